@@ -1,0 +1,282 @@
+//! The encoder of uverbs requests: values and memory become attributes of one ioctl.
+//!
+//! A [`Command`] is a header and an array of attributes in one piece of stack memory; nothing is
+//! allocated. It knows the rules by which every method's attributes are encoded (when a payload
+//! stands inline, that a constant is always eight bytes, …) and no method: which attributes a
+//! method has is written down in the query modules ([`crate::gid`], [`crate::port`], …).
+//!
+//! ```
+//! use uverbs::command::Command;
+//! use uverbs::uapi::device::{method, object, query_gid_entry};
+//!
+//! let mut entry = [0u8; 32];
+//! let mut command = Command::<4>::new(object::DEVICE, method::QUERY_GID_ENTRY);
+//! command
+//!     .constant(query_gid_entry::PORT, 1)
+//!     .constant(query_gid_entry::GID_INDEX, 3)
+//!     .flags(query_gid_entry::FLAGS, 0)
+//!     .output(query_gid_entry::RESP_ENTRY, &mut entry);
+//! assert_eq!(command.header().length, 24 + 4 * 16);
+//! ```
+//!
+//! Sending a command is not public: the kernel, not this type, knows which attributes are
+//! written, so a wrong description of a method could let it write through a constant.
+
+use core::fmt;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use uverbs_uapi::ioctl::{
+    ATTR_F_MANDATORY, ATTR_F_VALID_OUTPUT, ATTR_UHW_IN, ATTR_UHW_OUT, Attribute, INLINE_LEN,
+    IoctlHeader,
+};
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::sys::frame::{Frame, Payload};
+use crate::sys::kernel::{Kernel, claim_fd};
+
+/// The most attributes a command may have: what one page of 4 KiB holds behind the header.
+///
+/// The kernel compares a request's length with its own page size, which is never smaller.
+pub const MAX_ATTRIBUTES: usize = 254;
+
+/// The most bytes of one payload: its length is a 16-bit field.
+pub const MAX_PAYLOAD: usize = u16::MAX as usize;
+
+/// Why a command cannot be sent. Found before the kernel sees anything; the C interface's errno is `EINVAL`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// A payload is longer than [`MAX_PAYLOAD`].
+    #[error("attribute {attr_id:#x}: {len} bytes, but one attribute carries at most {MAX_PAYLOAD}")]
+    PayloadTooLong {
+        /// The attribute.
+        attr_id: u16,
+        /// Its payload's length in bytes.
+        len: usize,
+    },
+    /// More attributes than the command has room for (or than a page holds).
+    #[error("attribute {attr_id:#x}: the command has room for {capacity} attributes")]
+    TooManyAttributes {
+        /// The attribute that found no room.
+        attr_id: u16,
+        /// Room of this command.
+        capacity: usize,
+    },
+}
+
+/// One uverbs request with room for `N` attributes (at most [`MAX_ATTRIBUTES`]).
+///
+/// Attributes are mandatory unless [`optional`](Self::optional) follows: a kernel that does not
+/// know a mandatory attribute refuses the request with `EPROTONOSUPPORT`; an optional one it skips.
+/// Memory given to the command stays borrowed as long as the command lives. The first mistake is
+/// kept and comes back from [`check`](Self::check) and from sending; the calls can be chained.
+pub struct Command<'a, const N: usize> {
+    frame: Frame<'a, N>,
+    mistake: Option<EncodeError>,
+}
+
+impl<'a, const N: usize> Command<'a, N> {
+    const FITS_A_PAGE: () = assert!(N <= MAX_ATTRIBUTES, "a page holds 254 attributes");
+
+    /// An empty command for a method of an object.
+    #[must_use]
+    pub fn new(object_id: u16, method_id: u16) -> Self {
+        let () = Self::FITS_A_PAGE;
+        Self { frame: Frame::new(object_id, method_id), mistake: None }
+    }
+
+    fn push(&mut self, attr_id: u16, elem_id: u8, payload: Payload<'a>) -> &mut Self {
+        if self.mistake.is_some() {
+            return self;
+        }
+        let Ok(len) = u16::try_from(payload.len()) else {
+            self.mistake = Some(EncodeError::PayloadTooLong { attr_id, len: payload.len() });
+            return self;
+        };
+        if self.frame.push(attr_id, len, ATTR_F_MANDATORY, elem_id, payload).is_err() {
+            self.mistake = Some(EncodeError::TooManyAttributes { attr_id, capacity: N });
+        }
+        self
+    }
+
+    /// A constant (`CONST_IN`): always eight bytes inline, whatever the C type of the value is.
+    pub fn constant(&mut self, attr_id: u16, value: u64) -> &mut Self {
+        self.push(attr_id, 0, Payload::value(value, size_of::<u64>()))
+    }
+
+    /// Flag bits (`FLAGS_IN`): four bytes if the value fits, else eight.
+    pub fn flags(&mut self, attr_id: u16, value: u64) -> &mut Self {
+        match u32::try_from(value) {
+            Ok(short) => self.push(attr_id, 0, inline(&short.to_ne_bytes())),
+            Err(_) => self.push(attr_id, 0, Payload::value(value, size_of::<u64>())),
+        }
+    }
+
+    /// Bytes for the kernel (`PTR_IN`): up to eight stand inline, more are passed by address.
+    ///
+    /// The kernel decides by the length alone, so there is no choice.
+    pub fn input(&mut self, attr_id: u16, bytes: &'a [u8]) -> &mut Self {
+        self.push(attr_id, 0, by_length(bytes))
+    }
+
+    /// A structure or integer for the kernel, as [`input`](Self::input) of its bytes.
+    pub fn input_value<T: IntoBytes + Immutable>(
+        &mut self,
+        attr_id: u16,
+        value: &'a T,
+    ) -> &mut Self {
+        self.input(attr_id, value.as_bytes())
+    }
+
+    /// Memory for the kernel's answer (`PTR_OUT`): always by address, however short.
+    pub fn output(&mut self, attr_id: u16, bytes: &'a mut [u8]) -> &mut Self {
+        self.push(attr_id, 0, Payload::write_to(bytes))
+    }
+
+    /// One variant of an enumeration (`ENUM_IN`) with its payload, encoded as by [`input`](Self::input).
+    pub fn enumeration(&mut self, attr_id: u16, variant: u8, bytes: &'a [u8]) -> &mut Self {
+        self.push(attr_id, variant, by_length(bytes))
+    }
+
+    /// An existing object's id (`IDR`).
+    pub fn object(&mut self, attr_id: u16, id: u32) -> &mut Self {
+        self.push(attr_id, 0, Payload::value(id.into(), 0))
+    }
+
+    /// Asks for a new object; its id is read by [`object_id`](Self::object_id) after sending.
+    pub fn new_object(&mut self, attr_id: u16) -> &mut Self {
+        self.push(attr_id, 0, Payload::value(0, 0))
+    }
+
+    /// An existing object that is an fd (`FD`), or a plain one (`RAW_FD`).
+    pub fn fd(&mut self, attr_id: u16, fd: BorrowedFd<'a>) -> &mut Self {
+        // A negative number cannot come from a borrowed fd; as 64 bits it keeps its sign.
+        self.push(attr_id, 0, Payload::value(i64::from(fd.as_raw_fd()).cast_unsigned(), 0))
+    }
+
+    /// Asks for a new object that is an fd; it is taken by [`claim_fd`](Self::claim_fd) after sending.
+    pub fn new_fd(&mut self, attr_id: u16) -> &mut Self {
+        // -1, so that a kernel that fills in nothing leaves no fd to claim.
+        self.push(attr_id, 0, Payload::value(u64::MAX, 0))
+    }
+
+    /// Ids of several objects (`IDRS_ARRAY`): up to two stand inline.
+    pub fn objects(&mut self, attr_id: u16, ids: &'a [u32]) -> &mut Self {
+        self.input(attr_id, ids.as_bytes())
+    }
+
+    /// The driver's own part of the request (UHW in), encoded as by [`input`](Self::input).
+    pub fn driver_input(&mut self, bytes: &'a [u8]) -> &mut Self {
+        self.input(ATTR_UHW_IN, bytes)
+    }
+
+    /// Memory for the driver's own part of the answer (UHW out).
+    pub fn driver_output(&mut self, bytes: &'a mut [u8]) -> &mut Self {
+        self.output(ATTR_UHW_OUT, bytes)
+    }
+
+    /// Makes the attribute given last optional: a kernel that does not know it skips it.
+    pub fn optional(&mut self) -> &mut Self {
+        if let Some(flags) = self.frame.last_flags_mut() {
+            *flags &= !ATTR_F_MANDATORY;
+        }
+        self
+    }
+
+    /// Says whether the command can be sent.
+    ///
+    /// # Errors
+    /// The first mistake made while it was put together.
+    pub fn check(&self) -> Result<(), EncodeError> {
+        self.mistake.map_or(Ok(()), Err)
+    }
+
+    /// The header as it is sent; the driver id is filled in at that moment.
+    #[must_use]
+    pub fn header(&self) -> &IoctlHeader {
+        self.frame.header()
+    }
+
+    /// The attributes: as encoded before sending, as the kernel left them afterwards.
+    #[must_use]
+    pub fn attributes(&self) -> &[Attribute] {
+        self.frame.attributes()
+    }
+
+    /// The attribute with this id, if the command has one.
+    #[must_use]
+    pub fn attribute(&self, attr_id: u16) -> Option<&Attribute> {
+        self.attributes().iter().find(|attribute| attribute.attr_id == attr_id)
+    }
+
+    /// Whether the kernel says that it wrote this attribute's memory (`VALID_OUTPUT`).
+    #[must_use]
+    pub fn is_output_valid(&self, attr_id: u16) -> bool {
+        self.attribute(attr_id).is_some_and(|attribute| attribute.flags & ATTR_F_VALID_OUTPUT != 0)
+    }
+
+    /// The id of a [`new_object`](Self::new_object), after a successful send.
+    #[must_use]
+    pub fn object_id(&self, attr_id: u16) -> Option<u32> {
+        self.attribute(attr_id).and_then(|attribute| u32::try_from(attribute.data).ok())
+    }
+
+    /// Sends the command.
+    pub(crate) fn submit(&mut self, kernel: &Kernel, driver_id: u32) -> Result<(), SubmitError> {
+        self.check()?;
+        self.frame.set_driver_id(driver_id);
+        kernel.submit(&mut self.frame)?;
+        Ok(())
+    }
+
+    /// Sends the command and takes the one fd that it asked for by [`new_fd`](Self::new_fd).
+    ///
+    /// Taking `self` makes sure that no fd is owned twice.
+    #[allow(dead_code, reason = "asynchronous events use it; so far only tests do")]
+    pub(crate) fn submit_for_fd(
+        mut self,
+        kernel: &Kernel,
+        driver_id: u32,
+        attr_id: u16,
+    ) -> Result<Option<OwnedFd>, SubmitError> {
+        self.submit(kernel, driver_id)?;
+        Ok(self.attribute(attr_id).and_then(|attribute| claim_fd(attribute.data.cast_signed())))
+    }
+}
+
+impl<const N: usize> fmt::Debug for Command<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command")
+            .field("header", self.header())
+            .field("attributes", &self.attributes())
+            .field("mistake", &self.mistake)
+            .finish()
+    }
+}
+
+/// Why sending failed: the encoder refused, or the kernel did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SubmitError {
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    #[error(transparent)]
+    Kernel(#[from] Errno),
+}
+
+/// Up to eight bytes, placed from the lowest address of the data on, as the kernel reads them.
+fn inline<'a>(bytes: &[u8]) -> Payload<'a> {
+    let mut data = [0u8; INLINE_LEN];
+    for (place, byte) in data.iter_mut().zip(bytes) {
+        *place = *byte;
+    }
+    Payload::value(u64::from_ne_bytes(data), bytes.len())
+}
+
+/// The kernel's eight-byte rule: short payloads inline, long ones by address.
+fn by_length(bytes: &[u8]) -> Payload<'_> {
+    if bytes.len() <= INLINE_LEN { inline(bytes) } else { Payload::read_from(bytes) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! Contexts: an open uverbs device with its ucontext, ready for queries.
+//!
+//! The kernel answers queries only on an open file that has done `GET_CONTEXT`. A [`Context`] has,
+//! always: there is no type for an open device without one. Contexts may be shared between
+//! threads; the kernel puts the calls in order. Open one, keep it while it is needed and drop it:
+//! on some drivers an open file holds up the removal of the device, and with mlx5 every second
+//! context at a time switches local loopback on.
+
+use core::ops::RangeInclusive;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use uverbs_uapi::device as abi;
+use zerocopy::IntoBytes;
+
+use crate::command::{Command, SubmitError};
+use crate::device::{Device, Node};
+use crate::driver::DriverId;
+use crate::error::{Cause, Error, Request, Result};
+use crate::sys::kernel::Kernel;
+
+/// Room for a driver's part of the `GET_CONTEXT` answer. Some drivers write theirs whatever the
+/// room; none writes more than this, and none reads meaning into this length.
+const DRIVER_ANSWER: usize = 256;
+
+/// Driver ids that are tried by probing: far beyond the 21 that there are.
+const PROBED_IDS: RangeInclusive<u32> = 1..=64;
+
+/// A method id that no kernel has: the largest that is not a driver's own.
+const NO_METHOD: u16 = 0x0fff;
+
+/// An open device that answers queries.
+#[doc(alias = "ibv_context")]
+#[derive(Debug)]
+pub struct Context {
+    device: String,
+    ports: RangeInclusive<u32>,
+    driver: DriverId,
+    kernel: Kernel,
+    num_comp_vectors: u32,
+    core_support: u64,
+}
+
+impl Context {
+    /// Opens the device's uverbs node and gets a context.
+    ///
+    /// No capability is needed. The node is opened read-only, which is enough for every query.
+    ///
+    /// ```no_run
+    /// let mut host = uverbs::device::Host::new();
+    /// for device in host.devices()? {
+    ///     let context = uverbs::context::Context::open(&device)?;
+    ///     println!("{}: {} GIDs", device.name, context.query_gid_table()?.len());
+    /// }
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Each a [`Cause`] of its own: no uverbs node (`ENOENT`), a missing node (`ENOENT`), a node
+    /// that is not the device's (`ENXIO`), no permission (`EACCES`), another network namespace
+    /// (`EPERM`), a device that is gone (`EIO`, `ENXIO`, `ENODEV`), a kernel without the ioctl
+    /// (`ENOTTY`, `EPROTONOSUPPORT`), the rdma cgroup's limit (`EAGAIN`), an unknown driver (`EINVAL`).
+    #[doc(alias = "ibv_open_device")]
+    pub fn open(device: &Device) -> Result<Self> {
+        let kernel = open_node(device)?;
+        let driver = match device.driver {
+            Some(driver) => driver,
+            None => probe(&kernel)
+                .map_err(|cause| Error::new(&*device.name, Request::ProbeDriver, cause))?,
+        };
+        Self::with_kernel(device.name.clone(), device.ports(), driver, kernel)
+    }
+
+    fn with_kernel(
+        device: String,
+        ports: RangeInclusive<u32>,
+        driver: DriverId,
+        kernel: Kernel,
+    ) -> Result<Self> {
+        let mut num_comp_vectors = 0u32;
+        let mut core_support = 0u64;
+        let mut answer = [0u8; DRIVER_ANSWER];
+        let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::GET_CONTEXT);
+        command
+            .output(abi::get_context::NUM_COMP_VECTORS, num_comp_vectors.as_mut_bytes())
+            .output(abi::get_context::CORE_SUPPORT, core_support.as_mut_bytes())
+            .driver_input(driver.context_request())
+            .driver_output(&mut answer);
+        match command.submit(&kernel, driver.0) {
+            Ok(()) => Ok(Self { device, ports, driver, kernel, num_comp_vectors, core_support }),
+            Err(error) => {
+                let cause = match error {
+                    SubmitError::Kernel(Errno::AGAIN) => Cause::Refused,
+                    other => other.into(),
+                };
+                Err(Error::new(device, Request::GetContext, cause))
+            }
+        }
+    }
+
+    /// A context whose kernel is test code.
+    ///
+    /// # Errors
+    /// Those of `GET_CONTEXT`, as the simulated kernel answers it.
+    #[cfg(feature = "simulated-kernel")]
+    #[doc(hidden)]
+    pub fn simulated(
+        device: &str,
+        ports: RangeInclusive<u32>,
+        driver: DriverId,
+        kernel: Box<dyn crate::simulated::SimulatedKernel>,
+    ) -> Result<Self> {
+        let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|errno| Error::new(device, Request::GetContext, Cause::Os(errno)))?;
+        Self::with_kernel(device.to_owned(), ports, driver, Kernel::Simulated(kernel, null))
+    }
+
+    /// The device's name when it was opened.
+    #[must_use]
+    pub fn device_name(&self) -> &str {
+        &self.device
+    }
+
+    /// The device's driver.
+    #[must_use]
+    pub fn driver(&self) -> DriverId {
+        self.driver
+    }
+
+    /// The device's port numbers: from 1, or just 0 on an InfiniBand switch.
+    #[must_use]
+    pub fn ports(&self) -> RangeInclusive<u32> {
+        self.ports.clone()
+    }
+
+    /// Completion vectors, as the kernel said with the context.
+    #[must_use]
+    pub fn num_comp_vectors(&self) -> u32 {
+        self.num_comp_vectors
+    }
+
+    /// What the kernel's core supports, bits of [`core_support`](uverbs_uapi::device::core_support).
+    #[must_use]
+    pub fn core_support(&self) -> u64 {
+        self.core_support
+    }
+
+    /// Sends a command of a method that the caller describes.
+    pub(crate) fn submit<const N: usize>(&self, command: &mut Command<'_, N>) -> Result<(), Cause> {
+        Ok(command.submit(&self.kernel, self.driver.0)?)
+    }
+
+    /// An error of a request on this device.
+    pub(crate) fn error(&self, request: Request, cause: Cause) -> Error {
+        Error::new(&*self.device, request, cause)
+    }
+}
+
+impl AsFd for Context {
+    /// The open uverbs node, for example to hand it to another process.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.kernel.as_fd()
+    }
+}
+
+/// Finds out a device's driver by asking it, without a context and without side effects.
+///
+/// For the devices of which netlink does not tell: mthca, hns, and all where there is no netlink.
+///
+/// # Errors
+/// Those of opening the node, and `EINVAL` if the device accepts no known id.
+pub fn probe_driver(device: &Device) -> Result<DriverId> {
+    let kernel = open_node(device)?;
+    probe(&kernel).map_err(|cause| Error::new(&*device.name, Request::ProbeDriver, cause))
+}
+
+/// Opens the uverbs node, and makes sure that it is the device's.
+fn open_node(device: &Device) -> Result<Kernel> {
+    let Some(Node { path, number, .. }) = &device.node else {
+        return Err(Error::new(&*device.name, Request::GetContext, Cause::NoNode));
+    };
+    let error = |cause| Error::new(&*device.name, Request::Open { path: path.clone() }, cause);
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let fd = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|errno| error(Cause::of_open(errno)))?;
+    let stat = rustix::fs::fstat(&fd).map_err(|errno| error(Cause::Os(errno)))?;
+    let is_ours = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
+        && stat.st_rdev == *number;
+    if is_ours { Ok(Kernel::Device(fd)) } else { Err(error(Cause::WrongNode)) }
+}
+
+/// Asks for a method that does not exist: with the right driver id the kernel says so
+/// (`EPROTONOSUPPORT`), with a wrong one it stops before (`EINVAL`).
+fn probe(kernel: &Kernel) -> Result<DriverId, Cause> {
+    for id in PROBED_IDS {
+        match Command::<0>::new(abi::object::DEVICE, NO_METHOD).submit(kernel, id) {
+            Err(SubmitError::Kernel(Errno::PROTONOSUPPORT)) => return Ok(DriverId(id)),
+            Err(SubmitError::Kernel(Errno::INVAL)) => {}
+            Err(error) => return Err(error.into()),
+            Ok(()) => return Err(Cause::Malformed("a method that does not exist was run")),
+        }
+    }
+    Err(Cause::UnknownDriver)
+}

@@ -1,0 +1,545 @@
+//! Which RDMA devices this host has, as this network namespace sees them.
+//!
+//! RDMA netlink is asked first: devices, character devices and driver ids in two exchanges for all
+//! devices together. Where it is not to be had (old kernels, a tree that is not this host's),
+//! sysfs tells the same but the driver. Nothing here opens a device.
+
+use core::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use uverbs_uapi::device::node_type;
+use uverbs_uapi::netlink as abi;
+
+use crate::context::Context;
+use crate::driver::DriverId;
+use crate::error::{Cause, Error, Request, Result};
+use crate::guid::Guid;
+use crate::netlink::{Message, Socket, attributes};
+use crate::port::named;
+use crate::sysfs::{Folder, Sysfs, device_number};
+
+/// More ports than any device has; a larger number is a broken answer, not a device.
+const MAX_PORTS: u32 = 1 << 16;
+
+named! {
+    /// What a device is.
+    #[doc(alias = "ibv_node_type")]
+    NodeType(u8) {
+        /// Channel adapter: InfiniBand or RoCE.
+        CA = node_type::CA, "ca";
+        /// InfiniBand switch; its only port is 0.
+        SWITCH = node_type::SWITCH, "switch";
+        /// InfiniBand router.
+        ROUTER = node_type::ROUTER, "router";
+        /// iWARP.
+        RNIC = node_type::RNIC, "rnic";
+        /// Cisco usNIC.
+        USNIC = node_type::USNIC, "usnic";
+        /// Cisco usNIC over UDP.
+        USNIC_UDP = node_type::USNIC_UDP, "usnic_udp";
+        /// Anything else, for example EFA.
+        UNSPECIFIED = node_type::UNSPECIFIED, "unspecified";
+    }
+}
+
+/// An RDMA device.
+#[doc(alias = "ibv_device")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Device {
+    /// Its name now; udev and users rename devices.
+    pub name: String,
+    /// The kernel's index of it, which outlives renaming; `None` where only sysfs was to be had.
+    pub index: Option<u32>,
+    /// What it is.
+    pub node_type: NodeType,
+    /// Node GUID.
+    pub node_guid: Guid,
+    /// System image GUID.
+    pub sys_image_guid: Guid,
+    /// Firmware version, where the driver tells.
+    pub fw_version: Option<String>,
+    /// `ib`, `roce`, `iw`, `opa`, `usnic`; `None` where the kernel does not say (also with sysfs).
+    pub protocol: Option<String>,
+    /// How many ports it has; for their numbers see [`ports`](Self::ports).
+    pub port_count: u32,
+    /// Its driver, where netlink tells; else [`probe_driver`](crate::context::probe_driver) finds out.
+    pub driver: Option<DriverId>,
+    /// Its uverbs node; `None` without `ib_uverbs`.
+    pub node: Option<Node>,
+}
+
+/// A uverbs character device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its name, as `uverbs0`.
+    pub name: String,
+    /// Where it should be.
+    pub path: PathBuf,
+    /// Its device number (`dev_t`), against which an open is checked.
+    pub number: u64,
+}
+
+impl Device {
+    /// Its port numbers: from 1, or just 0 on an InfiniBand switch.
+    #[must_use]
+    pub fn ports(&self) -> RangeInclusive<u32> {
+        if self.node_type == NodeType::SWITCH { 0..=0 } else { 1..=self.port_count }
+    }
+}
+
+/// Where devices are looked for: this host, or a sysfs tree of another.
+///
+/// ```no_run
+/// let mut host = uverbs::device::Host::new();
+/// for device in host.devices()? {
+///     println!("{} {}", device.name, device.node_guid);
+/// }
+/// # Ok::<(), uverbs::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Host {
+    sysfs: Sysfs,
+    dev: PathBuf,
+    netlink: Netlink,
+}
+
+#[derive(Debug)]
+enum Netlink {
+    /// Not asked yet.
+    Unopened,
+    Open(Socket),
+    /// Never asked: the tree is not this host's. Or asked in vain.
+    Absent,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Host {
+    /// This host: RDMA netlink, `/sys` and `/dev/infiniband`.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            sysfs: Sysfs::host(),
+            dev: PathBuf::from("/dev/infiniband"),
+            netlink: Netlink::Unopened,
+        }
+    }
+
+    /// The host whose sysfs is mounted at `sysfs` and whose uverbs nodes are in `dev`. Netlink is
+    /// not asked, as it would tell of this process's host.
+    #[must_use]
+    pub fn rooted(sysfs: impl Into<PathBuf>, dev: impl Into<PathBuf>) -> Self {
+        Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent }
+    }
+
+    /// The sysfs tree that is read.
+    #[must_use]
+    pub fn sysfs(&self) -> &Sysfs {
+        &self.sysfs
+    }
+
+    /// The RDMA netlink socket, opened when it is first wanted.
+    pub(crate) fn netlink(&mut self) -> Option<&mut Socket> {
+        if let Netlink::Unopened = self.netlink {
+            self.netlink = Socket::rdma().map_or(Netlink::Absent, Netlink::Open);
+        }
+        match &mut self.netlink {
+            Netlink::Open(socket) => Some(socket),
+            _ => None,
+        }
+    }
+
+    /// Lists the devices of this network namespace, in natural order of their names.
+    ///
+    /// A device that vanishes meanwhile is left out. A host without devices gives an empty list:
+    /// [`absence`](Self::absence) tells why.
+    ///
+    /// # Errors
+    /// If neither netlink nor sysfs can be read: the errno of sysfs.
+    #[doc(alias = "ibv_get_device_list")]
+    pub fn devices(&mut self) -> Result<Vec<Device>> {
+        let dev = self.dev.clone();
+        let listed = self.netlink().and_then(|socket| list_by_netlink(socket, &dev).ok());
+        let mut devices = match listed {
+            Some(devices) => devices,
+            None => list_by_sysfs(&self.sysfs, &dev)?,
+        };
+        devices.sort_by(|one, other| natural(&one.name, &other.name));
+        Ok(devices)
+    }
+
+    /// Finds one device by its name.
+    ///
+    /// # Errors
+    /// As [`devices`](Self::devices), and `ENODEV` if there is none of that name.
+    pub fn device(&mut self, name: &str) -> Result<Device> {
+        self.devices()?
+            .into_iter()
+            .find(|device| device.name == name)
+            .ok_or_else(|| Error::new(name, Request::ListDevices, Cause::NoSuchDevice))
+    }
+
+    /// Opens a device by its name.
+    ///
+    /// # Errors
+    /// As [`device`](Self::device) and [`Context::open`].
+    #[doc(alias = "ibv_open_device")]
+    pub fn open(&mut self, name: &str) -> Result<Context> {
+        Context::open(&self.device(name)?)
+    }
+
+    /// Whether devices are shared by all network namespaces (the default) or belong to one each
+    /// (`rdma system set netns exclusive`); `None` if the kernel does not tell.
+    pub fn shares_namespaces(&mut self) -> Option<bool> {
+        let request = Message::new(message_type(abi::op::SYS_GET), &[]);
+        let mut mode = None;
+        self.netlink()?
+            .ask(vec![request], |_, reply| {
+                for attribute in attributes(reply.map_err(Cause::Os)?) {
+                    let attribute = attribute?;
+                    if attribute.kind == abi::attribute::SYS_NETNS_MODE {
+                        mode = Some(attribute.u8()? == abi::netns_mode::SHARED);
+                    }
+                }
+                Ok(())
+            })
+            .ok()?;
+        mode
+    }
+
+    /// Why there may be no device to list, in the order of what to look at first.
+    #[must_use]
+    pub fn absence(&self) -> Vec<Absence> {
+        let mut reasons = Vec::new();
+        let class = self.sysfs.folder("class/infiniband");
+        match class.names() {
+            Err(_) => reasons.push(Absence::NoModule),
+            Ok(names) if names.is_empty() => reasons.push(Absence::NoDevice),
+            Ok(_) => {}
+        }
+        let verbs = self.sysfs.folder("class/infiniband_verbs");
+        for node in verbs.names().unwrap_or_default() {
+            if let Some(device) = verbs.join(&node).read_optional("ibdev")
+                && !class.join(&device).path().exists()
+            {
+                reasons.push(Absence::OtherNamespace { device, node });
+            }
+        }
+        if !self.dev.exists() {
+            reasons.push(Absence::NoNodes { folder: self.dev.clone() });
+        }
+        reasons
+    }
+}
+
+/// A reason why a device is not seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Absence {
+    /// The kernel has no RDMA core loaded, or `/sys` is masked.
+    NoModule,
+    /// No driver has registered a device in this network namespace.
+    NoDevice,
+    /// A device is in another network namespace.
+    OtherNamespace {
+        /// Its name.
+        device: String,
+        /// Its uverbs node, which is seen in every namespace.
+        node: String,
+    },
+    /// There is no folder of uverbs nodes.
+    NoNodes {
+        /// Where it should be.
+        folder: PathBuf,
+    },
+}
+
+impl core::fmt::Display for Absence {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NoModule => f.write_str(
+                "no RDMA module is loaded (class/infiniband is missing in sysfs): load the \
+                 device's driver, or rdma_rxe for soft RoCE",
+            ),
+            Self::NoDevice => f.write_str(
+                "RDMA is loaded, but this network namespace has no device: load the device's \
+                 driver, or make one (rdma link add)",
+            ),
+            Self::OtherNamespace { device, node } => write!(
+                f,
+                "{device} ({node}) is in another network namespace: run there, or move it here \
+                 (rdma dev set {device} netns NAME)"
+            ),
+            Self::NoNodes { folder } => write!(
+                f,
+                "{} is missing: load ib_uverbs, or give the container the devices' nodes",
+                folder.display()
+            ),
+        }
+    }
+}
+
+const fn message_type(op: u16) -> u16 {
+    abi::message_type(abi::client::NLDEV, op)
+}
+
+fn list_by_netlink(socket: &mut Socket, dev: &Path) -> Result<Vec<Device>, Cause> {
+    let request = Message::new(message_type(abi::op::GET), &[]);
+    let found = socket.dump(&request, parse_device)?;
+    let mut devices = Vec::with_capacity(found.len());
+    let mut requests = Vec::with_capacity(found.len());
+    for (index, device) in found {
+        requests.push(
+            Message::new(message_type(abi::op::GET_CHARDEV), &[])
+                .number(abi::attribute::DEV_INDEX, index)
+                .text(abi::attribute::CHARDEV_TYPE, "uverbs"),
+        );
+        devices.push(Some(device));
+    }
+    socket.ask(requests, |place, reply| {
+        let Some(slot) = devices.get_mut(place) else { return Ok(()) };
+        match reply {
+            Ok(reply) => {
+                if let Some(device) = slot {
+                    parse_chardev(reply, dev, device)?;
+                }
+            }
+            // The index is unknown: the device has gone since it was listed.
+            Err(Errno::INVAL | Errno::NODEV) => *slot = None,
+            // No uverbs client on this device (EOPNOTSUPP), or none at all: it has no node.
+            Err(_) => {}
+        }
+        Ok(())
+    })?;
+    Ok(devices.into_iter().flatten().collect())
+}
+
+/// Reads a device of a `GET` dump; its index comes first.
+fn parse_device(payload: &[u8]) -> Result<(u32, Device), Cause> {
+    let mut index = None;
+    let mut device = Device {
+        name: String::new(),
+        index: None,
+        node_type: NodeType::UNSPECIFIED,
+        node_guid: Guid::default(),
+        sys_image_guid: Guid::default(),
+        fw_version: None,
+        protocol: None,
+        port_count: 0,
+        driver: None,
+        node: None,
+    };
+    for attribute in attributes(payload) {
+        let attribute = attribute?;
+        match attribute.kind {
+            abi::attribute::DEV_INDEX => index = Some(attribute.u32()?),
+            abi::attribute::DEV_NAME => device.name = attribute.text(),
+            abi::attribute::PORT_INDEX => device.port_count = attribute.u32()?,
+            abi::attribute::FW_VERSION => {
+                device.fw_version = Some(attribute.text()).filter(|text| !text.is_empty());
+            }
+            abi::attribute::NODE_GUID => device.node_guid = attribute.number()?.into(),
+            abi::attribute::SYS_IMAGE_GUID => device.sys_image_guid = attribute.number()?.into(),
+            abi::attribute::DEV_NODE_TYPE => device.node_type = NodeType(attribute.u8()?),
+            abi::attribute::DEV_PROTOCOL => device.protocol = Some(attribute.text()),
+            _ => {}
+        }
+    }
+    let index = index.ok_or(Cause::Malformed("a device without index"))?;
+    device.index = Some(index);
+    check(&device)?;
+    Ok((index, device))
+}
+
+/// Reads a `GET_CHARDEV` reply into `device`.
+fn parse_chardev(payload: &[u8], dev: &Path, device: &mut Device) -> Result<(), Cause> {
+    let (mut name, mut number) = (None, None);
+    for attribute in attributes(payload) {
+        let attribute = attribute?;
+        match attribute.kind {
+            abi::attribute::CHARDEV_NAME => name = Some(attribute.text()),
+            abi::attribute::CHARDEV => number = Some(attribute.number()?),
+            abi::attribute::UVERBS_DRIVER_ID => device.driver = Some(DriverId(attribute.u32()?)),
+            _ => {}
+        }
+    }
+    if let (Some(name), Some(number)) = (name, number) {
+        if !is_file_name(&name) {
+            return Err(Cause::Malformed("a node's name"));
+        }
+        let (major, minor) = abi::decode_chardev(number);
+        let number = rustix::fs::makedev(major, minor);
+        device.node = Some(Node { path: dev.join(&name), name, number });
+    }
+    Ok(())
+}
+
+fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Vec<Device>> {
+    let class = sysfs.folder("class/infiniband");
+    let names = match class.names() {
+        Ok(names) => names,
+        // Without the class there is no RDMA core, and so no device; see `absence`.
+        Err(Cause::Os(Errno::NOENT)) => return Ok(Vec::new()),
+        Err(cause) => {
+            let path = class.path().to_owned();
+            return Err(Error::new("host", Request::Sysfs { path }, cause));
+        }
+    };
+    let nodes = nodes_by_sysfs(&sysfs.folder("class/infiniband_verbs"), dev);
+    Ok(names
+        .into_iter()
+        .filter_map(|name| {
+            let node =
+                nodes.iter().find(|(device, _)| *device == name).map(|(_, node)| node.clone());
+            // What cannot be read has vanished since it was listed, or is no device.
+            read_device(&class.join(&name), name, node).ok()
+        })
+        .collect())
+}
+
+/// Each uverbs node with the name of its device. The names are those of all network namespaces.
+fn nodes_by_sysfs(class: &Folder, dev: &Path) -> Vec<(String, Node)> {
+    let mut nodes = Vec::new();
+    for name in class.names().unwrap_or_default() {
+        let folder = class.join(&name);
+        if let Some(device) = folder.read_optional("ibdev")
+            && let Some(number) = folder.read_optional("dev").as_deref().and_then(device_number)
+        {
+            nodes.push((device, Node { path: dev.join(&name), name, number }));
+        }
+    }
+    nodes
+}
+
+fn read_device(folder: &Folder, name: String, node: Option<Node>) -> Result<Device, Cause> {
+    let guid =
+        |file| folder.read(file)?.parse::<Guid>().map_err(|_| Cause::Malformed("a GUID in sysfs"));
+    let ports = folder.join("ports").numbers()?;
+    let device = Device {
+        name,
+        index: None,
+        node_type: u8::try_from(folder.read_number("node_type")?)
+            .map(NodeType)
+            .map_err(|_| Cause::Malformed("a node type"))?,
+        node_guid: guid("node_guid")?,
+        sys_image_guid: guid("sys_image_guid")?,
+        fw_version: folder.read_optional("fw_ver"),
+        protocol: None,
+        port_count: ports.last().copied().unwrap_or(0),
+        driver: None,
+        node,
+    };
+    check(&device)?;
+    Ok(device)
+}
+
+/// Refuses what would lead out of a folder or into endless loops.
+fn check(device: &Device) -> Result<(), Cause> {
+    if !is_file_name(&device.name) {
+        return Err(Cause::Malformed("a device's name"));
+    }
+    if device.port_count > MAX_PORTS {
+        return Err(Cause::Malformed("a number of ports beyond all reason"));
+    }
+    Ok(())
+}
+
+/// Whether a name stands for an entry of a folder and nothing else.
+pub(crate) fn is_file_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
+}
+
+/// Orders names as people do: `mlx5_2` before `mlx5_10`.
+#[must_use]
+pub fn natural(one: &str, other: &str) -> core::cmp::Ordering {
+    fn runs(text: &str) -> impl Iterator<Item = (bool, &str)> {
+        let mut rest = text;
+        core::iter::from_fn(move || {
+            let digit = rest.chars().next()?.is_ascii_digit();
+            let end = rest.find(|c: char| c.is_ascii_digit() != digit).unwrap_or(rest.len());
+            let (run, behind) = rest.split_at_checked(end)?;
+            rest = behind;
+            Some((digit, run))
+        })
+    }
+    let key = |(digit, run): (bool, &str)| {
+        // A number's value is its length without leading zeros, then its digits.
+        let value = run.trim_start_matches('0').len();
+        if digit {
+            (0, value, run.trim_start_matches('0').to_owned())
+        } else {
+            (1, 0, run.to_owned())
+        }
+    };
+    runs(one).map(key).cmp(runs(other).map(key)).then_with(|| one.cmp(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_natural_order() {
+        let mut names = ["mlx5_10", "mlx5_2", "rxe0", "mlx5_1", "mlx5", "mlx5_02", "", "ibp3s0f1"];
+        names.sort_by(|one, other| natural(one, other));
+        assert_eq!(
+            names,
+            ["", "ibp3s0f1", "mlx5", "mlx5_1", "mlx5_02", "mlx5_2", "mlx5_10", "rxe0"]
+        );
+    }
+
+    #[test]
+    fn names_stay_in_their_folder() {
+        assert!(is_file_name("mlx5_0"));
+        for bad in ["", ".", "..", "a/b", "/", "a\0"] {
+            assert!(!is_file_name(bad), "{bad:?}");
+        }
+    }
+
+    fn payload(message: &Message) -> Vec<u8> {
+        message.clone().finish_for_test()
+    }
+
+    #[test]
+    fn a_device_of_a_dump() {
+        let message = Message::new(0, &[])
+            .number(abi::attribute::DEV_INDEX, 3)
+            .text(abi::attribute::DEV_NAME, "rxe0")
+            .number(abi::attribute::PORT_INDEX, 1)
+            .attribute(abi::attribute::NODE_GUID, &0x0011_22ff_fe33_4455u64.to_ne_bytes())
+            .attribute(abi::attribute::DEV_NODE_TYPE, &[1])
+            .text(999, "from a newer kernel")
+            .text(abi::attribute::DEV_PROTOCOL, "roce");
+        let (index, device) = parse_device(&payload(&message)).unwrap();
+        assert_eq!(index, 3);
+        assert_eq!(device.name, "rxe0");
+        assert_eq!(device.ports(), 1..=1);
+        assert_eq!(device.node_guid.to_string(), "0x001122fffe334455");
+        assert_eq!(device.protocol.as_deref(), Some("roce"));
+    }
+
+    #[test]
+    fn broken_devices_are_refused() {
+        let named = |name| Message::new(0, &[]).number(1, 0).text(2, name);
+        assert!(parse_device(&payload(&named("../x"))).is_err());
+        assert!(parse_device(&payload(&named(""))).is_err());
+        assert!(parse_device(&payload(&Message::new(0, &[]).text(2, "a"))).is_err());
+        assert!(parse_device(&payload(&named("a").number(3, u32::MAX))).is_err());
+    }
+
+    #[test]
+    fn a_switch_has_port_0_only() {
+        let message = Message::new(0, &[])
+            .number(1, 0)
+            .text(2, "sw")
+            .number(3, 36)
+            .attribute(abi::attribute::DEV_NODE_TYPE, &[2]);
+        assert_eq!(parse_device(&payload(&message)).unwrap().1.ports(), 0..=0);
+    }
+}

@@ -1,0 +1,75 @@
+//! Attributes of a device: its limits and capabilities, firmware version and GUIDs.
+//!
+//! By the ioctl's `INVOKE_WRITE` (Linux 5.0), which runs the older extended `QUERY_DEVICE` command,
+//! with the semantics of [`ibv_query_device_ex(3)`]. There is no other source for most of it.
+//!
+//! [`ibv_query_device_ex(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_device_ex.3.html
+
+use uverbs_uapi::device as abi;
+use zerocopy::{FromZeros, IntoBytes};
+
+use crate::command::Command;
+use crate::context::Context;
+use crate::error::{Cause, Request, Result};
+use crate::guid::Guid;
+
+/// What the device says of itself, in the kernel's layout; fields that an older kernel does not
+/// know are zero.
+#[doc(alias = "ibv_device_attr_ex")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceAttributes(abi::ExQueryDeviceResponse);
+
+impl DeviceAttributes {
+    /// All fields, as the kernel gave them.
+    #[must_use]
+    pub fn raw(&self) -> &abi::ExQueryDeviceResponse {
+        &self.0
+    }
+
+    /// Node GUID.
+    #[must_use]
+    pub fn node_guid(&self) -> Guid {
+        Guid::from_be_bytes(self.0.base.node_guid)
+    }
+
+    /// System image GUID.
+    #[must_use]
+    pub fn sys_image_guid(&self) -> Guid {
+        Guid::from_be_bytes(self.0.base.sys_image_guid)
+    }
+}
+
+impl Context {
+    /// Asks for the device's attributes. One system call, no allocation.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), uverbs::Error> {
+    /// # let context = uverbs::device::Host::new().open("rxe0")?;
+    /// let attributes = context.query_device()?;
+    /// println!("{} {}", attributes.node_guid(), attributes.raw().base.max_qp);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `EIO`: the device is gone; `EPROTONOSUPPORT`: Linux before 5.0.
+    #[doc(alias = "ibv_query_device")]
+    #[doc(alias = "ibv_query_device_ex")]
+    pub fn query_device(&self) -> Result<DeviceAttributes> {
+        self.device_response()
+            .map(DeviceAttributes)
+            .map_err(|cause| self.error(Request::Device, cause))
+    }
+
+    fn device_response(&self) -> Result<abi::ExQueryDeviceResponse, Cause> {
+        let request = abi::ExQueryDeviceRequest::default();
+        let mut response = abi::ExQueryDeviceResponse::new_zeroed();
+        let mut command = Command::<3>::new(abi::object::DEVICE, abi::method::INVOKE_WRITE);
+        command
+            .constant(abi::invoke_write::WRITE_CMD, abi::write_command::EX_QUERY_DEVICE.into())
+            .input_value(abi::invoke_write::CORE_IN, &request)
+            .output(abi::invoke_write::CORE_OUT, response.as_mut_bytes());
+        self.submit(&mut command)?;
+        Ok(response)
+    }
+}

@@ -1,0 +1,314 @@
+//! What failed, where, and with which errno.
+//!
+//! Every [`Error`] names the device and the request; [`Error::errno`] is what the C interface
+//! returns for it. An empty slot of a GID table is not an error: see [`crate::gid`].
+
+use core::fmt;
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+
+use crate::command::{EncodeError, SubmitError};
+
+/// The result of this library's calls.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// A request that could not be answered.
+#[derive(Debug, thiserror::Error)]
+#[error("{subject}: {request}: {cause}{}", Advice(.request, .cause))]
+pub struct Error {
+    subject: String,
+    request: Request,
+    #[source]
+    cause: Cause,
+}
+
+/// What was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Request {
+    /// List the devices of the host.
+    ListDevices,
+    /// Ask RDMA netlink.
+    Netlink,
+    /// Ask the kernel's network interfaces and addresses (route netlink).
+    Interfaces,
+    /// Open the uverbs node.
+    Open {
+        /// The character device.
+        path: PathBuf,
+    },
+    /// Find out the driver id by probing.
+    ProbeDriver,
+    /// `GET_CONTEXT`.
+    GetContext,
+    /// `QUERY_GID_ENTRY`, or the same from sysfs.
+    GidEntry {
+        /// Port number.
+        port: u32,
+        /// Index in the port's table.
+        index: u32,
+    },
+    /// `QUERY_GID_TABLE`, or the same from sysfs.
+    GidTable,
+    /// `QUERY_PORT`, or the same from sysfs.
+    Port {
+        /// Port number.
+        port: u32,
+    },
+    /// `QUERY_PORT_SPEED`.
+    PortSpeed {
+        /// Port number.
+        port: u32,
+    },
+    /// `QUERY_DEVICE`.
+    Device,
+    /// One P_Key, or all of a port.
+    PKey {
+        /// Port number.
+        port: u32,
+        /// Index in the port's table; `None` for the whole table.
+        index: Option<u32>,
+    },
+    /// Node or system image GUID.
+    Guid,
+    /// A file or folder of sysfs.
+    Sysfs {
+        /// The file, below the root that is read.
+        path: PathBuf,
+    },
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ListDevices => f.write_str("list devices"),
+            Self::Netlink => f.write_str("ask RDMA netlink"),
+            Self::Interfaces => f.write_str("list network interfaces"),
+            Self::Open { path } => write!(f, "open {}", path.display()),
+            Self::ProbeDriver => f.write_str("probe driver id"),
+            Self::GetContext => f.write_str("get context"),
+            Self::GidEntry { port, index } => write!(f, "query GID {index} of port {port}"),
+            Self::GidTable => f.write_str("query GID table"),
+            Self::Port { port } => write!(f, "query port {port}"),
+            Self::PortSpeed { port } => write!(f, "query speed of port {port}"),
+            Self::Device => f.write_str("query device"),
+            Self::PKey { port, index: Some(index) } => {
+                write!(f, "query P_Key {index} of port {port}")
+            }
+            Self::PKey { port, index: None } => write!(f, "query P_Keys of port {port}"),
+            Self::Guid => f.write_str("query GUIDs"),
+            Self::Sysfs { path } => write!(f, "read {}", path.display()),
+        }
+    }
+}
+
+/// Why a request was not answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The device has no uverbs node: `ib_uverbs` is not loaded, or the driver registers none (`ENOENT`).
+    #[error("the device has no uverbs node")]
+    NoNode,
+    /// The node is not there (`ENOENT`).
+    #[error("no such file")]
+    NodeMissing,
+    /// The node is not the device's character device (`ENXIO`).
+    #[error("not the device's character device")]
+    WrongNode,
+    /// The node may not be opened by this user (`EACCES`).
+    #[error("permission denied")]
+    PermissionDenied,
+    /// The kernel refuses the open (`EPERM`): another RDMA network namespace, or a device cgroup.
+    #[error("not permitted")]
+    NotPermitted,
+    /// The device has gone, or is going (`EIO`, `ENXIO`, `ENODEV`).
+    #[error("the device is gone")]
+    DeviceGone(Errno),
+    /// The kernel has no uverbs ioctl (`ENOTTY`; before 4.20).
+    #[error("the kernel has no uverbs ioctl")]
+    NoIoctl,
+    /// The kernel does not know this request (`EPROTONOSUPPORT`).
+    #[error("the kernel does not know this request")]
+    UnknownToKernel,
+    /// The device or its driver does not offer this (`EOPNOTSUPP`).
+    #[error("the device does not offer this")]
+    NotOffered,
+    /// A limit was reached (`EAGAIN` of `GET_CONTEXT`): the rdma cgroup's, or the device is not active yet.
+    #[error("temporarily refused")]
+    Refused,
+    /// No driver id is accepted by the device (`EINVAL`).
+    #[error("no known driver id is accepted")]
+    UnknownDriver,
+    /// The caller's slice has no room for all entries (`EINVAL`, as the kernel says it).
+    #[error("the table has more valid entries than the caller's {0}")]
+    NoRoom(usize),
+    /// No device of that name is seen from here (`ENODEV`).
+    #[error("no such device")]
+    NoSuchDevice,
+    /// The answer of the kernel makes no sense (`EPROTO`).
+    #[error("unusable answer: {0}")]
+    Malformed(&'static str),
+    /// The request cannot be encoded (`EINVAL`).
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// Any other errno.
+    #[error("{0}")]
+    Os(Errno),
+}
+
+impl Cause {
+    /// The errno that stands for this cause.
+    #[must_use]
+    pub fn errno(&self) -> Errno {
+        match self {
+            Self::NoNode | Self::NodeMissing => Errno::NOENT,
+            Self::WrongNode => Errno::NXIO,
+            Self::PermissionDenied => Errno::ACCESS,
+            Self::NotPermitted => Errno::PERM,
+            Self::NoSuchDevice => Errno::NODEV,
+            Self::NoIoctl => Errno::NOTTY,
+            Self::UnknownToKernel => Errno::PROTONOSUPPORT,
+            Self::NotOffered => Errno::OPNOTSUPP,
+            Self::Refused => Errno::AGAIN,
+            Self::UnknownDriver | Self::NoRoom(_) | Self::Encode(_) => Errno::INVAL,
+            Self::Malformed(_) => Errno::PROTO,
+            Self::DeviceGone(errno) | Self::Os(errno) => *errno,
+        }
+    }
+
+    /// The cause behind an errno of an ioctl on an open uverbs node.
+    pub(crate) fn of_ioctl(errno: Errno) -> Self {
+        match errno {
+            Errno::IO => Self::DeviceGone(errno),
+            Errno::NOTTY => Self::NoIoctl,
+            Errno::PROTONOSUPPORT => Self::UnknownToKernel,
+            Errno::OPNOTSUPP => Self::NotOffered,
+            other => Self::Os(other),
+        }
+    }
+
+    /// The cause behind an errno of opening a uverbs node.
+    pub(crate) fn of_open(errno: Errno) -> Self {
+        match errno {
+            Errno::NOENT => Self::NodeMissing,
+            Errno::ACCESS => Self::PermissionDenied,
+            Errno::PERM => Self::NotPermitted,
+            Errno::IO | Errno::NXIO | Errno::NODEV => Self::DeviceGone(errno),
+            other => Self::Os(other),
+        }
+    }
+}
+
+impl From<SubmitError> for Cause {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Encode(error) => Self::Encode(error),
+            SubmitError::Kernel(errno) => Self::of_ioctl(errno),
+        }
+    }
+}
+
+impl Error {
+    pub(crate) fn new(
+        subject: impl Into<String>,
+        request: Request,
+        cause: impl Into<Cause>,
+    ) -> Self {
+        Self { subject: subject.into(), request, cause: cause.into() }
+    }
+
+    /// What was asked about: a device's name, or `host`.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    /// What was asked.
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Why there is no answer.
+    #[must_use]
+    pub fn cause(&self) -> &Cause {
+        &self.cause
+    }
+
+    /// The errno, as rdma-core's functions and the kernel give it (positive).
+    #[must_use]
+    pub fn errno(&self) -> i32 {
+        self.cause.errno().raw_os_error()
+    }
+
+    /// Whether the ioctl is not to be had at all, by the kernel, the rights or the container, so
+    /// that another source may answer instead. Any other error stands for itself.
+    #[must_use]
+    pub fn leaves_no_ioctl(&self) -> bool {
+        matches!(
+            self.cause,
+            Cause::NoNode
+                | Cause::NodeMissing
+                | Cause::WrongNode
+                | Cause::PermissionDenied
+                | Cause::NotPermitted
+                | Cause::NoIoctl
+                | Cause::UnknownToKernel
+                | Cause::UnknownDriver
+        )
+    }
+}
+
+/// What a person can do about it: the end of an error's sentence.
+struct Advice<'e>(&'e Request, &'e Cause);
+
+impl fmt::Display for Advice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let advice = match (self.0, self.1) {
+            (_, Cause::NoNode) => "load the module ib_uverbs, or read sysfs instead",
+            (_, Cause::NodeMissing) => "give the container this device node, or read sysfs instead",
+            (_, Cause::WrongNode) => "the node is stale: make it anew, or restart the container",
+            (_, Cause::PermissionDenied) => {
+                "allow this user to read and write the node (the kernel makes it with mode 0666)"
+            }
+            (_, Cause::NotPermitted) => {
+                "the device is in another network namespace (rdma system netns exclusive), or the \
+                 container's device rules forbid it"
+            }
+            (_, Cause::DeviceGone(_)) => "list the devices again",
+            (_, Cause::NoIoctl) => "read sysfs, or use Linux 5.10 or newer",
+            (Request::GidEntry { .. } | Request::GidTable, Cause::UnknownToKernel) => {
+                "read sysfs, or use Linux 5.10 or newer"
+            }
+            (Request::PortSpeed { .. }, Cause::UnknownToKernel) => "it came with Linux 7.0",
+            (_, Cause::UnknownToKernel) => "use a newer kernel, or read sysfs instead",
+            (Request::GetContext, Cause::Refused) => {
+                "the rdma cgroup's limit of hca_handle is reached, or the device is not active yet"
+            }
+            (Request::GetContext, Cause::Os(Errno::INVAL)) => {
+                "the driver does not accept this version's request for a context; read sysfs \
+                "
+            }
+            (_, Cause::UnknownDriver) => {
+                "the driver is newer than this program; read sysfs instead"
+            }
+            (_, Cause::NoRoom(_)) => "give more room",
+            (_, Cause::NoSuchDevice) => {
+                "`uverbs devices` lists those that this network namespace sees"
+            }
+            (Request::GidEntry { .. }, Cause::Os(Errno::INVAL)) => {
+                "no such port, or the index is outside its table"
+            }
+            (Request::Port { .. } | Request::PortSpeed { .. }, Cause::Os(Errno::INVAL)) => {
+                "no such port"
+            }
+            (Request::Netlink | Request::ListDevices, Cause::Os(_)) => {
+                "is the module ib_core loaded?"
+            }
+            _ => "",
+        };
+        write!(f, " (errno {})", self.1.errno().raw_os_error())?;
+        if advice.is_empty() { Ok(()) } else { write!(f, "; {advice}") }
+    }
+}

@@ -1,0 +1,555 @@
+//! GIDs: one entry, or all entries of a device.
+//!
+//! By ioctl: `QUERY_GID_ENTRY` and `QUERY_GID_TABLE`, in the kernel since 5.10, with the semantics
+//! of [`ibv_query_gid_ex(3)`] and [`ibv_query_gid_table(3)`]. By sysfs: `gids`, `gid_attrs/types`
+//! and `gid_attrs/ndevs` of each port, with the meaning that rdma-core gives them.
+//!
+//! An empty slot is an answer, `None`, not an error (the kernel says `ENODATA`). Tables are sparse
+//! and their indices change: never take an entry's place in a list for its index.
+//!
+//! [`ibv_query_gid_ex(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_gid_ex.3.html
+//! [`ibv_query_gid_table(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_gid_table.3.html
+
+use core::fmt;
+use core::num::NonZeroU32;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+
+use rustix::io::Errno;
+use uverbs_uapi::device as abi;
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+use crate::command::{Command, MAX_PAYLOAD};
+use crate::context::Context;
+use crate::error::{Cause, Error, Request, Result};
+use crate::port::LinkLayer;
+use crate::sysfs::{Folder, Sysfs};
+
+/// Entries that one `QUERY_GID_TABLE` can return: 2047, as its length is a 16-bit field.
+pub const MAX_TABLE_ENTRIES: usize = MAX_PAYLOAD / size_of::<GidEntry>();
+
+/// Room that [`Context::query_gid_table`] tries first; few hosts have more valid entries.
+const USUAL_ENTRIES: usize = 256;
+
+/// The most slots of a port's table that are walked one by one. The largest table known has 1024.
+const MAX_WALK: u32 = 1 << 16;
+
+/// A global identifier: 16 bytes, written as an IPv6 address.
+///
+/// ```
+/// use uverbs::gid::Gid;
+/// let gid = Gid::from("::ffff:192.168.77.1".parse::<std::net::Ipv6Addr>()?);
+/// assert_eq!(gid.ipv4(), Some([192, 168, 77, 1].into()));
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Gid([u8; 16]);
+
+impl Gid {
+    /// From its bytes, network order.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes, network order.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+
+    /// As an IPv6 address.
+    #[must_use]
+    pub const fn ipv6(self) -> Ipv6Addr {
+        Ipv6Addr::from_octets(self.0)
+    }
+
+    /// The IPv4 address of a v4-mapped GID (`::ffff:a.b.c.d`), as RoCE makes of an IPv4 address.
+    #[must_use]
+    pub const fn ipv4(self) -> Option<Ipv4Addr> {
+        self.ipv6().to_ipv4_mapped()
+    }
+
+    /// The upper half: the subnet prefix.
+    #[must_use]
+    pub const fn subnet_prefix(self) -> u64 {
+        (u128::from_be_bytes(self.0) >> 64) as u64
+    }
+
+    /// The lower half: the interface identifier.
+    #[must_use]
+    pub const fn interface_id(self) -> u64 {
+        u128::from_be_bytes(self.0) as u64
+    }
+
+    /// Whether all bytes are zero, as sysfs shows an empty slot.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        u128::from_be_bytes(self.0) == 0
+    }
+
+    /// The form sysfs uses: eight groups of four digits, nothing shortened.
+    #[must_use]
+    pub fn full(self) -> String {
+        let mut text = String::with_capacity(39);
+        for pair in self.0.chunks_exact(2) {
+            if !text.is_empty() {
+                text.push(':');
+            }
+            for byte in pair {
+                text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
+                text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+            }
+        }
+        text
+    }
+
+    /// Reads the form sysfs uses, and only that.
+    fn parse_full(text: &str) -> Option<Self> {
+        let well_formed = text.len() == 39
+            && text.bytes().enumerate().all(|(place, byte)| match place % 5 {
+                4 => byte == b':',
+                _ => byte.is_ascii_hexdigit(),
+            });
+        if !well_formed {
+            return None;
+        }
+        let digits: String = text.chars().filter(|c| *c != ':').collect();
+        u128::from_str_radix(&digits, 16).ok().map(|number| Self(number.to_be_bytes()))
+    }
+}
+
+impl From<Ipv6Addr> for Gid {
+    fn from(address: Ipv6Addr) -> Self {
+        Self(address.octets())
+    }
+}
+
+impl From<Ipv4Addr> for Gid {
+    /// The v4-mapped GID.
+    fn from(address: Ipv4Addr) -> Self {
+        address.to_ipv6_mapped().into()
+    }
+}
+
+impl fmt::Display for Gid {
+    /// RFC 5952 text: shortened, with a v4-mapped address in dotted form.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.ipv6(), f)
+    }
+}
+
+/// What a GID is used for. A newer kernel's types keep their number.
+#[doc(alias = "ibv_gid_type")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GidType(pub u32);
+
+impl GidType {
+    /// InfiniBand; also what iWARP and EFA entries say.
+    #[doc(alias = "IBV_GID_TYPE_IB")]
+    pub const IB: Self = Self(abi::gid_type::IB);
+    /// RoCE version 1 (Ethertype 0x8915).
+    #[doc(alias = "IBV_GID_TYPE_ROCE_V1")]
+    pub const ROCE_V1: Self = Self(abi::gid_type::ROCE_V1);
+    /// RoCE version 2 (UDP port 4791).
+    #[doc(alias = "IBV_GID_TYPE_ROCE_V2")]
+    pub const ROCE_V2: Self = Self(abi::gid_type::ROCE_V2);
+}
+
+impl fmt::Display for GidType {
+    /// `ib`, `roce_v1`, `roce_v2` or `unknown(N)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::IB => f.pad("ib"),
+            Self::ROCE_V1 => f.pad("roce_v1"),
+            Self::ROCE_V2 => f.pad("roce_v2"),
+            Self(other) => f.pad(&format!("unknown({other})")),
+        }
+    }
+}
+
+/// One valid entry of a GID table, in the kernel's own layout.
+#[doc(alias = "ibv_gid_entry")]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable,
+)]
+#[repr(transparent)]
+pub struct GidEntry(abi::GidEntry);
+
+impl GidEntry {
+    /// Puts an entry together, as a test or a reader of another source needs it.
+    #[must_use]
+    pub fn new(
+        port: u32,
+        index: u32,
+        gid: Gid,
+        gid_type: GidType,
+        netdev_ifindex: Option<NonZeroU32>,
+    ) -> Self {
+        Self(abi::GidEntry {
+            gid: gid.0,
+            gid_index: index,
+            port_num: port,
+            gid_type: gid_type.0,
+            netdev_ifindex: netdev_ifindex.map_or(0, NonZeroU32::get),
+        })
+    }
+
+    /// The GID.
+    #[must_use]
+    pub fn gid(&self) -> Gid {
+        Gid(self.0.gid)
+    }
+
+    /// Index in the port's table.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.0.gid_index
+    }
+
+    /// Port number.
+    #[must_use]
+    pub fn port(&self) -> u32 {
+        self.0.port_num
+    }
+
+    /// The GID's type.
+    #[must_use]
+    pub fn gid_type(&self) -> GidType {
+        GidType(self.0.gid_type)
+    }
+
+    /// Index of the network interface the GID belongs to, **in that interface's own network
+    /// namespace**, which need not be this one: see [`crate::netdev`]. `None` on InfiniBand, and
+    /// for iWARP before Linux 6.5.
+    #[doc(alias = "ndev_ifindex")]
+    #[must_use]
+    pub fn netdev_ifindex(&self) -> Option<NonZeroU32> {
+        NonZeroU32::new(self.0.netdev_ifindex)
+    }
+}
+
+impl Context {
+    /// Asks for one entry of a port's GID table: `None` if the slot is empty.
+    ///
+    /// One system call, no allocation. The kernel takes a reference on the entry while it answers;
+    /// [`query_gid_table`](Self::query_gid_table) does not.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), uverbs::Error> {
+    /// # let context = uverbs::device::Host::new().open("rxe0")?;
+    /// if let Some(entry) = context.query_gid_ex(1, 3)? {
+    ///     println!("{} {}", entry.gid(), entry.gid_type());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `EINVAL`: no such port, or the index is not below the port's `gid_tbl_len`; `EIO`: the
+    /// device is gone; `EPROTONOSUPPORT`: Linux before 5.10.
+    #[doc(alias = "ibv_query_gid_ex")]
+    #[doc(alias = "ibv_query_gid")]
+    pub fn query_gid_ex(&self, port: u32, index: u32) -> Result<Option<GidEntry>> {
+        self.gid_entry(port, index)
+            .map_err(|cause| self.error(Request::GidEntry { port, index }, cause))
+    }
+
+    fn gid_entry(&self, port: u32, index: u32) -> Result<Option<GidEntry>, Cause> {
+        let mut entry = GidEntry::new_zeroed();
+        let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::QUERY_GID_ENTRY);
+        command
+            .constant(abi::query_gid_entry::PORT, port.into())
+            .constant(abi::query_gid_entry::GID_INDEX, index.into())
+            .flags(abi::query_gid_entry::FLAGS, 0)
+            .output(abi::query_gid_entry::RESP_ENTRY, entry.as_mut_bytes());
+        match self.submit(&mut command) {
+            Ok(()) => {}
+            Err(Cause::Os(Errno::NODATA)) => return Ok(None),
+            Err(cause) => return Err(cause),
+        }
+        if !command.is_output_valid(abi::query_gid_entry::RESP_ENTRY) {
+            return Err(Cause::Malformed("a GID entry that was not written"));
+        }
+        if entry.port() != port || entry.index() != index {
+            return Err(Cause::Malformed("a GID entry of another slot"));
+        }
+        Ok(Some(entry))
+    }
+
+    /// Asks for all valid entries of all ports, ascending by port and index.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), uverbs::Error> {
+    /// # let context = uverbs::device::Host::new().open("rxe0")?;
+    /// for entry in context.query_gid_table()? {
+    ///     println!("{}:{} {}", entry.port(), entry.index(), entry.gid());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`query_gid_table_into`](Self::query_gid_table_into), but never for want of room.
+    #[doc(alias = "ibv_query_gid_table")]
+    pub fn query_gid_table(&self) -> Result<Vec<GidEntry>> {
+        for room in [USUAL_ENTRIES, MAX_TABLE_ENTRIES] {
+            let mut entries = vec![GidEntry::new_zeroed(); room];
+            match self.gid_table_call(&mut entries) {
+                Ok(count) => {
+                    entries.truncate(count);
+                    return Ok(entries);
+                }
+                Err(Cause::NoRoom(_)) => {}
+                Err(cause) => return Err(self.error(Request::GidTable, cause)),
+            }
+        }
+        let mut entries = Vec::new();
+        self.walk_gid_tables(|entry| {
+            entries.push(entry);
+            Ok(())
+        })
+        .map_err(|cause| self.error(Request::GidTable, cause))?;
+        Ok(entries)
+    }
+
+    /// Fills the caller's slice with all valid entries of all ports; returns how many.
+    ///
+    /// One system call and no allocation for up to 2047 entries ([`MAX_TABLE_ENTRIES`]). With room
+    /// for more, and more valid entries than that, the rest of the way is by one call for each
+    /// slot. Entries behind the returned count keep what they held, unless it took that second way.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), uverbs::Error> {
+    /// # let context = uverbs::device::Host::new().open("rxe0")?;
+    /// let mut entries = [uverbs::gid::GidEntry::default(); 64];
+    /// let count = context.query_gid_table_into(&mut entries)?;
+    /// println!("{count} GIDs");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `EINVAL` ([`Cause::NoRoom`]): more valid entries than `entries` has room for, or no room at
+    /// all, as in the man page; `EIO`: the device is gone; `EPROTONOSUPPORT`: Linux before 5.10;
+    /// `ENOMEM`: the kernel's.
+    #[doc(alias = "ibv_query_gid_table")]
+    pub fn query_gid_table_into(&self, entries: &mut [GidEntry]) -> Result<usize> {
+        self.gid_table_into(entries).map_err(|cause| self.error(Request::GidTable, cause))
+    }
+
+    fn gid_table_into(&self, entries: &mut [GidEntry]) -> Result<usize, Cause> {
+        let room = entries.len();
+        let one_call = entries.get_mut(..room.min(MAX_TABLE_ENTRIES)).unwrap_or_default();
+        match self.gid_table_call(one_call) {
+            Err(Cause::NoRoom(_)) if room > MAX_TABLE_ENTRIES => {}
+            result => return result,
+        }
+        let mut places = entries.iter_mut();
+        let mut count = 0;
+        self.walk_gid_tables(|entry| {
+            *places.next().ok_or(Cause::NoRoom(room))? = entry;
+            count += 1;
+            Ok(())
+        })?;
+        Ok(count)
+    }
+
+    /// One `QUERY_GID_TABLE`; `entries` has at most [`MAX_TABLE_ENTRIES`].
+    fn gid_table_call(&self, entries: &mut [GidEntry]) -> Result<usize, Cause> {
+        let room = entries.len();
+        // Zero beforehand: a 32-bit kernel writes four of the eight bytes.
+        let mut count = 0u64;
+        let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::QUERY_GID_TABLE);
+        command
+            .constant(abi::query_gid_table::ENTRY_SIZE, size_of::<GidEntry>() as u64)
+            .flags(abi::query_gid_table::FLAGS, 0)
+            .output(abi::query_gid_table::RESP_ENTRIES, entries.as_mut_bytes())
+            .output(abi::query_gid_table::RESP_NUM_ENTRIES, count.as_mut_bytes());
+        match self.submit(&mut command) {
+            Ok(()) => {}
+            // Flags, entry size and context are right, so EINVAL can only mean the room.
+            Err(Cause::Os(Errno::INVAL)) => return Err(Cause::NoRoom(room)),
+            Err(cause) => return Err(cause),
+        }
+        if !command.is_output_valid(abi::query_gid_table::RESP_NUM_ENTRIES) {
+            return Err(Cause::Malformed("a GID table without a count"));
+        }
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        if count > room {
+            return Err(Cause::Malformed("more GID entries than there was room for"));
+        }
+        Ok(count)
+    }
+
+    /// Every valid entry by one call for each slot: the way for more entries than one call returns.
+    fn walk_gid_tables(
+        &self,
+        mut found: impl FnMut(GidEntry) -> Result<(), Cause>,
+    ) -> Result<(), Cause> {
+        for port in self.ports() {
+            let length = self.port_response(port)?.gid_tbl_len;
+            if length > MAX_WALK {
+                return Err(Cause::Malformed("a GID table length beyond all reason"));
+            }
+            for index in 0..length {
+                match self.gid_entry(port, index) {
+                    Ok(Some(entry)) => found(entry)?,
+                    Ok(None) => {}
+                    // The slot was emptied while the kernel looked at it (facts: EINVAL).
+                    Err(Cause::Os(Errno::INVAL)) => {}
+                    Err(cause) => return Err(cause),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A GID entry as sysfs shows it. There is no interface index there, only a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SysfsGid {
+    /// The entry, without an interface index.
+    pub entry: GidEntry,
+    /// The interface's name in **its own** network namespace, which need not be this one; `None`
+    /// where there is no interface.
+    pub netdev: Option<String>,
+}
+
+impl Sysfs {
+    /// One entry of a port's GID table: `None` if the slot is empty.
+    ///
+    /// Reads up to three files; needs no rights and no uverbs node. The interface is named as the
+    /// kernel names it, not looked up here: see [`crate::netdev`].
+    ///
+    /// # Errors
+    /// `EINVAL`: no such device or port, or the index is outside its table (as rdma-core says it).
+    #[doc(alias = "ibv_query_gid_ex")]
+    pub fn query_gid_ex(&self, device: &str, port: u32, index: u32) -> Result<Option<SysfsGid>> {
+        let folder = self.device(device).join("ports").join(port.to_string());
+        let gid = read_gid(&folder, port, index).map_err(|cause| match cause {
+            Cause::Os(Errno::NOENT) => Cause::Os(Errno::INVAL),
+            other => other,
+        });
+        gid.map_err(|cause| Error::new(device, Request::GidEntry { port, index }, cause))
+    }
+
+    /// All valid entries of all ports, ascending by port and index.
+    ///
+    /// # Errors
+    /// `ENOENT`: no such device, here or any more; `EPROTO`: a file that does not read as it should.
+    #[doc(alias = "ibv_query_gid_table")]
+    pub fn query_gid_table(&self, device: &str) -> Result<Vec<SysfsGid>> {
+        let error = |path: &Path, cause| {
+            Error::new(device, Request::Sysfs { path: path.to_owned() }, cause)
+        };
+        let ports = self.device(device).join("ports");
+        let mut entries = Vec::new();
+        for port in ports.numbers().map_err(|cause| error(ports.path(), cause))? {
+            let folder = ports.join(port.to_string());
+            let gids = folder.join("gids");
+            let indices = match gids.numbers() {
+                Ok(indices) => indices,
+                // A port without a GID table: its folder has no such entry.
+                Err(Cause::Os(Errno::NOENT)) if folder.path().exists() => continue,
+                Err(cause) => return Err(error(gids.path(), cause)),
+            };
+            for index in indices {
+                let gid = read_gid(&folder, port, index).map_err(|cause| {
+                    Error::new(device, Request::GidEntry { port, index }, cause)
+                })?;
+                entries.extend(gid);
+            }
+        }
+        Ok(entries)
+    }
+}
+
+/// How often a slot is read again that changes while its files are read.
+const SLOT_READS: u32 = 16;
+
+/// Reads a slot's files; none if it is empty.
+///
+/// They are three files, and the slot may change between them. So the GID is read once more at
+/// the end, and only if it still stands do the answers belong together.
+fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<SysfsGid>, Cause> {
+    let name = index.to_string();
+    let gids = port_folder.join("gids");
+    let read = || Gid::parse_full(&gids.read(&name)?).ok_or(Cause::Malformed("a GID"));
+    let mut gid = read()?;
+    for _ in 0..SLOT_READS {
+        if gid.is_zero() {
+            return Ok(None);
+        }
+        let gid_type = read_gid_type(port_folder, &name);
+        // The kernel answers EINVAL where there is no interface.
+        let netdev = port_folder.join("gid_attrs/ndevs").read_optional(&name);
+        let again = read()?;
+        if again == gid {
+            let entry = GidEntry::new(port, index, gid, gid_type?, None);
+            return Ok(Some(SysfsGid { entry, netdev }));
+        }
+        gid = again;
+    }
+    Err(Cause::Os(Errno::AGAIN))
+}
+
+/// Reads `gid_attrs/types/I`, which does not tell InfiniBand from RoCE v1: the link layer does.
+fn read_gid_type(port_folder: &Folder, name: &str) -> Result<GidType, Cause> {
+    let attributes = port_folder.join("gid_attrs");
+    match attributes.join("types").read(name) {
+        Ok(text) => match text.as_str() {
+            "RoCE v2" => return Ok(GidType::ROCE_V2),
+            "IB/RoCE v1" => {}
+            _ => return Err(Cause::Malformed("a GID type")),
+        },
+        // What old kernels say of a slot that is not RoCE.
+        Err(Cause::Os(Errno::INVAL)) => {}
+        // Kernels without the folder have no RoCE v2.
+        Err(Cause::Os(Errno::NOENT)) if !attributes.path().exists() => {}
+        Err(cause) => return Err(cause),
+    }
+    let ethernet = LinkLayer::of_sysfs(port_folder)? == LinkLayer::ETHERNET;
+    Ok(if ethernet { GidType::ROCE_V1 } else { GidType::IB })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK_LOCAL: &str = "fe80:0000:0000:0000:0011:22ff:fe33:4455";
+
+    #[test]
+    fn full_form_there_and_back() {
+        let gid = Gid::parse_full(LINK_LOCAL).unwrap();
+        assert_eq!(gid.full(), LINK_LOCAL);
+        assert_eq!(gid.to_string(), "fe80::11:22ff:fe33:4455");
+        assert_eq!(gid.subnet_prefix(), 0xfe80_0000_0000_0000);
+        assert_eq!(gid.interface_id(), 0x0011_22ff_fe33_4455);
+    }
+
+    #[test]
+    fn only_the_full_form_is_sysfs_text() {
+        for text in [
+            "",
+            "fe80::1",
+            &LINK_LOCAL.replace(':', "-"),
+            &LINK_LOCAL[1..],
+            "fe80:0000:0000:0000:0011:22ff:fe33:445g",
+            "+e80:0000:0000:0000:0011:22ff:fe33:4455",
+        ] {
+            assert_eq!(Gid::parse_full(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn types_keep_their_number() {
+        assert_eq!(GidType(7).to_string(), "unknown(7)");
+        assert_eq!(format!("{:>8}|", GidType::ROCE_V2), " roce_v2|");
+    }
+
+    #[test]
+    fn a_full_call_holds_2047_entries() {
+        assert_eq!(MAX_TABLE_ENTRIES, 2047);
+    }
+}

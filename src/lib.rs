@@ -1,0 +1,65 @@
+//! RDMA devices, ports, GID tables and GUIDs of a Linux host, asked from the kernel directly.
+//!
+//! No libibverbs, no provider library: the library encodes the kernel's uverbs ioctl itself, reads
+//! RDMA netlink and sysfs, and needs nothing else at run time.
+//!
+//! ```no_run
+//! use uverbs::device::Host;
+//!
+//! let mut host = Host::new();
+//! for device in host.devices()? {
+//!     let context = uverbs::context::Context::open(&device)?;
+//!     for entry in context.query_gid_table()? {
+//!         println!("{}:{} {} {}", device.name, entry.port(), entry.index(), entry.gid());
+//!     }
+//! }
+//! # Ok::<(), uverbs::Error>(())
+//! ```
+//!
+//! | to know | by ioctl | by sysfs |
+//! |---|---|---|
+//! | one GID | [`Context::query_gid_ex`] | [`Sysfs::query_gid_ex`] |
+//! | all GIDs | [`Context::query_gid_table`] | [`Sysfs::query_gid_table`] |
+//! | a port | [`Context::query_port`] | [`Sysfs::query_port`] |
+//! | its effective rate | [`Context::query_port_speed`] | – |
+//! | the device's limits | [`Context::query_device`] | – |
+//! | P_Keys | – | [`Sysfs::query_pkeys`] |
+//! | GUIDs | [`Context::query_gid_ex`] of index 0 | [`umad`] |
+//!
+//! [`reader::Reader`] chooses between the two and says which one answered.
+//!
+//! [`Context::query_gid_ex`]: context::Context::query_gid_ex
+//! [`Context::query_gid_table`]: context::Context::query_gid_table
+//! [`Context::query_port`]: context::Context::query_port
+//! [`Context::query_port_speed`]: context::Context::query_port_speed
+//! [`Context::query_device`]: context::Context::query_device
+//! [`Sysfs::query_gid_ex`]: sysfs::Sysfs::query_gid_ex
+//! [`Sysfs::query_gid_table`]: sysfs::Sysfs::query_gid_table
+//! [`Sysfs::query_port`]: sysfs::Sysfs::query_port
+//! [`Sysfs::query_pkeys`]: sysfs::Sysfs::query_pkeys
+#![cfg(target_os = "linux")]
+
+pub use uverbs_uapi as uapi;
+
+pub mod command;
+pub mod context;
+pub mod device;
+pub mod device_attributes;
+pub mod driver;
+pub mod error;
+pub mod gid;
+pub mod guid;
+pub mod netdev;
+mod netlink;
+pub mod pkey;
+pub mod port;
+pub mod reader;
+pub mod selector;
+mod sys;
+pub mod sysfs;
+pub mod umad;
+
+pub use error::{Error, Result};
+#[cfg(feature = "simulated-kernel")]
+#[doc(hidden)]
+pub use sys::simulated;

@@ -1,0 +1,347 @@
+//! Which network interface a GID belongs to, named only if it is one of this network namespace.
+//!
+//! The kernel gives a GID's interface as an index (ioctl) or a name (sysfs), both of the
+//! namespace the interface is in, without saying which that is. In a container the same number or
+//! name often is another interface. So a name is given only where it is shown that the interface
+//! is ours:
+//!
+//! 1. it has the GID's address, or the GID is made of its MAC address; **and**
+//! 2. RDMA netlink, which hides interfaces of other namespaces, says that the port's interface is
+//!    this one or one that it stands on (a VLAN, a bond …); or it is a guest here, standing on an
+//!    interface of another namespace that the port's own entries name; **and**
+//! 3. no other entry of the host makes the same claim.
+//!
+//! Otherwise there is no name, and the index alone tells.
+
+use core::num::NonZeroU32;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use nix::libc;
+use uverbs_uapi::netlink as abi;
+
+use crate::device::{Device, Host};
+use crate::error::{Cause, Error, Request, Result};
+use crate::gid::{Gid, GidEntry};
+use crate::netlink::{Attribute, Message, Socket, attributes, number_at};
+use crate::reader::GidRecord;
+
+/// Leaves the counters out of interface messages, which are most of their bytes.
+const SKIP_STATISTICS: u32 = 1 << 3;
+
+/// Lengths of the fixed parts of the two route messages, `struct ifinfomsg` and `struct ifaddrmsg`.
+const LINK_BODY: usize = 16;
+const ADDRESS_BODY: usize = 8;
+
+/// A network interface that is shown to be in this namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Netdev {
+    /// Its index here.
+    pub index: NonZeroU32,
+    /// Its name here.
+    pub name: String,
+}
+
+/// A device's GID records, to be given names.
+#[derive(Debug)]
+pub struct DeviceGids<'r> {
+    /// The device.
+    pub device: &'r Device,
+    /// Its records.
+    pub records: &'r [GidRecord],
+}
+
+impl Host {
+    /// The network interface of each port that has one in this namespace, as the kernel says it.
+    ///
+    /// Ports are given as pairs of device and number; so is the answer. Without RDMA netlink
+    /// nothing is known.
+    ///
+    /// # Errors
+    /// Those of RDMA netlink.
+    pub fn port_netdevs(
+        &mut self,
+        ports: &[(&Device, u32)],
+    ) -> Result<BTreeMap<(String, u32), Netdev>> {
+        let mut asked = Vec::new();
+        let mut requests = Vec::new();
+        for (device, port) in ports {
+            if let Some(index) = device.index {
+                asked.push((device.name.clone(), *port));
+                requests.push(
+                    Message::new(abi::message_type(abi::client::NLDEV, abi::op::PORT_GET), &[])
+                        .number(abi::attribute::DEV_INDEX, index)
+                        .number(abi::attribute::PORT_INDEX, *port),
+                );
+            }
+        }
+        let mut found = BTreeMap::new();
+        if requests.is_empty() {
+            return Ok(found);
+        }
+        let Some(socket) = self.netlink() else { return Ok(found) };
+        socket
+            .ask(requests, |place, reply| {
+                // A port that has gone has no interface.
+                if let (Ok(reply), Some(port)) = (reply, asked.get(place))
+                    && let Some(netdev) = parse_port(reply)?
+                {
+                    found.insert(port.clone(), netdev);
+                }
+                Ok(())
+            })
+            .map_err(|cause| Error::new("host", Request::Netlink, cause))?;
+        Ok(found)
+    }
+
+    /// Finds the interface of each record of each device, in their order; `None` where there is
+    /// none, or none that is shown to be in this namespace.
+    ///
+    /// Give all devices at once: a claim that two ports make is nobody's.
+    ///
+    /// # Errors
+    /// Those of RDMA netlink and route netlink.
+    pub fn netdevs(&mut self, devices: &[DeviceGids<'_>]) -> Result<Vec<Vec<Option<Netdev>>>> {
+        let nothing = || devices.iter().map(|gids| vec![None; gids.records.len()]).collect();
+        let ports: BTreeSet<(usize, u32)> = devices
+            .iter()
+            .enumerate()
+            .flat_map(|(place, gids)| {
+                gids.records.iter().filter(|r| has_netdev(r)).map(move |r| (place, r.entry.port()))
+            })
+            .collect();
+        if ports.is_empty() {
+            return Ok(nothing());
+        }
+        let ports: Vec<(&Device, u32)> = ports
+            .iter()
+            .filter_map(|(place, port)| Some((devices.get(*place)?.device, *port)))
+            .collect();
+        // Without RDMA netlink there is nobody to say what is ours.
+        if !ports.iter().any(|(device, _)| device.index.is_some()) || self.netlink().is_none() {
+            return Ok(nothing());
+        }
+        let port_netdevs = self.port_netdevs(&ports)?;
+        let error = |cause| Error::new("host", Request::Interfaces, cause);
+        let mut route = Socket::route().map_err(|errno| error(Cause::Os(errno)))?;
+        let addresses = read_addresses(&mut route).map_err(error)?;
+        let mut namespace = Namespace { port_netdevs, addresses, links: None };
+        let names = namespace.name(devices);
+        if settled(devices, &names) {
+            return Ok(names);
+        }
+        // Some entry is of another interface than its port's: now the links between them matter.
+        namespace.links = Some(read_links(&mut route).map_err(error)?);
+        Ok(namespace.name(devices))
+    }
+}
+
+fn has_netdev(record: &GidRecord) -> bool {
+    record.entry.netdev_ifindex().is_some() || record.sysfs_netdev.is_some()
+}
+
+fn settled(devices: &[DeviceGids<'_>], names: &[Vec<Option<Netdev>>]) -> bool {
+    devices.iter().zip(names).all(|(gids, names)| {
+        gids.records.iter().zip(names).all(|(record, name)| name.is_some() || !has_netdev(record))
+    })
+}
+
+/// An interface, as far as it matters here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Link {
+    index: NonZeroU32,
+    name: String,
+    mac: Option<[u8; 6]>,
+    /// The interface it stands on.
+    lower: Option<u32>,
+    /// Whether `lower` is in another namespace.
+    is_guest: bool,
+    /// The bond, bridge … that it belongs to.
+    master: Option<u32>,
+}
+
+/// What this namespace is known to hold.
+#[derive(Debug)]
+struct Namespace {
+    port_netdevs: BTreeMap<(String, u32), Netdev>,
+    addresses: BTreeSet<(u32, IpAddr)>,
+    /// Not read until it is wanted.
+    links: Option<BTreeMap<u32, Link>>,
+}
+
+/// Says that an entry belongs to an interface here. Entries that say the same cannot all be right,
+/// so none of them is believed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Claim {
+    netdev: Netdev,
+    /// The port, if its own interface is here; guests of any port may get into each other's way.
+    port: Option<(String, u32)>,
+    gid: Gid,
+    gid_type: u32,
+}
+
+impl Namespace {
+    fn name(&self, devices: &[DeviceGids<'_>]) -> Vec<Vec<Option<Netdev>>> {
+        let claims: Vec<Vec<Option<Claim>>> = devices
+            .iter()
+            .map(|gids| gids.records.iter().map(|record| self.claim(gids, record)).collect())
+            .collect();
+        let mut count: BTreeMap<&Claim, u32> = BTreeMap::new();
+        for claim in claims.iter().flatten().flatten() {
+            *count.entry(claim).or_default() += 1;
+        }
+        let believed = |claim: &Option<Claim>| {
+            let claim = claim.as_ref().filter(|claim| count.get(claim) == Some(&1))?;
+            Some(claim.netdev.clone())
+        };
+        claims.iter().map(|claims| claims.iter().map(believed).collect()).collect()
+    }
+
+    /// The interface here that a record's index or name stands for, if the evidence is there.
+    fn claim(&self, gids: &DeviceGids<'_>, record: &GidRecord) -> Option<Claim> {
+        let entry = &record.entry;
+        let port = (gids.device.name.clone(), entry.port());
+        let own = self.port_netdevs.get(&port);
+        let meant = |index: NonZeroU32, name: &str| match entry.netdev_ifindex() {
+            Some(meant) => meant == index,
+            None => record.sysfs_netdev.as_deref() == Some(name),
+        };
+        let netdev = match own {
+            Some(own) if meant(own.index, &own.name) => own.clone(),
+            _ => {
+                let link =
+                    self.links.as_ref()?.values().find(|link| meant(link.index, &link.name))?;
+                let stands_there = match own {
+                    Some(own) => self.stands_on(link, own.index),
+                    None => self.is_guest_of(link, gids, entry),
+                };
+                if !stands_there {
+                    return None;
+                }
+                Netdev { index: link.index, name: link.name.clone() }
+            }
+        };
+        self.has_address(netdev.index, entry.gid()).then(|| Claim {
+            netdev,
+            port: own.map(|_| port),
+            gid: entry.gid(),
+            gid_type: entry.gid_type().0,
+        })
+    }
+
+    /// Whether the interface has the GID's address, or a MAC address that the GID is made of.
+    fn has_address(&self, index: NonZeroU32, gid: Gid) -> bool {
+        let address = gid.ipv4().map_or(IpAddr::V6(gid.ipv6()), IpAddr::V4);
+        let mac = || self.links.as_ref()?.get(&index.get())?.mac;
+        self.addresses.contains(&(index.get(), address))
+            || mac().is_some_and(|mac| gid == default_gid(mac) || gid == iwarp_gid(mac))
+    }
+
+    /// Whether `upper` stands on the interface `lower`, over any number of steps, all of them here.
+    fn stands_on(&self, upper: &Link, lower: NonZeroU32) -> bool {
+        let Some(links) = &self.links else { return false };
+        let mut seen = BTreeSet::from([lower.get()]);
+        let mut found = vec![lower.get()];
+        while let Some(lower) = found.pop() {
+            let master = links.get(&lower).and_then(|link| link.master);
+            let standing = links
+                .values()
+                .filter(|link| link.lower == Some(lower) && !link.is_guest)
+                .map(|link| link.index.get());
+            for index in standing.chain(master) {
+                if seen.insert(index) {
+                    found.push(index);
+                }
+            }
+        }
+        seen.contains(&upper.index.get())
+    }
+
+    /// Whether the interface is a guest here whose home interface, in another namespace, has
+    /// entries in the same port's table. Loopback addresses are everywhere and prove nothing.
+    fn is_guest_of(&self, link: &Link, gids: &DeviceGids<'_>, entry: &GidEntry) -> bool {
+        let gid = entry.gid();
+        let everywhere = gid.ipv6().is_loopback() || gid.ipv4().is_some_and(|v4| v4.is_loopback());
+        link.is_guest
+            && !everywhere
+            && gids.records.iter().any(|other| {
+                other.entry.port() == entry.port()
+                    && other.entry.netdev_ifindex().map(NonZeroU32::get) == link.lower
+            })
+    }
+}
+
+/// The GID that RoCE makes of a MAC address: link-local, with its EUI-64.
+fn default_gid([a, b, c, d, e, f]: [u8; 6]) -> Gid {
+    Gid::from_bytes([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])
+}
+
+/// The one GID of an iWARP port: its MAC address, then zeros.
+fn iwarp_gid([a, b, c, d, e, f]: [u8; 6]) -> Gid {
+    Gid::from_bytes([a, b, c, d, e, f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+}
+
+/// Reads the interface of a `PORT_GET` reply, which is there only if it is in this namespace.
+fn parse_port(payload: &[u8]) -> Result<Option<Netdev>, Cause> {
+    let (mut index, mut name) = (None, None);
+    for attribute in attributes(payload) {
+        let attribute = attribute?;
+        match attribute.kind {
+            abi::attribute::NDEV_INDEX => index = NonZeroU32::new(attribute.u32()?),
+            abi::attribute::NDEV_NAME => name = Some(attribute.text()),
+            _ => {}
+        }
+    }
+    Ok(index.zip(name).map(|(index, name)| Netdev { index, name }))
+}
+
+fn read_addresses(socket: &mut Socket) -> Result<BTreeSet<(u32, IpAddr)>, Cause> {
+    let request = Message::new(libc::RTM_GETADDR, &[0; ADDRESS_BODY]);
+    Ok(socket.dump(&request, parse_address)?.into_iter().flatten().collect())
+}
+
+/// Reads an interface's address: of a point-to-point link the far end, as the kernel's GIDs do.
+fn parse_address(payload: &[u8]) -> Result<Option<(u32, IpAddr)>, Cause> {
+    const SHORT: Cause = Cause::Malformed("an address message");
+    let index = number_at(payload, 4).ok_or(SHORT)?;
+    let mut found = None;
+    for attribute in attributes(payload.get(ADDRESS_BODY..).ok_or(SHORT)?) {
+        let attribute = attribute?;
+        if attribute.kind == libc::IFA_ADDRESS {
+            found = match *attribute.bytes() {
+                [a, b, c, d] => Some(IpAddr::V4(Ipv4Addr::new(a, b, c, d))),
+                ref bytes => <[u8; 16]>::try_from(bytes).ok().map(|b| Ipv6Addr::from(b).into()),
+            };
+        }
+    }
+    Ok(found.map(|address| (index, address)))
+}
+
+fn read_links(socket: &mut Socket) -> Result<BTreeMap<u32, Link>, Cause> {
+    let request = Message::new(libc::RTM_GETLINK, &[0; LINK_BODY])
+        .number(libc::IFLA_EXT_MASK, SKIP_STATISTICS);
+    let links = socket.dump(&request, parse_link)?;
+    Ok(links.into_iter().flatten().map(|link| (link.index.get(), link)).collect())
+}
+
+fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
+    const SHORT: Cause = Cause::Malformed("an interface message");
+    let Some(index) = NonZeroU32::new(number_at(payload, 4).ok_or(SHORT)?) else { return Ok(None) };
+    let mut link =
+        Link { index, name: String::new(), mac: None, lower: None, is_guest: false, master: None };
+    for attribute in attributes(payload.get(LINK_BODY..).ok_or(SHORT)?) {
+        let attribute: Attribute<'_> = attribute?;
+        match attribute.kind {
+            libc::IFLA_IFNAME => link.name = attribute.text(),
+            libc::IFLA_ADDRESS => link.mac = attribute.bytes().try_into().ok(),
+            libc::IFLA_LINK => link.lower = Some(attribute.u32()?).filter(|lower| *lower != 0),
+            libc::IFLA_LINK_NETNSID => link.is_guest = true,
+            libc::IFLA_MASTER => link.master = Some(attribute.u32()?),
+            _ => {}
+        }
+    }
+    Ok(Some(link))
+}
+
+#[cfg(test)]
+mod tests;

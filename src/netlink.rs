@@ -1,0 +1,440 @@
+//! Netlink: requests in a batch, replies as they come.
+//!
+//! One socket for RDMA netlink (devices, character devices, ports) or for route netlink
+//! (interfaces, addresses). Requests of a batch go out in one system call and their replies come
+//! back in one, as the kernel has queued them all when the first returns. So nothing here ever
+//! blocks. Replies are taken apart with every length checked; what the messages mean is known to
+//! [`crate::device`] and [`crate::netdev`].
+
+use std::io::IoSliceMut;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::sys::socket::{MsgFlags, MultiHeaders, NetlinkAddr, recvmmsg};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, Protocol, SendFlags, SocketFlags, SocketType};
+
+use crate::error::Cause;
+
+/// Requests sent at once: their replies (about 4 KiB each in the kernel's account) fit the
+/// socket's default buffer.
+const BATCH: usize = 16;
+
+/// Room for one datagram. The kernel makes them of at most 8 KiB until a reader offers more, and
+/// cuts a dump into datagrams no larger than the largest offer.
+const DATAGRAM: usize = 16 * 1024;
+
+/// How often an interrupted dump is started again.
+const DUMP_TRIES: u32 = 8;
+
+/// Length of `struct nlmsghdr`.
+const HEADER: usize = 16;
+
+const ERROR: u16 = nix::libc::NLMSG_ERROR as u16;
+const DONE: u16 = nix::libc::NLMSG_DONE as u16;
+const REQUEST: u16 = nix::libc::NLM_F_REQUEST as u16;
+const DUMP: u16 = nix::libc::NLM_F_DUMP as u16;
+const DUMP_INTR: u16 = nix::libc::NLM_F_DUMP_INTR as u16;
+
+/// A request under construction.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    bytes: Vec<u8>,
+}
+
+impl Message {
+    /// A message of `kind`; `body` is what stands before the attributes (RDMA netlink: nothing).
+    pub(crate) fn new(kind: u16, body: &[u8]) -> Self {
+        let mut bytes = vec![0; HEADER];
+        put(&mut bytes, 4, &kind.to_ne_bytes());
+        bytes.extend_from_slice(body);
+        bytes.resize(align(bytes.len()), 0);
+        Self { bytes }
+    }
+
+    /// Appends an attribute. Payloads are short: a number or a name.
+    pub(crate) fn attribute(mut self, kind: u16, payload: &[u8]) -> Self {
+        let length = u16::try_from(payload.len() + 4).unwrap_or(u16::MAX);
+        self.bytes.extend_from_slice(&length.to_ne_bytes());
+        self.bytes.extend_from_slice(&kind.to_ne_bytes());
+        self.bytes.extend_from_slice(payload);
+        self.bytes.resize(align(self.bytes.len()), 0);
+        self
+    }
+
+    pub(crate) fn number(self, kind: u16, value: u32) -> Self {
+        self.attribute(kind, &value.to_ne_bytes())
+    }
+
+    pub(crate) fn text(self, kind: u16, value: &str) -> Self {
+        let mut bytes = value.as_bytes().to_vec();
+        bytes.push(0);
+        self.attribute(kind, &bytes)
+    }
+
+    fn finish(mut self, flags: u16, sequence: u32) -> Vec<u8> {
+        let length = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
+        put(&mut self.bytes, 0, &length.to_ne_bytes());
+        put(&mut self.bytes, 6, &(REQUEST | flags).to_ne_bytes());
+        put(&mut self.bytes, 8, &sequence.to_ne_bytes());
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+impl Message {
+    /// The message without its header, as a reply's payload.
+    pub(crate) fn finish_for_test(self) -> Vec<u8> {
+        self.bytes.get(HEADER..).unwrap_or_default().to_vec()
+    }
+}
+
+fn align(length: usize) -> usize {
+    length.next_multiple_of(4)
+}
+
+fn put(bytes: &mut [u8], offset: usize, value: &[u8]) {
+    for (place, byte) in bytes.iter_mut().skip(offset).zip(value) {
+        *place = *byte;
+    }
+}
+
+/// A netlink socket of this process's network namespace.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    fd: OwnedFd,
+    sequence: u32,
+    buffer: Vec<u8>,
+}
+
+impl Socket {
+    /// RDMA netlink; loads the module `ib_core` where that is allowed.
+    pub(crate) fn rdma() -> Result<Self, Errno> {
+        Self::open(uverbs_uapi::netlink::NETLINK_RDMA)
+    }
+
+    /// Route netlink.
+    pub(crate) fn route() -> Result<Self, Errno> {
+        Self::open(0)
+    }
+
+    fn open(protocol: u32) -> Result<Self, Errno> {
+        let fd = rustix::net::socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            rustix::net::RawProtocol::new(protocol).map(Protocol::from_raw),
+        )?;
+        Ok(Self { fd, sequence: 0, buffer: vec![0; BATCH * DATAGRAM] })
+    }
+
+    /// Sends requests that have one reply each; gives the replies to `answered` with the place of
+    /// their request. A request that fails gets the kernel's errno, and does not end the others.
+    pub(crate) fn ask<A>(&mut self, requests: Vec<Message>, mut answered: A) -> Result<(), Cause>
+    where
+        A: FnMut(usize, Result<&[u8], Errno>) -> Result<(), Cause>,
+    {
+        let mut requests = requests.into_iter().peekable();
+        let mut place = 0;
+        while requests.peek().is_some() {
+            let first = self.sequence.wrapping_add(1);
+            let mut bytes = Vec::new();
+            let mut open = 0usize;
+            for request in requests.by_ref().take(BATCH) {
+                self.sequence = self.sequence.wrapping_add(1);
+                bytes.extend(request.finish(0, self.sequence));
+                open += 1;
+            }
+            let mut replied = vec![false; open];
+            self.exchange(&bytes, |message| {
+                let offset = message.sequence.wrapping_sub(first) as usize;
+                // What does not belong to this batch is none of ours.
+                if let Some(replied) = replied.get_mut(offset).filter(|replied| !**replied) {
+                    *replied = true;
+                    answered(place + offset, message.content())?;
+                }
+                Ok(replied.iter().all(|replied| *replied))
+            })?;
+            place += open;
+        }
+        Ok(())
+    }
+
+    /// Sends a dump request and gives every message of the answer to `found`, in a list that no
+    /// change interrupted.
+    pub(crate) fn dump<T>(
+        &mut self,
+        request: &Message,
+        found: impl Fn(&[u8]) -> Result<T, Cause>,
+    ) -> Result<Vec<T>, Cause> {
+        for _ in 0..DUMP_TRIES {
+            self.sequence = self.sequence.wrapping_add(1);
+            let sequence = self.sequence;
+            let mut list = Vec::new();
+            let mut interrupted = false;
+            self.exchange(&request.clone().finish(DUMP, sequence), |message| {
+                if message.sequence != sequence {
+                    return Ok(false);
+                }
+                interrupted |= message.flags & DUMP_INTR != 0;
+                if message.kind == DONE {
+                    return Ok(true);
+                }
+                list.push(found(message.content().map_err(Cause::Os)?)?);
+                Ok(false)
+            })?;
+            if !interrupted {
+                return Ok(list);
+            }
+        }
+        Err(Cause::Os(Errno::AGAIN))
+    }
+
+    /// Sends `request`, then reads until `next` says that it has seen all.
+    fn exchange(
+        &mut self,
+        request: &[u8],
+        mut next: impl FnMut(&Reply<'_>) -> Result<bool, Cause>,
+    ) -> Result<(), Cause> {
+        let sent = rustix::net::send(&self.fd, request, SendFlags::empty()).map_err(Cause::Os)?;
+        if sent != request.len() {
+            return Err(Cause::Malformed("a netlink request was sent in part"));
+        }
+        let mut headers = MultiHeaders::<NetlinkAddr>::preallocate(BATCH, None);
+        loop {
+            let mut parts: Vec<[IoSliceMut<'_>; 1]> = self
+                .buffer
+                .chunks_exact_mut(DATAGRAM)
+                .map(|part| [IoSliceMut::new(part)])
+                .collect();
+            let received = recvmmsg(
+                self.fd.as_raw_fd(),
+                &mut headers,
+                parts.iter_mut(),
+                MsgFlags::MSG_DONTWAIT,
+                None,
+            );
+            let received = match received {
+                Ok(received) => received,
+                Err(nix::Error::EINTR) => continue,
+                // The kernel queues all replies before it returns from sending.
+                Err(nix::Error::EAGAIN) => {
+                    return Err(Cause::Malformed("netlink left a request unanswered"));
+                }
+                Err(errno) => return Err(Cause::Os(Errno::from_raw_os_error(errno as i32))),
+            };
+            for datagram in received {
+                if datagram.flags.contains(MsgFlags::MSG_TRUNC) {
+                    return Err(Cause::Malformed("a netlink datagram longer than the kernel's"));
+                }
+                // Any process may write to a netlink socket; the kernel is number 0.
+                if datagram.address.is_some_and(|sender| sender.pid() != 0) {
+                    continue;
+                }
+                for bytes in datagram.iovs() {
+                    for message in Replies(bytes) {
+                        if next(&message?)? {
+                            return Ok(());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One message of a datagram.
+#[derive(Debug)]
+struct Reply<'b> {
+    kind: u16,
+    flags: u16,
+    sequence: u32,
+    payload: &'b [u8],
+}
+
+impl Reply<'_> {
+    /// What stands behind the header; an error message's errno.
+    fn content(&self) -> Result<&[u8], Errno> {
+        if self.kind != ERROR {
+            return Ok(self.payload);
+        }
+        match self.payload.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes)) {
+            Some(0) => Ok(&[]),
+            Some(negative @ -4095..0) => Err(Errno::from_raw_os_error(-negative)),
+            _ => Err(Errno::PROTO),
+        }
+    }
+}
+
+/// The messages of a datagram.
+struct Replies<'b>(&'b [u8]);
+
+impl<'b> Iterator for Replies<'b> {
+    type Item = Result<Reply<'b>, Cause>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let message = split(self.0);
+        self.0 = message.as_ref().map_or(&[], |(_, rest)| rest);
+        Some(message.map(|(message, _)| message).ok_or(Cause::Malformed("a netlink message")))
+    }
+}
+
+fn split(bytes: &[u8]) -> Option<(Reply<'_>, &[u8])> {
+    let length = usize::try_from(number_at(bytes, 0)?).ok()?;
+    let payload = bytes.get(HEADER..length)?;
+    let reply = Reply {
+        kind: short_at(bytes, 4)?,
+        flags: short_at(bytes, 6)?,
+        sequence: number_at(bytes, 8)?,
+        payload,
+    };
+    Some((reply, bytes.get(align(length)..).unwrap_or_default()))
+}
+
+fn short_at(bytes: &[u8], offset: usize) -> Option<u16> {
+    bytes.get(offset..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes))
+}
+
+/// The number at an offset of a message's fixed part.
+pub(crate) fn number_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    bytes.get(offset..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
+}
+
+/// An attribute of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Attribute<'b> {
+    pub(crate) kind: u16,
+    payload: &'b [u8],
+}
+
+impl<'b> Attribute<'b> {
+    pub(crate) fn bytes(&self) -> &'b [u8] {
+        self.payload
+    }
+
+    /// A number of any width; the kernel has used several for the same attribute.
+    pub(crate) fn number(&self) -> Result<u64, Cause> {
+        match *self.payload {
+            [byte] => Ok(byte.into()),
+            [a, b] => Ok(u16::from_ne_bytes([a, b]).into()),
+            [a, b, c, d] => Ok(u32::from_ne_bytes([a, b, c, d]).into()),
+            [a, b, c, d, e, f, g, h] => Ok(u64::from_ne_bytes([a, b, c, d, e, f, g, h])),
+            _ => Err(Cause::Malformed("a netlink number")),
+        }
+    }
+
+    pub(crate) fn u32(&self) -> Result<u32, Cause> {
+        u32::try_from(self.number()?).map_err(|_| Cause::Malformed("a netlink number"))
+    }
+
+    pub(crate) fn u8(&self) -> Result<u8, Cause> {
+        u8::try_from(self.number()?).map_err(|_| Cause::Malformed("a netlink number"))
+    }
+
+    /// A text, up to its NUL.
+    pub(crate) fn text(&self) -> String {
+        let text = self.payload.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(text).into_owned()
+    }
+}
+
+/// The attributes behind a message's fixed part; a broken length ends them with an error.
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = Result<Attribute<'_>, Cause>> {
+    core::iter::from_fn(move || {
+        if bytes.is_empty() {
+            return None;
+        }
+        let Some((attribute, rest)) = split_attribute(bytes) else {
+            bytes = &[];
+            return Some(Err(Cause::Malformed("a netlink attribute")));
+        };
+        bytes = rest;
+        Some(Ok(attribute))
+    })
+}
+
+fn split_attribute(bytes: &[u8]) -> Option<(Attribute<'_>, &[u8])> {
+    /// Nesting and byte order stand in the two upper bits.
+    const KIND: u16 = 0x3fff;
+    let length = usize::from(short_at(bytes, 0)?);
+    let kind = short_at(bytes, 2)? & KIND;
+    let payload = bytes.get(4..length)?;
+    Some((Attribute { kind, payload }, bytes.get(align(length)..).unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_reads_back() {
+        let bytes = Message::new(0x1405, &[]).number(1, 7).text(69, "uverbs").finish(0, 9);
+        assert_eq!(bytes.len(), 16 + 8 + 12);
+        let replies: Vec<_> = Replies(&bytes).map(Result::unwrap).collect();
+        assert_eq!(replies.len(), 1);
+        let reply = &replies[0];
+        assert_eq!((reply.kind, reply.flags, reply.sequence), (0x1405, REQUEST, 9));
+        let list: Vec<_> = attributes(reply.payload).map(Result::unwrap).collect();
+        assert_eq!(list[0].u32(), Ok(7));
+        assert_eq!(list[1].text(), "uverbs");
+    }
+
+    #[test]
+    fn broken_lengths_end_the_reading() {
+        for length in [0u32, 15, 17, 1000, u32::MAX] {
+            let mut bytes = Message::new(1, &[]).finish(0, 1);
+            put(&mut bytes, 0, &length.to_ne_bytes());
+            let results: Vec<_> = Replies(&bytes).collect();
+            assert_eq!(results.len(), 1);
+            assert!(results[0].is_err(), "{length}");
+        }
+        for length in [0u16, 3, 9, u16::MAX] {
+            let mut bytes = Message::new(1, &[]).number(1, 1).bytes[HEADER..].to_vec();
+            put(&mut bytes, 0, &length.to_ne_bytes());
+            let results: Vec<_> = attributes(&bytes).collect();
+            assert_eq!(results.len(), 1);
+            assert!(results[0].is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_every_width() {
+        let number = |payload| Attribute { kind: 0, payload }.number();
+        assert_eq!(number(&[5]), Ok(5));
+        assert_eq!(number(&5u16.to_ne_bytes()), Ok(5));
+        assert_eq!(number(&5u32.to_ne_bytes()), Ok(5));
+        assert_eq!(number(&5u64.to_ne_bytes()), Ok(5));
+        assert!(number(&[1, 2, 3]).is_err());
+        assert!(number(&[]).is_err());
+    }
+
+    #[test]
+    fn error_messages_carry_an_errno() {
+        let reply = |code: i32| {
+            let bytes = code.to_ne_bytes();
+            Reply { kind: ERROR, flags: 0, sequence: 1, payload: &bytes }.content().map(<[u8]>::len)
+        };
+        assert_eq!(reply(0), Ok(0));
+        assert_eq!(reply(-22), Err(Errno::INVAL));
+        assert_eq!(reply(22), Err(Errno::PROTO));
+        assert_eq!(reply(i32::MIN), Err(Errno::PROTO));
+    }
+
+    #[test]
+    fn a_real_route_socket_answers_in_one_exchange() {
+        let mut socket = Socket::route().unwrap();
+        let request = Message::new(nix::libc::RTM_GETLINK, &[0; 16]);
+        let links = socket.dump(&request, |payload| Ok(number_at(payload, 4))).unwrap();
+        assert!(links.contains(&Some(1)), "the loopback interface: {links:?}");
+        let mut results = Vec::new();
+        socket
+            .ask(vec![request.clone().number(29, 0), request], |place, result| {
+                results.push((place, result.is_ok()));
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(results, [(0, false), (1, false)], "no interface is named");
+    }
+}

@@ -1,0 +1,492 @@
+//! Ports: state, sizes of their tables, LIDs, MTU, width and speed.
+//!
+//! By ioctl: `QUERY_PORT` (Linux 5.0) and `QUERY_PORT_SPEED` (7.0), with the semantics of
+//! [`ibv_query_port(3)`]. By sysfs: the files of `ports/P`, which know less: what they do not tell
+//! is `None`. States and speeds that this version does not know keep their number.
+//!
+//! [`ibv_query_port(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_port.3.html
+
+use core::fmt;
+
+use rustix::io::Errno;
+use uverbs_uapi::device as abi;
+use zerocopy::{FromZeros, IntoBytes};
+
+use crate::command::Command;
+use crate::context::Context;
+use crate::error::{Cause, Error, Request, Result};
+use crate::sysfs::{Folder, Sysfs};
+
+/// A value of an open set: known numbers have a name, others are shown as numbers.
+macro_rules! named {
+    (
+        $(#[$doc:meta])* $name:ident($raw:ty) {
+            $($(#[$item:meta])* $constant:ident = $value:expr, $text:literal;)+
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub struct $name(pub $raw);
+
+        impl $name {
+            $($(#[$item])* pub const $constant: Self = Self($value);)+
+
+            /// The value's name, if this version knows it.
+            #[must_use]
+            pub fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$constant => Some($text),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            /// The name, or `unknown(N)`.
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                match self.name() {
+                    Some(name) => f.pad(name),
+                    None => f.pad(&format!("unknown({})", self.0)),
+                }
+            }
+        }
+    };
+}
+pub(crate) use named;
+
+named! {
+    /// Logical state of a port.
+    #[doc(alias = "ibv_port_state")]
+    PortState(u8) {
+        /// No state change; never the state of a port at rest.
+        NOP = abi::port_state::NOP, "nop";
+        /// Down.
+        DOWN = abi::port_state::DOWN, "down";
+        /// Initialising: the link is up, the subnet manager has not configured it.
+        INIT = abi::port_state::INIT, "init";
+        /// Armed: configured, not yet active.
+        ARMED = abi::port_state::ARMED, "armed";
+        /// Active.
+        ACTIVE = abi::port_state::ACTIVE, "active";
+        /// Active, with a link failure that is waited out.
+        ACTIVE_DEFER = abi::port_state::ACTIVE_DEFER, "active_defer";
+    }
+}
+
+named! {
+    /// Physical state of a port.
+    PhysState(u8) {
+        /// Sleeping.
+        SLEEP = abi::phys_state::SLEEP, "sleep";
+        /// Looking for a peer.
+        POLLING = abi::phys_state::POLLING, "polling";
+        /// Disabled.
+        DISABLED = abi::phys_state::DISABLED, "disabled";
+        /// Training the link.
+        TRAINING = abi::phys_state::PORT_CONFIGURATION_TRAINING, "training";
+        /// Link up.
+        LINK_UP = abi::phys_state::LINK_UP, "link_up";
+        /// Recovering from link errors.
+        RECOVERY = abi::phys_state::LINK_ERROR_RECOVERY, "link_error_recovery";
+        /// Physical test.
+        TEST = abi::phys_state::PHY_TEST, "phy_test";
+    }
+}
+
+named! {
+    /// What carries the port's packets.
+    LinkLayer(u8) {
+        /// Not said; InfiniBand, as libraries read it.
+        UNSPECIFIED = abi::link_layer::UNSPECIFIED, "unspecified";
+        /// InfiniBand.
+        INFINIBAND = abi::link_layer::INFINIBAND, "infiniband";
+        /// Ethernet: RoCE or iWARP.
+        ETHERNET = abi::link_layer::ETHERNET, "ethernet";
+    }
+}
+
+impl LinkLayer {
+    /// Reads a port folder's `link_layer`.
+    pub(crate) fn of_sysfs(port_folder: &Folder) -> Result<Self, Cause> {
+        Ok(match port_folder.read("link_layer")?.as_str() {
+            "InfiniBand" => Self::INFINIBAND,
+            "Ethernet" => Self::ETHERNET,
+            _ => Self::UNSPECIFIED,
+        })
+    }
+}
+
+/// Code of a maximum transfer unit.
+#[doc(alias = "ibv_mtu")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Mtu(pub u8);
+
+impl Mtu {
+    /// Its bytes: 256 to 4096; `None` for a code that this version does not know.
+    #[must_use]
+    pub const fn bytes(self) -> Option<u16> {
+        match self.0 {
+            abi::mtu::BYTES_256 => Some(256),
+            abi::mtu::BYTES_512 => Some(512),
+            abi::mtu::BYTES_1024 => Some(1024),
+            abi::mtu::BYTES_2048 => Some(2048),
+            abi::mtu::BYTES_4096 => Some(4096),
+            _ => None,
+        }
+    }
+}
+
+/// Code of a link's width.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Width(pub u8);
+
+impl Width {
+    /// Its lanes: 1, 2, 4, 8 or 12; `None` for a code that this version does not know.
+    #[must_use]
+    pub const fn lanes(self) -> Option<u8> {
+        match self.0 {
+            abi::width::X1 => Some(1),
+            abi::width::X2 => Some(2),
+            abi::width::X4 => Some(4),
+            abi::width::X8 => Some(8),
+            abi::width::X12 => Some(12),
+            _ => None,
+        }
+    }
+
+    fn from_lanes(lanes: u64) -> Option<Self> {
+        [abi::width::X1, abi::width::X2, abi::width::X4, abi::width::X8, abi::width::X12]
+            .map(Self)
+            .into_iter()
+            .find(|width| width.lanes().map(u64::from) == Some(lanes))
+    }
+}
+
+named! {
+    /// Code of a lane's speed.
+    Speed(u32) {
+        /// 2.5 Gb/s.
+        SDR = abi::speed::SDR, "SDR";
+        /// 5 Gb/s.
+        DDR = abi::speed::DDR, "DDR";
+        /// 10 Gb/s.
+        QDR = abi::speed::QDR, "QDR";
+        /// 10 Gb/s, with FDR's encoding.
+        FDR10 = abi::speed::FDR10, "FDR10";
+        /// 14 Gb/s.
+        FDR = abi::speed::FDR, "FDR";
+        /// 25 Gb/s.
+        EDR = abi::speed::EDR, "EDR";
+        /// 50 Gb/s.
+        HDR = abi::speed::HDR, "HDR";
+        /// 100 Gb/s.
+        NDR = abi::speed::NDR, "NDR";
+        /// 200 Gb/s.
+        XDR = abi::speed::XDR, "XDR";
+    }
+}
+
+impl Speed {
+    /// A lane's nominal rate in units of 100 Mb/s; `None` for a code that this version does not know.
+    #[must_use]
+    pub const fn lane_rate(self) -> Option<u32> {
+        match self {
+            Self::SDR => Some(25),
+            Self::DDR => Some(50),
+            Self::QDR | Self::FDR10 => Some(100),
+            Self::FDR => Some(140),
+            Self::EDR => Some(250),
+            Self::HDR => Some(500),
+            Self::NDR => Some(1000),
+            Self::XDR => Some(2000),
+            _ => None,
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        (0..u32::BITS).map(|bit| Self(1 << bit)).find(|speed| speed.name() == Some(name))
+    }
+}
+
+/// A data rate in units of 100 Mb/s, so that 2.5 Gb/s is a whole number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(pub u64);
+
+impl Rate {
+    /// In Gb/s.
+    #[must_use]
+    pub fn gbps(self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^52")]
+        let units = self.0 as f64;
+        units / 10.0
+    }
+}
+
+impl fmt::Display for Rate {
+    /// Gb/s, with one decimal only where it is needed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0 / 10, self.0 % 10) {
+            (whole, 0) => f.pad(&whole.to_string()),
+            (whole, tenth) => f.pad(&format!("{whole}.{tenth}")),
+        }
+    }
+}
+
+/// What is known of a port. `None` where the source does not tell.
+#[doc(alias = "ibv_port_attr")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PortAttributes {
+    /// Logical state.
+    pub state: PortState,
+    /// Physical state.
+    pub phys_state: PhysState,
+    /// Link layer.
+    pub link_layer: LinkLayer,
+    /// Largest MTU that the port supports. Not in sysfs.
+    pub max_mtu: Option<Mtu>,
+    /// MTU in use. Not in sysfs.
+    pub active_mtu: Option<Mtu>,
+    /// Base LID; 0 on RoCE.
+    pub lid: u16,
+    /// LID of the subnet manager.
+    pub sm_lid: u16,
+    /// Service level of the subnet manager.
+    pub sm_sl: u8,
+    /// LID mask control: the port has 2^lmc LIDs.
+    pub lmc: u8,
+    /// Slots in the GID table.
+    pub gid_tbl_len: u32,
+    /// Slots in the P_Key table.
+    pub pkey_tbl_len: u32,
+    /// Width in use.
+    pub active_width: Option<Width>,
+    /// Speed of a lane, without the cap at NDR where the kernel tells the full code (`active_speed_ex`, Linux 6.7).
+    pub active_speed: Option<Speed>,
+    /// Capability bits of the InfiniBand specification.
+    pub port_cap_flags: u32,
+    /// More capability bits. Not in sysfs.
+    pub port_cap_flags2: Option<u16>,
+    /// Longest message in bytes. Not in sysfs.
+    pub max_msg_sz: Option<u32>,
+    /// Bad P_Key counter. Not in sysfs.
+    pub bad_pkey_cntr: Option<u32>,
+    /// Q_Key violation counter. Not in sysfs.
+    pub qkey_viol_cntr: Option<u32>,
+    /// Code of the number of virtual lanes. Not in sysfs.
+    pub max_vl_num: Option<u8>,
+    /// Subnet propagation delay, 4.096 µs · 2^n. Not in sysfs.
+    pub subnet_timeout: Option<u8>,
+    /// Kind of initialisation that the subnet manager did. Not in sysfs.
+    pub init_type_reply: Option<u8>,
+    /// Flag bits, 1 = every address needs a GRH. Not in sysfs.
+    pub flags: Option<u8>,
+}
+
+impl PortAttributes {
+    /// Nominal rate: lanes times a lane's rate; `None` if a code is not known.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        let lanes = self.active_width?.lanes()?;
+        let lane = self.active_speed?.lane_rate()?;
+        Some(Rate(u64::from(lanes) * u64::from(lane)))
+    }
+}
+
+impl From<&abi::QueryPortResponse> for PortAttributes {
+    fn from(response: &abi::QueryPortResponse) -> Self {
+        let speed = match response.active_speed_ex {
+            0 => response.active_speed.into(),
+            full => full,
+        };
+        Self {
+            state: PortState(response.state),
+            phys_state: PhysState(response.phys_state),
+            link_layer: LinkLayer(response.link_layer),
+            max_mtu: Some(Mtu(response.max_mtu)),
+            active_mtu: Some(Mtu(response.active_mtu)),
+            lid: response.lid,
+            sm_lid: response.sm_lid,
+            sm_sl: response.sm_sl,
+            lmc: response.lmc,
+            gid_tbl_len: response.gid_tbl_len,
+            pkey_tbl_len: response.pkey_tbl_len.into(),
+            active_width: Some(Width(response.active_width)),
+            active_speed: Some(Speed(speed)),
+            port_cap_flags: response.port_cap_flags,
+            port_cap_flags2: Some(response.port_cap_flags2),
+            max_msg_sz: Some(response.max_msg_sz),
+            bad_pkey_cntr: Some(response.bad_pkey_cntr),
+            qkey_viol_cntr: Some(response.qkey_viol_cntr),
+            max_vl_num: Some(response.max_vl_num),
+            subnet_timeout: Some(response.subnet_timeout),
+            init_type_reply: Some(response.init_type_reply),
+            flags: Some(response.flags),
+        }
+    }
+}
+
+impl Context {
+    /// Asks for a port's attributes. One system call.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), uverbs::Error> {
+    /// # let context = uverbs::device::Host::new().open("rxe0")?;
+    /// let port = context.query_port(1)?;
+    /// println!("{} {} slots", port.state, port.gid_tbl_len);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `EINVAL`: no such port (also any port above 255, which the request cannot name); `EIO`: the
+    /// device is gone; `ENODEV`: an iWARP port without interface; `EPROTONOSUPPORT`: Linux before 5.0.
+    #[doc(alias = "ibv_query_port")]
+    pub fn query_port(&self, port: u32) -> Result<PortAttributes> {
+        match self.port_response(port) {
+            Ok(response) => Ok((&response).into()),
+            Err(cause) => Err(self.error(Request::Port { port }, cause)),
+        }
+    }
+
+    pub(crate) fn port_response(&self, port: u32) -> Result<abi::QueryPortResponse, Cause> {
+        let mut response = abi::QueryPortResponse::new_zeroed();
+        let mut command = Command::<2>::new(abi::object::DEVICE, abi::method::QUERY_PORT);
+        command
+            .constant(abi::query_port::PORT_NUM, port.into())
+            .output(abi::query_port::RESP, response.as_mut_bytes());
+        self.submit(&mut command)?;
+        if !command.is_output_valid(abi::query_port::RESP) {
+            return Err(Cause::Malformed("port attributes that were not written"));
+        }
+        Ok(response)
+    }
+
+    /// Asks for a port's effective rate, which differs from the nominal one on bonded or partly
+    /// used links. Linux 7.0; of the drivers, mlx5 and efa answer.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP`: the driver does not tell; `EINVAL`: no such port; `EIO`: the device is gone;
+    /// `EPROTONOSUPPORT`: Linux before 7.0.
+    #[doc(alias = "ibv_query_port_speed")]
+    pub fn query_port_speed(&self, port: u32) -> Result<Rate> {
+        let mut rate = 0u64;
+        let mut command = Command::<2>::new(abi::object::DEVICE, abi::method::QUERY_PORT_SPEED);
+        command
+            .constant(abi::query_port_speed::PORT_NUM, port.into())
+            .output(abi::query_port_speed::RESP, rate.as_mut_bytes());
+        match self.submit(&mut command) {
+            Ok(()) if command.is_output_valid(abi::query_port_speed::RESP) => Ok(Rate(rate)),
+            Ok(()) => Err(Cause::Malformed("a port speed that was not written")),
+            Err(cause) => Err(cause),
+        }
+        .map_err(|cause| self.error(Request::PortSpeed { port }, cause))
+    }
+}
+
+impl Sysfs {
+    /// Reads a port's attributes from `ports/P`.
+    ///
+    /// # Errors
+    /// `EINVAL`: no such device or port; `EPROTO`: a file that does not read as it should.
+    #[doc(alias = "ibv_query_port")]
+    pub fn query_port(&self, device: &str, port: u32) -> Result<PortAttributes> {
+        let folder = self.device(device).join("ports").join(port.to_string());
+        read_port(&folder).map_err(|cause| {
+            let cause = match cause {
+                Cause::Os(Errno::NOENT) => Cause::Os(Errno::INVAL),
+                other => other,
+            };
+            Error::new(device, Request::Port { port }, cause)
+        })
+    }
+}
+
+fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
+    const RANGE: Cause = Cause::Malformed("a number beyond its range");
+    let byte = |name| u8::try_from(folder.read_number(name)?).map_err(|_| RANGE);
+    let word = |name| u16::try_from(folder.read_number(name)?).map_err(|_| RANGE);
+    // The kernel numbers slots from 0 without a gap; a port without a table has no folder.
+    let slots = |name| match folder.join(name).names() {
+        Ok(names) => u32::try_from(names.len()).map_err(|_| RANGE),
+        Err(Cause::Os(Errno::NOENT)) => Ok(0),
+        Err(cause) => Err(cause),
+    };
+    let rate = folder.read("rate")?;
+    let (active_width, active_speed) = parse_rate(&rate);
+    Ok(PortAttributes {
+        state: PortState(byte("state")?),
+        phys_state: PhysState(byte("phys_state")?),
+        link_layer: LinkLayer::of_sysfs(folder)?,
+        lid: word("lid")?,
+        sm_lid: word("sm_lid")?,
+        sm_sl: byte("sm_sl")?,
+        lmc: byte("lid_mask_count")?,
+        gid_tbl_len: slots("gids")?,
+        pkey_tbl_len: slots("pkeys")?,
+        active_width,
+        active_speed,
+        port_cap_flags: u32::try_from(folder.read_number("cap_mask")?).map_err(|_| RANGE)?,
+        ..PortAttributes::default()
+    })
+}
+
+/// Width and speed of a sysfs `rate`: `100 Gb/sec (4X EDR)`; SDR has no name on old kernels.
+fn parse_rate(text: &str) -> (Option<Width>, Option<Speed>) {
+    let inside = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+    let mut words = inside.map_or("", |(inside, _)| inside).split_whitespace();
+    let lanes = words.next().and_then(|word| word.strip_suffix('X')?.parse().ok());
+    let width = lanes.and_then(Width::from_lanes);
+    let speed = match words.next() {
+        Some(name) => Speed::from_name(name),
+        None => width.map(|_| Speed::SDR),
+    };
+    (width, speed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_of_sysfs() {
+        let parsed = |text| {
+            let (active_width, active_speed) = parse_rate(text);
+            PortAttributes { active_width, active_speed, ..Default::default() }.rate()
+        };
+        assert_eq!(parsed("100 Gb/sec (4X EDR)"), Some(Rate(1000)));
+        assert_eq!(parsed("2.5 Gb/sec (1X SDR)"), Some(Rate(25)));
+        assert_eq!(parsed("2.5 Gb/sec (1X)"), Some(Rate(25)));
+        assert_eq!(parsed("800 Gb/sec (4X XDR)"), Some(Rate(8000)));
+        for odd in ["", "(", ")", "100 Gb/sec", "(3X EDR)", "(4X NEW)", "(X SDR)"] {
+            assert_eq!(parsed(odd), None, "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn the_full_speed_code_wins() {
+        let mut response =
+            abi::QueryPortResponse { active_speed: 128, active_width: 2, ..Default::default() };
+        assert_eq!(PortAttributes::from(&response).rate(), Some(Rate(4000)));
+        response.active_speed_ex = 256;
+        assert_eq!(PortAttributes::from(&response).rate(), Some(Rate(8000)));
+        response.active_speed_ex = 512;
+        let port = PortAttributes::from(&response);
+        assert_eq!((port.rate(), port.active_speed), (None, Some(Speed(512))));
+    }
+
+    #[test]
+    fn unknown_numbers_survive() {
+        assert_eq!(PortState(9).to_string(), "unknown(9)");
+        assert_eq!(PhysState(11).to_string(), "unknown(11)");
+        assert_eq!(Mtu(6).bytes(), None);
+        assert_eq!(Width(32).lanes(), None);
+    }
+
+    #[test]
+    fn rates_print_as_people_write_them() {
+        assert_eq!(Rate(25).to_string(), "2.5");
+        assert_eq!(Rate(1000).to_string(), "100");
+        assert!((Rate(25).gbps() - 2.5).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,160 @@
+//! One uverbs ioctl request in memory: the header, and behind it the attributes.
+//!
+//! A [`Frame`] keeps one promise, on which the system call rests: every attribute was made
+//! from a [`Payload`], so each address in it points into memory that is borrowed, shared or
+//! exclusively, for as long as the frame lives.
+
+use core::marker::PhantomData;
+use core::mem::size_of;
+
+use uverbs_uapi::ioctl::{Attribute, IoctlHeader};
+
+/// The 64-bit data of an attribute, and the memory it may point to.
+#[derive(Debug)]
+pub(crate) struct Payload<'a> {
+    data: u64,
+    len: usize,
+    #[cfg(feature = "simulated-kernel")]
+    access: super::simulated::Access,
+    borrow: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Payload<'a> {
+    /// A value that the kernel reads from the attribute itself; `len` is what the attribute claims.
+    pub(crate) fn value(data: u64, len: usize) -> Self {
+        Self {
+            data,
+            len,
+            #[cfg(feature = "simulated-kernel")]
+            access: super::simulated::Access::None,
+            borrow: PhantomData,
+        }
+    }
+
+    /// Memory that the kernel reads.
+    pub(crate) fn read_from(bytes: &'a [u8]) -> Self {
+        Self {
+            // Exposed, because the kernel gets the address as a number.
+            data: bytes.as_ptr().expose_provenance() as u64,
+            len: bytes.len(),
+            #[cfg(feature = "simulated-kernel")]
+            access: super::simulated::Access::Read,
+            borrow: PhantomData,
+        }
+    }
+
+    /// Memory that the kernel writes.
+    pub(crate) fn write_to(bytes: &'a mut [u8]) -> Self {
+        let len = bytes.len();
+        Self {
+            data: bytes.as_mut_ptr().expose_provenance() as u64,
+            len,
+            #[cfg(feature = "simulated-kernel")]
+            access: super::simulated::Access::Write,
+            borrow: PhantomData,
+        }
+    }
+
+    /// Bytes that the attribute announces.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+/// Header and room for `N` attributes, laid out as the kernel reads them.
+///
+/// Only the part in front, header and used attributes, is named by the header's length.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Frame<'a, const N: usize> {
+    header: IoctlHeader,
+    attributes: [Attribute; N],
+    // Nothing below is seen by the kernel: the header's length ends before it.
+    #[cfg(feature = "simulated-kernel")]
+    memory: [super::simulated::Region; N],
+    borrow: PhantomData<&'a mut [u8]>,
+}
+
+// The attributes follow the header without a gap.
+const _: () =
+    assert!(core::mem::offset_of!(Frame<'static, 1>, attributes) == size_of::<IoctlHeader>());
+
+/// The frame has no room for one more attribute.
+#[derive(Debug)]
+pub(crate) struct Full;
+
+impl<'a, const N: usize> Frame<'a, N> {
+    pub(crate) fn new(object_id: u16, method_id: u16) -> Self {
+        Self {
+            header: IoctlHeader {
+                length: size_of::<IoctlHeader>() as u16,
+                object_id,
+                method_id,
+                ..IoctlHeader::default()
+            },
+            attributes: [Attribute::default(); N],
+            #[cfg(feature = "simulated-kernel")]
+            memory: [super::simulated::Region::default(); N],
+            borrow: PhantomData,
+        }
+    }
+
+    /// Appends an attribute; the caller has checked that the payload's length fits 16 bits.
+    pub(crate) fn push(
+        &mut self,
+        attr_id: u16,
+        len: u16,
+        flags: u16,
+        elem_id: u8,
+        payload: Payload<'a>,
+    ) -> Result<(), Full> {
+        let used = usize::from(self.header.num_attrs);
+        let slot = self.attributes.get_mut(used).ok_or(Full)?;
+        let length = size_of::<IoctlHeader>() + (used + 1) * size_of::<Attribute>();
+        let length = u16::try_from(length).map_err(|_| Full)?;
+        *slot = Attribute { attr_id, len, flags, elem_id, reserved: 0, data: payload.data };
+        #[cfg(feature = "simulated-kernel")]
+        if let Some(region) = self.memory.get_mut(used) {
+            *region = super::simulated::Region {
+                address: payload.data,
+                len: payload.len,
+                access: payload.access,
+            };
+        }
+        self.header.num_attrs += 1;
+        self.header.length = length;
+        Ok(())
+    }
+
+    pub(crate) fn set_driver_id(&mut self, driver_id: u32) {
+        self.header.driver_id = driver_id;
+    }
+
+    pub(crate) fn header(&self) -> &IoctlHeader {
+        &self.header
+    }
+
+    /// The attributes in use, as the kernel left them.
+    pub(crate) fn attributes(&self) -> &[Attribute] {
+        self.attributes.get(..usize::from(self.header.num_attrs)).unwrap_or_default()
+    }
+
+    /// The last attribute pushed.
+    pub(crate) fn last_flags_mut(&mut self) -> Option<&mut u16> {
+        let last = usize::from(self.header.num_attrs).checked_sub(1)?;
+        self.attributes.get_mut(last).map(|attribute| &mut attribute.flags)
+    }
+
+    /// The whole frame, from its first byte; its provenance covers header and attributes.
+    pub(super) fn as_mut_ptr(&mut self) -> *mut Self {
+        self
+    }
+
+    #[cfg(feature = "simulated-kernel")]
+    pub(super) fn simulate(
+        &mut self,
+        kernel: &dyn super::simulated::SimulatedKernel,
+    ) -> Result<(), rustix::io::Errno> {
+        super::simulated::run(&mut self.header, &mut self.attributes, &self.memory, kernel)
+    }
+}

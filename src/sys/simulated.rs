@@ -1,0 +1,111 @@
+//! A kernel made of test code: answers requests without a device.
+//!
+//! For tests and fuzzing only (feature `simulated-kernel`, not part of the public API). The
+//! simulated kernel sees what a real one sees, the raw bytes of header and attributes, and
+//! reaches user memory through [`UserMemory`], which refuses every byte that no attribute lent.
+
+use core::mem::size_of;
+
+use rustix::io::Errno;
+use uverbs_uapi::ioctl::{Attribute, IoctlHeader};
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Answers uverbs requests in place of the kernel.
+pub trait SimulatedKernel: Send + Sync + core::fmt::Debug {
+    /// Handles one ioctl: `request` is the header and its attributes, which may be changed as
+    /// the kernel would change them.
+    ///
+    /// # Errors
+    /// The errno that the ioctl fails with.
+    fn ioctl(&self, request: &mut [u8], memory: &UserMemory<'_>) -> Result<(), Errno>;
+}
+
+/// What an attribute lets the kernel do with the memory it points to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Access {
+    #[default]
+    None,
+    Read,
+    Write,
+}
+
+/// Memory that one attribute lends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Region {
+    pub(crate) address: u64,
+    pub(crate) len: usize,
+    pub(crate) access: Access,
+}
+
+/// The memory that a request lends to the kernel.
+#[derive(Debug)]
+pub struct UserMemory<'f> {
+    regions: &'f [Region],
+}
+
+impl UserMemory<'_> {
+    fn lends(&self, address: u64, len: usize, access: Access) -> bool {
+        let Some(end) = address.checked_add(len as u64) else { return false };
+        self.regions.iter().any(|region| {
+            region.access == access
+                && region.address <= address
+                && end <= region.address + region.len as u64
+        })
+    }
+
+    /// Copies `len` bytes from user memory.
+    ///
+    /// # Errors
+    /// `EFAULT` if the request does not lend all of them for reading.
+    pub fn read(&self, address: u64, len: usize) -> Result<Vec<u8>, Errno> {
+        if !self.lends(address, len, Access::Read) {
+            return Err(Errno::FAULT);
+        }
+        let source = core::ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: `lends` found the range inside a slice that the frame borrows for reading and
+        // whose provenance was exposed; bytes have no invalid values and no alignment.
+        Ok(unsafe { core::slice::from_raw_parts(source, len) }.to_vec())
+    }
+
+    /// Copies `bytes` into user memory.
+    ///
+    /// # Errors
+    /// `EFAULT` if the request does not lend all of that memory for writing.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Errno> {
+        if !self.lends(address, bytes.len(), Access::Write) {
+            return Err(Errno::FAULT);
+        }
+        let target = core::ptr::with_exposed_provenance_mut::<u8>(address as usize);
+        // SAFETY: `lends` found the range inside a slice that the frame borrows exclusively, so
+        // it is writable, disjoint from `bytes`, and its provenance was exposed.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len()) };
+        Ok(())
+    }
+}
+
+/// Passes a frame to `kernel` as bytes, and takes back what it changed.
+pub(super) fn run(
+    header: &mut IoctlHeader,
+    attributes: &mut [Attribute],
+    regions: &[Region],
+    kernel: &dyn SimulatedKernel,
+) -> Result<(), Errno> {
+    const HEADER: usize = size_of::<IoctlHeader>();
+    let used = usize::from(header.num_attrs);
+    let attributes = attributes.get_mut(..used).ok_or(Errno::INVAL)?;
+    let regions = regions.get(..used).ok_or(Errno::INVAL)?;
+    // On the stack, so that allocation counts of tests stay those of the library.
+    let mut request = [0u8; 4096];
+    let request = request.get_mut(..HEADER + used * size_of::<Attribute>()).ok_or(Errno::INVAL)?;
+    let (head, tail) = request.split_at_mut(HEADER);
+    head.copy_from_slice(header.as_bytes());
+    tail.copy_from_slice(attributes.as_bytes());
+    let result = kernel.ioctl(request, &UserMemory { regions });
+    let (_, tail) = request.split_at(HEADER);
+    for (attribute, bytes) in attributes.iter_mut().zip(tail.chunks_exact(size_of::<Attribute>())) {
+        if let Ok(changed) = Attribute::read_from_bytes(bytes) {
+            *attribute = changed;
+        }
+    }
+    result
+}

@@ -1,0 +1,214 @@
+//! Reading sysfs: `/sys`, or the same tree rooted elsewhere.
+//!
+//! Files are small, one value each, and may vanish between listing and reading. Nothing here
+//! trusts them: a file is read once, up to a page; what does not parse is an error. The meaning of
+//! the files is known to the query modules ([`crate::gid`], [`crate::port`], …).
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::error::Cause;
+
+/// Longest content of a sysfs attribute: one page.
+const PAGE: usize = 4096;
+
+/// A sysfs tree.
+///
+/// ```
+/// let here = uverbs::sysfs::Sysfs::host();
+/// let elsewhere = uverbs::sysfs::Sysfs::at("/host/sys");
+/// # let _ = (here, elsewhere);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sysfs {
+    root: PathBuf,
+}
+
+impl Default for Sysfs {
+    fn default() -> Self {
+        Self::host()
+    }
+}
+
+impl Sysfs {
+    /// This host's `/sys`.
+    #[must_use]
+    pub fn host() -> Self {
+        Self::at("/sys")
+    }
+
+    /// A tree of the same shape at `root`, for example a host's `/sys` mounted into a container.
+    #[must_use]
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The folder this tree is rooted at.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `class/infiniband/NAME`, the folder of one device in this network namespace.
+    pub(crate) fn device(&self, name: &str) -> Folder {
+        Folder { path: self.root.join("class/infiniband").join(name) }
+    }
+
+    /// A folder below the root.
+    pub(crate) fn folder(&self, path: &str) -> Folder {
+        Folder { path: self.root.join(path) }
+    }
+}
+
+/// One folder of a sysfs tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn join(&self, name: impl AsRef<Path>) -> Self {
+        Self { path: self.path.join(name) }
+    }
+
+    /// The content of a file, without white space at its end.
+    pub(crate) fn read(&self, name: &str) -> Result<String, Cause> {
+        let bytes = self.read_bytes(name).map_err(cause)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Cause::Malformed("a sysfs attribute that is not text"))?;
+        Ok(text.trim_end().to_owned())
+    }
+
+    /// The content of a file as the kernel gives it, at most a page.
+    pub(crate) fn read_bytes(&self, name: &str) -> Result<Vec<u8>, Errno> {
+        // NONBLOCK: in a tree that is not the kernel's, a FIFO must not hold us up.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = rustix::fs::open(self.path.join(name), flags, Mode::empty())?;
+        let mut buffer = [0u8; PAGE];
+        let count = loop {
+            match rustix::io::read(&file, &mut buffer) {
+                Err(Errno::INTR) => {}
+                result => break result?,
+            }
+        };
+        Ok(buffer.get(..count).unwrap_or_default().to_vec())
+    }
+
+    /// A file's content that may be missing, for attributes that not every device has.
+    pub(crate) fn read_optional(&self, name: &str) -> Option<String> {
+        self.read(name).ok().filter(|text| !text.is_empty())
+    }
+
+    /// The number that a file begins with: `4: ACTIVE` is 4, `0x0008` is 8.
+    pub(crate) fn read_number(&self, name: &str) -> Result<u64, Cause> {
+        leading_number(&self.read(name)?).ok_or(Cause::Malformed("a sysfs number"))
+    }
+
+    /// Names in this folder, unsorted; a name that is not UTF-8 has its odd bytes replaced.
+    pub(crate) fn names(&self) -> Result<Vec<String>, Cause> {
+        let entries = std::fs::read_dir(&self.path).map_err(|error| cause(os_errno(&error)))?;
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|error| cause(os_errno(&error)))?;
+            names.push(match entry.file_name().to_string_lossy() {
+                Cow::Borrowed(name) => name.to_owned(),
+                Cow::Owned(name) => name,
+            });
+        }
+        Ok(names)
+    }
+
+    /// Names in this folder that are plain decimal numbers, ascending.
+    pub(crate) fn numbers(&self) -> Result<Vec<u32>, Cause> {
+        let mut numbers: Vec<u32> = self.names()?.iter().filter_map(|name| decimal(name)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
+    }
+}
+
+/// The errno of a file operation as a cause: gone files and folders mean a device that has gone.
+fn cause(errno: Errno) -> Cause {
+    match errno {
+        Errno::ACCESS => Cause::PermissionDenied,
+        Errno::NODEV => Cause::DeviceGone(errno),
+        other => Cause::Os(other),
+    }
+}
+
+pub(crate) fn os_errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+/// The number a text begins with, decimal, or hexadecimal after `0x`.
+pub(crate) fn leading_number(text: &str) -> Option<u64> {
+    let text = text.trim_start();
+    let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => (hex, 16),
+        None => (text, 10),
+    };
+    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    u64::from_str_radix(digits.get(..end)?, radix).ok()
+}
+
+/// A name that is a decimal number and written as the kernel writes it (no sign, no leading zero).
+fn decimal(name: &str) -> Option<u32> {
+    let number = name.parse::<u32>().ok()?;
+    (number.to_string() == name).then_some(number)
+}
+
+/// The two numbers of a `MAJOR:MINOR` file.
+pub(crate) fn device_number(text: &str) -> Option<u64> {
+    let (major, minor) = text.split_once(':')?;
+    Some(rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leading_numbers() {
+        assert_eq!(leading_number("4: ACTIVE"), Some(4));
+        assert_eq!(leading_number("0x00010000"), Some(0x10000));
+        assert_eq!(leading_number("2.5 Gb/sec (1X SDR)"), Some(2));
+        assert_eq!(leading_number(" 7"), Some(7));
+        for nothing in ["", "x", "0x", "-1", "99999999999999999999"] {
+            assert_eq!(leading_number(nothing), None, "{nothing:?}");
+        }
+    }
+
+    #[test]
+    fn only_canonical_numbers_are_ports() {
+        assert_eq!(decimal("10"), Some(10));
+        assert_eq!(decimal("0"), Some(0));
+        for odd in ["", "+1", "01", "1a", "4294967296", ".."] {
+            assert_eq!(decimal(odd), None, "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn device_numbers() {
+        assert_eq!(device_number("231:192"), Some(rustix::fs::makedev(231, 192)));
+        assert_eq!(device_number("231"), None);
+        assert_eq!(device_number("a:b"), None);
+    }
+
+    #[test]
+    fn a_file_longer_than_a_page_is_cut() {
+        let folder = std::env::temp_dir().join(format!("uverbs-sysfs-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("huge"), vec![b'1'; 100_000]).unwrap();
+        let tree = Sysfs::at(&folder).folder("");
+        assert_eq!(tree.read("huge").unwrap().len(), PAGE);
+        assert_eq!(tree.read("missing"), Err(Cause::Os(Errno::NOENT)));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
