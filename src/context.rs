@@ -203,3 +203,73 @@ fn probe(kernel: &Kernel) -> Result<DriverId, Cause> {
     }
     Err(Cause::UnknownDriver)
 }
+
+#[cfg(all(test, feature = "simulated-kernel"))]
+mod tests {
+    use super::*;
+    use crate::simulated::{SimulatedKernel, UserMemory};
+
+    /// Stops at the driver id, as the kernel does, and then at the method.
+    #[derive(Debug)]
+    struct Bound(u32);
+
+    impl SimulatedKernel for Bound {
+        fn ioctl(&self, request: &mut [u8], _: &UserMemory<'_>) -> Result<(), Errno> {
+            assert_eq!(request.len(), 24);
+            let right = request[16..20] == self.0.to_ne_bytes();
+            Err(if right { Errno::PROTONOSUPPORT } else { Errno::INVAL })
+        }
+    }
+
+    fn probed(driver: u32) -> Result<DriverId, Cause> {
+        let null = std::fs::File::open("/dev/null").unwrap();
+        probe(&Kernel::Simulated(Box::new(Bound(driver)), null.into()))
+    }
+
+    #[test]
+    fn the_one_driver_id_that_is_right_is_found() {
+        for driver in [1, 5, 12, 21, 64] {
+            assert_eq!(probed(driver), Ok(DriverId(driver)));
+        }
+        assert_eq!(probed(65), Err(Cause::UnknownDriver));
+    }
+
+    #[test]
+    fn a_file_that_is_no_uverbs_device_is_no_driver() {
+        let null = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(probe(&Kernel::Device(null.into())), Err(Cause::NoIoctl));
+    }
+
+    fn device_with(path: &str, number: u64) -> Device {
+        let mut device = Device {
+            name: "sim0".into(),
+            index: None,
+            node_type: crate::device::NodeType::CA,
+            node_guid: Default::default(),
+            sys_image_guid: Default::default(),
+            fw_version: None,
+            protocol: None,
+            port_count: 1,
+            driver: None,
+            node: None,
+        };
+        if !path.is_empty() {
+            device.node = Some(Node { name: "uverbs0".into(), path: path.into(), number });
+        }
+        device
+    }
+
+    #[test]
+    fn a_node_must_be_the_device_s() {
+        let null = rustix::fs::makedev(1, 3);
+        let cause = |path, number| {
+            Context::open(&device_with(path, number)).unwrap_err().cause().clone()
+        };
+        assert_eq!(cause("", 0), Cause::NoNode);
+        assert_eq!(cause("/nowhere/uverbs0", 0), Cause::NodeMissing);
+        assert_eq!(cause("/dev/null", null + 1), Cause::WrongNode);
+        assert_eq!(cause("/etc/hostname", 0), Cause::WrongNode);
+        // The right node by its number, but nothing that answers.
+        assert_eq!(cause("/dev/null", null), Cause::NoIoctl);
+    }
+}

@@ -70,6 +70,9 @@ impl Context {
             .input_value(abi::invoke_write::CORE_IN, &request)
             .output(abi::invoke_write::CORE_OUT, response.as_mut_bytes());
         self.submit(&mut command)?;
+        if !command.is_output_valid(abi::invoke_write::CORE_OUT) {
+            return Err(Cause::Malformed("device attributes that were not written"));
+        }
         Ok(response)
     }
 }

@@ -277,8 +277,8 @@ impl fmt::Display for Advice<'_> {
                  container's device rules forbid it"
             }
             (_, Cause::DeviceGone(_)) => "list the devices again",
-            (_, Cause::NoIoctl) => "read sysfs, or use Linux 5.10 or newer",
-            (Request::GidEntry { .. } | Request::GidTable, Cause::UnknownToKernel) => {
+            (_, Cause::NoIoctl)
+            | (Request::GidEntry { .. } | Request::GidTable, Cause::UnknownToKernel) => {
                 "read sysfs, or use Linux 5.10 or newer"
             }
             (Request::PortSpeed { .. }, Cause::UnknownToKernel) => "it came with Linux 7.0",

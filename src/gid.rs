@@ -73,13 +73,19 @@ impl Gid {
     /// The upper half: the subnet prefix.
     #[must_use]
     pub const fn subnet_prefix(self) -> u64 {
-        (u128::from_be_bytes(self.0) >> 64) as u64
+        self.halves().0
     }
 
     /// The lower half: the interface identifier.
     #[must_use]
     pub const fn interface_id(self) -> u64 {
-        u128::from_be_bytes(self.0) as u64
+        self.halves().1
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+    const fn halves(self) -> (u64, u64) {
+        let number = u128::from_be_bytes(self.0);
+        ((number >> 64) as u64, number as u64)
     }
 
     /// Whether all bytes are zero, as sysfs shows an empty slot.
@@ -395,9 +401,8 @@ impl Context {
             for index in 0..length {
                 match self.gid_entry(port, index) {
                     Ok(Some(entry)) => found(entry)?,
-                    Ok(None) => {}
-                    // The slot was emptied while the kernel looked at it (facts: EINVAL).
-                    Err(Cause::Os(Errno::INVAL)) => {}
+                    // Empty; or emptied while the kernel looked at it, which it calls EINVAL.
+                    Ok(None) | Err(Cause::Os(Errno::INVAL)) => {}
                     Err(cause) => return Err(cause),
                 }
             }

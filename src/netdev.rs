@@ -213,7 +213,7 @@ impl Namespace {
                     self.links.as_ref()?.values().find(|link| meant(link.index, &link.name))?;
                 let stands_there = match own {
                     Some(own) => self.stands_on(link, own.index),
-                    None => self.is_guest_of(link, gids, entry),
+                    None => Self::is_guest_of(link, gids, entry),
                 };
                 if !stands_there {
                     return None;
@@ -259,7 +259,7 @@ impl Namespace {
 
     /// Whether the interface is a guest here whose home interface, in another namespace, has
     /// entries in the same port's table. Loopback addresses are everywhere and prove nothing.
-    fn is_guest_of(&self, link: &Link, gids: &DeviceGids<'_>, entry: &GidEntry) -> bool {
+    fn is_guest_of(link: &Link, gids: &DeviceGids<'_>, entry: &GidEntry) -> bool {
         let gid = entry.gid();
         let everywhere = gid.ipv6().is_loopback() || gid.ipv4().is_some_and(|v4| v4.is_loopback());
         link.is_guest
@@ -272,13 +272,15 @@ impl Namespace {
 }
 
 /// The GID that RoCE makes of a MAC address: link-local, with its EUI-64.
-fn default_gid([a, b, c, d, e, f]: [u8; 6]) -> Gid {
-    Gid::from_bytes([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])
+fn default_gid(mac: [u8; 6]) -> Gid {
+    let [m0, m1, m2, m3, m4, m5] = mac;
+    Gid::from_bytes([0xfe, 0x80, 0, 0, 0, 0, 0, 0, m0 ^ 2, m1, m2, 0xff, 0xfe, m3, m4, m5])
 }
 
 /// The one GID of an iWARP port: its MAC address, then zeros.
-fn iwarp_gid([a, b, c, d, e, f]: [u8; 6]) -> Gid {
-    Gid::from_bytes([a, b, c, d, e, f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+fn iwarp_gid(mac: [u8; 6]) -> Gid {
+    let [m0, m1, m2, m3, m4, m5] = mac;
+    Gid::from_bytes([m0, m1, m2, m3, m4, m5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
 }
 
 /// Reads the interface of a `PORT_GET` reply, which is there only if it is in this namespace.

@@ -29,11 +29,12 @@ const DUMP_TRIES: u32 = 8;
 /// Length of `struct nlmsghdr`.
 const HEADER: usize = 16;
 
-const ERROR: u16 = nix::libc::NLMSG_ERROR as u16;
-const DONE: u16 = nix::libc::NLMSG_DONE as u16;
-const REQUEST: u16 = nix::libc::NLM_F_REQUEST as u16;
-const DUMP: u16 = nix::libc::NLM_F_DUMP as u16;
-const DUMP_INTR: u16 = nix::libc::NLM_F_DUMP_INTR as u16;
+// Message types and flags of `linux/netlink.h`.
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+const REQUEST: u16 = 0x1;
+const DUMP_INTR: u16 = 0x10;
+const DUMP: u16 = 0x300;
 
 /// A request under construction.
 #[derive(Clone, Debug)]
@@ -316,12 +317,16 @@ impl<'b> Attribute<'b> {
 
     /// A number of any width; the kernel has used several for the same attribute.
     pub(crate) fn number(&self) -> Result<u64, Cause> {
-        match *self.payload {
-            [byte] => Ok(byte.into()),
-            [a, b] => Ok(u16::from_ne_bytes([a, b]).into()),
-            [a, b, c, d] => Ok(u32::from_ne_bytes([a, b, c, d]).into()),
-            [a, b, c, d, e, f, g, h] => Ok(u64::from_ne_bytes([a, b, c, d, e, f, g, h])),
-            _ => Err(Cause::Malformed("a netlink number")),
+        let bytes = self.payload;
+        if let Ok(byte) = bytes.try_into().map(u8::from_ne_bytes) {
+            Ok(byte.into())
+        } else if let Ok(short) = bytes.try_into().map(u16::from_ne_bytes) {
+            Ok(short.into())
+        } else if let Ok(word) = bytes.try_into().map(u32::from_ne_bytes) {
+            Ok(word.into())
+        } else {
+            let long = bytes.try_into().map(u64::from_ne_bytes);
+            long.map_err(|_| Cause::Malformed("a netlink number"))
         }
     }
 
@@ -401,7 +406,9 @@ mod tests {
 
     #[test]
     fn numbers_of_every_width() {
-        let number = |payload| Attribute { kind: 0, payload }.number();
+        fn number(payload: &[u8]) -> Result<u64, Cause> {
+            Attribute { kind: 0, payload }.number()
+        }
         assert_eq!(number(&[5]), Ok(5));
         assert_eq!(number(&5u16.to_ne_bytes()), Ok(5));
         assert_eq!(number(&5u32.to_ne_bytes()), Ok(5));

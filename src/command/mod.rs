@@ -32,7 +32,7 @@ use uverbs_uapi::ioctl::{
 };
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::sys::frame::{Frame, Payload};
+use crate::sys::frame::{Frame, Payload, Refusal};
 use crate::sys::kernel::{Kernel, claim_fd};
 
 /// The most attributes a command may have: what one page of 4 KiB holds behind the header.
@@ -90,13 +90,11 @@ impl<'a, const N: usize> Command<'a, N> {
         if self.mistake.is_some() {
             return self;
         }
-        let Ok(len) = u16::try_from(payload.len()) else {
-            self.mistake = Some(EncodeError::PayloadTooLong { attr_id, len: payload.len() });
-            return self;
+        self.mistake = match self.frame.push(attr_id, ATTR_F_MANDATORY, elem_id, payload) {
+            Ok(()) => None,
+            Err(Refusal::TooLong(len)) => Some(EncodeError::PayloadTooLong { attr_id, len }),
+            Err(Refusal::Full) => Some(EncodeError::TooManyAttributes { attr_id, capacity: N }),
         };
-        if self.frame.push(attr_id, len, ATTR_F_MANDATORY, elem_id, payload).is_err() {
-            self.mistake = Some(EncodeError::TooManyAttributes { attr_id, capacity: N });
-        }
         self
     }
 

@@ -54,11 +54,6 @@ impl<'a> Payload<'a> {
             borrow: PhantomData,
         }
     }
-
-    /// Bytes that the attribute announces.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
 }
 
 /// Header and room for `N` attributes, laid out as the kernel reads them.
@@ -75,19 +70,31 @@ pub(crate) struct Frame<'a, const N: usize> {
     borrow: PhantomData<&'a mut [u8]>,
 }
 
-// The attributes follow the header without a gap.
-const _: () =
-    assert!(core::mem::offset_of!(Frame<'static, 1>, attributes) == size_of::<IoctlHeader>());
+/// Bytes of the header and of an attribute, in the type of the header's length.
+const HEADER_LEN: u16 = 24;
+const ATTRIBUTE_LEN: u16 = 16;
 
-/// The frame has no room for one more attribute.
+// The attributes follow the header without a gap.
+const _: () = assert!(
+    size_of::<IoctlHeader>() == HEADER_LEN as usize
+        && size_of::<Attribute>() == ATTRIBUTE_LEN as usize
+        && core::mem::offset_of!(Frame<'static, 1>, attributes) == HEADER_LEN as usize
+);
+
+/// Why an attribute cannot be appended.
 #[derive(Debug)]
-pub(crate) struct Full;
+pub(crate) enum Refusal {
+    /// The payload's length does not fit 16 bits.
+    TooLong(usize),
+    /// The frame has no room for one more.
+    Full,
+}
 
 impl<'a, const N: usize> Frame<'a, N> {
     pub(crate) fn new(object_id: u16, method_id: u16) -> Self {
         Self {
             header: IoctlHeader {
-                length: size_of::<IoctlHeader>() as u16,
+                length: HEADER_LEN,
                 object_id,
                 method_id,
                 ..IoctlHeader::default()
@@ -99,27 +106,25 @@ impl<'a, const N: usize> Frame<'a, N> {
         }
     }
 
-    /// Appends an attribute; the caller has checked that the payload's length fits 16 bits.
+    /// Appends an attribute.
+    #[expect(clippy::needless_pass_by_value, reason = "its borrow goes into the frame")]
     pub(crate) fn push(
         &mut self,
         attr_id: u16,
-        len: u16,
         flags: u16,
         elem_id: u8,
         payload: Payload<'a>,
-    ) -> Result<(), Full> {
+    ) -> Result<(), Refusal> {
+        let Payload { data, len: bytes, .. } = payload;
+        let len = u16::try_from(bytes).map_err(|_| Refusal::TooLong(bytes))?;
+        let length = self.header.length.checked_add(ATTRIBUTE_LEN).ok_or(Refusal::Full)?;
         let used = usize::from(self.header.num_attrs);
-        let slot = self.attributes.get_mut(used).ok_or(Full)?;
-        let length = size_of::<IoctlHeader>() + (used + 1) * size_of::<Attribute>();
-        let length = u16::try_from(length).map_err(|_| Full)?;
-        *slot = Attribute { attr_id, len, flags, elem_id, reserved: 0, data: payload.data };
+        let place = self.attributes.get_mut(used).ok_or(Refusal::Full)?;
+        *place = Attribute { attr_id, len, flags, elem_id, reserved: 0, data };
         #[cfg(feature = "simulated-kernel")]
         if let Some(region) = self.memory.get_mut(used) {
-            *region = super::simulated::Region {
-                address: payload.data,
-                len: payload.len,
-                access: payload.access,
-            };
+            *region =
+                super::simulated::Region { address: data, len: bytes, access: payload.access };
         }
         self.header.num_attrs += 1;
         self.header.length = length;
@@ -139,7 +144,7 @@ impl<'a, const N: usize> Frame<'a, N> {
         self.attributes.get(..usize::from(self.header.num_attrs)).unwrap_or_default()
     }
 
-    /// The last attribute pushed.
+    /// Flags of the attribute appended last.
     pub(crate) fn last_flags_mut(&mut self) -> Option<&mut u16> {
         let last = usize::from(self.header.num_attrs).checked_sub(1)?;
         self.attributes.get_mut(last).map(|attribute| &mut attribute.flags)
@@ -155,6 +160,6 @@ impl<'a, const N: usize> Frame<'a, N> {
         &mut self,
         kernel: &dyn super::simulated::SimulatedKernel,
     ) -> Result<(), rustix::io::Errno> {
-        super::simulated::run(&mut self.header, &mut self.attributes, &self.memory, kernel)
+        super::simulated::run(&self.header, &mut self.attributes, &self.memory, kernel)
     }
 }

@@ -61,7 +61,8 @@ impl UserMemory<'_> {
         if !self.lends(address, len, Access::Read) {
             return Err(Errno::FAULT);
         }
-        let source = core::ptr::with_exposed_provenance::<u8>(address as usize);
+        let address = usize::try_from(address).map_err(|_| Errno::FAULT)?;
+        let source = core::ptr::with_exposed_provenance::<u8>(address);
         // SAFETY: `lends` found the range inside a slice that the frame borrows for reading and
         // whose provenance was exposed; bytes have no invalid values and no alignment.
         Ok(unsafe { core::slice::from_raw_parts(source, len) }.to_vec())
@@ -75,7 +76,8 @@ impl UserMemory<'_> {
         if !self.lends(address, bytes.len(), Access::Write) {
             return Err(Errno::FAULT);
         }
-        let target = core::ptr::with_exposed_provenance_mut::<u8>(address as usize);
+        let address = usize::try_from(address).map_err(|_| Errno::FAULT)?;
+        let target = core::ptr::with_exposed_provenance_mut::<u8>(address);
         // SAFETY: `lends` found the range inside a slice that the frame borrows exclusively, so
         // it is writable, disjoint from `bytes`, and its provenance was exposed.
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len()) };
@@ -85,7 +87,7 @@ impl UserMemory<'_> {
 
 /// Passes a frame to `kernel` as bytes, and takes back what it changed.
 pub(super) fn run(
-    header: &mut IoctlHeader,
+    header: &IoctlHeader,
     attributes: &mut [Attribute],
     regions: &[Region],
     kernel: &dyn SimulatedKernel,

@@ -1,0 +1,76 @@
+//! The whole table, also where one call cannot return it.
+
+use std::sync::atomic::Ordering;
+
+use uverbs::gid::{GidEntry, MAX_TABLE_ENTRIES};
+
+use crate::kernel::{context, entry, table};
+
+/// What all entries of these tables are, in order.
+fn all(ports: &[(u32, u32)]) -> Vec<GidEntry> {
+    ports.iter().flat_map(|&(port, slots)| (0..slots).map(move |i| entry(port, i))).collect()
+}
+
+#[test]
+fn sparse_tables_of_two_ports() {
+    let (context, calls) = context(vec![table(1, 10, 3), table(2, 4, 2)]);
+    let found: Vec<_> =
+        context.query_gid_table().unwrap().iter().map(|e| (e.port(), e.index())).collect();
+    assert_eq!(found, [(1, 0), (1, 3), (1, 6), (1, 9), (2, 0), (2, 2)]);
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn exactly_as_many_entries_as_one_call_returns() {
+    let (context, calls) = context(vec![table(1, 2047, 1)]);
+    let mut entries = vec![GidEntry::default(); MAX_TABLE_ENTRIES];
+    assert_eq!(context.query_gid_table_into(&mut entries).unwrap(), 2047);
+    assert_eq!(entries, all(&[(1, 2047)]));
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn one_entry_more_than_one_call_returns() {
+    let (context, _) = context(vec![table(1, 1024, 1), table(2, 1024, 1)]);
+    let expected = all(&[(1, 1024), (2, 1024)]);
+    assert_eq!(expected.len(), 2048);
+    assert_eq!(context.query_gid_table().unwrap(), expected);
+    let mut entries = vec![GidEntry::default(); 2050];
+    assert_eq!(context.query_gid_table_into(&mut entries).unwrap(), 2048);
+    assert_eq!(entries[..2048], expected);
+    assert_eq!(entries[2048..], [GidEntry::default(); 2]);
+}
+
+#[test]
+fn many_slots_few_entries_are_still_one_call() {
+    let (context, calls) = context(vec![table(1, 5000, 100)]);
+    assert_eq!(context.query_gid_table().unwrap().len(), 50);
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn too_little_room_is_einval_and_says_so() {
+    for (slots, room) in [(3, 2), (3, 0), (0, 0), (2100, 2048), (2100, 2099)] {
+        let (context, _) = context(vec![table(1, slots, 1)]);
+        let error = context.query_gid_table_into(&mut vec![GidEntry::default(); room]).unwrap_err();
+        assert_eq!(error.errno(), 22, "{slots} entries, room for {room}");
+        assert!(error.to_string().contains(&format!("the caller's {room}")), "{error}");
+    }
+}
+
+#[test]
+fn an_empty_table_is_an_answer() {
+    let (context, _) = context(vec![vec![None; 256]]);
+    assert_eq!(context.query_gid_table().unwrap(), []);
+    assert_eq!(context.query_gid_table_into(&mut [GidEntry::default()]).unwrap(), 0);
+}
+
+#[test]
+fn an_empty_slot_is_an_answer_and_a_wrong_index_is_not() {
+    let (context, _) = context(vec![table(1, 4, 2)]);
+    assert_eq!(context.query_gid_ex(1, 2).unwrap(), Some(entry(1, 2)));
+    assert_eq!(context.query_gid_ex(1, 1).unwrap(), None);
+    for (port, index) in [(1, 4), (0, 0), (2, 0), (1, u32::MAX), (u32::MAX, 0)] {
+        assert_eq!(context.query_gid_ex(port, index).unwrap_err().errno(), 22, "{port} {index}");
+    }
+}

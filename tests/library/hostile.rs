@@ -1,0 +1,86 @@
+//! Answers that no kernel should give: an error each, never a panic and never a wrong row.
+
+use proptest::prelude::*;
+use rustix::io::Errno;
+use uverbs::context::Context;
+use uverbs::driver::DriverId;
+use uverbs::error::Cause;
+use uverbs::gid::{Gid, GidEntry, GidType};
+use uverbs::simulated::{SimulatedKernel, UserMemory};
+use uverbs::uapi::device::method;
+
+use crate::kernel::attributes;
+
+/// After a proper context, every output is filled with these bytes and marked as told.
+#[derive(Clone, Debug)]
+struct Hostile {
+    bytes: Vec<u8>,
+    mark: bool,
+    errno: Option<i32>,
+}
+
+impl SimulatedKernel for Hostile {
+    fn ioctl(&self, request: &mut [u8], memory: &UserMemory<'_>) -> Result<(), Errno> {
+        let (asked, list) = attributes(request);
+        if asked == method::GET_CONTEXT {
+            return Ok(());
+        }
+        for (place, attribute) in list.iter().enumerate() {
+            let filling: Vec<u8> = self.bytes.iter().copied().cycle().take(attribute.len).collect();
+            let written = memory.write(attribute.data, &filling).is_ok();
+            if written && self.mark {
+                request[24 + 16 * place + 4] |= 2;
+            }
+        }
+        self.errno.map_or(Ok(()), |errno| Err(Errno::from_raw_os_error(errno)))
+    }
+}
+
+fn hostile(kernel: Hostile) -> Context {
+    Context::simulated("sim0", 1..=2, DriverId::RXE, Box::new(kernel)).unwrap()
+}
+
+#[test]
+fn a_count_beyond_the_room_is_refused() {
+    let context = hostile(Hostile { bytes: vec![0xff], mark: true, errno: None });
+    let error = context.query_gid_table_into(&mut [GidEntry::default(); 4]).unwrap_err();
+    assert!(matches!(error.cause(), Cause::Malformed(_)), "{error}");
+    assert!(context.query_gid_table().is_err());
+}
+
+#[test]
+fn an_answer_that_was_not_written_is_refused() {
+    let context = hostile(Hostile { bytes: vec![0], mark: false, errno: None });
+    assert!(context.query_gid_ex(1, 0).is_err());
+    assert!(context.query_gid_table().is_err());
+    assert!(context.query_port(1).is_err());
+    assert!(context.query_port_speed(1).is_err());
+    assert!(context.query_device().is_err());
+}
+
+#[test]
+fn an_entry_of_another_slot_is_refused() {
+    let context = hostile(Hostile { bytes: vec![7], mark: true, errno: None });
+    assert!(matches!(context.query_gid_ex(1, 0).unwrap_err().cause(), Cause::Malformed(_)));
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics_and_nothing_is_written_outside(
+        bytes in proptest::collection::vec(any::<u8>(), 1..64),
+        mark in any::<bool>(),
+        errno in proptest::option::of(1i32..200),
+        port in any::<u32>(),
+        index in any::<u32>(),
+    ) {
+        let context = hostile(Hostile { bytes, mark, errno });
+        let _ = context.query_gid_ex(port, index);
+        let _ = context.query_port(port);
+        let _ = context.query_port_speed(port);
+        let _ = context.query_device();
+        let guard = GidEntry::new(9, 9, Gid::default(), GidType(9), None);
+        let mut entries = [guard; 8];
+        let _ = context.query_gid_table_into(&mut entries[1..7]);
+        prop_assert_eq!((entries[0], entries[7]), (guard, guard));
+    }
+}
