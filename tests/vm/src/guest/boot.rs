@@ -1,0 +1,89 @@
+//! What an init does first and last: mounts, modules, the report port, power.
+
+use anyhow::{Context, Result};
+use rustix::mount::{MountFlags, mount};
+use rustix::system::{RebootCommand, finit_module, reboot};
+use rustix::termios::tcdrain;
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::thread;
+use std::time::Duration;
+use uverbs_vm::report::Report;
+
+/// The modules in the order in which they load, one a line: file, then parameters.
+const MODULES: &str = "/modules/order";
+
+/// Mounts the file systems that programs expect.
+pub(crate) fn mount_all() -> Result<()> {
+    for (kind, path) in [
+        ("proc", "/proc"),
+        ("sysfs", "/sys"),
+        ("devtmpfs", "/dev"),
+        ("tmpfs", "/tmp"),
+        ("tmpfs", "/run"),
+    ] {
+        fs::create_dir_all(path).with_context(|| format!("creating {path}"))?;
+        mount(kind, path, kind, MountFlags::empty(), None)
+            .with_context(|| format!("mounting {kind} on {path}"))?;
+    }
+    Ok(())
+}
+
+/// Loads every module of the initramfs.
+pub(crate) fn load_modules() -> Result<()> {
+    let order = fs::read_to_string(MODULES).with_context(|| format!("reading {MODULES}"))?;
+    for line in order.lines() {
+        let (name, parameters) = line.split_once(' ').unwrap_or((line, ""));
+        let path = format!("/modules/{name}");
+        let file = File::open(&path).with_context(|| format!("opening {path}"))?;
+        finit_module(&file, &CString::new(parameters)?, 0)
+            .with_context(|| format!("loading {path}"))?;
+    }
+    Ok(())
+}
+
+/// The second serial port, on which the guest reports.
+#[derive(Debug)]
+pub(crate) struct Port(File);
+
+/// Opens the report port.
+pub(crate) fn report_port() -> Result<Port> {
+    let path = "/dev/ttyS1";
+    // O_NOCTTY: a child's session must not make the port its terminal.
+    let flags = i32::try_from(rustix::fs::OFlags::NOCTTY.bits())?;
+    let file = OpenOptions::new().write(true).custom_flags(flags).open(path);
+    Ok(Port(file.with_context(|| format!("opening {path}"))?))
+}
+
+impl Port {
+    /// Writes one report.
+    pub(crate) fn send(&mut self, report: &Report) -> Result<()> {
+        self.0.write_all(format!("{report}\n").as_bytes()).context("writing a report")
+    }
+
+    /// Waits until all reports have left the machine.
+    pub(crate) fn drain(&self) -> Result<()> {
+        tcdrain(&self.0).context("draining the report port")
+    }
+}
+
+/// Writes a line to the kernel's log, so that an oops can be told to a scenario.
+pub(crate) fn note(text: &str) {
+    // The log is a help to the reader of a failure; without it everything works.
+    let _ = fs::write("/dev/kmsg", format!("<4>uverbs: {text}\n"));
+}
+
+/// Switches the machine off; hard, where a driver does not let go.
+pub(crate) fn switch_off() -> ! {
+    thread::spawn(|| {
+        let _ = reboot(RebootCommand::PowerOff);
+    });
+    thread::sleep(Duration::from_secs(5));
+    let _ = fs::write("/proc/sys/kernel/sysrq", "1");
+    let _ = fs::write("/proc/sysrq-trigger", "b");
+    loop {
+        thread::park();
+    }
+}

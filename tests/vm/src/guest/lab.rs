@@ -1,0 +1,285 @@
+//! What scenarios build their situations from: network devices, VLANs, namespaces, soft-RoCE
+//! links. Each is a guard that takes its thing away again when it is dropped, in reverse order
+//! of making where they stand in one scope.
+//!
+//! All of it is done with Debian's `ip` and `rdma` programs: the lab must not share code with
+//! what it tests.
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+use uverbs_vm::stretched;
+
+/// The error of a scenario that does not apply to this kernel; see [`skip`].
+#[derive(Debug)]
+pub(crate) struct Skip(String);
+
+impl std::fmt::Display for Skip {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Skip {}
+
+/// Ends a scenario without a verdict: `return Err(skip("5.10 has no …"))`. It is shown as
+/// skipped, with the reason.
+#[expect(dead_code, reason = "no scenario has had a reason yet; remove with the first")]
+pub(crate) fn skip(reason: &str) -> anyhow::Error {
+    Skip(reason.to_owned()).into()
+}
+
+/// Runs a program and gives its standard output.
+///
+/// # Errors
+/// Where it cannot be started or does not end with status 0; with the command and all it printed.
+pub(crate) fn run(command: &[&str]) -> Result<String> {
+    let (program, arguments) = command.split_first().context("no command")?;
+    let line = command.join(" ");
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .with_context(|| format!("starting `{line}`"))?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("`{line}`: {}\n{stdout}{stderr}", output.status);
+    }
+    Ok(stdout.into_owned())
+}
+
+/// [`run`], for undoing: a failure is printed, since a drop cannot return it. The supervisor
+/// finds what is left and fails the scenario.
+fn undo(command: &[&str]) {
+    if let Err(error) = run(command) {
+        eprintln!("undoing: {error:#}");
+    }
+}
+
+/// Waits until `is_so`; the kernel fills GID tables and much else in its own time.
+///
+/// # Errors
+/// Where it is not so within ten seconds.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
+    let limit = stretched(Duration::from_secs(10));
+    let start = Instant::now();
+    while !is_so() {
+        if start.elapsed() > limit {
+            bail!("waited {limit:?} in vain until {what}");
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// The running kernel's release as (version, patch level): (6, 12).
+pub(crate) fn kernel() -> Result<(u32, u32)> {
+    let release =
+        fs::read_to_string("/proc/sys/kernel/osrelease").context("the kernel's release")?;
+    let mut numbers = release.split(['.', '-', '+']).map(|number| number.trim().parse());
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(version)), Some(Ok(level))) => Ok((version, level)),
+        _ => bail!("cannot read the kernel's release {release:?}"),
+    }
+}
+
+/// A network device, made here and deleted on drop.
+#[derive(Debug)]
+pub(crate) struct Netdev(String);
+
+impl Netdev {
+    /// A dummy device, up, with this MAC address.
+    pub(crate) fn dummy(name: &str, mac: &str) -> Result<Self> {
+        run(&["ip", "link", "add", name, "address", mac, "type", "dummy"])?;
+        Self(name.to_owned()).up()
+    }
+
+    /// The device `NAME.ID` for a VLAN on this one, up.
+    pub(crate) fn vlan(&self, id: u16) -> Result<Self> {
+        let id = id.to_string();
+        let name = format!("{}.{id}", self.0);
+        run(&["ip", "link", "add", "link", &self.0, "name", &name, "type", "vlan", "id", &id])?;
+        Self(name).up()
+    }
+
+    fn up(self) -> Result<Self> {
+        run(&["ip", "link", "set", &self.0, "up"])?;
+        Ok(self)
+    }
+
+    /// Gives it an address with its prefix length. IPv6 ones are usable at once.
+    pub(crate) fn address(&self, address: &str) -> Result<()> {
+        let mut command = vec!["ip", "address", "add", address, "dev", &self.0];
+        if address.contains(':') {
+            command.push("nodad");
+        }
+        run(&command).map(drop)
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for Netdev {
+    fn drop(&mut self) {
+        undo(&["ip", "link", "delete", &self.0]);
+    }
+}
+
+/// A soft-RoCE device, made here and deleted on drop.
+///
+/// On kernels up to 6.12 the deletion waits until every context on it is closed: drop yours first.
+#[derive(Debug)]
+pub(crate) struct SoftRoce(String);
+
+impl SoftRoce {
+    /// A soft-RoCE device on a network device of this namespace.
+    pub(crate) fn new(name: &str, netdev: &Netdev) -> Result<Self> {
+        run(&["rdma", "link", "add", name, "type", "rxe", "netdev", netdev.name()])?;
+        Ok(Self(name.to_owned()))
+    }
+
+    /// Its port's GID table as sysfs shows it, the unused entries left out: (index, GID).
+    pub(crate) fn gids(&self) -> Result<Vec<(u32, String)>> {
+        let directory = format!("/sys/class/infiniband/{}/ports/1/gids", self.0);
+        let mut gids = Vec::new();
+        for entry in fs::read_dir(&directory).with_context(|| directory.clone())? {
+            let entry = entry?;
+            let index = entry.file_name().to_string_lossy().parse()?;
+            let gid = fs::read_to_string(entry.path())?.trim().to_owned();
+            if gid.contains(|digit: char| !matches!(digit, '0' | ':')) {
+                gids.push((index, gid));
+            }
+        }
+        gids.sort_unstable();
+        Ok(gids)
+    }
+
+    /// Waits until its GID table has `count` used entries.
+    pub(crate) fn wait_for_gids(&self, count: usize) -> Result<()> {
+        wait_until(&format!("{} has {count} GIDs", self.0), || {
+            self.gids().is_ok_and(|gids| gids.len() == count)
+        })
+        .with_context(|| format!("its GIDs are {:?}", self.gids()))
+    }
+}
+
+impl Drop for SoftRoce {
+    fn drop(&mut self) {
+        undo(&["rdma", "link", "delete", &self.0]);
+    }
+}
+
+/// A network namespace, made here and deleted on drop.
+#[derive(Debug)]
+pub(crate) struct Namespace(String);
+
+impl Namespace {
+    /// A new, empty namespace.
+    pub(crate) fn new(name: &str) -> Result<Self> {
+        run(&["ip", "netns", "add", name])?;
+        Ok(Self(name.to_owned()))
+    }
+
+    /// Moves a network device there. On the namespace's end the kernel deletes a dummy device;
+    /// hence the guard is taken.
+    pub(crate) fn take(&self, netdev: Netdev) -> Result<()> {
+        run(&["ip", "link", "set", netdev.name(), "netns", &self.0])?;
+        std::mem::forget(netdev);
+        Ok(())
+    }
+
+    /// Runs a program inside.
+    pub(crate) fn run(&self, command: &[&str]) -> Result<String> {
+        let inside = ["ip", "netns", "exec", &self.0];
+        run(&[&inside, command].concat())
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        undo(&["ip", "netns", "delete", &self.0]);
+    }
+}
+
+/// `rxe0` on `d0` (IPv4 192.168.77.1/24, VLAN 7 with 10.7.0.1/24): four GIDs.
+#[derive(Debug)]
+pub(crate) struct VlanLab {
+    /// The RDMA device. Fields are dropped in this order.
+    pub(crate) rxe: SoftRoce,
+    _vlan: Netdev,
+    _netdev: Netdev,
+}
+
+/// Sets a [`VlanLab`] up.
+pub(crate) fn vlan_lab() -> Result<VlanLab> {
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    netdev.address("192.168.77.1/24")?;
+    let vlan = netdev.vlan(7)?;
+    vlan.address("10.7.0.1/24")?;
+    let rxe = SoftRoce::new("rxe0", &netdev)?;
+    rxe.wait_for_gids(4)?;
+    Ok(VlanLab { rxe, _vlan: vlan, _netdev: netdev })
+}
+
+/// `rxe1` on `d1` (IPv6 `2001:db8::1/64`): two GIDs.
+#[derive(Debug)]
+pub(crate) struct Ipv6Lab {
+    _rxe: SoftRoce,
+    _netdev: Netdev,
+}
+
+/// What `tests/vm/try` runs its command among: a [`VlanLab`] and an [`Ipv6Lab`].
+pub(crate) fn two_soft_roce_devices() -> Result<(VlanLab, Ipv6Lab)> {
+    let first = vlan_lab()?;
+    let netdev = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
+    netdev.address("2001:db8::1/64")?;
+    let rxe = SoftRoce::new("rxe1", &netdev)?;
+    rxe.wait_for_gids(2)?;
+    Ok((first, Ipv6Lab { _rxe: rxe, _netdev: netdev }))
+}
+
+/// Takes away what a scenario left behind.
+///
+/// # Errors
+/// Names everything that it found, and what could not be taken away.
+pub(crate) fn sweep() -> Result<()> {
+    let mut found = Vec::new();
+    for link in names_in("/sys/class/infiniband")? {
+        undo(&["rdma", "link", "delete", &link]);
+        found.push(link);
+    }
+    for netdev in names_in("/sys/class/net")?.into_iter().filter(|name| name != "lo") {
+        // A VLAN goes with the device below it.
+        if fs::exists(format!("/sys/class/net/{netdev}"))? {
+            undo(&["ip", "link", "delete", &netdev]);
+        }
+        found.push(netdev);
+    }
+    for namespace in names_in("/run/netns")? {
+        undo(&["ip", "netns", "delete", &namespace]);
+        found.push(namespace);
+    }
+    if !found.is_empty() {
+        bail!("left behind: {}", found.join(", "));
+    }
+    Ok(())
+}
+
+/// The names in a directory; none where it does not exist.
+fn names_in(directory: &str) -> Result<Vec<String>> {
+    if !fs::exists(directory)? {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(directory).with_context(|| directory.to_owned())?;
+    let mut names = Vec::new();
+    for entry in entries {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort_unstable();
+    Ok(names)
+}

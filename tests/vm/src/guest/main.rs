@@ -1,0 +1,69 @@
+//! The program inside the VM: PID 1 of the initramfs.
+//!
+//! As `/init` it mounts what programs expect, loads the kernel modules, does its [job]
+//! and switches the machine off. Each scenario runs as a child, `guest scenario NAME`, so that
+//! it may crash or hang without taking the rest along. `guest list` names the scenarios; the
+//! host asks for that.
+
+mod boot;
+mod lab;
+mod scenarios;
+mod supervisor;
+
+use anyhow::{Context, Result, bail};
+use std::process::ExitCode;
+use uverbs_vm::job::{self, Job};
+use uverbs_vm::report::Report;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match *arguments.as_slice() {
+        _ if std::process::id() == 1 => init(),
+        ["list"] => {
+            for (name, _) in scenarios::ALL {
+                println!("{name}");
+            }
+            ExitCode::SUCCESS
+        }
+        ["scenario", name] => supervisor::child(|| scenarios::run(name)),
+        ["sweep"] => supervisor::child(lab::sweep),
+        _ => {
+            eprintln!("usage: guest list | guest scenario NAME | guest sweep");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The life of PID 1. It ends by switching off, never by returning: the kernel would panic.
+fn init() -> ! {
+    let done = boot::mount_all().and_then(|()| {
+        let mut port = boot::report_port()?;
+        if let Err(error) = boot::load_modules().and_then(|()| work(&mut port)) {
+            port.send(&Report::Trouble(format!("{error:#}")))?;
+        }
+        port.send(&Report::End)?;
+        port.drain()
+    });
+    if let Err(error) = done {
+        // There is no report without its port; the kernel's console is all that is left.
+        eprintln!("guest: {error:#}");
+    }
+    boot::switch_off()
+}
+
+fn work(port: &mut boot::Port) -> Result<()> {
+    let text =
+        std::fs::read_to_string(job::PATH).with_context(|| format!("reading {}", job::PATH))?;
+    match Job::from_text(&text)? {
+        Job::Scenarios(names) => supervisor::scenarios(&names, port),
+        Job::Try(command) => {
+            let Some((program, arguments)) = command.split_first() else {
+                bail!("no command to try");
+            };
+            // Nobody needs the devices' removal: the machine goes off.
+            std::mem::forget(lab::two_soft_roce_devices()?);
+            supervisor::attempt(program, arguments, port)
+        }
+    }
+}

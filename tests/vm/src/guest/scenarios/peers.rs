@@ -1,0 +1,24 @@
+//! The programs that answer the same questions by other means, as the other scenarios rely on
+//! them: rdma-core's from Debian, and our own C programs linked with its libraries.
+
+use crate::lab::{self, run};
+use anyhow::{Result, ensure};
+
+/// Every peer runs and says something plausible.
+pub(crate) fn answer() -> Result<()> {
+    let _lab = lab::vlan_lab()?;
+    for (command, expected) in [
+        (&["ibv_devices"][..], "rxe0"),
+        (&["ibv_devinfo", "-v"], "fe80::11:22ff:fe33:4455, RoCE v2"),
+        (&["ibstat"], "CA 'rxe0'"),
+        (&["rdma", "link"], "link rxe0/1 state ACTIVE"),
+        (&["strace", "-V"], "strace -- version"),
+        (&["peer"], "rxe0 port 1 index 0 type 2 gid fe80:0000:0000:0000:0011:22ff:fe33:4455"),
+    ] {
+        let said = run(command)?;
+        let command = command.join(" ");
+        println!("# {command}\n{said}");
+        ensure!(said.contains(expected), "`{command}` does not say {expected:?}");
+    }
+    Ok(())
+}

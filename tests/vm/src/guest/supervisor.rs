@@ -1,0 +1,160 @@
+//! Runs scenarios and commands as children of PID 1 and reports on them.
+
+use crate::boot::{self, Port};
+use crate::lab::Skip;
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+use uverbs_vm::report::{Outcome, Report, Stream};
+use uverbs_vm::stretched;
+
+/// How long one scenario or command may take.
+const LIMIT: Duration = Duration::from_mins(2);
+/// How long the clearing up after a scenario may take.
+const SWEEP_LIMIT: Duration = Duration::from_secs(30);
+/// The exit status of a child that chose not to run; its last line says why.
+const SKIPPED: u8 = 77;
+
+/// Runs the body of a child process and makes an exit status of its result.
+pub(crate) fn child(body: impl FnOnce() -> Result<()>) -> ExitCode {
+    match body() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::from(if error.is::<Skip>() { SKIPPED } else { 1 })
+        }
+    }
+}
+
+/// Runs each scenario, whatever became of the ones before.
+pub(crate) fn scenarios(names: &[String], port: &mut Port) -> Result<()> {
+    for name in names {
+        port.send(&Report::Begin(name.clone()))?;
+        boot::note(&format!("scenario {name}"));
+        let outcome = scenario(name, port)?;
+        port.send(&Report::Done(name.clone(), outcome))?;
+    }
+    Ok(())
+}
+
+/// Runs one scenario and clears up behind it. What it left behind makes it fail: its guards
+/// did not work, and the next one would have met it.
+fn scenario(name: &str, port: &mut Port) -> Result<Outcome> {
+    let ended = run(Command::new("/proc/self/exe").args(["scenario", name]), LIMIT, port)?;
+    let swept = run(Command::new("/proc/self/exe").arg("sweep"), SWEEP_LIMIT, port)?;
+    Ok(match ended.status {
+        None => Outcome::Failed(format!("not over after {:?}", stretched(LIMIT))),
+        Some(status) if status.code() == Some(i32::from(SKIPPED)) => Outcome::Skipped(ended.last),
+        Some(status) if !status.success() => Outcome::Failed(status.to_string()),
+        Some(_) if swept.status.is_none_or(|status| !status.success()) => {
+            Outcome::Failed("it left things behind".into())
+        }
+        Some(_) => Outcome::Ok,
+    })
+}
+
+/// Runs a command of the user's and reports its exit status as a shell would.
+pub(crate) fn attempt(program: &str, arguments: &[String], port: &mut Port) -> Result<()> {
+    let ended = run(Command::new(program).args(arguments), LIMIT, port)?;
+    let status = match ended.status {
+        Some(status) => status.code().or(status.signal().map(|signal| 128 + signal)),
+        None => Some(124),
+    };
+    port.send(&Report::Exit(status.unwrap_or(1)))
+}
+
+/// How a child ended.
+struct Ended {
+    /// `None`: it had to be killed, its time was up.
+    status: Option<ExitStatus>,
+    /// The last line of its standard error.
+    last: String,
+}
+
+/// Runs a child in a process group of its own and reports its output as it comes.
+fn run(command: &mut Command, limit: Duration, port: &mut Port) -> Result<Ended> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .env("PATH", "/usr/bin:/usr/sbin:/bin:/sbin")
+        .env("HOME", "/tmp")
+        .env("RUST_BACKTRACE", "0")
+        .spawn()
+        .with_context(|| format!("starting {}", command.get_program().display()))?;
+    let (sender, output) = channel();
+    forward(child.stdout.take(), Stream::Out, sender.clone());
+    forward(child.stderr.take(), Stream::Err, sender);
+
+    let mut last = String::new();
+    let deadline = Instant::now() + stretched(limit);
+    let status = loop {
+        pass_on(&output, Duration::from_millis(10), port, &mut last)?;
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        if Instant::now() > deadline {
+            break None;
+        }
+    };
+    bury(&mut child);
+    // What is still in the pipes. A process that cannot be killed may hold them open for ever.
+    pass_on(&output, Duration::from_secs(2), port, &mut last)?;
+    Ok(Ended { status, last })
+}
+
+/// Sends a pipe's lines from a thread of its own; the receiver's end is the pipe's end.
+fn forward(
+    pipe: Option<impl Read + Send + 'static>,
+    stream: Stream,
+    to: Sender<(Stream, Vec<u8>)>,
+) {
+    let Some(pipe) = pipe else { return };
+    thread::spawn(move || {
+        let mut pipe = BufReader::new(pipe);
+        loop {
+            let mut line = Vec::new();
+            match pipe.read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {
+                    if to.send((stream, line)).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// Reports output until none has come for `pause`, or none can come any more.
+fn pass_on(
+    output: &Receiver<(Stream, Vec<u8>)>,
+    pause: Duration,
+    port: &mut Port,
+    last: &mut String,
+) -> Result<()> {
+    while let Ok((stream, line)) = output.recv_timeout(pause) {
+        if stream == Stream::Err {
+            String::from_utf8_lossy(&line).trim().clone_into(last);
+        }
+        port.send(&Report::Output(stream, line))?;
+    }
+    Ok(())
+}
+
+/// Kills whatever is left of a child's process group and reaps all that are dead.
+fn bury(child: &mut Child) {
+    // None of this can fail in a way that matters: the processes may simply be gone.
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    thread::sleep(Duration::from_millis(10));
+    let _ = child.try_wait();
+    while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+}

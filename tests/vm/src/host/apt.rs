@@ -1,0 +1,317 @@
+//! Debian packages of any release, unpacked but not installed: apt with a configuration, lists
+//! and an archive of its own, which leaves the machine's alone and needs no root.
+//!
+//! A [`Tree`] holds the suites of one release only, so that a resolved set never mixes two.
+
+use crate::sources::Mirror;
+use crate::status;
+use anyhow::{Context, Result, bail};
+use std::cmp::Ordering;
+use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The keyring that every suite here is verified with; package debian-archive-keyring.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// A release of Debian's: its name and the suites to look into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Release(&'static str, &'static [&'static str]);
+
+pub(crate) const BULLSEYE: Release = Release("bullseye", &["bullseye", "bullseye-security"]);
+pub(crate) const BOOKWORM: Release =
+    Release("bookworm", &["bookworm", "bookworm-security", "bookworm-backports"]);
+pub(crate) const TRIXIE: Release =
+    Release("trixie", &["trixie", "trixie-security", "trixie-backports"]);
+pub(crate) const FORKY: Release = Release("forky", &["forky"]);
+pub(crate) const SID: Release = Release("sid", &["sid"]);
+
+/// A package's name and one version of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
+}
+
+/// A private apt tree for one release.
+#[derive(Debug)]
+struct Tree {
+    release: Release,
+    directory: PathBuf,
+    configuration: PathBuf,
+}
+
+/// The private apt trees, each made and updated when it is first asked for. They are deleted
+/// at the end: what was unpacked stays, lists and archives do not.
+#[derive(Debug)]
+pub(crate) struct Apt {
+    directory: PathBuf,
+    trees: Vec<Tree>,
+}
+
+impl Drop for Apt {
+    fn drop(&mut self) {
+        // Left-overs cost space, nothing else; the next run writes over them.
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+impl Apt {
+    /// Trees below this directory.
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self { directory, trees: Vec::new() }
+    }
+
+    /// All versions of a package that a release offers, the newest first.
+    pub(crate) fn versions(&mut self, release: Release, name: &str) -> Result<Vec<Package>> {
+        let text = self.tree(release)?.apt("apt-cache", &["madison", name])?;
+        let mut versions = Vec::new();
+        for version in madison(&text) {
+            versions.push(Package { name: name.to_owned(), version });
+        }
+        versions.sort_by(|one, other| newer_first(&one.version, &other.version));
+        versions.dedup();
+        Ok(versions)
+    }
+
+    /// The names of a package's direct dependencies.
+    pub(crate) fn depends(&mut self, release: Release, package: &Package) -> Result<Vec<String>> {
+        let Package { name, version } = package;
+        let text = self.tree(release)?.apt("apt-cache", &["show", &format!("{name}={version}")])?;
+        Ok(depends(&text))
+    }
+
+    /// Unpacks these packages alone into a directory.
+    pub(crate) fn unpack(
+        &mut self,
+        release: Release,
+        packages: &[Package],
+        into: &Path,
+    ) -> Result<()> {
+        let tree = self.tree(release)?;
+        let archives = tree.directory.join("download");
+        fs::create_dir_all(&archives)?;
+        let names: Vec<String> = packages
+            .iter()
+            .map(|package| format!("{}={}", package.name, package.version))
+            .collect();
+        let mut arguments = vec!["-q", "download"];
+        arguments.extend(names.iter().map(String::as_str));
+        tree.command("apt-get", &arguments).current_dir(&archives).checked()?;
+        unpack_all(&archives, into)
+    }
+
+    /// Unpacks these packages with all that they depend on into a directory. `suite`: the one
+    /// to prefer.
+    pub(crate) fn unpack_closure(
+        &mut self,
+        release: Release,
+        suite: &str,
+        names: &[&str],
+        into: &Path,
+    ) -> Result<()> {
+        let tree = self.tree(release)?;
+        let mut arguments =
+            vec!["-q", "--yes", "--download-only", "--target-release", suite, "install"];
+        arguments.extend(names);
+        tree.command("apt-get", &arguments).checked()?;
+        unpack_all(&tree.directory.join("cache/archives"), into)
+    }
+
+    fn tree(&mut self, release: Release) -> Result<&Tree> {
+        let position = self.trees.iter().position(|tree| tree.release == release);
+        let position = if let Some(position) = position {
+            position
+        } else {
+            self.trees.push(Tree::make(release, self.directory.join(release.0))?);
+            self.trees.len() - 1
+        };
+        self.trees.get(position).context("an apt tree got lost")
+    }
+}
+
+impl Tree {
+    /// Makes the tree and fetches the lists. A suite that the mirror does not have (any more)
+    /// is no error here: what needs it will miss it, by name.
+    fn make(release: Release, directory: PathBuf) -> Result<Self> {
+        let mirror = Mirror::of_this_machine()?;
+        if !Path::new(KEYRING).exists() {
+            bail!("{KEYRING} does not exist; install debian-archive-keyring");
+        }
+        for path in ["etc/parts", "etc/sources", "state/lists/partial", "cache/archives/partial"] {
+            fs::create_dir_all(directory.join(path))?;
+        }
+        fs::write(directory.join("state/status"), "")?;
+        fs::write(directory.join("etc/sources/debian.sources"), sources(release, &mirror))?;
+        let configuration = directory.join("apt.conf");
+        // Readable by the owner only: a proxy's address may hold a password.
+        let _ = fs::remove_file(&configuration);
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&configuration)?;
+        std::io::Write::write_all(&mut file, configuration_text(&directory)?.as_bytes())?;
+
+        let tree = Self { release, directory, configuration };
+        status(&format!("{}: fetching the package lists", release.0));
+        if let Err(error) = tree.command("apt-get", &["-q", "update"]).checked() {
+            status(&format!("{}: some lists could not be had\n{error:#}", release.0));
+        }
+        Ok(tree)
+    }
+
+    fn apt(&self, program: &str, arguments: &[&str]) -> Result<String> {
+        self.command(program, arguments).checked()
+    }
+
+    fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments).env("APT_CONFIG", &self.configuration).env("LC_ALL", "C");
+        command
+    }
+}
+
+/// Running a program that has to succeed.
+pub(crate) trait Checked {
+    /// Runs it to its end and gives its standard output.
+    ///
+    /// # Errors
+    /// Where it cannot be started or does not end with status 0; with all that it printed.
+    fn checked(&mut self) -> Result<String>;
+}
+
+impl Checked for Command {
+    fn checked(&mut self) -> Result<String> {
+        let output = self
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("starting {}", self.get_program().display()))?;
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            bail!("{self:?}: {}\n{stdout}{stderr}", output.status);
+        }
+        Ok(stdout.into_owned())
+    }
+}
+
+/// A sources file for one release.
+fn sources(release: Release, mirror: &Mirror) -> String {
+    let stanza = |suite: &&str| {
+        let base = if suite.ends_with("-security") { &mirror.security } else { &mirror.main };
+        format!(
+            "Types: deb\nURIs: {base}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYRING}\n\n"
+        )
+    };
+    release.1.iter().map(stanza).collect()
+}
+
+/// A configuration that keeps apt inside a directory. How packages are acquired (proxies and
+/// the like) stays as on this machine; its hooks do not run.
+fn configuration_text(directory: &Path) -> Result<String> {
+    let acquire = Command::new("apt-config").args(["dump", "Acquire"]).checked()?;
+    let root = directory.display();
+    Ok(format!(
+        "{acquire}\n\
+         Dir::Etc::main \"/dev/null\";\n\
+         Dir::Etc::parts \"{root}/etc/parts\";\n\
+         Dir::Etc::sourcelist \"/dev/null\";\n\
+         Dir::Etc::sourceparts \"{root}/etc/sources\";\n\
+         Dir::Etc::preferences \"/dev/null\";\n\
+         Dir::Etc::preferencesparts \"{root}/etc/parts\";\n\
+         Dir::State \"{root}/state\";\n\
+         Dir::State::status \"{root}/state/status\";\n\
+         Dir::Cache \"{root}/cache\";\n\
+         APT::Architecture \"amd64\";\n\
+         APT::Architectures {{ \"amd64\"; }};\n\
+         APT::Install-Recommends \"false\";\n\
+         APT::Sandbox::User \"root\";\n\
+         Acquire::Languages \"none\";\n"
+    ))
+}
+
+/// The versions in the lines `name | version | where` of apt-cache madison.
+fn madison(text: &str) -> Vec<String> {
+    let version = |line: &str| {
+        let mut columns = line.split('|').map(str::trim);
+        let version = columns.nth(1)?;
+        columns.next()?.ends_with("Packages").then(|| version.to_owned())
+    };
+    text.lines().filter_map(version).collect()
+}
+
+/// The names in the Depends field of a package's record; of alternatives the first.
+fn depends(record: &str) -> Vec<String> {
+    let field = record.lines().find_map(|line| line.strip_prefix("Depends:")).unwrap_or_default();
+    field.split(',').filter_map(|one| Some(one.split_whitespace().next()?.to_owned())).collect()
+}
+
+/// Orders Debian's version numbers, by dpkg's own rule.
+fn newer_first(one: &str, other: &str) -> Ordering {
+    let holds = |relation: &str| {
+        let arguments = ["--compare-versions", one, relation, other];
+        Command::new("dpkg").args(arguments).status().is_ok_and(|status| status.success())
+    };
+    if holds("gt") {
+        Ordering::Less
+    } else if holds("lt") {
+        Ordering::Greater
+    } else {
+        Ordering::Equal
+    }
+}
+
+/// Unpacks and deletes every package file in a directory.
+fn unpack_all(archives: &Path, into: &Path) -> Result<()> {
+    let mut found = false;
+    for entry in fs::read_dir(archives)? {
+        let file = entry?.path();
+        if file.extension().is_some_and(|extension| extension == "deb") {
+            Command::new("dpkg-deb").arg("-x").arg(&file).arg(into).checked()?;
+            fs::remove_file(&file)?;
+            found = true;
+        }
+    }
+    if !found {
+        bail!("apt left no packages in {}", archives.display());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn madison_lines() {
+        let text = "  linux-image-amd64 |  6.1.192-2 | http://a.example bookworm-security/main amd64 Packages\n\
+                    linux-image-amd64 | 6.1.1-1 | http://a.example bookworm/main Sources\nN: a note\n";
+        assert_eq!(madison(text), ["6.1.192-2"]);
+    }
+
+    #[test]
+    fn the_names_of_dependencies() {
+        let record =
+            "Package: x\nPre-Depends: no\nDepends: a (= 1), b | c, d:any\nDepends-not: e\n";
+        assert_eq!(depends(record), ["a", "b", "d:any"]);
+        assert!(depends("Package: x\n").is_empty());
+    }
+
+    #[test]
+    fn security_suites_have_their_own_base() {
+        let mirror = Mirror { main: "http://m".into(), security: "http://s".into() };
+        let text = sources(BULLSEYE, &mirror);
+        assert!(text.contains("URIs: http://m\nSuites: bullseye\n"));
+        assert!(text.contains("URIs: http://s\nSuites: bullseye-security\n"));
+    }
+
+    #[test]
+    fn versions_are_ordered_as_dpkg_does() {
+        let mut versions = ["7.3.4-1~bpo13+1", "7.10.1-1", "7.3.4-1"];
+        versions.sort_by(|one, other| newer_first(one, other));
+        assert_eq!(versions, ["7.10.1-1", "7.3.4-1", "7.3.4-1~bpo13+1"]);
+    }
+}

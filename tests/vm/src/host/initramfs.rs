@@ -1,0 +1,195 @@
+//! The file system in the guest's memory: our program as `/init`, modules, peers, the job.
+
+use crate::elf;
+use crate::kernels::Kernel;
+use anyhow::{Context, Result, bail};
+use cpio::newc::{Builder, trailer};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Component, Path, PathBuf};
+use uverbs_vm::job::{self, Job};
+
+/// The peers' programs, by their paths in Debian.
+const PROGRAMS: &[&str] = &[
+    "bin/ip",
+    "usr/bin/ibv_asyncwatch",
+    "usr/bin/ibv_devices",
+    "usr/bin/ibv_devinfo",
+    "usr/bin/rdma",
+    "usr/bin/strace",
+    "usr/sbin/ibstat",
+];
+
+/// The drivers of libibverbs, which it opens by name when it runs; those that are there.
+const PROVIDERS: &[&str] = &["rxe", "siw", "mlx5"];
+
+/// Where a dynamic program's libraries may be, in a Debian tree.
+const LIBRARY_PATH: &[&str] =
+    &["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib", "usr/lib"];
+
+/// An archive in the making: path in the guest → contents and permissions.
+#[derive(Debug, Default)]
+pub(crate) struct Initramfs {
+    files: BTreeMap<String, (Vec<u8>, u32)>,
+}
+
+impl Initramfs {
+    /// What every boot has: our programs and the peers.
+    pub(crate) fn new(init: &Path, tree: &Path) -> Result<Self> {
+        let mut this = Self::default();
+        this.program("init", init)?;
+        for program in PROGRAMS {
+            this.dynamic(program, &fs::read(in_tree(tree, program)?)?, tree)?;
+        }
+        for provider in PROVIDERS {
+            let driver = format!("etc/libibverbs.d/{provider}.driver");
+            let library = format!("usr/lib/x86_64-linux-gnu/libibverbs/lib{provider}-rdmav34.so");
+            if tree.join(&driver).exists() {
+                this.insert(&driver, fs::read(tree.join(&driver))?, 0o644);
+                this.dynamic(&library, &fs::read(in_tree(tree, &library)?)?, tree)?;
+            }
+        }
+        Ok(this)
+    }
+
+    /// Adds a static program.
+    pub(crate) fn program(&mut self, path: &str, file: &Path) -> Result<()> {
+        let bytes = fs::read(file).with_context(|| format!("reading {}", file.display()))?;
+        self.insert(path, bytes, 0o755);
+        Ok(())
+    }
+
+    /// Adds a dynamic program or library with all libraries it needs, taken from a tree.
+    pub(crate) fn dynamic(&mut self, path: &str, bytes: &[u8], tree: &Path) -> Result<()> {
+        if self.files.contains_key(path) {
+            return Ok(());
+        }
+        let (loader, libraries) = elf::needs(bytes).with_context(|| format!("reading {path}"))?;
+        self.insert(path, bytes.to_vec(), 0o755);
+        let mut found: Vec<String> =
+            loader.iter().map(|path| path.trim_start_matches('/').to_owned()).collect();
+        for library in libraries {
+            let candidates = LIBRARY_PATH.iter().map(|directory| format!("{directory}/{library}"));
+            let place = candidates.into_iter().find(|candidate| in_tree(tree, candidate).is_ok());
+            found
+                .push(place.with_context(|| {
+                    format!("{path} needs {library}, which is not in the tree")
+                })?);
+        }
+        for place in found {
+            let bytes = fs::read(in_tree(tree, &place)?)?;
+            self.dynamic(&place, &bytes, tree)?;
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, path: &str, bytes: Vec<u8>, mode: u32) {
+        self.files.insert(path.to_owned(), (bytes, mode));
+    }
+
+    /// Writes the archive for one kernel and one job.
+    pub(crate) fn write(&self, kernel: &Kernel, job: &Job, to: &Path) -> Result<()> {
+        let mut modules = BTreeMap::new();
+        for entry in fs::read_dir(&kernel.modules)? {
+            let entry = entry?;
+            let path = format!("modules/{}", entry.file_name().to_string_lossy());
+            modules.insert(path, (fs::read(entry.path())?, 0o644));
+        }
+        let job = (job.to_text().into_bytes(), 0o644);
+        let job = BTreeMap::from([(job::PATH.trim_start_matches('/').to_owned(), job)]);
+
+        let mut archive =
+            Archive { to: GzEncoder::new(File::create(to)?, Compression::fast()), inode: 0 };
+        let all = || self.files.iter().chain(&modules).chain(&job);
+        let paths = all().map(|(path, _)| path.as_str());
+        for directory in directories(paths.chain(["dev/", "root/"])) {
+            archive.add(&directory, 0o040_755, &[], (0, 0))?;
+        }
+        // The console that the kernel opens for init, before init can mount a /dev.
+        archive.add("dev/console", 0o020_600, &[], (5, 1))?;
+        for (path, (bytes, mode)) in all() {
+            archive.add(path, 0o100_000 | mode, bytes, (0, 0))?;
+        }
+        trailer(archive.to)?.finish()?.flush()?;
+        Ok(())
+    }
+}
+
+/// An archive being written.
+struct Archive {
+    to: GzEncoder<File>,
+    inode: u32,
+}
+
+impl Archive {
+    fn add(&mut self, path: &str, mode: u32, bytes: &[u8], device: (u32, u32)) -> Result<()> {
+        // The kernel takes entries with the same number for links to one file.
+        self.inode += 1;
+        let entry =
+            Builder::new(path).ino(self.inode).mode(mode).rdev_major(device.0).rdev_minor(device.1);
+        let mut entry = entry.write(&mut self.to, u32::try_from(bytes.len())?);
+        entry.write_all(bytes)?;
+        entry.finish()?;
+        Ok(())
+    }
+}
+
+/// The folders of these paths, each one behind its parent.
+fn directories<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut directories: Vec<String> = paths
+        .flat_map(|path| path.match_indices('/').filter_map(|(end, _)| path.get(..end)))
+        .map(str::to_owned)
+        .collect();
+    directories.sort_unstable();
+    directories.dedup();
+    directories
+}
+
+/// The real path of a file in a tree whose links are meant from the tree's own root.
+fn in_tree(tree: &Path, path: &str) -> Result<PathBuf> {
+    let mut pending: Vec<PathBuf> = vec![path.into()];
+    let mut real = tree.to_owned();
+    let mut links = 0;
+    while let Some(path) = pending.pop() {
+        let mut components = path.components();
+        let Some(component) = components.next() else {
+            continue;
+        };
+        pending.push(components.as_path().to_owned());
+        match component {
+            Component::RootDir => tree.clone_into(&mut real),
+            Component::ParentDir => {
+                real.pop();
+            }
+            Component::Normal(name) => {
+                let next = real.join(name);
+                let kind = fs::symlink_metadata(&next)
+                    .with_context(|| format!("{} in the tree", next.display()))?;
+                if kind.is_symlink() {
+                    links += 1;
+                    if links > 40 {
+                        bail!("{} is a circle of links", path.display());
+                    }
+                    pending.push(fs::read_link(&next)?);
+                } else {
+                    real = next;
+                }
+            }
+            Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    Ok(real)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parents_come_first() {
+        assert_eq!(directories(["a/b/c", "a/d", "e", "dev/"].into_iter()), ["a", "a/b", "dev"]);
+    }
+}

@@ -1,0 +1,230 @@
+//! Boots Debian's kernels in QEMU and runs tests and commands inside.
+//!
+//! The modules, from the packages up to the verdict: [`sources`] and [`apt`] fetch, [`cache`]
+//! keeps, [`kernels`] and [`packages`] say what; [`programs`] builds ours, [`initramfs`] puts
+//! all into an archive ([`elf`] helps both), [`qemu`] boots it and [`console`] judges the
+//! kernel's log; [`table`] shows how it went. What runs inside is the program `guest`.
+
+mod apt;
+mod cache;
+mod console;
+mod elf;
+mod initramfs;
+mod kernels;
+mod packages;
+mod paths;
+mod programs;
+mod qemu;
+mod sources;
+mod table;
+mod test;
+
+use crate::apt::Apt;
+use crate::cache::Cache;
+use crate::initramfs::Initramfs;
+use crate::kernels::Kernel;
+use anyhow::{Context, Result, bail};
+use clap::{Parser, Subcommand};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use uverbs_vm::job::Job;
+use uverbs_vm::report::{Report, Stream};
+
+/// Runs tests and commands in virtual machines with Debian's kernels.
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Run scenarios on kernels, each on each.
+    Test {
+        /// Only this series (5.10, 6.1, 6.12, 7); may be repeated.
+        #[arg(long = "kernel", value_name = "SERIES")]
+        kernels: Vec<String>,
+        /// Only this scenario; may be repeated.
+        #[arg(long = "scenario", value_name = "NAME")]
+        scenarios: Vec<String>,
+        /// How many machines may run at once.
+        #[arg(long, default_value_t = 2)]
+        jobs: usize,
+    },
+    /// Run a command on a machine with two soft-RoCE devices.
+    Try {
+        /// The kernel's series; the newest where it is left out.
+        #[arg(long, value_name = "SERIES", env = "UVERBS_VM_KERNEL")]
+        kernel: Option<String>,
+        /// The command and its arguments.
+        #[arg(required = true, last = true)]
+        command: Vec<String>,
+    },
+    /// Fetch and build everything that a test needs.
+    Fetch {
+        /// Fetch anew what is there.
+        #[arg(long)]
+        refresh: bool,
+    },
+    /// Print the folder of the newest kernel headers, fetched where it must be.
+    Headers,
+    /// Print the environment (NAME=VALUE) in which cargo builds for musl; empty where it needs none.
+    MuslEnv,
+}
+
+fn main() -> ExitCode {
+    match act(Arguments::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("vm: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Tells the person at the terminal what is going on.
+fn status(what: &str) {
+    eprintln!("vm: {what}");
+}
+
+fn act(action: Action) -> Result<ExitCode> {
+    let refresh = matches!(action, Action::Fetch { refresh: true });
+    let cache = Cache::open(paths::cache(), refresh)?;
+    let mut apt = Apt::new(cache.path("apt"));
+    match action {
+        Action::Test { kernels, scenarios, jobs } => {
+            let (kernels, missing) = obtain(&kernels, &cache, &mut apt)?;
+            let lab = Lab::prepare(&cache, &mut apt)?;
+            drop((apt, cache));
+            test::run(&kernels, &missing, &scenarios, jobs, &lab)
+        }
+        Action::Try { kernel, command } => {
+            let newest = kernels::ALL.last().context("no kernels")?;
+            let kernel =
+                kernels::get(kernel.as_deref().map_or(Ok(newest), series)?, &cache, &mut apt)?;
+            let lab = Lab::prepare(&cache, &mut apt)?;
+            drop((apt, cache));
+            attempt(&kernel, command, &lab)
+        }
+        Action::Fetch { .. } => {
+            let (_, missing) = obtain(&[], &cache, &mut apt)?;
+            packages::qemu(&cache, &mut apt)?;
+            packages::peers(&cache, &mut apt)?;
+            packages::headers(&cache, &mut apt)?;
+            programs::musl_flags(&cache, &mut apt)?;
+            Ok(ExitCode::from(u8::from(!missing.is_empty())))
+        }
+        Action::Headers => {
+            println!("{}", packages::headers(&cache, &mut apt)?.display());
+            Ok(ExitCode::SUCCESS)
+        }
+        Action::MuslEnv => {
+            if let Some(flags) = programs::musl_flags(&cache, &mut apt)? {
+                println!("{}={flags}", programs::FLAGS);
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// The series of this name.
+fn series(name: &str) -> Result<&'static kernels::Series> {
+    let known: Vec<&str> = kernels::ALL.iter().map(|series| series.name).collect();
+    let series = kernels::ALL.iter().find(|series| series.name == name);
+    series.with_context(|| format!("no kernel series {name:?}; there are {}", known.join(", ")))
+}
+
+/// A series and why it could not be had.
+type Missing = (&'static str, String);
+
+/// The kernels of these series (of all, where none is named), and those that could not be had.
+fn obtain(names: &[String], cache: &Cache, apt: &mut Apt) -> Result<(Vec<Kernel>, Vec<Missing>)> {
+    let mut wanted: Vec<&'static kernels::Series> = Vec::new();
+    for name in names {
+        wanted.push(series(name)?);
+    }
+    if wanted.is_empty() {
+        wanted.extend(kernels::ALL);
+    }
+    let (mut kernels, mut missing) = (Vec::new(), Vec::new());
+    for series in wanted {
+        match kernels::get(series, cache, apt) {
+            Ok(kernel) => kernels.push(kernel),
+            Err(error) => {
+                status(&format!("NO KERNEL {}: {error:#}", series.name));
+                missing.push((series.name, format!("{error:#}")));
+            }
+        }
+    }
+    Ok((kernels, missing))
+}
+
+/// All that a boot needs beside its kernel.
+#[derive(Debug)]
+struct Lab {
+    qemu: PathBuf,
+    /// The guest program, which also runs here to name its scenarios.
+    guest: PathBuf,
+    initramfs: Initramfs,
+}
+
+impl Lab {
+    fn prepare(cache: &Cache, apt: &mut Apt) -> Result<Self> {
+        let qemu = packages::qemu(cache, apt)?;
+        let tree = packages::peers(cache, apt)?;
+        let ours = programs::build_static(cache, apt)?;
+        let mut initramfs = Initramfs::new(&ours.guest, &tree)?;
+        initramfs.program("usr/bin/uverbs", &ours.uverbs)?;
+        for peer in programs::build_peers(&tree)? {
+            let name = peer.file_name().context("a peer without a name")?.to_string_lossy();
+            initramfs.dynamic(&format!("usr/bin/{name}"), &std::fs::read(&peer)?, &tree)?;
+        }
+        Ok(Self { qemu, guest: ours.guest, initramfs })
+    }
+
+    /// The names of all scenarios.
+    fn scenarios(&self) -> Result<Vec<String>> {
+        let names = apt::Checked::checked(Command::new(&self.guest).arg("list"))?;
+        Ok(names.lines().map(str::to_owned).collect())
+    }
+
+    /// A boot of this kernel for this job.
+    fn boot<'a>(&'a self, kernel: &'a Kernel, name: &str, job: &Job) -> Result<qemu::Boot<'a>> {
+        let logs = paths::logs(name);
+        std::fs::create_dir_all(&logs)?;
+        let initramfs = logs.join("initramfs");
+        self.initramfs.write(kernel, job, &initramfs)?;
+        Ok(qemu::Boot { qemu: &self.qemu, kernel, initramfs, devices: &[], logs })
+    }
+}
+
+/// Runs one command in a guest; its output and exit status become ours.
+fn attempt(kernel: &Kernel, command: Vec<String>, lab: &Lab) -> Result<ExitCode> {
+    status(&format!("booting {}", kernel.version));
+    // Several may be tried at once.
+    let name = format!("try-{}", std::process::id());
+    let boot = lab.boot(kernel, &name, &Job::Try(command))?;
+    let mut exit = None;
+    let mut trouble = Vec::new();
+    let mut printed = Ok(());
+    trouble.extend(boot.run(|report| match report {
+        Report::Output(Stream::Out, bytes) if printed.is_ok() => {
+            printed = std::io::stdout().write_all(&bytes).and_then(|()| std::io::stdout().flush());
+        }
+        Report::Output(Stream::Err, bytes) if printed.is_ok() => {
+            printed = std::io::stderr().write_all(&bytes);
+        }
+        Report::Exit(status) => exit = Some(status),
+        Report::Trouble(what) => status(&what),
+        _ => {}
+    })?);
+    printed.context("printing the command's output")?;
+    match exit {
+        Some(status) if trouble.is_empty() => {
+            std::fs::remove_dir_all(&boot.logs)?;
+            Ok(ExitCode::from(u8::try_from(status)?))
+        }
+        _ => bail!("the command did not run to its end\n{}", trouble.join("\n")),
+    }
+}

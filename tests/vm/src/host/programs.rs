@@ -1,0 +1,99 @@
+//! The programs of ours that run in the guest: static musl builds by cargo, and the C peers.
+
+use crate::apt::{Apt, Checked};
+use crate::cache::Cache;
+use crate::{packages, paths, status};
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What the static programs are built for.
+const TARGET: &str = "x86_64-unknown-linux-musl";
+
+/// The environment variable by which cargo gives flags to rustc for that target alone.
+pub(crate) const FLAGS: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS";
+
+/// Our static programs.
+#[derive(Debug)]
+pub(crate) struct Static {
+    /// PID 1.
+    pub(crate) guest: PathBuf,
+    /// The command line.
+    pub(crate) uverbs: PathBuf,
+}
+
+/// The flags that rustc needs to build static programs: none where the target is installed,
+/// else a sysroot with a standard library made here.
+pub(crate) fn musl_flags(cache: &Cache, apt: &mut Apt) -> Result<Option<String>> {
+    let libraries = rustc(&["--print", "target-libdir", "--target", TARGET])?;
+    if Path::new(libraries.trim()).exists() {
+        return Ok(None);
+    }
+    let about = rustc(&["--version", "--verbose"])?;
+    let rust =
+        about.lines().find_map(|line| line.strip_prefix("release: ")).context("rustc's release")?;
+    let parts = packages::musl_parts(rust, cache, apt)?;
+    let script = paths::package().join("musl-sysroot.sh");
+    let request = format!("{about}\n{}", fs::read_to_string(&script)?);
+    let sysroot = cache.keep("musl-sysroot", &request, |scratch| {
+        status(&format!("building Rust {rust}'s standard library for musl: some minutes, once"));
+        Command::new("sh").arg(&script).arg(&parts).arg(scratch).checked().map(drop)
+    })?;
+    Ok(Some(format!("--sysroot={}", sysroot.display())))
+}
+
+fn rustc(arguments: &[&str]) -> Result<String> {
+    Command::new("rustc").args(arguments).current_dir(paths::workspace()).checked()
+}
+
+/// Builds our static programs.
+pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
+    let flags = musl_flags(cache, apt)?;
+    let target = paths::target();
+    let build = |arguments: &[&str]| -> Result<()> {
+        let mut cargo = Command::new("cargo");
+        cargo.args(["build", "--quiet", "--release", "--target", TARGET, "--target-dir"]);
+        cargo.arg(&target).args(arguments).current_dir(paths::workspace()).stdin(Stdio::null());
+        if let Some(flags) = &flags {
+            // Cargo would take these instead.
+            cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+            cargo.env(FLAGS, flags);
+        }
+        // Its messages are for the person at the terminal, but stdout is a tried command's.
+        let status = cargo.stdout(Stdio::null()).status().context("starting cargo")?;
+        ensure!(status.success(), "{cargo:?}: {status}");
+        Ok(())
+    };
+    build(&["--package", "uverbs-vm", "--bin", "guest", "--no-default-features"])?;
+    build(&["--package", "uverbs", "--bin", "uverbs"])?;
+    let release = target.join(TARGET).join("release");
+    Ok(Static { guest: release.join("guest"), uverbs: release.join("uverbs") })
+}
+
+/// Compiles every `peer/NAME.c` against the headers and libraries of the peers' tree, the C
+/// library included: the host's own may be newer than the one in the guest.
+pub(crate) fn build_peers(tree: &Path) -> Result<Vec<PathBuf>> {
+    let into = paths::target().join("vm-peers");
+    fs::create_dir_all(&into)?;
+    let mut programs = Vec::new();
+    for entry in fs::read_dir(paths::package().join("peer"))? {
+        let source = entry?.path();
+        let Some(name) =
+            source.file_stem().filter(|_| source.extension().is_some_and(|it| it == "c"))
+        else {
+            continue;
+        };
+        let program = into.join(name);
+        Command::new("cc")
+            .arg(format!("--sysroot={}", tree.display()))
+            .args(["-std=gnu11", "-O1", "-g0", "-Wall", "-Wextra", "-Werror", "-o"])
+            .arg(&program)
+            .arg(&source)
+            .args(["-libverbs", "-lmlx5", "-libumad"])
+            .checked()?;
+        programs.push(program);
+    }
+    programs.sort();
+    Ok(programs)
+}

@@ -1,0 +1,172 @@
+//! One boot: QEMU with a kernel, an initramfs and two serial ports, watched until it ends.
+
+use crate::console;
+use crate::kernels::Kernel;
+use anyhow::{Context, Result};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use uverbs_vm::report::Report;
+use uverbs_vm::{TIME_SCALE, stretched, time_scale};
+
+/// How long one boot may take, the tests in it included.
+const LIMIT: Duration = Duration::from_mins(10);
+/// How long QEMU may take to end after the guest's last word.
+const END_LIMIT: Duration = Duration::from_secs(20);
+
+/// What is booted.
+#[derive(Debug)]
+pub(crate) struct Boot<'a> {
+    /// The unpacked QEMU.
+    pub(crate) qemu: &'a Path,
+    /// The kernel.
+    pub(crate) kernel: &'a Kernel,
+    /// The initramfs.
+    pub(crate) initramfs: PathBuf,
+    /// Arguments for further `-device` options of QEMU.
+    pub(crate) devices: &'a [String],
+    /// Where the logs go: `console.log`, `report.log`, `qemu.log`.
+    pub(crate) logs: PathBuf,
+}
+
+impl Boot<'_> {
+    /// Boots, and gives every report to `on_report` as it comes.
+    ///
+    /// Returns what was wrong with the boot itself: the kernel's complaints, a missing end, a
+    /// limit passed. None of it is an error here; errors are the host's own.
+    pub(crate) fn run(&self, mut on_report: impl FnMut(Report)) -> Result<Vec<String>> {
+        let mut reports = Reports::create(self.log("report.log"))?;
+        File::create(self.log("console.log"))?;
+        let mut qemu = Running(self.command()?.spawn().context("starting QEMU")?);
+
+        let mut wrong = Vec::new();
+        let mut deadline = Instant::now() + stretched(LIMIT);
+        let mut ended = false;
+        loop {
+            let exited = qemu.0.try_wait()?;
+            for report in reports.fresh()? {
+                if report == Report::End {
+                    ended = true;
+                    deadline = Instant::now() + stretched(END_LIMIT);
+                }
+                on_report(report);
+            }
+            if let Some(status) = exited {
+                if !status.success() {
+                    wrong.push(format!("QEMU: {status}"));
+                }
+                break;
+            }
+            if Instant::now() > deadline {
+                let what = if ended { "did not switch off" } else { "was not done in time" };
+                wrong.push(format!("the guest {what}"));
+                break;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        drop(qemu);
+        if !ended {
+            wrong.push("the guest's end mark is missing".into());
+        }
+        wrong.extend(console::complaints(&self.console()));
+        if !wrong.is_empty() {
+            wrong.push(format!("the console's log, {}, ends:", self.log("console.log").display()));
+            wrong.push(console::tail(&self.console(), 40));
+            wrong.push(fs::read_to_string(self.log("qemu.log")).unwrap_or_default());
+        }
+        Ok(wrong)
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.logs.join(name)
+    }
+
+    fn console(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.log("console.log")).unwrap_or_default()).into_owned()
+    }
+
+    /// The command line. QEMU is started by its own release's dynamic loader, since it wants a
+    /// newer C library than the host may have.
+    fn command(&self) -> Result<Command> {
+        let root = self.qemu;
+        let mut command = Command::new(root.join("usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"));
+        command
+            .arg("--library-path")
+            .arg(root.join("usr/lib/x86_64-linux-gnu"))
+            .arg(root.join("usr/bin/qemu-system-x86_64"));
+        for directory in ["usr/share/qemu", "usr/share/seabios"] {
+            command.arg("-L").arg(root.join(directory));
+        }
+        // Shared memory: a device outside of QEMU's process can read and write it.
+        command
+            .args(["-machine", "q35,memory-backend=memory"])
+            .args(["-object", "memory-backend-memfd,id=memory,size=1G,share=on"])
+            .args(["-accel", "tcg", "-cpu", "max", "-smp", "2"])
+            .args(["-nodefaults", "-display", "none", "-no-reboot"]);
+        for (id, log) in [("console", "console.log"), ("report", "report.log")] {
+            command.args([
+                "-chardev",
+                &format!("file,id={id},append=on,path={}", self.log(log).display()),
+            ]);
+            command.args(["-serial", &format!("chardev:{id}")]);
+        }
+        for device in self.devices {
+            command.args(["-device", device]);
+        }
+        // An oops ends the boot at once. The watchdogs' patience is that of a slow machine. What
+        // the kernel does not know itself, like the last one, becomes init's environment.
+        let append = format!(
+            "console=ttyS0 loglevel=5 panic=-1 oops=panic watchdog_thresh=60 {TIME_SCALE}={}",
+            time_scale()
+        );
+        command
+            .arg("-kernel")
+            .arg(&self.kernel.image)
+            .arg("-initrd")
+            .arg(&self.initramfs)
+            .args(["-append", &append])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(self.log("qemu.log"))?);
+        Ok(command)
+    }
+}
+
+/// The QEMU that was started here; killed where it still runs when it is no longer wanted.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Either fails only where the process has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The report port's log, read while QEMU writes it.
+struct Reports {
+    file: File,
+    /// The beginning of a line whose end has not come yet.
+    pending: Vec<u8>,
+}
+
+impl Reports {
+    fn create(path: PathBuf) -> Result<Self> {
+        File::create(&path)?;
+        Ok(Self { file: File::open(path)?, pending: Vec::new() })
+    }
+
+    /// The reports that have come since the last call.
+    fn fresh(&mut self) -> Result<Vec<Report>> {
+        self.file.read_to_end(&mut self.pending)?;
+        let Some(end) = self.pending.iter().rposition(|&byte| byte == b'\n') else {
+            return Ok(Vec::new());
+        };
+        let rest = self.pending.split_off(end + 1);
+        let lines = std::mem::replace(&mut self.pending, rest);
+        Ok(String::from_utf8_lossy(&lines).lines().filter_map(Report::parse).collect())
+    }
+}

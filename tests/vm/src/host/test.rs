@@ -1,0 +1,124 @@
+//! The matrix: every scenario on every kernel, a boot for each kernel, some at once.
+
+use crate::kernels::Kernel;
+use crate::table::{Table, Verdict};
+use crate::{Lab, Missing, paths, status};
+use anyhow::{Result, ensure};
+use std::fs::{self, File};
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+use uverbs_vm::job::Job;
+use uverbs_vm::report::{Outcome, Report};
+
+/// The row of the table for the boot itself: it ended, and the kernel had no complaint.
+const BOOT: &str = "(the kernel stays well)";
+
+/// Runs the matrix, prints the table, and fails where anything did.
+pub(crate) fn run(
+    kernels: &[Kernel],
+    missing: &[Missing],
+    scenarios: &[String],
+    jobs: usize,
+    lab: &Lab,
+) -> Result<ExitCode> {
+    let known = lab.scenarios()?;
+    for name in scenarios {
+        ensure!(known.contains(name), "no scenario {name:?}; there are {}", known.join(", "));
+    }
+    let scenarios = if scenarios.is_empty() { known } else { scenarios.to_vec() };
+
+    let columns =
+        kernels.iter().map(|kernel| kernel.series).chain(missing.iter().map(|(series, _)| *series));
+    let rows = std::iter::once(BOOT.to_owned()).chain(scenarios.iter().cloned());
+    let mut table = Table::new(columns.map(str::to_owned).collect(), rows.collect());
+    for (series, why) in missing {
+        // A mirror may have dropped an old release: no reason to fail on somebody's machine,
+        // but the project's own tests must not silently become fewer.
+        let verdict =
+            if std::env::var_os("CI").is_some() { Verdict::Failed } else { Verdict::Skipped };
+        table.set(BOOT, series, verdict(format!("no such kernel: {why}")));
+        for scenario in &scenarios {
+            table.set(scenario, series, Verdict::Skipped("no such kernel".into()));
+        }
+    }
+
+    // The logs have fixed names, so that they are found: one matrix at a time.
+    let lock = paths::logs("lock");
+    if let Some(directory) = lock.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let lock = File::create(lock)?;
+    if lock.try_lock().is_err() {
+        status("waiting for another run");
+        lock.lock()?;
+    }
+
+    let table = Mutex::new(table);
+    let queue = Mutex::new(kernels.iter());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                while let Some(kernel) = next() {
+                    one(kernel, &scenarios, lab, &table);
+                }
+            });
+        }
+    });
+    let table = table.into_inner().unwrap_or_else(PoisonError::into_inner);
+    print!("{}", table.text());
+    Ok(ExitCode::from(u8::from(!table.passed())))
+}
+
+/// Runs the scenarios on one kernel.
+fn one(kernel: &Kernel, scenarios: &[String], lab: &Lab, table: &Mutex<Table>) {
+    let set = |scenario: &str, verdict| {
+        table.lock().unwrap_or_else(PoisonError::into_inner).set(scenario, kernel.series, verdict);
+    };
+    let start = Instant::now();
+    let mut running: Option<(String, Instant)> = None;
+    let mut output = String::new();
+    let mut trouble = Vec::new();
+    let say = |what: &str| status(&format!("{:>5}  {what}", kernel.series));
+    say(&format!("booting {}", kernel.version));
+
+    let job = Job::Scenarios(scenarios.to_vec());
+    let boot = lab.boot(kernel, &format!("test-{}", kernel.series), &job);
+    let wrong = boot.and_then(|boot| {
+        boot.run(|report| match report {
+            Report::Begin(name) => {
+                running = Some((name, Instant::now()));
+                output.clear();
+            }
+            Report::Output(_, bytes) => output.push_str(&String::from_utf8_lossy(&bytes)),
+            Report::Done(name, outcome) => {
+                let (word, verdict) = match outcome {
+                    Outcome::Ok => ("ok".to_owned(), Verdict::Ok),
+                    Outcome::Skipped(why) => (format!("skipped: {why}"), Verdict::Skipped(why)),
+                    Outcome::Failed(why) => {
+                        ("FAILED".to_owned(), Verdict::Failed(format!("{output}{why}")))
+                    }
+                };
+                let took = running.take().map_or(0.0, |(_, began)| began.elapsed().as_secs_f32());
+                say(&format!("{name} {word} ({took:.1} s)"));
+                set(&name, verdict);
+            }
+            Report::Trouble(what) => trouble.push(what),
+            Report::Exit(_) | Report::End => {}
+        })
+    });
+    trouble.extend(wrong.unwrap_or_else(|error| vec![format!("{error:#}")]));
+    if let Some((name, _)) = running {
+        let why = format!("{output}the machine went down in the middle of it");
+        set(&name, Verdict::Failed(why));
+    }
+    if trouble.is_empty() {
+        say(&format!("off after {:.1} s", start.elapsed().as_secs_f32()));
+        set(BOOT, Verdict::Ok);
+    } else {
+        say("FAILED");
+        set(BOOT, Verdict::Failed(trouble.join("\n")));
+    }
+}
