@@ -6,8 +6,11 @@
 //! what it tests.
 
 use anyhow::{Context, Result, bail};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs;
-use std::process::Command;
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 use uverbs_vm::stretched;
@@ -31,17 +34,31 @@ pub(crate) fn skip(reason: &str) -> anyhow::Error {
     Skip(reason.to_owned()).into()
 }
 
+/// Runs a program and gives all that came of it, also a failure.
+///
+/// # Errors
+/// Where it cannot be started.
+pub(crate) fn output(command: &[&str]) -> Result<Output> {
+    let (program, arguments) = command.split_first().context("no command")?;
+    let started = Command::new(program).args(arguments).output();
+    started.with_context(|| format!("starting `{}`", command.join(" ")))
+}
+
+/// [`output`], as the user nobody.
+pub(crate) fn output_as_nobody(command: &[&str]) -> Result<Output> {
+    const NOBODY: u32 = 65_534;
+    let (program, arguments) = command.split_first().context("no command")?;
+    let started = Command::new(program).args(arguments).uid(NOBODY).gid(NOBODY).output();
+    started.with_context(|| format!("starting `{}`", command.join(" ")))
+}
+
 /// Runs a program and gives its standard output.
 ///
 /// # Errors
 /// Where it cannot be started or does not end with status 0; with the command and all it printed.
 pub(crate) fn run(command: &[&str]) -> Result<String> {
-    let (program, arguments) = command.split_first().context("no command")?;
     let line = command.join(" ");
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .with_context(|| format!("starting `{line}`"))?;
+    let output = output(command)?;
     let stdout = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -159,6 +176,32 @@ impl SoftRoce {
         Ok(gids)
     }
 
+    /// A soft-RoCE device on the loopback interface.
+    pub(crate) fn on_loopback(name: &str) -> Result<Self> {
+        run(&["rdma", "link", "add", name, "type", "rxe", "netdev", "lo"])?;
+        Ok(Self(name.to_owned()))
+    }
+
+    /// Waits until its GID table has this GID, in the form of sysfs.
+    pub(crate) fn wait_for_gid(&self, wanted: &str) -> Result<()> {
+        wait_until(&format!("{} has {wanted}", self.0), || {
+            self.gids().is_ok_and(|gids| gids.iter().any(|(_, gid)| gid == wanted))
+        })
+        .with_context(|| format!("its GIDs are {:?}", self.gids()))
+    }
+
+    /// Waits until its GID table no longer changes.
+    pub(crate) fn settle(&self) -> Result<()> {
+        let mut before = self.gids()?;
+        let mut still = 0;
+        wait_until("the GID table stands still", || {
+            let now = self.gids().unwrap_or_default();
+            still = if now == before { still + 1 } else { 0 };
+            before = now;
+            still > 20
+        })
+    }
+
     /// Waits until its GID table has `count` used entries.
     pub(crate) fn wait_for_gids(&self, count: usize) -> Result<()> {
         wait_until(&format!("{} has {count} GIDs", self.0), || {
@@ -195,14 +238,76 @@ impl Namespace {
 
     /// Runs a program inside.
     pub(crate) fn run(&self, command: &[&str]) -> Result<String> {
-        let inside = ["ip", "netns", "exec", &self.0];
-        run(&[&inside, command].concat())
+        run(&[&self.exec(), command].concat())
+    }
+
+    /// Runs a program inside and gives all that came of it.
+    pub(crate) fn output(&self, command: &[&str]) -> Result<Output> {
+        output(&[&self.exec(), command].concat())
+    }
+
+    fn exec(&self) -> [&str; 4] {
+        ["ip", "netns", "exec", &self.0]
+    }
+
+    /// Calls a function on a thread that is inside. `/sys` stays that of outside.
+    pub(crate) fn call<T: Send>(&self, function: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        let path = format!("/run/netns/{}", self.0);
+        thread::scope(|scope| {
+            let inside = scope.spawn(move || {
+                let namespace = fs::File::open(&path).context(path)?;
+                let network = Some(LinkNameSpaceType::Network);
+                move_into_link_name_space(namespace.as_fd(), network).context("entering")?;
+                function()
+            });
+            inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 }
 
 impl Drop for Namespace {
     fn drop(&mut self) {
         undo(&["ip", "netns", "delete", &self.0]);
+    }
+}
+
+/// The mode in which a device belongs to one network namespace alone; shared again on drop.
+#[derive(Debug)]
+pub(crate) struct Exclusive(());
+
+impl Exclusive {
+    pub(crate) fn set() -> Result<Self> {
+        run(&["rdma", "system", "set", "netns", "exclusive"])?;
+        Ok(Self(()))
+    }
+}
+
+impl Drop for Exclusive {
+    fn drop(&mut self) {
+        undo(&["rdma", "system", "set", "netns", "shared"]);
+    }
+}
+
+/// A file that was moved aside; put back on drop.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    aside: String,
+    place: String,
+}
+
+impl Aside {
+    pub(crate) fn moved(place: &str) -> Result<Self> {
+        let aside = format!("{place}.aside");
+        fs::rename(place, &aside).with_context(|| format!("moving {place} aside"))?;
+        Ok(Self { aside, place: place.to_owned() })
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if let Err(error) = fs::rename(&self.aside, &self.place) {
+            eprintln!("undoing: {}: {error}", self.place);
+        }
     }
 }
 

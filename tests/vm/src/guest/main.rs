@@ -28,8 +28,9 @@ fn main() -> ExitCode {
         }
         ["scenario", name] => supervisor::child(|| scenarios::run(name)),
         ["sweep"] => supervisor::child(lab::sweep),
+        ["query-table"] => supervisor::child(scenarios::query_table),
         _ => {
-            eprintln!("usage: guest list | guest scenario NAME | guest sweep");
+            eprintln!("usage: guest list | guest scenario NAME | guest sweep | guest query-table");
             ExitCode::FAILURE
         }
     }

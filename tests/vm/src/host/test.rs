@@ -12,6 +12,9 @@ use std::time::Instant;
 use uverbs_vm::job::Job;
 use uverbs_vm::report::{Outcome, Report};
 
+/// How a scenario begins a line that is shown also if all is well: something it counted.
+const FIGURE: &str = "figure: ";
+
 /// The row of the table for the boot itself: it ended, and the kernel had no complaint.
 const BOOT: &str = "(the kernel stays well)";
 
@@ -103,6 +106,9 @@ fn one(kernel: &Kernel, scenarios: &[String], lab: &Lab, table: &Mutex<Table>) {
                 };
                 let took = running.take().map_or(0.0, |(_, began)| began.elapsed().as_secs_f32());
                 say(&format!("{name} {word} ({took:.1} s)"));
+                for figure in output.lines().filter_map(|line| line.strip_prefix(FIGURE)) {
+                    say(&format!("    {figure}"));
+                }
                 set(&name, verdict);
             }
             Report::Trouble(what) => trouble.push(what),

@@ -2,15 +2,22 @@
 //!
 //! To add one, write a function that returns `Result<()>` and list it in [`ALL`]. It runs in a
 //! process of its own on a machine without any RDMA device, builds what it needs with
-//! [`lab`](crate::lab), prints what would help the reader of a failure, and returns an error
-//! where something is not as it should be (`anyhow::ensure!`). Scenarios may not depend on one
-//! another. Where one has no meaning on some kernel, it returns [`skip`](crate::lab::skip) with
+//! [`lab`](crate::lab), prints what would help the reader of a failure (a line `figure: …` is
+//! shown in any case), and returns an error where something is not as it should be
+//! (`anyhow::ensure!`). Scenarios may not depend on one another. Where one has no meaning on some kernel, it returns [`skip`](crate::lab::skip) with
 //! the reason; where a claim holds from one kernel on, it proves the opposite on the older ones
 //! ([`kernel`](crate::lab::kernel)).
 
+mod answers;
+mod costs;
+mod faults;
 mod laboratory;
+mod namespaces;
 mod peers;
 mod soft_roce;
+mod tools;
+
+pub(crate) use costs::query_table;
 
 use anyhow::{Context, Result};
 
@@ -22,6 +29,31 @@ pub(crate) const ALL: &[Scenario] = &[
     ("soft_roce_comes_up", soft_roce::comes_up),
     ("the_lab_cleans_up", laboratory::cleans_up),
     ("peers_answer", peers::answer),
+    ("answers_agree", answers::agree),
+    ("answers_agree_on_links_that_are_down", answers::agree_on_links_that_are_down),
+    ("answers_agree_on_a_full_table", answers::agree_on_a_full_table),
+    ("answers_agree_on_a_sparse_table", answers::agree_on_a_sparse_table),
+    ("ibv_devinfo_agrees", tools::ibv_devinfo_agrees),
+    ("ibstat_agrees", tools::ibstat_agrees),
+    ("one_call_for_the_table", costs::one_call_for_the_table),
+    ("few_calls_for_the_command", costs::few_calls_for_the_command),
+    ("interfaces_here_are_named", namespaces::interfaces_here_are_named),
+    ("an_interface_elsewhere_is_not_named", namespaces::an_interface_elsewhere_is_not_named),
+    (
+        "the_same_index_and_address_in_two_namespaces",
+        namespaces::the_same_index_and_address_in_two_namespaces,
+    ),
+    ("loopback_is_not_taken_for_another", namespaces::loopback_is_not_taken_for_another),
+    ("shared_mode_shows_devices_everywhere", namespaces::shared_mode_shows_devices_everywhere),
+    ("exclusive_mode_hides_devices_elsewhere", namespaces::exclusive_mode_hides_devices_elsewhere),
+    ("a_renamed_device_is_found", namespaces::a_renamed_device_is_found),
+    ("another_user", faults::another_user),
+    ("without_nodes", faults::without_nodes),
+    ("removed_while_open", faults::removed_while_open),
+    ("vanishing_while_read", faults::vanishing_while_read),
+    ("addresses_while_read", faults::addresses_while_read),
+    ("the_probe_finds_the_driver", faults::the_probe_finds_the_driver),
+    ("many_devices", faults::many_devices),
 ];
 
 /// Runs one by its name.

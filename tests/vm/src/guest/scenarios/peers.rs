@@ -13,7 +13,8 @@ pub(crate) fn answer() -> Result<()> {
         (&["ibstat"], "CA 'rxe0'"),
         (&["rdma", "link"], "link rxe0/1 state ACTIVE"),
         (&["strace", "-V"], "strace -- version"),
-        (&["peer"], "rxe0 port 1 index 0 type 2 gid fe80:0000:0000:0000:0011:22ff:fe33:4455"),
+        (&["answers", "verbs", "rxe0"], "gid 1 0: 1 0 fe800000000000000011"),
+        (&["answers", "umad"], "name rxe0"),
     ] {
         let said = run(command)?;
         let command = command.join(" ");

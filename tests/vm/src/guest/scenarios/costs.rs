@@ -1,0 +1,97 @@
+//! What questions cost, counted in system calls by strace.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+use uverbs::device::Host;
+use uverbs::gid::GidEntry;
+
+use crate::lab::{self, Netdev, SoftRoce, run};
+
+/// The most system calls of the whole process `uverbs gids` on one device with five GIDs.
+const WHOLE_PROCESS: usize = 45;
+
+/// The most that each further device may add.
+const FURTHER_DEVICE: usize = 8;
+
+/// `query_gid_table_into` is one system call, an ioctl.
+pub(crate) fn one_call_for_the_table() -> Result<()> {
+    let _lab = lab::vlan_lab()?;
+    let calls = traced(&["/init", "query-table"])?;
+    // Between two marks, writes that nothing else makes, stand the calls of the query.
+    let mark = |text: &str| {
+        calls.iter().position(|call| call.contains(text)).with_context(|| format!("no {text}"))
+    };
+    let (begin, end) = (mark("before the query")?, mark("after the query")?);
+    let between = &calls[begin + 1..end];
+    println!("{between:#?}");
+    ensure!(between.len() == 1 && between[0].contains("ioctl("), "not one ioctl: {between:?}");
+    Ok(())
+}
+
+/// `guest query-table`: the query of [`one_call_for_the_table`].
+pub(crate) fn query_table() -> Result<()> {
+    let context = Host::new().open("rxe0")?;
+    let mut entries = [GidEntry::default(); 64];
+    rustix::io::write(rustix::stdio::stdout(), b"before the query\n")?;
+    let count = context.query_gid_table_into(&mut entries);
+    rustix::io::write(rustix::stdio::stdout(), b"after the query\n")?;
+    ensure!(count? == 4);
+    Ok(())
+}
+
+/// The static release build of the command line, from its first system call to its last.
+pub(crate) fn few_calls_for_the_command() -> Result<()> {
+    let mut labs = vec![five_gids(0)?];
+    let figure = |command: &[&str]| -> Result<usize> {
+        let calls = traced(command)?;
+        println!("{}", calls.join("\n"));
+        let (devices, count) =
+            (devices_in_words(fs::read_dir("/sys/class/infiniband")?.count()), calls.len());
+        println!("figure: `{}` on {devices}: {count} system calls", command.join(" "));
+        Ok(count)
+    };
+    let one = figure(&["uverbs", "gids"])?;
+    ensure!(one <= WHOLE_PROCESS, "{one} system calls");
+    let json = figure(&["uverbs", "gids", "--json"])?;
+    ensure!(json <= WHOLE_PROCESS, "{json} system calls with --json");
+    // The others, to compare with.
+    for peer in [&["ibv_devices"][..], &["ibv_devinfo", "-v"], &["ibstat"]] {
+        figure(peer)?;
+    }
+    let mut before = one;
+    for device in 1..4 {
+        labs.push(five_gids(device)?);
+        let calls = figure(&["uverbs", "gids"])?;
+        ensure!(calls <= before + FURTHER_DEVICE, "{} more", calls - before);
+        before = calls;
+    }
+    Ok(())
+}
+
+fn devices_in_words(devices: usize) -> String {
+    if devices == 1 { "1 device".into() } else { format!("{devices} devices") }
+}
+
+/// `rxeN` on `dN` with five GIDs: two of IPv6, three of IPv4.
+fn five_gids(number: u8) -> Result<(SoftRoce, Netdev)> {
+    let netdev = Netdev::dummy(&format!("d{number}"), &format!("02:00:00:00:00:{number:02x}"))?;
+    netdev.address(&format!("2001:db8::{number}:1/64"))?;
+    for last in 1..=3 {
+        netdev.address(&format!("10.{number}.0.{last}/24"))?;
+    }
+    let rxe = SoftRoce::new(&format!("rxe{number}"), &netdev)?;
+    rxe.wait_for_gids(5)?;
+    Ok((rxe, netdev))
+}
+
+/// The system calls of a program and its children, a line each.
+fn traced(command: &[&str]) -> Result<Vec<String>> {
+    let log = "/tmp/strace";
+    run(&[&["strace", "-f", "-o", log], command].concat())?;
+    let text = fs::read_to_string(log)?;
+    // Left out: "+++ exited with 0 +++" and signals.
+    let is_call =
+        |line: &&str| line.contains('(') && !line.contains("+++") && !line.contains("---");
+    Ok(text.lines().filter(is_call).map(str::to_owned).collect())
+}
