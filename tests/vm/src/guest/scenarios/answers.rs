@@ -174,7 +174,7 @@ fn verbs_lines(name: &str) -> Result<String> {
 }
 
 fn entry_text(entry: &GidEntry) -> String {
-    let gid: String = entry.gid().to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let gid = entry.gid().full().replace(':', "");
     let ifindex = entry.netdev_ifindex().map_or(0, std::num::NonZero::get);
     let (port, index) = (entry.port(), entry.index());
     format!("{port} {index} {gid} type {} ifindex {ifindex}", entry.gid_type().0)

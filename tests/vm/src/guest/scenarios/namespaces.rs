@@ -101,7 +101,7 @@ pub(crate) fn the_same_index_and_address_in_two_namespaces() -> Result<()> {
     Ok(())
 }
 
-/// Soft RoCE on the loopback interface: 127.0.0.1 and ::1 are in every namespace.
+/// Soft RoCE on the loopback interface: `127.0.0.1` and `::1` are in every namespace.
 pub(crate) fn loopback_is_not_taken_for_another() -> Result<()> {
     run(&["ip", "link", "set", "lo", "up"])?;
     let rxe = lab::SoftRoce::on_loopback("rxe0")?;
