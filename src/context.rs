@@ -205,8 +205,10 @@ fn probe(kernel: &Kernel) -> Result<DriverId, Cause> {
 }
 
 #[cfg(all(test, feature = "simulated-kernel"))]
+#[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use crate::guid::Guid;
     use crate::simulated::{SimulatedKernel, UserMemory};
 
     /// Stops at the driver id, as the kernel does, and then at the method.
@@ -245,8 +247,8 @@ mod tests {
             name: "sim0".into(),
             index: None,
             node_type: crate::device::NodeType::CA,
-            node_guid: Default::default(),
-            sys_image_guid: Default::default(),
+            node_guid: Guid::default(),
+            sys_image_guid: Guid::default(),
             fw_version: None,
             protocol: None,
             port_count: 1,
@@ -262,9 +264,8 @@ mod tests {
     #[test]
     fn a_node_must_be_the_device_s() {
         let null = rustix::fs::makedev(1, 3);
-        let cause = |path, number| {
-            Context::open(&device_with(path, number)).unwrap_err().cause().clone()
-        };
+        let cause =
+            |path, number| Context::open(&device_with(path, number)).unwrap_err().cause().clone();
         assert_eq!(cause("", 0), Cause::NoNode);
         assert_eq!(cause("/nowhere/uverbs0", 0), Cause::NodeMissing);
         assert_eq!(cause("/dev/null", null + 1), Cause::WrongNode);

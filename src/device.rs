@@ -62,7 +62,8 @@ pub struct Device {
     pub fw_version: Option<String>,
     /// `ib`, `roce`, `iw`, `opa`, `usnic`; `None` where the kernel does not say (also with sysfs).
     pub protocol: Option<String>,
-    /// How many ports it has; for their numbers see [`ports`](Self::ports).
+    /// How many ports the kernel counts. Not which can be asked, see [`ports`](Self::ports): of a
+    /// switch netlink tells all that it switches between, and sysfs none.
     pub port_count: u32,
     /// Its driver, where netlink tells; else [`probe_driver`](crate::context::probe_driver) finds out.
     pub driver: Option<DriverId>,
@@ -87,6 +88,15 @@ impl Device {
     pub fn ports(&self) -> RangeInclusive<u32> {
         if self.node_type == NodeType::SWITCH { 0..=0 } else { 1..=self.port_count }
     }
+}
+
+/// The devices of a host.
+#[derive(Debug)]
+pub struct Listing {
+    /// Those that could be read, in natural order of their names.
+    pub devices: Vec<Device>,
+    /// Why others could not; [`Error::subject`] names the device.
+    pub problems: Vec<Error>,
 }
 
 /// Where devices are looked for: this host, or a sysfs tree of another.
@@ -157,21 +167,30 @@ impl Host {
 
     /// Lists the devices of this network namespace, in natural order of their names.
     ///
-    /// A device that vanishes meanwhile is left out. A host without devices gives an empty list:
-    /// [`absence`](Self::absence) tells why.
+    /// A device that vanishes meanwhile is left out, and so is one that cannot be read: see
+    /// [`list`](Self::list). A host without devices gives an empty list: [`absence`](Self::absence)
+    /// tells why.
     ///
     /// # Errors
     /// If neither netlink nor sysfs can be read: the errno of sysfs.
     #[doc(alias = "ibv_get_device_list")]
     pub fn devices(&mut self) -> Result<Vec<Device>> {
+        Ok(self.list()?.devices)
+    }
+
+    /// As [`devices`](Self::devices), with what went wrong for those that are left out.
+    ///
+    /// # Errors
+    /// As [`devices`](Self::devices).
+    pub fn list(&mut self) -> Result<Listing> {
         let dev = self.dev.clone();
         let listed = self.netlink().and_then(|socket| list_by_netlink(socket, &dev).ok());
-        let mut devices = match listed {
-            Some(devices) => devices,
+        let mut listing = match listed {
+            Some(devices) => Listing { devices, problems: Vec::new() },
             None => list_by_sysfs(&self.sysfs, &dev)?,
         };
-        devices.sort_by(|one, other| natural(&one.name, &other.name));
-        Ok(devices)
+        listing.devices.sort_by(|one, other| natural(&one.name, &other.name));
+        Ok(listing)
     }
 
     /// Finds one device by its name.
@@ -226,7 +245,7 @@ impl Host {
         let verbs = self.sysfs.folder("class/infiniband_verbs");
         for node in verbs.names().unwrap_or_default() {
             if let Some(device) = verbs.join(&node).read_optional("ibdev")
-                && !class.join(&device).path().exists()
+                && !class.join(&device).exists()
             {
                 reasons.push(Absence::OtherNamespace { device, node });
             }
@@ -380,27 +399,33 @@ fn parse_chardev(payload: &[u8], dev: &Path, device: &mut Device) -> Result<(), 
     Ok(())
 }
 
-fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Vec<Device>> {
+fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
+    let mut listing = Listing { devices: Vec::new(), problems: Vec::new() };
     let class = sysfs.folder("class/infiniband");
     let names = match class.names() {
         Ok(names) => names,
         // Without the class there is no RDMA core, and so no device; see `absence`.
-        Err(Cause::Os(Errno::NOENT)) => return Ok(Vec::new()),
+        Err(Cause::Os(Errno::NOENT)) => return Ok(listing),
         Err(cause) => {
             let path = class.path().to_owned();
             return Err(Error::new("host", Request::Sysfs { path }, cause));
         }
     };
     let nodes = nodes_by_sysfs(&sysfs.folder("class/infiniband_verbs"), dev);
-    Ok(names
-        .into_iter()
-        .filter_map(|name| {
-            let node =
-                nodes.iter().find(|(device, _)| *device == name).map(|(_, node)| node.clone());
-            // What cannot be read has vanished since it was listed, or is no device.
-            read_device(&class.join(&name), name, node).ok()
-        })
-        .collect())
+    for name in names {
+        let folder = class.join(&name);
+        let node = nodes.iter().find(|(device, _)| *device == name).map(|(_, node)| node.clone());
+        match read_device(&folder, name.clone(), node) {
+            Ok(device) => listing.devices.push(device),
+            // It has gone since it was listed.
+            Err(_) if !folder.exists() => {}
+            Err(cause) => {
+                let request = Request::Sysfs { path: folder.path().to_owned() };
+                listing.problems.push(Error::new(name, request, cause));
+            }
+        }
+    }
+    Ok(listing)
 }
 
 /// Each uverbs node with the name of its device. The names are those of all network namespaces.

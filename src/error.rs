@@ -153,7 +153,7 @@ pub enum Cause {
     #[error(transparent)]
     Encode(#[from] EncodeError),
     /// Any other errno.
-    #[error("{0}")]
+    #[error("{}", nix::errno::Errno::from_raw(.0.raw_os_error()))]
     Os(Errno),
 }
 
@@ -288,7 +288,7 @@ impl fmt::Display for Advice<'_> {
             }
             (Request::GetContext, Cause::Os(Errno::INVAL)) => {
                 "the driver does not accept this version's request for a context; read sysfs \
-                "
+                 instead"
             }
             (_, Cause::UnknownDriver) => {
                 "the driver is newer than this program; read sysfs instead"

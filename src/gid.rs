@@ -16,7 +16,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use rustix::io::Errno;
-use uverbs_uapi::device as abi;
+use uverbs_uapi::device::{self as abi, node_type};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use crate::command::{Command, MAX_PAYLOAD};
@@ -432,11 +432,11 @@ impl Sysfs {
     #[doc(alias = "ibv_query_gid_ex")]
     pub fn query_gid_ex(&self, device: &str, port: u32, index: u32) -> Result<Option<SysfsGid>> {
         let folder = self.device(device).join("ports").join(port.to_string());
-        let gid = read_gid(&folder, port, index).map_err(|cause| match cause {
-            Cause::Os(Errno::NOENT) => Cause::Os(Errno::INVAL),
-            other => other,
-        });
-        gid.map_err(|cause| Error::new(device, Request::GidEntry { port, index }, cause))
+        read_gid(&folder, port, index).map_err(|cause| {
+            let slot = folder.join("gids").join(index.to_string());
+            let cause = if slot.exists() { cause } else { Cause::Os(Errno::INVAL) };
+            Error::new(device, Request::GidEntry { port, index }, cause)
+        })
     }
 
     /// All valid entries of all ports, ascending by port and index.
@@ -456,7 +456,7 @@ impl Sysfs {
             let indices = match gids.numbers() {
                 Ok(indices) => indices,
                 // A port without a GID table: its folder has no such entry.
-                Err(Cause::Os(Errno::NOENT)) if folder.path().exists() => continue,
+                Err(Cause::Os(Errno::NOENT)) if folder.exists() => continue,
                 Err(cause) => return Err(error(gids.path(), cause)),
             };
             for index in indices {
@@ -499,7 +499,8 @@ fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<SysfsG
     Err(Cause::Os(Errno::AGAIN))
 }
 
-/// Reads `gid_attrs/types/I`, which does not tell InfiniBand from RoCE v1: the link layer does.
+/// Reads `gid_attrs/types/I`, which does not tell InfiniBand and iWARP from RoCE v1: the link layer
+/// and the node type do.
 fn read_gid_type(port_folder: &Folder, name: &str) -> Result<GidType, Cause> {
     let attributes = port_folder.join("gid_attrs");
     match attributes.join("types").read(name) {
@@ -511,11 +512,12 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<GidType, Cause> {
         // What old kernels say of a slot that is not RoCE.
         Err(Cause::Os(Errno::INVAL)) => {}
         // Kernels without the folder have no RoCE v2.
-        Err(Cause::Os(Errno::NOENT)) if !attributes.path().exists() => {}
+        Err(Cause::Os(Errno::NOENT)) if !attributes.exists() => {}
         Err(cause) => return Err(cause),
     }
-    let ethernet = LinkLayer::of_sysfs(port_folder)? == LinkLayer::ETHERNET;
-    Ok(if ethernet { GidType::ROCE_V1 } else { GidType::IB })
+    let roce = LinkLayer::of_sysfs(port_folder)? == LinkLayer::ETHERNET
+        && port_folder.join("../..").read_number("node_type")? != node_type::RNIC.into();
+    Ok(if roce { GidType::ROCE_V1 } else { GidType::IB })
 }
 
 #[cfg(test)]

@@ -43,11 +43,10 @@ impl Sysfs {
     /// `EINVAL`: no such device, port or index; `EPROTO`: the file does not hold a P_Key.
     #[doc(alias = "ibv_query_pkey")]
     pub fn query_pkey(&self, device: &str, port: u32, index: u32) -> Result<PKey> {
-        read_pkey(&self.pkeys(device, port), index).map_err(|cause| {
-            let cause = match cause {
-                Cause::Os(Errno::NOENT) => Cause::Os(Errno::INVAL),
-                other => other,
-            };
+        let folder = self.pkeys(device, port);
+        read_pkey(&folder, index).map_err(|cause| {
+            let slot = folder.join(index.to_string());
+            let cause = if slot.exists() { cause } else { Cause::Os(Errno::INVAL) };
             Error::new(device, Request::PKey { port, index: Some(index) }, cause)
         })
     }

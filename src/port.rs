@@ -393,10 +393,7 @@ impl Sysfs {
     pub fn query_port(&self, device: &str, port: u32) -> Result<PortAttributes> {
         let folder = self.device(device).join("ports").join(port.to_string());
         read_port(&folder).map_err(|cause| {
-            let cause = match cause {
-                Cause::Os(Errno::NOENT) => Cause::Os(Errno::INVAL),
-                other => other,
-            };
+            let cause = if folder.exists() { cause } else { Cause::Os(Errno::INVAL) };
             Error::new(device, Request::Port { port }, cause)
         })
     }

@@ -74,6 +74,10 @@ impl Folder {
         &self.path
     }
 
+    pub(crate) fn exists(&self) -> bool {
+        self.path.exists()
+    }
+
     pub(crate) fn join(&self, name: impl AsRef<Path>) -> Self {
         Self { path: self.path.join(name) }
     }
@@ -111,7 +115,8 @@ impl Folder {
         leading_number(&self.read(name)?).ok_or(Cause::Malformed("a sysfs number"))
     }
 
-    /// Names in this folder, unsorted; a name that is not UTF-8 has its odd bytes replaced.
+    /// Names in this folder, in the order of `readdir`; a name that is not UTF-8 has its odd bytes
+    /// replaced.
     pub(crate) fn names(&self) -> Result<Vec<String>, Cause> {
         let entries = std::fs::read_dir(&self.path).map_err(|error| cause(os_errno(&error)))?;
         let mut names = Vec::new();

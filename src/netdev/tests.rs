@@ -55,7 +55,11 @@ fn namespace(addresses: &[(u32, &str)], links: Vec<Link>) -> Namespace {
     }
 }
 
-fn names_of(namespace: &Namespace, device_name: &str, records: &[GidRecord]) -> Vec<Option<String>> {
+fn names_of(
+    namespace: &Namespace,
+    device_name: &str,
+    records: &[GidRecord],
+) -> Vec<Option<String>> {
     let device = device(device_name);
     let names = namespace.name(&[DeviceGids { device: &device, records }]);
     names.into_iter().flatten().map(|netdev| netdev.map(|netdev| netdev.name)).collect()

@@ -1,0 +1,435 @@
+//! The command line's syntax: commands, options, their help, and what contradicts what.
+//!
+//! Help, shell completions and man pages are all made of what stands here.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::builder::PossibleValue;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use ipnet::IpNet;
+use uverbs::gid::GidType;
+use uverbs::reader::Preference;
+use uverbs::selector::{InvalidSelector, Selector};
+
+/// Show RDMA devices, their ports, GID tables and GUIDs
+///
+/// Asks the Linux kernel directly (uverbs ioctl, RDMA netlink, sysfs): no libibverbs, no provider
+/// library, no privileges.
+#[derive(Debug, Parser)]
+#[command(
+    verbatim_doc_comment,
+    version,
+    propagate_version = true,
+    subcommand_value_name = "COMMAND",
+    after_help = AFTER_HELP,
+    after_long_help = AFTER_LONG_HELP,
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  uverbs gids                      all GIDs of all devices
+  uverbs gids mlx5_0:1 --type v2   those of one port that RoCE v2 uses
+  uverbs ports --json              state, MTU, width and speed of all ports, for programs
+
+See 'uverbs COMMAND --help' for more, 'uverbs --help' for exit statuses.";
+
+const AFTER_LONG_HELP: &str = "\
+Examples:
+  uverbs gids                      all GIDs of all devices
+  uverbs gids mlx5_0:1 --type v2   those of one port that RoCE v2 uses
+  uverbs ports --json              state, MTU, width and speed of all ports, for programs
+  uverbs --sysfs /host/sys gids    a host's GIDs, seen from a container
+
+Exit status:
+  0  everything asked for was answered; also where a host has no device
+  1  something asked for was not answered: a device failed, or there is no such device or port;
+     all else was answered, and stderr says what is missing (with --json, \"problems\")
+  2  wrong usage
+
+JSON:
+  One document with a list named as the command (gid: gids) and a list \"problems\" of
+  {\"device\", \"error\", \"errno\"}. What is not known is null; GUIDs are texts of 0x and 16 digits;
+  a number whose name is not known is a text, unknown(N). Keys may be added, never changed.
+
+Environment:
+  NO_COLOR  if not empty, no colour; --color comes first
+  TERM      no colour if it is dumb or not set; --color comes first";
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// Print one JSON document
+    #[arg(short, long, global = true)]
+    pub(crate) json: bool,
+    /// Leave out a table's heading, for grep and awk
+    #[arg(long, global = true)]
+    pub(crate) no_header: bool,
+    /// Read the sysfs tree at DIR (a host's /sys in a container) and nothing of this host
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) sysfs: Option<PathBuf>,
+    /// When to colour tables
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List RDMA devices
+    ///
+    /// Asks RDMA netlink, or sysfs where there is none. A device is opened only if its driver is
+    /// not known otherwise, and then without a context.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs devices
+  uverbs devices --no-header | awk '{print $1}'   names alone
+  uverbs devices --json"
+    )]
+    Devices,
+    /// Show the GID tables of devices or ports
+    ///
+    /// Rows are in order of device, port and index. Indices have gaps and change with addresses:
+    /// choose a GID by its address, type and network interface, not by its index.
+    ///
+    /// NETDEV is the interface's name if it is shown to be in this network namespace; `#5` is
+    /// interface 5 of another namespace (or not shown to be of this one), `eth0?` is one that only
+    /// sysfs names, so that it may be of another namespace; `-` is none.
+    ///
+    /// `--format show_gids` prints what the `show_gids` script prints, with two differences: indices
+    /// are in numeric order, and an interface is named only if it is in this network namespace.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs gids
+  uverbs gids mlx5_0 mlx5_1/1
+  uverbs gids --type v2 --netdev eth0
+  uverbs gids --ip 192.168.77.1
+  uverbs gids --cidr 10.0.0.0/8 --no-header | awk '{print $3}'   indices alone
+  uverbs gids --format show_gids"
+    )]
+    Gids(GidsArgs),
+    /// Show one GID
+    ///
+    /// Columns are those of `uverbs gids`. An empty slot gives no row, a message, and status 1.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs gid mlx5_0:1 3
+  uverbs gid mlx5_0/1 0 --json"
+    )]
+    Gid(GidArgs),
+    /// Show ports: state, link layer, MTU, width, speed, LID, interface, port GUID
+    ///
+    /// GBPS is the nominal rate in Gb/s, MTU the active one in bytes; sysfs does not tell the MTU.
+    /// NETDEV is the port's network interface if it is in this network namespace.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs ports
+  uverbs ports mlx5_0:1
+  uverbs ports --no-header | awk '$3 != \"active\" {print $1 \":\" $2}'   ports that are not active
+  uverbs ports --json"
+    )]
+    Ports(PortsArgs),
+    /// Show node, system image and port GUIDs
+    ///
+    /// A port's GUID is the lower half of its GID at index 0. It is `-` (JSON: null) if that slot
+    /// is empty or cannot be read.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs guids
+  uverbs guids mlx5_0
+  uverbs guids --json"
+    )]
+    Guids(GuidsArgs),
+    /// Print a shell's completions
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs completions bash > /etc/bash_completion.d/uverbs
+  uverbs completions zsh > /usr/share/zsh/site-functions/_uverbs
+  uverbs completions fish > ~/.config/fish/completions/uverbs.fish"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print a man page
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs man > uverbs.1
+  uverbs man gids > uverbs-gids.1
+  uverbs man | man -l -"
+    )]
+    Man {
+        /// The command whose page it is; else the page of uverbs itself
+        #[arg(value_parser = COMMANDS, hide_possible_values = true)]
+        command: Option<String>,
+    },
+}
+
+/// The commands that have a man page of their own.
+const COMMANDS: [&str; 7] = ["devices", "gids", "gid", "ports", "guids", "completions", "man"];
+
+#[derive(Debug, Args)]
+pub(crate) struct GidsArgs {
+    /// Devices and ports to show; all if none is named
+    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    /// Only GIDs of this type
+    #[arg(long = "type", value_name = "TYPE", help_heading = "Filters")]
+    pub(crate) gid_type: Option<TypeChoice>,
+    /// Only GIDs of this network interface
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, help_heading = "Filters")]
+    pub(crate) netdev: Option<String>,
+    /// Only GIDs of this address; an IPv4 address means the GID that RoCE makes of it
+    #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other, help_heading = "Filters")]
+    pub(crate) ip: Option<IpAddr>,
+    /// Only GIDs of addresses in this network
+    #[arg(long, value_name = "NET", value_hint = ValueHint::Other, help_heading = "Filters")]
+    pub(crate) cidr: Option<IpNet>,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+    /// How to print
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+}
+
+impl GidsArgs {
+    pub(crate) fn format(&self, common: &Common) -> Format {
+        match self.format {
+            Some(format) => format,
+            None if common.json => Format::Json,
+            None => Format::Table,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GidArgs {
+    /// The port
+    #[arg(value_name = "DEV:PORT", value_parser = port, value_hint = ValueHint::Other)]
+    pub(crate) port: (String, u32),
+    /// The index in its GID table
+    pub(crate) index: u32,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PortsArgs {
+    /// Devices and ports to show; all if none is named
+    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GuidsArgs {
+    /// Devices to show; all if none is named
+    #[arg(value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+}
+
+/// Who is asked.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct SourceArg {
+    /// Who is asked [default: auto]
+    // No default here: --sysfs has to tell a given `auto` from none.
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<SourceChoice>,
+}
+
+impl SourceArg {
+    pub(crate) fn preference(self, common: &Common) -> Preference {
+        match self.source {
+            None if common.sysfs.is_some() => Preference::Sysfs,
+            None | Some(SourceChoice::Auto) => Preference::Auto,
+            Some(SourceChoice::Ioctl) => Preference::Ioctl,
+            Some(SourceChoice::Sysfs) => Preference::Sysfs,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SourceChoice {
+    /// The ioctl, or sysfs where the kernel, the rights or the container leave no ioctl
+    Auto,
+    /// The uverbs ioctl and nothing else
+    Ioctl,
+    /// Sysfs and nothing else; no device is opened
+    Sysfs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TypeChoice {
+    /// InfiniBand, iWARP and others that are not RoCE
+    Ib,
+    /// RoCE v1
+    V1,
+    /// RoCE v2
+    V2,
+}
+
+impl From<TypeChoice> for GidType {
+    fn from(choice: TypeChoice) -> Self {
+        match choice {
+            TypeChoice::Ib => Self::IB,
+            TypeChoice::V1 => Self::ROCE_V1,
+            TypeChoice::V2 => Self::ROCE_V2,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Table,
+    Json,
+    ShowGids,
+}
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Table, Self::Json, Self::ShowGids]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Table => PossibleValue::new("table").help("Aligned columns"),
+            Self::Json => PossibleValue::new("json").help("One JSON document; the same as --json"),
+            // With the underscore that the script's name has.
+            Self::ShowGids => {
+                PossibleValue::new("show_gids").help("What the show_gids script prints")
+            }
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless the environment says otherwise
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Reads a selector that names a port.
+fn port(text: &str) -> Result<(String, u32), String> {
+    let selector: Selector = text.parse().map_err(|error: InvalidSelector| error.to_string())?;
+    match selector.port {
+        Some(port) => Ok((selector.device, port)),
+        None => Err(format!("{text:?} names no port: expected DEV:PORT or DEV/PORT")),
+    }
+}
+
+/// Reads a selector that names a device and no port.
+fn device(text: &str) -> Result<Selector, String> {
+    let selector: Selector = text.parse().map_err(|error: InvalidSelector| error.to_string())?;
+    match selector.port {
+        None => Ok(selector),
+        Some(_) => Err(format!("{text:?} names a port: expected a device alone")),
+    }
+}
+
+impl Cli {
+    /// Reads the command line of this process.
+    pub(crate) fn from_command_line() -> Result<Self, clap::Error> {
+        let cli = Self::try_parse()?;
+        match cli.contradiction() {
+            None => Ok(cli),
+            Some(message) => Err(Self::command().error(ErrorKind::ArgumentConflict, message)),
+        }
+    }
+
+    /// Whether problems go to stderr, as they are not in the answer.
+    pub(crate) fn shows_problems(&self) -> bool {
+        self.format() != Format::Json
+    }
+
+    fn format(&self) -> Format {
+        match &self.command {
+            Command::Gids(args) => args.format(&self.common),
+            _ if self.common.json => Format::Json,
+            _ => Format::Table,
+        }
+    }
+
+    /// What clap cannot see, as options may stand before the command or behind it.
+    fn contradiction(&self) -> Option<String> {
+        let common = &self.common;
+        let source = match &self.command {
+            Command::Gids(args) => {
+                if common.json && args.format.is_some_and(|format| format != Format::Json) {
+                    return Some("--json contradicts --format".to_owned());
+                }
+                args.source.source
+            }
+            Command::Gid(args) => args.source.source,
+            Command::Ports(args) => args.source.source,
+            Command::Guids(args) => args.source.source,
+            Command::Devices | Command::Completions { .. } | Command::Man { .. } => None,
+        };
+        if common.no_header && self.format() != Format::Table {
+            return Some("--no-header is for tables".to_owned());
+        }
+        if let Some(folder) = &common.sysfs {
+            if source.is_some_and(|source| source != SourceChoice::Sysfs) {
+                return Some("with --sysfs there is no other --source than sysfs".to_owned());
+            }
+            if !folder.is_dir() {
+                return Some(format!("--sysfs: {} is not a folder", folder.display()));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_a_page() {
+        let command = Cli::command();
+        let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        assert_eq!(names, COMMANDS);
+    }
+
+    #[test]
+    fn only_a_given_auto_contradicts_sysfs() {
+        let parsed = |args: &[&str]| Cli::try_parse_from(args).unwrap().contradiction();
+        assert_eq!(parsed(&["uverbs", "--sysfs", "/", "gids"]), None);
+        assert_eq!(parsed(&["uverbs", "gids", "--sysfs", "/", "--source", "sysfs"]), None);
+        for source in ["auto", "ioctl"] {
+            assert!(parsed(&["uverbs", "gids", "--sysfs", "/", "--source", source]).is_some());
+        }
+    }
+}

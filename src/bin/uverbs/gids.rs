@@ -1,0 +1,274 @@
+//! `uverbs gids` and `uverbs gid`: GID tables, and one entry.
+
+use core::num::NonZeroU32;
+use std::net::Ipv4Addr;
+
+use serde::Serialize;
+use uverbs::device::Device;
+use uverbs::gid::{Gid, GidType};
+use uverbs::netdev::{DeviceGids, Netdev};
+use uverbs::reader::{GidRecord, Preference, Reader, Source};
+use uverbs::selector::Selector;
+use uverbs::sysfs::Sysfs;
+
+use crate::args::{Common, Format, GidArgs, GidsArgs};
+use crate::filter::Filter;
+use crate::host::Place;
+use crate::output::{Text, json};
+use crate::report::{Problem, Report};
+use crate::selection::{Selected, select};
+use crate::show_gids;
+use crate::table::{Mark, NONE, Table, cell};
+
+/// A GID as it is shown, and as it stands in JSON.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row<'a> {
+    pub(crate) device: &'a str,
+    pub(crate) port: u32,
+    pub(crate) index: u32,
+    pub(crate) gid: Text<Gid>,
+    pub(crate) gid_type: Text<GidType>,
+    ipv4: Option<Ipv4Addr>,
+    /// The interface, in whichever namespace it is.
+    ifindex: Option<NonZeroU32>,
+    /// Its name, if it is in this namespace.
+    pub(crate) netdev: Option<&'a str>,
+    /// Its name in its own namespace.
+    #[serde(skip)]
+    foreign_netdev: Option<&'a str>,
+    source: Text<Source>,
+}
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    gids: Vec<Row<'a>>,
+    problems: &'a [Problem],
+}
+
+impl<'a> Row<'a> {
+    fn new(device: &'a Device, record: &'a GidRecord, netdev: Option<&'a Netdev>) -> Self {
+        let entry = &record.entry;
+        Self {
+            device: &device.name,
+            port: entry.port(),
+            index: entry.index(),
+            gid: Text(entry.gid()),
+            gid_type: Text(entry.gid_type()),
+            ipv4: entry.gid().ipv4(),
+            ifindex: netdev.map(|netdev| netdev.index).or(entry.netdev_ifindex()),
+            netdev: netdev.map(|netdev| netdev.name.as_str()),
+            foreign_netdev: record.sysfs_netdev.as_deref(),
+            source: Text(record.source),
+        }
+    }
+
+    fn cells(&self) -> [String; 7] {
+        let netdev = match (self.netdev, self.ifindex, self.foreign_netdev) {
+            (Some(name), ..) => name.to_owned(),
+            (None, Some(index), _) => format!("#{index}"),
+            (None, None, Some(name)) => format!("{name}?"),
+            (None, None, None) => NONE.to_owned(),
+        };
+        [
+            self.device.to_owned(),
+            self.port.to_string(),
+            self.index.to_string(),
+            self.gid.to_string(),
+            short_type(self.gid_type.0),
+            cell(self.ipv4),
+            netdev,
+        ]
+    }
+}
+
+/// A GID's type in the words of `--type`.
+pub(crate) fn short_type(gid_type: GidType) -> String {
+    match gid_type {
+        GidType::ROCE_V1 => "v1".to_owned(),
+        GidType::ROCE_V2 => "v2".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+pub(crate) fn answer_gids(
+    place: &mut Place,
+    common: &Common,
+    args: &GidsArgs,
+    report: &mut Report,
+) -> serde_json::Result<String> {
+    let filter = Filter::new(args);
+    let preference = args.source.preference(common);
+    let devices = place.devices(&args.selectors, report);
+    let mut read = Vec::new();
+    for selected in select(&devices, &args.selectors, report) {
+        if filter.excludes(selected.device) {
+            continue;
+        }
+        if let Some(records) = read_table(selected.device, place.host.sysfs(), preference, report) {
+            read.push((selected, records));
+        }
+    }
+    // Interfaces are asked for only if some row is left to name one in.
+    let is_shown = |selected: &Selected<'_>, record: &GidRecord| {
+        selected.includes(record.entry.port()) && filter.admits(&record.entry)
+    };
+    let any = read.iter().any(|(selected, records)| records.iter().any(|r| is_shown(selected, r)));
+    let mut names = Vec::new();
+    if any {
+        // All records, shown or not: each is evidence of what belongs to whom.
+        let gids: Vec<DeviceGids<'_>> = read
+            .iter()
+            .map(|(selected, records)| DeviceGids { device: selected.device, records })
+            .collect();
+        names = find_netdevs(place, &gids, report);
+    }
+    let mut rows = Vec::new();
+    for (place, (selected, records)) in read.iter().enumerate() {
+        for (number, record) in records.iter().enumerate() {
+            let netdev = names.get(place).and_then(|names| names.get(number)?.as_ref());
+            if is_shown(selected, record) && filter.admits_netdev(netdev) {
+                rows.push(Row::new(selected.device, record, netdev));
+            }
+        }
+    }
+    print(rows, args.format(common), common, report)
+}
+
+pub(crate) fn answer_gid(
+    place: &mut Place,
+    common: &Common,
+    args: &GidArgs,
+    report: &mut Report,
+) -> serde_json::Result<String> {
+    let (name, port) = &args.port;
+    let selectors = [Selector { device: name.clone(), port: Some(*port) }];
+    let devices = place.devices(&selectors, report);
+    let selected = select(&devices, &selectors, report);
+    let preference = args.source.preference(common);
+    let mut records = Vec::new();
+    for device in selected.iter().map(|selected| selected.device) {
+        let entry = read_entry(device, *port, args.index, place.host.sysfs(), preference, report);
+        records.extend(entry.map(|entry| (device, entry)));
+    }
+    let mut found = Vec::new();
+    for (device, (record, table)) in &records {
+        let names = find_netdevs(place, &[DeviceGids { device, records: table }], report);
+        let place = table.iter().position(|other| other == record);
+        found.push((*device, record, place.and_then(|place| names.first()?.get(place)?.clone())));
+    }
+    let rows =
+        found.iter().map(|(device, record, netdev)| Row::new(device, record, netdev.as_ref()));
+    let format = if common.json { Format::Json } else { Format::Table };
+    print(rows.collect(), format, common, report)
+}
+
+fn read_table(
+    device: &Device,
+    sysfs: &Sysfs,
+    preference: Preference,
+    report: &mut Report,
+) -> Option<Vec<GidRecord>> {
+    let result = Reader::new(device, sysfs, preference).and_then(|mut reader| {
+        let table = reader.gid_table();
+        report.fallback(device, &reader);
+        table
+    });
+    result.map_err(|error| report.problem(&device.name, &error)).ok()
+}
+
+/// Reads one entry, and the table it stands in, which tells whose its interface is.
+fn read_entry(
+    device: &Device,
+    port: u32,
+    index: u32,
+    sysfs: &Sysfs,
+    preference: Preference,
+    report: &mut Report,
+) -> Option<(GidRecord, Vec<GidRecord>)> {
+    let result = Reader::new(device, sysfs, preference).and_then(|mut reader| {
+        let record = reader.gid(port, index);
+        report.fallback(device, &reader);
+        let Some(record) = record? else { return Ok(None) };
+        let has_netdev = record.entry.netdev_ifindex().is_some() || record.sysfs_netdev.is_some();
+        // Without the table there is just no name.
+        let table = if has_netdev { reader.gid_table().unwrap_or_default() } else { Vec::new() };
+        Ok(Some((record, table)))
+    });
+    match result {
+        Ok(Some(found)) => Some(found),
+        Ok(None) => {
+            report.nothing(format!("{}:{port}: slot {index} is empty", device.name));
+            None
+        }
+        Err(error) => {
+            report.problem(&device.name, &error);
+            None
+        }
+    }
+}
+
+fn find_netdevs(
+    place: &mut Place,
+    gids: &[DeviceGids<'_>],
+    report: &mut Report,
+) -> Vec<Vec<Option<Netdev>>> {
+    place.host.netdevs(gids).unwrap_or_else(|error| {
+        report.host_problem(&error);
+        Vec::new()
+    })
+}
+
+fn print(
+    rows: Vec<Row<'_>>,
+    format: Format,
+    common: &Common,
+    report: &Report,
+) -> serde_json::Result<String> {
+    match format {
+        Format::Json => json(&Document { gids: rows, problems: report.problems() }),
+        Format::ShowGids => Ok(show_gids::print(&rows)),
+        Format::Table => {
+            let mut table =
+                Table::new(["DEVICE", "PORT", "INDEX", "GID", "TYPE", "IPV4", "NETDEV"]);
+            for row in &rows {
+                table.row(row.cells(), Mark::Plain);
+            }
+            Ok(table.print(common))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::host;
+
+    #[test]
+    fn without_an_ioctl_sysfs_answers_and_the_reason_is_told_once() {
+        let (_folder, mut host) = host();
+        let device = host.device("rxe0").unwrap();
+        let mut report = Report::default();
+        for _ in 0..2 {
+            let table = read_table(&device, host.sysfs(), Preference::Auto, &mut report).unwrap();
+            assert_eq!(table.len(), 1);
+            assert_eq!(table[0].source, Source::Sysfs);
+        }
+        assert!(report.is_complete());
+        assert_eq!(report.notes().len(), 1);
+        let note = &report.notes()[0];
+        assert!(note.starts_with("rxe0: open ") && note.ends_with("(so sysfs was read)"), "{note}");
+    }
+
+    #[test]
+    fn where_only_the_ioctl_will_do_its_absence_is_a_problem() {
+        let (_folder, mut host) = host();
+        let device = host.device("rxe0").unwrap();
+        let mut report = Report::default();
+        assert_eq!(read_table(&device, host.sysfs(), Preference::Ioctl, &mut report), None);
+        assert!(!report.is_complete());
+        let problems = serde_json::to_value(report.problems()).unwrap();
+        assert_eq!(problems[0]["device"], "rxe0");
+        assert_eq!(problems[0]["errno"], 2);
+        assert_eq!(report.notes().len(), 0);
+    }
+}

@@ -1,0 +1,73 @@
+//! Writing: the answer to stdout and what goes beside it to stderr, each in one go.
+
+use std::borrow::Cow;
+use std::fmt::{self, Display, Write as _};
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+use serde::{Serialize, Serializer};
+
+use crate::report::{Problem, Report};
+
+/// Writes the answer, then notes and, if they are not in the answer, problems.
+pub(crate) fn write(answer: &[u8], report: &Report, with_problems: bool) -> ExitCode {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(answer).and_then(|()| stdout.flush()) {
+        Ok(()) => {}
+        // Nobody reads any more, which is their right.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+        Err(error) => return fail(&format!("cannot write: {error}")),
+    }
+    let problems = report.problems().iter().filter(|_| with_problems);
+    say(report.notes().iter().map(String::as_str).chain(problems.map(Problem::text)));
+    if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Ends with a message and no answer.
+pub(crate) fn fail(message: &str) -> ExitCode {
+    say([message].into_iter());
+    ExitCode::FAILURE
+}
+
+fn say<'a>(lines: impl Iterator<Item = &'a str>) {
+    let mut text = String::new();
+    for line in lines {
+        let _ = writeln!(text, "uverbs: {}", printable(line));
+    }
+    if !text.is_empty() {
+        // If stderr is closed there is nobody left to tell.
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+}
+
+/// A JSON document on a line.
+pub(crate) fn json(document: &impl Serialize) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string(document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// A value that stands in JSON as the text that it prints as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text<T>(pub(crate) T);
+
+impl<T: Display> Serialize for Text<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&self.0)
+    }
+}
+
+impl<T: Display> Display for Text<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A text without control characters, which a name from a sysfs tree may hold.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
+    Cow::Owned(text.chars().map(escape).collect())
+}

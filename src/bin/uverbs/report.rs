@@ -1,0 +1,113 @@
+//! What could not be answered, and what is worth knowing beside the answer.
+
+use serde::Serialize;
+use uverbs::device::Device;
+use uverbs::error::{Cause, Error};
+use uverbs::reader::Reader;
+
+/// The errno of "no such device".
+const ENODEV: i32 = 19;
+/// The errno of "no such port", as the kernel says it.
+const EINVAL: i32 = 22;
+
+/// Something that was asked for and not answered. A row of a JSON document's `problems`.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Problem {
+    /// The device; none if it is the host's.
+    device: Option<String>,
+    error: String,
+    errno: i32,
+}
+
+impl Problem {
+    pub(crate) fn text(&self) -> &str {
+        &self.error
+    }
+}
+
+/// Gathers problems and notes while an answer is put together.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    problems: Vec<Problem>,
+    notes: Vec<String>,
+    /// Devices that sysfs answered for, with the reason.
+    fallbacks: Vec<(String, Cause)>,
+    is_incomplete: bool,
+}
+
+impl Report {
+    pub(crate) fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Whether everything that was asked for was answered.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.problems.is_empty() && !self.is_incomplete
+    }
+
+    /// Something to know that is no problem.
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+
+    /// What was asked for is not there, which is a clear answer, and yet not the one wanted.
+    pub(crate) fn nothing(&mut self, text: impl Into<String>) {
+        self.is_incomplete = true;
+        self.note(text);
+    }
+
+    /// A device's failure.
+    pub(crate) fn problem(&mut self, device: &str, error: &Error) {
+        self.add(Some(device.to_owned()), error.to_string(), error.errno());
+    }
+
+    /// A failure that is not one device's.
+    pub(crate) fn host_problem(&mut self, error: &Error) {
+        self.add(None, error.to_string(), error.errno());
+    }
+
+    /// A device that was named is not there, or has a problem that is known already.
+    pub(crate) fn no_such_device(&mut self, name: &str) {
+        if self.problems.iter().any(|problem| problem.device.as_deref() == Some(name)) {
+            return;
+        }
+        let error = format!(
+            "{name}: no such device (errno {ENODEV}); `uverbs devices` lists those that are seen \
+             from here"
+        );
+        self.add(Some(name.to_owned()), error, ENODEV);
+    }
+
+    pub(crate) fn no_such_port(&mut self, device: &Device, port: u32) {
+        let ports = device.ports();
+        let has = match (ports.start(), ports.end()) {
+            (_, 0) if ports.is_empty() => "it has no port".to_owned(),
+            (first, last) if first == last => format!("its only port is {first}"),
+            (first, last) => format!("its ports are {first} to {last}"),
+        };
+        let name = &device.name;
+        let error = format!("{name}: no port {port} (errno {EINVAL}); {has}");
+        self.add(Some(name.clone()), error, EINVAL);
+    }
+
+    fn add(&mut self, device: Option<String>, error: String, errno: i32) {
+        let problem = Problem { device, error, errno };
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Notes that sysfs answered although the ioctl was wanted: once for each device and reason.
+    pub(crate) fn fallback(&mut self, device: &Device, reader: &Reader<'_>) {
+        let Some(error) = reader.fallback() else { return };
+        let reason = (device.name.clone(), error.cause().clone());
+        if !self.fallbacks.contains(&reason) {
+            self.fallbacks.push(reason);
+            self.note(format!("{error} (so sysfs was read)"));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Tables: columns as wide as their content, two blanks between them, nothing else.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+
+use tabwriter::TabWriter;
+
+use crate::args::{Color, Common};
+use crate::output::printable;
+
+/// What stands in a cell without a value.
+pub(crate) const NONE: &str = "-";
+
+/// A value's text, or [`NONE`].
+pub(crate) fn cell<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
+}
+
+/// Whether a row deserves attention; it says so in words as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Plain,
+    Attention,
+}
+
+impl Mark {
+    fn colour(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Attention => Some("\x1b[33m"),
+        }
+    }
+}
+
+const BOLD: &str = "\x1b[1m";
+const RESET: &str = "\x1b[0m";
+
+#[derive(Debug)]
+pub(crate) struct Table<const N: usize> {
+    heading: [&'static str; N],
+    rows: Vec<([String; N], Mark)>,
+}
+
+impl<const N: usize> Table<N> {
+    pub(crate) fn new(heading: [&'static str; N]) -> Self {
+        Self { heading, rows: Vec::new() }
+    }
+
+    pub(crate) fn row(&mut self, cells: [String; N], mark: Mark) {
+        self.rows.push((cells, mark));
+    }
+
+    /// The table's lines, coloured if that is wanted.
+    pub(crate) fn print(&self, common: &Common) -> String {
+        let text = self.align(!common.no_header);
+        if !is_coloured(common.color) {
+            return text;
+        }
+        let heading = (!common.no_header).then_some(Some(BOLD));
+        let colours = heading.into_iter().chain(self.rows.iter().map(|(_, mark)| mark.colour()));
+        let mut coloured = String::new();
+        for (line, colour) in text.lines().zip(colours) {
+            let _ = match colour {
+                Some(colour) => writeln!(coloured, "{colour}{line}{RESET}"),
+                None => writeln!(coloured, "{line}"),
+            };
+        }
+        coloured
+    }
+
+    fn align(&self, with_heading: bool) -> String {
+        let mut tabs = String::new();
+        if with_heading {
+            tabs += &self.heading.join("\t");
+            tabs.push('\n');
+        }
+        for (cells, _) in &self.rows {
+            let cells = cells.each_ref().map(|cell| printable(cell));
+            tabs += &cells.join("\t");
+            tabs.push('\n');
+        }
+        let mut writer = TabWriter::new(Vec::with_capacity(2 * tabs.len())).minwidth(0).padding(2);
+        // Nothing can fail in memory; if it did, tabs are better than nothing.
+        let aligned = writer.write_all(tabs.as_bytes()).ok().and_then(|()| {
+            let bytes = writer.into_inner().ok()?;
+            String::from_utf8(bytes).ok()
+        });
+        aligned.unwrap_or(tabs)
+    }
+}
+
+fn is_coloured(color: Color) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => {
+            std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                && std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+                && std::io::stdout().is_terminal()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_content() {
+        let mut table = Table::new(["A", "LONG", "B"]);
+        table.row(["mlx5_0".into(), "1".into(), "x".into()], Mark::Plain);
+        table.row(["é\t\n\x1b[0m".into(), "22".into(), NONE.into()], Mark::Plain);
+        assert_eq!(
+            table.align(true),
+            "A               LONG  B\n\
+             mlx5_0          1     x\n\
+             é\\t\\n\\u{1b}[0m  22    -\n"
+        );
+        assert_eq!(table.align(false).lines().count(), 2);
+    }
+}

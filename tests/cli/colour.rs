@@ -1,0 +1,67 @@
+//! Colour: only where it is wanted, and never the only bearer of news.
+
+use std::fs::File;
+use std::io::Read;
+use std::process::Stdio;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::run::program;
+use crate::tree::Tree;
+
+#[test]
+fn never_into_a_pipe_unless_told_so() {
+    let tree = Tree::new();
+    tree.with_infiniband();
+    let plain = tree.answer(&["ports"]);
+    assert!(!plain.contains('\x1b'));
+    assert_eq!(tree.answer(&["ports", "--color", "never"]), plain);
+    let coloured = tree.answer(&["ports", "--color", "always"]);
+    assert!(coloured.starts_with("\x1b[1mDEVICE"), "{coloured:?}");
+    assert!(coloured.contains("\x1b[33mmlx4_0  2     down"), "{coloured:?}");
+    let stripped = ["\x1b[1m", "\x1b[33m", "\x1b[0m"]
+        .iter()
+        .fold(coloured, |text, code| text.replace(code, ""));
+    assert_eq!(stripped, plain);
+    // JSON and show_gids are for programs.
+    for args in [&["gids", "--json"] as &[&str], &["gids", "--format", "show_gids"]] {
+        assert!(!tree.answer(&[args, &["--color", "always"]].concat()).contains('\x1b'));
+    }
+}
+
+/// What a run writes to a terminal.
+fn on_a_terminal(tree: &Tree, environment: &[(&str, &str)], args: &[&str]) -> String {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut command = program();
+    command.envs(environment.iter().copied()).arg("gids").args(args).arg("--sysfs");
+    let mut child = command.arg(tree.path()).stdout(Stdio::from(terminal)).spawn().unwrap();
+    assert!(child.wait().unwrap().success());
+    drop(command);
+    let mut text = Vec::new();
+    // The terminal's end is EIO.
+    let _ = File::from(master).read_to_end(&mut text);
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn on_a_terminal_unless_the_environment_says_otherwise() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let xterm = ("TERM", "xterm");
+    let is_coloured = |environment: &[(&str, &str)], args: &[&str]| {
+        let text = on_a_terminal(&tree, environment, args);
+        assert!(text.contains("DEVICE"), "{text:?}");
+        text.contains('\x1b')
+    };
+    assert!(is_coloured(&[xterm], &[]));
+    assert!(is_coloured(&[xterm, ("NO_COLOR", "")], &[]));
+    assert!(!is_coloured(&[xterm, ("NO_COLOR", "1")], &[]));
+    assert!(!is_coloured(&[("TERM", "dumb")], &[]));
+    assert!(!is_coloured(&[], &[]));
+    assert!(!is_coloured(&[xterm], &["--color", "never"]));
+    assert!(is_coloured(&[("TERM", "dumb"), ("NO_COLOR", "1")], &["--color", "always"]));
+}

@@ -1,0 +1,97 @@
+//! `devices`, and hosts without any.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::run::{finish, program};
+use crate::tree::{Tree, write};
+
+#[test]
+fn what_a_host_has() {
+    let tree = Tree::new();
+    tree.with_switch();
+    tree.with_infiniband().file("fw_ver", "");
+    assert_eq!(
+        tree.answer(&["devices"]),
+        "\
+DEVICE  TYPE    PROTOCOL  DRIVER  PORTS  NODE_GUID           FW          UVERBS
+mlx4_0  ca      -         -       2      0x0002c90300000004  -           uverbs4
+sw0     switch  -         -       1      0x0002c9030000000c  28.39.2048  uverbs12
+"
+    );
+    let expected = json!({
+        "devices": [{
+            "device": "mlx4_0", "index": null, "node_type": "ca", "protocol": null,
+            "driver": null, "node_guid": "0x0002c90300000004",
+            "sys_image_guid": "0x0002c90300010004", "fw_version": null, "ports": 2,
+            "uverbs": "uverbs4", "node": "/dev/infiniband/uverbs4",
+        }],
+        "problems": [],
+    });
+    fs::remove_dir_all(tree.path().join("class/infiniband/sw0")).unwrap();
+    assert_eq!(tree.json(&["devices"]), expected);
+}
+
+#[test]
+fn a_device_without_a_node() {
+    let tree = Tree::new();
+    tree.with_roce();
+    fs::remove_dir_all(tree.path().join("class/infiniband_verbs")).unwrap();
+    let answer = tree.json(&["devices"]);
+    assert_eq!(answer["devices"][0]["uverbs"], json!(null));
+    assert_eq!(answer["devices"][0]["node"], json!(null));
+}
+
+#[test]
+fn no_device_is_an_answer_with_a_reason() {
+    let tree = Tree::new();
+    for (command, list) in [
+        (&["devices"] as &[&str], "devices"),
+        (&["gids"], "gids"),
+        (&["ports"], "ports"),
+        (&["guids"], "guids"),
+    ] {
+        let run = tree.uverbs(command);
+        assert_eq!(run.stdout.lines().count(), 1, "the heading alone: {run:?}");
+        assert!(run.stderr.starts_with("uverbs: no RDMA device: "), "{run:?}");
+        assert!(run.stderr.contains("rdma link add"), "{run:?}");
+        // What this host's /dev holds has no bearing on another host's sysfs.
+        assert!(!run.stderr.contains("/dev/infiniband"), "{run:?}");
+        assert_eq!(run.status, 0);
+        let run = tree.uverbs(&[command, &["--json"]].concat());
+        assert_eq!(run.stdout, format!("{{\"{list}\":[],\"problems\":[]}}\n"));
+        assert!(run.stderr.contains("no RDMA device"), "{run:?}");
+        assert_eq!(run.status, 0);
+    }
+}
+
+#[test]
+fn no_module() {
+    let tree = Tree::new();
+    fs::remove_dir_all(tree.path().join("class")).unwrap();
+    let run = tree.uverbs(&["gids"]);
+    assert!(run.stderr.contains("no RDMA module is loaded"), "{run:?}");
+    assert_eq!(run.status, 0);
+}
+
+#[test]
+fn a_device_of_another_namespace() {
+    let tree = Tree::new();
+    write(tree.path().join("class/infiniband_verbs/uverbs3/ibdev"), "mlx5_3");
+    let run = tree.uverbs(&["devices"]);
+    assert!(run.stderr.contains("mlx5_3 (uverbs3) is in another network namespace"), "{run:?}");
+    assert_eq!(run.status, 0);
+}
+
+/// Whatever this host has, every command must end well on it.
+#[test]
+fn this_very_host() {
+    for command in ["devices", "gids", "ports", "guids"] {
+        let run = finish(program().args([command, "--json"]));
+        let answer: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert!(answer[command].is_array(), "{run:?}");
+        let is_complete = answer["problems"].as_array().unwrap().is_empty();
+        assert_eq!(run.status, i32::from(!is_complete), "{run:?}");
+    }
+}

@@ -1,0 +1,196 @@
+//! `gids` and `gid`: rows, filters, formats.
+
+use serde_json::{Value, json};
+
+use crate::tree::{LINK_LOCAL, Tree};
+
+/// Device, port and index of each row.
+fn places(answer: &Value) -> Vec<String> {
+    let place = |row: &Value| {
+        format!("{}:{} {}", row["device"].as_str().unwrap(), row["port"], row["index"])
+    };
+    answer["gids"].as_array().unwrap().iter().map(place).collect()
+}
+
+#[test]
+fn a_sparse_table_keeps_its_indices() {
+    let tree = Tree::new();
+    tree.with_roce();
+    assert_eq!(
+        tree.answer(&["gids"]),
+        "\
+DEVICE  PORT  INDEX  GID                      TYPE  IPV4          NETDEV
+mlx5_0  1     0      fe80::11:22ff:fe33:4455  v1    -             eth0?
+mlx5_0  1     1      fe80::11:22ff:fe33:4455  v2    -             eth0?
+mlx5_0  1     3      ::ffff:192.168.77.1      v2    192.168.77.1  eth0?
+mlx5_0  1     10     ::ffff:10.7.0.1          v2    10.7.0.1      eth0.7?
+"
+    );
+}
+
+#[test]
+fn json_has_the_promised_keys_and_no_others() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let row = |index: u32, gid: &str, gid_type: &str, ipv4: Option<&str>| {
+        json!({
+            "device": "mlx5_0", "port": 1, "index": index, "gid": gid, "gid_type": gid_type,
+            "ipv4": ipv4, "ifindex": null, "netdev": null, "source": "sysfs",
+        })
+    };
+    let expected = json!({
+        "gids": [
+            row(0, "fe80::11:22ff:fe33:4455", "roce_v1", None),
+            row(1, "fe80::11:22ff:fe33:4455", "roce_v2", None),
+            row(3, "::ffff:192.168.77.1", "roce_v2", Some("192.168.77.1")),
+            row(10, "::ffff:10.7.0.1", "roce_v2", Some("10.7.0.1")),
+        ],
+        "problems": [],
+    });
+    assert_eq!(tree.json(&["gids"]), expected);
+    let by_format = tree.answer(&["gids", "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&by_format).unwrap(), expected);
+    assert!(by_format.ends_with("]}\n"));
+    // The order of the keys as well, for those who read with their eyes.
+    assert!(by_format.starts_with(
+        r#"{"gids":[{"device":"mlx5_0","port":1,"index":0,"gid":"fe80::11:22ff:fe33:4455","gid_type":"roce_v1","ipv4":null,"ifindex":null,"netdev":null,"source":"sysfs"},"#
+    ));
+}
+
+#[test]
+fn infiniband_is_no_roce() {
+    let tree = Tree::new();
+    tree.with_infiniband();
+    assert_eq!(tree.answer(&["gids", "--no-header"]), "mlx4_0  1  0  fe80::2:c903:4:1  ib  -  -\n");
+}
+
+#[test]
+fn devices_come_in_natural_order_whatever_the_selectors_order() {
+    let tree = Tree::new();
+    tree.with_roce();
+    tree.with_switch();
+    for name in ["mlx5_10", "mlx5_2"] {
+        let port = tree.device(name, "1: CA", 20).port(1, "Ethernet", "25 Gb/sec (1X EDR)", 1);
+        port.gid(0, LINK_LOCAL, "RoCE v2", None);
+    }
+    let selected = ["gids", "mlx5_10", "sw0/0", "mlx5_2:1", "mlx5_10:1"];
+    assert_eq!(places(&tree.json(&selected)), ["mlx5_2:1 0", "mlx5_10:1 0", "sw0:0 0"]);
+    assert_eq!(tree.json(&["gids"])["gids"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn a_port_alone() {
+    let tree = Tree::new();
+    let device = tree.with_infiniband();
+    let gid = "fe80:0000:0000:0000:0002:c903:0004:0002";
+    device.port_again(2).gid(0, gid, "IB/RoCE v1", None);
+    assert_eq!(places(&tree.json(&["gids", "mlx4_0"])), ["mlx4_0:1 0", "mlx4_0:2 0"]);
+    for selector in ["mlx4_0:2", "mlx4_0/2"] {
+        assert_eq!(places(&tree.json(&["gids", selector])), ["mlx4_0:2 0"]);
+    }
+}
+
+#[test]
+fn filters() {
+    let tree = Tree::new();
+    tree.with_roce();
+    tree.with_infiniband();
+    let found = |filter: &[&str]| places(&tree.json(&[&["gids"], filter].concat()));
+    assert_eq!(found(&["--type", "v1"]), ["mlx5_0:1 0"]);
+    assert_eq!(found(&["--type", "v2"]), ["mlx5_0:1 1", "mlx5_0:1 3", "mlx5_0:1 10"]);
+    assert_eq!(found(&["--type", "ib"]), ["mlx4_0:1 0"]);
+    assert_eq!(found(&["--ip", "192.168.77.1"]), ["mlx5_0:1 3"]);
+    assert_eq!(found(&["--ip", "::ffff:192.168.77.1"]), ["mlx5_0:1 3"]);
+    assert_eq!(found(&["--ip", "fe80::11:22ff:fe33:4455"]), ["mlx5_0:1 0", "mlx5_0:1 1"]);
+    assert_eq!(found(&["--cidr", "10.0.0.0/8"]), ["mlx5_0:1 10"]);
+    assert_eq!(found(&["--cidr", "0.0.0.0/0"]), ["mlx5_0:1 3", "mlx5_0:1 10"]);
+    assert_eq!(found(&["--cidr", "fe80::/64", "--type", "v2"]), ["mlx5_0:1 1"]);
+    // In a tree of another host no interface is ours.
+    assert_eq!(found(&["--netdev", "eth0"]), [""; 0]);
+    // Nothing found is an answer, and has a heading.
+    let none = tree.answer(&["gids", "--ip", "10.9.9.9"]);
+    assert_eq!(none, "DEVICE  PORT  INDEX  GID  TYPE  IPV4  NETDEV\n");
+}
+
+#[test]
+fn show_gids_byte_for_byte() {
+    let tree = Tree::new();
+    tree.with_infiniband();
+    let port = tree.with_roce().port_again(1);
+    // Left out by the script: the prefix alone. Shown with an address: all that begins with zeros.
+    port.gid(4, "fe80:0000:0000:0000:0000:0000:0000:0000", "RoCE v2", Some("eth0"));
+    port.gid(5, "0000:0000:0000:0000:0000:0000:0000:0001", "RoCE v2", Some("eth0"));
+    let expected = [
+        "DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV",
+        "---\t----\t-----\t---\t\t\t\t\t------------  \t---\t---",
+        "mlx4_0\t1\t0\tfe80:0000:0000:0000:0002:c903:0004:0001\t\t\tv1\t",
+        "mlx5_0\t1\t0\tfe80:0000:0000:0000:0011:22ff:fe33:4455\t\t\tv1\t",
+        "mlx5_0\t1\t1\tfe80:0000:0000:0000:0011:22ff:fe33:4455\t\t\tv2\t",
+        "mlx5_0\t1\t3\t0000:0000:0000:0000:0000:ffff:c0a8:4d01\t192.168.77.1  \tv2\t",
+        "mlx5_0\t1\t5\t0000:0000:0000:0000:0000:0000:0000:0001\t0.0.0.1  \tv2\t",
+        "mlx5_0\t1\t10\t0000:0000:0000:0000:0000:ffff:0a07:0001\t10.7.0.1  \tv2\t",
+        "n_gids_found=6",
+        "",
+    ];
+    assert_eq!(tree.answer(&["gids", "--format", "show_gids"]), expected.join("\n"));
+}
+
+#[test]
+fn show_gids_of_nothing() {
+    let run = Tree::new().uverbs(&["gids", "--format", "show_gids"]);
+    assert_eq!(run.stdout.lines().count(), 3);
+    assert!(run.stdout.ends_with("---\nn_gids_found=0\n"));
+    assert_eq!(run.status, 0);
+}
+
+#[test]
+fn one_gid() {
+    let tree = Tree::new();
+    tree.with_roce();
+    assert_eq!(
+        tree.answer(&["gid", "mlx5_0:1", "3"]),
+        "\
+DEVICE  PORT  INDEX  GID                  TYPE  IPV4          NETDEV
+mlx5_0  1     3      ::ffff:192.168.77.1  v2    192.168.77.1  eth0?
+"
+    );
+    let all = tree.json(&["gids"]);
+    let one = tree.json(&["gid", "mlx5_0/1", "10"]);
+    assert_eq!(one, json!({ "gids": [all["gids"][3]], "problems": [] }));
+}
+
+#[test]
+fn an_empty_slot_is_no_row_and_no_problem_and_yet_not_what_was_wanted() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let run = tree.uverbs(&["gid", "mlx5_0:1", "2"]);
+    assert_eq!(run.stdout, "DEVICE  PORT  INDEX  GID  TYPE  IPV4  NETDEV\n");
+    assert_eq!(run.stderr, "uverbs: mlx5_0:1: slot 2 is empty\n");
+    assert_eq!(run.status, 1);
+    let run = tree.uverbs(&["gid", "mlx5_0:1", "2", "--json"]);
+    assert_eq!(run.stdout, "{\"gids\":[],\"problems\":[]}\n");
+    assert_eq!(run.stderr, "uverbs: mlx5_0:1: slot 2 is empty\n");
+    assert_eq!(run.status, 1);
+}
+
+#[test]
+fn an_index_outside_the_table() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let run = tree.uverbs(&["gid", "mlx5_0:1", "12", "--json"]);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(answer["gids"], json!([]));
+    assert_eq!(answer["problems"][0]["device"], "mlx5_0");
+    assert_eq!(answer["problems"][0]["errno"], 22);
+    assert_eq!((run.stderr.as_str(), run.status), ("", 1));
+}
+
+/// Sysfs says "IB/RoCE v1" of iWARP as well; the kernel's ioctl says IB.
+#[test]
+fn iwarp_is_not_roce() {
+    let tree = Tree::new();
+    tree.with_iwarp();
+    let run = tree.uverbs(&["gids", "--json"]);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(answer["gids"][0]["gid_type"], "ib", "{run:?}");
+}

@@ -1,0 +1,22 @@
+//! The command line, run as its users run it, against sysfs trees made for the purpose.
+
+#[cfg(test)]
+mod colour;
+#[cfg(test)]
+mod devices;
+#[cfg(test)]
+mod gids;
+#[cfg(test)]
+mod guids;
+#[cfg(test)]
+mod pages;
+#[cfg(test)]
+mod ports;
+#[cfg(test)]
+mod problems;
+#[cfg(test)]
+mod run;
+#[cfg(test)]
+mod tree;
+#[cfg(test)]
+mod usage;

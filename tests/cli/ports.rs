@@ -1,0 +1,73 @@
+//! `ports`: what sysfs tells of them.
+
+use serde_json::json;
+
+use crate::tree::Tree;
+
+#[test]
+fn ports_of_all_kinds() {
+    let tree = Tree::new();
+    tree.with_roce();
+    tree.with_infiniband();
+    tree.with_iwarp();
+    tree.with_switch();
+    assert_eq!(
+        tree.answer(&["ports"]),
+        "\
+DEVICE  PORT  STATE   PHYS_STATE  LINK        MTU  GBPS  WIDTH  SPEED  LID  NETDEV  PORT_GUID
+iwarp0  1     active  link_up     ethernet    -    25    1X     EDR    0    -       0x0000000000000000
+mlx4_0  1     active  link_up     infiniband  -    56    4X     FDR    17   -       0x0002c90300040001
+mlx4_0  2     down    polling     infiniband  -    10    4X     SDR    0    -       -
+mlx5_0  1     active  link_up     ethernet    -    100   4X     EDR    0    -       0x001122fffe334455
+sw0     0     active  link_up     infiniband  -    100   4X     EDR    0    -       0x0002c903000c0000
+"
+    );
+}
+
+#[test]
+fn json() {
+    let tree = Tree::new();
+    tree.with_infiniband();
+    let expected = json!({
+        "ports": [{
+            "device": "mlx4_0", "port": 1, "state": "active", "phys_state": "link_up",
+            "link_layer": "infiniband", "max_mtu": null, "active_mtu": null, "lid": 17,
+            "sm_lid": 1, "lmc": 0, "gid_tbl_len": 2, "pkey_tbl_len": 1, "active_width": "4X",
+            "active_speed": "FDR", "rate_gbps": 56, "effective_gbps": null, "ifindex": null,
+            "netdev": null, "port_guid": "0x0002c90300040001", "source": "sysfs",
+        }],
+        "problems": [],
+    });
+    assert_eq!(tree.json(&["ports", "mlx4_0:1"]), expected);
+    let down = tree.json(&["ports", "mlx4_0:2"]);
+    assert_eq!(down["ports"][0]["state"], "down");
+    assert_eq!(down["ports"][0]["port_guid"], json!(null));
+}
+
+#[test]
+fn what_this_version_does_not_know_keeps_its_number() {
+    let tree = Tree::new();
+    let port = tree.with_roce().port_again(1);
+    port.file("state", "9: NEW");
+    port.file("phys_state", "11: <unknown>");
+    port.file("rate", "2.5 Gb/sec (1X SDR)");
+    let answer = tree.json(&["ports"]);
+    let row = &answer["ports"][0];
+    assert_eq!(row["state"], "unknown(9)");
+    assert_eq!(row["phys_state"], "unknown(11)");
+    assert_eq!(row["rate_gbps"], json!(2.5));
+    port.file("rate", "1600 Gb/sec (4X ZDR)");
+    let answer = tree.json(&["ports"]);
+    let row = &answer["ports"][0];
+    assert_eq!((&row["active_speed"], &row["rate_gbps"]), (&json!(null), &json!(null)));
+    assert_eq!(row["active_width"], "4X");
+}
+
+#[test]
+fn a_port_without_a_pkey_table_is_a_port() {
+    let tree = Tree::new();
+    tree.with_iwarp();
+    let answer = tree.json(&["ports"]);
+    assert_eq!(answer["ports"][0]["pkey_tbl_len"], 0);
+    assert_eq!(answer["ports"][0]["gid_tbl_len"], 1);
+}

@@ -1,0 +1,163 @@
+//! One failure never hides another's answer; every one is told, and seen in the status.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::run::{finish, program};
+use crate::tree::Tree;
+
+/// Three devices, of which the middle one's GID table cannot be read.
+fn with_a_broken_one() -> Tree {
+    let tree = Tree::new();
+    tree.with_infiniband();
+    tree.with_roce().port_again(1).file("gids/3", "not a GID");
+    tree.with_switch();
+    tree
+}
+
+#[test]
+fn a_broken_device_among_good_ones() {
+    let tree = with_a_broken_one();
+    let run = tree.uverbs(&["gids"]);
+    let devices: Vec<&str> = run.stdout.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(devices, ["DEVICE", "mlx4_0", "sw0"]);
+    assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+    assert!(run.stderr.starts_with("uverbs: mlx5_0: query GID 3 of port 1: "), "{run:?}");
+    assert_eq!(run.status, 1);
+}
+
+#[test]
+fn in_json_problems_are_rows() {
+    let tree = with_a_broken_one();
+    let run = tree.uverbs(&["gids", "--json"]);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(answer["gids"].as_array().unwrap().len(), 2);
+    let problems = answer["problems"].as_array().unwrap();
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0]["device"], "mlx5_0");
+    assert_eq!(problems[0]["errno"], 71);
+    assert!(problems[0]["error"].as_str().unwrap().contains("query GID 3 of port 1"));
+    assert_eq!(problems[0].as_object().unwrap().len(), 3);
+    assert_eq!((run.stderr.as_str(), run.status), ("", 1));
+}
+
+#[test]
+fn a_broken_port_beside_a_good_one() {
+    let tree = Tree::new();
+    tree.with_infiniband().port_again(1).remove("state");
+    let run = tree.uverbs(&["ports", "--no-header"]);
+    assert!(run.stdout.starts_with("mlx4_0  2  down"), "{run:?}");
+    assert_eq!(run.stdout.lines().count(), 1);
+    assert!(run.stderr.contains("mlx4_0: query port 1: "), "{run:?}");
+    assert_eq!(run.status, 1);
+}
+
+#[test]
+fn names_of_nothing() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let problems = |args: &[&str]| {
+        let run = tree.uverbs(&[args, &["--json"]].concat());
+        assert_eq!((run.stderr.as_str(), run.status), ("", 1), "{run:?}");
+        let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+        let problems = answer["problems"].as_array().unwrap().clone();
+        problems.iter().map(|row| (row["device"].clone(), row["errno"].clone())).collect::<Vec<_>>()
+    };
+    let no_device = (json!("mlx5_9"), json!(19));
+    let no_port = (json!("mlx5_0"), json!(22));
+    for command in ["gids", "ports"] {
+        assert_eq!(problems(&[command, "mlx5_9"]), std::slice::from_ref(&no_device));
+        assert_eq!(problems(&[command, "mlx5_0:2"]), std::slice::from_ref(&no_port));
+        assert_eq!(problems(&[command, "mlx5_0:0"]), std::slice::from_ref(&no_port));
+        let both = [command, "mlx5_9:1", "mlx5_0:7", "mlx5_9:1", "mlx5_0:7"];
+        assert_eq!(problems(&both), [no_device.clone(), no_port.clone()]);
+    }
+    assert_eq!(problems(&["guids", "mlx5_9"]), std::slice::from_ref(&no_device));
+    assert_eq!(problems(&["gid", "mlx5_9:1", "0"]), std::slice::from_ref(&no_device));
+    assert_eq!(problems(&["gid", "mlx5_0:2", "0"]), std::slice::from_ref(&no_port));
+}
+
+#[test]
+fn a_name_of_nothing_hides_nobody() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let run = tree.uverbs(&["gids", "mlx5_9", "mlx5_0", "--no-header"]);
+    assert_eq!(run.stdout.lines().count(), 4);
+    assert_eq!(
+        run.stderr,
+        "uverbs: mlx5_9: no such device (errno 19); `uverbs devices` lists those that are seen \
+         from here\n"
+    );
+    assert_eq!(run.status, 1);
+    let run = tree.uverbs(&["gids", "mlx5_0:4"]);
+    assert_eq!(run.stderr, "uverbs: mlx5_0: no port 4 (errno 22); its only port is 1\n");
+}
+
+#[test]
+fn names_do_not_reach_the_terminal_raw() {
+    let tree = Tree::new();
+    let device = tree.device("a\x1b[31m\nb", "1: CA", 1);
+    device.port(1, "Ethernet", "25 Gb/sec (1X EDR)", 1).gid(0, "nonsense", "RoCE v2", None);
+    for command in [&["devices"] as &[&str], &["gids"], &["guids"], &["gids", "--format=show_gids"]]
+    {
+        let run = tree.uverbs(command);
+        assert!(!(run.stdout + &run.stderr).contains('\x1b'), "{command:?}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let tree = with_a_broken_one();
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let run = finish(program().args(["gids", "--sysfs"]).arg(tree.path()).stdout(writer));
+    assert_eq!((run.stderr.as_str(), run.status), ("", 0));
+    for args in [&["completions", "bash"] as &[&str], &["man"], &["--help"]] {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let run = finish(program().args(args).stdout(writer));
+        assert_eq!((run.stderr.as_str(), run.status), ("", 0), "{args:?}");
+    }
+}
+
+#[test]
+fn closed_stderr_harms_nobody() {
+    let tree = with_a_broken_one();
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let run = finish(program().args(["gids", "--sysfs"]).arg(tree.path()).stderr(writer));
+    assert_eq!(run.stdout.lines().count(), 3);
+    assert_eq!(run.status, 1);
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let run =
+        finish(program().args(["gids", "--sysfs"]).arg(tree.path()).stdout(Stdio::from(full)));
+    assert!(run.stderr.starts_with("uverbs: cannot write: "), "{run:?}");
+    assert_eq!(run.status, 1);
+}
+
+#[test]
+fn a_device_that_cannot_be_read_is_told_if_it_is_asked_for() {
+    let tree = Tree::new();
+    tree.with_roce();
+    tree.device("bad0", "1: CA", 5).file("node_guid", "no GUID");
+    for command in ["devices", "gids", "ports", "guids"] {
+        let run = tree.uverbs(&[command]);
+        assert!(run.stdout.contains("mlx5_0"), "{run:?}");
+        assert!(run.stderr.starts_with("uverbs: bad0: read ") && run.status == 1, "{run:?}");
+        assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+    }
+    let run = tree.uverbs(&["gids", "bad0"]);
+    assert!(run.stderr.starts_with("uverbs: bad0: read ") && run.status == 1, "{run:?}");
+    assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+    let run = tree.uverbs(&["gids", "mlx5_0"]);
+    assert_eq!((run.stderr.as_str(), run.status), ("", 0));
+}

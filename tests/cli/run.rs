@@ -1,0 +1,55 @@
+//! Runs the built program.
+
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+
+use crate::tree::Tree;
+
+/// What a run left behind.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) status: i32,
+}
+
+/// The program, without anything of the environment that it heeds.
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_uverbs"));
+    command.env_remove("NO_COLOR").env_remove("TERM").stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn uverbs<A: AsRef<OsStr>>(args: &[A]) -> Run {
+    finish(program().args(args))
+}
+
+pub(crate) fn finish(command: &mut Command) -> Run {
+    let output = command.output().unwrap();
+    let run = Run {
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+        status: output.status.code().expect("ended by itself"),
+    };
+    assert!(!run.stderr.contains("panicked"), "{run:?}");
+    run
+}
+
+impl Tree {
+    /// Runs a command on this tree.
+    pub(crate) fn uverbs(&self, args: &[&str]) -> Run {
+        finish(program().args(args).arg("--sysfs").arg(self.path()))
+    }
+
+    /// Runs a command on this tree that has an answer to everything, and nothing to add.
+    pub(crate) fn answer(&self, args: &[&str]) -> String {
+        let run = self.uverbs(args);
+        assert_eq!((run.stderr.as_str(), run.status), ("", 0), "{run:?}");
+        run.stdout
+    }
+
+    /// The same as JSON.
+    pub(crate) fn json(&self, args: &[&str]) -> serde_json::Value {
+        serde_json::from_str(&self.answer(&[args, &["--json"]].concat())).unwrap()
+    }
+}
