@@ -1,0 +1,446 @@
+//! Channel adapters and their ports as libibumad's callers know them, from sysfs alone.
+//!
+//! The questions are those of [`umad_get_cas_names(3)`], [`umad_get_ca(3)`], [`umad_get_port(3)`]
+//! and [`umad_get_ca_portguids(3)`]; no device node is opened and no right is needed. They can be
+//! asked by two sets of rules:
+//!
+//! | | here | [`strict`] |
+//! |---|---|---|
+//! | for | Rust programs | the C interface: libibumad's rules to the letter |
+//! | device names | of any length | of less than 20 bytes |
+//! | a 10th port | a port like any other | the whole CA fails |
+//! | a port without GIDs or P_Keys | has none | the whole CA fails |
+//! | a port that cannot be read | is an error of its own | the whole CA fails |
+//! | no device at all | an empty list, `ENODEV` | a device named `mthca0` |
+//! | text that is not what the kernel writes | an error (`EPROTO`) | whatever `strtoul` makes of it |
+//!
+//! Both take the same device and port where none is named: see [`default_port`].
+//!
+//! [`umad_get_cas_names(3)`]: https://man7.org/linux/man-pages/man3/umad_get_cas_names.3.html
+//! [`umad_get_ca(3)`]: https://man7.org/linux/man-pages/man3/umad_get_ca.3.html
+//! [`umad_get_port(3)`]: https://man7.org/linux/man-pages/man3/umad_get_port.3.html
+//! [`umad_get_ca_portguids(3)`]: https://man7.org/linux/man-pages/man3/umad_get_ca_portguids.3.html
+
+mod choice;
+pub mod strict;
+#[cfg(test)]
+mod tests;
+
+use std::net::Ipv6Addr;
+
+use rustix::io::Errno;
+
+use self::choice::Seen;
+use crate::device::{NodeType, is_file_name, natural};
+use crate::error::{Cause, Error, Request, Result};
+use crate::gid::Gid;
+use crate::guid::Guid;
+use crate::pkey::PKey;
+use crate::port::{LinkLayer, PhysState, PortState, Rate};
+use crate::sysfs::{Folder, Sysfs};
+
+/// The files and folders of a device and of its ports.
+mod file {
+    pub(super) const CLASS: &str = "class/infiniband";
+    pub(super) const NODE_TYPE: &str = "node_type";
+    pub(super) const NODE_GUID: &str = "node_guid";
+    pub(super) const SYSTEM_GUID: &str = "sys_image_guid";
+    pub(super) const FIRMWARE: &str = "fw_ver";
+    pub(super) const HARDWARE: &str = "hw_rev";
+    pub(super) const CA_TYPE: &str = "hca_type";
+    pub(super) const PORTS: &str = "ports";
+    pub(super) const LMC: &str = "lid_mask_count";
+    pub(super) const SM_LID: &str = "sm_lid";
+    pub(super) const SM_SL: &str = "sm_sl";
+    pub(super) const LID: &str = "lid";
+    pub(super) const STATE: &str = "state";
+    pub(super) const PHYS_STATE: &str = "phys_state";
+    pub(super) const RATE: &str = "rate";
+    pub(super) const CAPABILITIES: &str = "cap_mask";
+    pub(super) const LINK_LAYER: &str = "link_layer";
+    pub(super) const GID_0: &str = "gids/0";
+    pub(super) const PKEYS: &str = "pkeys";
+}
+
+/// A channel adapter, switch or router; or any other RDMA device that is asked for by name.
+#[doc(alias = "umad_ca_t")]
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Ca {
+    /// The device's name.
+    pub name: String,
+    /// What it is.
+    pub node_type: NodeType,
+    /// Node GUID.
+    pub node_guid: Guid,
+    /// System image GUID.
+    pub system_guid: Guid,
+    /// Firmware version, where the driver tells.
+    pub fw_ver: Option<String>,
+    /// Hardware revision, where the driver tells.
+    pub hw_ver: Option<String>,
+    /// The driver's name for the model, where it tells.
+    pub ca_type: Option<String>,
+    /// Each port by its number, ascending: what it is, or why it cannot be read. Port 0 is that of
+    /// a switch; other devices count from 1.
+    pub ports: Vec<(u32, Result<Port>)>,
+}
+
+/// A port as libibumad's callers know it. For more, see [`crate::port`].
+#[doc(alias = "umad_port_t")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Port {
+    /// Its number.
+    pub number: u32,
+    /// Base LID; 0 on RoCE.
+    pub base_lid: u32,
+    /// LID mask control: the port has 2^lmc LIDs.
+    pub lmc: u8,
+    /// LID of the subnet manager.
+    pub sm_lid: u32,
+    /// Service level of the subnet manager.
+    pub sm_sl: u8,
+    /// Logical state.
+    pub state: PortState,
+    /// Physical state.
+    pub phys_state: PhysState,
+    /// Nominal rate; `None` where the driver gives no width or speed that the kernel knows.
+    pub rate: Option<Rate>,
+    /// Capability bits of the InfiniBand specification.
+    pub capability_mask: u32,
+    /// Link layer; InfiniBand where the kernel is too old to tell.
+    pub link_layer: LinkLayer,
+    /// The GID at index 0, all zero if that slot is empty; `None` if the port has no GID table
+    /// (representors of mlx5).
+    pub gid: Option<Gid>,
+    /// The P_Keys with their indices, ascending; `None` if the port has no table (iWARP).
+    pub pkeys: Option<Vec<(u32, PKey)>>,
+}
+
+impl Port {
+    /// The port's GUID: the lower half of the GID at index 0. `None` if there is no such GID.
+    #[must_use]
+    pub fn port_guid(&self) -> Option<Guid> {
+        self.gid.filter(|gid| !gid.is_zero()).map(Guid::from)
+    }
+
+    /// The subnet prefix: the upper half of the GID at index 0. `None` if there is no such GID.
+    #[must_use]
+    pub fn gid_prefix(&self) -> Option<u64> {
+        self.gid.filter(|gid| !gid.is_zero()).map(Gid::subnet_prefix)
+    }
+}
+
+/// The port GUIDs of a device.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PortGuids {
+    /// The device's name.
+    pub ca_name: String,
+    /// Each port by its number, ascending: its GUID, `None` if the GID at index 0 is empty or there
+    /// is no GID table, or why it cannot be read.
+    pub guids: Vec<(u32, Result<Option<Guid>>)>,
+}
+
+/// Lists the channel adapters, switches and routers, in natural order of their names.
+///
+/// RoCE devices are among them; iWARP, usNIC and EFA devices are not, as for libibumad. A device
+/// that vanishes meanwhile is left out. Without RDMA in the kernel the list is empty.
+///
+/// ```no_run
+/// let sysfs = uverbs::sysfs::Sysfs::host();
+/// println!("{}", uverbs::umad::ca_names(&sysfs)?.join(" "));
+/// # Ok::<(), uverbs::Error>(())
+/// ```
+///
+/// # Errors
+/// If the folder of the devices is there and cannot be read: `EACCES`, `EIO`, ….
+#[doc(alias = "umad_get_cas_names")]
+#[doc(alias = "umad_get_ca_device_list")]
+pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
+    let mut names = unsorted_names(sysfs)?;
+    names.sort_by(|one, other| natural(one, other));
+    Ok(names)
+}
+
+/// Reads a device and all its ports.
+///
+/// ```no_run
+/// let sysfs = uverbs::sysfs::Sysfs::host();
+/// let ca = uverbs::umad::ca(&sysfs, "mlx5_0")?;
+/// for (number, port) in &ca.ports {
+///     match port {
+///         Ok(port) => println!("{} port {number}: {}", ca.name, port.state),
+///         Err(error) => eprintln!("{error}"),
+///     }
+/// }
+/// # Ok::<(), uverbs::Error>(())
+/// ```
+///
+/// # Errors
+/// `ENODEV`: no such device; `EPROTO`: a file that does not read as it should; else the errno of
+/// the file that cannot be read. A port's failure is its own: see [`Ca::ports`].
+#[doc(alias = "umad_get_ca")]
+pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
+    let device = Device::find(sysfs, name)?;
+    let guid = |file| {
+        device.ask(&device.folder, file, |folder| {
+            folder.read(file)?.parse().map_err(|_| Cause::Malformed("a GUID"))
+        })
+    };
+    Ok(Ca {
+        name: name.to_owned(),
+        node_type: device.node_type,
+        node_guid: guid(file::NODE_GUID)?,
+        system_guid: guid(file::SYSTEM_GUID)?,
+        fw_ver: device.folder.read_optional(file::FIRMWARE),
+        hw_ver: device.folder.read_optional(file::HARDWARE),
+        ca_type: device.folder.read_optional(file::CA_TYPE),
+        ports: device.each_port(|number, _| read_port(sysfs, &device, number))?,
+    })
+}
+
+/// Reads one port of a device.
+///
+/// ```no_run
+/// let sysfs = uverbs::sysfs::Sysfs::host();
+/// let port = uverbs::umad::port(&sysfs, "mlx5_0", 1)?;
+/// println!("{} {}, LID {}", port.link_layer, port.state, port.base_lid);
+/// # Ok::<(), uverbs::Error>(())
+/// ```
+///
+/// # Errors
+/// `ENODEV`: no such device; `EINVAL`: no such port; `EPROTO`: a file that does not read as it
+/// should; else the errno of the file that cannot be read.
+#[doc(alias = "umad_get_port")]
+pub fn port(sysfs: &Sysfs, name: &str, number: u32) -> Result<Port> {
+    let device = Device::find(sysfs, name)?;
+    if !device.port_numbers()?.contains(&number) {
+        return Err(Error::new(name, Request::Port { port: number }, Cause::Os(Errno::INVAL)));
+    }
+    read_port(sysfs, &device, number)
+}
+
+/// Reads the GUIDs of a device's ports, or of the default device's if none is named.
+///
+/// Of each port only the GID at index 0 is read, and its lower half is the GUID. A port's GUID is
+/// not the node GUID, and on RoCE it changes with the interface's MAC address.
+///
+/// ```no_run
+/// let sysfs = uverbs::sysfs::Sysfs::host();
+/// let ports = uverbs::umad::port_guids(&sysfs, None)?;
+/// for (number, guid) in ports.guids {
+///     match guid? {
+///         Some(guid) => println!("{} port {number}: {guid}", ports.ca_name),
+///         None => println!("{} port {number}: none", ports.ca_name),
+///     }
+/// }
+/// # Ok::<(), uverbs::Error>(())
+/// ```
+///
+/// # Errors
+/// `ENODEV`: no such device, or none that is fit to be the [default](default_port); else the errno
+/// of the file or folder that cannot be read. A port's failure is its own.
+#[doc(alias = "umad_get_ca_portguids")]
+pub fn port_guids(sysfs: &Sysfs, name: Option<&str>) -> Result<PortGuids> {
+    let ca_name = match name {
+        Some(name) => name.to_owned(),
+        None => default_port(sysfs, None)?.0,
+    };
+    let device = Device::find(sysfs, &ca_name)?;
+    let guids = device.each_port(|_, folder| {
+        let gid = device.ask(folder, file::GID_0, read_gid)?;
+        Ok(gid.filter(|gid| !gid.is_zero()).map(Guid::from))
+    })?;
+    Ok(PortGuids { ca_name, guids })
+}
+
+/// Finds the port that is meant where none is named: of the device `ca`, or of any.
+///
+/// The first device with an active InfiniBand port, or else the first that might become one:
+/// * a switch has port 0, and counts as active;
+/// * the first `ACTIVE` port of link layer InfiniBand makes its device active;
+/// * else the first such port with its physical link up is remembered;
+/// * else the first port of any link layer that is not physically disabled is remembered.
+///
+/// “First” goes by the order in which the kernel lists the devices, which is not that of their
+/// names, as libibumad does it. So the answers agree wherever libibumad has one; but ports that it
+/// cannot cope with count here too. Ports that cannot be read are passed over.
+///
+/// ```no_run
+/// let sysfs = uverbs::sysfs::Sysfs::host();
+/// let (name, number) = uverbs::umad::default_port(&sysfs, None)?;
+/// println!("{name}:{number}");
+/// # Ok::<(), uverbs::Error>(())
+/// ```
+///
+/// # Errors
+/// `ENODEV`: no such device, or no port is fit; else the errno of the folder that cannot be read.
+pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
+    let best_of = |name: &str| {
+        let device = Device::find(sysfs, name)?;
+        let ports = device.each_port(|number, folder| {
+            let byte = |file| device.ask(folder, file, |folder| number_in(folder, file));
+            Ok(Seen {
+                number,
+                infiniband: device.ask(folder, file::LINK_LAYER, read_link_layer)?
+                    == LinkLayer::INFINIBAND,
+                state: byte(file::STATE)?,
+                phys_state: byte(file::PHYS_STATE)?,
+            })
+        })?;
+        let ports: Vec<Seen> = ports.into_iter().filter_map(|(_, port)| port.ok()).collect();
+        Ok(choice::port(device.node_type == NodeType::SWITCH, &ports, None))
+    };
+    if let Some(name) = ca {
+        let best = best_of(name)?.ok_or_else(|| {
+            let path = sysfs.device(name).path().join(file::PORTS);
+            Error::new(name, Request::Sysfs { path }, Cause::Os(Errno::NODEV))
+        })?;
+        return Ok((name.to_owned(), best.number));
+    }
+    let names = unsorted_names(sysfs)?;
+    let best = choice::device(&names, |name| best_of(name).ok().flatten());
+    best.ok_or_else(|| Error::new("host", Request::ListDevices, Cause::NoSuchDevice))
+}
+
+/// The InfiniBand-type devices in the order of the folder.
+fn unsorted_names(sysfs: &Sysfs) -> Result<Vec<String>> {
+    let class = sysfs.folder(file::CLASS);
+    match class.names() {
+        Ok(names) => Ok(names
+            .into_iter()
+            .filter(|name| Device::find(sysfs, name).is_ok_and(|device| device.is_infiniband()))
+            .collect()),
+        // Without the class there is no RDMA core, and so no device.
+        Err(Cause::Os(Errno::NOENT)) => Ok(Vec::new()),
+        Err(cause) => {
+            let path = class.path().to_owned();
+            Err(Error::new("host", Request::Sysfs { path }, cause))
+        }
+    }
+}
+
+/// A device's folder, once its node type has been read from it.
+struct Device<'n> {
+    name: &'n str,
+    folder: Folder,
+    node_type: NodeType,
+}
+
+impl<'n> Device<'n> {
+    fn find(sysfs: &Sysfs, name: &'n str) -> Result<Self> {
+        let missing = || Error::new(name, Request::ListDevices, Cause::NoSuchDevice);
+        if !is_file_name(name) {
+            return Err(missing());
+        }
+        let folder = sysfs.device(name);
+        let node_type = match number_in(&folder, file::NODE_TYPE) {
+            Ok(node_type) => NodeType(node_type),
+            Err(Cause::Os(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG)) => {
+                return Err(missing());
+            }
+            Err(cause) => {
+                let path = folder.path().join(file::NODE_TYPE);
+                return Err(Error::new(name, Request::Sysfs { path }, cause));
+            }
+        };
+        Ok(Self { name, folder, node_type })
+    }
+
+    fn is_infiniband(&self) -> bool {
+        matches!(self.node_type, NodeType::CA | NodeType::SWITCH | NodeType::ROUTER)
+    }
+
+    /// Asks something of a file in a folder of this device, and names both if it fails.
+    fn ask<T>(
+        &self,
+        folder: &Folder,
+        file: &str,
+        question: impl FnOnce(&Folder) -> Result<T, Cause>,
+    ) -> Result<T> {
+        question(folder).map_err(|cause| {
+            Error::new(self.name, Request::Sysfs { path: folder.path().join(file) }, cause)
+        })
+    }
+
+    fn port_folder(&self, number: u32) -> Folder {
+        self.folder.join(file::PORTS).join(number.to_string())
+    }
+
+    fn port_numbers(&self) -> Result<Vec<u32>> {
+        self.ask(&self.folder, file::PORTS, |folder| folder.join(file::PORTS).numbers())
+    }
+
+    fn each_port<T>(
+        &self,
+        question: impl Fn(u32, &Folder) -> Result<T>,
+    ) -> Result<Vec<(u32, Result<T>)>> {
+        let numbers = self.port_numbers()?.into_iter();
+        Ok(numbers.map(|number| (number, question(number, &self.port_folder(number)))).collect())
+    }
+}
+
+fn read_port(sysfs: &Sysfs, device: &Device, number: u32) -> Result<Port> {
+    let folder = &device.port_folder(number);
+    // What may be missing comes first: of a device that goes meanwhile, what follows is missing too.
+    let gid = device.ask(folder, file::GID_0, read_gid)?;
+    let pkeys = sysfs.query_pkeys(device.name, number)?;
+    let byte = |file| device.ask(folder, file, |folder| number_in(folder, file));
+    let word = |file| device.ask(folder, file, |folder| number_in(folder, file));
+    Ok(Port {
+        number,
+        base_lid: word(file::LID)?,
+        lmc: byte(file::LMC)?,
+        sm_lid: word(file::SM_LID)?,
+        sm_sl: byte(file::SM_SL)?,
+        state: PortState(byte(file::STATE)?),
+        phys_state: PhysState(byte(file::PHYS_STATE)?),
+        rate: folder.read_optional(file::RATE).as_deref().and_then(parse_rate),
+        capability_mask: word(file::CAPABILITIES)?,
+        link_layer: device.ask(folder, file::LINK_LAYER, read_link_layer)?,
+        gid,
+        pkeys: Some(pkeys).filter(|pkeys| !pkeys.is_empty()),
+    })
+}
+
+fn number_in<T: TryFrom<u64>>(folder: &Folder, file: &str) -> Result<T, Cause> {
+    let number = folder.read_number(file)?;
+    number.try_into().map_err(|_| Cause::Malformed("a number beyond its range"))
+}
+
+/// The GID at index 0; none if there is no table.
+fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
+    match port_folder.read(file::GID_0) {
+        Ok(text) => match text.parse::<Ipv6Addr>() {
+            Ok(address) => Ok(Some(address.into())),
+            Err(_) => Err(Cause::Malformed("a GID")),
+        },
+        // The port is there, unless it has gone with its device.
+        Err(Cause::Os(Errno::NOENT)) if port_folder.exists() => Ok(None),
+        Err(cause) => Err(cause),
+    }
+}
+
+/// The link layer; InfiniBand where there is no such file, as libibumad takes it.
+fn read_link_layer(port_folder: &Folder) -> Result<LinkLayer, Cause> {
+    match LinkLayer::of_sysfs(port_folder) {
+        Err(Cause::Os(Errno::NOENT)) => Ok(LinkLayer::INFINIBAND),
+        other => other,
+    }
+}
+
+/// The rate a text begins with: `2.5 Gb/sec (1X SDR)` is 2.5 Gb/s.
+fn parse_rate(text: &str) -> Option<Rate> {
+    let (number, unit) = text.split_once(' ')?;
+    if !unit.starts_with("Gb/sec") {
+        return None;
+    }
+    let (whole, tenth) = number.split_once('.').unwrap_or((number, "0"));
+    if tenth.len() != 1 {
+        return None;
+    }
+    let (whole, tenth): (u64, u64) = (whole.parse().ok()?, tenth.parse().ok()?);
+    Some(Rate(whole.checked_mul(10)?.checked_add(tenth)?))
+}

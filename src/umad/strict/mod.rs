@@ -1,0 +1,508 @@
+//! The questions of [`super`] by libibumad's rules to the letter, for callers that rely on them.
+//!
+//! What libibumad 65 answers, these functions answer, wrong or not: a CA with a port number of 10
+//! or more, or with a port that has no P_Keys or no GID at index 0, fails as a whole; a host without
+//! RDMA has a device named `mthca0`. Every error carries the number that the C function returns.
+//!
+//! The differences, of which a tree that the kernel made can show only the first two:
+//! * A device name of 19 bytes works. libibumad leaves its copy without a NUL, so that for
+//!   [`get_ca_portguids`] and the defaults the memory behind it decides.
+//! * A device name of 20 bytes or more is unknown to [`get_ca`] and [`get_ca_portguids`]. libibumad
+//!   reads whatever device the first 19 bytes name, if its caller has zeroed the structure.
+//! * A name that would lead out of the devices' folder is that of an unknown device.
+//! * Names are sorted by their bytes, as in the C locale, whatever locale the program has set.
+//! * A P_Key outside the table is dropped; libibumad writes it past the end of its array.
+//! * A FIFO in place of a file reads as empty; libibumad waits for a writer.
+
+mod text;
+
+use core::fmt;
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+use uverbs_uapi::umad::{UMAD_CA_MAX_PORTS, UMAD_CA_NAME_LEN};
+
+pub use self::text::Text;
+use super::choice::{self, Candidate, Seen};
+use super::file;
+use crate::device::{NodeType, is_file_name};
+use crate::error::{Cause, Error, Request};
+use crate::guid::Guid;
+use crate::pkey::PKey;
+use crate::sysfs::{Folder, Sysfs};
+
+/// The device that libibumad names where it finds none.
+const DEFAULT_NAME: &str = "mthca0";
+
+/// The port that goes with [`DEFAULT_NAME`].
+const DEFAULT_PORT: u32 = 1;
+
+/// `strcmp` with these is how libibumad knows an InfiniBand port.
+const INFINIBAND: [&str; 2] = ["InfiniBand", "IB"];
+
+/// Room for the text of a number or of a GUID, its closing NUL included.
+const NUMBER_ROOM: usize = 32;
+
+/// Room for the text of a GID, its closing NUL included.
+const GID_ROOM: usize = 64;
+
+/// The name of a CA, with the closing NUL within the 20 bytes of `UMAD_CA_NAME_LEN`.
+pub type CaName = Text<UMAD_CA_NAME_LEN>;
+
+/// What a function of libibumad returns when it fails.
+#[derive(Debug, thiserror::Error)]
+#[error("libibumad returns {value}{}", Because(.source))]
+pub struct Failure {
+    value: i32,
+    source: Option<Box<Error>>,
+}
+
+/// What failed below, where something did.
+struct Because<'e>(&'e Option<Box<Error>>);
+
+impl fmt::Display for Because<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|error| write!(f, ": {error}"))
+    }
+}
+
+impl Failure {
+    /// The return value: negative, and as a rule an errno's.
+    #[must_use]
+    pub fn value(&self) -> i32 {
+        self.value
+    }
+
+    fn new(errno: Errno) -> Self {
+        Self { value: -errno.raw_os_error(), source: None }
+    }
+
+    /// The same reason under the value of the function that called.
+    fn with(self, value: i32) -> Self {
+        Self { value, ..self }
+    }
+}
+
+/// A file that could not be read, or made no sense.
+struct Unread {
+    path: PathBuf,
+    errno: Errno,
+}
+
+impl Unread {
+    fn of(&self, ca_name: &str, errno: Errno) -> Failure {
+        let request = Request::Sysfs { path: self.path.clone() };
+        let error = Error::new(ca_name, request, Cause::Os(self.errno));
+        Failure { value: -errno.raw_os_error(), source: Some(Box::new(error)) }
+    }
+}
+
+/// The fields of `umad_ca_t`.
+#[doc(alias = "umad_ca_t")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ca {
+    /// Name.
+    pub ca_name: CaName,
+    /// Node type.
+    pub node_type: u32,
+    /// The highest port number, 0 on a switch.
+    pub numports: u32,
+    /// Firmware version, empty where the driver does not tell.
+    pub fw_ver: Text<20>,
+    /// The driver's name for the model, empty where it does not tell.
+    pub ca_type: Text<40>,
+    /// Hardware revision, empty where the driver does not tell.
+    pub hw_ver: Text<20>,
+    /// Node GUID.
+    pub node_guid: Guid,
+    /// System image GUID.
+    pub system_guid: Guid,
+    /// Ports by their numbers. Index 0 is the port of a switch.
+    pub ports: [Option<Port>; UMAD_CA_MAX_PORTS],
+}
+
+/// The fields of `umad_port_t`.
+#[doc(alias = "umad_port_t")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Port {
+    /// Name of the CA.
+    pub ca_name: CaName,
+    /// Its number.
+    pub portnum: i32,
+    /// Base LID.
+    pub base_lid: u32,
+    /// LID mask control.
+    pub lmc: u32,
+    /// LID of the subnet manager.
+    pub sm_lid: u32,
+    /// Service level of the subnet manager.
+    pub sm_sl: u32,
+    /// Logical state.
+    pub state: u32,
+    /// Physical state.
+    pub phys_state: u32,
+    /// Rate in whole Gb/s, cut: 2 for 2.5 Gb/s.
+    pub rate: u32,
+    /// Capability bits, as a number of this machine; in network order in the C structure.
+    pub capmask: u32,
+    /// Upper half of the GID at index 0, as a number of this machine; in network order in the C
+    /// structure.
+    pub gid_prefix: u64,
+    /// Lower half of the GID at index 0, which is 0 if that slot is empty.
+    pub port_guid: Guid,
+    /// The P_Key table.
+    pub pkeys: Vec<PKey>,
+    /// Link layer in the kernel's words, `IB` where it does not tell.
+    pub link_layer: Text<20>,
+}
+
+impl Port {
+    fn is_infiniband(&self) -> bool {
+        INFINIBAND.iter().any(|name| self.link_layer == **name)
+    }
+}
+
+/// Lists up to `max` names of channel adapters, switches and routers, sorted by their bytes. Names
+/// of 20 bytes or more are left out.
+///
+/// If the folder of the devices is missing or cannot be read, the list is `mthca0` alone, and that
+/// **even if `max` is 0**; the C function then writes to an array without room. See
+/// [`umad_get_cas_names(3)`], which does not tell; it never returns the −1 that it promises.
+///
+/// ```no_run
+/// let sysfs = uverbs::sysfs::Sysfs::host();
+/// for name in uverbs::umad::strict::get_cas_names(&sysfs, 128) {
+///     println!("{name}");
+/// }
+/// ```
+///
+/// [`umad_get_cas_names(3)`]: https://man7.org/linux/man-pages/man3/umad_get_cas_names.3.html
+#[doc(alias = "umad_get_cas_names")]
+#[must_use]
+pub fn get_cas_names(sysfs: &Sysfs, max: usize) -> Vec<CaName> {
+    let class = sysfs.folder(file::CLASS);
+    let Ok(mut names) = class.names() else {
+        return vec![CaName::new(DEFAULT_NAME.as_bytes())];
+    };
+    names.sort_unstable();
+    names
+        .iter()
+        .filter(|name| name.len() < UMAD_CA_NAME_LEN && is_infiniband(&class, name))
+        .take(max)
+        .map(|name| CaName::new(name.as_bytes()))
+        .collect()
+}
+
+/// Lists all channel adapters, switches and routers, whatever the lengths of their names, in the
+/// order of the folder.
+///
+/// ```no_run
+/// let sysfs = uverbs::sysfs::Sysfs::host();
+/// let mut names = uverbs::umad::strict::get_ca_device_list(&sysfs)?;
+/// names.sort();
+/// # Ok::<(), uverbs::umad::strict::Failure>(())
+/// ```
+///
+/// # Errors
+/// If the folder of the devices is there and cannot be read. The C function then returns NULL and
+/// sets `errno` to this error's [value](Failure::value), negated. It also returns NULL for the
+/// empty list, with `errno` 0.
+#[doc(alias = "umad_get_ca_device_list")]
+pub fn get_ca_device_list(sysfs: &Sysfs) -> Result<Vec<String>, Failure> {
+    let class = sysfs.folder(file::CLASS);
+    match class.names() {
+        Ok(names) => Ok(names.into_iter().filter(|name| is_infiniband(&class, name)).collect()),
+        Err(cause) if cause.errno() == Errno::NOENT => Ok(Vec::new()),
+        Err(cause) => {
+            let unread = Unread { path: class.path().to_owned(), errno: cause.errno() };
+            Err(unread.of("host", unread.errno))
+        }
+    }
+}
+
+/// Reads a CA and all its ports; the default CA if none is named.
+///
+/// The default is the first device, in the order of the folder, with an active InfiniBand port (or
+/// a switch); else the first whose InfiniBand port has its physical link up, or which has none
+/// such, but a port of any kind that is not disabled; else `mthca0`.
+///
+/// ```no_run
+/// let sysfs = uverbs::sysfs::Sysfs::host();
+/// let ca = uverbs::umad::strict::get_ca(&sysfs, None)?;
+/// println!("{} has {} ports", ca.ca_name, ca.numports);
+/// # Ok::<(), uverbs::umad::strict::Failure>(())
+/// ```
+///
+/// # Errors
+/// As [`umad_get_ca(3)`] returns them, which does not list them:
+/// * `-ENODEV`: no CA is named, and there is no InfiniBand-type device;
+/// * `-ENOENT`: no such CA (also one whose name has 20 bytes or more), or no folder of its ports;
+/// * `-EINVAL`: `node_guid` or `sys_image_guid` has fewer than 4 groups;
+/// * `-EIO`: a port's number is 10 or more, or a port cannot be read or has no P_Keys or no GID at
+///   index 0;
+/// * any other negative errno: that of reading `node_type`, `node_guid` or `sys_image_guid`.
+///
+/// [`umad_get_ca(3)`]: https://man7.org/linux/man-pages/man3/umad_get_ca.3.html
+#[doc(alias = "umad_get_ca")]
+pub fn get_ca(sysfs: &Sysfs, name: Option<&str>) -> Result<Ca, Failure> {
+    let (name, _) = resolve(sysfs, name, None)?;
+    read_ca(sysfs, &name)
+}
+
+/// Reads one port; of the default CA if none is named, and the default port for a `portnum` of 0.
+///
+/// A port that is named with its CA is read without looking at the rest of the CA. Otherwise the
+/// CA is read as by [`get_ca`], and the rule there chooses among devices and ports; a switch's
+/// port is always 0. With a `portnum`, but without a name, only devices are considered whose port
+/// of that number has link layer InfiniBand and is active or, failing that, not disabled.
+///
+/// ```no_run
+/// let sysfs = uverbs::sysfs::Sysfs::host();
+/// let port = uverbs::umad::strict::get_port(&sysfs, Some("mlx5_0"), 1)?;
+/// println!("state {}, LID {}", port.state, port.base_lid);
+/// # Ok::<(), uverbs::umad::strict::Failure>(())
+/// ```
+///
+/// # Errors
+/// As [`umad_get_port(3)`] returns them, which does not list them:
+/// * `-ENODEV`: no CA is named, and there is no InfiniBand-type device; or the named CA is unknown,
+///   cannot be read or has no usable port, and `portnum` is 0;
+/// * `-EIO`: no such port or CA, or the port cannot be read or has no P_Keys or no GID at index 0.
+///
+/// [`umad_get_port(3)`]: https://man7.org/linux/man-pages/man3/umad_get_port.3.html
+#[doc(alias = "umad_get_port")]
+pub fn get_port(sysfs: &Sysfs, name: Option<&str>, portnum: i32) -> Result<Port, Failure> {
+    let (name, portnum) = resolve(sysfs, name, Some(portnum))?;
+    if !is_file_name(&name) {
+        return Err(Failure::new(Errno::IO));
+    }
+    let ports = sysfs.device(&name).join(file::PORTS);
+    read_port(&ports, &name, portnum).map_err(|unread| unread.of(&name, Errno::IO))
+}
+
+/// Writes the port GUIDs of a CA, or of the default CA if none is named, each at the index of its
+/// port's number; returns how many were written.
+///
+/// That is one more than the highest port number: **2 on a CA with one port**, as index 0 is the
+/// port of a switch. Where there is no port, or its GID at index 0 is empty, the GUID is zero. With
+/// no `guids` nothing is written, and 0 returned. What is behind the returned count stays as it was.
+///
+/// ```no_run
+/// use uverbs::guid::Guid;
+/// let sysfs = uverbs::sysfs::Sysfs::host();
+/// let mut guids = [Guid::default(); 10];
+/// let count = uverbs::umad::strict::get_ca_portguids(&sysfs, Some("mlx5_0"), Some(&mut guids))?;
+/// for (number, guid) in guids.iter().take(count).enumerate().skip(1) {
+///     println!("port {number}: {guid}");
+/// }
+/// # Ok::<(), uverbs::umad::strict::Failure>(())
+/// ```
+///
+/// # Errors
+/// As [`umad_get_ca_portguids(3)`] returns them, which does not list them:
+/// * `-ENODEV`: no CA is named, and there is no InfiniBand-type device;
+/// * `-1`: the CA, named or default, is unknown, or fails for any reason of [`get_ca`];
+/// * `-ENOMEM`: `guids` has no room for all. Nothing is written.
+///
+/// [`umad_get_ca_portguids(3)`]: https://man7.org/linux/man-pages/man3/umad_get_ca_portguids.3.html
+#[doc(alias = "umad_get_ca_portguids")]
+pub fn get_ca_portguids(
+    sysfs: &Sysfs,
+    name: Option<&str>,
+    guids: Option<&mut [Guid]>,
+) -> Result<usize, Failure> {
+    let (name, _) = resolve(sysfs, name, None)?;
+    let ca = read_ca(sysfs, &name).map_err(|failure| failure.with(-1))?;
+    let Some(guids) = guids else { return Ok(0) };
+    let filled = ca.ports.iter().take(ca.numports as usize + 1);
+    let count = filled.len();
+    if count > guids.len() {
+        return Err(Failure::new(Errno::NOMEM));
+    }
+    for (guid, port) in guids.iter_mut().zip(filled) {
+        *guid = port.as_ref().map_or_else(Guid::default, |port| port.port_guid);
+    }
+    Ok(count)
+}
+
+/// Which CA and port are meant. `portnum` is `None` if no port is asked for, `Some(0)` for any.
+fn resolve(
+    sysfs: &Sysfs,
+    name: Option<&str>,
+    portnum: Option<i32>,
+) -> Result<(String, i32), Failure> {
+    // A negative number is nobody's port: it counts as a number where there is a name, and as any
+    // port where there is none.
+    let wanted = portnum.and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
+    let no_device = || Failure::new(Errno::NODEV);
+    let (name, number) = match (name, portnum) {
+        (Some(name), None) => (name.to_owned(), 0),
+        (Some(name), Some(number)) if number != 0 => return Ok((name.to_owned(), number)),
+        (Some(name), Some(_)) => {
+            let best = best_port(sysfs, name, None).map_err(|f| f.with(no_device().value))?;
+            (name.to_owned(), best.ok_or_else(no_device)?.number)
+        }
+        (None, _) => {
+            let names = get_ca_device_list(sysfs).map_err(|f| f.with(no_device().value))?;
+            if names.is_empty() {
+                return Err(no_device());
+            }
+            choice::device(&names, |name| best_port(sysfs, name, wanted).ok().flatten())
+                .unwrap_or_else(|| (DEFAULT_NAME.to_owned(), DEFAULT_PORT))
+        }
+    };
+    // Below 10, or the wanted number, which was an i32.
+    Ok((name, i32::try_from(number).unwrap_or_default()))
+}
+
+fn best_port(sysfs: &Sysfs, name: &str, wanted: Option<u32>) -> Result<Option<Candidate>, Failure> {
+    let ca = read_ca(sysfs, name)?;
+    let ports: Vec<Seen<u32>> = (0..)
+        .zip(&ca.ports)
+        .filter_map(|(number, port)| {
+            let port = port.as_ref()?;
+            let infiniband = port.is_infiniband();
+            Some(Seen { number, infiniband, state: port.state, phys_state: port.phys_state })
+        })
+        .collect();
+    Ok(choice::port(ca.node_type == u32::from(NodeType::SWITCH.0), &ports, wanted))
+}
+
+/// Reads a CA whose name is settled.
+fn read_ca(sysfs: &Sysfs, name: &str) -> Result<Ca, Failure> {
+    if !is_file_name(name) || name.len() >= UMAD_CA_NAME_LEN {
+        return Err(Failure::new(Errno::NOENT));
+    }
+    let folder = sysfs.device(name);
+    let failure = |unread: Unread| unread.of(name, unread.errno);
+    let mut ca = Ca {
+        ca_name: CaName::new(name.as_bytes()),
+        node_type: read_number(&folder, file::NODE_TYPE).map_err(failure)?,
+        numports: 0,
+        fw_ver: read_text(&folder, file::FIRMWARE).unwrap_or_default(),
+        hw_ver: read_text(&folder, file::HARDWARE).unwrap_or_default(),
+        ca_type: read_text(&folder, file::CA_TYPE).unwrap_or_default(),
+        node_guid: read_guid(&folder, file::NODE_GUID).map_err(failure)?,
+        system_guid: read_guid(&folder, file::SYSTEM_GUID).map_err(failure)?,
+        ports: Default::default(),
+    };
+    let folder = folder.join(file::PORTS);
+    let entries = folder.names().map_err(|cause| {
+        let unread = Unread { path: folder.path().to_owned(), errno: cause.errno() };
+        unread.of(name, Errno::NOENT)
+    })?;
+    for entry in entries {
+        let number = match text::atoi(entry.as_bytes()) {
+            0 if entry != "0" => -1,
+            number => number,
+        };
+        let slot = usize::try_from(number).ok().and_then(|number| ca.ports.get_mut(number));
+        let Some(slot) = slot else {
+            let unread = Unread { path: folder.path().join(entry), errno: Errno::RANGE };
+            return Err(unread.of(name, Errno::IO));
+        };
+        let port = read_port(&folder, name, number).map_err(|unread| unread.of(name, Errno::IO))?;
+        *slot = Some(port);
+        ca.numports = ca.numports.max(number.unsigned_abs());
+    }
+    Ok(ca)
+}
+
+fn read_port(ports: &Folder, ca_name: &str, portnum: i32) -> Result<Port, Unread> {
+    let folder = ports.join(portnum.to_string());
+    let number = |file| read_number(&folder, file);
+    let mut port = Port {
+        ca_name: CaName::new(ca_name.as_bytes()),
+        portnum,
+        lmc: number(file::LMC)?,
+        sm_lid: number(file::SM_LID)?,
+        sm_sl: number(file::SM_SL)?,
+        base_lid: number(file::LID)?,
+        state: number(file::STATE)?,
+        phys_state: number(file::PHYS_STATE)?,
+        rate: number(file::RATE)?,
+        capmask: number(file::CAPABILITIES)?,
+        link_layer: read_text(&folder, file::LINK_LAYER).unwrap_or_else(|_| Text::new(b"IB")),
+        ..Port::default()
+    };
+    let [prefix, guid] = read_gid(&folder, file::GID_0)?;
+    port.gid_prefix = prefix;
+    port.port_guid = guid.into();
+    port.pkeys = read_pkeys(&folder.join(file::PKEYS))?;
+    Ok(port)
+}
+
+/// The P_Key table. Its length is the number of files, and each goes where its name says.
+fn read_pkeys(folder: &Folder) -> Result<Vec<PKey>, Unread> {
+    let unread = |errno| Unread { path: folder.path().to_owned(), errno };
+    let mut names = folder.names().map_err(|cause| unread(cause.errno()))?;
+    names.retain(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    if names.is_empty() {
+        return Err(unread(Errno::NODATA));
+    }
+    let mut pkeys = vec![PKey(0); names.len()];
+    for name in names {
+        let [low, high, ..] = read_number(folder, &name)?.to_le_bytes();
+        let index = usize::try_from(text::strtoul(name.as_bytes(), 0));
+        if let Some(slot) = index.ok().and_then(|index| pkeys.get_mut(index)) {
+            *slot = PKey(u16::from_le_bytes([low, high]));
+        }
+    }
+    Ok(pkeys)
+}
+
+fn is_infiniband(class: &Folder, name: &str) -> bool {
+    read_number(&class.join(name), file::NODE_TYPE).is_ok_and(|node_type| {
+        [NodeType::CA, NodeType::SWITCH, NodeType::ROUTER]
+            .iter()
+            .any(|known| node_type == u32::from(known.0))
+    })
+}
+
+fn read(folder: &Folder, file: &str) -> Result<Vec<u8>, Unread> {
+    folder.read_bytes(file).map_err(|errno| Unread { path: folder.path().join(file), errno })
+}
+
+fn read_text<const ROOM: usize>(folder: &Folder, file: &str) -> Result<Text<ROOM>, Unread> {
+    Ok(Text::new(text::cut(&read(folder, file)?, ROOM)))
+}
+
+fn read_number(folder: &Folder, file: &str) -> Result<u32, Unread> {
+    let bytes = read(folder, file)?;
+    let value = text::strtoul(text::cut(&bytes, NUMBER_ROOM), 0);
+    // As the assignment to `unsigned` does.
+    let [a, b, c, d, ..] = value.to_le_bytes();
+    Ok(u32::from_le_bytes([a, b, c, d]))
+}
+
+fn read_guid(folder: &Folder, file: &str) -> Result<Guid, Unread> {
+    let [guid] = read_quads(folder, file, NUMBER_ROOM)?;
+    Ok(guid.into())
+}
+
+/// Both halves of a GID.
+fn read_gid(folder: &Folder, file: &str) -> Result<[u64; 2], Unread> {
+    read_quads(folder, file, GID_ROOM)
+}
+
+/// As many numbers of four groups each; groups beyond are ignored.
+fn read_quads<const COUNT: usize>(
+    folder: &Folder,
+    file: &str,
+    room: usize,
+) -> Result<[u64; COUNT], Unread> {
+    let bytes = read(folder, file)?;
+    let mut groups = text::groups(text::cut(&bytes, room));
+    let mut quads = [0; COUNT];
+    for quad in &mut quads {
+        for _ in 0..4 {
+            let group = groups.next();
+            let errno = Errno::INVAL;
+            let group = group.ok_or_else(|| Unread { path: folder.path().join(file), errno })?;
+            *quad = *quad << 16 | u64::from(group);
+        }
+    }
+    Ok(quads)
+}
