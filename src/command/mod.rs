@@ -153,7 +153,8 @@ impl<'a, const N: usize> Command<'a, N> {
         self.push(attr_id, 0, Payload::value(i64::from(fd.as_raw_fd()).cast_unsigned(), 0))
     }
 
-    /// Asks for a new object that is an fd; it is taken by [`claim_fd`](Self::claim_fd) after sending.
+    /// Asks for a new object that is an fd. After a successful send its number is the attribute's
+    /// data; who sends takes ownership of it.
     pub fn new_fd(&mut self, attr_id: u16) -> &mut Self {
         // -1, so that a kernel that fills in nothing leaves no fd to claim.
         self.push(attr_id, 0, Payload::value(u64::MAX, 0))
@@ -231,7 +232,7 @@ impl<'a, const N: usize> Command<'a, N> {
     /// Sends the command and takes the one fd that it asked for by [`new_fd`](Self::new_fd).
     ///
     /// Taking `self` makes sure that no fd is owned twice.
-    #[allow(dead_code, reason = "asynchronous events use it; so far only tests do")]
+    #[cfg_attr(not(test), expect(dead_code, reason = "the events that use it are yet to come"))]
     pub(crate) fn submit_for_fd(
         mut self,
         kernel: &Kernel,

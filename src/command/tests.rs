@@ -179,6 +179,81 @@ fn a_full_command_fills_no_more_than_a_page() {
     assert!(command.check().is_err());
 }
 
+/// A kernel that makes objects: it writes ids and fds into the request, and output into memory.
+#[cfg(feature = "simulated-kernel")]
+mod sent {
+    use std::os::fd::IntoRawFd;
+
+    use super::*;
+    use crate::simulated::{SimulatedKernel, UserMemory};
+
+    /// Writes `data` into every attribute of length 0, and 7 to the memory of the others.
+    #[derive(Debug)]
+    struct Makes(u64);
+
+    impl SimulatedKernel for Makes {
+        fn ioctl(&self, request: &mut [u8], memory: &UserMemory<'_>) -> Result<(), Errno> {
+            assert_eq!(request[16..20], 14u32.to_ne_bytes(), "the driver id");
+            for attribute in request[24..].chunks_exact_mut(16) {
+                if attribute[2..4] == [0, 0] {
+                    attribute[8..].copy_from_slice(&self.0.to_ne_bytes());
+                } else {
+                    let address = u64::from_ne_bytes(attribute[8..].try_into().unwrap());
+                    memory.write(address, &[7])?;
+                    attribute[4] |= 2;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    fn kernel(data: u64) -> Kernel {
+        let null = std::fs::File::open("/dev/null").unwrap();
+        Kernel::Simulated(Box::new(Makes(data)), null.into())
+    }
+
+    #[test]
+    fn valid_output_and_new_ids_are_readable() {
+        let (mut first, mut second) = ([0u8; 1], [0u8; 1]);
+        let mut command = Command::<3>::new(16, 0);
+        command.new_object(0).output(1, &mut first);
+        assert!(!command.is_output_valid(1), "nothing is valid before it is sent");
+        command.submit(&kernel(42), 14).unwrap();
+        assert_eq!(command.object_id(0), Some(42));
+        assert!(command.is_output_valid(1) && !command.is_output_valid(0));
+        assert!(!command.is_output_valid(9) && command.object_id(9).is_none());
+        assert_eq!(first, [7]);
+        let mut command = Command::<1>::new(16, 0);
+        command.output(1, &mut second);
+        assert_eq!(second, [0], "a command that is not sent writes nothing");
+    }
+
+    #[test]
+    fn a_new_fd_is_owned_once() {
+        let made = std::fs::File::open("/dev/null").unwrap().into_raw_fd();
+        let mut command = Command::<1>::new(16, 0);
+        command.new_fd(0);
+        let fd = command.submit_for_fd(&kernel(u64::try_from(made).unwrap()), 14, 0).unwrap();
+        assert_eq!(fd.unwrap().as_raw_fd(), made);
+        for nonsense in [u64::MAX, 1 << 31, 1 << 63, i64::MIN.cast_unsigned()] {
+            let mut command = Command::<1>::new(16, 0);
+            command.new_fd(0);
+            let fd = command.submit_for_fd(&kernel(nonsense), 14, 0).unwrap();
+            assert!(fd.is_none(), "{nonsense:#x}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_never_reaches_the_kernel() {
+        let long = vec![0u8; MAX_PAYLOAD + 1];
+        let mut command = Command::<1>::new(16, 0);
+        command.input(0, &long);
+        let refused =
+            SubmitError::Encode(EncodeError::PayloadTooLong { attr_id: 0, len: MAX_PAYLOAD + 1 });
+        assert_eq!(command.submit(&kernel(0), 15), Err(refused), "15 would have failed there");
+    }
+}
+
 /// What a test puts into a command.
 #[derive(Clone, Debug)]
 enum Put {

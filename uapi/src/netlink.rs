@@ -172,10 +172,7 @@ pub mod netns_mode {
 /// assert_eq!(uverbs_uapi::netlink::decode_chardev(0xE7C0), (231, 192));
 /// ```
 #[must_use]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the masks leave 12 and 20 bits"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the masks leave 12 and 20 bits")]
 pub const fn decode_chardev(value: u64) -> (u32, u32) {
     let major = (value >> 8) & 0xFFF;
     let minor = (value & 0xFF) | ((value >> 12) & 0xF_FF00);

@@ -3,6 +3,7 @@
  * in a form that the scenarios make of our answers too and compare.
  *
  *   answers verbs DEV     libibverbs: GID entries, GID tables, ports, P_Keys, the device
+ *   answers gone DEV      libibverbs, when a line comes in
  *   answers umad          libibumad: names, CAs, ports and port GUIDs, with all their errors
  */
 #include <endian.h>
@@ -164,6 +165,28 @@ static int verbs(const char *name)
 	return ibv_close_device(context) ? 1 : 0;
 }
 
+/* Asks when a line comes in, by when the device may have gone. */
+static int gone(const char *name)
+{
+	struct ibv_context *context = open_device(name);
+	struct ibv_port_attr attr = {};
+	char line[16];
+
+	if (!context)
+		return 1;
+	printf("open\n");
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		return 1;
+	device(context);
+	port(context, 1, &attr);
+	gid_entry(context, 1, 0);
+	gid_entry(context, 9, 0);
+	gid_table(context, 256);
+	gid_table(context, 0);
+	return 0;
+}
+
 static void umad_port_line(const umad_port_t *port)
 {
 	printf("port %d: ca %s lid %u lmc %u sm_lid %u sm_sl %u state %u phys %u rate %u cap %#x",
@@ -258,8 +281,10 @@ int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "verbs"))
 		return verbs(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "gone"))
+		return gone(argv[2]);
 	if (argc == 2 && !strcmp(argv[1], "umad"))
 		return umad();
-	fprintf(stderr, "answers verbs DEV | answers umad\n");
+	fprintf(stderr, "answers verbs DEV | answers gone DEV | answers umad\n");
 	return 2;
 }

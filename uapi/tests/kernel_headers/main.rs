@@ -52,18 +52,12 @@ impl Since {
 
     /// Came with `release`.
     const fn exactly(release: Release) -> Self {
-        Self {
-            earliest: release,
-            latest: release,
-        }
+        Self { earliest: release, latest: release }
     }
 
     /// Seen to be absent in one release and present in a later one.
     const fn between(absent: Release, present: Release) -> Self {
-        Self {
-            earliest: Release(absent.0, absent.1 + 1),
-            latest: present,
-        }
+        Self { earliest: Release(absent.0, absent.1 + 1), latest: present }
     }
 }
 
@@ -129,11 +123,7 @@ fn preamble() -> String {
     for header in HEADERS {
         // What the directory lacks must not come from the machine's headers, which may be newer.
         if root.as_ref().is_none_or(|root| root.join(header).is_file()) {
-            writeln!(
-                c,
-                "#if __has_include(<{header}>)\n#include <{header}>\n#endif"
-            )
-            .unwrap();
+            writeln!(c, "#if __has_include(<{header}>)\n#include <{header}>\n#endif").unwrap();
         }
     }
     c.push_str("#ifndef LINUX_VERSION_CODE\n#error no linux/version.h\n#endif\n");
@@ -196,21 +186,12 @@ fn values(expressions: &[&str]) -> (Release, Vec<u64>) {
     let mut program = preamble();
     program.push_str("int main(void) {\n");
     for expression in ["LINUX_VERSION_CODE"].iter().chain(expressions) {
-        writeln!(
-            program,
-            "    printf(\"%llu\\n\", (unsigned long long)({expression}));"
-        )
-        .unwrap();
+        writeln!(program, "    printf(\"%llu\\n\", (unsigned long long)({expression}));").unwrap();
     }
     program.push_str("    return 0;\n}\n");
     let source = write_program("values.c", &program);
     let binary = source.with_extension("bin");
-    let output = compiler()
-        .arg("-o")
-        .arg(&binary)
-        .arg(&source)
-        .output()
-        .unwrap();
+    let output = compiler().arg("-o").arg(&binary).arg(&source).output().unwrap();
     assert!(
         output.status.success(),
         "the items that compile one by one do not compile together: {}",
@@ -248,11 +229,7 @@ fn compare(item: &Item, found: Option<u64>, release: Release) -> Result<(), Stri
             "{}: {} in the headers of Linux {release}, {} here",
             item.name,
             value,
-            possible
-                .iter()
-                .map(u64::to_string)
-                .collect::<Vec<_>>()
-                .join(" or ")
+            possible.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ")
         )),
         None | Some(_) => Ok(()),
     }
@@ -264,9 +241,7 @@ fn summary<'a>(missing: &[&'a Item]) -> Vec<(&'a str, Since)> {
     let mut lines: Vec<(&str, Since)> = Vec::new();
     for item in missing {
         let name = item.name.split(" (").next().unwrap();
-        let listed = lines
-            .iter()
-            .any(|(line, _)| *line == name || *line == item.of);
+        let listed = lines.iter().any(|(line, _)| *line == name || *line == item.of);
         if !listed {
             lines.push((name, item.values.first().unwrap().1));
         }
@@ -284,10 +259,7 @@ fn crate_and_kernel_headers_agree() {
         .enumerate()
         .flat_map(|(number, item)| item.expressions.iter().map(move |e| (number, e.as_str())))
         .collect();
-    let expressions: Vec<&str> = candidates
-        .iter()
-        .map(|(_, expression)| *expression)
-        .collect();
+    let expressions: Vec<&str> = candidates.iter().map(|(_, expression)| *expression).collect();
     let missing = missing_expressions(&expressions);
     let mut chosen: Vec<(usize, &str)> = candidates
         .iter()
@@ -316,23 +288,14 @@ fn crate_and_kernel_headers_agree() {
         .map(|(item, _)| item)
         .collect();
 
-    println!(
-        "Linux {release}: {} of {} items compared",
-        items.len() - too_new.len(),
-        items.len()
-    );
+    println!("Linux {release}: {} of {} items compared", items.len() - too_new.len(), items.len());
     if !too_new.is_empty() {
         println!("these headers are too old for:");
         for (name, since) in summary(&too_new) {
             println!("    {name} ({since})");
         }
     }
-    assert!(
-        faults.is_empty(),
-        "{} differences:\n{}",
-        faults.len(),
-        faults.join("\n")
-    );
+    assert!(faults.is_empty(), "{} differences:\n{}", faults.len(), faults.join("\n"));
 }
 
 /// The table leaves out no constant and no structure of the crate.

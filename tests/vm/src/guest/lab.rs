@@ -91,6 +91,16 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<
     Ok(())
 }
 
+/// Gives a removal of soft RoCE, in which a context is still open, the time that it takes. Up to
+/// 6.12, and in 7.2, it then still waits for that context.
+pub(crate) fn wait_for_removal(removal: &thread::JoinHandle<()>) -> Result<()> {
+    if kernel()? >= (7, 3) {
+        return wait_until("the device is gone", || removal.is_finished());
+    }
+    thread::sleep(stretched(Duration::from_secs(1)));
+    Ok(())
+}
+
 /// The running kernel's release as (version, patch level): (6, 12).
 pub(crate) fn kernel() -> Result<(u32, u32)> {
     let release =

@@ -3,11 +3,17 @@
 //! The program `answers` (`tests/vm/peer/answers.c`) prints what libibverbs and libibumad answer
 //! or fail with; here the same lines are made of our answers. All of them must agree.
 //!
-//! Deliberate differences, kept out of the comparison: room for more than 2,047 entries, where
-//! rdma-core fails with `EINVAL` and ours goes on slot by slot.
+//! Deliberate differences, kept out of the comparison:
+//! * room for more than 2,047 entries: rdma-core fails with `EINVAL`, ours reads the table;
+//! * a node that may not be opened, where `/dev/char` has no link to it: rdma-core says `ENOENT`
+//!   after five seconds, ours `EACCES` at once.
 
-use std::fmt::Write;
-use std::fs;
+use std::fmt::Write as _;
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Write as _};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::process::{Command, Stdio};
+use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
 use uverbs::Error;
@@ -159,18 +165,76 @@ fn verbs_lines(name: &str) -> Result<String> {
     gid_line(&mut text, &context, u32::MAX, 0)?;
     gid_line(&mut text, &context, 257, 0)?;
     for room in [0, 1, 2, 3, 255, 256, 2047] {
-        let mut entries = vec![GidEntry::default(); room];
-        match context.query_gid_table_into(&mut entries) {
-            Ok(count) => {
-                writeln!(text, "table {room}: {count}")?;
-                for entry in entries.iter().take(count) {
-                    writeln!(text, "table {room}: {}", entry_text(entry))?;
-                }
-            }
-            Err(error) => writeln!(text, "table {room}: -{}", error.errno())?,
-        }
+        table_lines(&mut text, &context, room)?;
     }
     Ok(text)
+}
+
+fn table_lines(text: &mut String, context: &Context, room: usize) -> Result<()> {
+    let mut entries = vec![GidEntry::default(); room];
+    match context.query_gid_table_into(&mut entries) {
+        Ok(count) => {
+            writeln!(text, "table {room}: {count}")?;
+            for entry in entries.iter().take(count) {
+                writeln!(text, "table {room}: {}", entry_text(entry))?;
+            }
+        }
+        Err(error) => writeln!(text, "table {room}: -{}", error.errno())?,
+    }
+    Ok(())
+}
+
+/// A context whose device is removed (where the kernel waits for it: is going to be).
+pub(crate) fn agree_on_a_device_that_is_gone() -> Result<()> {
+    let lab = lab::vlan_lab()?;
+    let device = Host::new().device("rxe0")?;
+    let context = Context::open(&device)?;
+    let mut peer = Command::new("answers")
+        .args(["gone", "rxe0"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("starting answers")?;
+    let mut lines = BufReader::new(peer.stdout.take().context("its output")?).lines();
+    let mut next = || lines.next().context("answers ended")?.context("reading its answer");
+    ensure!(next()?.starts_with("guid ") && next()? == "open");
+
+    let removal = thread::spawn(move || drop(lab));
+    lab::wait_for_removal(&removal)?;
+    let mut ours = String::new();
+    device_line(&mut ours, &context)?;
+    port_line(&mut ours, 1, context.query_port(1))?;
+    gid_line(&mut ours, &context, 1, 0)?;
+    gid_line(&mut ours, &context, 9, 0)?;
+    table_lines(&mut ours, &context, 256)?;
+    table_lines(&mut ours, &context, 0)?;
+    drop(context);
+
+    drop(peer.stdin.take().context("its input")?.write_all(b"\n"));
+    let theirs: Vec<String> = lines.collect::<Result<_, _>>()?;
+    ensure!(peer.wait()?.success(), "answers failed");
+    removal.join().map_err(|_| anyhow::anyhow!("the removal failed"))?;
+    compare(&theirs.join("\n"), &ours)
+}
+
+/// A node that may not be opened.
+pub(crate) fn agree_on_a_refused_open() -> Result<()> {
+    let _lab = lab::vlan_lab()?;
+    let node = "/dev/infiniband/uverbs0";
+    fs::set_permissions(node, Permissions::from_mode(0o600))?;
+    // rdma-core goes on to look here, where udev links every node; without it, it says ENOENT.
+    let number = fs::metadata(node)?.rdev();
+    fs::create_dir_all("/dev/char")?;
+    let link = format!("/dev/char/{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+    symlink(node, &link)?;
+    let theirs = lab::output_as_nobody(&["answers", "verbs", "rxe0"])?;
+    fs::remove_file(link)?;
+    let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+    ensure!(theirs.lines().last() == Some("open: errno 13"), "{theirs}");
+    let ours = lab::output_as_nobody(&["uverbs", "gids", "--source", "ioctl", "--json"])?;
+    let ours: serde_json::Value = serde_json::from_slice(&ours.stdout)?;
+    ensure!(ours["problems"][0]["errno"] == 13, "{ours}");
+    Ok(())
 }
 
 fn entry_text(entry: &GidEntry) -> String {
@@ -238,7 +302,10 @@ fn hex(number: u64) -> String {
 }
 
 fn device_line(text: &mut String, context: &Context) -> Result<()> {
-    let attributes = context.query_device()?;
+    let attributes = match context.query_device() {
+        Ok(attributes) => attributes,
+        Err(error) => return Ok(writeln!(text, "device: errno {}", error.errno())?),
+    };
     let raw = attributes.raw();
     let base = &raw.base;
     write!(

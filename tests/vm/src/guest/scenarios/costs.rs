@@ -14,7 +14,7 @@ const WHOLE_PROCESS: usize = 45;
 /// The most that each further device may add.
 const FURTHER_DEVICE: usize = 8;
 
-/// `query_gid_table_into` is one system call, an ioctl.
+/// `query_gid_table_into` is one system call, an ioctl, and no allocation.
 pub(crate) fn one_call_for_the_table() -> Result<()> {
     let _lab = lab::vlan_lab()?;
     let calls = traced(&["/init", "query-table"])?;
@@ -37,6 +37,10 @@ pub(crate) fn query_table() -> Result<()> {
     let count = context.query_gid_table_into(&mut entries);
     rustix::io::write(rustix::stdio::stdout(), b"after the query\n")?;
     ensure!(count? == 4);
+    let mut count = None;
+    let heap =
+        allocation_counter::measure(|| count = context.query_gid_table_into(&mut entries).ok());
+    ensure!(count == Some(4) && heap.count_total == 0, "{heap:?}");
     Ok(())
 }
 

@@ -4,7 +4,6 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
@@ -59,6 +58,17 @@ pub(crate) fn without_nodes() -> Result<()> {
     ensure!(reader.fallback().is_some_and(|reason| *reason.cause() == Cause::NodeMissing));
     ensure!(Reader::new(&device, host.sysfs(), Preference::Ioctl).is_err());
 
+    drop(aside);
+    let aside = Aside::moved("/dev/infiniband")?;
+    let output = lab::output(&["uverbs", "gids", "--json"])?;
+    let answer: Value = serde_json::from_slice(&output.stdout)?;
+    println!("{answer}\n{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success() && answer["gids"].as_array().is_some_and(|r| r.len() == 4));
+    ensure!(answer["gids"][0]["source"] == "sysfs" && answer["gids"][0]["netdev"] == "d0");
+    ensure!(String::from_utf8_lossy(&output.stderr).contains("/dev/infiniband/uverbs0"));
+    drop(aside);
+    let aside = Aside::moved(node)?;
+
     fs::write(node, "not a device")?;
     let error = Context::open(&device).err().context("opened a file")?;
     println!("{error}");
@@ -80,12 +90,7 @@ pub(crate) fn removed_while_open() -> Result<()> {
     let device = host.device("rxe0")?;
     let context = Context::open(&device)?;
     let removal = thread::spawn(move || drop(lab));
-    // Before 7.3 soft RoCE waits until the file is closed.
-    if lab::kernel()? >= (7, 3) {
-        lab::wait_until("the device is gone", || removal.is_finished())?;
-    } else {
-        thread::sleep(Duration::from_secs(1));
-    }
+    lab::wait_for_removal(&removal)?;
     let waits = !removal.is_finished();
     println!("the removal {} for the context", if waits { "waits" } else { "does not wait" });
     for error in [

@@ -34,6 +34,8 @@ pub(crate) const ALL: &[Scenario] = &[
     ("answers_agree_on_links_that_are_down", answers::agree_on_links_that_are_down),
     ("answers_agree_on_a_full_table", answers::agree_on_a_full_table),
     ("answers_agree_on_a_sparse_table", answers::agree_on_a_sparse_table),
+    ("answers_agree_on_a_device_that_is_gone", answers::agree_on_a_device_that_is_gone),
+    ("answers_agree_on_a_refused_open", answers::agree_on_a_refused_open),
     ("ibv_devinfo_agrees", tools::ibv_devinfo_agrees),
     ("ibstat_agrees", tools::ibstat_agrees),
     ("one_call_for_the_table", costs::one_call_for_the_table),

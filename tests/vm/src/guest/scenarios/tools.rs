@@ -50,6 +50,8 @@ pub(crate) fn ibv_devinfo_agrees() -> Result<()> {
         let plain_guid = |name: &str| -> Result<String> {
             Ok(format!("0x{}", field(&theirs, name)?.replace(':', "")))
         };
+        ensure!(text(ours, "driver")? == "rxe" && text(ours, "protocol")? == "roce", "{ours}");
+        ensure!(text(ours, "node_type")? == "ca" && text(ours, "uverbs")?.starts_with("uverbs"));
         ensure!(plain_guid("node_guid")? == text(ours, "node_guid")?);
         ensure!(plain_guid("sys_image_guid")? == text(ours, "sys_image_guid")?);
         ensure!(field(&theirs, "phys_port_cnt")?.parse::<u64>()? == number(ours, "ports")?);
