@@ -123,12 +123,38 @@ impl Netdev {
         Self(name.to_owned()).up()
     }
 
+    /// A dummy device, up, with this index.
+    pub(crate) fn dummy_with_index(name: &str, index: u32, mac: &str) -> Result<Self> {
+        let index = index.to_string();
+        run(&["ip", "link", "add", name, "index", &index, "address", mac, "type", "dummy"])?;
+        Self(name.to_owned()).up()
+    }
+
     /// The device `NAME.ID` for a VLAN on this one, up.
     pub(crate) fn vlan(&self, id: u16) -> Result<Self> {
-        let id = id.to_string();
         let name = format!("{}.{id}", self.0);
-        run(&["ip", "link", "add", "link", &self.0, "name", &name, "type", "vlan", "id", &id])?;
+        self.add_vlan(&name, id, &[])?;
         Self(name).up()
+    }
+
+    /// The device `NAME.ID` for a VLAN on this one, up, with this index.
+    pub(crate) fn vlan_with_index(&self, id: u16, index: u32) -> Result<Self> {
+        let name = format!("{}.{id}", self.0);
+        self.add_vlan(&name, id, &["index", &index.to_string()])?;
+        Self(name).up()
+    }
+
+    /// A device for a VLAN on this one, to be moved to a namespace, which then ends it. Returns
+    /// its index here.
+    pub(crate) fn traveller(&self, name: &str, id: u16) -> Result<u32> {
+        self.add_vlan(name, id, &[])?;
+        let index = fs::read_to_string(format!("/sys/class/net/{name}/ifindex"))?;
+        index.trim().parse().with_context(|| format!("{name}'s index {index:?}"))
+    }
+
+    fn add_vlan(&self, name: &str, id: u16, more: &[&str]) -> Result<()> {
+        let add = ["ip", "link", "add", "link", &self.0, "name", name];
+        run(&[&add[..], more, &["type", "vlan", "id", &id.to_string()]].concat()).map(drop)
     }
 
     fn up(self) -> Result<Self> {

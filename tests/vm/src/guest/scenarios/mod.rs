@@ -42,6 +42,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("few_calls_for_the_command", costs::few_calls_for_the_command),
     ("interfaces_here_are_named", namespaces::interfaces_here_are_named),
     ("an_interface_elsewhere_is_not_named", namespaces::an_interface_elsewhere_is_not_named),
+    ("the_same_index_on_the_same_port", namespaces::the_same_index_on_the_same_port),
     (
         "the_same_index_and_address_in_two_namespaces",
         namespaces::the_same_index_and_address_in_two_namespaces,

@@ -10,7 +10,7 @@ use uverbs::error::Cause;
 use uverbs::netdev::DeviceGids;
 use uverbs::reader::{Preference, Reader};
 
-use crate::lab::{self, Namespace, run};
+use crate::lab::{self, Namespace, Netdev, run};
 
 /// Index, GID and, where it is shown to be in this namespace, interface of every entry.
 fn rows(preference: Preference) -> Result<Vec<(String, u32, Option<String>)>> {
@@ -82,6 +82,53 @@ pub(crate) fn an_interface_elsewhere_is_not_named() -> Result<()> {
     println!("there: {there:#?}");
     ensure!(named(&there, "::ffff:10.8.0.1") == [Some("d0.7".into())]);
     ensure!(named(&there, "::ffff:192.168.77.1") == [None]);
+    Ok(())
+}
+
+/// Interfaces elsewhere that stand on the port's own, and have the indices of interfaces here: of
+/// the port's own, and of another that stands on it.
+pub(crate) fn the_same_index_on_the_same_port() -> Result<()> {
+    let namespace = Namespace::new("blue")?;
+    // 2 is what a new namespace gives to the first interface that cannot keep its index.
+    let netdev = Netdev::dummy_with_index("d0", 2, "02:11:22:33:44:55")?;
+    netdev.address("192.168.77.1/24")?;
+    let v8 = netdev.traveller("v8", 8)?;
+    namespace.run(&["ip", "link", "add", "x0", "index", &v8.to_string(), "type", "dummy"])?;
+    let v9 = netdev.traveller("v9", 9)?;
+    for (id, name) in [(8, "v8"), (9, "v9")] {
+        run(&["ip", "link", "set", name, "netns", "blue"])?;
+        let address = format!("10.{id}.0.1/24");
+        namespace.run(&["ip", "address", "add", &address, "dev", name])?;
+        namespace.run(&["ip", "link", "set", name, "up"])?;
+    }
+    let links = namespace.run(&["ip", "-oneline", "link"])?;
+    let has =
+        |index: u32, name: &str| links.lines().any(|l| l.starts_with(&format!("{index}: {name}@")));
+    ensure!(has(2, "v8") && has(v9, "v9"), "not the indices that were meant:\n{links}");
+    let vlan = netdev.vlan_with_index(7, v9)?;
+    vlan.address("10.7.0.1/24")?;
+    let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
+    for wanted in ["0a07", "0a08", "0a09"] {
+        rxe.wait_for_gid(&format!("0000:0000:0000:0000:0000:ffff:{wanted}:0001"))?;
+    }
+    rxe.settle()?;
+
+    let here = rows(Preference::Ioctl)?;
+    println!("here: {here:#?}");
+    ensure!(named(&here, "::ffff:192.168.77.1") == [Some("d0".into())]);
+    ensure!(named(&here, "::ffff:10.7.0.1") == [Some("d0.7".into())]);
+    ensure!(named(&here, "::ffff:10.8.0.1") == [None], "v8 was taken for d0");
+    ensure!(named(&here, "::ffff:10.9.0.1") == [None], "v9 was taken for d0.7");
+    // All four have one MAC address and so one link-local address: two claims for each index.
+    let link_local = named(&here, "fe80::11:22ff:fe33:4455");
+    ensure!(link_local.len() == 4 && link_local.iter().all(Option::is_none), "{link_local:?}");
+
+    let there = namespace.call(|| rows(Preference::Ioctl))?;
+    println!("there: {there:#?}");
+    ensure!(named(&there, "::ffff:10.8.0.1") == [Some("v8".into())]);
+    ensure!(named(&there, "::ffff:10.9.0.1") == [Some("v9".into())]);
+    ensure!(named(&there, "::ffff:192.168.77.1") == [None], "d0 was taken for v8");
+    ensure!(named(&there, "::ffff:10.7.0.1") == [None], "d0.7 was taken for v9");
     Ok(())
 }
 
