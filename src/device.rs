@@ -19,6 +19,9 @@ use crate::netlink::{Message, Socket, attributes};
 use crate::port::named;
 use crate::sysfs::{Folder, Sysfs, device_number};
 
+/// The folder of uverbs nodes, which is that of all network namespaces.
+const VERBS_CLASS: &str = "class/infiniband_verbs";
+
 /// More ports than any device has; a larger number is a broken answer, not a device.
 const MAX_PORTS: u32 = 1 << 16;
 
@@ -95,7 +98,8 @@ impl Device {
 pub struct Listing {
     /// Those that could be read, in natural order of their names.
     pub devices: Vec<Device>,
-    /// Why others could not; [`Error::subject`] names the device.
+    /// What could not be found out, of a device that is left out or of one that is listed without
+    /// its node; [`Error::subject`] names it.
     pub problems: Vec<Error>,
 }
 
@@ -172,22 +176,26 @@ impl Host {
     /// tells why.
     ///
     /// # Errors
-    /// If neither netlink nor sysfs can be read: the errno of sysfs.
+    /// Netlink's errno, if it answers and its answer is no use; the errno of sysfs, if there is no
+    /// netlink and sysfs cannot be read either.
     #[doc(alias = "ibv_get_device_list")]
     pub fn devices(&mut self) -> Result<Vec<Device>> {
         Ok(self.list()?.devices)
     }
 
-    /// As [`devices`](Self::devices), with what went wrong for those that are left out.
+    /// As [`devices`](Self::devices), and with what went wrong for those that are left out.
     ///
     /// # Errors
     /// As [`devices`](Self::devices).
     pub fn list(&mut self) -> Result<Listing> {
-        let dev = self.dev.clone();
-        let listed = self.netlink().and_then(|socket| list_by_netlink(socket, &dev).ok());
+        let (sysfs, dev) = (self.sysfs.clone(), self.dev.clone());
+        let listed = self.netlink().map(|socket| list_by_netlink(socket, &sysfs, &dev));
         let mut listing = match listed {
-            Some(devices) => Listing { devices, problems: Vec::new() },
-            None => list_by_sysfs(&self.sysfs, &dev)?,
+            Some(Ok(listing)) => listing,
+            Some(Err(cause)) if !leaves_no_netlink(&cause) => {
+                return Err(Error::new("host", Request::ListDevices, cause));
+            }
+            Some(Err(_)) | None => list_by_sysfs(&sysfs, &dev)?,
         };
         listing.devices.sort_by(|one, other| natural(&one.name, &other.name));
         Ok(listing)
@@ -242,7 +250,7 @@ impl Host {
             Ok(names) if names.is_empty() => reasons.push(Absence::NoDevice),
             Ok(_) => {}
         }
-        let verbs = self.sysfs.folder("class/infiniband_verbs");
+        let verbs = self.sysfs.folder(VERBS_CLASS);
         for node in verbs.names().unwrap_or_default() {
             if let Some(device) = verbs.join(&node).read_optional("ibdev")
                 && !class.join(&device).exists()
@@ -308,10 +316,20 @@ const fn message_type(op: u16) -> u16 {
     abi::message_type(abi::client::NLDEV, op)
 }
 
-fn list_by_netlink(socket: &mut Socket, dev: &Path) -> Result<Vec<Device>, Cause> {
+/// Whether the kernel (before 4.16) or the container leave no RDMA netlink, so that sysfs may
+/// answer instead.
+fn leaves_no_netlink(cause: &Cause) -> bool {
+    matches!(
+        cause,
+        Cause::Os(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::ACCESS)
+    )
+}
+
+fn list_by_netlink(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Listing, Cause> {
     let request = Message::new(message_type(abi::op::GET), &[]);
     let found = socket.dump(&request, parse_device)?;
     let mut devices = Vec::with_capacity(found.len());
+    let mut problems = Vec::new();
     let mut requests = Vec::with_capacity(found.len());
     for (index, device) in found {
         requests.push(
@@ -323,20 +341,27 @@ fn list_by_netlink(socket: &mut Socket, dev: &Path) -> Result<Vec<Device>, Cause
     }
     socket.ask(requests, |place, reply| {
         let Some(slot) = devices.get_mut(place) else { return Ok(()) };
+        let Some(device) = slot else { return Ok(()) };
         match reply {
-            Ok(reply) => {
-                if let Some(device) = slot {
-                    parse_chardev(reply, dev, device)?;
-                }
+            Ok(reply) => parse_chardev(reply, dev, device)?,
+            // The index is unknown, as the device has gone since it was listed; or the request is
+            // unknown, before Linux 5.3.
+            Err(Errno::INVAL | Errno::NODEV) if !sysfs.device(&device.name).exists() => {
+                *slot = None;
             }
-            // The index is unknown: the device has gone since it was listed.
-            Err(Errno::INVAL | Errno::NODEV) => *slot = None,
-            // No uverbs client on this device (EOPNOTSUPP), or none at all: it has no node.
-            Err(_) => {}
+            Err(Errno::INVAL | Errno::NODEV) => {
+                let nodes = nodes_by_sysfs(&sysfs.folder(VERBS_CLASS), dev);
+                device.node = nodes.into_iter().find(|(name, _)| *name == device.name).map(|n| n.1);
+            }
+            // No uverbs client on this device: it has no node.
+            Err(Errno::OPNOTSUPP) => {}
+            Err(errno) => {
+                problems.push(Error::new(&*device.name, Request::Netlink, Cause::Os(errno)));
+            }
         }
         Ok(())
     })?;
-    Ok(devices.into_iter().flatten().collect())
+    Ok(Listing { devices: devices.into_iter().flatten().collect(), problems })
 }
 
 /// Reads a device of a `GET` dump; its index comes first.
@@ -411,7 +436,7 @@ fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
             return Err(Error::new("host", Request::Sysfs { path }, cause));
         }
     };
-    let nodes = nodes_by_sysfs(&sysfs.folder("class/infiniband_verbs"), dev);
+    let nodes = nodes_by_sysfs(&sysfs.folder(VERBS_CLASS), dev);
     for name in names {
         let folder = class.join(&name);
         let node = nodes.iter().find(|(device, _)| *device == name).map(|(_, node)| node.clone());
