@@ -177,10 +177,11 @@ impl Socket {
                     return Ok(false);
                 }
                 interrupted |= message.flags & DUMP_INTR != 0;
+                let content = message.content().map_err(Cause::Os)?;
                 if message.kind == DONE {
                     return Ok(true);
                 }
-                list.push(found(message.content().map_err(Cause::Os)?)?);
+                list.push(found(content)?);
                 Ok(false)
             })?;
             if !interrupted {
@@ -253,12 +254,16 @@ struct Reply<'b> {
 }
 
 impl Reply<'_> {
-    /// What stands behind the header; an error message's errno.
+    /// What stands behind the header; the errno of an error message, or of a dump that failed
+    /// on its way.
     fn content(&self) -> Result<&[u8], Errno> {
-        if self.kind != ERROR {
+        if self.kind != ERROR && self.kind != DONE {
             return Ok(self.payload);
         }
         match self.payload.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes)) {
+            // The end of a dump says nothing, or how many bytes the last part had.
+            None if self.kind == DONE => Ok(&[]),
+            Some(1..) if self.kind == DONE => Ok(&[]),
             Some(0) => Ok(&[]),
             Some(negative @ -4095..0) => Err(Errno::from_raw_os_error(-negative)),
             _ => Err(Errno::PROTO),

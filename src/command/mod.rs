@@ -19,11 +19,11 @@
 //! assert_eq!(command.header().length, 24 + 4 * 16);
 //! ```
 //!
-//! Sending a command is not public: the kernel, not this type, knows which attributes are
-//! written, so a wrong description of a method could let it write through a constant.
+//! Sending is done by the queries; only commands whose outputs are known to be memory that is lent
+//! for writing are sent at all.
 
 use core::fmt;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::io::Errno;
 use uverbs_uapi::ioctl::{
@@ -33,7 +33,7 @@ use uverbs_uapi::ioctl::{
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::sys::frame::{Frame, Payload, Refusal};
-use crate::sys::kernel::{Kernel, claim_fd};
+use crate::sys::kernel::{self, Kernel};
 
 /// The most attributes a command may have: what one page of 4 KiB holds behind the header.
 ///
@@ -63,6 +63,15 @@ pub enum EncodeError {
         /// Room of this command.
         capacity: usize,
     },
+    /// The command is not described where the kernel's writing is checked, or lends no memory to
+    /// an attribute that the kernel writes.
+    #[error(
+        "no memory is lent where the kernel writes, or the method is not known to this library"
+    )]
+    Undescribed,
+    /// The command was sent before, and the kernel has written into it.
+    #[error("the command was sent before")]
+    Sent,
 }
 
 /// One uverbs request with room for `N` attributes (at most [`MAX_ATTRIBUTES`]).
@@ -221,26 +230,15 @@ impl<'a, const N: usize> Command<'a, N> {
         self.attribute(attr_id).and_then(|attribute| u32::try_from(attribute.data).ok())
     }
 
-    /// Sends the command.
+    /// Sends the command, once.
     pub(crate) fn submit(&mut self, kernel: &Kernel, driver_id: u32) -> Result<(), SubmitError> {
         self.check()?;
+        self.mistake = Some(EncodeError::Sent);
         self.frame.set_driver_id(driver_id);
-        kernel.submit(&mut self.frame)?;
-        Ok(())
-    }
-
-    /// Sends the command and takes the one fd that it asked for by [`new_fd`](Self::new_fd).
-    ///
-    /// Taking `self` makes sure that no fd is owned twice.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the events that use it are yet to come"))]
-    pub(crate) fn submit_for_fd(
-        mut self,
-        kernel: &Kernel,
-        driver_id: u32,
-        attr_id: u16,
-    ) -> Result<Option<OwnedFd>, SubmitError> {
-        self.submit(kernel, driver_id)?;
-        Ok(self.attribute(attr_id).and_then(|attribute| claim_fd(attribute.data.cast_signed())))
+        kernel.submit(&mut self.frame).map_err(|refusal| match refusal {
+            kernel::Refusal::Outputs => EncodeError::Undescribed.into(),
+            kernel::Refusal::Kernel(errno) => errno.into(),
+        })
     }
 }
 

@@ -182,8 +182,6 @@ fn a_full_command_fills_no_more_than_a_page() {
 /// A kernel that makes objects: it writes ids and fds into the request, and output into memory.
 #[cfg(feature = "simulated-kernel")]
 mod sent {
-    use std::os::fd::IntoRawFd;
-
     use super::*;
     use crate::simulated::{SimulatedKernel, UserMemory};
 
@@ -215,7 +213,7 @@ mod sent {
     #[test]
     fn valid_output_and_new_ids_are_readable() {
         let (mut first, mut second) = ([0u8; 1], [0u8; 1]);
-        let mut command = Command::<3>::new(16, 0);
+        let mut command = Command::<3>::new(abi::object::DEVICE, abi::method::QUERY_PORT);
         command.new_object(0).output(1, &mut first);
         assert!(!command.is_output_valid(1), "nothing is valid before it is sent");
         command.submit(&kernel(42), 14).unwrap();
@@ -223,24 +221,46 @@ mod sent {
         assert!(command.is_output_valid(1) && !command.is_output_valid(0));
         assert!(!command.is_output_valid(9) && command.object_id(9).is_none());
         assert_eq!(first, [7]);
-        let mut command = Command::<1>::new(16, 0);
+        let mut command = Command::<1>::new(abi::object::DEVICE, abi::method::QUERY_PORT);
         command.output(1, &mut second);
         assert_eq!(second, [0], "a command that is not sent writes nothing");
     }
 
     #[test]
-    fn a_new_fd_is_owned_once() {
-        let made = std::fs::File::open("/dev/null").unwrap().into_raw_fd();
-        let mut command = Command::<1>::new(16, 0);
+    fn a_new_fd_s_number_is_readable() {
+        let mut command = Command::<1>::new(abi::object::DEVICE, abi::method::QUERY_PORT);
         command.new_fd(0);
-        let fd = command.submit_for_fd(&kernel(u64::try_from(made).unwrap()), 14, 0).unwrap();
-        assert_eq!(fd.unwrap().as_raw_fd(), made);
-        for nonsense in [u64::MAX, 1 << 31, 1 << 63, i64::MIN.cast_unsigned()] {
-            let mut command = Command::<1>::new(16, 0);
-            command.new_fd(0);
-            let fd = command.submit_for_fd(&kernel(nonsense), 14, 0).unwrap();
-            assert!(fd.is_none(), "{nonsense:#x}");
-        }
+        command.submit(&kernel(5), 14).unwrap();
+        assert_eq!(command.attribute(0).unwrap().data, 5);
+    }
+
+    #[test]
+    fn a_command_is_sent_once() {
+        let mut command = Command::<1>::new(abi::object::DEVICE, abi::method::QUERY_PORT);
+        command.new_object(0);
+        command.submit(&kernel(5), 14).unwrap();
+        assert_eq!(command.submit(&kernel(5), 14), Err(SubmitError::Encode(EncodeError::Sent)));
+    }
+
+    /// Where the kernel writes, nothing but memory for it is sent.
+    #[test]
+    fn an_output_that_is_not_memory_is_not_sent() {
+        let (device, resp) = (abi::object::DEVICE, abi::query_port::RESP);
+        let long = [0u8; 48];
+        let refused = |command: &mut Command<'_, 2>| {
+            let refusal = command.submit(&kernel(5), 14);
+            assert_eq!(refusal, Err(SubmitError::Encode(EncodeError::Undescribed)));
+        };
+        refused(Command::new(device, abi::method::QUERY_PORT).constant(resp, 0xdead_beef));
+        refused(Command::new(device, abi::method::QUERY_PORT).input(resp, &long));
+        refused(Command::new(device, abi::method::QUERY_PORT).object(resp, 7));
+        refused(
+            Command::new(device, abi::method::GET_CONTEXT).driver_input(&long).constant(0x1001, 1),
+        );
+        // A method whose outputs are not known, unless it has no attribute.
+        refused(Command::new(device, 0x1000).constant(0, 1));
+        refused(Command::new(abi::object::ASYNC_EVENT, 0).new_fd(0));
+        assert_eq!(Command::<2>::new(device, 0x0fff).submit(&kernel(5), 14), Ok(()));
     }
 
     #[test]

@@ -1,34 +1,41 @@
 //! One uverbs ioctl request in memory: the header, and behind it the attributes.
 //!
-//! A [`Frame`] keeps one promise, on which the system call rests: every attribute was made
-//! from a [`Payload`], so each address in it points into memory that is borrowed, shared or
-//! exclusively, for as long as the frame lives.
+//! A [`Frame`] keeps one promise, on which the system call rests: every attribute was made from a
+//! [`Payload`], and the frame remembers how. An attribute made by [`Payload::write_to`] is the
+//! address and length of memory that is borrowed exclusively for as long as the frame lives.
 
 use core::marker::PhantomData;
 use core::mem::size_of;
 
 use uverbs_uapi::ioctl::{Attribute, IoctlHeader};
 
+use super::outputs::outputs;
+
 /// The 64-bit data of an attribute, and the memory it may point to.
 #[derive(Debug)]
 pub(crate) struct Payload<'a> {
     data: u64,
     len: usize,
-    #[cfg(feature = "simulated-kernel")]
-    access: super::simulated::Access,
+    access: Access,
     borrow: PhantomData<&'a mut [u8]>,
+}
+
+/// What an attribute's data is to the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Access {
+    /// A value.
+    #[default]
+    Value,
+    /// The address of memory that is borrowed for reading.
+    Read,
+    /// The address of memory that is borrowed for writing.
+    Write,
 }
 
 impl<'a> Payload<'a> {
     /// A value that the kernel reads from the attribute itself; `len` is what the attribute claims.
     pub(crate) fn value(data: u64, len: usize) -> Self {
-        Self {
-            data,
-            len,
-            #[cfg(feature = "simulated-kernel")]
-            access: super::simulated::Access::None,
-            borrow: PhantomData,
-        }
+        Self { data, len, access: Access::Value, borrow: PhantomData }
     }
 
     /// Memory that the kernel reads.
@@ -37,8 +44,7 @@ impl<'a> Payload<'a> {
             // Exposed, because the kernel gets the address as a number.
             data: bytes.as_ptr().expose_provenance() as u64,
             len: bytes.len(),
-            #[cfg(feature = "simulated-kernel")]
-            access: super::simulated::Access::Read,
+            access: Access::Read,
             borrow: PhantomData,
         }
     }
@@ -49,8 +55,7 @@ impl<'a> Payload<'a> {
         Self {
             data: bytes.as_mut_ptr().expose_provenance() as u64,
             len,
-            #[cfg(feature = "simulated-kernel")]
-            access: super::simulated::Access::Write,
+            access: Access::Write,
             borrow: PhantomData,
         }
     }
@@ -65,8 +70,7 @@ pub(crate) struct Frame<'a, const N: usize> {
     header: IoctlHeader,
     attributes: [Attribute; N],
     // Nothing below is seen by the kernel: the header's length ends before it.
-    #[cfg(feature = "simulated-kernel")]
-    memory: [super::simulated::Region; N],
+    accesses: [Access; N],
     borrow: PhantomData<&'a mut [u8]>,
 }
 
@@ -100,8 +104,7 @@ impl<'a, const N: usize> Frame<'a, N> {
                 ..IoctlHeader::default()
             },
             attributes: [Attribute::default(); N],
-            #[cfg(feature = "simulated-kernel")]
-            memory: [super::simulated::Region::default(); N],
+            accesses: [Access::default(); N],
             borrow: PhantomData,
         }
     }
@@ -115,20 +118,30 @@ impl<'a, const N: usize> Frame<'a, N> {
         elem_id: u8,
         payload: Payload<'a>,
     ) -> Result<(), Refusal> {
-        let Payload { data, len: bytes, .. } = payload;
+        let Payload { data, len: bytes, access, .. } = payload;
         let len = u16::try_from(bytes).map_err(|_| Refusal::TooLong(bytes))?;
         let length = self.header.length.checked_add(ATTRIBUTE_LEN).ok_or(Refusal::Full)?;
         let used = usize::from(self.header.num_attrs);
         let place = self.attributes.get_mut(used).ok_or(Refusal::Full)?;
         *place = Attribute { attr_id, len, flags, elem_id, reserved: 0, data };
-        #[cfg(feature = "simulated-kernel")]
-        if let Some(region) = self.memory.get_mut(used) {
-            *region =
-                super::simulated::Region { address: data, len: bytes, access: payload.access };
+        if let Some(place) = self.accesses.get_mut(used) {
+            *place = access;
         }
         self.header.num_attrs += 1;
         self.header.length = length;
         Ok(())
+    }
+
+    /// Whether the kernel, when it runs the frame's method, writes only to memory that the frame
+    /// borrows exclusively, and through the addresses that it has now.
+    pub(super) fn lends_all_outputs(&self) -> bool {
+        let attributes = self.attributes();
+        let Some(outputs) = outputs(self.header.object_id, self.header.method_id) else {
+            return attributes.is_empty();
+        };
+        attributes.iter().zip(&self.accesses).all(|(attribute, access)| {
+            !outputs.contains(&attribute.attr_id) || *access == Access::Write
+        })
     }
 
     pub(crate) fn set_driver_id(&mut self, driver_id: u32) {
@@ -160,6 +173,6 @@ impl<'a, const N: usize> Frame<'a, N> {
         &mut self,
         kernel: &dyn super::simulated::SimulatedKernel,
     ) -> Result<(), rustix::io::Errno> {
-        super::simulated::run(&self.header, &mut self.attributes, &self.memory, kernel)
+        super::simulated::run(&self.header, &mut self.attributes, &self.accesses, kernel)
     }
 }

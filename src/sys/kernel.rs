@@ -1,7 +1,7 @@
 //! The other side of a request: an open uverbs device.
 
 use core::ffi::c_void;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl};
@@ -17,23 +17,39 @@ pub(crate) enum Kernel {
     Simulated(Box<dyn super::simulated::SimulatedKernel>, OwnedFd),
 }
 
+/// Why a frame was not answered.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It was not sent: the method is not described in [`super::outputs`], or an attribute that the
+    /// kernel writes was not given memory to write to.
+    Outputs,
+    /// The kernel's errno.
+    Kernel(Errno),
+}
+
 impl Kernel {
     /// Sends `frame`; the kernel writes flags and new ids into it, and output into the memory it borrows.
-    pub(crate) fn submit<const N: usize>(&self, frame: &mut Frame<'_, N>) -> Result<(), Errno> {
+    ///
+    /// A frame may be sent once only, as the kernel may change the addresses in it: it is the
+    /// attributes' data into which new ids are written.
+    pub(crate) fn submit<const N: usize>(&self, frame: &mut Frame<'_, N>) -> Result<(), Refusal> {
+        if !frame.lends_all_outputs() {
+            return Err(Refusal::Outputs);
+        }
         match self {
             Self::Device(fd) => {
                 // SAFETY: `RDMA_VERBS_IOCTL` takes a pointer to a header whose length names the
                 // bytes that follow. `Frame` is `repr(C)`, header first, and `push` sets the
-                // length to header + used attributes, which lie inside `attributes`. Each
-                // attribute's address comes from a `Payload`, whose borrow of that many bytes
-                // lives as long as the frame; for what the kernel writes the borrow is exclusive,
-                // as the callers (the query modules) name each attribute in the direction that
-                // the kernel's own description of the method gives it.
+                // length to header + used attributes, which lie inside `attributes`. Beyond the
+                // frame the kernel writes only through the attributes that `outputs` lists for the
+                // method; each was made by `Payload::write_to`, so that its address and length are
+                // those of memory borrowed exclusively as long as the frame lives.
                 unsafe { ioctl(fd, VerbsIoctl(frame)) }
             }
             #[cfg(feature = "simulated-kernel")]
             Self::Simulated(kernel, _) => frame.simulate(&**kernel),
         }
+        .map_err(Refusal::Kernel)
     }
 }
 
@@ -67,14 +83,4 @@ unsafe impl<const N: usize> Ioctl for VerbsIoctl<'_, '_, N> {
     unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> rustix::io::Result<()> {
         Ok(())
     }
-}
-
-/// Takes ownership of an fd number that the kernel put into a successful request.
-///
-/// `None` for a number that cannot be an fd.
-pub(crate) fn claim_fd(number: i64) -> Option<OwnedFd> {
-    let number = i32::try_from(number).ok().filter(|number| *number >= 0)?;
-    // SAFETY: the number is not -1, and the kernel has just installed it for this process in
-    // answer to our request; nobody else has been told of it.
-    Some(unsafe { OwnedFd::from_raw_fd(number) })
 }

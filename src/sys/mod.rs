@@ -1,8 +1,9 @@
 //! The system calls of the library, and its only unsafe code.
 //!
-//! [`frame`] holds a uverbs request whose every pointer is a live borrow;
-//! [`kernel`] hands it to the kernel (or, in tests, to a simulated one).
-//! What a request *means* is not known here: see [`crate::command`] and the query modules.
+//! [`frame`] holds a uverbs request whose every address is a live borrow; [`outputs`] knows which
+//! memory the kernel writes for which method; [`kernel`] checks one against the other and hands
+//! the request over (or, in tests, to a simulated kernel). What a request *means* is not known
+//! here: see [`crate::command`] and the query modules.
 #![expect(
     unsafe_code,
     reason = "the one module that makes system calls which the type system cannot check"
@@ -10,5 +11,6 @@
 
 pub(crate) mod frame;
 pub(crate) mod kernel;
+mod outputs;
 #[cfg(feature = "simulated-kernel")]
 pub mod simulated;

@@ -4,11 +4,14 @@
 //! simulated kernel sees what a real one sees, the raw bytes of header and attributes, and
 //! reaches user memory through [`UserMemory`], which refuses every byte that no attribute lent.
 
+use core::marker::PhantomData;
 use core::mem::size_of;
 
 use rustix::io::Errno;
 use uverbs_uapi::ioctl::{Attribute, IoctlHeader};
 use zerocopy::{FromBytes, IntoBytes};
+
+use super::frame::Access;
 
 /// Answers uverbs requests in place of the kernel.
 pub trait SimulatedKernel: Send + Sync + core::fmt::Debug {
@@ -20,36 +23,22 @@ pub trait SimulatedKernel: Send + Sync + core::fmt::Debug {
     fn ioctl(&self, request: &mut [u8], memory: &UserMemory<'_>) -> Result<(), Errno>;
 }
 
-/// What an attribute lets the kernel do with the memory it points to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Access {
-    #[default]
-    None,
-    Read,
-    Write,
-}
-
-/// Memory that one attribute lends.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Region {
-    pub(crate) address: u64,
-    pub(crate) len: usize,
-    pub(crate) access: Access,
-}
-
 /// The memory that a request lends to the kernel.
 #[derive(Debug)]
 pub struct UserMemory<'f> {
-    regions: &'f [Region],
+    attributes: &'f [Attribute],
+    accesses: &'f [Access],
+    /// It stays with one thread, so that no two writes race.
+    one_thread: PhantomData<*mut u8>,
 }
 
 impl UserMemory<'_> {
     fn lends(&self, address: u64, len: usize, access: Access) -> bool {
         let Some(end) = address.checked_add(len as u64) else { return false };
-        self.regions.iter().any(|region| {
-            region.access == access
-                && region.address <= address
-                && end <= region.address + region.len as u64
+        self.attributes.iter().zip(self.accesses).any(|(attribute, own)| {
+            *own == access
+                && attribute.data <= address
+                && end <= attribute.data + u64::from(attribute.len)
         })
     }
 
@@ -89,20 +78,20 @@ impl UserMemory<'_> {
 pub(super) fn run(
     header: &IoctlHeader,
     attributes: &mut [Attribute],
-    regions: &[Region],
+    accesses: &[Access],
     kernel: &dyn SimulatedKernel,
 ) -> Result<(), Errno> {
     const HEADER: usize = size_of::<IoctlHeader>();
     let used = usize::from(header.num_attrs);
     let attributes = attributes.get_mut(..used).ok_or(Errno::INVAL)?;
-    let regions = regions.get(..used).ok_or(Errno::INVAL)?;
     // On the stack, so that allocation counts of tests stay those of the library.
     let mut request = [0u8; 4096];
     let request = request.get_mut(..HEADER + used * size_of::<Attribute>()).ok_or(Errno::INVAL)?;
     let (head, tail) = request.split_at_mut(HEADER);
     head.copy_from_slice(header.as_bytes());
     tail.copy_from_slice(attributes.as_bytes());
-    let result = kernel.ioctl(request, &UserMemory { regions });
+    let memory = UserMemory { attributes, accesses, one_thread: PhantomData };
+    let result = kernel.ioctl(request, &memory);
     let (_, tail) = request.split_at(HEADER);
     for (attribute, bytes) in attributes.iter_mut().zip(tail.chunks_exact(size_of::<Attribute>())) {
         if let Ok(changed) = Attribute::read_from_bytes(bytes) {

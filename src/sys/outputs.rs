@@ -1,0 +1,30 @@
+//! Which attributes of a method the kernel writes through.
+//!
+//! This is all that the safety of a request rests on: memory that the kernel only reads cannot be
+//! harmed, and a bad address to read from is its `EFAULT`. A method that is not listed here is not
+//! sent, unless it has no attribute at all.
+
+use uverbs_uapi::device::{
+    get_context, invoke_write, method, object, query_gid_entry, query_gid_table, query_port,
+    query_port_speed,
+};
+use uverbs_uapi::ioctl::ATTR_UHW_OUT;
+
+/// The attributes that the kernel writes for a method, by the method's declaration in the kernel
+/// (`uverbs_std_types_device.c`); `None` if the method is not known here.
+pub(super) fn outputs(object_id: u16, method_id: u16) -> Option<&'static [u16]> {
+    Some(match (object_id, method_id) {
+        // The write commands that are used, the queries of a device, take no address of their own.
+        (object::DEVICE, method::INVOKE_WRITE) => &[invoke_write::CORE_OUT, ATTR_UHW_OUT],
+        (object::DEVICE, method::QUERY_PORT) => &[query_port::RESP],
+        (object::DEVICE, method::GET_CONTEXT) => {
+            &[get_context::NUM_COMP_VECTORS, get_context::CORE_SUPPORT, ATTR_UHW_OUT]
+        }
+        (object::DEVICE, method::QUERY_GID_TABLE) => {
+            &[query_gid_table::RESP_ENTRIES, query_gid_table::RESP_NUM_ENTRIES]
+        }
+        (object::DEVICE, method::QUERY_GID_ENTRY) => &[query_gid_entry::RESP_ENTRY],
+        (object::DEVICE, method::QUERY_PORT_SPEED) => &[query_port_speed::RESP],
+        _ => return None,
+    })
+}
