@@ -516,7 +516,7 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<GidType, Cause> {
         Err(cause) => return Err(cause),
     }
     let roce = LinkLayer::of_sysfs(port_folder)? == LinkLayer::ETHERNET
-        && port_folder.join("../..").read_number("node_type")? != node_type::RNIC.into();
+        && port_folder.join("../..").read_number("node_type")? != u64::from(node_type::RNIC);
     Ok(if roce { GidType::ROCE_V1 } else { GidType::IB })
 }
 

@@ -5,13 +5,17 @@
 //! name often is another interface. So a name is given only where it is shown that the interface
 //! is ours:
 //!
-//! 1. it has the GID's address, or the GID is made of its MAC address; **and**
+//! 1. it has the GID's address; or it is the port's own interface, or the bond that this belongs
+//!    to, and the GID is made of its MAC address; **and**
 //! 2. RDMA netlink, which hides interfaces of other namespaces, says that the port's interface is
-//!    this one or one that it stands on (a VLAN, a bond …); or it is a guest here, standing on an
-//!    interface of another namespace that the port's own entries name; **and**
-//! 3. no other entry of the host makes the same claim.
+//!    this one or one that it stands on (a VLAN, a macvlan, a bond, a bridge …); or it is a guest
+//!    here, standing on an interface of another namespace that the port's own entries name; **and**
+//! 3. no other entry that was read makes the same claim.
 //!
-//! Otherwise there is no name, and the index alone tells.
+//! Otherwise there is no name, and the index alone tells. Interfaces of ours that stay unnamed:
+//! guests whose home interface has no entry of its own, or that sysfs tells of (it has no index
+//! of the home); what stands on a guest; two interfaces with one address and one index, here and
+//! in another namespace, of which neither can be told from the other.
 
 use core::num::NonZeroU32;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +26,7 @@ use uverbs_uapi::netlink as abi;
 
 use crate::device::{Device, Host};
 use crate::error::{Cause, Error, Request, Result};
-use crate::gid::{Gid, GidEntry};
+use crate::gid::Gid;
 use crate::netlink::{Attribute, Message, Socket, attributes, number_at};
 use crate::reader::GidRecord;
 
@@ -160,6 +164,12 @@ struct Link {
     master: Option<u32>,
 }
 
+impl Link {
+    fn netdev(&self) -> Netdev {
+        Netdev { index: self.index, name: self.name.clone() }
+    }
+}
+
 /// What this namespace is known to hold.
 #[derive(Debug)]
 struct Namespace {
@@ -182,9 +192,18 @@ struct Claim {
 
 impl Namespace {
     fn name(&self, devices: &[DeviceGids<'_>]) -> Vec<Vec<Option<Netdev>>> {
+        let mut ports = BTreeMap::new();
         let claims: Vec<Vec<Option<Claim>>> = devices
             .iter()
-            .map(|gids| gids.records.iter().map(|record| self.claim(gids, record)).collect())
+            .map(|gids| {
+                let claim = |record: &GidRecord| {
+                    let number = record.entry.port();
+                    let key = (gids.device.name.clone(), number);
+                    let port = ports.entry(key).or_insert_with_key(|key| self.port(key, gids));
+                    self.claim(port, record)
+                };
+                gids.records.iter().map(claim).collect()
+            })
             .collect();
         let mut count: BTreeMap<&Claim, u32> = BTreeMap::new();
         for claim in claims.iter().flatten().flatten() {
@@ -197,78 +216,120 @@ impl Namespace {
         claims.iter().map(|claims| claims.iter().map(believed).collect()).collect()
     }
 
+    /// Gathers what is known of a port's interface.
+    fn port(&self, key: &(String, u32), gids: &DeviceGids<'_>) -> Port {
+        match self.port_netdevs.get(key) {
+            Some(own) => Port::Here {
+                key: key.clone(),
+                own: own.clone(),
+                master: self.link(own.index.get()).and_then(|link| link.master),
+                uppers: self.standing_on(own.index),
+            },
+            None => Port::Elsewhere {
+                indices: gids
+                    .records
+                    .iter()
+                    .filter(|record| record.entry.port() == key.1)
+                    .filter_map(|record| record.entry.netdev_ifindex().map(NonZeroU32::get))
+                    .collect(),
+            },
+        }
+    }
+
+    fn link(&self, index: u32) -> Option<&Link> {
+        self.links.as_ref()?.get(&index)
+    }
+
     /// The interface here that a record's index or name stands for, if the evidence is there.
-    fn claim(&self, gids: &DeviceGids<'_>, record: &GidRecord) -> Option<Claim> {
+    fn claim(&self, port: &Port, record: &GidRecord) -> Option<Claim> {
         let entry = &record.entry;
-        let port = (gids.device.name.clone(), entry.port());
-        let own = self.port_netdevs.get(&port);
-        let meant = |index: NonZeroU32, name: &str| match entry.netdev_ifindex() {
-            Some(meant) => meant == index,
-            None => record.sysfs_netdev.as_deref() == Some(name),
-        };
-        let netdev = match own {
-            Some(own) if meant(own.index, &own.name) => own.clone(),
-            _ => {
-                let link =
-                    self.links.as_ref()?.values().find(|link| meant(link.index, &link.name))?;
-                let stands_there = match own {
-                    Some(own) => self.stands_on(link, own.index),
-                    None => Self::is_guest_of(link, gids, entry),
-                };
-                if !stands_there {
-                    return None;
-                }
-                Netdev { index: link.index, name: link.name.clone() }
+        let netdev = match (port, entry.netdev_ifindex()) {
+            (Port::Here { own, .. }, Some(index)) if index == own.index => own.clone(),
+            (Port::Here { own, .. }, None) if record.sysfs_netdev.as_ref() == Some(&own.name) => {
+                own.clone()
+            }
+            (_, Some(index)) => self.link(index.get())?.netdev(),
+            (_, None) => {
+                let name = record.sysfs_netdev.as_ref()?;
+                self.links.as_ref()?.values().find(|link| link.name == *name)?.netdev()
             }
         };
-        self.has_address(netdev.index, entry.gid()).then(|| Claim {
+        let index = netdev.index.get();
+        let gid = entry.gid();
+        let belongs_there = match port {
+            Port::Here { own, uppers, .. } => netdev.index == own.index || uppers.contains(&index),
+            Port::Elsewhere { indices } => {
+                let home = self.link(index).filter(|link| link.is_guest)?.lower?;
+                // Loopback addresses are in every namespace and prove nothing.
+                let everywhere = gid.ipv4().map_or(gid.ipv6().is_loopback(), |v4| v4.is_loopback());
+                indices.contains(&home) && !everywhere
+            }
+        };
+        let address = gid.ipv4().map_or(IpAddr::V6(gid.ipv6()), IpAddr::V4);
+        let is_evident =
+            self.addresses.contains(&(index, address)) || self.is_made_of_mac(port, index, gid);
+        (belongs_there && is_evident).then(|| Claim {
             netdev,
-            port: own.map(|_| port),
-            gid: entry.gid(),
+            port: match port {
+                Port::Here { key, .. } => Some(key.clone()),
+                Port::Elsewhere { .. } => None,
+            },
+            gid,
             gid_type: entry.gid_type().0,
         })
     }
 
-    /// Whether the interface has the GID's address, or a MAC address that the GID is made of.
-    fn has_address(&self, index: NonZeroU32, gid: Gid) -> bool {
-        let address = gid.ipv4().map_or(IpAddr::V6(gid.ipv6()), IpAddr::V4);
-        let mac = || self.links.as_ref()?.get(&index.get())?.mac;
-        self.addresses.contains(&(index.get(), address))
-            || mac().is_some_and(|mac| gid == default_gid(mac) || gid == iwarp_gid(mac))
+    /// Whether the kernel makes this GID of the interface's MAC address alone. It does so for the
+    /// port's interface and its bond; VLANs have the same MAC address, and prove nothing by it.
+    fn is_made_of_mac(&self, port: &Port, index: u32, gid: Gid) -> bool {
+        let Port::Here { own, master, .. } = port else { return false };
+        if index != own.index.get() && Some(index) != *master {
+            return false;
+        }
+        let mac = self.link(index).and_then(|link| link.mac);
+        mac.is_some_and(|mac| gid == default_gid(mac) || gid == iwarp_gid(mac))
     }
 
-    /// Whether `upper` stands on the interface `lower`, over any number of steps, all of them here.
-    fn stands_on(&self, upper: &Link, lower: NonZeroU32) -> bool {
-        let Some(links) = &self.links else { return false };
-        let mut seen = BTreeSet::from([lower.get()]);
-        let mut found = vec![lower.get()];
-        while let Some(lower) = found.pop() {
-            let master = links.get(&lower).and_then(|link| link.master);
-            let standing = links
-                .values()
-                .filter(|link| link.lower == Some(lower) && !link.is_guest)
-                .map(|link| link.index.get());
-            for index in standing.chain(master) {
-                if seen.insert(index) {
-                    found.push(index);
+    /// The interfaces here that stand on this one, over any number of steps, all of them here.
+    fn standing_on(&self, lower: NonZeroU32) -> BTreeSet<u32> {
+        let mut found = BTreeSet::new();
+        let Some(links) = &self.links else { return found };
+        let mut uppers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for link in links.values() {
+            let lower = link.lower.filter(|_| !link.is_guest);
+            if let Some(lower) = lower {
+                uppers.entry(lower).or_default().push(link.index.get());
+            }
+            if let Some(master) = link.master {
+                uppers.entry(link.index.get()).or_default().push(master);
+            }
+        }
+        let mut next = vec![lower.get()];
+        while let Some(lower) = next.pop() {
+            for upper in uppers.get(&lower).into_iter().flatten() {
+                if found.insert(*upper) {
+                    next.push(*upper);
                 }
             }
         }
-        seen.contains(&upper.index.get())
+        found
     }
+}
 
-    /// Whether the interface is a guest here whose home interface, in another namespace, has
-    /// entries in the same port's table. Loopback addresses are everywhere and prove nothing.
-    fn is_guest_of(link: &Link, gids: &DeviceGids<'_>, entry: &GidEntry) -> bool {
-        let gid = entry.gid();
-        let everywhere = gid.ipv6().is_loopback() || gid.ipv4().is_some_and(|v4| v4.is_loopback());
-        link.is_guest
-            && !everywhere
-            && gids.records.iter().any(|other| {
-                other.entry.port() == entry.port()
-                    && other.entry.netdev_ifindex().map(NonZeroU32::get) == link.lower
-            })
-    }
+/// A port's interface, as far as this namespace knows it.
+#[derive(Debug)]
+enum Port {
+    /// It is here.
+    Here {
+        key: (String, u32),
+        own: Netdev,
+        /// The bond … that it belongs to.
+        master: Option<u32>,
+        /// What stands on it, here.
+        uppers: BTreeSet<u32>,
+    },
+    /// It is in another namespace, or there is none; what indices the port's entries name.
+    Elsewhere { indices: BTreeSet<u32> },
 }
 
 /// The GID that RoCE makes of a MAC address: link-local, with its EUI-64.
@@ -331,6 +392,7 @@ fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
     let Some(index) = NonZeroU32::new(number_at(payload, 4).ok_or(SHORT)?) else { return Ok(None) };
     let mut link =
         Link { index, name: String::new(), mac: None, lower: None, is_guest: false, master: None };
+    let mut is_pair = false;
     for attribute in attributes(payload.get(LINK_BODY..).ok_or(SHORT)?) {
         let attribute: Attribute<'_> = attribute?;
         match attribute.kind {
@@ -339,10 +401,25 @@ fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
             libc::IFLA_LINK => link.lower = Some(attribute.u32()?).filter(|lower| *lower != 0),
             libc::IFLA_LINK_NETNSID => link.is_guest = true,
             libc::IFLA_MASTER => link.master = Some(attribute.u32()?),
+            libc::IFLA_LINKINFO => is_pair = is_one_of_a_pair(attribute.bytes())?,
             _ => {}
         }
     }
+    if is_pair {
+        // What a veth names is its other end, on which it does not stand.
+        (link.lower, link.is_guest) = (None, false);
+    }
     Ok(Some(link))
+}
+
+fn is_one_of_a_pair(link_info: &[u8]) -> Result<bool, Cause> {
+    for attribute in attributes(link_info) {
+        let attribute = attribute?;
+        if attribute.kind == libc::IFLA_INFO_KIND {
+            return Ok(matches!(attribute.text().as_str(), "veth" | "netkit"));
+        }
+    }
+    Ok(false)
 }
 
 #[cfg(test)]

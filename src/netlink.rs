@@ -169,23 +169,12 @@ impl Socket {
     ) -> Result<Vec<T>, Cause> {
         for _ in 0..DUMP_TRIES {
             self.sequence = self.sequence.wrapping_add(1);
-            let sequence = self.sequence;
-            let mut list = Vec::new();
-            let mut interrupted = false;
-            self.exchange(&request.clone().finish(DUMP, sequence), |message| {
-                if message.sequence != sequence {
-                    return Ok(false);
-                }
-                interrupted |= message.flags & DUMP_INTR != 0;
-                let content = message.content().map_err(Cause::Os)?;
-                if message.kind == DONE {
-                    return Ok(true);
-                }
-                list.push(found(content)?);
-                Ok(false)
+            let mut answer = Dump { sequence: self.sequence, list: Vec::new(), interrupted: false };
+            self.exchange(&request.clone().finish(DUMP, self.sequence), |message| {
+                answer.take(message, &found)
             })?;
-            if !interrupted {
-                return Ok(list);
+            if !answer.interrupted {
+                return Ok(answer.list);
             }
         }
         Err(Cause::Os(Errno::AGAIN))
@@ -244,6 +233,34 @@ impl Socket {
     }
 }
 
+/// The answer to a dump request, as it comes in.
+#[derive(Debug)]
+struct Dump<T> {
+    sequence: u32,
+    list: Vec<T>,
+    /// The list changed while it was dumped.
+    interrupted: bool,
+}
+
+impl<T> Dump<T> {
+    /// Takes the next message; says whether it was the last.
+    fn take(
+        &mut self,
+        message: &Reply<'_>,
+        found: impl Fn(&[u8]) -> Result<T, Cause>,
+    ) -> Result<bool, Cause> {
+        if message.sequence != self.sequence {
+            return Ok(false);
+        }
+        self.interrupted |= message.flags & DUMP_INTR != 0;
+        let content = message.content().map_err(Cause::Os)?;
+        if message.kind != DONE {
+            self.list.push(found(content)?);
+        }
+        Ok(message.kind == DONE)
+    }
+}
+
 /// One message of a datagram.
 #[derive(Debug)]
 struct Reply<'b> {
@@ -261,10 +278,9 @@ impl Reply<'_> {
             return Ok(self.payload);
         }
         match self.payload.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes)) {
-            // The end of a dump says nothing, or how many bytes the last part had.
-            None if self.kind == DONE => Ok(&[]),
-            Some(1..) if self.kind == DONE => Ok(&[]),
             Some(0) => Ok(&[]),
+            // The end of a dump may say nothing, or a length.
+            None | Some(1..) if self.kind == DONE => Ok(&[]),
             Some(negative @ -4095..0) => Err(Errno::from_raw_os_error(-negative)),
             _ => Err(Errno::PROTO),
         }
@@ -432,6 +448,61 @@ mod tests {
         assert_eq!(reply(-22), Err(Errno::INVAL));
         assert_eq!(reply(22), Err(Errno::PROTO));
         assert_eq!(reply(i32::MIN), Err(Errno::PROTO));
+    }
+
+    fn message(kind: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
+        Message::new(kind, payload).finish(flags, sequence)
+    }
+
+    /// Takes datagrams as a dump with sequence number 7: the list, if it ended.
+    fn dumped(datagram: &[Vec<u8>]) -> Result<Option<(Vec<u32>, bool)>, Cause> {
+        let mut dump = Dump { sequence: 7, list: Vec::new(), interrupted: false };
+        for reply in Replies(&datagram.concat()) {
+            let number = |payload: &[u8]| number_at(payload, 0).ok_or(Cause::Malformed("short"));
+            if dump.take(&reply?, number)? {
+                return Ok(Some((dump.list, dump.interrupted)));
+            }
+        }
+        Ok(None)
+    }
+
+    #[test]
+    fn a_dump_of_several_parts() {
+        let part = |n: u32| message(16, 2, 7, &n.to_ne_bytes());
+        let done = |errno: i32| message(DONE, 2, 7, &errno.to_ne_bytes());
+        assert_eq!(dumped(&[part(1), part(2), done(0)]), Ok(Some((vec![1, 2], false))));
+        assert_eq!(dumped(&[part(1)]), Ok(None), "it goes on");
+        let stale = message(16, 2, 6, &9u32.to_ne_bytes());
+        let stale_end = message(DONE, 2, 6, &0u32.to_ne_bytes());
+        assert_eq!(dumped(&[stale, stale_end, part(1), done(0)]), Ok(Some((vec![1], false))));
+        let interrupted = message(16, 2 | DUMP_INTR, 7, &2u32.to_ne_bytes());
+        assert_eq!(dumped(&[part(1), interrupted, done(0)]), Ok(Some((vec![1, 2], true))));
+    }
+
+    #[test]
+    fn a_dump_that_fails_on_its_way_is_not_a_short_list() {
+        let part = message(16, 2, 7, &1u32.to_ne_bytes());
+        let done = message(DONE, 2, 7, &(-19i32).to_ne_bytes());
+        assert_eq!(dumped(&[part.clone(), done]), Err(Cause::Os(Errno::NODEV)));
+        let error = message(ERROR, 0, 7, &(-16i32).to_ne_bytes());
+        assert_eq!(dumped(&[part, error]), Err(Cause::Os(Errno::BUSY)));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            let mut length = 0;
+            for reply in Replies(&bytes) {
+                length += 1;
+                if let Ok(reply) = reply {
+                    let _ = reply.content();
+                }
+            }
+            proptest::prop_assert!(length <= bytes.len() / HEADER + 1);
+            for attribute in attributes(&bytes).flatten() {
+                let _ = (attribute.number(), attribute.text(), attribute.u8());
+            }
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::device::NodeType;
+use crate::gid::GidEntry;
 use crate::guid::Guid;
 use crate::sysfs::Sysfs;
 
@@ -97,6 +98,34 @@ fn the_default_gid_is_known_by_the_mac_address() {
     assert_eq!(name(&here, "rxe0", record(2, "fe80::12:22ff:fe33:4455")), None);
     let iwarp = record(2, "211:2233:4455::");
     assert_eq!(name(&here, "rxe0", iwarp).as_deref(), Some("d0"));
+}
+
+/// Foreign: a VLAN elsewhere has the index of d0.7 here, and like it the MAC address of d0.
+#[test]
+fn a_vlan_is_not_known_by_its_mac_address() {
+    let d0 = Link { mac: Some(MAC), ..link(2, "d0") };
+    let vlan = Link { mac: Some(MAC), lower: Some(2), ..link(5, "d0.7") };
+    let here = namespace(&[(5, "10.7.0.1")], vec![d0, vlan]);
+    assert_eq!(name(&here, "rxe0", record(5, "fe80::11:22ff:fe33:4455")), None);
+    assert_eq!(name(&here, "rxe0", record(5, "10.7.0.1")).as_deref(), Some("d0.7"));
+}
+
+#[test]
+fn a_bond_is_known_by_its_mac_address() {
+    let d0 = Link { mac: Some(MAC), master: Some(4), ..link(2, "d0") };
+    let bond = Link { mac: Some(MAC), ..link(4, "bond0") };
+    let here = namespace(&[], vec![d0, bond]);
+    let gid = record(4, "fe80::11:22ff:fe33:4455");
+    assert_eq!(name(&here, "rxe0", gid).as_deref(), Some("bond0"));
+}
+
+#[test]
+fn a_tunnel_without_a_lower_interface_is_nobody_s_guest() {
+    let tunnel = Link { is_guest: true, ..link(3, "tun0") };
+    let here =
+        Namespace { port_netdevs: BTreeMap::new(), ..namespace(&[(3, "10.7.0.1")], vec![tunnel]) };
+    let without_index = GidRecord { sysfs_netdev: Some("tun0".into()), ..record(0, "10.7.0.1") };
+    assert_eq!(names_of(&here, "rxe0", &[without_index, record(3, "10.7.0.1")]), [None, None]);
 }
 
 #[test]
@@ -204,10 +233,38 @@ fn route_messages() {
     assert_eq!(parsed, expected);
     assert!(parse_link(&[0; 7]).is_err());
 
+    let pair = Message::new(0, &[]).text(libc::IFLA_INFO_KIND, "veth").finish_for_test();
+    let message = Message::new(0, &[0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+        .number(libc::IFLA_LINK, 2)
+        .number(libc::IFLA_LINK_NETNSID, 0)
+        .attribute(libc::IFLA_LINKINFO, &pair);
+    let parsed = parse_link(&message.finish_for_test()).unwrap().unwrap();
+    assert_eq!((parsed.lower, parsed.is_guest), (None, false), "a veth stands on nothing");
+
     let message = Message::new(0, &[2, 0, 0, 0, 9, 0, 0, 0])
         .attribute(libc::IFA_LOCAL, &[10, 0, 0, 1])
         .attribute(libc::IFA_ADDRESS, &[10, 0, 0, 2]);
     let parsed = parse_address(&message.finish_for_test()).unwrap();
     assert_eq!(parsed, Some((u32::from_ne_bytes([9, 0, 0, 0]), "10.0.0.2".parse().unwrap())));
     assert!(parse_address(&[0; 3]).is_err());
+}
+
+proptest::proptest! {
+    /// Whatever the kernel sends is a link, an address and a port, or an error.
+    #[test]
+    fn any_message_is_read_or_refused(
+        body in proptest::collection::vec(proptest::num::u8::ANY, 0..24),
+        list in proptest::collection::vec(
+            (0u16..110, proptest::collection::vec(proptest::num::u8::ANY, 0..20)), 0..8),
+        cut in 0usize..200,
+    ) {
+        let mut message = Message::new(0, &body);
+        for (kind, payload) in &list {
+            message = message.attribute(*kind, payload);
+        }
+        let bytes = message.finish_for_test();
+        for bytes in [&bytes[..], &bytes[..cut.min(bytes.len())]] {
+            let _ = (parse_link(bytes), parse_address(bytes), parse_port(bytes));
+        }
+    }
 }
