@@ -3,8 +3,8 @@
 //! The kernel answers queries only on an open file that has done `GET_CONTEXT`. A [`Context`] has,
 //! always: there is no type for an open device without one. Contexts may be shared between
 //! threads; the kernel puts the calls in order. Open one, keep it while it is needed and drop it:
-//! on some drivers an open file holds up the removal of the device, and with mlx5 every second
-//! context at a time switches local loopback on.
+//! on some drivers an open file holds up the removal of the device, and mlx5 switches local loopback
+//! on while a second context is open.
 
 use core::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,7 +15,7 @@ use uverbs_uapi::device as abi;
 use zerocopy::IntoBytes;
 
 use crate::command::{Command, SubmitError};
-use crate::device::{Device, Node};
+use crate::device::{Device, Host, Node};
 use crate::driver::DriverId;
 use crate::error::{Cause, Error, Request, Result};
 use crate::sys::kernel::Kernel;
@@ -161,6 +161,17 @@ impl AsFd for Context {
     /// The open uverbs node, for example to hand it to another process.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.kernel.as_fd()
+    }
+}
+
+impl Host {
+    /// Opens a device by its name.
+    ///
+    /// # Errors
+    /// As [`device`](Self::device) and [`Context::open`].
+    #[doc(alias = "ibv_open_device")]
+    pub fn open(&mut self, name: &str) -> Result<Context> {
+        Context::open(&self.device(name)?)
     }
 }
 

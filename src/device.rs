@@ -11,12 +11,11 @@ use rustix::io::Errno;
 use uverbs_uapi::device::node_type;
 use uverbs_uapi::netlink as abi;
 
-use crate::context::Context;
 use crate::driver::DriverId;
 use crate::error::{Cause, Error, Request, Result};
 use crate::guid::Guid;
+use crate::names::{is_file_name, named, natural};
 use crate::netlink::{Message, Socket, attributes};
-use crate::port::named;
 use crate::sysfs::{Folder, Sysfs, device_number};
 
 /// The folder of uverbs nodes, which is that of all network namespaces.
@@ -124,8 +123,8 @@ enum Netlink {
     /// Not asked yet.
     Unopened,
     Open(Socket),
-    /// Never asked: the tree is not this host's. Or asked in vain.
-    Absent,
+    /// Never asked, as the tree is not this host's; or asked in vain, with this errno.
+    Absent(Option<Errno>),
 }
 
 impl Default for Host {
@@ -149,7 +148,7 @@ impl Host {
     /// not asked, as it would tell of this process's host.
     #[must_use]
     pub fn rooted(sysfs: impl Into<PathBuf>, dev: impl Into<PathBuf>) -> Self {
-        Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent }
+        Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent(None) }
     }
 
     /// The sysfs tree that is read.
@@ -161,10 +160,25 @@ impl Host {
     /// The RDMA netlink socket, opened when it is first wanted.
     pub(crate) fn netlink(&mut self) -> Option<&mut Socket> {
         if let Netlink::Unopened = self.netlink {
-            self.netlink = Socket::rdma().map_or(Netlink::Absent, Netlink::Open);
+            self.netlink = match Socket::rdma() {
+                Ok(socket) => Netlink::Open(socket),
+                Err(errno) => Netlink::Absent(Some(errno)),
+            };
         }
         match &mut self.netlink {
             Netlink::Open(socket) => Some(socket),
+            _ => None,
+        }
+    }
+
+    /// Why RDMA netlink, which was asked, is not to be had. Drivers, protocols and network
+    /// interfaces are not known then.
+    #[must_use]
+    pub fn netlink_error(&self) -> Option<Error> {
+        match self.netlink {
+            Netlink::Absent(Some(errno)) => {
+                Some(Error::new("host", Request::Netlink, Cause::Os(errno)))
+            }
             _ => None,
         }
     }
@@ -210,15 +224,6 @@ impl Host {
             .into_iter()
             .find(|device| device.name == name)
             .ok_or_else(|| Error::new(name, Request::ListDevices, Cause::NoSuchDevice))
-    }
-
-    /// Opens a device by its name.
-    ///
-    /// # Errors
-    /// As [`device`](Self::device) and [`Context::open`].
-    #[doc(alias = "ibv_open_device")]
-    pub fn open(&mut self, name: &str) -> Result<Context> {
-        Context::open(&self.device(name)?)
     }
 
     /// Whether devices are shared by all network namespaces (the default) or belong to one each
@@ -316,22 +321,28 @@ const fn message_type(op: u16) -> u16 {
     abi::message_type(abi::client::NLDEV, op)
 }
 
-/// Whether the kernel (before 4.16) or the container leave no RDMA netlink, so that sysfs may
-/// answer instead.
+/// Whether the kernel (before 4.16) or the container leave no RDMA netlink, or devices change
+/// faster than it lists them, so that sysfs may answer instead.
 fn leaves_no_netlink(cause: &Cause) -> bool {
-    matches!(
-        cause,
-        Cause::Os(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::ACCESS)
-    )
+    const ERRNOS: [Errno; 6] =
+        [Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS, Errno::PERM, Errno::ACCESS, Errno::AGAIN];
+    ERRNOS.contains(&cause.errno())
 }
 
 fn list_by_netlink(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Listing, Cause> {
     let request = Message::new(message_type(abi::op::GET), &[]);
-    let found = socket.dump(&request, parse_device)?;
+    let found = socket.dump(&request, |payload| Ok(parse_device(payload)))?;
     let mut devices = Vec::with_capacity(found.len());
     let mut problems = Vec::new();
     let mut requests = Vec::with_capacity(found.len());
-    for (index, device) in found {
+    for device in found {
+        let (index, device) = match device {
+            Ok(device) => device,
+            Err(cause) => {
+                problems.push(Error::new("host", Request::ListDevices, cause));
+                continue;
+            }
+        };
         requests.push(
             Message::new(message_type(abi::op::GET_CHARDEV), &[])
                 .number(abi::attribute::DEV_INDEX, index)
@@ -339,6 +350,7 @@ fn list_by_netlink(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Lis
         );
         devices.push(Some(device));
     }
+    let is_seen = |device: &Device| sysfs.device(&device.name).is_ok_and(|folder| folder.exists());
     socket.ask(requests, |place, reply| {
         let Some(slot) = devices.get_mut(place) else { return Ok(()) };
         let Some(device) = slot else { return Ok(()) };
@@ -346,7 +358,7 @@ fn list_by_netlink(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Lis
             Ok(reply) => parse_chardev(reply, dev, device)?,
             // The index is unknown, as the device has gone since it was listed; or the request is
             // unknown, before Linux 5.3.
-            Err(Errno::INVAL | Errno::NODEV) if !sysfs.device(&device.name).exists() => {
+            Err(Errno::INVAL | Errno::NODEV) if !is_seen(device) => {
                 *slot = None;
             }
             Err(Errno::INVAL | Errno::NODEV) => {
@@ -471,12 +483,18 @@ fn read_device(folder: &Folder, name: String, node: Option<Node>) -> Result<Devi
     let guid =
         |file| folder.read(file)?.parse::<Guid>().map_err(|_| Cause::Malformed("a GUID in sysfs"));
     let ports = folder.join("ports").numbers()?;
+    let node_type = u8::try_from(folder.read_number("node_type")?)
+        .map(NodeType)
+        .map_err(|_| Cause::Malformed("a node type"))?;
+    // The kernel numbers ports from 1 without a gap; a switch has its port 0 alone.
+    let first = u32::from(node_type != NodeType::SWITCH);
+    if !ports.iter().copied().eq((first..).take(ports.len())) {
+        return Err(Cause::Malformed("port numbers with a gap"));
+    }
     let device = Device {
         name,
         index: None,
-        node_type: u8::try_from(folder.read_number("node_type")?)
-            .map(NodeType)
-            .map_err(|_| Cause::Malformed("a node type"))?,
+        node_type,
         node_guid: guid("node_guid")?,
         sys_image_guid: guid("sys_image_guid")?,
         fw_version: folder.read_optional("fw_ver"),
@@ -500,57 +518,9 @@ fn check(device: &Device) -> Result<(), Cause> {
     Ok(())
 }
 
-/// Whether a name stands for an entry of a folder and nothing else.
-pub(crate) fn is_file_name(name: &str) -> bool {
-    !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
-}
-
-/// Orders names as people do: `mlx5_2` before `mlx5_10`.
-#[must_use]
-pub fn natural(one: &str, other: &str) -> core::cmp::Ordering {
-    fn runs(text: &str) -> impl Iterator<Item = (bool, &str)> {
-        let mut rest = text;
-        core::iter::from_fn(move || {
-            let digit = rest.chars().next()?.is_ascii_digit();
-            let end = rest.find(|c: char| c.is_ascii_digit() != digit).unwrap_or(rest.len());
-            let (run, behind) = rest.split_at_checked(end)?;
-            rest = behind;
-            Some((digit, run))
-        })
-    }
-    let key = |(digit, run): (bool, &str)| {
-        // A number's value is its length without leading zeros, then its digits.
-        let value = run.trim_start_matches('0').len();
-        if digit {
-            (0, value, run.trim_start_matches('0').to_owned())
-        } else {
-            (1, 0, run.to_owned())
-        }
-    };
-    runs(one).map(key).cmp(runs(other).map(key)).then_with(|| one.cmp(other))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_in_natural_order() {
-        let mut names = ["mlx5_10", "mlx5_2", "rxe0", "mlx5_1", "mlx5", "mlx5_02", "", "ibp3s0f1"];
-        names.sort_by(|one, other| natural(one, other));
-        assert_eq!(
-            names,
-            ["", "ibp3s0f1", "mlx5", "mlx5_1", "mlx5_02", "mlx5_2", "mlx5_10", "rxe0"]
-        );
-    }
-
-    #[test]
-    fn names_stay_in_their_folder() {
-        assert!(is_file_name("mlx5_0"));
-        for bad in ["", ".", "..", "a/b", "/", "a\0"] {
-            assert!(!is_file_name(bad), "{bad:?}");
-        }
-    }
 
     fn payload(message: &Message) -> Vec<u8> {
         message.clone().finish_for_test()

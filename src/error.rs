@@ -256,6 +256,7 @@ impl Error {
                 | Cause::NoIoctl
                 | Cause::UnknownToKernel
                 | Cause::UnknownDriver
+                | Cause::Refused
         )
     }
 }
@@ -270,7 +271,7 @@ impl fmt::Display for Advice<'_> {
             (_, Cause::NodeMissing) => "give the container this device node, or read sysfs instead",
             (_, Cause::WrongNode) => "the node is stale: make it anew, or restart the container",
             (_, Cause::PermissionDenied) => {
-                "allow this user to read and write the node (the kernel makes it with mode 0666)"
+                "allow this user to read the node (the kernel makes it with mode 0666)"
             }
             (_, Cause::NotPermitted) => {
                 "the device is in another network namespace (rdma system netns exclusive), or the \
@@ -284,9 +285,10 @@ impl fmt::Display for Advice<'_> {
             (Request::PortSpeed { .. }, Cause::UnknownToKernel) => "it came with Linux 7.0",
             (_, Cause::UnknownToKernel) => "use a newer kernel, or read sysfs instead",
             (Request::GetContext, Cause::Refused) => {
-                "the rdma cgroup's limit of hca_handle is reached, or the device is not active yet"
+                "the rdma cgroup's limit of hca_handle is reached, or the device is not active yet; \
+                 read sysfs instead"
             }
-            (Request::GetContext, Cause::Os(Errno::INVAL)) => {
+            (Request::GetContext, Cause::Os(Errno::INVAL) | Cause::NotOffered) => {
                 "the driver does not accept this version's request for a context; read sysfs \
                  instead"
             }
@@ -294,9 +296,7 @@ impl fmt::Display for Advice<'_> {
                 "the driver is newer than this program; read sysfs instead"
             }
             (_, Cause::NoRoom(_)) => "give more room",
-            (_, Cause::NoSuchDevice) => {
-                "`uverbs devices` lists those that this network namespace sees"
-            }
+            (_, Cause::NoSuchDevice) => "list the devices that this network namespace sees",
             (Request::GidEntry { .. }, Cause::Os(Errno::INVAL)) => {
                 "no such port, or the index is outside its table"
             }

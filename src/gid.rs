@@ -160,6 +160,8 @@ impl GidType {
     /// RoCE version 2 (UDP port 4791).
     #[doc(alias = "IBV_GID_TYPE_ROCE_V2")]
     pub const ROCE_V2: Self = Self(abi::gid_type::ROCE_V2);
+    /// A type that sysfs names in words which this version does not know. No kernel uses the number.
+    pub const UNNAMED: Self = Self(u32::MAX);
 }
 
 impl fmt::Display for GidType {
@@ -394,13 +396,18 @@ impl Context {
         mut found: impl FnMut(GidEntry) -> Result<(), Cause>,
     ) -> Result<(), Cause> {
         for port in self.ports() {
-            let length = self.port_response(port)?.gid_tbl_len;
-            if length > MAX_WALK {
+            // QUERY_PORT cannot name the ports above 255. Theirs is walked up to its end.
+            let length = match u8::try_from(port) {
+                Ok(_) => Some(self.port_response(port)?.gid_tbl_len),
+                Err(_) => None,
+            };
+            if length.is_some_and(|length| length > MAX_WALK) {
                 return Err(Cause::Malformed("a GID table length beyond all reason"));
             }
-            for index in 0..length {
+            for index in 0..length.unwrap_or(MAX_WALK) {
                 match self.gid_entry(port, index) {
                     Ok(Some(entry)) => found(entry)?,
+                    Err(Cause::Os(Errno::INVAL)) if length.is_none() => break,
                     // Empty; or emptied while the kernel looked at it, which it calls EINVAL.
                     Ok(None) | Err(Cause::Os(Errno::INVAL)) => {}
                     Err(cause) => return Err(cause),
@@ -431,11 +438,11 @@ impl Sysfs {
     /// `EINVAL`: no such device or port, or the index is outside its table (as rdma-core says it).
     #[doc(alias = "ibv_query_gid_ex")]
     pub fn query_gid_ex(&self, device: &str, port: u32, index: u32) -> Result<Option<SysfsGid>> {
-        let folder = self.device(device).join("ports").join(port.to_string());
+        let error = |cause| Error::new(device, Request::GidEntry { port, index }, cause);
+        let folder = self.port(device, port).map_err(error)?;
         read_gid(&folder, port, index).map_err(|cause| {
             let slot = folder.join("gids").join(index.to_string());
-            let cause = if slot.exists() { cause } else { Cause::Os(Errno::INVAL) };
-            Error::new(device, Request::GidEntry { port, index }, cause)
+            error(if slot.exists() { cause } else { Cause::Os(Errno::INVAL) })
         })
     }
 
@@ -448,7 +455,10 @@ impl Sysfs {
         let error = |path: &Path, cause| {
             Error::new(device, Request::Sysfs { path: path.to_owned() }, cause)
         };
-        let ports = self.device(device).join("ports");
+        let ports = self
+            .device(device)
+            .map_err(|cause| Error::new(device, Request::GidTable, cause))?
+            .join("ports");
         let mut entries = Vec::new();
         for port in ports.numbers().map_err(|cause| error(ports.path(), cause))? {
             let folder = ports.join(port.to_string());
@@ -507,7 +517,7 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<GidType, Cause> {
         Ok(text) => match text.as_str() {
             "RoCE v2" => return Ok(GidType::ROCE_V2),
             "IB/RoCE v1" => {}
-            _ => return Err(Cause::Malformed("a GID type")),
+            _ => return Ok(GidType::UNNAMED),
         },
         // What old kernels say of a slot that is not RoCE.
         Err(Cause::Os(Errno::INVAL)) => {}

@@ -49,6 +49,7 @@ pub mod driver;
 pub mod error;
 pub mod gid;
 pub mod guid;
+mod names;
 pub mod netdev;
 mod netlink;
 pub mod pkey;

@@ -43,11 +43,12 @@ impl Sysfs {
     /// `EINVAL`: no such device, port or index; `EPROTO`: the file does not hold a P_Key.
     #[doc(alias = "ibv_query_pkey")]
     pub fn query_pkey(&self, device: &str, port: u32, index: u32) -> Result<PKey> {
-        let folder = self.pkeys(device, port);
+        let request = Request::PKey { port, index: Some(index) };
+        let error = |cause| Error::new(device, request.clone(), cause);
+        let folder = self.port(device, port).map_err(error)?.join("pkeys");
         read_pkey(&folder, index).map_err(|cause| {
             let slot = folder.join(index.to_string());
-            let cause = if slot.exists() { cause } else { Cause::Os(Errno::INVAL) };
-            Error::new(device, Request::PKey { port, index: Some(index) }, cause)
+            error(if slot.exists() { cause } else { Cause::Os(Errno::INVAL) })
         })
     }
 
@@ -56,8 +57,8 @@ impl Sysfs {
     /// # Errors
     /// `EINVAL`: no such device or port; `EPROTO`: a file that does not hold a P_Key.
     pub fn query_pkeys(&self, device: &str, port: u32) -> Result<Vec<(u32, PKey)>> {
-        let folder = self.pkeys(device, port);
         let read = || {
+            let folder = self.port(device, port)?.join("pkeys");
             let indices = match folder.numbers() {
                 Ok(indices) => indices,
                 Err(Cause::Os(Errno::NOENT)) => {
@@ -72,10 +73,6 @@ impl Sysfs {
                 .collect::<Result<_, Cause>>()
         };
         read().map_err(|cause| Error::new(device, Request::PKey { port, index: None }, cause))
-    }
-
-    fn pkeys(&self, device: &str, port: u32) -> Folder {
-        self.device(device).join("ports").join(port.to_string()).join("pkeys")
     }
 }
 

@@ -15,44 +15,8 @@ use zerocopy::{FromZeros, IntoBytes};
 use crate::command::Command;
 use crate::context::Context;
 use crate::error::{Cause, Error, Request, Result};
+use crate::names::named;
 use crate::sysfs::{Folder, Sysfs};
-
-/// A value of an open set: known numbers have a name, others are shown as numbers.
-macro_rules! named {
-    (
-        $(#[$doc:meta])* $name:ident($raw:ty) {
-            $($(#[$item:meta])* $constant:ident = $value:expr, $text:literal;)+
-        }
-    ) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        pub struct $name(pub $raw);
-
-        impl $name {
-            $($(#[$item])* pub const $constant: Self = Self($value);)+
-
-            /// The value's name, if this version knows it.
-            #[must_use]
-            pub fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$constant => Some($text),)+
-                    _ => None,
-                }
-            }
-        }
-
-        impl core::fmt::Display for $name {
-            /// The name, or `unknown(N)`.
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                match self.name() {
-                    Some(name) => f.pad(name),
-                    None => f.pad(&format!("unknown({})", self.0)),
-                }
-            }
-        }
-    };
-}
-pub(crate) use named;
 
 named! {
     /// Logical state of a port.
@@ -76,6 +40,8 @@ named! {
 named! {
     /// Physical state of a port.
     PhysState(u8) {
+        /// No state change; never the state of a port at rest.
+        NOP = 0, "nop";
         /// Sleeping.
         SLEEP = abi::phys_state::SLEEP, "sleep";
         /// Looking for a peer.
@@ -247,10 +213,10 @@ pub struct PortAttributes {
     pub max_mtu: Option<Mtu>,
     /// MTU in use. Not in sysfs.
     pub active_mtu: Option<Mtu>,
-    /// Base LID; 0 on RoCE.
-    pub lid: u16,
+    /// Base LID; 0 on RoCE. On Omni-Path it may have more than 16 bits.
+    pub lid: u32,
     /// LID of the subnet manager.
-    pub sm_lid: u16,
+    pub sm_lid: u32,
     /// Service level of the subnet manager.
     pub sm_sl: u8,
     /// LID mask control: the port has 2^lmc LIDs.
@@ -305,8 +271,8 @@ impl From<&abi::QueryPortResponse> for PortAttributes {
             link_layer: LinkLayer(response.link_layer),
             max_mtu: Some(Mtu(response.max_mtu)),
             active_mtu: Some(Mtu(response.active_mtu)),
-            lid: response.lid,
-            sm_lid: response.sm_lid,
+            lid: response.lid.into(),
+            sm_lid: response.sm_lid.into(),
             sm_sl: response.sm_sl,
             lmc: response.lmc,
             gid_tbl_len: response.gid_tbl_len,
@@ -391,39 +357,39 @@ impl Sysfs {
     /// `EINVAL`: no such device or port; `EPROTO`: a file that does not read as it should.
     #[doc(alias = "ibv_query_port")]
     pub fn query_port(&self, device: &str, port: u32) -> Result<PortAttributes> {
-        let folder = self.device(device).join("ports").join(port.to_string());
-        read_port(&folder).map_err(|cause| {
-            let cause = if folder.exists() { cause } else { Cause::Os(Errno::INVAL) };
-            Error::new(device, Request::Port { port }, cause)
-        })
+        let error = |cause| Error::new(device, Request::Port { port }, cause);
+        let folder = self.port(device, port).map_err(error)?;
+        read_port(&folder)
+            .map_err(|cause| error(if folder.exists() { cause } else { Cause::Os(Errno::INVAL) }))
     }
 }
 
 fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
     const RANGE: Cause = Cause::Malformed("a number beyond its range");
     let byte = |name| u8::try_from(folder.read_number(name)?).map_err(|_| RANGE);
-    let word = |name| u16::try_from(folder.read_number(name)?).map_err(|_| RANGE);
+    let long = |name| u32::try_from(folder.read_number(name)?).map_err(|_| RANGE);
     // The kernel numbers slots from 0 without a gap; a port without a table has no folder.
     let slots = |name| match folder.join(name).names() {
         Ok(names) => u32::try_from(names.len()).map_err(|_| RANGE),
         Err(Cause::Os(Errno::NOENT)) => Ok(0),
         Err(cause) => Err(cause),
     };
-    let rate = folder.read("rate")?;
+    // The kernel refuses to read it where it does not know the width.
+    let rate = folder.read_optional("rate").unwrap_or_default();
     let (active_width, active_speed) = parse_rate(&rate);
     Ok(PortAttributes {
         state: PortState(byte("state")?),
         phys_state: PhysState(byte("phys_state")?),
         link_layer: LinkLayer::of_sysfs(folder)?,
-        lid: word("lid")?,
-        sm_lid: word("sm_lid")?,
+        lid: long("lid")?,
+        sm_lid: long("sm_lid")?,
         sm_sl: byte("sm_sl")?,
         lmc: byte("lid_mask_count")?,
         gid_tbl_len: slots("gids")?,
         pkey_tbl_len: slots("pkeys")?,
         active_width,
         active_speed,
-        port_cap_flags: u32::try_from(folder.read_number("cap_mask")?).map_err(|_| RANGE)?,
+        port_cap_flags: long("cap_mask")?,
         ..PortAttributes::default()
     })
 }

@@ -171,23 +171,29 @@ impl<'d> Reader<'d> {
         Ok(records)
     }
 
-    /// A port's attributes.
+    /// A port's attributes. The ioctl cannot name ports above 255: with `Auto`, sysfs tells theirs.
     ///
     /// # Errors
     /// Those of [`Context::query_port`] or [`Sysfs::query_port`].
     pub fn port(&mut self, port: u32) -> Result<(PortAttributes, Source)> {
+        if self.preference == Preference::Auto && port > u8::MAX.into() {
+            return Ok((self.sysfs.query_port(&self.device.name, port)?, Source::Sysfs));
+        }
         self.ask(|context| context.query_port(port), |sysfs, name| sysfs.query_port(name, port))
     }
 
-    /// A port's GUID: the lower half of its GID at index 0; `None` if that slot is empty or the
-    /// port has no GID table.
+    /// A port's GUID: the lower half of its GID at index 0. `None` if that slot is empty, if the
+    /// half is zero (iWARP), or if the port has no GID table.
     ///
     /// # Errors
     /// Those of [`gid`](Self::gid) and [`port`](Self::port).
     #[doc(alias = "umad_get_ca_portguids")]
     pub fn port_guid(&mut self, port: u32) -> Result<Option<Guid>> {
         match self.gid(port, 0) {
-            Ok(record) => Ok(record.map(|record| record.entry.gid().into())),
+            Ok(record) => {
+                let guid = record.map(|record| Guid::from(record.entry.gid()));
+                Ok(guid.filter(|guid| !guid.is_zero()))
+            }
             // EINVAL says "no such port" as well as "no such index".
             Err(error) => match self.port(port) {
                 Ok((attributes, _)) if attributes.gid_tbl_len == 0 => Ok(None),

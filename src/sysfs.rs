@@ -11,6 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::Cause;
+use crate::names::is_file_name;
 
 /// Longest content of a sysfs attribute: one page.
 const PAGE: usize = 4096;
@@ -52,9 +53,19 @@ impl Sysfs {
         &self.root
     }
 
-    /// `class/infiniband/NAME`, the folder of one device in this network namespace.
-    pub(crate) fn device(&self, name: &str) -> Folder {
-        Folder { path: self.root.join("class/infiniband").join(name) }
+    /// `class/infiniband/NAME`, the folder of one device in this network namespace. A name that
+    /// would lead out of the devices' folder is no device's.
+    pub(crate) fn device(&self, name: &str) -> Result<Folder, Cause> {
+        if is_file_name(name) {
+            Ok(Folder { path: self.root.join("class/infiniband").join(name) })
+        } else {
+            Err(Cause::NoSuchDevice)
+        }
+    }
+
+    /// The folder of a device's port.
+    pub(crate) fn port(&self, device: &str, port: u32) -> Result<Folder, Cause> {
+        Ok(self.device(device)?.join("ports").join(port.to_string()))
     }
 
     /// A folder below the root.
@@ -139,10 +150,9 @@ impl Folder {
     }
 }
 
-/// The errno of a file operation as a cause: gone files and folders mean a device that has gone.
+/// The errno of a file operation as a cause.
 fn cause(errno: Errno) -> Cause {
     match errno {
-        Errno::ACCESS => Cause::PermissionDenied,
         Errno::NODEV => Cause::DeviceGone(errno),
         other => Cause::Os(other),
     }

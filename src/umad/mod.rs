@@ -31,10 +31,11 @@ use std::net::Ipv6Addr;
 use rustix::io::Errno;
 
 use self::choice::Seen;
-use crate::device::{NodeType, is_file_name, natural};
+use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
 use crate::gid::Gid;
 use crate::guid::Guid;
+use crate::names::natural;
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, PhysState, PortState, Rate};
 use crate::sysfs::{Folder, Sysfs};
@@ -119,10 +120,11 @@ pub struct Port {
 }
 
 impl Port {
-    /// The port's GUID: the lower half of the GID at index 0. `None` if there is no such GID.
+    /// The port's GUID: the lower half of the GID at index 0. `None` if there is no such GID, or
+    /// that half is zero (iWARP).
     #[must_use]
     pub fn port_guid(&self) -> Option<Guid> {
-        self.gid.filter(|gid| !gid.is_zero()).map(Guid::from)
+        self.gid.map(Guid::from).filter(|guid| !guid.is_zero())
     }
 
     /// The subnet prefix: the upper half of the GID at index 0. `None` if there is no such GID.
@@ -295,7 +297,7 @@ pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
     };
     if let Some(name) = ca {
         let best = best_of(name)?.ok_or_else(|| {
-            let path = sysfs.device(name).path().join(file::PORTS);
+            let path = sysfs.folder(file::CLASS).path().join(name).join(file::PORTS);
             Error::new(name, Request::Sysfs { path }, Cause::Os(Errno::NODEV))
         })?;
         return Ok((name.to_owned(), best.number));
@@ -332,10 +334,7 @@ struct Device<'n> {
 impl<'n> Device<'n> {
     fn find(sysfs: &Sysfs, name: &'n str) -> Result<Self> {
         let missing = || Error::new(name, Request::ListDevices, Cause::NoSuchDevice);
-        if !is_file_name(name) {
-            return Err(missing());
-        }
-        let folder = sysfs.device(name);
+        let folder = sysfs.device(name).map_err(|_| missing())?;
         let node_type = match number_in(&folder, file::NODE_TYPE) {
             Ok(node_type) => NodeType(node_type),
             Err(Cause::Os(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG)) => {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use uverbs::gid::{GidEntry, MAX_TABLE_ENTRIES};
 
-use crate::kernel::{context, entry, table};
+use crate::kernel::{context, entry, switch, table};
 
 /// What all entries of these tables are, in order.
 fn all(ports: &[(u32, u32)]) -> Vec<GidEntry> {
@@ -73,4 +73,31 @@ fn an_empty_slot_is_an_answer_and_a_wrong_index_is_not() {
     for (port, index) in [(1, 4), (0, 0), (2, 0), (1, u32::MAX), (u32::MAX, 0)] {
         assert_eq!(context.query_gid_ex(port, index).unwrap_err().errno(), 22, "{port} {index}");
     }
+}
+
+#[test]
+fn the_one_port_of_a_switch_is_0() {
+    let context = switch(table(0, 3, 2));
+    assert_eq!(context.ports(), 0..=0);
+    assert_eq!(context.query_gid_table().unwrap(), [entry(0, 0), entry(0, 2)]);
+    assert_eq!(context.query_gid_ex(0, 2).unwrap(), Some(entry(0, 2)));
+    assert_eq!(context.query_port(0).unwrap().gid_tbl_len, 3);
+    assert_eq!(context.query_gid_ex(1, 0).unwrap_err().errno(), 22);
+    assert_eq!(context.query_port(1).unwrap_err().errno(), 22);
+    // The slot-by-slot way asks port 0 as well.
+    let expected: Vec<_> = (0..2100).map(|index| entry(0, index)).collect();
+    assert_eq!(switch(table(0, 2100, 1)).query_gid_table().unwrap(), expected);
+}
+
+/// `QUERY_PORT` has eight bits for the port; the tables of ports above 255 are walked to their end.
+#[test]
+fn ports_that_query_port_cannot_name() {
+    let mut ports = vec![Vec::new(); 300];
+    ports[0] = table(1, 2048, 1);
+    ports[298] = table(299, 5, 2);
+    let (context, _) = context(ports);
+    let found = context.query_gid_table().unwrap();
+    assert_eq!(found.len(), 2048 + 3);
+    assert_eq!(found[2048..], [entry(299, 0), entry(299, 2), entry(299, 4)]);
+    assert_eq!(context.query_port(299).unwrap_err().errno(), 22);
 }

@@ -7,9 +7,10 @@ use uverbs::driver::DriverId;
 use uverbs::error::Cause;
 use uverbs::gid::{Gid, GidEntry, GidType};
 use uverbs::simulated::{SimulatedKernel, UserMemory};
-use uverbs::uapi::device::method;
+use uverbs::uapi::device::{QueryPortResponse, method};
+use zerocopy::IntoBytes;
 
-use crate::kernel::attributes;
+use crate::kernel::{answer, attributes, entry, value};
 
 /// After a proper context, every output is filled with these bytes and marked as told.
 #[derive(Clone, Debug)]
@@ -33,6 +34,36 @@ impl SimulatedKernel for Hostile {
             }
         }
         self.errno.map_or(Ok(()), |errno| Err(Errno::from_raw_os_error(errno)))
+    }
+}
+
+/// Always has one entry too many for a table call; then any table length, and for the entries a
+/// row of errnos in turn, `None` for an entry.
+#[derive(Debug)]
+struct Walked {
+    length: u32,
+    answers: Vec<Option<i32>>,
+}
+
+impl SimulatedKernel for Walked {
+    fn ioctl(&self, request: &mut [u8], memory: &UserMemory<'_>) -> Result<(), Errno> {
+        let (asked, list) = attributes(request);
+        match asked {
+            method::GET_CONTEXT => Ok(()),
+            method::QUERY_PORT => {
+                let response = QueryPortResponse { gid_tbl_len: self.length, ..Default::default() };
+                answer(request, memory, 1, response.as_bytes())
+            }
+            method::QUERY_GID_ENTRY => {
+                let [port, index] =
+                    [value(&list, 0), value(&list, 1)].map(|n| u32::try_from(n).unwrap());
+                match self.answers[index as usize % self.answers.len()] {
+                    Some(errno) => Err(Errno::from_raw_os_error(errno)),
+                    None => answer(request, memory, 3, entry(port, index).as_bytes()),
+                }
+            }
+            _ => Err(Errno::INVAL),
+        }
     }
 }
 
@@ -82,5 +113,21 @@ proptest! {
         let mut entries = [guard; 8];
         let _ = context.query_gid_table_into(&mut entries[1..7]);
         prop_assert_eq!((entries[0], entries[7]), (guard, guard));
+    }
+
+    /// The slot-by-slot way, against nonsense: it ends, and writes into the slice alone.
+    #[test]
+    fn the_walk_ends_whatever_the_kernel_says(
+        length in any::<u32>(),
+        answers in proptest::collection::vec(
+            prop_oneof![Just(None), Just(Some(22)), Just(Some(61)), (1i32..200).prop_map(Some)], 1..8),
+    ) {
+        let kernel = Walked { length, answers };
+        let context = Context::simulated("sim0", 1..=2, DriverId::RXE, Box::new(kernel)).unwrap();
+        let guard = GidEntry::new(9, 9, Gid::default(), GidType(9), None);
+        let mut entries = vec![guard; 2050];
+        let _ = context.query_gid_table_into(&mut entries[1..2049]);
+        prop_assert_eq!((entries[0], entries[2049]), (guard, guard));
+        let _ = context.query_gid_table();
     }
 }

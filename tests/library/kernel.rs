@@ -63,6 +63,8 @@ pub(crate) fn value(list: &[Attribute], id: u16) -> u64 {
 /// What a device holds: for each port its GID table, slots empty or not.
 #[derive(Debug)]
 pub(crate) struct Tables {
+    /// Number of the first port.
+    pub(crate) first: u64,
     pub(crate) ports: Vec<Vec<Option<GidEntry>>>,
     pub(crate) calls: Arc<AtomicUsize>,
 }
@@ -72,15 +74,15 @@ impl SimulatedKernel for Tables {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let (asked, list) = attributes(request);
         let table = |port: u64| {
-            usize::try_from(port)
-                .ok()
-                .and_then(|port| self.ports.get(port.checked_sub(1)?))
+            port.checked_sub(self.first)
+                .and_then(|place| self.ports.get(usize::try_from(place).ok()?))
                 .ok_or(Errno::INVAL)
         };
         match asked {
             method::GET_CONTEXT => Ok(()),
             method::QUERY_PORT => {
-                let length = table(value(&list, 0))?.len();
+                let port = u8::try_from(value(&list, 0)).map_err(|_| Errno::INVAL)?;
+                let length = table(port.into())?.len();
                 let response = QueryPortResponse {
                     gid_tbl_len: u32::try_from(length).unwrap(),
                     ..Default::default()
@@ -130,8 +132,14 @@ pub(crate) fn table(port: u32, slots: u32, step: u32) -> Vec<Option<GidEntry>> {
 pub(crate) fn context(ports: Vec<Vec<Option<GidEntry>>>) -> (Context, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let count = u32::try_from(ports.len()).unwrap();
-    let kernel = Tables { ports, calls: Arc::clone(&calls) };
+    let kernel = Tables { first: 1, ports, calls: Arc::clone(&calls) };
     let context = Context::simulated("sim0", 1..=count, DriverId::RXE, Box::new(kernel)).unwrap();
     calls.store(0, Ordering::Relaxed);
     (context, calls)
+}
+
+/// A context on an InfiniBand switch, whose one port is 0.
+pub(crate) fn switch(table: Vec<Option<GidEntry>>) -> Context {
+    let kernel = Tables { first: 0, ports: vec![table], calls: Arc::default() };
+    Context::simulated("sw0", 0..=0, DriverId::MLX5, Box::new(kernel)).unwrap()
 }

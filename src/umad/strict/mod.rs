@@ -25,7 +25,7 @@ use uverbs_uapi::umad::{UMAD_CA_MAX_PORTS, UMAD_CA_NAME_LEN};
 pub use self::text::Text;
 use super::choice::{self, Candidate, Seen};
 use super::file;
-use crate::device::{NodeType, is_file_name};
+use crate::device::NodeType;
 use crate::error::{Cause, Error, Request};
 use crate::guid::Guid;
 use crate::pkey::PKey;
@@ -275,10 +275,7 @@ pub fn get_ca(sysfs: &Sysfs, name: Option<&str>) -> Result<Ca, Failure> {
 #[doc(alias = "umad_get_port")]
 pub fn get_port(sysfs: &Sysfs, name: Option<&str>, portnum: i32) -> Result<Port, Failure> {
     let (name, portnum) = resolve(sysfs, name, Some(portnum))?;
-    if !is_file_name(&name) {
-        return Err(Failure::new(Errno::IO));
-    }
-    let ports = sysfs.device(&name).join(file::PORTS);
+    let ports = sysfs.device(&name).map_err(|_| Failure::new(Errno::IO))?.join(file::PORTS);
     read_port(&ports, &name, portnum).map_err(|unread| unread.of(&name, Errno::IO))
 }
 
@@ -372,10 +369,10 @@ fn best_port(sysfs: &Sysfs, name: &str, wanted: Option<u32>) -> Result<Option<Ca
 
 /// Reads a CA whose name is settled.
 fn read_ca(sysfs: &Sysfs, name: &str) -> Result<Ca, Failure> {
-    if !is_file_name(name) || name.len() >= UMAD_CA_NAME_LEN {
-        return Err(Failure::new(Errno::NOENT));
-    }
-    let folder = sysfs.device(name);
+    let folder = match sysfs.device(name) {
+        Ok(folder) if name.len() < UMAD_CA_NAME_LEN => folder,
+        _ => return Err(Failure::new(Errno::NOENT)),
+    };
     let failure = |unread: Unread| unread.of(name, unread.errno);
     let mut ca = Ca {
         ca_name: CaName::new(name.as_bytes()),
