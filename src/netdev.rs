@@ -140,6 +140,51 @@ impl Host {
     }
 }
 
+impl Host {
+    /// Whether each device may have a GID of the interface that is called `name` here, as far as
+    /// can be known without opening it: in their order.
+    ///
+    /// No, if all its ports' interfaces are here and are neither this one nor what it stands on, or
+    /// if there is no such interface here. Where that cannot be known, yes.
+    ///
+    /// # Errors
+    /// Those of RDMA netlink and route netlink.
+    pub fn may_have_netdev(&mut self, devices: &[&Device], name: &str) -> Result<Vec<bool>> {
+        let unknown = || vec![true; devices.len()];
+        if devices.is_empty() || self.netlink().is_none() {
+            return Ok(unknown());
+        }
+        let ports: Vec<(&Device, u32)> = devices
+            .iter()
+            .flat_map(|device| device.ports().map(move |port| (*device, port)))
+            .collect();
+        let port_netdevs = self.port_netdevs(&ports)?;
+        let error = |cause| Error::new("host", Request::Interfaces, cause);
+        let mut route = Socket::route().map_err(|errno| error(Cause::Os(errno)))?;
+        let links = read_links(&mut route).map_err(error)?;
+        let Some(wanted) = links.values().find(|link| link.name == name).map(Link::netdev) else {
+            return Ok(vec![false; devices.len()]);
+        };
+        let namespace = Namespace { port_netdevs, addresses: BTreeSet::new(), links: Some(links) };
+        let may = |device: &&Device| {
+            device.index.is_none()
+                || device.ports().any(|port| {
+                    match namespace.port_netdevs.get(&(device.name.clone(), port)) {
+                        Some(own) => {
+                            *own == wanted
+                                || namespace.standing_on(own.index).contains(&wanted.index.get())
+                        }
+                        // Elsewhere, and this one may be a guest that stands on it; or none.
+                        None => {
+                            namespace.link(wanted.index.get()).is_some_and(|link| link.is_guest)
+                        }
+                    }
+                })
+        };
+        Ok(devices.iter().map(may).collect())
+    }
+}
+
 fn has_netdev(record: &GidRecord) -> bool {
     record.entry.netdev_ifindex().is_some() || record.sysfs_netdev.is_some()
 }

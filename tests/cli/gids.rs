@@ -105,8 +105,10 @@ fn filters() {
     assert_eq!(found(&["--cidr", "10.0.0.0/8"]), ["mlx5_0:1 10"]);
     assert_eq!(found(&["--cidr", "0.0.0.0/0"]), ["mlx5_0:1 3", "mlx5_0:1 10"]);
     assert_eq!(found(&["--cidr", "fe80::/64", "--type", "v2"]), ["mlx5_0:1 1"]);
-    // In a tree of another host no interface is ours.
-    assert_eq!(found(&["--netdev", "eth0"]), [""; 0]);
+    // In a tree of another host its own word of the interface counts.
+    assert_eq!(found(&["--netdev", "eth0"]), ["mlx5_0:1 0", "mlx5_0:1 1", "mlx5_0:1 3"]);
+    assert_eq!(found(&["--netdev", "eth0.7"]), ["mlx5_0:1 10"]);
+    assert_eq!(found(&["--netdev", "eth1"]), [""; 0]);
     // Nothing found is an answer, and has a heading.
     let none = tree.answer(&["gids", "--ip", "10.9.9.9"]);
     assert_eq!(none, "DEVICE  PORT  INDEX  GID  TYPE  IPV4  NETDEV\n");

@@ -15,7 +15,7 @@ fn ports_of_all_kinds() {
         tree.answer(&["ports"]),
         "\
 DEVICE  PORT  STATE   PHYS_STATE  LINK        MTU  GBPS  WIDTH  SPEED  LID  NETDEV  PORT_GUID
-iwarp0  1     active  link_up     ethernet    -    25    1X     EDR    0    -       0x0000000000000000
+iwarp0  1     active  link_up     ethernet    -    25    1X     EDR    0    -       -
 mlx4_0  1     active  link_up     infiniband  -    56    4X     FDR    17   -       0x0002c90300040001
 mlx4_0  2     down    polling     infiniband  -    10    4X     SDR    0    -       -
 mlx5_0  1     active  link_up     ethernet    -    100   4X     EDR    0    -       0x001122fffe334455

@@ -56,7 +56,7 @@ Exit status:
   2  wrong usage
 
 JSON:
-  One document with a list named as the command (gid: gids) and a list \"problems\" of
+  One document with a list named after the command (gid: gids) and a list \"problems\" of
   {\"device\", \"error\", \"errno\"}. What is not known is null; GUIDs are texts of 0x and 16 digits;
   a number whose name is not known is a text, unknown(N). Keys may be added, never changed.
 
@@ -86,7 +86,8 @@ pub(crate) enum Command {
     /// List RDMA devices
     ///
     /// Asks RDMA netlink, or sysfs where there is none. A device is opened only if its driver is
-    /// not known otherwise, and then without a context.
+    /// not known otherwise, and then without a context. As with any tool that asks RDMA netlink,
+    /// the kernel may load its modules `ib_core` and `ib_uverbs` for it.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -101,9 +102,9 @@ Examples:
     /// Rows are in order of device, port and index. Indices have gaps and change with addresses:
     /// choose a GID by its address, type and network interface, not by its index.
     ///
-    /// NETDEV is the interface's name if it is shown to be in this network namespace; `#5` is
-    /// interface 5 of another namespace (or not shown to be of this one), `eth0?` is one that only
-    /// sysfs names, so that it may be of another namespace; `-` is none.
+    /// NETDEV is the interface's name if it is shown to be in this network namespace; `#5` is an
+    /// interface index that is not shown to be in this namespace, `eth0?` a name that only sysfs
+    /// tells, which may be of another namespace; `-` is none.
     ///
     /// `--format show_gids` prints what the `show_gids` script prints, with two differences: indices
     /// are in numeric order, and an interface is named only if it is in this network namespace.
@@ -147,7 +148,7 @@ Examples:
     /// Show node, system image and port GUIDs
     ///
     /// A port's GUID is the lower half of its GID at index 0. It is `-` (JSON: null) if that slot
-    /// is empty or cannot be read.
+    /// is empty or cannot be read, or that half is zero, as on iWARP.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -252,10 +253,10 @@ pub(crate) struct GuidsArgs {
     pub(crate) source: SourceArg,
 }
 
-/// Who is asked.
+/// Where to read from.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct SourceArg {
-    /// Who is asked [default: auto]
+    /// Where to read from [default: auto]
     // No default here: --sysfs has to tell a given `auto` from none.
     #[arg(long, value_name = "SOURCE")]
     source: Option<SourceChoice>,

@@ -6,7 +6,6 @@
 use ipnet::IpNet;
 use uverbs::device::Device;
 use uverbs::gid::{Gid, GidEntry, GidType};
-use uverbs::netdev::Netdev;
 
 use crate::args::GidsArgs;
 
@@ -51,8 +50,8 @@ impl<'a> Filter<'a> {
     }
 
     /// Whether an entry's interface passes.
-    pub(crate) fn admits_netdev(&self, netdev: Option<&Netdev>) -> bool {
-        self.netdev.is_none_or(|name| netdev.is_some_and(|netdev| netdev.name == name))
+    pub(crate) fn admits_netdev(&self, netdev: Option<&str>) -> bool {
+        self.netdev.is_none_or(|name| netdev == Some(name))
     }
 }
 

@@ -99,11 +99,13 @@ pub(crate) fn answer_gids(
     let filter = Filter::new(args);
     let preference = args.source.preference(common);
     let devices = place.devices(&args.selectors, report);
+    let mut selected = select(&devices, &args.selectors, report);
+    selected.retain(|selected| !filter.excludes(selected.device));
+    if let Some(name) = &args.netdev {
+        leave_out(&mut selected, name, place, report);
+    }
     let mut read = Vec::new();
-    for selected in select(&devices, &args.selectors, report) {
-        if filter.excludes(selected.device) {
-            continue;
-        }
+    for selected in selected {
         if let Some(records) = read_table(selected.device, place.host.sysfs(), preference, report) {
             read.push((selected, records));
         }
@@ -123,11 +125,14 @@ pub(crate) fn answer_gids(
         names = find_netdevs(place, &gids, report);
     }
     let mut rows = Vec::new();
-    for (place, (selected, records)) in read.iter().enumerate() {
+    for (position, (selected, records)) in read.iter().enumerate() {
         for (number, record) in records.iter().enumerate() {
-            let netdev = names.get(place).and_then(|names| names.get(number)?.as_ref());
-            if is_shown(selected, record) && filter.admits_netdev(netdev) {
-                rows.push(Row::new(selected.device, record, netdev));
+            let netdev = names.get(position).and_then(|names| names.get(number)?.as_ref());
+            let row = Row::new(selected.device, record, netdev);
+            // In another host's tree, its own word of the interface is all there is.
+            let name = if place.is_here { row.netdev } else { row.foreign_netdev };
+            if is_shown(selected, record) && filter.admits_netdev(name) {
+                rows.push(row);
             }
         }
     }
@@ -174,6 +179,26 @@ fn read_table(
         table
     });
     result.map_err(|error| report.problem(&device.name, &error)).ok()
+}
+
+/// Leaves out the devices that can have no GID of an interface, so that they are not opened.
+fn leave_out(
+    selected: &mut Vec<Selected<'_>>,
+    netdev: &str,
+    place: &mut Place,
+    report: &mut Report,
+) {
+    let devices: Vec<&Device> = selected.iter().map(|selected| selected.device).collect();
+    match place.host.may_have_netdev(&devices, netdev) {
+        Ok(may) => {
+            let mut may = may.into_iter();
+            selected.retain(|_| may.next().unwrap_or(true));
+        }
+        Err(error) => report.host_problem(&error),
+    }
+    if place.host.netlink_error().is_some() {
+        report.nothing(format!("--netdev {netdev}: without RDMA netlink no interface is known"));
+    }
 }
 
 /// Reads one entry, and the table it stands in, which tells whose its interface is.

@@ -31,6 +31,11 @@ impl Place {
     pub(crate) fn devices(&mut self, selectors: &[Selector], report: &mut Report) -> Vec<Device> {
         match self.host.list() {
             Ok(Listing { devices, problems }) => {
+                if let Some(error) = self.host.netlink_error().filter(|_| !devices.is_empty()) {
+                    report.note(format!(
+                        "{error}; sysfs was read: drivers, protocols and interfaces are not known"
+                    ));
+                }
                 if devices.is_empty() && problems.is_empty() {
                     self.explain_absence(report);
                 }
