@@ -219,7 +219,6 @@ fn probe(kernel: &Kernel) -> Result<DriverId, Cause> {
 #[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use crate::guid::Guid;
     use crate::simulated::{SimulatedKernel, UserMemory};
 
     /// Stops at the driver id, as the kernel does, and then at the method.
@@ -254,18 +253,7 @@ mod tests {
     }
 
     fn device_with(path: &str, number: u64) -> Device {
-        let mut device = Device {
-            name: "sim0".into(),
-            index: None,
-            node_type: crate::device::NodeType::CA,
-            node_guid: Guid::default(),
-            sys_image_guid: Guid::default(),
-            fw_version: None,
-            protocol: None,
-            port_count: 1,
-            driver: None,
-            node: None,
-        };
+        let mut device = Device::sample("sim0");
         if !path.is_empty() {
             device.node = Some(Node { name: "uverbs0".into(), path: path.into(), number });
         }

@@ -92,6 +92,25 @@ impl Device {
     }
 }
 
+#[cfg(test)]
+impl Device {
+    /// A CA with one port of which nothing else is known, for tests.
+    pub(crate) fn sample(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            index: Some(0),
+            node_type: NodeType::CA,
+            node_guid: Guid::default(),
+            sys_image_guid: Guid::default(),
+            fw_version: None,
+            protocol: None,
+            port_count: 1,
+            driver: None,
+            node: None,
+        }
+    }
+}
+
 /// The devices of a host.
 #[derive(Debug)]
 pub struct Listing {

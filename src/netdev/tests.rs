@@ -1,27 +1,10 @@
 //! The three conditions, each alone and together.
 
 use super::*;
-use crate::device::NodeType;
 use crate::gid::GidEntry;
-use crate::guid::Guid;
 use crate::sysfs::Sysfs;
 
 const MAC: [u8; 6] = [0x02, 0x11, 0x22, 0x33, 0x44, 0x55];
-
-fn device(name: &str) -> Device {
-    Device {
-        name: name.into(),
-        index: Some(0),
-        node_type: NodeType::CA,
-        node_guid: Guid::default(),
-        sys_image_guid: Guid::default(),
-        fw_version: None,
-        protocol: None,
-        port_count: 1,
-        driver: None,
-        node: None,
-    }
-}
 
 fn index(index: u32) -> NonZeroU32 {
     NonZeroU32::new(index).unwrap()
@@ -61,7 +44,7 @@ fn names_of(
     device_name: &str,
     records: &[GidRecord],
 ) -> Vec<Option<String>> {
-    let device = device(device_name);
+    let device = Device::sample(device_name);
     let names = namespace.name(&[DeviceGids { device: &device, records }]);
     names.into_iter().flatten().map(|netdev| netdev.map(|netdev| netdev.name)).collect()
 }
@@ -183,7 +166,7 @@ fn two_entries_with_the_same_claim_are_both_unnamed() {
 
 #[test]
 fn a_guest_claimed_by_two_devices_is_nobody_s() {
-    let (one, two) = (device("rxe0"), device("rxe1"));
+    let (one, two) = (Device::sample("rxe0"), Device::sample("rxe1"));
     let records = [record(7, "10.1.0.1"), record(3, "10.7.0.1")];
     let names = pod().name(&[
         DeviceGids { device: &one, records: &records },
@@ -208,7 +191,7 @@ fn sysfs_gives_a_name_and_it_is_checked_as_well() {
 fn without_netlink_nothing_is_named() {
     let mut host = Host::rooted("/nowhere", "/nowhere");
     assert_eq!(host.sysfs().root(), Sysfs::at("/nowhere").root());
-    let device = device("rxe0");
+    let device = Device::sample("rxe0");
     let records = [record(2, "10.0.0.1")];
     let names = host.netdevs(&[DeviceGids { device: &device, records: &records }]).unwrap();
     assert_eq!(names, [[None]]);
