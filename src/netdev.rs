@@ -5,8 +5,8 @@
 //! name often is another interface. So a name is given only where it is shown that the interface
 //! is ours:
 //!
-//! 1. it has the GID's address; or it is the port's own interface, or the bond that this belongs
-//!    to, and the GID is made of its MAC address; **and**
+//! 1. it has the GID's address; or it is the port's own interface (in a bond: the bond), and the
+//!    GID is made of its MAC address; **and**
 //! 2. RDMA netlink, which hides interfaces of other namespaces, says that the port's interface is
 //!    this one or one that it stands on (a VLAN, a macvlan, a bond, a bridge …); or it is a guest
 //!    here, standing on an interface of another namespace that the port's own entries name; **and**
@@ -207,6 +207,8 @@ struct Link {
     is_guest: bool,
     /// The bond, bridge … that it belongs to.
     master: Option<u32>,
+    /// Whether it is a bond itself.
+    is_bond: bool,
 }
 
 impl Link {
@@ -267,7 +269,11 @@ impl Namespace {
             Some(own) => Port::Here {
                 key: key.clone(),
                 own: own.clone(),
-                master: self.link(own.index.get()).and_then(|link| link.master),
+                bond: self
+                    .link(own.index.get())
+                    .and_then(|link| self.link(link.master?))
+                    .filter(|master| master.is_bond)
+                    .map(|bond| bond.index.get()),
                 uppers: self.standing_on(own.index),
             },
             None => Port::Elsewhere {
@@ -325,14 +331,13 @@ impl Namespace {
     }
 
     /// Whether the kernel makes this GID of the interface's MAC address alone. It does so for the
-    /// port's interface and its bond; VLANs have the same MAC address, and prove nothing by it.
+    /// bond that the port's interface belongs to, else for that interface. VLANs and bridges have
+    /// the same MAC address, and prove nothing by it.
     fn is_made_of_mac(&self, port: &Port, index: u32, gid: Gid) -> bool {
-        let Port::Here { own, master, .. } = port else { return false };
-        if index != own.index.get() && Some(index) != *master {
-            return false;
-        }
+        let Port::Here { own, bond, .. } = port else { return false };
         let mac = self.link(index).and_then(|link| link.mac);
-        mac.is_some_and(|mac| gid == default_gid(mac) || gid == iwarp_gid(mac))
+        index == bond.unwrap_or(own.index.get())
+            && mac.is_some_and(|mac| gid == default_gid(mac) || gid == iwarp_gid(mac))
     }
 
     /// The interfaces here that stand on this one, over any number of steps, all of them here.
@@ -368,8 +373,8 @@ enum Port {
     Here {
         key: (String, u32),
         own: Netdev,
-        /// The bond … that it belongs to.
-        master: Option<u32>,
+        /// The bond that it belongs to.
+        bond: Option<u32>,
         /// What stands on it, here.
         uppers: BTreeSet<u32>,
     },
@@ -435,9 +440,16 @@ fn read_links(socket: &mut Socket) -> Result<BTreeMap<u32, Link>, Cause> {
 fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
     const SHORT: Cause = Cause::Malformed("an interface message");
     let Some(index) = NonZeroU32::new(number_at(payload, 4).ok_or(SHORT)?) else { return Ok(None) };
-    let mut link =
-        Link { index, name: String::new(), mac: None, lower: None, is_guest: false, master: None };
-    let mut is_pair = false;
+    let mut link = Link {
+        index,
+        name: String::new(),
+        mac: None,
+        lower: None,
+        is_guest: false,
+        master: None,
+        is_bond: false,
+    };
+    let mut kind = String::new();
     for attribute in attributes(payload.get(LINK_BODY..).ok_or(SHORT)?) {
         let attribute: Attribute<'_> = attribute?;
         match attribute.kind {
@@ -446,25 +458,28 @@ fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
             libc::IFLA_LINK => link.lower = Some(attribute.u32()?).filter(|lower| *lower != 0),
             libc::IFLA_LINK_NETNSID => link.is_guest = true,
             libc::IFLA_MASTER => link.master = Some(attribute.u32()?),
-            libc::IFLA_LINKINFO => is_pair = is_one_of_a_pair(attribute.bytes())?,
+            libc::IFLA_LINKINFO => kind = parse_kind(attribute.bytes())?,
             _ => {}
         }
     }
-    if is_pair {
-        // What a veth names is its other end, on which it does not stand.
-        (link.lower, link.is_guest) = (None, false);
+    match kind.as_str() {
+        "bond" => link.is_bond = true,
+        // What these name is their other end, on which they do not stand.
+        "veth" | "netkit" => (link.lower, link.is_guest) = (None, false),
+        _ => {}
     }
     Ok(Some(link))
 }
 
-fn is_one_of_a_pair(link_info: &[u8]) -> Result<bool, Cause> {
+/// The kind of a virtual interface, as `vlan`; empty for others.
+fn parse_kind(link_info: &[u8]) -> Result<String, Cause> {
     for attribute in attributes(link_info) {
         let attribute = attribute?;
         if attribute.kind == libc::IFLA_INFO_KIND {
-            return Ok(matches!(attribute.text().as_str(), "veth" | "netkit"));
+            return Ok(attribute.text());
         }
     }
-    Ok(false)
+    Ok(String::new())
 }
 
 #[cfg(test)]

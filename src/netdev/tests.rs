@@ -26,6 +26,7 @@ fn link(number: u32, name: &str) -> Link {
         lower: None,
         is_guest: false,
         master: None,
+        is_bond: false,
     }
 }
 
@@ -96,10 +97,15 @@ fn a_vlan_is_not_known_by_its_mac_address() {
 #[test]
 fn a_bond_is_known_by_its_mac_address() {
     let d0 = Link { mac: Some(MAC), master: Some(4), ..link(2, "d0") };
-    let bond = Link { mac: Some(MAC), ..link(4, "bond0") };
-    let here = namespace(&[], vec![d0, bond]);
-    let gid = record(4, "fe80::11:22ff:fe33:4455");
-    assert_eq!(name(&here, "rxe0", gid).as_deref(), Some("bond0"));
+    let bond = Link { mac: Some(MAC), is_bond: true, ..link(4, "bond0") };
+    let here = namespace(&[], vec![d0.clone(), bond.clone()]);
+    let gid = |index| record(index, "fe80::11:22ff:fe33:4455");
+    assert_eq!(name(&here, "rxe0", gid(4)).as_deref(), Some("bond0"));
+    assert_eq!(name(&here, "rxe0", gid(2)), None, "a slave has no GID of its own");
+    // A bridge has one only by its address.
+    let here = namespace(&[], vec![d0, Link { is_bond: false, ..bond }]);
+    assert_eq!(name(&here, "rxe0", gid(4)), None);
+    assert_eq!(name(&here, "rxe0", gid(2)).as_deref(), Some("d0"));
 }
 
 #[test]
