@@ -64,3 +64,8 @@ pub use error::{Error, Result};
 #[cfg(feature = "simulated-kernel")]
 #[doc(hidden)]
 pub use sys::simulated;
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -112,6 +112,12 @@ pub(crate) fn kernel() -> Result<(u32, u32)> {
     }
 }
 
+/// Takes IPv6 away from an interface of the caller's namespace, and all its IPv6 addresses.
+pub(crate) fn disable_ipv6(name: &str) -> Result<()> {
+    let setting = format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6");
+    fs::write(&setting, "1").context(setting)
+}
+
 /// A network device, made here and deleted on drop.
 #[derive(Debug)]
 pub(crate) struct Netdev(String);
@@ -157,9 +163,44 @@ impl Netdev {
         run(&[&add[..], more, &["type", "vlan", "id", &id.to_string()]].concat()).map(drop)
     }
 
+    /// A macvlan on this one, with this index and MAC address. It stays down: it is to be moved.
+    pub(crate) fn macvlan(&self, name: &str, index: u32, mac: &str) -> Result<Self> {
+        let index = index.to_string();
+        let add = ["ip", "link", "add", "link", &self.0, "name", name, "index", &index];
+        run(&[&add[..], &["address", mac, "type", "macvlan", "mode", "bridge"]].concat())?;
+        Ok(Self(name.to_owned()))
+    }
+
+    /// A bond, up, in which these devices are: the first is active, the others wait.
+    pub(crate) fn bond(name: &str, slaves: &[&Self]) -> Result<Self> {
+        run(&["ip", "link", "add", name, "type", "bond", "mode", "active-backup"])?;
+        Self(name.to_owned()).with_ports(slaves)
+    }
+
+    /// A bridge, up, with this index, in which these devices are.
+    pub(crate) fn bridge(name: &str, index: u32, ports: &[&Self]) -> Result<Self> {
+        run(&["ip", "link", "add", name, "index", &index.to_string(), "type", "bridge"])?;
+        Self(name.to_owned()).with_ports(ports)
+    }
+
+    fn with_ports(self, ports: &[&Self]) -> Result<Self> {
+        for port in ports {
+            // A bond takes only what is down.
+            run(&["ip", "link", "set", &port.0, "down"])?;
+            run(&["ip", "link", "set", &port.0, "master", &self.0])?;
+            run(&["ip", "link", "set", &port.0, "up"])?;
+        }
+        self.up()
+    }
+
     fn up(self) -> Result<Self> {
         run(&["ip", "link", "set", &self.0, "up"])?;
         Ok(self)
+    }
+
+    /// Takes its IPv6 away, and all its IPv6 addresses.
+    pub(crate) fn disable_ipv6(&self) -> Result<()> {
+        disable_ipv6(&self.0)
     }
 
     /// Gives it an address with its prefix length. IPv6 ones are usable at once.
@@ -229,12 +270,15 @@ impl SoftRoce {
     /// Waits until its GID table no longer changes.
     pub(crate) fn settle(&self) -> Result<()> {
         let mut before = self.gids()?;
-        let mut still = 0;
+        let mut since = Instant::now();
         wait_until("the GID table stands still", || {
             let now = self.gids().unwrap_or_default();
-            still = if now == before { still + 1 } else { 0 };
-            before = now;
-            still > 20
+            if now != before {
+                since = Instant::now();
+                before = now;
+            }
+            // Reading a table of a thousand files takes its time, too; one more reading will do.
+            since.elapsed() > stretched(Duration::from_millis(300))
         })
     }
 
@@ -394,7 +438,9 @@ pub(crate) fn sweep() -> Result<()> {
         undo(&["rdma", "link", "delete", &link]);
         found.push(link);
     }
-    for netdev in names_in("/sys/class/net")?.into_iter().filter(|name| name != "lo") {
+    // The second is no interface, but a file of the module bonding.
+    let stays = |name: &String| ["lo", "bonding_masters"].contains(&name.as_str());
+    for netdev in names_in("/sys/class/net")?.into_iter().filter(|name| !stays(name)) {
         // A VLAN goes with the device below it.
         if fs::exists(format!("/sys/class/net/{netdev}"))? {
             undo(&["ip", "link", "delete", &netdev]);

@@ -45,6 +45,8 @@ const MODULES: &[(&str, &str, Need)] = &[
     ("8021q", "", Need::Always),
     ("veth", "", Need::Always),
     ("macvlan", "", Need::Always),
+    ("bridge", "", Need::Always),
+    ("bonding", "max_bonds=0", Need::Always),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

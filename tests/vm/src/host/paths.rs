@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 /// The folder of this package. What `cargo run` says now goes before what was so at build time:
-/// two checkouts may share a target directory.
+/// the checkout may have been moved since.
 pub(crate) fn package() -> PathBuf {
     env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from)

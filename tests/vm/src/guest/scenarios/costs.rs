@@ -77,6 +77,34 @@ fn devices_in_words(devices: usize) -> String {
     if devices == 1 { "1 device".into() } else { format!("{devices} devices") }
 }
 
+/// What a filter excludes is not opened.
+pub(crate) fn filters_come_before_opening() -> Result<()> {
+    let _lab = lab::two_soft_roce_devices()?;
+    let opened = |arguments: &[&str]| -> Result<Vec<String>> {
+        let calls = traced(&[&["uverbs", "gids"], arguments].concat())?;
+        let nodes = calls.iter().filter_map(|call| {
+            let (_, rest) = call.split_once("/dev/infiniband/")?;
+            Some(rest.split('"').next()?.to_owned())
+        });
+        Ok(nodes.collect())
+    };
+    for (arguments, expected) in [
+        (&[][..], &["uverbs0", "uverbs1"][..]),
+        (&["rxe1"], &["uverbs1"]),
+        (&["--netdev", "d1"], &["uverbs1"]),
+        (&["--netdev", "d0.7"], &["uverbs0"]),
+        (&["--netdev", "lo"], &[]),
+        (&["--netdev", "nosuch"], &[]),
+        (&["--type", "ib"], &[]),
+    ] {
+        let opened = opened(arguments)?;
+        ensure!(opened == expected, "{arguments:?} opens {opened:?}");
+    }
+    let rows = run(&["uverbs", "gids", "--netdev", "d0.7", "--no-header"])?;
+    ensure!(rows.lines().count() == 2 && rows.lines().all(|row| row.ends_with(" d0.7")), "{rows}");
+    Ok(())
+}
+
 /// `rxeN` on `dN` with five GIDs: two of IPv6, three of IPv4.
 fn five_gids(number: u8) -> Result<(SoftRoce, Netdev)> {
     let netdev = Netdev::dummy(&format!("d{number}"), &format!("02:00:00:00:00:{number:02x}"))?;

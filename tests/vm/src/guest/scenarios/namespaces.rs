@@ -12,8 +12,12 @@ use uverbs::reader::{Preference, Reader};
 
 use crate::lab::{self, Namespace, Netdev, run};
 
-/// Index, GID and, where it is shown to be in this namespace, interface of every entry.
-fn rows(preference: Preference) -> Result<Vec<(String, u32, Option<String>)>> {
+/// Of an entry: its GID, its interface's index (0 by sysfs), and that interface's name where it is
+/// shown to be in this namespace.
+type Row = (String, u32, Option<String>);
+
+/// Every entry of every device.
+fn rows(preference: Preference) -> Result<Vec<Row>> {
     let mut host = Host::new();
     let devices = host.devices()?;
     let mut records = Vec::new();
@@ -37,8 +41,14 @@ fn rows(preference: Preference) -> Result<Vec<(String, u32, Option<String>)>> {
         .collect())
 }
 
-fn named(rows: &[(String, u32, Option<String>)], gid: &str) -> Vec<Option<String>> {
+fn named(rows: &[Row], gid: &str) -> Vec<Option<String>> {
     rows.iter().filter(|(other, ..)| other == gid).map(|(.., name)| name.clone()).collect()
+}
+
+/// The names that the link-local address of this index is given.
+fn link_local(rows: &[Row], index: u32) -> Vec<Option<String>> {
+    let of_index = rows.iter().filter(|(_, other, _)| *other == index);
+    named(&of_index.cloned().collect::<Vec<_>>(), LINK_LOCAL)
 }
 
 /// All interfaces are here: each entry's is named, by ioctl and by sysfs.
@@ -85,18 +95,40 @@ pub(crate) fn an_interface_elsewhere_is_not_named() -> Result<()> {
     Ok(())
 }
 
-/// Interfaces elsewhere that stand on the port's own, and have the indices of interfaces here: of
-/// the port's own, and of another that stands on it.
-pub(crate) fn the_same_index_on_the_same_port() -> Result<()> {
+/// The index that a new namespace gives to the first interface that cannot keep its own.
+const FIRST: u32 = 2;
+
+/// The link-local address of a MAC address that [`lab`] often gives.
+const LINK_LOCAL: &str = "fe80::11:22ff:fe33:4455";
+
+/// Interfaces of two namespaces that stand on one port and have one MAC address: `v8` in blue has
+/// the index of `d0` here, the port's own interface, and `v9` in blue that of `d0.7` here.
+struct SameIndices {
+    rxe: lab::SoftRoce,
+    _vlan: Netdev,
+    _netdev: Netdev,
+    namespace: Namespace,
+    /// The index of `v9` and `d0.7`; that of the other two is [`FIRST`].
+    other: u32,
+}
+
+/// Sets [`SameIndices`] up, these of them without IPv6.
+fn same_indices(without_ipv6: &[&str]) -> Result<SameIndices> {
+    let lacks = |name: &str| without_ipv6.contains(&name);
     let namespace = Namespace::new("blue")?;
-    // 2 is what a new namespace gives to the first interface that cannot keep its index.
-    let netdev = Netdev::dummy_with_index("d0", 2, "02:11:22:33:44:55")?;
+    let netdev = Netdev::dummy_with_index("d0", FIRST, "02:11:22:33:44:55")?;
     netdev.address("192.168.77.1/24")?;
+    if lacks("d0") {
+        netdev.disable_ipv6()?;
+    }
     let v8 = netdev.traveller("v8", 8)?;
     namespace.run(&["ip", "link", "add", "x0", "index", &v8.to_string(), "type", "dummy"])?;
     let v9 = netdev.traveller("v9", 9)?;
     for (id, name) in [(8, "v8"), (9, "v9")] {
         run(&["ip", "link", "set", name, "netns", "blue"])?;
+        if lacks(name) {
+            namespace.call(|| lab::disable_ipv6(name))?;
+        }
         let address = format!("10.{id}.0.1/24");
         namespace.run(&["ip", "address", "add", &address, "dev", name])?;
         namespace.run(&["ip", "link", "set", name, "up"])?;
@@ -104,15 +136,23 @@ pub(crate) fn the_same_index_on_the_same_port() -> Result<()> {
     let links = namespace.run(&["ip", "-oneline", "link"])?;
     let has =
         |index: u32, name: &str| links.lines().any(|l| l.starts_with(&format!("{index}: {name}@")));
-    ensure!(has(2, "v8") && has(v9, "v9"), "not the indices that were meant:\n{links}");
+    ensure!(has(FIRST, "v8") && has(v9, "v9"), "not the indices that were meant:\n{links}");
     let vlan = netdev.vlan_with_index(7, v9)?;
     vlan.address("10.7.0.1/24")?;
-    let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
-    for wanted in ["0a07", "0a08", "0a09"] {
-        rxe.wait_for_gid(&format!("0000:0000:0000:0000:0000:ffff:{wanted}:0001"))?;
+    if lacks("d0.7") {
+        vlan.disable_ipv6()?;
     }
-    rxe.settle()?;
+    let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
+    // Two for each; the port's own link-local GID is there without IPv6, too.
+    let lacking = without_ipv6.iter().filter(|name| **name != "d0").count();
+    rxe.wait_for_gids(8 - lacking)?;
+    Ok(SameIndices { rxe, _vlan: vlan, _netdev: netdev, namespace, other: v9 })
+}
 
+/// Interfaces elsewhere that stand on the port's own, and have the indices of interfaces here: of
+/// the port's own, and of another that stands on it.
+pub(crate) fn the_same_index_on_the_same_port() -> Result<()> {
+    let lab = same_indices(&[])?;
     let here = rows(Preference::Ioctl)?;
     println!("here: {here:#?}");
     ensure!(named(&here, "::ffff:192.168.77.1") == [Some("d0".into())]);
@@ -120,15 +160,218 @@ pub(crate) fn the_same_index_on_the_same_port() -> Result<()> {
     ensure!(named(&here, "::ffff:10.8.0.1") == [None], "v8 was taken for d0");
     ensure!(named(&here, "::ffff:10.9.0.1") == [None], "v9 was taken for d0.7");
     // All four have one MAC address and so one link-local address: two claims for each index.
-    let link_local = named(&here, "fe80::11:22ff:fe33:4455");
+    let link_local = named(&here, LINK_LOCAL);
     ensure!(link_local.len() == 4 && link_local.iter().all(Option::is_none), "{link_local:?}");
 
-    let there = namespace.call(|| rows(Preference::Ioctl))?;
+    let there = lab.namespace.call(|| rows(Preference::Ioctl))?;
     println!("there: {there:#?}");
     ensure!(named(&there, "::ffff:10.8.0.1") == [Some("v8".into())]);
     ensure!(named(&there, "::ffff:10.9.0.1") == [Some("v9".into())]);
     ensure!(named(&there, "::ffff:192.168.77.1") == [None], "d0 was taken for v8");
     ensure!(named(&there, "::ffff:10.7.0.1") == [None], "d0.7 was taken for v9");
+    Ok(())
+}
+
+/// One of the two with the same index has no IPv6: the other's link-local address, although it is
+/// made of the MAC address that both have, is not taken for its own.
+pub(crate) fn the_same_index_without_ipv6() -> Result<()> {
+    {
+        let lab = same_indices(&["v8", "d0.7"])?;
+        let here = rows(Preference::Ioctl)?;
+        println!("v8 and d0.7 without IPv6, here: {here:#?}");
+        ensure!(named(&here, "::ffff:10.7.0.1") == [Some("d0.7".into())]);
+        ensure!(named(&here, "::ffff:10.9.0.1") == [None], "v9 was taken for d0.7");
+        ensure!(link_local(&here, FIRST) == [Some("d0".into())]);
+        ensure!(link_local(&here, lab.other) == [None], "v9's was taken for d0.7's");
+        let there = lab.namespace.call(|| rows(Preference::Ioctl))?;
+        println!("there: {there:#?}");
+        ensure!(named(&there, "::ffff:10.8.0.1") == [Some("v8".into())]);
+        ensure!(link_local(&there, FIRST) == [None], "d0's was taken for v8's");
+        ensure!(link_local(&there, lab.other) == [Some("v9".into())]);
+    }
+    let lab = same_indices(&["d0", "v9"])?;
+    let here = rows(Preference::Ioctl)?;
+    println!("d0 and v9 without IPv6, here: {here:#?}");
+    // Only the port's own interface has a link-local GID without IPv6: one of these is d0's.
+    ensure!(link_local(&here, FIRST) == [None, None], "v8's or d0's was taken for the other's");
+    ensure!(link_local(&here, lab.other) == [Some("d0.7".into())]);
+    let there = lab.namespace.call(|| rows(Preference::Ioctl))?;
+    println!("there: {there:#?}");
+    ensure!(link_local(&there, FIRST) == [None, None], "v8's or d0's was taken for the other's");
+    ensure!(link_local(&there, lab.other) == [None], "d0.7's was taken for v9's");
+    ensure!(named(&there, "::ffff:10.9.0.1") == [Some("v9".into())]);
+    Ok(())
+}
+
+/// In another namespace other interfaces on the same port have the names of these here, by which
+/// sysfs tells them.
+pub(crate) fn the_same_name_on_the_same_port() -> Result<()> {
+    let lab = same_indices(&["v8", "d0.7"])?;
+    for (before, after) in [("v8", "d0"), ("v9", "d0.7")] {
+        lab.namespace.run(&["ip", "link", "set", before, "down"])?;
+        lab.namespace.run(&["ip", "link", "set", before, "name", after])?;
+        lab.namespace.run(&["ip", "link", "set", after, "up"])?;
+    }
+    lab.rxe.settle()?;
+    lab.rxe.wait_for_gids(6)?;
+    let here = rows(Preference::Sysfs)?;
+    println!("here: {here:#?}");
+    ensure!(named(&here, "::ffff:192.168.77.1") == [Some("d0".into())]);
+    ensure!(named(&here, "::ffff:10.7.0.1") == [Some("d0.7".into())]);
+    ensure!(named(&here, "::ffff:10.8.0.1") == [None], "the d0 there was taken for this one");
+    ensure!(named(&here, "::ffff:10.9.0.1") == [None], "the d0.7 there was taken for this one");
+    // The other is that of the d0.7 there.
+    ensure!(named(&here, LINK_LOCAL) == [Some("d0".into()), None]);
+    Ok(())
+}
+
+/// A macvlan on the port's interface, with a MAC address of its own, is a pod's second interface;
+/// it has the index of the port's own interface.
+pub(crate) fn a_macvlan_in_a_pod() -> Result<()> {
+    let namespace = Namespace::new("blue")?;
+    let netdev = Netdev::dummy_with_index("d0", FIRST, "02:11:22:33:44:55")?;
+    netdev.address("192.168.77.1/24")?;
+    let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
+    let net1 = netdev.macvlan("net1", 8, "02:aa:bb:cc:dd:ee")?;
+    namespace.run(&["ip", "link", "add", "x0", "index", "8", "type", "dummy"])?;
+    namespace.take(net1)?;
+    namespace.run(&["ip", "address", "add", "10.5.0.1/24", "dev", "net1"])?;
+    namespace.run(&["ip", "link", "set", "net1", "up"])?;
+    let links = namespace.run(&["ip", "-oneline", "link"])?;
+    ensure!(links.contains(&format!("{FIRST}: net1@")), "not the index that was meant:\n{links}");
+    rxe.wait_for_gids(4)?;
+
+    let of_d0 = ["::ffff:192.168.77.1", LINK_LOCAL];
+    let of_net1 = ["::ffff:10.5.0.1", "fe80::aa:bbff:fecc:ddee"];
+    let here = rows(Preference::Ioctl)?;
+    let by_sysfs = rows(Preference::Sysfs)?;
+    println!("here: {here:#?}\nby sysfs: {by_sysfs:#?}");
+    let there = namespace.call(|| rows(Preference::Ioctl))?;
+    println!("there: {there:#?}");
+    for gid in of_d0 {
+        ensure!(named(&here, gid) == [Some("d0".into())], "{gid} here");
+        ensure!(named(&by_sysfs, gid) == [Some("d0".into())], "{gid} here, by sysfs");
+        ensure!(named(&there, gid) == [None], "{gid}: d0 was taken for net1");
+    }
+    for gid in of_net1 {
+        ensure!(named(&here, gid) == [None], "{gid}: net1 was taken for d0");
+        ensure!(named(&by_sysfs, gid) == [None], "{gid}: net1 was found here by sysfs");
+        ensure!(named(&there, gid) == [Some("net1".into())], "{gid} there");
+    }
+    Ok(())
+}
+
+/// A bond: its own entries and those of a VLAN on it, for a port that is the bond's active or
+/// waiting slave, or the bond itself.
+pub(crate) fn a_bond_and_what_stands_on_it() -> Result<()> {
+    let active = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let waiting = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
+    let bond = Netdev::bond("bond0", &[&active, &waiting])?;
+    bond.address("10.4.0.1/24")?;
+    let vlan = bond.vlan(9)?;
+    vlan.address("10.9.0.1/24")?;
+    let entries = [
+        (LINK_LOCAL, "bond0"),
+        ("::ffff:10.4.0.1", "bond0"),
+        (LINK_LOCAL, "bond0.9"),
+        ("::ffff:10.9.0.1", "bond0.9"),
+    ];
+    for below in [&active, &bond] {
+        let rxe = lab::SoftRoce::new("rxe0", below)?;
+        all_named(&rxe, &entries).with_context(|| format!("on {}", below.name()))?;
+    }
+    // The waiting slave has the bond's own link-local GID, but nothing else of it.
+    all_named(&lab::SoftRoce::new("rxe0", &waiting)?, &entries[..1])?;
+    // The bond has no link-local address now, but its GID all the same.
+    bond.disable_ipv6()?;
+    for below in [&active, &bond] {
+        let rxe = lab::SoftRoce::new("rxe0", below)?;
+        all_named(&rxe, &entries).with_context(|| format!("on {}", below.name()))?;
+    }
+    Ok(())
+}
+
+/// The port's own interface is in a bond, so it has no GID of its own: the link-local one of an
+/// interface elsewhere that has its index is not taken for its.
+pub(crate) fn the_index_of_a_slave_elsewhere() -> Result<()> {
+    let namespace = Namespace::new("blue")?;
+    let netdev = Netdev::dummy_with_index("d0", FIRST, "02:11:22:33:44:55")?;
+    let bond = Netdev::bond("bond0", &[&netdev])?;
+    bond.address("10.4.0.1/24")?;
+    let v9 = bond.traveller("v9", 9)?;
+    namespace.run(&["ip", "link", "add", "x0", "index", &v9.to_string(), "type", "dummy"])?;
+    run(&["ip", "link", "set", "v9", "netns", "blue"])?;
+    namespace.run(&["ip", "address", "add", "10.9.0.1/24", "dev", "v9"])?;
+    namespace.run(&["ip", "link", "set", "v9", "up"])?;
+    let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
+    rxe.wait_for_gids(4)?;
+    let here = rows(Preference::Ioctl)?;
+    println!("here: {here:#?}");
+    ensure!(named(&here, "::ffff:10.4.0.1") == [Some("bond0".into())]);
+    ensure!(named(&here, "::ffff:10.9.0.1") == [None], "v9 was taken for d0");
+    ensure!(link_local(&here, FIRST) == [None], "v9's was taken for d0's");
+    ensure!(named(&here, LINK_LOCAL).contains(&Some("bond0".into())));
+    Ok(())
+}
+
+/// A bridge: the port's interface is in it, or is the bridge.
+pub(crate) fn a_bridge() -> Result<()> {
+    let netdev = Netdev::dummy_with_index("d0", FIRST, "02:11:22:33:44:55")?;
+    let bridge = Netdev::bridge("br0", FIRST + 1, &[&netdev])?;
+    bridge.address("10.6.0.1/24")?;
+    let of_bridge = [(LINK_LOCAL, "br0"), ("::ffff:10.6.0.1", "br0")];
+    let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
+    all_named(&rxe, &[&[(LINK_LOCAL, "d0")][..], &of_bridge].concat())?;
+    drop(rxe);
+    all_named(&lab::SoftRoce::new("rxe0", &bridge)?, &of_bridge)
+}
+
+/// A bridge has a GID made of its MAC address only if it has that address: the one of an interface
+/// elsewhere that has its index is not taken for its.
+pub(crate) fn the_index_of_a_bridge_elsewhere() -> Result<()> {
+    let namespace = Namespace::new("blue")?;
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let v9 = netdev.traveller("v9", 9)?;
+    run(&["ip", "link", "set", "v9", "netns", "blue"])?;
+    namespace.run(&["ip", "address", "add", "10.9.0.1/24", "dev", "v9"])?;
+    namespace.run(&["ip", "link", "set", "v9", "up"])?;
+    let bridge = Netdev::bridge("br0", v9, &[&netdev])?;
+    bridge.disable_ipv6()?;
+    bridge.address("10.6.0.1/24")?;
+    let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
+    rxe.wait_for_gids(4)?;
+    let here = rows(Preference::Ioctl)?;
+    println!("here: {here:#?}");
+    ensure!(named(&here, "::ffff:10.6.0.1") == [Some("br0".into())]);
+    ensure!(named(&here, "::ffff:10.9.0.1") == [None], "v9 was taken for br0");
+    ensure!(link_local(&here, v9) == [None], "v9's was taken for br0's");
+    ensure!(named(&here, LINK_LOCAL) == [Some("d0".into()), None]);
+    Ok(())
+}
+
+/// That the only device has these entries, GID and name of the interface, and each is given its
+/// name, by ioctl and by sysfs.
+fn all_named(rxe: &lab::SoftRoce, entries: &[(&str, &str)]) -> Result<()> {
+    rxe.wait_for_gids(entries.len())?;
+    let mut wanted = Vec::new();
+    for (gid, name) in entries {
+        let index = fs::read_to_string(format!("/sys/class/net/{name}/ifindex"))?;
+        wanted.push(((*gid).to_owned(), index.trim().parse()?, Some((*name).to_owned())));
+    }
+    wanted.sort_unstable();
+    let mut by_ioctl = rows(Preference::Ioctl)?;
+    println!("{by_ioctl:#?}");
+    by_ioctl.sort_unstable();
+    ensure!(by_ioctl == wanted, "by ioctl; wanted: {wanted:#?}");
+    let mut by_sysfs = rows(Preference::Sysfs)?;
+    println!("by sysfs: {by_sysfs:#?}");
+    by_sysfs.sort_unstable();
+    // It tells no index.
+    for row in &mut wanted {
+        row.1 = 0;
+    }
+    wanted.sort_unstable();
+    ensure!(by_sysfs == wanted, "by sysfs; wanted: {wanted:#?}");
     Ok(())
 }
 
