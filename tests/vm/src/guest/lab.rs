@@ -78,9 +78,9 @@ fn undo(command: &[&str]) {
 /// Waits until `is_so`; the kernel fills GID tables and much else in its own time.
 ///
 /// # Errors
-/// Where it is not so within ten seconds.
+/// Where it is not so within a minute, which is far more than it takes on a busy machine.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
-    let limit = stretched(Duration::from_secs(10));
+    let limit = stretched(Duration::from_mins(1));
     let start = Instant::now();
     while !is_so() {
         if start.elapsed() > limit {

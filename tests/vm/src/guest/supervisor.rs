@@ -14,9 +14,9 @@ use uverbs_vm::report::{Outcome, Report, Stream};
 use uverbs_vm::stretched;
 
 /// How long one scenario or command may take.
-const LIMIT: Duration = Duration::from_mins(2);
+const LIMIT: Duration = Duration::from_mins(6);
 /// How long the clearing up after a scenario may take.
-const SWEEP_LIMIT: Duration = Duration::from_secs(30);
+const SWEEP_LIMIT: Duration = Duration::from_mins(2);
 /// The exit status of a child that chose not to run; its last line says why.
 const SKIPPED: u8 = 77;
 

@@ -2,6 +2,7 @@
 
 /// Parts of lines that no healthy kernel prints.
 const COMPLAINTS: &[&str] = &[
+    "[ cut here ]",
     "] BUG: ",
     "kernel BUG at",
     "general protection fault",

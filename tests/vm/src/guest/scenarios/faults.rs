@@ -231,6 +231,20 @@ fn read_addresses() -> Result<()> {
     Ok(())
 }
 
+/// `QUERY_PORT_SPEED` came with 7.0, and soft RoCE does not offer it.
+pub(crate) fn port_speed_by_release() -> Result<()> {
+    let _lab = lab::vlan_lab()?;
+    let error = Host::new().open("rxe0")?.query_port_speed(1).err().context("it answers")?;
+    println!("{error}");
+    let (cause, errno) = if lab::kernel()? >= (7, 0) {
+        (Cause::NotOffered, 95)
+    } else {
+        (Cause::UnknownToKernel, 93)
+    };
+    ensure!((error.cause(), error.errno()) == (&cause, errno), "{error:?}");
+    Ok(())
+}
+
 /// The driver id by probing is the one that netlink tells, and no other is accepted.
 pub(crate) fn the_probe_finds_the_driver() -> Result<()> {
     let _lab = lab::vlan_lab()?;

@@ -64,6 +64,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("removed_while_open", faults::removed_while_open),
     ("vanishing_while_read", faults::vanishing_while_read),
     ("addresses_while_read", faults::addresses_while_read),
+    ("port_speed_by_release", faults::port_speed_by_release),
     ("the_probe_finds_the_driver", faults::the_probe_finds_the_driver),
     ("many_devices", faults::many_devices),
 ];
