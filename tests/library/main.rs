@@ -9,3 +9,4 @@ mod drivers;
 mod gid_table;
 mod hostile;
 mod kernel;
+mod sysfs;

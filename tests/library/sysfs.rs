@@ -1,0 +1,127 @@
+//! Sysfs trees that no kernel makes: whatever stands in the files, an answer or an error.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use proptest::prelude::*;
+use uverbs::device::Host;
+use uverbs::umad;
+
+/// What may be found in the place of a file.
+#[derive(Clone, Debug)]
+enum Found {
+    /// What a kernel would write.
+    Right,
+    Nothing,
+    Folder,
+    Loop,
+    Bytes(Vec<u8>),
+}
+
+fn found() -> impl Strategy<Value = Found> {
+    let sane = prop_oneof![
+        Just("1: CA"),
+        Just("2: switch"),
+        Just("0011:22ff:fe33:4455"),
+        Just("fe80:0000:0000:0000:0011:22ff:fe33:4455"),
+        Just("0000:0000:0000:0000:0000:0000:0000:0000"),
+        Just("4: ACTIVE"),
+        Just("RoCE v2"),
+        Just("IB/RoCE v1"),
+        Just("Ethernet"),
+        Just("0xffff"),
+        Just("100 Gb/sec (4X EDR)"),
+        Just("231:192"),
+        Just("x0"),
+        Just("99999999999999999999"),
+        Just("-1"),
+    ];
+    prop_oneof![
+        60 => Just(Found::Right),
+        1 => Just(Found::Nothing),
+        1 => Just(Found::Folder),
+        1 => Just(Found::Loop),
+        6 => sane.prop_map(|text| Found::Bytes(format!("{text}\n").into_bytes())),
+        3 => proptest::collection::vec(any::<u8>(), 0..64).prop_map(Found::Bytes),
+        1 => Just(Found::Bytes(vec![b'7'; 10_000])),
+    ]
+}
+
+/// Files with what a kernel would write into them.
+const FILES: &[(&str, &str)] = &[
+    ("class/infiniband/x0/node_type", "1: CA"),
+    ("class/infiniband/x0/node_guid", "0011:22ff:fe33:4455"),
+    ("class/infiniband/x0/sys_image_guid", "0011:22ff:fe33:4455"),
+    ("class/infiniband/x0/fw_ver", "1.2.3"),
+    ("class/infiniband/x0/ports/1/state", "4: ACTIVE"),
+    ("class/infiniband/x0/ports/1/phys_state", "5: LinkUp"),
+    ("class/infiniband/x0/ports/1/link_layer", "Ethernet"),
+    ("class/infiniband/x0/ports/1/rate", "100 Gb/sec (4X EDR)"),
+    ("class/infiniband/x0/ports/1/lid", "0x0"),
+    ("class/infiniband/x0/ports/1/sm_lid", "0x0"),
+    ("class/infiniband/x0/ports/1/sm_sl", "0"),
+    ("class/infiniband/x0/ports/1/lid_mask_count", "0"),
+    ("class/infiniband/x0/ports/1/cap_mask", "0x00010000"),
+    ("class/infiniband/x0/ports/1/gids/0", "fe80:0000:0000:0000:0011:22ff:fe33:4455"),
+    ("class/infiniband/x0/ports/1/gids/7", "0000:0000:0000:0000:0000:0000:0000:0000"),
+    ("class/infiniband/x0/ports/1/gids/odd", "x"),
+    ("class/infiniband/x0/ports/1/gid_attrs/types/0", "RoCE v2"),
+    ("class/infiniband/x0/ports/1/gid_attrs/types/7", "RoCE v2"),
+    ("class/infiniband/x0/ports/1/gid_attrs/ndevs/0", "eth0"),
+    ("class/infiniband/x0/ports/1/pkeys/0", "0xffff"),
+    ("class/infiniband_verbs/uverbs0/ibdev", "x0"),
+    ("class/infiniband_verbs/uverbs0/dev", "231:192"),
+];
+
+/// Where a kernel would have nothing.
+const STRAYS: &[&str] = &["class/infiniband/x0/ports/2", "class/infiniband/x0/ports/4000000000"];
+
+fn make(path: &Path, right: Option<&str>, found: &Found) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    match found {
+        Found::Right => {
+            if let Some(text) = right {
+                fs::write(path, format!("{text}\n")).unwrap();
+            }
+        }
+        Found::Nothing => {}
+        Found::Folder => fs::create_dir(path).unwrap(),
+        Found::Loop => symlink(path, path).unwrap(),
+        Found::Bytes(bytes) => fs::write(path, bytes).unwrap(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_tree_is_read_or_refused(
+        files in proptest::collection::vec(found(), FILES.len() + STRAYS.len()),
+        name in prop_oneof![
+            Just("x0".to_owned()), Just("../x0".to_owned()), Just(String::new()), any::<String>(),
+        ],
+        port in prop_oneof![0u32..3, any::<u32>()],
+        index in prop_oneof![0u32..8, any::<u32>()],
+    ) {
+        let tree = tempfile::TempDir::new().unwrap();
+        let strays = STRAYS.iter().map(|file| (*file, None));
+        let places = FILES.iter().map(|(file, right)| (*file, Some(*right))).chain(strays);
+        for ((file, right), found) in places.zip(&files) {
+            make(&tree.path().join(file), right, found);
+        }
+        let mut host = Host::rooted(tree.path(), tree.path());
+        let listing = host.list().unwrap();
+        prop_assert_eq!(listing.devices.len() + listing.problems.len(), 1);
+        let sysfs = host.sysfs();
+        for name in [name.as_str(), "x0"] {
+            for entry in sysfs.query_gid_table(name).into_iter().flatten() {
+                prop_assert!(!entry.entry.gid().is_zero());
+            }
+            let _ = sysfs.query_gid_ex(name, port, index);
+            let _ = sysfs.query_port(name, port);
+            let _ = (sysfs.query_pkey(name, port, index), sysfs.query_pkeys(name, port));
+            let _ = (umad::ca(sysfs, name), umad::port_guids(sysfs, Some(name)));
+            let _ = umad::strict::get_ca_portguids(sysfs, Some(name), None);
+        }
+        let _ = (host.absence(), umad::ca_names(host.sysfs()), umad::default_port(host.sysfs(), None));
+    }
+}
