@@ -138,9 +138,7 @@ impl Host {
         namespace.links = Some(read_links(&mut route).map_err(error)?);
         Ok(namespace.name(devices))
     }
-}
 
-impl Host {
     /// Whether each device may have a GID of the interface that is called `name` here, as far as
     /// can be known without opening it: in their order.
     ///
@@ -162,23 +160,16 @@ impl Host {
         let error = |cause| Error::new("host", Request::Interfaces, cause);
         let mut route = Socket::route().map_err(|errno| error(Cause::Os(errno)))?;
         let links = read_links(&mut route).map_err(error)?;
-        let Some(wanted) = links.values().find(|link| link.name == name).map(Link::netdev) else {
-            return Ok(vec![false; devices.len()]);
-        };
-        let namespace = Namespace { port_netdevs, addresses: BTreeSet::new(), links: Some(links) };
+        let Some(wanted) = links.named(name) else { return Ok(vec![false; devices.len()]) };
         let may = |device: &&Device| {
             device.index.is_none()
-                || device.ports().any(|port| {
-                    match namespace.port_netdevs.get(&(device.name.clone(), port)) {
-                        Some(own) => {
-                            *own == wanted
-                                || namespace.standing_on(own.index).contains(&wanted.index.get())
-                        }
-                        // Elsewhere, and this one may be a guest that stands on it; or none.
-                        None => {
-                            namespace.link(wanted.index.get()).is_some_and(|link| link.is_guest)
-                        }
+                || device.ports().any(|port| match port_netdevs.get(&(device.name.clone(), port)) {
+                    Some(own) => {
+                        own.index == wanted.index
+                            || links.standing_on(own.index).contains(&wanted.index.get())
                     }
+                    // Elsewhere, and this one may be a guest that stands on it; or none.
+                    None => wanted.is_guest,
                 })
         };
         Ok(devices.iter().map(may).collect())
@@ -223,7 +214,52 @@ struct Namespace {
     port_netdevs: BTreeMap<(String, u32), Netdev>,
     addresses: BTreeSet<(u32, IpAddr)>,
     /// Not read until it is wanted.
-    links: Option<BTreeMap<u32, Link>>,
+    links: Option<Links>,
+}
+
+/// The interfaces of this namespace.
+#[derive(Debug, Default)]
+struct Links {
+    by_index: BTreeMap<u32, Link>,
+    /// What stands directly on each, here.
+    uppers: BTreeMap<u32, Vec<u32>>,
+}
+
+impl FromIterator<Link> for Links {
+    fn from_iter<I: IntoIterator<Item = Link>>(list: I) -> Self {
+        let mut links = Self::default();
+        for link in list {
+            let index = link.index.get();
+            if let Some(lower) = link.lower.filter(|_| !link.is_guest) {
+                links.uppers.entry(lower).or_default().push(index);
+            }
+            if let Some(master) = link.master {
+                links.uppers.entry(index).or_default().push(master);
+            }
+            links.by_index.insert(index, link);
+        }
+        links
+    }
+}
+
+impl Links {
+    fn named(&self, name: &str) -> Option<&Link> {
+        self.by_index.values().find(|link| link.name == name)
+    }
+
+    /// The interfaces that stand on this one, over any number of steps, all of them here.
+    fn standing_on(&self, lower: NonZeroU32) -> BTreeSet<u32> {
+        let mut found = BTreeSet::new();
+        let mut next = vec![lower.get()];
+        while let Some(lower) = next.pop() {
+            for upper in self.uppers.get(&lower).into_iter().flatten() {
+                if found.insert(*upper) {
+                    next.push(*upper);
+                }
+            }
+        }
+        found
+    }
 }
 
 /// Says that an entry belongs to an interface here. Entries that say the same cannot all be right,
@@ -274,7 +310,10 @@ impl Namespace {
                     .and_then(|link| self.link(link.master?))
                     .filter(|master| master.is_bond)
                     .map(|bond| bond.index.get()),
-                uppers: self.standing_on(own.index),
+                uppers: self
+                    .links
+                    .as_ref()
+                    .map_or_else(BTreeSet::new, |links| links.standing_on(own.index)),
             },
             None => Port::Elsewhere {
                 indices: gids
@@ -288,7 +327,7 @@ impl Namespace {
     }
 
     fn link(&self, index: u32) -> Option<&Link> {
-        self.links.as_ref()?.get(&index)
+        self.links.as_ref()?.by_index.get(&index)
     }
 
     /// The interface here that a record's index or name stands for, if the evidence is there.
@@ -300,10 +339,7 @@ impl Namespace {
                 own.clone()
             }
             (_, Some(index)) => self.link(index.get())?.netdev(),
-            (_, None) => {
-                let name = record.sysfs_netdev.as_ref()?;
-                self.links.as_ref()?.values().find(|link| link.name == *name)?.netdev()
-            }
+            (_, None) => self.links.as_ref()?.named(record.sysfs_netdev.as_ref()?)?.netdev(),
         };
         let index = netdev.index.get();
         let gid = entry.gid();
@@ -338,31 +374,6 @@ impl Namespace {
         let mac = self.link(index).and_then(|link| link.mac);
         index == bond.unwrap_or(own.index.get())
             && mac.is_some_and(|mac| gid == default_gid(mac) || gid == iwarp_gid(mac))
-    }
-
-    /// The interfaces here that stand on this one, over any number of steps, all of them here.
-    fn standing_on(&self, lower: NonZeroU32) -> BTreeSet<u32> {
-        let mut found = BTreeSet::new();
-        let Some(links) = &self.links else { return found };
-        let mut uppers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for link in links.values() {
-            let lower = link.lower.filter(|_| !link.is_guest);
-            if let Some(lower) = lower {
-                uppers.entry(lower).or_default().push(link.index.get());
-            }
-            if let Some(master) = link.master {
-                uppers.entry(link.index.get()).or_default().push(master);
-            }
-        }
-        let mut next = vec![lower.get()];
-        while let Some(lower) = next.pop() {
-            for upper in uppers.get(&lower).into_iter().flatten() {
-                if found.insert(*upper) {
-                    next.push(*upper);
-                }
-            }
-        }
-        found
     }
 }
 
@@ -430,11 +441,11 @@ fn parse_address(payload: &[u8]) -> Result<Option<(u32, IpAddr)>, Cause> {
     Ok(found.map(|address| (index, address)))
 }
 
-fn read_links(socket: &mut Socket) -> Result<BTreeMap<u32, Link>, Cause> {
+fn read_links(socket: &mut Socket) -> Result<Links, Cause> {
     let request = Message::new(libc::RTM_GETLINK, &[0; LINK_BODY])
         .number(libc::IFLA_EXT_MASK, SKIP_STATISTICS);
     let links = socket.dump(&request, parse_link)?;
-    Ok(links.into_iter().flatten().map(|link| (link.index.get(), link)).collect())
+    Ok(links.into_iter().flatten().collect())
 }
 
 fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {

@@ -36,7 +36,7 @@ fn namespace(addresses: &[(u32, &str)], links: Vec<Link>) -> Namespace {
     Namespace {
         port_netdevs: [(("rxe0".into(), 1), own)].into(),
         addresses: addresses.iter().map(|(i, address)| (*i, address.parse().unwrap())).collect(),
-        links: Some(links.into_iter().map(|link| (link.index.get(), link)).collect()),
+        links: Some(links.into_iter().collect()),
     }
 }
 
