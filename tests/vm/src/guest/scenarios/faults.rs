@@ -123,25 +123,33 @@ pub(crate) fn vanishing_while_read() -> Result<()> {
     let steady_netdev = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
     let steady = SoftRoce::new("rxe1", &steady_netdev)?;
     steady.wait_for_gids(1)?;
+    while_changing(|_| SoftRoce::new("rxe0", &netdev).map(drop), read_devices)
+}
+
+/// Reads while another thread makes changes, one round after another.
+fn while_changing(
+    change: impl Fn(u32) -> Result<()> + Sync,
+    read: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let stop = AtomicBool::new(false);
-    thread::scope(|scope| -> Result<()> {
-        let churn = scope.spawn(|| -> Result<u32> {
+    thread::scope(|scope| {
+        let changes = scope.spawn(|| -> Result<u32> {
             let mut rounds = 0;
             while !stop.load(Ordering::Relaxed) {
-                drop(SoftRoce::new("rxe0", &netdev)?);
+                change(rounds)?;
                 rounds += 1;
             }
             Ok(rounds)
         });
-        let result = read_while_changing();
+        let result = read();
         stop.store(true, Ordering::Relaxed);
-        let rounds = churn.join().map_err(|_| anyhow::anyhow!("the churn panicked"))??;
-        println!("{rounds} devices came and went");
+        let rounds = changes.join().map_err(|_| anyhow::anyhow!("the changes panicked"))??;
+        println!("{rounds} rounds of changes");
         result
     })
 }
 
-fn read_while_changing() -> Result<()> {
+fn read_devices() -> Result<()> {
     let (mut complete, mut errors) = (0, 0);
     for round in 0..60 {
         for mut host in [Host::new(), Host::rooted("/sys", "/dev/infiniband")] {
@@ -181,24 +189,12 @@ pub(crate) fn addresses_while_read() -> Result<()> {
     netdev.address("192.168.77.1/24")?;
     let rxe = SoftRoce::new("rxe0", &netdev)?;
     rxe.wait_for_gids(2)?;
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| -> Result<()> {
-        let churn = scope.spawn(|| -> Result<u32> {
-            let mut rounds = 0;
-            while !stop.load(Ordering::Relaxed) {
-                let address = format!("10.0.0.{}/32", rounds % 50 + 1);
-                netdev.address(&address)?;
-                run(&["ip", "address", "delete", &address, "dev", "d0"])?;
-                rounds += 1;
-            }
-            Ok(rounds)
-        });
-        let result = read_addresses();
-        stop.store(true, Ordering::Relaxed);
-        let rounds = churn.join().map_err(|_| anyhow::anyhow!("the churn panicked"))??;
-        println!("{rounds} addresses came and went");
-        result
-    })
+    let change = |round| {
+        let address = format!("10.0.0.{}/32", round % 50 + 1);
+        netdev.address(&address)?;
+        run(&["ip", "address", "delete", &address, "dev", "d0"]).map(drop)
+    };
+    while_changing(change, read_addresses)
 }
 
 fn read_addresses() -> Result<()> {
