@@ -1,0 +1,116 @@
+//! What may be asked of a function while it runs.
+//!
+//! One JSON object a line in both directions, a [`Request`] for the function with that number and
+//! then a [`Reply`]. An order that makes no sense is answered by [`Reply::Error`] and changes nothing.
+
+use crate::description::Description;
+use serde::{Deserialize, Serialize};
+
+/// An order for one of the functions of a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// The function's number, from 0.
+    pub function: usize,
+    /// What it is to do.
+    pub order: Order,
+}
+
+/// What a function can be told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Tell what it is now.
+    Describe,
+    /// Be another one: for when no driver is bound, or to change what the driver finds at its next
+    /// question. Failures are forgotten.
+    Become(Box<Description>),
+    /// Tell the commands whose number is at least this one.
+    Commands {
+        /// Number of the first one, from 0; [`Reply::Commands`] tells the next.
+        since: u64,
+    },
+    /// Treat commands with this opcode otherwise. The newest rule that fits a command is used.
+    Inject {
+        /// The opcode.
+        opcode: u16,
+        /// Only commands with this `op_mod`.
+        op_mod: Option<u16>,
+        /// Only this often; for ever if `None`.
+        times: Option<u32>,
+        /// What happens to them.
+        fault: Fault,
+    },
+    /// Forget all that was injected. Commands that were held back are completed now.
+    Clear,
+    /// Post a port event (0x09) on the asynchronous event queue. What the driver then asks is
+    /// answered from the description: set that first, with [`Become`](Self::Become).
+    PortEvent {
+        /// Port number, from 1.
+        port: u8,
+        /// 1 down, 4 active, 5 initialized, 6 LID, 7 P_Keys, 8 GUIDs, 9 client re-register.
+        subtype: u8,
+    },
+    /// Set the syndrome of the health buffer: 0 is healthy; with `fatal` the driver is to give the
+    /// device up.
+    Health {
+        /// The syndrome.
+        syndrome: u8,
+        /// Whether it is fatal.
+        fatal: bool,
+    },
+}
+
+/// What happens to a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// It is refused.
+    Status {
+        /// Status, not 0.
+        status: u8,
+        /// Syndrome.
+        syndrome: u32,
+    },
+    /// It is carried out and answered this much later, in milliseconds.
+    Delay(u32),
+    /// It is not answered until [`Order::Clear`].
+    Silence,
+    /// Its slot is given back with this delivery status instead of an answer, 1 to 0x7f.
+    Delivery(u8),
+}
+
+/// The answer to an order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// Done.
+    Done,
+    /// What it is.
+    Description(Box<Description>),
+    /// The commands, the oldest first.
+    Commands {
+        /// The commands.
+        commands: Vec<Command>,
+        /// The number that the next command will have.
+        next: u64,
+    },
+    /// It was not done; why.
+    Error(String),
+}
+
+/// A command that the driver sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// Its number since the function was started.
+    pub number: u64,
+    /// Opcode.
+    pub opcode: u16,
+    /// User context in whose name it came; 0 for the driver's own.
+    pub uid: u16,
+    /// `op_mod`.
+    pub op_mod: u16,
+    /// The eight bytes of the input behind the header.
+    pub arguments: [u8; 8],
+    /// Status of the answer; `None` where there is none yet.
+    pub status: Option<u8>,
+}

@@ -1,0 +1,228 @@
+//! What a function is: the scenario description that tests choose.
+//!
+//! Plain data with the numbers as the firmware interface has them; what the driver makes of them
+//! is for the tests to see.
+
+use serde::{Deserialize, Serialize};
+
+/// A whole function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// What kind of function it is.
+    pub mode: Mode,
+    /// Number of this function within its device (`vhca_id`).
+    pub vhca_id: u16,
+    /// Firmware version: major, minor, sub-minor.
+    pub firmware: (u16, u16, u16),
+    /// Board's parameter set id, at most 16 bytes of ASCII; the kernel's `board_id`.
+    pub psid: String,
+    /// Node GUID.
+    pub node_guid: u64,
+    /// System image GUID.
+    pub system_image_guid: u64,
+    /// The ports: one or two with [`Mode::InfiniBand`], else one.
+    pub ports: Vec<Port>,
+    /// The e-switch, asked of its manager only.
+    pub eswitch: Eswitch,
+    /// Link aggregation, as `QUERY_LAG` tells it.
+    pub lag: Lag,
+}
+
+/// What the e-switch tells of its vports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Eswitch {
+    /// A vport's `vhca_id` is this plus its number, cut to 16 bits.
+    pub vport_vhca_id: u16,
+    /// Steering addresses of the uplink, receive and transmit; 0 where there is none.
+    pub uplink_icm: (u64, u64),
+    /// A vport's steering addresses are these plus its number shifted left by 16.
+    pub vport_icm: (u64, u64),
+}
+
+/// State of link aggregation.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lag {
+    /// `lag_state`, 0 to 7.
+    pub state: u8,
+    /// `tx_remap_affinity_1` and `_2`, 0 to 15.
+    pub tx_remap_affinity: (u8, u8),
+}
+
+impl Description {
+    /// An InfiniBand function with one or two ports, all values unlike one another.
+    #[must_use]
+    pub fn infiniband(ports: u8) -> Self {
+        let ports = (1..=ports).map(|number| Port {
+            gids: (0..3).map(|index| (index, Port::ib_gid(number, index))).collect(),
+            ..Port::numbered(number)
+        });
+        Self { ports: ports.collect(), ..Self::with_mode(Mode::InfiniBand) }
+    }
+
+    /// A RoCE function.
+    #[must_use]
+    pub fn roce() -> Self {
+        Self::with_mode(Mode::Roce)
+    }
+
+    /// A RoCE function that manages an e-switch.
+    #[must_use]
+    pub fn switchdev() -> Self {
+        Self::with_mode(Mode::Switchdev)
+    }
+
+    /// The embedded CPU of a smart NIC whose host has this many VFs.
+    #[must_use]
+    pub fn embedded_cpu(host_vfs: u16) -> Self {
+        Self::with_mode(Mode::EmbeddedCpu { host_vfs, own_vport: false })
+    }
+
+    /// The same function as another device: no GUID, MAC address or `vhca_id` in common.
+    #[must_use]
+    pub fn sibling(mut self) -> Self {
+        const OTHER: u64 = 0x1_0000;
+        self.vhca_id ^= 1;
+        self.node_guid ^= OTHER;
+        self.system_image_guid ^= OTHER;
+        for port in &mut self.ports {
+            port.guid ^= OTHER;
+            port.mac[3] ^= 1;
+            for (_, gid) in &mut port.gids {
+                gid[13] ^= 1;
+            }
+        }
+        self
+    }
+
+    fn with_mode(mode: Mode) -> Self {
+        Self {
+            mode,
+            vhca_id: 0x2a,
+            firmware: (20, 35, 1012),
+            psid: "MT_0000000224".to_owned(),
+            node_guid: 0x0002_c903_00aa_bb00,
+            system_image_guid: 0x0002_c903_00aa_bb0f,
+            ports: vec![Port::numbered(1)],
+            eswitch: Eswitch {
+                vport_vhca_id: 0x100,
+                uplink_icm: (0x1111_0000_2222_0000, 0x3333_0000_4444_0000),
+                vport_icm: (0x5555_0000_0000_0000, 0x6666_0000_0000_0000),
+            },
+            lag: Lag::default(),
+        }
+    }
+}
+
+/// The kinds of functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// InfiniBand ports, no network interface.
+    InfiniBand,
+    /// One Ethernet port (RoCE).
+    Roce,
+    /// RoCE, and manager of an e-switch that can be set to switchdev.
+    Switchdev,
+    /// The embedded CPU of a smart NIC: manager of the e-switch with the host's PF and its VFs.
+    EmbeddedCpu {
+        /// How many VFs the host has enabled.
+        host_vfs: u16,
+        /// Whether the embedded CPU has a vport of its own. Where it has, some kernels (6.12) fall
+        /// over it when switchdev is set.
+        own_vport: bool,
+    },
+}
+
+/// One port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Port {
+    /// Port GUID.
+    pub guid: u64,
+    /// MAC address (Ethernet).
+    pub mac: [u8; 6],
+    /// Length of the GID table, InfiniBand: 8, 16, 32, 64 or 128; of the RoCE address table, RoCE.
+    pub gid_table_len: u16,
+    /// Its GIDs with their indexes (InfiniBand); every other entry is zero. RoCE's are set by the driver.
+    pub gids: Vec<(u16, [u8; 16])>,
+    /// The P_Keys from index 0 on (InfiniBand); every further one is 0.
+    pub pkeys: Vec<u16>,
+    /// LID, InfiniBand.
+    pub lid: u16,
+    /// LID mask control, 0 to 7.
+    pub lmc: u8,
+    /// LID of the subnet manager.
+    pub sm_lid: u16,
+    /// Service level of the subnet manager, 0 to 15.
+    pub sm_sl: u8,
+    /// Logical state: 1 down, 2 init, 3 armed, 4 active. Of Ethernet, 4 is up and all else down.
+    pub state: u8,
+    /// Physical state: 2 polling, 3 disabled, 5 link up.
+    pub phys_state: u8,
+    /// Capability mask, `cap_mask1` (InfiniBand).
+    pub cap_mask: u32,
+    /// Largest MTU in bytes; it is also the active one.
+    pub mtu: u16,
+    /// Link width as the register has it: 1 = 1x, 2 = 2x, 4 = 4x, 8 = 8x, 16 = 12x (InfiniBand).
+    pub width: u8,
+    /// Speed as the register has it, 0x20 = EDR (InfiniBand); bit of the Ethernet protocols, RoCE.
+    pub speed: u32,
+    /// Vport counters.
+    pub counters: Counters,
+}
+
+impl Port {
+    /// An active port whose addresses end in its number.
+    fn numbered(number: u8) -> Self {
+        Self {
+            guid: 0x0002_c903_00aa_bb00 + u64::from(number),
+            mac: [0x02, 0xc9, 0x00, 0xaa, 0xbb, number],
+            gid_table_len: 8,
+            gids: Vec::new(),
+            pkeys: vec![0xffff, 0x8001],
+            lid: 0x10 + u16::from(number),
+            lmc: 0,
+            sm_lid: 1,
+            sm_sl: 0,
+            state: 4,
+            phys_state: 5,
+            cap_mask: 0x0251_e848,
+            mtu: 4096,
+            width: 2,
+            speed: 0x20,
+            counters: Counters::default(),
+        }
+    }
+
+    /// `fe80::` and the port's GUID, with the index in the interface id.
+    fn ib_gid(number: u8, index: u16) -> [u8; 16] {
+        let prefix = 0xfe80_0000_0000_0000_u64;
+        let interface = Self::numbered(number).guid + (u64::from(index) << 32);
+        let mut gid = [0; 16];
+        gid[..8].copy_from_slice(&prefix.to_be_bytes());
+        gid[8..].copy_from_slice(&interface.to_be_bytes());
+        gid
+    }
+}
+
+/// The counters of `QUERY_VPORT_COUNTER`, each packets and octets.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "the names are the firmware's")]
+pub struct Counters {
+    pub received_errors: (u64, u64),
+    pub transmit_errors: (u64, u64),
+    pub received_ib_unicast: (u64, u64),
+    pub transmitted_ib_unicast: (u64, u64),
+    pub received_ib_multicast: (u64, u64),
+    pub transmitted_ib_multicast: (u64, u64),
+    pub received_eth_broadcast: (u64, u64),
+    pub transmitted_eth_broadcast: (u64, u64),
+    pub received_eth_unicast: (u64, u64),
+    pub transmitted_eth_unicast: (u64, u64),
+    pub received_eth_multicast: (u64, u64),
+    pub transmitted_eth_multicast: (u64, u64),
+}
