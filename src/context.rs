@@ -16,7 +16,7 @@ use zerocopy::IntoBytes;
 
 use crate::command::{Command, SubmitError};
 use crate::device::{Device, Host, Node};
-use crate::driver::DriverId;
+use crate::driver::{self, DriverId};
 use crate::error::{Cause, Error, Request, Result};
 use crate::sys::kernel::Kernel;
 
@@ -30,6 +30,15 @@ const PROBED_IDS: RangeInclusive<u32> = 1..=64;
 /// A method id that no kernel has: the largest that is not a driver's own.
 const NO_METHOD: u16 = 0x0fff;
 
+/// What a context was opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Queries.
+    Plain,
+    /// Commands to an mlx5 device's firmware as well.
+    Devx,
+}
+
 /// An open device that answers queries.
 #[doc(alias = "ibv_context")]
 #[derive(Debug)]
@@ -37,6 +46,7 @@ pub struct Context {
     device: String,
     ports: RangeInclusive<u32>,
     driver: DriverId,
+    kind: Kind,
     kernel: Kernel,
     num_comp_vectors: u32,
     core_support: u64,
@@ -64,20 +74,37 @@ impl Context {
     #[doc(alias = "ibv_open_device")]
     pub fn open(device: &Device) -> Result<Self> {
         let kernel = open_node(device)?;
-        let driver = match device.driver {
-            Some(driver) => driver,
-            None => probe(&kernel)
-                .map_err(|cause| Error::new(&*device.name, Request::ProbeDriver, cause))?,
-        };
-        Self::with_kernel(device.name.clone(), device.ports(), driver, kernel)
+        let driver = driver_of(device, &kernel)?;
+        Self::with_kernel(device.name.clone(), device.ports(), driver, Kind::Plain, kernel)
+    }
+
+    /// [`open`](Self::open) for commands to an mlx5 device's firmware.
+    pub(crate) fn open_devx(device: &Device) -> Result<Self> {
+        let other =
+            |driver| Error::new(&*device.name, Request::GetDevxContext, Cause::OtherDriver(driver));
+        if let Some(driver) = device.driver.filter(|driver| *driver != DriverId::MLX5) {
+            return Err(other(driver));
+        }
+        let kernel = open_node(device)?;
+        match driver_of(device, &kernel)? {
+            DriverId::MLX5 => {}
+            driver => return Err(other(driver)),
+        }
+        let name = device.name.clone();
+        Self::with_kernel(name, device.ports(), DriverId::MLX5, Kind::Devx, kernel)
     }
 
     fn with_kernel(
         device: String,
         ports: RangeInclusive<u32>,
         driver: DriverId,
+        kind: Kind,
         kernel: Kernel,
     ) -> Result<Self> {
+        let (driver_request, request) = match kind {
+            Kind::Plain => (driver.context_request(), Request::GetContext),
+            Kind::Devx => (driver::devx_context_request(), Request::GetDevxContext),
+        };
         let mut num_comp_vectors = 0u32;
         let mut core_support = 0u64;
         let mut answer = [0u8; DRIVER_ANSWER];
@@ -85,16 +112,18 @@ impl Context {
         command
             .output(abi::get_context::NUM_COMP_VECTORS, num_comp_vectors.as_mut_bytes())
             .output(abi::get_context::CORE_SUPPORT, core_support.as_mut_bytes())
-            .driver_input(driver.context_request())
+            .driver_input(driver_request)
             .driver_output(&mut answer);
         match command.submit(&kernel, driver.0) {
-            Ok(()) => Ok(Self { device, ports, driver, kernel, num_comp_vectors, core_support }),
+            Ok(()) => {
+                Ok(Self { device, ports, driver, kind, kernel, num_comp_vectors, core_support })
+            }
             Err(error) => {
                 let cause = match error {
                     SubmitError::Kernel(Errno::AGAIN) => Cause::Refused,
                     other => other.into(),
                 };
-                Err(Error::new(device, Request::GetContext, cause))
+                Err(Error::new(device, request, cause))
             }
         }
     }
@@ -111,9 +140,35 @@ impl Context {
         driver: DriverId,
         kernel: Box<dyn crate::simulated::SimulatedKernel>,
     ) -> Result<Self> {
+        Self::simulated_as(device, ports, driver, Kind::Plain, kernel)
+    }
+
+    /// A context for commands to an mlx5 device's firmware, whose kernel is test code.
+    ///
+    /// # Errors
+    /// Those of `GET_CONTEXT`, as the simulated kernel answers it.
+    #[cfg(feature = "simulated-kernel")]
+    #[doc(hidden)]
+    pub fn simulated_devx(
+        device: &str,
+        ports: RangeInclusive<u32>,
+        kernel: Box<dyn crate::simulated::SimulatedKernel>,
+    ) -> Result<Self> {
+        Self::simulated_as(device, ports, DriverId::MLX5, Kind::Devx, kernel)
+    }
+
+    #[cfg(feature = "simulated-kernel")]
+    fn simulated_as(
+        device: &str,
+        ports: RangeInclusive<u32>,
+        driver: DriverId,
+        kind: Kind,
+        kernel: Box<dyn crate::simulated::SimulatedKernel>,
+    ) -> Result<Self> {
         let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|errno| Error::new(device, Request::GetContext, Cause::Os(errno)))?;
-        Self::with_kernel(device.to_owned(), ports, driver, Kernel::Simulated(kernel, null))
+        let kernel = Kernel::Simulated(kernel, null);
+        Self::with_kernel(device.to_owned(), ports, driver, kind, kernel)
     }
 
     /// The device's name when it was opened.
@@ -144,6 +199,25 @@ impl Context {
     #[must_use]
     pub fn core_support(&self) -> u64 {
         self.core_support
+    }
+
+    /// Whether it was opened by [`mlx5::devx::open`](crate::mlx5::devx::open), for commands to the
+    /// firmware.
+    #[must_use]
+    pub fn has_devx(&self) -> bool {
+        self.kind == Kind::Devx
+    }
+
+    /// Whether the device was removed. For requests whose `EIO` may have another reason.
+    pub(crate) fn is_gone(&self) -> bool {
+        let mut entry = abi::GidEntry::default();
+        let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::QUERY_GID_ENTRY);
+        command
+            .constant(abi::query_gid_entry::PORT, (*self.ports.start()).into())
+            .constant(abi::query_gid_entry::GID_INDEX, 0)
+            .flags(abi::query_gid_entry::FLAGS, 0)
+            .output(abi::query_gid_entry::RESP_ENTRY, entry.as_mut_bytes());
+        matches!(self.submit(&mut command), Err(Cause::DeviceGone(_)))
     }
 
     /// Sends a command of a method that the caller describes.
@@ -184,6 +258,16 @@ impl Host {
 pub fn probe_driver(device: &Device) -> Result<DriverId> {
     let kernel = open_node(device)?;
     probe(&kernel).map_err(|cause| Error::new(&*device.name, Request::ProbeDriver, cause))
+}
+
+/// The driver, as netlink told it or as the open device tells it.
+fn driver_of(device: &Device, kernel: &Kernel) -> Result<DriverId> {
+    match device.driver {
+        Some(driver) => Ok(driver),
+        None => {
+            probe(kernel).map_err(|cause| Error::new(&*device.name, Request::ProbeDriver, cause))
+        }
+    }
 }
 
 /// Opens the uverbs node, and makes sure that it is the device's.

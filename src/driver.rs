@@ -54,18 +54,7 @@ impl DriverId {
     /// mlx5, irdma and efa want values; all others take zeros, of which more than eight bytes are
     /// sent so that they go by address and satisfy the drivers that insist on a length.
     pub(crate) fn context_request(self) -> &'static [u8] {
-        /// Dynamic UAR: no doorbell pages are taken; no DEVX.
-        static MLX5: abi::Mlx5AllocUcontextRequest = abi::Mlx5AllocUcontextRequest {
-            total_num_bfregs: 2,
-            num_low_latency_bfregs: 0,
-            flags: 0,
-            comp_mask: 0,
-            max_cqe_version: 0,
-            reserved0: 0,
-            reserved1: 0,
-            reserved2: 0,
-            lib_caps: abi::mlx5::LIB_CAP_DYN_UAR,
-        };
+        static MLX5: abi::Mlx5AllocUcontextRequest = mlx5_request(0);
         static IRDMA: abi::IrdmaAllocUcontextRequest = abi::IrdmaAllocUcontextRequest {
             reserved: 0,
             userspace_ver: abi::irdma::ABI_VERSION,
@@ -83,6 +72,27 @@ impl DriverId {
             abi::driver_id::EFA => EFA.as_bytes(),
             _ => &ZEROS,
         }
+    }
+}
+
+/// What mlx5 wants for a context that may send commands to the firmware.
+pub(crate) fn devx_context_request() -> &'static [u8] {
+    static DEVX: abi::Mlx5AllocUcontextRequest = mlx5_request(abi::mlx5::DEVX);
+    DEVX.as_bytes()
+}
+
+/// Dynamic UAR: no doorbell pages are taken.
+const fn mlx5_request(flags: u32) -> abi::Mlx5AllocUcontextRequest {
+    abi::Mlx5AllocUcontextRequest {
+        total_num_bfregs: 2,
+        num_low_latency_bfregs: 0,
+        flags,
+        comp_mask: 0,
+        max_cqe_version: 0,
+        reserved0: 0,
+        reserved1: 0,
+        reserved2: 0,
+        lib_caps: abi::mlx5::LIB_CAP_DYN_UAR,
     }
 }
 

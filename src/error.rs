@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 
 use crate::command::{EncodeError, SubmitError};
+use crate::driver::DriverId;
+use crate::mlx5::devx;
 
 /// The result of this library's calls.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -42,6 +44,8 @@ pub enum Request {
     ProbeDriver,
     /// `GET_CONTEXT`.
     GetContext,
+    /// `GET_CONTEXT` of an mlx5 device with a user context of the firmware's (DEVX).
+    GetDevxContext,
     /// `QUERY_GID_ENTRY`, or the same from sysfs.
     GidEntry {
         /// Port number.
@@ -72,6 +76,16 @@ pub enum Request {
     },
     /// Node or system image GUID.
     Guid,
+    /// `MLX5_IB_METHOD_QUERY_PORT`.
+    Mlx5Port {
+        /// Port number.
+        port: u32,
+    },
+    /// A command to an mlx5 device's firmware.
+    Firmware {
+        /// The operation.
+        opcode: u16,
+    },
     /// A file or folder of sysfs.
     Sysfs {
         /// The file, below the root that is read.
@@ -88,6 +102,7 @@ impl fmt::Display for Request {
             Self::Open { path } => write!(f, "open {}", path.display()),
             Self::ProbeDriver => f.write_str("probe driver id"),
             Self::GetContext => f.write_str("get context"),
+            Self::GetDevxContext => f.write_str("get DEVX context"),
             Self::GidEntry { port, index } => write!(f, "query GID {index} of port {port}"),
             Self::GidTable => f.write_str("query GID table"),
             Self::Port { port } => write!(f, "query port {port}"),
@@ -98,6 +113,11 @@ impl fmt::Display for Request {
             }
             Self::PKey { port, index: None } => write!(f, "query P_Keys of port {port}"),
             Self::Guid => f.write_str("query GUIDs"),
+            Self::Mlx5Port { port } => write!(f, "query mlx5 port {port}"),
+            Self::Firmware { opcode } => match devx::operation_name(*opcode) {
+                Some(name) => write!(f, "firmware command {name}"),
+                None => write!(f, "firmware command {opcode:#x}"),
+            },
             Self::Sysfs { path } => write!(f, "read {}", path.display()),
         }
     }
@@ -146,6 +166,21 @@ pub enum Cause {
     /// No device of that name is seen from here (`ENODEV`).
     #[error("no such device")]
     NoSuchDevice,
+    /// The device has no such port (`EINVAL`).
+    #[error("no such port")]
+    NoSuchPort,
+    /// In switchdev mode, a port that is no representor of a vport (`EOPNOTSUPP`).
+    #[error("the port represents no vport of the e-switch")]
+    NoRepresentor,
+    /// The request is another driver's (`EOPNOTSUPP`).
+    #[error("the device's driver is {0}, not mlx5")]
+    OtherDriver(DriverId),
+    /// The command needs a context with DEVX (`EINVAL`).
+    #[error("the kernel wants a DEVX context for this command")]
+    NeedsDevx,
+    /// The firmware refused a command (`EREMOTEIO`).
+    #[error(transparent)]
+    Firmware(#[from] devx::Refusal),
     /// The answer of the kernel makes no sense (`EPROTO`).
     #[error("unusable answer: {0}")]
     Malformed(&'static str),
@@ -169,9 +204,14 @@ impl Cause {
             Self::NoSuchDevice => Errno::NODEV,
             Self::NoIoctl => Errno::NOTTY,
             Self::UnknownToKernel => Errno::PROTONOSUPPORT,
-            Self::NotOffered => Errno::OPNOTSUPP,
+            Self::NotOffered | Self::NoRepresentor | Self::OtherDriver(_) => Errno::OPNOTSUPP,
             Self::Refused => Errno::AGAIN,
-            Self::UnknownDriver | Self::NoRoom(_) | Self::Encode(_) => Errno::INVAL,
+            Self::UnknownDriver
+            | Self::NoRoom(_)
+            | Self::NoSuchPort
+            | Self::NeedsDevx
+            | Self::Encode(_) => Errno::INVAL,
+            Self::Firmware(_) => Errno::REMOTEIO,
             Self::Malformed(_) => Errno::PROTO,
             Self::DeviceGone(errno) | Self::Os(errno) => *errno,
         }
@@ -283,8 +323,22 @@ impl fmt::Display for Advice<'_> {
                 "read sysfs, or use Linux 5.10 or newer"
             }
             (Request::PortSpeed { .. }, Cause::UnknownToKernel) => "it came with Linux 7.0",
+            (Request::Mlx5Port { .. }, Cause::UnknownToKernel) => "it came with Linux 5.13",
+            (Request::Firmware { .. }, Cause::UnknownToKernel) => {
+                "the device's firmware has no user contexts"
+            }
+            (Request::GetDevxContext, Cause::Os(Errno::INVAL)) => {
+                "the device's firmware may have no user contexts"
+            }
+            (_, Cause::NeedsDevx) => "open the device with mlx5::devx::open",
+            (Request::Firmware { .. }, Cause::Os(Errno::INVAL)) => {
+                "not a general command, or (Linux before 6.1) the firmware refused it"
+            }
+            (Request::Firmware { .. }, Cause::Os(Errno::TIMEDOUT)) => {
+                "the firmware did not answer; the kernel's log says more"
+            }
             (_, Cause::UnknownToKernel) => "use a newer kernel, or read sysfs instead",
-            (Request::GetContext, Cause::Refused) => {
+            (Request::GetContext | Request::GetDevxContext, Cause::Refused) => {
                 "the rdma cgroup's limit of hca_handle is reached, or the device is not active yet; \
                  read sysfs instead"
             }

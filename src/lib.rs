@@ -25,6 +25,8 @@
 //! | the device's limits | [`Context::query_device`] | – |
 //! | P_Keys | – | [`Sysfs::query_pkeys`] |
 //! | GUIDs | [`Context::query_gid_ex`] of index 0 | [`umad`] |
+//! | an mlx5 port's vport | [`mlx5::query_port`] | – |
+//! | what an mlx5 device's firmware knows | [`mlx5::devx`] | – |
 //!
 //! [`reader::Reader`] chooses between the two and says which one answered.
 //!
@@ -49,6 +51,7 @@ pub mod driver;
 pub mod error;
 pub mod gid;
 pub mod guid;
+pub mod mlx5;
 mod names;
 pub mod netdev;
 mod netlink;

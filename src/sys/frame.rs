@@ -136,7 +136,7 @@ impl<'a, const N: usize> Frame<'a, N> {
     /// borrows exclusively, and through the addresses that it has now.
     pub(super) fn lends_all_outputs(&self) -> bool {
         let attributes = self.attributes();
-        let Some(outputs) = outputs(self.header.object_id, self.header.method_id) else {
+        let Some(outputs) = outputs(&self.header) else {
             return attributes.is_empty();
         };
         attributes.iter().zip(&self.accesses).all(|(attribute, access)| {

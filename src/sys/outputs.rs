@@ -8,11 +8,24 @@ use uverbs_uapi::device::{
     get_context, invoke_write, method, object, query_gid_entry, query_gid_table, query_port,
     query_port_speed,
 };
-use uverbs_uapi::ioctl::ATTR_UHW_OUT;
+use uverbs_uapi::driver::driver_id;
+use uverbs_uapi::ioctl::{ATTR_UHW_OUT, IoctlHeader};
+use uverbs_uapi::mlx5;
 
-/// The attributes that the kernel writes for a method, by the method's declaration in the kernel
-/// (`uverbs_std_types_device.c`); `None` if the method is not known here.
-pub(super) fn outputs(object_id: u16, method_id: u16) -> Option<&'static [u16]> {
+/// The attributes that the kernel writes for a request's method; `None` if the method is not known
+/// here.
+pub(super) fn outputs(header: &IoctlHeader) -> Option<&'static [u16]> {
+    let IoctlHeader { object_id, method_id, .. } = *header;
+    // The kernel runs a request only if its driver is the device's, so a driver's own methods are
+    // known by the header.
+    core(object_id, method_id).or_else(|| match header.driver_id {
+        driver_id::MLX5 => mlx5(object_id, method_id),
+        _ => None,
+    })
+}
+
+/// The core's methods, by their declaration in the kernel (`uverbs_std_types_device.c`).
+fn core(object_id: u16, method_id: u16) -> Option<&'static [u16]> {
     Some(match (object_id, method_id) {
         // The write commands that are used, the queries of a device, take no address of their own.
         (object::DEVICE, method::INVOKE_WRITE) => &[invoke_write::CORE_OUT, ATTR_UHW_OUT],
@@ -25,6 +38,15 @@ pub(super) fn outputs(object_id: u16, method_id: u16) -> Option<&'static [u16]> 
         }
         (object::DEVICE, method::QUERY_GID_ENTRY) => &[query_gid_entry::RESP_ENTRY],
         (object::DEVICE, method::QUERY_PORT_SPEED) => &[query_port_speed::RESP],
+        _ => return None,
+    })
+}
+
+/// Methods of mlx5, by their declaration in the kernel (`hw/mlx5/std_types.c`, `hw/mlx5/devx.c`).
+fn mlx5(object_id: u16, method_id: u16) -> Option<&'static [u16]> {
+    Some(match (object_id, method_id) {
+        (object::DEVICE, mlx5::device_method::QUERY_PORT) => &[mlx5::query_port::RESP],
+        (mlx5::object::DEVX, mlx5::devx_method::OTHER) => &[mlx5::devx_other::CMD_OUT],
         _ => return None,
     })
 }

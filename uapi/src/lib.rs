@@ -1,5 +1,6 @@
 //! The Linux kernel's RDMA ABI as plain data: the uverbs ioctl, its `DEVICE` object, each driver's
-//! `GET_CONTEXT` blobs, asynchronous events, RDMA netlink and the constants of umad.
+//! `GET_CONTEXT` blobs, mlx5's own methods and firmware commands, asynchronous events, RDMA netlink
+//! and the constants of umad.
 //!
 //! Every structure holds integers and byte arrays only, has its reserved fields written out, and
 //! is pinned at compile time: its size, its alignment and the offset of each field. Numbers that a
@@ -10,8 +11,8 @@
 //! The crate makes no system call, allocates nothing and has no `unsafe` code. Filling a request
 //! and sending it is the work of the crate `uverbs`.
 //!
-//! GIDs and GUIDs are arrays of bytes in network order, as they travel. Everything else is in the
-//! byte order of the machine.
+//! GIDs and GUIDs are arrays of bytes in network order, as they travel. Firmware commands are
+//! big-endian. Everything else is in the byte order of the machine.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -39,5 +40,7 @@ pub mod device;
 pub mod driver;
 pub mod event;
 pub mod ioctl;
+pub mod mlx5;
+pub mod mlx5_firmware;
 pub mod netlink;
 pub mod umad;

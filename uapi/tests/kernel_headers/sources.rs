@@ -1,11 +1,12 @@
 //! The names that the crate makes public, read from its sources.
 
 /// Files of the crate that declare items.
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 7] = [
     ("device", include_str!("../../src/device.rs")),
     ("driver", include_str!("../../src/driver.rs")),
     ("event", include_str!("../../src/event.rs")),
     ("ioctl", include_str!("../../src/ioctl.rs")),
+    ("mlx5", include_str!("../../src/mlx5.rs")),
     ("netlink", include_str!("../../src/netlink.rs")),
     ("umad", include_str!("../../src/umad.rs")),
 ];

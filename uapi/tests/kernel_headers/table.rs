@@ -8,7 +8,7 @@
 
 use core::mem::offset_of;
 
-use uverbs_uapi::{device, driver, event, ioctl, netlink, umad};
+use uverbs_uapi::{device, driver, event, ioctl, mlx5, netlink, umad};
 
 use crate::{Release, Since};
 
@@ -24,6 +24,8 @@ pub(crate) const HEADERS: &[&str] = &[
     "rdma/ib_user_mad.h",
     "rdma/rdma_netlink.h",
     "rdma/mlx5-abi.h",
+    "rdma/mlx5_user_ioctl_cmds.h",
+    "rdma/mlx5_user_ioctl_verbs.h",
     "rdma/mlx4-abi.h",
     "rdma/cxgb4-abi.h",
     "rdma/mthca-abi.h",
@@ -214,6 +216,7 @@ pub(crate) fn table() -> Table {
     add_more_driver_structures(&mut table);
     add_constants(&mut table);
     add_driver_constants(&mut table);
+    add_mlx5(&mut table);
     add_netlink_constants(&mut table);
     add_unconfirmed(&mut table);
     table
@@ -575,6 +578,32 @@ fn add_driver_constants(table: &mut Table) {
         driver::irdma::WQE_FORMAT_V2 = "IRDMA_SUPPORT_WQE_FORMAT_V2" after (6, 12) by (7, 2),
         driver::efa::TX_BATCH = "EFA_ALLOC_UCONTEXT_CMD_SUPP_CAPS_TX_BATCH" | "EFA_ALLOC_UCONTEXT_CMD_COMP_TX_BATCH",
         driver::efa::MIN_SQ_WR = "EFA_ALLOC_UCONTEXT_CMD_SUPP_CAPS_MIN_SQ_WR" | "EFA_ALLOC_UCONTEXT_CMD_COMP_MIN_SQ_WR",
+    }
+}
+
+#[rustfmt::skip]
+fn add_mlx5(table: &mut Table) {
+    structures! { table,
+        mlx5::QueryPort = "struct mlx5_ib_uapi_query_port" since (5, 13) {
+            flags, vport, vport_vhca_id, esw_owner_vhca_id, reserved = "rsvd0",
+            vport_steering_icm_rx, vport_steering_icm_tx,
+            reg_c0_value = "reg_c0.value", reg_c0_mask = "reg_c0.mask",
+        }
+    }
+    constants! { table,
+        mlx5::object::DEVX = "MLX5_IB_OBJECT_DEVX",
+        mlx5::device_method::QUERY_PORT = "MLX5_IB_METHOD_QUERY_PORT" since (5, 13),
+        mlx5::query_port::PORT_NUM = "MLX5_IB_ATTR_QUERY_PORT_PORT_NUM" since (5, 13),
+        mlx5::query_port::RESP = "MLX5_IB_ATTR_QUERY_PORT" since (5, 13),
+        mlx5::devx_method::OTHER = "MLX5_IB_METHOD_DEVX_OTHER",
+        mlx5::devx_other::CMD_IN = "MLX5_IB_ATTR_DEVX_OTHER_CMD_IN",
+        mlx5::devx_other::CMD_OUT = "MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT",
+        mlx5::query_port_flag::VPORT = "MLX5_IB_UAPI_QUERY_PORT_VPORT" since (5, 13),
+        mlx5::query_port_flag::VPORT_VHCA_ID = "MLX5_IB_UAPI_QUERY_PORT_VPORT_VHCA_ID" since (5, 13),
+        mlx5::query_port_flag::VPORT_STEERING_ICM_RX = "MLX5_IB_UAPI_QUERY_PORT_VPORT_STEERING_ICM_RX" since (5, 13),
+        mlx5::query_port_flag::VPORT_STEERING_ICM_TX = "MLX5_IB_UAPI_QUERY_PORT_VPORT_STEERING_ICM_TX" since (5, 13),
+        mlx5::query_port_flag::VPORT_REG_C0 = "MLX5_IB_UAPI_QUERY_PORT_VPORT_REG_C0" since (5, 13),
+        mlx5::query_port_flag::ESW_OWNER_VHCA_ID = "MLX5_IB_UAPI_QUERY_PORT_ESW_OWNER_VHCA_ID" since (5, 13),
     }
 }
 

@@ -1,0 +1,292 @@
+//! What the firmware tells of a function as a whole: capabilities, board, e-switch, link aggregation.
+
+use uverbs_uapi::mlx5_firmware::{
+    GeneralCapabilities, PlainInput, PlainOutput, QueryAdapterOutput, QueryEswFunctionsOutput,
+    QueryGeneralCapOutput, QueryHcaCapInput, QueryLagOutput, QueryRoceCapOutput,
+    RoceCapabilities as RoceAbi, capability_mode, capability_type, opcode, port_type, roce_l3,
+    roce_versions,
+};
+use zerocopy::FromZeros;
+
+use super::{Vport, header, query};
+use crate::context::Context;
+use crate::error::Result;
+use crate::names::named;
+
+/// Which capabilities to ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CapabilityMode {
+    /// Those that are set.
+    #[default]
+    Current,
+    /// Those that could be set.
+    Maximum,
+}
+
+named! {
+    /// What a function's ports are.
+    PortType(u8) {
+        /// InfiniBand.
+        IB = port_type::IB, "infiniband";
+        /// Ethernet.
+        ETH = port_type::ETH, "ethernet";
+    }
+}
+
+/// General capabilities of a function, those that matter to its ports. C name `cmd_hca_cap`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "the firmware has as many")]
+pub struct Capabilities {
+    /// Number of the function within the device.
+    pub vhca_id: u16,
+    /// What its ports are.
+    pub port_type: PortType,
+    /// How many ports it has.
+    pub num_ports: u8,
+    /// Which of the device's ports is its own, from 1; 0 where the firmware does not tell.
+    pub native_port_num: u8,
+    /// Ports of the device that act together as one RoCE device; 0 or 1 if they do not.
+    pub num_vhca_ports: u8,
+    /// Slots in an InfiniBand port's GID table; `None` for a code that this version does not know.
+    pub gid_table_len: Option<u16>,
+    /// Slots in an InfiniBand port's P_Key table; `None` for a code that this version does not know.
+    pub pkey_table_len: Option<u16>,
+    /// It has RoCE: [`query_roce_cap`] tells more.
+    pub roce: bool,
+    /// It may ask about other vports.
+    pub vport_group_manager: bool,
+    /// It manages an e-switch.
+    pub eswitch_manager: bool,
+    /// InfiniBand ports are virtualised.
+    pub ib_virt: bool,
+    /// Ethernet ports are virtualised.
+    pub eth_virt: bool,
+    /// Its vports have counters.
+    pub vport_counters: bool,
+    /// It may make a link aggregation.
+    pub lag_master: bool,
+    /// How many ports may be aggregated.
+    pub num_lag_ports: u8,
+    /// How many user contexts the firmware has; 0 if it has none, and DEVX is not to be had.
+    pub max_user_contexts: u32,
+    /// What user contexts may do, bits of the firmware's.
+    pub uctx_cap: u32,
+}
+
+impl From<&GeneralCapabilities> for Capabilities {
+    fn from(abi: &GeneralCapabilities) -> Self {
+        type Abi = GeneralCapabilities;
+        let len = |first: u16, code: u16, codes: u16| (code < codes).then(|| first << code);
+        let log_max_uctx = abi.log_max_uctx & Abi::LOG_MAX_UCTX;
+        Self {
+            vhca_id: abi.vhca_id.get(),
+            port_type: PortType(abi.port_type & Abi::PORT_TYPE),
+            num_ports: abi.num_ports,
+            native_port_num: abi.native_port_num,
+            num_vhca_ports: abi.num_vhca_ports,
+            gid_table_len: len(8, abi.gid_table_size.get(), 5),
+            pkey_table_len: len(128, abi.pkey_table_size.get(), 6),
+            roce: abi.protocols & Abi::ROCE != 0,
+            vport_group_manager: abi.roles & Abi::VPORT_GROUP_MANAGER != 0,
+            eswitch_manager: abi.roles & Abi::ESWITCH_MANAGER != 0,
+            ib_virt: abi.roles & Abi::IB_VIRT != 0,
+            eth_virt: abi.roles & Abi::ETH_VIRT != 0,
+            vport_counters: abi.counters & Abi::VPORT_COUNTERS != 0,
+            lag_master: abi.lag & Abi::LAG_MASTER != 0,
+            num_lag_ports: abi.lag & Abi::NUM_LAG_PORTS,
+            max_user_contexts: if log_max_uctx == 0 { 0 } else { 1 << log_max_uctx },
+            uctx_cap: abi.uctx_cap.get(),
+        }
+    }
+}
+
+fn cap_input(kind: u16, mode: CapabilityMode, function: Vport) -> QueryHcaCapInput {
+    let mode = match mode {
+        CapabilityMode::Current => capability_mode::CURRENT,
+        CapabilityMode::Maximum => capability_mode::MAXIMUM,
+    };
+    let (other_function, function_id) = function.fields();
+    QueryHcaCapInput {
+        header: header(opcode::QUERY_HCA_CAP, kind << 1 | mode),
+        other_function,
+        function_id: function_id.into(),
+        ..QueryHcaCapInput::new_zeroed()
+    }
+}
+
+/// Asks for a function's general capabilities: `QUERY_HCA_CAP`, on any context.
+///
+/// Another function than one's own is that of a vport; its e-switch's manager may ask.
+///
+/// # Errors
+/// As [`general_cmd`](super::general_cmd).
+pub fn query_hca_cap(
+    context: &Context,
+    mode: CapabilityMode,
+    function: Vport,
+) -> Result<Capabilities> {
+    let input = cap_input(capability_type::GENERAL, mode, function);
+    let output: QueryGeneralCapOutput = query(context, &input)?;
+    Ok((&output.capabilities).into())
+}
+
+/// Capabilities of RoCE. C name `roce_cap`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "the firmware has as many")]
+pub struct RoceCapabilities {
+    /// RoCE v1.
+    pub v1: bool,
+    /// RoCE v2.
+    pub v2: bool,
+    /// GIDs made of IPv4 addresses.
+    pub ipv4: bool,
+    /// GIDs made of IPv6 addresses.
+    pub ipv6: bool,
+    /// UDP port to which RoCE v2 is sent.
+    pub destination_udp_port: u16,
+    /// Lowest and highest UDP port from which it is sent, where the firmware tells.
+    pub source_udp_ports: (u16, u16),
+    /// Slots in the table of RoCE addresses, which is the port's GID table.
+    pub address_table_len: u16,
+}
+
+impl From<&RoceAbi> for RoceCapabilities {
+    fn from(abi: &RoceAbi) -> Self {
+        let l3 = abi.l3_type & RoceAbi::L3_TYPE;
+        Self {
+            v1: abi.roce_version & roce_versions::V1 != 0,
+            v2: abi.roce_version & roce_versions::V2 != 0,
+            ipv4: l3 & roce_l3::IPV4 != 0,
+            ipv6: l3 & roce_l3::IPV6 != 0,
+            destination_udp_port: abi.r_roce_dest_udp_port.get(),
+            source_udp_ports: (
+                abi.r_roce_min_src_udp_port.get(),
+                abi.r_roce_max_src_udp_port.get(),
+            ),
+            address_table_len: abi.roce_address_table_size.get(),
+        }
+    }
+}
+
+/// Asks for a function's capabilities of RoCE: `QUERY_HCA_CAP`, on any context.
+///
+/// Of use only where [`Capabilities::roce`] is set.
+///
+/// # Errors
+/// As [`general_cmd`](super::general_cmd).
+pub fn query_roce_cap(
+    context: &Context,
+    mode: CapabilityMode,
+    function: Vport,
+) -> Result<RoceCapabilities> {
+    let input = cap_input(capability_type::ROCE, mode, function);
+    let output: QueryRoceCapOutput = query(context, &input)?;
+    Ok((&output.capabilities).into())
+}
+
+/// The board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Adapter {
+    /// The vendor's number with the IEEE, 24 bits; 0x02c9 is Mellanox.
+    pub ieee_vendor_id: u32,
+    /// Whose form the vendor's data has.
+    pub vsd_vendor_id: u16,
+    /// Parameter set id (PSID), which names the board's model; sysfs has it as `board_id`. What is
+    /// not printable ASCII is escaped.
+    pub psid: String,
+}
+
+/// Asks about the board: `QUERY_ADAPTER`, on a context of [`open`](super::open).
+///
+/// # Errors
+/// As [`general_cmd`](super::general_cmd).
+pub fn query_adapter(context: &Context) -> Result<Adapter> {
+    let output: QueryAdapterOutput = query(context, &plain(opcode::QUERY_ADAPTER))?;
+    let [a, b, c] = output.ieee_vendor_id;
+    let psid = output.psid.split(|byte| *byte == 0).next().unwrap_or_default();
+    Ok(Adapter {
+        ieee_vendor_id: u32::from_be_bytes([0, a, b, c]),
+        vsd_vendor_id: output.vsd_vendor_id.get(),
+        psid: psid.trim_ascii_end().escape_ascii().to_string(),
+    })
+}
+
+/// The host of a smart NIC's embedded CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EswFunctions {
+    /// Number of the host.
+    pub host_number: u8,
+    /// Whether it has a physical function that is not disabled.
+    pub host_pf_enabled: bool,
+    /// VFs that the host has enabled.
+    pub host_num_of_vfs: u16,
+    /// VFs that it could enable.
+    pub host_total_vfs: u16,
+    /// PCI bus, device and function of the host's physical function.
+    pub host_pci: (u16, u16, u16),
+}
+
+/// Asks about the functions that the e-switch serves: `QUERY_ESW_FUNCTIONS`, on any context.
+///
+/// # Errors
+/// As [`general_cmd`](super::general_cmd); the firmware refuses where it manages no other host's.
+pub fn query_esw_functions(context: &Context) -> Result<EswFunctions> {
+    type Abi = QueryEswFunctionsOutput;
+    let output: Abi = query(context, &plain(opcode::QUERY_ESW_FUNCTIONS))?;
+    Ok(EswFunctions {
+        host_number: output.host_number,
+        host_pf_enabled: output.host_pf & (Abi::HOST_PF_NOT_EXIST | Abi::HOST_PF_DISABLED) == 0,
+        host_num_of_vfs: output.host_num_of_vfs.get(),
+        host_total_vfs: output.host_total_vfs.get(),
+        host_pci: (
+            output.host_pci_bus.get(),
+            output.host_pci_device.get(),
+            output.host_pci_function.get(),
+        ),
+    })
+}
+
+/// State of link aggregation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lag {
+    /// Whether there is one: not 0.
+    pub state: u8,
+    /// Ports that are active, a bit each from the first port on; 0 where the firmware does not tell.
+    pub active_ports: u8,
+    /// Physical ports to which the first and the second logical one send, from 1.
+    pub tx_remap_affinity: (u8, u8),
+}
+
+/// Asks about link aggregation: `QUERY_LAG`, on a context of [`open`](super::open).
+///
+/// # Errors
+/// As [`general_cmd`](super::general_cmd); the firmware refuses where there is none.
+pub fn query_lag(context: &Context) -> Result<Lag> {
+    let output: QueryLagOutput = query(context, &plain(opcode::QUERY_LAG))?;
+    Ok(Lag {
+        state: output.lag_state & 0b111,
+        active_ports: output.active_port & 0b1111,
+        tx_remap_affinity: (
+            output.tx_remap_affinity_1 & 0b1111,
+            output.tx_remap_affinity_2 & 0b1111,
+        ),
+    })
+}
+
+/// Has the firmware do nothing: `NOP`, on a context of [`open`](super::open). It shows that the
+/// command interface lives.
+///
+/// # Errors
+/// As [`general_cmd`](super::general_cmd).
+pub fn nop(context: &Context) -> Result<()> {
+    query::<PlainOutput>(context, &plain(opcode::NOP)).map(drop)
+}
+
+fn plain(opcode: u16) -> PlainInput {
+    PlainInput { header: header(opcode, 0), unused: [0; 8] }
+}

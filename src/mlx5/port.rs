@@ -1,0 +1,174 @@
+//! How steering knows a port: `MLX5_IB_METHOD_QUERY_PORT`, Linux 5.13, the ioctl behind
+//! [`mlx5dv_query_port(3)`].
+//!
+//! The driver tells nothing unless its e-switch is in switchdev mode: then each port of the device
+//! is a representor, and stands for a vport of the e-switch. Otherwise the query succeeds and no
+//! flag is set.
+//!
+//! [`mlx5dv_query_port(3)`]: https://man7.org/linux/man-pages/man3/mlx5dv_query_port.3.html
+
+use core::fmt;
+
+use rustix::io::Errno;
+use uverbs_uapi::mlx5::{self as abi, device_method, query_port_flag as flag};
+use uverbs_uapi::{device, mlx5_firmware};
+use zerocopy::IntoBytes;
+
+use crate::command::Command;
+use crate::context::Context;
+use crate::error::{Cause, Request, Result};
+use crate::mlx5::require_mlx5;
+
+/// What the driver tells of a port. Each field is `None` unless the driver set its flag.
+#[doc(alias = "mlx5dv_port")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Port(abi::QueryPort);
+
+impl Port {
+    /// Which fields are told, bits of
+    /// [`query_port_flag`](uverbs_uapi::mlx5::query_port_flag); also bits that this version does not know.
+    #[must_use]
+    pub const fn flags(&self) -> u64 {
+        self.0.flags
+    }
+
+    fn told<T>(&self, flag: u64, value: T) -> Option<T> {
+        (self.0.flags & flag != 0).then_some(value)
+    }
+
+    /// The vport of the e-switch that the port stands for.
+    #[must_use]
+    pub fn vport(&self) -> Option<VportNumber> {
+        self.told(flag::VPORT, VportNumber(self.0.vport))
+    }
+
+    /// Number of the vport's function within the device.
+    #[must_use]
+    pub fn vport_vhca_id(&self) -> Option<u16> {
+        self.told(flag::VPORT_VHCA_ID, self.0.vport_vhca_id)
+    }
+
+    /// Number of the function that owns the e-switch.
+    #[must_use]
+    pub fn esw_owner_vhca_id(&self) -> Option<u16> {
+        self.told(flag::ESW_OWNER_VHCA_ID, self.0.esw_owner_vhca_id)
+    }
+
+    /// The vport's address for steering in the device's memory (ICM), receive side.
+    #[must_use]
+    pub fn vport_steering_icm_rx(&self) -> Option<u64> {
+        self.told(flag::VPORT_STEERING_ICM_RX, self.0.vport_steering_icm_rx)
+    }
+
+    /// The same, transmit side.
+    #[must_use]
+    pub fn vport_steering_icm_tx(&self) -> Option<u64> {
+        self.told(flag::VPORT_STEERING_ICM_TX, self.0.vport_steering_icm_tx)
+    }
+
+    /// By which content of register C0 steering knows packets of the vport.
+    #[must_use]
+    pub fn reg_c0(&self) -> Option<RegC0> {
+        let reg = RegC0 { value: self.0.reg_c0_value, mask: self.0.reg_c0_mask };
+        self.told(flag::VPORT_REG_C0, reg)
+    }
+
+    /// The structure as the kernel wrote it.
+    #[must_use]
+    pub const fn as_abi(&self) -> &abi::QueryPort {
+        &self.0
+    }
+}
+
+/// Content of the steering register C0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegC0 {
+    /// The value of the bits in `mask`.
+    pub value: u32,
+    /// The bits that count.
+    pub mask: u32,
+}
+
+/// Number of a vport of an e-switch.
+///
+/// Prints as a decimal number, `uplink` or `ecpf`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VportNumber(pub u16);
+
+impl VportNumber {
+    /// The physical function. On a smart NIC's embedded CPU: the host's.
+    pub const PF: Self = Self(mlx5_firmware::vport::PF);
+    /// The embedded CPU's own physical function.
+    pub const ECPF: Self = Self(mlx5_firmware::vport::ECPF);
+    /// The wire.
+    pub const UPLINK: Self = Self(mlx5_firmware::vport::UPLINK);
+}
+
+impl fmt::Display for VportNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::UPLINK => f.pad("uplink"),
+            Self::ECPF => f.pad("ecpf"),
+            Self(number) => f.pad(&number.to_string()),
+        }
+    }
+}
+
+/// Asks the driver how steering knows a port. One system call, no allocation.
+///
+/// ```no_run
+/// # fn main() -> Result<(), uverbs::Error> {
+/// let context = uverbs::device::Host::new().open("mlx5_0")?;
+/// for number in context.ports() {
+///     let port = uverbs::mlx5::query_port(&context, number)?;
+///     println!("{number}: vport {:?}, register C0 {:?}", port.vport(), port.reg_c0());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// Each a [`Cause`] of its own: not an mlx5 device ([`OtherDriver`](Cause::OtherDriver),
+/// `EOPNOTSUPP`), Linux before 5.13 ([`UnknownToKernel`](Cause::UnknownToKernel),
+/// `EPROTONOSUPPORT`), no such port ([`NoSuchPort`](Cause::NoSuchPort), `EINVAL`), in switchdev
+/// mode a port that stands for no vport ([`NoRepresentor`](Cause::NoRepresentor), `EOPNOTSUPP`), a
+/// device that is gone ([`DeviceGone`](Cause::DeviceGone), `EIO`). In switchdev mode the driver
+/// asks the firmware; its refusal is one of `EIO`, `EINVAL`, `EAGAIN`, `ENOMEM`, `EBUSY`.
+#[doc(alias = "mlx5dv_query_port")]
+pub fn query_port(context: &Context, port: u32) -> Result<Port> {
+    let mut answer = Port::default();
+    query_port_into(context, port, answer.0.as_mut_bytes())?;
+    Ok(answer)
+}
+
+/// [`query_port`] into memory of the caller's, for callers with a structure of another release.
+///
+/// Memory beyond the kernel's [`QueryPort`](uverbs_uapi::mlx5::QueryPort) becomes zero. On an error
+/// nothing was written.
+///
+/// # Errors
+/// As [`query_port`], and `EINVAL` for less memory than the kernel's structure of 40 bytes.
+pub fn query_port_into(context: &Context, port: u32, answer: &mut [u8]) -> Result<()> {
+    ask(context, port, answer).map_err(|cause| {
+        let cause = match cause {
+            Cause::Os(Errno::INVAL) if !context.ports().contains(&port) => Cause::NoSuchPort,
+            Cause::NotOffered => Cause::NoRepresentor,
+            // In switchdev mode also an answer of the firmware's.
+            Cause::DeviceGone(errno) if !context.is_gone() => Cause::Os(errno),
+            other => other,
+        };
+        context.error(Request::Mlx5Port { port }, cause)
+    })
+}
+
+fn ask(context: &Context, port: u32, answer: &mut [u8]) -> Result<(), Cause> {
+    require_mlx5(context)?;
+    let mut command = Command::<2>::new(device::object::DEVICE, device_method::QUERY_PORT);
+    command.input_value(abi::query_port::PORT_NUM, &port).output(abi::query_port::RESP, answer);
+    context.submit(&mut command)?;
+    if command.is_output_valid(abi::query_port::RESP) {
+        Ok(())
+    } else {
+        Err(Cause::Malformed("a port that was not written"))
+    }
+}
