@@ -9,4 +9,5 @@ mod drivers;
 mod gid_table;
 mod hostile;
 mod kernel;
+mod mlx5;
 mod sysfs;
