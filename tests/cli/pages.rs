@@ -4,7 +4,25 @@ use std::process::{Command, Stdio};
 
 use crate::run::uverbs;
 
-const COMMANDS: [&str; 7] = ["devices", "gids", "gid", "ports", "guids", "completions", "man"];
+const COMMANDS: [&str; 11] = [
+    "devices",
+    "gids",
+    "gid",
+    "ports",
+    "guids",
+    "mlx5",
+    "mlx5 port",
+    "mlx5 vport",
+    "mlx5 device",
+    "completions",
+    "man",
+];
+
+/// A command line that begins, or ends, with a command's words.
+fn with<'a>(before: &[&'a str], command: &'a str, behind: &[&'a str]) -> Vec<&'a str> {
+    let words = command.split(' ');
+    before.iter().copied().chain(words).chain(behind.iter().copied()).collect()
+}
 
 fn page(args: &[&str]) -> String {
     let run = uverbs(args);
@@ -15,7 +33,12 @@ fn page(args: &[&str]) -> String {
 #[test]
 fn every_help_begins_with_a_line_and_has_examples() {
     for command in COMMANDS {
-        for help in [page(&[command, "--help"]), page(&[command, "-h"]), page(&["help", command])] {
+        for args in [
+            with(&[], command, &["--help"]),
+            with(&[], command, &["-h"]),
+            with(&["help"], command, &[]),
+        ] {
+            let help = page(&args);
             let mut lines = help.lines();
             assert!(lines.next().is_some_and(|line| line.len() > 10), "{help}");
             assert_eq!(lines.next(), Some(""), "{help}");
@@ -38,7 +61,7 @@ fn every_help_begins_with_a_line_and_has_examples() {
 #[test]
 fn examples_are_right_usage() {
     for command in COMMANDS {
-        let help = page(&[command, "--help"]);
+        let help = page(&with(&[], command, &["--help"]));
         let examples = help.split("Examples:\n").nth(1).unwrap();
         for example in examples.lines() {
             let words = example.trim().split("   ").next().unwrap();
@@ -98,8 +121,9 @@ fn man_pages() {
         assert!(root.contains(part), "{part:?} in {root}");
     }
     for command in COMMANDS {
-        let text = page(&["man", command]);
-        assert!(text.contains(&format!(".TH uverbs-{command} 1")), "{text}");
+        let name = command.replace(' ', "-");
+        let text = page(&["man", &name]);
+        assert!(text.contains(&format!(".TH uverbs-{name} 1")), "{text}");
         assert!(text.contains(&format!("\\fBuverbs {command}\\fR")), "{text}");
         assert!(text.contains(".SH EXAMPLES\n.nf\nuverbs "), "{text}");
         assert!(!text.contains("panicked"), "{text}");
@@ -109,8 +133,9 @@ fn man_pages() {
 /// No warning from the program that sets man pages, where it is to be had.
 #[test]
 fn man_pages_set_without_a_warning() {
-    for command in [None].into_iter().chain(COMMANDS.map(Some)) {
-        let args: Vec<&str> = ["man"].into_iter().chain(command).collect();
+    let names = COMMANDS.map(|command| command.replace(' ', "-"));
+    for name in [None].into_iter().chain(names.iter().map(Some)) {
+        let args: Vec<&str> = ["man"].into_iter().chain(name.map(String::as_str)).collect();
         let (reader, writer) = std::io::pipe().unwrap();
         let groff = Command::new("groff")
             .args(["-man", "-Tutf8", "-ww", "-z"])

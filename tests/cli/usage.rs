@@ -40,6 +40,13 @@ fn what_is_refused() {
         (&["devices", "--color", "sometimes"], "sometimes"),
         (&["completions", "csh"], "csh"),
         (&["man", "gidz"], "gidz"),
+        (&["mlx5"], "Usage: uverbs mlx5"),
+        (&["mlx5", "ports"], "similar subcommand"),
+        (&["mlx5", "device", "mlx5_0:1"], "expected a device alone"),
+        (&["mlx5", "port", "--sysfs", "/"], "--sysfs"),
+        (&["--sysfs", "/", "mlx5", "vport", "mlx5_0:1"], "--sysfs"),
+        (&["mlx5", "port", "--json", "--no-header"], "for tables"),
+        (&["mlx5", "port", "--source", "ioctl"], "--source"),
     ] {
         let stderr = refused(args);
         assert!(stderr.contains(message), "{args:?}: {stderr}");

@@ -8,6 +8,8 @@ use rustix::io::Errno;
 use uverbs::context::Context;
 use uverbs::driver::DriverId;
 use uverbs::gid::GidEntry;
+use uverbs::mlx5::devx::{self, Vport};
+use uverbs::mlx5::query_port;
 use uverbs::simulated::{SimulatedKernel, UserMemory};
 use uverbs::uapi::device::method;
 use zerocopy::IntoBytes;
@@ -35,9 +37,13 @@ impl SimulatedKernel for Frugal {
 }
 
 fn costs(query: impl FnOnce(&Context)) -> (u64, usize) {
+    costs_with(DriverId::RXE, query)
+}
+
+fn costs_with(driver: DriverId, query: impl FnOnce(&Context)) -> (u64, usize) {
     let calls = Arc::new(AtomicUsize::new(0));
     let kernel = Box::new(Frugal(Arc::clone(&calls)));
-    let context = Context::simulated("sim0", 1..=1, DriverId::RXE, kernel).unwrap();
+    let context = Context::simulated("sim0", 1..=1, driver, kernel).unwrap();
     calls.store(0, Ordering::Relaxed);
     let allocations = measure(|| query(&context)).count_total;
     (allocations, calls.load(Ordering::Relaxed))
@@ -63,4 +69,21 @@ fn the_other_queries_are_one_call_without_allocation() {
     assert_eq!(costs(|context| assert!(context.query_port(1).is_ok())), (0, 1));
     assert_eq!(costs(|context| assert!(context.query_port_speed(1).is_ok())), (0, 1));
     assert_eq!(costs(|context| assert!(context.query_device().is_ok())), (0, 1));
+}
+
+#[test]
+fn mlx5_s_own_are_one_call_without_allocation() {
+    let costs =
+        |query: fn(&Context) -> bool| costs_with(DriverId::MLX5, |context| assert!(query(context)));
+    assert_eq!(costs(|context| query_port(context, 1).is_ok()), (0, 1));
+    assert_eq!(
+        costs(|context| devx::query_hca_vport_context(context, 1, Vport::Own).is_ok()),
+        (0, 1)
+    );
+    assert_eq!(
+        costs(|context| {
+            devx::query_hca_cap(context, devx::CapabilityMode::Current, Vport::Own).is_ok()
+        }),
+        (0, 1)
+    );
 }

@@ -97,6 +97,19 @@ fn every_driver_gets_what_it_wants() {
 }
 
 #[test]
+fn devx_is_one_bit_more_than_mlx5_wants_otherwise() {
+    let rule: Rule = |request, _| {
+        refuse_unless(request.len() == 32 && word(request, 24) == 2, Errno::NOMEM)?;
+        refuse_unless(word(request, 8) == 1, Errno::INVAL)
+    };
+    let context =
+        |rule| Context::simulated_devx("sim0", 1..=1, Box::new(Driver(driver_id::MLX5, rule)));
+    assert!(context(rule).unwrap().has_devx());
+    let error = context(|_, _| Err(Errno::INVAL)).unwrap_err();
+    assert!(error.to_string().contains("may have no user contexts"), "{error}");
+}
+
+#[test]
 fn every_refusal_is_a_cause_of_its_own() {
     for (errno, cause, advice) in [
         (Errno::NOTTY, Cause::NoIoctl, "Linux 5.10"),

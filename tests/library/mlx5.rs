@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use uverbs::context::Context;
 use uverbs::driver::DriverId;
 use uverbs::error::Cause;
+use uverbs::guid::Guid;
 use uverbs::mlx5::devx::{
     self, CapabilityMode, MacAddress, PortType, Refusal, RoceVersion, Status, Vport,
     VportAdminState, VportLinkState, VportSide,
@@ -54,7 +55,7 @@ impl SimulatedKernel for Device {
             (0, method::GET_CONTEXT) => return Ok(()),
             (0, method::QUERY_GID_ENTRY) => return Err(self.core.unwrap_or(Errno::NODATA)),
             (0 | DEVX, MLX5_METHOD) => {}
-            other => panic!("not a request of mlx5's: {other:?}"),
+            other => unreachable!("not a request of mlx5's: {other:?}"),
         }
         assert_eq!(list.len(), 2);
         let input = find(&list, 0x1000);
@@ -252,11 +253,17 @@ fn a_command_that_wants_devx_says_so() {
     assert!(with_devx(Answer::Silence).0.has_devx());
 }
 
-/// Whole inputs, byte by byte, and answers with a value in every field.
-#[test]
-fn queries_are_encoded_and_answers_read_as_the_firmware_has_them() {
-    let sent = |sent: &Sent| sent.lock().unwrap().pop().unwrap();
+/// The input that was sent last.
+fn last(sent: &Sent) -> Vec<u8> {
+    sent.lock().unwrap().pop().unwrap()
+}
 
+const OTHER: Vport = Vport::Other(VportNumber(0x1234));
+
+// Whole inputs, byte by byte, and answers with a value in every field.
+
+#[test]
+fn capabilities_as_the_firmware_has_them() {
     let capabilities = bytes(
         4112,
         &[
@@ -274,9 +281,8 @@ fn queries_are_encoded_and_answers_read_as_the_firmware_has_them() {
         ],
     );
     let (context, log) = plain(Answer::Bytes(capabilities));
-    let vport = Vport::Other(VportNumber(0x1234));
-    let cap = devx::query_hca_cap(&context, CapabilityMode::Current, vport).unwrap();
-    assert_eq!(sent(&log), [1, 0, 0, 0, 0, 0, 0, 1, 0x80, 0, 0x12, 0x34, 0, 0, 0, 0]);
+    let cap = devx::query_hca_cap(&context, CapabilityMode::Current, OTHER).unwrap();
+    assert_eq!(last(&log), [1, 0, 0, 0, 0, 0, 0, 1, 0x80, 0, 0x12, 0x34, 0, 0, 0, 0]);
     assert_eq!((cap.vhca_id, cap.port_type, cap.num_ports), (0x102, PortType::ETH, 2));
     assert_eq!((cap.gid_table_len, cap.pkey_table_len), (Some(32), None));
     assert_eq!((cap.native_port_num, cap.num_vhca_ports), (1, 2));
@@ -297,22 +303,46 @@ fn queries_are_encoded_and_answers_read_as_the_firmware_has_them() {
     );
     let (context, log) = plain(Answer::Bytes(roce));
     let cap = devx::query_roce_cap(&context, CapabilityMode::Maximum, Vport::Own).unwrap();
-    assert_eq!(sent(&log), [1, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(last(&log), [1, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert!(cap.v1 && cap.v2 && cap.ipv4 && cap.ipv6);
     assert_eq!((cap.destination_udp_port, cap.source_udp_ports), (4791, (0xc000, 0xfff0)));
     assert_eq!(cap.address_table_len, 256);
+}
 
+#[test]
+fn the_board_and_the_rest_of_a_device_as_the_firmware_has_them() {
     let adapter = bytes(272, &[(41, &[0, 2, 0xc9]), (46, &[3, 4]), (256, b"MT_0000000224\0")]);
     let (context, log) = with_devx(Answer::Bytes(adapter));
     let adapter = devx::query_adapter(&context).unwrap();
-    assert_eq!(sent(&log), [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(last(&log), [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!((adapter.ieee_vendor_id, adapter.vsd_vendor_id), (0x2c9, 0x304));
     assert_eq!(adapter.psid, "MT_0000000224");
 
+    let functions = bytes(128, &[(16, &[9, 1, 0, 2, 0, 16, 0, 3, 0, 0, 0, 4, 0, 0, 0, 5])]);
+    let (context, log) = plain(Answer::Bytes(functions));
+    let functions = devx::query_esw_functions(&context).unwrap();
+    assert_eq!(last(&log)[..8], [7, 0x40, 0, 0, 0, 0, 0, 0]);
+    assert_eq!((functions.host_number, functions.host_pf_enabled), (9, false));
+    assert_eq!((functions.host_num_of_vfs, functions.host_total_vfs), (2, 16));
+    assert_eq!(functions.host_pci, (3, 4, 5));
+
+    let (context, log) =
+        with_devx(Answer::Bytes(bytes(16, &[(11, &[0xf9]), (13, &[3, 0xf2, 0xf1])])));
+    let lag = devx::query_lag(&context).unwrap();
+    assert_eq!(last(&log)[..2], [8, 0x42]);
+    assert_eq!((lag.state, lag.active_ports, lag.tx_remap_affinity), (1, 3, (1, 2)));
+
+    let (context, log) = with_devx(Answer::Bytes(vec![0; 16]));
+    devx::nop(&context).unwrap();
+    assert_eq!(last(&log)[..2], [8, 0x0d]);
+}
+
+#[test]
+fn vports_as_the_firmware_has_them() {
     let state = bytes(16, &[(12, &[1, 0x2c]), (15, &[0x21])]);
     let (context, log) = with_devx(Answer::Bytes(state));
-    let state = devx::query_vport_state(&context, VportSide::Eswitch, vport).unwrap();
-    assert_eq!(sent(&log), [7, 0x50, 0, 0, 0, 0, 0, 1, 0x80, 0, 0x12, 0x34, 0, 0, 0, 0]);
+    let state = devx::query_vport_state(&context, VportSide::Eswitch, OTHER).unwrap();
+    assert_eq!(last(&log), [7, 0x50, 0, 0, 0, 0, 0, 1, 0x80, 0, 0x12, 0x34, 0, 0, 0, 0]);
     assert_eq!((state.admin_state, state.state), (VportAdminState::AUTO, VportLinkState::UP));
     assert_eq!(state.max_tx_speed.map(|rate| rate.0), Some(300));
 
@@ -331,14 +361,14 @@ fn queries_are_encoded_and_answers_read_as_the_firmware_has_them() {
     );
     let (context, log) = with_devx(Answer::Bytes(nic));
     let nic = devx::query_nic_vport_context(&context, Vport::Own).unwrap();
-    assert_eq!(sent(&log)[..12], [7, 0x54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(last(&log)[..12], [7, 0x54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert!(nic.roce_enabled && nic.disable_uc_local_lb && !nic.disable_mc_local_lb);
     assert!(nic.promisc_uc && !nic.promisc_mc && nic.promisc_all);
     assert_eq!((nic.mtu, nic.qkey_violations), (1522, 9));
     assert_eq!(nic.permanent_address, MacAddress([2, 0xc9, 0, 0xaa, 0xbb, 1]));
     assert_eq!(nic.permanent_address.to_string(), "02:c9:00:aa:bb:01");
     let guids = [nic.system_image_guid, nic.port_guid, nic.node_guid];
-    assert_eq!(guids.map(|guid| guid.to_be_bytes()), [[1; 8], [2; 8], [3; 8]]);
+    assert_eq!(guids.map(Guid::to_be_bytes), [[1; 8], [2; 8], [3; 8]]);
 
     let hca = bytes(
         528,
@@ -354,8 +384,8 @@ fn queries_are_encoded_and_answers_read_as_the_firmware_has_them() {
         ],
     );
     let (context, log) = plain(Answer::Bytes(hca));
-    let hca = devx::query_hca_vport_context(&context, 2, vport).unwrap();
-    assert_eq!(sent(&log)[..12], [7, 0x62, 0, 0, 0, 0, 0, 0, 0x80, 2, 0x12, 0x34]);
+    let hca = devx::query_hca_vport_context(&context, 2, OTHER).unwrap();
+    assert_eq!(last(&log)[..12], [7, 0x62, 0, 0, 0, 0, 0, 0, 0x80, 2, 0x12, 0x34]);
     assert!(hca.has_smi && hca.grh_required && !hca.sm_virt_aware && !hca.has_raw);
     assert_eq!((hca.phys_state.0, hca.vport_state_policy), (5, 2));
     assert_eq!((hca.port_state.0, hca.vport_state.0), (4, 3));
@@ -368,29 +398,24 @@ fn queries_are_encoded_and_answers_read_as_the_firmware_has_them() {
     let esw =
         bytes(272, &[(16, &[0x16, 3]), (24, &[0x20, 5, 0x60, 7]), (256, &[1; 8]), (264, &[2; 8])]);
     let (context, log) = plain(Answer::Bytes(esw));
-    let esw = devx::query_esw_vport_context(&context, vport).unwrap();
-    assert_eq!(sent(&log)[..12], [7, 0x52, 0, 0, 0, 0, 0, 0, 0x80, 0, 0x12, 0x34]);
+    let esw = devx::query_esw_vport_context(&context, OTHER).unwrap();
+    assert_eq!(last(&log)[..12], [7, 0x52, 0, 0, 0, 0, 0, 0, 0x80, 0, 0x12, 0x34]);
     assert!(esw.svlan_strip && esw.svlan_insert && !esw.cvlan_strip);
     assert_eq!((esw.cvlan_insert, esw.fdb_to_vport_reg_c_id), (2, 3));
     assert_eq!((esw.svlan, esw.cvlan), (0x2005, 0x6007));
     assert_eq!(esw.sw_steering_icm_rx.to_be_bytes(), [1; 8]);
     assert_eq!(esw.sw_steering_icm_tx.to_be_bytes(), [2; 8]);
+}
 
-    let functions = bytes(128, &[(16, &[9, 1, 0, 2, 0, 16, 0, 3, 0, 0, 0, 4, 0, 0, 0, 5])]);
-    let (context, log) = plain(Answer::Bytes(functions));
-    let functions = devx::query_esw_functions(&context).unwrap();
-    assert_eq!(sent(&log)[..8], [7, 0x40, 0, 0, 0, 0, 0, 0]);
-    assert_eq!((functions.host_number, functions.host_pf_enabled), (9, false));
-    assert_eq!((functions.host_num_of_vfs, functions.host_total_vfs), (2, 16));
-    assert_eq!(functions.host_pci, (3, 4, 5));
-
+#[test]
+fn addresses_and_counters_as_the_firmware_has_them() {
     let address = bytes(
         48,
         &[(16, &[0xfe, 0x80]), (32, &[0x10, 7, 2, 0xc9, 0, 0xaa, 0xbb, 1]), (42, &[0xf1, 2])],
     );
     let (context, log) = with_devx(Answer::Bytes(address));
     let address = devx::query_roce_address(&context, 0x304, 2).unwrap().unwrap();
-    assert_eq!(sent(&log), [7, 0x60, 0, 0, 0, 0, 0, 0, 3, 4, 0, 2, 0, 0, 0, 0]);
+    assert_eq!(last(&log), [7, 0x60, 0, 0, 0, 0, 0, 0, 3, 4, 0, 2, 0, 0, 0, 0]);
     assert_eq!((address.gid.to_bytes()[..2].to_vec(), address.vlan), (vec![0xfe, 0x80], Some(7)));
     assert_eq!((address.version, address.l3_type.0), (RoceVersion::V2, 1));
     assert_eq!(address.mac.0, [2, 0xc9, 0, 0xaa, 0xbb, 1]);
@@ -403,22 +428,12 @@ fn queries_are_encoded_and_answers_read_as_the_firmware_has_them() {
         counters[at..at + 8].copy_from_slice(&(word + 1).to_be_bytes());
     }
     let (context, log) = with_devx(Answer::Bytes(counters));
-    let counters = devx::query_vport_counter(&context, 1, vport).unwrap();
+    let counters = devx::query_vport_counter(&context, 1, OTHER).unwrap();
     let input = bytes(32, &[(0, &[7, 0x70]), (8, &[0x80, 1, 0x12, 0x34])]);
-    assert_eq!(sent(&log), input);
+    assert_eq!(last(&log), input);
     for (place, (_, traffic)) in (0u64..).zip(counters.named()) {
         assert_eq!((traffic.packets, traffic.octets), (2 * place + 1, 2 * place + 2));
     }
-
-    let (context, log) =
-        with_devx(Answer::Bytes(bytes(16, &[(11, &[0xf9]), (13, &[3, 0xf2, 0xf1])])));
-    let lag = devx::query_lag(&context).unwrap();
-    assert_eq!(sent(&log)[..2], [8, 0x42]);
-    assert_eq!((lag.state, lag.active_ports, lag.tx_remap_affinity), (1, 3, (1, 2)));
-
-    let (context, log) = with_devx(Answer::Bytes(vec![0; 16]));
-    devx::nop(&context).unwrap();
-    assert_eq!(sent(&log)[..2], [8, 0x0d]);
 }
 
 #[test]

@@ -158,6 +158,20 @@ Examples:
   uverbs guids --json"
     )]
     Guids(GuidsArgs),
+    /// Show what only the mlx5 driver and its devices' firmware tell
+    ///
+    /// For devices of the driver mlx5, NVIDIA ConnectX-4 and newer; `uverbs devices` names drivers.
+    #[command(
+        verbatim_doc_comment,
+        subcommand,
+        subcommand_value_name = "COMMAND",
+        after_help = "\
+Examples:
+  uverbs mlx5 port                 how steering knows the ports of all mlx5 devices
+  uverbs mlx5 vport mlx5_0:1       what the firmware knows of a port
+  uverbs mlx5 device mlx5_0        what it knows of a device"
+    )]
+    Mlx5(Mlx5Command),
     /// Print a shell's completions
     #[command(
         verbatim_doc_comment,
@@ -187,8 +201,78 @@ Examples:
     },
 }
 
-/// The commands that have a man page of their own.
-const COMMANDS: [&str; 7] = ["devices", "gids", "gid", "ports", "guids", "completions", "man"];
+/// The commands that have a man page of their own; a command's command is named behind a hyphen.
+const COMMANDS: [&str; 11] = [
+    "devices",
+    "gids",
+    "gid",
+    "ports",
+    "guids",
+    "mlx5",
+    "mlx5-port",
+    "mlx5-vport",
+    "mlx5-device",
+    "completions",
+    "man",
+];
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mlx5Command {
+    /// Show how the e-switch's steering knows ports
+    ///
+    /// In switchdev mode each port represents a vport of the e-switch: `uplink` is the wire, `ecpf`
+    /// the physical function of a smart NIC's own CPU, 0 a physical function, others are VFs and
+    /// sub-functions. Outside of switchdev mode the driver tells nothing, and FLAGS is 0x0.
+    /// `REG_C0` is value/mask. Asks as `mlx5dv_query_port` does; Linux 5.13.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs mlx5 port
+  uverbs mlx5 port mlx5_0:2
+  uverbs mlx5 port --no-header | awk '$4 == \"uplink\" {print $1 \":\" $2}'
+  uverbs mlx5 port --json"
+    )]
+    Port(Mlx5PortArgs),
+    /// Show what the firmware knows of ports: state, addresses, GUIDs, counters
+    ///
+    /// A line for each field, named as in JSON. Of a port that represents a vport of the e-switch
+    /// (switchdev mode), the vport's fields are shown. RoCE addresses are those of the GIDs in use,
+    /// as the firmware has them. Opens the device with DEVX.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs mlx5 vport mlx5_0:1
+  uverbs mlx5 vport mlx5_0 --json"
+    )]
+    Vport(Mlx5PortArgs),
+    /// Show what the firmware knows of devices: vhca id, board, capabilities of ports
+    ///
+    /// A line for each field, named as in JSON. Opens the device with DEVX.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs mlx5 device mlx5_0
+  uverbs mlx5 device --json"
+    )]
+    Device(Mlx5DeviceArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Mlx5PortArgs {
+    /// Devices and ports to show; all of mlx5's if none is named
+    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Mlx5DeviceArgs {
+    /// Devices to show; all of mlx5's if none is named
+    #[arg(value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct GidsArgs {
@@ -391,7 +475,13 @@ impl Cli {
             Command::Gid(args) => args.source.source,
             Command::Ports(args) => args.source.source,
             Command::Guids(args) => args.source.source,
-            Command::Devices | Command::Completions { .. } | Command::Man { .. } => None,
+            Command::Mlx5(_) if common.sysfs.is_some() => {
+                return Some("--sysfs: what mlx5 tells is asked of the device alone".to_owned());
+            }
+            Command::Devices
+            | Command::Mlx5(_)
+            | Command::Completions { .. }
+            | Command::Man { .. } => None,
         };
         if common.no_header && self.format() != Format::Table {
             return Some("--no-header is for tables".to_owned());
@@ -420,7 +510,12 @@ mod tests {
     #[test]
     fn every_command_has_a_page() {
         let command = Cli::command();
-        let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        let mut names = Vec::new();
+        for command in command.get_subcommands() {
+            let name = command.get_name();
+            names.push(name.to_owned());
+            names.extend(command.get_subcommands().map(|own| format!("{name}-{}", own.get_name())));
+        }
         assert_eq!(names, COMMANDS);
     }
 

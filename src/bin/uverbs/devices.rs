@@ -80,7 +80,7 @@ pub(crate) fn answer(
 
 /// The driver as netlink tells it, or as the device does when asked. Not to know it is no problem
 /// where the device cannot be asked.
-fn find_driver(device: &Device, place: &Place, report: &mut Report) -> Option<DriverId> {
+pub(crate) fn find_driver(device: &Device, place: &Place, report: &mut Report) -> Option<DriverId> {
     if device.driver.is_some() || device.node.is_none() || !place.is_here {
         return device.driver;
     }

@@ -9,6 +9,7 @@ mod filter;
 mod gids;
 mod guids;
 mod host;
+mod mlx5;
 mod output;
 mod pages;
 mod ports;
@@ -53,6 +54,7 @@ fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Vec<u8>> {
         Command::Gid(args) => gids::answer_gid(&mut place, &cli.common, args, report)?,
         Command::Ports(args) => ports::answer(&mut place, &cli.common, args, report)?,
         Command::Guids(args) => guids::answer(&mut place, &cli.common, args, report)?,
+        Command::Mlx5(command) => mlx5::answer(&mut place, &cli.common, command, report)?,
         Command::Completions { shell } => return Ok(pages::completions(*shell)),
         Command::Man { command } => return Ok(pages::man(command.as_deref())),
     };

@@ -1,11 +1,12 @@
 //! Writing: the answer to stdout and what goes beside it to stderr, each in one go.
 
 use std::borrow::Cow;
-use std::fmt::{self, Display, Write as _};
+use std::fmt::{self, Display, LowerHex, Write as _};
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use serde::{Serialize, Serializer};
+use uverbs::port::Rate;
 
 use crate::report::{Problem, Report};
 
@@ -60,6 +61,36 @@ impl<T: Display> Serialize for Text<T> {
 impl<T: Display> Display for Text<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// A number that prints, and stands in JSON, as a text of `0x` and its digits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hex<T>(pub(crate) T);
+
+impl<T: LowerHex> Serialize for Hex<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<T: LowerHex> Display for Hex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+/// A rate as its number of Gb/s, with a fraction only where there is one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gbps(pub(crate) Rate);
+
+impl Serialize for Gbps {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if self.0.0.is_multiple_of(10) {
+            to.serialize_u64(self.0.0 / 10)
+        } else {
+            to.serialize_f64(self.0.gbps())
+        }
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn completions(shell: Shell) -> Vec<u8> {
 pub(crate) fn man(name: Option<&str>) -> Vec<u8> {
     let mut root = Cli::command().disable_help_subcommand(true);
     root.build();
-    let command = name.and_then(|name| root.find_subcommand(name)).unwrap_or(&root).clone();
+    let command = name.and_then(|name| find(&root, name)).unwrap_or(&root).clone();
     let has_commands = command.has_subcommands();
     let closing = command
         .get_after_long_help()
@@ -40,6 +40,15 @@ pub(crate) fn man(name: Option<&str>) -> Vec<u8> {
     }
     page.extend(sections(&closing).render().into_bytes());
     page
+}
+
+/// A command by its name; a command's command behind a hyphen.
+fn find<'c>(root: &'c clap::Command, name: &str) -> Option<&'c clap::Command> {
+    let mut command = root;
+    for name in name.split('-') {
+        command = command.find_subcommand(name)?;
+    }
+    Some(command)
 }
 
 /// The end of a help text as sections of a page: a line that ends in a colon is a heading, what

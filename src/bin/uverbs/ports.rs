@@ -14,7 +14,7 @@ use uverbs::sysfs::Sysfs;
 
 use crate::args::{Common, PortsArgs};
 use crate::host::Place;
-use crate::output::{Text, json};
+use crate::output::{Gbps, Text, json};
 use crate::report::{Problem, Report};
 use crate::selection::{Selected, select};
 use crate::table::{Mark, Table, cell};
@@ -92,20 +92,6 @@ impl Serialize for Bytes {
         match self.0.bytes() {
             Some(bytes) => to.serialize_u16(bytes),
             None => to.collect_str(self),
-        }
-    }
-}
-
-/// A rate as its number of Gb/s, with a fraction only where there is one.
-#[derive(Clone, Copy, Debug)]
-struct Gbps(Rate);
-
-impl Serialize for Gbps {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        if self.0.0.is_multiple_of(10) {
-            to.serialize_u64(self.0.0 / 10)
-        } else {
-            to.serialize_f64(self.0.gbps())
         }
     }
 }

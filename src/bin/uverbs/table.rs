@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 
+use serde::Serialize;
+use serde_json::Value;
 use tabwriter::TabWriter;
 
 use crate::args::{Color, Common};
@@ -89,6 +91,56 @@ impl<const N: usize> Table<N> {
     }
 }
 
+/// Rows with many fields as a table: a line for each field, named as in JSON, behind what names
+/// the row. `key` are those fields that do.
+pub(crate) fn fields<R: Serialize>(
+    heading: &'static str,
+    rows: &[R],
+    key: &[&str],
+    common: &Common,
+) -> serde_json::Result<String> {
+    let mut table = Table::new([heading, "FIELD", "VALUE"]);
+    for row in rows {
+        let Value::Object(row) = serde_json::to_value(row)? else { continue };
+        let name: Vec<String> = key.iter().filter_map(|key| row.get(*key)).map(text).collect();
+        let mut lines = Vec::new();
+        for (field, value) in row.iter().filter(|(field, _)| !key.contains(&field.as_str())) {
+            flatten(field.clone(), value, &mut lines);
+        }
+        for (field, value) in lines {
+            table.row([name.join(":"), field, value], Mark::Plain);
+        }
+    }
+    Ok(table.print(common))
+}
+
+/// A value's lines: fields of fields as `field.field`, a list of objects by numbers from 0.
+fn flatten(name: String, value: &Value, lines: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                flatten(format!("{name}.{field}"), value, lines);
+            }
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for (number, value) in items.iter().enumerate() {
+                flatten(format!("{name}.{number}"), value, lines);
+            }
+        }
+        other => lines.push((name, text(other))),
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => NONE.to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => NONE.to_owned(),
+        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(" "),
+        other => other.to_string(),
+    }
+}
+
 fn is_coloured(color: Color) -> bool {
     match color {
         Color::Always => true,
@@ -117,5 +169,30 @@ mod tests {
              é\\t\\n\\u{1b}[0m  22    -\n"
         );
         assert_eq!(table.align(false).lines().count(), 2);
+    }
+
+    #[test]
+    fn fields_of_fields_have_a_line_each() {
+        let row = serde_json::json!({
+            "device": "a", "port": 1, "none": null, "text": "b", "pair": [1, 2], "empty": [],
+            "inner": {"z": true, "a": {"deep": 1}}, "list": [{"x": 1}, {"x": null}],
+        });
+        let common = Common { json: false, no_header: true, sysfs: None, color: Color::Never };
+        let text = fields("PORT", &[row], &["device", "port"], &common).unwrap();
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split("  ").filter(|it| !it.is_empty()).map(str::trim).collect())
+            .collect();
+        let expected = [
+            ["a:1", "none", "-"],
+            ["a:1", "text", "b"],
+            ["a:1", "pair", "1 2"],
+            ["a:1", "empty", "-"],
+            ["a:1", "inner.z", "true"],
+            ["a:1", "inner.a.deep", "1"],
+            ["a:1", "list.0.x", "1"],
+            ["a:1", "list.1.x", "-"],
+        ];
+        assert_eq!(lines, expected);
     }
 }

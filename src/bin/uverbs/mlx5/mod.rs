@@ -1,0 +1,48 @@
+//! `uverbs mlx5`: what only the mlx5 driver and its devices' firmware tell.
+
+use uverbs::device::Device;
+use uverbs::driver::DriverId;
+use uverbs::selector::Selector;
+
+use crate::args::{Common, Mlx5Command};
+use crate::devices::find_driver;
+use crate::host::Place;
+use crate::report::Report;
+use crate::selection::{Selected, select};
+
+mod device;
+mod port;
+mod vport;
+
+pub(crate) fn answer(
+    place: &mut Place,
+    common: &Common,
+    command: &Mlx5Command,
+    report: &mut Report,
+) -> serde_json::Result<String> {
+    match command {
+        Mlx5Command::Port(args) => port::answer(place, common, args, report),
+        Mlx5Command::Vport(args) => vport::answer(place, common, args, report),
+        Mlx5Command::Device(args) => device::answer(place, common, args, report),
+    }
+}
+
+/// The devices that are named, whatever their driver; all of mlx5's if none is.
+fn selected<'d>(
+    devices: &'d [Device],
+    selectors: &[Selector],
+    place: &Place,
+    report: &mut Report,
+) -> Vec<Selected<'d>> {
+    let mut selected = select(devices, selectors, report);
+    if selectors.is_empty() && !devices.is_empty() {
+        let is_mlx5 = |own: &Selected<'_>, report: &mut Report| {
+            find_driver(own.device, place, report) == Some(DriverId::MLX5)
+        };
+        selected.retain(|own| is_mlx5(own, report));
+        if selected.is_empty() {
+            report.note("no device of the driver mlx5; `uverbs devices` shows the drivers");
+        }
+    }
+    selected
+}

@@ -1,0 +1,116 @@
+//! `uverbs mlx5 port`: how the e-switch's steering knows ports.
+
+use serde::Serialize;
+use uverbs::context::Context;
+use uverbs::mlx5::port::Port;
+use uverbs::mlx5::query_port;
+
+use super::selected;
+use crate::args::{Common, Mlx5PortArgs};
+use crate::host::Place;
+use crate::output::{Hex, json};
+use crate::report::{Problem, Report};
+use crate::table::{Mark, Table, cell};
+
+/// A port as it stands in JSON.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    device: &'a str,
+    port: u32,
+    flags: Hex<u64>,
+    vport: Option<u16>,
+    vport_vhca_id: Option<u16>,
+    esw_owner_vhca_id: Option<u16>,
+    vport_steering_icm_rx: Option<Hex<u64>>,
+    vport_steering_icm_tx: Option<Hex<u64>>,
+    reg_c0: Option<RegC0>,
+}
+
+#[derive(Debug, Serialize)]
+struct RegC0 {
+    value: Hex<u32>,
+    mask: Hex<u32>,
+}
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    ports: Vec<Row<'a>>,
+    problems: &'a [Problem],
+}
+
+pub(crate) fn answer(
+    place: &mut Place,
+    common: &Common,
+    args: &Mlx5PortArgs,
+    report: &mut Report,
+) -> serde_json::Result<String> {
+    let devices = place.devices(&args.selectors, report);
+    let mut ports: Vec<(&str, u32, Port)> = Vec::new();
+    for selected in selected(&devices, &args.selectors, place, report) {
+        let name = selected.device.name.as_str();
+        let context = match Context::open(selected.device) {
+            Ok(context) => context,
+            Err(error) => {
+                report.problem(name, &error);
+                continue;
+            }
+        };
+        let first = ports.len();
+        for number in selected.ports() {
+            match query_port(&context, number) {
+                Ok(port) => ports.push((name, number, port)),
+                Err(error) => report.problem(name, &error),
+            }
+        }
+        let own = ports.get(first..).unwrap_or_default();
+        if !own.is_empty() && own.iter().all(|(_, _, port)| port.flags() == 0) {
+            report.note(format!(
+                "{name}: the driver tells nothing of its ports, as it does outside of switchdev mode"
+            ));
+        }
+    }
+    if common.json {
+        let rows = ports.iter().map(|(device, number, port)| Row {
+            device,
+            port: *number,
+            flags: Hex(port.flags()),
+            vport: port.vport().map(|vport| vport.0),
+            vport_vhca_id: port.vport_vhca_id(),
+            esw_owner_vhca_id: port.esw_owner_vhca_id(),
+            vport_steering_icm_rx: port.vport_steering_icm_rx().map(Hex),
+            vport_steering_icm_tx: port.vport_steering_icm_tx().map(Hex),
+            reg_c0: port.reg_c0().map(|reg| RegC0 { value: Hex(reg.value), mask: Hex(reg.mask) }),
+        });
+        return json(&Document { ports: rows.collect(), problems: report.problems() });
+    }
+    Ok(tabulate(&ports).print(common))
+}
+
+fn tabulate(ports: &[(&str, u32, Port)]) -> Table<9> {
+    let mut table = Table::new([
+        "DEVICE",
+        "PORT",
+        "FLAGS",
+        "VPORT",
+        "VHCA_ID",
+        "OWNER_VHCA_ID",
+        "REG_C0",
+        "ICM_RX",
+        "ICM_TX",
+    ]);
+    for (device, number, port) in ports {
+        let cells = [
+            (*device).to_owned(),
+            number.to_string(),
+            Hex(port.flags()).to_string(),
+            cell(port.vport()),
+            cell(port.vport_vhca_id()),
+            cell(port.esw_owner_vhca_id()),
+            cell(port.reg_c0().map(|reg| format!("{}/{}", Hex(reg.value), Hex(reg.mask)))),
+            cell(port.vport_steering_icm_rx().map(Hex)),
+            cell(port.vport_steering_icm_tx().map(Hex)),
+        ];
+        table.row(cells, Mark::Plain);
+    }
+    table
+}

@@ -1,0 +1,313 @@
+//! `uverbs mlx5 vport`: a port's vport, as the firmware knows it.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use uverbs::context::Context;
+use uverbs::error::{Cause, Result};
+use uverbs::gid::Gid;
+use uverbs::guid::Guid;
+use uverbs::mlx5::devx::{
+    self, Capabilities, CapabilityMode, EswVportContext, HcaVportContext, MacAddress,
+    NicVportContext, PortType, RoceAddress, RoceL3Type, RoceVersion, Traffic, Vport,
+    VportAdminState, VportCounters, VportLinkState, VportSide, VportState,
+};
+use uverbs::mlx5::port::VportNumber;
+use uverbs::mlx5::query_port;
+use uverbs::port::{PhysState, PortState};
+
+use super::selected;
+use crate::args::{Common, Mlx5PortArgs};
+use crate::host::Place;
+use crate::output::{Gbps, Hex, Text, json};
+use crate::report::{Problem, Report};
+use crate::selection::Selected;
+use crate::table::fields;
+
+/// A port as it is shown, and as it stands in JSON. What its kind of port does not have is null.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    device: &'a str,
+    port: u32,
+    port_type: Text<PortType>,
+    /// Null outside of switchdev mode.
+    vport: Option<u16>,
+    state: Option<StateRow>,
+    infiniband: Option<InfinibandRow>,
+    ethernet: Option<EthernetRow>,
+    eswitch: Option<EswitchRow>,
+    roce_addresses: Option<Vec<AddressRow>>,
+    counters: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Serialize)]
+struct StateRow {
+    admin: Text<VportAdminState>,
+    link: Text<VportLinkState>,
+    max_tx_gbps: Option<Gbps>,
+}
+
+#[derive(Debug, Serialize)]
+struct InfinibandRow {
+    port_state: Text<PortState>,
+    vport_state: Text<PortState>,
+    phys_state: Text<PhysState>,
+    node_guid: Text<Guid>,
+    port_guid: Text<Guid>,
+    sys_image_guid: Text<Guid>,
+    lid: u16,
+    lmc: u8,
+    sm_lid: u16,
+    sm_sl: u8,
+    grh_required: bool,
+    has_smi: bool,
+    cap_mask1: Hex<u32>,
+    cap_mask2: Hex<u32>,
+    qkey_violations: u16,
+    pkey_violations: u16,
+}
+
+#[derive(Debug, Serialize)]
+struct EthernetRow {
+    mac: Text<MacAddress>,
+    mtu: u16,
+    roce_enabled: bool,
+    node_guid: Text<Guid>,
+    port_guid: Text<Guid>,
+    sys_image_guid: Text<Guid>,
+    promisc_all: bool,
+    qkey_violations: u16,
+}
+
+#[derive(Debug, Serialize)]
+struct EswitchRow {
+    sw_steering_icm_rx: Hex<u64>,
+    sw_steering_icm_tx: Hex<u64>,
+    svlan_insert: bool,
+    cvlan_insert: u8,
+    svlan: u16,
+    cvlan: u16,
+}
+
+#[derive(Debug, Serialize)]
+struct AddressRow {
+    index: u16,
+    gid: Text<Gid>,
+    version: Text<RoceVersion>,
+    l3_type: Text<RoceL3Type>,
+    mac: Text<MacAddress>,
+    vlan: Option<u16>,
+}
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    vports: Vec<Row<'a>>,
+    problems: &'a [Problem],
+}
+
+pub(crate) fn answer(
+    place: &mut Place,
+    common: &Common,
+    args: &Mlx5PortArgs,
+    report: &mut Report,
+) -> serde_json::Result<String> {
+    let devices = place.devices(&args.selectors, report);
+    let mut rows = Vec::new();
+    for selected in selected(&devices, &args.selectors, place, report) {
+        if let Err(error) = ask(&selected, &mut rows, report) {
+            report.problem(&selected.device.name, &error);
+        }
+    }
+    if common.json {
+        return json(&Document { vports: rows, problems: report.problems() });
+    }
+    fields("PORT", &rows, &["device", "port"], common)
+}
+
+/// Asks about the ports of one device, which is opened once.
+fn ask<'d>(selected: &Selected<'d>, rows: &mut Vec<Row<'d>>, report: &mut Report) -> Result<()> {
+    let device = selected.device;
+    let context = devx::open(device)?;
+    let own = devx::query_hca_cap(&context, CapabilityMode::Current, Vport::Own)?;
+    for port in selected.ports() {
+        match vport_of(&context, &own, port) {
+            Ok(vport) => {
+                let name = &device.name;
+                rows.push(Asking { context: &context, own: &own, port, vport }.row(name, report));
+            }
+            Err(error) => report.problem(&device.name, &error),
+        }
+    }
+    Ok(())
+}
+
+/// The vport that a port represents; `None` where the e-switch is not in switchdev mode, or there
+/// is none, so that the port is the function's own.
+fn vport_of(context: &Context, own: &Capabilities, port: u32) -> Result<Option<VportNumber>> {
+    match query_port(context, port) {
+        Ok(port) => Ok(port.vport()),
+        // Linux before 5.13. In switchdev mode a device has more ports than the function.
+        Err(error)
+            if *error.cause() == Cause::UnknownToKernel
+                && *context.ports().end() <= u32::from(own.num_ports) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// One port being asked about.
+struct Asking<'a> {
+    context: &'a Context,
+    own: &'a Capabilities,
+    port: u32,
+    vport: Option<VportNumber>,
+}
+
+impl Asking<'_> {
+    /// Asks what its kind of port can be asked. What is not answered is a problem, and null.
+    fn row<'d>(&self, device: &'d str, report: &mut Report) -> Row<'d> {
+        let Self { context, own, port, vport: represented } = *self;
+        let is_ib = own.port_type == PortType::IB;
+        let is_wire = represented == Some(VportNumber::UPLINK);
+        let vport = match represented {
+            None | Some(VportNumber::UPLINK) => Vport::Own,
+            Some(number) => Vport::Other(number),
+        };
+        let side = match represented {
+            None => VportSide::Function,
+            Some(VportNumber::UPLINK) => VportSide::Uplink,
+            Some(_) => VportSide::Eswitch,
+        };
+        // Told only where there is another one.
+        let number = match own.num_ports {
+            0 | 1 => 0,
+            _ => u8::try_from(port).unwrap_or(u8::MAX),
+        };
+
+        let state = (!is_ib).then(|| devx::query_vport_state(context, side, vport));
+        let infiniband = is_ib.then(|| devx::query_hca_vport_context(context, number, vport));
+        let ethernet = (!is_ib && !is_wire).then(|| devx::query_nic_vport_context(context, vport));
+        let eswitch =
+            matches!(vport, Vport::Other(_)).then(|| devx::query_esw_vport_context(context, vport));
+        let addresses = (own.roce && represented.is_none()).then(|| self.roce_addresses());
+        let counters = (!is_wire).then(|| devx::query_vport_counter(context, number, vport));
+        Row {
+            device,
+            port,
+            port_type: Text(own.port_type),
+            vport: represented.map(|vport| vport.0),
+            state: told(state, device, report).map(StateRow::from),
+            infiniband: told(infiniband, device, report).map(InfinibandRow::from),
+            ethernet: told(ethernet, device, report).map(EthernetRow::from),
+            eswitch: told(eswitch, device, report).map(EswitchRow::from),
+            roce_addresses: told(addresses, device, report),
+            counters: told(counters, device, report).map(|counters| counters_row(&counters)),
+        }
+    }
+
+    /// The firmware's side of the GIDs that the kernel has in use.
+    fn roce_addresses(&self) -> Result<Vec<AddressRow>> {
+        let number = match self.own.num_vhca_ports {
+            0 | 1 => 0,
+            _ => u8::try_from(self.port).unwrap_or(u8::MAX),
+        };
+        let mut rows = Vec::new();
+        for entry in self.context.query_gid_table()? {
+            // The firmware's index has 16 bits; a table that is longer ends there.
+            let Ok(index) = u16::try_from(entry.index()) else { continue };
+            if entry.port() != self.port {
+                continue;
+            }
+            if let Some(address) = devx::query_roce_address(self.context, index, number)? {
+                rows.push(AddressRow::new(index, &address));
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// An answer, if there was a question.
+fn told<T>(answer: Option<Result<T>>, device: &str, report: &mut Report) -> Option<T> {
+    answer?.map_err(|error| report.problem(device, &error)).ok()
+}
+
+impl From<VportState> for StateRow {
+    fn from(from: VportState) -> Self {
+        Self {
+            admin: Text(from.admin_state),
+            link: Text(from.state),
+            max_tx_gbps: from.max_tx_speed.map(Gbps),
+        }
+    }
+}
+
+impl From<HcaVportContext> for InfinibandRow {
+    fn from(from: HcaVportContext) -> Self {
+        Self {
+            port_state: Text(from.port_state),
+            vport_state: Text(from.vport_state),
+            phys_state: Text(from.phys_state),
+            node_guid: Text(from.node_guid),
+            port_guid: Text(from.port_guid),
+            sys_image_guid: Text(from.system_image_guid),
+            lid: from.lid,
+            lmc: from.lmc,
+            sm_lid: from.sm_lid,
+            sm_sl: from.sm_sl,
+            grh_required: from.grh_required,
+            has_smi: from.has_smi,
+            cap_mask1: Hex(from.cap_mask1),
+            cap_mask2: Hex(from.cap_mask2),
+            qkey_violations: from.qkey_violations,
+            pkey_violations: from.pkey_violations,
+        }
+    }
+}
+
+impl From<NicVportContext> for EthernetRow {
+    fn from(from: NicVportContext) -> Self {
+        Self {
+            mac: Text(from.permanent_address),
+            mtu: from.mtu,
+            roce_enabled: from.roce_enabled,
+            node_guid: Text(from.node_guid),
+            port_guid: Text(from.port_guid),
+            sys_image_guid: Text(from.system_image_guid),
+            promisc_all: from.promisc_all,
+            qkey_violations: from.qkey_violations,
+        }
+    }
+}
+
+impl From<EswVportContext> for EswitchRow {
+    fn from(from: EswVportContext) -> Self {
+        Self {
+            sw_steering_icm_rx: Hex(from.sw_steering_icm_rx),
+            sw_steering_icm_tx: Hex(from.sw_steering_icm_tx),
+            svlan_insert: from.svlan_insert,
+            cvlan_insert: from.cvlan_insert,
+            svlan: from.svlan,
+            cvlan: from.cvlan,
+        }
+    }
+}
+
+impl AddressRow {
+    fn new(index: u16, address: &RoceAddress) -> Self {
+        Self {
+            index,
+            gid: Text(address.gid),
+            version: Text(address.version),
+            l3_type: Text(address.l3_type),
+            mac: Text(address.mac),
+            vlan: address.vlan,
+        }
+    }
+}
+
+fn counters_row(counters: &VportCounters) -> Map<String, Value> {
+    let counter = |traffic: Traffic| serde_json::json!({"packets": traffic.packets, "octets": traffic.octets});
+    let named = counters.named().into_iter();
+    named.map(|(name, traffic)| (name.to_owned(), counter(traffic))).collect()
+}
