@@ -10,6 +10,9 @@ pub mod report;
 
 use std::time::Duration;
 
+/// The file in the guest that says why our own kernel modules are not there.
+pub const NOT_BUILT: &str = "/modules/not-built";
+
 /// The environment variable that stretches every time limit, for slow machines.
 pub const TIME_SCALE: &str = "UVERBS_VM_TIME_SCALE";
 

@@ -6,6 +6,7 @@
 //! what it tests.
 
 use anyhow::{Context, Result, bail};
+use rustix::system::{delete_module, finit_module};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs;
 use std::os::fd::AsFd;
@@ -13,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
-use uverbs_vm::stretched;
+use uverbs_vm::{NOT_BUILT, stretched};
 
 /// The error of a scenario that does not apply to this kernel; see [`skip`].
 #[derive(Debug)]
@@ -29,7 +30,6 @@ impl std::error::Error for Skip {}
 
 /// Ends a scenario without a verdict: `return Err(skip("5.10 has no …"))`. It is shown as
 /// skipped, with the reason.
-#[expect(dead_code, reason = "no scenario has had a reason yet; remove with the first")]
 pub(crate) fn skip(reason: &str) -> anyhow::Error {
     Skip(reason.to_owned()).into()
 }
@@ -297,6 +297,44 @@ impl Drop for SoftRoce {
     }
 }
 
+/// The InfiniBand switch `switch0` of our own module; see `modules/ib_switch`. Unloaded on drop,
+/// which works once every context on it is closed.
+#[derive(Debug)]
+pub(crate) struct IbSwitch(());
+
+impl IbSwitch {
+    /// Loads the module.
+    ///
+    /// # Errors
+    /// [`Skip`], if it could not be built for this kernel.
+    pub(crate) fn load() -> Result<Self> {
+        if let Ok(why) = fs::read_to_string(NOT_BUILT) {
+            println!("{why}");
+            return Err(skip("our modules are not built for this kernel"));
+        }
+        let path = "/modules/ib_switch.ko";
+        let file = fs::File::open(path).context(path)?;
+        finit_module(&file, c"", 0).with_context(|| format!("loading {path}"))?;
+        Ok(Self(()))
+    }
+
+    fn is_loaded() -> Result<bool> {
+        Ok(fs::exists("/sys/module/ib_switch")?)
+    }
+
+    fn unload() {
+        if let Err(error) = delete_module(c"ib_switch", 0) {
+            eprintln!("undoing: unloading ib_switch: {error}");
+        }
+    }
+}
+
+impl Drop for IbSwitch {
+    fn drop(&mut self) {
+        Self::unload();
+    }
+}
+
 /// A network namespace, made here and deleted on drop.
 #[derive(Debug)]
 pub(crate) struct Namespace(String);
@@ -434,6 +472,10 @@ pub(crate) fn two_soft_roce_devices() -> Result<(VlanLab, Ipv6Lab)> {
 /// Names everything that it found, and what could not be taken away.
 pub(crate) fn sweep() -> Result<()> {
     let mut found = Vec::new();
+    if IbSwitch::is_loaded()? {
+        IbSwitch::unload();
+        found.push("ib_switch".to_owned());
+    }
     for link in names_in("/sys/class/infiniband")? {
         undo(&["rdma", "link", "delete", &link]);
         found.push(link);

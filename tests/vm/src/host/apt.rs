@@ -19,6 +19,13 @@ const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Release(&'static str, &'static [&'static str]);
 
+impl Release {
+    /// Its name, which is also that of its first suite.
+    pub(crate) fn name(self) -> &'static str {
+        self.0
+    }
+}
+
 pub(crate) const BULLSEYE: Release = Release("bullseye", &["bullseye", "bullseye-security"]);
 pub(crate) const BOOKWORM: Release =
     Release("bookworm", &["bookworm", "bookworm-security", "bookworm-backports"]);

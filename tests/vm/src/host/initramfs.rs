@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
+use uverbs_vm::NOT_BUILT;
 use uverbs_vm::job::{self, Job};
 
 /// The peers' programs, by their paths in Debian.
@@ -93,13 +94,21 @@ impl Initramfs {
     /// Writes the archive for one kernel and one job.
     pub(crate) fn write(&self, kernel: &Kernel, job: &Job, to: &Path) -> Result<()> {
         let mut modules = BTreeMap::new();
-        for entry in fs::read_dir(&kernel.modules)? {
+        let mut entries: Vec<_> = fs::read_dir(&kernel.modules)?.collect();
+        match &kernel.own_modules {
+            Ok(own) => entries.extend(fs::read_dir(own)?),
+            Err(lack) => {
+                let why = lack.why.clone().into_bytes();
+                modules.insert(in_archive(NOT_BUILT), (why, 0o644));
+            }
+        }
+        for entry in entries {
             let entry = entry?;
             let path = format!("modules/{}", entry.file_name().to_string_lossy());
             modules.insert(path, (fs::read(entry.path())?, 0o644));
         }
         let job = (job.to_text().into_bytes(), 0o644);
-        let job = BTreeMap::from([(job::PATH.trim_start_matches('/').to_owned(), job)]);
+        let job = BTreeMap::from([(in_archive(job::PATH), job)]);
 
         let mut archive =
             Archive { to: GzEncoder::new(File::create(to)?, Compression::fast()), inode: 0 };
@@ -135,6 +144,11 @@ impl Archive {
         entry.finish()?;
         Ok(())
     }
+}
+
+/// The name in an archive of what is at this path in the guest.
+fn in_archive(path: &str) -> String {
+    path.trim_start_matches('/').to_owned()
 }
 
 /// The folders of these paths, each one behind its parent.

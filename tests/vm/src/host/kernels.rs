@@ -3,8 +3,8 @@
 
 use crate::apt::{Apt, BOOKWORM, BULLSEYE, FORKY, Package, Release, SID, TRIXIE};
 use crate::cache::Cache;
-use crate::elf;
-use crate::status;
+use crate::modules::{self, Lack};
+use crate::{elf, status};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -67,6 +67,8 @@ pub(crate) struct Kernel {
     /// The directory of the modules, and of `order`: a line for each, in the order of loading,
     /// its file and its parameters.
     pub(crate) modules: PathBuf,
+    /// The directory of our own modules, built for it; or why they could not be.
+    pub(crate) own_modules: Result<PathBuf, Lack>,
 }
 
 /// A kernel of this series, from the cache or fetched.
@@ -75,9 +77,11 @@ pub(crate) fn get(series: &'static Series, cache: &Cache, apt: &mut Apt) -> Resu
     let directory = cache.keep(&format!("kernel-{}", series.name), &request, |scratch| {
         fetch(series, scratch, apt)
     })?;
+    let version = fs::read_to_string(directory.join("version"))?.trim().to_owned();
     Ok(Kernel {
         series: series.name,
-        version: fs::read_to_string(directory.join("version"))?.trim().to_owned(),
+        own_modules: modules::get(series.name, &version, series.releases, cache, apt),
+        version,
         image: directory.join("vmlinuz"),
         modules: directory.join("modules"),
     })

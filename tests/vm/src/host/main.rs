@@ -1,9 +1,9 @@
 //! Boots Debian's kernels in QEMU and runs tests and commands inside.
 //!
 //! The modules, from the packages up to the verdict: [`sources`] and [`apt`] fetch, [`cache`]
-//! keeps, [`kernels`] and [`packages`] say what; [`programs`] builds ours, [`initramfs`] puts
-//! all into an archive ([`elf`] helps both), [`qemu`] boots it and [`console`] judges the
-//! kernel's log; [`table`] shows how it went. What runs inside is the program `guest`.
+//! keeps, [`kernels`] and [`packages`] say what; [`programs`] and [`modules`] build ours,
+//! [`initramfs`] puts all into an archive ([`elf`] helps both), [`qemu`] boots it and [`console`]
+//! judges the kernel's log; [`table`] shows how it went. What runs inside is the program `guest`.
 
 mod apt;
 mod cache;
@@ -11,6 +11,7 @@ mod console;
 mod elf;
 mod initramfs;
 mod kernels;
+mod modules;
 mod packages;
 mod paths;
 mod programs;
@@ -108,12 +109,13 @@ fn act(action: Action) -> Result<ExitCode> {
             attempt(&kernel, command, &lab)
         }
         Action::Fetch { .. } => {
-            let (_, missing) = obtain(&[], &cache, &mut apt)?;
+            let (kernels, missing) = obtain(&[], &cache, &mut apt)?;
             packages::qemu(&cache, &mut apt)?;
             packages::peers(&cache, &mut apt)?;
             packages::headers(&cache, &mut apt)?;
             programs::musl_flags(&cache, &mut apt)?;
-            Ok(ExitCode::from(u8::from(!missing.is_empty())))
+            let complete = missing.is_empty() && kernels.iter().all(|it| it.own_modules.is_ok());
+            Ok(ExitCode::from(u8::from(!complete)))
         }
         Action::Headers => {
             println!("{}", packages::headers(&cache, &mut apt)?.display());

@@ -1,6 +1,7 @@
 //! The matrix: every scenario on every kernel, a boot for each kernel, some at once.
 
 use crate::kernels::Kernel;
+use crate::modules::Lack;
 use crate::table::{Table, Verdict};
 use crate::{Lab, Missing, paths, status};
 use anyhow::{Result, ensure};
@@ -18,6 +19,9 @@ const FIGURE: &str = "figure: ";
 /// The row of the table for the boot itself: it ended, and the kernel had no complaint.
 const BOOT: &str = "(the kernel stays well)";
 
+/// The row of the table for our own kernel modules. Scenarios that want one skip where it is not.
+const MODULES: &str = "(our modules are built)";
+
 /// Runs the matrix, prints the table, and fails where anything did.
 pub(crate) fn run(
     kernels: &[Kernel],
@@ -34,17 +38,23 @@ pub(crate) fn run(
 
     let columns =
         kernels.iter().map(|kernel| kernel.series).chain(missing.iter().map(|(series, _)| *series));
-    let rows = std::iter::once(BOOT.to_owned()).chain(scenarios.iter().cloned());
+    let rows = [BOOT, MODULES].map(str::to_owned).into_iter().chain(scenarios.iter().cloned());
     let mut table = Table::new(columns.map(str::to_owned).collect(), rows.collect());
     for (series, why) in missing {
-        // A mirror may have dropped an old release: no reason to fail on somebody's machine,
-        // but the project's own tests must not silently become fewer.
-        let verdict =
-            if std::env::var_os("CI").is_some() { Verdict::Failed } else { Verdict::Skipped };
-        table.set(BOOT, series, verdict(format!("no such kernel: {why}")));
+        table.set(BOOT, series, absence(format!("no such kernel: {why}")));
+        table.set(MODULES, series, Verdict::Skipped("no such kernel".into()));
         for scenario in &scenarios {
             table.set(scenario, series, Verdict::Skipped("no such kernel".into()));
         }
+    }
+
+    for kernel in kernels {
+        let verdict = match kernel.own_modules.clone() {
+            Ok(_) => Verdict::Ok,
+            Err(Lack { why, is_broken: true }) => Verdict::Failed(why),
+            Err(Lack { why, is_broken: false }) => absence(why),
+        };
+        table.set(MODULES, kernel.series, verdict);
     }
 
     // The logs have fixed names, so that they are found: one matrix at a time.
@@ -73,6 +83,12 @@ pub(crate) fn run(
     let table = table.into_inner().unwrap_or_else(PoisonError::into_inner);
     print!("{}", table.text());
     Ok(ExitCode::from(u8::from(!table.passed())))
+}
+
+/// The verdict on something that could not be had. A mirror may have dropped an old release: no
+/// reason to fail on somebody's machine, but the project's own tests must not silently become fewer.
+fn absence(why: String) -> Verdict {
+    if std::env::var_os("CI").is_some() { Verdict::Failed(why) } else { Verdict::Skipped(why) }
 }
 
 /// Runs the scenarios on one kernel.

@@ -16,6 +16,7 @@ mod laboratory;
 mod namespaces;
 mod peers;
 mod soft_roce;
+mod switch;
 mod tools;
 
 pub(crate) use costs::query_table;
@@ -67,6 +68,11 @@ pub(crate) const ALL: &[Scenario] = &[
     ("port_speed_by_release", faults::port_speed_by_release),
     ("the_probe_finds_the_driver", faults::the_probe_finds_the_driver),
     ("many_devices", faults::many_devices),
+    ("a_switch_comes_and_goes", switch::comes_and_goes),
+    ("a_switch_has_port_0_alone", switch::has_port_0_alone),
+    ("answers_agree_on_a_switch", switch::answers_agree),
+    ("tools_agree_on_a_switch", switch::tools_agree),
+    ("the_command_on_a_switch", switch::the_command),
 ];
 
 /// Runs one by its name.
