@@ -64,8 +64,7 @@ pub struct Device {
     pub fw_version: Option<String>,
     /// `ib`, `roce`, `iw`, `opa`, `usnic`; `None` where the kernel does not say (also with sysfs).
     pub protocol: Option<String>,
-    /// How many ports the kernel counts. Not which can be asked, see [`ports`](Self::ports): of a
-    /// switch netlink tells all that it switches between, and sysfs none.
+    /// Number of its last port; 0 on an InfiniBand switch, however many ports it switches between.
     pub port_count: u32,
     /// Its driver, where netlink tells; else [`probe_driver`](crate::context::probe_driver) finds out.
     pub driver: Option<DriverId>,

@@ -1,0 +1,150 @@
+//! The command line on mlx5 devices.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use uverbs_mlx5_function::description::Description;
+
+use crate::lab::mlx5::Mlx5;
+use crate::lab::{self, Netdev, SoftRoce, output, run};
+
+fn json(command: &[&str]) -> Result<Value> {
+    Ok(serde_json::from_str(&run(&[command, &["--json"]].concat())?)?)
+}
+
+/// Runs a command that has problems, and gives its document.
+fn incomplete(command: &[&str]) -> Result<Value> {
+    let output = output(&[command, &["--json"]].concat())?;
+    ensure!(output.status.code() == Some(1), "{command:?}: {}", output.status);
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Switchdev: `mlx5 port`, `vport` and `device` beside a device of another driver.
+pub(crate) fn switchdev() -> Result<()> {
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let _rxe = SoftRoce::new("rxe0", &netdev)?;
+    let description = Description::embedded_cpu(2);
+    let mut device = Mlx5::bind(0, &description)?;
+    device.switchdev()?;
+    let name = device.name();
+
+    let devices = json(&["uverbs", "devices"])?;
+    let drivers: Vec<_> = devices["devices"].as_array().context("no list")?.iter()
+        .map(|row| (row["device"].as_str(), row["driver"].as_str()))
+        .collect();
+    ensure!(drivers == [(Some(name), Some("mlx5")), (Some("rxe0"), Some("rxe"))], "{drivers:?}");
+
+    let old = lab::kernel()? < (5, 13);
+    let command = ["uverbs", "mlx5", "port"];
+    if old {
+        let answer = incomplete(&command)?;
+        ensure!(answer["ports"] == Value::Array(Vec::new()));
+        ensure!(answer["problems"].as_array().is_some_and(|list| list.len() == 4), "{answer}");
+        ensure!(answer["problems"][0]["errno"] == 93);
+    } else {
+        let no_gap = lab::kernel()? < (6, 12);
+        let answer = if no_gap { json(&command)? } else { incomplete(&command)? };
+        println!("{answer:#}");
+        let ports = answer["ports"].as_array().context("no list")?;
+        ensure!(ports.len() == 4);
+        let second = serde_json::json!({
+            "device": name,
+            "port": 2,
+            "flags": "0x3f",
+            "vport": 1,
+            "vport_vhca_id": description.eswitch.vport_vhca_id + 1,
+            "esw_owner_vhca_id": description.vhca_id,
+            "vport_steering_icm_rx": format!("{:#x}", description.eswitch.vport_icm.0 + 0x1_0000),
+            "vport_steering_icm_tx": format!("{:#x}", description.eswitch.vport_icm.1 + 0x1_0000),
+            "reg_c0": ports[1]["reg_c0"],
+        });
+        ensure!(ports[1] == second, "{}", ports[1]);
+        ensure!(ports[1]["reg_c0"]["mask"] == "0xffff0000");
+        ensure!(ports[3]["vport"] == 0xffff && ports[3]["vport_vhca_id"].is_null());
+        ensure!(ports[3]["flags"] == "0x3d");
+        let problems = answer["problems"].as_array().context("no problems")?;
+        ensure!(problems.is_empty() == no_gap);
+        ensure!(no_gap || problems[0]["errno"] == 95, "{problems:?}");
+        for args in [&["mlx5", "port"][..], &["mlx5", "vport"], &["mlx5", "device"]] {
+            let shown = output(&[&["uverbs"], args].concat())?;
+            println!("{}{}", String::from_utf8_lossy(&shown.stdout), String::from_utf8_lossy(&shown.stderr));
+        }
+        let one = json(&["uverbs", "mlx5", "vport", &format!("{name}:2")])?;
+        ensure!(one["vports"][0]["vport"] == 1, "{one:#}");
+        ensure!(one["vports"][0]["eswitch"]["sw_steering_icm_rx"] == second["vport_steering_icm_rx"]);
+    }
+
+    let answer = incomplete(&["uverbs", "mlx5", "port", "rxe0"])?;
+    ensure!(answer["problems"][0]["errno"] == 95, "{answer}");
+    let said = answer["problems"][0]["error"].as_str().unwrap_or_default();
+    ensure!(said.contains("the device's driver is rxe, not mlx5"), "{said}");
+    Ok(())
+}
+
+/// InfiniBand: no e-switch, and two ports of one function.
+pub(crate) fn infiniband() -> Result<()> {
+    let mut description = Description::infiniband(2);
+    description.ports[1].counters.received_errors = (7, 700);
+    let device = Mlx5::bind(0, &description)?;
+    let name = device.name();
+    let answer = json(&["uverbs", "mlx5", "device", name])?;
+    println!("{answer:#}");
+    let row = &answer["devices"][0];
+    ensure!(row["vhca_id"] == description.vhca_id && row["psid"] == description.psid.as_str());
+    ensure!(row["port_type"] == "infiniband" && row["num_ports"] == 2);
+    ensure!(row["gid_table_len"] == description.ports[0].gid_table_len && row["roce"].is_null());
+
+    let answer = json(&["uverbs", "mlx5", "vport", name])?;
+    println!("{answer:#}");
+    for (place, port) in description.ports.iter().enumerate() {
+        let row = &answer["vports"][place];
+        ensure!(row["vport"].is_null() && row["ethernet"].is_null() && row["eswitch"].is_null());
+        ensure!(row["infiniband"]["lid"] == port.lid);
+        ensure!(row["infiniband"]["port_guid"] == format!("{:#018x}", port.guid));
+        ensure!(row["infiniband"]["vport_state"] == "active");
+        let counter = &row["counters"]["received_errors"];
+        ensure!(counter["packets"] == port.counters.received_errors.0);
+        ensure!(counter["octets"] == port.counters.received_errors.1);
+    }
+
+    let command = ["uverbs", "mlx5", "port"];
+    if lab::kernel()? < (5, 13) {
+        let answer = incomplete(&command)?;
+        ensure!(answer["problems"][1]["errno"] == 93, "{answer}");
+        return Ok(());
+    }
+    let answer = json(&command)?;
+    ensure!(answer["ports"][1]["flags"] == "0x0" && answer["ports"][1]["vport"].is_null());
+    let shown = output(&command)?;
+    let said = String::from_utf8_lossy(&shown.stderr).into_owned();
+    ensure!(shown.status.success() && said.contains("outside of switchdev mode"), "{said}");
+    Ok(())
+}
+
+/// RoCE: Ethernet's fields, and the addresses behind the GIDs.
+pub(crate) fn roce() -> Result<()> {
+    let description = Description::roce();
+    let device = Mlx5::bind(0, &description)?;
+    let name = device.name();
+    let netdev = device.netdev()?;
+    run(&["ip", "address", "add", "10.9.0.1/24", "dev", &netdev])?;
+    let gids = || json(&["uverbs", "gids", name]);
+    lab::wait_until("the GIDs are there", || {
+        gids().is_ok_and(|answer| answer["gids"].as_array().is_some_and(|rows| rows.len() == 4))
+    })?;
+    let answer = json(&["uverbs", "mlx5", "vport", &format!("{name}/1")])?;
+    println!("{answer:#}");
+    let row = &answer["vports"][0];
+    ensure!(row["state"]["link"] == "up" && row["infiniband"].is_null());
+    ensure!(row["ethernet"]["mac"] == "02:c9:00:aa:bb:01");
+    let addresses = row["roce_addresses"].as_array().context("no addresses")?;
+    let gids = gids()?;
+    ensure!(addresses.len() == 4);
+    for (address, gid) in addresses.iter().zip(gids["gids"].as_array().context("no GIDs")?) {
+        ensure!(address["gid"] == gid["gid"] && address["index"] == gid["index"], "{address} {gid}");
+        ensure!(address["version"] == gid["type"], "{address} {gid}");
+        ensure!(address["mac"] == "02:c9:00:aa:bb:01");
+    }
+    let answer = json(&["uverbs", "mlx5", "device"])?;
+    ensure!(answer["devices"][0]["roce"]["address_table_len"] == 256, "{answer:#}");
+    Ok(())
+}

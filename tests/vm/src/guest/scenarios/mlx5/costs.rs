@@ -1,0 +1,88 @@
+//! What our requests cost the device: the commands that the driver sends to the firmware for them.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use uverbs::device::Host;
+use uverbs::mlx5::{devx, query_port};
+use uverbs_mlx5_function::control::Command;
+use uverbs_mlx5_function::description::Description;
+
+use crate::lab::mlx5::Mlx5;
+use crate::lab::run;
+
+const ALLOC_UAR: u16 = 0x802;
+const CREATE_UCTX: u16 = 0xa04;
+const QUERY_HCA_CAP: u16 = 0x100;
+
+/// How often each opcode was sent.
+fn counts(commands: &[Command]) -> BTreeMap<u16, usize> {
+    let mut counts = BTreeMap::new();
+    for command in commands {
+        *counts.entry(command.opcode).or_default() += 1;
+    }
+    counts
+}
+
+/// Open, query every port, close: no more commands than rdma-core's, of no kind, and no UAR.
+pub(crate) fn fewer_commands() -> Result<()> {
+    for (description, switchdev) in [
+        (Description::infiniband(2), false),
+        (Description::roce(), false),
+        (Description::embedded_cpu(2), true),
+    ] {
+        let mut device = Mlx5::bind(0, &description)?;
+        if switchdev {
+            device.switchdev()?;
+        }
+        let name = device.name();
+        let function = device.function();
+        let ((), ours) = function.commands_during(|| {
+            let context = Host::new().open(name)?;
+            for number in 0..=context.ports().end() + 1 {
+                // Whether it is told or not.
+                let _ = query_port(&context, number);
+            }
+            Ok(())
+        })?;
+        let (_, theirs) = function.commands_during(|| run(&["mlx5", "ports", name]))?;
+        let (ours, theirs) = (counts(&ours), counts(&theirs));
+        println!("ours {ours:x?}\ntheirs {theirs:x?}");
+        for (opcode, count) in &ours {
+            let most = theirs.get(opcode).copied().unwrap_or(0);
+            ensure!(*count <= most, "{opcode:#x}: {count} times, by rdma-core {most}");
+        }
+        ensure!(!ours.contains_key(&ALLOC_UAR) && !ours.contains_key(&CREATE_UCTX));
+        let total = |counts: &BTreeMap<u16, usize>| counts.values().sum::<usize>();
+        println!(
+            "figure: {:?}: {} firmware commands, rdma-core {}",
+            description.mode,
+            total(&ours),
+            total(&theirs)
+        );
+    }
+    Ok(())
+}
+
+/// A query on an open context is the one command that it is, and DEVX costs its user context.
+pub(crate) fn one_command_a_query() -> Result<()> {
+    let device = Mlx5::bind(0, &Description::infiniband(1))?;
+    let function = device.function();
+    let found = Host::new().device(device.name())?;
+    let context = Host::new().open(device.name())?;
+    let (_, commands) = function.commands_during(|| {
+        Ok(devx::query_hca_cap(&context, devx::CapabilityMode::Current, devx::Vport::Own)?)
+    })?;
+    let opcodes: Vec<u16> = commands.iter().map(|command| command.opcode).collect();
+    ensure!(opcodes == [QUERY_HCA_CAP], "{opcodes:x?}");
+    // In legacy mode the driver knows by itself that it has nothing to tell.
+    let (_, commands) = function.commands_during(|| Ok(query_port(&context, 1).is_ok()))?;
+    ensure!(commands.is_empty(), "{commands:?}");
+    drop(context);
+
+    let (context, commands) = function.commands_during(|| Ok(devx::open(&found)?))?;
+    let counts = counts(&commands);
+    ensure!(counts.get(&CREATE_UCTX) == Some(&1) && !counts.contains_key(&ALLOC_UAR));
+    drop(context);
+    Ok(())
+}

@@ -1,0 +1,435 @@
+//! Commands to the firmware: typed answers against the description, bytes and errnos against
+//! rdma-core's.
+
+use std::fmt::Write as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use rustix::io::Errno;
+use uverbs::context::Context;
+use uverbs::device::Host;
+use uverbs::error::Cause;
+use uverbs::gid::GidType;
+use uverbs::mlx5::devx::{
+    self, CapabilityMode, PortType, Refusal, RoceL3Type, RoceVersion, Status, Vport,
+    VportAdminState, VportLinkState, VportSide,
+};
+use uverbs::mlx5::port::VportNumber;
+use uverbs_mlx5_function::control::Fault;
+use uverbs_mlx5_function::description::{Counters, Description, Mode};
+
+use crate::lab::mlx5::Mlx5;
+use crate::lab::{self, run};
+
+const QUERY_ADAPTER: u16 = 0x101;
+const NOP: u16 = 0x80d;
+
+/// Kernels from this one on hand the firmware's reason over.
+const REASON_SINCE: (u32, u32) = (6, 1);
+
+/// Whether a kernel tells why the firmware refused. (Between 5.10 and 6.1 nothing is tested.)
+fn tells_reason() -> Result<bool> {
+    Ok(lab::kernel()? >= REASON_SINCE)
+}
+
+/// Counters that are unlike one another.
+fn counters() -> Counters {
+    let pair = |number: u64| (number << 40 | 1, number << 48 | 2);
+    Counters {
+        received_errors: pair(1),
+        transmit_errors: pair(2),
+        received_ib_unicast: pair(3),
+        transmitted_ib_unicast: pair(4),
+        received_ib_multicast: pair(5),
+        transmitted_ib_multicast: pair(6),
+        received_eth_broadcast: pair(7),
+        transmitted_eth_broadcast: pair(8),
+        received_eth_unicast: pair(9),
+        transmitted_eth_unicast: pair(10),
+        received_eth_multicast: pair(11),
+        transmitted_eth_multicast: pair(12),
+    }
+}
+
+fn as_pairs(counters: &Counters) -> [(u64, u64); 12] {
+    [
+        counters.received_errors,
+        counters.transmit_errors,
+        counters.received_ib_unicast,
+        counters.transmitted_ib_unicast,
+        counters.received_ib_multicast,
+        counters.transmitted_ib_multicast,
+        counters.received_eth_broadcast,
+        counters.transmitted_eth_broadcast,
+        counters.received_eth_unicast,
+        counters.transmitted_eth_unicast,
+        counters.received_eth_multicast,
+        counters.transmitted_eth_multicast,
+    ]
+}
+
+/// Opens a device with DEVX, and checks what every kind of function answers.
+fn opened(device: &Mlx5, description: &Description) -> Result<Context> {
+    let context = devx::open(&Host::new().device(device.name())?)?;
+    ensure!(context.has_devx());
+    devx::nop(&context)?;
+
+    let adapter = devx::query_adapter(&context)?;
+    println!("{adapter:?}");
+    ensure!(adapter.psid == description.psid && adapter.ieee_vendor_id == 0x2c9);
+
+    let own = devx::query_hca_cap(&context, CapabilityMode::Current, Vport::Own)?;
+    println!("{own:#?}");
+    let is_ib = description.mode == Mode::InfiniBand;
+    ensure!(own.vhca_id == description.vhca_id);
+    ensure!(own.port_type == if is_ib { PortType::IB } else { PortType::ETH });
+    ensure!(usize::from(own.num_ports) == description.ports.len());
+    ensure!(!is_ib || own.gid_table_len == Some(description.ports[0].gid_table_len));
+    ensure!(own.roce == (description.mode == Mode::Roce));
+    let manages = matches!(description.mode, Mode::Switchdev | Mode::EmbeddedCpu { .. });
+    ensure!(own.eswitch_manager == manages && own.vport_group_manager == manages);
+    ensure!(own.max_user_contexts > 0);
+
+    let lag = devx::query_lag(&context)?;
+    ensure!(lag.state == description.lag.state);
+    ensure!(lag.tx_remap_affinity == description.lag.tx_remap_affinity);
+    Ok(context)
+}
+
+/// Two InfiniBand ports.
+pub(crate) fn infiniband() -> Result<()> {
+    let mut description = Description::infiniband(2);
+    description.psid = "MT_0000000543".to_owned();
+    description.lag.state = 1;
+    description.lag.tx_remap_affinity = (2, 1);
+    let second = &mut description.ports[1];
+    (second.state, second.phys_state, second.lmc, second.sm_sl) = (2, 5, 3, 7);
+    second.counters = counters();
+    let device = Mlx5::bind(0, &description)?;
+    let context = opened(&device, &description)?;
+    // Any context will do for this one.
+    let plain = Host::new().open(device.name())?;
+    for (number, port) in (1..).zip(&description.ports) {
+        let vport = devx::query_hca_vport_context(&plain, number, Vport::Own)?;
+        println!("{vport:#?}");
+        ensure!((vport.vport_state.0, vport.phys_state.0) == (port.state, port.phys_state));
+        ensure!(vport.port_guid.to_u64() == port.guid);
+        ensure!(vport.node_guid.to_u64() == description.node_guid);
+        ensure!(vport.system_image_guid.to_u64() == description.system_image_guid);
+        ensure!((vport.lid, vport.lmc) == (port.lid, port.lmc));
+        ensure!((vport.sm_lid, vport.sm_sl) == (port.sm_lid, port.sm_sl));
+        ensure!(vport.cap_mask1 == port.cap_mask && vport.has_smi);
+        let told = devx::query_vport_counter(&context, number, Vport::Own)?.named();
+        let told = told.map(|(_, traffic)| (traffic.packets, traffic.octets));
+        ensure!(told == as_pairs(&port.counters), "{told:?}");
+    }
+    let error = devx::query_hca_vport_context(&plain, 3, Vport::Own).err();
+    let error = error.context("a third port of two")?;
+    println!("{error}");
+    ensure!(matches!(error.cause(), Cause::Firmware(_)) == tells_reason()?, "{error:?}");
+    Ok(())
+}
+
+/// A RoCE port: its addresses are what the kernel made of its GIDs.
+pub(crate) fn roce() -> Result<()> {
+    let mut description = Description::roce();
+    description.ports[0].counters = counters();
+    let device = Mlx5::bind(0, &description)?;
+    let netdev = device.netdev()?;
+    run(&["ip", "address", "add", "10.9.0.1/24", "dev", &netdev])?;
+    let vlan = format!("{netdev}.7");
+    run(&["ip", "link", "add", "link", &netdev, "name", &vlan, "type", "vlan", "id", "7"])?;
+    run(&["ip", "address", "add", "10.7.0.1/24", "dev", &vlan])?;
+    let context = opened(&device, &description)?;
+    lab::wait_until("the GIDs are there", || {
+        context.query_gid_table().is_ok_and(|table| table.iter().any(|gid| {
+            gid.gid().ipv4() == Some([10, 7, 0, 1].into())
+        }))
+    })?;
+
+    let port = &description.ports[0];
+    let cap = devx::query_roce_cap(&context, CapabilityMode::Current, Vport::Own)?;
+    println!("{cap:?}");
+    ensure!(cap.v1 && cap.v2 && cap.ipv4 && cap.ipv6);
+    ensure!((cap.destination_udp_port, cap.address_table_len) == (4791, port.gid_table_len));
+
+    let nic = devx::query_nic_vport_context(&context, Vport::Own)?;
+    println!("{nic:#?}");
+    ensure!(nic.permanent_address.0 == port.mac && nic.roce_enabled);
+    ensure!(nic.port_guid.to_u64() == port.guid);
+    ensure!(nic.node_guid.to_u64() == description.node_guid);
+    let state = devx::query_vport_state(&context, VportSide::Function, Vport::Own)?;
+    ensure!((state.state, state.admin_state) == (VportLinkState::UP, VportAdminState::UP));
+    let told = devx::query_vport_counter(&context, 0, Vport::Own)?.named();
+    ensure!(told.map(|(_, it)| (it.packets, it.octets)) == as_pairs(&port.counters));
+
+    let table = context.query_gid_table()?;
+    let mut vlans = 0;
+    for index in 0..cap.address_table_len {
+        let entry = table.iter().find(|entry| entry.index() == u32::from(index));
+        let told = devx::query_roce_address(&context, index, 0)?;
+        ensure!(told.is_some() == entry.is_some(), "slot {index}: {told:?} for {entry:?}");
+        let (Some(entry), Some(address)) = (entry, told) else { continue };
+        println!("{index}: {address:?}");
+        ensure!(address.gid == entry.gid());
+        let v2 = entry.gid_type() == GidType::ROCE_V2;
+        ensure!(address.version == if v2 { RoceVersion::V2 } else { RoceVersion::V1 });
+        let is_ipv4 = entry.gid().ipv4().is_some();
+        let l3_type = if is_ipv4 && v2 { RoceL3Type::IPV4 } else { RoceL3Type::IPV6 };
+        ensure!(address.l3_type == l3_type || !v2, "{address:?}");
+        ensure!(address.mac.0 == port.mac);
+        let of_vlan = entry.gid().ipv4() == Some([10, 7, 0, 1].into());
+        ensure!(!of_vlan || address.vlan == Some(7));
+        vlans += usize::from(address.vlan == Some(7));
+    }
+    ensure!(table.len() >= 4 && vlans >= 2, "{table:?}");
+    let error = devx::query_roce_address(&context, cap.address_table_len, 0).err();
+    let error = error.context("a slot behind the table")?;
+    println!("{error}");
+    if tells_reason()? {
+        ensure!(
+            matches!(error.cause(), Cause::Firmware(refusal) if refusal.status == Status::IX_ERR)
+        );
+    }
+    drop(context);
+    run(&["ip", "link", "delete", &vlan])?;
+    Ok(())
+}
+
+/// An embedded CPU asks about its host's vports.
+pub(crate) fn other_vports() -> Result<()> {
+    let mut description = Description::embedded_cpu(2);
+    description.eswitch.vport_vhca_id = 0x3000;
+    description.ports[0].counters = counters();
+    let mut device = Mlx5::bind(0, &description)?;
+    device.switchdev()?;
+    let context = opened(&device, &description)?;
+    let plain = Host::new().open(device.name())?;
+    let functions = devx::query_esw_functions(&plain)?;
+    println!("{functions:?}");
+    ensure!((functions.host_num_of_vfs, functions.host_total_vfs) == (2, 2));
+    ensure!(functions.host_pf_enabled);
+    for number in 0..=2u16 {
+        let vport = Vport::Other(VportNumber(number));
+        let cap = devx::query_hca_cap(&plain, CapabilityMode::Current, vport)?;
+        ensure!(cap.vhca_id == 0x3000 + number);
+        let esw = devx::query_esw_vport_context(&plain, vport)?;
+        let own = u64::from(number) << 16;
+        let icm = (description.eswitch.vport_icm.0 + own, description.eswitch.vport_icm.1 + own);
+        ensure!((esw.sw_steering_icm_rx, esw.sw_steering_icm_tx) == icm);
+        devx::query_vport_state(&context, VportSide::Eswitch, vport)?;
+        devx::query_nic_vport_context(&context, vport)?;
+    }
+    devx::query_vport_state(&context, VportSide::Uplink, Vport::Own)?;
+    let absent = Vport::Other(VportNumber(77));
+    let error = devx::query_esw_vport_context(&plain, absent).err();
+    let error = error.context("a vport that is not there")?;
+    println!("{error}");
+    ensure!(matches!(error.cause(), Cause::Firmware(_)) == tells_reason()?, "{error:?}");
+    Ok(())
+}
+
+/// A command of a name, an input, and how much room there is for the output.
+type Trial = (&'static str, Vec<u8>, usize);
+
+/// An input of an operation: with its `op_mod`, and bytes from the eighth on.
+fn input(opcode: u16, op_mod: u16, arguments: &[u8]) -> Vec<u8> {
+    let mut bytes = opcode.to_be_bytes().to_vec();
+    bytes.extend([0; 4]);
+    bytes.extend(op_mod.to_be_bytes());
+    bytes.extend(arguments);
+    bytes.resize(bytes.len().max(16), 0);
+    bytes
+}
+
+/// Commands of every kind: those that are answered, refused by the firmware, and by the kernel.
+fn trials() -> Vec<Trial> {
+    let mut trials = vec![
+        ("current capabilities", input(0x100, 1, &[]), 4112),
+        ("greatest capabilities", input(0x100, 0, &[]), 4112),
+        ("capabilities of RoCE", input(0x100, 9, &[]), 4112),
+        ("capabilities of no kind", input(0x100, 0x7f << 1, &[]), 4112),
+        ("capabilities of vport 1", input(0x100, 1, &[0x80, 0, 0, 1]), 4112),
+        ("half of the capabilities", input(0x100, 1, &[]), 2048),
+        ("adapter", input(0x101, 0, &[]), 272),
+        ("ISSI", input(0x10a, 0, &[]), 112),
+        ("e-switch functions", input(0x740, 0, &[]), 128),
+        ("vport state", input(0x750, 0, &[]), 16),
+        ("vport state of the uplink", input(0x750, 2, &[]), 16),
+        ("e-switch vport", input(0x752, 0, &[]), 272),
+        ("NIC vport", input(0x754, 0, &[]), 272),
+        ("NIC vport 77", input(0x754, 0, &[0x80, 0, 0, 77]), 272),
+        ("RoCE address", input(0x760, 0, &[0, 1]), 48),
+        ("RoCE address 65535", input(0x760, 0, &[0xff, 0xff]), 48),
+        ("HCA vport", input(0x762, 0, &[]), 528),
+        ("HCA vport of port 1", input(0x762, 0, &[0, 1]), 528),
+        ("HCA vport of port 9", input(0x762, 0, &[0, 9]), 528),
+        ("vport counters", input(0x770, 0, &[0; 24]), 528),
+        ("LAG", input(0x842, 0, &[]), 16),
+        ("NOP", input(0x80d, 0, &[]), 16),
+        ("NOP with much room", input(0x80d, 0, &[]), 4096),
+        // The kernel lets none of these through.
+        ("GIDs of a vport", input(0x764, 0, &[]), 32),
+        ("P_Keys of a vport", input(0x765, 0, &[]), 20),
+        ("access register", input(0x805, 1, &[0, 0, 0x50, 0x04]), 80),
+        ("create a PD", input(0x800, 0, &[]), 16),
+        ("modify the vport's state", input(0x751, 0, &[]), 16),
+        ("no operation", input(0, 0, &[]), 16),
+    ];
+    trials.push(("an input that is short", input(NOP, 0, &[])[..15].to_vec(), 16));
+    trials.push(("an input of two bytes", input(NOP, 0, &[])[..2].to_vec(), 16));
+    trials.push(("an output that is short", input(NOP, 0, &[]), 15));
+    trials
+}
+
+/// Sends a trial; the answer as the peer prints it.
+fn ours(context: &Context, input: &[u8], room: usize) -> Result<(String, Option<uverbs::Error>)> {
+    let mut output = vec![0; room];
+    let error = devx::general_cmd(context, input, &mut output).err();
+    let errno = error.as_ref().map_or(0, uverbs::Error::errno);
+    let syndrome = output.get(4..8).map_or(0, |bytes| {
+        bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
+    });
+    let mut line = format!("errno {errno} status {} syndrome {syndrome:#x}\nout ", output[0]);
+    for byte in output {
+        write!(line, "{byte:02x}")?;
+    }
+    line.push('\n');
+    Ok((line, error))
+}
+
+/// Every trial, on contexts with and without DEVX, answered and failed as by rdma-core.
+pub(crate) fn as_rdma_core() -> Result<()> {
+    for description in [Description::infiniband(2), Description::roce()] {
+        let device = Mlx5::bind(0, &description)?;
+        compare_trials(device.name())?;
+    }
+    let mut device = Mlx5::bind(0, &Description::embedded_cpu(2))?;
+    device.switchdev()?;
+    compare_trials(device.name())
+}
+
+fn compare_trials(name: &str) -> Result<()> {
+    let device = Host::new().device(name)?;
+    let (with_devx, plain) = (devx::open(&device)?, Context::open(&device)?);
+    let mut refused = 0;
+    let trials = trials();
+    for (what, input, room) in &trials {
+        let (ours, error) = ours(&with_devx, input, *room)?;
+        let mut hex = String::new();
+        for byte in input {
+            write!(hex, "{byte:02x}")?;
+        }
+        // rdma-core asks for DEVX whether it needs it or not.
+        let theirs = run(&["mlx5", "devx", name, &room.to_string(), &hex])?;
+        ensure!(ours == theirs, "{what}: ours {ours}theirs {theirs}");
+        if let Some(error) = error {
+            println!("{what}: {error}");
+            refused += usize::from(matches!(error.cause(), Cause::Firmware(_)));
+            ensure!(*error.cause() != Cause::NeedsDevx);
+        }
+
+        let (without, error) = self::ours(&plain, input, *room)?;
+        let opcode = input.get(..2).map_or(0, |it| u16::from(it[0]) << 8 | u16::from(it[1]));
+        if devx::needs_devx(opcode) {
+            let error = error.with_context(|| format!("{what} is answered without DEVX"))?;
+            ensure!(*error.cause() == Cause::NeedsDevx && error.errno() == 22, "{what}: {error:?}");
+        } else {
+            ensure!(without == ours, "{what}: {without} without DEVX");
+        }
+    }
+    println!("figure: {name}: {} firmware commands as by rdma-core", trials.len());
+    ensure!((refused > 2) == tells_reason()?, "{refused} refusals were the firmware's");
+    Ok(())
+}
+
+/// Every status is told by its number, its name and the syndrome.
+pub(crate) fn refusals() -> Result<()> {
+    /// Status, and what kernels before 6.1 made of it.
+    const STATUSES: [(u8, Errno); 17] = [
+        (0x01, Errno::IO),
+        (0x02, Errno::INVAL),
+        (0x03, Errno::INVAL),
+        (0x04, Errno::IO),
+        (0x05, Errno::INVAL),
+        (0x06, Errno::BUSY),
+        (0x08, Errno::NOMEM),
+        (0x09, Errno::INVAL),
+        (0x0a, Errno::INVAL),
+        (0x0f, Errno::AGAIN),
+        (0x10, Errno::INVAL),
+        (0x30, Errno::INVAL),
+        (0x40, Errno::INVAL),
+        (0x50, Errno::IO),
+        (0x51, Errno::IO),
+        (0x07, Errno::IO),
+        (0xfe, Errno::IO),
+    ];
+    let device = Mlx5::bind(0, &Description::infiniband(1))?;
+    let function = device.function();
+    let context = devx::open(&Host::new().device(device.name())?)?;
+    for (status, errno) in STATUSES {
+        let syndrome = 0x00ab_0000 | u32::from(status);
+        function.inject(QUERY_ADAPTER, Fault::Status { status, syndrome })?;
+        let error = devx::query_adapter(&context).err().context("an answer that was refused")?;
+        println!("{error}");
+        if tells_reason()? {
+            let refusal = Refusal { status: Status(status), syndrome };
+            ensure!(*error.cause() == Cause::Firmware(refusal) && error.errno() == 121);
+            let text = error.to_string();
+            ensure!(text.contains(&format!("syndrome {syndrome:#x}")));
+        } else {
+            ensure!(*error.cause() == Cause::Os(errno), "{error:?}");
+        }
+        function.clear()?;
+    }
+    devx::query_adapter(&context)?;
+    Ok(())
+}
+
+/// An answer that comes late is waited for; one that comes when it was thought lost, too.
+pub(crate) fn late_answers() -> Result<()> {
+    let device = Mlx5::bind(0, &Description::infiniband(1))?;
+    let function = device.function();
+    let context = devx::open(&Host::new().device(device.name())?)?;
+    let start = Instant::now();
+    function.inject(NOP, Fault::Delay(1500))?;
+    devx::nop(&context)?;
+    // The clock of a machine without hardware may run ahead of the host's, by little.
+    ensure!(start.elapsed() > Duration::from_millis(750), "not delayed");
+    function.clear()?;
+    function.inject(NOP, Fault::Silence)?;
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| devx::nop(&context));
+        thread::sleep(Duration::from_secs(1));
+        ensure!(!waiting.is_finished(), "answered in silence");
+        // Another one is answered meanwhile.
+        devx::query_adapter(&context)?;
+        function.clear()?;
+        waiting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(())
+    })
+}
+
+/// On a device that is gone every command says so.
+pub(crate) fn gone() -> Result<()> {
+    let device = Mlx5::bind(0, &Description::infiniband(1))?;
+    let found = Host::new().device(device.name())?;
+    let contexts = [devx::open(&found)?, Context::open(&found)?];
+    let function = device.unplug()?;
+    for context in &contexts {
+        let esw = devx::query_esw_functions(context).err();
+        let port = uverbs::mlx5::query_port(context, 1).err();
+        for error in [esw, port] {
+            let error = error.context("a device that is gone answered")?;
+            println!("{error}");
+            let old = lab::kernel()? < (5, 13) && *error.cause() == Cause::UnknownToKernel;
+            ensure!(*error.cause() == Cause::DeviceGone(Errno::IO) || old, "{error:?}");
+        }
+    }
+    drop(contexts);
+    function.rescan()?;
+    drop(Mlx5::bind_as_it_is(function)?);
+    Ok(())
+}
