@@ -36,7 +36,7 @@ pub(crate) fn agree() -> Result<()> {
     for device in ["rxe0", "rxe1"] {
         compare_verbs(device)?;
     }
-    compare(&run(&["answers", "umad"])?, &umad_lines()?)
+    compare_umad()
 }
 
 /// A device whose interface is down, and one on the loopback interface.
@@ -57,7 +57,7 @@ pub(crate) fn agree_on_links_that_are_down() -> Result<()> {
     for device in ["rxe0", "rxe1"] {
         compare_verbs(device)?;
     }
-    compare(&run(&["answers", "umad"])?, &umad_lines()?)
+    compare_umad()
 }
 
 /// A table of more than a thousand entries, up to its last slot.
@@ -117,13 +117,19 @@ pub(crate) fn agree_on_a_sparse_table() -> Result<()> {
     compare_verbs("rxe0")
 }
 
+/// libibverbs' answers for a device.
 pub(crate) fn compare_verbs(device: &str) -> Result<()> {
     let theirs = run(&["answers", "verbs", device])?;
     compare(&theirs, &verbs_lines(device)?)
 }
 
-/// Shows the first lines that differ.
-fn compare(theirs: &str, ours: &str) -> Result<()> {
+/// libibumad's answers for all devices.
+pub(crate) fn compare_umad() -> Result<()> {
+    compare(&run(&["answers", "umad"])?, &umad_lines()?)
+}
+
+/// Compares two sets of answers, and shows the first lines that differ.
+pub(crate) fn compare(theirs: &str, ours: &str) -> Result<()> {
     let mut differing = String::new();
     let mut count = 0;
     let (mut theirs_left, mut ours_left) = (theirs.lines(), ours.lines());
