@@ -94,11 +94,19 @@ impl std::fmt::Display for Outside {
 impl Memory {
     /// One piece of zeros.
     pub(crate) fn zeroed(address: u64, size: u64) -> Self {
+        let [memory, _] = Self::zeroed_twice(address, size);
+        memory
+    }
+
+    /// The same piece of zeros twice: for the device and for its driver.
+    pub(crate) fn zeroed_twice(address: u64, size: u64) -> [Self; 2] {
         let file = tempfile::tempfile().unwrap();
         file.set_len(size).unwrap();
-        let mut memory = Self::default();
-        memory.map(address, size, file, 0).unwrap();
-        memory
+        [(); 2].map(|()| {
+            let mut memory = Self::default();
+            memory.map(address, size, file.try_clone().unwrap(), 0).unwrap();
+            memory
+        })
     }
 
     /// The bytes there.

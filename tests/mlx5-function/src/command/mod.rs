@@ -7,6 +7,8 @@ mod objects;
 mod pages;
 pub(crate) mod queue;
 mod registers;
+#[cfg(test)]
+mod tests;
 mod vport;
 
 use crate::bits::{Field, at};

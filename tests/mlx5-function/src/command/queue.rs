@@ -150,6 +150,8 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) const QUEUE: u64 = 0x1_0000;
+    /// Memory behind all mailboxes, for whatever else.
+    pub(crate) const REST: u64 = 0x1_7000;
     const INPUT_BOXES: u64 = 0x1_1000;
     const OUTPUT_BOXES: u64 = 0x1_4000;
 
@@ -157,6 +159,8 @@ pub(crate) mod tests {
     /// are given.
     pub(crate) struct Guest {
         pub(crate) memory: Memory,
+        /// The same memory, for a device.
+        pub(crate) shared: Memory,
     }
 
     impl Guest {
@@ -164,7 +168,8 @@ pub(crate) mod tests {
         const ADDRESS: u64 = QUEUE + 3 * 64;
 
         pub(crate) fn new(input: &[u8], output_len: u32) -> Self {
-            let guest = Self { memory: Memory::zeroed(QUEUE, 0x8000) };
+            let [memory, shared] = Memory::zeroed_twice(QUEUE, 0x8000);
+            let guest = Self { memory, shared };
             guest.memory.write(Self::ADDRESS, &[7]).unwrap();
             guest.set(4, &u32::try_from(input.len()).unwrap().to_be_bytes());
             guest.set(56, &output_len.to_be_bytes());
