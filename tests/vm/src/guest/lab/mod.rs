@@ -5,6 +5,8 @@
 //! All of it is done with Debian's `ip` and `rdma` programs: the lab must not share code with
 //! what it tests.
 
+pub(crate) mod mlx5;
+
 use anyhow::{Context, Result, bail};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs;
@@ -433,7 +435,8 @@ pub(crate) fn two_soft_roce_devices() -> Result<(VlanLab, Ipv6Lab)> {
 /// # Errors
 /// Names everything that it found, and what could not be taken away.
 pub(crate) fn sweep() -> Result<()> {
-    let mut found = Vec::new();
+    // With its driver a function's RDMA device and interfaces go.
+    let mut found = mlx5::sweep()?;
     for link in names_in("/sys/class/infiniband")? {
         undo(&["rdma", "link", "delete", &link]);
         found.push(link);
