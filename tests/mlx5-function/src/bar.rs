@@ -1,5 +1,5 @@
 //! BAR 0: the initialisation segment with the command doorbell, health buffer and timer. Behind
-//! it are the doorbell pages of user contexts and event queues, which nothing here listens to.
+//! it are the doorbell pages: of what is rung there only send queues matter.
 
 use crate::command::queue;
 use crate::description::{Description, Mode};
@@ -12,6 +12,20 @@ pub(crate) const FREQUENCY_KHZ: u32 = 156_250;
 
 /// Revision of the command interface.
 const COMMAND_REVISION: u32 = 5;
+
+/// The first of the doorbell pages, and of each the part where send queues are rung; event and
+/// completion queues below are taken as armed at all times.
+pub(crate) const DOORBELL_PAGES: u64 = 8 * 4096;
+const SEND_DOORBELLS: u64 = 0x800;
+
+/// What was rung.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rung {
+    /// The command queue: the slots as bits.
+    Commands(u32),
+    /// A send queue: the first eight bytes of the last request on it.
+    Send(u64),
+}
 
 /// The registers by their offsets.
 mod register {
@@ -112,8 +126,12 @@ impl Bar {
         }
     }
 
-    /// Writes. Returns the value written to the doorbell, if it was.
-    pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) -> Option<u32> {
+    /// Writes. Returns what was rung, if anything.
+    pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) -> Option<Rung> {
+        if offset >= DOORBELL_PAGES {
+            let request = bytes.first_chunk().filter(|_| offset & SEND_DOORBELLS != 0)?;
+            return Some(Rung::Send(u64::from_be_bytes(*request)));
+        }
         let mut rung = None;
         if !offset.is_multiple_of(4) {
             return rung;
@@ -123,7 +141,7 @@ impl Bar {
             match offset {
                 register::QUEUE_HIGH => self.queue.0 = value,
                 register::QUEUE_LOW => self.queue.1 = value,
-                register::DOORBELL => rung = Some(value),
+                register::DOORBELL => rung = Some(Rung::Commands(value)),
                 _ => {}
             }
         }
@@ -171,10 +189,13 @@ mod tests {
     #[test]
     fn the_doorbell_is_one_register() {
         let mut bar = Bar::new();
-        assert_eq!(bar.write(0x18, &[0x80, 0, 0, 1]), Some(0x8000_0001));
+        assert_eq!(bar.write(0x18, &[0x80, 0, 0, 1]), Some(Rung::Commands(0x8000_0001)));
         assert_eq!(bar.write(0x18, &[1]), None);
         assert_eq!(bar.write(0x17, &[1; 8]), None);
         assert_eq!(bar.write(0x1c, &[1; 4]), None);
+        assert_eq!(bar.write(0x8800, &[1; 8]), Some(Rung::Send(0x0101_0101_0101_0101)));
+        assert_eq!(bar.write(0x8800, &[1; 4]), None);
+        assert_eq!(bar.write(0x8040, &[1; 8]), None);
     }
 
     #[test]

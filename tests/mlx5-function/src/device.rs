@@ -11,6 +11,7 @@ use crate::faults::{Faults, Rule};
 use crate::interrupts::Interrupts;
 use crate::log::{Commands, Remarks};
 use crate::memory::Memory;
+use crate::send_queue::Completed;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -140,6 +141,19 @@ impl Device {
                 self.answer(number, &answer);
                 None
             }
+        }
+    }
+
+    /// Completes what is on a send queue, see [`send_queue`](crate::send_queue).
+    pub(crate) fn send(&mut self, request: u64) {
+        let completed = self.firmware.send_queues.complete(request, &self.memory);
+        let posted = completed.map(|completed| {
+            let Completed { queue, event_queue } = completed?;
+            let event = Event::Completion(queue);
+            self.firmware.queues.post_on(event_queue, event, &self.memory, &self.interrupts)
+        });
+        if let Some(Err(trouble)) = posted {
+            self.remarks.add(format!("completing a send: {trouble}"));
         }
     }
 

@@ -1,14 +1,11 @@
-//! Event queues: rings in the guest's memory that the function writes and the driver reads.
+//! Event queues: where the driver is told what happened, with an interrupt.
 
 use crate::bits::{Field, at};
 use crate::interrupts::Interrupts;
 use crate::memory::{Memory, Outside};
+use crate::ring::{ENTRY, Ring};
 use std::collections::BTreeMap;
 
-/// Bytes of an entry.
-const ENTRY: usize = 64;
-/// Offset of the entry's last byte, which tells whose it is.
-const OWNER: usize = 63;
 /// The first number that is given to a queue, and the last.
 const NUMBERS: std::ops::RangeInclusive<u8> = 4..=63;
 
@@ -20,10 +17,6 @@ const LOG_PAGE_SIZE: Field = at(40, 3, 5);
 const EVENT_MASK: usize = 88;
 const PAGES: usize = 272;
 
-/// The largest queue, as the capabilities tell, and the largest page.
-const MAX_LOG_SIZE: u64 = 22;
-const MAX_LOG_PAGE: u64 = 18;
-
 /// The events that are posted here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
@@ -31,6 +24,8 @@ pub(crate) enum Event {
     Command(u8),
     /// A port changed.
     Port { port: u8, subtype: u8 },
+    /// There is something on the completion queue of this number.
+    Completion(u32),
 }
 
 impl Event {
@@ -38,6 +33,7 @@ impl Event {
         match self {
             Self::Command(_) => 0x0a,
             Self::Port { .. } => 0x09,
+            Self::Completion(_) => 0x00,
         }
     }
 
@@ -51,6 +47,7 @@ impl Event {
                 at(3, 0, 8).set(&mut entry, u64::from(subtype));
                 at(40, 0, 4).set(&mut entry, u64::from(port));
             }
+            Self::Completion(queue) => at(56, 0, 32).set(&mut entry, u64::from(queue)),
         }
         entry
     }
@@ -66,11 +63,7 @@ pub(crate) struct EventQueues {
 struct EventQueue {
     mask: [u64; 4],
     vector: usize,
-    log_size: u32,
-    page_bytes: usize,
-    pages: Vec<u64>,
-    /// How many entries were posted so far.
-    posted: u64,
+    ring: Ring,
 }
 
 /// Why an event was not posted, or nobody was told.
@@ -102,21 +95,11 @@ impl EventQueues {
     /// input makes no sense or there are too many.
     pub(crate) fn create(&mut self, input: &[u8]) -> Option<u8> {
         let number = NUMBERS.into_iter().find(|number| !self.queues.contains_key(number))?;
-        let log_size = LOG_SIZE.get(input);
-        let log_page = LOG_PAGE_SIZE.get(input);
-        if log_size > MAX_LOG_SIZE || log_page > MAX_LOG_PAGE {
-            return None;
-        }
-        let page_bytes = 4096_usize << log_page;
-        let wanted = (ENTRY << log_size).div_ceil(page_bytes);
-        let given = input.get(PAGES..).unwrap_or_default().as_chunks::<8>().0;
+        let pages = input.get(PAGES..).unwrap_or_default();
         let queue = EventQueue {
             mask: [0, 1, 2, 3].map(|word| at(EVENT_MASK + 8 * word, 0, 64).get(input)),
             vector: usize::try_from(VECTOR.get(input)).ok()?,
-            log_size: u32::try_from(log_size).ok()?,
-            page_bytes,
-            pages: given.get(..wanted)?.iter().map(|page| u64::from_be_bytes(*page)).collect(),
-            posted: 0,
+            ring: Ring::new(LOG_SIZE.get(input), LOG_PAGE_SIZE.get(input), pages)?,
         };
         self.queues.insert(number, queue);
         Some(number)
@@ -141,12 +124,19 @@ impl EventQueues {
     ) -> Result<(), Trouble> {
         let mut queues = self.queues.values_mut();
         let queue = queues.find(|queue| queue.takes(event)).ok_or(Trouble::NoQueue)?;
-        queue.write(event.entry(), memory).map_err(Trouble::Memory)?;
-        match interrupts.raise(queue.vector) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Trouble::VectorOff(queue.vector)),
-            Err(error) => Err(Trouble::Signal(error)),
-        }
+        queue.post(event, memory, interrupts)
+    }
+
+    /// Posts an event on the queue of this number, and raises its vector.
+    pub(crate) fn post_on(
+        &mut self,
+        number: u8,
+        event: Event,
+        memory: &Memory,
+        interrupts: &Interrupts,
+    ) -> Result<(), Trouble> {
+        let queue = self.queues.get_mut(&number).ok_or(Trouble::NoQueue)?;
+        queue.post(event, memory, interrupts)
     }
 }
 
@@ -156,24 +146,18 @@ impl EventQueue {
         first >> event.kind() & 1 == 1
     }
 
-    /// Writes the next entry. The owner's bit tells the driver whether an entry is of this round
-    /// through the ring or of the last one; so it comes last.
-    fn write(&mut self, mut entry: [u8; ENTRY], memory: &Memory) -> Result<(), Outside> {
-        let size = 1_u64 << self.log_size;
-        let [.., round] = (self.posted >> self.log_size).to_be_bytes();
-        let owner = round & 1;
-        // At most 2^22 entries.
-        let offset = usize::try_from(self.posted % size).unwrap_or_default() * ENTRY;
-        // There is a page for each entry, see `create`.
-        let page = self.pages.get(offset / self.page_bytes).copied().unwrap_or_default();
-        let address = page.wrapping_add((offset % self.page_bytes) as u64);
-        if let Some(last) = entry.last_mut() {
-            *last = owner ^ 1;
+    fn post(
+        &mut self,
+        event: Event,
+        memory: &Memory,
+        interrupts: &Interrupts,
+    ) -> Result<(), Trouble> {
+        self.ring.write(event.entry(), memory).map_err(Trouble::Memory)?;
+        match interrupts.raise(self.vector) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Trouble::VectorOff(self.vector)),
+            Err(error) => Err(Trouble::Signal(error)),
         }
-        memory.write(address, &entry)?;
-        memory.publish(address.wrapping_add(OWNER as u64), owner)?;
-        self.posted += 1;
-        Ok(())
     }
 }
 
@@ -205,7 +189,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_owner_changes_with_every_round() {
+    fn completions_are_announced_in_turn() {
         let memory = Memory::zeroed(0x10000, 0x2000);
         let interrupts = lit();
         let mut queues = EventQueues::default();
@@ -262,13 +246,6 @@ pub(crate) mod tests {
         assert_eq!(queues.create(&good[..good.len() - 8]), None);
         assert_eq!(queues.create(&[0; 16]), None);
         assert_eq!(queues.create(&[]), None);
-        let mut huge = good.clone();
-        LOG_SIZE.set(&mut huge, 23);
-        LOG_PAGE_SIZE.set(&mut huge, 18);
-        assert_eq!(queues.create(&huge), None);
-        LOG_SIZE.set(&mut huge, 7);
-        LOG_PAGE_SIZE.set(&mut huge, 31);
-        assert_eq!(queues.create(&huge), None);
         let made: Vec<_> = std::iter::from_fn(|| queues.create(&good)).collect();
         assert_eq!(made, NUMBERS.collect::<Vec<_>>());
     }

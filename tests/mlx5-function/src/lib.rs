@@ -6,11 +6,11 @@
 //!
 //! With the feature `serve`, [`Function`] serves one over vfio-user, and [`requests`] takes orders
 //! as lines of text. There is no data path: the drivers load, register their devices and answer
-//! every query, but no packet is ever sent.
+//! every query, but no packet is ever received, and those that are sent are lost.
 //!
 //! Inside, `server` speaks with the machine and `device` is where all meets: `config_space`, `bar`,
-//! `memory`, `interrupts` and `event_queue` are what the driver touches, `command` is the firmware
-//! behind it; `faults` and `log` serve those who test.
+//! `memory`, `interrupts`, `event_queue` and `send_queue` are what the driver touches, `command` is
+//! the firmware behind it; `faults` and `log` serve those who test.
 #![forbid(unsafe_code)]
 
 pub mod control;
@@ -42,6 +42,10 @@ mod log;
 mod memory;
 #[cfg(feature = "serve")]
 mod opcode;
+#[cfg(feature = "serve")]
+mod ring;
+#[cfg(feature = "serve")]
+mod send_queue;
 #[cfg(feature = "serve")]
 mod server;
 

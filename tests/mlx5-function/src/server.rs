@@ -1,5 +1,6 @@
 //! The function's side of vfio-user: regions, interrupts and memory, for one machine's life.
 
+use crate::bar::Rung;
 use crate::device::{Device, Later};
 use crate::{bar, config_space, interrupts};
 use anyhow::Result;
@@ -124,10 +125,16 @@ impl ServerBackend for Backend {
         let mut device = self.0.lock();
         if region == vfio::VFIO_PCI_CONFIG_REGION_INDEX {
             device.config.write(offset, data);
-        } else if let Some(slots) = device.bar.write(offset, data) {
-            for later in device.doorbell(slots) {
-                self.0.answer_later(later);
+            return Ok(());
+        }
+        match device.bar.write(offset, data) {
+            Some(Rung::Commands(slots)) => {
+                for later in device.doorbell(slots) {
+                    self.0.answer_later(later);
+                }
             }
+            Some(Rung::Send(request)) => device.send(request),
+            None => {}
         }
         Ok(())
     }

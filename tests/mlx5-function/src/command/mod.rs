@@ -16,6 +16,7 @@ use crate::description::{Description, Mode};
 use crate::event_queue::EventQueues;
 use crate::log::Remarks;
 use crate::opcode;
+use crate::send_queue::SendQueues;
 use std::collections::BTreeMap;
 
 /// Bytes of the input's and the output's header; most structures begin behind it.
@@ -30,6 +31,7 @@ const NUMBER: usize = 12;
 #[derive(Debug, Default)]
 pub(crate) struct Firmware {
     pub(crate) queues: EventQueues,
+    pub(crate) send_queues: SendQueues,
     ids: objects::Ids,
     /// The pages of the guest's memory that it was given.
     pages: Vec<u64>,
@@ -88,7 +90,12 @@ impl Firmware {
             opcode::QUERY_ESW_VPORT_CONTEXT => eswitch::query_vport_context(call),
             opcode::ACCESS_REG => registers::access(call, remarks),
             other => match self.ids.answer(call) {
-                Some(answer) => answer,
+                Some(answer) => {
+                    let answer = answer?;
+                    let number = objects::NUMBER_GIVEN.get(&answer.0);
+                    self.send_queues.follow(other, number, call.input);
+                    Ok(answer)
+                }
                 None if opcode::name(other).is_some() => call.answer(LEAST),
                 None => {
                     remarks.add(format!("unknown opcode: {call}"));

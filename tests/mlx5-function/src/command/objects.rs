@@ -19,13 +19,16 @@ struct Kind {
 
 /// Where most destructions have the number.
 const USUAL: Field = at(9, 0, 24);
+/// Where creations tell it.
+pub(super) const NUMBER_GIVEN: Field = at(8, 0, 32);
 /// The largest number of most kinds.
 const LARGEST: u32 = 0xff_ffff;
 
 const KINDS: &[Kind] = &[
     numbered(&[(0x200, 0x202)], LARGEST), // memory key
     numbered(&[(0x400, 0x401)], LARGEST), // completion queue
-    numbered(&[(0x500, 0x501)], LARGEST), // queue pair
+    // Queue pair, send queue: a doorbell tells no more than the number.
+    numbered(&[(0x500, 0x501), (0x904, 0x906)], LARGEST),
     // XRC shared receive queue, receive memory pool: the driver keeps both in one table.
     numbered(&[(0x705, 0x706), (0x90c, 0x90e)], LARGEST),
     numbered(&[(0x771, 0x772)], 0xff),    // queue counter
@@ -35,7 +38,6 @@ const KINDS: &[Kind] = &[
     numbered(&[(0x80e, 0x80f)], LARGEST), // XRC domain
     numbered(&[(0x816, 0x817)], LARGEST), // transport domain
     numbered(&[(0x900, 0x902)], LARGEST), // TIR
-    numbered(&[(0x904, 0x906)], LARGEST), // send queue
     numbered(&[(0x908, 0x90a)], LARGEST), // receive queue
     numbered(&[(0x912, 0x914)], LARGEST), // TIS
     numbered(&[(0x916, 0x918)], LARGEST), // receive queue table
@@ -96,7 +98,7 @@ impl Numbers {
             }
             None => return Err(Refusal::NO_RESOURCES),
         };
-        answer.set(at(8, 0, 32), number);
+        answer.set(NUMBER_GIVEN, number);
         Ok(answer)
     }
 
