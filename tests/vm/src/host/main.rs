@@ -230,9 +230,7 @@ impl Lab {
         let boot = qemu::Boot { qemu: &self.qemu, kernel, initramfs, devices, logs };
         let ran = boot.run(on_report);
         let broken = functions.map(Functions::finish).unwrap_or_default();
-        let mut wrong = ran.with_context(|| broken.join("\n"))?;
-        wrong.extend(broken);
-        Ok(wrong)
+        Ok(ran?.into_iter().chain(broken).collect())
     }
 }
 
@@ -261,6 +259,7 @@ fn attempt(kernel: &Kernel, devices: Devices, command: Vec<String>, lab: &Lab) -
             std::fs::remove_dir_all(paths::logs(&name))?;
             Ok(ExitCode::from(u8::try_from(status)?))
         }
-        _ => bail!("the command did not run to its end\n{}", trouble.join("\n")),
+        Some(_) => bail!("the machine is not well\n{}", trouble.join("\n")),
+        None => bail!("the command did not run to its end\n{}", trouble.join("\n")),
     }
 }

@@ -337,11 +337,10 @@ pub(super) fn sweep() -> Result<Vec<String>> {
         if !fs::exists(function.path(""))? {
             found.push(format!("{function}, removed"));
             function.rescan()?;
-        }
-        if function.is_bound()? {
+        } else if function.is_bound()? {
             found.push(format!("{function}, bound"));
-            function.unbind()?;
         }
+        function.unbind()?;
     }
     Ok(found)
 }

@@ -17,6 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use uverbs_vm::stretched;
 
+use crate::supervisor::PATH;
+
 /// The error of a scenario that does not apply to this kernel; see [`skip`].
 #[derive(Debug)]
 pub(crate) struct Skip(String);
@@ -42,7 +44,8 @@ pub(crate) fn skip(reason: &str) -> anyhow::Error {
 /// Where it cannot be started.
 pub(crate) fn output(command: &[&str]) -> Result<Output> {
     let (program, arguments) = command.split_first().context("no command")?;
-    let started = Command::new(program).args(arguments).output();
+    // Also where PID 1 itself runs it, which has no such path.
+    let started = Command::new(program).args(arguments).env("PATH", PATH).output();
     started.with_context(|| format!("starting `{}`", command.join(" ")))
 }
 
