@@ -37,6 +37,8 @@ mod register {
     pub(super) const INITIALIZING: u64 = 0x1fc;
     pub(super) const HEALTH_SEVERITY: u64 = 0x238;
     pub(super) const HEALTH_SYNDROME: u64 = 0x23c;
+    pub(super) const COMMAND_TIMEOUT: u64 = 0xff8;
+    pub(super) const INIT_TIMEOUT: u64 = 0xffc;
     pub(super) const TIMER_HIGH: u64 = 0x1000;
     pub(super) const TIMER_LOW: u64 = 0x1004;
     pub(super) const HEALTH_COUNTER: u64 = 0x1010;
@@ -115,6 +117,8 @@ impl Bar {
             },
             register::HEALTH_SEVERITY => u32::from(self.health.fatal) << 31,
             register::HEALTH_SYNDROME => u32::from(self.health.syndrome) << 16,
+            // Milliseconds. The driver looks at both or at none.
+            register::COMMAND_TIMEOUT | register::INIT_TIMEOUT => description.command_timeout,
             register::TIMER_HIGH => self.ticks().0,
             register::TIMER_LOW => self.ticks().1,
             // The driver takes one that stands still for a dead device.
@@ -196,6 +200,12 @@ mod tests {
         assert_eq!(bar.write(0x8800, &[1; 8]), Some(Rung::Send(0x0101_0101_0101_0101)));
         assert_eq!(bar.write(0x8800, &[1; 4]), None);
         assert_eq!(bar.write(0x8040, &[1; 8]), None);
+    }
+
+    #[test]
+    fn timeouts() {
+        let description = Description { command_timeout: 1500, ..Description::roce() };
+        assert_eq!(read(&mut Bar::new(), &description, 0xff8), [0, 0, 5, 0xdc, 0, 0, 5, 0xdc]);
     }
 
     #[test]

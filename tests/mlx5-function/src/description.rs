@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt::{Debug, Display};
+use std::ops::RangeInclusive;
 
 /// A whole function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Description {
     pub eswitch: Eswitch,
     /// Link aggregation, as `QUERY_LAG` tells it.
     pub lag: Lag,
+    /// How long a driver that is loaded now waits for a command, in milliseconds, at most
+    /// 1048575; 0 for its own minute. Linux 5.10 always waits its minute.
+    pub command_timeout: u32,
 }
 
 /// What the e-switch tells of its vports.
@@ -113,11 +117,12 @@ impl Description {
             return Err(format!("psid: {:?} is not at most 16 bytes of ASCII", self.psid));
         }
         if let Mode::EmbeddedCpu { host_vfs, .. } = self.mode {
-            at_most("host_vfs", host_vfs, MAX_VFS)?;
+            within("host_vfs", host_vfs, 0..=MAX_VFS)?;
         }
-        at_most("lag.state", self.lag.state, 7)?;
-        at_most("lag.tx_remap_affinity.0", self.lag.tx_remap_affinity.0, 15)?;
-        at_most("lag.tx_remap_affinity.1", self.lag.tx_remap_affinity.1, 15)?;
+        within("command_timeout", self.command_timeout, 0..=MAX_TIMEOUT)?;
+        within("lag.state", self.lag.state, 0..=7)?;
+        within("lag.tx_remap_affinity.0", self.lag.tx_remap_affinity.0, 0..=15)?;
+        within("lag.tx_remap_affinity.1", self.lag.tx_remap_affinity.1, 0..=15)?;
         for (index, port) in self.ports.iter().enumerate() {
             port.check(self.mode).map_err(|wrong| format!("ports[{index}].{wrong}"))?;
         }
@@ -151,6 +156,7 @@ impl Description {
                 vport_icm: (0x5555_0000_0000_0000, 0x6666_0000_0000_0000),
             },
             lag: Lag::default(),
+            command_timeout: 0,
         }
     }
 }
@@ -160,6 +166,7 @@ impl Description {
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// InfiniBand ports, no network interface.
+    #[serde(rename = "infiniband")]
     InfiniBand,
     /// One Ethernet port (RoCE).
     Roce,
@@ -187,7 +194,7 @@ pub struct Port {
     pub gid_table_len: u16,
     /// Its GIDs with their indexes (InfiniBand); every other entry is zero. RoCE's are set by the driver.
     pub gids: Vec<(u16, [u8; 16])>,
-    /// The P_Keys from index 0 on (InfiniBand); every further one is 0.
+    /// The P_Keys from index 0 on, at most 128; every further one is 0. RoCE has 0xffff alone.
     pub pkeys: Vec<u16>,
     /// LID, InfiniBand.
     pub lid: u16,
@@ -240,7 +247,7 @@ impl Port {
     fn ethernet() -> Self {
         Self {
             gid_table_len: 256,
-            pkeys: Vec::new(),
+            pkeys: vec![0xffff],
             mtu: 1500,
             speed: 1 << 20,
             ..Self::numbered(1)
@@ -264,32 +271,41 @@ impl Port {
             one_of("gid_table_len", &self.gid_table_len, &[8, 16, 32, 64, 128])?;
             one_of("mtu", &self.mtu, &[256, 512, 1024, 2048, 4096])?;
             one_of("width", &self.width, &[1, 2, 4, 8, 16])?;
-            at_most("speed", self.speed, 0xffff)?;
+            within("speed", self.speed, 0..=0xffff)?;
         } else {
-            at_most("gid_table_len", self.gid_table_len, 1024)?;
-            at_most("mtu", self.mtu, 10_000)?;
+            within("gid_table_len", self.gid_table_len, 1..=1024)?;
+            within("mtu", self.mtu, 68..=10_000)?;
         }
         for (position, (index, _)) in self.gids.iter().enumerate() {
-            at_most("gids' index", *index, self.gid_table_len.saturating_sub(1))?;
+            within("gids' index", *index, 0..=self.gid_table_len.saturating_sub(1))?;
             if self.gids.iter().skip(position + 1).any(|(other, _)| other == index) {
                 return Err(format!("gids: {index} is there twice"));
             }
         }
-        at_most("number of pkeys", self.pkeys.len(), PKEYS)?;
-        at_most("lmc", self.lmc, 7)?;
-        at_most("sm_sl", self.sm_sl, 15)?;
+        within("number of pkeys", self.pkeys.len(), 0..=PKEYS)?;
+        within("lmc", self.lmc, 0..=7)?;
+        within("sm_sl", self.sm_sl, 0..=15)?;
         one_of("state", &self.state, &[1, 2, 3, 4])?;
-        at_most("phys_state", self.phys_state, 15)
+        within("phys_state", self.phys_state, 0..=15)
     }
 }
 
 /// Length of the P_Key table.
 pub(crate) const PKEYS: usize = 128;
+/// The longest timeout of commands: it has 20 bits.
+const MAX_TIMEOUT: u32 = 0xf_ffff;
 /// The most VFs that a host has.
 const MAX_VFS: u16 = 127;
 
-fn at_most<T: Copy + PartialOrd + Display>(what: &str, value: T, limit: T) -> Result<(), String> {
-    if value > limit { Err(format!("{what}: {value} is above {limit}")) } else { Ok(()) }
+fn within<T: Copy + PartialOrd + Display>(
+    what: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), String> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(format!("{what}: {value} is not in {} to {}", range.start(), range.end()))
 }
 
 fn one_of<T: PartialEq + Display + Debug>(what: &str, value: &T, of: &[T]) -> Result<(), String> {
@@ -347,7 +363,7 @@ mod tests {
             "ports[1].mtu: 1500 is none of [256, 512, 1024, 2048, 4096]"
         });
         assert_eq!(wrong(|it| it.ports[0].gids.push((8, [1; 16]))), {
-            "ports[0].gids' index: 8 is above 7"
+            "ports[0].gids' index: 8 is not in 0 to 7"
         });
         assert_eq!(wrong(|it| it.ports[0].gids.push((2, [1; 16]))), {
             "ports[0].gids: 2 is there twice"
@@ -356,12 +372,12 @@ mod tests {
             "ports[1].gid_table_len: 16 is not ports[0]'s, 8"
         });
         assert_eq!(wrong(|it| it.ports[0].pkeys = vec![1; 129]), {
-            "ports[0].number of pkeys: 129 is above 128"
+            "ports[0].number of pkeys: 129 is not in 0 to 128"
         });
         assert_eq!(wrong(|it| it.ports[0].state = 5), {
             "ports[0].state: 5 is none of [1, 2, 3, 4]"
         });
-        assert_eq!(wrong(|it| it.lag.state = 8), "lag.state: 8 is above 7");
+        assert_eq!(wrong(|it| it.lag.state = 8), "lag.state: 8 is not in 0 to 7");
         assert!(wrong(|it| it.psid.push_str("01234")).starts_with("psid: "));
     }
 

@@ -149,7 +149,11 @@ impl ServerBackend for Backend {
     ) -> io::Result<()> {
         // Without a file it is no memory but ROM, which no driver gives to a device.
         let Some(file) = fd else { return Ok(()) };
-        self.0.lock().memory.map(address, size, file, offset).map_err(io::Error::other)
+        let mut device = self.0.lock();
+        device.memory.map(address, size, file, offset).map_err(|error| {
+            device.remarks.add(format!("{error:#}"));
+            io::Error::other(error)
+        })
     }
 
     fn dma_unmap(&mut self, flags: DmaUnmapFlags, address: u64, size: u64) -> io::Result<()> {
