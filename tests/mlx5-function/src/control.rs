@@ -22,9 +22,10 @@ pub enum Order {
     /// Tell what it is now.
     Describe,
     /// Be another one: for when no driver is bound, or to change what the driver finds at its next
-    /// question. Failures are forgotten.
+    /// question. Failures are forgotten, those of its health too.
     Become(Box<Description>),
-    /// Tell the commands whose number is at least this one.
+    /// Tell the commands whose number is at least this one. The last 100000 are kept; asking for
+    /// older ones is an error.
     Commands {
         /// Number of the first one, from 0; [`Reply::Commands`] tells the next.
         since: u64,
@@ -111,6 +112,6 @@ pub struct Command {
     pub op_mod: u16,
     /// The eight bytes of the input behind the header.
     pub arguments: [u8; 8],
-    /// Status of the answer; `None` where there is none yet.
+    /// Status of the answer; `None` where there is none, or none yet.
     pub status: Option<u8>,
 }

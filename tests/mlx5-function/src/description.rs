@@ -4,6 +4,8 @@
 //! is for the tests to see.
 
 use serde::{Deserialize, Serialize};
+use std::fmt::{Debug, Display};
+use std::ops::RangeInclusive;
 
 /// A whole function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +29,9 @@ pub struct Description {
     pub eswitch: Eswitch,
     /// Link aggregation, as `QUERY_LAG` tells it.
     pub lag: Lag,
+    /// How long a driver that is loaded now waits for a command, in milliseconds, at most
+    /// 1048575; 0 for its own minute. Linux 5.10 always waits its minute.
+    pub command_timeout: u32,
 }
 
 /// What the e-switch tells of its vports.
@@ -62,7 +67,7 @@ impl Description {
         Self { ports: ports.collect(), ..Self::with_mode(Mode::InfiniBand) }
     }
 
-    /// A RoCE function.
+    /// A RoCE function. Its addresses are set by the driver.
     #[must_use]
     pub fn roce() -> Self {
         Self::with_mode(Mode::Roce)
@@ -97,6 +102,42 @@ impl Description {
         self
     }
 
+    /// Whether there can be such a function; if not, what is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// The field that is wrong, its value and what it may be.
+    pub fn check(&self) -> Result<(), String> {
+        let ports: &[usize] = match self.mode {
+            Mode::InfiniBand => &[1, 2],
+            Mode::Roce | Mode::Switchdev | Mode::EmbeddedCpu { .. } => &[1],
+        };
+        one_of("number of ports", &self.ports.len(), ports)?;
+        if self.psid.len() > 16 || !self.psid.is_ascii() {
+            return Err(format!("psid: {:?} is not at most 16 bytes of ASCII", self.psid));
+        }
+        if let Mode::EmbeddedCpu { host_vfs, .. } = self.mode {
+            within("host_vfs", host_vfs, 0..=MAX_VFS)?;
+        }
+        within("command_timeout", self.command_timeout, 0..=MAX_TIMEOUT)?;
+        within("lag.state", self.lag.state, 0..=7)?;
+        within("lag.tx_remap_affinity.0", self.lag.tx_remap_affinity.0, 0..=15)?;
+        within("lag.tx_remap_affinity.1", self.lag.tx_remap_affinity.1, 0..=15)?;
+        for (index, port) in self.ports.iter().enumerate() {
+            port.check(self.mode).map_err(|wrong| format!("ports[{index}].{wrong}"))?;
+        }
+        // The capability that tells it is one for all ports.
+        if let [one, other] = self.ports.as_slice()
+            && one.gid_table_len != other.gid_table_len
+        {
+            return Err(format!(
+                "ports[1].gid_table_len: {} is not ports[0]'s, {}",
+                other.gid_table_len, one.gid_table_len
+            ));
+        }
+        Ok(())
+    }
+
     fn with_mode(mode: Mode) -> Self {
         Self {
             mode,
@@ -105,13 +146,17 @@ impl Description {
             psid: "MT_0000000224".to_owned(),
             node_guid: 0x0002_c903_00aa_bb00,
             system_image_guid: 0x0002_c903_00aa_bb0f,
-            ports: vec![Port::numbered(1)],
+            ports: vec![match mode {
+                Mode::InfiniBand => Port::numbered(1),
+                Mode::Roce | Mode::Switchdev | Mode::EmbeddedCpu { .. } => Port::ethernet(),
+            }],
             eswitch: Eswitch {
                 vport_vhca_id: 0x100,
                 uplink_icm: (0x1111_0000_2222_0000, 0x3333_0000_4444_0000),
                 vport_icm: (0x5555_0000_0000_0000, 0x6666_0000_0000_0000),
             },
             lag: Lag::default(),
+            command_timeout: 0,
         }
     }
 }
@@ -121,6 +166,7 @@ impl Description {
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// InfiniBand ports, no network interface.
+    #[serde(rename = "infiniband")]
     InfiniBand,
     /// One Ethernet port (RoCE).
     Roce,
@@ -148,7 +194,7 @@ pub struct Port {
     pub gid_table_len: u16,
     /// Its GIDs with their indexes (InfiniBand); every other entry is zero. RoCE's are set by the driver.
     pub gids: Vec<(u16, [u8; 16])>,
-    /// The P_Keys from index 0 on (InfiniBand); every further one is 0.
+    /// The P_Keys from index 0 on, at most 128; every further one is 0. RoCE has 0xffff alone.
     pub pkeys: Vec<u16>,
     /// LID, InfiniBand.
     pub lid: u16,
@@ -197,6 +243,17 @@ impl Port {
         }
     }
 
+    /// A port whose link is up, 100 Gb/s.
+    fn ethernet() -> Self {
+        Self {
+            gid_table_len: 256,
+            pkeys: vec![0xffff],
+            mtu: 1500,
+            speed: 1 << 20,
+            ..Self::numbered(1)
+        }
+    }
+
     /// `fe80::` and the port's GUID, with the index in the interface id.
     fn ib_gid(number: u8, index: u16) -> [u8; 16] {
         let prefix = 0xfe80_0000_0000_0000_u64;
@@ -206,6 +263,53 @@ impl Port {
         gid[8..].copy_from_slice(&interface.to_be_bytes());
         gid
     }
+}
+
+impl Port {
+    fn check(&self, mode: Mode) -> Result<(), String> {
+        if mode == Mode::InfiniBand {
+            one_of("gid_table_len", &self.gid_table_len, &[8, 16, 32, 64, 128])?;
+            one_of("mtu", &self.mtu, &[256, 512, 1024, 2048, 4096])?;
+            one_of("width", &self.width, &[1, 2, 4, 8, 16])?;
+            within("speed", self.speed, 0..=0xffff)?;
+        } else {
+            within("gid_table_len", self.gid_table_len, 1..=1024)?;
+            within("mtu", self.mtu, 68..=10_000)?;
+        }
+        for (position, (index, _)) in self.gids.iter().enumerate() {
+            within("gids' index", *index, 0..=self.gid_table_len.saturating_sub(1))?;
+            if self.gids.iter().skip(position + 1).any(|(other, _)| other == index) {
+                return Err(format!("gids: {index} is there twice"));
+            }
+        }
+        within("number of pkeys", self.pkeys.len(), 0..=PKEYS)?;
+        within("lmc", self.lmc, 0..=7)?;
+        within("sm_sl", self.sm_sl, 0..=15)?;
+        one_of("state", &self.state, &[1, 2, 3, 4])?;
+        within("phys_state", self.phys_state, 0..=15)
+    }
+}
+
+/// Length of the P_Key table.
+pub(crate) const PKEYS: usize = 128;
+/// The longest timeout of commands: it has 20 bits.
+const MAX_TIMEOUT: u32 = 0xf_ffff;
+/// The most VFs that a host has.
+const MAX_VFS: u16 = 127;
+
+fn within<T: Copy + PartialOrd + Display>(
+    what: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), String> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(format!("{what}: {value} is not in {} to {}", range.start(), range.end()))
+}
+
+fn one_of<T: PartialEq + Display + Debug>(what: &str, value: &T, of: &[T]) -> Result<(), String> {
+    if of.contains(value) { Ok(()) } else { Err(format!("{what}: {value} is none of {of:?}")) }
 }
 
 /// The counters of `QUERY_VPORT_COUNTER`, each packets and octets.
@@ -225,4 +329,62 @@ pub struct Counters {
     pub transmitted_eth_unicast: (u64, u64),
     pub received_eth_multicast: (u64, u64),
     pub transmitted_eth_multicast: (u64, u64),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_here_can_be() {
+        let made = [
+            Description::infiniband(1),
+            Description::infiniband(2),
+            Description::roce(),
+            Description::switchdev(),
+            Description::embedded_cpu(2),
+        ];
+        for description in made {
+            assert_eq!(description.check(), Ok(()), "{description:?}");
+            assert_eq!(description.sibling().check(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let wrong = |change: fn(&mut Description)| {
+            let mut description = Description::infiniband(2);
+            change(&mut description);
+            description.check().unwrap_err()
+        };
+        assert_eq!(wrong(|it| it.ports.clear()), "number of ports: 0 is none of [1, 2]");
+        assert_eq!(wrong(|it| it.mode = Mode::Roce), "number of ports: 2 is none of [1]");
+        assert_eq!(wrong(|it| it.ports[1].mtu = 1500), {
+            "ports[1].mtu: 1500 is none of [256, 512, 1024, 2048, 4096]"
+        });
+        assert_eq!(wrong(|it| it.ports[0].gids.push((8, [1; 16]))), {
+            "ports[0].gids' index: 8 is not in 0 to 7"
+        });
+        assert_eq!(wrong(|it| it.ports[0].gids.push((2, [1; 16]))), {
+            "ports[0].gids: 2 is there twice"
+        });
+        assert_eq!(wrong(|it| it.ports[1].gid_table_len = 16), {
+            "ports[1].gid_table_len: 16 is not ports[0]'s, 8"
+        });
+        assert_eq!(wrong(|it| it.ports[0].pkeys = vec![1; 129]), {
+            "ports[0].number of pkeys: 129 is not in 0 to 128"
+        });
+        assert_eq!(wrong(|it| it.ports[0].state = 5), {
+            "ports[0].state: 5 is none of [1, 2, 3, 4]"
+        });
+        assert_eq!(wrong(|it| it.lag.state = 8), "lag.state: 8 is not in 0 to 7");
+        assert!(wrong(|it| it.psid.push_str("01234")).starts_with("psid: "));
+    }
+
+    #[test]
+    fn it_survives_json() {
+        let description = Description::embedded_cpu(3);
+        let text = serde_json::to_string(&description).unwrap();
+        assert_eq!(serde_json::from_str::<Description>(&text).unwrap(), description);
+    }
 }

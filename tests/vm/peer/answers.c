@@ -4,7 +4,9 @@
  *
  *   answers verbs DEV     libibverbs: GID entries, GID tables, ports, P_Keys, the device
  *   answers gone DEV      libibverbs, when a line comes in
- *   answers umad          libibumad: names, CAs, ports and port GUIDs, with all their errors
+ *   answers events DEV N  libibverbs: the next N asynchronous events; ends if they do not come
+ *   answers umad ROOM…    libibumad: names, CAs, ports, and port GUIDs with room for so many, with
+ *                         all their errors
  */
 #include <endian.h>
 #include <errno.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <infiniband/umad.h>
 #include <infiniband/verbs.h>
@@ -81,7 +84,7 @@ static void pkey(struct ibv_context *context, uint8_t number, int index)
 	if (ibv_query_pkey(context, number, index, &value))
 		printf("pkey %u %d: none\n", number, index);
 	else
-		printf("pkey %u %d: %#06x\n", number, index, be16toh(value));
+		printf("pkey %u %d: 0x%04x\n", number, index, be16toh(value));
 }
 
 static void device(struct ibv_context *context)
@@ -187,6 +190,27 @@ static int gone(const char *name)
 	return 0;
 }
 
+static int events(const char *name, int count)
+{
+	struct ibv_context *context = open_device(name);
+
+	if (!context)
+		return 1;
+	alarm(60);
+	printf("open\n");
+	fflush(stdout);
+	for (int i = 0; i < count; i++) {
+		struct ibv_async_event event;
+
+		if (ibv_get_async_event(context, &event))
+			return 1;
+		printf("event %d port %d\n", event.event_type, event.element.port_num);
+		fflush(stdout);
+		ibv_ack_async_event(&event);
+	}
+	return ibv_close_device(context) ? 1 : 0;
+}
+
 static void umad_port_line(const umad_port_t *port)
 {
 	printf("port %d: ca %s lid %u lmc %u sm_lid %u sm_sl %u state %u phys %u rate %u cap %#x",
@@ -195,7 +219,7 @@ static void umad_port_line(const umad_port_t *port)
 	printf(" prefix %016" PRIx64 " guid %016" PRIx64 " link %s pkeys", be64toh(port->gid_prefix),
 	       be64toh(port->port_guid), port->link_layer);
 	for (unsigned i = 0; i < port->pkeys_size; i++)
-		printf(" %#06x", port->pkeys[i]);
+		printf(" 0x%04x", port->pkeys[i]);
 	printf("\n");
 }
 
@@ -248,7 +272,7 @@ static void umad_portguids(const char *name, int room, int have_room)
 	printf("\n");
 }
 
-static int umad(void)
+static int umad(char **rooms, int rooms_count)
 {
 	char names[UMAD_MAX_DEVICES][UMAD_CA_NAME_LEN];
 	const char *known[UMAD_MAX_DEVICES + 3];
@@ -268,9 +292,9 @@ static int umad(void)
 		umad_ca_lines(known[i]);
 		for (int number = 0; number <= 3; number++)
 			umad_port_status(known[i], number);
-		for (int room = 0; room <= 4; room++) {
-			umad_portguids(known[i], room, 1);
-			umad_portguids(known[i], room, 0);
+		for (int j = 0; j < rooms_count; j++) {
+			umad_portguids(known[i], atoi(rooms[j]), 1);
+			umad_portguids(known[i], atoi(rooms[j]), 0);
 		}
 	}
 	umad_done();
@@ -283,8 +307,10 @@ int main(int argc, char **argv)
 		return verbs(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "gone"))
 		return gone(argv[2]);
-	if (argc == 2 && !strcmp(argv[1], "umad"))
-		return umad();
-	fprintf(stderr, "answers verbs DEV | answers gone DEV | answers umad\n");
+	if (argc == 4 && !strcmp(argv[1], "events"))
+		return events(argv[2], atoi(argv[3]));
+	if (argc >= 2 && !strcmp(argv[1], "umad"))
+		return umad(argv + 2, argc - 2);
+	fprintf(stderr, "answers verbs DEV | gone DEV | events DEV N | umad ROOM…\n");
 	return 2;
 }

@@ -1,5 +1,9 @@
 //! What the guest is to do: a file in the initramfs, one word a line.
 
+use std::fmt;
+use std::str::FromStr;
+
+use crate::bed::Bed;
 use crate::{escape, unescape};
 use anyhow::{Context, Result, bail};
 
@@ -11,8 +15,61 @@ pub const PATH: &str = "/job";
 pub enum Job {
     /// Run these scenarios, in this order.
     Scenarios(Vec<String>),
-    /// Set two soft-RoCE devices up and run this command, its arguments behind it.
-    Try(Vec<String>),
+    /// Set these devices up and run this command, its arguments behind it.
+    Try(Devices, Vec<String>),
+}
+
+/// The RDMA devices that a tried command finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Devices {
+    /// Two soft-RoCE devices.
+    SoftRoce,
+    /// An mlx5 device with one InfiniBand port.
+    InfiniBand1,
+    /// An mlx5 device with two InfiniBand ports.
+    InfiniBand2,
+    /// A RoCE mlx5 device; its interface is down.
+    Roce,
+    /// An mlx5 device that manages an e-switch, in switchdev mode.
+    Switchdev,
+    /// An mlx5 device on the embedded CPU of a smart NIC with two VFs, in switchdev mode.
+    EmbeddedCpu,
+}
+
+impl Devices {
+    const ALL: [(Self, &str); 6] = [
+        (Self::SoftRoce, "soft-roce"),
+        (Self::InfiniBand1, "ib1"),
+        (Self::InfiniBand2, "ib2"),
+        (Self::Roce, "roce"),
+        (Self::Switchdev, "switchdev"),
+        (Self::EmbeddedCpu, "ecpf"),
+    ];
+
+    /// The kind of machine that can have them.
+    #[must_use]
+    pub fn bed(self) -> Bed {
+        if self == Self::SoftRoce { Bed::Soft } else { Bed::Mlx5 }
+    }
+}
+
+impl fmt::Display for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::ALL.iter().find(|(devices, _)| devices == self);
+        f.write_str(name.map_or("", |(_, name)| name))
+    }
+}
+
+impl FromStr for Devices {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let known = Self::ALL.iter().find(|(_, name)| *name == text);
+        known.map(|(devices, _)| *devices).with_context(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|(_, name)| *name).collect();
+            format!("no devices {text:?}; there are {}", names.join(", "))
+        })
+    }
 }
 
 impl Job {
@@ -20,8 +77,8 @@ impl Job {
     #[must_use]
     pub fn to_text(&self) -> String {
         let (word, arguments) = match self {
-            Self::Scenarios(names) => ("scenarios", names),
-            Self::Try(command) => ("try", command),
+            Self::Scenarios(names) => ("scenarios".to_owned(), names),
+            Self::Try(devices, command) => (format!("try {devices}"), command),
         };
         let lines = arguments.iter().map(|argument| escape(argument.as_bytes()) + "\n");
         format!("{word}\n{}", lines.collect::<String>())
@@ -33,14 +90,14 @@ impl Job {
     /// Where the text is no job.
     pub fn from_text(text: &str) -> Result<Self> {
         let mut lines = text.lines();
-        let word = lines.next().context("the job file is empty")?;
+        let line = lines.next().context("the job file is empty")?;
         let arguments = lines
             .map(|line| String::from_utf8(unescape(line)).context("an argument is not UTF-8"))
             .collect::<Result<_>>()?;
-        match word {
-            "scenarios" => Ok(Self::Scenarios(arguments)),
-            "try" => Ok(Self::Try(arguments)),
-            other => bail!("unknown job {other:?}"),
+        match line.split_once(' ').unwrap_or((line, "")) {
+            ("scenarios", "") => Ok(Self::Scenarios(arguments)),
+            ("try", devices) => Ok(Self::Try(devices.parse()?, arguments)),
+            _ => bail!("unknown job {line:?}"),
         }
     }
 }
@@ -51,13 +108,17 @@ mod tests {
 
     #[test]
     fn jobs_survive_their_file() {
-        for job in [
-            Job::Scenarios(vec!["one".into(), "two".into()]),
-            Job::Try(vec!["uverbs".into(), "a b".into(), String::new(), "ü\n".into()]),
-        ] {
+        let mut jobs = vec![Job::Scenarios(vec!["one".into(), "two".into()])];
+        for (devices, name) in Devices::ALL {
+            assert_eq!(devices.to_string(), name);
+            let command = vec!["uverbs".into(), "a b".into(), String::new(), "ü\n".into()];
+            jobs.push(Job::Try(devices, command));
+        }
+        for job in jobs {
             assert_eq!(Job::from_text(&job.to_text()).unwrap(), job);
         }
         assert!(Job::from_text("").is_err());
         assert!(Job::from_text("dance\n").is_err());
+        assert!(Job::from_text("try\nuverbs\n").is_err());
     }
 }

@@ -1,10 +1,11 @@
 //! What the two sides of the VM tests share: the host program `vm`, which boots a kernel, and
 //! the program `guest`, which is PID 1 in there.
 //!
-//! [`job`] is what the host asks for, a file in the initramfs; [`report`] is what the guest
-//! answers, lines on its second serial port. Both are plain ASCII text, made for reading in a
-//! log as well as by a program.
+//! [`bed`] is what a machine is equipped with. [`job`] is what the host asks for, a file in the
+//! initramfs; [`report`] is what the guest answers, lines on its second serial port. Both are plain
+//! ASCII text, made for reading in a log as well as by a program.
 
+pub mod bed;
 pub mod job;
 pub mod report;
 

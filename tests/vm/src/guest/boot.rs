@@ -31,17 +31,24 @@ pub(crate) fn mount_all() -> Result<()> {
     Ok(())
 }
 
-/// Loads every module of the initramfs.
+/// Loads every module of the initramfs. PCI devices without a driver stay so until a scenario binds
+/// one.
 pub(crate) fn load_modules() -> Result<()> {
+    let autoprobe = "/sys/bus/pci/drivers_autoprobe";
+    fs::write(autoprobe, "0").with_context(|| format!("writing {autoprobe}"))?;
     let order = fs::read_to_string(MODULES).with_context(|| format!("reading {MODULES}"))?;
     for line in order.lines() {
         let (name, parameters) = line.split_once(' ').unwrap_or((line, ""));
-        let path = format!("/modules/{name}");
-        let file = File::open(&path).with_context(|| format!("opening {path}"))?;
-        finit_module(&file, &CString::new(parameters)?, 0)
-            .with_context(|| format!("loading {path}"))?;
+        load_module(name, parameters)?;
     }
     Ok(())
+}
+
+/// Loads one module of the initramfs.
+pub(crate) fn load_module(name: &str, parameters: &str) -> Result<()> {
+    let path = format!("/modules/{name}");
+    let file = File::open(&path).with_context(|| format!("opening {path}"))?;
+    finit_module(&file, &CString::new(parameters)?, 0).with_context(|| format!("loading {path}"))
 }
 
 /// The second serial port, on which the guest reports.

@@ -12,7 +12,7 @@ mod supervisor;
 
 use anyhow::{Context, Result, bail};
 use std::process::ExitCode;
-use uverbs_vm::job::{self, Job};
+use uverbs_vm::job::{self, Devices, Job};
 use uverbs_vm::report::Report;
 
 fn main() -> ExitCode {
@@ -21,8 +21,8 @@ fn main() -> ExitCode {
     match *arguments.as_slice() {
         _ if std::process::id() == 1 => init(),
         ["list"] => {
-            for (name, _) in scenarios::ALL {
-                println!("{name}");
+            for (name, bed, _) in scenarios::all() {
+                println!("{name} {bed}");
             }
             ExitCode::SUCCESS
         }
@@ -58,12 +58,15 @@ fn work(port: &mut boot::Port) -> Result<()> {
         std::fs::read_to_string(job::PATH).with_context(|| format!("reading {}", job::PATH))?;
     match Job::from_text(&text)? {
         Job::Scenarios(names) => supervisor::scenarios(&names, port),
-        Job::Try(command) => {
+        Job::Try(devices, command) => {
             let Some((program, arguments)) = command.split_first() else {
                 bail!("no command to try");
             };
             // Nobody needs the devices' removal: the machine goes off.
-            std::mem::forget(lab::two_soft_roce_devices()?);
+            match devices {
+                Devices::SoftRoce => std::mem::forget(lab::two_soft_roce_devices()?),
+                _ => std::mem::forget(lab::mlx5::tried(devices)?),
+            }
             supervisor::attempt(program, arguments, port)
         }
     }

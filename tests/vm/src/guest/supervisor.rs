@@ -17,6 +17,8 @@ use uverbs_vm::stretched;
 const LIMIT: Duration = Duration::from_mins(6);
 /// How long the clearing up after a scenario may take.
 const SWEEP_LIMIT: Duration = Duration::from_mins(2);
+/// Where programs are.
+pub(crate) const PATH: &str = "/usr/bin:/usr/sbin:/bin:/sbin";
 /// The exit status of a child that chose not to run; its last line says why.
 const SKIPPED: u8 = 77;
 
@@ -83,7 +85,7 @@ fn run(command: &mut Command, limit: Duration, port: &mut Port) -> Result<Ended>
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
-        .env("PATH", "/usr/bin:/usr/sbin:/bin:/sbin")
+        .env("PATH", PATH)
         .env("HOME", "/tmp")
         .env("RUST_BACKTRACE", "0")
         .spawn()

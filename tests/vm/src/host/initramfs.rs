@@ -16,6 +16,7 @@ use uverbs_vm::job::{self, Job};
 /// The peers' programs, by their paths in Debian.
 const PROGRAMS: &[&str] = &[
     "bin/ip",
+    "sbin/devlink",
     "usr/bin/ibv_asyncwatch",
     "usr/bin/ibv_devices",
     "usr/bin/ibv_devinfo",

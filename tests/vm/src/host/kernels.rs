@@ -47,6 +47,9 @@ const MODULES: &[(&str, &str, Need)] = &[
     ("macvlan", "", Need::Always),
     ("bridge", "", Need::Always),
     ("bonding", "max_bonds=0", Need::Always),
+    // Profile 0: without thousands of memory keys made in advance.
+    ("mlx5_core", "prof_sel=0", Need::Always),
+    ("mlx5_ib", "", Need::Always),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,13 +2,15 @@
 //!
 //! The modules, from the packages up to the verdict: [`sources`] and [`apt`] fetch, [`cache`]
 //! keeps, [`kernels`] and [`packages`] say what; [`programs`] and [`modules`] build ours,
-//! [`initramfs`] puts all into an archive ([`elf`] helps both), [`qemu`] boots it and [`console`]
+//! [`initramfs`] puts all into an archive ([`elf`] helps both), [`qemu`] boots it with
+//! [`functions`] and [`console`]
 //! judges the kernel's log; [`table`] shows how it went. What runs inside is the program `guest`.
 
 mod apt;
 mod cache;
 mod console;
 mod elf;
+mod functions;
 mod initramfs;
 mod kernels;
 mod modules;
@@ -22,6 +24,7 @@ mod test;
 
 use crate::apt::Apt;
 use crate::cache::Cache;
+use crate::functions::Functions;
 use crate::initramfs::Initramfs;
 use crate::kernels::Kernel;
 use anyhow::{Context, Result, bail};
@@ -29,7 +32,8 @@ use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
-use uverbs_vm::job::Job;
+use uverbs_vm::bed::Bed;
+use uverbs_vm::job::{Devices, Job};
 use uverbs_vm::report::{Report, Stream};
 
 /// Runs tests and commands in virtual machines with Debian's kernels.
@@ -41,7 +45,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Run scenarios on kernels, each on each.
+    /// Run scenarios on kernels, each on each, on the machine that it is made for.
     Test {
         /// Only this series (5.10, 6.1, 6.12, 7); may be repeated.
         #[arg(long = "kernel", value_name = "SERIES")]
@@ -53,11 +57,20 @@ enum Action {
         #[arg(long, default_value_t = 2)]
         jobs: usize,
     },
-    /// Run a command on a machine with two soft-RoCE devices.
+    /// Run a command on a machine with two soft-RoCE devices, or with an mlx5 device.
     Try {
         /// The kernel's series; the newest where it is left out.
         #[arg(long, value_name = "SERIES", env = "UVERBS_VM_KERNEL")]
         kernel: Option<String>,
+        /// An mlx5 device instead: ib1, ib2 (InfiniBand with one or two ports), roce, switchdev, ecpf.
+        #[arg(
+            long,
+            value_name = "MODE",
+            num_args = 0..=1,
+            default_missing_value = "ib2",
+            env = "UVERBS_VM_MLX5"
+        )]
+        mlx5: Option<Devices>,
         /// The command and its arguments.
         #[arg(required = true, last = true)]
         command: Vec<String>,
@@ -100,13 +113,13 @@ fn act(action: Action) -> Result<ExitCode> {
             drop((apt, cache));
             test::run(&kernels, &missing, &scenarios, jobs, &lab)
         }
-        Action::Try { kernel, command } => {
+        Action::Try { kernel, mlx5, command } => {
             let newest = kernels::ALL.last().context("no kernels")?;
             let kernel =
                 kernels::get(kernel.as_deref().map_or(Ok(newest), series)?, &cache, &mut apt)?;
             let lab = Lab::prepare(&cache, &mut apt)?;
             drop((apt, cache));
-            attempt(&kernel, command, &lab)
+            attempt(&kernel, mlx5.unwrap_or(Devices::SoftRoce), command, &lab)
         }
         Action::Fetch { .. } => {
             let (kernels, missing) = obtain(&[], &cache, &mut apt)?;
@@ -185,32 +198,54 @@ impl Lab {
         Ok(Self { qemu, guest: ours.guest, initramfs })
     }
 
-    /// The names of all scenarios.
-    fn scenarios(&self) -> Result<Vec<String>> {
-        let names = apt::Checked::checked(Command::new(&self.guest).arg("list"))?;
-        Ok(names.lines().map(str::to_owned).collect())
+    /// The names of all scenarios, each with its machine.
+    fn scenarios(&self) -> Result<Vec<(String, Bed)>> {
+        let list = apt::Checked::checked(Command::new(&self.guest).arg("list"))?;
+        let scenario = |line: &str| {
+            let (name, bed) = line.split_once(' ').context("a scenario without a bed")?;
+            Ok((name.to_owned(), bed.parse()?))
+        };
+        list.lines().map(scenario).collect()
     }
 
-    /// A boot of this kernel for this job.
-    fn boot<'a>(&'a self, kernel: &'a Kernel, name: &str, job: &Job) -> Result<qemu::Boot<'a>> {
+    /// Boots this kernel on this machine for this job, gives every report to `on_report`, and
+    /// returns what was wrong with the machine. The logs are kept under `name`.
+    fn boot(
+        &self,
+        kernel: &Kernel,
+        bed: Bed,
+        name: &str,
+        job: &Job,
+        on_report: impl FnMut(Report),
+    ) -> Result<Vec<String>> {
         let logs = paths::logs(name);
         std::fs::create_dir_all(&logs)?;
         let initramfs = logs.join("initramfs");
         self.initramfs.write(kernel, job, &initramfs)?;
-        Ok(qemu::Boot { qemu: &self.qemu, kernel, initramfs, devices: &[], logs })
+        let functions = match bed {
+            Bed::Soft => None,
+            Bed::Mlx5 => {
+                qemu::has_device(&self.qemu, functions::DEVICE)?;
+                Some(Functions::start(name)?)
+            }
+        };
+        let devices = functions.as_ref().map(Functions::qemu_arguments).unwrap_or_default();
+        let boot = qemu::Boot { qemu: &self.qemu, kernel, initramfs, devices, logs };
+        let ran = boot.run(on_report);
+        let broken = functions.map(Functions::finish).unwrap_or_default();
+        Ok(ran?.into_iter().chain(broken).collect())
     }
 }
 
 /// Runs one command in a guest; its output and exit status become ours.
-fn attempt(kernel: &Kernel, command: Vec<String>, lab: &Lab) -> Result<ExitCode> {
+fn attempt(kernel: &Kernel, devices: Devices, command: Vec<String>, lab: &Lab) -> Result<ExitCode> {
     status(&format!("booting {}", kernel.version));
     // Several may be tried at once.
     let name = format!("try-{}", std::process::id());
-    let boot = lab.boot(kernel, &name, &Job::Try(command))?;
+    let job = Job::Try(devices, command);
     let mut exit = None;
-    let mut trouble = Vec::new();
     let mut printed = Ok(());
-    trouble.extend(boot.run(|report| match report {
+    let trouble = lab.boot(kernel, devices.bed(), &name, &job, |report| match report {
         Report::Output(Stream::Out, bytes) if printed.is_ok() => {
             printed = std::io::stdout().write_all(&bytes).and_then(|()| std::io::stdout().flush());
         }
@@ -220,13 +255,14 @@ fn attempt(kernel: &Kernel, command: Vec<String>, lab: &Lab) -> Result<ExitCode>
         Report::Exit(status) => exit = Some(status),
         Report::Trouble(what) => status(&what),
         _ => {}
-    })?);
+    })?;
     printed.context("printing the command's output")?;
     match exit {
         Some(status) if trouble.is_empty() => {
-            std::fs::remove_dir_all(&boot.logs)?;
+            std::fs::remove_dir_all(paths::logs(&name))?;
             Ok(ExitCode::from(u8::try_from(status)?))
         }
-        _ => bail!("the command did not run to its end\n{}", trouble.join("\n")),
+        Some(_) => bail!("the machine is not well\n{}", trouble.join("\n")),
+        None => bail!("the command did not run to its end\n{}", trouble.join("\n")),
     }
 }

@@ -1,8 +1,9 @@
 //! One boot: QEMU with a kernel, an initramfs and two serial ports, watched until it ends.
 
+use crate::apt::Checked;
 use crate::console;
 use crate::kernels::Kernel;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -26,8 +27,8 @@ pub(crate) struct Boot<'a> {
     pub(crate) kernel: &'a Kernel,
     /// The initramfs.
     pub(crate) initramfs: PathBuf,
-    /// Arguments for further `-device` options of QEMU.
-    pub(crate) devices: &'a [String],
+    /// Further arguments for QEMU: its devices.
+    pub(crate) devices: Vec<String>,
     /// Where the logs go: `console.log`, `report.log`, `qemu.log`.
     pub(crate) logs: PathBuf,
 }
@@ -88,17 +89,11 @@ impl Boot<'_> {
         String::from_utf8_lossy(&fs::read(self.log("console.log")).unwrap_or_default()).into_owned()
     }
 
-    /// The command line. QEMU is started by its own release's dynamic loader, since it wants a
-    /// newer C library than the host may have.
+    /// The command line.
     fn command(&self) -> Result<Command> {
-        let root = self.qemu;
-        let mut command = Command::new(root.join("usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"));
-        command
-            .arg("--library-path")
-            .arg(root.join("usr/lib/x86_64-linux-gnu"))
-            .arg(root.join("usr/bin/qemu-system-x86_64"));
+        let mut command = program(self.qemu)?;
         for directory in ["usr/share/qemu", "usr/share/seabios"] {
-            command.arg("-L").arg(root.join(directory));
+            command.arg("-L").arg(self.qemu.join(directory));
         }
         // Shared memory: a device outside of QEMU's process can read and write it.
         command
@@ -113,9 +108,7 @@ impl Boot<'_> {
             ]);
             command.args(["-serial", &format!("chardev:{id}")]);
         }
-        for device in self.devices {
-            command.args(["-device", device]);
-        }
+        command.args(&self.devices);
         // An oops ends the boot at once. The watchdogs' patience is that of a slow machine. What
         // the kernel does not know itself, like the last one, becomes init's environment.
         let append = format!(
@@ -134,6 +127,30 @@ impl Boot<'_> {
             .stderr(File::create(self.log("qemu.log"))?);
         Ok(command)
     }
+}
+
+/// QEMU without arguments. It is started by its own release's dynamic loader, since it wants a
+/// newer C library than the host may have.
+fn program(root: &Path) -> Result<Command> {
+    let loader = root.join("usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2");
+    let qemu = root.join("usr/bin/qemu-system-x86_64");
+    for file in [&loader, &qemu] {
+        ensure!(file.exists(), "no {}: `vm fetch --refresh` gets QEMU anew", file.display());
+    }
+    let mut command = Command::new(loader);
+    command.arg("--library-path").arg(root.join("usr/lib/x86_64-linux-gnu")).arg(qemu);
+    Ok(command)
+}
+
+/// That this QEMU has a device of this kind.
+///
+/// # Errors
+/// Says so where it has not.
+pub(crate) fn has_device(root: &Path, kind: &str) -> Result<()> {
+    // The exit status is the same in either case.
+    let said = program(root)?.arg("-device").arg(format!("{kind},help")).checked()?;
+    ensure!(said.starts_with(&format!("{kind} options:")), "this QEMU has no device {kind}");
+    Ok(())
 }
 
 /// The QEMU that was started here; killed where it still runs when it is no longer wanted.

@@ -1,6 +1,7 @@
 //! What is tested on each kernel: a file for each topic, a function for each scenario.
 //!
-//! To add one, write a function that returns `Result<()>` and list it in [`ALL`]. It runs in a
+//! To add one, write a function that returns `Result<()>` and list it in [`SOFT`] or [`mlx5::ALL`]:
+//! that is the machine on which it runs. It runs in a
 //! process of its own on a machine without any RDMA device, builds what it needs with
 //! [`lab`](crate::lab), prints what would help the reader of a failure (a line `figure: …` is
 //! shown in any case), and returns an error where something is not as it should be
@@ -13,6 +14,7 @@ mod answers;
 mod costs;
 mod faults;
 mod laboratory;
+mod mlx5;
 mod namespaces;
 mod peers;
 mod soft_roce;
@@ -22,12 +24,13 @@ mod tools;
 pub(crate) use costs::query_table;
 
 use anyhow::{Context, Result};
+use uverbs_vm::bed::Bed;
 
 /// A scenario: its name, a single word, and what it does.
 type Scenario = (&'static str, fn() -> Result<()>);
 
-/// Every scenario, in the order in which they run.
-pub(crate) const ALL: &[Scenario] = &[
+/// The scenarios of software alone, in the order in which they run.
+const SOFT: &[Scenario] = &[
     ("soft_roce_comes_up", soft_roce::comes_up),
     ("the_lab_cleans_up", laboratory::cleans_up),
     ("peers_answer", peers::answer),
@@ -75,11 +78,17 @@ pub(crate) const ALL: &[Scenario] = &[
     ("the_command_on_a_switch", switch::the_command),
 ];
 
+/// Every scenario, with the machine that it runs on.
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, Bed, fn() -> Result<()>)> {
+    [(Bed::Soft, SOFT), (Bed::Mlx5, mlx5::ALL)].into_iter().flat_map(|(bed, scenarios)| {
+        scenarios.iter().map(move |(name, scenario)| (*name, bed, *scenario))
+    })
+}
+
 /// Runs one by its name.
 pub(crate) fn run(name: &str) -> Result<()> {
-    let (_, scenario) = ALL
-        .iter()
-        .find(|(known, _)| *known == name)
+    let (.., scenario) = all()
+        .find(|(known, ..)| *known == name)
         .with_context(|| format!("no scenario {name:?}"))?;
     scenario()
 }

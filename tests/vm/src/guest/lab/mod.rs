@@ -5,6 +5,8 @@
 //! All of it is done with Debian's `ip` and `rdma` programs: the lab must not share code with
 //! what it tests.
 
+pub(crate) mod mlx5;
+
 use anyhow::{Context, Result, bail};
 use rustix::system::{delete_module, finit_module};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -15,6 +17,8 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 use uverbs_vm::{NOT_BUILT, stretched};
+
+use crate::supervisor::PATH;
 
 /// The error of a scenario that does not apply to this kernel; see [`skip`].
 #[derive(Debug)]
@@ -40,7 +44,8 @@ pub(crate) fn skip(reason: &str) -> anyhow::Error {
 /// Where it cannot be started.
 pub(crate) fn output(command: &[&str]) -> Result<Output> {
     let (program, arguments) = command.split_first().context("no command")?;
-    let started = Command::new(program).args(arguments).output();
+    // Also where PID 1 itself runs it, which has no such path.
+    let started = Command::new(program).args(arguments).env("PATH", PATH).output();
     started.with_context(|| format!("starting `{}`", command.join(" ")))
 }
 
@@ -471,7 +476,8 @@ pub(crate) fn two_soft_roce_devices() -> Result<(VlanLab, Ipv6Lab)> {
 /// # Errors
 /// Names everything that it found, and what could not be taken away.
 pub(crate) fn sweep() -> Result<()> {
-    let mut found = Vec::new();
+    // With its driver a function's RDMA device and interfaces go.
+    let mut found = mlx5::sweep()?;
     if IbSwitch::is_loaded()? {
         IbSwitch::unload();
         found.push("ib_switch".to_owned());

@@ -1,0 +1,387 @@
+//! Emulated mlx5 functions: orders to them, and a guard that has the kernel's driver bound to one.
+//!
+//! The functions run on the host ([`uverbs_mlx5_function`]); orders travel over a serial card. No
+//! driver binds to a function by itself, so a scenario chooses first what the function is.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::system::delete_module;
+use rustix::termios::{
+    OptionalActions, QueueSelector, SpecialCodeIndex, tcflush, tcgetattr, tcsetattr,
+};
+use uverbs_mlx5_function::control::{Command, Fault, Order, Reply, Request};
+use uverbs_mlx5_function::description::Description;
+use uverbs_vm::bed::{CONTROL, FUNCTIONS};
+use uverbs_vm::job::Devices;
+
+use super::{names_in, run, wait_until};
+use crate::boot;
+
+const DEVICES: &str = "/sys/bus/pci/devices";
+const DRIVER: &str = "/sys/bus/pci/drivers/mlx5_core";
+const IB_MODULE: &str = "mlx5_ib.ko";
+
+/// One of the machine's functions, by its number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Function(pub(crate) usize);
+
+/// What a port event tells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PortEvent {
+    /// The port went down.
+    Down = 1,
+    /// The port went up.
+    Active = 4,
+    /// Its P_Keys changed.
+    PKeys = 7,
+    /// Its GIDs changed.
+    Gids = 8,
+}
+
+impl Function {
+    /// Gives it an order and waits for the answer.
+    ///
+    /// # Errors
+    /// Where it refuses, with its reason, or does not answer.
+    pub(crate) fn order(self, order: Order) -> Result<Reply> {
+        let request = Request { function: self.0, order };
+        let line = serde_json::to_string(&request)?;
+        let reply = exchange(&line).with_context(|| format!("giving {self} the order {line}"))?;
+        match serde_json::from_str(&reply).with_context(|| format!("the answer {reply:?}"))? {
+            Reply::Error(why) => bail!("{self} refuses the order {line}: {why}"),
+            reply => Ok(reply),
+        }
+    }
+
+    /// Makes it another one; failures are forgotten. What a driver has asked already, it does not
+    /// ask again: see [`port_event`](Self::port_event) and [`Mlx5::bind`].
+    pub(crate) fn become_(self, description: &Description) -> Result<()> {
+        self.order(Order::Become(Box::new(description.clone()))).map(drop)
+    }
+
+    /// What it is now.
+    pub(crate) fn description(self) -> Result<Description> {
+        match self.order(Order::Describe)? {
+            Reply::Description(description) => Ok(*description),
+            other => bail!("{self} describes itself by {other:?}"),
+        }
+    }
+
+    /// The number that the next command will have.
+    pub(crate) fn next_command(self) -> Result<u64> {
+        Ok(self.commands(u64::MAX)?.1)
+    }
+
+    /// The commands that the driver sent during `during`, in its own name or in that of others.
+    pub(crate) fn commands_during<T>(
+        self,
+        during: impl FnOnce() -> Result<T>,
+    ) -> Result<(T, Vec<Command>)> {
+        let since = self.next_command()?;
+        let done = during()?;
+        Ok((done, self.commands(since)?.0))
+    }
+
+    /// The commands from this number on, and the number of the next one.
+    fn commands(self, since: u64) -> Result<(Vec<Command>, u64)> {
+        match self.order(Order::Commands { since })? {
+            Reply::Commands { commands, next } => Ok((commands, next)),
+            other => bail!("{self} lists commands by {other:?}"),
+        }
+    }
+
+    /// Treats commands with this opcode otherwise, until [`clear`](Self::clear).
+    pub(crate) fn inject(self, opcode: u16, fault: Fault) -> Result<()> {
+        self.order(Order::Inject { opcode, op_mod: None, times: None, fault }).map(drop)
+    }
+
+    /// Forgets all that was injected.
+    pub(crate) fn clear(self) -> Result<()> {
+        self.order(Order::Clear).map(drop)
+    }
+
+    /// Changes a port of what it is now, and tells the driver by an event.
+    ///
+    /// On InfiniBand, [`PortEvent::Active`] (like a LID change and a client's re-registration,
+    /// which this does not offer) lets the kernel ask the subnet manager something a second later.
+    /// Nothing carries the question away, and until it is answered, which is never, the driver
+    /// cannot be unbound: **the scenario hangs at its end**. Use it with Ethernet only, or where
+    /// the machine goes off at once.
+    pub(crate) fn port_event(
+        self,
+        port: u8,
+        event: PortEvent,
+        change: impl FnOnce(&mut uverbs_mlx5_function::description::Port),
+    ) -> Result<()> {
+        let mut description = self.description()?;
+        let place = usize::from(port).checked_sub(1);
+        change(place.and_then(|place| description.ports.get_mut(place)).context("no such port")?);
+        self.become_(&description)?;
+        self.order(Order::PortEvent { port, subtype: event as u8 }).map(drop)
+    }
+
+    /// Its PCI address.
+    pub(crate) fn pci(self) -> &'static str {
+        FUNCTIONS.get(self.0).copied().unwrap_or("(no such function)")
+    }
+
+    /// A file or folder of its PCI device.
+    fn path(self, name: &str) -> String {
+        format!("{DEVICES}/{}/{name}", self.pci())
+    }
+
+    /// Takes its PCI device away, as if it were pulled out.
+    pub(crate) fn remove(self) -> Result<()> {
+        write(&self.path("remove"), "1")?;
+        wait_until(&format!("{self} is removed"), || !fs::exists(self.path("")).unwrap_or(true))
+    }
+
+    /// Looks for PCI devices, and finds this one. Most kernels then bind the driver, whatever
+    /// `drivers_autoprobe` says.
+    pub(crate) fn rescan(self) -> Result<()> {
+        write("/sys/bus/pci/rescan", "1")?;
+        wait_until(&format!("{self} is there again"), || fs::exists(self.path("")).unwrap_or(false))
+    }
+
+    fn is_bound(self) -> Result<bool> {
+        Ok(fs::exists(self.path("driver"))?)
+    }
+
+    /// Unbinds the driver, where one is bound.
+    fn unbind(self) -> Result<()> {
+        if !self.is_bound()? {
+            return Ok(());
+        }
+        write(&format!("{DRIVER}/unbind"), self.pci())?;
+        wait_until(&format!("{self}'s RDMA device is gone"), || {
+            names_in(&self.path("infiniband")).is_ok_and(|names| names.is_empty())
+        })
+    }
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "function {} ({})", self.0, self.pci())
+    }
+}
+
+/// A function with the driver bound to it, and its RDMA device; unbound on drop.
+#[derive(Debug)]
+pub(crate) struct Mlx5 {
+    function: Function,
+    name: String,
+}
+
+impl Mlx5 {
+    /// Makes the function of this number the one that is described, and binds the driver.
+    ///
+    /// # Errors
+    /// Where the driver refuses it, or does not give it an RDMA device with a node.
+    pub(crate) fn bind(number: usize, description: &Description) -> Result<Self> {
+        let function = Function(number);
+        function.become_(description)?;
+        // The kernel reads the class, which says InfiniBand or Ethernet, when it finds the device.
+        function.remove()?;
+        function.rescan()?;
+        Self::bind_as_it_is(function)
+    }
+
+    /// Binds the driver to a function that is there, where that has not happened.
+    pub(crate) fn bind_as_it_is(function: Function) -> Result<Self> {
+        let mut this = Self { function, name: String::new() };
+        if !function.is_bound()? {
+            write(&format!("{DRIVER}/bind"), function.pci())?;
+        }
+        this.find()?;
+        Ok(this)
+    }
+
+    /// Waits for its RDMA device and the node.
+    pub(crate) fn find(&mut self) -> Result<()> {
+        let function = self.function;
+        wait_until(&format!("{function} has an RDMA device and a node"), || {
+            let devices = names_in(&function.path("infiniband")).unwrap_or_default();
+            let nodes = names_in(&function.path("infiniband_verbs")).unwrap_or_default();
+            let [device] = devices.as_slice() else { return false };
+            device.clone_into(&mut self.name);
+            nodes
+                .first()
+                .is_some_and(|node| fs::exists(format!("/dev/infiniband/{node}")).unwrap_or(false))
+        })
+    }
+
+    /// Name of the RDMA device.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The function below it.
+    pub(crate) fn function(&self) -> Function {
+        self.function
+    }
+
+    /// Name of its network interface.
+    pub(crate) fn netdev(&self) -> Result<String> {
+        let names = names_in(&self.function.path("net"))?;
+        match <[String; 1]>::try_from(names) {
+            Ok([name]) => Ok(name),
+            Err(names) => bail!("{} has the interfaces {names:?}, not one", self.function),
+        }
+    }
+
+    /// Sets its e-switch to switchdev mode, in which it has an RDMA device with another number and
+    /// a port for each vport.
+    pub(crate) fn switchdev(&mut self) -> Result<()> {
+        let before = self.index()?;
+        let device = format!("pci/{}", self.function.pci());
+        run(&["devlink", "dev", "eswitch", "set", &device, "mode", "switchdev"])?;
+        wait_until(&format!("{} has another RDMA device", self.function), || {
+            self.find().and_then(|()| self.index()).is_ok_and(|index| index != before)
+        })
+    }
+
+    /// The kernel's number for its RDMA device, which no other one ever has.
+    fn index(&self) -> Result<u32> {
+        // "1: mlx5_0: node_type ca …"
+        let shown = run(&["rdma", "dev", "show", &self.name])?;
+        let index = shown.split(':').next().unwrap_or_default().trim();
+        index.parse().with_context(|| format!("the index in {shown:?}"))
+    }
+
+    /// Unbinds the driver, and binds it again. A context that is open stays without a device.
+    pub(crate) fn rebind(&mut self) -> Result<()> {
+        self.function.unbind()?;
+        write(&format!("{DRIVER}/bind"), self.function.pci())?;
+        self.find()
+    }
+
+    /// Removes the PCI device while the driver is bound.
+    pub(crate) fn unplug(self) -> Result<Function> {
+        let function = self.function;
+        std::mem::forget(self);
+        function.remove()?;
+        Ok(function)
+    }
+}
+
+impl Drop for Mlx5 {
+    fn drop(&mut self) {
+        // What is held back would hold up the driver.
+        let unbound = self.function.clear().and_then(|()| self.function.unbind());
+        if let Err(error) = unbound {
+            eprintln!("undoing: {error:#}");
+        }
+    }
+}
+
+/// The module of the RDMA driver, unloaded; loaded again on drop.
+#[derive(Debug)]
+pub(crate) struct IbModule(());
+
+impl IbModule {
+    /// Unloads it. RDMA devices go, while the functions stay bound.
+    pub(crate) fn unload() -> Result<Self> {
+        delete_module(c"mlx5_ib", 0).context("unloading mlx5_ib")?;
+        Ok(Self(()))
+    }
+
+    /// Loads it again.
+    pub(crate) fn load(self) -> Result<()> {
+        std::mem::forget(self);
+        boot::load_module(IB_MODULE, "")
+    }
+}
+
+impl Drop for IbModule {
+    fn drop(&mut self) {
+        if let Err(error) = boot::load_module(IB_MODULE, "") {
+            eprintln!("undoing: {error:#}");
+        }
+    }
+}
+
+/// What `vm try` runs its command with: the first function.
+pub(crate) fn tried(devices: Devices) -> Result<Mlx5> {
+    let description = match devices {
+        Devices::SoftRoce => bail!("soft RoCE is no function"),
+        Devices::InfiniBand1 => Description::infiniband(1),
+        Devices::InfiniBand2 => Description::infiniband(2),
+        Devices::Roce => Description::roce(),
+        Devices::Switchdev => Description::switchdev(),
+        Devices::EmbeddedCpu => Description::embedded_cpu(2),
+    };
+    let mut device = Mlx5::bind(0, &description)?;
+    if matches!(devices, Devices::Switchdev | Devices::EmbeddedCpu) {
+        device.switchdev()?;
+    }
+    Ok(device)
+}
+
+/// Puts back what a scenario did to the functions, and names it.
+pub(super) fn sweep() -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    if !fs::exists(format!("{DEVICES}/{CONTROL}"))? {
+        return Ok(found);
+    }
+    if !fs::exists("/sys/module/mlx5_ib")? {
+        found.push("mlx5_ib, unloaded".to_owned());
+        boot::load_module(IB_MODULE, "")?;
+    }
+    for function in (0..FUNCTIONS.len()).map(Function) {
+        function.clear()?;
+        if !fs::exists(function.path(""))? {
+            found.push(format!("{function}, removed"));
+            function.rescan()?;
+        } else if function.is_bound()? {
+            found.push(format!("{function}, bound"));
+        }
+        function.unbind()?;
+    }
+    Ok(found)
+}
+
+fn write(path: &str, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("writing {text} to {path}"))
+}
+
+/// Sends a line over the serial card, and gives the line that comes back.
+fn exchange(line: &str) -> Result<String> {
+    /// Patience with the answer, in tenths of a second: nothing that is ordered takes long.
+    const PATIENCE: u8 = 200;
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+
+    let mut port = serial_card()?;
+    let mut settings = tcgetattr(&port)?;
+    settings.make_raw();
+    settings.set_speed(115_200)?;
+    settings.special_codes[SpecialCodeIndex::VMIN] = 0;
+    settings.special_codes[SpecialCodeIndex::VTIME] = PATIENCE;
+    tcsetattr(&port, OptionalActions::Now, &settings)?;
+    tcflush(&port, QueueSelector::IOFlush)?;
+
+    port.write_all(format!("{line}\n").as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(port).read_line(&mut answer)?;
+    ensure!(answer.ends_with('\n'), "no answer but {answer:?}");
+    Ok(answer)
+}
+
+fn serial_card() -> Result<File> {
+    for name in names_in("/sys/class/tty")? {
+        let place = fs::read_link(format!("/sys/class/tty/{name}"))?;
+        if place.components().any(|part| part.as_os_str() == CONTROL) {
+            // O_NOCTTY: the port must not become anybody's terminal.
+            let flags = i32::try_from(rustix::fs::OFlags::NOCTTY.bits())?;
+            let path = format!("/dev/{name}");
+            let port = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path);
+            return port.context(path);
+        }
+    }
+    bail!("no serial port at {CONTROL}: this machine has no emulated functions")
+}

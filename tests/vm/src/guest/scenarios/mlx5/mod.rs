@@ -1,0 +1,113 @@
+//! Scenarios on emulated mlx5 functions, with the kernel's own drivers.
+//!
+//! A function is what its [`Description`] says, so that is what all answers are compared with.
+
+mod events;
+mod modes;
+mod orders;
+mod removal;
+
+use anyhow::{Context as _, Result, ensure};
+use uverbs::context::Context;
+use uverbs::device::{Device, Host};
+use uverbs::driver::DriverId;
+use uverbs::gid::{Gid, GidType};
+use uverbs::pkey::PKey;
+use uverbs::sysfs::Sysfs;
+use uverbs_mlx5_function::description::{Description, Port};
+
+use super::{Scenario, peers};
+use crate::lab::mlx5::Mlx5;
+
+/// Every scenario of them, in the order in which they run.
+pub(crate) const ALL: &[Scenario] = &[
+    ("mlx5_takes_orders", orders::taken),
+    ("mlx5_failures_are_told", orders::failures_are_told),
+    ("mlx5_peers_answer", peers::answer_for_mlx5),
+    ("mlx5_one_infiniband_port", modes::one_infiniband_port),
+    ("mlx5_two_infiniband_ports", modes::two_infiniband_ports),
+    ("mlx5_roce", modes::roce),
+    ("mlx5_switchdev", modes::switchdev),
+    ("mlx5_embedded_cpu", modes::embedded_cpu),
+    ("mlx5_two_devices", modes::two_devices),
+    ("mlx5_port_goes_down_and_up", events::port_goes_down_and_up),
+    ("mlx5_tables_change", events::tables_change),
+    ("mlx5_driver_is_bound_anew", removal::driver_is_bound_anew),
+    ("mlx5_driver_is_loaded_anew", removal::driver_is_loaded_anew),
+    ("mlx5_unplugged_while_open", removal::unplugged_while_open),
+];
+
+/// Finds a device and checks what is told of it without opening it.
+fn found(device: &Mlx5, description: &Description) -> Result<Device> {
+    let found = Host::new().device(device.name())?;
+    println!("{found:#?}");
+    let (major, minor, sub_minor) = description.firmware;
+    ensure!(found.driver == Some(DriverId::MLX5));
+    ensure!(found.node_guid.to_u64() == description.node_guid);
+    ensure!(found.sys_image_guid.to_u64() == description.system_image_guid);
+    ensure!(found.fw_version == Some(format!("{major}.{minor}.{sub_minor:04}")));
+    let folder = format!("/sys/class/infiniband/{}", found.name);
+    let board = std::fs::read_to_string(format!("{folder}/board_id"))?;
+    ensure!(board.trim() == description.psid, "board {board:?}");
+    Ok(found)
+}
+
+/// Opens an InfiniBand device that is as described, and checks every port and table.
+fn opened_as_described(device: &Mlx5, description: &Description) -> Result<Context> {
+    let found = found(device, description)?;
+    ensure!(found.protocol.as_deref() == Some("ib"));
+    ensure!(usize::try_from(found.port_count)? == description.ports.len());
+    let context = Context::open(&found)?;
+    ensure!(context.driver() == DriverId::MLX5);
+    let attributes = context.query_device()?;
+    ensure!(attributes.node_guid().to_u64() == description.node_guid);
+    for (number, port) in (1..).zip(&description.ports) {
+        port_as_described(&context, number, port).with_context(|| format!("port {number}"))?;
+    }
+    gids_as_described(&context, description)?;
+    Ok(context)
+}
+
+fn port_as_described(context: &Context, number: u32, port: &Port) -> Result<()> {
+    let ours = context.query_port(number)?;
+    println!("port {number}: {ours:#?}");
+    ensure!((ours.state.0, ours.phys_state.0) == (port.state, port.phys_state));
+    ensure!(ours.link_layer.name() == Some("infiniband"));
+    ensure!((ours.lid, ours.lmc) == (port.lid.into(), port.lmc));
+    ensure!((ours.sm_lid, ours.sm_sl) == (port.sm_lid.into(), port.sm_sl));
+    ensure!(ours.gid_tbl_len == u32::from(port.gid_table_len));
+    for mtu in [ours.max_mtu, ours.active_mtu] {
+        ensure!(mtu.and_then(uverbs::port::Mtu::bytes) == Some(port.mtu));
+    }
+    let lanes = ours.active_width.and_then(uverbs::port::Width::lanes);
+    ensure!(lanes == Some(if port.width == 16 { 12 } else { port.width }));
+    ensure!(ours.active_speed.is_some_and(|speed| speed.0 == port.speed));
+    ensure!(ours.port_cap_flags == port.cap_mask);
+
+    let told = Sysfs::host().query_pkeys(context.device_name(), number)?;
+    ensure!(told.len() == usize::try_from(ours.pkey_tbl_len)?);
+    for (index, pkey) in told {
+        let described = port.pkeys.get(usize::try_from(index)?).copied().unwrap_or(0);
+        ensure!(pkey == PKey(described), "P_Key {index} is {pkey}");
+    }
+    Ok(())
+}
+
+/// Every GID: by ioctl as described, and by sysfs the same.
+fn gids_as_described(context: &Context, description: &Description) -> Result<()> {
+    let mut described: Vec<(u32, u32, Gid)> = Vec::new();
+    for (number, port) in (1..).zip(&description.ports) {
+        let gids = port.gids.iter();
+        described.extend(gids.map(|(index, gid)| (number, (*index).into(), Gid::from_bytes(*gid))));
+    }
+    let by_ioctl = context.query_gid_table()?;
+    let by_sysfs = Sysfs::host().query_gid_table(context.device_name())?;
+    ensure!(by_ioctl.iter().all(|entry| entry.gid_type() == GidType::IB));
+    let told: Vec<_> =
+        by_ioctl.iter().map(|entry| (entry.port(), entry.index(), entry.gid())).collect();
+    ensure!(told == described, "by ioctl {told:#?}, described {described:#?}");
+    let told: Vec<_> =
+        by_sysfs.iter().map(|row| (row.entry.port(), row.entry.index(), row.entry.gid())).collect();
+    ensure!(told == described, "by sysfs {told:#?}, described {described:#?}");
+    Ok(())
+}

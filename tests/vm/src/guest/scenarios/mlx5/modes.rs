@@ -1,0 +1,179 @@
+//! Each kind of function: what becomes of it, and that all sources agree about it.
+
+use std::net::Ipv6Addr;
+
+use anyhow::{Context as _, Result, ensure};
+use uverbs::context::Context;
+use uverbs::device::Host;
+use uverbs::gid::{Gid, GidType};
+use uverbs::sysfs::Sysfs;
+use uverbs_mlx5_function::description::Description;
+
+use super::{found, opened_as_described};
+use crate::lab::mlx5::{Mlx5, PortEvent};
+use crate::lab::{self, run};
+use crate::scenarios::{answers, tools};
+
+/// InfiniBand, one port.
+pub(crate) fn one_infiniband_port() -> Result<()> {
+    let description = Description::infiniband(1);
+    let device = Mlx5::bind(0, &description)?;
+    drop(opened_as_described(&device, &description)?);
+    answers::compare_verbs(device.name())
+}
+
+/// InfiniBand, two ports that have nothing in common.
+pub(crate) fn two_infiniband_ports() -> Result<()> {
+    let description = unlike_ports();
+    let device = Mlx5::bind(0, &description)?;
+    drop(opened_as_described(&device, &description)?);
+    answers::compare_verbs(device.name())?;
+    answers::compare_umad(&[2])?;
+    tools::compare_devinfo(device.name(), "mlx5", "ib")?;
+    tools::compare_ibstat(&[device.name()])
+}
+
+/// Two ports whose every attribute differs, with gaps in the second one's tables.
+fn unlike_ports() -> Description {
+    let mut description = Description::infiniband(2);
+    for port in &mut description.ports {
+        port.gid_table_len = 16;
+    }
+    if let [_, second] = description.ports.as_mut_slice() {
+        second.gids.retain(|(index, _)| *index != 1);
+        let (_, last) = second.gids[1];
+        second.gids.push((15, last.map(|byte| byte ^ 0x10)));
+        second.pkeys = vec![0x7fff, 0, 0x8003];
+        (second.lid, second.lmc) = (0x1234, 3);
+        (second.sm_lid, second.sm_sl) = (0x4321, 9);
+        (second.state, second.phys_state) = (2, 5);
+        (second.width, second.speed) = (4, 0x10);
+        second.mtu = 2048;
+        second.cap_mask = 0x0000_0802;
+    }
+    description
+}
+
+/// RoCE: its GIDs are those of its interface, down and up, and its port's state is the link's.
+pub(crate) fn roce() -> Result<()> {
+    let description = Description::roce();
+    let device = Mlx5::bind(0, &description)?;
+    let name = device.name();
+    let netdev = device.netdev()?;
+    let found = found(&device, &description)?;
+    ensure!((found.protocol.as_deref(), found.port_count) == (Some("roce"), 1));
+    let context = Context::open(&found)?;
+
+    let link_local = link_local(description.ports[0].mac);
+    let ipv4 = Gid::from(Ipv6Addr::from([0, 0, 0, 0, 0, 0xffff, 0x0a09, 0x0001]));
+    wait_for_gids(&context, &netdev, &[link_local])?;
+    let state = || Ok::<_, anyhow::Error>(context.query_port(1)?.state.name().unwrap_or("?"));
+    ensure!(state()? == "down");
+    answers::compare_verbs(name)?;
+
+    // Takes twenty seconds: the driver waits for buffers that are never filled.
+    run(&["ip", "address", "add", "10.9.0.1/24", "dev", &netdev])?;
+    run(&["ip", "link", "set", &netdev, "up"])?;
+    lab::wait_until("the port is up", || state().is_ok_and(|state| state == "active"))?;
+    wait_for_gids(&context, &netdev, &[link_local, ipv4])?;
+    answers::compare_verbs(name)?;
+    answers::compare_umad(&[2])?;
+    tools::compare_devinfo(name, "mlx5", "roce")?;
+    tools::compare_ibstat(&[name])?;
+
+    device.function().port_event(1, PortEvent::Down, |port| port.state = 1)?;
+    lab::wait_until("the port is down", || state().is_ok_and(|state| state == "down"))?;
+    ensure!(Sysfs::host().query_port(name, 1)?.state.name() == Some("down"));
+    device.function().port_event(1, PortEvent::Active, |port| port.state = 4)?;
+    lab::wait_until("the port is up again", || state().is_ok_and(|state| state == "active"))
+}
+
+/// Waits until the table has these GIDs with both versions of RoCE, all on this interface.
+fn wait_for_gids(context: &Context, netdev: &str, gids: &[Gid]) -> Result<()> {
+    let index: u32 =
+        std::fs::read_to_string(format!("/sys/class/net/{netdev}/ifindex"))?.trim().parse()?;
+    let mut wanted: Vec<(Gid, GidType)> = Vec::new();
+    for gid in gids {
+        wanted.extend([(*gid, GidType::ROCE_V1), (*gid, GidType::ROCE_V2)]);
+    }
+    wanted.sort_unstable();
+    let told = || -> Result<Vec<(Gid, GidType)>> {
+        let table = context.query_gid_table()?;
+        ensure!(table.iter().all(|e| e.netdev_ifindex().is_some_and(|i| i.get() == index)));
+        let mut told: Vec<_> = table.iter().map(|entry| (entry.gid(), entry.gid_type())).collect();
+        told.sort_unstable();
+        Ok(told)
+    };
+    lab::wait_until("the GIDs are there", || told().is_ok_and(|told| told == wanted))
+        .with_context(|| format!("{:?} instead of {wanted:?}", told()))
+}
+
+/// The link-local address that is made of a MAC address.
+fn link_local(mac: [u8; 6]) -> Gid {
+    let mut gid = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, mac[0] ^ 2, 0, 0, 0xff, 0xfe, 0, 0, 0];
+    gid[9..11].copy_from_slice(&mac[1..3]);
+    gid[13..].copy_from_slice(&mac[3..]);
+    Gid::from_bytes(gid)
+}
+
+/// An e-switch manager: one RoCE port as any other, and in switchdev mode one more, the uplink.
+pub(crate) fn switchdev() -> Result<()> {
+    let description = Description::switchdev();
+    let mut device = Mlx5::bind(0, &description)?;
+    ensure!(found(&device, &description)?.port_count == 1);
+    let before = Host::new().open(device.name())?;
+    device.switchdev()?;
+    let error = before.query_port(1).err().context("an answer of the device before")?;
+    println!("{error}");
+    ensure!(*error.cause() == uverbs::error::Cause::DeviceGone(rustix::io::Errno::IO));
+    representors(&device, &description, 2)
+}
+
+/// The embedded CPU of a smart NIC: in switchdev mode a port each for the host's PF, its VFs and the
+/// uplink; some kernels count one for the embedded CPU itself, which it has not.
+pub(crate) fn embedded_cpu() -> Result<()> {
+    let description = Description::embedded_cpu(2);
+    let mut device = Mlx5::bind(0, &description)?;
+    device.switchdev()?;
+    let ports = if lab::kernel()? >= (6, 12) { 5 } else { 4 };
+    representors(&device, &description, ports)
+}
+
+/// Representors' ports have no GIDs, and are down like their interfaces.
+fn representors(device: &Mlx5, description: &Description, ports: u32) -> Result<()> {
+    let found = found(device, description)?;
+    ensure!(found.port_count == ports, "{} ports", found.port_count);
+    let context = Context::open(&found)?;
+    for number in 1..=ports {
+        let port = context.query_port(number)?;
+        ensure!((port.state.name(), port.link_layer.name()) == (Some("down"), Some("ethernet")));
+    }
+    ensure!(context.query_gid_table()?.is_empty());
+    drop(context);
+    answers::compare_verbs(device.name())?;
+    answers::compare_umad(&[2])
+}
+
+/// Two devices of different kinds beside each other.
+pub(crate) fn two_devices() -> Result<()> {
+    let descriptions = [Description::infiniband(1), Description::roce().sibling()];
+    let infiniband = Mlx5::bind(0, &descriptions[0])?;
+    let roce = Mlx5::bind(1, &descriptions[1])?;
+    drop(opened_as_described(&infiniband, &descriptions[0])?);
+    let netdev = roce.netdev()?;
+    let link_local = link_local(descriptions[1].ports[0].mac);
+    let context = Context::open(&found(&roce, &descriptions[1])?)?;
+    wait_for_gids(&context, &netdev, &[link_local])?;
+
+    let mut names = [infiniband.name(), roce.name()];
+    names.sort_unstable();
+    for mut host in [Host::new(), Host::rooted("/sys", "/dev/infiniband")] {
+        let listed: Vec<String> = host.devices()?.into_iter().map(|device| device.name).collect();
+        ensure!(listed == names, "{listed:?}");
+    }
+    for (name, protocol) in [(infiniband.name(), "ib"), (roce.name(), "roce")] {
+        answers::compare_verbs(name)?;
+        tools::compare_devinfo(name, "mlx5", protocol)?;
+    }
+    tools::compare_ibstat(&names)
+}

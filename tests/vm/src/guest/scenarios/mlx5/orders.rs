@@ -1,0 +1,48 @@
+//! The lab itself: orders reach a function, are answered, and carried out.
+
+use anyhow::{Context as _, Result, ensure};
+use uverbs::device::Host;
+use uverbs_mlx5_function::control::Fault;
+use uverbs_mlx5_function::description::Description;
+use uverbs_vm::bed::FUNCTIONS;
+
+use crate::lab::mlx5::{Function, Mlx5};
+
+/// Descriptions arrive as they were sent, at the function that they are for.
+pub(crate) fn taken() -> Result<()> {
+    let descriptions = [Description::infiniband(2), Description::embedded_cpu(3).sibling()];
+    for (number, description) in descriptions.iter().enumerate() {
+        Function(number).become_(description)?;
+    }
+    for (number, description) in descriptions.iter().enumerate() {
+        ensure!(Function(number).description()? == *description, "{}", Function(number));
+    }
+    ensure!(Function(FUNCTIONS.len()).description().is_err(), "there is one more function");
+    Ok(())
+}
+
+/// A refused command is the failure of the query that needs it, and only as long as it is refused.
+pub(crate) fn failures_are_told() -> Result<()> {
+    const QUERY_HCA_VPORT_CONTEXT: u16 = 0x762;
+    const BUSY: u8 = 6;
+    let device = Mlx5::bind(0, &Description::infiniband(1))?;
+    let function = device.function();
+    let context = Host::new().open(device.name())?;
+    let (port, commands) = function.commands_during(|| Ok(context.query_port(1)?))?;
+    println!("{commands:?}");
+    ensure!(commands.iter().any(|command| command.opcode == QUERY_HCA_VPORT_CONTEXT));
+
+    function.inject(QUERY_HCA_VPORT_CONTEXT, Fault::Status { status: BUSY, syndrome: 0xbeef })?;
+    let (error, commands) = function.commands_during(|| Ok(context.query_port(1).err()))?;
+    let error = error.context("an answer without the firmware's")?;
+    println!("{error}; {commands:?}");
+    ensure!(error.errno() == rustix::io::Errno::BUSY.raw_os_error());
+    ensure!(commands.iter().any(|command| command.status == Some(BUSY)));
+
+    function.clear()?;
+    ensure!(context.query_port(1)? == port);
+    // The GID table is the kernel's own.
+    let (table, commands) = function.commands_during(|| Ok(context.query_gid_table()?))?;
+    ensure!(table.len() == 3 && commands.is_empty(), "{commands:?}");
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Devices that go away while they are open, and come back.
+
+use anyhow::{Context as _, Result, ensure};
+use uverbs::context::Context;
+use uverbs::device::Host;
+use uverbs::error::Cause;
+use uverbs_mlx5_function::description::Description;
+
+use super::opened_as_described;
+use crate::lab::mlx5::{IbModule, Mlx5};
+
+/// The driver is unbound and bound again.
+pub(crate) fn driver_is_bound_anew() -> Result<()> {
+    let description = Description::infiniband(1);
+    let mut device = Mlx5::bind(0, &description)?;
+    let context = opened_as_described(&device, &description)?;
+    device.rebind()?;
+    is_gone(&context)?;
+    drop(opened_as_described(&device, &description)?);
+    Ok(())
+}
+
+/// The module of the RDMA driver is unloaded and loaded again.
+pub(crate) fn driver_is_loaded_anew() -> Result<()> {
+    let description = Description::infiniband(1);
+    let mut device = Mlx5::bind(0, &description)?;
+    let context = opened_as_described(&device, &description)?;
+    let unloaded = IbModule::unload()?;
+    is_gone(&context)?;
+    ensure!(Host::new().devices()?.is_empty(), "the device is still listed");
+    unloaded.load()?;
+    device.find()?;
+    is_gone(&context)?;
+    drop(opened_as_described(&device, &description)?);
+    Ok(())
+}
+
+/// The function is pulled out, and another one plugged in.
+pub(crate) fn unplugged_while_open() -> Result<()> {
+    let description = Description::infiniband(2);
+    let device = Mlx5::bind(0, &description)?;
+    let mut host = Host::new();
+    let before = host.device(device.name())?;
+    let context = opened_as_described(&device, &description)?;
+    let function = device.unplug()?;
+    is_gone(&context)?;
+    ensure!(host.devices()?.is_empty(), "the device is still listed");
+    let error = Context::open(&before).err().context("a device that is gone opened")?;
+    println!("{error}");
+    ensure!(matches!(error.cause(), Cause::NodeMissing | Cause::DeviceGone(_)), "{error:?}");
+
+    let description = Description::infiniband(1).sibling();
+    function.become_(&description)?;
+    function.rescan()?;
+    let device = Mlx5::bind_as_it_is(function)?;
+    let anew = host.device(device.name())?;
+    ensure!(anew.index != before.index, "the kernel gives the same index again");
+    drop(opened_as_described(&device, &description)?);
+    is_gone(&context)
+}
+
+/// Every query on a context of a device that has gone says so.
+fn is_gone(context: &Context) -> Result<()> {
+    for (query, error) in [
+        ("port", context.query_port(1).err()),
+        ("device", context.query_device().err()),
+        ("GID", context.query_gid_ex(1, 0).err()),
+        ("GID table", context.query_gid_table().err()),
+    ] {
+        let error = error.with_context(|| format!("the query of the {query} is answered"))?;
+        println!("{error}");
+        ensure!(*error.cause() == Cause::DeviceGone(rustix::io::Errno::IO), "{error:?}");
+    }
+    Ok(())
+}
