@@ -332,7 +332,8 @@ impl fmt::Display for Advice<'_> {
             }
             (_, Cause::NeedsDevx) => "open the device with mlx5::devx::open",
             (Request::Firmware { .. }, Cause::Os(Errno::INVAL)) => {
-                "not a general command, or (Linux before 6.1) the firmware refused it"
+                "the kernel lets no such command through, or not of that length; before Linux 6.1 \
+                 the firmware's refusal looks the same"
             }
             (Request::Firmware { .. }, Cause::Os(Errno::TIMEDOUT)) => {
                 "the firmware did not answer; the kernel's log says more"

@@ -357,8 +357,8 @@ pub struct RoceAddress {
     pub gid: Gid,
     /// Its version.
     pub version: RoceVersion,
-    /// Its family.
-    pub l3_type: RoceL3Type,
+    /// Its family; `None` with RoCE v1, for which the firmware has none.
+    pub l3_type: Option<RoceL3Type>,
     /// MAC address from which it is sent.
     pub mac: MacAddress,
     /// VLAN on which it is sent, if any.
@@ -383,10 +383,11 @@ pub fn query_roce_address(context: &Context, index: u16, port: u8) -> Result<Opt
     };
     let output: Abi = query(context, &input)?;
     let vlan = output.vlan.get();
+    let l3_type = RoceL3Type(output.roce_l3_type & 0b1111);
     let address = RoceAddress {
         gid: Gid::from_bytes(output.source_l3_address),
         version: RoceVersion(output.roce_version),
-        l3_type: RoceL3Type(output.roce_l3_type & 0b1111),
+        l3_type: (output.roce_version != roce_version::V1).then_some(l3_type),
         mac: MacAddress(output.source_mac),
         vlan: (vlan & Abi::VLAN_VALID != 0).then_some(vlan & Abi::VLAN_ID),
     };

@@ -3,10 +3,9 @@
  * for each answer, in a form that the scenarios make of our answers too and compare. (What libibverbs
  * answers for any device is in answers.c.)
  *
- *   mlx5 ports DEV                   mlx5dv_query_port, from port 0 to one beyond the last
- *   mlx5 devx DEV CONTEXT SIZE HEX   mlx5dv_devx_general_cmd of these bytes, with SIZE bytes for the
- *                                    output; CONTEXT is "devx", opened with DEVX or not at all, or
- *                                    "plain", opened with DEVX where that can be had
+ *   mlx5 ports DEV            mlx5dv_query_port, from port 0 to one beyond the last
+ *   mlx5 port DEV PORT SIZE   the same for one port of any driver's device, with SIZE bytes of memory
+ *   mlx5 devx DEV SIZE HEX    mlx5dv_devx_general_cmd of these bytes, with SIZE bytes for the output
  */
 #include <endian.h>
 #include <errno.h>
@@ -78,24 +77,39 @@ static int bytes(const char *text, uint8_t *into, size_t room)
 	return digits / 2;
 }
 
-static int devx(const char *name, uint32_t flags, size_t size, const char *text)
+static int one_port(const char *name, uint32_t number, size_t size)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *context = NULL;
+	void *info = calloc(size + 1, 1);
+
+	for (int i = 0; list && list[i]; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), name))
+			context = ibv_open_device(list[i]);
+	if (!context || !info)
+		return 1;
+	/* What mlx5dv_query_port calls, with the size of the caller's structure. */
+	printf("errno %d\n", _mlx5dv_query_port(context, number, info, size));
+	free(info);
+	ibv_free_device_list(list);
+	return ibv_close_device(context) ? 1 : 0;
+}
+
+static int devx(const char *name, size_t size, const char *text)
 {
 	static uint8_t in[65535];
 	int length = bytes(text, in, sizeof(in));
-	struct ibv_context *context = open_device(name, flags);
+	struct ibv_context *context = open_device(name, MLX5DV_CONTEXT_FLAGS_DEVX);
 	uint8_t *out = calloc(size + 1, 1);
 	uint32_t syndrome = 0;
-	int result, error;
+	int result;
 
 	if (!context || length < 0 || !out)
 		return 1;
-	errno = 0;
 	result = mlx5dv_devx_general_cmd(context, in, length, out, size);
-	error = errno;
 	if (size >= 8)
 		memcpy(&syndrome, out + 4, sizeof(syndrome));
-	printf("devx: return %d errno %d status %#x syndrome %#x\n", result, error, out[0],
-	       be32toh(syndrome));
+	printf("errno %d status %d syndrome 0x%x\n", result, out[0], be32toh(syndrome));
 	printf("out ");
 	for (size_t i = 0; i < size; i++)
 		printf("%02x", out[i]);
@@ -108,10 +122,10 @@ int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "ports"))
 		return ports(argv[2]);
-	if (argc == 6 && !strcmp(argv[1], "devx") && !strcmp(argv[3], "devx"))
-		return devx(argv[2], MLX5DV_CONTEXT_FLAGS_DEVX, strtoul(argv[4], NULL, 0), argv[5]);
-	if (argc == 6 && !strcmp(argv[1], "devx") && !strcmp(argv[3], "plain"))
-		return devx(argv[2], 0, strtoul(argv[4], NULL, 0), argv[5]);
-	fprintf(stderr, "mlx5 ports DEV | mlx5 devx DEV devx|plain SIZE HEX\n");
+	if (argc == 5 && !strcmp(argv[1], "port"))
+		return one_port(argv[2], strtoul(argv[3], NULL, 0), strtoul(argv[4], NULL, 0));
+	if (argc == 5 && !strcmp(argv[1], "devx"))
+		return devx(argv[2], strtoul(argv[3], NULL, 0), argv[4]);
+	fprintf(stderr, "mlx5 ports DEV | mlx5 port DEV PORT SIZE | mlx5 devx DEV SIZE HEX\n");
 	return 2;
 }

@@ -93,7 +93,7 @@ struct AddressRow {
     index: u16,
     gid: Text<Gid>,
     version: Text<RoceVersion>,
-    l3_type: Text<RoceL3Type>,
+    l3_type: Option<Text<RoceL3Type>>,
     mac: Text<MacAddress>,
     vlan: Option<u16>,
 }
@@ -299,7 +299,7 @@ impl AddressRow {
             index,
             gid: Text(address.gid),
             version: Text(address.version),
-            l3_type: Text(address.l3_type),
+            l3_type: address.l3_type.map(Text),
             mac: Text(address.mac),
             vlan: address.vlan,
         }

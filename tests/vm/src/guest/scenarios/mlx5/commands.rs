@@ -28,7 +28,10 @@ pub(crate) fn switchdev() -> Result<()> {
     let name = device.name();
 
     let devices = json(&["uverbs", "devices"])?;
-    let drivers: Vec<_> = devices["devices"].as_array().context("no list")?.iter()
+    let drivers: Vec<_> = devices["devices"]
+        .as_array()
+        .context("no list")?
+        .iter()
         .map(|row| (row["device"].as_str(), row["driver"].as_str()))
         .collect();
     ensure!(drivers == [(Some(name), Some("mlx5")), (Some("rxe0"), Some("rxe"))], "{drivers:?}");
@@ -66,11 +69,17 @@ pub(crate) fn switchdev() -> Result<()> {
         ensure!(no_gap || problems[0]["errno"] == 95, "{problems:?}");
         for args in [&["mlx5", "port"][..], &["mlx5", "vport"], &["mlx5", "device"]] {
             let shown = output(&[&["uverbs"], args].concat())?;
-            println!("{}{}", String::from_utf8_lossy(&shown.stdout), String::from_utf8_lossy(&shown.stderr));
+            println!(
+                "{}{}",
+                String::from_utf8_lossy(&shown.stdout),
+                String::from_utf8_lossy(&shown.stderr)
+            );
         }
         let one = json(&["uverbs", "mlx5", "vport", &format!("{name}:2")])?;
         ensure!(one["vports"][0]["vport"] == 1, "{one:#}");
-        ensure!(one["vports"][0]["eswitch"]["sw_steering_icm_rx"] == second["vport_steering_icm_rx"]);
+        ensure!(
+            one["vports"][0]["eswitch"]["sw_steering_icm_rx"] == second["vport_steering_icm_rx"]
+        );
     }
 
     let answer = incomplete(&["uverbs", "mlx5", "port", "rxe0"])?;
@@ -140,8 +149,12 @@ pub(crate) fn roce() -> Result<()> {
     let gids = gids()?;
     ensure!(addresses.len() == 4);
     for (address, gid) in addresses.iter().zip(gids["gids"].as_array().context("no GIDs")?) {
-        ensure!(address["gid"] == gid["gid"] && address["index"] == gid["index"], "{address} {gid}");
-        ensure!(address["version"] == gid["type"], "{address} {gid}");
+        ensure!(
+            address["gid"] == gid["gid"] && address["index"] == gid["index"],
+            "{address} {gid}"
+        );
+        let version = address["version"].as_str().context("no version")?;
+        ensure!(gid["gid_type"] == format!("roce_{version}"), "{address} {gid}");
         ensure!(address["mac"] == "02:c9:00:aa:bb:01");
     }
     let answer = json(&["uverbs", "mlx5", "device"])?;

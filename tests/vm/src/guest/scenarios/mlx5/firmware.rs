@@ -100,7 +100,7 @@ fn opened(device: &Mlx5, description: &Description) -> Result<Context> {
 /// Two InfiniBand ports.
 pub(crate) fn infiniband() -> Result<()> {
     let mut description = Description::infiniband(2);
-    description.psid = "MT_0000000543".to_owned();
+    "MT_0000000543".clone_into(&mut description.psid);
     description.lag.state = 1;
     description.lag.tx_remap_affinity = (2, 1);
     let second = &mut description.ports[1];
@@ -143,9 +143,9 @@ pub(crate) fn roce() -> Result<()> {
     run(&["ip", "address", "add", "10.7.0.1/24", "dev", &vlan])?;
     let context = opened(&device, &description)?;
     lab::wait_until("the GIDs are there", || {
-        context.query_gid_table().is_ok_and(|table| table.iter().any(|gid| {
-            gid.gid().ipv4() == Some([10, 7, 0, 1].into())
-        }))
+        context.query_gid_table().is_ok_and(|table| {
+            table.iter().any(|gid| gid.gid().ipv4() == Some([10, 7, 0, 1].into()))
+        })
     })?;
 
     let port = &description.ports[0];
@@ -176,8 +176,8 @@ pub(crate) fn roce() -> Result<()> {
         let v2 = entry.gid_type() == GidType::ROCE_V2;
         ensure!(address.version == if v2 { RoceVersion::V2 } else { RoceVersion::V1 });
         let is_ipv4 = entry.gid().ipv4().is_some();
-        let l3_type = if is_ipv4 && v2 { RoceL3Type::IPV4 } else { RoceL3Type::IPV6 };
-        ensure!(address.l3_type == l3_type || !v2, "{address:?}");
+        let l3_type = if is_ipv4 { RoceL3Type::IPV4 } else { RoceL3Type::IPV6 };
+        ensure!(address.l3_type == v2.then_some(l3_type), "{address:?}");
         ensure!(address.mac.0 == port.mac);
         let of_vlan = entry.gid().ipv4() == Some([10, 7, 0, 1].into());
         ensure!(!of_vlan || address.vlan == Some(7));
@@ -288,9 +288,9 @@ fn ours(context: &Context, input: &[u8], room: usize) -> Result<(String, Option<
     let mut output = vec![0; room];
     let error = devx::general_cmd(context, input, &mut output).err();
     let errno = error.as_ref().map_or(0, uverbs::Error::errno);
-    let syndrome = output.get(4..8).map_or(0, |bytes| {
-        bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
-    });
+    let syndrome = output
+        .get(4..8)
+        .map_or(0, |bytes| bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)));
     let mut line = format!("errno {errno} status {} syndrome {syndrome:#x}\nout ", output[0]);
     for byte in output {
         write!(line, "{byte:02x}")?;

@@ -2,9 +2,13 @@
 //!
 //! A function is what its [`Description`] says, so that is what all answers are compared with.
 
+mod commands;
+mod costs;
 mod events;
+mod firmware;
 mod modes;
 mod orders;
+mod ports;
 mod removal;
 
 use anyhow::{Context as _, Result, ensure};
@@ -32,6 +36,24 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_two_devices", modes::two_devices),
     ("mlx5_port_goes_down_and_up", events::port_goes_down_and_up),
     ("mlx5_tables_change", events::tables_change),
+    ("mlx5_ports_have_nothing_to_tell", ports::nothing_to_tell),
+    ("mlx5_ports_uplink", ports::uplink),
+    ("mlx5_ports_representors", ports::representors),
+    ("mlx5_ports_odd_memory", ports::odd_memory),
+    ("mlx5_ports_another_driver", ports::another_driver),
+    ("mlx5_ports_firmware_refuses", ports::firmware_refuses),
+    ("mlx5_firmware_infiniband", firmware::infiniband),
+    ("mlx5_firmware_roce", firmware::roce),
+    ("mlx5_firmware_other_vports", firmware::other_vports),
+    ("mlx5_firmware_as_rdma_core", firmware::as_rdma_core),
+    ("mlx5_firmware_refusals", firmware::refusals),
+    ("mlx5_firmware_late_answers", firmware::late_answers),
+    ("mlx5_firmware_gone", firmware::gone),
+    ("mlx5_fewer_firmware_commands", costs::fewer_commands),
+    ("mlx5_one_firmware_command_a_query", costs::one_command_a_query),
+    ("mlx5_commands_switchdev", commands::switchdev),
+    ("mlx5_commands_infiniband", commands::infiniband),
+    ("mlx5_commands_roce", commands::roce),
     ("mlx5_driver_is_bound_anew", removal::driver_is_bound_anew),
     ("mlx5_driver_is_loaded_anew", removal::driver_is_loaded_anew),
     ("mlx5_unplugged_while_open", removal::unplugged_while_open),
