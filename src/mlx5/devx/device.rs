@@ -234,6 +234,7 @@ pub struct EswFunctions {
 ///
 /// # Errors
 /// As [`general_cmd`](super::general_cmd); the firmware refuses where it manages no other host's.
+/// Linux 5.10 does not let the command through (`EINVAL`).
 pub fn query_esw_functions(context: &Context) -> Result<EswFunctions> {
     type Abi = QueryEswFunctionsOutput;
     let output: Abi = query(context, &plain(opcode::QUERY_ESW_FUNCTIONS))?;

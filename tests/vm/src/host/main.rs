@@ -81,7 +81,7 @@ enum Action {
         #[arg(long)]
         refresh: bool,
     },
-    /// Print the folder of the newest kernel headers, fetched where it must be.
+    /// Print the environment (NAME=VALUE) in which tests compare with the newest kernel headers.
     Headers,
     /// Print the environment (NAME=VALUE) in which cargo builds for musl; empty where it needs none.
     MuslEnv,
@@ -131,7 +131,9 @@ fn act(action: Action) -> Result<ExitCode> {
             Ok(ExitCode::from(u8::from(!complete)))
         }
         Action::Headers => {
-            println!("{}", packages::headers(&cache, &mut apt)?.display());
+            let packages::Headers { user, mlx5 } = packages::headers(&cache, &mut apt)?;
+            println!("UVERBS_KERNEL_HEADERS={}", user.display());
+            println!("UVERBS_MLX5_HEADERS={}", mlx5.display());
             Ok(ExitCode::SUCCESS)
         }
         Action::MuslEnv => {

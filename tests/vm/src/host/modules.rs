@@ -85,18 +85,33 @@ fn sorted_files(directory: &Path) -> Result<Vec<PathBuf>> {
 /// Unpacks the headers, and kbuild's programs with the libraries that they need.
 fn unpack_headers(version: &str, releases: &[Release], apt: &mut Apt, tree: &Path) -> Result<()> {
     let (release, meta) = offered(version, releases, apt)?;
+    let Headers { machine, common, kbuild } = headers(release, &meta, apt)?;
+    // Of the headers themselves not all that they depend on: it would be kernel and compiler.
+    apt.unpack(release, &[machine, common], tree)?;
+    apt.unpack_closure(release, release.name(), &[&format!("{}={version}", kbuild.name)], tree)
+}
+
+/// The packages with a kernel's headers.
+#[derive(Debug)]
+pub(crate) struct Headers {
+    machine: Package,
+    /// What is the same for all machines.
+    pub(crate) common: Package,
+    kbuild: Package,
+}
+
+/// What the meta package of a kernel's headers leads to.
+pub(crate) fn headers(release: Release, meta: &Package, apt: &mut Apt) -> Result<Headers> {
     let one = |names: Vec<String>, is_it: &dyn Fn(&str) -> bool| -> Result<Package> {
         let name = names.into_iter().find(|name| is_it(name));
         let name = name.with_context(|| format!("{meta:?} leads to no headers"))?;
-        Ok(Package { name, version: version.to_owned() })
+        Ok(Package { name, version: meta.version.clone() })
     };
-    let headers = one(apt.depends(release, &meta)?, &|name| name.starts_with("linux-headers-"))?;
-    let parts = apt.depends(release, &headers)?;
+    let machine = one(apt.depends(release, meta)?, &|name| name.starts_with("linux-headers-"))?;
+    let parts = apt.depends(release, &machine)?;
     let common = one(parts.clone(), &|name| name.ends_with("-common"))?;
     let kbuild = one(parts, &|name| name.starts_with("linux-kbuild-"))?;
-    // Of the headers themselves not all that they depend on: it would be kernel and compiler.
-    apt.unpack(release, &[headers, common], tree)?;
-    apt.unpack_closure(release, release.name(), &[&format!("{}={version}", kbuild.name)], tree)
+    Ok(Headers { machine, common, kbuild })
 }
 
 /// The release that offers the headers of this version, and their meta package.

@@ -2,8 +2,9 @@
 
 use crate::apt::{Apt, BOOKWORM, FORKY, Package, SID, TRIXIE};
 use crate::cache::Cache;
-use crate::status;
+use crate::{modules, status};
 use anyhow::{Result, bail};
+use std::fs;
 use std::path::PathBuf;
 
 /// QEMU, of a version with the `vfio-user-pci` device, and all its libraries.
@@ -37,19 +38,36 @@ pub(crate) fn peers(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
     })
 }
 
-/// The newest kernel headers for user space that the newest kernels' release has.
-pub(crate) fn headers(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
-    let name = "linux-libc-dev";
-    let directory = cache.keep("headers", name, |scratch| {
+/// Folders of the newest kernel headers that the newest kernels' release has.
+#[derive(Debug)]
+pub(crate) struct Headers {
+    /// Those for user space.
+    pub(crate) user: PathBuf,
+    /// mlx5's of those for modules.
+    pub(crate) mlx5: PathBuf,
+}
+
+/// The newest kernel headers.
+pub(crate) fn headers(cache: &Cache, apt: &mut Apt) -> Result<Headers> {
+    let names = ["linux-libc-dev", "linux-headers-amd64"];
+    let directory = cache.keep("headers", &format!("{names:?}"), |scratch| {
         for release in [TRIXIE, FORKY, SID] {
-            if let Some(package) = apt.versions(release, name)?.first() {
-                status(&format!("fetching the kernel headers {}", package.version));
-                return apt.unpack(release, std::slice::from_ref(package), scratch);
+            let [user, modules] = names.map(|name| apt.versions(release, name));
+            let (user, modules) = (user?, modules?);
+            if let (Some(user), Some(meta)) = (user.first(), modules.first()) {
+                status(&format!("fetching the kernel headers {}", user.version));
+                apt.unpack(release, std::slice::from_ref(user), scratch)?;
+                let common = modules::headers(release, meta, apt)?.common;
+                let tree = scratch.join("modules");
+                let folder = tree.join("usr/src").join(&common.name);
+                apt.unpack(release, &[common], &tree)?;
+                fs::rename(folder.join("include/linux/mlx5"), scratch.join("mlx5"))?;
+                return Ok(fs::remove_dir_all(tree)?);
             }
         }
-        bail!("the mirror offers no {name}")
+        bail!("the mirror offers none of {names:?}")
     })?;
-    Ok(directory.join("usr/include"))
+    Ok(Headers { user: directory.join("usr/include"), mlx5: directory.join("mlx5") })
 }
 
 /// What `musl-sysroot.sh` makes a standard library of: the source of exactly this Rust, musl,
