@@ -15,7 +15,7 @@ use rustix::termios::{
     OptionalActions, QueueSelector, SpecialCodeIndex, tcflush, tcgetattr, tcsetattr,
 };
 use uverbs_mlx5_function::control::{Command, Fault, Order, Reply, Request};
-use uverbs_mlx5_function::description::Description;
+use uverbs_mlx5_function::description::{Description, Port};
 use uverbs_vm::bed::{CONTROL, FUNCTIONS};
 use uverbs_vm::job::Devices;
 
@@ -37,6 +37,8 @@ pub(crate) enum PortEvent {
     Down = 1,
     /// The port went up.
     Active = 4,
+    /// Its LID changed.
+    Lid = 6,
     /// Its P_Keys changed.
     PKeys = 7,
     /// Its GIDs changed.
@@ -107,16 +109,14 @@ impl Function {
 
     /// Changes a port of what it is now, and tells the driver by an event.
     ///
-    /// On InfiniBand, [`PortEvent::Active`] (like a LID change and a client's re-registration,
-    /// which this does not offer) lets the kernel ask the subnet manager something a second later.
-    /// Nothing carries the question away, and until it is answered, which is never, the driver
-    /// cannot be unbound: **the scenario hangs at its end**. Use it with Ethernet only, or where
-    /// the machine goes off at once.
+    /// InfiniBand only looks at what the event names. After [`PortEvent::Active`] and
+    /// [`PortEvent::Lid`] the kernel asks the subnet manager something a second later, and until
+    /// that is given up, which is after some seconds, the driver is not unbound.
     pub(crate) fn port_event(
         self,
         port: u8,
         event: PortEvent,
-        change: impl FnOnce(&mut uverbs_mlx5_function::description::Port),
+        change: impl FnOnce(&mut Port),
     ) -> Result<()> {
         let mut description = self.description()?;
         let place = usize::from(port).checked_sub(1);

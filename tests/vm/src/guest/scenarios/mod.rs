@@ -1,12 +1,12 @@
 //! What is tested on each kernel: a file for each topic, a function for each scenario.
 //!
-//! To add one, write a function that returns `Result<()>` and list it in [`SOFT`] or [`mlx5::ALL`]:
-//! that is the machine on which it runs. It runs in a
-//! process of its own on a machine without any RDMA device, builds what it needs with
-//! [`lab`](crate::lab), prints what would help the reader of a failure (a line `figure: …` is
-//! shown in any case), and returns an error where something is not as it should be
-//! (`anyhow::ensure!`). Scenarios may not depend on one another. Where one has no meaning on some kernel, it returns [`skip`](crate::lab::skip) with
-//! the reason; where a claim holds from one kernel on, it proves the opposite on the older ones
+//! To add one, write a function that returns `Result<()>` and list it in [`SOFT`] or [`mlx5::ALL`],
+//! which says what machine it runs on. It runs in a process of its own on a machine without any
+//! RDMA device, builds what it needs with [`lab`](crate::lab), prints what would help the reader of
+//! a failure (a line `figure: …` is shown in any case), and returns an error where something is not
+//! as it should be (`anyhow::ensure!`). Scenarios may not depend on one another. Where one has no
+//! meaning on some kernel, it returns [`skip`](crate::lab::skip) with the reason; where a claim
+//! holds from one kernel on, it proves the opposite on the older ones
 //! ([`kernel`](crate::lab::kernel)).
 #![expect(clippy::indexing_slicing, reason = "a scenario fails by panicking")]
 

@@ -6,13 +6,13 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use uverbs::device::Host;
 use uverbs::sysfs::Sysfs;
-use uverbs_mlx5_function::description::Description;
+use uverbs_mlx5_function::description::{Description, Port};
 
 use super::{gids_as_described, port_as_described};
 use crate::lab;
 use crate::lab::mlx5::{Mlx5, PortEvent};
 
-/// An InfiniBand port goes down and comes up again.
+/// An InfiniBand port goes down, comes up again and gets another LID.
 pub(crate) fn port_goes_down_and_up() -> Result<()> {
     let mut description = Description::infiniband(2);
     let device = Mlx5::bind(0, &description)?;
@@ -21,26 +21,25 @@ pub(crate) fn port_goes_down_and_up() -> Result<()> {
     // 7.0 added an event for a device whose ports' speed may have changed.
     let before: &[&str] = if lab::kernel()? >= (7, 0) { &["event 20 port 0"] } else { &[] };
     let down = [before, &["event 10 port 2"]].concat();
-    let pkeys = ["event 12 port 2"];
-    let mut events = Events::of(device.name(), down.len() + pkeys.len())?;
+    let active = [before, &["event 9 port 2"]].concat();
+    let lid = ["event 11 port 2"];
+    let mut events = Events::of(device.name(), down.len() + active.len() + lid.len())?;
 
-    function.port_event(2, PortEvent::Down, |port| (port.state, port.phys_state) = (1, 2))?;
-    events.are(&down)?;
-    (description.ports[1].state, description.ports[1].phys_state) = (1, 2);
-    let both = |description: &Description| -> Result<()> {
+    let mut change = |event, wanted: &[&str], change: &dyn Fn(&mut Port)| -> Result<()> {
+        function.port_event(2, event, change)?;
+        events.are(wanted)?;
+        change(&mut description.ports[1]);
         for (number, port) in (1..).zip(&description.ports) {
             port_as_described(&context, number, port)?;
             let by_sysfs = Sysfs::host().query_port(device.name(), number)?;
             ensure!((by_sysfs.state.0, by_sysfs.phys_state.0) == (port.state, port.phys_state));
+            ensure!(by_sysfs.lid == u32::from(port.lid));
         }
         Ok(())
     };
-    both(&description)?;
-
-    // By another event than that of a port that is up, which would hold the driver up.
-    function.port_event(2, PortEvent::PKeys, |port| (port.state, port.phys_state) = (4, 5))?;
-    events.are(&pkeys)?;
-    both(&Description::infiniband(2))
+    change(PortEvent::Down, &down, &|port| (port.state, port.phys_state) = (1, 2))?;
+    change(PortEvent::Active, &active, &|port| (port.state, port.phys_state) = (4, 5))?;
+    change(PortEvent::Lid, &lid, &|port| port.lid = 0x77)
 }
 
 /// GIDs and P_Keys of an InfiniBand port change.

@@ -71,7 +71,6 @@ pub(crate) fn roce() -> Result<()> {
     ensure!(state()? == "down");
     answers::compare_verbs(name)?;
 
-    // Takes twenty seconds: the driver waits for buffers that are never filled.
     run(&["ip", "address", "add", "10.9.0.1/24", "dev", &netdev])?;
     run(&["ip", "link", "set", &netdev, "up"])?;
     lab::wait_until("the port is up", || state().is_ok_and(|state| state == "active"))?;

@@ -1,5 +1,7 @@
 //! The lab itself: orders reach a function, are answered, and carried out.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context as _, Result, ensure};
 use uverbs::device::Host;
 use uverbs_mlx5_function::control::Fault;
@@ -7,6 +9,8 @@ use uverbs_mlx5_function::description::Description;
 use uverbs_vm::bed::FUNCTIONS;
 
 use crate::lab::mlx5::{Function, Mlx5};
+
+const QUERY_HCA_VPORT_CONTEXT: u16 = 0x762;
 
 /// Descriptions arrive as they were sent, at the function that they are for.
 pub(crate) fn taken() -> Result<()> {
@@ -23,7 +27,6 @@ pub(crate) fn taken() -> Result<()> {
 
 /// A refused command is the failure of the query that needs it, and only as long as it is refused.
 pub(crate) fn failures_are_told() -> Result<()> {
-    const QUERY_HCA_VPORT_CONTEXT: u16 = 0x762;
     const BUSY: u8 = 6;
     let device = Mlx5::bind(0, &Description::infiniband(1))?;
     let function = device.function();
@@ -44,5 +47,29 @@ pub(crate) fn failures_are_told() -> Result<()> {
     // The GID table is the kernel's own.
     let (table, commands) = function.commands_during(|| Ok(context.query_gid_table()?))?;
     ensure!(table.len() == 3 && commands.is_empty(), "{commands:?}");
+    Ok(())
+}
+
+/// A slow command is waited for; one that goes wrong on its way is a failure at once.
+pub(crate) fn slow_and_lost_commands() -> Result<()> {
+    const DELAY: Duration = Duration::from_secs(2);
+    const BAD_INPUT_LENGTH: u8 = 7;
+    let device = Mlx5::bind(0, &Description::infiniband(1))?;
+    let function = device.function();
+    let context = Host::new().open(device.name())?;
+    let port = context.query_port(1)?;
+    function.inject(QUERY_HCA_VPORT_CONTEXT, Fault::Delay(u32::try_from(DELAY.as_millis())?))?;
+    let start = Instant::now();
+    ensure!(context.query_port(1)? == port);
+    let took = start.elapsed();
+    ensure!(took >= DELAY, "answered after {took:?}");
+
+    function.clear()?;
+    function.inject(QUERY_HCA_VPORT_CONTEXT, Fault::Delivery(BAD_INPUT_LENGTH))?;
+    let error = context.query_port(1).err().context("an answer to what was not delivered")?;
+    println!("{error}");
+    ensure!(error.errno() == rustix::io::Errno::NOMSG.raw_os_error());
+    function.clear()?;
+    ensure!(context.query_port(1)? == port);
     Ok(())
 }
