@@ -5,7 +5,10 @@
  *
  *   mlx5 ports DEV            mlx5dv_query_port, from port 0 to one beyond the last
  *   mlx5 port DEV PORT SIZE   the same for one port of any driver's device, with SIZE bytes of memory
- *   mlx5 devx DEV SIZE HEX    mlx5dv_devx_general_cmd of these bytes, with SIZE bytes for the output
+ *   mlx5 devx DEV CONTEXT SIZE HEX
+ *                             mlx5dv_devx_general_cmd of these bytes, with SIZE bytes for the output;
+ *                             CONTEXT is "devx", opened with DEVX or not at all, or "plain", opened
+ *                             with DEVX where that can be had
  */
 #include <endian.h>
 #include <errno.h>
@@ -95,11 +98,11 @@ static int one_port(const char *name, uint32_t number, size_t size)
 	return ibv_close_device(context) ? 1 : 0;
 }
 
-static int devx(const char *name, size_t size, const char *text)
+static int devx(const char *name, uint32_t flags, size_t size, const char *text)
 {
 	static uint8_t in[65535];
 	int length = bytes(text, in, sizeof(in));
-	struct ibv_context *context = open_device(name, MLX5DV_CONTEXT_FLAGS_DEVX);
+	struct ibv_context *context = open_device(name, flags);
 	uint8_t *out = calloc(size + 1, 1);
 	uint32_t syndrome = 0;
 	int result;
@@ -124,8 +127,10 @@ int main(int argc, char **argv)
 		return ports(argv[2]);
 	if (argc == 5 && !strcmp(argv[1], "port"))
 		return one_port(argv[2], strtoul(argv[3], NULL, 0), strtoul(argv[4], NULL, 0));
-	if (argc == 5 && !strcmp(argv[1], "devx"))
-		return devx(argv[2], strtoul(argv[3], NULL, 0), argv[4]);
-	fprintf(stderr, "mlx5 ports DEV | mlx5 port DEV PORT SIZE | mlx5 devx DEV SIZE HEX\n");
+	if (argc == 6 && !strcmp(argv[1], "devx") && !strcmp(argv[3], "devx"))
+		return devx(argv[2], MLX5DV_CONTEXT_FLAGS_DEVX, strtoul(argv[4], NULL, 0), argv[5]);
+	if (argc == 6 && !strcmp(argv[1], "devx") && !strcmp(argv[3], "plain"))
+		return devx(argv[2], 0, strtoul(argv[4], NULL, 0), argv[5]);
+	fprintf(stderr, "usage: see mlx5.c\n");
 	return 2;
 }

@@ -86,7 +86,12 @@ impl Function {
     ) -> Result<(T, Vec<Command>)> {
         let since = self.next_command()?;
         let done = during()?;
-        Ok((done, self.commands(since)?.0))
+        Ok((done, self.commands_since(since)?))
+    }
+
+    /// The commands from this number on.
+    pub(crate) fn commands_since(self, since: u64) -> Result<Vec<Command>> {
+        Ok(self.commands(since)?.0)
     }
 
     /// The commands from this number on, and the number of the next one.
