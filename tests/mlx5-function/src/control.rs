@@ -51,6 +51,11 @@ pub enum Order {
         /// 1 down, 4 active, 5 initialized, 6 LID, 7 P_Keys, 8 GUIDs, 9 client re-register.
         subtype: u8,
     },
+    /// Be gone, as if pulled out of its slot: reads give ones, writes and commands are lost. The
+    /// machine is not told, and may find it out.
+    Unplug,
+    /// Be there again, as after a reset.
+    Plug,
     /// Set the syndrome of the health buffer: 0 is healthy; with `fatal` the driver is to give the
     /// device up.
     Health {

@@ -27,6 +27,8 @@ pub(crate) struct Device {
     pub(crate) memory: Memory,
     pub(crate) interrupts: Interrupts,
     pub(crate) remarks: Remarks,
+    /// Whether it is pulled out: nothing reaches it, and it does nothing.
+    pub(crate) unplugged: bool,
     firmware: Firmware,
     faults: Faults,
     log: Commands,
@@ -63,6 +65,7 @@ impl Device {
             memory: Memory::default(),
             interrupts: Interrupts::default(),
             remarks: Remarks::default(),
+            unplugged: false,
             firmware: Firmware::default(),
             faults: Faults::default(),
             log: Commands::default(),
@@ -225,6 +228,9 @@ impl Device {
             }
             Order::Clear => self.forget_faults(),
             Order::PortEvent { port, subtype } => {
+                if self.unplugged {
+                    return Err("it is unplugged".to_owned());
+                }
                 if port == 0 || usize::from(port) > self.description.ports.len() {
                     return Err(format!("there is no port {port}"));
                 }
@@ -234,6 +240,15 @@ impl Device {
                 let event = Event::Port { port, subtype };
                 let posted = self.firmware.queues.post(event, &self.memory, &self.interrupts);
                 posted.map_err(|trouble| trouble.to_string())?;
+            }
+            Order::Unplug => {
+                // Before anything that is held back could be answered.
+                self.reset();
+                self.unplugged = true;
+            }
+            Order::Plug => {
+                self.reset();
+                self.unplugged = false;
             }
             Order::Health { syndrome, fatal } => self.bar.health = Health { syndrome, fatal },
         }

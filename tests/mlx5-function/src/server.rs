@@ -111,8 +111,10 @@ impl ServerBackend for Backend {
     fn region_read(&mut self, region: u32, offset: u64, data: &mut [u8]) -> io::Result<()> {
         check(region, offset, data.len())?;
         let mut device = self.0.lock();
-        let Device { bar, config, description, .. } = &mut *device;
-        if region == vfio::VFIO_PCI_CONFIG_REGION_INDEX {
+        let Device { bar, config, description, unplugged, .. } = &mut *device;
+        if *unplugged {
+            data.fill(0xff);
+        } else if region == vfio::VFIO_PCI_CONFIG_REGION_INDEX {
             config.read(description, offset, data);
         } else {
             bar.read(description, offset, data);
@@ -123,6 +125,9 @@ impl ServerBackend for Backend {
     fn region_write(&mut self, region: u32, offset: u64, data: &[u8]) -> io::Result<()> {
         check(region, offset, data.len())?;
         let mut device = self.0.lock();
+        if device.unplugged {
+            return Ok(());
+        }
         if region == vfio::VFIO_PCI_CONFIG_REGION_INDEX {
             device.config.write(offset, data);
             return Ok(());
@@ -188,5 +193,36 @@ impl ServerBackend for Backend {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::{Order, Reply};
+    use crate::description::Description;
+
+    fn read(backend: &mut Backend, region: u32) -> [u8; 4] {
+        let mut bytes = [0; 4];
+        backend.region_read(region, 0, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn pulled_out_it_reads_as_ones() {
+        let device = Shared::new(Device::new(Description::roce()));
+        let mut backend = Backend(device.clone());
+        let regions = [vfio::VFIO_PCI_CONFIG_REGION_INDEX, vfio::VFIO_PCI_BAR0_REGION_INDEX];
+        let before = regions.map(|region| read(&mut backend, region));
+        assert!(!before.contains(&[0xff; 4]));
+        assert_eq!(device.lock().handle(Order::Unplug), Reply::Done);
+        assert_eq!(regions.map(|region| read(&mut backend, region)), [[0xff; 4]; 2]);
+        // Lost, also where it would be remarked on.
+        backend.region_write(vfio::VFIO_PCI_BAR0_REGION_INDEX, 0x18, &[0xff; 4]).unwrap();
+        assert!(device.lock().remarks.all().is_empty());
+        let event = Order::PortEvent { port: 1, subtype: 1 };
+        assert!(matches!(device.lock().handle(event), Reply::Error(_)));
+        assert_eq!(device.lock().handle(Order::Plug), Reply::Done);
+        assert_eq!(regions.map(|region| read(&mut backend, region)), before);
     }
 }

@@ -146,6 +146,16 @@ impl Function {
         wait_until(&format!("{self} is removed"), || !fs::exists(self.path("")).unwrap_or(true))
     }
 
+    /// Pulls it out of its slot; nobody is told.
+    pub(crate) fn pull_out(self) -> Result<()> {
+        self.order(Order::Unplug).map(drop)
+    }
+
+    /// Puts it back; for [`rescan`](Self::rescan).
+    pub(crate) fn put_back(self) -> Result<()> {
+        self.order(Order::Plug).map(drop)
+    }
+
     /// Looks for PCI devices, and finds this one. Most kernels then bind the driver, whatever
     /// `drivers_autoprobe` says.
     pub(crate) fn rescan(self) -> Result<()> {

@@ -84,8 +84,17 @@ fn undo(command: &[&str]) {
 ///
 /// # Errors
 /// Where it is not so within a minute, which is far more than it takes on a busy machine.
-pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
-    let limit = stretched(Duration::from_mins(1));
+pub(crate) fn wait_until(what: &str, is_so: impl FnMut() -> bool) -> Result<()> {
+    wait_within(Duration::from_mins(1), what, is_so)
+}
+
+/// [`wait_until`] for what takes the kernel longer.
+pub(crate) fn wait_within(
+    limit: Duration,
+    what: &str,
+    mut is_so: impl FnMut() -> bool,
+) -> Result<()> {
+    let limit = stretched(limit);
     let start = Instant::now();
     while !is_so() {
         if start.elapsed() > limit {

@@ -40,6 +40,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_ports_have_nothing_to_tell", ports::nothing_to_tell),
     ("mlx5_ports_uplink", ports::uplink),
     ("mlx5_ports_representors", ports::representors),
+    ("mlx5_ports_embedded_cpu_s_own", ports::own_vport),
     ("mlx5_ports_odd_memory", ports::odd_memory),
     ("mlx5_ports_another_driver", ports::another_driver),
     ("mlx5_ports_firmware_refuses", ports::firmware_refuses),
@@ -58,6 +59,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_driver_is_bound_anew", removal::driver_is_bound_anew),
     ("mlx5_driver_is_loaded_anew", removal::driver_is_loaded_anew),
     ("mlx5_unplugged_while_open", removal::unplugged_while_open),
+    ("mlx5_pulled_out_while_open", removal::pulled_out_while_open),
 ];
 
 /// Finds a device and checks what is told of it without opening it.

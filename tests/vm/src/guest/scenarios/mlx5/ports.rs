@@ -12,7 +12,7 @@ use uverbs::error::Cause;
 use uverbs::mlx5::port::{Port, VportNumber};
 use uverbs::mlx5::{devx, query_port, query_port_into};
 use uverbs_mlx5_function::control::Fault;
-use uverbs_mlx5_function::description::Description;
+use uverbs_mlx5_function::description::{Description, Mode};
 
 use crate::lab::mlx5::Mlx5;
 use crate::lab::{self, Netdev, SoftRoce, run};
@@ -77,6 +77,21 @@ pub(crate) fn representors() -> Result<()> {
     }
     vports.push(Some(VportNumber::UPLINK));
     as_described(&device, &description, &vports)
+}
+
+/// An embedded CPU with a vport of its own, which is told by all flags, too.
+pub(crate) fn own_vport() -> Result<()> {
+    if lab::kernel()? == (6, 12) {
+        return Err(lab::skip(
+            "Linux 6.12's devlink falls over such a device (an oops of its own)",
+        ));
+    }
+    let mode = Mode::EmbeddedCpu { host_vfs: 1, own_vport: true };
+    let description = Description { mode, ..Description::embedded_cpu(1) };
+    let mut device = Mlx5::bind(0, &description)?;
+    device.switchdev()?;
+    let vports = [VportNumber::PF, VportNumber(1), VportNumber::ECPF, VportNumber::UPLINK];
+    as_described(&device, &description, &vports.map(Some))
 }
 
 /// Every port, against the description and against rdma-core.

@@ -1,5 +1,7 @@
 //! Devices that go away while they are open, and come back.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, ensure};
 use uverbs::context::Context;
 use uverbs::device::Host;
@@ -7,6 +9,7 @@ use uverbs::error::Cause;
 use uverbs_mlx5_function::description::Description;
 
 use super::opened_as_described;
+use crate::lab;
 use crate::lab::mlx5::{IbModule, Mlx5};
 
 /// The driver is unbound and bound again.
@@ -56,6 +59,27 @@ pub(crate) fn unplugged_while_open() -> Result<()> {
     let anew = host.device(device.name())?;
     ensure!(anew.index != before.index, "the kernel gives the same index again");
     drop(opened_as_described(&device, &description)?);
+    is_gone(&context)
+}
+
+/// The function is pulled out, of which the kernel is not told but has to notice; later it is back.
+pub(crate) fn pulled_out_while_open() -> Result<()> {
+    let description = Description::infiniband(1);
+    let device = Mlx5::bind(0, &description)?;
+    let function = device.function();
+    let context = opened_as_described(&device, &description)?;
+    function.pull_out()?;
+    // A query of what the kernel has in memory: one that needs the device would wait for it. (5.10
+    // first waits a minute for the device to come back.)
+    let noticed = || context.query_gid_ex(1, 0).is_err();
+    lab::wait_within(Duration::from_mins(4), "the kernel has noticed", noticed)?;
+    is_gone(&context)?;
+    ensure!(Host::new().devices()?.is_empty(), "the device is still listed");
+
+    device.unplug()?;
+    function.put_back()?;
+    function.rescan()?;
+    drop(opened_as_described(&Mlx5::bind_as_it_is(function)?, &description)?);
     is_gone(&context)
 }
 
