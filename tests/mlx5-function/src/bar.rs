@@ -3,7 +3,7 @@
 
 use crate::command::queue;
 use crate::description::{Description, Mode};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Its size in bytes.
 pub(crate) const SIZE: u64 = 32 << 20;
@@ -26,6 +26,9 @@ pub(crate) enum Rung {
     /// A send queue: the first eight bytes of the last request on it.
     Send(u64),
 }
+
+/// How long the driver looks for a completion that it may have missed.
+const LAST_LOOK: Duration = Duration::from_secs(5);
 
 /// The registers by their offsets.
 mod register {
@@ -50,6 +53,8 @@ pub(crate) struct Bar {
     queue: (u32, u32),
     health_counter: u32,
     started: Instant,
+    /// The command timeout that the driver took, in milliseconds, if it took one.
+    timeout: Option<u32>,
     /// What the health buffer tells.
     pub(crate) health: Health,
 }
@@ -67,6 +72,7 @@ impl Bar {
             queue: (0, 0),
             health_counter: 0,
             started: Instant::now(),
+            timeout: None,
             health: Health::default(),
         }
     }
@@ -79,6 +85,12 @@ impl Bar {
     /// Address of the command queue.
     pub(crate) fn queue(&self) -> u64 {
         u64::from(self.queue.0) << 32 | u64::from(self.queue.1 & !0xfff)
+    }
+
+    /// How long the driver waits for a command before it gives its mailboxes to others: the
+    /// timeout, and some seconds in which it looks whether it has missed the completion.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_millis(self.timeout.map_or(60_000, u64::from)) + LAST_LOOK
     }
 
     /// Reads from `offset` on.
@@ -117,8 +129,16 @@ impl Bar {
             },
             register::HEALTH_SEVERITY => u32::from(self.health.fatal) << 31,
             register::HEALTH_SYNDROME => u32::from(self.health.syndrome) << 16,
-            // Milliseconds. The driver looks at both or at none.
-            register::COMMAND_TIMEOUT | register::INIT_TIMEOUT => description.command_timeout,
+            // Milliseconds, both. A driver that knows them takes the one that matters only if the
+            // other is not 0.
+            register::INIT_TIMEOUT => {
+                self.timeout = self.timeout.filter(|_| description.command_timeout != 0);
+                description.command_timeout
+            }
+            register::COMMAND_TIMEOUT => {
+                self.timeout = Some(description.command_timeout);
+                description.command_timeout
+            }
             register::TIMER_HIGH => self.ticks().0,
             register::TIMER_LOW => self.ticks().1,
             // The driver takes one that stands still for a dead device.
@@ -205,7 +225,16 @@ mod tests {
     #[test]
     fn timeouts() {
         let description = Description { command_timeout: 1500, ..Description::roce() };
-        assert_eq!(read(&mut Bar::new(), &description, 0xff8), [0, 0, 5, 0xdc, 0, 0, 5, 0xdc]);
+        let mut bar = Bar::new();
+        assert_eq!(bar.patience(), Duration::from_secs(65));
+        assert_eq!(read(&mut bar, &description, 0xffc), [0, 0, 5, 0xdc]);
+        assert_eq!(bar.patience(), Duration::from_secs(65));
+        assert_eq!(read(&mut bar, &description, 0xff8), [0, 0, 5, 0xdc]);
+        assert_eq!(bar.patience(), Duration::from_millis(6500));
+        assert_eq!(read(&mut bar, &description, 0xffc), [0, 0, 5, 0xdc]);
+        assert_eq!(bar.patience(), Duration::from_millis(6500));
+        assert_eq!(read(&mut bar, &Description::roce(), 0xffc), [0; 4]);
+        assert_eq!(bar.patience(), Duration::from_secs(65), "the next driver took none");
     }
 
     #[test]
@@ -231,7 +260,7 @@ mod tests {
         let mut bar = Bar::new();
         let mut ticks = || u64::from_be_bytes(read(&mut bar, &Description::roce(), 0x1000));
         let before = ticks();
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(10));
         let elapsed = ticks() - before;
         assert!((1_562_500..1_562_500 * 100).contains(&elapsed), "{elapsed}");
     }

@@ -74,7 +74,8 @@ pub enum Fault {
     },
     /// It is carried out and answered this much later, in milliseconds.
     Delay(u32),
-    /// It is not answered until [`Order::Clear`].
+    /// It is carried out, and not answered until [`Order::Clear`]. A driver that has given up by then
+    /// gets its slot back, which it needs to unload, and no data.
     Silence,
     /// Its slot is given back with this delivery status instead of an answer, 1 to 0x7f.
     Delivery(u8),

@@ -29,8 +29,8 @@ pub struct Description {
     pub eswitch: Eswitch,
     /// Link aggregation, as `QUERY_LAG` tells it.
     pub lag: Lag,
-    /// How long a driver that is loaded now waits for a command, in milliseconds, at most
-    /// 1048575; 0 for its own minute. Linux 5.10 always waits its minute.
+    /// Timeout of commands for a driver that is loaded now, in milliseconds, at most 1048575; 0 for
+    /// its own minute. Linux 5.10 always takes its minute. All wait five seconds more.
     pub command_timeout: u32,
 }
 

@@ -1,7 +1,7 @@
 //! The whole device: what the machine does to it, and what is ordered, meets here.
 
 use crate::bar::{Bar, Health};
-use crate::command::queue::{LOG_SLOTS, Slot};
+use crate::command::queue::{INLINE, LOG_SLOTS, Slot};
 use crate::command::{Call, Firmware, refused};
 use crate::config_space::ConfigSpace;
 use crate::control::{Command, Fault, Order, Reply};
@@ -13,7 +13,7 @@ use crate::log::{Commands, Remarks};
 use crate::memory::Memory;
 use crate::send_queue::Completed;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Sub-types of port events.
 const PORT_SUBTYPES: [u8; 7] = [1, 4, 5, 6, 7, 8, 9];
@@ -41,6 +41,8 @@ struct Held {
     output: Vec<u8>,
     /// Whether an event announces the answer.
     announced: bool,
+    /// When the driver gives up waiting.
+    patience: Instant,
 }
 
 /// A command whose answer is to be given later, by [`Device::release`].
@@ -126,7 +128,8 @@ impl Device {
                 self.firmware.execute(&call, &mut self.remarks)
             }
         };
-        let answer = Held { slot, output, announced };
+        let patience = Instant::now() + self.bar.patience();
+        let answer = Held { slot, output, announced, patience };
         match fault {
             Some(Fault::Delay(milliseconds)) => {
                 self.held.insert(number, answer);
@@ -165,7 +168,10 @@ impl Device {
     }
 
     fn answer(&mut self, number: u64, answer: &Held) {
-        let delivery = match answer.slot.answer(&self.memory, &answer.output) {
+        // Once the driver has given up, the mailboxes are others'; the slot is not.
+        let length = if Instant::now() < answer.patience { answer.output.len() } else { INLINE };
+        let output = answer.output.get(..length).unwrap_or(&answer.output);
+        let delivery = match answer.slot.answer(&self.memory, output) {
             Ok(()) => {
                 self.log.answered(number, answer.output.first().copied().unwrap_or(0));
                 0
@@ -423,6 +429,26 @@ mod tests {
         reset.device.reset();
         reset.order(Order::Clear);
         assert_eq!((reset.guest.status(), reset.events()), (WAITING, 0), "it is forgotten");
+    }
+
+    #[test]
+    fn mailboxes_are_not_written_once_the_driver_gave_up() {
+        let held = || {
+            let mut machine = Machine::nop();
+            machine.guest = Guest::new(&header(QUERY_ISSI), 112);
+            machine.device.memory = std::mem::take(&mut machine.guest.shared);
+            let (opcode, fault) = (QUERY_ISSI, Fault::Silence);
+            machine.order(Order::Inject { opcode, op_mod: None, times: None, fault });
+            machine.device.doorbell(BIT);
+            machine
+        };
+        let mut patient = held();
+        patient.order(Order::Clear);
+        assert_eq!((patient.guest.status(), patient.guest.output_box()[95]), (DONE, 3));
+        let mut gone = held();
+        gone.device.held.values_mut().for_each(|held| held.patience = Instant::now());
+        gone.order(Order::Clear);
+        assert_eq!((gone.guest.status(), gone.guest.output_box()[95]), (DONE, 0));
     }
 
     #[test]

@@ -23,7 +23,7 @@ const OWNED_BY_DEVICE: Field = at(63, 7, 1);
 /// The type of a slot that holds a command.
 const COMMAND: u64 = 7;
 /// Bytes of the input, and of the output, that are in the slot itself.
-const INLINE: usize = 16;
+pub(crate) const INLINE: usize = 16;
 
 /// A mailbox: data, and where the next one is.
 const BLOCK: usize = 512;
@@ -199,6 +199,11 @@ pub(crate) mod tests {
 
         pub(crate) fn set(&self, offset: u64, bytes: &[u8]) {
             self.memory.write(Self::ADDRESS + offset, bytes).unwrap();
+        }
+
+        /// The part of the output that is in the first mailbox.
+        pub(crate) fn output_box(&self) -> [u8; 512] {
+            self.memory.bytes(OUTPUT_BOXES)
         }
 
         fn slot(&self) -> Slot {

@@ -14,8 +14,8 @@ const PAOS: u16 = 0x5006;
 /// Virtual lanes.
 const PVLC: u16 = 0x500f;
 /// What the driver reads or writes without minding the answer: counters, node description, host
-/// endianness.
-const ECHOED: [u16; 3] = [0x5008, 0x6001, 0x7004];
+/// endianness, timeouts (where 0 leaves it its own).
+const ECHOED: [u16; 4] = [0x5008, 0x6001, 0x7004, 0xc00e];
 
 /// The answer is what was sent, with what the register holds in its place.
 pub(super) fn access(call: &Call<'_>, remarks: &mut Remarks) -> Result<Answer, Refusal> {
