@@ -42,3 +42,16 @@ impl FromStr for Bed {
         known.with_context(|| format!("unknown bed {text:?}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_again() {
+        for bed in Bed::ALL {
+            assert_eq!(bed.to_string().parse::<Bed>().unwrap(), bed);
+        }
+        assert!("".parse::<Bed>().is_err());
+    }
+}

@@ -10,6 +10,7 @@ use uverbs_mlx5_function::description::Description;
 /// rdma-core's mlx5 library tells the uplink of an e-switch, and carries commands to the firmware.
 pub(crate) fn answer_for_mlx5() -> Result<()> {
     const CREATE_UCTX: u16 = 0xa04;
+    const NOP_OPCODE: u16 = 0x80d;
     const NOP: &str = "080d0000000000000000000000000000";
     let mut device = Mlx5::bind(0, &Description::switchdev())?;
     device.switchdev()?;
@@ -29,13 +30,26 @@ pub(crate) fn answer_for_mlx5() -> Result<()> {
     ensure!(told == wanted, "not {wanted}");
     let function = device.function();
     let nop = |context: &str| {
-        function.commands_during(|| output(&["mlx5", "devx", name, context, "16", NOP]))
+        function.commands_during(|| {
+            let said = output(&["mlx5", "devx", name, context, "16", NOP])?;
+            let told = String::from_utf8_lossy(&said.stdout).into_owned();
+            println!("{context}: {told}");
+            Ok(told)
+        })
     };
     let done = "devx: return 0 errno 0 status 0 syndrome 0\n";
     let (told, commands) = nop("devx")?;
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    ensure!(told.starts_with(done), "{told}");
-    ensure!(commands.iter().any(|command| command.opcode == 0x80d && command.uid != 0));
+    ensure!(told.starts_with(done), "not {done}");
+    ensure!(commands.iter().any(|command| command.opcode == NOP_OPCODE && command.uid != 0));
+
+    // 6.1 gives the answer of a refused command; 5.10 makes an errno of it.
+    function.inject(NOP_OPCODE, Fault::Status { status: 3, syndrome: 0xbeef })?;
+    let (told, _) = nop("devx")?;
+    ensure!(told.starts_with(if lab::kernel()? >= (6, 1) {
+        "devx: return 121 errno 121 status 0x3 syndrome 0xbeef\n"
+    } else {
+        "devx: return 22 errno 22 status 0 syndrome 0\n"
+    }));
 
     // Without DEVX there is nobody in whose name the command could be given.
     function.inject(CREATE_UCTX, Fault::Status { status: 3, syndrome: 0 })?;
@@ -43,10 +57,8 @@ pub(crate) fn answer_for_mlx5() -> Result<()> {
         [("devx", "open: errno 22\n"), ("plain", "devx: return 22 errno 22 status 0 syndrome 0\n")]
     {
         let (told, commands) = nop(context)?;
-        let told = String::from_utf8_lossy(&told.stdout).into_owned();
-        println!("{context}: {told}");
         ensure!(told.starts_with(wanted), "not {wanted}");
-        ensure!(commands.iter().all(|command| command.opcode != 0x80d), "{commands:?}");
+        ensure!(commands.iter().all(|command| command.opcode != NOP_OPCODE), "{commands:?}");
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_takes_orders", orders::taken),
     ("mlx5_failures_are_told", orders::failures_are_told),
     ("mlx5_slow_and_lost_commands", orders::slow_and_lost_commands),
+    ("mlx5_commands_time_out", orders::commands_time_out),
     ("mlx5_peers_answer", peers::answer_for_mlx5),
     ("mlx5_one_infiniband_port", modes::one_infiniband_port),
     ("mlx5_two_infiniband_ports", modes::two_infiniband_ports),

@@ -8,6 +8,7 @@ use uverbs_mlx5_function::control::Fault;
 use uverbs_mlx5_function::description::Description;
 use uverbs_vm::bed::FUNCTIONS;
 
+use crate::lab;
 use crate::lab::mlx5::{Function, Mlx5};
 
 const QUERY_HCA_VPORT_CONTEXT: u16 = 0x762;
@@ -70,6 +71,33 @@ pub(crate) fn slow_and_lost_commands() -> Result<()> {
     println!("{error}");
     ensure!(error.errno() == rustix::io::Errno::NOMSG.raw_os_error());
     function.clear()?;
+    ensure!(context.query_port(1)? == port);
+    Ok(())
+}
+
+/// A command that takes longer than the firmware allows is a failure, and its late answer no harm;
+/// 5.10 waits a minute, whatever the firmware says.
+pub(crate) fn commands_time_out() -> Result<()> {
+    const LIMIT: Duration = Duration::from_secs(1);
+    // After its limit the driver looks once more, for five seconds.
+    const DELAY: Duration = Duration::from_secs(8);
+    let command_timeout = u32::try_from(LIMIT.as_millis())?;
+    let device = Mlx5::bind(0, &Description { command_timeout, ..Description::infiniband(1) })?;
+    let context = Host::new().open(device.name())?;
+    let port = context.query_port(1)?;
+    let delay = Fault::Delay(u32::try_from(DELAY.as_millis())?);
+    device.function().inject(QUERY_HCA_VPORT_CONTEXT, delay)?;
+    let start = Instant::now();
+    let answer = context.query_port(1);
+    let took = start.elapsed();
+    println!("{answer:?} after {took:?}");
+    if lab::kernel()? >= (6, 1) {
+        let error = answer.err().context("an answer in spite of the limit")?;
+        ensure!(error.errno() == rustix::io::Errno::TIMEDOUT.raw_os_error() && took < DELAY);
+    } else {
+        ensure!(answer? == port && took >= DELAY);
+    }
+    device.function().clear()?;
     ensure!(context.query_port(1)? == port);
     Ok(())
 }
