@@ -78,20 +78,22 @@ impl Context {
         Self::with_kernel(device.name.clone(), device.ports(), driver, Kind::Plain, kernel)
     }
 
-    /// [`open`](Self::open) for commands to an mlx5 device's firmware.
-    pub(crate) fn open_devx(device: &Device) -> Result<Self> {
-        let other =
-            |driver| Error::new(&*device.name, Request::GetDevxContext, Cause::OtherDriver(driver));
-        if let Some(driver) = device.driver.filter(|driver| *driver != DriverId::MLX5) {
-            return Err(other(driver));
-        }
+    /// [`open`](Self::open) of an mlx5 device and no other, with DEVX or without.
+    pub(crate) fn open_mlx5(device: &Device, with_devx: bool) -> Result<Self> {
+        let (kind, request) = if with_devx {
+            (Kind::Devx, Request::GetDevxContext)
+        } else {
+            (Kind::Plain, Request::GetContext)
+        };
+        let check = |driver| match driver {
+            DriverId::MLX5 => Ok(()),
+            other => Err(Error::new(&*device.name, request.clone(), Cause::OtherDriver(other))),
+        };
+        // Known before it is opened, or after.
+        device.driver.map_or(Ok(()), check)?;
         let kernel = open_node(device)?;
-        match driver_of(device, &kernel)? {
-            DriverId::MLX5 => {}
-            driver => return Err(other(driver)),
-        }
-        let name = device.name.clone();
-        Self::with_kernel(name, device.ports(), DriverId::MLX5, Kind::Devx, kernel)
+        check(driver_of(device, &kernel)?)?;
+        Self::with_kernel(device.name.clone(), device.ports(), DriverId::MLX5, kind, kernel)
     }
 
     fn with_kernel(
@@ -121,7 +123,7 @@ impl Context {
             Err(error) => {
                 let cause = match error {
                     SubmitError::Kernel(Errno::AGAIN) => Cause::Refused,
-                    other => other.into(),
+                    other => cause(other, &kernel, driver),
                 };
                 Err(Error::new(device, request, cause))
             }
@@ -208,21 +210,11 @@ impl Context {
         self.kind == Kind::Devx
     }
 
-    /// Whether the device was removed. For requests whose `EIO` may have another reason.
-    pub(crate) fn is_gone(&self) -> bool {
-        let mut entry = abi::GidEntry::default();
-        let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::QUERY_GID_ENTRY);
-        command
-            .constant(abi::query_gid_entry::PORT, (*self.ports.start()).into())
-            .constant(abi::query_gid_entry::GID_INDEX, 0)
-            .flags(abi::query_gid_entry::FLAGS, 0)
-            .output(abi::query_gid_entry::RESP_ENTRY, entry.as_mut_bytes());
-        matches!(self.submit(&mut command), Err(Cause::DeviceGone(_)))
-    }
-
     /// Sends a command of a method that the caller describes.
     pub(crate) fn submit<const N: usize>(&self, command: &mut Command<'_, N>) -> Result<(), Cause> {
-        Ok(command.submit(&self.kernel, self.driver.0)?)
+        command
+            .submit(&self.kernel, self.driver.0)
+            .map_err(|error| cause(error, &self.kernel, self.driver))
     }
 
     /// An error of a request on this device.
@@ -283,6 +275,28 @@ fn open_node(device: &Device) -> Result<Kernel> {
     let is_ours = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
         && stat.st_rdev == *number;
     if is_ours { Ok(Kernel::Device(fd)) } else { Err(error(Cause::WrongNode)) }
+}
+
+/// Why a request failed. A driver's own failure, which on mlx5 may be its firmware's, has the same
+/// number as the device's end.
+fn cause(error: SubmitError, kernel: &Kernel, driver: DriverId) -> Cause {
+    match Cause::from(error) {
+        Cause::DeviceGone(errno) if !is_gone(kernel, driver) => Cause::Os(errno),
+        cause => cause,
+    }
+}
+
+/// Whether an open device was removed. A GID of an impossible port is asked for: the kernel looks
+/// for the device before it looks for the port (or for a context), and touches no entry.
+fn is_gone(kernel: &Kernel, driver: DriverId) -> bool {
+    let mut entry = abi::GidEntry::default();
+    let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::QUERY_GID_ENTRY);
+    command
+        .constant(abi::query_gid_entry::PORT, u32::MAX.into())
+        .constant(abi::query_gid_entry::GID_INDEX, 0)
+        .flags(abi::query_gid_entry::FLAGS, 0)
+        .output(abi::query_gid_entry::RESP_ENTRY, entry.as_mut_bytes());
+    !matches!(command.submit(kernel, driver.0), Err(SubmitError::Kernel(Errno::INVAL)))
 }
 
 /// Asks for a method that does not exist: with the right driver id the kernel says so

@@ -85,6 +85,8 @@ pub enum Request {
     Firmware {
         /// The operation.
         opcode: u16,
+        /// What it is about.
+        target: devx::Target,
     },
     /// A file or folder of sysfs.
     Sysfs {
@@ -114,9 +116,9 @@ impl fmt::Display for Request {
             Self::PKey { port, index: None } => write!(f, "query P_Keys of port {port}"),
             Self::Guid => f.write_str("query GUIDs"),
             Self::Mlx5Port { port } => write!(f, "query mlx5 port {port}"),
-            Self::Firmware { opcode } => match devx::operation_name(*opcode) {
-                Some(name) => write!(f, "firmware command {name}"),
-                None => write!(f, "firmware command {opcode:#x}"),
+            Self::Firmware { opcode, target } => match devx::operation_name(*opcode) {
+                Some(name) => write!(f, "firmware command {name}{target}"),
+                None => write!(f, "firmware command {opcode:#x}{target}"),
             },
             Self::Sysfs { path } => write!(f, "read {}", path.display()),
         }
@@ -330,16 +332,27 @@ impl fmt::Display for Advice<'_> {
             (Request::GetDevxContext, Cause::Os(Errno::INVAL)) => {
                 "the device's firmware may have no user contexts"
             }
-            (_, Cause::NeedsDevx) => "open the device with mlx5::devx::open",
+            (Request::GetDevxContext, Cause::Refused | Cause::Os(Errno::NOMEM)) => {
+                "the rdma cgroup's limit of hca_handle is reached, or the firmware has no user \
+                 context left"
+            }
+            (_, Cause::NeedsDevx) | (Request::Firmware { .. }, Cause::NotOffered) => {
+                "open the device with mlx5::devx::open"
+            }
             (Request::Firmware { .. }, Cause::Os(Errno::INVAL)) => {
                 "the kernel lets no such command through, or not of that length; before Linux 6.1 \
-                 the firmware's refusal looks the same"
+                 the firmware's refusal may look the same"
             }
-            (Request::Firmware { .. }, Cause::Os(Errno::TIMEDOUT)) => {
-                "the firmware did not answer; the kernel's log says more"
+            (Request::Mlx5Port { .. }, Cause::Os(Errno::INVAL)) => {
+                "less than 40 bytes of memory, a port whose own function has no driver, or a \
+                 refusal of the firmware's, of which the kernel's log tells"
             }
+            (
+                Request::Firmware { .. } | Request::Mlx5Port { .. } | Request::GetDevxContext,
+                Cause::Os(Errno::IO | Errno::NXIO | Errno::BUSY | Errno::TIMEDOUT),
+            ) => "the firmware failed, is busy or being reset; the kernel's log says more",
             (_, Cause::UnknownToKernel) => "use a newer kernel, or read sysfs instead",
-            (Request::GetContext | Request::GetDevxContext, Cause::Refused) => {
+            (Request::GetContext, Cause::Refused) => {
                 "the rdma cgroup's limit of hca_handle is reached, or the device is not active yet; \
                  read sysfs instead"
             }

@@ -1,9 +1,9 @@
 //! How steering knows a port: `MLX5_IB_METHOD_QUERY_PORT`, Linux 5.13, the ioctl behind
 //! [`mlx5dv_query_port(3)`].
 //!
-//! The driver tells nothing unless its e-switch is in switchdev mode: then each port of the device
-//! is a representor, and stands for a vport of the e-switch. Otherwise the query succeeds and no
-//! flag is set.
+//! The driver tells of ports that represent vports of an e-switch, which is so in switchdev mode.
+//! Of those of a device whose ports act together as one (multi-port RoCE) it tells the vhca id,
+//! from Linux 6.12 on. Otherwise the query succeeds and no flag is set.
 //!
 //! [`mlx5dv_query_port(3)`]: https://man7.org/linux/man-pages/man3/mlx5dv_query_port.3.html
 
@@ -80,6 +80,13 @@ impl Port {
     }
 }
 
+impl From<abi::QueryPort> for Port {
+    /// From the kernel's structure.
+    fn from(abi: abi::QueryPort) -> Self {
+        Self(abi)
+    }
+}
+
 /// Content of the steering register C0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegC0 {
@@ -133,7 +140,9 @@ impl fmt::Display for VportNumber {
 /// `EPROTONOSUPPORT`), no such port ([`NoSuchPort`](Cause::NoSuchPort), `EINVAL`), in switchdev
 /// mode a port that stands for no vport ([`NoRepresentor`](Cause::NoRepresentor), `EOPNOTSUPP`), a
 /// device that is gone ([`DeviceGone`](Cause::DeviceGone), `EIO`). In switchdev mode the driver
-/// asks the firmware; its refusal is one of `EIO`, `EINVAL`, `EAGAIN`, `ENOMEM`, `EBUSY`.
+/// asks the firmware: `EIO`, `EINVAL`, `EAGAIN`, `ENOMEM`, `EBUSY` if it refuses, `ETIMEDOUT` if it
+/// does not answer, `ENXIO` while it is reset. In multi-port RoCE `EINVAL` also where the port's own
+/// function has no driver.
 #[doc(alias = "mlx5dv_query_port")]
 pub fn query_port(context: &Context, port: u32) -> Result<Port> {
     let mut answer = Port::default();
@@ -153,8 +162,6 @@ pub fn query_port_into(context: &Context, port: u32, answer: &mut [u8]) -> Resul
         let cause = match cause {
             Cause::Os(Errno::INVAL) if !context.ports().contains(&port) => Cause::NoSuchPort,
             Cause::NotOffered => Cause::NoRepresentor,
-            // In switchdev mode also an answer of the firmware's.
-            Cause::DeviceGone(errno) if !context.is_gone() => Cause::Os(errno),
             other => other,
         };
         context.error(Request::Mlx5Port { port }, cause)

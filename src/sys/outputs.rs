@@ -43,6 +43,10 @@ fn core(object_id: u16, method_id: u16) -> Option<&'static [u16]> {
 }
 
 /// Methods of mlx5, by their declaration in the kernel (`hw/mlx5/std_types.c`, `hw/mlx5/devx.c`).
+///
+/// DEVX's general command is carried out by the device, and may be anything that the kernel lets
+/// through. The kernel puts this context's own number into it, and in that name the device reaches
+/// only memory that was registered for this context. Nothing here registers any.
 fn mlx5(object_id: u16, method_id: u16) -> Option<&'static [u16]> {
     Some(match (object_id, method_id) {
         (object::DEVICE, mlx5::device_method::QUERY_PORT) => &[mlx5::query_port::RESP],

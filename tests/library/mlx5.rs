@@ -9,7 +9,7 @@ use uverbs::driver::DriverId;
 use uverbs::error::Cause;
 use uverbs::guid::Guid;
 use uverbs::mlx5::devx::{
-    self, CapabilityMode, MacAddress, PortType, Refusal, RoceVersion, Status, Vport,
+    self, CapabilityMode, MacAddress, PciAddress, PortType, Refusal, RoceVersion, Status, Vport,
     VportAdminState, VportLinkState, VportSide,
 };
 use uverbs::mlx5::port::VportNumber;
@@ -17,7 +17,7 @@ use uverbs::mlx5::{query_port, query_port_into};
 use uverbs::simulated::{SimulatedKernel, UserMemory};
 use uverbs::uapi::device::method;
 
-use crate::kernel::{Attribute, attributes};
+use crate::kernel::{Attribute, attributes, value};
 
 const MLX5_METHOD: u16 = 0x1000;
 const DEVX: u16 = 0x1000;
@@ -53,7 +53,11 @@ impl SimulatedKernel for Device {
         assert_eq!(request[16..20], 1u32.to_ne_bytes(), "mlx5's driver id");
         match (object, asked) {
             (0, method::GET_CONTEXT) => return Ok(()),
-            (0, method::QUERY_GID_ENTRY) => return Err(self.core.unwrap_or(Errno::NODATA)),
+            // How a device is asked whether it is there: for a GID of a port that cannot be.
+            (0, method::QUERY_GID_ENTRY) => {
+                assert_eq!(value(&list, 0), u32::MAX.into());
+                return Err(self.core.unwrap_or(Errno::INVAL));
+            }
             (0 | DEVX, MLX5_METHOD) => {}
             other => unreachable!("not a request of mlx5's: {other:?}"),
         }
@@ -232,6 +236,72 @@ fn a_refusal_carries_status_name_and_syndrome() {
 }
 
 #[test]
+fn an_error_names_what_the_command_was_about() {
+    let refusal = bytes(16, &[(0, &[2])]);
+    let (context, _) = with_devx(Answer::Refusal(refusal, Errno::REMOTEIO));
+    let about = |error: uverbs::Error| {
+        let text = error.to_string();
+        let (_, text) = text.split_once("firmware command ").unwrap();
+        text.split_once(": the firmware refused").unwrap().0.to_owned()
+    };
+    let third = Vport::Other(VportNumber(3));
+    for (error, expected) in [
+        (devx::query_lag(&context).err(), "QUERY_LAG"),
+        (devx::query_vport_counter(&context, 0, Vport::Own).err(), "QUERY_VPORT_COUNTER"),
+        (
+            devx::query_vport_counter(&context, 2, third).err(),
+            "QUERY_VPORT_COUNTER of vport 3, port 2",
+        ),
+        (
+            devx::query_hca_vport_context(&context, 1, Vport::Own).err(),
+            "QUERY_HCA_VPORT_CONTEXT of port 1",
+        ),
+        (
+            devx::query_nic_vport_context(&context, third).err(),
+            "QUERY_NIC_VPORT_CONTEXT of vport 3",
+        ),
+        (
+            devx::query_esw_vport_context(&context, Vport::Other(VportNumber::ECPF)).err(),
+            "QUERY_ESW_VPORT_CONTEXT of vport ecpf",
+        ),
+        (
+            devx::query_hca_cap(&context, CapabilityMode::Current, third).err(),
+            "QUERY_HCA_CAP of vport 3",
+        ),
+        (devx::query_roce_address(&context, 7, 0).err(), "QUERY_ROCE_ADDRESS of index 7"),
+        (devx::query_roce_address(&context, 7, 1).err(), "QUERY_ROCE_ADDRESS of port 1, index 7"),
+        (devx::general_cmd(&context, &[0x0b, 0x55, 0], &mut [0; 16]).err(), "0x0"),
+        (devx::general_cmd(&context, &input(0xb55), &mut [0; 16]).err(), "0xb55"),
+    ] {
+        assert_eq!(about(error.unwrap()), expected);
+    }
+}
+
+/// A command without arguments.
+fn input(opcode: u16) -> Vec<u8> {
+    bytes(16, &[(0, &opcode.to_be_bytes())])
+}
+
+#[test]
+fn eio_of_a_device_that_is_there_is_not_its_end() {
+    #[derive(Debug)]
+    struct Ailing(Errno);
+    impl SimulatedKernel for Ailing {
+        fn ioctl(&self, request: &mut [u8], _: &UserMemory<'_>) -> Result<(), Errno> {
+            match attributes(request).0 {
+                method::QUERY_GID_ENTRY => Err(self.0),
+                _ => Err(Errno::IO),
+            }
+        }
+    }
+    let cause =
+        |probe| Context::simulated_devx("mlx5_0", 1..=1, Box::new(Ailing(probe))).unwrap_err();
+    assert_eq!(*cause(Errno::INVAL).cause(), Cause::Os(Errno::IO));
+    assert!(cause(Errno::INVAL).to_string().contains("the kernel's log"));
+    assert_eq!(*cause(Errno::IO).cause(), Cause::DeviceGone(Errno::IO));
+}
+
+#[test]
 fn what_the_memory_held_before_is_no_refusal() {
     let (context, _) = with_devx(Answer::Refusal(Vec::new(), Errno::REMOTEIO));
     let mut output = [0xee; 16];
@@ -248,6 +318,9 @@ fn a_command_that_wants_devx_says_so() {
     assert!(error.to_string().contains("mlx5::devx::open"), "{error}");
     // The kernel answers this one on any context, so the refusal is another one's.
     let error = devx::query_esw_functions(&context).unwrap_err();
+    assert_eq!(*error.cause(), Cause::Os(Errno::INVAL));
+    // And this one on none.
+    let error = devx::general_cmd(&context, &input(0x805), &mut [0; 16]).unwrap_err();
     assert_eq!(*error.cause(), Cause::Os(Errno::INVAL));
     assert!(!context.has_devx());
     assert!(with_devx(Answer::Silence).0.has_devx());
@@ -305,7 +378,7 @@ fn capabilities_as_the_firmware_has_them() {
     let cap = devx::query_roce_cap(&context, CapabilityMode::Maximum, Vport::Own).unwrap();
     assert_eq!(last(&log), [1, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert!(cap.v1 && cap.v2 && cap.ipv4 && cap.ipv6);
-    assert_eq!((cap.destination_udp_port, cap.source_udp_ports), (4791, (0xc000, 0xfff0)));
+    assert_eq!((cap.destination_udp_port, cap.source_udp_ports), (4791, 0xc000..=0xfff0));
     assert_eq!(cap.address_table_len, 256);
 }
 
@@ -324,13 +397,14 @@ fn the_board_and_the_rest_of_a_device_as_the_firmware_has_them() {
     assert_eq!(last(&log)[..8], [7, 0x40, 0, 0, 0, 0, 0, 0]);
     assert_eq!((functions.host_number, functions.host_pf_enabled), (9, false));
     assert_eq!((functions.host_num_of_vfs, functions.host_total_vfs), (2, 16));
-    assert_eq!(functions.host_pci, (3, 4, 5));
+    assert_eq!(functions.host_pci, PciAddress { bus: 3, device: 4, function: 5 });
 
     let (context, log) =
         with_devx(Answer::Bytes(bytes(16, &[(11, &[0xf9]), (13, &[3, 0xf2, 0xf1])])));
     let lag = devx::query_lag(&context).unwrap();
     assert_eq!(last(&log)[..2], [8, 0x42]);
-    assert_eq!((lag.state, lag.active_ports, lag.tx_remap_affinity), (1, 3, (1, 2)));
+    assert_eq!((lag.state, lag.active_ports), (1, 3));
+    assert_eq!((lag.tx_remap_affinity_1, lag.tx_remap_affinity_2), (1, 2));
 
     let (context, log) = with_devx(Answer::Bytes(vec![0; 16]));
     devx::nop(&context).unwrap();

@@ -21,6 +21,8 @@ pub mod opcode {
     pub const QUERY_HCA_CAP: u16 = 0x100;
     /// Vendor and board.
     pub const QUERY_ADAPTER: u16 = 0x101;
+    /// Interface revisions.
+    pub const QUERY_ISSI: u16 = 0x10a;
     /// What the host of an embedded CPU has enabled.
     pub const QUERY_ESW_FUNCTIONS: u16 = 0x740;
     /// Whether a vport is up.
@@ -33,12 +35,26 @@ pub mod opcode {
     pub const QUERY_ROCE_ADDRESS: u16 = 0x760;
     /// A vport, as its InfiniBand side knows it.
     pub const QUERY_HCA_VPORT_CONTEXT: u16 = 0x762;
+    /// Diagnostic counters of a vport.
+    pub const QUERY_VNIC_ENV: u16 = 0x76f;
     /// Counters of a vport.
     pub const QUERY_VPORT_COUNTER: u16 = 0x770;
+    /// Log of dropped packets.
+    pub const GET_DROPPED_PACKET_LOG: u16 = 0x80a;
     /// Nothing.
     pub const NOP: u16 = 0x80d;
+    /// Whether congestion control is on.
+    pub const QUERY_CONG_STATUS: u16 = 0x822;
+    /// Parameters of congestion control.
+    pub const QUERY_CONG_PARAMS: u16 = 0x824;
+    /// Counters of congestion control.
+    pub const QUERY_CONG_STATISTICS: u16 = 0x826;
     /// State of link aggregation.
     pub const QUERY_LAG: u16 = 0x842;
+    /// The first of a range that is passed on as a whole, newer operations included.
+    pub const GENERAL_START: u16 = 0xb00;
+    /// The first behind that range.
+    pub const GENERAL_END: u16 = 0xd00;
 }
 
 /// Kinds of capabilities: the `op_mod` of [`opcode::QUERY_HCA_CAP`], from its second bit on.

@@ -80,7 +80,9 @@ fn fields() -> Vec<Field> {
     let mut list = Vec::new();
     fields! { list,
         InputHeader = "query_hca_cap_in" { opcode => "opcode", op_mod => "op_mod" }
-        InputHeader = "general_obj_in_cmd_hdr" { opcode => "opcode", uid => "uid" }
+        InputHeader = "general_obj_in_cmd_hdr" {
+            opcode => "opcode", uid => "uid", vhca_tunnel_id => "vhca_tunnel_id",
+        }
         OutputHeader = "query_hca_cap_out" { status => "status", syndrome => "syndrome" }
         QueryHcaCapInput = "query_hca_cap_in" {
             other_function & fw::OTHER => "other_function", function_id => "function_id",
@@ -156,6 +158,8 @@ fn fields() -> Vec<Field> {
             svlan & 0x8000u16 => "esw_vport_context.svlan_cfi",
             svlan & 0x7000u16 => "esw_vport_context.svlan_pcp",
             svlan & 0x0fffu16 => "esw_vport_context.svlan_id",
+            cvlan & 0x8000u16 => "esw_vport_context.cvlan_cfi",
+            cvlan & 0x7000u16 => "esw_vport_context.cvlan_pcp",
             cvlan & 0x0fffu16 => "esw_vport_context.cvlan_id",
             sw_steering_vport_icm_address_rx => "esw_vport_context.sw_steering_vport_icm_address_rx",
             sw_steering_vport_icm_address_tx => "esw_vport_context.sw_steering_vport_icm_address_tx",
@@ -293,21 +297,71 @@ fn sizes() -> Vec<Size> {
 const CONSTANTS: &[(&str, u16)] = &[
     ("MLX5_CMD_OP_QUERY_HCA_CAP", fw::opcode::QUERY_HCA_CAP),
     ("MLX5_CMD_OP_QUERY_ADAPTER", fw::opcode::QUERY_ADAPTER),
+    ("MLX5_CMD_OP_QUERY_ISSI", fw::opcode::QUERY_ISSI),
     ("MLX5_CMD_OP_QUERY_ESW_FUNCTIONS", fw::opcode::QUERY_ESW_FUNCTIONS),
     ("MLX5_CMD_OP_QUERY_VPORT_STATE", fw::opcode::QUERY_VPORT_STATE),
     ("MLX5_CMD_OP_QUERY_ESW_VPORT_CONTEXT", fw::opcode::QUERY_ESW_VPORT_CONTEXT),
     ("MLX5_CMD_OP_QUERY_NIC_VPORT_CONTEXT", fw::opcode::QUERY_NIC_VPORT_CONTEXT),
     ("MLX5_CMD_OP_QUERY_ROCE_ADDRESS", fw::opcode::QUERY_ROCE_ADDRESS),
     ("MLX5_CMD_OP_QUERY_HCA_VPORT_CONTEXT", fw::opcode::QUERY_HCA_VPORT_CONTEXT),
+    ("MLX5_CMD_OP_QUERY_VNIC_ENV", fw::opcode::QUERY_VNIC_ENV),
     ("MLX5_CMD_OP_QUERY_VPORT_COUNTER", fw::opcode::QUERY_VPORT_COUNTER),
+    ("MLX5_CMD_OP_GET_DROPPED_PACKET_LOG", fw::opcode::GET_DROPPED_PACKET_LOG),
     ("MLX5_CMD_OP_NOP", fw::opcode::NOP),
+    ("MLX5_CMD_OP_QUERY_CONG_STATUS", fw::opcode::QUERY_CONG_STATUS),
+    ("MLX5_CMD_OP_QUERY_CONG_PARAMS", fw::opcode::QUERY_CONG_PARAMS),
+    ("MLX5_CMD_OP_QUERY_CONG_STATISTICS", fw::opcode::QUERY_CONG_STATISTICS),
     ("MLX5_CMD_OP_QUERY_LAG", fw::opcode::QUERY_LAG),
+    ("MLX5_CMD_OP_GENERAL_START", fw::opcode::GENERAL_START),
+    ("MLX5_CMD_OP_GENERAL_END", fw::opcode::GENERAL_END),
     ("MLX5_VPORT_STATE_OP_MOD_VNIC_VPORT", fw::vport_state_mod::VNIC_VPORT),
     ("MLX5_VPORT_STATE_OP_MOD_ESW_VPORT", fw::vport_state_mod::ESW_VPORT),
     ("MLX5_VPORT_STATE_OP_MOD_UPLINK", fw::vport_state_mod::UPLINK),
     ("MLX5_CAP_PORT_TYPE_IB", fw::port_type::IB as u16),
     ("MLX5_CAP_PORT_TYPE_ETH", fw::port_type::ETH as u16),
 ];
+
+/// Constants of headers that only the kernel itself can compile: read as text.
+const IN_TEXT: &[(&str, u16)] = &[
+    ("MLX5_CMD_STAT_OK", fw::status::OK as u16),
+    ("MLX5_CMD_STAT_INT_ERR", fw::status::INTERNAL_ERR as u16),
+    ("MLX5_CMD_STAT_BAD_OP_ERR", fw::status::BAD_OP as u16),
+    ("MLX5_CMD_STAT_BAD_PARAM_ERR", fw::status::BAD_PARAM as u16),
+    ("MLX5_CMD_STAT_BAD_SYS_STATE_ERR", fw::status::BAD_SYS_STATE as u16),
+    ("MLX5_CMD_STAT_BAD_RES_ERR", fw::status::BAD_RES as u16),
+    ("MLX5_CMD_STAT_RES_BUSY", fw::status::RES_BUSY as u16),
+    ("MLX5_CMD_STAT_NOT_READY", fw::status::NOT_READY as u16),
+    ("MLX5_CMD_STAT_LIM_ERR", fw::status::LIM_ERR as u16),
+    ("MLX5_CMD_STAT_BAD_RES_STATE_ERR", fw::status::BAD_RES_STATE as u16),
+    ("MLX5_CMD_STAT_IX_ERR", fw::status::IX_ERR as u16),
+    ("MLX5_CMD_STAT_NO_RES_ERR", fw::status::NO_RES as u16),
+    ("MLX5_CMD_STAT_BAD_QP_STATE_ERR", fw::status::BAD_QP_STATE as u16),
+    ("MLX5_CMD_STAT_BAD_PKT_ERR", fw::status::BAD_PKT as u16),
+    ("MLX5_CMD_STAT_BAD_SIZE_OUTS_CQES_ERR", fw::status::BAD_SIZE_OUTS_CQES as u16),
+    ("MLX5_CMD_STAT_BAD_INP_LEN_ERR", fw::status::BAD_INP_LEN as u16),
+    ("MLX5_CMD_STAT_BAD_OUTP_LEN_ERR", fw::status::BAD_OUTP_LEN as u16),
+    ("MLX5_CAP_GENERAL", fw::capability_type::GENERAL),
+    ("HCA_CAP_OPMOD_GET_MAX", fw::capability_mode::MAXIMUM),
+    ("HCA_CAP_OPMOD_GET_CUR", fw::capability_mode::CURRENT),
+    ("MLX5_VPORT_ADMIN_STATE_DOWN", fw::vport_admin_state::DOWN as u16),
+    ("MLX5_VPORT_ADMIN_STATE_UP", fw::vport_admin_state::UP as u16),
+    ("MLX5_VPORT_ADMIN_STATE_AUTO", fw::vport_admin_state::AUTO as u16),
+    ("MLX5_ROCE_VERSION_1", fw::roce_version::V1 as u16),
+    ("MLX5_ROCE_VERSION_2", fw::roce_version::V2 as u16),
+    ("MLX5_ROCE_L3_TYPE_IPV4", fw::roce_l3_type::IPV4 as u16),
+    ("MLX5_ROCE_L3_TYPE_IPV6", fw::roce_l3_type::IPV6 as u16),
+    ("MLX5_VPORT_ECPF", fw::vport::ECPF),
+    ("MLX5_VPORT_UPLINK", fw::vport::UPLINK),
+];
+
+/// The value that a line `NAME = VALUE,` gives.
+fn in_text(text: &str, name: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| {
+        line.trim().strip_prefix(name)?.trim_start().strip_prefix('=').map(str::trim)
+    })?;
+    let value = value.trim_end_matches(',');
+    value.strip_prefix("0x").map_or(value.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
+}
 
 #[test]
 #[ignore = "needs the header of a kernel's modules: tests/run headers"]
@@ -363,11 +417,18 @@ fn firmware_layouts_and_the_kernel_s_agree() {
     std::fs::remove_file(source).unwrap();
     std::fs::remove_file(binary).unwrap();
 
-    let found: Vec<u64> = String::from_utf8(output.stdout)
+    let mut found: Vec<u64> = String::from_utf8(output.stdout)
         .unwrap()
         .lines()
         .map(|line| line.parse().unwrap())
         .collect();
+    let text = ["device.h", "vport.h"]
+        .map(|name| std::fs::read_to_string(headers.join(name)).unwrap())
+        .concat();
+    for (name, value) in IN_TEXT {
+        expected.push(((*name).to_owned(), (*value).into()));
+        found.push(in_text(&text, name).unwrap_or_else(|| unreachable!("{name} is not there")));
+    }
     assert_eq!(found.len(), expected.len());
     let faults: Vec<String> = expected
         .iter()

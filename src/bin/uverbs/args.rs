@@ -222,7 +222,8 @@ pub(crate) enum Mlx5Command {
     ///
     /// In switchdev mode each port represents a vport of the e-switch: `uplink` is the wire, `ecpf`
     /// the physical function of a smart NIC's own CPU, 0 a physical function, others are VFs and
-    /// sub-functions. Outside of switchdev mode the driver tells nothing, and FLAGS is 0x0.
+    /// sub-functions; ports that represent none are counted. Outside of switchdev mode the driver
+    /// tells nothing, and FLAGS is 0x0 (of multi-port RoCE Linux 6.12 tells the vhca id).
     /// `REG_C0` is value/mask. Asks as `mlx5dv_query_port` does; Linux 5.13.
     #[command(
         verbatim_doc_comment,
@@ -237,7 +238,8 @@ Examples:
     /// Show what the firmware knows of ports: state, addresses, GUIDs, counters
     ///
     /// A line for each field, named as in JSON. Of a port that represents a vport of the e-switch
-    /// (switchdev mode), the vport's fields are shown. RoCE addresses are those of the GIDs in use,
+    /// (switchdev mode), the vport's fields are shown. `hw_mtu` is the largest frame, 22 bytes more
+    /// than the interface's MTU. RoCE addresses are those of the GIDs in use,
     /// as the firmware has them. Opens the device with DEVX.
     #[command(
         verbatim_doc_comment,
@@ -476,7 +478,7 @@ impl Cli {
             Command::Ports(args) => args.source.source,
             Command::Guids(args) => args.source.source,
             Command::Mlx5(_) if common.sysfs.is_some() => {
-                return Some("--sysfs: what mlx5 tells is asked of the device alone".to_owned());
+                return Some("mlx5 needs the device itself; --sysfs reads files only".to_owned());
             }
             Command::Devices
             | Command::Mlx5(_)

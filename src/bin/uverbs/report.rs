@@ -5,10 +5,12 @@ use uverbs::device::Device;
 use uverbs::error::{Cause, Error};
 use uverbs::reader::Reader;
 
+/// The errno of "not supported".
+const EOPNOTSUPP: i32 = 95;
 /// The errno of "no such device".
 const ENODEV: i32 = 19;
-/// The errno of "no such port", as the kernel says it.
-const EINVAL: i32 = 22;
+/// The errno of "no such port", as the kernel says it, and of much else.
+pub(crate) const EINVAL: i32 = 22;
 
 /// Something that was asked for and not answered. A row of a JSON document's `problems`.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -92,6 +94,12 @@ impl Report {
         let name = &device.name;
         let error = format!("{name}: no port {port} (errno {EINVAL}); {has}");
         self.add(Some(name.clone()), error, EINVAL);
+    }
+
+    /// A question that was not asked, since its answer would be another one's.
+    pub(crate) fn unasked(&mut self, device: &str, why: &str) {
+        let error = format!("{device}: {why} (errno {EOPNOTSUPP})");
+        self.add(Some(device.to_owned()), error, EOPNOTSUPP);
     }
 
     fn add(&mut self, device: Option<String>, error: String, errno: i32) {

@@ -18,6 +18,11 @@ impl Selected<'_> {
         self.ports.as_ref().is_none_or(|ports| ports.contains(&port))
     }
 
+    /// Whether the port itself is asked for, not only its device.
+    pub(crate) fn names(&self, port: u32) -> bool {
+        self.ports.as_ref().is_some_and(|ports| ports.contains(&port))
+    }
+
     /// The ports that are asked for, ascending.
     pub(crate) fn ports(&self) -> impl Iterator<Item = u32> {
         self.device.ports().filter(|port| self.includes(*port))

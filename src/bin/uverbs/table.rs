@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 
-use serde::Serialize;
 use serde_json::Value;
 use tabwriter::TabWriter;
 
@@ -93,15 +92,14 @@ impl<const N: usize> Table<N> {
 
 /// Rows with many fields as a table: a line for each field, named as in JSON, behind what names
 /// the row. `key` are those fields that do.
-pub(crate) fn fields<R: Serialize>(
+pub(crate) fn fields(
     heading: &'static str,
-    rows: &[R],
+    rows: &[Value],
     key: &[&str],
     common: &Common,
-) -> serde_json::Result<String> {
+) -> String {
     let mut table = Table::new([heading, "FIELD", "VALUE"]);
-    for row in rows {
-        let Value::Object(row) = serde_json::to_value(row)? else { continue };
+    for row in rows.iter().filter_map(Value::as_object) {
         let name: Vec<String> = key.iter().filter_map(|key| row.get(*key)).map(text).collect();
         let mut lines = Vec::new();
         for (field, value) in row.iter().filter(|(field, _)| !key.contains(&field.as_str())) {
@@ -111,7 +109,7 @@ pub(crate) fn fields<R: Serialize>(
             table.row([name.join(":"), field, value], Mark::Plain);
         }
     }
-    Ok(table.print(common))
+    table.print(common)
 }
 
 /// A value's lines: fields of fields as `field.field`, a list of objects by numbers from 0.
@@ -178,7 +176,7 @@ mod tests {
             "inner": {"z": true, "a": {"deep": 1}}, "list": [{"x": 1}, {"x": null}],
         });
         let common = Common { json: false, no_header: true, sysfs: None, color: Color::Never };
-        let text = fields("PORT", &[row], &["device", "port"], &common).unwrap();
+        let text = fields("PORT", &[row], &["device", "port"], &common);
         let lines: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split("  ").filter(|it| !it.is_empty()).map(str::trim).collect())

@@ -1,5 +1,7 @@
 //! What the firmware tells of a function as a whole: capabilities, board, e-switch, link aggregation.
 
+use core::ops::RangeInclusive;
+
 use uverbs_uapi::mlx5_firmware::{
     GeneralCapabilities, PlainInput, PlainOutput, QueryAdapterOutput, QueryEswFunctionsOutput,
     QueryGeneralCapOutput, QueryHcaCapInput, QueryLagOutput, QueryRoceCapOutput,
@@ -117,7 +119,20 @@ fn cap_input(kind: u16, mode: CapabilityMode, function: Vport) -> QueryHcaCapInp
 
 /// Asks for a function's general capabilities: `QUERY_HCA_CAP`, on any context.
 ///
-/// Another function than one's own is that of a vport; its e-switch's manager may ask.
+/// Another function than one's own is that of a vport; its e-switch's manager may ask. It is named
+/// by the vport's number, as the kernel does for the host's PF and its VFs. (VFs of the embedded CPU
+/// itself, which newer kernels name in another way, cannot be.)
+///
+/// ```no_run
+/// # fn main() -> Result<(), uverbs::Error> {
+/// use uverbs::mlx5::devx::{CapabilityMode, Vport, query_hca_cap};
+///
+/// let context = uverbs::device::Host::new().open("mlx5_0")?;
+/// let own = query_hca_cap(&context, CapabilityMode::Current, Vport::Own)?;
+/// println!("vhca {:#x}, {} ports of {}", own.vhca_id, own.num_ports, own.port_type);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// As [`general_cmd`](super::general_cmd).
@@ -146,8 +161,8 @@ pub struct RoceCapabilities {
     pub ipv6: bool,
     /// UDP port to which RoCE v2 is sent.
     pub destination_udp_port: u16,
-    /// Lowest and highest UDP port from which it is sent, where the firmware tells.
-    pub source_udp_ports: (u16, u16),
+    /// UDP ports from which it is sent; 0 to 0 where the firmware does not tell.
+    pub source_udp_ports: RangeInclusive<u16>,
     /// Slots in the table of RoCE addresses, which is the port's GID table.
     pub address_table_len: u16,
 }
@@ -161,10 +176,7 @@ impl From<&RoceAbi> for RoceCapabilities {
             ipv4: l3 & roce_l3::IPV4 != 0,
             ipv6: l3 & roce_l3::IPV6 != 0,
             destination_udp_port: abi.r_roce_dest_udp_port.get(),
-            source_udp_ports: (
-                abi.r_roce_min_src_udp_port.get(),
-                abi.r_roce_max_src_udp_port.get(),
-            ),
+            source_udp_ports: abi.r_roce_min_src_udp_port.get()..=abi.r_roce_max_src_udp_port.get(),
             address_table_len: abi.roce_address_table_size.get(),
         }
     }
@@ -226,8 +238,19 @@ pub struct EswFunctions {
     pub host_num_of_vfs: u16,
     /// VFs that it could enable.
     pub host_total_vfs: u16,
-    /// PCI bus, device and function of the host's physical function.
-    pub host_pci: (u16, u16, u16),
+    /// PCI address of its physical function.
+    pub host_pci: PciAddress,
+}
+
+/// A PCI address without a domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PciAddress {
+    /// Bus.
+    pub bus: u16,
+    /// Device.
+    pub device: u16,
+    /// Function.
+    pub function: u16,
 }
 
 /// Asks about the functions that the e-switch serves: `QUERY_ESW_FUNCTIONS`, on any context.
@@ -243,11 +266,11 @@ pub fn query_esw_functions(context: &Context) -> Result<EswFunctions> {
         host_pf_enabled: output.host_pf & (Abi::HOST_PF_NOT_EXIST | Abi::HOST_PF_DISABLED) == 0,
         host_num_of_vfs: output.host_num_of_vfs.get(),
         host_total_vfs: output.host_total_vfs.get(),
-        host_pci: (
-            output.host_pci_bus.get(),
-            output.host_pci_device.get(),
-            output.host_pci_function.get(),
-        ),
+        host_pci: PciAddress {
+            bus: output.host_pci_bus.get(),
+            device: output.host_pci_device.get(),
+            function: output.host_pci_function.get(),
+        },
     })
 }
 
@@ -259,8 +282,10 @@ pub struct Lag {
     pub state: u8,
     /// Ports that are active, a bit each from the first port on; 0 where the firmware does not tell.
     pub active_ports: u8,
-    /// Physical ports to which the first and the second logical one send, from 1.
-    pub tx_remap_affinity: (u8, u8),
+    /// Physical port to which the first logical one sends, from 1.
+    pub tx_remap_affinity_1: u8,
+    /// Physical port to which the second logical one sends, from 1.
+    pub tx_remap_affinity_2: u8,
 }
 
 /// Asks about link aggregation: `QUERY_LAG`, on a context of [`open`](super::open).
@@ -272,10 +297,8 @@ pub fn query_lag(context: &Context) -> Result<Lag> {
     Ok(Lag {
         state: output.lag_state & 0b111,
         active_ports: output.active_port & 0b1111,
-        tx_remap_affinity: (
-            output.tx_remap_affinity_1 & 0b1111,
-            output.tx_remap_affinity_2 & 0b1111,
-        ),
+        tx_remap_affinity_1: output.tx_remap_affinity_1 & 0b1111,
+        tx_remap_affinity_2: output.tx_remap_affinity_2 & 0b1111,
     })
 }
 

@@ -6,33 +6,41 @@
 //! # Which context
 //!
 //! Four queries are answered on any [`Context`] of an mlx5 device: [`query_hca_cap`] (with
-//! [`query_roce_cap`]), [`query_hca_vport_context`], [`query_esw_vport_context`] and
-//! [`query_esw_functions`]. All others want one that was opened by [`open`]: for that the firmware
+//! [`query_roce_cap`]), [`query_hca_vport_context`], [`query_esw_vport_context`] and, on Linux 6.1
+//! (not on 5.10), [`query_esw_functions`]. All others want one that was opened by [`open`]: for that the firmware
 //! makes a user context of its own, so it is asked for only where it is used. No capability is
 //! needed for either.
 //!
 //! # What the kernel does not let through
 //!
 //! The GID and P_Key tables of InfiniBand ports (`QUERY_HCA_VPORT_GID`, `QUERY_HCA_VPORT_PKEY`),
-//! access registers (`ACCESS_REG`: speeds, cables, temperatures), and all that creates, modifies or
-//! destroys: `EINVAL`. GIDs are to be had by [`Context::query_gid_table`], P_Keys from
+//! access registers (`ACCESS_REG`: speeds, cables, temperatures), and what creates, modifies or
+//! destroys objects: `EINVAL`. Operations from 0xb00 to 0xcff it lets through as they are, whatever
+//! they do; of these none is sent here. GIDs are to be had by [`Context::query_gid_table`], P_Keys from
 //! [`Sysfs::query_pkeys`](crate::sysfs::Sysfs::query_pkeys). [`query_roce_address`] tells a RoCE
 //! port's GIDs as the firmware has them.
 //!
 //! # Refusals
 //!
-//! Where the firmware refuses, Linux 6.1 fails with `EREMOTEIO` and hands its reason over:
-//! [`Cause::Firmware`]. Linux 5.10 makes an errno of the status (`EINVAL` for most) and keeps the rest.
+//! Where the firmware refuses, newer kernels fail with `EREMOTEIO` and hand its reason over:
+//! [`Cause::Firmware`]. Older ones make an errno of the status (`EINVAL` for most) and keep the rest.
+//! Linux 6.1 is of the first kind and 5.10 of the second; the change is of 2022, about 5.18.
+
+use core::fmt;
 
 use rustix::io::Errno;
 use uverbs_uapi::mlx5::{devx_method, devx_other, object};
-use uverbs_uapi::mlx5_firmware::{InputHeader, OutputHeader, opcode, status};
+use uverbs_uapi::mlx5_firmware::{
+    InputHeader, OTHER, OutputHeader, QueryRoceAddressInput, QueryVportInput, opcode, status,
+};
+use zerocopy::big_endian::U16;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
 use crate::command::Command;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Cause, Request, Result};
+use crate::mlx5::port::VportNumber;
 use crate::mlx5::require_mlx5;
 use crate::names::named;
 
@@ -40,8 +48,9 @@ mod device;
 mod vport;
 
 pub use device::{
-    Adapter, Capabilities, CapabilityMode, EswFunctions, Lag, PortType, RoceCapabilities, nop,
-    query_adapter, query_esw_functions, query_hca_cap, query_lag, query_roce_cap,
+    Adapter, Capabilities, CapabilityMode, EswFunctions, Lag, PciAddress, PortType,
+    RoceCapabilities, nop, query_adapter, query_esw_functions, query_hca_cap, query_lag,
+    query_roce_cap,
 };
 pub use vport::{
     EswVportContext, HcaVportContext, MacAddress, NicVportContext, RoceAddress, RoceL3Type,
@@ -113,13 +122,14 @@ pub struct Refusal {
 ///
 /// # Errors
 /// Those of [`Context::open`]; another driver's device ([`Cause::OtherDriver`], `EOPNOTSUPP`); no
-/// user contexts in the firmware (`EINVAL`), or none left.
+/// user contexts in the firmware (`EINVAL`), or none left (`EAGAIN`, `ENOMEM`).
 #[doc(alias = "mlx5dv_open_device")]
 pub fn open(device: &Device) -> Result<Context> {
-    Context::open_devx(device)
+    Context::open_mlx5(device, true)
 }
 
-/// Sends a general command to the firmware, one that makes no object. One system call.
+/// Sends a general command to the firmware: a query, or what else the kernel lets through (see the
+/// [module](self)). One system call.
 ///
 /// Both are in the firmware's own form, which begins with an
 /// [`InputHeader`](uverbs_uapi::mlx5_firmware::InputHeader) and an
@@ -129,10 +139,14 @@ pub fn open(device: &Device) -> Result<Context> {
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
 /// # let context = uverbs::device::Host::new().open("mlx5_0")?;
+/// use uverbs::mlx5::devx;
+/// use uverbs::uapi::mlx5_firmware::opcode;
+///
 /// let mut input = [0; 16];
-/// input[..2].copy_from_slice(&0x740u16.to_be_bytes()); // QUERY_ESW_FUNCTIONS
+/// input[..2].copy_from_slice(&opcode::QUERY_ESW_FUNCTIONS.to_be_bytes());
 /// let mut output = [0; 128];
-/// uverbs::mlx5::devx::general_cmd(&context, &input, &mut output)?;
+/// devx::general_cmd(&context, &input, &mut output)?;
+/// println!("{} VFs", u16::from_be_bytes([output[18], output[19]]));
 /// # Ok(())
 /// # }
 /// ```
@@ -141,17 +155,20 @@ pub fn open(device: &Device) -> Result<Context> {
 /// The firmware's refusal ([`Cause::Firmware`], `EREMOTEIO`; on Linux 5.10 only an errno); an
 /// operation that needs a context of [`open`] ([`Cause::NeedsDevx`], `EINVAL`), or that the kernel
 /// does not let through, or a length outside the limits (`EINVAL`); not an mlx5 device
-/// ([`Cause::OtherDriver`], `EOPNOTSUPP`); firmware without user contexts
+/// ([`Cause::OtherDriver`], `EOPNOTSUPP`); on a context without DEVX, a driver that sends nothing for
+/// such ([`Cause::NotOffered`], `EOPNOTSUPP`); firmware without user contexts
 /// ([`Cause::UnknownToKernel`], `EPROTONOSUPPORT`); no answer in time (`ETIMEDOUT`); a device that is
-/// gone ([`Cause::DeviceGone`], `EIO`).
+/// being reset (`ENXIO`); a device that is gone ([`Cause::DeviceGone`], `EIO`).
 #[doc(alias = "mlx5dv_devx_general_cmd")]
 pub fn general_cmd(context: &Context, input: &[u8], output: &mut [u8]) -> Result<()> {
     let opcode = match InputHeader::read_from_prefix(input) {
         Ok((header, _)) => header.opcode.get(),
         Err(_) => 0,
     };
-    send(context, opcode, input, output)
-        .map_err(|cause| context.error(Request::Firmware { opcode }, cause))
+    send(context, opcode, input, output).map_err(|cause| {
+        let target = Target::of(opcode, input);
+        context.error(Request::Firmware { opcode, target }, cause)
+    })
 }
 
 fn send(context: &Context, opcode: u16, input: &[u8], output: &mut [u8]) -> Result<(), Cause> {
@@ -172,8 +189,6 @@ fn send(context: &Context, opcode: u16, input: &[u8], output: &mut [u8]) -> Resu
         Err(Cause::Os(Errno::INVAL)) if !context.has_devx() && needs_devx(opcode) => {
             Err(Cause::NeedsDevx)
         }
-        // On Linux 5.10 also an answer of the firmware's.
-        Err(Cause::DeviceGone(errno)) if !context.is_gone() => Err(Cause::Os(errno)),
         Err(cause) => Err(cause),
     }
 }
@@ -185,16 +200,86 @@ fn refusal(output: &[u8]) -> Option<Refusal> {
     (header.status != status::OK).then_some(refusal)
 }
 
-/// Whether the kernel answers an operation only on a context that was opened by [`open`].
+/// Whether the kernel lets an operation through, but only on a context that was opened by [`open`].
 #[must_use]
 pub fn needs_devx(opcode: u16) -> bool {
-    !matches!(
+    matches!(
         opcode,
-        opcode::QUERY_HCA_CAP
-            | opcode::QUERY_HCA_VPORT_CONTEXT
-            | opcode::QUERY_ESW_VPORT_CONTEXT
-            | opcode::QUERY_ESW_FUNCTIONS
+        opcode::QUERY_ADAPTER
+            | opcode::QUERY_ISSI
+            | opcode::QUERY_VPORT_STATE
+            | opcode::QUERY_NIC_VPORT_CONTEXT
+            | opcode::QUERY_ROCE_ADDRESS
+            | opcode::QUERY_VNIC_ENV
+            | opcode::QUERY_VPORT_COUNTER
+            | opcode::GET_DROPPED_PACKET_LOG
+            | opcode::NOP
+            | opcode::QUERY_CONG_STATUS
+            | opcode::QUERY_CONG_PARAMS
+            | opcode::QUERY_CONG_STATISTICS
+            | opcode::QUERY_LAG
+            | opcode::GENERAL_START..opcode::GENERAL_END
     )
+}
+
+/// What a command is about, where that is not the function as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Target {
+    /// One of the function's ports.
+    pub port: Option<u8>,
+    /// Another vport than the function's own.
+    pub vport: Option<VportNumber>,
+    /// An entry of a table.
+    pub index: Option<u16>,
+}
+
+impl Target {
+    /// A port.
+    fn port(port: u8) -> Self {
+        Self { port: Some(port), ..Self::default() }
+    }
+
+    /// Reads it from an input.
+    fn of(opcode: u16, input: &[u8]) -> Self {
+        let read = || Some(QueryVportInput::read_from_prefix(input).ok()?.0);
+        let other = |flag: u8, number: U16| (flag & OTHER != 0).then(|| VportNumber(number.get()));
+        let given = |port: u8| (port & 0b1111 != 0).then_some(port & 0b1111);
+        match (opcode, read()) {
+            (
+                opcode::QUERY_HCA_CAP
+                | opcode::QUERY_VPORT_STATE
+                | opcode::QUERY_ESW_VPORT_CONTEXT
+                | opcode::QUERY_NIC_VPORT_CONTEXT,
+                Some(input),
+            ) => Self { vport: other(input.other_vport, input.vport_number), ..Self::default() },
+            (opcode::QUERY_HCA_VPORT_CONTEXT | opcode::QUERY_VPORT_COUNTER, Some(input)) => Self {
+                vport: other(input.other_vport, input.vport_number),
+                port: given(input.port_num),
+                index: None,
+            },
+            (opcode::QUERY_ROCE_ADDRESS, _) => {
+                let input = QueryRoceAddressInput::read_from_prefix(input).ok();
+                Self {
+                    port: input.and_then(|(input, _)| given(input.vhca_port_num)),
+                    index: input.map(|(input, _)| input.roce_address_index.get()),
+                    vport: None,
+                }
+            }
+            _ => Self::default(),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    /// Nothing, or ` of vport 1, port 2, index 3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let vport = self.vport.map(|vport| format!("vport {vport}"));
+        let port = self.port.map(|port| format!("port {port}"));
+        let index = self.index.map(|index| format!("index {index}"));
+        let parts: Vec<String> = [vport, port, index].into_iter().flatten().collect();
+        if parts.is_empty() { Ok(()) } else { write!(f, " of {}", parts.join(", ")) }
+    }
 }
 
 /// The name of an operation, where it is one that is asked here.

@@ -13,7 +13,7 @@ use uverbs_uapi::mlx5_firmware::{
 };
 use zerocopy::FromZeros;
 
-use super::{header, query};
+use super::{Target, header, query};
 use crate::context::Context;
 use crate::error::{Cause, Request, Result};
 use crate::gid::Gid;
@@ -58,7 +58,8 @@ fn four_bits(context: &Context, opcode: u16, port: u8) -> Result<u8> {
     if port < 16 {
         return Ok(port);
     }
-    Err(context.error(Request::Firmware { opcode }, Cause::NoSuchPort))
+    let request = Request::Firmware { opcode, target: Target::port(port) };
+    Err(context.error(request, Cause::NoSuchPort))
 }
 
 /// Which side of a vport is asked about its state.
@@ -109,6 +110,20 @@ pub struct VportState {
 
 /// Asks for a vport's state: `QUERY_VPORT_STATE`, on a context of [`open`](super::open).
 ///
+/// ```no_run
+/// # fn main() -> Result<(), uverbs::Error> {
+/// use uverbs::mlx5::devx::{self, Vport, VportSide};
+/// use uverbs::mlx5::port::VportNumber;
+///
+/// let context = devx::open(&uverbs::device::Host::new().device("mlx5_0")?)?;
+/// let own = devx::query_vport_state(&context, VportSide::Function, Vport::Own)?;
+/// let first_vf = Vport::Other(VportNumber(1));
+/// let vf = devx::query_vport_state(&context, VportSide::Eswitch, first_vf)?;
+/// println!("own {}, the first VF's {}", own.state, vf.state);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// As [`general_cmd`](super::general_cmd); the firmware refuses a vport that does not exist or is not
 /// the caller's to ask about.
@@ -157,7 +172,8 @@ pub struct NicVportContext {
     pub promisc_mc: bool,
     /// All packets are received.
     pub promisc_all: bool,
-    /// MTU in bytes, Ethernet header counted: 22 more than the interface's.
+    /// Largest frame in bytes: 22 more than the interface's MTU (Ethernet header 14, VLAN tag 4,
+    /// check sequence 4).
     pub mtu: u16,
     /// System image GUID.
     pub system_image_guid: Guid,
@@ -247,6 +263,17 @@ pub struct HcaVportContext {
 /// Asks for a vport's InfiniBand side: `QUERY_HCA_VPORT_CONTEXT`, on any context.
 ///
 /// `port` is one of the function's ports, from 1, where it has two, else 0.
+///
+/// ```no_run
+/// # fn main() -> Result<(), uverbs::Error> {
+/// use uverbs::mlx5::devx::{Vport, query_hca_vport_context};
+///
+/// let context = uverbs::device::Host::new().open("mlx5_0")?;
+/// let vport = query_hca_vport_context(&context, 0, Vport::Own)?;
+/// println!("{} {} LID {:#x}", vport.port_guid, vport.vport_state, vport.lid);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// As [`query_vport_state`].
@@ -368,8 +395,22 @@ pub struct RoceAddress {
 /// Asks for the RoCE address of a GID: `QUERY_ROCE_ADDRESS`, on a context of [`open`](super::open).
 /// `None` is an empty slot.
 ///
-/// `index` is that of the GID. `port` is one of the ports, from 1, where several act together as
-/// one RoCE device ([`Capabilities::num_vhca_ports`](super::Capabilities::num_vhca_ports)), else 0.
+/// `index` is that of the GID. `port` is one of the ports, from 1, where the function counts them
+/// ([`Capabilities::num_vhca_ports`](super::Capabilities::num_vhca_ports) is not 0), else 0.
+///
+/// ```no_run
+/// # fn main() -> Result<(), uverbs::Error> {
+/// use uverbs::mlx5::devx;
+///
+/// let context = devx::open(&uverbs::device::Host::new().device("mlx5_0")?)?;
+/// for index in 0..16 {
+///     if let Some(address) = devx::query_roce_address(&context, index, 0)? {
+///         println!("{index}: {} {} {}", address.gid, address.version, address.mac);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// As [`general_cmd`](super::general_cmd); the firmware refuses an index outside the table.

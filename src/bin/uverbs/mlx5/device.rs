@@ -4,14 +4,14 @@ use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::error::{Cause, Result};
 use uverbs::mlx5::devx::{
-    self, CapabilityMode, EswFunctions, Lag, PortType, RoceCapabilities, Vport,
+    self, CapabilityMode, EswFunctions, Lag, PortType, RoceCapabilities, Status, Vport,
 };
 
-use super::selected;
+use super::{selected, told};
 use crate::args::{Common, Mlx5DeviceArgs};
 use crate::host::Place;
 use crate::output::{Hex, Text, json};
-use crate::report::{Problem, Report};
+use crate::report::{EINVAL, Problem, Report};
 use crate::table::fields;
 
 /// A device as it is shown, and as it stands in JSON.
@@ -20,7 +20,7 @@ use crate::table::fields;
 struct Row<'a> {
     device: &'a str,
     vhca_id: u16,
-    psid: String,
+    psid: Option<String>,
     fw_version: Option<&'a str>,
     port_type: Text<PortType>,
     num_ports: u8,
@@ -52,7 +52,8 @@ struct Roce {
     ipv4: bool,
     ipv6: bool,
     destination_udp_port: u16,
-    source_udp_ports: (u16, u16),
+    min_source_udp_port: u16,
+    max_source_udp_port: u16,
     address_table_len: u16,
 }
 
@@ -60,7 +61,8 @@ struct Roce {
 struct LagRow {
     state: u8,
     active_ports: Hex<u8>,
-    tx_remap_affinity: (u8, u8),
+    tx_remap_affinity_1: u8,
+    tx_remap_affinity_2: u8,
 }
 
 #[derive(Debug, Serialize)]
@@ -86,7 +88,7 @@ pub(crate) fn answer(
     let devices = place.devices(&args.selectors, report);
     let mut rows = Vec::new();
     for selected in selected(&devices, &args.selectors, place, report) {
-        match ask(selected.device) {
+        match ask(selected.device, report) {
             Ok(row) => rows.push(row),
             Err(error) => report.problem(&selected.device.name, &error),
         }
@@ -94,30 +96,27 @@ pub(crate) fn answer(
     if common.json {
         return json(&Document { devices: rows, problems: report.problems() });
     }
-    fields("DEVICE", &rows, &["device"], common)
+    let rows = rows.iter().map(serde_json::to_value).collect::<serde_json::Result<Vec<_>>>()?;
+    Ok(fields("DEVICE", &rows, &["device"], common))
 }
 
-/// Asks a device, which is opened once.
-fn ask(device: &Device) -> Result<Row<'_>> {
+/// Asks a device, which is opened once. What is not answered but the capabilities, on which all
+/// else rests, is a problem, and null.
+fn ask<'d>(device: &'d Device, report: &mut Report) -> Result<Row<'d>> {
     let context = devx::open(device)?;
     let own = devx::query_hca_cap(&context, CapabilityMode::Current, Vport::Own)?;
-    let roce = if own.roce {
-        Some(devx::query_roce_cap(&context, CapabilityMode::Current, Vport::Own)?)
-    } else {
-        None
-    };
-    let lag = if own.lag_master { unless_refused(devx::query_lag(&context))? } else { None };
-    let functions = if own.eswitch_manager {
-        unless_refused(devx::query_esw_functions(&context))?
-    } else {
-        None
-    };
-    let adapter = devx::query_adapter(&context)?;
+    let name = &device.name;
+    let roce =
+        own.roce.then(|| devx::query_roce_cap(&context, CapabilityMode::Current, Vport::Own));
+    let lag = own.lag_master.then(|| unless_refused(devx::query_lag(&context)));
+    let functions =
+        own.eswitch_manager.then(|| unless_refused(devx::query_esw_functions(&context)));
+    let adapter = Some(devx::query_adapter(&context));
     let is_ib = own.port_type == PortType::IB;
     Ok(Row {
-        device: &device.name,
+        device: name,
         vhca_id: own.vhca_id,
-        psid: adapter.psid,
+        psid: told(adapter, name, report).map(|adapter| adapter.psid),
         fw_version: device.fw_version.as_deref(),
         port_type: Text(own.port_type),
         num_ports: own.num_ports,
@@ -125,7 +124,7 @@ fn ask(device: &Device) -> Result<Row<'_>> {
         num_vhca_ports: own.num_vhca_ports,
         gid_table_len: own.gid_table_len.filter(|_| is_ib),
         pkey_table_len: own.pkey_table_len.filter(|_| is_ib),
-        roce: roce.map(Roce::from),
+        roce: told(roce, name, report).map(Roce::from),
         vport_group_manager: own.vport_group_manager,
         eswitch_manager: own.eswitch_manager,
         ib_virt: own.ib_virt,
@@ -135,24 +134,31 @@ fn ask(device: &Device) -> Result<Row<'_>> {
         uctx_cap: Hex(own.uctx_cap),
         lag_master: own.lag_master,
         num_lag_ports: own.num_lag_ports,
-        lag: lag.map(LagRow::from),
-        host: functions.map(HostRow::from),
+        lag: told(lag, name, report).flatten().map(LagRow::from),
+        host: told(functions, name, report).flatten().map(HostRow::from),
     })
 }
 
-/// No answer where the firmware refuses a question that has none on most devices. Linux 5.10 does
-/// not say that it was the firmware.
+/// No answer where the firmware says that there is nothing of the kind, as on most devices. Linux
+/// 5.10 does not say that it was the firmware.
 fn unless_refused<T>(answer: Result<T>) -> Result<Option<T>> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
-        Err(error) if matches!(error.cause(), Cause::Firmware(_)) => Ok(None),
-        Err(error) if matches!(error.cause(), Cause::Os(_)) && error.errno() == EINVAL => Ok(None),
+        Err(error) if is_none_there(error.cause()) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// What Linux 5.10 makes of most refusals.
-const EINVAL: i32 = 22;
+fn is_none_there(cause: &Cause) -> bool {
+    match cause {
+        Cause::Firmware(refusal) => matches!(
+            refusal.status,
+            Status::BAD_OP | Status::BAD_PARAM | Status::BAD_RES | Status::BAD_RES_STATE
+        ),
+        Cause::Os(_) => cause.errno().raw_os_error() == EINVAL,
+        _ => false,
+    }
+}
 
 impl From<RoceCapabilities> for Roce {
     fn from(from: RoceCapabilities) -> Self {
@@ -162,7 +168,8 @@ impl From<RoceCapabilities> for Roce {
             ipv4: from.ipv4,
             ipv6: from.ipv6,
             destination_udp_port: from.destination_udp_port,
-            source_udp_ports: from.source_udp_ports,
+            min_source_udp_port: *from.source_udp_ports.start(),
+            max_source_udp_port: *from.source_udp_ports.end(),
             address_table_len: from.address_table_len,
         }
     }
@@ -173,7 +180,8 @@ impl From<Lag> for LagRow {
         Self {
             state: from.state,
             active_ports: Hex(from.active_ports),
-            tx_remap_affinity: from.tx_remap_affinity,
+            tx_remap_affinity_1: from.tx_remap_affinity_1,
+            tx_remap_affinity_2: from.tx_remap_affinity_2,
         }
     }
 }
@@ -186,5 +194,24 @@ impl From<EswFunctions> for HostRow {
             num_of_vfs: from.host_num_of_vfs,
             total_vfs: from.host_total_vfs,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uverbs::mlx5::devx::Refusal;
+
+    use super::*;
+
+    #[test]
+    fn only_some_refusals_mean_that_there_is_none() {
+        let refused = |status| Cause::Firmware(Refusal { status, syndrome: 1 });
+        for status in [Status::BAD_OP, Status::BAD_PARAM, Status::BAD_RES, Status::BAD_RES_STATE] {
+            assert!(is_none_there(&refused(status)), "{status}");
+        }
+        for status in [Status::RES_BUSY, Status::NOT_READY, Status::INTERNAL_ERR, Status(0xfe)] {
+            assert!(!is_none_there(&refused(status)), "{status}");
+        }
+        assert!(!is_none_there(&Cause::NoSuchPort) && !is_none_there(&Cause::NotOffered));
     }
 }

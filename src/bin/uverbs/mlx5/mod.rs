@@ -2,6 +2,7 @@
 
 use uverbs::device::Device;
 use uverbs::driver::DriverId;
+use uverbs::error::{Cause, Error, Result};
 use uverbs::selector::Selector;
 
 use crate::args::{Common, Mlx5Command};
@@ -45,4 +46,33 @@ fn selected<'d>(
         }
     }
     selected
+}
+
+/// An answer, if there was a question. A failure is a problem.
+fn told<T>(answer: Option<Result<T>>, device: &str, report: &mut Report) -> Option<T> {
+    answer?.map_err(|error| report.problem(device, &error)).ok()
+}
+
+/// Ports of a device in switchdev mode that stand for no vport: mlx5 has one for each vport that
+/// there could be. Like an empty slot of a GID table that is no problem, unless one is named.
+#[derive(Debug, Default)]
+struct Vacant(usize);
+
+impl Vacant {
+    /// Takes what came of a port that has no answer.
+    fn add(&mut self, selected: &Selected<'_>, port: u32, error: &Error, report: &mut Report) {
+        if *error.cause() == Cause::NoRepresentor && !selected.names(port) {
+            self.0 += 1;
+        } else {
+            report.problem(&selected.device.name, error);
+        }
+    }
+
+    fn note(&self, device: &str, report: &mut Report) {
+        match self.0 {
+            0 => {}
+            1 => report.note(format!("{device}: one more port represents no vport")),
+            count => report.note(format!("{device}: {count} more ports represent no vport")),
+        }
+    }
 }

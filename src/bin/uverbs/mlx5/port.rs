@@ -1,11 +1,10 @@
 //! `uverbs mlx5 port`: how the e-switch's steering knows ports.
 
 use serde::Serialize;
-use uverbs::context::Context;
+use uverbs::mlx5;
 use uverbs::mlx5::port::Port;
-use uverbs::mlx5::query_port;
 
-use super::selected;
+use super::{Vacant, selected};
 use crate::args::{Common, Mlx5PortArgs};
 use crate::host::Place;
 use crate::output::{Hex, json};
@@ -48,7 +47,7 @@ pub(crate) fn answer(
     let mut ports: Vec<(&str, u32, Port)> = Vec::new();
     for selected in selected(&devices, &args.selectors, place, report) {
         let name = selected.device.name.as_str();
-        let context = match Context::open(selected.device) {
+        let context = match mlx5::open(selected.device) {
             Ok(context) => context,
             Err(error) => {
                 report.problem(name, &error);
@@ -56,12 +55,14 @@ pub(crate) fn answer(
             }
         };
         let first = ports.len();
+        let mut vacant = Vacant::default();
         for number in selected.ports() {
-            match query_port(&context, number) {
+            match mlx5::query_port(&context, number) {
                 Ok(port) => ports.push((name, number, port)),
-                Err(error) => report.problem(name, &error),
+                Err(error) => vacant.add(&selected, number, &error, report),
             }
         }
+        vacant.note(name, report);
         let own = ports.get(first..).unwrap_or_default();
         if !own.is_empty() && own.iter().all(|(_, _, port)| port.flags() == 0) {
             report.note(format!(

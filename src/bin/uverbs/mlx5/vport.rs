@@ -11,11 +11,11 @@ use uverbs::mlx5::devx::{
     NicVportContext, PortType, RoceAddress, RoceL3Type, RoceVersion, Traffic, Vport,
     VportAdminState, VportCounters, VportLinkState, VportSide, VportState,
 };
-use uverbs::mlx5::port::VportNumber;
+use uverbs::mlx5::port::{Port, VportNumber};
 use uverbs::mlx5::query_port;
 use uverbs::port::{PhysState, PortState};
 
-use super::selected;
+use super::{Vacant, selected, told};
 use crate::args::{Common, Mlx5PortArgs};
 use crate::host::Place;
 use crate::output::{Gbps, Hex, Text, json};
@@ -31,6 +31,8 @@ struct Row<'a> {
     port_type: Text<PortType>,
     /// Null outside of switchdev mode.
     vport: Option<u16>,
+    vport_vhca_id: Option<u16>,
+    esw_owner_vhca_id: Option<u16>,
     state: Option<StateRow>,
     infiniband: Option<InfinibandRow>,
     ethernet: Option<EthernetRow>,
@@ -69,7 +71,8 @@ struct InfinibandRow {
 #[derive(Debug, Serialize)]
 struct EthernetRow {
     mac: Text<MacAddress>,
-    mtu: u16,
+    /// Largest frame, 22 more than the interface's MTU.
+    hw_mtu: u16,
     roce_enabled: bool,
     node_guid: Text<Guid>,
     port_guid: Text<Guid>,
@@ -120,7 +123,16 @@ pub(crate) fn answer(
     if common.json {
         return json(&Document { vports: rows, problems: report.problems() });
     }
-    fields("PORT", &rows, &["device", "port"], common)
+    let mut lines = Vec::new();
+    for row in &rows {
+        let mut line = serde_json::to_value(row)?;
+        // A person knows some by their names.
+        if let (Some(vport), Some(field)) = (row.vport, line.get_mut("vport")) {
+            *field = VportNumber(vport).to_string().into();
+        }
+        lines.push(line);
+    }
+    Ok(fields("PORT", &lines, &["device", "port"], common))
 }
 
 /// Asks about the ports of one device, which is opened once.
@@ -128,31 +140,62 @@ fn ask<'d>(selected: &Selected<'d>, rows: &mut Vec<Row<'d>>, report: &mut Report
     let device = selected.device;
     let context = devx::open(device)?;
     let own = devx::query_hca_cap(&context, CapabilityMode::Current, Vport::Own)?;
+    let mut vacant = Vacant::default();
     for port in selected.ports() {
-        match vport_of(&context, &own, port) {
-            Ok(vport) => {
-                let name = &device.name;
-                rows.push(Asking { context: &context, own: &own, port, vport }.row(name, report));
+        match steering(&context, &own, port) {
+            Ok(steering) => {
+                let whom = whom(&steering, &own, port);
+                if let Whom::Nobody(why) = &whom {
+                    report.unasked(&device.name, &format!("port {port}: {why}"));
+                }
+                let asking = Asking { context: &context, own: &own, port, steering, whom };
+                rows.push(asking.row(&device.name, report));
             }
-            Err(error) => report.problem(&device.name, &error),
+            Err(error) => vacant.add(selected, port, &error, report),
         }
     }
+    vacant.note(&device.name, report);
     Ok(())
 }
 
-/// The vport that a port represents; `None` where the e-switch is not in switchdev mode, or there
-/// is none, so that the port is the function's own.
-fn vport_of(context: &Context, own: &Capabilities, port: u32) -> Result<Option<VportNumber>> {
-    match query_port(context, port) {
-        Ok(port) => Ok(port.vport()),
-        // Linux before 5.13. In switchdev mode a device has more ports than the function.
-        Err(error)
-            if *error.cause() == Cause::UnknownToKernel
-                && *context.ports().end() <= u32::from(own.num_ports) =>
-        {
-            Ok(None)
+/// What the driver tells of a port.
+fn steering(context: &Context, own: &Capabilities, port: u32) -> Result<Port> {
+    query_port(context, port).or_else(|error| {
+        // Linux before 5.13. In switchdev mode a device has more ports than its function.
+        let is_own = *context.ports().end() <= u32::from(own.num_ports);
+        match error.cause() {
+            Cause::UnknownToKernel if is_own => Ok(Port::default()),
+            _ => Err(error),
         }
-        Err(error) => Err(error),
+    })
+}
+
+/// Whose answers are a port's. The firmware's commands go to one function, and name vports of its
+/// own e-switch only.
+#[derive(Debug, PartialEq, Eq)]
+enum Whom {
+    /// The function itself.
+    Own,
+    /// A vport of its e-switch.
+    Vport(VportNumber),
+    /// Nobody that can be asked; why.
+    Nobody(String),
+}
+
+fn whom(steering: &Port, own: &Capabilities, port: u32) -> Whom {
+    // In a link aggregation a device has ports of several e-switches.
+    if let Some(owner) = steering.esw_owner_vhca_id().filter(|owner| *owner != own.vhca_id) {
+        return Whom::Nobody(format!(
+            "it is of the e-switch of vhca id {owner}, whose device can be asked"
+        ));
+    }
+    match steering.vport() {
+        Some(vport) => Whom::Vport(vport),
+        // Ports of several functions that act as one.
+        None if own.num_vhca_ports > 1 && port != u32::from(own.native_port_num) => Whom::Nobody(
+            "it is another function's, of which only the RoCE addresses can be asked here".into(),
+        ),
+        None => Whom::Own,
     }
 }
 
@@ -161,42 +204,49 @@ struct Asking<'a> {
     context: &'a Context,
     own: &'a Capabilities,
     port: u32,
-    vport: Option<VportNumber>,
+    steering: Port,
+    whom: Whom,
 }
 
 impl Asking<'_> {
     /// Asks what its kind of port can be asked. What is not answered is a problem, and null.
     fn row<'d>(&self, device: &'d str, report: &mut Report) -> Row<'d> {
-        let Self { context, own, port, vport: represented } = *self;
+        let Self { context, own, port, steering, ref whom } = *self;
         let is_ib = own.port_type == PortType::IB;
-        let is_wire = represented == Some(VportNumber::UPLINK);
-        let vport = match represented {
-            None | Some(VportNumber::UPLINK) => Vport::Own,
-            Some(number) => Vport::Other(number),
+        // Of the wire only its state is told; what the function is, is another port.
+        let (vport, side, is_wire) = match *whom {
+            Whom::Vport(VportNumber::UPLINK) => (Some(Vport::Own), VportSide::Uplink, true),
+            Whom::Vport(number) => (Some(Vport::Other(number)), VportSide::Eswitch, false),
+            Whom::Own => (Some(Vport::Own), VportSide::Function, false),
+            Whom::Nobody(_) => (None, VportSide::Function, false),
         };
-        let side = match represented {
-            None => VportSide::Function,
-            Some(VportNumber::UPLINK) => VportSide::Uplink,
-            Some(_) => VportSide::Eswitch,
-        };
+        let beside_wire = vport.filter(|_| !is_wire);
         // Told only where there is another one.
-        let number = match own.num_ports {
-            0 | 1 => 0,
-            _ => u8::try_from(port).unwrap_or(u8::MAX),
-        };
+        let number = if own.num_ports > 1 { u8::try_from(port).unwrap_or(u8::MAX) } else { 0 };
 
-        let state = (!is_ib).then(|| devx::query_vport_state(context, side, vport));
-        let infiniband = is_ib.then(|| devx::query_hca_vport_context(context, number, vport));
-        let ethernet = (!is_ib && !is_wire).then(|| devx::query_nic_vport_context(context, vport));
-        let eswitch =
-            matches!(vport, Vport::Other(_)).then(|| devx::query_esw_vport_context(context, vport));
-        let addresses = (own.roce && represented.is_none()).then(|| self.roce_addresses());
-        let counters = (!is_wire).then(|| devx::query_vport_counter(context, number, vport));
+        let state =
+            vport.filter(|_| !is_ib).map(|vport| devx::query_vport_state(context, side, vport));
+        let infiniband = beside_wire
+            .filter(|_| is_ib)
+            .map(|vport| devx::query_hca_vport_context(context, number, vport));
+        let ethernet = beside_wire
+            .filter(|_| !is_ib)
+            .map(|vport| devx::query_nic_vport_context(context, vport));
+        let eswitch = beside_wire
+            .filter(|vport| *vport != Vport::Own)
+            .map(|vport| devx::query_esw_vport_context(context, vport));
+        let is_roce = own.roce && steering.vport().is_none();
+        let addresses = is_roce.then(|| self.roce_addresses());
+        let counters = beside_wire
+            .filter(|_| own.vport_counters)
+            .map(|vport| devx::query_vport_counter(context, number, vport));
         Row {
             device,
             port,
             port_type: Text(own.port_type),
-            vport: represented.map(|vport| vport.0),
+            vport: steering.vport().map(|vport| vport.0),
+            vport_vhca_id: steering.vport_vhca_id(),
+            esw_owner_vhca_id: steering.esw_owner_vhca_id(),
             state: told(state, device, report).map(StateRow::from),
             infiniband: told(infiniband, device, report).map(InfinibandRow::from),
             ethernet: told(ethernet, device, report).map(EthernetRow::from),
@@ -209,7 +259,7 @@ impl Asking<'_> {
     /// The firmware's side of the GIDs that the kernel has in use.
     fn roce_addresses(&self) -> Result<Vec<AddressRow>> {
         let number = match self.own.num_vhca_ports {
-            0 | 1 => 0,
+            0 => 0,
             _ => u8::try_from(self.port).unwrap_or(u8::MAX),
         };
         let mut rows = Vec::new();
@@ -225,11 +275,6 @@ impl Asking<'_> {
         }
         Ok(rows)
     }
-}
-
-/// An answer, if there was a question.
-fn told<T>(answer: Option<Result<T>>, device: &str, report: &mut Report) -> Option<T> {
-    answer?.map_err(|error| report.problem(device, &error)).ok()
 }
 
 impl From<VportState> for StateRow {
@@ -269,7 +314,7 @@ impl From<NicVportContext> for EthernetRow {
     fn from(from: NicVportContext) -> Self {
         Self {
             mac: Text(from.permanent_address),
-            mtu: from.mtu,
+            hw_mtu: from.mtu,
             roce_enabled: from.roce_enabled,
             node_guid: Text(from.node_guid),
             port_guid: Text(from.port_guid),
@@ -310,4 +355,43 @@ fn counters_row(counters: &VportCounters) -> Map<String, Value> {
     let counter = |traffic: Traffic| serde_json::json!({"packets": traffic.packets, "octets": traffic.octets});
     let named = counters.named().into_iter();
     named.map(|(name, traffic)| (name.to_owned(), counter(traffic))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use uverbs::uapi::mlx5::QueryPort;
+    use uverbs::uapi::mlx5_firmware::GeneralCapabilities;
+    use zerocopy::FromZeros;
+
+    use super::*;
+
+    fn steering(flags: u64, vport: u16, owner: u16) -> Port {
+        QueryPort { flags, vport, esw_owner_vhca_id: owner, ..QueryPort::default() }.into()
+    }
+
+    fn function(num_vhca_ports: u8) -> Capabilities {
+        let mut abi = GeneralCapabilities::new_zeroed();
+        abi.vhca_id = 42.into();
+        (abi.native_port_num, abi.num_vhca_ports) = (1, num_vhca_ports);
+        (&abi).into()
+    }
+
+    #[test]
+    fn a_port_is_never_asked_for_as_another_one() {
+        let own = function(0);
+        assert_eq!(whom(&steering(0, 0, 0), &own, 1), Whom::Own);
+        assert_eq!(whom(&steering(0x21, 3, 42), &own, 4), Whom::Vport(VportNumber(3)));
+        // The vport of that number is another e-switch's.
+        for vport in [3, 0xffff] {
+            let Whom::Nobody(why) = whom(&steering(0x21, vport, 43), &own, 9) else {
+                unreachable!("vport {vport}")
+            };
+            assert!(why.contains("43"), "{why}");
+        }
+        // Multi-port RoCE: the commands go to the function of the first port.
+        let own = function(2);
+        assert_eq!(whom(&steering(0, 0, 0), &own, 1), Whom::Own);
+        assert!(matches!(whom(&steering(0, 0, 0), &own, 2), Whom::Nobody(_)));
+        assert!(matches!(whom(&steering(2, 0, 0), &own, 2), Whom::Nobody(_)));
+    }
 }

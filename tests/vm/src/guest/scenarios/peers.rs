@@ -37,7 +37,7 @@ pub(crate) fn answer_for_mlx5() -> Result<()> {
             Ok(told)
         })
     };
-    let done = "devx: return 0 errno 0 status 0 syndrome 0\n";
+    let done = "errno 0 status 0 syndrome 0x0\n";
     let (told, commands) = nop("devx")?;
     ensure!(told.starts_with(done), "not {done}");
     ensure!(commands.iter().any(|command| command.opcode == NOP_OPCODE && command.uid != 0));
@@ -46,15 +46,15 @@ pub(crate) fn answer_for_mlx5() -> Result<()> {
     function.inject(NOP_OPCODE, Fault::Status { status: 3, syndrome: 0xbeef })?;
     let (told, _) = nop("devx")?;
     ensure!(told.starts_with(if lab::kernel()? >= (6, 1) {
-        "devx: return 121 errno 121 status 0x3 syndrome 0xbeef\n"
+        "errno 121 status 3 syndrome 0xbeef\n"
     } else {
-        "devx: return 22 errno 22 status 0 syndrome 0\n"
+        "errno 22 status 0 syndrome 0x0\n"
     }));
 
     // Without DEVX there is nobody in whose name the command could be given.
     function.inject(CREATE_UCTX, Fault::Status { status: 3, syndrome: 0 })?;
     for (context, wanted) in
-        [("devx", "open: errno 22\n"), ("plain", "devx: return 22 errno 22 status 0 syndrome 0\n")]
+        [("devx", "open: errno 22\n"), ("plain", "errno 22 status 0 syndrome 0x0\n")]
     {
         let (told, commands) = nop(context)?;
         ensure!(told.starts_with(wanted), "not {wanted}");

@@ -92,7 +92,8 @@ fn opened(device: &Mlx5, description: &Description) -> Result<Context> {
 
     let lag = devx::query_lag(&context)?;
     ensure!(lag.state == description.lag.state);
-    ensure!(lag.tx_remap_affinity == description.lag.tx_remap_affinity);
+    let remap = (lag.tx_remap_affinity_1, lag.tx_remap_affinity_2);
+    ensure!(remap == description.lag.tx_remap_affinity);
     Ok(context)
 }
 
