@@ -270,7 +270,8 @@ fn an_error_names_what_the_command_was_about() {
         ),
         (devx::query_roce_address(&context, 7, 0).err(), "QUERY_ROCE_ADDRESS of index 7"),
         (devx::query_roce_address(&context, 7, 1).err(), "QUERY_ROCE_ADDRESS of port 1, index 7"),
-        (devx::general_cmd(&context, &[0x0b, 0x55, 0], &mut [0; 16]).err(), "0x0"),
+        (devx::general_cmd(&context, &[0x0b, 0x55, 0], &mut [0; 16]).err(), "0xb55"),
+        (devx::general_cmd(&context, &[0x0b], &mut [0; 16]).err(), "0x0"),
         (devx::general_cmd(&context, &input(0xb55), &mut [0; 16]).err(), "0xb55"),
     ] {
         assert_eq!(about(error.unwrap()), expected);
@@ -319,7 +320,9 @@ fn a_command_that_wants_devx_says_so() {
     // The kernel answers this one on any context, so the refusal is another one's.
     let error = devx::query_esw_functions(&context).unwrap_err();
     assert_eq!(*error.cause(), Cause::Os(Errno::INVAL));
-    // And this one on none.
+    // No context would do for this one, and for this length.
+    let error = devx::general_cmd(&context, &input(0x101), &mut [0; 15]).unwrap_err();
+    assert_eq!(*error.cause(), Cause::Os(Errno::INVAL));
     let error = devx::general_cmd(&context, &input(0x805), &mut [0; 16]).unwrap_err();
     assert_eq!(*error.cause(), Cause::Os(Errno::INVAL));
     assert!(!context.has_devx());

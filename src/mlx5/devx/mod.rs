@@ -31,7 +31,8 @@ use core::fmt;
 use rustix::io::Errno;
 use uverbs_uapi::mlx5::{devx_method, devx_other, object};
 use uverbs_uapi::mlx5_firmware::{
-    InputHeader, OTHER, OutputHeader, QueryRoceAddressInput, QueryVportInput, opcode, status,
+    InputHeader, OTHER, OutputHeader, PlainInput, QueryRoceAddressInput, QueryVportInput, opcode,
+    status,
 };
 use zerocopy::big_endian::U16;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
@@ -161,10 +162,7 @@ pub fn open(device: &Device) -> Result<Context> {
 /// being reset (`ENXIO`); a device that is gone ([`Cause::DeviceGone`], `EIO`).
 #[doc(alias = "mlx5dv_devx_general_cmd")]
 pub fn general_cmd(context: &Context, input: &[u8], output: &mut [u8]) -> Result<()> {
-    let opcode = match InputHeader::read_from_prefix(input) {
-        Ok((header, _)) => header.opcode.get(),
-        Err(_) => 0,
-    };
+    let opcode = input.first_chunk().map_or(0, |bytes| u16::from_be_bytes(*bytes));
     send(context, opcode, input, output).map_err(|cause| {
         let target = Target::of(opcode, input);
         context.error(Request::Firmware { opcode, target }, cause)
@@ -174,6 +172,8 @@ pub fn general_cmd(context: &Context, input: &[u8], output: &mut [u8]) -> Result
 fn send(context: &Context, opcode: u16, input: &[u8], output: &mut [u8]) -> Result<(), Cause> {
     require_mlx5(context)?;
     output.fill(0);
+    // As the kernel counts before it looks for DEVX.
+    let is_whole = input.len().min(output.len()) >= LEAST;
     let answer = {
         let mut command = Command::<2>::new(object::DEVX, devx_method::OTHER);
         command.input(devx_other::CMD_IN, input).output(devx_other::CMD_OUT, output);
@@ -186,12 +186,15 @@ fn send(context: &Context, opcode: u16, input: &[u8], output: &mut [u8]) -> Resu
         Err(Cause::Os(Errno::REMOTEIO)) => {
             Err(refusal.map_or(Cause::Os(Errno::REMOTEIO), Cause::from))
         }
-        Err(Cause::Os(Errno::INVAL)) if !context.has_devx() && needs_devx(opcode) => {
+        Err(Cause::Os(Errno::INVAL)) if !context.has_devx() && is_whole && needs_devx(opcode) => {
             Err(Cause::NeedsDevx)
         }
         Err(cause) => Err(cause),
     }
 }
+
+/// The least bytes of an input, and of an output.
+const LEAST: usize = size_of::<PlainInput>();
 
 /// The refusal in an output, if it is one.
 fn refusal(output: &[u8]) -> Option<Refusal> {

@@ -37,6 +37,7 @@ const COMMON: &[Entry] = &[
     (at(35, 2, 6), 16),                     // log_max_klm_list_size
     (at(41, 2, 6), 4),                      // log_max_ra_req_qp
     (at(43, 2, 6), 4),                      // log_max_ra_res_qp
+    (at(48, 1, 1), 1),                      // vport_counters
     (at(52, 2, 1), 1),                      // ib_virt
     (at(56, 3, 5), 30),                     // log_max_msg
     (at(63, 4, 4), 1),                      // cqe_version
