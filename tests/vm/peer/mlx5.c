@@ -5,10 +5,11 @@
  *
  *   mlx5 ports DEV            mlx5dv_query_port, from port 0 to one beyond the last
  *   mlx5 port DEV PORT SIZE   the same for one port of any driver's device, with SIZE bytes of memory
- *   mlx5 devx DEV CONTEXT SIZE HEX
+ *   mlx5 devx DEV CONTEXT [SIZE HEX]…
  *                             mlx5dv_devx_general_cmd of these bytes, with SIZE bytes for the output;
  *                             CONTEXT is "devx", opened with DEVX or not at all, or "plain", opened
  *                             with DEVX where that can be had
+ *   mlx5 gone DEV             mlx5dv_query_port and a NOP by DEVX, when a line comes in
  */
 #include <endian.h>
 #include <errno.h>
@@ -98,16 +99,15 @@ static int one_port(const char *name, uint32_t number, size_t size)
 	return ibv_close_device(context) ? 1 : 0;
 }
 
-static int devx(const char *name, uint32_t flags, size_t size, const char *text)
+static int command(struct ibv_context *context, size_t size, const char *text)
 {
 	static uint8_t in[65535];
 	int length = bytes(text, in, sizeof(in));
-	struct ibv_context *context = open_device(name, flags);
 	uint8_t *out = calloc(size + 1, 1);
 	uint32_t syndrome = 0;
 	int result;
 
-	if (!context || length < 0 || !out)
+	if (length < 0 || !out)
 		return 1;
 	result = mlx5dv_devx_general_cmd(context, in, length, out, size);
 	if (size >= 8)
@@ -118,19 +118,49 @@ static int devx(const char *name, uint32_t flags, size_t size, const char *text)
 		printf("%02x", out[i]);
 	printf("\n");
 	free(out);
+	return 0;
+}
+
+static int devx(const char *name, uint32_t flags, int count, char **words)
+{
+	struct ibv_context *context = open_device(name, flags);
+
+	if (!context)
+		return 1;
+	for (int i = 0; i + 1 < count; i += 2)
+		if (command(context, strtoul(words[i], NULL, 0), words[i + 1]))
+			return 1;
 	return ibv_close_device(context) ? 1 : 0;
+}
+
+static int gone(const char *name)
+{
+	struct ibv_context *context = open_device(name, MLX5DV_CONTEXT_FLAGS_DEVX);
+	char line[16];
+
+	if (!context)
+		return 1;
+	printf("open\n");
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		return 1;
+	port(context, 1);
+	port(context, 99);
+	return command(context, 16, "080d0000000000000000000000000000");
 }
 
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "ports"))
 		return ports(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "gone"))
+		return gone(argv[2]);
 	if (argc == 5 && !strcmp(argv[1], "port"))
 		return one_port(argv[2], strtoul(argv[3], NULL, 0), strtoul(argv[4], NULL, 0));
-	if (argc == 6 && !strcmp(argv[1], "devx") && !strcmp(argv[3], "devx"))
-		return devx(argv[2], MLX5DV_CONTEXT_FLAGS_DEVX, strtoul(argv[4], NULL, 0), argv[5]);
-	if (argc == 6 && !strcmp(argv[1], "devx") && !strcmp(argv[3], "plain"))
-		return devx(argv[2], 0, strtoul(argv[4], NULL, 0), argv[5]);
+	if (argc >= 6 && !strcmp(argv[1], "devx") && !strcmp(argv[3], "devx"))
+		return devx(argv[2], MLX5DV_CONTEXT_FLAGS_DEVX, argc - 4, argv + 4);
+	if (argc >= 6 && !strcmp(argv[1], "devx") && !strcmp(argv[3], "plain"))
+		return devx(argv[2], 0, argc - 4, argv + 4);
 	fprintf(stderr, "usage: see mlx5.c\n");
 	return 2;
 }

@@ -18,8 +18,8 @@ fn incomplete(command: &[&str]) -> Result<Value> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// Switchdev: `mlx5 port`, `vport` and `device` beside a device of another driver.
-pub(crate) fn switchdev() -> Result<()> {
+/// An embedded CPU in switchdev mode, beside a device of another driver.
+pub(crate) fn embedded_cpu() -> Result<()> {
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let _rxe = SoftRoce::new("rxe0", &netdev)?;
     let description = Description::embedded_cpu(2);
@@ -72,20 +72,31 @@ pub(crate) fn switchdev() -> Result<()> {
             let named = incomplete(&["uverbs", "mlx5", "port", &format!("{name}:4")])?;
             ensure!(named["problems"][0]["errno"] == 95, "{named}");
         }
-        for args in [&["mlx5", "port"][..], &["mlx5", "vport"], &["mlx5", "device"]] {
-            let shown = output(&[&["uverbs"], args].concat())?;
-            println!(
-                "{}{}",
-                String::from_utf8_lossy(&shown.stdout),
-                String::from_utf8_lossy(&shown.stderr)
-            );
-        }
         let one = json(&["uverbs", "mlx5", "vport", &format!("{name}:2")])?;
         ensure!(one["vports"][0]["vport"] == 1, "{one:#}");
         ensure!(
             one["vports"][0]["eswitch"]["sw_steering_icm_rx"] == second["vport_steering_icm_rx"]
         );
     }
+
+    let answer = json(&["uverbs", "mlx5", "device", name])?;
+    println!("{answer:#}");
+    let row = &answer["devices"][0];
+    ensure!(row["eswitch_manager"] == true && row["vhca_id"] == description.vhca_id);
+    // Linux 5.10 does not let the question through.
+    ensure!(row["host"]["num_of_vfs"] == if old { Value::Null } else { 2.into() });
+    let shown = output(&["uverbs", "mlx5", "vport", name, "--no-header"])?;
+    let shown = String::from_utf8(shown.stdout)?;
+    println!("{shown}");
+    // Linux 5.10 does not tell whose ports these are, so nothing is said of them.
+    let named = |port: u32, vport: &str| {
+        shown
+            .lines()
+            .any(|line| line.split_whitespace().eq([&format!("{name}:{port}"), "vport", vport]))
+    };
+    let last = if lab::kernel()? >= (6, 12) { 5 } else { 4 };
+    ensure!(shown.is_empty() == old);
+    ensure!(old || named(1, "0") && named(2, "1") && named(3, "2") && named(last, "uplink"));
 
     let answer = incomplete(&["uverbs", "mlx5", "port", "rxe0"])?;
     ensure!(answer["problems"][0]["errno"] == 95, "{answer}");

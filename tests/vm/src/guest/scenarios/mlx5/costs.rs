@@ -9,11 +9,13 @@ use uverbs_mlx5_function::control::Command;
 use uverbs_mlx5_function::description::Description;
 
 use crate::lab::mlx5::Mlx5;
-use crate::lab::run;
+use crate::lab::{self, run};
 
 const ALLOC_UAR: u16 = 0x802;
 const CREATE_UCTX: u16 = 0xa04;
 const QUERY_HCA_CAP: u16 = 0x100;
+const QUERY_ESW_VPORT_CONTEXT: u16 = 0x752;
+const QUERY_HCA_VPORT_GID: u16 = 0x764;
 
 /// How often each opcode was sent.
 fn counts(commands: &[Command]) -> BTreeMap<u16, usize> {
@@ -26,25 +28,30 @@ fn counts(commands: &[Command]) -> BTreeMap<u16, usize> {
 
 /// Open, query every port, close: no more commands than rdma-core's, of no kind, and no UAR.
 pub(crate) fn fewer_commands() -> Result<()> {
-    for (description, switchdev) in [
-        (Description::infiniband(2), false),
-        (Description::roce(), false),
-        (Description::embedded_cpu(2), true),
+    for (description, representors) in [
+        (Description::infiniband(2), None),
+        (Description::roce(), None),
+        (Description::switchdev(), Some(0)),
+        (Description::embedded_cpu(2), Some(3)),
     ] {
         let mut device = Mlx5::bind(0, &description)?;
+        let switchdev = representors.is_some();
+        let representors = representors.unwrap_or(0);
         if switchdev {
             device.switchdev()?;
         }
         let name = device.name();
         let function = device.function();
-        let ((), ours) = function.commands_during(|| {
+        let (told, ours) = function.commands_during(|| {
             let context = Host::new().open(name)?;
+            let mut told = 0;
             for number in 0..=context.ports().end() + 1 {
-                // Whether it is told or not.
-                let _ = query_port(&context, number);
+                told += u32::from(query_port(&context, number).is_ok());
             }
-            Ok(())
+            Ok(told)
         })?;
+        let known = lab::kernel()? >= (5, 13);
+        ensure!((told > 0) == known, "{told} ports were told");
         let (_, theirs) = function.commands_during(|| run(&["mlx5", "ports", name]))?;
         let (ours, theirs) = (counts(&ours), counts(&theirs));
         println!("ours {ours:x?}\ntheirs {theirs:x?}");
@@ -53,6 +60,10 @@ pub(crate) fn fewer_commands() -> Result<()> {
             ensure!(*count <= most, "{opcode:#x}: {count} times, by rdma-core {most}");
         }
         ensure!(!ours.contains_key(&ALLOC_UAR) && !ours.contains_key(&CREATE_UCTX));
+        ensure!(theirs.contains_key(&ALLOC_UAR), "rdma-core's commands were not seen");
+        // For each representor's steering addresses.
+        let asked = ours.get(&QUERY_ESW_VPORT_CONTEXT).copied().unwrap_or(0);
+        ensure!(asked == if known { representors } else { 0 }, "{asked} of {representors}");
         let total = |counts: &BTreeMap<u16, usize>| counts.values().sum::<usize>();
         println!(
             "figure: {:?}: {} firmware commands, rdma-core {}",
@@ -73,11 +84,16 @@ pub(crate) fn one_command_a_query() -> Result<()> {
     let (_, commands) = function.commands_during(|| {
         Ok(devx::query_hca_cap(&context, devx::CapabilityMode::Current, devx::Vport::Own)?)
     })?;
-    let opcodes: Vec<u16> = commands.iter().map(|command| command.opcode).collect();
-    ensure!(opcodes == [QUERY_HCA_CAP], "{opcodes:x?}");
-    // In legacy mode the driver knows by itself that it has nothing to tell.
-    let (_, commands) = function.commands_during(|| Ok(query_port(&context, 1).is_ok()))?;
-    ensure!(commands.is_empty(), "{commands:?}");
+    let own = commands.iter().filter(|it| it.opcode == QUERY_HCA_CAP).count();
+    ensure!(own == 1, "{commands:?}");
+    // In legacy mode the driver knows by itself that it has nothing to tell; a GID table is the
+    // kernel's own. (What the driver sends by itself meanwhile is in nobody's name and not these.)
+    let (_, commands) = function.commands_during(|| {
+        ensure!(query_port(&context, 1).is_ok() == (lab::kernel()? >= (5, 13)));
+        Ok(context.query_gid_table()?)
+    })?;
+    let asked = [QUERY_HCA_CAP, QUERY_ESW_VPORT_CONTEXT, QUERY_HCA_VPORT_GID];
+    ensure!(!commands.iter().any(|it| asked.contains(&it.opcode)), "{commands:?}");
     drop(context);
 
     let (context, commands) = function.commands_during(|| Ok(devx::open(&found)?))?;

@@ -2,6 +2,8 @@
 //! rdma-core's.
 
 use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
 use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
@@ -15,11 +17,13 @@ use uverbs::mlx5::devx::{
     VportAdminState, VportLinkState, VportSide,
 };
 use uverbs::mlx5::port::VportNumber;
+use uverbs::mlx5::query_port;
 use uverbs_mlx5_function::control::Fault;
 use uverbs_mlx5_function::description::{Counters, Description, Mode};
 
-use crate::lab::mlx5::Mlx5;
-use crate::lab::{self, run};
+use crate::lab::mlx5::{Function, Mlx5};
+use crate::lab::{self, output, run};
+use crate::scenarios::answers::compare;
 
 const QUERY_ADAPTER: u16 = 0x101;
 const NOP: u16 = 0x80d;
@@ -69,7 +73,7 @@ fn as_pairs(counters: &Counters) -> [(u64, u64); 12] {
 }
 
 /// Opens a device with DEVX, and checks what every kind of function answers.
-fn opened(device: &Mlx5, description: &Description) -> Result<Context> {
+pub(super) fn opened(device: &Mlx5, description: &Description) -> Result<Context> {
     let context = devx::open(&Host::new().device(device.name())?)?;
     ensure!(context.has_devx());
     devx::nop(&context)?;
@@ -142,10 +146,9 @@ pub(crate) fn roce() -> Result<()> {
     run(&["ip", "link", "add", "link", &netdev, "name", &vlan, "type", "vlan", "id", "7"])?;
     run(&["ip", "address", "add", "10.7.0.1/24", "dev", &vlan])?;
     let context = opened(&device, &description)?;
+    // Two of the MAC address, and two of each IPv4 address.
     lab::wait_until("the GIDs are there", || {
-        context.query_gid_table().is_ok_and(|table| {
-            table.iter().any(|gid| gid.gid().ipv4() == Some([10, 7, 0, 1].into()))
-        })
+        context.query_gid_table().is_ok_and(|table| table.len() == 6)
     })?;
 
     let port = &description.ports[0];
@@ -183,7 +186,7 @@ pub(crate) fn roce() -> Result<()> {
         ensure!(!of_vlan || address.vlan == Some(7));
         vlans += usize::from(address.vlan == Some(7));
     }
-    ensure!(table.len() >= 4 && vlans >= 2, "{table:?}");
+    ensure!(table.len() == 6 && vlans == 2, "{table:?}");
     let error = devx::query_roce_address(&context, cap.address_table_len, 0).err();
     let error = error.context("a slot behind the table")?;
     println!("{error}");
@@ -223,10 +226,18 @@ pub(crate) fn other_vports() -> Result<()> {
         let own = u64::from(number) << 16;
         let icm = (description.eswitch.vport_icm.0 + own, description.eswitch.vport_icm.1 + own);
         ensure!((esw.sw_steering_icm_rx, esw.sw_steering_icm_tx) == icm);
-        devx::query_vport_state(&context, VportSide::Eswitch, vport)?;
-        devx::query_nic_vport_context(&context, vport)?;
+        let state = devx::query_vport_state(&context, VportSide::Eswitch, vport)?;
+        ensure!((state.state, state.admin_state) == (VportLinkState::UP, VportAdminState::UP));
+        let nic = devx::query_nic_vport_context(&context, vport)?;
+        ensure!(nic.system_image_guid.to_u64() == description.system_image_guid);
+        ensure!(nic.permanent_address.0 == [0; 6] && nic.port_guid.is_zero());
     }
-    devx::query_vport_state(&context, VportSide::Uplink, Vport::Own)?;
+    let wire = devx::query_vport_state(&context, VportSide::Uplink, Vport::Own)?;
+    ensure!(wire.state == VportLinkState::UP);
+    let told = devx::query_vport_counter(&context, 0, Vport::Own)?.named();
+    ensure!(
+        told.map(|(_, it)| (it.packets, it.octets)) == as_pairs(&description.ports[0].counters)
+    );
     let absent = Vport::Other(VportNumber(77));
     let error = devx::query_esw_vport_context(&plain, absent).err();
     let error = error.context("a vport that is not there")?;
@@ -234,6 +245,9 @@ pub(crate) fn other_vports() -> Result<()> {
     ensure!(matches!(error.cause(), Cause::Firmware(_)) == tells_reason()?, "{error:?}");
     Ok(())
 }
+
+/// How the names of those begin that the kernel lets through for nobody.
+const NOT_GENERAL: &str = "not general: ";
 
 /// A command of a name, an input, and how much room there is for the output.
 type Trial = (&'static str, Vec<u8>, usize);
@@ -274,13 +288,14 @@ fn trials() -> Vec<Trial> {
         ("LAG", input(0x842, 0, &[]), 16),
         ("NOP", input(0x80d, 0, &[]), 16),
         ("NOP with much room", input(0x80d, 0, &[]), 4096),
+        ("what is not known yet", input(0xcff, 0, &[]), 16),
         // The kernel lets none of these through.
-        ("GIDs of a vport", input(0x764, 0, &[]), 32),
-        ("P_Keys of a vport", input(0x765, 0, &[]), 20),
-        ("access register", input(0x805, 1, &[0, 0, 0x50, 0x04]), 80),
-        ("create a PD", input(0x800, 0, &[]), 16),
-        ("modify the vport's state", input(0x751, 0, &[]), 16),
-        ("no operation", input(0, 0, &[]), 16),
+        ("not general: GIDs of a vport", input(0x764, 0, &[]), 32),
+        ("not general: P_Keys of a vport", input(0x765, 0, &[]), 20),
+        ("not general: access register", input(0x805, 1, &[0, 0, 0x50, 0x04]), 80),
+        ("not general: create a PD", input(0x800, 0, &[]), 16),
+        ("not general: modify the vport's state", input(0x751, 0, &[]), 16),
+        ("not general: no operation", input(0, 0, &[]), 16),
     ];
     trials.push(("an input that is short", input(NOP, 0, &[])[..15].to_vec(), 16));
     trials.push(("an input of two bytes", input(NOP, 0, &[])[..2].to_vec(), 16));
@@ -304,56 +319,82 @@ fn ours(context: &Context, input: &[u8], room: usize) -> Result<(String, Option<
     Ok((line, error))
 }
 
-/// Every trial, on contexts with and without DEVX, answered and failed as by rdma-core.
-pub(crate) fn as_rdma_core() -> Result<()> {
-    for description in [Description::infiniband(2), Description::roce()] {
-        compare_trials(&Mlx5::bind(0, &description)?)?;
-    }
-    let mut device = Mlx5::bind(0, &Description::embedded_cpu(2))?;
-    device.switchdev()?;
-    compare_trials(&device)
+/// What our library makes of a trial, as the peer prints it; its error; whether the device saw it.
+struct Tried {
+    printed: String,
+    error: Option<uverbs::Error>,
+    reached: bool,
 }
 
-fn compare_trials(device: &Mlx5) -> Result<()> {
+/// Sends every trial.
+fn tried(device: &Mlx5, context: &Context, trials: &[Trial]) -> Result<Vec<Tried>> {
+    let function = device.function();
+    let mut since = function.next_command()?;
+    let mut all = Vec::new();
+    for (_, input, room) in trials {
+        let (printed, error) = ours(context, input, *room)?;
+        let commands = function.commands_since(since)?;
+        since += u64::try_from(commands.len())?;
+        // The driver may have sent something for itself; its commands have no user context.
+        let reached = commands.iter().any(|it| it.uid != 0 && it.opcode == opcode_of(input));
+        all.push(Tried { printed, error, reached });
+    }
+    Ok(all)
+}
+
+fn opcode_of(input: &[u8]) -> u16 {
+    input.first_chunk().map_or(0, |bytes| u16::from_be_bytes(*bytes))
+}
+
+/// Every trial, on contexts with and without DEVX, answered and failed as by rdma-core.
+pub(super) fn compare_trials(device: &Mlx5) -> Result<()> {
     const CREATE_UCTX: u16 = 0xa04;
     let found = Host::new().device(device.name())?;
-    let contexts = [("devx", devx::open(&found)?), ("plain", Context::open(&found)?)];
     let trials = trials();
-    let mut refused = 0;
-    for (kind, context) in &contexts {
-        if *kind == "plain" {
-            // rdma-core asks for DEVX whether it needs it or not, and does without if it must.
-            let fault = Fault::Status { status: Status::NO_RES.0, syndrome: 0 };
-            device.function().inject(CREATE_UCTX, fault)?;
+    let mut arguments = Vec::new();
+    for (_, input, room) in &trials {
+        let mut hex = String::new();
+        for byte in input {
+            write!(hex, "{byte:02x}")?;
         }
-        for (what, input, room) in &trials {
-            let (ours, error) = ours(context, input, *room)?;
-            let mut hex = String::new();
-            for byte in input {
-                write!(hex, "{byte:02x}")?;
-            }
-            let bytes = room.to_string();
-            let theirs = run(&["mlx5", "devx", device.name(), kind, &bytes, &hex])?;
-            ensure!(ours == theirs, "{what}, {kind}: ours {ours}theirs {theirs}");
-            let opcode = input.get(..2).map_or(0, |it| u16::from(it[0]) << 8 | u16::from(it[1]));
-            let is_whole = input.len() >= 16 && *room >= 16;
-            let wants_devx = *kind == "plain" && is_whole && devx::needs_devx(opcode);
-            match error {
-                None => ensure!(!wants_devx, "{what} is answered without DEVX"),
-                Some(error) => {
-                    println!("{what}, {kind}: {error}");
-                    ensure!(
-                        (*error.cause() == Cause::NeedsDevx) == wants_devx,
-                        "{what}: {error:?}"
-                    );
-                    refused += usize::from(matches!(error.cause(), Cause::Firmware(_)));
-                }
-            }
-        }
+        arguments.extend([room.to_string(), hex]);
     }
+    let theirs = |kind| {
+        let words = ["mlx5", "devx", device.name(), kind].into_iter();
+        run(&words.chain(arguments.iter().map(String::as_str)).collect::<Vec<_>>())
+    };
+    let printed = |all: &[Tried]| all.iter().map(|it| it.printed.as_str()).collect::<String>();
+
+    let with_devx = tried(device, &devx::open(&found)?, &trials)?;
+    compare(&theirs("devx")?, &printed(&with_devx))?;
+    let without = tried(device, &Context::open(&found)?, &trials)?;
+    // rdma-core asks for DEVX whether it needs it or not, and does without if it must.
+    let fault = Fault::Status { status: Status::NO_RES.0, syndrome: 0 };
+    device.function().inject(CREATE_UCTX, fault)?;
+    compare(&theirs("plain")?, &printed(&without))?;
+    let refused = devx::open(&found).err().context("a context that was refused")?;
+    let theirs = output(&["mlx5", "devx", device.name(), "devx", "16", "080d"])?;
+    let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+    ensure!(theirs == format!("open: errno {}\n", refused.errno()), "{refused}; {theirs}");
     device.function().clear()?;
+
+    let mut refusals = 0;
+    for (((what, ..), devx), plain) in trials.iter().zip(&with_devx).zip(&without) {
+        // What the device saw with DEVX alone needs it.
+        let needs_devx = devx.reached && !plain.reached;
+        let cause = |tried: &Tried| tried.error.as_ref().map(|error| error.cause().clone());
+        ensure!((cause(plain) == Some(Cause::NeedsDevx)) == needs_devx, "{what}, without DEVX");
+        ensure!(cause(devx) != Some(Cause::NeedsDevx), "{what}, with DEVX");
+        if what.starts_with(NOT_GENERAL) {
+            ensure!(!devx.reached && devx.error.is_some(), "{what} reached the device");
+        }
+        if let Some(error) = &devx.error {
+            println!("{what}: {error}");
+        }
+        refusals += usize::from(matches!(cause(devx), Some(Cause::Firmware(_))));
+    }
     println!("figure: {}: {} firmware commands as by rdma-core", device.name(), 2 * trials.len());
-    ensure!((refused > 2) == tells_reason()?, "{refused} refusals were the firmware's");
+    ensure!((refusals > 2) == tells_reason()?, "{refusals} refusals were the firmware's");
     Ok(())
 }
 
@@ -411,12 +452,10 @@ pub(crate) fn late_answers() -> Result<()> {
     thread::scope(|scope| {
         let waiting = scope.spawn(|| devx::nop(&context));
         lab::wait_until("the command has come", || {
-            function.commands_since(since).is_ok_and(|commands| commands.len() == 1)
+            nops(function, since).is_ok_and(|statuses| statuses == [None])
         })?;
         devx::query_adapter(&context)?;
-        let statuses: Vec<_> =
-            function.commands_since(since)?.iter().map(|command| command.status).collect();
-        ensure!(statuses == [None, Some(0)], "{statuses:?}");
+        ensure!(nops(function, since)? == [None]);
         ensure!(!waiting.is_finished(), "answered in silence");
         function.clear()?;
         waiting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -424,22 +463,46 @@ pub(crate) fn late_answers() -> Result<()> {
     })
 }
 
-/// On a device that is gone every command says so.
+/// Statuses of the NOPs that have come.
+fn nops(function: Function, since: u64) -> Result<Vec<Option<u8>>> {
+    let commands = function.commands_since(since)?;
+    Ok(commands.iter().filter(|it| it.opcode == NOP).map(|it| it.status).collect())
+}
+
+/// On a device that is gone every command says so, as rdma-core's do.
 pub(crate) fn gone() -> Result<()> {
     let device = Mlx5::bind(0, &Description::infiniband(1))?;
     let found = Host::new().device(device.name())?;
     let contexts = [devx::open(&found)?, Context::open(&found)?];
+    let mut peer = Command::new("mlx5")
+        .args(["gone", device.name()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("starting mlx5")?;
+    let mut lines = BufReader::new(peer.stdout.take().context("its output")?).lines();
+    let first = lines.next().context("mlx5 ended")??;
+    ensure!(first == "open", "{first}");
+
     let function = device.unplug()?;
     for context in &contexts {
-        let esw = devx::query_esw_functions(context).err();
-        let port = uverbs::mlx5::query_port(context, 1).err();
-        for error in [esw, port] {
-            let error = error.context("a device that is gone answered")?;
-            println!("{error}");
-            let old = lab::kernel()? < (5, 13) && *error.cause() == Cause::UnknownToKernel;
-            ensure!(*error.cause() == Cause::DeviceGone(Errno::IO) || old, "{error:?}");
-        }
+        let error = devx::query_esw_functions(context).err().context("an answer of nobody")?;
+        println!("{error}");
+        ensure!(*error.cause() == Cause::DeviceGone(Errno::IO), "{error:?}");
     }
+    let mut told = String::new();
+    for port in [1, 99] {
+        let error = query_port(&contexts[0], port).err().context("an answer of nobody")?;
+        println!("{error}");
+        let is_old = *error.cause() == Cause::UnknownToKernel && lab::kernel()? < (5, 13);
+        ensure!(*error.cause() == Cause::DeviceGone(Errno::IO) || is_old, "{error:?}");
+        writeln!(told, "port {port}: errno {}", error.errno())?;
+    }
+    told += &ours(&contexts[0], &input(NOP, 0, &[]), 16)?.0;
+    drop(peer.stdin.take().context("its input")?.write_all(b"\n"));
+    let theirs: Vec<String> = lines.collect::<Result<_, _>>()?;
+    ensure!(peer.wait()?.success(), "mlx5 failed");
+    compare(&theirs.join("\n"), &told)?;
     drop(contexts);
     function.rescan()?;
     drop(Mlx5::bind_as_it_is(function)?);

@@ -15,12 +15,12 @@ use anyhow::{Context as _, Result, ensure};
 use uverbs::context::Context;
 use uverbs::device::{Device, Host};
 use uverbs::driver::DriverId;
-use uverbs::gid::{Gid, GidType};
+use uverbs::gid::{Gid, GidEntry, GidType};
 use uverbs::pkey::PKey;
 use uverbs::sysfs::Sysfs;
 use uverbs_mlx5_function::description::{Description, Port};
 
-use super::{Scenario, peers};
+use super::{Scenario, answers};
 use crate::lab::mlx5::Mlx5;
 
 /// Every scenario of them, in the order in which they run.
@@ -29,32 +29,28 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_failures_are_told", orders::failures_are_told),
     ("mlx5_slow_and_lost_commands", orders::slow_and_lost_commands),
     ("mlx5_commands_time_out", orders::commands_time_out),
-    ("mlx5_peers_answer", peers::answer_for_mlx5),
     ("mlx5_one_infiniband_port", modes::one_infiniband_port),
     ("mlx5_two_infiniband_ports", modes::two_infiniband_ports),
     ("mlx5_roce", modes::roce),
     ("mlx5_switchdev", modes::switchdev),
     ("mlx5_embedded_cpu", modes::embedded_cpu),
+    ("mlx5_embedded_cpu_with_a_vport", modes::embedded_cpu_with_a_vport),
     ("mlx5_two_devices", modes::two_devices),
     ("mlx5_port_goes_down_and_up", events::port_goes_down_and_up),
     ("mlx5_tables_change", events::tables_change),
     ("mlx5_ports_have_nothing_to_tell", ports::nothing_to_tell),
-    ("mlx5_ports_uplink", ports::uplink),
-    ("mlx5_ports_representors", ports::representors),
-    ("mlx5_ports_embedded_cpu_s_own", ports::own_vport),
     ("mlx5_ports_odd_memory", ports::odd_memory),
     ("mlx5_ports_another_driver", ports::another_driver),
     ("mlx5_ports_firmware_refuses", ports::firmware_refuses),
     ("mlx5_firmware_infiniband", firmware::infiniband),
     ("mlx5_firmware_roce", firmware::roce),
     ("mlx5_firmware_other_vports", firmware::other_vports),
-    ("mlx5_firmware_as_rdma_core", firmware::as_rdma_core),
     ("mlx5_firmware_refusals", firmware::refusals),
     ("mlx5_firmware_late_answers", firmware::late_answers),
     ("mlx5_firmware_gone", firmware::gone),
     ("mlx5_fewer_firmware_commands", costs::fewer_commands),
     ("mlx5_one_firmware_command_a_query", costs::one_command_a_query),
-    ("mlx5_commands_switchdev", commands::switchdev),
+    ("mlx5_commands_embedded_cpu", commands::embedded_cpu),
     ("mlx5_commands_infiniband", commands::infiniband),
     ("mlx5_commands_roce", commands::roce),
     ("mlx5_driver_is_bound_anew", removal::driver_is_bound_anew),
@@ -62,6 +58,23 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_unplugged_while_open", removal::unplugged_while_open),
     ("mlx5_pulled_out_while_open", removal::pulled_out_while_open),
 ];
+
+/// Everything that rdma-core says of a device: every port and table, and every command.
+fn all_agree(device: &Mlx5, description: &Description) -> Result<()> {
+    let name = device.name();
+    answers::compare_verbs(name)?;
+    ports::compare_with_rdma_core(name)?;
+    drop(firmware::opened(device, description)?);
+    firmware::compare_trials(device)?;
+
+    let by_ioctl = Host::new().open(name)?.query_gid_table()?;
+    let by_sysfs = Sysfs::host().query_gid_table(name)?;
+    let key = |entry: &GidEntry| (entry.port(), entry.index(), entry.gid(), entry.gid_type());
+    let by_sysfs: Vec<_> = by_sysfs.iter().map(|row| key(&row.entry)).collect();
+    let by_ioctl: Vec<_> = by_ioctl.iter().map(key).collect();
+    ensure!(by_ioctl == by_sysfs, "by ioctl {by_ioctl:#?}, by sysfs {by_sysfs:#?}");
+    Ok(())
+}
 
 /// Finds a device and checks what is told of it without opening it.
 fn found(device: &Mlx5, description: &Description) -> Result<Device> {

@@ -6,10 +6,11 @@ use anyhow::{Context as _, Result, ensure};
 use uverbs::context::Context;
 use uverbs::device::Host;
 use uverbs::gid::{Gid, GidType};
+use uverbs::mlx5::port::VportNumber;
 use uverbs::sysfs::Sysfs;
-use uverbs_mlx5_function::description::Description;
+use uverbs_mlx5_function::description::{Description, Mode};
 
-use super::{found, opened_as_described};
+use super::{all_agree, found, opened_as_described, ports};
 use crate::lab::mlx5::{Mlx5, PortEvent};
 use crate::lab::{self, run};
 use crate::scenarios::{answers, tools};
@@ -19,7 +20,7 @@ pub(crate) fn one_infiniband_port() -> Result<()> {
     let description = Description::infiniband(1);
     let device = Mlx5::bind(0, &description)?;
     drop(opened_as_described(&device, &description)?);
-    answers::compare_verbs(device.name())
+    all_agree(&device, &description)
 }
 
 /// InfiniBand, two ports that have nothing in common.
@@ -27,7 +28,7 @@ pub(crate) fn two_infiniband_ports() -> Result<()> {
     let description = unlike_ports();
     let device = Mlx5::bind(0, &description)?;
     drop(opened_as_described(&device, &description)?);
-    answers::compare_verbs(device.name())?;
+    all_agree(&device, &description)?;
     answers::compare_umad(&[2])?;
     tools::compare_devinfo(device.name(), "mlx5", "ib")?;
     tools::compare_ibstat(&[device.name()])
@@ -69,13 +70,13 @@ pub(crate) fn roce() -> Result<()> {
     wait_for_gids(&context, &netdev, &[link_local])?;
     let state = || Ok::<_, anyhow::Error>(context.query_port(1)?.state.name().unwrap_or("?"));
     ensure!(state()? == "down");
-    answers::compare_verbs(name)?;
+    all_agree(&device, &description)?;
 
     run(&["ip", "address", "add", "10.9.0.1/24", "dev", &netdev])?;
     run(&["ip", "link", "set", &netdev, "up"])?;
     lab::wait_until("the port is up", || state().is_ok_and(|state| state == "active"))?;
     wait_for_gids(&context, &netdev, &[link_local, ipv4])?;
-    answers::compare_verbs(name)?;
+    all_agree(&device, &description)?;
     answers::compare_umad(&[2])?;
     tools::compare_devinfo(name, "mlx5", "roce")?;
     tools::compare_ibstat(&[name])?;
@@ -115,17 +116,19 @@ fn link_local(mac: [u8; 6]) -> Gid {
     Gid::from_bytes(gid)
 }
 
-/// An e-switch manager: one RoCE port as any other, and in switchdev mode one more, the uplink.
+/// An e-switch manager: one Ethernet port as any other, without RoCE. In switchdev mode it has one
+/// port more, the uplink, and the first represents nothing.
 pub(crate) fn switchdev() -> Result<()> {
     let description = Description::switchdev();
     let mut device = Mlx5::bind(0, &description)?;
     ensure!(found(&device, &description)?.port_count == 1);
+    all_agree(&device, &description)?;
     let before = Host::new().open(device.name())?;
     device.switchdev()?;
     let error = before.query_port(1).err().context("an answer of the device before")?;
     println!("{error}");
     ensure!(*error.cause() == uverbs::error::Cause::DeviceGone(rustix::io::Errno::IO));
-    representors(&device, &description, 2)
+    representors(&device, &description, &[None, Some(VportNumber::UPLINK)])
 }
 
 /// The embedded CPU of a smart NIC: in switchdev mode a port each for the host's PF, its VFs and the
@@ -133,23 +136,48 @@ pub(crate) fn switchdev() -> Result<()> {
 pub(crate) fn embedded_cpu() -> Result<()> {
     let description = Description::embedded_cpu(2);
     let mut device = Mlx5::bind(0, &description)?;
+    all_agree(&device, &description)?;
     device.switchdev()?;
-    let ports = if lab::kernel()? >= (6, 12) { 5 } else { 4 };
-    representors(&device, &description, ports)
+    let mut vports = vec![Some(VportNumber::PF), Some(VportNumber(1)), Some(VportNumber(2))];
+    if lab::kernel()? >= (6, 12) {
+        vports.push(None);
+    }
+    vports.push(Some(VportNumber::UPLINK));
+    representors(&device, &description, &vports)
+}
+
+/// An embedded CPU with a vport of its own, which has a port, too.
+pub(crate) fn embedded_cpu_with_a_vport() -> Result<()> {
+    if lab::kernel()? == (6, 12) {
+        return Err(lab::skip(
+            "Linux 6.12's devlink falls over such a device (an oops of its own)",
+        ));
+    }
+    let mode = Mode::EmbeddedCpu { host_vfs: 1, own_vport: true };
+    let description = Description { mode, ..Description::embedded_cpu(1) };
+    let mut device = Mlx5::bind(0, &description)?;
+    device.switchdev()?;
+    let vports = [VportNumber::PF, VportNumber(1), VportNumber::ECPF, VportNumber::UPLINK];
+    representors(&device, &description, &vports.map(Some))
 }
 
 /// Representors' ports have no GIDs, and are down like their interfaces.
-fn representors(device: &Mlx5, description: &Description, ports: u32) -> Result<()> {
+fn representors(
+    device: &Mlx5,
+    description: &Description,
+    vports: &[Option<VportNumber>],
+) -> Result<()> {
     let found = found(device, description)?;
-    ensure!(found.port_count == ports, "{} ports", found.port_count);
+    ensure!(usize::try_from(found.port_count)? == vports.len(), "{} ports", found.port_count);
     let context = Context::open(&found)?;
-    for number in 1..=ports {
+    for number in found.ports() {
         let port = context.query_port(number)?;
         ensure!((port.state.name(), port.link_layer.name()) == (Some("down"), Some("ethernet")));
     }
     ensure!(context.query_gid_table()?.is_empty());
     drop(context);
-    answers::compare_verbs(device.name())?;
+    ports::as_described(device, description, vports)?;
+    all_agree(device, description)?;
     answers::compare_umad(&[2])
 }
 
@@ -170,9 +198,11 @@ pub(crate) fn two_devices() -> Result<()> {
         let listed: Vec<String> = host.devices()?.into_iter().map(|device| device.name).collect();
         ensure!(listed == names, "{listed:?}");
     }
-    for (name, protocol) in [(infiniband.name(), "ib"), (roce.name(), "roce")] {
-        answers::compare_verbs(name)?;
-        tools::compare_devinfo(name, "mlx5", protocol)?;
+    for (device, description, protocol) in
+        [(&infiniband, &descriptions[0], "ib"), (&roce, &descriptions[1], "roce")]
+    {
+        all_agree(device, description)?;
+        tools::compare_devinfo(device.name(), "mlx5", protocol)?;
     }
     tools::compare_ibstat(&names)
 }

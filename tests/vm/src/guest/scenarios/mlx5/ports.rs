@@ -12,7 +12,7 @@ use uverbs::error::Cause;
 use uverbs::mlx5::port::{Port, VportNumber};
 use uverbs::mlx5::{devx, query_port, query_port_into};
 use uverbs_mlx5_function::control::Fault;
-use uverbs_mlx5_function::description::{Description, Mode};
+use uverbs_mlx5_function::description::Description;
 
 use crate::lab::mlx5::Mlx5;
 use crate::lab::{self, Netdev, SoftRoce, run};
@@ -41,7 +41,10 @@ pub(crate) fn nothing_to_tell() -> Result<()> {
             println!("{number}: {answer:?}");
             let known = lab::kernel()? >= SINCE;
             match answer {
-                Ok(port) => ensure!(known && port == Port::default(), "{port:?}"),
+                Ok(port) => {
+                    ensure!(known && port == Port::default(), "{port:?}");
+                    ensure!((1..=last).contains(&number), "port {number}");
+                }
                 Err(error) if known => {
                     ensure!(*error.cause() == Cause::NoSuchPort && error.errno() == 22);
                     ensure!(number == 0 || number > last, "port {number}");
@@ -52,55 +55,16 @@ pub(crate) fn nothing_to_tell() -> Result<()> {
                 }
             }
         }
-        drop(context);
-        compare_with_rdma_core(device.name())?;
     }
     Ok(())
 }
 
-/// Switchdev: the uplink is told, without a function of its own; the other port represents nothing.
-pub(crate) fn uplink() -> Result<()> {
-    let description = Description::switchdev();
-    let mut device = Mlx5::bind(0, &description)?;
-    device.switchdev()?;
-    as_described(&device, &description, &[None, Some(VportNumber::UPLINK)])
-}
-
-/// Embedded CPU: the host's PF and its VFs are told by all six flags.
-pub(crate) fn representors() -> Result<()> {
-    let description = Description::embedded_cpu(2);
-    let mut device = Mlx5::bind(0, &description)?;
-    device.switchdev()?;
-    let mut vports = vec![Some(VportNumber::PF), Some(VportNumber(1)), Some(VportNumber(2))];
-    if lab::kernel()? >= (6, 12) {
-        vports.push(None);
-    }
-    vports.push(Some(VportNumber::UPLINK));
-    as_described(&device, &description, &vports)
-}
-
-/// An embedded CPU with a vport of its own, which is told by all flags, too.
-pub(crate) fn own_vport() -> Result<()> {
-    if lab::kernel()? == (6, 12) {
-        return Err(lab::skip(
-            "Linux 6.12's devlink falls over such a device (an oops of its own)",
-        ));
-    }
-    let mode = Mode::EmbeddedCpu { host_vfs: 1, own_vport: true };
-    let description = Description { mode, ..Description::embedded_cpu(1) };
-    let mut device = Mlx5::bind(0, &description)?;
-    device.switchdev()?;
-    let vports = [VportNumber::PF, VportNumber(1), VportNumber::ECPF, VportNumber::UPLINK];
-    as_described(&device, &description, &vports.map(Some))
-}
-
-/// Every port, against the description and against rdma-core.
-fn as_described(
+/// Every port of a device in switchdev mode.
+pub(super) fn as_described(
     device: &Mlx5,
     description: &Description,
     vports: &[Option<VportNumber>],
 ) -> Result<()> {
-    compare_with_rdma_core(device.name())?;
     let context = Host::new().open(device.name())?;
     ensure!(usize::try_from(*context.ports().end())? == vports.len());
     let mut registers = BTreeSet::new();

@@ -12,14 +12,41 @@ use super::opened_as_described;
 use crate::lab;
 use crate::lab::mlx5::{IbModule, Mlx5};
 
+/// The kinds of functions, each with whether it is in switchdev mode.
+fn kinds() -> [(Description, bool); 3] {
+    [
+        (Description::infiniband(1), false),
+        (Description::roce(), false),
+        (Description::embedded_cpu(2), true),
+    ]
+}
+
+fn bound(description: &Description, switchdev: bool) -> Result<Mlx5> {
+    println!("{:?}", description.mode);
+    let mut device = Mlx5::bind(0, description)?;
+    if switchdev {
+        device.switchdev()?;
+    }
+    Ok(device)
+}
+
+/// Opens a device of any kind, which answers.
+fn opened(device: &Mlx5) -> Result<Context> {
+    let context = Host::new().open(device.name())?;
+    context.query_port(1)?;
+    context.query_gid_table()?;
+    Ok(context)
+}
+
 /// The driver is unbound and bound again.
 pub(crate) fn driver_is_bound_anew() -> Result<()> {
-    let description = Description::infiniband(1);
-    let mut device = Mlx5::bind(0, &description)?;
-    let context = opened_as_described(&device, &description)?;
-    device.rebind()?;
-    is_gone(&context)?;
-    drop(opened_as_described(&device, &description)?);
+    for (description, switchdev) in kinds() {
+        let mut device = bound(&description, switchdev)?;
+        let context = opened(&device)?;
+        device.rebind()?;
+        is_gone(&context)?;
+        drop(opened(&device)?);
+    }
     Ok(())
 }
 
@@ -38,28 +65,30 @@ pub(crate) fn driver_is_loaded_anew() -> Result<()> {
     Ok(())
 }
 
-/// The function is pulled out, and another one plugged in.
+/// The kernel takes the function away, and finds another one in its place.
 pub(crate) fn unplugged_while_open() -> Result<()> {
-    let description = Description::infiniband(2);
-    let device = Mlx5::bind(0, &description)?;
-    let mut host = Host::new();
-    let before = host.device(device.name())?;
-    let context = opened_as_described(&device, &description)?;
-    let function = device.unplug()?;
-    is_gone(&context)?;
-    ensure!(host.devices()?.is_empty(), "the device is still listed");
-    let error = Context::open(&before).err().context("a device that is gone opened")?;
-    println!("{error}");
-    ensure!(matches!(error.cause(), Cause::NodeMissing | Cause::DeviceGone(_)), "{error:?}");
+    for (description, switchdev) in kinds() {
+        let device = bound(&description, switchdev)?;
+        let mut host = Host::new();
+        let before = host.device(device.name())?;
+        let context = opened(&device)?;
+        let function = device.unplug()?;
+        is_gone(&context)?;
+        ensure!(host.devices()?.is_empty(), "the device is still listed");
+        let error = Context::open(&before).err().context("a device that is gone opened")?;
+        println!("{error}");
+        ensure!(matches!(error.cause(), Cause::NodeMissing | Cause::DeviceGone(_)), "{error:?}");
 
-    let description = Description::infiniband(1).sibling();
-    function.become_(&description)?;
-    function.rescan()?;
-    let device = Mlx5::bind_as_it_is(function)?;
-    let anew = host.device(device.name())?;
-    ensure!(anew.index != before.index, "the kernel gives the same index again");
-    drop(opened_as_described(&device, &description)?);
-    is_gone(&context)
+        let description = Description::infiniband(1).sibling();
+        function.become_(&description)?;
+        function.rescan()?;
+        let device = Mlx5::bind_as_it_is(function)?;
+        let anew = host.device(device.name())?;
+        ensure!(anew.index != before.index, "the kernel gives the same index again");
+        drop(opened_as_described(&device, &description)?);
+        is_gone(&context)?;
+    }
+    Ok(())
 }
 
 /// The function is pulled out, of which the kernel is not told but has to notice; later it is back.
