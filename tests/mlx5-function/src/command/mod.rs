@@ -97,11 +97,12 @@ impl Firmware {
                     Ok(answer)
                 }
                 None if opcode::name(other).is_some() => call.answer(LEAST),
+                // A user may try anything, and learns most from a refusal.
+                None if call.uid() != 0 => Err(Refusal::BAD_OPERATION),
                 None => {
+                    // The driver is lost without an answer that it can use.
                     remarks.add(format!("unknown opcode: {call}"));
-                    // The driver is lost without an answer that it can use; a user learns more
-                    // from a refusal.
-                    if call.uid() == 0 { call.answer(LEAST) } else { Err(Refusal::BAD_OPERATION) }
+                    call.answer(LEAST)
                 }
             },
         }
