@@ -133,8 +133,8 @@ pub fn open(device: &Device) -> Result<Context> {
 /// [module](self)). One system call.
 ///
 /// Both are in the firmware's own form, which begins with an
-/// [`InputHeader`](uverbs_uapi::mlx5_firmware::InputHeader) and an
-/// [`OutputHeader`](uverbs_uapi::mlx5_firmware::OutputHeader), at least 16 and at most 65,535 bytes
+/// [`InputHeader`] and an
+/// [`OutputHeader`], at least 16 and at most 65,535 bytes
 /// long. `output` is set to zero first; if the firmware refuses, it holds the refusal.
 ///
 /// ```no_run
