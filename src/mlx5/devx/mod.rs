@@ -26,26 +26,20 @@
 //! [`Cause::Firmware`]. Older ones make an errno of the status (`EINVAL` for most) and keep the rest.
 //! Linux 6.1 is of the first kind and 5.10 of the second; the change is of 2022, about 5.18.
 
-use core::fmt;
-
 use rustix::io::Errno;
 use uverbs_uapi::mlx5::{devx_method, devx_other, object};
-use uverbs_uapi::mlx5_firmware::{
-    InputHeader, OTHER, OutputHeader, PlainInput, QueryRoceAddressInput, QueryVportInput, opcode,
-    status,
-};
-use zerocopy::big_endian::U16;
+use uverbs_uapi::mlx5_firmware::{InputHeader, OutputHeader, PlainInput, opcode, status};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
 use crate::command::Command;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Cause, Request, Result};
-use crate::mlx5::port::VportNumber;
 use crate::mlx5::require_mlx5;
 use crate::names::named;
 
 mod device;
+mod target;
 mod vport;
 
 pub use device::{
@@ -53,6 +47,7 @@ pub use device::{
     RoceCapabilities, nop, query_adapter, query_esw_functions, query_hca_cap, query_lag,
     query_roce_cap,
 };
+pub use target::Target;
 pub use vport::{
     EswVportContext, HcaVportContext, MacAddress, NicVportContext, RoceAddress, RoceL3Type,
     RoceVersion, Traffic, Vport, VportAdminState, VportCounters, VportLinkState, VportSide,
@@ -132,10 +127,9 @@ pub fn open(device: &Device) -> Result<Context> {
 /// Sends a general command to the firmware: a query, or what else the kernel lets through (see the
 /// [module](self)). One system call.
 ///
-/// Both are in the firmware's own form, which begins with an
-/// [`InputHeader`] and an
-/// [`OutputHeader`], at least 16 and at most 65,535 bytes
-/// long. `output` is set to zero first; if the firmware refuses, it holds the refusal.
+/// Both are in the firmware's own form, which begins with an [`InputHeader`] and an [`OutputHeader`],
+/// at least 16 and at most 65,535 bytes long. `output` is set to zero first; if the firmware refuses,
+/// it holds the refusal.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
@@ -223,66 +217,6 @@ pub fn needs_devx(opcode: u16) -> bool {
             | opcode::QUERY_LAG
             | opcode::GENERAL_START..opcode::GENERAL_END
     )
-}
-
-/// What a command is about, where that is not the function as a whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Target {
-    /// One of the function's ports.
-    pub port: Option<u8>,
-    /// Another vport than the function's own.
-    pub vport: Option<VportNumber>,
-    /// An entry of a table.
-    pub index: Option<u16>,
-}
-
-impl Target {
-    /// A port.
-    fn port(port: u8) -> Self {
-        Self { port: Some(port), ..Self::default() }
-    }
-
-    /// Reads it from an input.
-    fn of(opcode: u16, input: &[u8]) -> Self {
-        let read = || Some(QueryVportInput::read_from_prefix(input).ok()?.0);
-        let other = |flag: u8, number: U16| (flag & OTHER != 0).then(|| VportNumber(number.get()));
-        let given = |port: u8| (port & 0b1111 != 0).then_some(port & 0b1111);
-        match (opcode, read()) {
-            (
-                opcode::QUERY_HCA_CAP
-                | opcode::QUERY_VPORT_STATE
-                | opcode::QUERY_ESW_VPORT_CONTEXT
-                | opcode::QUERY_NIC_VPORT_CONTEXT,
-                Some(input),
-            ) => Self { vport: other(input.other_vport, input.vport_number), ..Self::default() },
-            (opcode::QUERY_HCA_VPORT_CONTEXT | opcode::QUERY_VPORT_COUNTER, Some(input)) => Self {
-                vport: other(input.other_vport, input.vport_number),
-                port: given(input.port_num),
-                index: None,
-            },
-            (opcode::QUERY_ROCE_ADDRESS, _) => {
-                let input = QueryRoceAddressInput::read_from_prefix(input).ok();
-                Self {
-                    port: input.and_then(|(input, _)| given(input.vhca_port_num)),
-                    index: input.map(|(input, _)| input.roce_address_index.get()),
-                    vport: None,
-                }
-            }
-            _ => Self::default(),
-        }
-    }
-}
-
-impl fmt::Display for Target {
-    /// Nothing, or ` of vport 1, port 2, index 3`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let vport = self.vport.map(|vport| format!("vport {vport}"));
-        let port = self.port.map(|port| format!("port {port}"));
-        let index = self.index.map(|index| format!("index {index}"));
-        let parts: Vec<String> = [vport, port, index].into_iter().flatten().collect();
-        if parts.is_empty() { Ok(()) } else { write!(f, " of {}", parts.join(", ")) }
-    }
 }
 
 /// The name of an operation, where it is one that is asked here.
