@@ -239,8 +239,8 @@ Examples:
     ///
     /// A line for each field, named as in JSON. Of a port that represents a vport of the e-switch
     /// (switchdev mode), the vport's fields are shown. `hw_mtu` is the largest frame, 22 bytes more
-    /// than the interface's MTU. RoCE addresses are those of the GIDs in use,
-    /// as the firmware has them. Opens the device with DEVX.
+    /// than the interface's MTU. RoCE addresses are those of the GIDs in use, as the firmware has
+    /// them. Opens the device with DEVX.
     #[command(
         verbatim_doc_comment,
         after_help = "\
