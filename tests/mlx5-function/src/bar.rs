@@ -262,6 +262,6 @@ mod tests {
         let before = ticks();
         std::thread::sleep(Duration::from_millis(10));
         let elapsed = ticks() - before;
-        assert!((1_562_500..1_562_500 * 100).contains(&elapsed), "{elapsed}");
+        assert!(elapsed >= 1_562_500, "{elapsed}");
     }
 }

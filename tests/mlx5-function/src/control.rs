@@ -1,7 +1,8 @@
 //! What may be asked of a function while it runs.
 //!
 //! One JSON object a line in both directions, a [`Request`] for the function with that number and
-//! then a [`Reply`]. An order that makes no sense is answered by [`Reply::Error`] and changes nothing.
+//! then a [`Response`]. An order that makes no sense is answered by [`Reply::Error`] and changes
+//! nothing.
 
 use crate::description::Description;
 use serde::{Deserialize, Serialize};
@@ -9,10 +10,22 @@ use serde::{Deserialize, Serialize};
 /// An order for one of the functions of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
+    /// Number of the request, which its response has too: who has given up waiting for one
+    /// response knows it by that when it comes.
+    pub number: u64,
     /// The function's number, from 0.
     pub function: usize,
     /// What it is to do.
     pub order: Order,
+}
+
+/// What comes back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Response {
+    /// The request's number; `None` if that could not be read.
+    pub number: Option<u64>,
+    /// The answer to the order.
+    pub reply: Reply,
 }
 
 /// What a function can be told.
@@ -30,14 +43,10 @@ pub enum Order {
         /// Number of the first one, from 0; [`Reply::Commands`] tells the next.
         since: u64,
     },
-    /// Treat commands with this opcode otherwise. The newest rule that fits a command is used.
+    /// Treat commands with this opcode otherwise, until [`Clear`](Self::Clear).
     Inject {
-        /// The opcode.
+        /// The opcode. What was injected for it before is forgotten.
         opcode: u16,
-        /// Only commands with this `op_mod`.
-        op_mod: Option<u16>,
-        /// Only this often; for ever if `None`.
-        times: Option<u32>,
         /// What happens to them.
         fault: Fault,
     },
@@ -54,7 +63,7 @@ pub enum Order {
     /// Be gone, as if pulled out of its slot: reads give ones, writes and commands are lost. The
     /// machine is not told, and may find it out.
     Unplug,
-    /// Be there again, as after a reset.
+    /// Be there again, as after a reset; [`Reply::Unchanged`] where it was there.
     Plug,
     /// Set the syndrome of the health buffer: 0 is healthy; with `fatal` the driver is to give the
     /// device up.
@@ -77,8 +86,6 @@ pub enum Fault {
         /// Syndrome.
         syndrome: u32,
     },
-    /// It is carried out and answered this much later, in milliseconds.
-    Delay(u32),
     /// It is carried out, and not answered until [`Order::Clear`]. A driver that has given up by then
     /// gets its slot back, which it needs to unload, and no data.
     Silence,
@@ -92,6 +99,8 @@ pub enum Fault {
 pub enum Reply {
     /// Done.
     Done,
+    /// There was nothing to do.
+    Unchanged,
     /// What it is.
     Description(Box<Description>),
     /// The commands, the oldest first.

@@ -42,6 +42,9 @@ pub struct Eswitch {
     pub vport_vhca_id: u16,
     /// Steering addresses of the uplink, receive and transmit; 0 where there is none.
     pub uplink_icm: (u64, u64),
+    /// How many VFs the embedded CPU's host could enable beside those that it has. Each is one more
+    /// port in switchdev mode.
+    pub spare_vfs: u16,
     /// A vport's steering addresses are these plus its number shifted left by 16.
     pub vport_icm: (u64, u64),
 }
@@ -73,7 +76,7 @@ impl Description {
         Self::with_mode(Mode::Roce)
     }
 
-    /// A RoCE function that manages an e-switch.
+    /// An Ethernet function, without RoCE, that manages an e-switch.
     #[must_use]
     pub fn switchdev() -> Self {
         Self::with_mode(Mode::Switchdev)
@@ -118,6 +121,7 @@ impl Description {
         }
         if let Mode::EmbeddedCpu { host_vfs, .. } = self.mode {
             within("host_vfs", host_vfs, 0..=MAX_VFS)?;
+            within("eswitch.spare_vfs", self.eswitch.spare_vfs, 0..=MAX_VFS - host_vfs)?;
         }
         within("command_timeout", self.command_timeout, 0..=MAX_TIMEOUT)?;
         within("lag.state", self.lag.state, 0..=7)?;
@@ -152,6 +156,7 @@ impl Description {
             }],
             eswitch: Eswitch {
                 vport_vhca_id: 0x100,
+                spare_vfs: 0,
                 uplink_icm: (0x1111_0000_2222_0000, 0x3333_0000_4444_0000),
                 vport_icm: (0x5555_0000_0000_0000, 0x6666_0000_0000_0000),
             },
@@ -170,7 +175,7 @@ pub enum Mode {
     InfiniBand,
     /// One Ethernet port (RoCE).
     Roce,
-    /// RoCE, and manager of an e-switch that can be set to switchdev.
+    /// One Ethernet port, without RoCE, and manager of an e-switch that can be set to switchdev.
     Switchdev,
     /// The embedded CPU of a smart NIC: manager of the e-switch with the host's PF and its VFs.
     EmbeddedCpu {
@@ -292,10 +297,10 @@ impl Port {
 
 /// Length of the P_Key table.
 pub(crate) const PKEYS: usize = 128;
-/// The longest timeout of commands: it has 20 bits.
-const MAX_TIMEOUT: u32 = 0xf_ffff;
 /// The most VFs that a host has.
 const MAX_VFS: u16 = 127;
+/// The longest timeout of commands: it has 20 bits.
+const MAX_TIMEOUT: u32 = 0xf_ffff;
 
 fn within<T: Copy + PartialOrd + Display>(
     what: &str,

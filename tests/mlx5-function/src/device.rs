@@ -7,13 +7,13 @@ use crate::config_space::ConfigSpace;
 use crate::control::{Command, Fault, Order, Reply};
 use crate::description::Description;
 use crate::event_queue::Event;
-use crate::faults::{Faults, Rule};
+use crate::faults::Faults;
 use crate::interrupts::Interrupts;
 use crate::log::{Commands, Remarks};
 use crate::memory::Memory;
 use crate::send_queue::Completed;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Sub-types of port events.
 const PORT_SUBTYPES: [u8; 7] = [1, 4, 5, 6, 7, 8, 9];
@@ -47,15 +47,6 @@ struct Held {
     patience: Instant,
 }
 
-/// A command whose answer is to be given later, by [`Device::release`].
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Later {
-    /// The command's number.
-    pub(crate) number: u64,
-    /// How much later.
-    pub(crate) delay: Duration,
-}
-
 impl Device {
     pub(crate) fn new(description: Description) -> Self {
         Self {
@@ -81,24 +72,23 @@ impl Device {
         self.held.clear();
     }
 
-    /// Carries out the commands in the slots whose bits are set. Returns those that are to be
-    /// answered later.
-    pub(crate) fn doorbell(&mut self, slots: u32) -> Vec<Later> {
+    /// Carries out the commands in the slots whose bits are set.
+    pub(crate) fn doorbell(&mut self, slots: u32) {
         let rung = (0..1_u8 << LOG_SLOTS).filter(|slot| slots >> slot & 1 == 1);
-        rung.filter_map(|slot| self.command(slot)).collect()
+        rung.for_each(|slot| self.command(slot));
     }
 
-    fn command(&mut self, number: u8) -> Option<Later> {
+    fn command(&mut self, number: u8) {
         let slot = match Slot::read(&self.memory, self.bar.queue(), number) {
             Ok(slot) => slot,
             Err(outside) => {
                 self.remarks.add(format!("command queue: {outside}"));
-                return None;
+                return;
             }
         };
         if !slot.is_ours() {
             self.remarks.add(format!("doorbell for slot {number}, which is not the device's"));
-            return None;
+            return;
         }
         let input = slot.input(&self.memory);
         let (input, output_len) = match input.and_then(|input| Ok((input, slot.output_len()?))) {
@@ -106,7 +96,7 @@ impl Device {
             Err(undelivered) => {
                 self.remarks.add(format!("command in slot {number}: {undelivered:?}"));
                 self.give_back(&slot, undelivered.status(), true);
-                return None;
+                return;
             }
         };
         let call = Call { description: &self.description, input: &input, output_len };
@@ -120,33 +110,21 @@ impl Device {
         });
         // Before the command is carried out: the one that makes the first queue is not announced.
         let announced = self.firmware.queues.announces_commands();
-        let fault = self.faults.take(call.opcode(), call.op_mod());
+        let fault = self.faults.of(call.opcode());
         let output = match fault {
             Some(Fault::Delivery(status)) => {
                 self.give_back(&slot, status, announced);
-                return None;
+                return;
             }
             Some(Fault::Status { status, syndrome }) => refused(status, syndrome, output_len),
-            Some(Fault::Delay(_) | Fault::Silence) | None => {
-                self.firmware.execute(&call, &mut self.remarks)
-            }
+            Some(Fault::Silence) | None => self.firmware.execute(&call, &mut self.remarks),
         };
         let patience = Instant::now() + self.bar.patience();
         let answer = Held { slot, output, announced, patience };
-        match fault {
-            Some(Fault::Delay(milliseconds)) => {
-                self.held.insert(number, answer);
-                let delay = Duration::from_millis(u64::from(milliseconds));
-                Some(Later { number, delay })
-            }
-            Some(Fault::Silence) => {
-                self.held.insert(number, answer);
-                None
-            }
-            _ => {
-                self.answer(number, &answer);
-                None
-            }
+        if matches!(fault, Some(Fault::Silence)) {
+            self.held.insert(number, answer);
+        } else {
+            self.answer(number, &answer);
         }
     }
 
@@ -160,13 +138,6 @@ impl Device {
         });
         if let Some(Err(trouble)) = posted {
             self.remarks.add(format!("completing a send: {trouble}"));
-        }
-    }
-
-    /// Answers a command that was held back, if it still is.
-    pub(crate) fn release(&mut self, number: u64) {
-        if let Some(answer) = self.held.remove(&number) {
-            self.answer(number, &answer);
         }
     }
 
@@ -223,9 +194,7 @@ impl Device {
                 })?;
                 return Ok(Reply::Commands { commands, next });
             }
-            Order::Inject { opcode, op_mod, times, fault } => {
-                self.faults.add(Rule { opcode, op_mod, times, fault })?;
-            }
+            Order::Inject { opcode, fault } => self.faults.add(opcode, fault)?,
             Order::Clear => self.forget_faults(),
             Order::PortEvent { port, subtype } => {
                 if self.unplugged {
@@ -247,6 +216,9 @@ impl Device {
                 self.unplugged = true;
             }
             Order::Plug => {
+                if !self.unplugged {
+                    return Ok(Reply::Unchanged);
+                }
                 self.reset();
                 self.unplugged = false;
             }
@@ -296,11 +268,11 @@ mod tests {
             Self::new(&header(NOP))
         }
 
-        fn again(&mut self, input: &[u8; 16]) -> Vec<Later> {
+        fn again(&mut self, input: &[u8; 16]) {
             self.guest.set(16, input);
             self.guest.set(4, &16_u32.to_be_bytes());
             self.guest.set(63, &[1]);
-            self.device.doorbell(BIT)
+            self.device.doorbell(BIT);
         }
 
         fn order(&mut self, order: Order) {
@@ -308,8 +280,7 @@ mod tests {
         }
 
         fn inject(&mut self, fault: Fault) {
-            let times = Some(1);
-            self.order(Order::Inject { opcode: NOP, op_mod: None, times, fault });
+            self.order(Order::Inject { opcode: NOP, fault });
         }
 
         fn log(&mut self) -> Vec<Option<u8>> {
@@ -341,7 +312,7 @@ mod tests {
         let (reader, writer) = std::io::pipe().unwrap();
         std::mem::forget(reader);
         machine.device.interrupts.set(0, 1, vec![OwnedFd::from(writer).into()]);
-        assert_eq!(machine.device.doorbell(BIT), []);
+        machine.device.doorbell(BIT);
         assert_eq!((machine.guest.status(), machine.guest.output()[11]), (DONE, 4));
         machine
     }
@@ -349,9 +320,9 @@ mod tests {
     #[test]
     fn commands_are_answered_and_logged() {
         let mut machine = Machine::new(&header(NOP));
-        assert_eq!(machine.device.doorbell(!BIT), []);
+        machine.device.doorbell(!BIT);
         assert_eq!(machine.guest.status(), WAITING, "none of the slots that were rung");
-        assert_eq!(machine.device.doorbell(BIT), []);
+        machine.device.doorbell(BIT);
         assert_eq!(machine.guest.status(), DONE);
         let Reply::Commands { commands, next } =
             machine.device.handle(Order::Commands { since: 0 })
@@ -396,6 +367,7 @@ mod tests {
         machine.inject(Fault::Status { status: 6, syndrome: 0xbeef });
         machine.device.doorbell(BIT);
         assert_eq!(machine.guest.output()[..8], [6, 0, 0, 0, 0, 0, 0xbe, 0xef]);
+        machine.order(Order::Clear);
         machine.again(&header(NOP));
         assert_eq!(machine.guest.output()[0], 0);
         assert_eq!(machine.log(), [Some(6), Some(0)]);
@@ -411,32 +383,19 @@ mod tests {
     }
 
     #[test]
-    fn answered_late() {
-        let mut machine = with_events(0x0a);
-        machine.inject(Fault::Delay(7));
-        let later = machine.again(&header(NOP));
-        let delay = Duration::from_millis(7);
-        assert_eq!(later, [Later { number: 1, delay }]);
-        assert_eq!((machine.guest.status(), machine.events()), (WAITING, 0));
-        assert_eq!(machine.log(), [Some(0), None]);
-        machine.device.release(1);
-        machine.device.release(1);
-        assert_eq!((machine.guest.status(), machine.events()), (DONE, 1));
-        assert_eq!(machine.log(), [Some(0), Some(0)]);
-    }
-
-    #[test]
     fn answered_when_all_is_cleared() {
         let machine = || {
             let mut machine = with_events(0x0a);
             machine.inject(Fault::Silence);
-            assert_eq!(machine.again(&header(NOP)), []);
+            machine.again(&header(NOP));
             assert_eq!((machine.guest.status(), machine.events()), (WAITING, 0));
+            assert_eq!(machine.log(), [Some(0), None]);
             machine
         };
         let mut cleared = machine();
         cleared.order(Order::Clear);
         assert_eq!((cleared.guest.status(), cleared.events()), (DONE, 1));
+        assert_eq!(cleared.log(), [Some(0), Some(0)]);
         let mut other = machine();
         other.order(Order::Become(Box::new(Description::roce())));
         assert_eq!((other.guest.status(), other.events()), (DONE, 1));
@@ -453,7 +412,7 @@ mod tests {
             machine.guest = Guest::new(&header(QUERY_ISSI), 112);
             machine.device.memory = std::mem::take(&mut machine.guest.shared);
             let (opcode, fault) = (QUERY_ISSI, Fault::Silence);
-            machine.order(Order::Inject { opcode, op_mod: None, times: None, fault });
+            machine.order(Order::Inject { opcode, fault });
             machine.device.doorbell(BIT);
             machine
         };

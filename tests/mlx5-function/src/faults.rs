@@ -1,61 +1,34 @@
 //! Which commands are to fail, and how.
 
 use crate::control::Fault;
+use std::collections::BTreeMap;
 
-/// A rule for some commands.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rule {
-    pub(crate) opcode: u16,
-    /// Every `op_mod` if `None`.
-    pub(crate) op_mod: Option<u16>,
-    /// How often it is used; for ever if `None`.
-    pub(crate) times: Option<u32>,
-    pub(crate) fault: Fault,
-}
-
-/// The rules in force.
+/// The faults in force, by the opcodes of their commands.
 #[derive(Debug, Default)]
-pub(crate) struct Faults {
-    /// The oldest first.
-    rules: Vec<Rule>,
-}
+pub(crate) struct Faults(BTreeMap<u16, Fault>);
 
 impl Faults {
-    /// Adds a rule; or says why it makes no sense.
-    pub(crate) fn add(&mut self, rule: Rule) -> Result<(), String> {
-        match rule.fault {
+    /// Adds one, in the place of an older one for this opcode; or says why it makes no sense.
+    pub(crate) fn add(&mut self, opcode: u16, fault: Fault) -> Result<(), String> {
+        match fault {
             Fault::Status { status: 0, .. } => return Err("status 0 is success".to_owned()),
             Fault::Delivery(status) if !(1..=0x7f).contains(&status) => {
                 return Err(format!("{status} is no delivery status: it is 1 to 127"));
             }
             _ => {}
         }
-        if rule.times == Some(0) {
-            return Err("a rule that is used 0 times is none".to_owned());
-        }
-        self.rules.push(rule);
+        self.0.insert(opcode, fault);
         Ok(())
     }
 
     /// Forgets all.
     pub(crate) fn clear(&mut self) {
-        self.rules.clear();
+        self.0.clear();
     }
 
-    /// What is to happen to this command: the newest rule that fits says it, and is used up once.
-    pub(crate) fn take(&mut self, opcode: u16, op_mod: u16) -> Option<Fault> {
-        let fits = |rule: &Rule| {
-            rule.opcode == opcode && rule.op_mod.is_none_or(|wanted| wanted == op_mod)
-        };
-        let index = self.rules.iter().rposition(fits)?;
-        let rule = self.rules.get_mut(index)?;
-        let fault = rule.fault;
-        match rule.times {
-            Some(1) => drop(self.rules.remove(index)),
-            Some(times) => rule.times = Some(times - 1),
-            None => {}
-        }
-        Some(fault)
+    /// What is to happen to a command.
+    pub(crate) fn of(&self, opcode: u16) -> Option<Fault> {
+        self.0.get(&opcode).copied()
     }
 }
 
@@ -63,46 +36,28 @@ impl Faults {
 mod tests {
     use super::*;
 
-    fn rule(opcode: u16, op_mod: Option<u16>, times: Option<u32>, delay: u32) -> Rule {
-        Rule { opcode, op_mod, times, fault: Fault::Delay(delay) }
-    }
-
     #[test]
-    fn the_newest_rule_that_fits() {
+    fn the_newest_fault_of_an_opcode() {
         let mut faults = Faults::default();
-        faults.add(rule(1, None, None, 10)).unwrap();
-        faults.add(rule(1, Some(5), None, 20)).unwrap();
-        faults.add(rule(2, None, None, 30)).unwrap();
-        assert_eq!(faults.take(1, 0), Some(Fault::Delay(10)));
-        assert_eq!(faults.take(1, 5), Some(Fault::Delay(20)));
-        assert_eq!(faults.take(2, 5), Some(Fault::Delay(30)));
-        assert_eq!(faults.take(3, 5), None);
-        faults.add(rule(1, None, None, 40)).unwrap();
-        assert_eq!(faults.take(1, 5), Some(Fault::Delay(40)));
+        faults.add(1, Fault::Delivery(10)).unwrap();
+        faults.add(2, Fault::Delivery(20)).unwrap();
+        assert_eq!([1, 2].map(|opcode| faults.of(opcode)), [10, 20].map(Fault::Delivery).map(Some));
+        assert_eq!(faults.of(3), None);
+        faults.add(1, Fault::Silence).unwrap();
+        assert_eq!(faults.of(1), Some(Fault::Silence));
         faults.clear();
-        assert_eq!(faults.take(1, 5), None);
-    }
-
-    #[test]
-    fn a_rule_is_used_up_and_the_one_below_is_back() {
-        let mut faults = Faults::default();
-        faults.add(rule(1, None, None, 10)).unwrap();
-        faults.add(rule(1, None, Some(2), 20)).unwrap();
-        let delays: Vec<_> = (0..4).map(|_| faults.take(1, 0)).collect();
-        assert_eq!(delays, [20, 20, 10, 10].map(|delay| Some(Fault::Delay(delay))));
+        assert_eq!(faults.of(1), None);
     }
 
     #[test]
     fn nonsense_is_refused() {
         let mut faults = Faults::default();
-        let mut add =
-            |fault, times| faults.add(Rule { opcode: 1, op_mod: None, times, fault }).is_ok();
-        assert!(!add(Fault::Status { status: 0, syndrome: 1 }, None));
-        assert!(!add(Fault::Delivery(0), None));
-        assert!(!add(Fault::Delivery(0x80), None));
-        assert!(!add(Fault::Silence, Some(0)));
-        assert!(add(Fault::Delivery(0x7f), Some(1)));
-        assert_eq!(faults.take(1, 0), Some(Fault::Delivery(0x7f)));
-        assert_eq!(faults.take(1, 0), None);
+        faults.add(1, Fault::Delivery(0x7f)).unwrap();
+        for fault in
+            [Fault::Status { status: 0, syndrome: 1 }, Fault::Delivery(0), Fault::Delivery(0x80)]
+        {
+            assert!(faults.add(1, fault).is_err(), "{fault:?}");
+        }
+        assert_eq!(faults.of(1), Some(Fault::Delivery(0x7f)));
     }
 }

@@ -1,14 +1,13 @@
 //! The function's side of vfio-user: regions, interrupts and memory, for one machine's life.
 
 use crate::bar::Rung;
-use crate::device::{Device, Later};
+use crate::device::Device;
 use crate::{bar, config_space, interrupts};
 use anyhow::Result;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use vfio_bindings::bindings::vfio;
 use vfio_user::{DmaMapFlags, DmaUnmapFlags, IrqInfo, Server, ServerBackend, ServerRegion};
 
@@ -24,18 +23,6 @@ impl Shared {
     /// The device. One whose holder panicked is still the device: `Function::finish` tells.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Device> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Answers a command later, on a thread of its own: the machine waits while its doorbell is
-    /// written.
-    fn answer_later(&self, Later { number, delay }: Later) {
-        let device = Arc::downgrade(&self.0);
-        thread::spawn(move || {
-            thread::sleep(delay);
-            if let Some(device) = device.upgrade() {
-                Self(device).lock().release(number);
-            }
-        });
     }
 }
 
@@ -79,12 +66,10 @@ fn region_size(index: u32) -> u64 {
 
 /// Serves one connection until the machine ends it.
 pub(crate) fn run(server: &Server, device: Shared) -> Result<()> {
+    use vfio_user::Error::{ReceiveWithFd, StreamRead, StreamWrite};
     match server.run(&mut Backend(device)) {
-        Err(vfio_user::Error::StreamRead(error) | vfio_user::Error::StreamWrite(error))
-            if is_end(&error) =>
-        {
-            Ok(())
-        }
+        Err(StreamRead(error) | StreamWrite(error)) if is_end(&error) => Ok(()),
+        Err(ReceiveWithFd(error)) if is_end(&error.into()) => Ok(()),
         ended => Ok(ended?),
     }
 }
@@ -133,11 +118,7 @@ impl ServerBackend for Backend {
             return Ok(());
         }
         match device.bar.write(offset, data) {
-            Some(Rung::Commands(slots)) => {
-                for later in device.doorbell(slots) {
-                    self.0.answer_later(later);
-                }
-            }
+            Some(Rung::Commands(slots)) => device.doorbell(slots),
             Some(Rung::Send(request)) => device.send(request),
             None => {}
         }
@@ -223,6 +204,7 @@ mod tests {
         let event = Order::PortEvent { port: 1, subtype: 1 };
         assert!(matches!(device.lock().handle(event), Reply::Error(_)));
         assert_eq!(device.lock().handle(Order::Plug), Reply::Done);
+        assert_eq!(device.lock().handle(Order::Plug), Reply::Unchanged);
         assert_eq!(regions.map(|region| read(&mut backend, region)), before);
     }
 }

@@ -3,10 +3,12 @@
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use std::fs;
-use std::io::BufReader;
+use std::io::{self, BufReader};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::slice;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 use uverbs_mlx5_function::control::{Order, Reply};
@@ -41,7 +43,7 @@ enum BuiltIn {
     Ib2,
     /// `RoCE`.
     Roce,
-    /// `RoCE` and an e-switch.
+    /// Ethernet without `RoCE`, and an e-switch.
     Switchdev,
     /// The embedded CPU of a smart NIC, whose host has two VFs.
     Ecpf,
@@ -51,10 +53,11 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let function = Function::start(arguments.description()?, &arguments.socket)?;
     let served = &function;
+    let client = &Mutex::new(None);
     thread::scope(|scope| {
         if let Some(control) = &arguments.control {
             let listener = UnixListener::bind(control).context("binding the control socket")?;
-            scope.spawn(move || take_orders(served, &listener));
+            scope.spawn(move || take_orders(served, &listener, client));
         }
         let mut next = 0;
         while !served.is_finished() {
@@ -64,8 +67,12 @@ fn main() -> Result<()> {
             }
         }
         if let Some(control) = &arguments.control {
-            // Wakes the thread there, which then sees that all is over.
+            // Wakes the thread there, which then sees that all is over: it waits for one or other.
             UnixStream::connect(control)?;
+            if let Some(client) = client.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                // It fails only where the client has gone by itself.
+                let _ = client.shutdown(Shutdown::Both);
+            }
             fs::remove_file(control)?;
         }
         anyhow::Ok(())
@@ -93,15 +100,24 @@ impl Arguments {
     }
 }
 
-/// Takes orders, one client after the other, until the machine has ended.
-fn take_orders(function: &Function, listener: &UnixListener) {
+/// Takes orders, one client after the other, until the machine has ended. `current` is the client
+/// whose connection then is to be shut down.
+fn take_orders(function: &Function, listener: &UnixListener, current: &Mutex<Option<UnixStream>>) {
+    let serve = |client: UnixStream| -> io::Result<()> {
+        let clone = client.try_clone()?;
+        *current.lock().unwrap_or_else(PoisonError::into_inner) = Some(clone);
+        // Only now: whoever ends later finds the client there.
+        if function.is_finished() {
+            return Ok(());
+        }
+        requests::serve(slice::from_ref(function), BufReader::new(&client), &client)
+    };
     for client in listener.incoming() {
+        let served = client.and_then(serve);
+        *current.lock().unwrap_or_else(PoisonError::into_inner) = None;
         if function.is_finished() {
             break;
         }
-        let served = client.and_then(|client| {
-            requests::serve(slice::from_ref(function), BufReader::new(&client), &client)
-        });
         if let Err(error) = served {
             eprintln!("mlx5-function: taking orders: {error}");
         }

@@ -63,6 +63,6 @@ pub(super) fn query_functions(call: &Call<'_>) -> Result<Answer, Refusal> {
     };
     let mut answer = call.answer(128)?;
     answer.set_inside(at(2, 0, 16), host_vfs);
-    answer.set_inside(at(4, 0, 16), host_vfs);
+    answer.set_inside(at(4, 0, 16), host_vfs + call.description.eswitch.spare_vfs);
     Ok(answer)
 }

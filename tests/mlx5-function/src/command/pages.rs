@@ -6,6 +6,8 @@ use crate::bits::at;
 /// How many are asked for at boot and at initialisation.
 const BOOT: u8 = 8;
 const INIT: u8 = 32;
+/// How many it has at most: what it asked for.
+const MOST: usize = BOOT as usize + INIT as usize;
 
 // `op_mod` of MANAGE_PAGES.
 const GIVE: u16 = 1;
@@ -29,6 +31,9 @@ pub(super) fn manage(call: &Call<'_>, held: &mut Vec<u64>) -> Result<Answer, Ref
         GIVE => {
             let given = call.input.get(HEADER..).unwrap_or_default().as_chunks::<8>().0;
             let given = given.get(..count).ok_or(Refusal::BAD_INPUT_LENGTH)?;
+            if held.len() + given.len() > MOST {
+                return Err(Refusal::BAD_PARAMETER);
+            }
             held.extend(given.iter().map(|address| u64::from_be_bytes(*address)));
         }
         TAKE => {

@@ -194,6 +194,11 @@ fn pages_come_back() {
     let rest = asked.ask(opcode::MANAGE_PAGES, 2, 768, 6160);
     assert_eq!(rest[8..12], [0, 0, 0, 1]);
     assert_eq!(rest[16..24], [0xab; 8]);
+    let mut all = input(opcode::MANAGE_PAGES, 1, 40);
+    all.truncate(16);
+    all.extend([0xcd; 40 * 8]);
+    assert_eq!(asked.send(&all, 16)[0], 0);
+    assert_eq!(asked.send(&give, 16)[0], 3, "more than were asked for");
 }
 
 #[test]
@@ -263,8 +268,9 @@ fn an_ethernet_port() {
 #[test]
 fn vports_of_the_eswitch() {
     let mut asked = Asked::new(Description::embedded_cpu(1));
+    asked.description.eswitch.spare_vfs = 15;
     let functions = asked.ask(opcode::QUERY_ESW_FUNCTIONS, 0, 0, 128);
-    assert_eq!((u16_at(&functions, 16 + 2), u16_at(&functions, 16 + 4)), (1, 1));
+    assert_eq!((u16_at(&functions, 16 + 2), u16_at(&functions, 16 + 4)), (1, 16));
     let context = asked.ask(opcode::QUERY_ESW_VPORT_CONTEXT, 0, other(1), 272);
     assert_eq!(u64_at(&context, 16 + 240), 0x5555_0000_0001_0000);
     assert_eq!(u64_at(&context, 16 + 248), 0x6666_0000_0001_0000);

@@ -4,11 +4,12 @@
 //! runs. Orders come through a serial card, whose other end is one more socket.
 
 use std::fs::{self, DirBuilder};
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
@@ -22,8 +23,9 @@ pub(crate) const DEVICE: &str = "vfio-user-pci";
 /// The functions of one boot.
 #[derive(Debug)]
 pub(crate) struct Functions {
-    /// Serves the channel of orders; gives the functions back at its end.
-    control: JoinHandle<(Vec<Function>, Result<()>)>,
+    all: Arc<Vec<Function>>,
+    /// Serves the channel of orders.
+    control: JoinHandle<Result<()>>,
     directory: Directory,
 }
 
@@ -34,6 +36,13 @@ struct Directory(PathBuf);
 impl Directory {
     fn create(name: &str) -> Result<Self> {
         let path = std::env::temp_dir().join(format!("uverbs-vm-{}-{name}", process::id()));
+        // It is nobody else's: the name has our number, which in a container comes again soon. One
+        // that was killed leaves it behind.
+        if let Err(error) = fs::remove_dir_all(&path)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(error).with_context(|| format!("removing {}", path.display()));
+        }
         DirBuilder::new().mode(0o700).create(&path).with_context(|| path.display().to_string())?;
         Ok(Self(path))
     }
@@ -58,11 +67,10 @@ impl Functions {
             functions.push(function.with_context(|| format!("starting function {number}"))?);
         }
         let listener = UnixListener::bind(directory.0.join("control"))?;
-        let control = thread::spawn(move || {
-            let served = take_orders(&functions, &listener);
-            (functions, served.context("taking the guest's orders to the functions"))
-        });
-        Ok(Self { control, directory })
+        let functions = Arc::new(functions);
+        let served = Arc::clone(&functions);
+        let control = thread::spawn(move || take_orders(&served, &listener));
+        Ok(Self { all: functions, control, directory })
     }
 
     /// QEMU's arguments for them, and for the serial card.
@@ -87,16 +95,26 @@ impl Functions {
         self.directory.0.join(name).display().to_string()
     }
 
+    /// Whether one has ended. All do when QEMU ends; one that does before has failed.
+    pub(crate) fn is_one_finished(&self) -> bool {
+        self.all.iter().any(Function::is_finished)
+    }
+
     /// Ends them, when QEMU has ended. Returns what was wrong with them, and what they met that they
     /// do not know.
     pub(crate) fn finish(self) -> Vec<String> {
         // A QEMU that did not get so far has not connected: somebody must.
         drop(UnixStream::connect(self.directory.0.join("control")));
-        let Ok((functions, served)) = self.control.join() else {
-            return vec!["taking the guest's orders to the functions panicked".to_owned()];
-        };
         let mut wrong = Vec::new();
-        wrong.extend(served.err().map(|error| format!("{error:#}")));
+        match self.control.join() {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => wrong.push(format!("taking the guest's orders: {error:#}")),
+            Err(_) => wrong.push("taking the guest's orders: it panicked".to_owned()),
+        }
+        let Some(functions) = Arc::into_inner(self.all) else {
+            wrong.push("the functions are still in use".to_owned());
+            return wrong;
+        };
         for (number, function) in functions.into_iter().enumerate() {
             let mut say = |what: &str| wrong.push(format!("function {number}: {what}"));
             function.remarks().iter().for_each(|remark| say(remark));
@@ -117,4 +135,22 @@ fn take_orders(functions: &[Function], listener: &UnixListener) -> Result<()> {
 /// The slot in a PCI address, as QEMU wants it.
 fn slot(address: &str) -> &str {
     address.rsplit(':').next().unwrap_or(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_was_left_is_no_hindrance() {
+        let left = Directory::create("left").unwrap();
+        fs::write(left.0.join("function0"), "").unwrap();
+        let path = left.0.clone();
+        std::mem::forget(left);
+        let anew = Directory::create("left").unwrap();
+        assert_eq!(anew.0, path);
+        assert!(fs::read_dir(&anew.0).unwrap().next().is_none());
+        drop(anew);
+        assert!(!fs::exists(path).unwrap());
+    }
 }

@@ -233,7 +233,8 @@ impl Lab {
         };
         let devices = functions.as_ref().map(Functions::qemu_arguments).unwrap_or_default();
         let boot = qemu::Boot { qemu: &self.qemu, kernel, initramfs, devices, logs };
-        let ran = boot.run(on_report);
+        let is_broken = || functions.as_ref().is_some_and(Functions::is_one_finished);
+        let ran = boot.run(on_report, is_broken);
         let broken = functions.map(Functions::finish).unwrap_or_default();
         Ok(ran?.into_iter().chain(broken).collect())
     }

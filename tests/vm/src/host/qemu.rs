@@ -17,6 +17,8 @@ use uverbs_vm::{TIME_SCALE, stretched, time_scale};
 const LIMIT: Duration = Duration::from_mins(20);
 /// How long QEMU may take to end after the guest's last word.
 const END_LIMIT: Duration = Duration::from_mins(1);
+/// How long QEMU may take to end after it has closed its connections to the devices.
+const CLOSE_LIMIT: Duration = Duration::from_secs(10);
 
 /// What is booted.
 #[derive(Debug)]
@@ -36,24 +38,39 @@ pub(crate) struct Boot<'a> {
 impl Boot<'_> {
     /// Boots, and gives every report to `on_report` as it comes.
     ///
+    /// `is_broken` tells whether a device that others serve has ended, with which there is nothing
+    /// more to wait for.
+    ///
     /// Returns what was wrong with the boot itself: the kernel's complaints, a missing end, a
     /// limit passed. None of it is an error here; errors are the host's own.
-    pub(crate) fn run(&self, mut on_report: impl FnMut(Report)) -> Result<Vec<String>> {
+    pub(crate) fn run(
+        &self,
+        mut on_report: impl FnMut(Report),
+        is_broken: impl Fn() -> bool,
+    ) -> Result<Vec<String>> {
         let mut reports = Reports::create(self.log("report.log"))?;
         File::create(self.log("console.log"))?;
         let mut qemu = Running(self.command()?.spawn().context("starting QEMU")?);
 
         let mut wrong = Vec::new();
         let mut deadline = Instant::now() + stretched(LIMIT);
-        let mut ended = false;
+        let mut late = "the guest was not done in time";
+        let (mut ended, mut broken) = (false, false);
         loop {
             let exited = qemu.0.try_wait()?;
             for report in reports.fresh()? {
                 if report == Report::End {
                     ended = true;
+                    late = "the guest did not switch off";
                     deadline = Instant::now() + stretched(END_LIMIT);
                 }
                 on_report(report);
+            }
+            // QEMU that ends closes the connections a little before.
+            if !ended && !broken && is_broken() {
+                broken = true;
+                late = "an mlx5 function ended before the machine";
+                deadline = Instant::now() + stretched(CLOSE_LIMIT);
             }
             if let Some(status) = exited {
                 if !status.success() {
@@ -62,8 +79,7 @@ impl Boot<'_> {
                 break;
             }
             if Instant::now() > deadline {
-                let what = if ended { "did not switch off" } else { "was not done in time" };
-                wrong.push(format!("the guest {what}"));
+                wrong.push(late.to_owned());
                 break;
             }
             thread::sleep(Duration::from_millis(50));

@@ -5,21 +5,25 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use rustix::system::delete_module;
 use rustix::termios::{
     OptionalActions, QueueSelector, SpecialCodeIndex, tcflush, tcgetattr, tcsetattr,
 };
-use uverbs_mlx5_function::control::{Command, Fault, Order, Reply, Request};
+use uverbs_mlx5_function::control::{Command, Fault, Order, Reply, Request, Response};
 use uverbs_mlx5_function::description::{Description, Port};
 use uverbs_vm::bed::{CONTROL, FUNCTIONS};
 use uverbs_vm::job::Devices;
+use uverbs_vm::stretched;
 
-use super::{names_in, run, wait_until};
+use super::{names_in, run, wait_until, wait_within};
 use crate::boot;
 
 const DEVICES: &str = "/sys/bus/pci/devices";
@@ -51,11 +55,9 @@ impl Function {
     /// # Errors
     /// Where it refuses, with its reason, or does not answer.
     pub(crate) fn order(self, order: Order) -> Result<Reply> {
-        let request = Request { function: self.0, order };
-        let line = serde_json::to_string(&request)?;
-        let reply = exchange(&line).with_context(|| format!("giving {self} the order {line}"))?;
-        match serde_json::from_str(&reply).with_context(|| format!("the answer {reply:?}"))? {
-            Reply::Error(why) => bail!("{self} refuses the order {line}: {why}"),
+        let said = format!("{order:?}");
+        match exchange(self.0, order).with_context(|| format!("giving {self} the order {said}"))? {
+            Reply::Error(why) => bail!("{self} refuses the order {said}: {why}"),
             reply => Ok(reply),
         }
     }
@@ -102,9 +104,9 @@ impl Function {
         }
     }
 
-    /// Treats commands with this opcode otherwise, until [`clear`](Self::clear).
+    /// Treats commands with this opcode otherwise (and no more as before), until [`clear`](Self::clear).
     pub(crate) fn inject(self, opcode: u16, fault: Fault) -> Result<()> {
-        self.order(Order::Inject { opcode, op_mod: None, times: None, fault }).map(drop)
+        self.order(Order::Inject { opcode, fault }).map(drop)
     }
 
     /// Forgets all that was injected.
@@ -114,9 +116,7 @@ impl Function {
 
     /// Changes a port of what it is now, and tells the driver by an event.
     ///
-    /// InfiniBand only looks at what the event names. After [`PortEvent::Active`] and
-    /// [`PortEvent::Lid`] the kernel asks the subnet manager something a second later, and until
-    /// that is given up, which is after some seconds, the driver is not unbound.
+    /// InfiniBand only looks at what the event names.
     pub(crate) fn port_event(
         self,
         port: u8,
@@ -140,13 +140,13 @@ impl Function {
         format!("{DEVICES}/{}/{name}", self.pci())
     }
 
-    /// Takes its PCI device away, as if it were pulled out.
+    /// Has the kernel take its PCI device away: the driver is told, and can still reach it.
     pub(crate) fn remove(self) -> Result<()> {
         write(&self.path("remove"), "1")?;
         wait_until(&format!("{self} is removed"), || !fs::exists(self.path("")).unwrap_or(true))
     }
 
-    /// Pulls it out of its slot; nobody is told.
+    /// Pulls it out of its slot: the kernel is not told, and nothing reaches it any more.
     pub(crate) fn pull_out(self) -> Result<()> {
         self.order(Order::Unplug).map(drop)
     }
@@ -163,6 +163,18 @@ impl Function {
         wait_until(&format!("{self} is there again"), || fs::exists(self.path("")).unwrap_or(false))
     }
 
+    /// Whether its PCI device is there for the kernel, and does not answer.
+    fn reads_as_ones(self) -> Result<bool> {
+        let config = self.path("config");
+        if !fs::exists(&config)? {
+            return Ok(false);
+        }
+        let mut vendor = [0; 2];
+        let read = File::open(&config).and_then(|mut file| file.read_exact(&mut vendor));
+        read.with_context(|| format!("reading {config}"))?;
+        Ok(vendor == [0xff; 2])
+    }
+
     fn is_bound(self) -> Result<bool> {
         Ok(fs::exists(self.path("driver"))?)
     }
@@ -172,10 +184,15 @@ impl Function {
         if !self.is_bound()? {
             return Ok(());
         }
+        let rdma_device_is_gone =
+            || names_in(&self.path("infiniband")).is_ok_and(|names| names.is_empty());
+        if self.reads_as_ones()? {
+            // A driver that has not noticed waits a minute for each of its last commands.
+            let what = format!("{self}, pulled out, is given up");
+            wait_within(Duration::from_mins(4), &what, rdma_device_is_gone)?;
+        }
         write(&format!("{DRIVER}/unbind"), self.pci())?;
-        wait_until(&format!("{self}'s RDMA device is gone"), || {
-            names_in(&self.path("infiniband")).is_ok_and(|names| names.is_empty())
-        })
+        wait_until(&format!("{self}'s RDMA device is gone"), rdma_device_is_gone)
     }
 }
 
@@ -275,7 +292,7 @@ impl Mlx5 {
         self.find()
     }
 
-    /// Removes the PCI device while the driver is bound.
+    /// [`remove`](Function::remove)s the PCI device while the driver is bound.
     pub(crate) fn unplug(self) -> Result<Function> {
         let function = self.function;
         std::mem::forget(self);
@@ -349,11 +366,22 @@ pub(super) fn sweep() -> Result<Vec<String>> {
     }
     for function in (0..FUNCTIONS.len()).map(Function) {
         function.clear()?;
-        if !fs::exists(function.path(""))? {
+        // A driver that is bound is to find out before the function is another one.
+        if function.reads_as_ones()? {
+            function.unbind()?;
+            function.remove()?;
+        }
+        let was_out = function.order(Order::Plug)? == Reply::Done;
+        let is_removed = !fs::exists(function.path(""))?;
+        if was_out {
+            found.push(format!("{function}, pulled out"));
+        } else if is_removed {
             found.push(format!("{function}, removed"));
-            function.rescan()?;
         } else if function.is_bound()? {
             found.push(format!("{function}, bound"));
+        }
+        if is_removed {
+            function.rescan()?;
         }
         function.unbind()?;
     }
@@ -364,10 +392,12 @@ fn write(path: &str, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("writing {text} to {path}"))
 }
 
-/// Sends a line over the serial card, and gives the line that comes back.
-fn exchange(line: &str) -> Result<String> {
-    /// Patience with the answer, in tenths of a second: nothing that is ordered takes long.
-    const PATIENCE: u8 = 200;
+/// Sends an order over the serial card, and waits for the answer to it.
+fn exchange(function: usize, order: Order) -> Result<Reply> {
+    /// Nothing that is ordered takes long.
+    const PATIENCE: Duration = Duration::from_secs(20);
+    /// How long one read waits, in tenths of a second.
+    const READ: u8 = 10;
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
 
@@ -376,15 +406,35 @@ fn exchange(line: &str) -> Result<String> {
     settings.make_raw();
     settings.set_speed(115_200)?;
     settings.special_codes[SpecialCodeIndex::VMIN] = 0;
-    settings.special_codes[SpecialCodeIndex::VTIME] = PATIENCE;
+    settings.special_codes[SpecialCodeIndex::VTIME] = READ;
     tcsetattr(&port, OptionalActions::Now, &settings)?;
     tcflush(&port, QueueSelector::IOFlush)?;
 
-    port.write_all(format!("{line}\n").as_bytes())?;
-    let mut answer = String::new();
-    BufReader::new(port).read_line(&mut answer)?;
-    ensure!(answer.ends_with('\n'), "no answer but {answer:?}");
-    Ok(answer)
+    let number = next_number();
+    let request = serde_json::to_string(&Request { number, function, order })?;
+    port.write_all(format!("{request}\n").as_bytes())?;
+    let mut lines = BufReader::new(port);
+    let mut line = Vec::new();
+    let start = Instant::now();
+    while start.elapsed() < stretched(PATIENCE) {
+        lines.read_until(b'\n', &mut line)?;
+        if !line.ends_with(b"\n") {
+            continue;
+        }
+        // It may also be the end of a line that came too late for somebody, or the whole of it.
+        match serde_json::from_slice(&line) {
+            Ok(Response { number: Some(its), reply }) if its == number => return Ok(reply),
+            _ => eprintln!("not the answer to {number}: {}", String::from_utf8_lossy(&line).trim()),
+        }
+        line.clear();
+    }
+    bail!("no answer but {:?}", String::from_utf8_lossy(&line));
+}
+
+/// A number that no other request has, of this or another process.
+fn next_number() -> u64 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    u64::from(process::id()) << 32 | u64::from(NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn serial_card() -> Result<File> {

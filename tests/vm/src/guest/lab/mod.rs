@@ -1,9 +1,9 @@
 //! What scenarios build their situations from: network devices, VLANs, namespaces, soft-RoCE
-//! links. Each is a guard that takes its thing away again when it is dropped, in reverse order
-//! of making where they stand in one scope.
+//! links, an InfiniBand switch; [`mlx5`] has the emulated functions. Each is a guard that takes its
+//! thing away again when it is dropped, in reverse order of making where they stand in one scope.
 //!
-//! All of it is done with Debian's `ip` and `rdma` programs: the lab must not share code with
-//! what it tests.
+//! All of it is done with Debian's `ip`, `rdma` and `devlink` programs and the kernel's own files:
+//! the lab must not share code with what it tests.
 
 pub(crate) mod mlx5;
 

@@ -6,6 +6,7 @@ mod commands;
 mod costs;
 mod events;
 mod firmware;
+mod health;
 mod modes;
 mod orders;
 mod ports;
@@ -27,7 +28,6 @@ use crate::lab::mlx5::Mlx5;
 pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_takes_orders", orders::taken),
     ("mlx5_failures_are_told", orders::failures_are_told),
-    ("mlx5_slow_and_lost_commands", orders::slow_and_lost_commands),
     ("mlx5_commands_time_out", orders::commands_time_out),
     ("mlx5_one_infiniband_port", modes::one_infiniband_port),
     ("mlx5_two_infiniband_ports", modes::two_infiniband_ports),
@@ -53,6 +53,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_commands_embedded_cpu", commands::embedded_cpu),
     ("mlx5_commands_infiniband", commands::infiniband),
     ("mlx5_commands_roce", commands::roce),
+    ("mlx5_fatal_error", health::fatal_error),
     ("mlx5_driver_is_bound_anew", removal::driver_is_bound_anew),
     ("mlx5_driver_is_loaded_anew", removal::driver_is_loaded_anew),
     ("mlx5_unplugged_while_open", removal::unplugged_while_open),
