@@ -86,6 +86,8 @@ pub enum Fault {
         /// Syndrome.
         syndrome: u32,
     },
+    /// It is carried out and answered this much later, in milliseconds.
+    Delay(u32),
     /// It is carried out, and not answered until [`Order::Clear`]. A driver that has given up by then
     /// gets its slot back, which it needs to unload, and no data.
     Silence,

@@ -13,7 +13,7 @@ use crate::log::{Commands, Remarks};
 use crate::memory::Memory;
 use crate::send_queue::Completed;
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Sub-types of port events.
 const PORT_SUBTYPES: [u8; 7] = [1, 4, 5, 6, 7, 8, 9];
@@ -47,6 +47,15 @@ struct Held {
     patience: Instant,
 }
 
+/// A command whose answer is to be given later, by [`Device::release`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Later {
+    /// The command's number.
+    pub(crate) number: u64,
+    /// How much later.
+    pub(crate) delay: Duration,
+}
+
 impl Device {
     pub(crate) fn new(description: Description) -> Self {
         Self {
@@ -72,23 +81,24 @@ impl Device {
         self.held.clear();
     }
 
-    /// Carries out the commands in the slots whose bits are set.
-    pub(crate) fn doorbell(&mut self, slots: u32) {
+    /// Carries out the commands in the slots whose bits are set. Returns those that are to be
+    /// answered later.
+    pub(crate) fn doorbell(&mut self, slots: u32) -> Vec<Later> {
         let rung = (0..1_u8 << LOG_SLOTS).filter(|slot| slots >> slot & 1 == 1);
-        rung.for_each(|slot| self.command(slot));
+        rung.filter_map(|slot| self.command(slot)).collect()
     }
 
-    fn command(&mut self, number: u8) {
+    fn command(&mut self, number: u8) -> Option<Later> {
         let slot = match Slot::read(&self.memory, self.bar.queue(), number) {
             Ok(slot) => slot,
             Err(outside) => {
                 self.remarks.add(format!("command queue: {outside}"));
-                return;
+                return None;
             }
         };
         if !slot.is_ours() {
             self.remarks.add(format!("doorbell for slot {number}, which is not the device's"));
-            return;
+            return None;
         }
         let input = slot.input(&self.memory);
         let (input, output_len) = match input.and_then(|input| Ok((input, slot.output_len()?))) {
@@ -96,7 +106,7 @@ impl Device {
             Err(undelivered) => {
                 self.remarks.add(format!("command in slot {number}: {undelivered:?}"));
                 self.give_back(&slot, undelivered.status(), true);
-                return;
+                return None;
             }
         };
         let call = Call { description: &self.description, input: &input, output_len };
@@ -114,18 +124,22 @@ impl Device {
         let output = match fault {
             Some(Fault::Delivery(status)) => {
                 self.give_back(&slot, status, announced);
-                return;
+                return None;
             }
             Some(Fault::Status { status, syndrome }) => refused(status, syndrome, output_len),
-            Some(Fault::Silence) | None => self.firmware.execute(&call, &mut self.remarks),
+            Some(Fault::Delay(_) | Fault::Silence) | None => {
+                self.firmware.execute(&call, &mut self.remarks)
+            }
         };
         let patience = Instant::now() + self.bar.patience();
         let answer = Held { slot, output, announced, patience };
-        if matches!(fault, Some(Fault::Silence)) {
-            self.held.insert(number, answer);
-        } else {
+        if !matches!(fault, Some(Fault::Delay(_) | Fault::Silence)) {
             self.answer(number, &answer);
+            return None;
         }
+        self.held.insert(number, answer);
+        let Some(Fault::Delay(milliseconds)) = fault else { return None };
+        Some(Later { number, delay: Duration::from_millis(milliseconds.into()) })
     }
 
     /// Completes what is on a send queue, see [`send_queue`](crate::send_queue).
@@ -138,6 +152,13 @@ impl Device {
         });
         if let Some(Err(trouble)) = posted {
             self.remarks.add(format!("completing a send: {trouble}"));
+        }
+    }
+
+    /// Answers a command that was held back, if it still is.
+    pub(crate) fn release(&mut self, number: u64) {
+        if let Some(answer) = self.held.remove(&number) {
+            self.answer(number, &answer);
         }
     }
 
@@ -268,11 +289,11 @@ mod tests {
             Self::new(&header(NOP))
         }
 
-        fn again(&mut self, input: &[u8; 16]) {
+        fn again(&mut self, input: &[u8; 16]) -> Vec<Later> {
             self.guest.set(16, input);
             self.guest.set(4, &16_u32.to_be_bytes());
             self.guest.set(63, &[1]);
-            self.device.doorbell(BIT);
+            self.device.doorbell(BIT)
         }
 
         fn order(&mut self, order: Order) {
@@ -383,11 +404,26 @@ mod tests {
     }
 
     #[test]
+    fn answered_late() {
+        let mut machine = with_events(0x0a);
+        machine.inject(Fault::Delay(7));
+        let later = machine.again(&header(NOP));
+        let delay = Duration::from_millis(7);
+        assert_eq!(later, [Later { number: 1, delay }]);
+        assert_eq!((machine.guest.status(), machine.events()), (WAITING, 0));
+        assert_eq!(machine.log(), [Some(0), None]);
+        machine.device.release(1);
+        machine.device.release(1);
+        assert_eq!((machine.guest.status(), machine.events()), (DONE, 1));
+        assert_eq!(machine.log(), [Some(0), Some(0)]);
+    }
+
+    #[test]
     fn answered_when_all_is_cleared() {
         let machine = || {
             let mut machine = with_events(0x0a);
             machine.inject(Fault::Silence);
-            machine.again(&header(NOP));
+            assert_eq!(machine.again(&header(NOP)), []);
             assert_eq!((machine.guest.status(), machine.events()), (WAITING, 0));
             assert_eq!(machine.log(), [Some(0), None]);
             machine

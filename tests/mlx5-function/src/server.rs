@@ -1,13 +1,14 @@
 //! The function's side of vfio-user: regions, interrupts and memory, for one machine's life.
 
 use crate::bar::Rung;
-use crate::device::Device;
+use crate::device::{Device, Later};
 use crate::{bar, config_space, interrupts};
 use anyhow::Result;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use vfio_bindings::bindings::vfio;
 use vfio_user::{DmaMapFlags, DmaUnmapFlags, IrqInfo, Server, ServerBackend, ServerRegion};
 
@@ -23,6 +24,18 @@ impl Shared {
     /// The device. One whose holder panicked is still the device: `Function::finish` tells.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Device> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a command later, on a thread of its own: the machine waits while its doorbell is
+    /// written.
+    fn answer_later(&self, Later { number, delay }: Later) {
+        let device = Arc::downgrade(&self.0);
+        thread::spawn(move || {
+            thread::sleep(delay);
+            if let Some(device) = device.upgrade() {
+                Self(device).lock().release(number);
+            }
+        });
     }
 }
 
@@ -118,7 +131,11 @@ impl ServerBackend for Backend {
             return Ok(());
         }
         match device.bar.write(offset, data) {
-            Some(Rung::Commands(slots)) => device.doorbell(slots),
+            Some(Rung::Commands(slots)) => {
+                for later in device.doorbell(slots) {
+                    self.0.answer_later(later);
+                }
+            }
             Some(Rung::Send(request)) => device.send(request),
             None => {}
         }

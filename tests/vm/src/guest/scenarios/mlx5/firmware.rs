@@ -204,6 +204,7 @@ pub(crate) fn roce() -> Result<()> {
 pub(crate) fn other_vports() -> Result<()> {
     let mut description = Description::embedded_cpu(2);
     description.eswitch.vport_vhca_id = 0x3000;
+    description.eswitch.spare_vfs = 3;
     description.ports[0].counters = counters();
     let mut device = Mlx5::bind(0, &description)?;
     device.switchdev()?;
@@ -212,7 +213,7 @@ pub(crate) fn other_vports() -> Result<()> {
     match devx::query_esw_functions(&plain) {
         Ok(functions) => {
             println!("{functions:?}");
-            ensure!((functions.host_num_of_vfs, functions.host_total_vfs) == (2, 2));
+            ensure!((functions.host_num_of_vfs, functions.host_total_vfs) == (2, 5));
             ensure!(functions.host_pf_enabled && lab::kernel()? >= REASON_SINCE);
         }
         // Linux 5.10 does not let it through.
@@ -447,6 +448,9 @@ pub(crate) fn late_answers() -> Result<()> {
     let device = Mlx5::bind(0, &Description::infiniband(1))?;
     let function = device.function();
     let context = devx::open(&Host::new().device(device.name())?)?;
+    function.inject(QUERY_ADAPTER, Fault::Delay(1000))?;
+    ensure!(!devx::query_adapter(&context)?.psid.is_empty());
+    function.clear()?;
     function.inject(NOP, Fault::Silence)?;
     let since = function.next_command()?;
     thread::scope(|scope| {
