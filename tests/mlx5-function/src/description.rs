@@ -181,8 +181,8 @@ pub enum Mode {
     EmbeddedCpu {
         /// How many VFs the host has enabled.
         host_vfs: u16,
-        /// Whether the embedded CPU has a vport of its own. Where it has, some kernels (6.12) fall
-        /// over it when switchdev is set.
+        /// Whether the embedded CPU has a vport of its own. Where it has, Linux 6.12.95 and 6.12.107
+        /// fall over it when switchdev is set; 6.12.117 does not.
         own_vport: bool,
     },
 }

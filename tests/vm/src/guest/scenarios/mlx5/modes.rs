@@ -148,11 +148,6 @@ pub(crate) fn embedded_cpu() -> Result<()> {
 
 /// An embedded CPU with a vport of its own, which has a port, too.
 pub(crate) fn embedded_cpu_with_a_vport() -> Result<()> {
-    if lab::kernel()? == (6, 12) {
-        return Err(lab::skip(
-            "Linux 6.12's devlink falls over such a device (an oops of its own)",
-        ));
-    }
     let mode = Mode::EmbeddedCpu { host_vfs: 1, own_vport: true };
     let description = Description { mode, ..Description::embedded_cpu(1) };
     let mut device = Mlx5::bind(0, &description)?;
