@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::command::{EncodeError, SubmitError};
 use crate::driver::DriverId;
-use crate::mlx5::devx;
+use crate::firmware::{self, Refusal, Target};
 
 /// The result of this library's calls.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -86,7 +86,7 @@ pub enum Request {
         /// The operation.
         opcode: u16,
         /// What it is about.
-        target: devx::Target,
+        target: Target,
     },
     /// A file or folder of sysfs.
     Sysfs {
@@ -116,7 +116,7 @@ impl fmt::Display for Request {
             Self::PKey { port, index: None } => write!(f, "query P_Keys of port {port}"),
             Self::Guid => f.write_str("query GUIDs"),
             Self::Mlx5Port { port } => write!(f, "query mlx5 port {port}"),
-            Self::Firmware { opcode, target } => match devx::operation_name(*opcode) {
+            Self::Firmware { opcode, target } => match firmware::operation_name(*opcode) {
                 Some(name) => write!(f, "firmware command {name}{target}"),
                 None => write!(f, "firmware command {opcode:#x}{target}"),
             },
@@ -182,7 +182,7 @@ pub enum Cause {
     NeedsDevx,
     /// The firmware refused a command (`EREMOTEIO`).
     #[error(transparent)]
-    Firmware(#[from] devx::Refusal),
+    Firmware(#[from] Refusal),
     /// The answer of the kernel makes no sense (`EPROTO`).
     #[error("unusable answer: {0}")]
     Malformed(&'static str),

@@ -49,6 +49,7 @@ pub mod device;
 pub mod device_attributes;
 pub mod driver;
 pub mod error;
+mod firmware;
 pub mod gid;
 pub mod guid;
 pub mod mlx5;

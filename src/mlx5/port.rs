@@ -7,17 +7,17 @@
 //!
 //! [`mlx5dv_query_port(3)`]: https://man7.org/linux/man-pages/man3/mlx5dv_query_port.3.html
 
-use core::fmt;
-
 use rustix::io::Errno;
+use uverbs_uapi::device;
 use uverbs_uapi::mlx5::{self as abi, device_method, query_port_flag as flag};
-use uverbs_uapi::{device, mlx5_firmware};
 use zerocopy::IntoBytes;
 
 use crate::command::Command;
 use crate::context::Context;
 use crate::error::{Cause, Request, Result};
 use crate::mlx5::require_mlx5;
+
+pub use crate::firmware::VportNumber;
 
 /// What the driver tells of a port. Each field is `None` unless the driver set its flag.
 #[doc(alias = "mlx5dv_port")]
@@ -94,31 +94,6 @@ pub struct RegC0 {
     pub value: u32,
     /// The bits that count.
     pub mask: u32,
-}
-
-/// Number of a vport of an e-switch.
-///
-/// Prints as a decimal number, `uplink` or `ecpf`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct VportNumber(pub u16);
-
-impl VportNumber {
-    /// The physical function. On a smart NIC's embedded CPU: the host's.
-    pub const PF: Self = Self(mlx5_firmware::vport::PF);
-    /// The embedded CPU's own physical function.
-    pub const ECPF: Self = Self(mlx5_firmware::vport::ECPF);
-    /// The wire.
-    pub const UPLINK: Self = Self(mlx5_firmware::vport::UPLINK);
-}
-
-impl fmt::Display for VportNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::UPLINK => f.pad("uplink"),
-            Self::ECPF => f.pad("ecpf"),
-            Self(number) => f.pad(&number.to_string()),
-        }
-    }
 }
 
 /// Asks the driver how steering knows a port. One system call, no allocation.

@@ -36,72 +36,22 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Cause, Request, Result};
 use crate::mlx5::require_mlx5;
-use crate::names::named;
 
 mod device;
-mod target;
 mod vport;
 
+pub use crate::firmware::{Refusal, Status, Target};
 pub use device::{
     Adapter, Capabilities, CapabilityMode, EswFunctions, Lag, PciAddress, PortType,
     RoceCapabilities, nop, query_adapter, query_esw_functions, query_hca_cap, query_lag,
     query_roce_cap,
 };
-pub use target::Target;
 pub use vport::{
     EswVportContext, HcaVportContext, MacAddress, NicVportContext, RoceAddress, RoceL3Type,
     RoceVersion, Traffic, Vport, VportAdminState, VportCounters, VportLinkState, VportSide,
     VportState, query_esw_vport_context, query_hca_vport_context, query_nic_vport_context,
     query_roce_address, query_vport_counter, query_vport_state,
 };
-
-named! {
-    /// Why the firmware refused a command.
-    Status(u8) {
-        /// Internal error.
-        INTERNAL_ERR = status::INTERNAL_ERR, "internal error";
-        /// The operation is not known or not supported.
-        BAD_OP = status::BAD_OP, "bad operation";
-        /// A parameter is wrong or not supported.
-        BAD_PARAM = status::BAD_PARAM, "bad parameter";
-        /// The system is not in a state for it.
-        BAD_SYS_STATE = status::BAD_SYS_STATE, "bad system state";
-        /// No such resource.
-        BAD_RES = status::BAD_RES, "bad resource";
-        /// The resource is in use.
-        RES_BUSY = status::RES_BUSY, "resource busy";
-        /// Not ready.
-        NOT_READY = status::NOT_READY, "not ready";
-        /// A limit is exceeded.
-        LIM_ERR = status::LIM_ERR, "limits exceeded";
-        /// The resource is not in a state for it.
-        BAD_RES_STATE = status::BAD_RES_STATE, "bad resource state";
-        /// An index is outside its table.
-        IX_ERR = status::IX_ERR, "bad index";
-        /// No resources are left.
-        NO_RES = status::NO_RES, "no resources";
-        /// The queue pair is not in a state for it.
-        BAD_QP_STATE = status::BAD_QP_STATE, "bad QP state";
-        /// A management packet is malformed.
-        BAD_PKT = status::BAD_PKT, "bad packet";
-        /// Too many completions are outstanding.
-        BAD_SIZE_OUTS_CQES = status::BAD_SIZE_OUTS_CQES, "too many outstanding completions";
-        /// The input's length is wrong.
-        BAD_INP_LEN = status::BAD_INP_LEN, "bad input length";
-        /// The output's length is wrong.
-        BAD_OUTP_LEN = status::BAD_OUTP_LEN, "bad output length";
-    }
-}
-
-/// The firmware's answer to a command that it did not carry out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the firmware refused it: {status} (status {:#x}, syndrome {syndrome:#x})", .status.0)]
-pub struct Refusal {
-    /// What kind of refusal.
-    pub status: Status,
-    /// More about it, a number with a meaning to the firmware's makers.
-    pub syndrome: u32,
-}
 
 /// Opens an mlx5 device with a user context of the firmware's, for the commands that need one.
 ///
@@ -217,24 +167,6 @@ pub fn needs_devx(opcode: u16) -> bool {
             | opcode::QUERY_LAG
             | opcode::GENERAL_START..opcode::GENERAL_END
     )
-}
-
-/// The name of an operation, where it is one that is asked here.
-pub(crate) fn operation_name(opcode: u16) -> Option<&'static str> {
-    Some(match opcode {
-        opcode::QUERY_HCA_CAP => "QUERY_HCA_CAP",
-        opcode::QUERY_ADAPTER => "QUERY_ADAPTER",
-        opcode::QUERY_ESW_FUNCTIONS => "QUERY_ESW_FUNCTIONS",
-        opcode::QUERY_VPORT_STATE => "QUERY_VPORT_STATE",
-        opcode::QUERY_ESW_VPORT_CONTEXT => "QUERY_ESW_VPORT_CONTEXT",
-        opcode::QUERY_NIC_VPORT_CONTEXT => "QUERY_NIC_VPORT_CONTEXT",
-        opcode::QUERY_ROCE_ADDRESS => "QUERY_ROCE_ADDRESS",
-        opcode::QUERY_HCA_VPORT_CONTEXT => "QUERY_HCA_VPORT_CONTEXT",
-        opcode::QUERY_VPORT_COUNTER => "QUERY_VPORT_COUNTER",
-        opcode::NOP => "NOP",
-        opcode::QUERY_LAG => "QUERY_LAG",
-        _ => return None,
-    })
 }
 
 /// The header of an operation's input.
