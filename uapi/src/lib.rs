@@ -5,8 +5,9 @@
 //! Every structure holds integers and byte arrays only, has its reserved fields written out, and
 //! is pinned at compile time: its size, its alignment and the offset of each field. Numbers that a
 //! newer kernel may add to (states, types, events) are constants, never enums, so that an unknown
-//! number stays a number. `tests/kernel_headers.rs` compares all of it with the C headers of the
-//! machine that runs the tests.
+//! number stays a number. `tests/kernel_headers` compares all of it with the C headers of the
+//! machine that runs the tests, but for the firmware commands: `tests/mlx5_ifc.rs` compares those
+//! with a header of the kernel's own.
 //!
 //! The crate makes no system call, allocates nothing and has no `unsafe` code. Filling a request
 //! and sending it is the work of the crate `uverbs`.

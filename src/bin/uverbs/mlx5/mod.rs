@@ -37,10 +37,7 @@ fn selected<'d>(
 ) -> Vec<Selected<'d>> {
     let mut selected = select(devices, selectors, report);
     if selectors.is_empty() && !devices.is_empty() {
-        let is_mlx5 = |own: &Selected<'_>, report: &mut Report| {
-            find_driver(own.device, place, report) == Some(DriverId::MLX5)
-        };
-        selected.retain(|own| is_mlx5(own, report));
+        selected.retain(|own| find_driver(own.device, place, report) == Some(DriverId::MLX5));
         if selected.is_empty() {
             report.note("no device of the driver mlx5; `uverbs devices` shows the drivers");
         }
