@@ -1,7 +1,7 @@
 //! Which RDMA devices this host has, as this network namespace sees them.
 //!
 //! RDMA netlink is asked first: devices, character devices and driver ids in two exchanges for all
-//! devices together. Where it is not to be had (old kernels, a tree that is not this host's),
+//! devices together, and a third that shows that none went away meanwhile. Where it is not to be had (old kernels, a tree that is not this host's),
 //! sysfs tells the same but the driver. Nothing here opens a device.
 
 use core::ops::RangeInclusive;
@@ -23,6 +23,9 @@ const VERBS_CLASS: &str = "class/infiniband_verbs";
 
 /// More ports than any device has; a larger number is a broken answer, not a device.
 const MAX_PORTS: u32 = 1 << 16;
+
+/// How often devices are listed before their changes are called too many.
+const TRIES: u32 = 8;
 
 named! {
     /// What a device is.
@@ -268,13 +271,13 @@ impl Host {
     pub fn absence(&self) -> Vec<Absence> {
         let mut reasons = Vec::new();
         let class = self.sysfs.folder("class/infiniband");
-        match class.names() {
+        match class.steady_names() {
             Err(_) => reasons.push(Absence::NoModule),
             Ok(names) if names.is_empty() => reasons.push(Absence::NoDevice),
             Ok(_) => {}
         }
         let verbs = self.sysfs.folder(VERBS_CLASS);
-        for node in verbs.names().unwrap_or_default() {
+        for node in verbs.steady_names().unwrap_or_default() {
             if let Some(device) = verbs.join(&node).read_optional("ibdev")
                 && !class.join(&device).exists()
             {
@@ -348,41 +351,45 @@ fn leaves_no_netlink(cause: &Cause) -> bool {
 }
 
 fn list_by_netlink(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Listing, Cause> {
+    for _ in 0..TRIES {
+        if let Some(listing) = list_once(socket, sysfs, dev)? {
+            return Ok(listing);
+        }
+    }
+    Err(Cause::Os(Errno::AGAIN))
+}
+
+/// Lists the devices, unless they change meanwhile. The kernel counts devices to know how far a
+/// dump has come, so that it leaves one out for each that is removed before it. A second dump tells:
+/// it has not got the one that was removed.
+fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>, Cause> {
     let request = Message::new(message_type(abi::op::GET), &[]);
     let found = socket.dump(&request, |payload| Ok(parse_device(payload)))?;
     let mut devices = Vec::with_capacity(found.len());
     let mut problems = Vec::new();
     let mut requests = Vec::with_capacity(found.len());
-    for device in found {
+    for device in &found {
         let (index, device) = match device {
             Ok(device) => device,
             Err(cause) => {
-                problems.push(Error::new("host", Request::ListDevices, cause));
+                problems.push(Error::new("host", Request::ListDevices, cause.clone()));
                 continue;
             }
         };
         requests.push(
             Message::new(message_type(abi::op::GET_CHARDEV), &[])
-                .number(abi::attribute::DEV_INDEX, index)
+                .number(abi::attribute::DEV_INDEX, *index)
                 .text(abi::attribute::CHARDEV_TYPE, "uverbs"),
         );
-        devices.push(Some(device));
+        devices.push(device.clone());
     }
-    let is_seen = |device: &Device| sysfs.device(&device.name).is_ok_and(|folder| folder.exists());
+    let mut untold = false;
     socket.ask(requests, |place, reply| {
-        let Some(slot) = devices.get_mut(place) else { return Ok(()) };
-        let Some(device) = slot else { return Ok(()) };
+        let Some(device) = devices.get_mut(place) else { return Ok(()) };
         match reply {
             Ok(reply) => parse_chardev(reply, dev, device)?,
-            // The index is unknown, as the device has gone since it was listed; or the request is
-            // unknown, before Linux 5.3.
-            Err(Errno::INVAL | Errno::NODEV) if !is_seen(device) => {
-                *slot = None;
-            }
-            Err(Errno::INVAL | Errno::NODEV) => {
-                let nodes = nodes_by_sysfs(&sysfs.folder(VERBS_CLASS), dev);
-                device.node = nodes.into_iter().find(|(name, _)| *name == device.name).map(|n| n.1);
-            }
+            // The request is unknown, before Linux 5.3.
+            Err(Errno::INVAL | Errno::NODEV) => untold = true,
             // No uverbs client on this device: it has no node.
             Err(Errno::OPNOTSUPP) => {}
             Err(errno) => {
@@ -391,7 +398,17 @@ fn list_by_netlink(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Lis
         }
         Ok(())
     })?;
-    Ok(Listing { devices: devices.into_iter().flatten().collect(), problems })
+    if !found.is_empty() && socket.dump(&request, |payload| Ok(parse_device(payload)))? != found {
+        return Ok(None);
+    }
+    if untold {
+        let nodes = nodes_by_sysfs(&sysfs.folder(VERBS_CLASS), dev);
+        for device in devices.iter_mut().filter(|device| device.node.is_none()) {
+            let node = nodes.iter().find(|(name, _)| *name == device.name);
+            device.node = node.map(|(_, node)| node.clone());
+        }
+    }
+    Ok(Some(Listing { devices, problems }))
 }
 
 /// Reads a device of a `GET` dump; its index comes first.
@@ -457,7 +474,7 @@ fn parse_chardev(payload: &[u8], dev: &Path, device: &mut Device) -> Result<(), 
 fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
     let mut listing = Listing { devices: Vec::new(), problems: Vec::new() };
     let class = sysfs.folder("class/infiniband");
-    let names = match class.names() {
+    let names = match class.steady_names() {
         Ok(names) => names,
         // Without the class there is no RDMA core, and so no device; see `absence`.
         Err(Cause::Os(Errno::NOENT)) => return Ok(listing),
@@ -486,7 +503,7 @@ fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
 /// Each uverbs node with the name of its device. The names are those of all network namespaces.
 fn nodes_by_sysfs(class: &Folder, dev: &Path) -> Vec<(String, Node)> {
     let mut nodes = Vec::new();
-    for name in class.names().unwrap_or_default() {
+    for name in class.steady_names().unwrap_or_default() {
         let folder = class.join(&name);
         if let Some(device) = folder.read_optional("ibdev")
             && let Some(number) = folder.read_optional("dev").as_deref().and_then(device_number)

@@ -16,6 +16,9 @@ use crate::names::is_file_name;
 /// Longest content of a sysfs attribute: one page.
 const PAGE: usize = 4096;
 
+/// How often a folder that changes is read before its changes are called too many.
+const TRIES: u32 = 8;
+
 /// A sysfs tree.
 ///
 /// ```
@@ -141,6 +144,13 @@ impl Folder {
         Ok(names)
     }
 
+    /// As [`names`](Self::names), of a folder whose entries come and go. If the kernel is about to
+    /// tell the entry behind one that is just removed, it leaves it out although it stands; so
+    /// the folder is read until two readings agree.
+    pub(crate) fn steady_names(&self) -> Result<Vec<String>, Cause> {
+        steady(|| self.names())
+    }
+
     /// Names in this folder that are plain decimal numbers, ascending.
     pub(crate) fn numbers(&self) -> Result<Vec<u32>, Cause> {
         let mut numbers: Vec<u32> = self.names()?.iter().filter_map(|name| decimal(name)).collect();
@@ -148,6 +158,19 @@ impl Folder {
         numbers.dedup();
         Ok(numbers)
     }
+}
+
+/// What `read` says twice in a row.
+fn steady<T: PartialEq>(mut read: impl FnMut() -> Result<T, Cause>) -> Result<T, Cause> {
+    let mut before = read()?;
+    for _ in 1..TRIES {
+        let now = read()?;
+        if now == before {
+            return Ok(now);
+        }
+        before = now;
+    }
+    Err(Cause::Os(Errno::AGAIN))
 }
 
 /// The errno of a file operation as a cause.
@@ -207,6 +230,18 @@ mod tests {
         for odd in ["", "+1", "01", "1a", "4294967296", ".."] {
             assert_eq!(decimal(odd), None, "{odd:?}");
         }
+    }
+
+    #[test]
+    fn a_reading_counts_when_the_next_one_agrees() {
+        let told = |readings: &[u32]| {
+            let mut readings = readings.iter();
+            steady(|| readings.next().copied().ok_or(Cause::Os(Errno::NOENT)))
+        };
+        assert_eq!(told(&[1, 1]), Ok(1));
+        assert_eq!(told(&[1, 2, 1, 1]), Ok(1));
+        assert_eq!(told(&[1, 2, 3, 4, 5, 6, 7, 8, 8]), Err(Cause::Os(Errno::AGAIN)));
+        assert_eq!(told(&[1]), Err(Cause::Os(Errno::NOENT)));
     }
 
     #[test]

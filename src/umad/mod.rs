@@ -310,7 +310,7 @@ pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
 /// The InfiniBand-type devices in the order of the folder.
 fn unsorted_names(sysfs: &Sysfs) -> Result<Vec<String>> {
     let class = sysfs.folder(file::CLASS);
-    match class.names() {
+    match class.steady_names() {
         Ok(names) => Ok(names
             .into_iter()
             .filter(|name| Device::find(sysfs, name).is_ok_and(|device| device.is_infiniband()))

@@ -183,7 +183,7 @@ impl Port {
 #[must_use]
 pub fn get_cas_names(sysfs: &Sysfs, max: usize) -> Vec<CaName> {
     let class = sysfs.folder(file::CLASS);
-    let Ok(mut names) = class.names() else {
+    let Ok(mut names) = class.steady_names() else {
         return vec![CaName::new(DEFAULT_NAME.as_bytes())];
     };
     names.sort_unstable();
@@ -212,7 +212,7 @@ pub fn get_cas_names(sysfs: &Sysfs, max: usize) -> Vec<CaName> {
 #[doc(alias = "umad_get_ca_device_list")]
 pub fn get_ca_device_list(sysfs: &Sysfs) -> Result<Vec<String>, Failure> {
     let class = sysfs.folder(file::CLASS);
-    match class.names() {
+    match class.steady_names() {
         Ok(names) => Ok(names.into_iter().filter(|name| is_infiniband(&class, name)).collect()),
         Err(cause) if cause.errno() == Errno::NOENT => Ok(Vec::new()),
         Err(cause) => {

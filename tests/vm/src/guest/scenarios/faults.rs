@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
@@ -180,6 +180,49 @@ fn read_devices() -> Result<()> {
     }
     println!("{complete} tables, {errors} errors of the device that comes and goes");
     ensure!(complete >= 60 * 2 + 3 * 2, "rxe1 was not always read");
+    Ok(())
+}
+
+/// A device stands while one that the kernel lists before it goes away: it is in every list, though
+/// the kernel's own listings leave it out now and then.
+pub(crate) fn standing_while_listed() -> Result<()> {
+    let [passing, standing] =
+        [Netdev::dummy("d0", "02:11:22:33:44:55")?, Netdev::dummy("d1", "02:66:77:88:99:aa")?];
+    for host in [Host::new(), Host::rooted("/sys", "/dev/infiniband")] {
+        list_while_one_goes(host, &passing, &standing)?;
+    }
+    Ok(())
+}
+
+fn list_while_one_goes(mut host: Host, passing: &Netdev, standing: &Netdev) -> Result<()> {
+    const ROUNDS: u32 = 25;
+    // Odd while rxe1 stands, another number each time.
+    let phase = AtomicU32::new(0);
+    let mut listed = 0;
+    thread::scope(|scope| {
+        let changes = scope.spawn(|| -> Result<()> {
+            for _ in 0..ROUNDS {
+                let first = SoftRoce::new("rxe0", passing)?;
+                let second = SoftRoce::new("rxe1", standing)?;
+                phase.fetch_add(1, Ordering::SeqCst);
+                drop(first);
+                phase.fetch_add(1, Ordering::SeqCst);
+                drop(second);
+            }
+            Ok(())
+        });
+        while !changes.is_finished() {
+            let before = phase.load(Ordering::SeqCst);
+            let devices = host.devices()?;
+            if before % 2 == 1 && phase.load(Ordering::SeqCst) == before {
+                listed += 1;
+                ensure!(devices.iter().any(|device| device.name == "rxe1"), "{devices:?}");
+            }
+        }
+        changes.join().map_err(|_| anyhow::anyhow!("the changes panicked"))?
+    })?;
+    println!("figure: listed {listed} times while a device before it went away");
+    ensure!(listed >= ROUNDS, "listed {listed} times only");
     Ok(())
 }
 

@@ -67,6 +67,7 @@ const SOFT: &[Scenario] = &[
     ("without_nodes", faults::without_nodes),
     ("removed_while_open", faults::removed_while_open),
     ("vanishing_while_read", faults::vanishing_while_read),
+    ("standing_while_listed", faults::standing_while_listed),
     ("addresses_while_read", faults::addresses_while_read),
     ("port_speed_by_release", faults::port_speed_by_release),
     ("the_probe_finds_the_driver", faults::the_probe_finds_the_driver),
