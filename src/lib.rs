@@ -43,6 +43,8 @@
 
 pub use uverbs_uapi as uapi;
 
+#[cfg(feature = "capi")]
+pub mod capi;
 pub mod command;
 pub mod context;
 pub mod device;

@@ -1,0 +1,1 @@
+//! The functions of `<infiniband/umad.h>` that read sysfs.
