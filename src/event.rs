@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     fn read_from(bytes: &[u8]) -> Result<Event, Cause> {
-        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let (reader, writer) = std::io::pipe().unwrap();
         rustix::io::write(&writer, bytes).unwrap();
         drop(writer);
         read_event(&reader)
