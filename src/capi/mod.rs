@@ -8,7 +8,9 @@
 
 #![expect(unsafe_code, reason = "C hands pointers, and only its contract says what they point to")]
 
-mod umad;
+pub mod mlx5;
+pub mod umad;
+pub mod verbs;
 
 use core::ffi::c_int;
 use core::panic::AssertUnwindSafe;
@@ -30,4 +32,19 @@ fn set_errno(errno: Errno) {
 /// The number of an errno, as C returns it.
 fn number(errno: Errno) -> c_int {
     errno.raw_os_error()
+}
+
+/// Writes an answer into a structure of a C program that may be of another release: as much as
+/// there is room for, and zeros behind.
+///
+/// # Safety
+/// `target` has room for `room` bytes.
+unsafe fn fill(target: *mut u8, room: usize, answer: &[u8]) {
+    let length = room.min(answer.len());
+    // SAFETY: by the contract `length` bytes can be written, and memory of C is not memory of ours.
+    unsafe { target.copy_from_nonoverlapping(answer.as_ptr(), length) };
+    // SAFETY: at most at the end of the same memory.
+    let rest = unsafe { target.add(length) };
+    // SAFETY: the rest of that memory.
+    unsafe { rest.write_bytes(0, room - length) };
 }
