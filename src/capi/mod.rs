@@ -8,7 +8,7 @@
 
 #![expect(unsafe_code, reason = "C hands pointers, and only its contract says what they point to")]
 
-mod umad;
+pub mod umad;
 
 use core::ffi::c_int;
 use core::panic::AssertUnwindSafe;
