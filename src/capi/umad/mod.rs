@@ -359,8 +359,8 @@ pub unsafe extern "C" fn umad_free_ca_device_list(head: *mut UmadDeviceNode) {
 }
 
 /// Sorts a list of names by their bytes, puts the node that is then the first into `*head`, and
-/// returns 0. `size` is the number of nodes; 0 has them counted. With a `size` of 1, and with fewer
-/// than two nodes where they are counted, nothing is looked at. See [`umad_sort_ca_device_list(3)`].
+/// returns 0. `size` is the number of nodes; 0 has them counted, and with 1 nothing is looked at. See
+/// [`umad_sort_ca_device_list(3)`].
 ///
 /// [`umad_sort_ca_device_list(3)`]: https://man7.org/linux/man-pages/man3/umad_sort_ca_device_list.3.html
 ///

@@ -431,6 +431,21 @@ fn sorting_a_nameless_node_and_a_ring() {
 // The host's own functions
 
 #[test]
+fn errno_is_restored() {
+    nix::errno::Errno::set_raw(77);
+    let answer = quietly(1, || {
+        set_errno(Errno::NOENT);
+        2
+    });
+    assert_eq!((answer, nix::errno::Errno::last_raw()), (2, 77));
+    let answer = quietly(1, || {
+        set_errno(Errno::NOENT);
+        std::panic::resume_unwind(Box::new(()))
+    });
+    assert_eq!((answer, nix::errno::Errno::last_raw()), (1, 77));
+}
+
+#[test]
 fn errno_is_left_alone_but_by_the_list() {
     let mut ca: UmadCa = garbage();
     let mut port: UmadPort = garbage();
