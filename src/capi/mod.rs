@@ -18,15 +18,24 @@ use std::panic::catch_unwind;
 
 use rustix::io::Errno;
 
-/// Runs the body of a C function. A panic, which would be a mistake of ours, does not cross into C:
-/// the function returns `failed`.
+/// Runs the body of a C function, which leaves `errno` as it was. A panic, which would be a mistake of
+/// ours, does not cross into C: the function returns `failed`.
 fn guarded<T>(failed: T, body: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or(failed)
+    let before = nix::errno::Errno::last_raw();
+    let answer = catch_unwind(AssertUnwindSafe(body)).unwrap_or(failed);
+    nix::errno::Errno::set_raw(before);
+    answer
 }
 
 /// Sets C's `errno`.
 fn set_errno(errno: Errno) {
     nix::errno::Errno::set_raw(errno.raw_os_error());
+}
+
+/// What functions return that tell the reason by `errno`.
+fn failed(errno: Errno) -> c_int {
+    set_errno(errno);
+    -1
 }
 
 /// The number of an errno, as C returns it.

@@ -88,7 +88,7 @@ pub extern "C" fn umad_debug(level: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn umad_get_cas_names(cas: *mut CaName, max: c_int) -> c_int {
     // SAFETY: as this function's contract.
-    quietly(-1, || unsafe { get_cas_names(&Sysfs::host(), cas, max) })
+    guarded(-1, || unsafe { get_cas_names(&Sysfs::host(), cas, max) })
 }
 
 /// # Safety
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn umad_get_ca_portguids(
     portguids: *mut u64,
     max: c_int,
 ) -> c_int {
-    quietly(-1, || {
+    guarded(-1, || {
         // SAFETY: as this function's contract.
         let name = unsafe { text(ca_name) };
         // SAFETY: as this function's contract.
@@ -185,7 +185,7 @@ unsafe fn get_ca_portguids(
 /// `ca_name` is NULL or a text that ends with a NUL; `ca` is NULL or has room for a CA.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn umad_get_ca(ca_name: *const c_char, ca: *mut UmadCa) -> c_int {
-    quietly(-number(Errno::IO), || {
+    guarded(-number(Errno::IO), || {
         // SAFETY: as this function's contract.
         let name = unsafe { text(ca_name) };
         // SAFETY: as this function's contract.
@@ -228,7 +228,7 @@ unsafe fn get_ca(sysfs: &Sysfs, name: Option<&str>, ca: *mut UmadCa) -> c_int {
 /// by way of a copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn umad_release_ca(ca: *mut UmadCa) -> c_int {
-    quietly(-number(Errno::IO), || {
+    guarded(-number(Errno::IO), || {
         // SAFETY: NULL or a CA, by this function's contract.
         let Some(ca) = (unsafe { ca.as_mut() }) else {
             return -number(Errno::NODEV);
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn umad_get_port(
     portnum: c_int,
     port: *mut UmadPort,
 ) -> c_int {
-    quietly(-number(Errno::IO), || {
+    guarded(-number(Errno::IO), || {
         // SAFETY: as this function's contract.
         let name = unsafe { text(ca_name) };
         // SAFETY: as this function's contract.
@@ -308,7 +308,7 @@ unsafe fn get_port(
 /// P_Keys were not released by way of a copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn umad_release_port(port: *mut UmadPort) -> c_int {
-    quietly(-number(Errno::IO), || {
+    guarded(-number(Errno::IO), || {
         // SAFETY: NULL or a port, by this function's contract.
         let Some(port) = (unsafe { port.as_mut() }) else {
             return -number(Errno::NODEV);
@@ -355,7 +355,7 @@ fn get_ca_device_list(sysfs: &Sysfs) -> Result<*mut UmadDeviceNode, Errno> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn umad_free_ca_device_list(head: *mut UmadDeviceNode) {
     // SAFETY: as this function's contract.
-    quietly((), || unsafe { memory::free_list(head) });
+    guarded((), || unsafe { memory::free_list(head) });
 }
 
 /// Sorts a list of names by their bytes, puts the node that is then the first into `*head`, and
@@ -377,7 +377,7 @@ pub unsafe extern "C" fn umad_sort_ca_device_list(
     head: *mut *mut UmadDeviceNode,
     size: usize,
 ) -> c_int {
-    quietly(number(Errno::IO), || {
+    guarded(number(Errno::IO), || {
         if size == 1 {
             return 0;
         }
@@ -436,14 +436,6 @@ fn failed(function: &str, failure: &Failure) -> c_int {
         let _ = writeln!(std::io::stderr(), "uverbs: {function}: {failure}");
     }
     failure.value()
-}
-
-/// As [`guarded`], and leaves `errno` alone.
-fn quietly<T>(failed: T, body: impl FnOnce() -> T) -> T {
-    let before = nix::errno::Errno::last_raw();
-    let answer = guarded(failed, body);
-    nix::errno::Errno::set_raw(before);
-    answer
 }
 
 /// A name, if there is one. It may stand in the structure to be filled, so it is copied. What is not

@@ -433,12 +433,12 @@ fn sorting_a_nameless_node_and_a_ring() {
 #[test]
 fn errno_is_restored() {
     nix::errno::Errno::set_raw(77);
-    let answer = quietly(1, || {
+    let answer = guarded(1, || {
         set_errno(Errno::NOENT);
         2
     });
     assert_eq!((answer, nix::errno::Errno::last_raw()), (2, 77));
-    let answer = quietly(1, || {
+    let answer = guarded(1, || {
         set_errno(Errno::NOENT);
         std::panic::resume_unwind(Box::new(()))
     });

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 
 use super::abi::{self, AsyncEventElement};
 use super::context::Opened;
-use crate::capi::{guarded, set_errno};
+use crate::capi::{failed, guarded};
 use crate::event::{EventType, read_event};
 
 /// Waits for an event, or takes one if `async_fd` was made non-blocking. See
@@ -24,10 +24,7 @@ pub unsafe extern "C" fn ibv_get_async_event(
 ) -> c_int {
     // SAFETY: the same contract.
     let opened = unsafe { Opened::of(context) };
-    let (Some(opened), false) = (opened, event.is_null()) else {
-        set_errno(Errno::INVAL);
-        return -1;
-    };
+    let (Some(opened), false) = (opened, event.is_null()) else { return failed(Errno::INVAL) };
     let answer =
         guarded(Err(Errno::IO), || read_event(opened.events()).map_err(|cause| cause.errno()));
     match answer {
@@ -45,10 +42,7 @@ pub unsafe extern "C" fn ibv_get_async_event(
             unsafe { event.write(told) };
             0
         }
-        Err(errno) => {
-            set_errno(errno);
-            -1
-        }
+        Err(errno) => failed(errno),
     }
 }
 

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::abi;
 use super::context::Opened;
-use crate::capi::{guarded, number, set_errno};
+use crate::capi::{failed, guarded, number};
 use crate::command::MAX_PAYLOAD;
 use crate::gid::{GidEntry, GidType};
 
@@ -105,7 +105,10 @@ pub unsafe extern "C" fn ibv_query_gid(
 ) -> c_int {
     // SAFETY: the same contract.
     let entry = unsafe { entry_of(context, port_num, index.cast_unsigned(), gid.is_null()) };
-    let Some(entry) = entry else { return -1 };
+    let entry = match entry {
+        Ok(entry) => entry,
+        Err(errno) => return failed(errno),
+    };
     // SAFETY: `entry_of` gave nothing for NULL, so by the contract 16 bytes of the caller's.
     unsafe { gid.write(entry.gid().to_bytes()) };
     0
@@ -128,15 +131,17 @@ pub unsafe extern "C" fn ibv_query_gid_type(
 ) -> c_int {
     // SAFETY: the same contract.
     let entry = unsafe { entry_of(context, port_num, index, gid_type.is_null()) };
-    let Some(entry) = entry else { return -1 };
+    let entry = match entry {
+        Ok(entry) => entry,
+        Err(errno) => return failed(errno),
+    };
     let is_v1 = [GidType::IB, GidType::ROCE_V1].contains(&entry.gid_type());
     // SAFETY: `entry_of` gave nothing for NULL, so by the contract an `enum` of the caller's.
     unsafe { gid_type.write(c_uint::from(!is_v1)) };
     0
 }
 
-/// One entry, all zeros for an empty slot; `None` with `errno` if the query fails, or if there is
-/// nowhere to write.
+/// One entry, all zeros for an empty slot; an error also if there is nowhere to write.
 ///
 /// # Safety
 /// `context` is NULL or open.
@@ -145,19 +150,12 @@ unsafe fn entry_of(
     port_num: u8,
     index: u32,
     is_nowhere: bool,
-) -> Option<GidEntry> {
+) -> Result<GidEntry, Errno> {
     // SAFETY: the same contract.
     let opened = unsafe { Opened::of(context) }.filter(|_| !is_nowhere);
-    let answer = guarded(Err(Errno::IO), || {
+    guarded(Err(Errno::IO), || {
         let context = &opened.ok_or(Errno::INVAL)?.context;
         let entry = context.query_gid_ex(port_num.into(), index);
-        entry.map_err(|error| error.cause().errno())
-    });
-    match answer {
-        Ok(entry) => Some(entry.unwrap_or_default()),
-        Err(errno) => {
-            set_errno(errno);
-            None
-        }
-    }
+        entry.map(Option::unwrap_or_default).map_err(|error| error.cause().errno())
+    })
 }

@@ -10,7 +10,7 @@ use zerocopy::IntoBytes;
 use super::abi;
 use super::context::Opened;
 use super::sysfs::read_file;
-use crate::capi::{fill, guarded, number, set_errno};
+use crate::capi::{failed, fill, guarded, number};
 use crate::driver::DriverId;
 use crate::error::Cause;
 
@@ -154,41 +154,29 @@ pub unsafe extern "C" fn ibv_query_pkey(
 ) -> c_int {
     // SAFETY: the same contract.
     let opened = unsafe { Opened::of(context) };
-    let (Some(opened), false) = (opened, pkey.is_null()) else {
-        set_errno(Errno::INVAL);
-        return -1;
-    };
-    match guarded(None, || read_pkey(opened, port_num, index)) {
-        Some(value) => {
+    let (Some(opened), false) = (opened, pkey.is_null()) else { return failed(Errno::INVAL) };
+    match guarded(Err(Errno::IO), || read_pkey(opened, port_num, index)) {
+        Ok(value) => {
             // SAFETY: not NULL, so by the contract 16 bits of the caller's.
             unsafe { pkey.write(value.to_be()) };
             0
         }
-        None => -1,
+        Err(errno) => failed(errno),
     }
 }
 
-/// Reads a P_Key, or sets `errno`.
-fn read_pkey(opened: &Opened, port_num: u8, index: c_int) -> Option<u16> {
+fn read_pkey(opened: &Opened, port_num: u8, index: c_int) -> Result<u16, Errno> {
     let mut buf = [MaybeUninit::uninit(); 8];
     let path = opened.listed.ibdev_path().join(format!("ports/{port_num}/pkeys/{index}"));
-    match read_file(&path, &mut buf) {
-        Ok(Some(text)) => {
-            let digits = core::str::from_utf8(text).ok()?.trim_end();
-            u16::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16).ok()
-        }
-        Ok(None) => None,
-        Err(errno) => {
-            set_errno(errno);
-            None
-        }
-    }
+    let text = read_file(&path, &mut buf)?.ok_or(Errno::PROTO)?;
+    let digits = core::str::from_utf8(text).map_err(|_| Errno::PROTO)?;
+    u16::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16).map_err(|_| Errno::PROTO)
 }
 
 /// The index of a P_Key (in network order) in the port's table. See `ibv_get_pkey_index(3)`.
 ///
 /// # Errors
-/// −1 if the table does not have it, and as [`ibv_query_pkey`].
+/// As [`ibv_query_pkey`]; `ENOENT` also if the table does not have it.
 ///
 /// # Safety
 /// `context` is NULL or open.
@@ -199,14 +187,13 @@ pub unsafe extern "C" fn ibv_get_pkey_index(
     pkey: u16,
 ) -> c_int {
     // SAFETY: the same contract.
-    let Some(opened) = (unsafe { Opened::of(context) }) else {
-        set_errno(Errno::INVAL);
-        return -1;
-    };
-    guarded(-1, || {
-        (0..)
-            .map_while(|index| Some((index, read_pkey(opened, port_num, index)?)))
-            .find(|(_, value)| value.to_be() == pkey)
-            .map_or(-1, |(index, _)| index)
-    })
+    let Some(opened) = (unsafe { Opened::of(context) }) else { return failed(Errno::INVAL) };
+    let answer = guarded(Err(Errno::IO), || {
+        let mut index = 0;
+        while read_pkey(opened, port_num, index)?.to_be() != pkey {
+            index += 1;
+        }
+        Ok(index)
+    });
+    answer.unwrap_or_else(failed)
 }

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::capi::{guarded, set_errno};
+use crate::capi::{failed, guarded};
 
 /// Where sysfs is: the environment's `SYSFS_PATH`, which a program that runs with more rights than
 /// its user's does not believe, or `/sys`.
@@ -60,8 +60,7 @@ pub unsafe extern "C" fn ibv_read_sysfs_file(
     size: usize,
 ) -> c_int {
     if dir.is_null() || file.is_null() || buf.is_null() {
-        set_errno(Errno::INVAL);
-        return -1;
+        return failed(Errno::INVAL);
     }
     // SAFETY: not NULL, so by the contract a C string, which nobody changes meanwhile.
     let dir = unsafe { CStr::from_ptr(dir) };
@@ -70,17 +69,12 @@ pub unsafe extern "C" fn ibv_read_sysfs_file(
     // SAFETY: not NULL, so by the contract `size` bytes of the caller's; whether they hold
     // something does not matter to `MaybeUninit`.
     let buf = unsafe { slice::from_raw_parts_mut(buf.cast::<MaybeUninit<u8>>(), size) };
-    guarded(-1, || {
+    let answer = guarded(Err(Errno::IO), || {
         let path = Path::new(OsStr::from_bytes(dir.to_bytes()));
-        match read_file(&path.join(OsStr::from_bytes(file.to_bytes())), buf) {
-            Ok(Some(text)) => c_int::try_from(text.len()).unwrap_or(c_int::MAX),
-            Ok(None) => -1,
-            Err(errno) => {
-                set_errno(errno);
-                -1
-            }
-        }
-    })
+        let text = read_file(&path.join(OsStr::from_bytes(file.to_bytes())), buf)?;
+        Ok(text.map_or(-1, |text| c_int::try_from(text.len()).unwrap_or(c_int::MAX)))
+    });
+    answer.unwrap_or_else(failed)
 }
 
 /// Reads a file once, and puts a NUL in place of the newline at its end, or behind it; `None` if that
