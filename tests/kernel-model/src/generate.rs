@@ -156,7 +156,7 @@ impl Generator {
                 Kind::In { min: 8, max: 8, .. } => (8, self.value(device, object, method, spec.id)),
                 Kind::In { min: 4, max: 8, .. } => (self.pick(&[4, 8]), 0),
                 Kind::In { min: 4, max: 4, .. } => (4, self.port(device)),
-                Kind::In { min, .. } => {
+                Kind::In { min, .. } | Kind::CopiedIn { min } => {
                     let len = self.random.usize(min..64.max(min + 1));
                     self.input(len)
                 }

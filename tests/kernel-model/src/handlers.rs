@@ -87,8 +87,11 @@ fn query_gid_table(request: &mut Request<'_>) -> Result<(), Errno> {
 
 fn query_port_speed(request: &mut Request<'_>) -> Result<(), Errno> {
     request.context()?;
+    if request.device.ports.iter().all(|port| port.speed.is_none()) {
+        return Err(EOPNOTSUPP);
+    }
     let number = request.constant(query_port_speed::PORT_NUM, u32::MAX.into())?;
-    let speed = request.port(number)?.speed?;
+    let speed = request.port(number)?.speed.ok_or(EOPNOTSUPP)?;
     request.copy_to(query_port_speed::RESP, &speed.to_ne_bytes())
 }
 

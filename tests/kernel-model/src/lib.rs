@@ -51,8 +51,8 @@ pub struct Port {
     pub attributes: Vec<u8>,
     /// Its GID table with empty slots.
     pub gids: Vec<Option<[u8; 32]>>,
-    /// What the driver says to `QUERY_PORT_SPEED`.
-    pub speed: Result<u64, Errno>,
+    /// What the driver says to `QUERY_PORT_SPEED`, if it has that.
+    pub speed: Option<u64>,
     /// What mlx5 says to its own `QUERY_PORT`: 40 bytes.
     pub mlx5: Result<Vec<u8>, Errno>,
 }
@@ -237,6 +237,12 @@ impl Request<'_> {
                 if len < min || (!zero_trailing && len > max) || reserved != 0 {
                     return Err(errno::EINVAL.into());
                 }
+            }
+            Kind::CopiedIn { min } => {
+                if len < min || reserved != 0 {
+                    return Err(errno::EINVAL.into());
+                }
+                self.input(given)?;
             }
             Kind::Out { min, max, zero_trailing } => {
                 if len < min || (!zero_trailing && len > max) || reserved != 0 {

@@ -23,6 +23,11 @@ pub enum Kind {
         /// More are allowed, if they are zero.
         zero_trailing: bool,
     },
+    /// For the kernel, which copies it before anything is done.
+    CopiedIn {
+        /// Least bytes.
+        min: usize,
+    },
     /// From the kernel, in memory.
     Out {
         /// Least bytes.
@@ -209,7 +214,7 @@ fn of_device(device: &Device, method: u16) -> Found {
                 uhw_out,
             ];
             if release >= (6, 15) {
-                attributes.push(in_from(get_context::FD_ARR, 4, false));
+                attributes.push(attribute(get_context::FD_ARR, Kind::CopiedIn { min: 4 }, false));
             }
             found(Handler::GetContext, &attributes)
         }

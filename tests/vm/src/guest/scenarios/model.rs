@@ -170,7 +170,7 @@ fn describe(arena: &Arena, open: &Context, driver: u32) -> Result<Device> {
         ports.push(Port {
             attributes,
             gids,
-            speed: Err(errno::EOPNOTSUPP),
+            speed: None,
             mlx5: Err(errno::EOPNOTSUPP),
         });
     }
