@@ -192,6 +192,9 @@ static void adapter(const char *name)
 	static const int rooms[] = {-1, 0, 1, 2, 3, 4, 5, 10, 16, INT32_MAX};
 	int last = ca(name);
 
+	/* Where it makes the structure itself, rdma-core reads a byte of such a name that it never wrote. */
+	if (name && strlen(name) >= UMAD_CA_NAME_LEN)
+		return;
 	ports(name, last);
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++)
 		portguids(name, rooms[i]);

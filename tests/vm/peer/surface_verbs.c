@@ -766,6 +766,10 @@ static int all(void)
 	if (!list)
 		return 0;
 	contexts = calloc((size_t)count + 1, sizeof(*contexts));
+	if (!contexts) {
+		perror("calloc");
+		return 3;
+	}
 	for (int i = 0; i < count; i++) {
 		printf("== %s\n", list[i]->name);
 		many_contexts(list[i]);
