@@ -7,11 +7,11 @@
 //! on while a second context is open.
 
 use core::ops::RangeInclusive;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
-use uverbs_uapi::device as abi;
+use uverbs_uapi::{device as abi, mlx5};
 use zerocopy::IntoBytes;
 
 use crate::command::{Command, SubmitError};
@@ -94,6 +94,56 @@ impl Context {
         let kernel = open_node(device)?;
         check(driver_of(device, &kernel)?)?;
         Self::with_kernel(device.name.clone(), device.ports(), DriverId::MLX5, kind, kernel)
+    }
+
+    /// Takes over an open uverbs node that has a context, made by another part of this program or
+    /// handed over by another process. Only the mlx5 driver offers it. Linux 5.9.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), uverbs::Error> {
+    /// use std::os::fd::AsFd;
+    /// use uverbs::context::Context;
+    ///
+    /// let device = uverbs::device::Host::new().device("mlx5_0")?;
+    /// let context = uverbs::mlx5::open(&device)?;
+    /// # let duplicate = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().unwrap();
+    /// let other = Context::import(&device, duplicate(context.as_fd()))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Another device's node ([`Cause::WrongNode`], `ENXIO`); no context yet (`EINVAL`); a driver
+    /// that does not offer it ([`Cause::NotOffered`], `EOPNOTSUPP`); a device that is gone (`EIO`); and
+    /// if the driver has to be found out, as [`probe_driver`]. The file is closed then.
+    #[doc(alias = "ibv_import_device")]
+    pub fn import(device: &Device, fd: OwnedFd) -> Result<Self> {
+        let error = |request, cause| Error::new(&*device.name, request, cause);
+        let Some(Node { path, number, .. }) = &device.node else {
+            return Err(error(Request::QueryContext, Cause::NoNode));
+        };
+        if !is_node(&fd, *number).map_err(|errno| error(Request::QueryContext, Cause::Os(errno)))? {
+            return Err(error(Request::Open { path: path.clone() }, Cause::WrongNode));
+        }
+        let kernel = Kernel::Device(fd);
+        let driver = driver_of(device, &kernel)?;
+        let mut num_comp_vectors = 0u32;
+        let mut core_support = 0u64;
+        let mut answer = [0u8; DRIVER_ANSWER];
+        let mut command = Command::<3>::new(abi::object::DEVICE, abi::method::QUERY_CONTEXT);
+        command
+            .output(abi::query_context::NUM_COMP_VECTORS, num_comp_vectors.as_mut_bytes())
+            .output(abi::query_context::CORE_SUPPORT, core_support.as_mut_bytes());
+        if driver == DriverId::MLX5 {
+            command.output(mlx5::query_context::RESP_UCTX, &mut answer);
+        }
+        command
+            .submit(&kernel, driver.0)
+            .map_err(|refused| error(Request::QueryContext, cause(refused, &kernel, driver)))?;
+        let (device, ports) = (device.name.clone(), device.ports());
+        // Whether it may send commands to the firmware is not told.
+        let kind = Kind::Plain;
+        Ok(Self { device, ports, driver, kind, kernel, num_comp_vectors, core_support })
     }
 
     fn with_kernel(
@@ -217,6 +267,17 @@ impl Context {
             .map_err(|error| cause(error, &self.kernel, self.driver))
     }
 
+    /// Sends a command that asks for a new fd.
+    pub(crate) fn submit_for_fd<const N: usize>(
+        &self,
+        command: &mut Command<'_, N>,
+    ) -> Result<OwnedFd, Cause> {
+        command
+            .submit_for_fd(&self.kernel, self.driver.0)
+            .map_err(|error| cause(error, &self.kernel, self.driver))?
+            .ok_or(Cause::Malformed("a file descriptor that was not made"))
+    }
+
     /// An error of a request on this device.
     pub(crate) fn error(&self, request: Request, cause: Cause) -> Error {
         Error::new(&*self.device, request, cause)
@@ -271,10 +332,18 @@ fn open_node(device: &Device) -> Result<Kernel> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let fd = rustix::fs::open(path, flags, Mode::empty())
         .map_err(|errno| error(Cause::of_open(errno)))?;
-    let stat = rustix::fs::fstat(&fd).map_err(|errno| error(Cause::Os(errno)))?;
-    let is_ours = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
-        && stat.st_rdev == *number;
-    if is_ours { Ok(Kernel::Device(fd)) } else { Err(error(Cause::WrongNode)) }
+    match is_node(&fd, *number) {
+        Ok(true) => Ok(Kernel::Device(fd)),
+        Ok(false) => Err(error(Cause::WrongNode)),
+        Err(errno) => Err(error(Cause::Os(errno))),
+    }
+}
+
+/// Whether an open file is the character device of this number.
+fn is_node(fd: &OwnedFd, number: u64) -> Result<bool, Errno> {
+    let stat = rustix::fs::fstat(fd)?;
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    Ok(kind == FileType::CharacterDevice && stat.st_rdev == number)
 }
 
 /// Why a request failed. A driver's own failure, which on mlx5 may be its firmware's, has the same

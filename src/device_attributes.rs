@@ -56,19 +56,27 @@ impl Context {
     #[doc(alias = "ibv_query_device")]
     #[doc(alias = "ibv_query_device_ex")]
     pub fn query_device(&self) -> Result<DeviceAttributes> {
-        self.device_response()
+        self.device_response(&mut [])
             .map(DeviceAttributes)
             .map_err(|cause| self.error(Request::Device, cause))
     }
 
-    fn device_response(&self) -> Result<abi::ExQueryDeviceResponse, Cause> {
+    /// The answer, and in `driver_part` what the driver adds to it; the latter is not asked for if
+    /// there is no room for it, as some drivers refuse that.
+    pub(crate) fn device_response(
+        &self,
+        driver_part: &mut [u8],
+    ) -> Result<abi::ExQueryDeviceResponse, Cause> {
         let request = abi::ExQueryDeviceRequest::default();
         let mut response = abi::ExQueryDeviceResponse::new_zeroed();
-        let mut command = Command::<3>::new(abi::object::DEVICE, abi::method::INVOKE_WRITE);
+        let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::INVOKE_WRITE);
         command
             .constant(abi::invoke_write::WRITE_CMD, abi::write_command::EX_QUERY_DEVICE.into())
             .input_value(abi::invoke_write::CORE_IN, &request)
             .output(abi::invoke_write::CORE_OUT, response.as_mut_bytes());
+        if !driver_part.is_empty() {
+            command.driver_output(driver_part);
+        }
         self.submit(&mut command)?;
         if !command.is_output_valid(abi::invoke_write::CORE_OUT) {
             return Err(Cause::Malformed("device attributes that were not written"));

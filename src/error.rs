@@ -46,6 +46,10 @@ pub enum Request {
     GetContext,
     /// `GET_CONTEXT` of an mlx5 device with a user context of the firmware's (DEVX).
     GetDevxContext,
+    /// `QUERY_CONTEXT` of a node that is already open.
+    QueryContext,
+    /// An event file, or an event of it.
+    Events,
     /// `QUERY_GID_ENTRY`, or the same from sysfs.
     GidEntry {
         /// Port number.
@@ -105,6 +109,8 @@ impl fmt::Display for Request {
             Self::ProbeDriver => f.write_str("probe driver id"),
             Self::GetContext => f.write_str("get context"),
             Self::GetDevxContext => f.write_str("get DEVX context"),
+            Self::QueryContext => f.write_str("take over a context"),
+            Self::Events => f.write_str("asynchronous events"),
             Self::GidEntry { port, index } => write!(f, "query GID {index} of port {port}"),
             Self::GidTable => f.write_str("query GID table"),
             Self::Port { port } => write!(f, "query port {port}"),

@@ -25,6 +25,7 @@
 //! | the device's limits | [`Context::query_device`] | – |
 //! | P_Keys | – | [`Sysfs::query_pkeys`] |
 //! | GUIDs | [`Context::query_gid_ex`] of index 0 | [`umad`] |
+//! | what changes | [`Context::async_events`] | – |
 //! | an mlx5 port's vport | [`mlx5::query_port`] | – |
 //! | what an mlx5 device's firmware knows | [`mlx5::devx`] | – |
 //!
@@ -35,6 +36,7 @@
 //! [`Context::query_port`]: context::Context::query_port
 //! [`Context::query_port_speed`]: context::Context::query_port_speed
 //! [`Context::query_device`]: context::Context::query_device
+//! [`Context::async_events`]: context::Context::async_events
 //! [`Sysfs::query_gid_ex`]: sysfs::Sysfs::query_gid_ex
 //! [`Sysfs::query_gid_table`]: sysfs::Sysfs::query_gid_table
 //! [`Sysfs::query_port`]: sysfs::Sysfs::query_port
@@ -51,6 +53,7 @@ pub mod device;
 pub mod device_attributes;
 pub mod driver;
 pub mod error;
+pub mod event;
 mod firmware;
 pub mod gid;
 pub mod guid;

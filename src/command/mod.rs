@@ -23,7 +23,7 @@
 //! for writing are sent at all.
 
 use core::fmt;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use uverbs_uapi::ioctl::{
@@ -163,7 +163,7 @@ impl<'a, const N: usize> Command<'a, N> {
     }
 
     /// Asks for a new object that is an fd. After a successful send its number is the attribute's
-    /// data; who sends takes ownership of it.
+    /// data.
     pub fn new_fd(&mut self, attr_id: u16) -> &mut Self {
         // -1, so that a kernel that fills in nothing leaves no fd to claim.
         self.push(attr_id, 0, Payload::value(u64::MAX, 0))
@@ -232,13 +232,25 @@ impl<'a, const N: usize> Command<'a, N> {
 
     /// Sends the command, once.
     pub(crate) fn submit(&mut self, kernel: &Kernel, driver_id: u32) -> Result<(), SubmitError> {
+        Ok(kernel.submit(self.sent(driver_id)?)?)
+    }
+
+    /// Sends the command, once, for the fd that its [`new_fd`](Self::new_fd) asks for; `None` if the
+    /// kernel succeeds and makes none.
+    pub(crate) fn submit_for_fd(
+        &mut self,
+        kernel: &Kernel,
+        driver_id: u32,
+    ) -> Result<Option<OwnedFd>, SubmitError> {
+        Ok(kernel.submit_for_fd(self.sent(driver_id)?)?)
+    }
+
+    /// The frame, ready to be sent this one time.
+    fn sent(&mut self, driver_id: u32) -> Result<&mut Frame<'a, N>, EncodeError> {
         self.check()?;
         self.mistake = Some(EncodeError::Sent);
         self.frame.set_driver_id(driver_id);
-        kernel.submit(&mut self.frame).map_err(|refusal| match refusal {
-            kernel::Refusal::Outputs => EncodeError::Undescribed.into(),
-            kernel::Refusal::Kernel(errno) => errno.into(),
-        })
+        Ok(&mut self.frame)
     }
 }
 
@@ -259,6 +271,15 @@ pub(crate) enum SubmitError {
     Encode(#[from] EncodeError),
     #[error(transparent)]
     Kernel(#[from] Errno),
+}
+
+impl From<kernel::Refusal> for SubmitError {
+    fn from(refusal: kernel::Refusal) -> Self {
+        match refusal {
+            kernel::Refusal::Outputs => EncodeError::Undescribed.into(),
+            kernel::Refusal::Kernel(errno) => errno.into(),
+        }
+    }
 }
 
 /// Up to eight bytes, placed from the lowest address of the data on, as the kernel reads them.

@@ -1,13 +1,14 @@
 //! The other side of a request: an open uverbs device.
 
 use core::ffi::c_void;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::io::Errno;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl};
 use uverbs_uapi::ioctl::RDMA_VERBS_IOCTL;
 
 use super::frame::Frame;
+use super::outputs;
 
 /// Who answers requests: an open `/dev/infiniband/uverbsN`, or in tests a simulated kernel.
 #[derive(Debug)]
@@ -50,6 +51,30 @@ impl Kernel {
             Self::Simulated(kernel, _) => frame.simulate(&**kernel),
         }
         .map_err(Refusal::Kernel)
+    }
+}
+
+impl Kernel {
+    /// Sends a `frame` of a method that makes a file descriptor; `None` if the kernel made none.
+    pub(crate) fn submit_for_fd<const N: usize>(
+        &self,
+        frame: &mut Frame<'_, N>,
+    ) -> Result<Option<OwnedFd>, Refusal> {
+        let Some(attr_id) = outputs::new_fd(frame.header()) else { return Err(Refusal::Outputs) };
+        self.submit(frame)?;
+        // Only a real kernel makes real ones.
+        #[cfg(feature = "simulated-kernel")]
+        if let Self::Simulated(_, stand_in) = self {
+            return Ok(stand_in.try_clone().ok());
+        }
+        let made = frame.attributes().iter().find(|attribute| attribute.attr_id == attr_id);
+        let number = made.and_then(|attribute| RawFd::try_from(attribute.data.cast_signed()).ok());
+        Ok(number.filter(|number| *number >= 0).map(|number| {
+            // SAFETY: by `outputs::new_fd` the kernel, which just succeeded, installed a new file
+            // descriptor and wrote its number into this attribute; nobody else knows it. It is
+            // taken once, as a frame is sent once.
+            unsafe { OwnedFd::from_raw_fd(number) }
+        }))
     }
 }
 

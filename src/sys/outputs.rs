@@ -5,10 +5,11 @@
 //! sent, unless it has no attribute at all.
 
 use uverbs_uapi::device::{
-    get_context, invoke_write, method, object, query_gid_entry, query_gid_table, query_port,
-    query_port_speed,
+    get_context, invoke_write, method, object, query_context, query_gid_entry, query_gid_table,
+    query_port, query_port_speed,
 };
 use uverbs_uapi::driver::driver_id;
+use uverbs_uapi::event;
 use uverbs_uapi::ioctl::{ATTR_UHW_OUT, IoctlHeader};
 use uverbs_uapi::mlx5;
 
@@ -24,6 +25,16 @@ pub(super) fn outputs(header: &IoctlHeader) -> Option<&'static [u16]> {
     })
 }
 
+/// The attribute whose data becomes a new file descriptor of this process, if the method makes one.
+pub(super) fn new_fd(header: &IoctlHeader) -> Option<u16> {
+    match (header.object_id, header.method_id) {
+        (object::ASYNC_EVENT, event::method::ASYNC_EVENT_ALLOC) => {
+            Some(event::async_event_alloc::FD_HANDLE)
+        }
+        _ => None,
+    }
+}
+
 /// The core's methods, by their declaration in the kernel (`uverbs_std_types_device.c`).
 fn core(object_id: u16, method_id: u16) -> Option<&'static [u16]> {
     Some(match (object_id, method_id) {
@@ -33,11 +44,19 @@ fn core(object_id: u16, method_id: u16) -> Option<&'static [u16]> {
         (object::DEVICE, method::GET_CONTEXT) => {
             &[get_context::NUM_COMP_VECTORS, get_context::CORE_SUPPORT, ATTR_UHW_OUT]
         }
+        // Beside the core's own two, the drivers' one (only mlx5 has the method).
+        (object::DEVICE, method::QUERY_CONTEXT) => &[
+            query_context::NUM_COMP_VECTORS,
+            query_context::CORE_SUPPORT,
+            mlx5::query_context::RESP_UCTX,
+        ],
         (object::DEVICE, method::QUERY_GID_TABLE) => {
             &[query_gid_table::RESP_ENTRIES, query_gid_table::RESP_NUM_ENTRIES]
         }
         (object::DEVICE, method::QUERY_GID_ENTRY) => &[query_gid_entry::RESP_ENTRY],
         (object::DEVICE, method::QUERY_PORT_SPEED) => &[query_port_speed::RESP],
+        // The new fd is written into the attribute itself.
+        (object::ASYNC_EVENT, event::method::ASYNC_EVENT_ALLOC) => &[],
         _ => return None,
     })
 }

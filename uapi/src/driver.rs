@@ -189,6 +189,181 @@ layout!(Mlx5AllocUcontextResponse, size 72, align 8, {
     dump_fill_mkey: 68,
 });
 
+/// What mlx5 adds to the answer of `EX_QUERY_DEVICE`; the kernel writes as much as there is room for.
+/// Ended before `reg_c0` (104 bytes) up to 6.12. C name `struct mlx5_ib_query_device_resp`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable,
+)]
+#[repr(C, align(8))]
+pub struct Mlx5QueryDeviceResponse {
+    /// Zero.
+    pub comp_mask: u32,
+    /// How many bytes of this the kernel filled.
+    pub response_length: u32,
+    /// Segmentation.
+    pub tso_caps: TsoCaps,
+    /// Receive side scaling.
+    pub rss_caps: RssHash,
+    /// Compressed completions: how many in one.
+    pub cqe_comp_max_num: u32,
+    /// Compressed completions: formats.
+    pub cqe_comp_supported_format: u32,
+    /// Rate limits of queue pairs.
+    pub packet_pacing_caps: PacketPacingCaps,
+    /// Several packets in one send request.
+    pub multi_pkt_send_wqes: u32,
+    /// Bits.
+    pub flags: u32,
+    /// Parsing by software: offloads.
+    pub sw_parsing_offloads: u32,
+    /// Parsing by software: types of queue pairs, a bit each.
+    pub sw_parsing_supported_qpts: u32,
+    /// Striding receive queues: least bytes of a stride, as a power of two.
+    pub min_single_stride_log_num_of_bytes: u32,
+    /// The most.
+    pub max_single_stride_log_num_of_bytes: u32,
+    /// Striding receive queues: least strides of a request, as a power of two.
+    pub min_single_wqe_log_num_of_strides: u32,
+    /// The most.
+    pub max_single_wqe_log_num_of_strides: u32,
+    /// Striding receive queues: types of queue pairs, a bit each.
+    pub striding_rq_supported_qpts: u32,
+    /// Zero.
+    pub reserved_rq: u32,
+    /// Bits: which tunnels.
+    pub tunnel_offloads_caps: u32,
+    /// Streams of dynamically connected initiators: how many, as a power of two.
+    pub dci_streams_max_log_num_concurrent: u8,
+    /// How many of them in error.
+    pub dci_streams_max_log_num_errored: u8,
+    /// Zero.
+    pub reserved: u16,
+    /// Register C0: value of the function.
+    pub reg_c0_value: u32,
+    /// The bits of it that count.
+    pub reg_c0_mask: u32,
+}
+
+layout!(Mlx5QueryDeviceResponse, size 112, align 8, {
+    comp_mask: 0,
+    response_length: 4,
+    tso_caps: 8,
+    rss_caps: 16,
+    cqe_comp_max_num: 32,
+    cqe_comp_supported_format: 36,
+    packet_pacing_caps: 40,
+    multi_pkt_send_wqes: 56,
+    flags: 60,
+    sw_parsing_offloads: 64,
+    sw_parsing_supported_qpts: 68,
+    min_single_stride_log_num_of_bytes: 72,
+    max_single_stride_log_num_of_bytes: 76,
+    min_single_wqe_log_num_of_strides: 80,
+    max_single_wqe_log_num_of_strides: 84,
+    striding_rq_supported_qpts: 88,
+    reserved_rq: 92,
+    tunnel_offloads_caps: 96,
+    dci_streams_max_log_num_concurrent: 100,
+    dci_streams_max_log_num_errored: 101,
+    reserved: 102,
+    reg_c0_value: 104,
+    reg_c0_mask: 108,
+});
+
+/// What mlx4 adds to the answer of `EX_QUERY_DEVICE`. C name
+/// `struct mlx4_uverbs_ex_query_device_resp`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable,
+)]
+#[repr(C, align(8))]
+pub struct Mlx4QueryDeviceResponse {
+    /// Which of the optional fields hold something.
+    pub comp_mask: u32,
+    /// How many bytes of this the kernel filled.
+    pub response_length: u32,
+    /// Where in its page the clock is.
+    pub hca_core_clock_offset: u64,
+    /// Longest receive that is written into the work request.
+    pub max_inl_recv_sz: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Receive side scaling.
+    pub rss_caps: RssHash,
+    /// Segmentation.
+    pub tso_caps: TsoCaps,
+}
+
+layout!(Mlx4QueryDeviceResponse, size 48, align 8, {
+    comp_mask: 0,
+    response_length: 4,
+    hca_core_clock_offset: 8,
+    max_inl_recv_sz: 16,
+    reserved: 20,
+    rss_caps: 24,
+    tso_caps: 40,
+});
+
+/// Segmentation by the device. C names `struct mlx5_ib_tso_caps`, `struct mlx4_ib_tso_caps`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable,
+)]
+#[repr(C)]
+pub struct TsoCaps {
+    /// Most bytes that are cut into packets.
+    pub max_tso: u32,
+    /// For which types of queue pairs, a bit each.
+    pub supported_qpts: u32,
+}
+
+layout!(TsoCaps, size 8, align 4, { max_tso: 0, supported_qpts: 4 });
+
+/// Hashing for receive side scaling. C names `struct mlx5_ib_rss_caps`, `struct mlx4_ib_rss_caps`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable,
+)]
+#[repr(C, align(8))]
+pub struct RssHash {
+    /// Which fields of packets may be hashed.
+    pub rx_hash_fields_mask: u64,
+    /// By which functions.
+    pub rx_hash_function: u8,
+    /// Zero.
+    pub reserved: [u8; 7],
+}
+
+layout!(RssHash, size 16, align 8, {
+    rx_hash_fields_mask: 0,
+    rx_hash_function: 8,
+    reserved: 9,
+});
+
+/// Rate limits of queue pairs; `bnxt_re` has the same and nothing else. C names
+/// `struct mlx5_packet_pacing_caps`, and in 7.x `struct bnxt_re_packet_pacing_caps` without flags.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable,
+)]
+#[repr(C)]
+pub struct PacketPacingCaps {
+    /// The least, in kbit/s.
+    pub qp_rate_limit_min: u32,
+    /// The most, in kbit/s.
+    pub qp_rate_limit_max: u32,
+    /// For which types of queue pairs, a bit each.
+    pub supported_qpts: u32,
+    /// Bits; mlx5 only.
+    pub cap_flags: u8,
+    /// Zero.
+    pub reserved: [u8; 3],
+}
+
+layout!(PacketPacingCaps, size 16, align 4, {
+    qp_rate_limit_min: 0,
+    qp_rate_limit_max: 4,
+    supported_qpts: 8,
+    cap_flags: 12,
+    reserved: 13,
+});
+
 /// What mlx4 answers with ABI version 4. C name `struct mlx4_ib_alloc_ucontext_resp`.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable,

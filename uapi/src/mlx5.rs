@@ -22,6 +22,13 @@ pub mod device_method {
     pub const QUERY_PORT: u16 = 0x1000;
 }
 
+/// The driver's attribute of [`QUERY_CONTEXT`](crate::device::method::QUERY_CONTEXT).
+pub mod query_context {
+    /// Answer: an [`Mlx5AllocUcontextResponse`](crate::driver::Mlx5AllocUcontextResponse), since
+    /// 5.9. Mandatory.
+    pub const RESP_UCTX: u16 = 0x1000;
+}
+
 /// Attributes of [`device_method::QUERY_PORT`].
 pub mod query_port {
     /// Port number, `u32`: 4 bytes inline, unlike the constants of the core's methods. Mandatory.

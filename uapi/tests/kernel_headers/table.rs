@@ -330,6 +330,38 @@ fn add_driver_structures(table: &mut Table) {
             eth_min_inline, clock_info_versions, hca_core_clock_offset, log_uar_size,
             num_uars_per_page, num_dyn_bfregs, dump_fill_mkey,
         }
+        driver::Mlx5QueryDeviceResponse = "struct mlx5_ib_query_device_resp",
+            grew from 104 after (6, 12) by (7, 3)
+        {
+            comp_mask, response_length, tso_caps, rss_caps,
+            cqe_comp_max_num = "cqe_comp_caps.max_num",
+            cqe_comp_supported_format = "cqe_comp_caps.supported_format",
+            packet_pacing_caps, multi_pkt_send_wqes = "mlx5_ib_support_multi_pkt_send_wqes", flags,
+            sw_parsing_offloads = "sw_parsing_caps.sw_parsing_offloads",
+            sw_parsing_supported_qpts = "sw_parsing_caps.supported_qpts",
+            min_single_stride_log_num_of_bytes = "striding_rq_caps.min_single_stride_log_num_of_bytes",
+            max_single_stride_log_num_of_bytes = "striding_rq_caps.max_single_stride_log_num_of_bytes",
+            min_single_wqe_log_num_of_strides = "striding_rq_caps.min_single_wqe_log_num_of_strides",
+            max_single_wqe_log_num_of_strides = "striding_rq_caps.max_single_wqe_log_num_of_strides",
+            striding_rq_supported_qpts = "striding_rq_caps.supported_qpts",
+            reserved_rq = "striding_rq_caps.reserved", tunnel_offloads_caps,
+            dci_streams_max_log_num_concurrent = "dci_streams_caps.max_log_num_concurent" after (5, 10) by (6, 1),
+            dci_streams_max_log_num_errored = "dci_streams_caps.max_log_num_errored" after (5, 10) by (6, 1),
+            reserved,
+            reg_c0_value = "reg_c0.value" after (6, 12) by (7, 3),
+            reg_c0_mask = "reg_c0.mask" after (6, 12) by (7, 3),
+        }
+        driver::TsoCaps = "struct mlx5_ib_tso_caps" { max_tso, supported_qpts, }
+        driver::RssHash = "struct mlx5_ib_rss_caps" {
+            rx_hash_fields_mask, rx_hash_function, reserved,
+        }
+        driver::PacketPacingCaps = "struct mlx5_packet_pacing_caps" {
+            qp_rate_limit_min, qp_rate_limit_max, supported_qpts, cap_flags, reserved,
+        }
+        driver::Mlx4QueryDeviceResponse = "struct mlx4_uverbs_ex_query_device_resp" {
+            comp_mask, response_length, hca_core_clock_offset, max_inl_recv_sz, reserved,
+            rss_caps, tso_caps,
+        }
         driver::Mlx4AllocUcontextResponse = "struct mlx4_ib_alloc_ucontext_resp" {
             dev_caps, qp_tab_size, bf_reg_size, bf_regs_per_page, cqe_size,
         }
@@ -593,6 +625,7 @@ fn add_mlx5(table: &mut Table) {
     constants! { table,
         mlx5::object::DEVX = "MLX5_IB_OBJECT_DEVX",
         mlx5::device_method::QUERY_PORT = "MLX5_IB_METHOD_QUERY_PORT" since (5, 13),
+        mlx5::query_context::RESP_UCTX = "MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX" since (5, 9),
         mlx5::query_port::PORT_NUM = "MLX5_IB_ATTR_QUERY_PORT_PORT_NUM" since (5, 13),
         mlx5::query_port::RESP = "MLX5_IB_ATTR_QUERY_PORT" since (5, 13),
         mlx5::devx_method::OTHER = "MLX5_IB_METHOD_DEVX_OTHER",
