@@ -131,10 +131,11 @@ int ibv_get_device_index(struct ibv_device *device);
 struct ibv_context *ibv_open_device(struct ibv_device *device);
 
 /*
- * A context of the device that cmd_fd, another context's cmd_fd or a duplicate of it, has open. It
- * owns the descriptor from then on.
- * Failure: NULL and errno, and the descriptor stays the caller's. EINVAL: this is no character
- * device; ENODEV: it is none of an RDMA device; EOPNOTSUPP: the driver cannot.
+ * A context of the device that cmd_fd, a duplicate of another context's cmd_fd, has open. It owns
+ * the descriptor from then on.
+ * Failure: NULL and errno. EINVAL: this is no character device; ENODEV: it is none of an RDMA
+ * device; EOPNOTSUPP: the driver cannot. Of these the descriptor stays the caller's; where the
+ * kernel refuses later, it is closed.
  */
 struct ibv_context *ibv_import_device(int cmd_fd);
 

@@ -2,6 +2,7 @@
  * Every function of libibumad that uverbs has, with good and bad arguments; see surface.h.
  */
 #include <endian.h>
+#include <unistd.h>
 
 #include "surface.h"
 
@@ -33,15 +34,24 @@ static void names(void)
 
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
 		size_t room = rooms[i] > 0 ? (size_t)rooms[i] : 0;
-		/* Where the kernel has no RDMA there is one name, whatever the room. */
-		uint8_t *cas = guarded((room + 1) * UMAD_CA_NAME_LEN);
-		int count = umad_get_cas_names((void *)cas, rooms[i]);
+		uint8_t *cas;
+		int count;
 
+		/* Where the kernel has no RDMA, rdma-core writes a name even if there is no room. */
+		if (!room && access("/sys/class/infiniband", F_OK))
+			continue;
+		cas = guarded(room * UMAD_CA_NAME_LEN);
+		count = umad_get_cas_names((void *)cas, rooms[i]);
 		printf("names %d: %d", rooms[i], count);
 		for (int name = 0; name < count; name++)
 			printf(" %s", (char *)cas + name * UMAD_CA_NAME_LEN);
-		printf("\n");
-		free(cas);
+		/* What follows a name within its room is of no interest. */
+		for (int name = 0; name < count; name++) {
+			char *text = (char *)cas + name * UMAD_CA_NAME_LEN;
+
+			memset(text + strlen(text), 0, UMAD_CA_NAME_LEN - strlen(text));
+		}
+		print_bytes(cas, room * UMAD_CA_NAME_LEN);
 	}
 }
 

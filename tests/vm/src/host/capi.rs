@@ -17,10 +17,10 @@ const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 /// # Errors
 /// Where a package cannot be had.
 pub(crate) fn environment(cache: &Cache, apt: &mut Apt) -> Result<[String; 2]> {
-    let peers = packages::peers(cache, apt)?;
+    let headers = packages::peers(cache, apt)?.join("usr/include").canonicalize()?;
     Ok([
-        // VERSION:TREE, separated by blanks.
-        format!("UVERBS_RDMA_CORE=44:{}", peers.canonicalize()?.display()),
+        // MAJOR:FOLDER for each release, separated by blanks.
+        format!("UVERBS_RDMA_CORE=44:{}", headers.display()),
         format!("UVERBS_CARGO_CINSTALL={}", cargo_c(cache, apt)?.canonicalize()?.display()),
     ])
 }
