@@ -646,8 +646,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 void ibv_ack_async_event(struct ibv_async_event *event);
 
 /*
- * Words for numbers: texts that are never freed, "unknown" for a number that has no name. (NULL
- * for the two numbers between IBV_WR_DRIVER1 and IBV_WR_FLUSH, as rdma-core has it.)
+ * Words for numbers: texts that are never freed, "unknown" for a number that has no name.
  */
 
 enum ibv_wc_status {

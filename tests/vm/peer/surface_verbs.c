@@ -78,10 +78,10 @@ static int query_device_sized(struct ibv_context *context,
  * What needs no device
  */
 
-/* One of the numbers between two names has none at all. */
+/* For the opcodes between two others rdma-core has NULL, which is of no use; uverbs has this. */
 static const char *word(const char *text)
 {
-	return text ? text : "(null)";
+	return text ? text : "unknown";
 }
 
 static void words(void)
