@@ -62,6 +62,17 @@ static inline void print_bytes(uint8_t *buffer, size_t size)
 	free(buffer);
 }
 
+/*
+ * The same of a call that may have failed. What a failure leaves in a buffer no man page says, and
+ * releases of rdma-core differ in it; but nothing is written beyond the end.
+ */
+static inline void print_answer(int failed, uint8_t *buffer, size_t size)
+{
+	if (failed)
+		memset(buffer, 0, size);
+	print_bytes(buffer, size);
+}
+
 /* The result of a call that returns -1 on failure, and errno with it. */
 static inline void print_result(const char *what, int result)
 {

@@ -44,16 +44,16 @@ static void port(struct ibv_context *context, uint32_t number)
 	printf("port %" PRIu32 ": %d", number, result);
 	if (!result)
 		print_port(info);
-	print_bytes((void *)info, sizeof(*info));
+	print_answer(result, (void *)info, sizeof(*info));
 }
 
 static void port_size(struct ibv_context *context, uint32_t number, size_t size)
 {
 	uint8_t *info = guarded(size);
+	int result = _mlx5dv_query_port(context, number, (void *)info, size);
 
-	printf("port %" PRIu32 " size %zu: %d", number, size,
-	       _mlx5dv_query_port(context, number, (void *)info, size));
-	print_bytes(info, size);
+	printf("port %" PRIu32 " size %zu: %d", number, size, result);
+	print_answer(result, info, size);
 }
 
 static void ports(struct ibv_context *context)
@@ -85,7 +85,7 @@ static void command(struct ibv_context *context, uint16_t opcode, uint16_t modif
 {
 	/* As long as the longest that is asked for, whatever the length said. */
 	uint8_t *in = calloc(1, inlen + IN_SIZE), *out = guarded(outlen);
-	int result;
+	int result, failed;
 
 	if (!in) {
 		perror("calloc");
@@ -97,10 +97,11 @@ static void command(struct ibv_context *context, uint16_t opcode, uint16_t modif
 	in[7] = modifier & 0xff;
 	result = mlx5dv_devx_general_cmd(context, in, inlen, out, outlen);
 	printf("command %#x/%u in %zu out %zu: %d", opcode, modifier, inlen, outlen, result);
-	/* Status and syndrome. */
-	if (outlen >= 8)
+	/* Status and syndrome, also of a refusal. */
+	failed = result && result != EREMOTEIO;
+	if (!failed && outlen >= 8)
 		printf(" status %#x syndrome %02x%02x%02x%02x", out[0], out[4], out[5], out[6], out[7]);
-	print_bytes(out, outlen);
+	print_answer(failed, out, outlen);
 	free(in);
 }
 
