@@ -30,7 +30,7 @@ static const char *label(const char *name)
 
 static void names(void)
 {
-	static const int rooms[] = {-1, 0, 1, 2, 3, 32, UMAD_MAX_DEVICES};
+	static const int rooms[] = {-1, 0, 1, 2, 3, 32, 128};
 
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
 		size_t room = rooms[i] > 0 ? (size_t)rooms[i] : 0;
