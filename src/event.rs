@@ -124,7 +124,6 @@ impl From<AsyncEvents> for OwnedFd {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

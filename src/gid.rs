@@ -265,24 +265,37 @@ impl Context {
 
     fn gid_entry(&self, port: u32, index: u32) -> Result<Option<GidEntry>, Cause> {
         let mut entry = GidEntry::new_zeroed();
-        let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::QUERY_GID_ENTRY);
-        command
-            .constant(abi::query_gid_entry::PORT, port.into())
-            .constant(abi::query_gid_entry::GID_INDEX, index.into())
-            .flags(abi::query_gid_entry::FLAGS, 0)
-            .output(abi::query_gid_entry::RESP_ENTRY, entry.as_mut_bytes());
-        match self.submit(&mut command) {
+        match self.gid_entry_into(port, index, 0, entry.as_mut_bytes()) {
             Ok(()) => {}
             Err(Cause::Os(Errno::NODATA)) => return Ok(None),
             Err(cause) => return Err(cause),
-        }
-        if !command.is_output_valid(abi::query_gid_entry::RESP_ENTRY) {
-            return Err(Cause::Malformed("a GID entry that was not written"));
         }
         if entry.port() != port || entry.index() != index {
             return Err(Cause::Malformed("a GID entry of another slot"));
         }
         Ok(Some(entry))
+    }
+
+    /// One `QUERY_GID_ENTRY`, with flags and room as the caller will have them.
+    pub(crate) fn gid_entry_into(
+        &self,
+        port: u32,
+        index: u32,
+        flags: u32,
+        entry: &mut [u8],
+    ) -> Result<(), Cause> {
+        let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::QUERY_GID_ENTRY);
+        command
+            .constant(abi::query_gid_entry::PORT, port.into())
+            .constant(abi::query_gid_entry::GID_INDEX, index.into())
+            .flags(abi::query_gid_entry::FLAGS, flags.into())
+            .output(abi::query_gid_entry::RESP_ENTRY, entry);
+        self.submit(&mut command)?;
+        if command.is_output_valid(abi::query_gid_entry::RESP_ENTRY) {
+            Ok(())
+        } else {
+            Err(Cause::Malformed("a GID entry that was not written"))
+        }
     }
 
     /// Asks for all valid entries of all ports, ascending by port and index.
@@ -366,20 +379,30 @@ impl Context {
     /// One `QUERY_GID_TABLE`; `entries` has at most [`MAX_TABLE_ENTRIES`].
     fn gid_table_call(&self, entries: &mut [GidEntry]) -> Result<usize, Cause> {
         let room = entries.len();
+        match self.gid_table_bytes(0, size_of::<GidEntry>(), entries.as_mut_bytes()) {
+            // Flags, entry size and context are right, so EINVAL can only mean the room.
+            Err(Cause::Os(Errno::INVAL)) => Err(Cause::NoRoom(room)),
+            answer => answer,
+        }
+    }
+
+    /// One `QUERY_GID_TABLE`, with flags and entries as the caller will have them.
+    pub(crate) fn gid_table_bytes(
+        &self,
+        flags: u32,
+        entry_size: usize,
+        entries: &mut [u8],
+    ) -> Result<usize, Cause> {
+        let room = entries.len().checked_div(entry_size).unwrap_or(0);
         // Zero beforehand: a 32-bit kernel writes four of the eight bytes.
         let mut count = 0u64;
         let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::QUERY_GID_TABLE);
         command
-            .constant(abi::query_gid_table::ENTRY_SIZE, size_of::<GidEntry>() as u64)
-            .flags(abi::query_gid_table::FLAGS, 0)
-            .output(abi::query_gid_table::RESP_ENTRIES, entries.as_mut_bytes())
+            .constant(abi::query_gid_table::ENTRY_SIZE, entry_size as u64)
+            .flags(abi::query_gid_table::FLAGS, flags.into())
+            .output(abi::query_gid_table::RESP_ENTRIES, entries)
             .output(abi::query_gid_table::RESP_NUM_ENTRIES, count.as_mut_bytes());
-        match self.submit(&mut command) {
-            Ok(()) => {}
-            // Flags, entry size and context are right, so EINVAL can only mean the room.
-            Err(Cause::Os(Errno::INVAL)) => return Err(Cause::NoRoom(room)),
-            Err(cause) => return Err(cause),
-        }
+        self.submit(&mut command)?;
         if !command.is_output_valid(abi::query_gid_table::RESP_NUM_ENTRIES) {
             return Err(Cause::Malformed("a GID table without a count"));
         }

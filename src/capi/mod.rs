@@ -8,7 +8,9 @@
 
 #![expect(unsafe_code, reason = "C hands pointers, and only its contract says what they point to")]
 
-mod umad;
+pub mod mlx5;
+pub mod umad;
+pub mod verbs;
 
 use core::ffi::c_int;
 use core::panic::AssertUnwindSafe;
@@ -16,10 +18,13 @@ use std::panic::catch_unwind;
 
 use rustix::io::Errno;
 
-/// Runs the body of a C function. A panic, which would be a mistake of ours, does not cross into C:
-/// the function returns `failed`.
+/// Runs the body of a C function, which leaves `errno` as it was. A panic, which would be a mistake of
+/// ours, does not cross into C: the function returns `failed`.
 fn guarded<T>(failed: T, body: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or(failed)
+    let before = nix::errno::Errno::last_raw();
+    let answer = catch_unwind(AssertUnwindSafe(body)).unwrap_or(failed);
+    nix::errno::Errno::set_raw(before);
+    answer
 }
 
 /// Sets C's `errno`.
@@ -27,7 +32,28 @@ fn set_errno(errno: Errno) {
     nix::errno::Errno::set_raw(errno.raw_os_error());
 }
 
+/// What functions return that tell the reason by `errno`.
+fn failed(errno: Errno) -> c_int {
+    set_errno(errno);
+    -1
+}
+
 /// The number of an errno, as C returns it.
 fn number(errno: Errno) -> c_int {
     errno.raw_os_error()
+}
+
+/// Writes an answer into a structure of a C program that may be of another release: as much as
+/// there is room for, and zeros behind.
+///
+/// # Safety
+/// `target` has room for `room` bytes.
+unsafe fn fill(target: *mut u8, room: usize, answer: &[u8]) {
+    let length = room.min(answer.len());
+    // SAFETY: by the contract `length` bytes can be written, and memory of C is not memory of ours.
+    unsafe { target.copy_from_nonoverlapping(answer.as_ptr(), length) };
+    // SAFETY: at most at the end of the same memory.
+    let rest = unsafe { target.add(length) };
+    // SAFETY: the rest of that memory.
+    unsafe { rest.write_bytes(0, room - length) };
 }

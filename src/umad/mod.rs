@@ -24,7 +24,7 @@
 mod choice;
 pub mod strict;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::net::Ipv6Addr;
 

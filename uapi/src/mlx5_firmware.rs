@@ -61,6 +61,8 @@ pub mod opcode {
 pub mod capability_type {
     /// The general ones, [`GeneralCapabilities`](super::GeneralCapabilities).
     pub const GENERAL: u16 = 0;
+    /// Those of atomic operations.
+    pub const ATOMIC: u16 = 3;
     /// Those of RoCE, [`RoceCapabilities`](super::RoceCapabilities).
     pub const ROCE: u16 = 4;
 }

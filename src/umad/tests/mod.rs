@@ -1,6 +1,6 @@
 mod lenient;
 mod strict;
-mod tree;
+pub(crate) mod tree;
 
 use self::tree::Tree;
 use super::{ca, ca_names, default_port, port, port_guids, strict as by_the_letter};

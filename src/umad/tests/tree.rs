@@ -22,7 +22,7 @@ const PORT: [(&str, &str); 9] = [
     ("link_layer", "InfiniBand"),
 ];
 
-pub(super) struct Tree {
+pub(crate) struct Tree {
     root: PathBuf,
 }
 
@@ -34,13 +34,13 @@ impl Drop for Tree {
 
 impl Tree {
     /// RDMA is there, but no device.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let tree = Self::without_rdma();
         fs::create_dir_all(tree.class()).unwrap();
         tree
     }
 
-    pub(super) fn without_rdma() -> Self {
+    pub(crate) fn without_rdma() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name =
             format!("uverbs-umad-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -49,11 +49,11 @@ impl Tree {
         Self { root }
     }
 
-    pub(super) fn sysfs(&self) -> Sysfs {
+    pub(crate) fn sysfs(&self) -> Sysfs {
         Sysfs::at(&self.root)
     }
 
-    pub(super) fn class(&self) -> PathBuf {
+    pub(crate) fn class(&self) -> PathBuf {
         self.root.join("class/infiniband")
     }
 
@@ -62,7 +62,7 @@ impl Tree {
     }
 
     /// A device without ports.
-    pub(super) fn device(&self, name: &str, node_type: &str) -> &Self {
+    pub(crate) fn device(&self, name: &str, node_type: &str) -> &Self {
         self.file(&format!("{name}/node_type"), node_type)
             .file(&format!("{name}/node_guid"), "0011:22ff:fe33:4400")
             .file(&format!("{name}/sys_image_guid"), "0011:22ff:fe33:4401")
@@ -71,7 +71,7 @@ impl Tree {
     }
 
     /// An active InfiniBand port, with one P_Key and one GID.
-    pub(super) fn port(&self, device: &str, number: u32) -> &Self {
+    pub(crate) fn port(&self, device: &str, number: u32) -> &Self {
         let folder = format!("{device}/ports/{number}");
         for (file, text) in PORT {
             self.file(&format!("{folder}/{file}"), text);
@@ -81,12 +81,12 @@ impl Tree {
     }
 
     /// Another text in a port's file.
-    pub(super) fn set(&self, device: &str, number: u32, file: &str, text: &str) -> &Self {
+    pub(crate) fn set(&self, device: &str, number: u32, file: &str, text: &str) -> &Self {
         self.file(&format!("{device}/ports/{number}/{file}"), text)
     }
 
     /// State and physical state of a port.
-    pub(super) fn is(&self, device: &str, number: u32, state: u8, phys_state: u8) -> &Self {
+    pub(crate) fn is(&self, device: &str, number: u32, state: u8, phys_state: u8) -> &Self {
         self.set(device, number, "state", &format!("{state}: ?")).set(
             device,
             number,
@@ -96,12 +96,12 @@ impl Tree {
     }
 
     /// A file that ends with a newline, as the kernel's do.
-    pub(super) fn file(&self, path: &str, text: &str) -> &Self {
+    pub(crate) fn file(&self, path: &str, text: &str) -> &Self {
         self.bytes(path, format!("{text}\n").as_bytes())
     }
 
     /// A file; nothing if there is something else in the way.
-    pub(super) fn bytes(&self, path: &str, bytes: &[u8]) -> &Self {
+    pub(crate) fn bytes(&self, path: &str, bytes: &[u8]) -> &Self {
         let path = self.path(path);
         if path.parent().is_some_and(|folder| fs::create_dir_all(folder).is_ok()) {
             let _ = fs::write(path, bytes);
@@ -109,29 +109,29 @@ impl Tree {
         self
     }
 
-    pub(super) fn folder(&self, path: &str) -> &Self {
+    pub(crate) fn folder(&self, path: &str) -> &Self {
         let _ = fs::create_dir_all(self.path(path));
         self
     }
 
-    pub(super) fn link(&self, path: &str, target: impl AsRef<Path>) -> &Self {
+    pub(crate) fn link(&self, path: &str, target: impl AsRef<Path>) -> &Self {
         let _ = std::os::unix::fs::symlink(target, self.path(path));
         self
     }
 
     /// A link to itself, which nobody can read, not even root (`ELOOP`).
-    pub(super) fn unreadable(&self, path: &str) -> &Self {
+    pub(crate) fn unreadable(&self, path: &str) -> &Self {
         let name = self.path(path).file_name().unwrap().to_owned();
         self.remove(path).link(path, name)
     }
 
-    pub(super) fn fifo(&self, path: &str) -> &Self {
+    pub(crate) fn fifo(&self, path: &str) -> &Self {
         let _ = rustix::fs::mknodat(CWD, self.path(path), FileType::Fifo, Mode::RUSR, 0);
         self
     }
 
     /// Removes whatever is there.
-    pub(super) fn remove(&self, path: &str) -> &Self {
+    pub(crate) fn remove(&self, path: &str) -> &Self {
         let path = self.path(path);
         let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
         self

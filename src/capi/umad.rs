@@ -1,1 +1,0 @@
-//! The functions of `<infiniband/umad.h>` that read sysfs.

@@ -1,0 +1,328 @@
+//! The structures of `<infiniband/verbs.h>` that C programs look into, as release 65 of rdma-core has
+//! them. Where older releases differ theirs are a beginning of these, and the length comes with
+//! the call. `uverbs.h` declares the same; tests compare both with rdma-core's headers.
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+
+use nix::libc;
+use zerocopy::{FromZeros, Immutable, IntoBytes};
+
+/// Asserts size and offsets, on the machines that rdma-core and this library are used on.
+macro_rules! layout {
+    ($name:ident, size $size:expr, { $($field:ident: $offset:expr),+ $(,)? }) => {
+        #[cfg(target_pointer_width = "64")]
+        const _: () = {
+            assert!(size_of::<$name>() == $size);
+            $(assert!(core::mem::offset_of!($name, $field) == $offset);)+
+        };
+    };
+}
+pub(crate) use layout;
+
+/// `IBV_SYSFS_NAME_MAX`.
+pub(crate) const NAME_MAX: usize = 64;
+/// `IBV_SYSFS_PATH_MAX`.
+pub(crate) const PATH_MAX: usize = 256;
+
+/// `struct ibv_device`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Device {
+    pub(crate) ops: [usize; 2],
+    pub(crate) node_type: c_int,
+    pub(crate) transport_type: c_int,
+    pub(crate) name: [c_char; NAME_MAX],
+    pub(crate) dev_name: [c_char; NAME_MAX],
+    pub(crate) dev_path: [c_char; PATH_MAX],
+    pub(crate) ibdev_path: [c_char; PATH_MAX],
+}
+
+layout!(Device, size 664, {
+    ops: 0, node_type: 16, transport_type: 20, name: 24, dev_name: 88, dev_path: 152,
+    ibdev_path: 408,
+});
+
+/// Functions that inline code of the headers finds in `struct ibv_context_ops`; only the two that
+/// query are there. The others belong to queues and memory, which this library does not have.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct ContextOps {
+    pub(crate) query_device: Option<QueryDevice>,
+    pub(crate) query_port: Option<CompatQueryPort>,
+    pub(crate) others: [*mut c_void; 30],
+}
+
+pub(crate) type QueryDevice = unsafe extern "C" fn(*mut Context, *mut DeviceAttr) -> c_int;
+pub(crate) type CompatQueryPort = unsafe extern "C" fn(*mut Context, u8, *mut PortAttr) -> c_int;
+
+/// `struct ibv_context`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Context {
+    pub(crate) device: *mut Device,
+    pub(crate) ops: ContextOps,
+    pub(crate) cmd_fd: c_int,
+    pub(crate) async_fd: c_int,
+    pub(crate) num_comp_vectors: c_int,
+    pub(crate) mutex: libc::pthread_mutex_t,
+    pub(crate) abi_compat: *mut c_void,
+}
+
+layout!(Context, size 288 + size_of::<libc::pthread_mutex_t>(), {
+    device: 0, ops: 8, cmd_fd: 264, async_fd: 268, num_comp_vectors: 272, mutex: 280,
+});
+
+/// `struct verbs_context`, which lies around the [`Context`] that programs get. It grew at its
+/// beginning; this one begins with `query_port`, and `sz` says so.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct VerbsContext {
+    pub(crate) query_port: Option<QueryPort>,
+    /// Of queues and memory.
+    pub(crate) others: [*mut c_void; 24],
+    pub(crate) private: *mut c_void,
+    pub(crate) query_device_ex: Option<QueryDeviceEx>,
+    /// Of queues and memory.
+    pub(crate) older: [*mut c_void; 10],
+    pub(crate) placeholder: u64,
+    /// Size of this structure.
+    pub(crate) sz: usize,
+    pub(crate) context: Context,
+}
+
+pub(crate) type QueryPort = unsafe extern "C" fn(*mut Context, u8, *mut PortAttr, usize) -> c_int;
+pub(crate) type QueryDeviceEx = unsafe extern "C" fn(
+    *mut Context,
+    *const QueryDeviceExInput,
+    *mut DeviceAttrEx,
+    usize,
+) -> c_int;
+
+layout!(VerbsContext, size 312 + size_of::<Context>(), {
+    query_port: 0, private: 200, query_device_ex: 208, sz: 304, context: 312,
+});
+
+/// `struct ibv_query_device_ex_input`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct QueryDeviceExInput {
+    pub(crate) comp_mask: u32,
+}
+
+layout!(QueryDeviceExInput, size 4, { comp_mask: 0 });
+
+/// `struct ibv_device_attr`.
+#[derive(Clone, Copy, Debug, FromZeros, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct DeviceAttr {
+    pub(crate) fw_ver: [u8; 64],
+    pub(crate) node_guid: [u8; 8],
+    pub(crate) sys_image_guid: [u8; 8],
+    pub(crate) max_mr_size: u64,
+    pub(crate) page_size_cap: u64,
+    pub(crate) vendor_id: u32,
+    pub(crate) vendor_part_id: u32,
+    pub(crate) hw_ver: u32,
+    pub(crate) max_qp: c_int,
+    pub(crate) max_qp_wr: c_int,
+    pub(crate) device_cap_flags: c_uint,
+    pub(crate) max_sge: c_int,
+    pub(crate) max_sge_rd: c_int,
+    pub(crate) max_cq: c_int,
+    pub(crate) max_cqe: c_int,
+    pub(crate) max_mr: c_int,
+    pub(crate) max_pd: c_int,
+    pub(crate) max_qp_rd_atom: c_int,
+    pub(crate) max_ee_rd_atom: c_int,
+    pub(crate) max_res_rd_atom: c_int,
+    pub(crate) max_qp_init_rd_atom: c_int,
+    pub(crate) max_ee_init_rd_atom: c_int,
+    pub(crate) atomic_cap: c_uint,
+    pub(crate) max_ee: c_int,
+    pub(crate) max_rdd: c_int,
+    pub(crate) max_mw: c_int,
+    pub(crate) max_raw_ipv6_qp: c_int,
+    pub(crate) max_raw_ethy_qp: c_int,
+    pub(crate) max_mcast_grp: c_int,
+    pub(crate) max_mcast_qp_attach: c_int,
+    pub(crate) max_total_mcast_qp_attach: c_int,
+    pub(crate) max_ah: c_int,
+    pub(crate) max_fmr: c_int,
+    pub(crate) max_map_per_fmr: c_int,
+    pub(crate) max_srq: c_int,
+    pub(crate) max_srq_wr: c_int,
+    pub(crate) max_srq_sge: c_int,
+    pub(crate) max_pkeys: u16,
+    pub(crate) local_ca_ack_delay: u8,
+    pub(crate) phys_port_cnt: u8,
+    pub(crate) padding: [u8; 4],
+}
+
+layout!(DeviceAttr, size 232, {
+    fw_ver: 0, node_guid: 64, sys_image_guid: 72, max_mr_size: 80, page_size_cap: 88,
+    vendor_id: 96, max_qp: 108, device_cap_flags: 116, atomic_cap: 164, max_ee: 168,
+    max_srq_sge: 220, max_pkeys: 224, local_ca_ack_delay: 226, phys_port_cnt: 227,
+});
+
+/// `struct ibv_device_attr_ex`.
+#[derive(Clone, Copy, Debug, FromZeros, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct DeviceAttrEx {
+    pub(crate) orig_attr: DeviceAttr,
+    pub(crate) comp_mask: u32,
+    pub(crate) padding: u32,
+    pub(crate) odp_caps: OdpCaps,
+    pub(crate) completion_timestamp_mask: u64,
+    pub(crate) hca_core_clock: u64,
+    pub(crate) device_cap_flags_ex: u64,
+    pub(crate) tso_caps: TsoCaps,
+    pub(crate) rss_caps: RssCaps,
+    pub(crate) max_wq_type_rq: u32,
+    pub(crate) packet_pacing_caps: PacketPacingCaps,
+    pub(crate) raw_packet_caps: u32,
+    pub(crate) tm_caps: TmCaps,
+    pub(crate) cq_mod_caps: CqModerationCaps,
+    pub(crate) padding2: u32,
+    pub(crate) max_dm_size: u64,
+    pub(crate) pci_atomic_caps: PciAtomicCaps,
+    pub(crate) padding3: u16,
+    pub(crate) xrc_odp_caps: u32,
+    pub(crate) phys_port_cnt_ex: u32,
+}
+
+layout!(DeviceAttrEx, size 400, {
+    orig_attr: 0, comp_mask: 232, odp_caps: 240, completion_timestamp_mask: 264,
+    hca_core_clock: 272, device_cap_flags_ex: 280, tso_caps: 288, rss_caps: 296,
+    max_wq_type_rq: 328, packet_pacing_caps: 332, raw_packet_caps: 344, tm_caps: 348,
+    cq_mod_caps: 368, max_dm_size: 376, pci_atomic_caps: 384, xrc_odp_caps: 392,
+    phys_port_cnt_ex: 396,
+});
+
+/// `struct ibv_odp_caps`.
+#[expect(clippy::struct_field_names, reason = "the names of C")]
+#[derive(Clone, Copy, Debug, Default, FromZeros, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct OdpCaps {
+    pub(crate) general_caps: u64,
+    pub(crate) rc_odp_caps: u32,
+    pub(crate) uc_odp_caps: u32,
+    pub(crate) ud_odp_caps: u32,
+    pub(crate) padding: u32,
+}
+
+/// `struct ibv_tso_caps`.
+#[derive(Clone, Copy, Debug, Default, FromZeros, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct TsoCaps {
+    pub(crate) max_tso: u32,
+    pub(crate) supported_qpts: u32,
+}
+
+/// `struct ibv_rss_caps`.
+#[derive(Clone, Copy, Debug, Default, FromZeros, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct RssCaps {
+    pub(crate) supported_qpts: u32,
+    pub(crate) max_rwq_indirection_tables: u32,
+    pub(crate) max_rwq_indirection_table_size: u32,
+    pub(crate) padding: u32,
+    pub(crate) rx_hash_fields_mask: u64,
+    pub(crate) rx_hash_function: u8,
+    pub(crate) padding2: [u8; 7],
+}
+
+/// `struct ibv_packet_pacing_caps`.
+#[derive(Clone, Copy, Debug, Default, FromZeros, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct PacketPacingCaps {
+    pub(crate) qp_rate_limit_min: u32,
+    pub(crate) qp_rate_limit_max: u32,
+    pub(crate) supported_qpts: u32,
+}
+
+/// `struct ibv_tm_caps`.
+#[derive(Clone, Copy, Debug, Default, FromZeros, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct TmCaps {
+    pub(crate) max_rndv_hdr_size: u32,
+    pub(crate) max_num_tags: u32,
+    pub(crate) flags: u32,
+    pub(crate) max_ops: u32,
+    pub(crate) max_sge: u32,
+}
+
+/// `struct ibv_cq_moderation_caps`.
+#[derive(Clone, Copy, Debug, Default, FromZeros, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct CqModerationCaps {
+    pub(crate) max_cq_count: u16,
+    pub(crate) max_cq_period: u16,
+}
+
+/// `struct ibv_pci_atomic_caps`.
+#[derive(Clone, Copy, Debug, Default, FromZeros, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct PciAtomicCaps {
+    pub(crate) fetch_add: u16,
+    pub(crate) swap: u16,
+    pub(crate) compare_swap: u16,
+}
+
+/// `struct ibv_port_attr`.
+#[derive(Clone, Copy, Debug, Default, FromZeros, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct PortAttr {
+    pub(crate) state: c_uint,
+    pub(crate) max_mtu: c_uint,
+    pub(crate) active_mtu: c_uint,
+    pub(crate) gid_tbl_len: c_int,
+    pub(crate) port_cap_flags: u32,
+    pub(crate) max_msg_sz: u32,
+    pub(crate) bad_pkey_cntr: u32,
+    pub(crate) qkey_viol_cntr: u32,
+    pub(crate) pkey_tbl_len: u16,
+    pub(crate) lid: u16,
+    pub(crate) sm_lid: u16,
+    pub(crate) lmc: u8,
+    pub(crate) max_vl_num: u8,
+    pub(crate) sm_sl: u8,
+    pub(crate) subnet_timeout: u8,
+    pub(crate) init_type_reply: u8,
+    pub(crate) active_width: u8,
+    pub(crate) active_speed: u8,
+    pub(crate) phys_state: u8,
+    pub(crate) link_layer: u8,
+    pub(crate) flags: u8,
+    pub(crate) port_cap_flags2: u16,
+    pub(crate) padding: u16,
+    pub(crate) active_speed_ex: u32,
+}
+
+layout!(PortAttr, size 56, {
+    state: 0, gid_tbl_len: 12, pkey_tbl_len: 32, lmc: 38, link_layer: 46, flags: 47,
+    port_cap_flags2: 48, active_speed_ex: 52,
+});
+
+/// `struct ibv_async_event`. Its element is a pointer or an `int`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct AsyncEvent {
+    pub(crate) element: AsyncEventElement,
+    pub(crate) event_type: c_uint,
+}
+
+/// The union in [`AsyncEvent`].
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub union AsyncEventElement {
+    pub(crate) object: *mut c_void,
+    pub(crate) port_num: c_int,
+}
+
+impl core::fmt::Debug for AsyncEventElement {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("AsyncEventElement")
+    }
+}
+
+layout!(AsyncEvent, size 16, { element: 0, event_type: 8 });

@@ -1,0 +1,209 @@
+//! Open devices.
+
+use core::cell::UnsafeCell;
+use core::ffi::{c_int, c_void};
+use core::mem::offset_of;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+
+use nix::libc;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::abi;
+use super::device::{Listed, list};
+use super::device_attr::uverbs_query_device_ex;
+use super::port::uverbs_query_port;
+use super::{ibv_query_device, ibv_query_port};
+use crate::capi::{guarded, set_errno};
+use crate::context::Context;
+use crate::error::Error;
+use crate::event::AsyncEvents;
+
+/// `__VERBS_ABI_IS_EXTENDED`: the context lies in a `verbs_context`.
+const EXTENDED: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
+
+/// An open device. C gets a pointer to the `ibv_context` inside.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) context: Context,
+    /// Whether the program handed over the open node.
+    pub(crate) imported: bool,
+    /// The context for firmware commands, once it was wanted; `None` in it if it cannot be had.
+    pub(crate) devx: OnceLock<Option<Context>>,
+    pub(crate) listed: Arc<Listed>,
+    events: AsyncEvents,
+    /// The program reads and writes here as well.
+    verbs: UnsafeCell<abi::VerbsContext>,
+}
+
+/// Where in [`Opened`] the pointer of C's leads.
+const CONTEXT: usize = offset_of!(Opened, verbs) + offset_of!(abi::VerbsContext, context);
+
+impl Opened {
+    /// Makes a context for C: it has its event file, as `ibv_open_device(3)` says.
+    fn new(context: Context, listed: Arc<Listed>, imported: bool) -> Result<Box<Self>, Error> {
+        let events = context.async_events()?;
+        let none = core::ptr::null_mut();
+        let verbs = abi::VerbsContext {
+            query_port: Some(uverbs_query_port),
+            others: [none; 24],
+            private: none,
+            query_device_ex: Some(uverbs_query_device_ex),
+            older: [none; 10],
+            placeholder: 0,
+            sz: size_of::<abi::VerbsContext>(),
+            context: abi::Context {
+                device: listed.c_ptr(),
+                ops: abi::ContextOps {
+                    query_device: Some(ibv_query_device),
+                    query_port: Some(ibv_query_port),
+                    others: [none; 30],
+                },
+                cmd_fd: context.as_fd().as_raw_fd(),
+                async_fd: events.as_fd().as_raw_fd(),
+                num_comp_vectors: c_int::try_from(context.num_comp_vectors()).unwrap_or(c_int::MAX),
+                mutex: libc::PTHREAD_MUTEX_INITIALIZER,
+                abi_compat: EXTENDED,
+            },
+        };
+        let verbs = UnsafeCell::new(verbs);
+        let devx = OnceLock::new();
+        Ok(Box::new(Self { context, imported, devx, listed, events, verbs }))
+    }
+
+    /// The pointer that C gets; it owns the context until [`taken`](Self::taken).
+    fn into_c(self: Box<Self>) -> *mut abi::Context {
+        Box::into_raw(self).wrapping_byte_add(CONTEXT).cast()
+    }
+
+    /// The context behind C's pointer; `None` for NULL.
+    ///
+    /// # Safety
+    /// `context` is NULL, or from [`into_c`](Self::into_c) and not closed while the answer is used.
+    pub(crate) unsafe fn of<'a>(context: *mut abi::Context) -> Option<&'a Self> {
+        if context.is_null() {
+            return None;
+        }
+        let opened = context.wrapping_byte_sub(CONTEXT).cast::<Self>();
+        // SAFETY: by the contract the pointer of `into_c`, which is that of the box moved by the same
+        // distance. The program writes only inside the `UnsafeCell`.
+        Some(unsafe { &*opened })
+    }
+
+    /// Takes back what [`into_c`](Self::into_c) gave.
+    ///
+    /// # Safety
+    /// `context` is from `into_c`, was not closed so far, and nothing else uses it.
+    unsafe fn taken(context: *mut abi::Context) -> Box<Self> {
+        let opened = context.wrapping_byte_sub(CONTEXT).cast::<Self>();
+        // SAFETY: by the contract the pointer of `Box::into_raw`, which is used for the last time.
+        unsafe { Box::from_raw(opened) }
+    }
+
+    /// The event file.
+    pub(super) fn events(&self) -> &AsyncEvents {
+        &self.events
+    }
+}
+
+/// Opens a device that C named, in the way of `open_context`; NULL with `errno` if that fails.
+///
+/// # Safety
+/// `device` is NULL, or from a list or a context that still holds it.
+pub(crate) unsafe fn open(
+    device: *mut abi::Device,
+    open_context: impl FnOnce(&Listed) -> Result<Context, Error>,
+) -> *mut abi::Context {
+    // SAFETY: the same contract.
+    let listed = unsafe { Listed::held(device) };
+    let opened = guarded(Err(Errno::IO), || {
+        let listed = listed.ok_or(Errno::INVAL)?;
+        open_context(&listed)
+            .and_then(|context| Opened::new(context, listed, false))
+            .map_err(|error| Errno::from_raw_os_error(error.errno()))
+    });
+    c_pointer(opened)
+}
+
+fn c_pointer(opened: Result<Box<Opened>, Errno>) -> *mut abi::Context {
+    match opened {
+        Ok(opened) => opened.into_c(),
+        Err(errno) => {
+            set_errno(errno);
+            core::ptr::null_mut()
+        }
+    }
+}
+
+/// Opens a device, for queries. See `ibv_open_device(3)`.
+///
+/// # Errors
+/// NULL with `errno`: `ENOENT` (no node), `EACCES` (no right to it), `EPERM` (another network
+/// namespace), `EAGAIN` (the rdma cgroup's limit), `EIO`, `ENXIO`, `ENODEV` (the device is gone),
+/// `EINVAL` (NULL), `EMFILE`.
+///
+/// # Safety
+/// `device` is NULL, or from a list or a context that still holds it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_open_device(device: *mut abi::Device) -> *mut abi::Context {
+    // SAFETY: the same contract.
+    unsafe { open(device, |listed| Context::open(&listed.device)) }
+}
+
+/// Makes a context of an open node that has one already, for example one from another process; only
+/// the mlx5 driver offers it. The node belongs to the context from then on, also if the driver
+/// refuses. See `ibv_import_device(3)`.
+///
+/// # Errors
+/// NULL with `errno`: `EINVAL` (no character device), `ENODEV` (no device's node), `EOPNOTSUPP`
+/// (another driver), or the kernel's.
+///
+/// # Safety
+/// `cmd_fd` is an open node that nothing else closes, or no open file at all.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_import_device(cmd_fd: c_int) -> *mut abi::Context {
+    let imported = guarded(Err(Errno::IO), || {
+        let listed = device_of(cmd_fd)?;
+        // SAFETY: `device_of` asked the kernel about it, so it is open; by the contract nobody else
+        // closes it.
+        let fd = unsafe { OwnedFd::from_raw_fd(cmd_fd) };
+        Context::import(&listed.device, fd)
+            .and_then(|context| Opened::new(context, listed, true))
+            .map_err(|error| Errno::from_raw_os_error(error.errno()))
+    });
+    c_pointer(imported)
+}
+
+/// The device whose node an open file is; not one whose driver offers no import.
+fn device_of(cmd_fd: c_int) -> Result<Arc<Listed>, Errno> {
+    if cmd_fd < 0 {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: not −1; it is borrowed for a single `fstat`, which names files that are not open.
+    let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(cmd_fd) };
+    let stat = rustix::fs::fstat(fd).map_err(|_| Errno::INVAL)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::CharacterDevice {
+        return Err(Errno::INVAL);
+    }
+    let number = |listed: &Listed| listed.device.node.as_ref().map(|node| node.number);
+    let devices = list().map_err(|_| Errno::NODEV)?;
+    let listed = devices.into_iter().find(|listed| number(listed) == Some(stat.st_rdev));
+    let listed = listed.ok_or(Errno::NODEV)?;
+    if crate::capi::mlx5::is_mlx5(&listed.device) { Ok(listed) } else { Err(Errno::OPNOTSUPP) }
+}
+
+/// Closes a context. 0; `EINVAL` for NULL.
+///
+/// # Safety
+/// `context` is NULL, or open and used by nothing else.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_close_device(context: *mut abi::Context) -> c_int {
+    if context.is_null() {
+        return crate::capi::number(Errno::INVAL);
+    }
+    // SAFETY: the same contract, and not NULL.
+    let opened = unsafe { Opened::taken(context) };
+    guarded((), || drop(opened));
+    0
+}

@@ -1,0 +1,307 @@
+//! Attributes of a device.
+
+use core::ffi::{c_int, c_void};
+use core::mem::offset_of;
+
+use rustix::io::Errno;
+use uverbs_uapi::device::{ExQueryDeviceResponse, QueryDeviceResponse};
+use uverbs_uapi::driver::{
+    Mlx4QueryDeviceResponse, Mlx5QueryDeviceResponse, PacketPacingCaps, RssHash, TsoCaps, driver_id,
+};
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::abi;
+use super::context::Opened;
+use crate::capi::{fill, guarded, mlx5, number};
+use crate::driver::DriverId;
+use crate::error::Cause;
+
+/// Bytes of the attributes that every release has.
+const ORIGINAL: usize = size_of::<abi::DeviceAttr>();
+
+/// Where the attributes of newer releases end, in ascending order: a program's structure may end
+/// with any of them, and one that ends in the middle of an attribute does not get it.
+const ENDS: [usize; 16] = {
+    use abi::DeviceAttrEx as Attr;
+    [
+        ORIGINAL,
+        offset_of!(Attr, odp_caps) + size_of::<abi::OdpCaps>(),
+        offset_of!(Attr, completion_timestamp_mask) + 8,
+        offset_of!(Attr, hca_core_clock) + 8,
+        offset_of!(Attr, device_cap_flags_ex) + 8,
+        offset_of!(Attr, tso_caps) + size_of::<abi::TsoCaps>(),
+        offset_of!(Attr, rss_caps) + size_of::<abi::RssCaps>(),
+        offset_of!(Attr, max_wq_type_rq) + 4,
+        offset_of!(Attr, packet_pacing_caps) + size_of::<abi::PacketPacingCaps>(),
+        offset_of!(Attr, raw_packet_caps) + 4,
+        offset_of!(Attr, tm_caps) + size_of::<abi::TmCaps>(),
+        offset_of!(Attr, cq_mod_caps) + size_of::<abi::CqModerationCaps>(),
+        offset_of!(Attr, max_dm_size) + 8,
+        PCI_ATOMICS,
+        offset_of!(Attr, xrc_odp_caps) + 4,
+        offset_of!(Attr, phys_port_cnt_ex) + 4,
+    ]
+};
+const PCI_ATOMICS: usize =
+    offset_of!(abi::DeviceAttrEx, pci_atomic_caps) + size_of::<abi::PciAtomicCaps>();
+
+/// What drivers say beside the kernel's common answer.
+#[derive(Clone, Copy, Debug, Default)]
+struct DriverPart {
+    tso: TsoCaps,
+    rss: RssHash,
+    pacing: PacketPacingCaps,
+}
+
+/// Asks for a device's attributes, as many of them as `length` bytes hold. Behind
+/// `ibv_query_device_ex(3)` of the headers, whose structure grew.
+///
+/// # Errors
+/// `EINVAL` (NULL, `comp_mask` not 0, a length below that of `struct ibv_device_attr`), `EIO` (the
+/// device is gone), or the driver's.
+///
+/// # Safety
+/// `context` is NULL or open; `input` is NULL or points to its structure; `attr` is NULL or has room
+/// for `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uverbs_query_device_ex(
+    context: *mut abi::Context,
+    input: *const abi::QueryDeviceExInput,
+    attr: *mut abi::DeviceAttrEx,
+    length: usize,
+) -> c_int {
+    // SAFETY: the same contract.
+    let Some(opened) = (unsafe { Opened::of(context) }) else { return number(Errno::INVAL) };
+    let comp_mask = if input.is_null() {
+        0
+    } else {
+        // SAFETY: not NULL, so by the contract the structure.
+        unsafe { (*input).comp_mask }
+    };
+    if attr.is_null() || comp_mask != 0 || length < ORIGINAL {
+        return number(Errno::INVAL);
+    }
+    let end = ENDS.into_iter().rfind(|end| *end <= length).unwrap_or(ORIGINAL);
+    let answer = guarded(Err(Errno::IO), || attributes(opened, end).map_err(|cause| cause.errno()));
+    match answer {
+        Ok(attributes) => {
+            let told = attributes.as_bytes().get(..end).unwrap_or_default();
+            // SAFETY: not NULL, so by the contract `length` bytes of the caller's.
+            unsafe { fill(attr.cast(), length, told) };
+            0
+        }
+        Err(errno) => number(errno),
+    }
+}
+
+/// Asks for the attributes that every release has. See `ibv_query_device(3)`.
+///
+/// # Errors
+/// As [`uverbs_query_device_ex`].
+///
+/// # Safety
+/// `context` is NULL or open; `device_attr` is NULL or points to its structure.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_query_device(
+    context: *mut abi::Context,
+    device_attr: *mut abi::DeviceAttr,
+) -> c_int {
+    // SAFETY: the same contract; the shorter structure begins the longer one.
+    unsafe { uverbs_query_device_ex(context, core::ptr::null(), device_attr.cast(), ORIGINAL) }
+}
+
+/// Completion counters are not to be had by this library: zeros, and `EOPNOTSUPP`.
+///
+/// # Safety
+/// `caps` is NULL or has room for `caps_size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _ibv_query_comp_cntr_caps(
+    _context: *mut abi::Context,
+    caps: *mut c_void,
+    caps_size: usize,
+) -> c_int {
+    if !caps.is_null() {
+        // SAFETY: not NULL, so by the contract `caps_size` bytes of the caller's.
+        unsafe { fill(caps.cast(), caps_size, &[]) };
+    }
+    number(Errno::OPNOTSUPP)
+}
+
+fn attributes(opened: &Opened, end: usize) -> Result<abi::DeviceAttrEx, Cause> {
+    let driver = opened.context.driver();
+    let (response, driver_part) = response(opened)?;
+    let mut attr = abi::DeviceAttrEx::new_zeroed();
+    attr.orig_attr = original(&response.base);
+    set_firmware(&mut attr.orig_attr.fw_ver, driver, response.base.fw_ver, opened);
+    let odp = &response.odp_caps;
+    attr.odp_caps = abi::OdpCaps {
+        general_caps: odp.general_caps,
+        rc_odp_caps: odp.rc_odp_caps,
+        uc_odp_caps: odp.uc_odp_caps,
+        ud_odp_caps: odp.ud_odp_caps,
+        padding: 0,
+    };
+    attr.completion_timestamp_mask = response.timestamp_mask;
+    attr.hca_core_clock = response.hca_core_clock;
+    attr.device_cap_flags_ex = response.device_cap_flags_ex;
+    let DriverPart { tso, rss, pacing } = driver_part;
+    attr.tso_caps = abi::TsoCaps { max_tso: tso.max_tso, supported_qpts: tso.supported_qpts };
+    attr.rss_caps = abi::RssCaps {
+        supported_qpts: response.rss_caps.supported_qpts,
+        max_rwq_indirection_tables: response.rss_caps.max_rwq_indirection_tables,
+        max_rwq_indirection_table_size: response.rss_caps.max_rwq_indirection_table_size,
+        rx_hash_fields_mask: rss.rx_hash_fields_mask,
+        rx_hash_function: rss.rx_hash_function,
+        ..abi::RssCaps::default()
+    };
+    attr.max_wq_type_rq = response.max_wq_type_rq;
+    attr.packet_pacing_caps = abi::PacketPacingCaps {
+        qp_rate_limit_min: pacing.qp_rate_limit_min,
+        qp_rate_limit_max: pacing.qp_rate_limit_max,
+        supported_qpts: pacing.supported_qpts,
+    };
+    attr.raw_packet_caps = response.raw_packet_caps;
+    let tm = &response.tm_caps;
+    attr.tm_caps = abi::TmCaps {
+        max_rndv_hdr_size: tm.max_rndv_hdr_size,
+        max_num_tags: tm.max_num_tags,
+        flags: tm.flags,
+        max_ops: tm.max_ops,
+        max_sge: tm.max_sge,
+    };
+    attr.cq_mod_caps = abi::CqModerationCaps {
+        max_cq_count: response.cq_moderation_caps.max_cq_moderation_count,
+        max_cq_period: response.cq_moderation_caps.max_cq_moderation_period,
+    };
+    attr.max_dm_size = response.max_dm_size;
+    attr.xrc_odp_caps = response.xrc_odp_caps;
+    attr.phys_port_cnt_ex = match opened.listed.device.port_count {
+        0 => response.base.phys_port_cnt.into(),
+        count => count,
+    };
+    if driver == DriverId::MLX5
+        && end >= PCI_ATOMICS
+        && let Some(atomics) = mlx5::pci_atomics(opened)
+    {
+        attr.pci_atomic_caps = atomics;
+        attr.orig_attr.atomic_cap =
+            with_pci_atomics(attr.orig_attr.atomic_cap, attr.pci_atomic_caps);
+    }
+    Ok(attr)
+}
+
+/// Atomic operations are atomic to the whole host (`IBV_ATOMIC_GLOB`) and not just within the device
+/// (`IBV_ATOMIC_HCA`) if it can do those of eight bytes on the bus.
+fn with_pci_atomics(atomic_cap: u32, caps: abi::PciAtomicCaps) -> u32 {
+    const HCA: u32 = 1;
+    const GLOB: u32 = 2;
+    const EIGHT_BYTES: u16 = 1 << 2;
+    if atomic_cap == HCA && caps.fetch_add & caps.compare_swap & EIGHT_BYTES != 0 {
+        GLOB
+    } else {
+        atomic_cap
+    }
+}
+
+/// The kernel's answer, and the driver's part of it.
+fn response(opened: &Opened) -> Result<(ExQueryDeviceResponse, DriverPart), Cause> {
+    let context = &opened.context;
+    let mut part = DriverPart::default();
+    let response = match context.driver().0 {
+        driver_id::MLX5 => {
+            let mut own = Mlx5QueryDeviceResponse::new_zeroed();
+            let response = context.device_response(own.as_mut_bytes())?;
+            part.tso = own.tso_caps;
+            part.rss = own.rss_caps;
+            part.pacing = own.packet_pacing_caps;
+            response
+        }
+        driver_id::MLX4 => {
+            let mut own = Mlx4QueryDeviceResponse::new_zeroed();
+            let response = context.device_response(own.as_mut_bytes())?;
+            part.tso = own.tso_caps;
+            part.rss = own.rss_caps;
+            response
+        }
+        _ => context.device_response(&mut [])?,
+    };
+    Ok((response, part))
+}
+
+fn original(base: &QueryDeviceResponse) -> abi::DeviceAttr {
+    abi::DeviceAttr {
+        fw_ver: [0; 64],
+        node_guid: base.node_guid,
+        sys_image_guid: base.sys_image_guid,
+        max_mr_size: base.max_mr_size,
+        page_size_cap: base.page_size_cap,
+        vendor_id: base.vendor_id,
+        vendor_part_id: base.vendor_part_id,
+        hw_ver: base.hw_ver,
+        max_qp: base.max_qp.cast_signed(),
+        max_qp_wr: base.max_qp_wr.cast_signed(),
+        device_cap_flags: base.device_cap_flags,
+        max_sge: base.max_sge.cast_signed(),
+        max_sge_rd: base.max_sge_rd.cast_signed(),
+        max_cq: base.max_cq.cast_signed(),
+        max_cqe: base.max_cqe.cast_signed(),
+        max_mr: base.max_mr.cast_signed(),
+        max_pd: base.max_pd.cast_signed(),
+        max_qp_rd_atom: base.max_qp_rd_atom.cast_signed(),
+        max_ee_rd_atom: base.max_ee_rd_atom.cast_signed(),
+        max_res_rd_atom: base.max_res_rd_atom.cast_signed(),
+        max_qp_init_rd_atom: base.max_qp_init_rd_atom.cast_signed(),
+        max_ee_init_rd_atom: base.max_ee_init_rd_atom.cast_signed(),
+        atomic_cap: base.atomic_cap,
+        max_ee: base.max_ee.cast_signed(),
+        max_rdd: base.max_rdd.cast_signed(),
+        max_mw: base.max_mw.cast_signed(),
+        max_raw_ipv6_qp: base.max_raw_ipv6_qp.cast_signed(),
+        max_raw_ethy_qp: base.max_raw_ethy_qp.cast_signed(),
+        max_mcast_grp: base.max_mcast_grp.cast_signed(),
+        max_mcast_qp_attach: base.max_mcast_qp_attach.cast_signed(),
+        max_total_mcast_qp_attach: base.max_total_mcast_qp_attach.cast_signed(),
+        max_ah: base.max_ah.cast_signed(),
+        max_fmr: base.max_fmr.cast_signed(),
+        max_map_per_fmr: base.max_map_per_fmr.cast_signed(),
+        max_srq: base.max_srq.cast_signed(),
+        max_srq_wr: base.max_srq_wr.cast_signed(),
+        max_srq_sge: base.max_srq_sge.cast_signed(),
+        max_pkeys: base.max_pkeys,
+        local_ca_ack_delay: base.local_ca_ack_delay,
+        phys_port_cnt: base.phys_port_cnt,
+        padding: [0; 4],
+    }
+}
+
+/// The firmware's version in words. The kernel tells a number, which each driver makes in its own
+/// way.
+fn set_firmware(target: &mut [u8; 64], driver: DriverId, number: u64, opened: &Opened) {
+    let part = |shift: u32| (number >> shift) & 0xffff;
+    let byte = |shift: u32| (number >> shift) & 0xff;
+    let (major, minor, patch) = (part(32), part(16), part(0));
+    let text = match driver.0 {
+        driver_id::MLX5 => format!("{major}.{minor}.{patch:04}"),
+        driver_id::MLX4 | driver_id::VMW_PVRDMA | driver_id::HNS => {
+            format!("{major}.{minor}.{patch:03}")
+        }
+        driver_id::IRDMA => format!("{major}.{patch}"),
+        driver_id::QEDR | driver_id::CXGB4 => {
+            format!("{}.{}.{}.{}", byte(24), byte(16), byte(8), byte(0))
+        }
+        driver_id::BNXT_RE | driver_id::EFA => {
+            let [one, two, three, four, ..] = number.to_ne_bytes();
+            format!("{one}.{two}.{three}.{four}")
+        }
+        // These say it elsewhere, or not at all.
+        driver_id::IONIC | driver_id::OCRDMA => {
+            opened.listed.device.fw_version.clone().unwrap_or_default()
+        }
+        driver_id::MANA | driver_id::USNIC => String::new(),
+        _ => format!("{major}.{minor}.{patch}"),
+    };
+    // The last byte stays the NUL.
+    for (place, byte) in target.iter_mut().take(63).zip(text.bytes()) {
+        *place = byte;
+    }
+}

@@ -1,0 +1,101 @@
+//! sysfs as C programs read it through the library.
+
+use core::ffi::{CStr, c_char, c_int};
+use core::mem::MaybeUninit;
+use core::slice;
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::capi::{failed, guarded};
+
+/// Where sysfs is: the environment's `SYSFS_PATH`, which a program that runs with more rights than
+/// its user's does not believe, or `/sys`.
+static SYSFS_PATH: LazyLock<CString> = LazyLock::new(|| {
+    let path = named_path().unwrap_or_default();
+    let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
+    let path = path.get(..end).unwrap_or_default();
+    let path = if path.is_empty() { &b"/sys"[..] } else { path };
+    CString::new(path).unwrap_or_default()
+});
+
+fn named_path() -> Option<Vec<u8>> {
+    let same = rustix::process::getuid() == rustix::process::geteuid();
+    std::env::var_os("SYSFS_PATH").filter(|_| same).map(|path| path.as_bytes().to_vec())
+}
+
+pub(crate) fn sysfs_path() -> &'static CStr {
+    &SYSFS_PATH
+}
+
+/// The root of another sysfs tree, if the environment names one.
+pub(crate) fn root() -> Option<PathBuf> {
+    let path = sysfs_path();
+    (path != c"/sys").then(|| Path::new(OsStr::from_bytes(path.to_bytes())).to_owned())
+}
+
+/// Where sysfs is mounted, without a slash at the end. `SYSFS_PATH` of the environment says so when
+/// the first function of this library is called; else it is `/sys`.
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_get_sysfs_path() -> *const c_char {
+    guarded(c"/sys".as_ptr(), || sysfs_path().as_ptr())
+}
+
+/// Reads a file of sysfs into `buf`: its length without the newline at its end, and a NUL behind it.
+///
+/// # Errors
+/// −1 with `errno` if it cannot be read; −1 if the text does not fit with its NUL; `EINVAL` for NULL.
+///
+/// # Safety
+/// `dir` and `file` are NULL or C strings, `buf` is NULL or has room for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_read_sysfs_file(
+    dir: *const c_char,
+    file: *const c_char,
+    buf: *mut c_char,
+    size: usize,
+) -> c_int {
+    if dir.is_null() || file.is_null() || buf.is_null() {
+        return failed(Errno::INVAL);
+    }
+    // SAFETY: not NULL, so by the contract a C string, which nobody changes meanwhile.
+    let dir = unsafe { CStr::from_ptr(dir) };
+    // SAFETY: the same.
+    let file = unsafe { CStr::from_ptr(file) };
+    // SAFETY: not NULL, so by the contract `size` bytes of the caller's; whether they hold
+    // something does not matter to `MaybeUninit`.
+    let buf = unsafe { slice::from_raw_parts_mut(buf.cast::<MaybeUninit<u8>>(), size) };
+    let answer = guarded(Err(Errno::IO), || {
+        let path = Path::new(OsStr::from_bytes(dir.to_bytes()));
+        let text = read_file(&path.join(OsStr::from_bytes(file.to_bytes())), buf)?;
+        Ok(text.map_or(-1, |text| c_int::try_from(text.len()).unwrap_or(c_int::MAX)))
+    });
+    answer.unwrap_or_else(failed)
+}
+
+/// Reads a file once, and puts a NUL in place of the newline at its end, or behind it; `None` if that
+/// does not fit.
+pub(super) fn read_file<'b>(
+    path: &Path,
+    buf: &'b mut [MaybeUninit<u8>],
+) -> Result<Option<&'b [u8]>, Errno> {
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let (text, rest) = rustix::io::read(&file, buf)?;
+    let length = text.len();
+    match (text.last_mut(), rest.first_mut()) {
+        (None, _) => {}
+        (Some(newline @ b'\n'), _) => {
+            *newline = 0;
+            return Ok(text.get(..length - 1));
+        }
+        (Some(_), Some(behind)) => {
+            behind.write(0);
+        }
+        (Some(_), None) => return Ok(None),
+    }
+    Ok(Some(text))
+}
