@@ -94,7 +94,7 @@ impl Device {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, all(feature = "capi", feature = "simulated-kernel")))]
 impl Device {
     /// A CA with one port of which nothing else is known, for tests.
     pub(crate) fn sample(name: &str) -> Self {

@@ -60,11 +60,13 @@ impl Kernel {
         &self,
         frame: &mut Frame<'_, N>,
     ) -> Result<Option<OwnedFd>, Refusal> {
-        // Only a real kernel makes real ones.
-        let (Self::Device(_), Some(attr_id)) = (self, outputs::new_fd(frame.header())) else {
-            return Err(Refusal::Outputs);
-        };
+        let Some(attr_id) = outputs::new_fd(frame.header()) else { return Err(Refusal::Outputs) };
         self.submit(frame)?;
+        // Only a real kernel makes real ones.
+        #[cfg(feature = "simulated-kernel")]
+        if let Self::Simulated(_, stand_in) = self {
+            return Ok(stand_in.try_clone().ok());
+        }
         let made = frame.attributes().iter().find(|attribute| attribute.attr_id == attr_id);
         let number = made.and_then(|attribute| RawFd::try_from(attribute.data.cast_signed()).ok());
         Ok(number.filter(|number| *number >= 0).map(|number| {

@@ -4,6 +4,9 @@
 //! Real kernels are asked by `tests/vm`.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[cfg(feature = "capi")]
+#[expect(unsafe_code, reason = "it calls as C does")]
+mod capi;
 mod costs;
 mod drivers;
 mod gid_table;

@@ -107,6 +107,20 @@ impl Opened {
     }
 }
 
+/// A context of C's over one whose kernel is test code.
+#[cfg(feature = "simulated-kernel")]
+#[doc(hidden)]
+#[must_use]
+pub fn simulated(context: Context) -> *mut abi::Context {
+    let mut device = crate::device::Device::sample(context.device_name());
+    let (name, path) = ("uverbs0".to_owned(), "/dev/null".into());
+    device.node = Some(crate::device::Node { name, path, number: 0 });
+    let listed = Listed::new(device).map(Arc::new).ok_or(Errno::INVAL);
+    c_pointer(listed.and_then(|listed| {
+        Opened::new(context, listed, false).map_err(|error| Errno::from_raw_os_error(error.errno()))
+    }))
+}
+
 /// Opens a device that C named, in the way of `open_context`; NULL with `errno` if that fails.
 ///
 /// # Safety

@@ -30,7 +30,7 @@ pub(crate) struct Listed {
 static LAST: Mutex<Vec<Arc<Listed>>> = Mutex::new(Vec::new());
 
 impl Listed {
-    fn new(device: Device) -> Option<Self> {
+    pub(super) fn new(device: Device) -> Option<Self> {
         let (node_type, transport_type) = kinds(device.node_type);
         let node = device.node.as_ref()?;
         let sysfs = sysfs_path().to_str().ok()?;

@@ -10,6 +10,9 @@ mod port;
 mod strings;
 mod sysfs;
 
+#[cfg(feature = "simulated-kernel")]
+#[doc(hidden)]
+pub use context::simulated;
 pub(super) use context::{Opened, open};
 pub use context::{ibv_close_device, ibv_import_device, ibv_open_device};
 pub(super) use device::Listed;

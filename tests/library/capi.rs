@@ -1,0 +1,304 @@
+//! The C interface over a simulated kernel: lengths of other releases, NULL, memory around answers.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use uverbs::capi::mlx5::{_mlx5dv_query_port, mlx5dv_devx_general_cmd, mlx5dv_open_device};
+use uverbs::capi::verbs::{
+    _ibv_query_comp_cntr_caps, _ibv_query_gid_ex, _ibv_query_gid_table, abi, ibv_close_device,
+    ibv_free_device_list, ibv_get_async_event, ibv_get_device_guid, ibv_get_device_index,
+    ibv_get_device_name, ibv_get_pkey_index, ibv_import_device, ibv_open_device, ibv_query_gid,
+    ibv_query_gid_type, ibv_query_pkey, ibv_query_port_speed, ibv_read_sysfs_file, simulated,
+    uverbs_query_device_ex, uverbs_query_port,
+};
+use uverbs::context::Context;
+use uverbs::driver::DriverId;
+use uverbs::gid::GidEntry;
+use uverbs::simulated::{SimulatedKernel, UserMemory};
+use uverbs::uapi::device::{method, object};
+
+use crate::kernel::{Tables, answer, attributes, entry, table, value};
+
+const GUARD: u8 = 0xa5;
+
+/// The tables of [`Tables`], and answers about ports and devices in which every byte says where it
+/// is.
+#[derive(Debug)]
+struct Device(Tables);
+
+/// Byte `place` of an answer; never zero.
+fn pattern(place: usize) -> u8 {
+    u8::try_from(place % 251).unwrap() + 1
+}
+
+impl SimulatedKernel for Device {
+    fn ioctl(&self, request: &mut [u8], memory: &UserMemory<'_>) -> Result<(), Errno> {
+        let of = u16::from_ne_bytes(request[2..4].try_into().unwrap());
+        let (asked, list) = attributes(request);
+        match (of, asked) {
+            (object::ASYNC_EVENT, _) => Ok(()),
+            (_, method::INVOKE_WRITE) => {
+                let room = list.iter().find(|attribute| attribute.id == 1).unwrap().len;
+                let bytes: Vec<u8> = (0..room).map(pattern).collect();
+                answer(request, memory, 1, &bytes)
+            }
+            (_, method::QUERY_PORT) => {
+                if value(&list, 0) != 1 {
+                    return Err(Errno::INVAL);
+                }
+                let room = list.iter().find(|attribute| attribute.id == 1).unwrap().len;
+                let mut bytes: Vec<u8> = (0..room).map(pattern).collect();
+                let length = u32::try_from(self.0.ports[0].len()).unwrap();
+                bytes[16..20].copy_from_slice(&length.to_ne_bytes());
+                answer(request, memory, 1, &bytes)
+            }
+            _ => self.0.ioctl(request, memory),
+        }
+    }
+}
+
+/// An open device; closed when it goes out of scope.
+struct Opened(*mut abi::Context);
+
+impl Opened {
+    fn with(ports: Vec<Vec<Option<GidEntry>>>) -> Self {
+        let tables = Tables { first: 1, ports, calls: Arc::default() };
+        let kernel = Box::new(Device(tables));
+        Self(simulated(Context::simulated("sim0", 1..=1, DriverId::RXE, kernel).unwrap()))
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // SAFETY: open, and used by nobody else.
+        assert_eq!(unsafe { ibv_close_device(self.0) }, 0);
+    }
+}
+
+/// Calls `query` with memory of every length up to `most`, and gives what it wrote. Checks that it
+/// writes all of it or nothing, and nothing beside it.
+fn lengths(most: usize, query: impl Fn(*mut c_void, usize) -> c_int) -> Vec<Option<Vec<u8>>> {
+    (0..=most)
+        .map(|length| {
+            let mut memory = vec![GUARD; length + 64];
+            let status = query(memory[32..].as_mut_ptr().cast(), length);
+            assert!(memory[..32].iter().all(|byte| *byte == GUARD), "in front of {length}");
+            assert!(memory[32 + length..].iter().all(|byte| *byte == GUARD), "behind {length}");
+            let written = memory[32..32 + length].to_vec();
+            if status == 0 {
+                return Some(written);
+            }
+            assert!(written.iter().all(|byte| *byte == GUARD), "{length}: an error wrote");
+            assert_eq!(status, Errno::INVAL.raw_os_error());
+            None
+        })
+        .collect()
+}
+
+#[test]
+fn a_port_of_any_release_s_length() {
+    let opened = Opened::with(vec![table(1, 4, 1)]);
+    let answers = lengths(80, |memory, length| {
+        // SAFETY: an open context, and `length` bytes.
+        unsafe { uverbs_query_port(opened.0, 1, memory.cast(), length) }
+    });
+    let whole = answers.last().unwrap().clone().unwrap();
+    assert_eq!(whole[..4], [pattern(26), 0, 0, 0], "state");
+    assert_eq!(whole[12..16], 4u32.to_ne_bytes(), "gid_tbl_len");
+    assert_eq!(whole[46..50], [37, 38, 40, 41].map(pattern), "link_layer, flags, port_cap_flags2");
+    assert_ne!(whole[52..56], [0; 4], "the newest field");
+    assert_eq!(whole[56..], [0; 24], "beyond what is known");
+    for (length, answer) in answers.iter().enumerate() {
+        let answer = answer.as_ref().expect("every length is served");
+        let known = length.min(56);
+        assert_eq!(answer[..known], whole[..known], "{length}");
+    }
+}
+
+#[test]
+fn attributes_of_any_release_s_length() {
+    /// Where attributes end, by the structure's declaration.
+    const ENDS: [usize; 16] =
+        [232, 264, 272, 280, 288, 296, 328, 332, 344, 348, 368, 372, 384, 390, 396, 400];
+    let opened = Opened::with(vec![table(1, 4, 1)]);
+    let answers = lengths(450, |memory, length| {
+        // SAFETY: an open context, and `length` bytes.
+        unsafe { uverbs_query_device_ex(opened.0, null(), memory.cast(), length) }
+    });
+    let whole = answers.last().unwrap().clone().unwrap();
+    for (length, answer) in answers.iter().enumerate() {
+        let Some(answer) = answer else {
+            assert!(length < 232, "{length} is enough");
+            continue;
+        };
+        let end = ENDS.into_iter().rfind(|end| *end <= length).unwrap();
+        assert_eq!(answer[..end], whole[..end], "{length}");
+        assert!(answer[end..].iter().all(|byte| *byte == 0), "{length}: half a field");
+    }
+    // What stands where: GUIDs as they come, numbers where the declaration has them.
+    assert_eq!(whole[64..72], (8..16).map(pattern).collect::<Vec<_>>());
+    assert_eq!(whole[96..100], (40..44).map(pattern).collect::<Vec<_>>(), "vendor_id");
+    assert_eq!(whole[264..272], (208..216).map(pattern).collect::<Vec<_>>(), "timestamp_mask");
+    assert_eq!(whole[392..396], (296..300).map(pattern).collect::<Vec<_>>(), "xrc_odp_caps");
+    let comp_mask = 1u32;
+    // SAFETY: an open context, a mask in place of the structure of just that, and no memory to fill.
+    let status =
+        unsafe { uverbs_query_device_ex(opened.0, (&raw const comp_mask).cast(), null_mut(), 400) };
+    assert_eq!(status, Errno::INVAL.raw_os_error());
+}
+
+#[test]
+fn more_entries_than_one_request_names() {
+    let opened = Opened::with(vec![table(1, 5000, 2)]);
+    let ask = |room: usize, flags| {
+        let mut entries = vec![entry(9, 9); room + 1];
+        // SAFETY: an open context, and memory for `room` entries.
+        let count =
+            unsafe { _ibv_query_gid_table(opened.0, entries.as_mut_ptr(), room, flags, 32) };
+        assert_eq!(entries[room], entry(9, 9), "beyond the room");
+        entries.truncate(usize::try_from(count).unwrap_or(0));
+        (count, entries)
+    };
+    let (count, entries) = ask(2500, 0);
+    assert_eq!(count, 2500);
+    assert!(entries.iter().zip((0..).step_by(2)).all(|(found, index)| *found == entry(1, index)));
+    let invalid = -(Errno::INVAL.raw_os_error() as isize);
+    assert_eq!(ask(2499, 0).0, invalid);
+    assert_eq!(ask(0, 0).0, invalid);
+    assert_eq!(ask(100, 0).0, invalid);
+    // SAFETY: an open context; the product of the numbers is no length of memory.
+    let status = unsafe { _ibv_query_gid_table(opened.0, entry_ptr(), usize::MAX / 32, 0, 64) };
+    assert_eq!(status, invalid);
+}
+
+fn entry_ptr() -> *mut GidEntry {
+    core::ptr::dangling_mut()
+}
+
+#[test]
+fn empty_slots_are_told_in_each_function_s_way() {
+    let opened = Opened::with(vec![table(1, 4, 2)]);
+    let mut found = entry(9, 9);
+    let mut ask = |port, index| {
+        // SAFETY: an open context and an entry.
+        let status = unsafe { _ibv_query_gid_ex(opened.0, port, index, &raw mut found, 0, 32) };
+        (status, found)
+    };
+    assert_eq!(ask(1, 2), (0, entry(1, 2)));
+    assert_eq!(ask(1, 1).0, Errno::NODATA.raw_os_error());
+    assert_eq!(ask(1, 4).0, Errno::INVAL.raw_os_error());
+    assert_eq!(ask(2, 0).0, Errno::INVAL.raw_os_error());
+
+    let old = |index| {
+        let (mut gid, mut gid_type) = ([GUARD; 16], 77);
+        // SAFETY: an open context and 16 bytes.
+        let first = unsafe { ibv_query_gid(opened.0, 1, index, &raw mut gid) };
+        // SAFETY: an open context and an enum.
+        let second =
+            unsafe { ibv_query_gid_type(opened.0, 1, index.cast_unsigned(), &raw mut gid_type) };
+        (first, gid, second, gid_type)
+    };
+    assert_eq!(old(0), (0, entry(1, 0).gid().to_bytes(), 0, 1));
+    assert_eq!(old(1), (0, [0; 16], 0, 0));
+    for beyond in [4, -1] {
+        assert_eq!(old(beyond), (-1, [GUARD; 16], -1, 77));
+        assert_eq!(nix::errno::Errno::last_raw(), Errno::INVAL.raw_os_error());
+    }
+}
+
+#[test]
+#[expect(clippy::multiple_unsafe_ops_per_block, reason = "one reason for all")]
+fn null_is_answered_with_an_error() {
+    let invalid = Errno::INVAL.raw_os_error();
+    let opened = Opened::with(vec![table(1, 4, 1)]);
+    // SAFETY: NULL is allowed everywhere.
+    unsafe {
+        for context in [null_mut(), opened.0] {
+            assert_eq!(uverbs_query_port(context, 1, null_mut(), 56), invalid);
+            assert_eq!(uverbs_query_device_ex(context, null(), null_mut(), 400), invalid);
+            assert_eq!(_ibv_query_gid_ex(context, 1, 0, null_mut(), 0, 32), invalid);
+            assert_eq!(_ibv_query_gid_table(context, null_mut(), 1, 0, 32), -invalid as isize);
+            assert_eq!(ibv_query_gid(context, 1, 0, null_mut()), -1);
+            assert_eq!(ibv_query_gid_type(context, 1, 0, null_mut()), -1);
+            assert_eq!(ibv_query_pkey(context, 1, 0, null_mut()), -1);
+            assert_eq!(ibv_query_port_speed(context, 1, null_mut()), invalid);
+            assert_eq!(ibv_get_async_event(context, null_mut()), -1);
+        }
+        assert_eq!(ibv_get_pkey_index(null_mut(), 1, 0), -1);
+        assert_eq!(_mlx5dv_query_port(null_mut(), 1, null_mut(), 40), invalid);
+        assert_eq!(mlx5dv_devx_general_cmd(null_mut(), null(), 16, null_mut(), 16), invalid);
+        assert_eq!(ibv_close_device(null_mut()), invalid);
+        assert!(ibv_open_device(null_mut()).is_null());
+        assert!(mlx5dv_open_device(null_mut(), null_mut()).is_null());
+        assert!(ibv_get_device_name(null_mut()).is_null());
+        assert_eq!(ibv_get_device_guid(null_mut()), 0);
+        assert_eq!(ibv_get_device_index(null_mut()), -1);
+        ibv_free_device_list(null_mut());
+        assert_eq!(ibv_read_sysfs_file(null(), c"x".as_ptr(), null_mut(), 8), -1);
+        let mut caps = [GUARD; 24];
+        let status = _ibv_query_comp_cntr_caps(opened.0, caps.as_mut_ptr().cast(), 16);
+        assert_eq!(status, Errno::OPNOTSUPP.raw_os_error());
+        assert_eq!((&caps[..16], &caps[16..]), (&[0; 16][..], &[GUARD; 8][..]));
+    }
+}
+
+#[test]
+fn another_driver_s_device_is_not_asked_mlx5_s_questions() {
+    let opened = Opened::with(vec![table(1, 4, 1)]);
+    let mut memory = [GUARD; 64];
+    let at = memory.as_mut_ptr().cast();
+    let unsupported = Errno::OPNOTSUPP.raw_os_error();
+    // SAFETY: an open context, and 64 bytes.
+    assert_eq!(unsafe { _mlx5dv_query_port(opened.0, 1, at, 40) }, unsupported);
+    // SAFETY: an open context, and two times 32 bytes.
+    let status = unsafe { mlx5dv_devx_general_cmd(opened.0, at, 32, at.wrapping_add(32), 32) };
+    assert_eq!(status, unsupported);
+    assert_eq!(memory, [GUARD; 64]);
+}
+
+#[test]
+fn only_devices_are_imported() {
+    let file = tempfile::tempfile().unwrap();
+    for (fd, errno) in [
+        (-1, Errno::INVAL),
+        (c_int::MAX, Errno::INVAL),
+        (std::os::fd::AsRawFd::as_raw_fd(&file), Errno::INVAL),
+    ] {
+        // SAFETY: none of them becomes the context's.
+        assert!(unsafe { ibv_import_device(fd) }.is_null());
+        assert_eq!(nix::errno::Errno::last_raw(), errno.raw_os_error(), "{fd}");
+    }
+}
+
+#[test]
+fn sysfs_files_fit_with_their_nul_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = std::ffi::CString::new(folder.path().to_str().unwrap()).unwrap();
+    let read = |text: &str, size: usize| {
+        std::fs::write(folder.path().join("file"), text).unwrap();
+        let mut memory = [GUARD; 16];
+        // SAFETY: two texts, and `size` bytes of more.
+        let length = unsafe {
+            ibv_read_sysfs_file(path.as_ptr(), c"file".as_ptr(), memory.as_mut_ptr().cast(), size)
+        };
+        assert!(memory[size..].iter().all(|byte| *byte == GUARD));
+        (length, memory)
+    };
+    let (length, memory) = read("roce\n", 8);
+    assert_eq!((length, &memory[..5]), (4, &b"roce\0"[..]));
+    let (length, memory) = read("roce", 5);
+    assert_eq!((length, &memory[..5]), (4, &b"roce\0"[..]));
+    assert_eq!(read("roce\n", 5).0, 4);
+    assert_eq!(read("roce", 4).0, -1);
+    assert_eq!(read("roce\n", 4).0, -1);
+    assert_eq!(read("", 4).0, 0);
+    assert_eq!(read("x", 0).0, 0, "nothing was asked for");
+    std::fs::remove_file(folder.path().join("file")).unwrap();
+    // SAFETY: two texts, and no memory is used.
+    let length =
+        unsafe { ibv_read_sysfs_file(path.as_ptr(), c"file".as_ptr(), [0; 1].as_mut_ptr(), 1) };
+    assert_eq!(length, -1);
+    assert_eq!(nix::errno::Errno::last_raw(), Errno::NOENT.raw_os_error());
+}
