@@ -284,6 +284,7 @@ fn headers_for_musl(release: &RdmaCore, tree: &Path, into: &Path) -> Result<Path
     let usual = tree.join("usr/include");
     for (name, target) in [
         ("infiniband", release.headers.join("infiniband")),
+        ("rdma", usual.join("rdma")),
         ("linux", usual.join("linux")),
         ("asm-generic", usual.join("asm-generic")),
         ("asm", usual.join("x86_64-linux-gnu/asm")),

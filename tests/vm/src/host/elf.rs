@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use object::elf::{DT_NEEDED, DT_SONAME, FileHeader64, PT_INTERP};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
 use object::{LittleEndian, Object, ObjectSection};
+use std::fmt::Write;
 
 type Header = FileHeader64<LittleEndian>;
 
@@ -56,4 +57,16 @@ pub(crate) fn needs(file: &[u8]) -> Result<Needs> {
         }
     }
     Ok(needs)
+}
+
+/// Where Debian keeps the symbols of a program or library.
+pub(crate) fn debug_file(file: &[u8]) -> Result<String> {
+    let file = object::File::parse(file).context("no ELF file")?;
+    let id = file.build_id()?.context("it has no build ID")?;
+    let (folder, name) = id.split_first().context("its build ID is empty")?;
+    let mut path = format!("usr/lib/debug/.build-id/{folder:02x}/");
+    for byte in name {
+        write!(path, "{byte:02x}")?;
+    }
+    Ok(path + ".debug")
 }

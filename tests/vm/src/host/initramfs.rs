@@ -96,6 +96,26 @@ impl Initramfs {
         Ok(())
     }
 
+    /// Adds valgrind's memcheck, from the tree with the C library that it knows.
+    pub(crate) fn valgrind(&mut self, tree: Tree) -> Result<()> {
+        // `valgrind` itself is a script that says where the C library's symbols are.
+        self.taken("usr/bin/valgrind.bin", tree)?;
+        for tool in [
+            "memcheck-amd64-linux",
+            "vgpreload_core-amd64-linux.so",
+            "vgpreload_memcheck-amd64-linux.so",
+        ] {
+            self.taken(&format!("usr/libexec/valgrind/{tool}"), tree)?;
+        }
+        let suppressions = "usr/libexec/valgrind/default.supp";
+        self.file(suppressions, fs::read(tree.directory.join(suppressions))?);
+        // It replaces functions of the dynamic loader, and finds them by these symbols.
+        let loader = fs::read(in_tree(tree.directory, "lib64/ld-linux-x86-64.so.2")?)?;
+        let symbols = elf::debug_file(&loader)?;
+        self.file(&symbols, fs::read(tree.directory.join(&symbols))?);
+        Ok(())
+    }
+
     /// Adds a C program: in `usr/bin` with rdma-core's libraries, in `usr/uverbs` with ours.
     pub(crate) fn pair(&mut self, pair: &Pair, tree: Tree) -> Result<()> {
         for (folder, program) in

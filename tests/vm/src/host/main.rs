@@ -203,6 +203,7 @@ impl Lab {
         let tree = Tree { directory: &older.tree, root: "" };
         let mut initramfs = Initramfs::new(&ours.guest, tree)?;
         initramfs.program("usr/bin/uverbs", &ours.uverbs)?;
+        initramfs.valgrind(tree)?;
         let newer_tree = Tree { directory: &newer.rdma_core.tree, root: NEWER };
         initramfs.providers(newer_tree)?;
         initramfs.file(&format!("{NEWER}about"), newer.about.clone().into_bytes());
