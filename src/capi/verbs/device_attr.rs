@@ -195,7 +195,7 @@ fn attributes(opened: &Opened, end: usize) -> Result<abi::DeviceAttrEx, Cause> {
 fn with_pci_atomics(atomic_cap: u32, caps: abi::PciAtomicCaps) -> u32 {
     const HCA: u32 = 1;
     const GLOB: u32 = 2;
-    const EIGHT_BYTES: u16 = 1 << 2;
+    const EIGHT_BYTES: u16 = 1 << 1;
     if atomic_cap == HCA && caps.fetch_add & caps.compare_swap & EIGHT_BYTES != 0 {
         GLOB
     } else {
@@ -303,5 +303,22 @@ fn set_firmware(target: &mut [u8; 64], driver: DriverId, number: u64, opened: &O
     // The last byte stays the NUL.
     for (place, byte) in target.iter_mut().take(63).zip(text.bytes()) {
         *place = byte;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn atomics_on_the_bus_make_atomics_global() {
+        let caps =
+            |fetch_add, compare_swap| abi::PciAtomicCaps { fetch_add, swap: 0, compare_swap };
+        // 4, 8 and 16 bytes are bits 0, 1 and 2.
+        assert_eq!(with_pci_atomics(1, caps(2, 2)), 2);
+        assert_eq!(with_pci_atomics(1, caps(7, 2)), 2);
+        assert_eq!(with_pci_atomics(1, caps(2, 5)), 1);
+        assert_eq!(with_pci_atomics(1, caps(1, 1)), 1);
+        assert_eq!(with_pci_atomics(0, caps(2, 2)), 0);
     }
 }

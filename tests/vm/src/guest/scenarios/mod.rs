@@ -16,6 +16,7 @@ mod costs;
 mod faults;
 mod laboratory;
 mod mlx5;
+mod model;
 mod namespaces;
 mod peers;
 mod soft_roce;
@@ -70,6 +71,7 @@ const SOFT: &[Scenario] = &[
     ("vanishing_while_read", faults::vanishing_while_read),
     ("standing_while_listed", faults::standing_while_listed),
     ("addresses_while_read", faults::addresses_while_read),
+    ("requests_on_soft_roce", model::requests_on_soft_roce),
     ("port_speed_by_release", faults::port_speed_by_release),
     ("the_probe_finds_the_driver", faults::the_probe_finds_the_driver),
     ("many_devices", faults::many_devices),
