@@ -28,9 +28,13 @@ fn main() -> ExitCode {
         }
         ["scenario", name] => supervisor::child(|| scenarios::run(name)),
         ["sweep"] => supervisor::child(lab::sweep),
+        ["within", root, mounts, user, program, ref arguments @ ..] => {
+            supervisor::child(|| lab::within::run(root, mounts, user, program, arguments))
+        }
         ["query-table"] => supervisor::child(scenarios::query_table),
         _ => {
-            eprintln!("usage: guest list | guest scenario NAME | guest sweep | guest query-table");
+            eprintln!("usage: guest list | scenario NAME | sweep | query-table");
+            eprintln!("       guest within ROOT MOUNTS USER PROGRAM ARGUMENT…");
             ExitCode::FAILURE
         }
     }

@@ -1,4 +1,5 @@
-//! The programs of ours that run in the guest: static musl builds by cargo, and the C peers.
+//! The programs of ours that run in the guest: static musl builds by cargo, and the library
+//! that C programs are linked with.
 
 use crate::apt::{Apt, Checked};
 use crate::cache::Cache;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What the static programs are built for.
-const TARGET: &str = "x86_64-unknown-linux-musl";
+pub(crate) const TARGET: &str = "x86_64-unknown-linux-musl";
 
 /// The environment variable by which cargo gives flags to rustc for that target alone.
 pub(crate) const FLAGS: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS";
@@ -50,50 +51,41 @@ fn rustc(arguments: &[&str]) -> Result<String> {
 /// Builds our static programs.
 pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
     let flags = musl_flags(cache, apt)?;
-    let target = paths::target();
-    let build = |arguments: &[&str]| -> Result<()> {
-        let mut cargo = Command::new("cargo");
-        cargo.args(["build", "--quiet", "--release", "--target", TARGET, "--target-dir"]);
-        cargo.arg(&target).args(arguments).current_dir(paths::workspace()).stdin(Stdio::null());
-        if let Some(flags) = &flags {
-            // Cargo would take these instead.
-            cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-            cargo.env(FLAGS, flags);
-        }
-        // Its messages are for the person at the terminal, but stdout is a tried command's.
-        let status = cargo.stdout(Stdio::null()).status().context("starting cargo")?;
-        ensure!(status.success(), "{cargo:?}: {status}");
-        Ok(())
+    let build = |arguments: &[&str]| {
+        let mut cargo = cargo("build", TARGET, flags.as_deref());
+        run(cargo.args(arguments))
     };
     build(&["--package", "uverbs-vm", "--bin", "guest", "--no-default-features"])?;
     build(&["--package", "uverbs", "--bin", "uverbs"])?;
-    let release = target.join(TARGET).join("release");
+    let release = paths::target().join(TARGET).join("release");
     Ok(Static { guest: release.join("guest"), uverbs: release.join("uverbs") })
 }
 
-/// Compiles every `peer/NAME.c` against the headers and libraries of the peers' tree, the C
-/// library included: the host's own may be newer than the one in the guest.
-pub(crate) fn build_peers(tree: &Path) -> Result<Vec<PathBuf>> {
-    let into = paths::target().join("vm-peers");
-    fs::create_dir_all(&into)?;
-    let mut programs = Vec::new();
-    for entry in fs::read_dir(paths::package().join("peer"))? {
-        let source = entry?.path();
-        let Some(name) =
-            source.file_stem().filter(|_| source.extension().is_some_and(|it| it == "c"))
-        else {
-            continue;
-        };
-        let program = into.join(name);
-        Command::new("cc")
-            .arg(format!("--sysroot={}", tree.display()))
-            .args(["-std=gnu11", "-O1", "-g0", "-Wall", "-Wextra", "-Werror", "-o"])
-            .arg(&program)
-            .arg(&source)
-            .args(["-libverbs", "-lmlx5", "-libumad"])
-            .checked()?;
-        programs.push(program);
+/// Builds our library for C, static, for this target; `flags` are those that rustc needs for it.
+pub(crate) fn build_library(target: &str, flags: Option<&str>) -> Result<PathBuf> {
+    let mut rustc = cargo("rustc", target, flags);
+    rustc.args(["--package", "uverbs", "--lib", "--no-default-features", "--features", "capi"]);
+    run(rustc.args(["--crate-type", "staticlib"]))?;
+    Ok(paths::target().join(target).join("release/libuverbs.a"))
+}
+
+/// Cargo, about to build for this target.
+fn cargo(command: &str, target: &str, flags: Option<&str>) -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.args([command, "--quiet", "--release", "--target", target, "--target-dir"]);
+    cargo.arg(paths::target()).current_dir(paths::workspace()).stdin(Stdio::null());
+    if let Some(flags) = flags {
+        // Cargo would take these instead.
+        cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+        cargo.env(FLAGS, flags);
     }
-    programs.sort();
-    Ok(programs)
+    // Its messages are for the person at the terminal, but stdout is a tried command's.
+    cargo.stdout(Stdio::null());
+    cargo
+}
+
+fn run(cargo: &mut Command) -> Result<()> {
+    let status = cargo.status().context("starting cargo")?;
+    ensure!(status.success(), "{cargo:?}: {status}");
+    Ok(())
 }
