@@ -558,6 +558,37 @@ fn has_interpreter(file: &[u8]) -> Result<bool> {
     Ok(false)
 }
 
+/// Soft RoCE with checks of every access to memory.
+pub(crate) fn sanitized() -> Result<()> {
+    let _lab = lab::vlan_lab()?;
+    check_accesses()
+}
+
+/// Every program of ours whose accesses to memory, and those of our library, the compilers check, on
+/// all devices that are there now: no error, nothing lost, and the same answers.
+pub(super) fn check_accesses() -> Result<()> {
+    let devices = devices()?;
+    let (mut runs, mut bytes) = (0, 0);
+    for program in lab::names_in("/usr/sanitized")? {
+        for line in lines(&program, &devices).iter().filter(|line| line.succeeds) {
+            let arguments: Vec<&str> = line.arguments.iter().map(String::as_str).collect();
+            let path = format!("/usr/sanitized/{program}");
+            let checked = output(&[&[path.as_str()], &arguments[..]].concat())?;
+            let said = String::from_utf8_lossy(&checked.stderr);
+            let path = format!("/usr/uverbs/{program}");
+            let plain = output(&[&[path.as_str()], &arguments[..]].concat())?;
+            ensure!(checked.status == plain.status, "{program}: {}: {said}", checked.status);
+            ensure!(checked.stdout == plain.stdout, "{program} says something else: {said}");
+            ensure!(!said.contains("Sanitizer"), "{program}: {said}");
+            runs += 1;
+            bytes += checked.stdout.len();
+        }
+    }
+    println!("figure: {runs} runs with AddressSanitizer, {bytes} bytes");
+    ensure!(runs > 0 && bytes > 0, "nothing was checked");
+    Ok(())
+}
+
 /// Soft RoCE under valgrind.
 pub(crate) fn under_valgrind() -> Result<()> {
     let _lab = lab::vlan_lab()?;
