@@ -323,18 +323,21 @@ impl Compared {
 fn ran(within: Within, program: &str, arguments: &[&str]) -> Result<Output> {
     let (process, Output { status, stdout, stderr }) = within.run(program, arguments)?;
     let number = format!("[{process}]").into_bytes();
-    let mut anonymous = Vec::new();
-    let mut rest = &stderr[..];
-    while !rest.is_empty() {
-        if rest.starts_with(&number) {
-            anonymous.extend(b"[PID]");
-            rest = &rest[number.len()..];
-        } else {
-            anonymous.push(rest[0]);
-            rest = &rest[1..];
+    let anonymous = |bytes: Vec<u8>| {
+        let mut anonymous = Vec::new();
+        let mut rest = &bytes[..];
+        while let Some((first, after)) = rest.split_first() {
+            if let Some(after) = rest.strip_prefix(&number[..]) {
+                anonymous.extend(b"[PID]");
+                rest = after;
+            } else {
+                anonymous.push(*first);
+                rest = after;
+            }
         }
-    }
-    Ok(Output { status, stdout, stderr: anonymous })
+        anonymous
+    };
+    Ok(Output { status, stdout: anonymous(stdout), stderr: anonymous(stderr) })
 }
 
 fn cut(text: &str, length: usize) -> &str {
