@@ -73,6 +73,15 @@ impl Failure {
         self.value
     }
 
+    /// The errno of what failed, which the value need not be.
+    #[cfg(feature = "capi")]
+    pub(crate) fn reason(&self) -> Errno {
+        match &self.source {
+            Some(error) => error.cause().errno(),
+            None => Errno::from_raw_os_error(-self.value),
+        }
+    }
+
     fn new(errno: Errno) -> Self {
         Self { value: -errno.raw_os_error(), source: None }
     }
