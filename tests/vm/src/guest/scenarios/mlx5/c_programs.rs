@@ -82,9 +82,9 @@ pub(crate) fn on_two_devices() -> Result<()> {
 
 /// Firmware that refuses DEVX.
 pub(crate) fn without_devx() -> Result<()> {
-    on_two_kernels()?;
     const CREATE_UCTX: u16 = 0xa04;
     const NO_RESOURCES: u8 = 0x0f;
+    on_two_kernels()?;
     let device = Mlx5::bind(0, &Description::infiniband(1))?;
     let fault = Fault::Status { status: NO_RESOURCES, syndrome: 0 };
     device.function().inject(CREATE_UCTX, fault)?;
