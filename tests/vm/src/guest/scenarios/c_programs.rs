@@ -197,7 +197,7 @@ fn lines(program: &str, devices: &[Device]) -> Vec<Line> {
         "query_gid_ex" => {
             add(false, &[]);
             add(false, &["nosuch0", "1", "0"]);
-            for Device { name, ports } in devices {
+            for Device { name, ports, .. } in devices {
                 for index in ["0", "1", "70000"] {
                     add(false, &[name, &ports.start().to_string(), index]);
                 }
