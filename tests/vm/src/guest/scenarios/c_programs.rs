@@ -194,6 +194,10 @@ fn lines(program: &str, devices: &[Device]) -> Vec<Line> {
                 }
             }
         }
+        // It asks every port from 1 on how long its table is.
+        "query_gid_table" => {
+            add(devices.iter().all(|device| *device.ports.start() == 1), &[]);
+        }
         "query_gid_ex" => {
             add(false, &[]);
             add(false, &["nosuch0", "1", "0"]);
