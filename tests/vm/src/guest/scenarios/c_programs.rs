@@ -75,6 +75,12 @@ const DIFFERENCES: &[Difference] = &[
         ours: "open: NULL errno 13",
         why: "the same, as surface_verbs has it",
     },
+    Difference {
+        situation: Situation::RefusedWithoutLinks,
+        theirs: "opening rxe0: No such file or directory",
+        ours: "opening rxe0: Permission denied",
+        why: "the same, as the examples have it",
+    },
 ];
 
 /// A device that is asked about.
