@@ -1,7 +1,8 @@
 //! Boots Debian's kernels in QEMU and runs tests and commands inside.
 //!
 //! The modules, from the packages up to the verdict: [`sources`] and [`apt`] fetch, [`cache`]
-//! keeps, [`kernels`] and [`packages`] say what; [`programs`] and [`modules`] build ours,
+//! keeps, [`kernels`] and [`packages`] say what; [`musl`],
+//! [`programs`] and [`modules`] build ours,
 //! [`initramfs`] puts all into an archive ([`elf`] helps both), [`qemu`] boots it with
 //! [`functions`] and [`console`]
 //! judges the kernel's log; [`table`] shows how it went. What runs inside is the program `guest`.
@@ -14,6 +15,7 @@ mod functions;
 mod initramfs;
 mod kernels;
 mod modules;
+mod musl;
 mod packages;
 mod paths;
 mod programs;
@@ -27,6 +29,7 @@ use crate::cache::Cache;
 use crate::functions::Functions;
 use crate::initramfs::Initramfs;
 use crate::kernels::Kernel;
+use crate::musl::Architecture;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use std::io::Write;
@@ -83,8 +86,12 @@ enum Action {
     },
     /// Print the environment (NAME=VALUE) in which tests compare with the newest kernel headers.
     Headers,
-    /// Print the environment (NAME=VALUE) in which cargo builds for musl; empty where it needs none.
-    MuslEnv,
+    /// Print the environment (NAME=VALUE) in which static files are built.
+    MuslEnv {
+        /// For which machines.
+        #[arg(value_enum, default_value = "x86_64-unknown-linux-musl")]
+        target: Architecture,
+    },
 }
 
 fn main() -> ExitCode {
@@ -136,9 +143,9 @@ fn act(action: Action) -> Result<ExitCode> {
             println!("UVERBS_MLX5_HEADERS={}", mlx5.display());
             Ok(ExitCode::SUCCESS)
         }
-        Action::MuslEnv => {
-            if let Some(flags) = programs::musl_flags(&cache, &mut apt)? {
-                println!("{}={flags}", programs::FLAGS);
+        Action::MuslEnv { target } => {
+            for (name, value) in musl::environment(target, &cache, &mut apt)? {
+                println!("{name}={}", value.display());
             }
             Ok(ExitCode::SUCCESS)
         }

@@ -2,7 +2,8 @@
 
 use crate::apt::{Apt, Checked};
 use crate::cache::Cache;
-use crate::{packages, paths, status};
+use crate::musl::{self, Architecture};
+use crate::paths;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,28 +24,10 @@ pub(crate) struct Static {
     pub(crate) uverbs: PathBuf,
 }
 
-/// The flags that rustc needs to build static programs: none where the target is installed,
-/// else a sysroot with a standard library made here.
+/// The flags that rustc needs to build static programs.
 pub(crate) fn musl_flags(cache: &Cache, apt: &mut Apt) -> Result<Option<String>> {
-    let libraries = rustc(&["--print", "target-libdir", "--target", TARGET])?;
-    if Path::new(libraries.trim()).exists() {
-        return Ok(None);
-    }
-    let about = rustc(&["--version", "--verbose"])?;
-    let rust =
-        about.lines().find_map(|line| line.strip_prefix("release: ")).context("rustc's release")?;
-    let parts = packages::musl_parts(rust, cache, apt)?;
-    let script = paths::package().join("musl-sysroot.sh");
-    let request = format!("{about}\n{}", fs::read_to_string(&script)?);
-    let sysroot = cache.keep("musl-sysroot", &request, |scratch| {
-        status(&format!("building Rust {rust}'s standard library for musl: some minutes, once"));
-        Command::new("sh").arg(&script).arg(&parts).arg(scratch).checked().map(drop)
-    })?;
-    Ok(Some(format!("--sysroot={}", sysroot.display())))
-}
-
-fn rustc(arguments: &[&str]) -> Result<String> {
-    Command::new("rustc").args(arguments).current_dir(paths::workspace()).checked()
+    let sysroot = musl::sysroot(Architecture::X86_64, cache, apt)?;
+    Ok(sysroot.map(|sysroot| format!("--sysroot={}", sysroot.display())))
 }
 
 /// Builds our static programs.

@@ -167,12 +167,7 @@ fn describe(arena: &Arena, open: &Context, driver: u32) -> Result<Device> {
                 Err(error) => bail!("GID {index}: {error}"),
             });
         }
-        ports.push(Port {
-            attributes,
-            gids,
-            speed: None,
-            mlx5: Err(errno::EOPNOTSUPP),
-        });
+        ports.push(Port { attributes, gids, speed: None, mlx5: Err(errno::EOPNOTSUPP) });
     }
     let query = (method::INVOKE_WRITE, &[(0, 8, 0), (1, 304, ANSWER), (2, 8, 0x8000_0001)][..]);
     let attributes = ask(arena, fd, driver, query, 304)?;
