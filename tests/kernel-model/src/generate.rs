@@ -170,7 +170,40 @@ impl Generator {
             draft.attributes.push(Draught { id: spec.id, len, flags, reserved: 0, data });
         }
         self.fit_write_command(&mut draft);
+        self.fit_mlx5(&mut draft);
         draft
+    }
+
+    /// What mlx5 wants with `GET_CONTEXT`, often; commands to firmware of all sorts.
+    fn fit_mlx5(&mut self, draft: &mut Draft) {
+        let mut bytes = match (draft.object, draft.method) {
+            (object::DEVICE, method::GET_CONTEXT) => {
+                let mut bytes = vec![0u8; self.pick(&[32, 32, 32, 40, 8])];
+                for (place, value) in [(0, 2), (24, 2)] {
+                    if let Some(byte) = bytes.get_mut(place) {
+                        *byte = value;
+                    }
+                }
+                bytes
+            }
+            (mlx5::object::DEVX, _) => {
+                let operation: u16 = self.pick(&[0x101, 0x754, 0x764, 0x805, 0x80d, 0, 0xffff]);
+                let mut bytes = operation.to_be_bytes().to_vec();
+                bytes.resize(self.pick(&[16, 16, 32, 64]), 0);
+                bytes
+            }
+            _ => return,
+        };
+        if self.random.u8(0..3) == 0 {
+            let place = self.random.usize(0..bytes.len());
+            if let Some(byte) = bytes.get_mut(place) {
+                *byte ^= 1 << self.random.u8(0..8);
+            }
+        }
+        let (len, data) = self.input_of(&bytes);
+        for attribute in draft.attributes.iter_mut().filter(|it| it.id == 0x1000) {
+            (attribute.len, attribute.data) = (len, data);
+        }
     }
 
     /// Room for an answer whose length is the caller's.

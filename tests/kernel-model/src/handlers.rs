@@ -1,8 +1,8 @@
 //! What the methods do, in the kernel's order.
 
 use uverbs_uapi::device::{
-    self, get_context, info_handles, invoke_write, query_gid_entry, query_gid_table, query_port,
-    query_port_speed, write_command,
+    self, get_context, info_handles, invoke_write, query_context, query_gid_entry, query_gid_table,
+    query_port, query_port_speed, write_command,
 };
 use uverbs_uapi::{ioctl, mlx5};
 
@@ -23,7 +23,7 @@ pub(crate) fn handle(handler: Handler, request: &mut Request<'_>) -> Result<(), 
         Handler::QueryCompCntrCaps => Ok(no_comp_cntr_caps(request)?),
         Handler::AsyncEventAlloc => Ok(()),
         Handler::Mlx5QueryPort => Ok(mlx5_query_port(request)?),
-        Handler::Devx => Err(Stop::NotModelled("what firmware answers")),
+        Handler::Devx => devx(request),
     }
 }
 
@@ -91,7 +91,7 @@ fn query_port_speed(request: &mut Request<'_>) -> Result<(), Errno> {
         return Err(EOPNOTSUPP);
     }
     let number = request.constant(query_port_speed::PORT_NUM, u32::MAX.into())?;
-    let speed = request.port(number)?.speed.ok_or(EOPNOTSUPP)?;
+    let speed = request.port(number)?.speed.unwrap_or(Err(EOPNOTSUPP))?;
     request.copy_to(query_port_speed::RESP, &speed.to_ne_bytes())
 }
 
@@ -127,7 +127,9 @@ fn info_handles(request: &mut Request<'_>) -> Result<(), Errno> {
 
 fn is_object(request: &Request<'_>, object: u64) -> bool {
     let newest = if request.device.release >= (7, 0) { 19 } else { 16 };
-    object <= newest
+    let is_mlx5_s = object == u64::from(mlx5::object::DEVX)
+        && request.device.mlx5.as_ref().is_some_and(|mlx5| mlx5.has_devx);
+    object <= newest || is_mlx5_s
 }
 
 fn get_context(request: &mut Request<'_>) -> Result<(), Stop> {
@@ -142,18 +144,82 @@ fn get_context(request: &mut Request<'_>) -> Result<(), Stop> {
         return Err(Stop::NotModelled("capabilities by file descriptors"));
     }
     if request.device.mlx5.is_some() {
-        return Err(Stop::NotModelled("what mlx5 makes of its part"));
+        mlx5_context(request)?;
     }
     request.file.has_context = true;
     Ok(())
 }
 
-fn query_context(request: &mut Request<'_>) -> Result<(), Stop> {
-    if request.device.mlx5.is_none() {
-        request.context()?;
+/// What mlx5 makes of its part of `GET_CONTEXT`.
+fn mlx5_context(request: &mut Request<'_>) -> Result<(), Stop> {
+    /// Flag: with a user context of the firmware's.
+    const DEVX: u32 = 1;
+    /// Capability of the program: no doorbell pages.
+    const DYNAMIC_UAR: u64 = 2;
+    let Some(given) = request.get(ioctl::ATTR_UHW_IN) else { return Err(EINVAL.into()) };
+    let length = usize::from(given.len);
+    if length != 8 && length < 16 {
+        return Err(EINVAL.into());
+    }
+    if length != 8 && length < 32 {
+        return Err(Stop::NotModelled("half a structure, of which newer kernels guess the rest"));
+    }
+    // Longer ones are not read to their end.
+    let input =
+        if length > 8 { request.memory.read(given.data, 32)? } else { request.input(&given)? };
+    let mut asked = input;
+    asked.resize(32, 0);
+    let (total, low_latency) = (word(&asked, 0), word(&asked, 4));
+    let (flags, comp_mask) = (word(&asked, 8), word(&asked, 12));
+    if flags & !DEVX != 0 || comp_mask != 0 || long(&asked, 16) & !0xff != 0 {
         return Err(EOPNOTSUPP.into());
     }
-    Err(Stop::NotModelled("what mlx5 tells of its context"))
+    // In whole pages of four, of which two are for this.
+    let total = total.wrapping_add(1) & !1;
+    if low_latency > total.wrapping_sub(1) {
+        return Err(EINVAL.into());
+    }
+    if flags & DEVX != 0 {
+        return Err(Stop::NotModelled("user contexts of the firmware"));
+    }
+    if long(&asked, 24) & DYNAMIC_UAR == 0 {
+        return Err(Stop::NotModelled("doorbell pages"));
+    }
+    // Newer ones write zeros behind their structure.
+    let whole = if request.device.release >= (7, 0) { usize::from(u16::MAX) } else { 72 };
+    drivers_answer(request, whole)
+}
+
+/// The driver writes into its part of the answer what only it knows.
+fn drivers_answer(request: &mut Request<'_>, most: usize) -> Result<(), Stop> {
+    let Some(given) = request.get(ioctl::ATTR_UHW_OUT) else { return Ok(()) };
+    let length = usize::from(given.len).min(most);
+    if request.memory.read(given.data, length).is_err() {
+        return Err(Stop::NotModelled("how far drivers get in memory that ends"));
+    }
+    request.effects.drivers.push((given.data, length));
+    Ok(())
+}
+
+fn query_context(request: &mut Request<'_>) -> Result<(), Stop> {
+    request.context()?;
+    let Some(mlx5) = &request.device.mlx5 else { return Err(EOPNOTSUPP.into()) };
+    let vectors = request.device.num_comp_vectors.to_ne_bytes();
+    unless_absent(request.copy_to(query_context::NUM_COMP_VECTORS, &vectors))?;
+    let support = request.device.core_support.to_ne_bytes();
+    unless_absent(request.copy_to(query_context::CORE_SUPPORT, &support))?;
+    Ok(request.copy_or_zero(mlx5::query_context::RESP_UCTX, &mlx5.context)?)
+}
+
+/// Which commands the kernel lets through on a context without DEVX.
+fn devx(request: &mut Request<'_>) -> Result<(), Stop> {
+    request.context()?;
+    let Some(given) = request.get(mlx5::devx_other::CMD_IN) else { return Err(ENOENT.into()) };
+    let input = request.input(&given)?;
+    match input.first_chunk().map(|bytes| u16::from_be_bytes(*bytes)) {
+        Some(0x100 | 0x740 | 0x752 | 0x762) => Err(Stop::NotModelled("what firmware answers")),
+        _ => Err(EINVAL.into()),
+    }
 }
 
 fn invoke_write(request: &mut Request<'_>) -> Result<(), Stop> {
@@ -209,7 +275,18 @@ fn driver_part(request: &mut Request<'_>) -> Result<(), Stop> {
         return Ok(());
     }
     if request.device.mlx5.is_some() {
-        return Err(Stop::NotModelled("what mlx5 adds about a device"));
+        let input = given_in.map_or(Ok(Vec::new()), |given| request.input(&given));
+        let is_zero = |input: &[u8]| input.iter().all(|byte| *byte == 0);
+        if (1..8).contains(&length(given_out)) {
+            return Err(EINVAL.into());
+        }
+        match input {
+            Ok(input) if is_zero(&input) => {}
+            Ok(_) if request.device.release >= (7, 0) => return Err(EOPNOTSUPP.into()),
+            Err(errno) if request.device.release >= (7, 0) => return Err(errno.into()),
+            _ => return Err(EINVAL.into()),
+        }
+        return drivers_answer(request, usize::from(u16::MAX));
     }
     if request.device.release < (7, 0) {
         return Err(EINVAL.into());

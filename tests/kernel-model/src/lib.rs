@@ -52,7 +52,7 @@ pub struct Port {
     /// Its GID table with empty slots.
     pub gids: Vec<Option<[u8; 32]>>,
     /// What the driver says to `QUERY_PORT_SPEED`, if it has that.
-    pub speed: Option<u64>,
+    pub speed: Option<Result<u64, Errno>>,
     /// What mlx5 says to its own `QUERY_PORT`: 40 bytes.
     pub mlx5: Result<Vec<u8>, Errno>,
 }
@@ -62,6 +62,8 @@ pub struct Port {
 pub struct Mlx5 {
     /// Whether its firmware has user contexts.
     pub has_devx: bool,
+    /// What it tells again of a context: 72 bytes.
+    pub context: Vec<u8>,
 }
 
 /// An open uverbs node.

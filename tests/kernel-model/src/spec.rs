@@ -156,7 +156,7 @@ pub fn find(device: &Device, object: u16, method: u16) -> Found {
                 mlx5::devx_method::OTHER => found(
                     Handler::Devx,
                     &[
-                        in_from(mlx5::devx_other::CMD_IN, 16, true),
+                        attribute(mlx5::devx_other::CMD_IN, Kind::CopiedIn { min: 16 }, true),
                         out_from(mlx5::devx_other::CMD_OUT, 16, true),
                     ],
                 ),

@@ -6,9 +6,11 @@
 //! [`initramfs`] puts all into an archive ([`elf`] helps both), [`qemu`] boots it with
 //! [`functions`] and [`console`]
 //! judges the kernel's log; [`table`] shows how it went. What runs inside is the program `guest`.
+//! [`capi`] fetches for `tests/capi/run`, which boots nothing.
 
 mod apt;
 mod cache;
+mod capi;
 mod console;
 mod elf;
 mod functions;
@@ -92,6 +94,8 @@ enum Action {
         #[arg(value_enum, default_value = "x86_64-unknown-linux-musl")]
         target: Architecture,
     },
+    /// Print the environment (NAME=VALUE) of `tests/capi/run`.
+    CEnv,
 }
 
 fn main() -> ExitCode {
@@ -141,6 +145,12 @@ fn act(action: Action) -> Result<ExitCode> {
             let packages::Headers { user, mlx5 } = packages::headers(&cache, &mut apt)?;
             println!("UVERBS_KERNEL_HEADERS={}", user.display());
             println!("UVERBS_MLX5_HEADERS={}", mlx5.display());
+            Ok(ExitCode::SUCCESS)
+        }
+        Action::CEnv => {
+            for line in capi::environment(&cache, &mut apt)? {
+                println!("{line}");
+            }
             Ok(ExitCode::SUCCESS)
         }
         Action::MuslEnv { target } => {

@@ -17,9 +17,11 @@ use uverbs::device::Host;
 use uverbs::uapi::device::{method, object};
 use uverbs::uapi::driver::driver_id;
 use uverbs::uapi::ioctl::RDMA_VERBS_IOCTL;
+use uverbs::uapi::mlx5;
 use uverbs_kernel_model::generate::{Case, FILL, Generator, LARGE, SMALL};
 use uverbs_kernel_model::memory::Memory;
-use uverbs_kernel_model::{Device, Effects, File, Outcome, Port, errno, ioctl};
+use uverbs_kernel_model::{Device, Effects, File, Mlx5, Outcome, Port, errno, ioctl};
+use uverbs_mlx5_function::description::Description;
 
 use crate::lab;
 
@@ -34,6 +36,23 @@ pub(crate) fn requests_on_soft_roce() -> Result<()> {
     let _lab = lab::vlan_lab()?;
     let open = Host::new().open("rxe0")?;
     let device = describe(&Arena::new(SMALL)?, &open, driver_id::RXE)?;
+    compare_all(&open, &device)
+}
+
+/// mlx5 with two InfiniBand ports.
+pub(crate) fn requests_on_mlx5_infiniband() -> Result<()> {
+    requests_on_mlx5(&Description::infiniband(2))
+}
+
+/// mlx5 with RoCE.
+pub(crate) fn requests_on_mlx5_roce() -> Result<()> {
+    requests_on_mlx5(&Description::roce())
+}
+
+fn requests_on_mlx5(description: &Description) -> Result<()> {
+    let bound = lab::mlx5::Mlx5::bind(0, description)?;
+    let open = Host::new().open(bound.name())?;
+    let device = describe(&Arena::new(SMALL)?, &open, driver_id::MLX5)?;
     compare_all(&open, &device)
 }
 
@@ -113,64 +132,88 @@ fn send(fd: BorrowedFd<'_>, command: u32, request: u64) -> Result<(), Errno> {
     unsafe { rustix::ioctl::ioctl(fd, Raw { command, request }) }
 }
 
-/// One good request with an answer at the arena's end of the first pages.
+/// Where a good request's answer is wanted.
+const ANSWER: u64 = u64::MAX;
+
+/// Sends a good request, and gives its answer of `room` bytes.
 fn ask(
     arena: &Arena,
-    fd: BorrowedFd<'_>,
-    driver: u32,
-    (method, attributes): (u16, &[(u16, u16, u64)]),
+    open: &Context,
+    (object, method): (u16, u16),
+    attributes: &[(u16, u16, u64)],
     room: usize,
 ) -> Result<Vec<u8>, Errno> {
-    const ANSWER: usize = 4096;
+    const PLACE: usize = 4096;
     let mut bytes = Vec::new();
     let count = u16::try_from(attributes.len()).unwrap_or(0);
-    for short in [24 + 16 * count, object::DEVICE, method, count] {
+    for short in [24 + 16 * count, object, method, count] {
         bytes.extend(short.to_ne_bytes());
     }
     bytes.extend(0u64.to_ne_bytes());
-    bytes.extend(driver.to_ne_bytes());
+    bytes.extend(open.driver().0.to_ne_bytes());
     bytes.extend(0u32.to_ne_bytes());
     for (id, len, data) in attributes {
         bytes.extend(id.to_ne_bytes());
         bytes.extend(len.to_ne_bytes());
         bytes.extend([1, 0, 0, 0]);
-        let is_answer = usize::from(*len) == room && *data == u64::MAX;
-        let data = if is_answer { arena.base() + ANSWER as u64 } else { *data };
+        let data = if *data == ANSWER { arena.base() + PLACE as u64 } else { *data };
         bytes.extend(data.to_ne_bytes());
     }
     bytes.resize(arena.size, 0);
     arena.fill(&bytes);
-    send(fd, RDMA_VERBS_IOCTL, arena.base())?;
-    Ok(arena.content().into_iter().skip(ANSWER).take(room).collect())
+    send(open.as_fd(), RDMA_VERBS_IOCTL, arena.base())?;
+    Ok(arena.content().into_iter().skip(PLACE).take(room).collect())
 }
 
 /// What the model has to know of a device, asked by good requests.
 fn describe(arena: &Arena, open: &Context, driver: u32) -> Result<Device> {
-    const ANSWER: u64 = u64::MAX;
-    let fd = open.as_fd();
     let release = lab::kernel()?;
+    let of_device = |method, attributes: &[(u16, u16, u64)], room| {
+        ask(arena, open, (object::DEVICE, method), attributes, room)
+    };
     let mut ports = Vec::new();
     for number in open.ports() {
         let number = u64::from(number);
-        let query = (method::QUERY_PORT, &[(0, 8, number), (1, 48, ANSWER)][..]);
-        let attributes = ask(arena, fd, driver, query, 48)?;
+        let attributes = of_device(method::QUERY_PORT, &[(0, 8, number), (1, 48, ANSWER)], 48)?;
         let length = u64::from(open.query_port(u32::try_from(number)?)?.gid_tbl_len);
         let mut gids = Vec::new();
         for index in 0..length {
-            let query = (
-                method::QUERY_GID_ENTRY,
-                &[(0, 8, number), (1, 8, index), (2, 4, 0), (3, 32, ANSWER)][..],
-            );
-            gids.push(match ask(arena, fd, driver, query, 32) {
+            let query = [(0, 8, number), (1, 8, index), (2, 4, 0), (3, 32, ANSWER)];
+            gids.push(match of_device(method::QUERY_GID_ENTRY, &query, 32) {
                 Ok(entry) => Some(entry.try_into().map_err(|_| anyhow::anyhow!("an entry"))?),
                 Err(Errno::NODATA) => None,
                 Err(error) => bail!("GID {index}: {error}"),
             });
         }
-        ports.push(Port { attributes, gids, speed: None, mlx5: Err(errno::EOPNOTSUPP) });
+        let speed = of_device(method::QUERY_PORT_SPEED, &[(0, 8, number), (1, 8, ANSWER)], 8);
+        let speed = speed.map_err(Errno::raw_os_error);
+        let query = [(0x1000, 4, number), (0x1001, 40, ANSWER)];
+        let mlx5 = of_device(mlx5::device_method::QUERY_PORT, &query, 40);
+        ports.push(Port {
+            attributes,
+            gids,
+            speed: match speed {
+                Err(errno::EOPNOTSUPP) => None,
+                told => {
+                    Some(told.map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap_or([0; 8]))))
+                }
+            },
+            mlx5: mlx5.map_err(Errno::raw_os_error),
+        });
     }
-    let query = (method::INVOKE_WRITE, &[(0, 8, 0), (1, 304, ANSWER), (2, 8, 0x8000_0001)][..]);
-    let attributes = ask(arena, fd, driver, query, 304)?;
+    let query = [(0, 8, 0), (1, 304, ANSWER), (2, 8, 0x8000_0001)];
+    let attributes = of_device(method::INVOKE_WRITE, &query, 304)?;
+    let mlx5 = if driver == driver_id::MLX5 {
+        // An operation that there is not, to be refused where there are any.
+        let none = [(0x1000, 16, arena.base()), (0x1001, 16, ANSWER)];
+        let refused = ask(arena, open, (mlx5::object::DEVX, mlx5::devx_method::OTHER), &none, 16);
+        Some(Mlx5 {
+            has_devx: refused != Err(Errno::PROTONOSUPPORT),
+            context: of_device(method::QUERY_CONTEXT, &[(0x1000, 72, ANSWER)], 72)?,
+        })
+    } else {
+        None
+    };
     Ok(Device {
         release,
         driver_id: driver,
@@ -179,7 +222,7 @@ fn describe(arena: &Arena, open: &Context, driver: u32) -> Result<Device> {
         attributes,
         num_comp_vectors: open.num_comp_vectors(),
         core_support: open.core_support(),
-        mlx5: None,
+        mlx5,
     })
 }
 

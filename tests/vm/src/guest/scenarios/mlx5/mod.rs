@@ -21,7 +21,7 @@ use uverbs::pkey::PKey;
 use uverbs::sysfs::Sysfs;
 use uverbs_mlx5_function::description::{Description, Port};
 
-use super::{Scenario, answers};
+use super::{Scenario, answers, model};
 use crate::lab::mlx5::Mlx5;
 
 /// Every scenario of them, in the order in which they run.
@@ -53,6 +53,8 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_commands_embedded_cpu", commands::embedded_cpu),
     ("mlx5_commands_infiniband", commands::infiniband),
     ("mlx5_commands_roce", commands::roce),
+    ("requests_on_mlx5_infiniband", model::requests_on_mlx5_infiniband),
+    ("requests_on_mlx5_roce", model::requests_on_mlx5_roce),
     ("mlx5_fatal_error", health::fatal_error),
     ("mlx5_driver_is_bound_anew", removal::driver_is_bound_anew),
     ("mlx5_driver_is_loaded_anew", removal::driver_is_loaded_anew),

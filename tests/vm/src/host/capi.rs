@@ -1,0 +1,50 @@
+//! What `tests/capi/run` needs beside the machine's compilers: rdma-core's headers to compare ours
+//! with, and cargo-c to build and install the C library with.
+
+use crate::apt::{Apt, TRIXIE};
+use crate::cache::Cache;
+use crate::{packages, status};
+use anyhow::{Context, Result};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+/// Where a package closure keeps its libraries and its dynamic loader.
+const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
+
+/// The environment (NAME=VALUE) of `tests/capi/run`.
+///
+/// # Errors
+/// Where a package cannot be had.
+pub(crate) fn environment(cache: &Cache, apt: &mut Apt) -> Result<[String; 2]> {
+    let headers = packages::peers(cache, apt)?.join("usr/include").canonicalize()?;
+    Ok([
+        // MAJOR:FOLDER for each release, separated by blanks.
+        format!("UVERBS_RDMA_CORE=44:{}", headers.display()),
+        format!("UVERBS_CARGO_CINSTALL={}", cargo_c(cache, apt)?.canonicalize()?.display()),
+    ])
+}
+
+/// A program `cargo-cinstall`: Debian's, started by its own release's dynamic loader, since it
+/// wants a newer C library than the host may have. The cargo inside it runs the host's rustc.
+fn cargo_c(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
+    let (suite, names) = ("trixie", ["cargo-c"]);
+    // The script names the folder that it will be in when it is done.
+    let root = cache.path("cargo-c");
+    let libraries = root.join(LIBRARIES);
+    let script = format!(
+        "#!/bin/sh\nexec '{}' --library-path '{}' '{}' \"$@\"\n",
+        libraries.join("ld-linux-x86-64.so.2").display(),
+        libraries.display(),
+        root.join("usr/bin/cargo-cinstall").display(),
+    );
+    let directory = cache.keep("cargo-c", &format!("{suite} {names:?}\n{script}"), |scratch| {
+        status("fetching cargo-c");
+        apt.unpack_closure(TRIXIE, suite, &names, scratch)?;
+        let program = scratch.join("cargo-cinstall");
+        fs::write(&program, &script)?;
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(&program, executable).context("making cargo-cinstall executable")
+    })?;
+    Ok(directory.join("cargo-cinstall"))
+}
