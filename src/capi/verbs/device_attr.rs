@@ -132,7 +132,8 @@ fn attributes(opened: &Opened, end: usize) -> Result<abi::DeviceAttrEx, Cause> {
     let (response, driver_part) = response(opened)?;
     let mut attr = abi::DeviceAttrEx::new_zeroed();
     attr.orig_attr = original(&response.base);
-    set_firmware(&mut attr.orig_attr.fw_ver, driver, response.base.fw_ver, opened);
+    let says = opened.listed.device.fw_version.as_deref();
+    attr.orig_attr.fw_ver = c_text(&firmware(driver, response.base.fw_ver, says));
     let odp = &response.odp_caps;
     attr.odp_caps = abi::OdpCaps {
         general_caps: odp.general_caps,
@@ -195,7 +196,7 @@ fn attributes(opened: &Opened, end: usize) -> Result<abi::DeviceAttrEx, Cause> {
 fn with_pci_atomics(atomic_cap: u32, caps: abi::PciAtomicCaps) -> u32 {
     const HCA: u32 = 1;
     const GLOB: u32 = 2;
-    const EIGHT_BYTES: u16 = 1 << 2;
+    const EIGHT_BYTES: u16 = 1 << 1;
     if atomic_cap == HCA && caps.fetch_add & caps.compare_swap & EIGHT_BYTES != 0 {
         GLOB
     } else {
@@ -274,13 +275,13 @@ fn original(base: &QueryDeviceResponse) -> abi::DeviceAttr {
     }
 }
 
-/// The firmware's version in words. The kernel tells a number, which each driver makes in its own
-/// way.
-fn set_firmware(target: &mut [u8; 64], driver: DriverId, number: u64, opened: &Opened) {
+/// The firmware's version in words. The kernel tells a number, which rdma-core writes for each driver
+/// in another way; for two it takes what the kernel `says` elsewhere.
+fn firmware(driver: DriverId, number: u64, says: Option<&str>) -> String {
     let part = |shift: u32| (number >> shift) & 0xffff;
     let byte = |shift: u32| (number >> shift) & 0xff;
     let (major, minor, patch) = (part(32), part(16), part(0));
-    let text = match driver.0 {
+    match driver.0 {
         driver_id::MLX5 => format!("{major}.{minor}.{patch:04}"),
         driver_id::MLX4 | driver_id::VMW_PVRDMA | driver_id::HNS => {
             format!("{major}.{minor}.{patch:03}")
@@ -293,15 +294,55 @@ fn set_firmware(target: &mut [u8; 64], driver: DriverId, number: u64, opened: &O
             let [one, two, three, four, ..] = number.to_ne_bytes();
             format!("{one}.{two}.{three}.{four}")
         }
-        // These say it elsewhere, or not at all.
-        driver_id::IONIC | driver_id::OCRDMA => {
-            opened.listed.device.fw_version.clone().unwrap_or_default()
-        }
+        driver_id::IONIC | driver_id::OCRDMA => says.unwrap_or_default().to_owned(),
         driver_id::MANA | driver_id::USNIC => String::new(),
         _ => format!("{major}.{minor}.{patch}"),
-    };
-    // The last byte stays the NUL.
-    for (place, byte) in target.iter_mut().take(63).zip(text.bytes()) {
+    }
+}
+
+/// A text of C's; what does not fit with its NUL is cut off.
+fn c_text<const N: usize>(text: &str) -> [u8; N] {
+    let mut array = [0; N];
+    for (place, byte) in array.iter_mut().take(N - 1).zip(text.bytes()) {
         *place = byte;
+    }
+    array
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn firmware_versions_as_each_driver_s_are_written() {
+        let of = |driver, number| firmware(DriverId(driver), number, Some("1.2-x"));
+        assert_eq!(of(driver_id::MLX5, 0x001c_0027_03f6), "28.39.1014");
+        assert_eq!(of(driver_id::MLX5, 0x0010_0001_0002), "16.1.0002");
+        assert_eq!(of(driver_id::MLX4, 0x0002_002a_1388), "2.42.5000");
+        assert_eq!(of(driver_id::HNS, 0x0001_0002_0003), "1.2.003");
+        assert_eq!(of(driver_id::RXE, 0), "0.0.0");
+        assert_eq!(of(driver_id::IRDMA, 0x0001_0000_0044), "1.68");
+        assert_eq!(of(driver_id::CXGB4, 0x0119_0401), "1.25.4.1");
+        assert_eq!(of(driver_id::EFA, 0x0403_0201), "1.2.3.4");
+        assert_eq!(of(driver_id::IONIC, 7), "1.2-x");
+        assert_eq!(of(driver_id::MANA, 7), "");
+    }
+
+    #[test]
+    fn a_text_ends_with_its_nul() {
+        assert_eq!(c_text::<4>("ab"), *b"ab\0\0");
+        assert_eq!(c_text::<4>("abcdef"), *b"abc\0");
+    }
+
+    #[test]
+    fn atomics_on_the_bus_make_atomics_global() {
+        let caps =
+            |fetch_add, compare_swap| abi::PciAtomicCaps { fetch_add, swap: 0, compare_swap };
+        // 4, 8 and 16 bytes are bits 0, 1 and 2.
+        assert_eq!(with_pci_atomics(1, caps(2, 2)), 2);
+        assert_eq!(with_pci_atomics(1, caps(7, 2)), 2);
+        assert_eq!(with_pci_atomics(1, caps(2, 5)), 1);
+        assert_eq!(with_pci_atomics(1, caps(1, 1)), 1);
+        assert_eq!(with_pci_atomics(0, caps(2, 2)), 0);
     }
 }
