@@ -28,6 +28,9 @@ fn main() -> ExitCode {
         }
         ["scenario", name] => supervisor::child(|| scenarios::run(name)),
         ["sweep"] => supervisor::child(lab::sweep),
+        ["container", nodes, user, ref arguments @ ..] => {
+            supervisor::child(|| lab::container::run(nodes, user, arguments))
+        }
         ["query-table"] => supervisor::child(scenarios::query_table),
         _ => {
             eprintln!("usage: guest list | guest scenario NAME | guest sweep | guest query-table");

@@ -37,16 +37,15 @@ impl Architecture {
 }
 
 /// What builds for a target want to know, as environment variables: `UVERBS_MUSL` is a tree with
-/// musl's headers, `UVERBS_MUSL_SYSROOT` the sysroot for rustc.
+/// musl's headers, `UVERBS_MUSL_SYSROOT` the sysroot for rustc; empty where it is rustup's.
 pub(crate) fn environment(
     architecture: Architecture,
     cache: &Cache,
     apt: &mut Apt,
-) -> Result<Vec<(&'static str, PathBuf)>> {
-    let mut variables = vec![("UVERBS_MUSL", c_library(architecture, cache, apt)?)];
-    let sysroot = sysroot(architecture, cache, apt)?;
-    variables.extend(sysroot.map(|sysroot| ("UVERBS_MUSL_SYSROOT", sysroot)));
-    Ok(variables)
+) -> Result<[(&'static str, PathBuf); 2]> {
+    let sysroot = sysroot(architecture, cache, apt)?.unwrap_or_default();
+    let library = c_library(architecture, cache, apt)?;
+    Ok([("UVERBS_MUSL", library), ("UVERBS_MUSL_SYSROOT", sysroot)])
 }
 
 /// The sysroot for a target. None where it cannot be made, but rustup's target is installed.

@@ -1,4 +1,4 @@
-//! The programs of ours that run in the guest: static musl builds by cargo, and the C peers.
+//! The programs of ours that run in the guest: static builds for musl, and the C peers.
 
 use crate::apt::{Apt, Checked};
 use crate::cache::Cache;
@@ -30,28 +30,36 @@ pub(crate) fn musl_flags(cache: &Cache, apt: &mut Apt) -> Result<Option<String>>
     Ok(sysroot.map(|sysroot| format!("--sysroot={}", sysroot.display())))
 }
 
-/// Builds our static programs.
+/// Builds our static programs. The command line is the file that is released.
 pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
-    let flags = musl_flags(cache, apt)?;
+    let sysroot = musl::sysroot(Architecture::X86_64, cache, apt)?;
     let target = paths::target();
-    let build = |arguments: &[&str]| -> Result<()> {
-        let mut cargo = Command::new("cargo");
-        cargo.args(["build", "--quiet", "--release", "--target", TARGET, "--target-dir"]);
-        cargo.arg(&target).args(arguments).current_dir(paths::workspace()).stdin(Stdio::null());
-        if let Some(flags) = &flags {
-            // Cargo would take these instead.
-            cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-            cargo.env(FLAGS, flags);
-        }
-        // Its messages are for the person at the terminal, but stdout is a tried command's.
-        let status = cargo.stdout(Stdio::null()).status().context("starting cargo")?;
-        ensure!(status.success(), "{cargo:?}: {status}");
-        Ok(())
-    };
-    build(&["--package", "uverbs-vm", "--bin", "guest", "--no-default-features"])?;
-    build(&["--package", "uverbs", "--bin", "uverbs"])?;
-    let release = target.join(TARGET).join("release");
-    Ok(Static { guest: release.join("guest"), uverbs: release.join("uverbs") })
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--quiet", "--release", "--target", TARGET, "--target-dir"]).arg(&target);
+    cargo.args(["--package", "uverbs-vm", "--bin", "guest", "--no-default-features"]);
+    if let Some(flags) = musl_flags(cache, apt)? {
+        // Cargo would take these instead.
+        cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+        cargo.env(FLAGS, flags);
+    }
+    run(&mut cargo)?;
+
+    let released = target.join("static").join(TARGET);
+    let mut build = Command::new(paths::workspace().join("packaging/build"));
+    build.arg(TARGET).arg(&released).env("CARGO_TARGET_DIR", &target);
+    // It cannot ask us for it: we hold the cache.
+    build.env("UVERBS_MUSL_SYSROOT", sysroot.unwrap_or_default());
+    run(&mut build)?;
+    Ok(Static { guest: target.join(TARGET).join("release/guest"), uverbs: released.join("uverbs") })
+}
+
+/// Runs a command of the workspace's. Its messages are for the person at the terminal, but stdout
+/// is a tried command's.
+fn run(command: &mut Command) -> Result<()> {
+    command.current_dir(paths::workspace()).stdin(Stdio::null()).stdout(Stdio::null());
+    let status = command.status().with_context(|| format!("starting {command:?}"))?;
+    ensure!(status.success(), "{command:?}: {status}");
+    Ok(())
 }
 
 /// Compiles every `peer/NAME.c` against the headers and libraries of the peers' tree, the C
