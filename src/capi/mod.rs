@@ -4,7 +4,35 @@
 //! written for `<infiniband/verbs.h>`, `<infiniband/mlx5dv.h>` and `<infiniband/umad.h>` links with
 //! this library in place of theirs. `uverbs.h` beside this file declares the same for those who have
 //! no rdma-core, and is the list of what is exported. Nothing here decides anything: it hands
-//! arguments down to the queries and puts answers and errors into C's form.
+//! arguments down to the queries and puts answers and errors into C's form. `errno` stays as it was
+//! but where a function says that it sets it, and nothing is written to stdout or stderr.
+//!
+//! What makes, changes or moves something (queue pairs, memory regions, …) is not there: a program
+//! that wants it does not link.
+//!
+//! # Deliberate differences
+//!
+//! A program sees these (and those of [`umad`]) when it is linked with this library in place of
+//! rdma-core's:
+//!
+//! | | rdma-core 44 to 65 | here |
+//! |---|---|---|
+//! | `ibv_query_gid_table` with room for more than 2,047 entries | `-EINVAL` | answers |
+//! | NULL in place of a device, a context or an answer | crashes, or `EFAULT` | `EINVAL` |
+//! | `ibv_open_device` of a node that may not be opened | `ENOENT` if `/dev/char` has no link to it, after 5 s if it has none of it | `EACCES`, at once |
+//! | list of devices after one was renamed | has the old name | has the new one |
+//! | list after a device was added | has it in front | is in the kernel's order, always |
+//! | a device whose provider is not installed, or newer than the library | is left out | is listed, and answers |
+//! | a device that goes away while others are listed | may hide one of them | does not |
+//! | `ibv_wr_opcode_str` of a number in a gap | NULL | `unknown` |
+//! | `ibv_event_type_str` of the newest event | `unknown` before 65 | has its name |
+//! | opening an mlx5 device | 10 firmware commands and more, doorbell pages | 2 commands; what `mlx5dv_devx_general_cmd` needs is opened when it is called |
+//! | `SYSFS_PATH` of the environment | names files, while netlink tells the devices of this host | names the tree that everything is read from |
+//! | warnings on stderr (`RLIMIT_MEMLOCK`, drivers) | written | none |
+//!
+//! And what this library leaves out: Linux before 5.10 answers no GID query (`EPROTONOSUPPORT`);
+//! `mlx5dv_open_device` takes no file descriptors of capabilities (`EINVAL`); `max_qp_wr` on EFA is
+//! the device's limit, not that of rdma-core's queues; `_ibv_query_comp_cntr_caps` is `EOPNOTSUPP`.
 
 #![expect(unsafe_code, reason = "C hands pointers, and only its contract says what they point to")]
 

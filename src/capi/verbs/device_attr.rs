@@ -224,6 +224,7 @@ fn response(opened: &Opened) -> Result<(ExQueryDeviceResponse, DriverPart), Caus
             part.rss = own.rss_caps;
             response
         }
+        driver_id::BNXT_RE => context.device_response(part.pacing.as_mut_bytes())?,
         _ => context.device_response(&mut [])?,
     };
     Ok((response, part))

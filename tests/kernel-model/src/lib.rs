@@ -4,7 +4,7 @@
 //! Written from what is known of the kernel and compared with real ones in `tests/vm`; it shares
 //! nothing with the library but the numbers of `uverbs-uapi`. The order of the modules is that of a
 //! request's way: [`memory`] of the program, the framework ([`ioctl`]) that takes the request apart by
-//! the specifications of [`spec`], and the [`handlers`].
+//! the specifications of [`spec`], and the handlers.
 //!
 //! Objects other than devices and event files are not modelled: their methods make things. A
 //! request to one that the kernel would look into is [`Outcome::NotModelled`].
