@@ -111,7 +111,7 @@ fn text<const N: usize>(text: &str) -> Option<[c_char; N]> {
         return None;
     }
     for (place, byte) in room.iter_mut().zip(text.bytes()) {
-        *place = byte.cast_signed();
+        *place = c_char::from_ne_bytes([byte]);
     }
     Some(array)
 }
