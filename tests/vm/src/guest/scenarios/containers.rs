@@ -9,9 +9,11 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use rustix::pipe::fcntl_setpipe_size;
 use serde_json::Value;
+use uverbs_mlx5_function::description::Description;
 
 use super::costs::traced;
 use crate::lab::container::Container;
+use crate::lab::mlx5::Mlx5;
 use crate::lab::{self, Namespace, run};
 
 /// The most memory of `uverbs gids` on one device at any time, in kilobytes.
@@ -101,11 +103,24 @@ pub(crate) fn what_a_pod_needs() -> Result<()> {
         let _lab = lab::vlan_lab()?;
         let pod = Namespace::new("pod")?;
         answers("exclusive", &pod, &mut seen)?;
-        run(&["rdma", "dev", "set", "rxe0", "netns", "pod"])?;
-        answers("exclusive, given", &pod, &mut seen)?;
-        pod.run(&["rdma", "dev", "set", "rxe0", "netns", "/proc/1/ns/net"])?;
     }
     println!("{seen}");
+    for line in seen.lines() {
+        println!("figure: {line}");
+    }
+    Ok(())
+}
+
+/// In exclusive mode a device is given to a pod. (Soft RoCE cannot be, on most kernels.)
+pub(crate) fn a_device_given_to_a_pod() -> Result<()> {
+    let mut seen = String::new();
+    let _mode = lab::Exclusive::set()?;
+    let device = Mlx5::bind(0, &Description::roce())?;
+    let pod = Namespace::new("pod")?;
+    run(&["rdma", "dev", "set", device.name(), "netns", "pod"])?;
+    let answered = answers("given", &pod, &mut seen);
+    pod.run(&["rdma", "dev", "set", device.name(), "netns", "/proc/1/ns/net"])?;
+    answered?;
     for line in seen.lines() {
         println!("figure: {line}");
     }
