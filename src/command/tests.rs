@@ -263,6 +263,18 @@ mod sent {
         assert_eq!(Command::<2>::new(device, 0x0fff).submit(&kernel(5), 14), Ok(()));
     }
 
+    /// A new file descriptor has an owner, or is not asked for.
+    #[test]
+    fn a_file_is_made_for_who_takes_it() {
+        let ask = || Command::<1>::new(abi::object::ASYNC_EVENT, 0);
+        let mut command = ask();
+        command.new_fd(0);
+        assert!(command.submit_for_fd(&kernel(16), 14).unwrap().is_some());
+        let mut query = Command::<1>::new(abi::object::DEVICE, abi::method::QUERY_PORT);
+        let refusal = query.submit_for_fd(&kernel(16), 14);
+        assert_eq!(refusal.unwrap_err(), SubmitError::Encode(EncodeError::Undescribed));
+    }
+
     #[test]
     fn a_mistake_never_reaches_the_kernel() {
         let long = vec![0u8; MAX_PAYLOAD + 1];

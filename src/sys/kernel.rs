@@ -33,7 +33,15 @@ impl Kernel {
     ///
     /// A frame may be sent once only, as the kernel may change the addresses in it: it is the
     /// attributes' data into which new ids are written.
+    /// Methods that make a file descriptor are not sent this way: nobody would own it.
     pub(crate) fn submit<const N: usize>(&self, frame: &mut Frame<'_, N>) -> Result<(), Refusal> {
+        if outputs::new_fd(frame.header()).is_some() {
+            return Err(Refusal::Outputs);
+        }
+        self.send(frame)
+    }
+
+    fn send<const N: usize>(&self, frame: &mut Frame<'_, N>) -> Result<(), Refusal> {
         if !frame.lends_all_outputs() {
             return Err(Refusal::Outputs);
         }
@@ -61,7 +69,7 @@ impl Kernel {
         frame: &mut Frame<'_, N>,
     ) -> Result<Option<OwnedFd>, Refusal> {
         let Some(attr_id) = outputs::new_fd(frame.header()) else { return Err(Refusal::Outputs) };
-        self.submit(frame)?;
+        self.send(frame)?;
         // Only a real kernel makes real ones.
         #[cfg(feature = "simulated-kernel")]
         if let Self::Simulated(_, stand_in) = self {

@@ -79,7 +79,7 @@ layout!(Context, size 288 + size_of::<libc::pthread_mutex_t>(), {
 pub(crate) struct VerbsContext {
     pub(crate) query_port: Option<QueryPort>,
     /// Of queues and memory.
-    pub(crate) others: [*mut c_void; 24],
+    pub(crate) others: [*mut c_void; 25],
     pub(crate) private: *mut c_void,
     pub(crate) query_device_ex: Option<QueryDeviceEx>,
     /// Of queues and memory.
@@ -98,8 +98,8 @@ pub(crate) type QueryDeviceEx = unsafe extern "C" fn(
     usize,
 ) -> c_int;
 
-layout!(VerbsContext, size 312 + size_of::<Context>(), {
-    query_port: 0, private: 200, query_device_ex: 208, sz: 304, context: 312,
+layout!(VerbsContext, size 320 + size_of::<Context>(), {
+    query_port: 0, private: 208, query_device_ex: 216, sz: 312, context: 320,
 });
 
 /// `struct ibv_query_device_ex_input`.

@@ -47,7 +47,7 @@ impl Opened {
         let none = core::ptr::null_mut();
         let verbs = abi::VerbsContext {
             query_port: Some(uverbs_query_port),
-            others: [none; 24],
+            others: [none; 25],
             private: none,
             query_device_ex: Some(uverbs_query_device_ex),
             older: [none; 10],

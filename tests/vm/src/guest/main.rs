@@ -31,9 +31,14 @@ fn main() -> ExitCode {
         ["container", nodes, user, ref arguments @ ..] => {
             supervisor::child(|| lab::container::run(nodes, user, arguments))
         }
+        ["within", root, mounts, user, program, ref arguments @ ..] => {
+            supervisor::child(|| lab::within::run(root, mounts, user, program, arguments))
+        }
         ["query-table"] => supervisor::child(scenarios::query_table),
         _ => {
-            eprintln!("usage: guest list | guest scenario NAME | guest sweep | guest query-table");
+            eprintln!("usage: guest list | scenario NAME | sweep | query-table");
+            eprintln!("       guest container NODES USER ARGUMENT…");
+            eprintln!("       guest within ROOT MOUNTS USER PROGRAM ARGUMENT…");
             ExitCode::FAILURE
         }
     }

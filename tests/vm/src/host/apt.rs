@@ -1,11 +1,12 @@
 //! Debian packages of any release, unpacked but not installed: apt with a configuration, lists
 //! and an archive of its own, which leaves the machine's alone and needs no root.
 //!
-//! A [`Tree`] holds the suites of one release only, so that a resolved set never mixes two.
+//! A [`Tree`] holds the suites of one release only, so that a resolved set never mixes two, and
+//! either its packages or its sources.
 
 use crate::sources::Mirror;
 use crate::status;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use std::cmp::Ordering;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
@@ -41,10 +42,37 @@ pub(crate) struct Package {
     pub(crate) version: String,
 }
 
+/// What a tree has the lists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lists {
+    Packages,
+    /// Not needed for most, and large.
+    Sources,
+}
+
+impl Lists {
+    /// The word of a sources file.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Packages => "deb",
+            Self::Sources => "deb-src",
+        }
+    }
+
+    /// The name of the index, with which apt's lines end.
+    fn index(self) -> &'static str {
+        match self {
+            Self::Packages => "Packages",
+            Self::Sources => "Sources",
+        }
+    }
+}
+
 /// A private apt tree for one release.
 #[derive(Debug)]
 struct Tree {
     release: Release,
+    lists: Lists,
     directory: PathBuf,
     configuration: PathBuf,
 }
@@ -79,9 +107,18 @@ impl Apt {
 
     /// All versions of a package that a release offers, the newest first.
     pub(crate) fn versions(&mut self, release: Release, name: &str) -> Result<Vec<Package>> {
-        let text = self.tree(release)?.apt("apt-cache", &["madison", name])?;
+        self.offered(release, Lists::Packages, name)
+    }
+
+    /// All versions of a source that a release offers, the newest first.
+    pub(crate) fn sources(&mut self, release: Release, name: &str) -> Result<Vec<Package>> {
+        self.offered(release, Lists::Sources, name)
+    }
+
+    fn offered(&mut self, release: Release, lists: Lists, name: &str) -> Result<Vec<Package>> {
+        let text = self.tree(release, lists)?.apt("apt-cache", &["madison", name])?;
         let mut versions = Vec::new();
-        for version in madison(&text) {
+        for version in madison(&text, lists) {
             versions.push(Package { name: name.to_owned(), version });
         }
         versions.sort_by(|one, other| newer_first(&one.version, &other.version));
@@ -92,7 +129,8 @@ impl Apt {
     /// The names of a package's direct dependencies.
     pub(crate) fn depends(&mut self, release: Release, package: &Package) -> Result<Vec<String>> {
         let Package { name, version } = package;
-        let text = self.tree(release)?.apt("apt-cache", &["show", &format!("{name}={version}")])?;
+        let tree = self.tree(release, Lists::Packages)?;
+        let text = tree.apt("apt-cache", &["show", &format!("{name}={version}")])?;
         Ok(depends(&text))
     }
 
@@ -103,7 +141,7 @@ impl Apt {
         packages: &[Package],
         into: &Path,
     ) -> Result<()> {
-        let tree = self.tree(release)?;
+        let tree = self.tree(release, Lists::Packages)?;
         let archives = tree.directory.join("download");
         fs::create_dir_all(&archives)?;
         let names: Vec<String> = packages
@@ -125,7 +163,7 @@ impl Apt {
         names: &[&str],
         into: &Path,
     ) -> Result<()> {
-        let tree = self.tree(release)?;
+        let tree = self.tree(release, Lists::Packages)?;
         let mut arguments =
             vec!["-q", "--yes", "--download-only", "--target-release", suite, "install"];
         arguments.extend(names);
@@ -133,13 +171,48 @@ impl Apt {
         unpack_all(&tree.directory.join("cache/archives"), into)
     }
 
-    fn tree(&mut self, release: Release) -> Result<&Tree> {
-        let position = self.trees.iter().position(|tree| tree.release == release);
+    /// Unpacks what upstream released of a source, without Debian's changes. Its own folder does
+    /// not show: `into` holds what is in it.
+    ///
+    /// apt checks the archive's hash, which stands in the signed list. The `.dsc` is not asked for:
+    /// mirrors that dropped it may still have the archive.
+    pub(crate) fn unpack_upstream(
+        &mut self,
+        release: Release,
+        source: &Package,
+        into: &Path,
+    ) -> Result<()> {
+        let tree = self.tree(release, Lists::Sources)?;
+        let archives = tree.directory.join("download");
+        fs::create_dir_all(&archives)?;
+        let wanted = format!("{}={}", source.name, source.version);
+        let arguments = ["-q", "source", "--tar-only", "--download-only", &wanted];
+        tree.command("apt-get", &arguments).current_dir(&archives).checked()?;
+        fs::create_dir_all(into)?;
+        let mut found = false;
+        for entry in fs::read_dir(&archives)? {
+            let file = entry?.path();
+            if file.file_name().is_some_and(|name| name.to_string_lossy().contains(".orig.tar.")) {
+                let mut tar = Command::new("tar");
+                tar.arg("-xf").arg(&file).arg("-C").arg(into).arg("--strip-components=1");
+                tar.checked()?;
+                fs::remove_file(&file)?;
+                found = true;
+            }
+        }
+        ensure!(found, "apt left no source in {}", archives.display());
+        Ok(())
+    }
+
+    fn tree(&mut self, release: Release, lists: Lists) -> Result<&Tree> {
+        let is_it = |tree: &Tree| (tree.release, tree.lists) == (release, lists);
+        let position = self.trees.iter().position(is_it);
         let position = if let Some(position) = position {
             position
         } else {
-            let directory = self.directory.join(release.0);
-            self.trees.push(Tree::make(release, self.architecture, directory)?);
+            let name = format!("{}-{}", release.0, lists.index());
+            let directory = self.directory.join(name);
+            self.trees.push(Tree::make(release, lists, self.architecture, directory)?);
             self.trees.len() - 1
         };
         self.trees.get(position).context("an apt tree got lost")
@@ -149,7 +222,12 @@ impl Apt {
 impl Tree {
     /// Makes the tree and fetches the lists. A suite that the mirror does not have (any more)
     /// is no error here: what needs it will miss it, by name.
-    fn make(release: Release, architecture: &str, directory: PathBuf) -> Result<Self> {
+    fn make(
+        release: Release,
+        lists: Lists,
+        architecture: &str,
+        directory: PathBuf,
+    ) -> Result<Self> {
         let mirror = Mirror::of_this_machine()?;
         if !Path::new(KEYRING).exists() {
             bail!("{KEYRING} does not exist; install debian-archive-keyring");
@@ -158,7 +236,7 @@ impl Tree {
             fs::create_dir_all(directory.join(path))?;
         }
         fs::write(directory.join("state/status"), "")?;
-        fs::write(directory.join("etc/sources/debian.sources"), sources(release, &mirror))?;
+        fs::write(directory.join("etc/sources/debian.sources"), sources(release, lists, &mirror))?;
         let configuration = directory.join("apt.conf");
         // Readable by the owner only: a proxy's address may hold a password.
         let _ = fs::remove_file(&configuration);
@@ -173,8 +251,8 @@ impl Tree {
             configuration_text(architecture, &directory)?.as_bytes(),
         )?;
 
-        let tree = Self { release, directory, configuration };
-        status(&format!("{}: fetching the package lists", release.0));
+        let tree = Self { release, lists, directory, configuration };
+        status(&format!("{}: fetching the lists of {}", release.0, lists.index()));
         if let Err(error) = tree.command("apt-get", &["-q", "update"]).checked() {
             status(&format!("{}: some lists could not be had\n{error:#}", release.0));
         }
@@ -217,11 +295,12 @@ impl Checked for Command {
 }
 
 /// A sources file for one release.
-fn sources(release: Release, mirror: &Mirror) -> String {
+fn sources(release: Release, lists: Lists, mirror: &Mirror) -> String {
+    let kind = lists.word();
     let stanza = |suite: &&str| {
         let base = if suite.ends_with("-security") { &mirror.security } else { &mirror.main };
         format!(
-            "Types: deb\nURIs: {base}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYRING}\n\n"
+            "Types: {kind}\nURIs: {base}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYRING}\n\n"
         )
     };
     release.1.iter().map(stanza).collect()
@@ -252,11 +331,11 @@ fn configuration_text(architecture: &str, directory: &Path) -> Result<String> {
 }
 
 /// The versions in the lines `name | version | where` of apt-cache madison.
-fn madison(text: &str) -> Vec<String> {
+fn madison(text: &str, lists: Lists) -> Vec<String> {
     let version = |line: &str| {
         let mut columns = line.split('|').map(str::trim);
         let version = columns.nth(1)?;
-        columns.next()?.ends_with("Packages").then(|| version.to_owned())
+        columns.next()?.ends_with(lists.index()).then(|| version.to_owned())
     };
     text.lines().filter_map(version).collect()
 }
@@ -307,7 +386,8 @@ mod tests {
     fn madison_lines() {
         let text = "  linux-image-amd64 |  6.1.192-2 | http://a.example bookworm-security/main amd64 Packages\n\
                     linux-image-amd64 | 6.1.1-1 | http://a.example bookworm/main Sources\nN: a note\n";
-        assert_eq!(madison(text), ["6.1.192-2"]);
+        assert_eq!(madison(text, Lists::Packages), ["6.1.192-2"]);
+        assert_eq!(madison(text, Lists::Sources), ["6.1.1-1"]);
     }
 
     #[test]
@@ -321,8 +401,8 @@ mod tests {
     #[test]
     fn security_suites_have_their_own_base() {
         let mirror = Mirror { main: "http://m".into(), security: "http://s".into() };
-        let text = sources(BULLSEYE, &mirror);
-        assert!(text.contains("URIs: http://m\nSuites: bullseye\n"));
+        let text = sources(BULLSEYE, Lists::Sources, &mirror);
+        assert!(text.contains("Types: deb-src\nURIs: http://m\nSuites: bullseye\n"));
         assert!(text.contains("URIs: http://s\nSuites: bullseye-security\n"));
     }
 

@@ -1,5 +1,6 @@
 //! The file system in the guest's memory: our program as `/init`, modules, peers, the job.
 
+use crate::c_programs::Pair;
 use crate::elf;
 use crate::kernels::Kernel;
 use anyhow::{Context, Result, bail};
@@ -28,11 +29,31 @@ const PROGRAMS: &[&str] = &[
 /// The drivers of libibverbs, which it opens by name when it runs; those that are there.
 const PROVIDERS: &[&str] = &["rxe", "siw", "mlx5"];
 
+/// Where a tree's libraries are that programs are linked with.
+pub(crate) const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
+
+/// Where libibverbs' drivers are.
+const PROVIDER_FOLDER: &str = "usr/lib/x86_64-linux-gnu/libibverbs";
+
 /// Where a dynamic program's libraries may be, in a Debian tree.
 const LIBRARY_PATH: &[&str] =
     &["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib", "usr/lib"];
 
-/// An archive in the making: path in the guest → contents and permissions.
+/// A tree of unpacked Debian packages, and where its files go in the guest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tree<'a> {
+    /// The tree.
+    pub(crate) directory: &'a Path,
+    /// The guest's folder that is its root: nothing, or a path that ends in a slash.
+    pub(crate) root: &'a str,
+}
+
+/// The types and permissions of files.
+const FILE: u32 = 0o100_644;
+const PROGRAM: u32 = 0o100_755;
+const LINK: u32 = 0o120_777;
+
+/// An archive in the making: path in the guest → contents and mode.
 #[derive(Debug, Default)]
 pub(crate) struct Initramfs {
     files: BTreeMap<String, (Vec<u8>, u32)>,
@@ -40,52 +61,116 @@ pub(crate) struct Initramfs {
 
 impl Initramfs {
     /// What every boot has: our programs and the peers.
-    pub(crate) fn new(init: &Path, tree: &Path) -> Result<Self> {
+    pub(crate) fn new(init: &Path, tree: Tree) -> Result<Self> {
         let mut this = Self::default();
         this.program("init", init)?;
         for program in PROGRAMS {
-            this.dynamic(program, &fs::read(in_tree(tree, program)?)?, tree)?;
+            this.taken(program, tree)?;
         }
+        this.providers(tree)?;
+        Ok(this)
+    }
+
+    /// Adds libibverbs' drivers that a tree has.
+    pub(crate) fn providers(&mut self, tree: Tree) -> Result<()> {
         for provider in PROVIDERS {
             let driver = format!("etc/libibverbs.d/{provider}.driver");
-            let library = format!("usr/lib/x86_64-linux-gnu/libibverbs/lib{provider}-rdmav34.so");
-            if tree.join(&driver).exists() {
-                this.insert(&driver, fs::read(tree.join(&driver))?, 0o644);
-                this.dynamic(&library, &fs::read(in_tree(tree, &library)?)?, tree)?;
+            if !tree.directory.join(&driver).exists() {
+                continue;
+            }
+            self.file(&format!("{}{driver}", tree.root), fs::read(tree.directory.join(&driver))?);
+            let library = provider_library(provider, tree.directory)?;
+            let path = format!("{PROVIDER_FOLDER}/{library}");
+            let bytes = fs::read(in_tree(tree.directory, &path)?)?;
+            // mlx5's is also a library that programs are linked with. It has to be the same file:
+            // what is loaded twice does not know its own devices.
+            let name = elf::needs(&bytes)?.name.filter(|name| !name.contains("-rdmav"));
+            if let Some(name) = name {
+                let target = format!("../{name}").into_bytes();
+                self.insert(&format!("{}{path}", tree.root), target, LINK);
+                self.taken(&format!("{LIBRARIES}/{name}"), tree)?;
+            } else {
+                self.dynamic(&path, &bytes, tree)?;
             }
         }
-        Ok(this)
+        Ok(())
+    }
+
+    /// Adds valgrind's memcheck, from the tree with the C library that it knows.
+    pub(crate) fn valgrind(&mut self, tree: Tree) -> Result<()> {
+        // `valgrind` itself is a script that says where the C library's symbols are.
+        self.taken("usr/bin/valgrind.bin", tree)?;
+        for tool in [
+            "memcheck-amd64-linux",
+            "vgpreload_core-amd64-linux.so",
+            "vgpreload_memcheck-amd64-linux.so",
+        ] {
+            self.taken(&format!("usr/libexec/valgrind/{tool}"), tree)?;
+        }
+        let suppressions = "usr/libexec/valgrind/default.supp";
+        self.file(suppressions, fs::read(tree.directory.join(suppressions))?);
+        // It replaces functions of the dynamic loader, and finds them by these symbols.
+        let loader = fs::read(in_tree(tree.directory, "lib64/ld-linux-x86-64.so.2")?)?;
+        let symbols = elf::debug_file(&loader)?;
+        self.file(&symbols, fs::read(tree.directory.join(&symbols))?);
+        Ok(())
+    }
+
+    /// Adds a C program: in `usr/bin` with rdma-core's libraries, in `usr/uverbs` with ours.
+    pub(crate) fn pair(&mut self, pair: &Pair, tree: Tree) -> Result<()> {
+        for (folder, program) in
+            [("usr/bin", &pair.with_rdma_core), ("usr/uverbs", &pair.with_uverbs)]
+        {
+            self.dynamic(&format!("{folder}/{}", pair.name), &fs::read(program)?, tree)?;
+        }
+        Ok(())
     }
 
     /// Adds a static program.
     pub(crate) fn program(&mut self, path: &str, file: &Path) -> Result<()> {
         let bytes = fs::read(file).with_context(|| format!("reading {}", file.display()))?;
-        self.insert(path, bytes, 0o755);
+        self.insert(path, bytes, PROGRAM);
         Ok(())
     }
 
+    /// Adds a file that is no program.
+    pub(crate) fn file(&mut self, path: &str, bytes: Vec<u8>) {
+        self.insert(path, bytes, FILE);
+    }
+
+    /// Adds a dynamic program or library of a tree, where it is in the tree, with all that it needs.
+    pub(crate) fn taken(&mut self, path: &str, tree: Tree) -> Result<()> {
+        self.dynamic(path, &fs::read(in_tree(tree.directory, path)?)?, tree)
+    }
+
     /// Adds a dynamic program or library with all libraries it needs, taken from a tree.
-    pub(crate) fn dynamic(&mut self, path: &str, bytes: &[u8], tree: &Path) -> Result<()> {
-        if self.files.contains_key(path) {
+    pub(crate) fn dynamic(&mut self, path: &str, bytes: &[u8], tree: Tree) -> Result<()> {
+        let place = format!("{}{path}", tree.root);
+        if self.files.contains_key(&place) {
             return Ok(());
         }
-        let (loader, libraries) = elf::needs(bytes).with_context(|| format!("reading {path}"))?;
-        self.insert(path, bytes.to_vec(), 0o755);
+        let needs = elf::needs(bytes).with_context(|| format!("reading {path}"))?;
+        self.insert(&place, bytes.to_vec(), PROGRAM);
         let mut found: Vec<String> =
-            loader.iter().map(|path| path.trim_start_matches('/').to_owned()).collect();
-        for library in libraries {
+            needs.loader.iter().map(|path| path.trim_start_matches('/').to_owned()).collect();
+        for library in needs.libraries {
             let candidates = LIBRARY_PATH.iter().map(|directory| format!("{directory}/{library}"));
-            let place = candidates.into_iter().find(|candidate| in_tree(tree, candidate).is_ok());
+            let place =
+                candidates.into_iter().find(|candidate| in_tree(tree.directory, candidate).is_ok());
             found
                 .push(place.with_context(|| {
                     format!("{path} needs {library}, which is not in the tree")
                 })?);
         }
         for place in found {
-            let bytes = fs::read(in_tree(tree, &place)?)?;
-            self.dynamic(&place, &bytes, tree)?;
+            self.taken(&place, tree)?;
         }
         Ok(())
+    }
+
+    /// How many bytes are in it, before they are compressed.
+    pub(crate) fn size(&self) -> usize {
+        self.files.values().map(|(bytes, _)| bytes.len()).sum()
     }
 
     fn insert(&mut self, path: &str, bytes: Vec<u8>, mode: u32) {
@@ -100,15 +185,15 @@ impl Initramfs {
             Ok(own) => entries.extend(fs::read_dir(own)?),
             Err(lack) => {
                 let why = lack.why.clone().into_bytes();
-                modules.insert(in_archive(NOT_BUILT), (why, 0o644));
+                modules.insert(in_archive(NOT_BUILT), (why, FILE));
             }
         }
         for entry in entries {
             let entry = entry?;
             let path = format!("modules/{}", entry.file_name().to_string_lossy());
-            modules.insert(path, (fs::read(entry.path())?, 0o644));
+            modules.insert(path, (fs::read(entry.path())?, FILE));
         }
-        let job = (job.to_text().into_bytes(), 0o644);
+        let job = (job.to_text().into_bytes(), FILE);
         let job = BTreeMap::from([(in_archive(job::PATH), job)]);
 
         let mut archive =
@@ -121,7 +206,7 @@ impl Initramfs {
         // The console that the kernel opens for init, before init can mount a /dev.
         archive.add("dev/console", 0o020_600, &[], (5, 1))?;
         for (path, (bytes, mode)) in all() {
-            archive.add(path, 0o100_000 | mode, bytes, (0, 0))?;
+            archive.add(path, *mode, bytes, (0, 0))?;
         }
         trailer(archive.to)?.finish()?.flush()?;
         Ok(())
@@ -161,6 +246,18 @@ fn directories<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
     directories.sort_unstable();
     directories.dedup();
     directories
+}
+
+/// The file name of a driver of libibverbs; it ends in a number that each release chooses.
+fn provider_library(provider: &str, tree: &Path) -> Result<String> {
+    let prefix = format!("lib{provider}-rdmav");
+    for entry in fs::read_dir(tree.join(PROVIDER_FOLDER))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with(&prefix) {
+            return Ok(name);
+        }
+    }
+    bail!("{} has no {prefix}…", tree.display())
 }
 
 /// The real path of a file in a tree whose links are meant from the tree's own root.

@@ -1,14 +1,15 @@
 //! Boots Debian's kernels in QEMU and runs tests and commands inside.
 //!
 //! The modules, from the packages up to the verdict: [`sources`] and [`apt`] fetch, [`cache`]
-//! keeps, [`kernels`] and [`packages`] say what; [`musl`],
-//! [`programs`] and [`modules`] build ours,
+//! keeps, [`kernels`], [`packages`] and [`rdma_core`] say what; [`musl`], [`programs`],
+//! [`c_programs`] and [`modules`] build ours,
 //! [`initramfs`] puts all into an archive ([`elf`] helps both), [`qemu`] boots it with
 //! [`functions`] and [`console`]
 //! judges the kernel's log; [`table`] shows how it went. What runs inside is the program `guest`.
 //! [`capi`] fetches for `tests/capi/run`, which boots nothing.
 
 mod apt;
+mod c_programs;
 mod cache;
 mod capi;
 mod console;
@@ -22,14 +23,16 @@ mod packages;
 mod paths;
 mod programs;
 mod qemu;
+mod rdma_core;
 mod sources;
 mod table;
 mod test;
 
 use crate::apt::Apt;
+use crate::c_programs::{Builder, Musl};
 use crate::cache::Cache;
 use crate::functions::Functions;
-use crate::initramfs::Initramfs;
+use crate::initramfs::{Initramfs, Tree};
 use crate::kernels::Kernel;
 use crate::musl::Architecture;
 use anyhow::{Context, Result, bail};
@@ -136,8 +139,9 @@ fn act(action: Action) -> Result<ExitCode> {
             let (kernels, missing) = obtain(&[], &cache, &mut apt)?;
             packages::qemu(&cache, &mut apt)?;
             packages::peers(&cache, &mut apt)?;
+            rdma_core::newer(&cache, &mut apt)?;
             packages::headers(&cache, &mut apt)?;
-            programs::musl_flags(&cache, &mut apt)?;
+            musl::sysroot(Architecture::X86_64, &cache, &mut apt)?;
             let complete = missing.is_empty() && kernels.iter().all(|it| it.own_modules.is_ok());
             Ok(ExitCode::from(u8::from(!complete)))
         }
@@ -194,6 +198,9 @@ fn obtain(names: &[String], cache: &Cache, apt: &mut Apt) -> Result<(Vec<Kernel>
     Ok((kernels, missing))
 }
 
+/// The root, in the guest, of what runs with the newer release of rdma-core.
+const NEWER: &str = "newer/";
+
 /// All that a boot needs beside its kernel.
 #[derive(Debug)]
 struct Lab {
@@ -206,14 +213,28 @@ struct Lab {
 impl Lab {
     fn prepare(cache: &Cache, apt: &mut Apt) -> Result<Self> {
         let qemu = packages::qemu(cache, apt)?;
-        let tree = packages::peers(cache, apt)?;
+        let older = rdma_core::older(cache, apt)?;
+        let newer = rdma_core::newer(cache, apt)?;
         let ours = programs::build_static(cache, apt)?;
-        let mut initramfs = Initramfs::new(&ours.guest, &tree)?;
-        initramfs.program("usr/bin/uverbs", &ours.uverbs)?;
-        for peer in programs::build_peers(&tree)? {
-            let name = peer.file_name().context("a peer without a name")?.to_string_lossy();
-            initramfs.dynamic(&format!("usr/bin/{name}"), &std::fs::read(&peer)?, &tree)?;
+        let tree = Tree { directory: &older.tree, root: "" };
+        let mut initramfs = Initramfs::new(&ours.guest, tree)?;
+        initramfs.program("usr/bin/uverbs", &ours.released.join("uverbs"))?;
+        initramfs.valgrind(tree)?;
+        let newer_tree = Tree { directory: &newer.rdma_core.tree, root: NEWER };
+        initramfs.providers(newer_tree)?;
+        initramfs.file(&format!("{NEWER}about"), newer.about.clone().into_bytes());
+
+        let builder = Builder::new(&older.tree)?;
+        for pair in builder.peers(&older)? {
+            initramfs.pair(&pair, tree)?;
         }
+        for pair in builder.peers(&newer.rdma_core)?.iter().chain(&builder.tools(&newer)?) {
+            initramfs.pair(pair, newer_tree)?;
+        }
+        for program in builder.statics(&newer.rdma_core, &Musl::new(&ours.released, cache, apt)?)? {
+            initramfs.program(&format!("static/{}", program.libc), &program.program)?;
+        }
+        status(&format!("the initramfs holds {} MB beside modules", initramfs.size() / 1_000_000));
         Ok(Self { qemu, guest: ours.guest, initramfs })
     }
 

@@ -85,7 +85,11 @@ pub(crate) fn sysroot(
 }
 
 /// musl with its headers, and an unwinder; bookworm's, since it wants the least of its C library.
-fn c_library(architecture: Architecture, cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
+pub(crate) fn c_library(
+    architecture: Architecture,
+    cache: &Cache,
+    apt: &mut Apt,
+) -> Result<PathBuf> {
     let all = [(TRIXIE, "musl-dev"), (BOOKWORM, "libunwind-19-dev")];
     let request = all.map(|(release, name)| format!("{name} of {}", release.name())).join(", ");
     let name = format!("musl-{}", architecture.name());

@@ -30,6 +30,7 @@ pub(crate) fn peers(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
             "libibverbs-dev",
             "libibumad-dev",
             "libc6-dev",
+            "valgrind",
         ],
     );
     cache.keep("peers", &format!("{suite} {names:?}"), |scratch| {

@@ -1,5 +1,5 @@
 //! What scenarios build their situations from: network devices, VLANs, namespaces, soft-RoCE
-//! links, an InfiniBand switch; [`mlx5`] has the emulated functions. Each is a guard that takes its
+//! links, an InfiniBand switch; [`mlx5`] has the emulated functions, [`within`] other roots. Each is a guard that takes its
 //! thing away again when it is dropped, in reverse order of making where they stand in one scope.
 //!
 //! All of it is done with Debian's `ip`, `rdma` and `devlink` programs and the kernel's own files:
@@ -7,6 +7,7 @@
 
 pub(crate) mod container;
 pub(crate) mod mlx5;
+pub(crate) mod within;
 
 use anyhow::{Context, Result, bail};
 use rustix::system::{delete_module, finit_module};
@@ -379,7 +380,8 @@ impl Namespace {
         output(&[&self.exec(), command].concat())
     }
 
-    fn exec(&self) -> [&str; 4] {
+    /// What stands before a command that runs inside.
+    pub(crate) fn exec(&self) -> [&str; 4] {
         ["ip", "netns", "exec", &self.0]
     }
 
@@ -516,7 +518,7 @@ pub(crate) fn sweep() -> Result<()> {
 }
 
 /// The names in a directory; none where it does not exist.
-fn names_in(directory: &str) -> Result<Vec<String>> {
+pub(crate) fn names_in(directory: &str) -> Result<Vec<String>> {
     if !fs::exists(directory)? {
         return Ok(Vec::new());
     }

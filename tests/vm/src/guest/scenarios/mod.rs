@@ -11,6 +11,7 @@
 #![expect(clippy::indexing_slicing, reason = "a scenario fails by panicking")]
 
 mod answers;
+mod c_programs;
 mod containers;
 mod costs;
 mod faults;
@@ -83,6 +84,16 @@ const SOFT: &[Scenario] = &[
     ("answers_agree_on_a_switch", switch::answers_agree),
     ("tools_agree_on_a_switch", switch::tools_agree),
     ("the_command_on_a_switch", switch::the_command),
+    ("c_programs_on_soft_roce", c_programs::on_soft_roce),
+    ("c_programs_on_links_that_are_down", c_programs::on_links_that_are_down),
+    ("c_programs_on_a_switch", c_programs::on_a_switch),
+    ("c_programs_without_a_device", c_programs::without_a_device),
+    ("c_programs_of_another_user", c_programs::of_another_user),
+    ("c_programs_without_nodes", c_programs::without_nodes),
+    ("c_programs_in_another_namespace", c_programs::in_another_namespace),
+    ("c_programs_with_nothing_mounted", c_programs::with_nothing_mounted),
+    ("c_programs_in_an_empty_root", c_programs::in_an_empty_root),
+    ("c_programs_under_valgrind", c_programs::under_valgrind),
 ];
 
 /// Every scenario, with the machine that it runs on.

@@ -263,6 +263,24 @@ fn input(opcode: u16, op_mod: u16, arguments: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// The commands that are compared, as the program `mlx5` takes them.
+pub(in crate::scenarios) fn trial_words() -> Vec<String> {
+    words(&trials())
+}
+
+fn words(trials: &[Trial]) -> Vec<String> {
+    let mut words = Vec::new();
+    for (_, input, room) in trials {
+        let mut hex = String::new();
+        for byte in input {
+            // Into a String nothing fails.
+            let _ = write!(hex, "{byte:02x}");
+        }
+        words.extend([room.to_string(), hex]);
+    }
+    words
+}
+
 /// Commands of every kind: those that are answered, refused by the firmware, and by the kernel.
 fn trials() -> Vec<Trial> {
     let mut trials = vec![
@@ -352,14 +370,7 @@ pub(super) fn compare_trials(device: &Mlx5) -> Result<()> {
     const CREATE_UCTX: u16 = 0xa04;
     let found = Host::new().device(device.name())?;
     let trials = trials();
-    let mut arguments = Vec::new();
-    for (_, input, room) in &trials {
-        let mut hex = String::new();
-        for byte in input {
-            write!(hex, "{byte:02x}")?;
-        }
-        arguments.extend([room.to_string(), hex]);
-    }
+    let arguments = words(&trials);
     let theirs = |kind| {
         let words = ["mlx5", "devx", device.name(), kind].into_iter();
         run(&words.chain(arguments.iter().map(String::as_str)).collect::<Vec<_>>())

@@ -2,6 +2,7 @@
 //!
 //! A function is what its [`Description`] says, so that is what all answers are compared with.
 
+mod c_programs;
 mod commands;
 mod costs;
 mod events;
@@ -20,6 +21,8 @@ use uverbs::gid::{Gid, GidEntry, GidType};
 use uverbs::pkey::PKey;
 use uverbs::sysfs::Sysfs;
 use uverbs_mlx5_function::description::{Description, Port};
+
+pub(super) use firmware::trial_words as firmware_words;
 
 use super::{Scenario, answers, containers, model};
 use crate::lab::mlx5::Mlx5;
@@ -61,6 +64,14 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_driver_is_loaded_anew", removal::driver_is_loaded_anew),
     ("mlx5_unplugged_while_open", removal::unplugged_while_open),
     ("mlx5_pulled_out_while_open", removal::pulled_out_while_open),
+    ("c_programs_on_one_mlx5_port", c_programs::on_one_infiniband_port),
+    ("c_programs_on_two_mlx5_ports", c_programs::on_two_infiniband_ports),
+    ("c_programs_on_mlx5_roce", c_programs::on_roce),
+    ("c_programs_on_mlx5_switchdev", c_programs::on_switchdev),
+    ("c_programs_on_mlx5_embedded_cpu", c_programs::on_an_embedded_cpu),
+    ("c_programs_on_two_mlx5_devices", c_programs::on_two_devices),
+    ("c_programs_on_mlx5_without_devx", c_programs::without_devx),
+    ("c_programs_on_mlx5_under_valgrind", c_programs::under_valgrind),
 ];
 
 /// Everything that rdma-core says of a device: every port and table, and every command.

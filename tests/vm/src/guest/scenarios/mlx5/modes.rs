@@ -35,7 +35,7 @@ pub(crate) fn two_infiniband_ports() -> Result<()> {
 }
 
 /// Two ports whose every attribute differs, with gaps in the second one's tables.
-fn unlike_ports() -> Description {
+pub(super) fn unlike_ports() -> Description {
     let mut description = Description::infiniband(2);
     for port in &mut description.ports {
         port.gid_table_len = 16;
