@@ -28,6 +28,7 @@ def blob(descriptor, *kinds):
     return data
 
 
+assert json.loads((layout / "oci-layout").read_text()) == {"imageLayoutVersion": "1.0.0"}
 (top,) = json.loads((layout / "index.json").read_text())["manifests"]
 found = set()
 for entry in json.loads(blob(top, "index.v1+json"))["manifests"]:
