@@ -81,6 +81,25 @@ impl<'a> Builder<'a> {
         Ok(pairs)
     }
 
+    /// Every `peer/NAME.c` with our library, both with the compilers' checks of every access to
+    /// memory: its name, and the program.
+    pub(crate) fn sanitized(&self, release: &RdmaCore) -> Result<Vec<(String, PathBuf)>> {
+        let library = programs::build_sanitized_library(GNU)?;
+        let into = self.folder("sanitized")?;
+        let mut programs = Vec::new();
+        for source in peer_sources()? {
+            let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let program = into.join(&name);
+            let mut cc = self.compiler();
+            cc.args(["-std=gnu11", "-g", "-fsanitize=address,undefined"]);
+            cc.args(["-fno-sanitize-recover=all", "-static-libasan", "-static-libubsan"]);
+            cc.args(release_arguments(release)).arg(&source).arg(&library).args(NATIVE);
+            cc.arg("-o").arg(&program).checked()?;
+            programs.push((name, program));
+        }
+        Ok(programs)
+    }
+
     /// The newer release's own tools, compiled from its source as a user would take it.
     pub(crate) fn tools(&self, newer: &Newer) -> Result<Vec<Pair>> {
         let into = self.folder("tools")?;

@@ -231,6 +231,9 @@ impl Lab {
         for pair in builder.peers(&newer.rdma_core)?.iter().chain(&builder.tools(&newer)?) {
             initramfs.pair(pair, newer_tree)?;
         }
+        for (name, program) in builder.sanitized(&older)? {
+            initramfs.dynamic(&format!("usr/sanitized/{name}"), &std::fs::read(&program)?, tree)?;
+        }
         for program in builder.statics(&newer.rdma_core, &Musl::new(&ours.released, cache, apt)?)? {
             initramfs.program(&format!("static/{}", program.libc), &program.program)?;
         }

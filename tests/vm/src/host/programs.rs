@@ -49,6 +49,20 @@ pub(crate) fn build_library(target: &str) -> Result<PathBuf> {
     Ok(paths::target().join(target).join("release/libuverbs.a"))
 }
 
+/// The same with the compiler's checks of every access to memory. Only a compiler that accepts
+/// unstable features has them, hence `RUSTC_BOOTSTRAP`.
+pub(crate) fn build_sanitized_library(target: &str) -> Result<PathBuf> {
+    let into = paths::target().join("sanitized");
+    let mut rustc = Command::new("cargo");
+    rustc.args(["rustc", "--quiet", "--release", "--target", target, "--target-dir"]).arg(&into);
+    rustc.args(["--package", "uverbs", "--lib", "--no-default-features", "--features", "capi"]);
+    rustc.args(["--crate-type", "staticlib"]);
+    rustc.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
+    rustc.env("CARGO_PROFILE_RELEASE_LTO", "off").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    run(rustc.current_dir(paths::workspace()).stdin(Stdio::null()).stdout(Stdio::null()))?;
+    Ok(into.join(target).join("release/libuverbs.a"))
+}
+
 /// Cargo, about to build for this target.
 fn cargo(command: &str, target: &str, flags: Option<&str>) -> Command {
     let mut cargo = Command::new("cargo");

@@ -33,6 +33,8 @@ const MOUNTS: [&str; 4] = ["sys", "dev", "proc", "tmp"];
 enum Situation {
     /// Whoever asks may open every device.
     Open,
+    /// The same, and the firmware refuses DEVX.
+    NoDevx,
     /// There is no device.
     NoDevice,
     /// The nodes are there, and may not be opened; `/dev/char` links to them, as udev has it.
@@ -80,6 +82,8 @@ const DIFFERENCES: &[Difference] = &[
 struct Device {
     name: String,
     ports: RangeInclusive<u32>,
+    /// Whether libibumad knows it: an e-switch manager without RoCE takes no MADs.
+    has_mads: bool,
 }
 
 impl Device {
@@ -90,13 +94,18 @@ impl Device {
 
 /// All devices, as sysfs shows them.
 fn devices() -> Result<Vec<Device>> {
+    let mads = "/sys/class/infiniband_mad";
+    let mut with_mads = Vec::new();
+    for name in lab::names_in(mads)?.iter().filter(|name| name.starts_with("umad")) {
+        with_mads.push(fs::read_to_string(format!("{mads}/{name}/ibdev"))?.trim().to_owned());
+    }
     let mut devices = Vec::new();
     for name in lab::names_in("/sys/class/infiniband")? {
         let ports = lab::names_in(&format!("/sys/class/infiniband/{name}/ports"))?;
         let ports: Vec<u32> = ports.iter().map(|port| port.parse()).collect::<Result<_, _>>()?;
         let (first, last) = (ports.iter().min(), ports.iter().max());
         let ports = *first.context("no ports")?..=*last.context("no ports")?;
-        devices.push(Device { name, ports });
+        devices.push(Device { has_mads: with_mads.contains(&name), name, ports });
     }
     Ok(devices)
 }
@@ -138,7 +147,7 @@ fn lines(program: &str, devices: &[Device]) -> Vec<Line> {
             add(false, &[]);
             add(false, &["ports", "nosuch0"]);
             for device in devices {
-                let Device { name, ports } = device;
+                let Device { name, ports, .. } = device;
                 let is_mlx5 = device.is_mlx5();
                 add(is_mlx5, &["ports", name]);
                 add(false, &["gone", name]);
@@ -160,7 +169,7 @@ fn lines(program: &str, devices: &[Device]) -> Vec<Line> {
             add(true, &["-l"]);
             add(false, &["-d", "nosuch0"]);
             for device in devices {
-                let Device { name, ports } = device;
+                let Device { name, ports, .. } = device;
                 add(is_no_switch(device), &["-d", name]);
                 add(is_no_switch(device), &["-v", "-d", name]);
                 for port in 0..=ports.end() + 1 {
@@ -171,17 +180,17 @@ fn lines(program: &str, devices: &[Device]) -> Vec<Line> {
         }
         "ibstat" => {
             for words in [&[][..], &["-l"], &["-p"], &["-s"]] {
-                add(true, words);
+                add(devices.iter().all(|device| device.has_mads), words);
             }
             for words in [&["nosuch0"][..], &["nosuch0", "1"], &["-s", "nosuch0"], &["-d"]] {
                 add(false, words);
             }
-            for Device { name, ports } in devices {
-                add(true, &[name]);
-                add(true, &["-s", name]);
-                add(true, &["-p", name]);
+            for Device { name, ports, has_mads } in devices {
+                add(*has_mads, &[name]);
+                add(*has_mads, &["-s", name]);
+                add(*has_mads, &["-p", name]);
                 for port in (0..=ports.end() + 1).chain([77]) {
-                    add(ports.contains(&port), &[name, &port.to_string()]);
+                    add(*has_mads && ports.contains(&port), &[name, &port.to_string()]);
                 }
             }
         }
@@ -341,20 +350,25 @@ fn programs(root: &str) -> Result<Vec<String>> {
 
 /// Every program, on all devices that are there now, with nothing in the way.
 pub(super) fn compare() -> Result<()> {
-    compare_without(&[])
+    compare_without(&[], Situation::Open)
 }
 
 /// Every program but those that read all P_Keys many times, which takes minutes on mlx5.
 pub(super) fn compare_shortly() -> Result<()> {
-    compare_without(&["surface_umad"])
+    compare_without(&["surface_umad"], Situation::Open)
 }
 
-fn compare_without(without: &'static [&'static str]) -> Result<()> {
+/// The same while the firmware refuses DEVX.
+pub(super) fn compare_without_devx() -> Result<()> {
+    compare_without(&["surface_umad"], Situation::NoDevx)
+}
+
+fn compare_without(without: &'static [&'static str], situation: Situation) -> Result<()> {
     let mut compared = Compared { without, ..Compared::default() };
     let devices = devices()?;
     ensure!(!devices.is_empty(), "there is no device");
-    compared.all(Situation::Open, &devices, Within::HERE)?;
-    compared.end(Situation::Open)
+    compared.all(situation, &devices, Within::HERE)?;
+    compared.end(situation)
 }
 
 /// Soft RoCE with all kinds of GIDs, VLANs among them.
@@ -391,7 +405,7 @@ pub(crate) fn on_a_switch() -> Result<()> {
 pub(crate) fn without_a_device() -> Result<()> {
     let mut compared = Compared::default();
     // Whatever takes a device is given one that does not exist.
-    let device = Device { name: "rxe0".to_owned(), ports: 1..=1 };
+    let device = Device { name: "rxe0".to_owned(), ports: 1..=1, has_mads: false };
     compared.all(Situation::NoDevice, &[device], Within::HERE)?;
     compared.end(Situation::NoDevice)
 }
@@ -558,6 +572,37 @@ fn has_interpreter(file: &[u8]) -> Result<bool> {
     Ok(false)
 }
 
+/// Soft RoCE with checks of every access to memory.
+pub(crate) fn sanitized() -> Result<()> {
+    let _lab = lab::vlan_lab()?;
+    check_accesses()
+}
+
+/// Every program of ours whose accesses to memory, and those of our library, the compilers check, on
+/// all devices that are there now: no error, nothing lost, and the same answers.
+pub(super) fn check_accesses() -> Result<()> {
+    let devices = devices()?;
+    let (mut runs, mut bytes) = (0, 0);
+    for program in lab::names_in("/usr/sanitized")? {
+        for line in lines(&program, &devices).iter().filter(|line| line.succeeds) {
+            let arguments: Vec<&str> = line.arguments.iter().map(String::as_str).collect();
+            let path = format!("/usr/sanitized/{program}");
+            let checked = output(&[&[path.as_str()], &arguments[..]].concat())?;
+            let said = String::from_utf8_lossy(&checked.stderr);
+            let path = format!("/usr/uverbs/{program}");
+            let plain = output(&[&[path.as_str()], &arguments[..]].concat())?;
+            ensure!(checked.status == plain.status, "{program}: {}: {said}", checked.status);
+            ensure!(checked.stdout == plain.stdout, "{program} says something else: {said}");
+            ensure!(!said.contains("Sanitizer"), "{program}: {said}");
+            runs += 1;
+            bytes += checked.stdout.len();
+        }
+    }
+    println!("figure: {runs} runs with AddressSanitizer, {bytes} bytes");
+    ensure!(runs > 0 && bytes > 0, "nothing was checked");
+    Ok(())
+}
+
 /// Soft RoCE under valgrind.
 pub(crate) fn under_valgrind() -> Result<()> {
     let _lab = lab::vlan_lab()?;
@@ -571,33 +616,31 @@ pub(super) fn check_memory() -> Result<()> {
     fs::write("/tmp/suppressions", SUPPRESSIONS)?;
     let (mut runs, mut is_clean) = (0, true);
     let (mut programs_run, mut suppressed) = (BTreeSet::new(), BTreeSet::new());
-    for root in ROOTS {
-        for program in programs(root)? {
-            for line in lines(&program, &devices) {
-                // What ends early in an error gives nothing back.
-                if !line.succeeds || program == LEAKS {
-                    continue;
-                }
-                let path = format!("{}/usr/uverbs/{program}", root.trim_end_matches('/'));
-                let arguments: Vec<&str> = line.arguments.iter().map(String::as_str).collect();
-                let plain = output(&[&[path.as_str()], &arguments[..]].concat())?;
-                let checked = output(&[&VALGRIND[..], &[&path], &arguments[..]].concat())?;
-                let said = String::from_utf8_lossy(&checked.stderr);
-                let is_well = said.contains("ERROR SUMMARY: 0 errors");
-                if !is_well {
-                    println!("# {path} {}\n{said}", cut(&arguments.join(" "), 120));
-                }
-                is_clean &= is_well;
-                let (status, stdout) = (checked.status, checked.stdout);
-                ensure!(!is_well || status == plain.status, "{status} under valgrind: {said}");
-                ensure!(stdout == plain.stdout, "{path} says something else under valgrind");
-                suppressed
-                    .extend(SUPPRESSED.iter().filter(|it| said.contains(it.0)).map(|it| it.0));
-                runs += 1;
+    // Those of the newer release, which are more, with the C library that this valgrind knows.
+    for program in programs("/newer")? {
+        for line in lines(&program, &devices) {
+            // What ends early in an error gives nothing back.
+            if !line.succeeds || program == LEAKS {
+                continue;
             }
-            if program != LEAKS {
-                programs_run.insert((root, program));
+            let path = format!("/newer/usr/uverbs/{program}");
+            let arguments: Vec<&str> = line.arguments.iter().map(String::as_str).collect();
+            let plain = output(&[&[path.as_str()], &arguments[..]].concat())?;
+            let checked = output(&[&VALGRIND[..], &[&path], &arguments[..]].concat())?;
+            let said = String::from_utf8_lossy(&checked.stderr);
+            let is_well = said.contains("ERROR SUMMARY: 0 errors");
+            if !is_well {
+                println!("# {path} {}\n{said}", cut(&arguments.join(" "), 120));
             }
+            is_clean &= is_well;
+            let (status, stdout) = (checked.status, checked.stdout);
+            ensure!(!is_well || status == plain.status, "{status} under valgrind: {said}");
+            ensure!(stdout == plain.stdout, "{path} says something else under valgrind");
+            suppressed.extend(SUPPRESSED.iter().filter(|it| said.contains(it.0)).map(|it| it.0));
+            runs += 1;
+        }
+        if program != LEAKS {
+            programs_run.insert(program);
         }
     }
     println!("figure: {runs} runs of {} programs under valgrind", programs_run.len());

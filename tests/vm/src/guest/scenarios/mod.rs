@@ -93,6 +93,7 @@ const SOFT: &[Scenario] = &[
     ("c_programs_in_another_namespace", c_programs::in_another_namespace),
     ("c_programs_with_nothing_mounted", c_programs::with_nothing_mounted),
     ("c_programs_in_an_empty_root", c_programs::in_an_empty_root),
+    ("c_programs_sanitized", c_programs::sanitized),
     ("c_programs_under_valgrind", c_programs::under_valgrind),
 ];
 

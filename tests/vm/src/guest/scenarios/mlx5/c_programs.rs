@@ -9,7 +9,9 @@ use uverbs_mlx5_function::description::{Description, Mode};
 use super::modes::unlike_ports;
 use crate::lab::mlx5::Mlx5;
 use crate::lab::{self, run};
-use crate::scenarios::c_programs::{check_memory, compare, compare_shortly};
+use crate::scenarios::c_programs::{
+    check_accesses, check_memory, compare, compare_shortly, compare_without_devx,
+};
 
 /// InfiniBand, one port.
 pub(crate) fn on_one_infiniband_port() -> Result<()> {
@@ -70,7 +72,13 @@ pub(crate) fn without_devx() -> Result<()> {
     let device = Mlx5::bind(0, &Description::infiniband(1))?;
     let fault = Fault::Status { status: NO_RESOURCES, syndrome: 0 };
     device.function().inject(CREATE_UCTX, fault)?;
-    compare_shortly()
+    compare_without_devx()
+}
+
+/// Checks of every access to memory, with firmware commands.
+pub(crate) fn sanitized() -> Result<()> {
+    let _device = Mlx5::bind(0, &Description::infiniband(2))?;
+    check_accesses()
 }
 
 /// Valgrind, with firmware commands.

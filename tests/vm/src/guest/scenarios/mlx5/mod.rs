@@ -71,6 +71,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("c_programs_on_mlx5_embedded_cpu", c_programs::on_an_embedded_cpu),
     ("c_programs_on_two_mlx5_devices", c_programs::on_two_devices),
     ("c_programs_on_mlx5_without_devx", c_programs::without_devx),
+    ("c_programs_on_mlx5_sanitized", c_programs::sanitized),
     ("c_programs_on_mlx5_under_valgrind", c_programs::under_valgrind),
 ];
 
