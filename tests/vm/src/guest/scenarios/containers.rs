@@ -1,7 +1,6 @@
 //! The static command as the image has it: in a root folder that holds nothing else, with what the
 //! README says of containers, and what it takes of memory.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read as _, Write as _, pipe};
 use std::process::Command;
@@ -89,64 +88,65 @@ pub(crate) fn little_memory_and_one_thread() -> Result<()> {
     Ok(())
 }
 
-/// What a pod with its own network namespace can ask, by what it is given. The README's table says
-/// the same.
-pub(crate) fn what_a_pod_needs() -> Result<()> {
-    let mut seen = String::new();
+/// What containers can ask, by what they are given, in the shared and the exclusive mode. The table of
+/// `packaging/containers.md` says the same.
+pub(crate) fn what_containers_need() -> Result<()> {
+    let all = [("devices", 1), ("gids", 4), ("ports", 1), ("guids", 1)];
     {
         let _lab = lab::vlan_lab()?;
         let pod = Namespace::new("pod")?;
-        answers("shared", &pod, &mut seen)?;
+        answered(None, &all)?;
+        answered(Some(&pod), &all)?;
     }
-    {
-        let _mode = lab::Exclusive::set()?;
-        let _lab = lab::vlan_lab()?;
-        let pod = Namespace::new("pod")?;
-        answers("exclusive", &pod, &mut seen)?;
-    }
-    println!("{seen}");
-    for line in seen.lines() {
-        println!("figure: {line}");
-    }
-    Ok(())
+    let _mode = lab::Exclusive::set()?;
+    let _lab = lab::vlan_lab()?;
+    let pod = Namespace::new("pod")?;
+    answered(None, &all)?;
+    answered(Some(&pod), &all.map(|(command, _)| (command, 0)))
 }
 
 /// In exclusive mode a device is given to a pod. (Soft RoCE cannot be, on most kernels.)
 pub(crate) fn a_device_given_to_a_pod() -> Result<()> {
-    let mut seen = String::new();
     let _mode = lab::Exclusive::set()?;
     let device = Mlx5::bind(0, &Description::roce())?;
     let pod = Namespace::new("pod")?;
     run(&["rdma", "dev", "set", device.name(), "netns", "pod"])?;
-    let answered = answers("given", &pod, &mut seen);
-    pod.run(&["rdma", "dev", "set", device.name(), "netns", "/proc/1/ns/net"])?;
-    answered?;
-    for line in seen.lines() {
-        println!("figure: {line}");
-    }
-    Ok(())
+    // Its GIDs are those of interfaces, of which the pod has none.
+    let one = [("devices", 1), ("ports", 1), ("guids", 1)];
+    let answered =
+        answered(Some(&pod), &one).and_then(|()| answered(None, &one.map(|(it, _)| (it, 0))));
+    drop(pod);
+    let folder = format!("/sys/class/infiniband/{}", device.name());
+    lab::wait_until("the device is back", || fs::exists(&folder).is_ok_and(|is| is))?;
+    answered
 }
 
-/// How every command answers in this pod, a line for each.
-fn answers(mode: &str, pod: &Namespace, seen: &mut String) -> Result<()> {
-    for (place, namespace) in [("host", None), ("pod", Some(pod))] {
-        for nodes in [false, true] {
-            for user in [0, NOBODY] {
-                let container = Container { namespace, nodes, user };
-                for command in ["devices", "gids", "ports", "guids"] {
-                    let output = container.output(&[command, "--json"])?;
-                    let answer: Value = serde_json::from_slice(&output.stdout)
-                        .with_context(|| format!("{command}: {output:?}"))?;
-                    let rows = answer[command].as_array().context("no list")?;
-                    let source = rows.first().and_then(|row| row["source"].as_str());
-                    writeln!(
-                        seen,
-                        "{mode}, {place}, nodes {nodes}, user {user}: {command}: {} by {}, status {:?}, {}",
-                        rows.len(),
-                        source.unwrap_or("-"),
-                        output.status.code(),
-                        String::from_utf8_lossy(&output.stderr).trim(),
-                    )?;
+/// Commands have this many rows, whoever the user is: with nodes by ioctl, else by sysfs, of which
+/// they tell. No device is no failure, and explained.
+fn answered(namespace: Option<&Namespace>, commands: &[(&str, usize)]) -> Result<()> {
+    for nodes in [false, true] {
+        for user in [0, NOBODY] {
+            let container = Container { namespace, nodes, user };
+            for (command, count) in commands {
+                let output = container.output(&[command, "--json"])?;
+                let (stdout, said) = (&output.stdout, String::from_utf8_lossy(&output.stderr));
+                let what = format!("{container:?}: {command}: {output:?}");
+                let answer: Value = serde_json::from_slice(stdout).with_context(|| what.clone())?;
+                let rows = answer[command].as_array().context("no list")?;
+                ensure!(output.status.success() && rows.len() == *count, "{what}");
+                let source = if nodes { "ioctl" } else { "sysfs" };
+                let wrong = rows.iter().filter_map(|row| row["source"].as_str());
+                ensure!(wrong.filter(|told| *told != source).count() == 0, "{what}");
+                ensure!(
+                    if nodes || *command == "devices" || *count == 0 {
+                        said.is_empty() == (*count > 0)
+                    } else {
+                        said.contains("no such file")
+                    },
+                    "{what}"
+                );
+                if *count == 0 {
+                    ensure!(said.contains("in another network namespace"), "{what}");
                 }
             }
         }

@@ -50,7 +50,7 @@ const SOFT: &[Scenario] = &[
     ("filters_come_before_opening", costs::filters_come_before_opening),
     ("an_empty_root", containers::an_empty_root),
     ("little_memory_and_one_thread", containers::little_memory_and_one_thread),
-    ("what_a_pod_needs", containers::what_a_pod_needs),
+    ("what_containers_need", containers::what_containers_need),
     ("interfaces_here_are_named", namespaces::interfaces_here_are_named),
     ("an_interface_elsewhere_is_not_named", namespaces::an_interface_elsewhere_is_not_named),
     ("the_same_index_on_the_same_port", namespaces::the_same_index_on_the_same_port),
