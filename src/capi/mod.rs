@@ -50,9 +50,24 @@ use rustix::io::Errno;
 /// ours, does not cross into C: the function returns `failed`.
 fn guarded<T>(failed: T, body: impl FnOnce() -> T) -> T {
     let before = nix::errno::Errno::last_raw();
-    let answer = catch_unwind(AssertUnwindSafe(body)).unwrap_or(failed);
+    let answer = caught(failed, body);
     nix::errno::Errno::set_raw(before);
     answer
+}
+
+/// As [`guarded`], of a function that returns a negative number where it fails: its body has set
+/// `errno` to the reason then, which stays.
+fn reasoned(failed: c_int, body: impl FnOnce() -> c_int) -> c_int {
+    let before = nix::errno::Errno::last_raw();
+    let answer = caught(failed, body);
+    if answer >= 0 {
+        nix::errno::Errno::set_raw(before);
+    }
+    answer
+}
+
+fn caught<T>(failed: T, body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or(failed)
 }
 
 /// Sets C's `errno`.

@@ -2,7 +2,8 @@
 //! returns, these return.
 //!
 //! None opens a device node, and each may be called from several threads at once. `errno` is as it
-//! was before the call, except after [`umad_get_ca_device_list`]. All memory is `malloc`'s.
+//! was before the call, except after [`umad_get_ca_device_list`] and where a CA or a port cannot be
+//! had: then it tells why, as programs expect. All memory is `malloc`'s.
 //!
 //! Where libibumad crashes, corrupts memory or leaves a structure that must not be released, these
 //! do otherwise (`strict` lists how the answers differ):
@@ -34,7 +35,7 @@ use rustix::io::Errno;
 use uverbs_uapi::umad::UMAD_CA_MAX_PORTS;
 
 pub use self::abi::{CaName, UmadCa, UmadDeviceNode, UmadPort};
-use super::{guarded, number, set_errno};
+use super::{guarded, number, reasoned, set_errno};
 use crate::guid::Guid;
 use crate::sysfs::Sysfs;
 use crate::umad::strict::{self, Failure};
@@ -131,7 +132,7 @@ pub unsafe extern "C" fn umad_get_ca_portguids(
     portguids: *mut u64,
     max: c_int,
 ) -> c_int {
-    guarded(-1, || {
+    reasoned(-1, || {
         // SAFETY: as this function's contract.
         let name = unsafe { text(ca_name) };
         // SAFETY: as this function's contract.
@@ -185,7 +186,7 @@ unsafe fn get_ca_portguids(
 /// `ca_name` is NULL or a text that ends with a NUL; `ca` is NULL or has room for a CA.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn umad_get_ca(ca_name: *const c_char, ca: *mut UmadCa) -> c_int {
-    guarded(-number(Errno::IO), || {
+    reasoned(-number(Errno::IO), || {
         // SAFETY: as this function's contract.
         let name = unsafe { text(ca_name) };
         // SAFETY: as this function's contract.
@@ -260,7 +261,7 @@ pub unsafe extern "C" fn umad_get_port(
     portnum: c_int,
     port: *mut UmadPort,
 ) -> c_int {
-    guarded(-number(Errno::IO), || {
+    reasoned(-number(Errno::IO), || {
         // SAFETY: as this function's contract.
         let name = unsafe { text(ca_name) };
         // SAFETY: as this function's contract.
@@ -429,12 +430,13 @@ unsafe fn sort(head: &mut *mut UmadDeviceNode, size: usize) -> Result<(), Errno>
     Ok(())
 }
 
-/// The value of a failure. Says why, if debugging is on.
+/// The value of a failure, whose reason `errno` tells. Says why, if debugging is on.
 fn failed(function: &str, failure: &Failure) -> c_int {
     if LEVEL.load(Ordering::Relaxed) > 0 {
         // There is nobody to tell that stderr is closed.
         let _ = writeln!(std::io::stderr(), "uverbs: {function}: {failure}");
     }
+    set_errno(failure.reason());
     failure.value()
 }
 

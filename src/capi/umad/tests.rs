@@ -446,20 +446,39 @@ fn errno_is_restored() {
 }
 
 #[test]
-fn errno_is_left_alone_but_by_the_list() {
+fn errno_of_a_failure_stays() {
+    let answer = |value| {
+        nix::errno::Errno::set_raw(77);
+        let answer = reasoned(-5, || {
+            set_errno(Errno::NOENT);
+            value
+        });
+        (answer, nix::errno::Errno::last_raw())
+    };
+    assert_eq!(answer(0), (0, 77));
+    assert_eq!(answer(2), (2, 77));
+    assert_eq!(answer(-1), (-1, Errno::NOENT.raw_os_error()));
+}
+
+#[test]
+fn errno_tells_why_there_is_no_ca() {
+    let reason = |status: c_int| {
+        let errno = Errno::from_raw_os_error(nix::errno::Errno::last_raw());
+        nix::errno::Errno::set_raw(77);
+        (status, errno)
+    };
     let mut ca: UmadCa = garbage();
     let mut port: UmadPort = garbage();
     nix::errno::Errno::set_raw(77);
     // SAFETY: all there.
     let status = unsafe { umad_get_ca(c"no such ca".as_ptr(), &raw mut ca) };
-    assert_eq!((status, zeroed_ca(&ca)), (minus(Errno::NOENT), true));
+    assert_eq!((reason(status), zeroed_ca(&ca)), ((minus(Errno::NOENT), Errno::NOENT), true));
     // SAFETY: all there.
     let status = unsafe { umad_get_port(c"no such ca".as_ptr(), 1, &raw mut port) };
-    assert_eq!((status, zeroed_port(&port)), (minus(Errno::IO), true));
+    assert_eq!((reason(status), zeroed_port(&port)), ((minus(Errno::IO), Errno::NOENT), true));
     // SAFETY: NULL is allowed.
     let status = unsafe { umad_get_ca_portguids(c"\xff".as_ptr(), null_mut(), 0) };
-    assert_eq!(status, -1);
-    assert_eq!(nix::errno::Errno::last_raw(), 77);
+    assert_eq!(reason(status), (-1, Errno::NOENT));
     let head = umad_get_ca_device_list();
     assert_eq!(nix::errno::Errno::last_raw(), 0);
     free(head);

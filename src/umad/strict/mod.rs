@@ -54,6 +54,9 @@ pub type CaName = Text<UMAD_CA_NAME_LEN>;
 #[error("libibumad returns {value}{}", Because(.source))]
 pub struct Failure {
     value: i32,
+    /// The errno of what failed, which the value need not be.
+    #[cfg_attr(not(feature = "capi"), expect(dead_code, reason = "C is told it"))]
+    reason: Errno,
     source: Option<Box<Error>>,
 }
 
@@ -73,8 +76,14 @@ impl Failure {
         self.value
     }
 
+    /// The errno of what failed, which the value need not be.
+    #[cfg(feature = "capi")]
+    pub(crate) fn reason(&self) -> Errno {
+        self.reason
+    }
+
     fn new(errno: Errno) -> Self {
-        Self { value: -errno.raw_os_error(), source: None }
+        Self { value: -errno.raw_os_error(), reason: errno, source: None }
     }
 
     /// The same reason under the value of the function that called.
@@ -93,7 +102,7 @@ impl Unread {
     fn of(&self, ca_name: &str, errno: Errno) -> Failure {
         let request = Request::Sysfs { path: self.path.clone() };
         let error = Error::new(ca_name, request, Cause::Os(self.errno));
-        Failure { value: -errno.raw_os_error(), source: Some(Box::new(error)) }
+        Failure { value: -errno.raw_os_error(), reason: self.errno, source: Some(Box::new(error)) }
     }
 }
 

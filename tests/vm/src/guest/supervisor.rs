@@ -14,7 +14,7 @@ use uverbs_vm::report::{Outcome, Report, Stream};
 use uverbs_vm::stretched;
 
 /// How long one scenario or command may take.
-const LIMIT: Duration = Duration::from_mins(6);
+const LIMIT: Duration = Duration::from_mins(12);
 /// How long the clearing up after a scenario may take.
 const SWEEP_LIMIT: Duration = Duration::from_mins(2);
 /// Where programs are.

@@ -14,7 +14,7 @@ use uverbs_vm::report::Report;
 use uverbs_vm::{TIME_SCALE, stretched, time_scale};
 
 /// How long one boot may take, the tests in it included.
-const LIMIT: Duration = Duration::from_mins(20);
+const LIMIT: Duration = Duration::from_mins(40);
 /// How long QEMU may take to end after the guest's last word.
 const END_LIMIT: Duration = Duration::from_mins(1);
 /// How long QEMU may take to end after it has closed its connections to the devices.
