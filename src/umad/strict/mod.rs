@@ -55,7 +55,6 @@ pub type CaName = Text<UMAD_CA_NAME_LEN>;
 pub struct Failure {
     value: i32,
     /// The errno of what failed, which the value need not be.
-    #[cfg_attr(not(feature = "capi"), expect(dead_code, reason = "C is told it"))]
     reason: Errno,
     source: Option<Box<Error>>,
 }

@@ -1,7 +1,7 @@
 //! The C programs: each source compiled once with rdma-core's headers and linked twice, with
 //! rdma-core's libraries and with ours in their place.
 //!
-//! The sources are ours (`peer/NAME.c`), compiled for both releases of rdma-core, and of the newer
+//! The sources are ours (`peer/NAME.c` and the examples of `tests/capi`), compiled for both releases of rdma-core, and of the newer
 //! release's source the tools that ask what we answer. All are compiled with the peers' C library:
 //! the host's own may be newer than the one in the guest.
 
@@ -63,7 +63,7 @@ impl<'a> Builder<'a> {
         Ok(Self { sysroot, uverbs, into: paths::target().join("vm-peers") })
     }
 
-    /// Every `peer/NAME.c`, for this release.
+    /// Every source of ours, for this release.
     pub(crate) fn peers(&self, release: &RdmaCore) -> Result<Vec<Pair>> {
         let into = self.folder(&release.major)?;
         let mut pairs = Vec::new();
@@ -81,7 +81,7 @@ impl<'a> Builder<'a> {
         Ok(pairs)
     }
 
-    /// Every `peer/NAME.c` with our library, both with the compilers' checks of every access to
+    /// Every source of ours with our library, both with the compilers' checks of every access to
     /// memory: its name, and the program.
     pub(crate) fn sanitized(&self, release: &RdmaCore) -> Result<Vec<(String, PathBuf)>> {
         let library = programs::build_sanitized_library(GNU)?;
@@ -313,12 +313,15 @@ fn release_arguments(release: &RdmaCore) -> [String; 3] {
     ]
 }
 
+/// The peers, and the examples for users.
 fn peer_sources() -> Result<Vec<PathBuf>> {
     let mut sources = Vec::new();
-    for entry in fs::read_dir(paths::package().join("peer"))? {
-        let source = entry?.path();
-        if source.extension() == Some(OsStr::new("c")) {
-            sources.push(source);
+    for folder in ["peer", "../capi/examples"] {
+        for entry in fs::read_dir(paths::package().join(folder))? {
+            let source = entry?.path();
+            if source.extension() == Some(OsStr::new("c")) {
+                sources.push(source);
+            }
         }
     }
     if sources.is_empty() {

@@ -3,7 +3,7 @@
 
 use crate::apt::{Apt, TRIXIE};
 use crate::cache::Cache;
-use crate::{packages, status};
+use crate::{rdma_core, status};
 use anyhow::{Context, Result};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,10 +17,13 @@ const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 /// # Errors
 /// Where a package cannot be had.
 pub(crate) fn environment(cache: &Cache, apt: &mut Apt) -> Result<[String; 2]> {
-    let headers = packages::peers(cache, apt)?.join("usr/include").canonicalize()?;
+    let mut releases = Vec::new();
+    for release in [rdma_core::older(cache, apt)?, rdma_core::newer(cache, apt)?.rdma_core] {
+        releases.push(format!("{}:{}", release.major, release.headers.canonicalize()?.display()));
+    }
     Ok([
         // MAJOR:FOLDER for each release, separated by blanks.
-        format!("UVERBS_RDMA_CORE=44:{}", headers.display()),
+        format!("UVERBS_RDMA_CORE={}", releases.join(" ")),
         format!("UVERBS_CARGO_CINSTALL={}", cargo_c(cache, apt)?.canonicalize()?.display()),
     ])
 }

@@ -194,6 +194,29 @@ fn lines(program: &str, devices: &[Device]) -> Vec<Line> {
                 }
             }
         }
+        "query_gid_ex" => {
+            add(false, &[]);
+            add(false, &["nosuch0", "1", "0"]);
+            for Device { name, ports, .. } in devices {
+                for index in ["0", "1", "70000"] {
+                    add(false, &[name, &ports.start().to_string(), index]);
+                }
+                add(false, &[name, &(ports.end() + 1).to_string(), "0"]);
+            }
+        }
+        "mlx5_query_port" => {
+            add(false, &["nosuch0"]);
+            for device in devices {
+                add(device.is_mlx5(), &[&device.name]);
+            }
+        }
+        "umad_get_ca_portguids" => {
+            add(false, &[]);
+            add(false, &["nosuch0"]);
+            for device in devices {
+                add(false, &[&device.name]);
+            }
+        }
         // Some need no telling what to ask.
         _ => add(true, &[]),
     }
