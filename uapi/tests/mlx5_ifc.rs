@@ -341,7 +341,6 @@ const IN_TEXT: &[(&str, u16)] = &[
     ("MLX5_CMD_STAT_BAD_INP_LEN_ERR", fw::status::BAD_INP_LEN as u16),
     ("MLX5_CMD_STAT_BAD_OUTP_LEN_ERR", fw::status::BAD_OUTP_LEN as u16),
     ("MLX5_CAP_GENERAL", fw::capability_type::GENERAL),
-    ("MLX5_CAP_ATOMIC", fw::capability_type::ATOMIC),
     ("HCA_CAP_OPMOD_GET_MAX", fw::capability_mode::MAXIMUM),
     ("HCA_CAP_OPMOD_GET_CUR", fw::capability_mode::CURRENT),
     ("MLX5_VPORT_ADMIN_STATE_DOWN", fw::vport_admin_state::DOWN as u16),

@@ -148,7 +148,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A program with our library alone, static, once with each C library. `musl`: our library
-    /// built for it, and what [`musl`] found.
+    /// built for it, and where its C library is.
     pub(crate) fn statics(&self, release: &RdmaCore, musl: &Musl) -> Result<Vec<Static>> {
         let into = self.folder("static")?;
         let source = paths::package().join("peer").join(format!("{STATIC}.c"));

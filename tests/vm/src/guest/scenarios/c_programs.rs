@@ -342,7 +342,7 @@ impl Compared {
     }
 }
 
-/// Runs a program. Where it prints its process's number, as `ibstat` does, [PID] stands.
+/// Runs a program. Where it prints its process's number, as `ibstat` does, `[PID]` stands.
 fn ran(within: Within, program: &str, arguments: &[&str]) -> Result<Output> {
     let (process, Output { status, stdout, stderr }) = within.run(program, arguments)?;
     let number = format!("[{process}]").into_bytes();
