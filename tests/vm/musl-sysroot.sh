@@ -1,30 +1,42 @@
 #!/bin/sh
-# musl-sysroot.sh PARTS OUT
+# musl-sysroot.sh ARCHITECTURE PARTS LIBRARY OUT
 #
-# Makes a sysroot for x86_64-unknown-linux-musl, to be given to rustc by --sysroot, for machines
-# on which `rustup target add` is not possible. It holds what rustup's rust-std component holds:
-# the C half (musl and an unwinder) and the Rust half (the standard library), built here.
+# Makes a sysroot for x86_64- or aarch64-unknown-linux-musl, to be given to rustc by --sysroot, for
+# static programs. It holds what rustup's component for the target holds: the C half (musl and an
+# unwinder) and the Rust half (the standard library), built here. It differs in one thing: a panic
+# prints no backtrace. The code for that is 220 kB of every program, and in a stripped one it finds
+# nothing to print.
 #
-# PARTS  unpacked Debian packages: rust-src of the very version of `rustc`, musl-dev, and
-#        libunwind-19-dev. The harness fetches them ("vm musl-env").
-# OUT    an existing directory to fill
+# ARCHITECTURE  x86_64 or aarch64; where it is not this machine's, GCC for it must be installed
+# PARTS         unpacked Debian packages of that architecture: musl-dev, and libunwind-19-dev
+# LIBRARY       the source of the standard library of the very version of `rustc`
+# OUT           an existing directory to fill
+#
+# The harness fetches the parts and the source ("vm musl-env").
 set -eu
 
-parts=$(realpath "$1")
-out=$(realpath "$2")
-target=x86_64-unknown-linux-musl
+architecture=$1
+parts=$(realpath "$2")
+library=$(realpath "$3")
+out=$(realpath "$4")
+target=$architecture-unknown-linux-musl
+if [ "$(uname -m)" = "$architecture" ]; then
+    cc=cc ar=ar
+else
+    cc=$architecture-linux-gnu-gcc ar=$architecture-linux-gnu-ar
+fi
 work=$out/work
 into=$out/lib/rustlib/$target/lib
 mkdir -p "$work" "$into/self-contained"
 
 # The C half. What rustc links every static program with: the C library with its start files,
 # GCC's begin and end of the constructor lists, and the unwinder.
-musl=$parts/usr/lib/x86_64-linux-musl
+musl=$parts/usr/lib/$architecture-linux-musl
 cp "$musl"/*crt?.o "$musl/libc.a" "$into/self-contained/"
 # Both are empty in musl; the unwinder names them as libraries it depends on.
 cp "$musl/libdl.a" "$musl/libpthread.a" "$into/self-contained/"
 for object in crtbegin.o crtbeginS.o crtend.o crtendS.o; do
-    cp "$(cc -print-file-name=$object)" "$into/self-contained/"
+    cp "$($cc -print-file-name=$object)" "$into/self-contained/"
 done
 cp "$parts/usr/lib/llvm-19/lib/libunwind.a" "$into/self-contained/"
 
@@ -43,17 +55,25 @@ int __fprintf_chk(FILE *file, int flag, const char *format, ...)
 	return written;
 }
 C
-cc -O2 -fPIC -ffunction-sections -nostdinc -isystem "$parts/usr/include/x86_64-linux-musl" \
-    -isystem "$(cc -print-file-name=include)" -c "$work/fprintf_chk.c" -o "$work/fprintf_chk.o"
-ar rs "$into/self-contained/libunwind.a" "$work/fprintf_chk.o"
+$cc -O2 -fPIC -ffunction-sections -nostdinc -isystem "$parts/usr/include/$architecture-linux-musl" \
+    -isystem "$($cc -print-file-name=include)" -c "$work/fprintf_chk.c" -o "$work/fprintf_chk.o"
+$ar rsD "$into/self-contained/libunwind.a" "$work/fprintf_chk.o"
 
-# The Rust half: the crates of rust-std with the profile that rust-std is built with. Only a
-# compiler that accepts unstable features builds its own library, hence RUSTC_BOOTSTRAP.
-cp -r "$parts"/usr/src/rustc-*/library "$work/library"
+# The Rust half: the crates of rust-std with the profile that it is built with. Only a
+# compiler that accepts unstable features builds its own library, hence RUSTC_BOOTSTRAP. No path of
+# this machine stays in it.
+cp -r "$library" "$work/library"
 commit=$(rustc --version --verbose | sed -n 's/^commit-hash: //p')
-env -u CARGO_TARGET_DIR -u RUSTC_WRAPPER -u CARGO_ENCODED_RUSTFLAGS RUSTC_BOOTSTRAP=1 \
-    RUSTFLAGS="-Zforce-unstable-if-unmarked --remap-path-prefix=$work/library=/rustc/$commit/library" \
-    cargo build --quiet --locked --manifest-path "$work/library/sysroot/Cargo.toml" \
-    --profile dist --features 'panic-unwind backtrace' --target $target --target-dir "$work/target"
+export RUSTC_BOOTSTRAP=1
+unset CARGO_TARGET_DIR RUSTC_WRAPPER CARGO_ENCODED_RUSTFLAGS
+manifest=$work/library/sysroot/Cargo.toml
+cargo fetch --quiet --locked --manifest-path "$manifest"
+RUSTFLAGS="-Zforce-unstable-if-unmarked --remap-path-prefix=$work/library=/rustc/$commit/library"
+for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
+    RUSTFLAGS="$RUSTFLAGS --remap-path-prefix=$registry=/rust/deps"
+done
+export RUSTFLAGS
+cargo build --quiet --locked --manifest-path "$manifest" \
+    --profile dist --features panic-unwind --target "$target" --target-dir "$work/target"
 cp "$work/target/$target/dist/deps"/*.rlib "$into/"
 rm -rf "$work"

@@ -28,12 +28,16 @@ fn main() -> ExitCode {
         }
         ["scenario", name] => supervisor::child(|| scenarios::run(name)),
         ["sweep"] => supervisor::child(lab::sweep),
+        ["container", nodes, user, ref arguments @ ..] => {
+            supervisor::child(|| lab::container::run(nodes, user, arguments))
+        }
         ["within", root, mounts, user, program, ref arguments @ ..] => {
             supervisor::child(|| lab::within::run(root, mounts, user, program, arguments))
         }
         ["query-table"] => supervisor::child(scenarios::query_table),
         _ => {
             eprintln!("usage: guest list | scenario NAME | sweep | query-table");
+            eprintln!("       guest container NODES USER ARGUMENT…");
             eprintln!("       guest within ROOT MOUNTS USER PROGRAM ARGUMENT…");
             ExitCode::FAILURE
         }

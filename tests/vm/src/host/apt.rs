@@ -82,6 +82,8 @@ struct Tree {
 #[derive(Debug)]
 pub(crate) struct Apt {
     directory: PathBuf,
+    /// Debian's name of the machines that the packages are for.
+    architecture: &'static str,
     trees: Vec<Tree>,
 }
 
@@ -93,9 +95,14 @@ impl Drop for Apt {
 }
 
 impl Apt {
-    /// Trees below this directory.
+    /// Trees below this directory, of packages for the machines that the guest runs on.
     pub(crate) fn new(directory: PathBuf) -> Self {
-        Self { directory, trees: Vec::new() }
+        Self::of("amd64", directory)
+    }
+
+    /// Trees below this directory, of packages for other machines.
+    pub(crate) fn of(architecture: &'static str, directory: PathBuf) -> Self {
+        Self { directory, architecture, trees: Vec::new() }
     }
 
     /// All versions of a package that a release offers, the newest first.
@@ -204,7 +211,8 @@ impl Apt {
             position
         } else {
             let name = format!("{}-{}", release.0, lists.index());
-            self.trees.push(Tree::make(release, lists, self.directory.join(name))?);
+            let directory = self.directory.join(name);
+            self.trees.push(Tree::make(release, lists, self.architecture, directory)?);
             self.trees.len() - 1
         };
         self.trees.get(position).context("an apt tree got lost")
@@ -214,7 +222,12 @@ impl Apt {
 impl Tree {
     /// Makes the tree and fetches the lists. A suite that the mirror does not have (any more)
     /// is no error here: what needs it will miss it, by name.
-    fn make(release: Release, lists: Lists, directory: PathBuf) -> Result<Self> {
+    fn make(
+        release: Release,
+        lists: Lists,
+        architecture: &str,
+        directory: PathBuf,
+    ) -> Result<Self> {
         let mirror = Mirror::of_this_machine()?;
         if !Path::new(KEYRING).exists() {
             bail!("{KEYRING} does not exist; install debian-archive-keyring");
@@ -233,7 +246,10 @@ impl Tree {
             .truncate(true)
             .mode(0o600)
             .open(&configuration)?;
-        std::io::Write::write_all(&mut file, configuration_text(&directory)?.as_bytes())?;
+        std::io::Write::write_all(
+            &mut file,
+            configuration_text(architecture, &directory)?.as_bytes(),
+        )?;
 
         let tree = Self { release, lists, directory, configuration };
         status(&format!("{}: fetching the lists of {}", release.0, lists.index()));
@@ -292,7 +308,7 @@ fn sources(release: Release, lists: Lists, mirror: &Mirror) -> String {
 
 /// A configuration that keeps apt inside a directory. How packages are acquired (proxies and
 /// the like) stays as on this machine; its hooks do not run.
-fn configuration_text(directory: &Path) -> Result<String> {
+fn configuration_text(architecture: &str, directory: &Path) -> Result<String> {
     let acquire = Command::new("apt-config").args(["dump", "Acquire"]).checked()?;
     let root = directory.display();
     Ok(format!(
@@ -306,8 +322,8 @@ fn configuration_text(directory: &Path) -> Result<String> {
          Dir::State \"{root}/state\";\n\
          Dir::State::status \"{root}/state/status\";\n\
          Dir::Cache \"{root}/cache\";\n\
-         APT::Architecture \"amd64\";\n\
-         APT::Architectures {{ \"amd64\"; }};\n\
+         APT::Architecture \"{architecture}\";\n\
+         APT::Architectures {{ \"{architecture}\"; }};\n\
          APT::Install-Recommends \"false\";\n\
          APT::Sandbox::User \"root\";\n\
          Acquire::Languages \"none\";\n"

@@ -5,12 +5,13 @@
 //! release's source the tools that ask what we answer. All are compiled with the peers' C library:
 //! the host's own may be newer than the one in the guest.
 
-use crate::apt::{Apt, Checked, Package, TRIXIE};
+use crate::apt::{Apt, Checked};
 use crate::cache::Cache;
 use crate::initramfs::LIBRARIES;
-use crate::programs::{self, TARGET};
+use crate::musl::{self, Architecture};
+use crate::programs;
 use crate::rdma_core::{Newer, RdmaCore};
-use crate::{elf, paths, status};
+use crate::{elf, paths};
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::OsStr;
 use std::fs;
@@ -58,7 +59,7 @@ pub(crate) struct Builder<'a> {
 impl<'a> Builder<'a> {
     /// Builds our library, too.
     pub(crate) fn new(sysroot: &'a Path) -> Result<Self> {
-        let uverbs = programs::build_library(GNU, None)?;
+        let uverbs = programs::build_library(GNU)?;
         Ok(Self { sysroot, uverbs, into: paths::target().join("vm-peers") })
     }
 
@@ -167,6 +168,8 @@ impl<'a> Builder<'a> {
         cc.args(musl.parts(&["crt1.o", "crti.o"])?).arg(&source).arg(&musl.uverbs);
         cc.arg("-Wl,--start-group").args(musl.parts(&["libunwind.a", "libc.a"])?);
         cc.arg("-Wl,--end-group").args(musl.parts(&["crtn.o"])?);
+        // Without it the unwinder finds nothing, and a panic would not end in the library.
+        cc.arg("-Wl,--eh-frame-hdr");
         cc.arg("-o").arg(&with_musl).checked()?;
 
         let both = [("glibc", with_glibc), ("musl", with_musl)];
@@ -227,26 +230,13 @@ pub(crate) struct Musl {
 }
 
 impl Musl {
-    /// Builds our library for it.
-    pub(crate) fn new(cache: &Cache, apt: &mut Apt) -> Result<Self> {
-        let flags = programs::musl_flags(cache, apt)?;
-        let uverbs = programs::build_library(TARGET, flags.as_deref())?;
-        let package = cache.keep("musl-dev", "musl-dev of trixie", |scratch| {
-            status("fetching musl");
-            let versions = apt.versions(TRIXIE, "musl-dev")?;
-            let newest: &Package = versions.first().context("the mirror offers no musl-dev")?;
-            apt.unpack(TRIXIE, std::slice::from_ref(newest), scratch)
-        })?;
-        let mut rustc = Command::new("rustc");
-        rustc.args(["--print", "target-libdir", "--target", TARGET]).args(flags.as_deref());
-        let rust = rustc.current_dir(paths::workspace()).checked()?;
+    /// With the library that is released, in this folder.
+    pub(crate) fn new(released: &Path, cache: &Cache, apt: &mut Apt) -> Result<Self> {
+        let package = musl::c_library(Architecture::X86_64, cache, apt)?;
         Ok(Self {
-            uverbs,
+            uverbs: released.join("libuverbs.a"),
             headers: package.join("usr/include/x86_64-linux-musl"),
-            folders: [
-                package.join("usr/lib/x86_64-linux-musl"),
-                Path::new(rust.trim()).join("self-contained"),
-            ],
+            folders: [package.join("usr/lib/x86_64-linux-musl"), released.to_owned()],
         })
     }
 

@@ -1,8 +1,8 @@
 //! Boots Debian's kernels in QEMU and runs tests and commands inside.
 //!
 //! The modules, from the packages up to the verdict: [`sources`] and [`apt`] fetch, [`cache`]
-//! keeps, [`kernels`], [`packages`] and [`rdma_core`] say what; [`programs`], [`c_programs`] and
-//! [`modules`] build ours,
+//! keeps, [`kernels`], [`packages`] and [`rdma_core`] say what; [`musl`], [`programs`],
+//! [`c_programs`] and [`modules`] build ours,
 //! [`initramfs`] puts all into an archive ([`elf`] helps both), [`qemu`] boots it with
 //! [`functions`] and [`console`]
 //! judges the kernel's log; [`table`] shows how it went. What runs inside is the program `guest`.
@@ -18,6 +18,7 @@ mod functions;
 mod initramfs;
 mod kernels;
 mod modules;
+mod musl;
 mod packages;
 mod paths;
 mod programs;
@@ -33,6 +34,7 @@ use crate::cache::Cache;
 use crate::functions::Functions;
 use crate::initramfs::{Initramfs, Tree};
 use crate::kernels::Kernel;
+use crate::musl::Architecture;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use std::io::Write;
@@ -89,8 +91,12 @@ enum Action {
     },
     /// Print the environment (NAME=VALUE) in which tests compare with the newest kernel headers.
     Headers,
-    /// Print the environment (NAME=VALUE) in which cargo builds for musl; empty where it needs none.
-    MuslEnv,
+    /// Print the environment (NAME=VALUE) in which static files are built.
+    MuslEnv {
+        /// For which machines.
+        #[arg(value_enum, default_value = "x86_64-unknown-linux-musl")]
+        target: Architecture,
+    },
     /// Print the environment (NAME=VALUE) of `tests/capi/run`.
     CEnv,
 }
@@ -135,7 +141,7 @@ fn act(action: Action) -> Result<ExitCode> {
             packages::peers(&cache, &mut apt)?;
             rdma_core::newer(&cache, &mut apt)?;
             packages::headers(&cache, &mut apt)?;
-            programs::musl_flags(&cache, &mut apt)?;
+            musl::sysroot(Architecture::X86_64, &cache, &mut apt)?;
             let complete = missing.is_empty() && kernels.iter().all(|it| it.own_modules.is_ok());
             Ok(ExitCode::from(u8::from(!complete)))
         }
@@ -151,9 +157,9 @@ fn act(action: Action) -> Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Action::MuslEnv => {
-            if let Some(flags) = programs::musl_flags(&cache, &mut apt)? {
-                println!("{}={flags}", programs::FLAGS);
+        Action::MuslEnv { target } => {
+            for (name, value) in musl::environment(target, &cache, &mut apt)? {
+                println!("{name}={}", value.display());
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -212,7 +218,7 @@ impl Lab {
         let ours = programs::build_static(cache, apt)?;
         let tree = Tree { directory: &older.tree, root: "" };
         let mut initramfs = Initramfs::new(&ours.guest, tree)?;
-        initramfs.program("usr/bin/uverbs", &ours.uverbs)?;
+        initramfs.program("usr/bin/uverbs", &ours.released.join("uverbs"))?;
         initramfs.valgrind(tree)?;
         let newer_tree = Tree { directory: &newer.rdma_core.tree, root: NEWER };
         initramfs.providers(newer_tree)?;
@@ -228,7 +234,7 @@ impl Lab {
         for (name, program) in builder.sanitized(&older)? {
             initramfs.dynamic(&format!("usr/sanitized/{name}"), &std::fs::read(&program)?, tree)?;
         }
-        for program in builder.statics(&newer.rdma_core, &Musl::new(cache, apt)?)? {
+        for program in builder.statics(&newer.rdma_core, &Musl::new(&ours.released, cache, apt)?)? {
             initramfs.program(&format!("static/{}", program.libc), &program.program)?;
         }
         status(&format!("the initramfs holds {} MB beside modules", initramfs.size() / 1_000_000));

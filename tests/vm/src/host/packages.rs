@@ -1,6 +1,6 @@
 //! The sets of Debian packages, other than kernels, that the harness unpacks.
 
-use crate::apt::{Apt, BOOKWORM, FORKY, Package, SID, TRIXIE};
+use crate::apt::{Apt, BOOKWORM, FORKY, SID, TRIXIE};
 use crate::cache::Cache;
 use crate::{modules, status};
 use anyhow::{Result, bail};
@@ -69,31 +69,4 @@ pub(crate) fn headers(cache: &Cache, apt: &mut Apt) -> Result<Headers> {
         bail!("the mirror offers none of {names:?}")
     })?;
     Ok(Headers { user: directory.join("usr/include"), mlx5: directory.join("mlx5") })
-}
-
-/// What `musl-sysroot.sh` makes a standard library of: the source of exactly this Rust, musl,
-/// and an unwinder. (bookworm's libunwind, since it wants the least of its C library.)
-pub(crate) fn musl_parts(rust: &str, cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
-    let request = format!("rust-src {rust}, musl-dev, libunwind-19-dev");
-    cache.keep("musl-parts", &request, |scratch| {
-        status(&format!("fetching the source of Rust {rust}'s standard library"));
-        let newest = |apt: &mut Apt, release, name: &str| -> Result<Package> {
-            match apt.versions(release, name)?.first() {
-                Some(package) => Ok(package.clone()),
-                None => bail!("the mirror offers no {name}"),
-            }
-        };
-        let musl = newest(apt, TRIXIE, "musl-dev")?;
-        apt.unpack(TRIXIE, &[musl], scratch)?;
-        let unwinder = newest(apt, BOOKWORM, "libunwind-19-dev")?;
-        apt.unpack(BOOKWORM, &[unwinder], scratch)?;
-        for release in [TRIXIE, FORKY, SID] {
-            for package in apt.versions(release, "rust-src")? {
-                if package.version.starts_with(&format!("{rust}+")) {
-                    return apt.unpack(release, &[package], scratch);
-                }
-            }
-        }
-        bail!("the mirror has no source of Rust {rust}; `rustup target add x86_64-unknown-linux-musl` does without")
-    })
 }

@@ -1,69 +1,49 @@
-//! The programs of ours that run in the guest: static musl builds by cargo, and the library
-//! that C programs are linked with.
+//! The programs of ours that run in the guest: static builds for musl, and the library that C
+//! programs are linked with.
 
-use crate::apt::{Apt, Checked};
+use crate::apt::Apt;
 use crate::cache::Cache;
-use crate::{packages, paths, status};
+use crate::musl::{self, Architecture};
+use crate::paths;
 use anyhow::{Context, Result, ensure};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// What the static programs are built for.
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-musl";
 
 /// The environment variable by which cargo gives flags to rustc for that target alone.
-pub(crate) const FLAGS: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS";
+const FLAGS: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS";
 
 /// Our static programs.
 #[derive(Debug)]
 pub(crate) struct Static {
     /// PID 1.
     pub(crate) guest: PathBuf,
-    /// The command line.
-    pub(crate) uverbs: PathBuf,
+    /// The folder of what is released: the command line, and the library for C.
+    pub(crate) released: PathBuf,
 }
 
-/// The flags that rustc needs to build static programs: none where the target is installed,
-/// else a sysroot with a standard library made here.
-pub(crate) fn musl_flags(cache: &Cache, apt: &mut Apt) -> Result<Option<String>> {
-    let libraries = rustc(&["--print", "target-libdir", "--target", TARGET])?;
-    if Path::new(libraries.trim()).exists() {
-        return Ok(None);
-    }
-    let about = rustc(&["--version", "--verbose"])?;
-    let rust =
-        about.lines().find_map(|line| line.strip_prefix("release: ")).context("rustc's release")?;
-    let parts = packages::musl_parts(rust, cache, apt)?;
-    let script = paths::package().join("musl-sysroot.sh");
-    let request = format!("{about}\n{}", fs::read_to_string(&script)?);
-    let sysroot = cache.keep("musl-sysroot", &request, |scratch| {
-        status(&format!("building Rust {rust}'s standard library for musl: some minutes, once"));
-        Command::new("sh").arg(&script).arg(&parts).arg(scratch).checked().map(drop)
-    })?;
-    Ok(Some(format!("--sysroot={}", sysroot.display())))
-}
-
-fn rustc(arguments: &[&str]) -> Result<String> {
-    Command::new("rustc").args(arguments).current_dir(paths::workspace()).checked()
-}
-
-/// Builds our static programs.
+/// Builds our static files.
 pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
-    let flags = musl_flags(cache, apt)?;
-    let build = |arguments: &[&str]| {
-        let mut cargo = cargo("build", TARGET, flags.as_deref());
-        run(cargo.args(arguments))
-    };
-    build(&["--package", "uverbs-vm", "--bin", "guest", "--no-default-features"])?;
-    build(&["--package", "uverbs", "--bin", "uverbs"])?;
-    let release = paths::target().join(TARGET).join("release");
-    Ok(Static { guest: release.join("guest"), uverbs: release.join("uverbs") })
+    let sysroot = musl::sysroot(Architecture::X86_64, cache, apt)?;
+    let flags = sysroot.as_ref().map(|sysroot| format!("--sysroot={}", sysroot.display()));
+    let mut guest = cargo("build", TARGET, flags.as_deref());
+    run(guest.args(["--package", "uverbs-vm", "--bin", "guest", "--no-default-features"]))?;
+
+    let target = paths::target();
+    let released = target.join("static").join(TARGET);
+    let mut build = Command::new(paths::workspace().join("packaging/build"));
+    build.arg(TARGET).arg(&released).env("CARGO_TARGET_DIR", &target);
+    // It cannot ask us for it: we hold the cache.
+    build.env("UVERBS_MUSL_SYSROOT", sysroot.unwrap_or_default());
+    run(&mut build)?;
+    Ok(Static { guest: target.join(TARGET).join("release/guest"), released })
 }
 
-/// Builds our library for C, static, for this target; `flags` are those that rustc needs for it.
-pub(crate) fn build_library(target: &str, flags: Option<&str>) -> Result<PathBuf> {
-    let mut rustc = cargo("rustc", target, flags);
+/// Builds our library for C, static, for this target of rustc's own.
+pub(crate) fn build_library(target: &str) -> Result<PathBuf> {
+    let mut rustc = cargo("rustc", target, None);
     rustc.args(["--package", "uverbs", "--lib", "--no-default-features", "--features", "capi"]);
     run(rustc.args(["--crate-type", "staticlib"]))?;
     Ok(paths::target().join(target).join("release/libuverbs.a"))
@@ -87,19 +67,19 @@ pub(crate) fn build_sanitized_library(target: &str) -> Result<PathBuf> {
 fn cargo(command: &str, target: &str, flags: Option<&str>) -> Command {
     let mut cargo = Command::new("cargo");
     cargo.args([command, "--quiet", "--release", "--target", target, "--target-dir"]);
-    cargo.arg(paths::target()).current_dir(paths::workspace()).stdin(Stdio::null());
+    cargo.arg(paths::target()).current_dir(paths::workspace());
     if let Some(flags) = flags {
         // Cargo would take these instead.
         cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
         cargo.env(FLAGS, flags);
     }
-    // Its messages are for the person at the terminal, but stdout is a tried command's.
-    cargo.stdout(Stdio::null());
     cargo
 }
 
-fn run(cargo: &mut Command) -> Result<()> {
-    let status = cargo.status().context("starting cargo")?;
-    ensure!(status.success(), "{cargo:?}: {status}");
+/// Its messages are for the person at the terminal, but stdout is a tried command's.
+fn run(command: &mut Command) -> Result<()> {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let status = status.with_context(|| format!("starting {command:?}"))?;
+    ensure!(status.success(), "{command:?}: {status}");
     Ok(())
 }

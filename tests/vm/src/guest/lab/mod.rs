@@ -5,6 +5,7 @@
 //! All of it is done with Debian's `ip`, `rdma` and `devlink` programs and the kernel's own files:
 //! the lab must not share code with what it tests.
 
+pub(crate) mod container;
 pub(crate) mod mlx5;
 pub(crate) mod within;
 

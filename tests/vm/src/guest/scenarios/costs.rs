@@ -118,7 +118,7 @@ fn five_gids(number: u8) -> Result<(SoftRoce, Netdev)> {
 }
 
 /// The system calls of a program and its children, a line each.
-fn traced(command: &[&str]) -> Result<Vec<String>> {
+pub(super) fn traced(command: &[&str]) -> Result<Vec<String>> {
     let log = "/tmp/strace";
     run(&[&["strace", "-f", "-o", log], command].concat())?;
     let text = fs::read_to_string(log)?;

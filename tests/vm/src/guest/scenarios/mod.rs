@@ -12,6 +12,7 @@
 
 mod answers;
 mod c_programs;
+mod containers;
 mod costs;
 mod faults;
 mod laboratory;
@@ -47,6 +48,9 @@ const SOFT: &[Scenario] = &[
     ("one_call_for_the_table", costs::one_call_for_the_table),
     ("few_calls_for_the_command", costs::few_calls_for_the_command),
     ("filters_come_before_opening", costs::filters_come_before_opening),
+    ("an_empty_root", containers::an_empty_root),
+    ("little_memory_and_one_thread", containers::little_memory_and_one_thread),
+    ("what_containers_need", containers::what_containers_need),
     ("interfaces_here_are_named", namespaces::interfaces_here_are_named),
     ("an_interface_elsewhere_is_not_named", namespaces::an_interface_elsewhere_is_not_named),
     ("the_same_index_on_the_same_port", namespaces::the_same_index_on_the_same_port),

@@ -24,7 +24,7 @@ use uverbs_mlx5_function::description::{Description, Port};
 
 pub(super) use firmware::trial_words as firmware_words;
 
-use super::{Scenario, answers, model};
+use super::{Scenario, answers, containers, model};
 use crate::lab::mlx5::Mlx5;
 
 /// Every scenario of them, in the order in which they run.
@@ -58,6 +58,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_commands_roce", commands::roce),
     ("requests_on_mlx5_infiniband", model::requests_on_mlx5_infiniband),
     ("requests_on_mlx5_roce", model::requests_on_mlx5_roce),
+    ("mlx5_given_to_a_pod", containers::a_device_given_to_a_pod),
     ("mlx5_fatal_error", health::fatal_error),
     ("mlx5_driver_is_bound_anew", removal::driver_is_bound_anew),
     ("mlx5_driver_is_loaded_anew", removal::driver_is_loaded_anew),

@@ -1,0 +1,155 @@
+//! The static command as the image has it: in a root folder that holds nothing else, with what the
+//! README says of containers, and what it takes of memory.
+
+use std::fs;
+use std::io::{Read as _, Write as _, pipe};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use rustix::pipe::fcntl_setpipe_size;
+use serde_json::Value;
+use uverbs_mlx5_function::description::Description;
+
+use super::costs::traced;
+use crate::lab::container::Container;
+use crate::lab::mlx5::Mlx5;
+use crate::lab::{self, Namespace, run};
+
+/// The most memory of `uverbs gids` on one device at any time, in kilobytes.
+const PEAK: u64 = 3000;
+
+const NOBODY: u32 = 65_534;
+
+/// What the command says in an empty root, without any capability, is what it says outside.
+pub(crate) fn an_empty_root() -> Result<()> {
+    let _lab = lab::two_soft_roce_devices()?;
+    let program = fs::metadata("/usr/bin/uverbs")?.len();
+    println!("figure: the command's static file has {program} bytes");
+    for user in [0, NOBODY] {
+        let container = Container { namespace: None, nodes: true, user };
+        for command in [
+            &["devices"][..],
+            &["gids"],
+            &["ports"],
+            &["guids"],
+            &["gid", "rxe0:1", "1"],
+            &["gids", "--json", "--source", "ioctl"],
+            &["--help"],
+            &["man"],
+            &["completions", "bash"],
+        ] {
+            let outside = run(&[&["uverbs"], command].concat())?;
+            let inside = container.output(command)?;
+            let (stdout, stderr) =
+                (String::from_utf8(inside.stdout)?, String::from_utf8(inside.stderr)?);
+            ensure!(
+                inside.status.success() && stderr.is_empty(),
+                "{command:?}: {}, {stderr}",
+                inside.status
+            );
+            ensure!(!stdout.is_empty() && stdout == outside, "{command:?}:\n{stdout}\n{outside}");
+        }
+    }
+    Ok(())
+}
+
+/// Its memory is counted when it has all of its answer and writes it, into a pipe that is full.
+pub(crate) fn little_memory_and_one_thread() -> Result<()> {
+    let _lab = lab::vlan_lab()?;
+    let (mut reader, mut writer) = pipe()?;
+    let room = fcntl_setpipe_size(&writer, 4096)?;
+    writer.write_all(&vec![b'\n'; room])?;
+    let mut child = Command::new("uverbs").arg("gids").stdout(writer).spawn()?;
+    let of_child = |file: &str| fs::read_to_string(format!("/proc/{}/{file}", child.id()));
+    // Of `write` and `writev`, to the standard output.
+    let is_writing = |call: &str| call.starts_with("1 0x1 ") || call.starts_with("20 0x1 ");
+    lab::wait_until("it writes", || of_child("syscall").is_ok_and(|call| is_writing(&call)))?;
+    let status = of_child("status")?;
+    let rollup = of_child("smaps_rollup")?;
+    let mut answer = String::new();
+    reader.read_to_string(&mut answer)?;
+    ensure!(child.wait()?.success() && answer.contains("::ffff:192.168.77.1"), "{answer}");
+
+    let number = |text: &str, name: &str| -> Result<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let word = line.and_then(|line| line.split_whitespace().next());
+        word.and_then(|word| word.parse().ok()).with_context(|| format!("no {name} in {text}"))
+    };
+    // The first is a sum of counters that the kernel keeps roughly, the other is exact.
+    let (peak, now) = (number(&status, "VmHWM")?, number(&rollup, "Rss")?);
+    println!("figure: `uverbs gids` on 1 device: at most {peak} kB, at its end {now} kB");
+    ensure!(peak <= PEAK && now <= PEAK, "{status}\n{rollup}");
+    ensure!(number(&status, "Threads")? == 1, "{status}");
+
+    let calls = traced(&["uverbs", "gids"])?;
+    let starts = |call: &&String| ["clone", "fork"].iter().any(|name| call.contains(name));
+    let started: Vec<_> = calls.iter().filter(starts).collect();
+    ensure!(!calls.is_empty() && started.is_empty(), "{started:?}");
+    Ok(())
+}
+
+/// What containers can ask, by what they are given, in the shared and the exclusive mode. The table of
+/// `packaging/containers.md` says the same.
+pub(crate) fn what_containers_need() -> Result<()> {
+    let all = [("devices", 1), ("gids", 4), ("ports", 1), ("guids", 1)];
+    {
+        let _lab = lab::vlan_lab()?;
+        let pod = Namespace::new("pod")?;
+        answered(None, &all)?;
+        answered(Some(&pod), &all)?;
+    }
+    let _mode = lab::Exclusive::set()?;
+    let _lab = lab::vlan_lab()?;
+    let pod = Namespace::new("pod")?;
+    answered(None, &all)?;
+    answered(Some(&pod), &all.map(|(command, _)| (command, 0)))
+}
+
+/// In exclusive mode a device is given to a pod. (Soft RoCE cannot be, on most kernels.)
+pub(crate) fn a_device_given_to_a_pod() -> Result<()> {
+    let _mode = lab::Exclusive::set()?;
+    let device = Mlx5::bind(0, &Description::roce())?;
+    let pod = Namespace::new("pod")?;
+    run(&["rdma", "dev", "set", device.name(), "netns", "pod"])?;
+    // Its GIDs are those of interfaces, of which the pod has none.
+    let one = [("devices", 1), ("ports", 1), ("guids", 1)];
+    let answered =
+        answered(Some(&pod), &one).and_then(|()| answered(None, &one.map(|(it, _)| (it, 0))));
+    drop(pod);
+    let folder = format!("/sys/class/infiniband/{}", device.name());
+    lab::wait_until("the device is back", || fs::exists(&folder).is_ok_and(|is| is))?;
+    answered
+}
+
+/// Commands have this many rows, whoever the user is: with nodes by ioctl, else by sysfs, of which
+/// they tell. No device is no failure, and explained.
+fn answered(namespace: Option<&Namespace>, commands: &[(&str, usize)]) -> Result<()> {
+    for nodes in [false, true] {
+        for user in [0, NOBODY] {
+            let container = Container { namespace, nodes, user };
+            for (command, count) in commands {
+                let output = container.output(&[command, "--json"])?;
+                let (stdout, said) = (&output.stdout, String::from_utf8_lossy(&output.stderr));
+                let what = format!("{container:?}: {command}: {output:?}");
+                let answer: Value = serde_json::from_slice(stdout).with_context(|| what.clone())?;
+                let rows = answer[command].as_array().context("no list")?;
+                ensure!(output.status.success() && rows.len() == *count, "{what}");
+                let source = if nodes { "ioctl" } else { "sysfs" };
+                let wrong = rows.iter().filter_map(|row| row["source"].as_str());
+                ensure!(wrong.filter(|told| *told != source).count() == 0, "{what}");
+                ensure!(
+                    if nodes || *command == "devices" || *count == 0 {
+                        said.is_empty() == (*count > 0)
+                    } else {
+                        said.contains("no such file")
+                    },
+                    "{what}"
+                );
+                if *count == 0 {
+                    ensure!(said.contains("in another network namespace"), "{what}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
