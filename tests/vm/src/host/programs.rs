@@ -33,7 +33,7 @@ pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
 
     let target = paths::target();
     let released = target.join("static").join(TARGET);
-    let mut build = Command::new(paths::workspace().join("packaging/build"));
+    let mut build = Command::new(paths::workspace().join("src/packaging/build"));
     build.arg(TARGET).arg(&released).env("CARGO_TARGET_DIR", &target);
     // It cannot ask us for it: we hold the cache.
     build.env("UVERBS_MUSL_SYSROOT", sysroot.unwrap_or_default());
