@@ -449,11 +449,7 @@ pub(crate) fn parse_device(payload: &[u8]) -> Result<(u32, Device), Cause> {
 }
 
 /// Reads a `GET_CHARDEV` reply into `device`.
-pub(crate) fn parse_chardev(
-    payload: &[u8],
-    dev: &Path,
-    device: &mut Device,
-) -> Result<(), Cause> {
+pub(crate) fn parse_chardev(payload: &[u8], dev: &Path, device: &mut Device) -> Result<(), Cause> {
     let (mut name, mut number) = (None, None);
     for attribute in attributes(payload) {
         let attribute = attribute?;

@@ -25,10 +25,20 @@ use crate::model::{Described, ModelKernel};
 enum Input {
     Calls(Described, Vec<c::Call>),
     /// A file of sysfs with this content is read into so much memory.
-    File { content: Vec<u8>, room: u8, nulls: u8 },
+    File {
+        content: Vec<u8>,
+        room: u8,
+        nulls: u8,
+    },
     /// A list with these names is sorted; `size` is added to their number.
-    Sort { names: Vec<Option<Vec<u8>>>, size: Size, has_list: bool },
-    Nothing { fd: i32 },
+    Sort {
+        names: Vec<Option<Vec<u8>>>,
+        size: Size,
+        has_list: bool,
+    },
+    Nothing {
+        fd: i32,
+    },
 }
 
 #[derive(Arbitrary, Debug)]

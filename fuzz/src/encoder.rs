@@ -125,7 +125,9 @@ fn by_the_rules(device: &Device, which: u8, choices: &[u8], value: u64, stranger
         }
         let more = usize::from(choices.next().unwrap_or(0));
         let put = match spec.kind {
-            Kind::In { min: 8, max: 8, .. } => Put::Constant(if choice & 4 == 0 { 1 } else { value }),
+            Kind::In { min: 8, max: 8, .. } => {
+                Put::Constant(if choice & 4 == 0 { 1 } else { value })
+            }
             Kind::In { min: 4, max: 8, .. } => Put::Flags(if choice & 4 == 0 { 0 } else { value }),
             Kind::In { min: 4, max: 4, .. } => Put::Input(vec![choice; 4]),
             Kind::In { min, .. } | Kind::CopiedIn { min } if spec.id == ATTR_UHW_IN => {
@@ -370,7 +372,9 @@ fn ask(device: &Device, queries: &[Query]) {
             Query::Table => assert_eq!(context.query_gid_table().ok().as_ref(), Some(&all)),
             Query::TableInto { room } => into(&context, usize::from(room) % 2200, &all),
             Query::Port(number) => match port(u32::from(number)) {
-                None => assert_eq!(context.query_port(number.into()).map_err(|e| e.errno()), Err(22)),
+                None => {
+                    assert_eq!(context.query_port(number.into()).map_err(|e| e.errno()), Err(22))
+                }
                 Some(port) => {
                     let raw = QueryPortResponse::read_from_bytes(&port.attributes);
                     let expected = PortAttributes::from(&raw.expect("48 bytes"));
@@ -397,7 +401,9 @@ fn ask(device: &Device, queries: &[Query]) {
                 let _ = (found.node_guid(), found.sys_image_guid());
             }
             Query::Events => assert!(context.async_events().is_ok()),
-            Query::Mlx5Port(number) => mlx5_port(device, &context, number.into(), port(number.into())),
+            Query::Mlx5Port(number) => {
+                mlx5_port(device, &context, number.into(), port(number.into()))
+            }
         }
     }
 }

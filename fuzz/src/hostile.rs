@@ -29,9 +29,16 @@ enum Fill {
     Count(u16),
     Huge(u64),
     /// An entry with the slot that was asked for.
-    Entry { gid: [u8; 16], kind: u32, ndev: u32 },
+    Entry {
+        gid: [u8; 16],
+        kind: u32,
+        ndev: u32,
+    },
     /// A port whose GID table is so long.
-    Port { length: u16, bytes: [u8; 16] },
+    Port {
+        length: u16,
+        bytes: [u8; 16],
+    },
 }
 
 /// The kernel. The context is given if `is_open`, whatever else it says.

@@ -73,7 +73,9 @@ pub fn run(data: &[u8]) {
     };
     match input.what {
         What::Rust(queries) => queries.iter().take(8).for_each(|query| ask(&context, query)),
-        What::C(calls) => c::run(context, calls.get(..8.min(calls.len())).unwrap_or_default(), false),
+        What::C(calls) => {
+            c::run(context, calls.get(..8.min(calls.len())).unwrap_or_default(), false)
+        }
     }
 }
 

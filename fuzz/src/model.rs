@@ -57,8 +57,10 @@ impl Described {
         let driver = if self.driver >= 200 { DriverId::MLX5 } else { driver };
         let first_port = u32::from(!self.is_switch);
         let most = if self.is_switch { 1 } else { 4 };
-        let mut ports: Vec<Port> =
-            (first_port..).zip(self.ports.iter().take(most)).map(|(n, port)| port.port(n)).collect();
+        let mut ports: Vec<Port> = (first_port..)
+            .zip(self.ports.iter().take(most))
+            .map(|(n, port)| port.port(n))
+            .collect();
         if let (0, Some(port)) = (self.is_large, ports.last_mut()) {
             let number = first_port + u32::try_from(self.ports.len().min(most)).unwrap_or(1) - 1;
             port.gids = (0..2100).map(|index| Some(entry([7; 16], index, number, 1, 0))).collect();
@@ -85,7 +87,9 @@ impl DescribedPort {
         let mut attributes = self.attributes.to_vec();
         let gids: Vec<_> = (0..)
             .zip(self.gids.iter().take(40))
-            .map(|(index, slot)| slot.map(|(gid, kind, ndev)| entry(gid, index, number, kind, ndev)))
+            .map(|(index, slot)| {
+                slot.map(|(gid, kind, ndev)| entry(gid, index, number, kind, ndev))
+            })
             .collect();
         let length = u32::try_from(gids.len()).unwrap_or(0);
         attributes[16..20].copy_from_slice(&length.to_ne_bytes());
@@ -177,8 +181,7 @@ impl ModelKernel {
             0 => 0..=0,
             first => first..=count,
         };
-        let kernel =
-            Self { device: device.clone(), file: Mutex::default(), is_strict: true };
+        let kernel = Self { device: device.clone(), file: Mutex::default(), is_strict: true };
         Context::simulated("sim0", ports, DriverId(device.driver_id), Box::new(kernel))
     }
 
