@@ -128,7 +128,9 @@ fn sort(names: Vec<Option<Vec<u8>>>, size: &Size, has_list: bool) {
         Size::Zero => 0,
         Size::Right => count,
         Size::Other(size) => size.into(),
-        Size::Huge(size) => size,
+        // More than any memory (`ENOMEM`, as libibumad). Below that the function asks `malloc` for
+        // what it is told, and the sanitizer's ends the program instead of refusing.
+        Size::Huge(size) => size.max(usize::MAX / 32),
     };
     let place = if has_list { &raw mut head } else { null_mut() };
     // SAFETY: NULL, or the head of a list whose names are NULL or texts.
