@@ -64,9 +64,9 @@ fn main() -> std::io::Result<()> {
         ("guid-number", "x0x001122fffe334455"),
         ("address", "x::ffff:192.168.77.1"),
         ("address-long", "xfe80:0000:0000:0000:0011:22ff:fe33:4455"),
-        ("gids", "cgids\0mlx5_0:1\0--type\0v2\0--ip\010.0.0.1"),
-        ("cidr", "cgids\0--cidr\010.0.0.0/8\0--netdev\0eth0"),
-        ("gid", "cgid\0mlx5_0:1\03\0--json"),
+        ("gids", "cgids\0mlx5_0:1\0--type\0v2\0--ip\x0010.0.0.1"),
+        ("cidr", "cgids\0--cidr\x0010.0.0.0/8\0--netdev\0eth0"),
+        ("gid", "cgid\0mlx5_0:1\x003\0--json"),
         ("mlx5", "cmlx5\0vport\0mlx5_0:1"),
         ("help", "cgids\0--help"),
     ] {

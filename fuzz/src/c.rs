@@ -101,7 +101,6 @@ pub fn run(context: Context, calls: &[Call], is_sound: bool) {
     assert_eq!(unsafe { ibv_close_device(opened) }, 0);
 }
 
-#[expect(clippy::too_many_lines, reason = "a list of functions")]
 fn one(context: *mut abi::Context, call: &Call, is_sound: bool) {
     let nowhere = call.nulls[1] % 16 == 15;
     let port = call.port.to_ne_bytes()[0] % 8;

@@ -50,6 +50,9 @@ enum Size {
 }
 
 /// Runs the target.
+///
+/// # Panics
+/// If a promise is broken.
 pub fn run(data: &[u8]) {
     let mut data = Unstructured::new(data);
     match Input::arbitrary(&mut data) {

@@ -76,6 +76,9 @@ struct Expected {
 }
 
 /// Runs the target.
+///
+/// # Panics
+/// If a promise is broken.
 pub fn run(data: &[u8]) {
     let mut data = Unstructured::new(data);
     let Ok(input) = Input::arbitrary(&mut data) else { return };
@@ -159,6 +162,7 @@ fn by_the_rules(device: &Device, which: u8, choices: &[u8], value: u64, stranger
 
 /// Puts a command together, compares its bytes with what they have to be, and gives it to the model.
 /// The request's bytes, unless the encoder refused it.
+#[expect(clippy::too_many_lines, reason = "a list of attributes")]
 fn compose<const N: usize>(
     device: &Device,
     object: u16,
@@ -373,7 +377,7 @@ fn ask(device: &Device, queries: &[Query]) {
             Query::TableInto { room } => into(&context, usize::from(room) % 2200, &all),
             Query::Port(number) => match port(u32::from(number)) {
                 None => {
-                    assert_eq!(context.query_port(number.into()).map_err(|e| e.errno()), Err(22))
+                    assert_eq!(context.query_port(number.into()).map_err(|e| e.errno()), Err(22));
                 }
                 Some(port) => {
                     let raw = QueryPortResponse::read_from_bytes(&port.attributes);
@@ -402,7 +406,7 @@ fn ask(device: &Device, queries: &[Query]) {
             }
             Query::Events => assert!(context.async_events().is_ok()),
             Query::Mlx5Port(number) => {
-                mlx5_port(device, &context, number.into(), port(number.into()))
+                mlx5_port(device, &context, number.into(), port(number.into()));
             }
         }
     }

@@ -50,8 +50,8 @@ pub(crate) struct Hostile {
 }
 
 impl Hostile {
-    pub(crate) fn new(answers: Vec<Answer>, is_open: bool) -> Box<Self> {
-        Box::new(Self { answers, is_open, calls: AtomicUsize::new(0) })
+    pub(crate) fn new(answers: Vec<Answer>, is_open: bool) -> Self {
+        Self { answers, is_open, calls: AtomicUsize::new(0) }
     }
 }
 
@@ -97,7 +97,6 @@ impl SimulatedKernel for Hostile {
                 };
                 bytes.truncate(*len);
                 memory.write(*address, &bytes)?;
-                assert!(memory.write(address + *len as u64, &[0]).is_err(), "beyond what is lent");
             }
             if answer.marks >> (place % 16) & 1 != 0 {
                 request[at + 4] |= 2;

@@ -56,10 +56,13 @@ enum Query {
 }
 
 /// Runs the target.
+///
+/// # Panics
+/// If a promise is broken.
 pub fn run(data: &[u8]) {
     let mut data = Unstructured::new(data);
     let Ok(input) = Input::arbitrary(&mut data) else { return };
-    let kernel = Hostile::new(input.answers, !input.is_closed);
+    let kernel = Box::new(Hostile::new(input.answers, !input.is_closed));
     let last = u32::from(input.ports) % 300;
     let context = if input.is_devx {
         Context::simulated_devx("sim0", 1..=last, kernel)
@@ -74,7 +77,7 @@ pub fn run(data: &[u8]) {
     match input.what {
         What::Rust(queries) => queries.iter().take(8).for_each(|query| ask(&context, query)),
         What::C(calls) => {
-            c::run(context, calls.get(..8.min(calls.len())).unwrap_or_default(), false)
+            c::run(context, calls.get(..8.min(calls.len())).unwrap_or_default(), false);
         }
     }
 }

@@ -18,9 +18,12 @@ pub mod sysfs;
 #[expect(dead_code, reason = "the program uses all of it")]
 #[path = "../../src/bin/uverbs/args.rs"]
 mod args;
-#[expect(dead_code, reason = "the program uses all of it")]
+#[cfg_attr(not(test), expect(dead_code, reason = "the program uses all of it"))]
 #[path = "../../src/bin/uverbs/filter.rs"]
 mod filter;
+#[cfg(test)]
+#[path = "../../src/bin/uverbs/testing.rs"]
+mod testing;
 
 /// Makes the program of a target: a fuzzer, or without one a program that replays the files that it is
 /// given.
@@ -39,8 +42,11 @@ macro_rules! target {
     };
 }
 
+/// A target's function.
+pub type Run = fn(&[u8]);
+
 /// Every target by its name.
-pub const TARGETS: [(&str, fn(&[u8])); 6] = [
+pub const TARGETS: [(&str, Run); 6] = [
     ("encoder", encoder::run),
     ("hostile_kernel", hostile_kernel::run),
     ("sysfs", sysfs::run),

@@ -4,6 +4,9 @@ use std::path::Path;
 
 /// Runs the target: the bytes are a datagram; of every second one the lengths are put right, so that
 /// the parsers of attributes get to see something.
+///
+/// # Panics
+/// If a promise is broken.
 pub fn run(data: &[u8]) {
     let Some((first, datagram)) = data.split_first() else { return };
     if first & 1 == 0 {

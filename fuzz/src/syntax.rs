@@ -13,6 +13,9 @@ use crate::filter::Filter;
 
 /// Runs the target. The first byte says whether the rest is one text, or a command line whose words
 /// end with a NUL.
+///
+/// # Panics
+/// If a promise is broken.
 pub fn run(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let text = String::from_utf8_lossy(rest);

@@ -144,6 +144,9 @@ fn put(root: &Path, path: &Path, found: &Found) {
 }
 
 /// Runs the target.
+///
+/// # Panics
+/// If a promise is broken.
 pub fn run(data: &[u8]) {
     let mut data = Unstructured::new(data);
     let Ok(input) = Input::arbitrary(&mut data) else { return };
