@@ -412,7 +412,7 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
 }
 
 /// Reads a device of a `GET` dump; its index comes first.
-fn parse_device(payload: &[u8]) -> Result<(u32, Device), Cause> {
+pub(crate) fn parse_device(payload: &[u8]) -> Result<(u32, Device), Cause> {
     let mut index = None;
     let mut device = Device {
         name: String::new(),
@@ -449,7 +449,7 @@ fn parse_device(payload: &[u8]) -> Result<(u32, Device), Cause> {
 }
 
 /// Reads a `GET_CHARDEV` reply into `device`.
-fn parse_chardev(payload: &[u8], dev: &Path, device: &mut Device) -> Result<(), Cause> {
+pub(crate) fn parse_chardev(payload: &[u8], dev: &Path, device: &mut Device) -> Result<(), Cause> {
     let (mut name, mut number) = (None, None);
     for attribute in attributes(payload) {
         let attribute = attribute?;

@@ -64,6 +64,9 @@ mod netlink;
 pub mod pkey;
 pub mod port;
 pub mod reader;
+#[cfg(feature = "simulated-kernel")]
+#[doc(hidden)]
+pub mod replies;
 pub mod selector;
 mod sys;
 pub mod sysfs;

@@ -406,7 +406,7 @@ fn iwarp_gid(mac: [u8; 6]) -> Gid {
 }
 
 /// Reads the interface of a `PORT_GET` reply, which is there only if it is in this namespace.
-fn parse_port(payload: &[u8]) -> Result<Option<Netdev>, Cause> {
+pub(crate) fn parse_port(payload: &[u8]) -> Result<Option<Netdev>, Cause> {
     let (mut index, mut name) = (None, None);
     for attribute in attributes(payload) {
         let attribute = attribute?;
@@ -425,7 +425,7 @@ fn read_addresses(socket: &mut Socket) -> Result<BTreeSet<(u32, IpAddr)>, Cause>
 }
 
 /// Reads an interface's address: of a point-to-point link the far end, as the kernel's GIDs do.
-fn parse_address(payload: &[u8]) -> Result<Option<(u32, IpAddr)>, Cause> {
+pub(crate) fn parse_address(payload: &[u8]) -> Result<Option<(u32, IpAddr)>, Cause> {
     const SHORT: Cause = Cause::Malformed("an address message");
     let index = number_at(payload, 4).ok_or(SHORT)?;
     let mut found = None;
@@ -491,6 +491,14 @@ fn parse_kind(link_info: &[u8]) -> Result<String, Cause> {
         }
     }
     Ok(String::new())
+}
+
+/// Reads interface messages, and what stands on each of those that read; for fuzzing.
+#[cfg(feature = "simulated-kernel")]
+pub(crate) fn standing_on_each(messages: &[&[u8]]) -> Vec<(u32, BTreeSet<u32>)> {
+    let read = |message: &&[u8]| parse_link(message).ok().flatten();
+    let links: Links = messages.iter().filter_map(read).collect();
+    links.by_index.values().map(|l| (l.index.get(), links.standing_on(l.index))).collect()
 }
 
 #[cfg(test)]

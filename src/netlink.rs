@@ -263,7 +263,7 @@ impl<T> Dump<T> {
 
 /// One message of a datagram.
 #[derive(Debug)]
-struct Reply<'b> {
+pub(crate) struct Reply<'b> {
     kind: u16,
     flags: u16,
     sequence: u32,
@@ -273,7 +273,7 @@ struct Reply<'b> {
 impl Reply<'_> {
     /// What stands behind the header; the errno of an error message, or of a dump that failed
     /// on its way.
-    fn content(&self) -> Result<&[u8], Errno> {
+    pub(crate) fn content(&self) -> Result<&[u8], Errno> {
         if self.kind != ERROR && self.kind != DONE {
             return Ok(self.payload);
         }
@@ -288,7 +288,7 @@ impl Reply<'_> {
 }
 
 /// The messages of a datagram.
-struct Replies<'b>(&'b [u8]);
+pub(crate) struct Replies<'b>(pub(crate) &'b [u8]);
 
 impl<'b> Iterator for Replies<'b> {
     type Item = Result<Reply<'b>, Cause>;

@@ -11,6 +11,7 @@ mod costs;
 mod drivers;
 mod gid_table;
 mod hostile;
+mod into;
 mod kernel;
 mod mlx5;
 mod sysfs;

@@ -23,6 +23,9 @@
 
 mod abi;
 mod memory;
+#[cfg(feature = "simulated-kernel")]
+#[doc(hidden)]
+pub mod rooted;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,3 @@
+//! Fuzz target: see `uverbs_fuzz::c_arguments`.
+#![cfg_attr(fuzzing, no_main)]
+uverbs_fuzz::target!(c_arguments);

@@ -1,0 +1,77 @@
+//! What people type: selectors, GUIDs, addresses and whole command lines. No panic, and what prints
+//! reads back.
+
+use std::net::Ipv6Addr;
+
+use clap::Parser;
+use uverbs::gid::{Gid, GidEntry, GidType};
+use uverbs::guid::Guid;
+use uverbs::selector::Selector;
+
+use crate::args::{Cli, Command};
+use crate::filter::Filter;
+
+/// Runs the target. The first byte says whether the rest is one text, or a command line whose words
+/// end with a NUL.
+///
+/// # Panics
+/// If a promise is broken.
+pub fn run(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let text = String::from_utf8_lossy(rest);
+    if *first == b'c' { command_line(&text, rest) } else { one_text(&text) }
+}
+
+fn one_text(text: &str) {
+    match text.parse::<Selector>() {
+        Ok(selector) => {
+            assert!(!selector.device.is_empty() && !selector.device.contains([':', '/']));
+            let printed = selector.to_string();
+            assert_eq!(printed.parse::<Selector>().as_ref(), Ok(&selector), "{printed:?}");
+            assert!(selector.includes(&selector.device, selector.port.unwrap_or(7)));
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    match text.parse::<Guid>() {
+        Ok(guid) => {
+            assert_eq!(guid.to_string().parse::<Guid>().as_ref(), Ok(&guid));
+            assert_eq!(Guid::from_be_bytes(guid.to_be_bytes()), guid);
+            assert_eq!(guid.is_zero(), guid.to_u64() == 0);
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    if let Ok(address) = text.parse::<Ipv6Addr>() {
+        let gid = Gid::from(address);
+        assert_eq!(gid.to_string().parse::<Ipv6Addr>().as_ref(), Ok(&address));
+        assert_eq!(gid.full().parse::<Ipv6Addr>().as_ref(), Ok(&address));
+        assert_eq!(Gid::from_bytes(gid.to_bytes()), gid);
+        let number = u128::from(gid.subnet_prefix()) << 64 | u128::from(gid.interface_id());
+        assert_eq!(number, u128::from(address));
+        assert_eq!(gid.is_zero(), number == 0);
+        assert!(gid.ipv4().is_none_or(|v4| Gid::from(v4) == gid));
+    }
+}
+
+fn command_line(text: &str, raw: &[u8]) {
+    let words: Vec<&str> = text.split('\0').take(12).collect();
+    let line = std::iter::once("uverbs").chain(words.iter().copied());
+    let cli = match Cli::try_parse_from(line) {
+        Ok(cli) => cli,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return;
+        }
+    };
+    let Command::Gids(arguments) = &cli.command else { return };
+    let filter = Filter::new(arguments);
+    let mut gid = [0; 16];
+    for (place, byte) in gid.iter_mut().zip(raw.iter().rev()) {
+        *place = *byte;
+    }
+    for bytes in [gid, [0; 16], Gid::from(std::net::Ipv4Addr::new(10, 0, 0, 1)).to_bytes()] {
+        let kind = GidType(u32::from(gid[0] % 4));
+        let entry = GidEntry::new(1, 0, Gid::from_bytes(bytes), kind, None);
+        let admitted = filter.admits(&entry) && filter.admits_netdev(Some("eth0"));
+        assert!(!admitted || arguments.gid_type.is_none_or(|wanted| GidType::from(wanted) == kind));
+    }
+}
