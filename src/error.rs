@@ -147,7 +147,8 @@ pub enum Cause {
     /// The node may not be opened by this user (`EACCES`).
     #[error("permission denied")]
     PermissionDenied,
-    /// The kernel refuses the open (`EPERM`): another RDMA network namespace, or a device cgroup.
+    /// Refused (`EPERM`): the open, by another RDMA network namespace or a device cgroup; or the ioctl, by
+    /// a filter of system calls.
     #[error("not permitted")]
     NotPermitted,
     /// The device has gone, or is going (`EIO`, `ENXIO`, `ENODEV`).
@@ -232,6 +233,7 @@ impl Cause {
             Errno::NOTTY => Self::NoIoctl,
             Errno::PROTONOSUPPORT => Self::UnknownToKernel,
             Errno::OPNOTSUPP => Self::NotOffered,
+            Errno::PERM => Self::NotPermitted,
             other => Self::Os(other),
         }
     }
@@ -305,6 +307,8 @@ impl Error {
                 | Cause::UnknownToKernel
                 | Cause::UnknownDriver
                 | Cause::Refused
+                // A filter of system calls, or an emulator that does not know the ioctl.
+                | Cause::Os(Errno::NOSYS)
         )
     }
 }
@@ -321,11 +325,17 @@ impl fmt::Display for Advice<'_> {
             (_, Cause::PermissionDenied) => {
                 "allow this user to read the node (the kernel makes it with mode 0666)"
             }
-            (_, Cause::NotPermitted) => {
+            (Request::Open { .. }, Cause::NotPermitted) => {
                 "the device is in another network namespace (rdma system netns exclusive), or the \
                  container's device rules forbid it"
             }
-            (_, Cause::DeviceGone(_)) => "list the devices again",
+            (_, Cause::NotPermitted | Cause::Os(Errno::NOSYS)) => {
+                "a filter of system calls (seccomp) may forbid it; read sysfs instead"
+            }
+            (_, Cause::Os(Errno::MFILE)) => "this process may have no more open files (ulimit -n)",
+            (_, Cause::DeviceGone(_)) | (Request::Sysfs { .. }, Cause::Os(Errno::NOENT)) => {
+                "list the devices again"
+            }
             (_, Cause::NoIoctl)
             | (Request::GidEntry { .. } | Request::GidTable, Cause::UnknownToKernel) => {
                 "read sysfs, or use Linux 5.10 or newer"

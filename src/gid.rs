@@ -458,14 +458,16 @@ impl Sysfs {
     /// kernel names it, not looked up here: see [`crate::netdev`].
     ///
     /// # Errors
-    /// `EINVAL`: no such device or port, or the index is outside its table (as rdma-core says it).
+    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port, or the index is outside its
+    /// table; `EPROTO`: a file that does not read as it should.
     #[doc(alias = "ibv_query_gid_ex")]
     pub fn query_gid_ex(&self, device: &str, port: u32, index: u32) -> Result<Option<SysfsGid>> {
-        let error = |cause| Error::new(device, Request::GidEntry { port, index }, cause);
-        let folder = self.port(device, port).map_err(error)?;
+        let request = || Request::GidEntry { port, index };
+        let folder =
+            self.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
         read_gid(&folder, port, index).map_err(|cause| {
             let slot = folder.join("gids").join(index.to_string());
-            error(if slot.exists() { cause } else { Cause::Os(Errno::INVAL) })
+            self.missing_or(device, &slot, request(), cause)
         })
     }
 

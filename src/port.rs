@@ -354,13 +354,14 @@ impl Sysfs {
     /// Reads a port's attributes from `ports/P`.
     ///
     /// # Errors
-    /// `EINVAL`: no such device or port; `EPROTO`: a file that does not read as it should.
+    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port; `EPROTO`: a file that does
+    /// not read as it should.
     #[doc(alias = "ibv_query_port")]
     pub fn query_port(&self, device: &str, port: u32) -> Result<PortAttributes> {
-        let error = |cause| Error::new(device, Request::Port { port }, cause);
-        let folder = self.port(device, port).map_err(error)?;
-        read_port(&folder)
-            .map_err(|cause| error(if folder.exists() { cause } else { Cause::Os(Errno::INVAL) }))
+        let request = || Request::Port { port };
+        let folder =
+            self.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
+        read_port(&folder).map_err(|cause| self.missing_or(device, &folder, request(), cause))
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::error::Cause;
+use crate::error::{Cause, Error, Request};
 use crate::names::is_file_name;
 
 /// Longest content of a sysfs attribute: one page.
@@ -69,6 +69,26 @@ impl Sysfs {
     /// The folder of a device's port.
     pub(crate) fn port(&self, device: &str, port: u32) -> Result<Folder, Cause> {
         Ok(self.device(device)?.join("ports").join(port.to_string()))
+    }
+
+    /// Why `request` failed that reads `folder` of a device: what is not there is the device, or the
+    /// port or index that the folder stands for (`EINVAL`, as the kernel says it).
+    pub(crate) fn missing_or(
+        &self,
+        device: &str,
+        folder: &Folder,
+        request: Request,
+        cause: Cause,
+    ) -> Error {
+        match (cause, self.device(device)) {
+            (missing @ Cause::Os(Errno::NOENT), Ok(Folder { path })) if !path.exists() => {
+                Error::new(device, Request::Sysfs { path }, missing)
+            }
+            (Cause::Os(Errno::NOENT), _) if !folder.exists() => {
+                Error::new(device, request, Cause::Os(Errno::INVAL))
+            }
+            (cause, _) => Error::new(device, request, cause),
+        }
     }
 
     /// A folder below the root.

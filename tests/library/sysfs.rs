@@ -6,6 +6,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use uverbs::device::Host;
+use uverbs::sysfs::Sysfs;
 use uverbs::umad;
 
 /// What may be found in the place of a file.
@@ -124,4 +125,20 @@ proptest! {
         }
         let _ = (host.absence(), umad::ca_names(host.sysfs()), umad::default_port(host.sysfs(), None));
     }
+}
+
+/// Without `/sys` the device is what is missing, not its port.
+#[test]
+fn a_missing_tree_is_not_called_a_missing_port() {
+    let folder = tempfile::tempdir().unwrap();
+    let sysfs = Sysfs::at(folder.path());
+    let port = sysfs.query_port("x0", 1).unwrap_err();
+    let gid = sysfs.query_gid_ex("x0", 1, 0).unwrap_err();
+    for error in [port, gid] {
+        assert_eq!(error.errno(), 2, "{error}");
+        assert!(error.to_string().contains("class/infiniband/x0"), "{error}");
+    }
+    fs::create_dir_all(folder.path().join("class/infiniband/x0/ports/1/gids")).unwrap();
+    assert_eq!(sysfs.query_port("x0", 2).unwrap_err().errno(), 22);
+    assert_eq!(sysfs.query_gid_ex("x0", 1, 7).unwrap_err().errno(), 22);
 }
