@@ -44,6 +44,21 @@ pub(crate) fn load_modules() -> Result<()> {
     Ok(())
 }
 
+/// Loads those modules of the initramfs that are not loaded, and names them.
+pub(crate) fn load_missing_modules() -> Result<Vec<String>> {
+    let mut missing = Vec::new();
+    let order = fs::read_to_string(MODULES).with_context(|| format!("reading {MODULES}"))?;
+    for line in order.lines() {
+        let (file, parameters) = line.split_once(' ').unwrap_or((line, ""));
+        let name = file.trim_end_matches(".ko").replace('-', "_");
+        if !fs::exists(format!("/sys/module/{name}"))? {
+            load_module(file, parameters)?;
+            missing.push(format!("{name}, unloaded"));
+        }
+    }
+    Ok(missing)
+}
+
 /// Loads one module of the initramfs.
 pub(crate) fn load_module(name: &str, parameters: &str) -> Result<()> {
     let path = format!("/modules/{name}");

@@ -34,10 +34,14 @@ fn main() -> ExitCode {
         ["within", root, mounts, user, program, ref arguments @ ..] => {
             supervisor::child(|| lab::within::run(root, mounts, user, program, arguments))
         }
+        ["limited", limit, program, ref arguments @ ..] => {
+            supervisor::child(|| lab::limited::run(limit, program, arguments))
+        }
         ["query-table"] => supervisor::child(scenarios::query_table),
         _ => {
             eprintln!("usage: guest list | scenario NAME | sweep | query-table");
             eprintln!("       guest container NODES USER ARGUMENT…");
+            eprintln!("       guest limited LIMIT PROGRAM ARGUMENT…");
             eprintln!("       guest within ROOT MOUNTS USER PROGRAM ARGUMENT…");
             ExitCode::FAILURE
         }

@@ -360,10 +360,6 @@ pub(super) fn sweep() -> Result<Vec<String>> {
     if !fs::exists(format!("{DEVICES}/{CONTROL}"))? {
         return Ok(found);
     }
-    if !fs::exists("/sys/module/mlx5_ib")? {
-        found.push("mlx5_ib, unloaded".to_owned());
-        boot::load_module(IB_MODULE, "")?;
-    }
     for function in (0..FUNCTIONS.len()).map(Function) {
         function.clear()?;
         // A driver that is bound is to find out before the function is another one.

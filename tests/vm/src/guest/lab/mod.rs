@@ -1,11 +1,13 @@
 //! What scenarios build their situations from: network devices, VLANs, namespaces, soft-RoCE
-//! links, an InfiniBand switch; [`mlx5`] has the emulated functions, [`within`] other roots. Each is a guard that takes its
-//! thing away again when it is dropped, in reverse order of making where they stand in one scope.
+//! links, an InfiniBand switch; [`mlx5`] has the emulated functions, [`within`] other roots,
+//! [`limited`] programs that have to do without something. Each is a guard that takes its thing away
+//! again when it is dropped, in reverse order of making where they stand in one scope.
 //!
 //! All of it is done with Debian's `ip`, `rdma` and `devlink` programs and the kernel's own files:
 //! the lab must not share code with what it tests.
 
 pub(crate) mod container;
+pub(crate) mod limited;
 pub(crate) mod mlx5;
 pub(crate) mod within;
 
@@ -20,6 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use uverbs_vm::{NOT_BUILT, stretched};
 
+use crate::boot;
 use crate::supervisor::PATH;
 
 /// The error of a scenario that does not apply to this kernel; see [`skip`].
@@ -126,6 +129,14 @@ pub(crate) fn kernel() -> Result<(u32, u32)> {
         (Some(Ok(version)), Some(Ok(level))) => Ok((version, level)),
         _ => bail!("cannot read the kernel's release {release:?}"),
     }
+}
+
+/// Skips, on all kernels but the newest, a scenario of which these are the same for `reason`.
+pub(crate) fn on_the_newest_kernel(reason: &str) -> Result<()> {
+    if kernel()? < (7, 0) {
+        return Err(skip(&format!("on the newest kernel only: {reason}")));
+    }
+    Ok(())
 }
 
 /// Takes IPv6 away from an interface of the caller's namespace, and all its IPv6 addresses.
@@ -488,8 +499,9 @@ pub(crate) fn two_soft_roce_devices() -> Result<(VlanLab, Ipv6Lab)> {
 /// # Errors
 /// Names everything that it found, and what could not be taken away.
 pub(crate) fn sweep() -> Result<()> {
+    let mut found = boot::load_missing_modules()?;
     // With its driver a function's RDMA device and interfaces go.
-    let mut found = mlx5::sweep()?;
+    found.extend(mlx5::sweep()?);
     if IbSwitch::is_loaded()? {
         IbSwitch::unload();
         found.push("ib_switch".to_owned());

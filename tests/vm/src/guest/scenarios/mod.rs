@@ -12,10 +12,12 @@
 
 mod answers;
 mod c_programs;
+mod changes;
 mod containers;
 mod costs;
 mod faults;
 mod laboratory;
+mod limits;
 mod mlx5;
 mod model;
 mod namespaces;
@@ -71,10 +73,22 @@ const SOFT: &[Scenario] = &[
     ("a_renamed_device_is_found", namespaces::a_renamed_device_is_found),
     ("another_user", faults::another_user),
     ("without_nodes", faults::without_nodes),
-    ("removed_while_open", faults::removed_while_open),
-    ("vanishing_while_read", faults::vanishing_while_read),
-    ("standing_while_listed", faults::standing_while_listed),
-    ("addresses_while_read", faults::addresses_while_read),
+    ("removed_while_open", changes::removed_while_open),
+    ("removed_before_the_open", changes::removed_before_the_open),
+    ("removed_while_reading", changes::removed_while_reading),
+    ("removed_at_every_call", changes::removed_at_every_call),
+    ("modules_are_unloaded", changes::modules_are_unloaded),
+    ("vanishing_while_read", changes::vanishing_while_read),
+    ("standing_while_listed", changes::standing_while_listed),
+    ("addresses_while_read", changes::addresses_while_read),
+    ("churn_under_four_readers", changes::churn_under_four_readers),
+    ("few_files", limits::few_files),
+    ("little_memory", limits::little_memory),
+    ("forbidden_calls", limits::forbidden_calls),
+    ("hidden_folders", limits::hidden_folders),
+    ("a_cgroup_that_is_full", limits::a_cgroup_that_is_full),
+    ("thousands_of_opens", limits::thousands_of_opens),
+    ("every_call_fails_once", limits::every_call_fails_once),
     ("requests_on_soft_roce", model::requests_on_soft_roce),
     ("port_speed_by_release", faults::port_speed_by_release),
     ("the_probe_finds_the_driver", faults::the_probe_finds_the_driver),

@@ -49,8 +49,19 @@ pub(crate) fn requests_on_mlx5_roce() -> Result<()> {
     requests_on_mlx5(&Description::roce())
 }
 
+/// mlx5 as the manager of an e-switch in switchdev mode, with representors: its ports have everything
+/// to tell that `QUERY_PORT` knows.
+pub(crate) fn requests_on_mlx5_switchdev() -> Result<()> {
+    let mut device = lab::mlx5::Mlx5::bind(0, &Description::embedded_cpu(2))?;
+    device.switchdev()?;
+    compare_on(&device)
+}
+
 fn requests_on_mlx5(description: &Description) -> Result<()> {
-    let bound = lab::mlx5::Mlx5::bind(0, description)?;
+    compare_on(&lab::mlx5::Mlx5::bind(0, description)?)
+}
+
+fn compare_on(bound: &lab::mlx5::Mlx5) -> Result<()> {
     let open = Host::new().open(bound.name())?;
     let device = describe(&Arena::new(SMALL)?, &open, driver_id::MLX5)?;
     compare_all(&open, &device)

@@ -1,5 +1,7 @@
 //! Devices that go away while they are open, and come back.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -44,6 +46,43 @@ pub(crate) fn driver_is_bound_anew() -> Result<()> {
         let mut device = bound(&description, switchdev)?;
         let context = opened(&device)?;
         device.rebind()?;
+        is_gone(&context)?;
+        drop(opened(&device)?);
+    }
+    Ok(())
+}
+
+/// The driver is unbound while tables are read without a pause: each that is given is right, and what
+/// comes after says that the device is gone.
+pub(crate) fn driver_goes_while_reading() -> Result<()> {
+    for (description, switchdev) in kinds() {
+        let mut device = bound(&description, switchdev)?;
+        let context = opened(&device)?;
+        let right = context.query_gid_table()?;
+        let going = AtomicBool::new(false);
+        let (given, error) = thread::scope(|scope| -> Result<_> {
+            let reader = scope.spawn(|| -> Result<_> {
+                let mut given = 0;
+                loop {
+                    match context.query_gid_table() {
+                        Ok(table) if table == right => given += 1,
+                        // A device that is going loses its entries one by one.
+                        Ok(table) => {
+                            let known = table.iter().all(|row| right.contains(row));
+                            ensure!(known && going.load(Ordering::SeqCst), "{table:?}");
+                        }
+                        Err(error) => return Ok((given, error)),
+                    }
+                }
+            });
+            thread::sleep(Duration::from_millis(50));
+            going.store(true, Ordering::SeqCst);
+            let rebound = device.rebind();
+            let ended = reader.join().map_err(|_| anyhow::anyhow!("the reader panicked"))?;
+            rebound.and(ended)
+        })?;
+        println!("{given} tables, then: {error}");
+        ensure!(matches!(error.cause(), Cause::DeviceGone(_)), "{error:?}");
         is_gone(&context)?;
         drop(opened(&device)?);
     }

@@ -1,0 +1,145 @@
+//! Programs from which something is withheld: open files, memory, system calls, a folder, a place in
+//! an rdma cgroup.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output};
+use std::{env, fmt, fs};
+
+use anyhow::{Context, Result, bail};
+use nix::libc;
+use nix::sched::{CloneFlags, unshare};
+use rustix::mount::MountPropagationFlags;
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_change, unmount};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
+
+use super::output;
+
+/// Where the hierarchy of cgroups is mounted.
+const HIERARCHY: &str = "/sys/fs/cgroup";
+
+/// What a program has to do without.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Limit<'a> {
+    /// More open files than these, its standard ones included.
+    Files(u64),
+    /// More bytes of address space than these.
+    Memory(u64),
+    /// `ioctl`, which answers with this errno.
+    Ioctl(u32),
+    /// Sockets, which answer with this errno.
+    Sockets(u32),
+    /// What is in these folders, each hidden by an empty one that is read-only.
+    Folders(&'a [&'a str]),
+    /// What a cgroup has too little of.
+    Cgroup(&'a Cgroup),
+}
+
+impl fmt::Display for Limit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files(count) => write!(f, "files={count}"),
+            Self::Memory(bytes) => write!(f, "memory={bytes}"),
+            Self::Ioctl(errno) => write!(f, "ioctl={errno}"),
+            Self::Sockets(errno) => write!(f, "sockets={errno}"),
+            Self::Folders(folders) => write!(f, "folders={}", folders.join(",")),
+            Self::Cgroup(Cgroup(folder)) => write!(f, "cgroup={folder}"),
+        }
+    }
+}
+
+impl Limit<'_> {
+    /// Runs a program, whose file's whole path is given.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub(crate) fn output(self, command: &[&str]) -> Result<Output> {
+        let guest = env::current_exe()?;
+        let guest = guest.to_str().context("our own path")?;
+        output(&[&[guest, "limited", &self.to_string()], command].concat())
+    }
+}
+
+/// Becomes the program: the body of `guest limited`.
+pub(crate) fn run(limit: &str, program: &str, arguments: &[&str]) -> Result<()> {
+    become_it(limit, program, arguments)
+        .map(|never| match never {})
+        .with_context(|| format!("{program} with {limit}"))
+}
+
+fn become_it(limit: &str, program: &str, arguments: &[&str]) -> Result<Infallible> {
+    let (what, amount) = limit.split_once('=').context("no limit")?;
+    let number = || amount.parse::<u64>().context("no number");
+    // The last thing to do: what starts the program is to be limited as little as can be.
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let at_most = |resource| -> Result<()> {
+        let limit = number()?;
+        Ok(setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?)
+    };
+    match what {
+        "files" => at_most(Resource::Nofile)?,
+        "memory" => at_most(Resource::As)?,
+        "ioctl" => forbid(&[libc::SYS_ioctl], number()?)?,
+        "sockets" => forbid(&[libc::SYS_socket], number()?)?,
+        "folders" => {
+            unshare(CloneFlags::CLONE_NEWNS).context("a mount namespace")?;
+            mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+            for folder in amount.split(',') {
+                mount("tmpfs", folder, "tmpfs", MountFlags::RDONLY, None)
+                    .with_context(|| format!("hiding {folder}"))?;
+            }
+        }
+        "cgroup" => join(amount)?,
+        _ => bail!("no such limit"),
+    }
+    Err(command.exec().into())
+}
+
+/// Lets these system calls fail with this errno.
+fn forbid(calls: &[i64], errno: u64) -> Result<()> {
+    let rules: BTreeMap<_, _> = calls.iter().map(|call| (*call, Vec::new())).collect();
+    let refusal = SeccompAction::Errno(u32::try_from(errno)?);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, TargetArch::x86_64)?;
+    let program: BpfProgram = filter.try_into()?;
+    Ok(apply_filter(&program)?)
+}
+
+fn join(folder: &str) -> Result<()> {
+    fs::write(format!("{folder}/cgroup.procs"), "0").with_context(|| format!("joining {folder}"))
+}
+
+/// A cgroup with a limit on RDMA; on drop it goes, and this process is in none.
+#[derive(Debug)]
+pub(crate) struct Cgroup(String);
+
+impl Cgroup {
+    /// One with this limit, in the words of `rdma.max`: `rxe0 hca_handle=1`.
+    pub(crate) fn new(limit: &str) -> Result<Self> {
+        mount("cgroup2", HIERARCHY, "cgroup2", MountFlags::empty(), None).context("the cgroups")?;
+        let this = Self(format!("{HIERARCHY}/rdma"));
+        fs::write(format!("{HIERARCHY}/cgroup.subtree_control"), "+rdma")
+            .context("rdma cgroups")?;
+        fs::create_dir(&this.0)?;
+        fs::write(format!("{}/rdma.max", this.0), limit).with_context(|| limit.to_owned())?;
+        Ok(this)
+    }
+
+    /// Puts this process in, until the drop.
+    pub(crate) fn join(&self) -> Result<()> {
+        join(&self.0)
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let undone = join(HIERARCHY)
+            .and_then(|()| Ok(fs::remove_dir(&self.0)?))
+            .and_then(|()| Ok(unmount(HIERARCHY, UnmountFlags::empty())?));
+        if let Err(error) = undone {
+            eprintln!("undoing: {error:#}");
+        }
+    }
+}
