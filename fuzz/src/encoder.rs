@@ -32,6 +32,8 @@ enum What {
     ByTheRules { method: u8, choices: Vec<u8>, value: u64, stranger: Option<u16> },
     /// The library's own requests.
     Queries(Vec<Query>),
+    /// Attributes as the kernel reads them, each with its payload inline.
+    Bytes(Vec<[u8; ATTRIBUTE]>),
 }
 
 #[derive(Arbitrary, Clone, Debug)]
@@ -96,7 +98,37 @@ pub fn run(data: &[u8]) {
             by_the_rules(&device, method, &choices, value, stranger);
         }
         What::Queries(queries) => ask(&device, &queries),
+        What::Bytes(attributes) => decode_and_encode(&attributes),
     }
+}
+
+/// Attributes are read from bytes and put together again: the bytes are the same.
+fn decode_and_encode(attributes: &[[u8; ATTRIBUTE]]) {
+    let bytes: Vec<[u8; ATTRIBUTE]> = attributes
+        .iter()
+        .take(16)
+        .map(|raw| {
+            let mut raw = *raw;
+            // What the kernel takes: at most eight bytes inline, zeros behind them, one known flag.
+            let len = raw[2] % 9;
+            raw[2..4].copy_from_slice(&u16::from(len).to_ne_bytes());
+            let flags = u16::from(raw[4] & 1);
+            raw[4..6].copy_from_slice(&flags.to_ne_bytes());
+            raw[7] = 0;
+            raw[8 + usize::from(len)..].fill(0);
+            raw
+        })
+        .collect();
+    let read: Vec<Expected> = bytes.iter().map(|raw| decode(raw)).collect();
+    let mut command = Command::<16>::new(0, 0);
+    for Expected { id, len, flags, elem, data } in &read {
+        command.enumeration(*id, *elem, &data[..usize::from(*len)]);
+        if *flags == 0 {
+            command.optional();
+        }
+    }
+    assert_eq!(command.check(), Ok(()));
+    assert_eq!(command.attributes().as_bytes(), bytes.as_flattened());
 }
 
 /// Puts a method's attributes together, each as its specification wants it.

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arbitrary::Arbitrary;
 use rustix::io::Errno;
 use uverbs::simulated::{SimulatedKernel, UserMemory};
+use uverbs::uapi::device::QueryPortResponse;
+use zerocopy::{FromZeros, IntoBytes};
 
 /// Calls after which it gives up, so that no walk takes long.
 const CALLS: usize = 400;
@@ -31,7 +33,7 @@ enum Fill {
     /// An entry with the slot that was asked for.
     Entry {
         gid: [u8; 16],
-        kind: u32,
+        kind: u8,
         ndev: u32,
     },
     /// A port whose GID table is so long.
@@ -39,7 +41,17 @@ enum Fill {
         length: u16,
         bytes: [u8; 16],
     },
+    /// A port with codes of which most are known.
+    Likely {
+        length: u16,
+        mtu: u8,
+        width: u8,
+        speed: u8,
+    },
 }
+
+/// What most errnos below 128 stand for: those that mean something. Others stand for themselves.
+const LIKELY: [u8; 8] = [22, 5, 61, 95, 93, 11, 1, 4];
 
 /// The kernel. The context is given if `is_open`, whatever else it says.
 #[derive(Debug)]
@@ -88,7 +100,25 @@ impl SimulatedKernel for Hostile {
                     Fill::Huge(count) => count.to_ne_bytes().to_vec(),
                     Fill::Entry { gid, kind, ndev } => {
                         let slot = [&asked(1)[..4], &asked(0)[..4]].concat();
-                        [&gid[..], &slot, &kind.to_ne_bytes(), &ndev.to_ne_bytes()].concat()
+                        // Most are the kernel's.
+                        let kind = if *kind < 192 { kind % 4 } else { *kind };
+                        let kind = u32::from(kind).to_ne_bytes();
+                        [&gid[..], &slot, &kind, &ndev.to_ne_bytes()].concat()
+                    }
+                    Fill::Likely { length, mtu, width, speed } => {
+                        let port = QueryPortResponse {
+                            gid_tbl_len: u32::from(*length) % 4096,
+                            state: mtu % 8,
+                            max_mtu: mtu % 7,
+                            active_mtu: mtu / 7 % 7,
+                            active_width: 1 << (width % 8),
+                            active_speed: 1 << (speed % 8),
+                            active_speed_ex: 1 << (u32::from(*speed) % 12),
+                            phys_state: width % 9,
+                            link_layer: width % 4,
+                            ..QueryPortResponse::new_zeroed()
+                        };
+                        port.as_bytes().to_vec()
                     }
                     Fill::Port { length, bytes } => {
                         let length = u32::from(*length).to_ne_bytes();
@@ -106,6 +136,8 @@ impl SimulatedKernel for Hostile {
             let place = usize::from(*place) % request.len();
             request[place] = *byte;
         }
-        answer.errno.map_or(Ok(()), |errno| Err(Errno::from_raw_os_error(i32::from(errno).max(1))))
+        let Some(errno) = answer.errno else { return Ok(()) };
+        let likely = LIKELY.get(usize::from(errno) % 16).filter(|_| errno < 128);
+        Err(Errno::from_raw_os_error(i32::from(*likely.unwrap_or(&errno)).max(1)))
     }
 }

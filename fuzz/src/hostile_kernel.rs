@@ -32,27 +32,59 @@ enum What {
 
 #[derive(Arbitrary, Debug)]
 enum Query {
-    Gid { port: u32, index: u32 },
+    Gid {
+        port: u32,
+        index: u32,
+    },
     Table,
-    TableInto { room: u16 },
+    TableInto {
+        room: u16,
+    },
     Port(u32),
     PortSpeed(u32),
     Device,
     Events,
-    Mlx5Port { port: u32 },
-    Mlx5PortInto { port: u32, room: u16 },
-    Command { input: Vec<u8>, room: u16 },
-    Capabilities { is_maximum: bool, vport: Option<u16> },
+    Mlx5Port {
+        port: u32,
+    },
+    Mlx5PortInto {
+        port: u32,
+        room: u16,
+    },
+    Command {
+        input: Vec<u8>,
+        room: u16,
+    },
+    Capabilities {
+        is_maximum: bool,
+        vport: Option<u16>,
+    },
     Adapter,
     EswFunctions,
     Lag,
     Nop,
-    VportState { side: u8, vport: Option<u16> },
+    VportState {
+        side: u8,
+        vport: Option<u16>,
+    },
     Nic(Option<u16>),
-    Hca { port: u8, vport: Option<u16> },
+    Hca {
+        port: u8,
+        vport: Option<u16>,
+    },
     Esw(Option<u16>),
-    RoceAddress { index: u16, port: u8 },
-    Counter { port: u8, vport: Option<u16> },
+    RoceAddress {
+        index: u16,
+        port: u8,
+    },
+    Counter {
+        port: u8,
+        vport: Option<u16>,
+    },
+    /// More room than one call may have.
+    LongTable {
+        room: u16,
+    },
 }
 
 /// Runs the target.
@@ -116,16 +148,8 @@ fn ask(context: &Context, query: &Query) {
             answer.iter().flatten().for_each(show);
             told(answer);
         }
-        Query::TableInto { room } => {
-            let room = usize::from(*room) % 2200;
-            let mut memory = Guarded::new(room * 32);
-            let entries = <[GidEntry]>::mut_from_bytes(memory.inside_mut()).expect("aligned");
-            match context.query_gid_table_into(entries) {
-                Ok(count) => assert!(count <= room),
-                Err(error) => tell(&error),
-            }
-            memory.check();
-        }
+        Query::TableInto { room } => table_into(context, usize::from(*room) % 2200),
+        Query::LongTable { room } => table_into(context, 2048 + usize::from(*room) % 200),
         Query::Port(port) => {
             let answer = context.query_port(*port);
             if let Ok(port) = &answer {
@@ -136,7 +160,11 @@ fn ask(context: &Context, query: &Query) {
             }
             told(answer);
         }
-        Query::PortSpeed(port) => told(context.query_port_speed(*port)),
+        Query::PortSpeed(port) => {
+            let answer = context.query_port_speed(*port);
+            let _ = answer.as_ref().map(|rate| (rate.to_string(), rate.gbps()));
+            told(answer);
+        }
         Query::Device => {
             let answer = context.query_device();
             if let Ok(device) = &answer {
@@ -190,6 +218,16 @@ fn ask(context: &Context, query: &Query) {
             told(answer);
         }
     }
+}
+
+fn table_into(context: &Context, room: usize) {
+    let mut memory = Guarded::new(room * size_of::<GidEntry>());
+    let entries = <[GidEntry]>::mut_from_bytes(memory.inside_mut()).expect("aligned");
+    match context.query_gid_table_into(entries) {
+        Ok(count) => assert!(count <= room),
+        Err(error) => tell(&error),
+    }
+    memory.check();
 }
 
 fn show(entry: &GidEntry) {
