@@ -57,6 +57,7 @@ pub mod event;
 mod firmware;
 pub mod gid;
 pub mod guid;
+pub mod inventory;
 pub mod mlx5;
 mod names;
 pub mod netdev;
