@@ -450,13 +450,13 @@ enum Port {
 }
 
 /// The GID that RoCE makes of a MAC address: link-local, with its EUI-64.
-fn default_gid(mac: [u8; 6]) -> Gid {
+pub(crate) fn default_gid(mac: [u8; 6]) -> Gid {
     let [m0, m1, m2, m3, m4, m5] = mac;
     Gid::from_bytes([0xfe, 0x80, 0, 0, 0, 0, 0, 0, m0 ^ 2, m1, m2, 0xff, 0xfe, m3, m4, m5])
 }
 
 /// The one GID of an iWARP port: its MAC address, then zeros.
-fn iwarp_gid(mac: [u8; 6]) -> Gid {
+pub(crate) fn iwarp_gid(mac: [u8; 6]) -> Gid {
     let [m0, m1, m2, m3, m4, m5] = mac;
     Gid::from_bytes([m0, m1, m2, m3, m4, m5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
 }
