@@ -47,6 +47,7 @@ pub use uverbs_uapi as uapi;
 
 #[cfg(feature = "capi")]
 pub mod capi;
+pub mod check;
 pub mod choose;
 pub mod command;
 pub mod context;

@@ -25,6 +25,7 @@
 //! is down, and what the peer chooses.
 
 pub mod nccl;
+pub mod plan;
 mod reason;
 mod recommend;
 #[cfg(test)]

@@ -44,7 +44,7 @@ fn words(outcome: &Outcome) -> String {
     }
 }
 
-fn row(line: &str) -> Row<'static> {
+pub(super) fn row(line: &str) -> Row<'static> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let gid: Ipv6Addr = words[2].parse().unwrap();
     Row {
@@ -62,7 +62,7 @@ fn row(line: &str) -> Row<'static> {
     }
 }
 
-fn port(head: &str, rows: Vec<Row<'static>>) -> Port<'static> {
+pub(super) fn port(head: &str, rows: Vec<Row<'static>>) -> Port<'static> {
     let words: Vec<&str> = head.split_whitespace().collect();
     let is_infiniband = words[3] == "InfiniBand";
     Port {
