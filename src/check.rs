@@ -67,6 +67,15 @@ struct Findings<'f> {
 }
 
 impl Findings<'_> {
+    /// Whether a problem of this port is told already.
+    fn has_problem(&self) -> bool {
+        self.list.iter().any(|own| {
+            own.severity == Severity::Problem
+                && own.device.as_deref() == self.device
+                && own.port == self.port
+        })
+    }
+
     fn add(
         &mut self,
         name: &'static str,
@@ -370,7 +379,6 @@ fn check_netdev(
 fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
     use Severity::{Note, Problem, Warning};
     let is_roce = port.link_layer == LinkLayer::ETHERNET && port.node_type != NodeType::RNIC;
-    let before = findings.list.len();
     if port.gid_tbl_len == 0 {
         findings.add(
             "no-gid-table",
@@ -434,7 +442,7 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
             );
         }
     }
-    let is_told = findings.list.iter().skip(before).any(|own| own.severity == Problem);
+    let is_told = findings.has_problem();
     let decision = recommend(port, &Wish::default());
     if let Outcome::Ignored(Why::NoRow) = decision.outcome
         && !is_told

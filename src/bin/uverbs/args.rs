@@ -187,7 +187,8 @@ Examples:
   uverbs choose --like nccl --explain                 the same of NCCL's choice
   uverbs choose --like ucx-1.13                       what an older UCX takes
   uverbs choose --netdev eth0 --no-header | awk '{print $3}'
-  uverbs choose --cidr 10.0.0.0/8 --json"
+  uverbs choose --cidr 10.0.0.0/8 --json
+  uverbs choose --from node1.json node2.json          what fits both hosts, and which differ"
     )]
     Choose(ChooseArgs),
     /// Print the variables by which a program uses the right GIDs
@@ -416,7 +417,7 @@ pub(crate) struct ChooseArgs {
     /// Only GIDs of addresses of this family
     #[arg(long, value_name = "FAMILY", help_heading = "Filters")]
     pub(crate) family: Option<FamilyChoice>,
-    /// Choose as a program does: nccl, ucx or nvshmem, or a release of it, as nccl-2.20 or ucx-1.13
+    /// Choose as nccl, ucx or nvshmem does, or a release of it: nccl-2.20, ucx-1.13
     #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::Other)]
     pub(crate) like: Option<Like>,
     /// Show every row, and why it is taken or not
