@@ -309,10 +309,14 @@ pub fn port<'i>(
 ) -> Option<Port<'i>> {
     let (attributes, _) = port.attributes.as_ref().ok()?;
     record.gids.as_ref().ok()?;
-    let mut rows: Vec<Row<'_>> =
-        record.rows(port.number).map(|row| see(inventory, port, row)).collect();
-    rows.sort_by_key(|row| row.index);
-    rows.dedup_by_key(|row| row.index);
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for row in record.rows(port.number) {
+        // They ascend; what does not would be no table.
+        let index = row.record.entry.index();
+        if rows.last().is_none_or(|last| last.index < index) {
+            rows.push(see(inventory, port, row));
+        }
+    }
     Some(Port {
         device: &record.device.name,
         node_type: record.device.node_type,

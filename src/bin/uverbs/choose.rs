@@ -206,13 +206,11 @@ fn fits(hosts: usize, chosen: &[Chosen<'_>]) -> Fits {
         let pairs = plan.variables.into_iter();
         Some(pairs.map(|(name, value)| (name.to_owned(), value.into())).collect())
     };
-    let mut indices: Vec<u32> =
-        chosen.iter().filter_map(|own| own.decision.outcome.index()).collect();
-    indices.sort_unstable();
-    indices.dedup();
+    let mut indices = chosen.iter().filter_map(|own| own.decision.outcome.index());
+    let first = indices.next();
     Fits {
         hosts,
-        index: if let [index] = indices[..] { Some(index) } else { None },
+        index: first.filter(|first| indices.all(|index| index == *first)),
         nccl: variables(Program::Nccl),
         ucx: variables(Program::Ucx),
         differing: differing(chosen),

@@ -4,6 +4,7 @@
 //! types, speeds …) are its numbers, so that a newer kernel's survive. A file may come from anyone:
 //! its size is bounded, everything in it is checked, and what is refused is named by its place.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -62,18 +63,15 @@ pub(crate) fn read(path: &Path) -> Result<Inventory, String> {
 fn parse(text: &str) -> Result<Inventory, Bad> {
     let document: Value =
         serde_json::from_str(text).map_err(|error| Bad::new(format!("no JSON: {error}")))?;
-    let fields = object(&document)?;
-    let version: u32 = field(fields, "schema_version")?;
+    let version: u32 = field(object(&document)?, "schema_version")?;
     if version != SCHEMA_VERSION {
         return Err(Bad::new(format!(
             "a snapshot of form {version}; this program reads form {SCHEMA_VERSION}"
         )));
     }
     let inventory = Inventory::parse(&document)?;
-    let mut names: Vec<&str> =
-        inventory.devices.iter().map(|own| own.device.name.as_str()).collect();
-    names.sort_unstable();
-    if names.windows(2).any(|pair| pair.first() == pair.last()) || names.contains(&"") {
+    let mut names = BTreeSet::from([""]);
+    if !inventory.devices.iter().all(|record| names.insert(&record.device.name)) {
         return Err(Bad::new("a device without a name, or two with one").at("devices"));
     }
     Ok(inventory)
@@ -114,6 +112,15 @@ trait Json: Sized {
     fn parse(value: &Value) -> Result<Self, Bad>;
 }
 
+/// An object of these fields.
+fn fields<const N: usize>(fields: [(&'static str, Value); N]) -> Value {
+    fields_of(&mut fields.into_iter())
+}
+
+fn fields_of(fields: &mut dyn Iterator<Item = (&'static str, Value)>) -> Value {
+    Value::Object(fields.map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
 fn object(value: &Value) -> Result<&Map<String, Value>, Bad> {
     value.as_object().ok_or_else(|| Bad::new("expected an object"))
 }
@@ -128,16 +135,14 @@ macro_rules! objects {
     ($($type:ty, from $empty:expr, [$($field:ident),+ $(,)?];)+) => {
         $(impl Json for $type {
             fn json(&self) -> Value {
-                let mut fields = Map::new();
-                $(fields.insert(stringify!($field).to_owned(), self.$field.json());)+
-                Value::Object(fields)
+                fields([$((stringify!($field), self.$field.json())),+])
             }
 
             fn parse(value: &Value) -> Result<Self, Bad> {
-                let fields = object(value)?;
+                let map = object(value)?;
                 let empty = || $empty;
                 let mut read: Self = empty();
-                $(read.$field = field(fields, stringify!($field))?;)+
+                $(read.$field = field(map, stringify!($field))?;)+
                 Ok(read)
             }
         })+
@@ -317,9 +322,9 @@ impl Json for Problem {
     }
 
     fn parse(value: &Value) -> Result<Self, Bad> {
-        let fields = object(value)?;
-        let errno = field::<u16>(fields, "errno")?.into();
-        Ok(Self { text: field(fields, "error")?, errno })
+        let map = object(value)?;
+        let errno = field::<u16>(map, "errno")?.into();
+        Ok(Self { text: field(map, "error")?, errno })
     }
 }
 
@@ -357,12 +362,12 @@ impl Json for Setting {
     }
 
     fn parse(value: &Value) -> Result<Self, Bad> {
-        let fields = object(value)?;
-        let name: String = field(fields, "name")?;
+        let map = object(value)?;
+        let name: String = field(map, "name")?;
         if !settings::NAMES.contains(&name.as_str()) {
             return Err(Bad::new("not a variable that chooses GIDs").at("name"));
         }
-        Ok(Self { name, value: field(fields, "value")?, file: field(fields, "file")? })
+        Ok(Self { name, value: field(map, "value")?, file: field(map, "file")? })
     }
 }
 
@@ -382,15 +387,15 @@ impl Json for Absence {
     }
 
     fn parse(value: &Value) -> Result<Self, Bad> {
-        let fields = object(value)?;
-        match field::<String>(fields, "reason")?.as_str() {
+        let map = object(value)?;
+        match field::<String>(map, "reason")?.as_str() {
             "no_module" => Ok(Self::NoModule),
             "no_device" => Ok(Self::NoDevice),
             "other_namespace" => Ok(Self::OtherNamespace {
-                device: field(fields, "device")?,
-                node: field(fields, "node")?,
+                device: field(map, "device")?,
+                node: field(map, "node")?,
             }),
-            "no_nodes" => Ok(Self::NoNodes { folder: field(fields, "folder")? }),
+            "no_nodes" => Ok(Self::NoNodes { folder: field(map, "folder")? }),
             other => Err(Bad::new(format!("{other:?} does not belong here")).at("reason")),
         }
     }
@@ -399,74 +404,74 @@ impl Json for Absence {
 impl Json for GidRow {
     fn json(&self) -> Value {
         let entry = &self.record.entry;
-        json!({
-            "port": entry.port(),
-            "index": entry.index(),
-            "gid": entry.gid().to_string(),
-            "gid_type": entry.gid_type().0,
-            "ifindex": entry.netdev_ifindex(),
-            "sysfs_netdev": self.record.sysfs_netdev,
-            "source": self.record.source.to_string(),
-            "netdev": self.netdev.json(),
-            "type_is_hidden": self.type_is_hidden,
-        })
+        fields([
+            ("port", entry.port().json()),
+            ("index", entry.index().json()),
+            ("gid", entry.gid().to_string().into()),
+            ("gid_type", entry.gid_type().0.json()),
+            ("ifindex", entry.netdev_ifindex().json()),
+            ("sysfs_netdev", self.record.sysfs_netdev.json()),
+            ("source", self.record.source.to_string().into()),
+            ("netdev", self.netdev.json()),
+            ("type_is_hidden", self.type_is_hidden.json()),
+        ])
     }
 
     fn parse(value: &Value) -> Result<Self, Bad> {
-        let fields = object(value)?;
-        let gid = match field::<IpAddr>(fields, "gid")? {
+        let map = object(value)?;
+        let gid = match field::<IpAddr>(map, "gid")? {
             IpAddr::V6(gid) => Gid::from(gid),
             IpAddr::V4(_) => return Err(Bad::new("expected 16 bytes, written as IPv6").at("gid")),
         };
         let entry = GidEntry::new(
-            field(fields, "port")?,
-            field(fields, "index")?,
+            field(map, "port")?,
+            field(map, "index")?,
             gid,
-            field(fields, "gid_type")?,
-            field(fields, "ifindex")?,
+            field(map, "gid_type")?,
+            field(map, "ifindex")?,
         );
         let record = GidRecord {
             entry,
-            source: field(fields, "source")?,
-            sysfs_netdev: field(fields, "sysfs_netdev")?,
+            source: field(map, "source")?,
+            sysfs_netdev: field(map, "sysfs_netdev")?,
         };
-        let netdev = field(fields, "netdev")?;
-        Ok(Self { record, netdev, type_is_hidden: field(fields, "type_is_hidden")? })
+        let netdev = field(map, "netdev")?;
+        Ok(Self { record, netdev, type_is_hidden: field(map, "type_is_hidden")? })
     }
 }
 
 impl Json for DeviceRecord {
     fn json(&self) -> Value {
         let device = &self.device;
-        json!({
-            "name": device.name,
-            "index": device.index,
-            "node_type": device.node_type.json(),
-            "node_guid": device.node_guid.json(),
-            "sys_image_guid": device.sys_image_guid.json(),
-            "fw_version": device.fw_version,
-            "protocol": device.protocol,
-            "driver": device.driver.json(),
-            "node": device.node.json(),
-            "node_mode": self.node_mode,
-            "access": self.access.json(),
-            "ports": self.ports.json(),
-            "gids": self.gids.json(),
-        })
+        fields([
+            ("name", device.name.json()),
+            ("index", device.index.json()),
+            ("node_type", device.node_type.json()),
+            ("node_guid", device.node_guid.json()),
+            ("sys_image_guid", device.sys_image_guid.json()),
+            ("fw_version", device.fw_version.json()),
+            ("protocol", device.protocol.json()),
+            ("driver", device.driver.json()),
+            ("node", device.node.json()),
+            ("node_mode", self.node_mode.json()),
+            ("access", self.access.json()),
+            ("ports", self.ports.json()),
+            ("gids", self.gids.json()),
+        ])
     }
 
     fn parse(value: &Value) -> Result<Self, Bad> {
-        let fields = object(value)?;
-        let mut device = Device::named(field::<String>(fields, "name")?);
-        device.index = field(fields, "index")?;
-        device.node_type = field(fields, "node_type")?;
-        device.node_guid = field(fields, "node_guid")?;
-        device.sys_image_guid = field(fields, "sys_image_guid")?;
-        device.fw_version = field(fields, "fw_version")?;
-        device.protocol = field(fields, "protocol")?;
-        device.driver = field(fields, "driver")?;
-        device.node = field(fields, "node")?;
-        let ports: Vec<PortRecord> = field(fields, "ports")?;
+        let map = object(value)?;
+        let mut device = Device::named(field::<String>(map, "name")?);
+        device.index = field(map, "index")?;
+        device.node_type = field(map, "node_type")?;
+        device.node_guid = field(map, "node_guid")?;
+        device.sys_image_guid = field(map, "sys_image_guid")?;
+        device.fw_version = field(map, "fw_version")?;
+        device.protocol = field(map, "protocol")?;
+        device.driver = field(map, "driver")?;
+        device.node = field(map, "node")?;
+        let ports: Vec<PortRecord> = field(map, "ports")?;
         device.port_count = ports.last().map_or(0, |port| port.number);
         if device.port_count as usize > ports.len()
             || !device.ports().eq(ports.iter().map(|port| port.number))
@@ -474,11 +479,12 @@ impl Json for DeviceRecord {
             return Err(Bad::new("port numbers with a gap").at("ports"));
         }
         let mut record = Self::new(device);
-        record.node_mode = field(fields, "node_mode")?;
-        record.access = field(fields, "access")?;
-        record.gids = field(fields, "gids")?;
-        if let Ok(rows) = &mut record.gids {
-            rows.sort_by_key(|row| (row.record.entry.port(), row.record.entry.index()));
+        record.node_mode = field(map, "node_mode")?;
+        record.access = field(map, "access")?;
+        record.gids = field(map, "gids")?;
+        let entries = record.gids.iter().flatten().map(|row| &row.record.entry);
+        if !entries.is_sorted_by(|a, b| (a.port(), a.index()) < (b.port(), b.index())) {
+            return Err(Bad::new("not in order of port and index").at("gids"));
         }
         record.ports = ports;
         Ok(record)
