@@ -355,14 +355,15 @@ fn check_netdev(
             "look at cable, transceiver and switch port",
         );
     }
-    // What the kernel leaves for the payload behind the headers of RoCE.
-    let room = interface.mtu.saturating_sub(96);
+    // What is left for the payload behind the headers of RoCE: drivers count them differently.
+    let rooms = [96, 80].map(|headers| interface.mtu.saturating_sub(headers));
     let sizes = [4096, 2048, 1024, 512, 256];
     let active = attributes.active_mtu.and_then(Mtu::bytes).map(u32::from);
     let greatest = attributes.max_mtu.and_then(Mtu::bytes).map_or(4096, u32::from);
-    let fitting = sizes.into_iter().find(|size| *size <= room.min(greatest));
-    if let (Some(active), Some(fitting)) = (active, fitting)
+    let fitting = rooms.map(|room| sizes.into_iter().find(|size| *size <= room.min(greatest)));
+    if let ([Some(fitting), other], Some(active)) = (fitting, active)
         && active != fitting
+        && other != Some(active)
     {
         findings.add(
             "mtu-mismatch",

@@ -275,39 +275,9 @@ fn what_was_not_tried_is_no_finding() {
     assert_eq!(check(&inventory, Expected::default()), []);
 }
 
-/// All that operators read: every finding, reason, caveat and refusal.
-fn wording() -> String {
-    let mut text = String::from(
-        "All words that `uverbs check` and `uverbs choose` have for operators. A test compares them;\n\
-         UPDATE_WORDING=1 cargo test --lib wording writes them anew.\n\n# Findings\n",
-    );
-    let layer = Expected { link_layer: Some(LinkLayer::INFINIBAND) };
-    let harmed = HARMS.iter().map(|(_, harm)| {
-        let mut inventory = good();
-        harm(&mut inventory);
-        check(&inventory, Expected::default())
-    });
-    for finding in harmed.flatten().chain(check(&good(), layer)) {
-        let Finding { name, severity, seen, advice, .. } = finding;
-        let line = format!("{severity}: {name}: {seen}\n    {advice}\n");
-        if !text.contains(&line) {
-            text += &line;
-        }
-    }
-    text += "\n# Ports that are down\n";
-    for layer in [LinkLayer::ETHERNET, LinkLayer::INFINIBAND] {
-        for phys_state in 0..9 {
-            let attributes = PortAttributes {
-                state: PortState::INIT,
-                phys_state: PhysState(phys_state),
-                link_layer: layer,
-                ..PortAttributes::default()
-            };
-            let (seen, advice) = why_down(&attributes);
-            let _ = writeln!(text, "{layer}: {seen}\n    {advice}");
-        }
-    }
-    text += "\n# Rows\n";
+/// Why rows are taken and are not.
+fn tell_rows(text: &mut String) {
+    text.push_str("\n# Rows\n");
     let name = || "eth0".to_owned();
     let reasons = [
         Reason::Recommended,
@@ -354,6 +324,41 @@ fn wording() -> String {
     for reason in reasons {
         let _ = writeln!(text, "{reason}");
     }
+}
+
+/// All that operators read: every finding, reason, caveat and refusal.
+fn wording() -> String {
+    let mut text = String::from(
+        "All words that `uverbs check` and `uverbs choose` have for operators. A test compares them;\n\
+         UPDATE_WORDING=1 cargo test --lib wording writes them anew.\n\n# Findings\n",
+    );
+    let layer = Expected { link_layer: Some(LinkLayer::INFINIBAND) };
+    let harmed = HARMS.iter().map(|(_, harm)| {
+        let mut inventory = good();
+        harm(&mut inventory);
+        check(&inventory, Expected::default())
+    });
+    for finding in harmed.flatten().chain(check(&good(), layer)) {
+        let Finding { name, severity, seen, advice, .. } = finding;
+        let line = format!("{severity}: {name}: {seen}\n    {advice}\n");
+        if !text.contains(&line) {
+            text += &line;
+        }
+    }
+    text += "\n# Ports that are down\n";
+    for layer in [LinkLayer::ETHERNET, LinkLayer::INFINIBAND] {
+        for phys_state in 0..9 {
+            let attributes = PortAttributes {
+                state: PortState::INIT,
+                phys_state: PhysState(phys_state),
+                link_layer: layer,
+                ..PortAttributes::default()
+            };
+            let (seen, advice) = why_down(&attributes);
+            let _ = writeln!(text, "{layer}: {seen}\n    {advice}");
+        }
+    }
+    tell_rows(&mut text);
     text += "\n# What speaks against a row that is taken\n";
     for caveat in [
         Caveat::LinkLocal,

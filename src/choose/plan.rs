@@ -42,6 +42,33 @@ impl Program {
         }
     }
 
+    /// Its variables that have a say in the choice, with values that leave it as it is without them.
+    fn defaults(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            // A range of no bits holds everything, and of the other family counts for none.
+            Self::Nccl => &[
+                ("NCCL_IB_DISABLE", "0"),
+                ("NCCL_IB_HCA", ""),
+                ("NCCL_IB_GID_INDEX", "-1"),
+                ("NCCL_IB_ROCE_VERSION_NUM", "2"),
+                ("NCCL_IB_ADDR_FAMILY", "AF_INET"),
+                ("NCCL_IB_ADDR_RANGE", "0.0.0.0/0"),
+            ],
+            Self::Nvshmem => &[
+                ("NVSHMEM_ENABLE_NIC_PE_MAPPING", "0"),
+                ("NVSHMEM_IB_GID_INDEX", "-1"),
+                ("NVSHMEM_IB_ROCE_VERSION_NUM", "2"),
+                ("NVSHMEM_IB_ADDR_FAMILY", "AF_INET"),
+                ("NVSHMEM_IB_ADDR_RANGE", "0.0.0.0/0"),
+            ],
+            Self::Ucx => &[
+                ("UCX_NET_DEVICES", "all"),
+                ("UCX_IB_GID_INDEX", "auto"),
+                ("UCX_IB_ROCE_SUBNETS", "all"),
+            ],
+        }
+    }
+
     /// A model of its newest release, by these variables.
     #[must_use]
     pub fn model<'v>(self, variable: impl Fn(&str) -> Option<&'v str>) -> Model {
@@ -129,12 +156,24 @@ pub struct Plan {
 }
 
 /// Finds the variables by which a program uses the right row on every port; `None` if there are none.
+///
+/// `is_set` says whether a variable is set already: what the plan does not set is put back to its
+/// default then, as it would have a say otherwise.
 #[must_use]
-pub fn plan(program: Program, targets: &[Target<'_, '_>]) -> Option<Plan> {
+pub fn plan(
+    program: Program,
+    targets: &[Target<'_, '_>],
+    is_set: impl Fn(&str) -> bool,
+) -> Option<Plan> {
     let list = device_list(program, targets);
     candidates(program, targets).into_iter().find_map(|(way, variables)| {
-        let variables: Vec<(&'static str, String)> =
+        let mut variables: Vec<(&'static str, String)> =
             list.iter().cloned().chain(variables).collect();
+        for (name, default) in program.defaults().iter().filter(|(name, _)| is_set(name)) {
+            if !variables.iter().any(|(own, _)| own == name) {
+                variables.push((name, (*default).to_owned()));
+            }
+        }
         let model = program.model(|name| {
             variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value.as_str())
         });
@@ -264,7 +303,7 @@ mod tests {
             .collect();
         let targets: Vec<_> =
             ports.iter().map(|(port, index)| Target { port, index: *index }).collect();
-        plan(program, &targets).map(|plan| {
+        plan(program, &targets, |name| SET.contains(&name)).map(|plan| {
             let pairs = plan.variables.iter().map(|(name, value)| format!("{name}={value}"));
             pairs.collect::<Vec<_>>().join(" ")
         })
@@ -291,11 +330,17 @@ mod tests {
     const POD: &[&str] = &["1 6 ::ffff:10.1.2.3 v1 n", "1 7 ::ffff:10.1.2.3 v2 n"];
     const IPV6: &[&str] = &["1 0 fe80::1 v1 e", "1 2 fd00::1 v1 e", "1 3 fd00::1 v2 e"];
 
+    /// Set already, on these hosts: of no effect on what is not NVSHMEM's.
+    const SET: &[&str] = &["NVSHMEM_IB_ADDR_RANGE"];
+
     #[test]
     fn one_index_where_it_is_right_on_all() {
         let ports = [("a", DUAL, Some(3)), ("b", DUAL, Some(3))];
         assert_eq!(planned(Program::Nccl, &ports).as_deref(), Some("NCCL_IB_GID_INDEX=3"));
-        assert_eq!(planned(Program::Nvshmem, &ports).as_deref(), Some("NVSHMEM_IB_GID_INDEX=3"));
+        assert_eq!(
+            planned(Program::Nvshmem, &ports).as_deref(),
+            Some("NVSHMEM_IB_GID_INDEX=3 NVSHMEM_IB_ADDR_RANGE=0.0.0.0/0")
+        );
         assert_eq!(planned(Program::Ucx, &ports).as_deref(), Some("UCX_IB_GID_INDEX=3"));
     }
 

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::settings::{self, NAMES, Setting};
 use super::{Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem};
-use crate::device::{Device, Host};
+use crate::device::{Absence, Device, Host};
 use crate::netdev::{DeviceGids, Netdev};
 use crate::port::LinkLayer;
 use crate::reader::{GidRecord, Preference, Reader};
@@ -66,6 +66,10 @@ impl Host {
             Err(error) => inventory.problems.push(error.into()),
         }
         inventory.absences = self.absence();
+        if !self.is_here() {
+            // What this host's /dev holds has no bearing on another's.
+            inventory.absences.retain(|reason| !matches!(reason, Absence::NoNodes { .. }));
+        }
         inventory.has_netlink = self.netlink().is_some();
         inventory.shares_namespaces = self.shares_namespaces();
         let modules = self.sysfs().folder("module");

@@ -178,6 +178,11 @@ fn what_is_set_now_is_compared() {
     let run = Fleet::new(&[one]).uverbs(&["env", "nccl"]);
     assert!(run.stderr.contains("NCCL_IB_GID_INDEX=2 is of type roce_v1 on mlx5_0:1"), "{run:?}");
     assert!(run.stderr.contains("NCCL_IB_GID_INDEX=2 is empty on mlx5_1:1"), "{run:?}");
+    // What is set and would have a say is put back.
+    let mut one = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    set(&mut one, "UCX_IB_ROCE_SUBNETS", "10.0.0.0/8", None);
+    let run = Fleet::new(&[one]).uverbs(&["env", "ucx"]);
+    assert_eq!(run.stdout, "export UCX_IB_GID_INDEX=3\nexport UCX_IB_ROCE_SUBNETS=all\n");
     let mut two = host("node2", &[("mlx5_0", port(VLAN))]);
     set(&mut two, "NCCL_IB_GID_INDEX", "4", Some("/etc/nccl.conf"));
     let now = Fleet::new(&[two]).json(&["env", "nccl"])["now"][0].clone();

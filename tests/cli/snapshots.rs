@@ -279,7 +279,7 @@ fn hostile_files() {
         change(&mut document);
         document.to_string()
     };
-    let cases: [(&str, String); 16] = [
+    let cases: [(&str, String); 17] = [
         ("no JSON", String::new()),
         ("no JSON", "[".repeat(10_000)),
         ("expected an object", "[]".into()),
@@ -309,6 +309,10 @@ fn hostile_files() {
         ),
         ("devices.0.gids.0.gid", with(&|it| it["devices"][0]["gids"][0]["gid"] = json!("x"))),
         ("devices.0.gids.0.index", with(&|it| it["devices"][0]["gids"][0]["index"] = json!(-1))),
+        (
+            "devices.0.gids: not in order",
+            with(&|it| it["devices"][0]["gids"][0]["index"] = json!(9)),
+        ),
         ("interfaces.0.index", with(&|it| it["interfaces"][0]["index"] = json!(0))),
         ("interfaces.0.mac", with(&|it| it["interfaces"][0]["mac"] = json!("02:11"))),
         ("settings.0.name", with(&|it| set(it, "LD_PRELOAD", "x", None))),

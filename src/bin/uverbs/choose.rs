@@ -10,7 +10,7 @@ use uverbs::gid::{Gid, GidType};
 
 use crate::args::{ChooseArgs, Common, Like};
 use crate::gids::short_type;
-use crate::hosts::{Chosen, choose, differing, is_used, look, variable};
+use crate::hosts::{Chosen, Seen, choose, differing, is_set, is_used, look, variable};
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
 use crate::table::{Mark, NONE, Table, cell};
@@ -96,7 +96,7 @@ pub(crate) fn answer(
     let hosts = look(common, from, preference, &args.selectors, report);
     let mut chosen = choose(&hosts, &args.selectors, &args.filter.wish(args.family), report);
     // Whether all hosts fit is asked of the recommendation, whatever is shown.
-    let fits = (!from.is_empty()).then(|| fits(hosts.len(), &chosen));
+    let fits = (!from.is_empty()).then(|| fits(&hosts, &chosen));
     let models: Vec<[_; 2]> = hosts
         .iter()
         .map(|own| [Program::Nccl, Program::Ucx].map(|it| it.model(variable(&own.inventory))))
@@ -199,17 +199,17 @@ impl<'a> Row<'a> {
     }
 }
 
-fn fits(hosts: usize, chosen: &[Chosen<'_>]) -> Fits {
+fn fits(hosts: &[Seen], chosen: &[Chosen<'_>]) -> Fits {
     let targets: Vec<Target<'_, '_>> = chosen.iter().map(target).collect();
     let variables = |program| {
-        let plan = plan(program, &targets)?;
+        let plan = plan(program, &targets, |name| is_set(hosts, name))?;
         let pairs = plan.variables.into_iter();
         Some(pairs.map(|(name, value)| (name.to_owned(), value.into())).collect())
     };
     let mut indices = chosen.iter().filter_map(|own| own.decision.outcome.index());
     let first = indices.next();
     Fits {
-        hosts,
+        hosts: hosts.len(),
         index: first.filter(|first| indices.all(|index| index == *first)),
         nccl: variables(Program::Nccl),
         ucx: variables(Program::Ucx),

@@ -11,7 +11,7 @@ use uverbs::choose::plan::{Plan, Program, Way, plan};
 use crate::args::{Common, EnvArgs, EnvFormat};
 use crate::check;
 use crate::choose::target;
-use crate::hosts::{Chosen, choose, look, missing};
+use crate::hosts::{Chosen, choose, is_set, look, missing};
 use crate::output::{Answer, json};
 use crate::report::{Problem, Report};
 
@@ -53,7 +53,8 @@ pub(crate) fn answer(
         report.note(format!("{}: left out: {}", own.name(), own.decision.outcome));
     }
     let is_any_wanted = targets.iter().any(|target| target.index.is_some());
-    let plan = if is_any_wanted { plan(program, &targets) } else { None };
+    let plan =
+        if is_any_wanted { plan(program, &targets, |name| is_set(&hosts, name)) } else { None };
     explain(program, plan.as_ref(), &all, is_any_wanted, report);
     if plan.is_none() {
         report.fail();
@@ -126,6 +127,9 @@ fn explain(
         let texts = right.iter().map(|(index, names)| format!("{index} on {}", some(names)));
         texts.collect::<Vec<_>>().join("; ")
     };
+    if plan.is_some_and(|plan| plan.variables.is_empty()) {
+        report.note(format!("nothing need be set: {program} uses the right GIDs by itself"));
+    }
     match plan.map(|plan| plan.way) {
         None if !is_any_wanted => report.note("no port has a usable GID"),
         None => report.note(format!(

@@ -182,7 +182,11 @@ impl Place {
     }
 }
 
-fn explain_absence(reasons: &[Absence], shares_namespaces: Option<bool>, report: &mut Report) {
+pub(crate) fn explain_absence(
+    reasons: &[Absence],
+    shares_namespaces: Option<bool>,
+    report: &mut Report,
+) {
     if reasons.is_empty() {
         report.note("no RDMA device");
     }

@@ -10,7 +10,7 @@ use uverbs::reader::Preference;
 use uverbs::selector::Selector;
 
 use crate::args::Common;
-use crate::host::Place;
+use crate::host::{Place, explain_absence};
 use crate::report::Report;
 use crate::selection::select;
 use crate::snapshot;
@@ -132,9 +132,7 @@ fn tell_problems(inventory: &Inventory, report: &mut Report) {
         report.host_problem(problem.clone());
     }
     if inventory.devices.is_empty() && inventory.problems.is_empty() {
-        for reason in &inventory.absences {
-            report.note(format!("no RDMA device: {reason}"));
-        }
+        explain_absence(&inventory.absences, inventory.shares_namespaces, report);
     }
     for record in &inventory.devices {
         let name = &record.device.name;
@@ -179,6 +177,11 @@ pub(crate) fn differing(chosen: &[Chosen<'_>]) -> BTreeMap<String, Vec<String>> 
 /// What a variable is set to on a host.
 pub(crate) fn variable<'i>(inventory: &'i Inventory) -> impl Fn(&str) -> Option<&'i str> {
     |name| inventory.setting(name).map(|setting| setting.value.as_str())
+}
+
+/// Whether a variable is set on some host.
+pub(crate) fn is_set(hosts: &[Seen], name: &str) -> bool {
+    hosts.iter().any(|host| host.inventory.setting(name).is_some())
 }
 
 /// Whether a port is used at all.
