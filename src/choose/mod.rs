@@ -283,9 +283,14 @@ pub struct Decision {
 impl Decision {
     /// A decision that was made without looking at rows.
     fn unlooked(port: &Port<'_>, outcome: Outcome) -> Self {
-        let taken = outcome.index();
+        Self::of_one(port, outcome, &Reason::Pinned)
+    }
+
+    /// A decision that looked at no row but the one that is taken, for this reason.
+    fn of_one(port: &Port<'_>, outcome: Outcome, taken: &Reason) -> Self {
         let reason = |row: &Row<'_>| {
-            (row.index, if Some(row.index) == taken { Reason::Pinned } else { Reason::Unlooked })
+            let is_taken = outcome.index() == Some(row.index);
+            (row.index, if is_taken { taken.clone() } else { Reason::Unlooked })
         };
         Self { rows: port.rows.iter().map(reason).collect(), outcome }
     }

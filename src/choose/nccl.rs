@@ -317,11 +317,7 @@ fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
         Ok(_) => 0,
     };
     let reason = if index == 0 { Reason::DefaultIndex } else { Reason::Routable };
-    let rows = port
-        .rows
-        .iter()
-        .map(|row| (row.index, if row.index == index { reason.clone() } else { Reason::Unlooked }));
-    Decision { outcome: Outcome::of_index(port, index.into()), rows: rows.collect() }
+    Decision::of_one(port, Outcome::of_index(port, index.into()), &reason)
 }
 
 /// Whether bytes 4 and 5 are not zero, as in a routable GID. The prefix is not looked at.
@@ -339,7 +335,7 @@ fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
     if let Some(pinned) = settings.pinned() {
         let mut decision = Decision::unlooked(port, Outcome::of_index(port, pinned));
         if settings.program == Program::Nccl(Release::V2_20) && pinned == 0 {
-            for (_, reason) in decision.rows.iter_mut().filter(|(index, _)| *index == 0) {
+            for (_, reason) in decision.rows.iter_mut().filter(|(_, own)| own.is_taken()) {
                 *reason = Reason::DefaultIndex;
             }
         }
@@ -409,6 +405,9 @@ fn explain(row: &Row<'_>, taken: u32, port: &Port<'_>, settings: &Settings) -> R
     let has_version = row.version().map(i64::from) == Some(settings.version);
     let is_fit = |row: &Row<'_>| row.family() == settings.family && is_valid(row);
     let is_in_range = settings.range.holds(Some(row));
+    if row.index >= port.gid_tbl_len {
+        return Reason::Unlooked;
+    }
     if row.index == taken {
         return match (is_fit(row) && has_version, is_in_range) {
             (true, true) => Reason::LowestFit,
@@ -417,9 +416,7 @@ fn explain(row: &Row<'_>, taken: u32, port: &Port<'_>, settings: &Settings) -> R
             (false, _) => Reason::FamilyAlone(settings.family),
         };
     }
-    if row.index >= port.gid_tbl_len {
-        Reason::Unlooked
-    } else if row.type_is_hidden {
+    if row.type_is_hidden {
         Reason::TypeHidden
     } else if row.family() != settings.family {
         Reason::OtherFamily(settings.family)

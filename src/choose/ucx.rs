@@ -294,11 +294,7 @@ fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
         && port.row(1).is_some_and(|row| is_routable(row.gid.to_bytes()));
     let (index, reason) =
         if is_routable { (1, Reason::Routable) } else { (0, Reason::DefaultIndex) };
-    let rows = port
-        .rows
-        .iter()
-        .map(|row| (row.index, if row.index == index { reason.clone() } else { Reason::Unlooked }));
-    Decision { outcome: Outcome::of_index(port, index.into()), rows: rows.collect() }
+    Decision::of_one(port, Outcome::of_index(port, index.into()), &reason)
 }
 
 /// Whether a GID is a routable one: a site-local prefix with an FLID, and the vendor's own id.
