@@ -94,13 +94,13 @@ impl Device {
     }
 }
 
-#[cfg(any(test, all(feature = "capi", feature = "simulated-kernel")))]
 impl Device {
-    /// A CA with one port of which nothing else is known, for tests.
-    pub(crate) fn sample(name: &str) -> Self {
+    /// A CA with one port of which nothing else is known, as a reader of records starts from.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
         Self {
-            name: name.to_owned(),
-            index: Some(0),
+            name: name.into(),
+            index: None,
             node_type: NodeType::CA,
             node_guid: Guid::default(),
             sys_image_guid: Guid::default(),
@@ -110,6 +110,12 @@ impl Device {
             driver: None,
             node: None,
         }
+    }
+
+    /// Such a device that netlink tells of, for tests.
+    #[cfg(any(test, all(feature = "capi", feature = "simulated-kernel")))]
+    pub(crate) fn sample(name: &str) -> Self {
+        Self { index: Some(0), ..Self::named(name) }
     }
 }
 
@@ -176,6 +182,12 @@ impl Host {
     #[must_use]
     pub fn sysfs(&self) -> &Sysfs {
         &self.sysfs
+    }
+
+    /// Whether this is the host that the process runs on, and not another's tree.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        !matches!(self.netlink, Netlink::Absent(None))
     }
 
     /// The RDMA netlink socket, opened when it is first wanted.
@@ -414,18 +426,8 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
 /// Reads a device of a `GET` dump; its index comes first.
 pub(crate) fn parse_device(payload: &[u8]) -> Result<(u32, Device), Cause> {
     let mut index = None;
-    let mut device = Device {
-        name: String::new(),
-        index: None,
-        node_type: NodeType::UNSPECIFIED,
-        node_guid: Guid::default(),
-        sys_image_guid: Guid::default(),
-        fw_version: None,
-        protocol: None,
-        port_count: 0,
-        driver: None,
-        node: None,
-    };
+    let mut device =
+        Device { node_type: NodeType::UNSPECIFIED, port_count: 0, ..Device::named("") };
     for attribute in attributes(payload) {
         let attribute = attribute?;
         match attribute.kind {

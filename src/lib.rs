@@ -47,6 +47,8 @@ pub use uverbs_uapi as uapi;
 
 #[cfg(feature = "capi")]
 pub mod capi;
+pub mod check;
+pub mod choose;
 pub mod command;
 pub mod context;
 pub mod device;
@@ -57,6 +59,7 @@ pub mod event;
 mod firmware;
 pub mod gid;
 pub mod guid;
+pub mod inventory;
 pub mod mlx5;
 mod names;
 pub mod netdev;

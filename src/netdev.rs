@@ -37,6 +37,10 @@ const SKIP_STATISTICS: u32 = 1 << 3;
 const LINK_BODY: usize = 16;
 const ADDRESS_BODY: usize = 8;
 
+/// Bits of an interface's flags (`linux/if.h`): switched on; and able to carry packets.
+const UP: u32 = 1 << 0;
+const LOWER_UP: u32 = 1 << 16;
+
 /// A network interface that is shown to be in this namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Netdev {
@@ -44,6 +48,26 @@ pub struct Netdev {
     pub index: NonZeroU32,
     /// Its name here.
     pub name: String,
+}
+
+/// A network interface of this namespace, with its addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its index here.
+    pub index: NonZeroU32,
+    /// Its name here.
+    pub name: String,
+    /// Whether it is switched on (`IFF_UP`).
+    pub is_up: bool,
+    /// Whether it has a carrier (`IFF_LOWER_UP`).
+    pub is_lower_up: bool,
+    /// Longest packet in bytes.
+    pub mtu: u32,
+    /// MAC address; `None` where it is not of six bytes, as on IPoIB.
+    pub mac: Option<[u8; 6]>,
+    /// Addresses with the lengths of their prefixes; of a point-to-point link the far end's, as in
+    /// GIDs.
+    pub addresses: Vec<(IpAddr, u8)>,
 }
 
 /// A device's GID records, to be given names.
@@ -129,6 +153,7 @@ impl Host {
         let error = |cause| Error::new("host", Request::Interfaces, cause);
         let mut route = Socket::route().map_err(|errno| error(Cause::Os(errno)))?;
         let addresses = read_addresses(&mut route).map_err(error)?;
+        let addresses = addresses.into_iter().map(|address| (address.index, address.ip)).collect();
         let mut namespace = Namespace { port_netdevs, addresses, links: None };
         let names = namespace.name(devices);
         if settled(devices, &names) {
@@ -137,6 +162,34 @@ impl Host {
         // Some entry is of another interface than its port's: now the links between them matter.
         namespace.links = Some(read_links(&mut route).map_err(error)?);
         Ok(namespace.name(devices))
+    }
+
+    /// The interfaces of this network namespace, by index. `None` if this is another host's tree,
+    /// of whose interfaces nothing is known.
+    ///
+    /// # Errors
+    /// Those of route netlink.
+    pub fn interfaces(&self) -> Result<Option<Vec<Interface>>> {
+        if !self.is_here() {
+            return Ok(None);
+        }
+        let error = |cause| Error::new("host", Request::Interfaces, cause);
+        let mut route = Socket::route().map_err(|errno| error(Cause::Os(errno)))?;
+        let links = read_links(&mut route).map_err(error)?;
+        let mut addresses: BTreeMap<u32, Vec<(IpAddr, u8)>> = BTreeMap::new();
+        for Address { index, ip, prefix } in read_addresses(&mut route).map_err(error)? {
+            addresses.entry(index).or_default().push((ip, prefix));
+        }
+        let interface = |link: Link| Interface {
+            index: link.index,
+            is_up: link.flags & UP != 0,
+            is_lower_up: link.flags & LOWER_UP != 0,
+            mtu: link.mtu,
+            mac: link.mac,
+            addresses: addresses.remove(&link.index.get()).unwrap_or_default(),
+            name: link.name,
+        };
+        Ok(Some(links.by_index.into_values().map(interface).collect()))
     }
 
     /// Whether each device may have a GID of the interface that is called `name` here, as far as
@@ -191,6 +244,9 @@ fn settled(devices: &[DeviceGids<'_>], names: &[Vec<Option<Netdev>>]) -> bool {
 struct Link {
     index: NonZeroU32,
     name: String,
+    /// Its flags, as in `linux/if.h`.
+    flags: u32,
+    mtu: u32,
     mac: Option<[u8; 6]>,
     /// The interface it stands on.
     lower: Option<u32>,
@@ -394,13 +450,13 @@ enum Port {
 }
 
 /// The GID that RoCE makes of a MAC address: link-local, with its EUI-64.
-fn default_gid(mac: [u8; 6]) -> Gid {
+pub(crate) fn default_gid(mac: [u8; 6]) -> Gid {
     let [m0, m1, m2, m3, m4, m5] = mac;
     Gid::from_bytes([0xfe, 0x80, 0, 0, 0, 0, 0, 0, m0 ^ 2, m1, m2, 0xff, 0xfe, m3, m4, m5])
 }
 
 /// The one GID of an iWARP port: its MAC address, then zeros.
-fn iwarp_gid(mac: [u8; 6]) -> Gid {
+pub(crate) fn iwarp_gid(mac: [u8; 6]) -> Gid {
     let [m0, m1, m2, m3, m4, m5] = mac;
     Gid::from_bytes([m0, m1, m2, m3, m4, m5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
 }
@@ -419,14 +475,25 @@ pub(crate) fn parse_port(payload: &[u8]) -> Result<Option<Netdev>, Cause> {
     Ok(index.zip(name).map(|(index, name)| Netdev { index, name }))
 }
 
-fn read_addresses(socket: &mut Socket) -> Result<BTreeSet<(u32, IpAddr)>, Cause> {
+/// An address of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    /// The interface's index.
+    pub(crate) index: u32,
+    pub(crate) ip: IpAddr,
+    /// Length of the network's part.
+    pub(crate) prefix: u8,
+}
+
+fn read_addresses(socket: &mut Socket) -> Result<Vec<Address>, Cause> {
     let request = Message::new(libc::RTM_GETADDR, &[0; ADDRESS_BODY]);
     Ok(socket.dump(&request, parse_address)?.into_iter().flatten().collect())
 }
 
 /// Reads an interface's address: of a point-to-point link the far end, as the kernel's GIDs do.
-pub(crate) fn parse_address(payload: &[u8]) -> Result<Option<(u32, IpAddr)>, Cause> {
+pub(crate) fn parse_address(payload: &[u8]) -> Result<Option<Address>, Cause> {
     const SHORT: Cause = Cause::Malformed("an address message");
+    let prefix = *payload.get(1).ok_or(SHORT)?;
     let index = number_at(payload, 4).ok_or(SHORT)?;
     let mut found = None;
     for attribute in attributes(payload.get(ADDRESS_BODY..).ok_or(SHORT)?) {
@@ -438,7 +505,7 @@ pub(crate) fn parse_address(payload: &[u8]) -> Result<Option<(u32, IpAddr)>, Cau
             };
         }
     }
-    Ok(found.map(|address| (index, address)))
+    Ok(found.map(|ip| Address { index, ip, prefix }))
 }
 
 fn read_links(socket: &mut Socket) -> Result<Links, Cause> {
@@ -454,6 +521,8 @@ fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
     let mut link = Link {
         index,
         name: String::new(),
+        flags: number_at(payload, 8).ok_or(SHORT)?,
+        mtu: 0,
         mac: None,
         lower: None,
         is_guest: false,
@@ -465,6 +534,7 @@ fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
         let attribute: Attribute<'_> = attribute?;
         match attribute.kind {
             libc::IFLA_IFNAME => link.name = attribute.text(),
+            libc::IFLA_MTU => link.mtu = attribute.u32()?,
             libc::IFLA_ADDRESS => link.mac = attribute.bytes().try_into().ok(),
             libc::IFLA_LINK => link.lower = Some(attribute.u32()?).filter(|lower| *lower != 0),
             libc::IFLA_LINK_NETNSID => link.is_guest = true,

@@ -20,8 +20,8 @@ pub struct Read {
     pub devices: Vec<Device>,
     /// As messages about ports.
     pub netdevs: Vec<Netdev>,
-    /// As messages about addresses.
-    pub addresses: Vec<(u32, IpAddr)>,
+    /// As messages about addresses: the interface, the address, the length of the network's part.
+    pub addresses: Vec<(u32, IpAddr, u8)>,
     /// As messages about interfaces: each with what stands on it.
     pub links: Vec<(u32, BTreeSet<u32>)>,
 }
@@ -39,7 +39,8 @@ pub fn read(datagram: &[u8], dev: &Path) -> Read {
         }
         read.devices.extend(parse_device(content).map(|(_, device)| device));
         read.netdevs.extend(parse_port(content).ok().flatten());
-        read.addresses.extend(parse_address(content).ok().flatten());
+        let address = parse_address(content).ok().flatten();
+        read.addresses.extend(address.map(|it| (it.index, it.ip, it.prefix)));
     }
     if let Some(device) = read.devices.first_mut() {
         for content in &contents {

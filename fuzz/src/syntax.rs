@@ -4,8 +4,13 @@
 use std::net::Ipv6Addr;
 
 use clap::Parser;
+use uverbs::choose::nccl::{self, Program};
+use uverbs::choose::{Home, Port, Row, ucx};
+use uverbs::device::NodeType;
 use uverbs::gid::{Gid, GidEntry, GidType};
 use uverbs::guid::Guid;
+use uverbs::inventory::settings;
+use uverbs::port::{LinkLayer, PortState};
 use uverbs::selector::Selector;
 
 use crate::args::{Cli, Command};
@@ -23,6 +28,7 @@ pub fn run(data: &[u8]) {
 }
 
 fn one_text(text: &str) {
+    variables(text);
     match text.parse::<Selector>() {
         Ok(selector) => {
             assert!(!selector.device.is_empty() && !selector.device.contains([':', '/']));
@@ -52,6 +58,52 @@ fn one_text(text: &str) {
     }
 }
 
+/// All variables by which programs choose are set to this text: whatever they take stands in the table
+/// or has its reason.
+fn variables(text: &str) {
+    for setting in settings::parse(text, "/etc/nccl.conf") {
+        assert!(setting.to_string().contains(&setting.name));
+    }
+    let row = |index, gid: Ipv6Addr| Row {
+        index,
+        gid: Gid::from(gid),
+        gid_type: GidType::ROCE_V2,
+        type_is_hidden: false,
+        has_address_handle: true,
+        home: Home::Unproven,
+    };
+    let link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0x11, 0x22ff, 0xfe33, 0x4455);
+    let port = Port {
+        device: "mlx5_0",
+        node_type: NodeType::CA,
+        number: 1,
+        state: PortState::ACTIVE,
+        link_layer: LinkLayer::ETHERNET,
+        gid_tbl_len: 8,
+        rows: vec![
+            row(0, link_local),
+            row(3, std::net::Ipv4Addr::new(10, 0, 0, 1).to_ipv6_mapped()),
+            row(5, Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0x10)),
+        ],
+    };
+    let variable = |_: &str| Some(text);
+    let nccl = [(2, 4, 8), (2, 20, 5), (2, 22, 3), (2, 26, 2), (2, 30, 7)]
+        .map(|(major, minor, patch)| Program::Nccl(nccl::Release::of(major, minor, patch)))
+        .into_iter()
+        .chain([Program::Nvshmem])
+        .map(|program| nccl::choose(&port, &nccl::Settings::new(program, variable)));
+    let ucx = [(1, 13), (1, 20), (1, 21), (1, 22)].map(|(major, minor)| {
+        ucx::choose(&port, &ucx::Settings::new(ucx::Release::of(major, minor), variable))
+    });
+    for decision in nccl.chain(ucx) {
+        let _ = decision.outcome.to_string();
+        for (index, reason) in decision.rows {
+            assert!(port.rows.iter().any(|row| row.index == index));
+            assert!(!reason.to_string().is_empty());
+        }
+    }
+}
+
 fn command_line(text: &str, raw: &[u8]) {
     let words: Vec<&str> = text.split('\0').take(12).collect();
     let line = std::iter::once("uverbs").chain(words.iter().copied());
@@ -63,7 +115,7 @@ fn command_line(text: &str, raw: &[u8]) {
         }
     };
     let Command::Gids(arguments) = &cli.command else { return };
-    let filter = Filter::new(arguments);
+    let filter = Filter::new(&arguments.filter);
     let mut gid = [0; 16];
     for (place, byte) in gid.iter_mut().zip(raw.iter().rev()) {
         *place = *byte;
@@ -72,6 +124,7 @@ fn command_line(text: &str, raw: &[u8]) {
         let kind = GidType(u32::from(gid[0] % 4));
         let entry = GidEntry::new(1, 0, Gid::from_bytes(bytes), kind, None);
         let admitted = filter.admits(&entry) && filter.admits_netdev(Some("eth0"));
-        assert!(!admitted || arguments.gid_type.is_none_or(|wanted| GidType::from(wanted) == kind));
+        let wanted = arguments.filter.gid_type.map(GidType::from);
+        assert!(!admitted || wanted.is_none_or(|wanted| wanted == kind));
     }
 }

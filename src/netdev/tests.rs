@@ -22,6 +22,8 @@ fn link(number: u32, name: &str) -> Link {
     Link {
         index: index(number),
         name: name.into(),
+        flags: 0,
+        mtu: 0,
         mac: None,
         lower: None,
         is_guest: false,
@@ -205,14 +207,19 @@ fn without_netlink_nothing_is_named() {
 
 #[test]
 fn route_messages() {
-    let message = Message::new(0, &[0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+    let flags = u32::to_ne_bytes(UP | LOWER_UP);
+    let body = [&[0, 0, 0, 0, 9, 0, 0, 0], &flags[..], &[0; 4]].concat();
+    let message = Message::new(0, &body)
         .text(libc::IFLA_IFNAME, "d0.7")
+        .number(libc::IFLA_MTU, 9000)
         .attribute(libc::IFLA_ADDRESS, &MAC)
         .number(libc::IFLA_LINK, 2)
         .number(libc::IFLA_LINK_NETNSID, 0)
         .number(libc::IFLA_MASTER, 5);
     let parsed = parse_link(&message.finish_for_test()).unwrap().unwrap();
     let expected = Link {
+        flags: UP | LOWER_UP,
+        mtu: 9000,
         mac: Some(MAC),
         lower: Some(2),
         is_guest: true,
@@ -230,12 +237,21 @@ fn route_messages() {
     let parsed = parse_link(&message.finish_for_test()).unwrap().unwrap();
     assert_eq!((parsed.lower, parsed.is_guest), (None, false), "a veth stands on nothing");
 
-    let message = Message::new(0, &[2, 0, 0, 0, 9, 0, 0, 0])
+    let message = Message::new(0, &[2, 24, 0, 0, 9, 0, 0, 0])
         .attribute(libc::IFA_LOCAL, &[10, 0, 0, 1])
         .attribute(libc::IFA_ADDRESS, &[10, 0, 0, 2]);
     let parsed = parse_address(&message.finish_for_test()).unwrap();
-    assert_eq!(parsed, Some((u32::from_ne_bytes([9, 0, 0, 0]), "10.0.0.2".parse().unwrap())));
+    let index = u32::from_ne_bytes([9, 0, 0, 0]);
+    assert_eq!(parsed, Some(Address { index, ip: "10.0.0.2".parse().unwrap(), prefix: 24 }));
     assert!(parse_address(&[0; 3]).is_err());
+}
+
+#[test]
+fn interfaces_of_this_very_host() {
+    let interfaces = Host::new().interfaces().unwrap().unwrap();
+    let loopback = interfaces.iter().find(|interface| interface.index.get() == 1).unwrap();
+    assert!(loopback.mtu > 0, "{loopback:?}");
+    assert_eq!(Host::rooted("/nowhere", "/nowhere").interfaces().unwrap(), None);
 }
 
 proptest::proptest! {

@@ -1,6 +1,10 @@
 //! The command line, run as its users run it, against sysfs trees made for the purpose.
 
 #[cfg(test)]
+mod check;
+#[cfg(test)]
+mod choose;
+#[cfg(test)]
 mod colour;
 #[cfg(test)]
 mod devices;
@@ -16,6 +20,8 @@ mod ports;
 mod problems;
 #[cfg(test)]
 mod run;
+#[cfg(test)]
+mod snapshots;
 #[cfg(test)]
 mod tree;
 #[cfg(test)]

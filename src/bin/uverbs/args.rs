@@ -10,11 +10,14 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use ipnet::IpNet;
+use uverbs::choose::plan::{Model, Program};
+use uverbs::choose::{Family, Network, Wish, nccl, ucx};
 use uverbs::gid::GidType;
+use uverbs::port::LinkLayer;
 use uverbs::reader::Preference;
 use uverbs::selector::{InvalidSelector, Selector};
 
-/// Show RDMA devices, their ports, GID tables and GUIDs
+/// Show RDMA devices, their ports, GID tables and GUIDs, and choose the right GID
 ///
 /// Asks the Linux kernel directly (uverbs ioctl, RDMA netlink, sysfs): no libibverbs, no provider
 /// library, no privileges.
@@ -39,6 +42,8 @@ Examples:
   uverbs gids                      all GIDs of all devices
   uverbs gids mlx5_0:1 --type v2   those of one port that RoCE v2 uses
   uverbs ports --json              state, MTU, width and speed of all ports, for programs
+  uverbs choose                    the GID index to use on each port
+  uverbs check                     what is wrong with this host
 
 See 'uverbs COMMAND --help' for more, 'uverbs --help' for exit statuses.";
 
@@ -47,18 +52,23 @@ Examples:
   uverbs gids                      all GIDs of all devices
   uverbs gids mlx5_0:1 --type v2   those of one port that RoCE v2 uses
   uverbs ports --json              state, MTU, width and speed of all ports, for programs
+  uverbs choose                    the GID index to use on each port
+  uverbs check                     what is wrong with this host
   uverbs --sysfs /host/sys gids    a host's GIDs, seen from a container
+  uverbs gids --from node7.json    those of a host whose snapshot was taken
 
 Exit status:
   0  everything asked for was answered; also where a host has no device
   1  something asked for was not answered: a device failed, or there is no such device or port;
      all else was answered, and stderr says what is missing (with --json, \"problems\")
   2  wrong usage
+  choose, env and check say in their own help what else their status tells
 
 JSON:
   One document with a list named after the command (gid: gids) and a list \"problems\" of
   {\"device\", \"error\", \"errno\"}. What is not known is null; GUIDs are texts of 0x and 16 digits;
   a number whose name is not known is a text, unknown(N). Keys may be added, never changed.
+  With --from each row has the key \"host\" as well.
 
 Environment:
   NO_COLOR  if not empty, no colour; --color comes first
@@ -96,7 +106,7 @@ Examples:
   uverbs devices --no-header | awk '{print $1}'   names alone
   uverbs devices --json"
     )]
-    Devices,
+    Devices(DevicesArgs),
     /// Show the GID tables of devices or ports
     ///
     /// Rows are in order of device, port and index. Indices have gaps and change with addresses:
@@ -158,6 +168,79 @@ Examples:
   uverbs guids --json"
     )]
     Guids(GuidsArgs),
+    /// Choose the GID index to use on each port
+    ///
+    /// Recommended is a GID of RoCE v2 whose network interface is up and in this network namespace,
+    /// of the port's own interface before a VLAN's, not link-local, IPv4 before IPv6. NCCL and UCX are
+    /// the indices that their newest releases take with the variables that are set here (with --from:
+    /// there), `-` if they do not use the port. Where the three are not alike, stderr says so.
+    ///
+    /// With --from, stderr also says whether one setting fits all hosts, and which hosts differ.
+    ///
+    /// The status is 1 if a port that was named has no usable GID, or none has.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs choose
+  uverbs choose mlx5_0:1 --explain                    every row, and why it is taken or not
+  uverbs choose --like nccl --explain                 the same of NCCL's choice
+  uverbs choose --like ucx-1.13                       what an older UCX takes
+  uverbs choose --netdev eth0 --no-header | awk '{print $3}'
+  uverbs choose --cidr 10.0.0.0/8 --json
+  uverbs choose --from node1.json node2.json          what fits both hosts, and which differ"
+    )]
+    Choose(ChooseArgs),
+    /// Print the variables by which a program uses the right GIDs
+    ///
+    /// One index is set if it is right on every port. Else what works instead is: the program's own
+    /// choice, if that is right, or an address range; and stderr says why. Ports that have no usable
+    /// GID, or are not named, are left out by the program's list of devices. What is set now and does
+    /// not fit is told on stderr. NVSHMEM and NCCL: for releases from 2.21 on; UCX: from 1.18 on if
+    /// subnets are set.
+    ///
+    /// The status is 1 if nothing that can be set is right on every port.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs env nccl
+  uverbs env ucx mlx5_0:1 mlx5_1:1
+  uverbs env nccl --format kubernetes   for a container's env list
+  uverbs env nvshmem --json"
+    )]
+    Env(EnvArgs),
+    /// Check this host: modules, nodes, ports, GIDs, interfaces, settings
+    ///
+    /// A line for each finding: how much it matters, its name, which does not change, what was seen
+    /// and what to do.
+    ///
+    /// The status is 0 if there is no problem, 2 if there is one, and with --strict 1 if there are
+    /// only warnings. Notes do not count.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs check
+  uverbs check --device mlx5_0 --device mlx5_1 --strict
+  uverbs check --link-layer infiniband
+  uverbs check --source sysfs            without opening a device
+  uverbs check --json"
+    )]
+    Check(CheckArgs),
+    /// Write all that these commands read as one JSON document
+    ///
+    /// `--from FILE` of the other commands reads it, elsewhere and later. It has the host's name, the
+    /// devices, ports, GIDs and GUIDs, network interfaces with their addresses, and the variables of
+    /// NCCL, NVSHMEM and UCX that choose GIDs; nothing else.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs snapshot > node7.json
+  uverbs snapshot --source sysfs > node7.json   without opening a device"
+    )]
+    Snapshot(SnapshotArgs),
     /// Show what only the mlx5 driver and its devices' firmware tell
     ///
     /// For devices of the driver mlx5, NVIDIA ConnectX-4 and newer; `uverbs devices` names drivers.
@@ -202,12 +285,16 @@ Examples:
 }
 
 /// The commands that have a man page of their own; a command's command is named behind a hyphen.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 15] = [
     "devices",
     "gids",
     "gid",
     "ports",
     "guids",
+    "choose",
+    "env",
+    "check",
+    "snapshot",
     "mlx5",
     "mlx5-port",
     "mlx5-vport",
@@ -277,24 +364,236 @@ pub(crate) struct Mlx5DeviceArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct DevicesArgs {
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+}
+
+/// Which GIDs are meant.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct FilterArgs {
+    /// Only GIDs of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) gid_type: Option<TypeChoice>,
+    /// Only GIDs of this network interface
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
+    pub(crate) netdev: Option<String>,
+    /// Only GIDs of this address; an IPv4 address means the GID that RoCE makes of it
+    #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other)]
+    pub(crate) ip: Option<IpAddr>,
+    /// Only GIDs of addresses in this network
+    #[arg(long, value_name = "NET", value_hint = ValueHint::Other)]
+    pub(crate) cidr: Option<IpNet>,
+}
+
+impl FilterArgs {
+    /// The networks that must all hold a GID.
+    pub(crate) fn networks(&self) -> impl Iterator<Item = Network> {
+        let networks = self.ip.map(IpNet::from).into_iter().chain(self.cidr);
+        networks.map(|net| Network { address: net.addr(), bits: net.prefix_len() })
+    }
+
+    pub(crate) fn wish(&self, family: Option<FamilyChoice>) -> Wish {
+        Wish {
+            gid_type: self.gid_type.map(GidType::from),
+            family: family.map(|family| match family {
+                FamilyChoice::Ipv4 => Family::V4,
+                FamilyChoice::Ipv6 => Family::V6,
+            }),
+            netdev: self.netdev.clone(),
+            networks: self.networks().collect(),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChooseArgs {
+    /// Devices and ports to choose for; all if none is named
+    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Only GIDs of addresses of this family
+    #[arg(long, value_name = "FAMILY", help_heading = "Filters")]
+    pub(crate) family: Option<FamilyChoice>,
+    /// Choose as nccl, ucx or nvshmem does, or a release of it: nccl-2.20, ucx-1.13
+    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::Other)]
+    pub(crate) like: Option<Like>,
+    /// Show every row, and why it is taken or not
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EnvArgs {
+    /// The program
+    pub(crate) program: ProgramChoice,
+    /// Devices and ports to use; all that have a usable GID if none is named
+    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Only GIDs of addresses of this family
+    #[arg(long, value_name = "FAMILY", help_heading = "Filters")]
+    pub(crate) family: Option<FamilyChoice>,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+    /// How to print [default: shell]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<EnvFormat>,
+}
+
+impl EnvArgs {
+    pub(crate) fn format(&self, common: &Common) -> EnvFormat {
+        let default = if common.json { EnvFormat::Json } else { EnvFormat::Shell };
+        self.format.unwrap_or(default)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Check this device alone; may be given again for others
+    #[arg(long = "device", value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    /// Expect this link layer of every port
+    #[arg(long, value_name = "LAYER")]
+    pub(crate) link_layer: Option<LinkLayerChoice>,
+    /// Let warnings count: status 1
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SnapshotArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+}
+
+/// Snapshots to read.
+#[derive(Debug, Args)]
+pub(crate) struct FromArg {
+    /// Read snapshots, each of a host, and nothing of this host; `-` is standard input
+    #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath)]
+    pub(crate) from: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FamilyChoice {
+    /// IPv4
+    Ipv4,
+    /// IPv6
+    Ipv6,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LinkLayerChoice {
+    /// InfiniBand
+    Infiniband,
+    /// Ethernet: RoCE, iWARP
+    Ethernet,
+}
+
+impl From<LinkLayerChoice> for LinkLayer {
+    fn from(choice: LinkLayerChoice) -> Self {
+        match choice {
+            LinkLayerChoice::Infiniband => Self::INFINIBAND,
+            LinkLayerChoice::Ethernet => Self::ETHERNET,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgramChoice {
+    /// NCCL
+    Nccl,
+    /// UCX
+    Ucx,
+    /// NVSHMEM
+    Nvshmem,
+}
+
+impl From<ProgramChoice> for Program {
+    fn from(choice: ProgramChoice) -> Self {
+        match choice {
+            ProgramChoice::Nccl => Self::Nccl,
+            ProgramChoice::Ucx => Self::Ucx,
+            ProgramChoice::Nvshmem => Self::Nvshmem,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EnvFormat {
+    /// A line of `export` for each variable
+    Shell,
+    /// One JSON document; the same as --json
+    Json,
+    /// The entries of a container's env list, in YAML
+    Kubernetes,
+}
+
+/// A program, of its newest release or of a named one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Like {
+    Nccl(nccl::Release),
+    Nvshmem,
+    Ucx(ucx::Release),
+}
+
+impl Like {
+    pub(crate) fn model<'v>(self, variable: impl Fn(&str) -> Option<&'v str>) -> Model {
+        let nccl = |program| Model::Nccl(nccl::Settings::new(program, &variable));
+        match self {
+            Self::Nccl(release) => nccl(nccl::Program::Nccl(release)),
+            Self::Nvshmem => nccl(nccl::Program::Nvshmem),
+            Self::Ucx(release) => Model::Ucx(ucx::Settings::new(release, &variable)),
+        }
+    }
+}
+
+impl std::str::FromStr for Like {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (program, release) = text.split_once('-').map_or((text, None), |(a, b)| (a, Some(b)));
+        let parts = release.into_iter().flat_map(|own| own.split('.'));
+        let numbers: Option<Vec<u32>> = parts.map(|part| part.parse().ok()).collect();
+        match (program, numbers.as_deref()) {
+            ("nccl", Some([])) => Ok(Self::Nccl(nccl::Release::NEWEST)),
+            ("nccl", Some([major, minor])) => Ok(Self::Nccl(nccl::Release::of(*major, *minor, 0))),
+            ("nccl", Some([major, minor, patch])) => {
+                Ok(Self::Nccl(nccl::Release::of(*major, *minor, *patch)))
+            }
+            ("ucx", Some([])) => Ok(Self::Ucx(ucx::Release::NEWEST)),
+            ("ucx", Some([major, minor, ..])) => Ok(Self::Ucx(ucx::Release::of(*major, *minor))),
+            ("nvshmem", Some([])) => Ok(Self::Nvshmem),
+            _ => Err("expected nccl, ucx or nvshmem, or a release: nccl-2.20, ucx-1.13".to_owned()),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct GidsArgs {
     /// Devices and ports to show; all if none is named
     #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
     pub(crate) selectors: Vec<Selector>,
-    /// Only GIDs of this type
-    #[arg(long = "type", value_name = "TYPE", help_heading = "Filters")]
-    pub(crate) gid_type: Option<TypeChoice>,
-    /// Only GIDs of this network interface
-    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, help_heading = "Filters")]
-    pub(crate) netdev: Option<String>,
-    /// Only GIDs of this address; an IPv4 address means the GID that RoCE makes of it
-    #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other, help_heading = "Filters")]
-    pub(crate) ip: Option<IpAddr>,
-    /// Only GIDs of addresses in this network
-    #[arg(long, value_name = "NET", value_hint = ValueHint::Other, help_heading = "Filters")]
-    pub(crate) cidr: Option<IpNet>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
     #[command(flatten)]
     pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
     /// How to print
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -319,6 +618,8 @@ pub(crate) struct GidArgs {
     pub(crate) index: u32,
     #[command(flatten)]
     pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
 }
 
 #[derive(Debug, Args)]
@@ -328,6 +629,8 @@ pub(crate) struct PortsArgs {
     pub(crate) selectors: Vec<Selector>,
     #[command(flatten)]
     pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
 }
 
 #[derive(Debug, Args)]
@@ -337,6 +640,8 @@ pub(crate) struct GuidsArgs {
     pub(crate) selectors: Vec<Selector>,
     #[command(flatten)]
     pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
 }
 
 /// Where to read from.
@@ -453,15 +758,46 @@ impl Cli {
 
     /// Whether problems go to stderr, as they are not in the answer.
     pub(crate) fn shows_problems(&self) -> bool {
-        self.format() != Format::Json
+        !self.is_json()
     }
 
-    fn format(&self) -> Format {
+    /// The snapshots that are to be read.
+    pub(crate) fn from(&self) -> &[PathBuf] {
+        let own = match &self.command {
+            Command::Devices(args) => &args.from,
+            Command::Gids(args) => &args.from,
+            Command::Gid(args) => &args.from,
+            Command::Ports(args) => &args.from,
+            Command::Guids(args) => &args.from,
+            Command::Choose(args) => &args.from,
+            Command::Env(args) => &args.from,
+            Command::Check(args) => &args.from,
+            Command::Snapshot(_)
+            | Command::Mlx5(_)
+            | Command::Completions { .. }
+            | Command::Man { .. } => return &[],
+        };
+        &own.from
+    }
+
+    fn is_json(&self) -> bool {
         match &self.command {
-            Command::Gids(args) => args.format(&self.common),
-            _ if self.common.json => Format::Json,
-            _ => Format::Table,
+            Command::Gids(args) => args.format(&self.common) == Format::Json,
+            Command::Env(args) => args.format(&self.common) == EnvFormat::Json,
+            _ => self.common.json,
         }
+    }
+
+    fn is_table(&self) -> bool {
+        match &self.command {
+            Command::Gids(args) => args.format(&self.common) == Format::Table,
+            Command::Env(_) | Command::Snapshot(_) => false,
+            _ => !self.common.json,
+        }
+    }
+
+    fn is_show_gids(&self) -> bool {
+        matches!(&self.command, Command::Gids(args) if args.format(&self.common) == Format::ShowGids)
     }
 
     /// What clap cannot see, as options may stand before the command or behind it.
@@ -477,15 +813,32 @@ impl Cli {
             Command::Gid(args) => args.source.source,
             Command::Ports(args) => args.source.source,
             Command::Guids(args) => args.source.source,
+            Command::Choose(args) => args.source.source,
+            Command::Check(args) => args.source.source,
+            Command::Snapshot(args) => args.source.source,
+            Command::Env(args) => {
+                if common.json && args.format.is_some_and(|format| format != EnvFormat::Json) {
+                    return Some("--json contradicts --format".to_owned());
+                }
+                args.source.source
+            }
             Command::Mlx5(_) if common.sysfs.is_some() => {
                 return Some("mlx5 needs the device itself; --sysfs reads files only".to_owned());
             }
-            Command::Devices
+            Command::Devices(_)
             | Command::Mlx5(_)
             | Command::Completions { .. }
             | Command::Man { .. } => None,
         };
-        if common.no_header && self.format() != Format::Table {
+        if !self.from().is_empty() {
+            if common.sysfs.is_some() || source.is_some() {
+                return Some("--from reads snapshots and nothing else".to_owned());
+            }
+            if self.is_show_gids() && self.from().len() > 1 {
+                return Some("show_gids knows one host: give --from one file".to_owned());
+            }
+        }
+        if common.no_header && !self.is_table() {
             return Some("--no-header is for tables".to_owned());
         }
         if let Some(folder) = &common.sysfs {

@@ -1,14 +1,13 @@
 //! `uverbs devices`: what a host has.
 
 use serde::Serialize;
-use uverbs::context::probe_driver;
-use uverbs::device::{Device, NodeType};
+use uverbs::device::NodeType;
 use uverbs::driver::DriverId;
 use uverbs::guid::Guid;
 
 use crate::args::Common;
 use crate::host::Place;
-use crate::output::{Text, json};
+use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
 use crate::table::{Mark, Table, cell};
 
@@ -39,7 +38,7 @@ pub(crate) fn answer(
     place: &mut Place,
     common: &Common,
     report: &mut Report,
-) -> serde_json::Result<String> {
+) -> serde_json::Result<Answer> {
     let devices = place.devices(&[], report);
     let rows: Vec<Row<'_>> = devices
         .iter()
@@ -48,7 +47,7 @@ pub(crate) fn answer(
             index: device.index,
             node_type: Text(device.node_type),
             protocol: device.protocol.as_deref(),
-            driver: find_driver(device, place, report).map(Text),
+            driver: place.driver(device, report).map(Text),
             node_guid: Text(device.node_guid),
             sys_image_guid: Text(device.sys_image_guid),
             fw_version: device.fw_version.as_deref(),
@@ -75,22 +74,5 @@ pub(crate) fn answer(
         ];
         table.row(cells, Mark::Plain);
     }
-    Ok(table.print(common))
-}
-
-/// The driver as netlink tells it, or as the device does when asked. Not to know it is no problem
-/// where the device cannot be asked.
-pub(crate) fn find_driver(device: &Device, place: &Place, report: &mut Report) -> Option<DriverId> {
-    if device.driver.is_some() || device.node.is_none() || !place.is_here {
-        return device.driver;
-    }
-    match probe_driver(device) {
-        Ok(driver) => Some(driver),
-        Err(error) => {
-            if !error.leaves_no_ioctl() {
-                report.problem(&device.name, &error);
-            }
-            None
-        }
-    }
+    Ok(table.answer())
 }

@@ -7,14 +7,13 @@ use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::gid::{Gid, GidType};
 use uverbs::netdev::{DeviceGids, Netdev};
-use uverbs::reader::{GidRecord, Preference, Reader, Source};
+use uverbs::reader::{GidRecord, Preference, Source};
 use uverbs::selector::Selector;
-use uverbs::sysfs::Sysfs;
 
 use crate::args::{Common, Format, GidArgs, GidsArgs};
 use crate::filter::Filter;
 use crate::host::Place;
-use crate::output::{Text, json};
+use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
 use crate::selection::{Selected, select};
 use crate::show_gids;
@@ -95,18 +94,18 @@ pub(crate) fn answer_gids(
     common: &Common,
     args: &GidsArgs,
     report: &mut Report,
-) -> serde_json::Result<String> {
-    let filter = Filter::new(args);
+) -> serde_json::Result<Answer> {
+    let filter = Filter::new(&args.filter);
     let preference = args.source.preference(common);
     let devices = place.devices(&args.selectors, report);
     let mut selected = select(&devices, &args.selectors, report);
     selected.retain(|selected| !filter.excludes(selected.device));
-    if let Some(name) = &args.netdev {
+    if let Some(name) = &args.filter.netdev {
         leave_out(&mut selected, name, place, report);
     }
     let mut read = Vec::new();
     for selected in selected {
-        if let Some(records) = read_table(selected.device, place.host.sysfs(), preference, report) {
+        if let Some(records) = read_table(selected.device, place, preference, report) {
             read.push((selected, records));
         }
     }
@@ -122,7 +121,7 @@ pub(crate) fn answer_gids(
             .iter()
             .map(|(selected, records)| DeviceGids { device: selected.device, records })
             .collect();
-        names = find_netdevs(place, &gids, report);
+        names = place.netdevs(&gids, report);
     }
     let mut rows = Vec::new();
     for (position, (selected, records)) in read.iter().enumerate() {
@@ -130,13 +129,13 @@ pub(crate) fn answer_gids(
             let netdev = names.get(position).and_then(|names| names.get(number)?.as_ref());
             let row = Row::new(selected.device, record, netdev);
             // In another host's tree, its own word of the interface is all there is.
-            let name = if place.is_here { row.netdev } else { row.foreign_netdev };
+            let name = if place.is_tree() { row.foreign_netdev } else { row.netdev };
             if is_shown(selected, record) && filter.admits_netdev(name) {
                 rows.push(row);
             }
         }
     }
-    print(rows, args.format(common), common, report)
+    print(rows, args.format(common), report)
 }
 
 pub(crate) fn answer_gid(
@@ -144,7 +143,7 @@ pub(crate) fn answer_gid(
     common: &Common,
     args: &GidArgs,
     report: &mut Report,
-) -> serde_json::Result<String> {
+) -> serde_json::Result<Answer> {
     let (name, port) = &args.port;
     let selectors = [Selector { device: name.clone(), port: Some(*port) }];
     let devices = place.devices(&selectors, report);
@@ -152,33 +151,33 @@ pub(crate) fn answer_gid(
     let preference = args.source.preference(common);
     let mut records = Vec::new();
     for device in selected.iter().map(|selected| selected.device) {
-        let entry = read_entry(device, *port, args.index, place.host.sysfs(), preference, report);
+        let entry = read_entry(device, *port, args.index, place, preference, report);
         records.extend(entry.map(|entry| (device, entry)));
     }
     let mut found = Vec::new();
     for (device, (record, table)) in &records {
-        let names = find_netdevs(place, &[DeviceGids { device, records: table }], report);
+        let names = place.netdevs(&[DeviceGids { device, records: table }], report);
         let place = table.iter().position(|other| other == record);
         found.push((*device, record, place.and_then(|place| names.first()?.get(place)?.clone())));
     }
     let rows =
         found.iter().map(|(device, record, netdev)| Row::new(device, record, netdev.as_ref()));
     let format = if common.json { Format::Json } else { Format::Table };
-    print(rows.collect(), format, common, report)
+    print(rows.collect(), format, report)
 }
 
 fn read_table(
     device: &Device,
-    sysfs: &Sysfs,
+    place: &Place,
     preference: Preference,
     report: &mut Report,
 ) -> Option<Vec<GidRecord>> {
-    let result = Reader::new(device, sysfs, preference).and_then(|mut reader| {
+    let result = place.reader(device, preference).and_then(|mut reader| {
         let table = reader.gid_table();
         report.fallback(device, &reader);
         table
     });
-    result.map_err(|error| report.problem(&device.name, &error)).ok()
+    result.map_err(|error| report.problem(&device.name, error)).ok()
 }
 
 /// Leaves out the devices that can have no GID of an interface, so that they are not opened.
@@ -188,15 +187,17 @@ fn leave_out(
     place: &mut Place,
     report: &mut Report,
 ) {
+    // What a snapshot has was opened long ago.
+    let Place::Host(host) = place else { return };
     let devices: Vec<&Device> = selected.iter().map(|selected| selected.device).collect();
-    match place.host.may_have_netdev(&devices, netdev) {
+    match host.may_have_netdev(&devices, netdev) {
         Ok(may) => {
             let mut may = may.into_iter();
             selected.retain(|_| may.next().unwrap_or(true));
         }
         Err(error) => report.host_problem(&error),
     }
-    if place.host.netlink_error().is_some() {
+    if host.netlink_error().is_some() {
         report.nothing(format!("--netdev {netdev}: without RDMA netlink no interface is known"));
     }
 }
@@ -206,11 +207,11 @@ fn read_entry(
     device: &Device,
     port: u32,
     index: u32,
-    sysfs: &Sysfs,
+    place: &Place,
     preference: Preference,
     report: &mut Report,
 ) -> Option<(GidRecord, Vec<GidRecord>)> {
-    let result = Reader::new(device, sysfs, preference).and_then(|mut reader| {
+    let result = place.reader(device, preference).and_then(|mut reader| {
         let record = reader.gid(port, index);
         report.fallback(device, &reader);
         let Some(record) = record? else { return Ok(None) };
@@ -226,39 +227,23 @@ fn read_entry(
             None
         }
         Err(error) => {
-            report.problem(&device.name, &error);
+            report.problem(&device.name, error);
             None
         }
     }
 }
 
-fn find_netdevs(
-    place: &mut Place,
-    gids: &[DeviceGids<'_>],
-    report: &mut Report,
-) -> Vec<Vec<Option<Netdev>>> {
-    place.host.netdevs(gids).unwrap_or_else(|error| {
-        report.host_problem(&error);
-        Vec::new()
-    })
-}
-
-fn print(
-    rows: Vec<Row<'_>>,
-    format: Format,
-    common: &Common,
-    report: &Report,
-) -> serde_json::Result<String> {
+fn print(rows: Vec<Row<'_>>, format: Format, report: &Report) -> serde_json::Result<Answer> {
     match format {
         Format::Json => json(&Document { gids: rows, problems: report.problems() }),
-        Format::ShowGids => Ok(show_gids::print(&rows)),
+        Format::ShowGids => Ok(Answer::Text(show_gids::print(&rows))),
         Format::Table => {
             let mut table =
                 Table::new(["DEVICE", "PORT", "INDEX", "GID", "TYPE", "IPV4", "NETDEV"]);
             for row in &rows {
                 table.row(row.cells(), Mark::Plain);
             }
-            Ok(table.print(common))
+            Ok(table.answer())
         }
     }
 }
@@ -272,9 +257,10 @@ mod tests {
     fn without_an_ioctl_sysfs_answers_and_the_reason_is_told_once() {
         let (_folder, mut host) = host();
         let device = host.device("rxe0").unwrap();
+        let place = Place::Host(host);
         let mut report = Report::default();
         for _ in 0..2 {
-            let table = read_table(&device, host.sysfs(), Preference::Auto, &mut report).unwrap();
+            let table = read_table(&device, &place, Preference::Auto, &mut report).unwrap();
             assert_eq!(table.len(), 1);
             assert_eq!(table[0].source, Source::Sysfs);
         }
@@ -288,8 +274,9 @@ mod tests {
     fn where_only_the_ioctl_will_do_its_absence_is_a_problem() {
         let (_folder, mut host) = host();
         let device = host.device("rxe0").unwrap();
+        let place = Place::Host(host);
         let mut report = Report::default();
-        assert_eq!(read_table(&device, host.sysfs(), Preference::Ioctl, &mut report), None);
+        assert_eq!(read_table(&device, &place, Preference::Ioctl, &mut report), None);
         assert!(!report.is_complete());
         let problems = serde_json::to_value(report.problems()).unwrap();
         assert_eq!(problems[0]["device"], "rxe0");

@@ -5,12 +5,11 @@ use core::ops::RangeInclusive;
 use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::guid::Guid;
-use uverbs::reader::{Preference, Reader};
-use uverbs::sysfs::Sysfs;
+use uverbs::reader::Preference;
 
 use crate::args::{Common, GuidsArgs};
 use crate::host::Place;
-use crate::output::{Text, json};
+use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
 use crate::selection::select;
 use crate::table::{Mark, Table, cell};
@@ -39,7 +38,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &GuidsArgs,
     report: &mut Report,
-) -> serde_json::Result<String> {
+) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
     let devices = place.devices(&args.selectors, report);
     let rows: Vec<Row<'_>> = select(&devices, &args.selectors, report)
@@ -49,7 +48,7 @@ pub(crate) fn answer(
             node_guid: Text(selected.device.node_guid),
             sys_image_guid: Text(selected.device.sys_image_guid),
             ports: selected.device.ports(),
-            port_guids: port_guids(selected.device, place.host.sysfs(), preference, report),
+            port_guids: port_guids(selected.device, place, preference, report),
         })
         .collect();
     if common.json {
@@ -74,20 +73,20 @@ pub(crate) fn answer(
             line(Some(port), *guid);
         }
     }
-    Ok(table.print(common))
+    Ok(table.answer())
 }
 
 /// One element for each port; none where there is no answer.
 fn port_guids(
     device: &Device,
-    sysfs: &Sysfs,
+    place: &Place,
     preference: Preference,
     report: &mut Report,
 ) -> Vec<Option<Text<Guid>>> {
-    let mut reader = match Reader::new(device, sysfs, preference) {
+    let mut reader = match place.reader(device, preference) {
         Ok(reader) => reader,
         Err(error) => {
-            report.problem(&device.name, &error);
+            report.problem(&device.name, error);
             return device.ports().map(|_| None).collect();
         }
     };
@@ -96,7 +95,7 @@ fn port_guids(
         report.fallback(device, &reader);
         guid.map_or_else(
             |error| {
-                report.problem(&device.name, &error);
+                report.problem(&device.name, error);
                 None
             },
             |guid| guid.map(Text),

@@ -9,6 +9,18 @@ use serde::{Serialize, Serializer};
 use uverbs::port::Rate;
 
 use crate::report::{Problem, Report};
+use crate::table::Sheet;
+
+/// What a command has to say.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// For people, and for grep and awk.
+    Table(Sheet),
+    /// A JSON document.
+    Json(String),
+    /// Anything else.
+    Text(String),
+}
 
 /// Writes the answer, then notes and, if they are not in the answer, problems.
 pub(crate) fn write(answer: &[u8], report: &Report, with_problems: bool) -> ExitCode {
@@ -20,20 +32,20 @@ pub(crate) fn write(answer: &[u8], report: &Report, with_problems: bool) -> Exit
         Err(error) => return fail(&format!("cannot write: {error}")),
     }
     let problems = report.problems().iter().filter(|_| with_problems);
-    say(report.notes().iter().map(String::as_str).chain(problems.map(Problem::text)));
-    if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    say(report.notes().iter().cloned().chain(problems.map(Problem::text)));
+    ExitCode::from(report.status())
 }
 
 /// Ends with a message and no answer.
 pub(crate) fn fail(message: &str) -> ExitCode {
-    say([message].into_iter());
+    say([message.to_owned()].into_iter());
     ExitCode::FAILURE
 }
 
-fn say<'a>(lines: impl Iterator<Item = &'a str>) {
+fn say(lines: impl Iterator<Item = String>) {
     let mut text = String::new();
     for line in lines {
-        let _ = writeln!(text, "uverbs: {}", printable(line));
+        let _ = writeln!(text, "uverbs: {}", printable(&line));
     }
     if !text.is_empty() {
         // If stderr is closed there is nobody left to tell.
@@ -42,10 +54,10 @@ fn say<'a>(lines: impl Iterator<Item = &'a str>) {
 }
 
 /// A JSON document on a line.
-pub(crate) fn json(document: &impl Serialize) -> serde_json::Result<String> {
+pub(crate) fn json(document: &impl Serialize) -> serde_json::Result<Answer> {
     let mut text = serde_json::to_string(document)?;
     text.push('\n');
-    Ok(text)
+    Ok(Answer::Json(text))
 }
 
 /// A value that stands in JSON as the text that it prints as.

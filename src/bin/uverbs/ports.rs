@@ -3,18 +3,15 @@
 use core::fmt;
 use core::num::NonZeroU32;
 
-use std::collections::BTreeMap;
-
 use serde::{Serialize, Serializer};
 use uverbs::device::Device;
 use uverbs::guid::Guid;
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState, Rate, Speed, Width};
-use uverbs::reader::{Preference, Reader, Source};
-use uverbs::sysfs::Sysfs;
+use uverbs::reader::{Preference, Source};
 
 use crate::args::{Common, PortsArgs};
 use crate::host::Place;
-use crate::output::{Gbps, Text, json};
+use crate::output::{Answer, Gbps, Text, json};
 use crate::report::{Problem, Report};
 use crate::selection::{Selected, select};
 use crate::table::{Mark, Table, cell};
@@ -101,18 +98,15 @@ pub(crate) fn answer(
     common: &Common,
     args: &PortsArgs,
     report: &mut Report,
-) -> serde_json::Result<String> {
+) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
     let devices = place.devices(&args.selectors, report);
     let mut read = Vec::new();
     for selected in select(&devices, &args.selectors, report) {
-        read_ports(&selected, place.host.sysfs(), preference, report, &mut read);
+        read_ports(&selected, place, preference, report, &mut read);
     }
     let ports: Vec<(&Device, u32)> = read.iter().map(|read| (read.device, read.port)).collect();
-    let netdevs = place.host.port_netdevs(&ports).unwrap_or_else(|error| {
-        report.host_problem(&error);
-        BTreeMap::new()
-    });
+    let netdevs = place.port_netdevs(&ports, report);
     let rows: Vec<Row<'_>> = read
         .iter()
         .map(|read| {
@@ -145,21 +139,21 @@ pub(crate) fn answer(
     if common.json {
         return json(&Document { ports: rows, problems: report.problems() });
     }
-    Ok(tabulate(&rows).print(common))
+    Ok(tabulate(&rows).answer())
 }
 
 /// Reads the ports of one device, which is opened once.
 fn read_ports<'d>(
     selected: &Selected<'d>,
-    sysfs: &Sysfs,
+    place: &Place,
     preference: Preference,
     report: &mut Report,
     read: &mut Vec<Read<'d>>,
 ) {
     let device = selected.device;
-    let mut reader = match Reader::new(device, sysfs, preference) {
+    let mut reader = match place.reader(device, preference) {
         Ok(reader) => reader,
-        Err(error) => return report.problem(&device.name, &error),
+        Err(error) => return report.problem(&device.name, error),
     };
     report.fallback(device, &reader);
     for port in selected.ports() {
@@ -168,15 +162,15 @@ fn read_ports<'d>(
         let (attributes, source) = match attributes {
             Ok(answer) => answer,
             Err(error) => {
-                report.problem(&device.name, &error);
+                report.problem(&device.name, error);
                 continue;
             }
         };
-        let effective = reader.context().and_then(|context| context.query_port_speed(port).ok());
+        let effective = reader.effective(port);
         let guid = reader.port_guid(port);
         report.fallback(device, &reader);
         let guid = guid.unwrap_or_else(|error| {
-            report.problem(&device.name, &error);
+            report.problem(&device.name, error);
             None
         });
         read.push(Read { device, port, attributes, source, effective, guid });

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 use uverbs::device::Device;
-use uverbs::error::{Cause, Error};
-use uverbs::reader::Reader;
+use uverbs::error::Cause;
+use uverbs::inventory;
+
+use crate::host::DeviceReader;
 
 /// The errno of "not supported".
 const EOPNOTSUPP: i32 = 95;
@@ -15,6 +17,9 @@ pub(crate) const EINVAL: i32 = 22;
 /// Something that was asked for and not answered. A row of a JSON document's `problems`.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Problem {
+    /// The host, if snapshots were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
     /// The device; none if it is the host's.
     device: Option<String>,
     error: String,
@@ -22,9 +27,14 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn text(&self) -> &str {
-        &self.error
+    /// A line for people.
+    pub(crate) fn text(&self) -> String {
+        on(self.host.as_deref(), &self.error)
     }
+}
+
+fn on(host: Option<&str>, text: &str) -> String {
+    host.map_or_else(|| text.to_owned(), |host| format!("{host}: {text}"))
 }
 
 /// Gathers problems and notes while an answer is put together.
@@ -35,6 +45,9 @@ pub(crate) struct Report {
     /// Devices that sysfs answered for, with the reason.
     fallbacks: Vec<(String, Cause)>,
     is_incomplete: bool,
+    status: Option<u8>,
+    /// The snapshot's host that is being asked.
+    host: Option<String>,
 }
 
 impl Report {
@@ -51,30 +64,63 @@ impl Report {
         self.problems.is_empty() && !self.is_incomplete
     }
 
+    /// What is told from now on is told of this host.
+    pub(crate) fn turn_to(&mut self, host: Option<&str>) {
+        self.host = host.map(str::to_owned);
+        self.fallbacks.clear();
+    }
+
     /// Something to know that is no problem.
-    pub(crate) fn note(&mut self, text: impl Into<String>) {
-        self.notes.push(text.into());
+    pub(crate) fn note(&mut self, text: impl AsRef<str>) {
+        self.notes.push(on(self.host.as_deref(), text.as_ref()));
     }
 
     /// What was asked for is not there, which is a clear answer, and yet not the one wanted.
-    pub(crate) fn nothing(&mut self, text: impl Into<String>) {
+    pub(crate) fn nothing(&mut self, text: impl AsRef<str>) {
         self.is_incomplete = true;
         self.note(text);
     }
 
+    /// The status of this run, whatever else is told.
+    pub(crate) fn end_with(&mut self, status: u8) {
+        self.status = Some(status);
+    }
+
+    /// The status of this run.
+    pub(crate) fn status(&self) -> u8 {
+        self.status.unwrap_or(u8::from(!self.is_complete()))
+    }
+
+    /// The answer as a whole is not what was wanted.
+    pub(crate) fn fail(&mut self) {
+        self.is_incomplete = true;
+    }
+
+    /// A file that is no snapshot.
+    pub(crate) fn bad_file(&mut self, host: &str, error: String) {
+        let problem = Problem { host: Some(host.to_owned()), device: None, error, errno: EINVAL };
+        self.problems.push(problem);
+    }
+
     /// A device's failure.
-    pub(crate) fn problem(&mut self, device: &str, error: &Error) {
-        self.add(Some(device.to_owned()), error.to_string(), error.errno());
+    pub(crate) fn problem(&mut self, device: &str, problem: impl Into<inventory::Problem>) {
+        let inventory::Problem { text, errno } = problem.into();
+        self.add(Some(device.to_owned()), text, errno);
     }
 
     /// A failure that is not one device's.
-    pub(crate) fn host_problem(&mut self, error: &Error) {
-        self.add(None, error.to_string(), error.errno());
+    pub(crate) fn host_problem(&mut self, problem: impl Into<inventory::Problem>) {
+        let inventory::Problem { text, errno } = problem.into();
+        self.add(None, text, errno);
     }
 
     /// A device that was named is not there, or has a problem that is known already.
     pub(crate) fn no_such_device(&mut self, name: &str) {
-        if self.problems.iter().any(|problem| problem.device.as_deref() == Some(name)) {
+        if self
+            .problems
+            .iter()
+            .any(|problem| problem.host == self.host && problem.device.as_deref() == Some(name))
+        {
             return;
         }
         let error = format!(
@@ -103,14 +149,14 @@ impl Report {
     }
 
     fn add(&mut self, device: Option<String>, error: String, errno: i32) {
-        let problem = Problem { device, error, errno };
+        let problem = Problem { host: self.host.clone(), device, error, errno };
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
     }
 
     /// Notes that sysfs answered although the ioctl was wanted: once for each device and reason.
-    pub(crate) fn fallback(&mut self, device: &Device, reader: &Reader<'_>) {
+    pub(crate) fn fallback(&mut self, device: &Device, reader: &DeviceReader<'_>) {
         let Some(error) = reader.fallback() else { return };
         let reason = (device.name.clone(), error.cause().clone());
         if !self.fallbacks.contains(&reason) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tabwriter::TabWriter;
 
 use crate::args::{Color, Common};
-use crate::output::printable;
+use crate::output::{Answer, printable};
 
 /// What stands in a cell without a value.
 pub(crate) const NONE: &str = "-";
@@ -36,6 +36,7 @@ impl Mark {
 const BOLD: &str = "\x1b[1m";
 const RESET: &str = "\x1b[0m";
 
+/// A table under construction.
 #[derive(Debug)]
 pub(crate) struct Table<const N: usize> {
     heading: [&'static str; N],
@@ -49,6 +50,46 @@ impl<const N: usize> Table<N> {
 
     pub(crate) fn row(&mut self, cells: [String; N], mark: Mark) {
         self.rows.push((cells, mark));
+    }
+
+    fn sheet(self) -> Sheet {
+        let rows = self.rows.into_iter().map(|(cells, mark)| (Vec::from(cells), mark)).collect();
+        Sheet { heading: Vec::from(self.heading), rows }
+    }
+
+    pub(crate) fn answer(self) -> Answer {
+        Answer::Table(self.sheet())
+    }
+
+    /// The answer, with the host of each row in front if rows have one.
+    pub(crate) fn answer_of(self, hosts: &[Option<&str>]) -> Answer {
+        let mut sheet = self.sheet();
+        if hosts.iter().any(Option::is_some) {
+            sheet.name_hosts(hosts.iter().map(|host| host.unwrap_or(NONE)));
+        }
+        Answer::Table(sheet)
+    }
+}
+
+/// A table of any width.
+#[derive(Debug)]
+pub(crate) struct Sheet {
+    heading: Vec<&'static str>,
+    rows: Vec<(Vec<String>, Mark)>,
+}
+
+impl Sheet {
+    /// Puts a column with the hosts' names in front.
+    pub(crate) fn name_hosts<'h>(&mut self, hosts: impl Iterator<Item = &'h str>) {
+        self.heading.insert(0, "HOST");
+        for ((cells, _), host) in self.rows.iter_mut().zip(hosts) {
+            cells.insert(0, host.to_owned());
+        }
+    }
+
+    /// Appends the rows of a table with the same columns.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.rows.extend(other.rows);
     }
 
     /// The table's lines, coloured if that is wanted.
@@ -76,7 +117,7 @@ impl<const N: usize> Table<N> {
             tabs.push('\n');
         }
         for (cells, _) in &self.rows {
-            let cells = cells.each_ref().map(|cell| printable(cell));
+            let cells: Vec<_> = cells.iter().map(|cell| printable(cell)).collect();
             tabs += &cells.join("\t");
             tabs.push('\n');
         }
@@ -92,12 +133,7 @@ impl<const N: usize> Table<N> {
 
 /// Rows with many fields as a table: a line for each field, named as in JSON, behind what names
 /// the row. `key` are those fields that do.
-pub(crate) fn fields(
-    heading: &'static str,
-    rows: &[Value],
-    key: &[&str],
-    common: &Common,
-) -> String {
+pub(crate) fn fields(heading: &'static str, rows: &[Value], key: &[&str]) -> Answer {
     let mut table = Table::new([heading, "FIELD", "VALUE"]);
     for row in rows.iter().filter_map(Value::as_object) {
         let name: Vec<String> = key.iter().filter_map(|key| row.get(*key)).map(text).collect();
@@ -109,7 +145,7 @@ pub(crate) fn fields(
             table.row([name.join(":"), field, value], Mark::Plain);
         }
     }
-    table.print(common)
+    table.answer()
 }
 
 /// A value's lines: fields of fields as `field.field`, a list of objects by numbers from 0.
@@ -160,6 +196,7 @@ mod tests {
         let mut table = Table::new(["A", "LONG", "B"]);
         table.row(["mlx5_0".into(), "1".into(), "x".into()], Mark::Plain);
         table.row(["é\t\n\x1b[0m".into(), "22".into(), NONE.into()], Mark::Plain);
+        let Answer::Table(table) = table.answer() else { panic!("a table") };
         assert_eq!(
             table.align(true),
             "A               LONG  B\n\
@@ -176,7 +213,10 @@ mod tests {
             "inner": {"z": true, "a": {"deep": 1}}, "list": [{"x": 1}, {"x": null}],
         });
         let common = Common { json: false, no_header: true, sysfs: None, color: Color::Never };
-        let text = fields("PORT", &[row], &["device", "port"], &common);
+        let Answer::Table(table) = fields("PORT", &[row], &["device", "port"]) else {
+            panic!("a table")
+        };
+        let text = table.print(&common);
         let lines: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split("  ").filter(|it| !it.is_empty()).map(str::trim).collect())

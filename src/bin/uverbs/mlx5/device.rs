@@ -10,7 +10,7 @@ use uverbs::mlx5::devx::{
 use super::{selected, told};
 use crate::args::{Common, Mlx5DeviceArgs};
 use crate::host::Place;
-use crate::output::{Hex, Text, json};
+use crate::output::{Answer, Hex, Text, json};
 use crate::report::{EINVAL, Problem, Report};
 use crate::table::fields;
 
@@ -84,7 +84,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &Mlx5DeviceArgs,
     report: &mut Report,
-) -> serde_json::Result<String> {
+) -> serde_json::Result<Answer> {
     let devices = place.devices(&args.selectors, report);
     let mut rows = Vec::new();
     for selected in selected(&devices, &args.selectors, place, report) {
@@ -97,7 +97,7 @@ pub(crate) fn answer(
         return json(&Document { devices: rows, problems: report.problems() });
     }
     let rows = rows.iter().map(serde_json::to_value).collect::<serde_json::Result<Vec<_>>>()?;
-    Ok(fields("DEVICE", &rows, &["device"], common))
+    Ok(fields("DEVICE", &rows, &["device"]))
 }
 
 /// Asks a device, which is opened once. What is not answered but the capabilities, on which all

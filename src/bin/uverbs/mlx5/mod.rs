@@ -6,8 +6,8 @@ use uverbs::error::{Cause, Error, Result};
 use uverbs::selector::Selector;
 
 use crate::args::{Common, Mlx5Command};
-use crate::devices::find_driver;
 use crate::host::Place;
+use crate::output::Answer;
 use crate::report::Report;
 use crate::selection::{Selected, select};
 
@@ -20,7 +20,7 @@ pub(crate) fn answer(
     common: &Common,
     command: &Mlx5Command,
     report: &mut Report,
-) -> serde_json::Result<String> {
+) -> serde_json::Result<Answer> {
     match command {
         Mlx5Command::Port(args) => port::answer(place, common, args, report),
         Mlx5Command::Vport(args) => vport::answer(place, common, args, report),
@@ -37,7 +37,7 @@ fn selected<'d>(
 ) -> Vec<Selected<'d>> {
     let mut selected = select(devices, selectors, report);
     if selectors.is_empty() && !devices.is_empty() {
-        selected.retain(|own| find_driver(own.device, place, report) == Some(DriverId::MLX5));
+        selected.retain(|own| place.driver(own.device, report) == Some(DriverId::MLX5));
         if selected.is_empty() {
             report.note("no device of the driver mlx5; `uverbs devices` shows the drivers");
         }

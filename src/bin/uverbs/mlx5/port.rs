@@ -7,7 +7,7 @@ use uverbs::mlx5::port::Port;
 use super::{Vacant, selected};
 use crate::args::{Common, Mlx5PortArgs};
 use crate::host::Place;
-use crate::output::{Hex, json};
+use crate::output::{Answer, Hex, json};
 use crate::report::{Problem, Report};
 use crate::table::{Mark, Table, cell};
 
@@ -42,7 +42,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &Mlx5PortArgs,
     report: &mut Report,
-) -> serde_json::Result<String> {
+) -> serde_json::Result<Answer> {
     let devices = place.devices(&args.selectors, report);
     let mut ports: Vec<(&str, u32, Port)> = Vec::new();
     for selected in selected(&devices, &args.selectors, place, report) {
@@ -84,7 +84,7 @@ pub(crate) fn answer(
         });
         return json(&Document { ports: rows.collect(), problems: report.problems() });
     }
-    Ok(tabulate(&ports).print(common))
+    Ok(tabulate(&ports).answer())
 }
 
 fn tabulate(ports: &[(&str, u32, Port)]) -> Table<9> {

@@ -18,7 +18,7 @@ use uverbs::port::{PhysState, PortState};
 use super::{Vacant, selected, told};
 use crate::args::{Common, Mlx5PortArgs};
 use crate::host::Place;
-use crate::output::{Gbps, Hex, Text, json};
+use crate::output::{Answer, Gbps, Hex, Text, json};
 use crate::report::{Problem, Report};
 use crate::selection::Selected;
 use crate::table::fields;
@@ -112,7 +112,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &Mlx5PortArgs,
     report: &mut Report,
-) -> serde_json::Result<String> {
+) -> serde_json::Result<Answer> {
     let devices = place.devices(&args.selectors, report);
     let mut rows = Vec::new();
     for selected in selected(&devices, &args.selectors, place, report) {
@@ -132,7 +132,7 @@ pub(crate) fn answer(
         }
         lines.push(line);
     }
-    Ok(fields("PORT", &lines, &["device", "port"], common))
+    Ok(fields("PORT", &lines, &["device", "port"]))
 }
 
 /// Asks about the ports of one device, which is opened once.

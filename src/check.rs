@@ -1,0 +1,648 @@
+//! The pre-flight: what is wrong with a host, told from its [`Inventory`].
+//!
+//! Each [`Finding`] has a name that stays, what was seen, and what to do. Nothing here asks the
+//! kernel; what the reader of the inventory was told to leave out is not judged.
+
+use core::fmt;
+
+use crate::choose::plan::{Model, Program};
+use crate::choose::{self, Decision, Home, Outcome, Port, Why, Wish, recommend};
+use crate::device::{Absence, NodeType};
+use crate::gid::GidType;
+use crate::inventory::{DeviceRecord, Inventory, PortRecord};
+use crate::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState};
+
+/// How much it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Good to know.
+    Note,
+    /// It may work, and not as is meant.
+    Warning,
+    /// It does not work.
+    Problem,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        })
+    }
+}
+
+/// Something that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Its name, for programs; it does not change.
+    pub name: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The device; `None` if it is the host's.
+    pub device: Option<String>,
+    /// The port; `None` if it is the device's.
+    pub port: Option<u32>,
+    /// The program whose settings or choice it is about.
+    pub program: Option<Program>,
+    /// What was seen.
+    pub seen: String,
+    /// What to do.
+    pub advice: String,
+}
+
+/// What the host is expected to have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// All ports have this link layer.
+    pub link_layer: Option<LinkLayer>,
+}
+
+/// Gathers findings of one place.
+struct Findings<'f> {
+    list: &'f mut Vec<Finding>,
+    device: Option<&'f str>,
+    port: Option<u32>,
+}
+
+impl Findings<'_> {
+    /// Whether a problem of this port is told already.
+    fn has_problem(&self) -> bool {
+        self.list.iter().any(|own| {
+            own.severity == Severity::Problem
+                && own.device.as_deref() == self.device
+                && own.port == self.port
+        })
+    }
+
+    fn add(
+        &mut self,
+        name: &'static str,
+        severity: Severity,
+        seen: impl Into<String>,
+        advice: impl Into<String>,
+    ) {
+        self.list.push(Finding {
+            name,
+            severity,
+            device: self.device.map(str::to_owned),
+            port: self.port,
+            program: None,
+            seen: seen.into(),
+            advice: advice.into(),
+        });
+    }
+}
+
+/// All findings, the host's first, then by device and port, then those about settings.
+///
+/// ```
+/// use uverbs::check::{Expected, check};
+/// let inventory = uverbs::device::Host::new().inventory(&Default::default());
+/// for finding in check(&inventory, Expected::default()) {
+///     println!("{}: {}: {}; {}", finding.severity, finding.name, finding.seen, finding.advice);
+/// }
+/// ```
+#[must_use]
+pub fn check(inventory: &Inventory, expected: Expected) -> Vec<Finding> {
+    let mut list = Vec::new();
+    check_host(inventory, &mut Findings { list: &mut list, device: None, port: None });
+    for record in &inventory.devices {
+        let device = Some(record.device.name.as_str());
+        check_device(inventory, record, &mut Findings { list: &mut list, device, port: None });
+        for port in &record.ports {
+            let mut findings = Findings { list: &mut list, device, port: Some(port.number) };
+            check_port(inventory, record, port, expected, &mut findings);
+        }
+    }
+    list.extend(settings(inventory));
+    list
+}
+
+fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
+    use Severity::{Note, Problem, Warning};
+    for problem in &inventory.problems {
+        findings.add("host-unreadable", Problem, &problem.text, "the rest was read");
+    }
+    for absence in &inventory.absences {
+        let text = absence.to_string();
+        let (seen, advice) = split(&text);
+        match absence {
+            Absence::NoModule => findings.add("no-rdma-module", Problem, seen, advice),
+            Absence::NoDevice => findings.add("no-device", Problem, seen, advice),
+            Absence::OtherNamespace { .. } => {
+                findings.add("device-elsewhere", Warning, seen, advice);
+            }
+            Absence::NoNodes { .. } if inventory.host.is_some() => {
+                findings.add("no-nodes", Problem, seen, advice);
+            }
+            Absence::NoNodes { .. } => {}
+        }
+    }
+    let has_no_node = inventory.devices.iter().any(|record| record.device.node.is_none());
+    if has_no_node && !inventory.modules.iter().any(|module| module == "ib_uverbs") {
+        let seen = "the module ib_uverbs is not loaded, so that devices have no node";
+        findings.add("no-uverbs-module", Problem, seen, "modprobe ib_uverbs");
+    }
+    if inventory.shares_namespaces == Some(false) {
+        findings.add(
+            "netns-exclusive",
+            Note,
+            "each RDMA device belongs to one network namespace (exclusive mode)",
+            "a container sees only devices that were moved to it: rdma dev set DEV netns NAME",
+        );
+    }
+}
+
+/// A sentence of two parts: what is, and what to do.
+fn split(text: &str) -> (&str, &str) {
+    text.split_once(": ").unwrap_or((text, ""))
+}
+
+fn check_device(inventory: &Inventory, record: &DeviceRecord, findings: &mut Findings<'_>) {
+    use Severity::{Problem, Warning};
+    const ENOENT: i32 = 2;
+    const EPERM: i32 = 1;
+    const EACCES: i32 = 13;
+    let device = &record.device;
+    let path = device.node.as_ref().map(|node| node.path.display().to_string());
+    let path = path.unwrap_or_default();
+    let mode = record.node_mode.map(|mode| format!(" (mode {:04o})", mode & 0o7777));
+    let mode = mode.unwrap_or_default();
+    match &record.access {
+        _ if device.node.is_none() => findings.add(
+            "no-node",
+            Problem,
+            "the device has no uverbs node",
+            "load ib_uverbs; if it is loaded, the driver offers none",
+        ),
+        Some(Err(problem)) => match problem.errno {
+            ENOENT => findings.add(
+                "node-missing",
+                Problem,
+                format!("{path} is missing"),
+                "give the container this device node, or run udev",
+            ),
+            EACCES => findings.add(
+                "node-forbidden",
+                Problem,
+                format!("{path}{mode} may not be opened by this user"),
+                "allow it: the kernel makes nodes with mode 0666, and a udev rule may say else",
+            ),
+            EPERM => findings.add(
+                "node-not-permitted",
+                Problem,
+                format!("{path} is not permitted to be opened"),
+                "the device is in another network namespace (exclusive mode), or the container's \
+                 device rules forbid it",
+            ),
+            _ => findings.add(
+                "node-unusable",
+                Problem,
+                &problem.text,
+                "without it there is no RDMA; the kernel's log may say more",
+            ),
+        },
+        None if record.node_mode.is_none() && inventory.host.is_some() => findings.add(
+            "node-missing",
+            Problem,
+            format!("{path} is missing"),
+            "give the container this device node, or run udev",
+        ),
+        _ => {}
+    }
+    let unknown = device.driver.filter(|driver| driver.name().is_none());
+    if let Some(driver) = unknown {
+        findings.add(
+            "driver-unknown",
+            Warning,
+            format!("driver {} is not known to this version", driver.0),
+            "use a newer uverbs",
+        );
+    }
+    if let Err(problem) = &record.gids
+        && record.access.as_ref().and_then(|access| access.as_ref().err()) != Some(problem)
+    {
+        findings.add(
+            "gid-table-unreadable",
+            Problem,
+            &problem.text,
+            "without it no GID can be chosen; the kernel's log may say more",
+        );
+    }
+}
+
+fn check_port(
+    inventory: &Inventory,
+    record: &DeviceRecord,
+    port: &PortRecord,
+    expected: Expected,
+    findings: &mut Findings<'_>,
+) {
+    use Severity::{Problem, Warning};
+    let attributes = match &port.attributes {
+        Ok((attributes, _)) => attributes,
+        // Of a device that cannot be read at all its own finding tells.
+        Err(problem) if record.gids.as_ref().err() == Some(problem) => return,
+        Err(problem) => {
+            findings.add(
+                "port-unreadable",
+                Problem,
+                &problem.text,
+                "the kernel's log may say more",
+            );
+            return;
+        }
+    };
+    let is_ethernet = attributes.link_layer == LinkLayer::ETHERNET;
+    if let Some(layer) = expected.link_layer.filter(|layer| *layer != attributes.link_layer) {
+        findings.add(
+            "other-link-layer",
+            Problem,
+            format!("link layer {}, expected {layer}", attributes.link_layer),
+            "change the port's type (mlxconfig LINK_TYPE), or expect another",
+        );
+    }
+    if !matches!(attributes.state, PortState::ACTIVE | PortState::ACTIVE_DEFER) {
+        let (seen, advice) = why_down(attributes);
+        findings.add("port-down", Problem, seen, advice);
+    }
+    match &port.pkeys {
+        Some(Ok(pkeys)) if pkeys.is_empty() && attributes.link_layer == LinkLayer::INFINIBAND => {
+            findings.add(
+                "no-pkey",
+                Problem,
+                "no P_Key is in use",
+                "the subnet manager gives them: is the port in a partition?",
+            );
+        }
+        Some(Err(problem)) => {
+            findings.add("pkeys-unreadable", Warning, &problem.text, "is sysfs masked?");
+        }
+        _ => {}
+    }
+    if is_ethernet {
+        check_netdev(inventory, port, attributes, findings);
+    }
+    if let Some(seen) = choose::port(inventory, record, port) {
+        check_gids(&seen, findings);
+    }
+    check_width(inventory, record, attributes, findings);
+}
+
+/// Why a port is not active, at which layer, and what to do.
+fn why_down(attributes: &PortAttributes) -> (String, &'static str) {
+    let (state, phys_state) = (attributes.state, attributes.phys_state);
+    let is_ethernet = attributes.link_layer == LinkLayer::ETHERNET;
+    let advice = match phys_state {
+        PhysState::LINK_UP
+            if !is_ethernet && matches!(state, PortState::INIT | PortState::ARMED) =>
+        {
+            "the link is up and no subnet manager has made it active: is one running?"
+        }
+        PhysState::LINK_UP => "the link is up, the port is not: look at the kernel's log",
+        PhysState::DISABLED if is_ethernet => {
+            "no link: is the interface up (ip link set up), the cable in, the switch port on?"
+        }
+        PhysState::DISABLED => "the port is disabled: enable it (ibportstate … enable)",
+        PhysState::POLLING => {
+            "no signal from the other end: look at cable, transceiver, switch port"
+        }
+        PhysState::TRAINING | PhysState::RECOVERY => {
+            "the link does not settle: look at cable and transceiver, and that both ends agree on \
+             speed and FEC"
+        }
+        PhysState::SLEEP => "the link sleeps: look at power saving at both ends",
+        _ => "look at cable, transceiver and switch port",
+    };
+    (format!("the port is {state}, its link {phys_state}"), advice)
+}
+
+fn check_netdev(
+    inventory: &Inventory,
+    port: &PortRecord,
+    attributes: &PortAttributes,
+    findings: &mut Findings<'_>,
+) {
+    use Severity::{Note, Problem, Warning};
+    if inventory.interfaces.is_none() || !inventory.has_netlink {
+        return;
+    }
+    let Some(netdev) = &port.netdev else {
+        findings.add(
+            "netdev-elsewhere",
+            Note,
+            "the port's network interface is not in this network namespace",
+            "use a GID of an interface that is: uverbs choose --explain shows which",
+        );
+        return;
+    };
+    let Some(interface) = inventory.interface(netdev.index.get()) else { return };
+    let name = &interface.name;
+    if !interface.is_up {
+        findings.add(
+            "netdev-down",
+            Problem,
+            format!("{name} is down"),
+            format!("ip link set {name} up"),
+        );
+    } else if !interface.is_lower_up {
+        findings.add(
+            "netdev-down",
+            Problem,
+            format!("{name} has no carrier"),
+            "look at cable, transceiver and switch port",
+        );
+    }
+    // What is left for the payload behind the headers of RoCE: drivers count them differently.
+    let rooms = [96, 80].map(|headers| interface.mtu.saturating_sub(headers));
+    let sizes = [4096, 2048, 1024, 512, 256];
+    let active = attributes.active_mtu.and_then(Mtu::bytes).map(u32::from);
+    let greatest = attributes.max_mtu.and_then(Mtu::bytes).map_or(4096, u32::from);
+    let fitting = rooms.map(|room| sizes.into_iter().find(|size| *size <= room.min(greatest)));
+    if let ([Some(fitting), other], Some(active)) = (fitting, active)
+        && active != fitting
+        && other != Some(active)
+    {
+        findings.add(
+            "mtu-mismatch",
+            Warning,
+            format!(
+                "{name} has MTU {}, which makes {fitting}; the port uses {active}",
+                interface.mtu
+            ),
+            "set the interface's MTU again, alike on all hosts and switches",
+        );
+    }
+}
+
+fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
+    use Severity::{Note, Problem, Warning};
+    let is_roce = port.link_layer == LinkLayer::ETHERNET && port.node_type != NodeType::RNIC;
+    if port.gid_tbl_len == 0 {
+        findings.add(
+            "no-gid-table",
+            Warning,
+            "the port has no GID table",
+            "it is a representor (switchdev mode), or has no RoCE: use another port",
+        );
+        return;
+    }
+    if port.rows.is_empty() {
+        findings.add(
+            "empty-gid-table",
+            Problem,
+            "the GID table is empty",
+            if is_roce {
+                "give the port's interface an address, and see that it is up"
+            } else {
+                "is a subnet manager running?"
+            },
+        );
+        return;
+    }
+    if is_roce {
+        let is_local = |row: &choose::Row<'_>| {
+            row.gid.ipv6().is_unicast_link_local()
+                || row.gid.ipv4().is_some_and(|v4| v4.is_link_local())
+        };
+        if port.rows.iter().all(is_local) {
+            findings.add(
+                "only-link-local",
+                Problem,
+                "all GIDs are link-local",
+                "give the port's interface an IPv4 or a global IPv6 address",
+            );
+        }
+        if !port.rows.iter().any(|row| row.gid_type == GidType::ROCE_V2) {
+            findings.add(
+                "no-roce-v2",
+                Warning,
+                "no GID is of RoCE v2",
+                "the device or its driver has v1 alone, which is not routed: switch v2 on",
+            );
+        }
+        for row in &port.rows {
+            if let Home::Ours { name, has_address: false, .. } = row.home {
+                findings.add(
+                    "address-gone",
+                    Warning,
+                    format!("GID {} is {}, which is no longer on {name}", row.index, row.gid),
+                    "set the address again, or restart what still holds the GID",
+                );
+            }
+        }
+        let foreign = port.rows.iter().filter(|row| row.home == Home::Foreign).count();
+        if foreign > 0 {
+            findings.add(
+                "foreign-gids",
+                Note,
+                format!("{foreign} of {} GIDs are of other network namespaces", port.rows.len()),
+                "programs that do not look may take one: uverbs env says what to set",
+            );
+        }
+    }
+    let is_told = findings.has_problem();
+    let decision = recommend(port, &Wish::default());
+    if let Outcome::Ignored(Why::NoRow) = decision.outcome
+        && !is_told
+    {
+        findings.add(
+            "no-usable-gid",
+            Problem,
+            "no GID is fit for use here",
+            "uverbs choose --explain says why of each",
+        );
+    }
+}
+
+/// A link that is narrower than that of the other ports of the same driver. The kernel does not tell
+/// how wide it could be.
+fn check_width(
+    inventory: &Inventory,
+    record: &DeviceRecord,
+    attributes: &PortAttributes,
+    findings: &mut Findings<'_>,
+) {
+    let lanes = |own: &PortAttributes| {
+        let is_active = own.state == PortState::ACTIVE;
+        own.active_width.filter(|_| is_active)?.lanes()
+    };
+    let Some(own) = lanes(attributes) else { return };
+    let alike = inventory.devices.iter().filter(|other| {
+        other.device.driver == record.device.driver && record.device.driver.is_some()
+    });
+    let ports =
+        alike.flat_map(|other| other.ports.iter().map(move |port| (&other.device.name, port)));
+    let widest = ports
+        .filter_map(|(name, port)| {
+            let (other, _) = port.attributes.as_ref().ok()?;
+            (other.link_layer == attributes.link_layer).then_some(())?;
+            Some((lanes(other)?, name, port.number))
+        })
+        .max_by_key(|(lanes, ..)| *lanes);
+    if let Some((most, name, number)) = widest
+        && own < most
+    {
+        let rate = attributes.rate().map(|rate| format!(", {rate} Gb/s")).unwrap_or_default();
+        findings.add(
+            "narrow-link",
+            Severity::Warning,
+            format!("the link is {own}X wide{rate}; that of {name}:{number} is {most}X"),
+            "look at cable and transceiver, and reseat them",
+        );
+    }
+}
+
+/// What the variables that are set now, or their absence, lead to, where that is not what is
+/// recommended.
+#[must_use]
+pub fn settings(inventory: &Inventory) -> Vec<Finding> {
+    let ports = choose::ports(inventory);
+    let recommended: Vec<(&Port<'_>, Decision)> =
+        ports.iter().map(|port| (port, recommend(port, &Wish::default()))).collect();
+    let variable = |name: &str| inventory.setting(name).map(|setting| setting.value.as_str());
+    let mut found = Vec::new();
+    let mut is_pinned = false;
+    for program in [Program::Nccl, Program::Ucx, Program::Nvshmem] {
+        let is_nvshmem_s = |name: &str| name.starts_with("NVSHMEM_");
+        if program == Program::Nvshmem
+            && !inventory.settings.iter().any(|setting| is_nvshmem_s(&setting.name))
+        {
+            continue;
+        }
+        let model = program.model(variable);
+        is_pinned |= model.pinned().is_some();
+        judge_list(inventory, program, &model, &ports, &mut found);
+        for (port, decision) in &recommended {
+            let Some(right) = decision.outcome.index() else { continue };
+            if port.link_layer == LinkLayer::ETHERNET {
+                let outcome = model.choose(port).outcome;
+                found.extend(judge(inventory, program, &model, port, right, &outcome));
+            }
+        }
+    }
+    let mut indices: Vec<(u32, &Port<'_>)> = recommended
+        .iter()
+        .filter(|(port, _)| port.link_layer == LinkLayer::ETHERNET)
+        .filter_map(|(port, decision)| Some((decision.outcome.index()?, *port)))
+        .collect();
+    indices.dedup_by_key(|(index, _)| *index);
+    if let [(one, at), (other, there), ..] = indices.as_slice() {
+        found.push(Finding {
+            name: "different-indices",
+            severity: if is_pinned { Severity::Warning } else { Severity::Note },
+            device: None,
+            port: None,
+            program: None,
+            seen: format!(
+                "the right index is {one} on {}:{} and {other} on {}:{}",
+                at.device, at.number, there.device, there.number
+            ),
+            advice: "set no index; uverbs env says what to set instead".to_owned(),
+        });
+    }
+    found
+}
+
+/// A list of devices that leaves no active port.
+fn judge_list(
+    inventory: &Inventory,
+    program: Program,
+    model: &Model,
+    ports: &[Port<'_>],
+    found: &mut Vec<Finding>,
+) {
+    let mut active = ports.iter().filter(|port| port.state == PortState::ACTIVE).peekable();
+    if active.peek().is_none() {
+        return;
+    }
+    let mut variables = Vec::new();
+    for port in active {
+        match model.choose(port).outcome {
+            Outcome::Ignored(Why::NotListed(variable)) => variables.push(variable),
+            _ => return,
+        }
+    }
+    let setting = variables.first().and_then(|variable| inventory.setting(variable));
+    found.push(Finding {
+        name: "list-leaves-none",
+        severity: Severity::Problem,
+        device: None,
+        port: None,
+        program: Some(program),
+        seen: format!(
+            "{} leaves {program} no active port",
+            setting.map(ToString::to_string).unwrap_or_default()
+        ),
+        advice: "name devices as uverbs devices does, without blanks".to_owned(),
+    });
+}
+
+/// What is wrong with what a program does with a port.
+fn judge(
+    inventory: &Inventory,
+    program: Program,
+    model: &Model,
+    port: &Port<'_>,
+    right: u32,
+    outcome: &Outcome,
+) -> Option<Finding> {
+    use Severity::{Problem, Warning};
+    let variable = program.index_variable();
+    let place = format!("{}:{}", port.device, port.number);
+    let set = inventory.setting(variable).map_or_else(|| variable.to_owned(), ToString::to_string);
+    let instead = format!("{right} is right here; uverbs env says what to set for all ports");
+    let finding = |name, severity, seen: String, advice: String| {
+        let device = Some(port.device.to_owned());
+        let (port, program) = (Some(port.number), Some(program));
+        Some(Finding { name, severity, device, port, program, seen, advice })
+    };
+    let is_pinned = model.pinned().is_some();
+    match outcome {
+        Outcome::Taken(index) if *index == right => None,
+        Outcome::Ignored(Why::NotListed(_) | Why::NotActive(_) | Why::Disabled)
+        | Outcome::ByLid => None,
+        Outcome::Empty(_) | Outcome::Ignored(Why::EmptyFirst(_)) if is_pinned => {
+            finding("pinned-index-empty", Problem, format!("{set} is empty on {place}"), instead)
+        }
+        Outcome::Outside(_) | Outcome::Ignored(Why::OutsideFirst(_)) if is_pinned => finding(
+            "pinned-index-outside",
+            Problem,
+            format!("{set} is outside the GID table of {place}"),
+            instead,
+        ),
+        Outcome::Taken(index) => {
+            let (row, best) = (port.row(*index)?, port.row(right)?);
+            let what = format!("{} ({})", row.gid, row.gid_type);
+            match (is_pinned, row.gid_type == best.gid_type) {
+                (true, false) => finding(
+                    "pinned-index-other-type",
+                    Warning,
+                    format!("{set} is of type {} on {place}", row.gid_type),
+                    instead,
+                ),
+                (true, true) => {
+                    let seen = format!("{set} is {what} on {place}");
+                    finding("pinned-index-other", Warning, seen, instead)
+                }
+                (false, _) => finding(
+                    "takes-other-gid",
+                    Warning,
+                    format!("{program} takes GID {index} of {place}, {what}"),
+                    instead,
+                ),
+            }
+        }
+        other => finding(
+            "takes-no-gid",
+            Warning,
+            format!("{program} gets no GID of {place}: {other}"),
+            instead,
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

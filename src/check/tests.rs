@@ -1,0 +1,415 @@
+//! Every finding once, and the wording of all that is told to operators, held by a golden file.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::choose::{Caveat, Family, Reason, ucx};
+use crate::device::{Device, Node};
+use crate::driver::DriverId;
+use crate::gid::{Gid, GidEntry};
+use crate::inventory::{Answer, GidRow, Problem, Setting};
+use crate::netdev::{Interface, Netdev};
+use crate::port::{Speed, Width};
+use crate::reader::Source;
+use core::num::NonZeroU32;
+use std::net::IpAddr;
+
+fn problem(text: &str, errno: i32) -> Problem {
+    Problem { text: text.to_owned(), errno }
+}
+
+fn netdev() -> Netdev {
+    Netdev { index: NonZeroU32::MIN, name: "eth0".into() }
+}
+
+fn row(index: u32, gid: &str, gid_type: GidType, netdev: Option<Netdev>) -> GidRow {
+    let gid = Gid::from(gid.parse::<std::net::Ipv6Addr>().unwrap());
+    let ifindex = Some(NonZeroU32::MIN).filter(|_| gid_type != GidType::IB);
+    let entry = GidEntry::new(1, index, gid, gid_type, ifindex);
+    GidRow { record: entry.into(), netdev, type_is_hidden: false }
+}
+
+/// A host with one RoCE port in good order.
+fn good() -> Inventory {
+    let mut device = Device::named("mlx5_0");
+    device.driver = Some(DriverId::MLX5);
+    let path = PathBuf::from("/dev/infiniband/uverbs0");
+    device.node = Some(Node { name: "uverbs0".into(), path, number: 1 });
+    let mut record = DeviceRecord::new(device);
+    record.node_mode = Some(0o20_666);
+    record.access = Some(Ok(()));
+    record.gids = Ok(vec![
+        row(0, "fe80::1", GidType::ROCE_V1, Some(netdev())),
+        row(1, "fe80::1", GidType::ROCE_V2, Some(netdev())),
+        row(2, "::ffff:10.0.0.1", GidType::ROCE_V1, Some(netdev())),
+        row(3, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())),
+    ]);
+    record.ports = vec![PortRecord {
+        number: 1,
+        attributes: Ok((
+            PortAttributes {
+                state: PortState::ACTIVE,
+                phys_state: PhysState::LINK_UP,
+                link_layer: LinkLayer::ETHERNET,
+                gid_tbl_len: 255,
+                max_mtu: Some(Mtu(5)),
+                active_mtu: Some(Mtu(3)),
+                active_width: Some(Width(2)),
+                active_speed: Some(Speed::EDR),
+                ..PortAttributes::default()
+            },
+            Source::Ioctl,
+        )),
+        effective: None,
+        guid: Ok(None),
+        netdev: Some(netdev()),
+        pkeys: None,
+    }];
+    let address = |text: &str| (text.parse::<IpAddr>().unwrap(), 24);
+    Inventory {
+        host: Some("node1".into()),
+        modules: vec!["ib_core".into(), "ib_uverbs".into()],
+        shares_namespaces: Some(true),
+        has_netlink: true,
+        devices: vec![record],
+        interfaces: Some(vec![Interface {
+            index: NonZeroU32::MIN,
+            name: "eth0".into(),
+            is_up: true,
+            is_lower_up: true,
+            mtu: 1500,
+            mac: None,
+            addresses: vec![address("10.0.0.1"), address("fe80::1")],
+        }]),
+        ..Inventory::default()
+    }
+}
+
+impl Inventory {
+    fn first(&mut self) -> &mut DeviceRecord {
+        &mut self.devices[0]
+    }
+
+    fn attributes(&mut self) -> &mut PortAttributes {
+        &mut self.first().ports[0].attributes.as_mut().unwrap().0
+    }
+
+    fn rows(&mut self) -> &mut Vec<GidRow> {
+        self.first().gids.as_mut().unwrap()
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        self.settings.push(Setting { name: name.into(), value: value.into(), file: None });
+    }
+
+    fn infiniband(&mut self) {
+        self.attributes().link_layer = LinkLayer::INFINIBAND;
+        self.first().ports[0].netdev = None;
+        *self.rows() = vec![row(0, "fe80::2", GidType::IB, None)];
+    }
+
+    fn second(&mut self, name: &str) -> &mut DeviceRecord {
+        let mut other = self.devices[0].clone();
+        other.device.name = name.into();
+        self.devices.push(other);
+        self.devices.last_mut().unwrap()
+    }
+}
+
+/// What is wrong with a host, by what was done to a good one.
+type Harm = (&'static [&'static str], fn(&mut Inventory));
+
+const HARMS: &[Harm] = &[
+    (&["host-unreadable"], |it| it.problems.push(problem("host: ask RDMA netlink: no", 5))),
+    (&["no-rdma-module"], |it| {
+        it.devices.clear();
+        it.absences.push(Absence::NoModule);
+    }),
+    (&["no-device"], |it| {
+        it.devices.clear();
+        it.absences.push(Absence::NoDevice);
+    }),
+    (&["device-elsewhere"], |it| {
+        let (device, node) = ("mlx5_1".into(), "uverbs1".into());
+        it.absences.push(Absence::OtherNamespace { device, node });
+    }),
+    (&["no-nodes"], |it| it.absences.push(Absence::NoNodes { folder: "/dev/infiniband".into() })),
+    (&["netns-exclusive"], |it| it.shares_namespaces = Some(false)),
+    (&["no-uverbs-module", "no-node"], |it| {
+        it.modules.pop();
+        it.first().device.node = None;
+    }),
+    (&["node-missing"], |it| {
+        it.first().node_mode = None;
+        it.first().access = Some(Err(problem("no", 2)));
+    }),
+    (&["node-forbidden"], |it| {
+        it.first().node_mode = Some(0o20_600);
+        it.first().access = Some(Err(problem("no", 13)));
+    }),
+    (&["node-not-permitted"], |it| it.first().access = Some(Err(problem("no", 1)))),
+    (&["node-unusable"], |it| {
+        it.first().access = Some(Err(problem("mlx5_0: get context: temporarily refused", 11)));
+    }),
+    (&["driver-unknown"], |it| it.first().device.driver = Some(DriverId(77))),
+    (&["gid-table-unreadable"], |it| {
+        it.first().gids = Err(problem("mlx5_0: query GID table: the device is gone", 5));
+    }),
+    (&["port-unreadable"], |it| {
+        it.first().ports[0].attributes = Err(problem("mlx5_0: query port 1: no", 5));
+    }),
+    (&["port-down"], |it| {
+        it.attributes().state = PortState::DOWN;
+        it.attributes().phys_state = PhysState::DISABLED;
+    }),
+    (&["port-down"], |it| {
+        it.infiniband();
+        it.attributes().state = PortState::INIT;
+        it.first().ports[0].pkeys = Some(Ok(vec![(0, crate::pkey::PKey(0xffff))]));
+    }),
+    (&["no-pkey"], |it| {
+        it.infiniband();
+        it.first().ports[0].pkeys = Some(Ok(Vec::new()));
+    }),
+    (&["pkeys-unreadable"], |it| {
+        it.infiniband();
+        it.first().ports[0].pkeys = Some(Err(problem("mlx5_0: query P_Keys of port 1: no", 5)));
+    }),
+    (&["netdev-elsewhere"], |it| it.first().ports[0].netdev = None),
+    (&["netdev-down"], |it| it.interfaces.as_mut().unwrap()[0].is_up = false),
+    (&["netdev-down"], |it| {
+        it.interfaces.as_mut().unwrap()[0].is_lower_up = false;
+    }),
+    (&["mtu-mismatch"], |it| it.interfaces.as_mut().unwrap()[0].mtu = 9000),
+    (&["no-gid-table"], |it| {
+        it.rows().clear();
+        it.attributes().gid_tbl_len = 0;
+    }),
+    (&["empty-gid-table"], |it| it.rows().clear()),
+    (&["empty-gid-table"], |it| {
+        it.infiniband();
+        it.rows().clear();
+    }),
+    (&["only-link-local", "takes-other-gid"], |it| it.rows().truncate(2)),
+    (&["no-roce-v2"], |it| {
+        it.rows().retain(|row| row.record.entry.gid_type() == GidType::ROCE_V1);
+    }),
+    (&["address-gone"], |it| {
+        it.rows().push(row(4, "::ffff:10.0.0.4", GidType::ROCE_V2, Some(netdev())));
+    }),
+    (&["foreign-gids", "takes-other-gid", "takes-other-gid"], |it| {
+        it.rows().insert(0, row(0, "::ffff:10.9.9.9", GidType::ROCE_V2, None));
+        it.rows().remove(1);
+    }),
+    (&["foreign-gids", "no-usable-gid"], |it| {
+        for row in it.rows() {
+            row.netdev = None;
+        }
+        it.interfaces.as_mut().unwrap()[0].addresses.clear();
+    }),
+    (&["narrow-link"], |it| {
+        let other = it.second("mlx5_1");
+        other.ports[0].attributes.as_mut().unwrap().0.active_width = Some(Width(1));
+    }),
+    (&["takes-no-gid"], |it| {
+        it.rows().remove(0);
+    }),
+    (&["pinned-index-empty", "pinned-index-empty"], |it| {
+        it.set("NCCL_IB_GID_INDEX", "9");
+        it.set("UCX_IB_GID_INDEX", "9");
+    }),
+    (&["pinned-index-outside"], |it| it.set("NVSHMEM_IB_GID_INDEX", "255")),
+    (&["pinned-index-other-type"], |it| it.set("NCCL_IB_GID_INDEX", "2")),
+    (&["pinned-index-other"], |it| it.set("UCX_IB_GID_INDEX", "1")),
+    (&["takes-no-gid"], |it| it.set("UCX_IB_GID_INDEX", "x")),
+    (&["list-leaves-none"], |it| it.set("NCCL_IB_HCA", " mlx5_0")),
+    (&["different-indices"], |it| {
+        let rows = it.second("mlx5_1").gids.as_mut().unwrap();
+        rows.remove(2);
+        rows.remove(2);
+        rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())));
+    }),
+];
+
+fn names(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.name).collect()
+}
+
+#[test]
+fn a_good_host_has_no_finding() {
+    assert_eq!(check(&good(), Expected::default()), []);
+    assert_eq!(check(&Inventory::default(), Expected::default()), []);
+}
+
+#[test]
+fn every_harm_is_found_and_nothing_else() {
+    for (place, (expected, harm)) in HARMS.iter().enumerate() {
+        let mut inventory = good();
+        harm(&mut inventory);
+        let found = check(&inventory, Expected::default());
+        assert_eq!(names(&found), *expected, "harm {place}: {found:#?}");
+    }
+    let expected = Expected { link_layer: Some(LinkLayer::INFINIBAND) };
+    assert_eq!(names(&check(&good(), expected)), ["other-link-layer"]);
+}
+
+/// A device that cannot be read at all has one finding, not one for each of its parts.
+#[test]
+fn a_device_that_cannot_be_read_is_told_once() {
+    let mut inventory = good();
+    let bad = problem("mlx5_0: get context: the device is gone", 5);
+    let record = inventory.first();
+    record.access = Some(Err(bad.clone()));
+    record.gids = Err(bad.clone());
+    record.ports[0].attributes = Answer::Err(bad);
+    assert_eq!(names(&check(&inventory, Expected::default())), ["node-unusable"]);
+}
+
+/// What was told to be left out is not judged: no device was opened.
+#[test]
+fn what_was_not_tried_is_no_finding() {
+    let mut inventory = good();
+    inventory.first().access = None;
+    inventory.first().device.driver = None;
+    assert_eq!(check(&inventory, Expected::default()), []);
+}
+
+/// Why rows are taken and are not.
+fn tell_rows(text: &mut String) {
+    text.push_str("\n# Rows\n");
+    let name = || "eth0".to_owned();
+    let reasons = [
+        Reason::Recommended,
+        Reason::Pinned,
+        Reason::LowestFit,
+        Reason::StartFits,
+        Reason::Start,
+        Reason::FamilyAlone(Family::V4),
+        Reason::DefaultIndex,
+        Reason::Routable,
+        Reason::FirstOf(ucx::Class::V2Ipv4),
+        Reason::FirstOf(ucx::Class::V2Ipv6),
+        Reason::FirstOf(ucx::Class::V2LinkLocal),
+        Reason::FirstOf(ucx::Class::V1Ipv4),
+        Reason::FirstOf(ucx::Class::V1Ipv6),
+        Reason::FirstOf(ucx::Class::V1LinkLocal),
+        Reason::LastResort,
+        Reason::Unlooked,
+        Reason::LowerFits(3),
+        Reason::OtherFamily(Family::V4),
+        Reason::OtherFamily(Family::V6),
+        Reason::OutOfRange,
+        Reason::NotValid,
+        Reason::OtherVersion(2),
+        Reason::OtherVersion(3),
+        Reason::TypeHidden,
+        Reason::Below(ucx::Class::V2Ipv4),
+        Reason::NoLowHalf,
+        Reason::NoAddressHandle,
+        Reason::OutOfSubnets,
+        Reason::V1Below(3),
+        Reason::LinkLocalBelow(3),
+        Reason::V6Below(3),
+        Reason::UpperBelow(3),
+        Reason::UnprovenBelow(3),
+        Reason::Foreign,
+        Reason::InterfaceDown(name()),
+        Reason::AddressGone(name()),
+        Reason::Loopback,
+        Reason::BeyondByte,
+        Reason::Unwanted("type"),
+        Reason::PortNotActive(PortState::DOWN),
+    ];
+    for reason in reasons {
+        let _ = writeln!(text, "{reason}");
+    }
+}
+
+/// All that operators read: every finding, reason, caveat and refusal.
+fn wording() -> String {
+    let mut text = String::from(
+        "All words that `uverbs check` and `uverbs choose` have for operators. A test compares them;\n\
+         UPDATE_WORDING=1 cargo test --lib wording writes them anew.\n\n# Findings\n",
+    );
+    let layer = Expected { link_layer: Some(LinkLayer::INFINIBAND) };
+    let harmed = HARMS.iter().map(|(_, harm)| {
+        let mut inventory = good();
+        harm(&mut inventory);
+        check(&inventory, Expected::default())
+    });
+    for finding in harmed.flatten().chain(check(&good(), layer)) {
+        let Finding { name, severity, seen, advice, .. } = finding;
+        let line = format!("{severity}: {name}: {seen}\n    {advice}\n");
+        if !text.contains(&line) {
+            text += &line;
+        }
+    }
+    text += "\n# Ports that are down\n";
+    for layer in [LinkLayer::ETHERNET, LinkLayer::INFINIBAND] {
+        for phys_state in 0..9 {
+            let attributes = PortAttributes {
+                state: PortState::INIT,
+                phys_state: PhysState(phys_state),
+                link_layer: layer,
+                ..PortAttributes::default()
+            };
+            let (seen, advice) = why_down(&attributes);
+            let _ = writeln!(text, "{layer}: {seen}\n    {advice}");
+        }
+    }
+    tell_rows(&mut text);
+    text += "\n# What speaks against a row that is taken\n";
+    for caveat in [
+        Caveat::LinkLocal,
+        Caveat::V1,
+        Caveat::Foreign,
+        Caveat::Unproven,
+        Caveat::Unknown,
+        Caveat::Down,
+        Caveat::AddressGone,
+        Caveat::BeyondByte,
+    ] {
+        let _ = writeln!(text, "{caveat}");
+    }
+    text += "\n# Ports\n";
+    let whys = [
+        Why::Disabled,
+        Why::NotActive(PortState::INIT),
+        Why::LinkLayer(LinkLayer::UNSPECIFIED),
+        Why::NotListed("NCCL_IB_HCA"),
+        Why::NoTable,
+        Why::EmptyTable,
+        Why::EmptyFirst(0),
+        Why::OutsideFirst(255),
+        Why::NoLowHalf(0),
+        Why::UnreadableType(0),
+        Why::BadValue("UCX_IB_GID_INDEX"),
+        Why::RangeCrash,
+        Why::IndexAndSubnets,
+        Why::NoRow,
+        Why::LastEmpty,
+    ];
+    for why in whys {
+        let _ = writeln!(text, "{}", Outcome::Ignored(why));
+    }
+    for outcome in [
+        Outcome::Taken(3),
+        Outcome::Empty(3),
+        Outcome::Outside(255),
+        Outcome::Fails(Why::NoRow),
+        Outcome::ByLid,
+    ] {
+        let _ = writeln!(text, "{outcome}");
+    }
+    text
+}
+
+#[test]
+fn wording_is_as_it_was_agreed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/wording.txt");
+    if std::env::var_os("UPDATE_WORDING").is_some() {
+        std::fs::write(&path, wording()).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap_or_default(), wording());
+}

@@ -1,0 +1,392 @@
+//! Which GID of a port to use, and which one NCCL, NVSHMEM and UCX take by themselves, with a reason
+//! for every row of the table.
+//!
+//! All functions are pure: they look at a [`Port`], which [`ports`] makes of an [`Inventory`], and at
+//! settings. [`recommend`] is this project's own advice; [`nccl`] and [`ucx`] are models of programs,
+//! by release where that matters. They say what those programs do, not what would be right.
+//!
+//! ```
+//! use uverbs::choose::{self, Outcome, Wish};
+//!
+//! let inventory = uverbs::device::Host::new().inventory(&Default::default());
+//! for port in choose::ports(&inventory) {
+//!     let decision = choose::recommend(&port, &Wish::default());
+//!     if let Outcome::Taken(index) = decision.outcome {
+//!         println!("{}:{} uses GID {index}", port.device, port.number);
+//!     }
+//!     for (index, reason) in decision.rows {
+//!         println!("  {index}: {reason}");
+//!     }
+//! }
+//! ```
+//!
+//! What no table shows, and no model here knows: whether a plug-in replaces NCCL's own transport,
+//! what a launcher sets, whether a UCX address handle fails for other reasons than an interface that
+//! is down, and what the peer chooses.
+
+pub mod nccl;
+pub mod plan;
+mod reason;
+mod recommend;
+#[cfg(test)]
+mod tests;
+pub mod ucx;
+
+use std::net::{IpAddr, Ipv6Addr};
+
+pub use reason::{Caveat, Reason, Why};
+pub use recommend::{Wish, caveats, recommend};
+
+use crate::device::NodeType;
+use crate::gid::{Gid, GidType};
+use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
+use crate::port::{LinkLayer, PortState};
+
+/// The greatest index that a program can use: it travels in a byte.
+pub const MAX_INDEX: u32 = 255;
+
+/// A port as those who choose see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port<'i> {
+    /// The device's name.
+    pub device: &'i str,
+    /// What it is.
+    pub node_type: NodeType,
+    /// The port's number.
+    pub number: u32,
+    /// Logical state.
+    pub state: PortState,
+    /// Link layer.
+    pub link_layer: LinkLayer,
+    /// Slots of the GID table, empty ones counted.
+    pub gid_tbl_len: u32,
+    /// The rows in use, ascending by index, no index twice.
+    pub rows: Vec<Row<'i>>,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row<'i> {
+    /// Index in the table.
+    pub index: u32,
+    /// The GID.
+    pub gid: Gid,
+    /// Its type.
+    pub gid_type: GidType,
+    /// Whether sysfs refuses to tell the type.
+    pub type_is_hidden: bool,
+    /// Whether an address handle can be made with it, as far as is known: UCX tries.
+    pub has_address_handle: bool,
+    /// Its network interface.
+    pub home: Home<'i>,
+}
+
+/// Where a row's interface is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home<'i> {
+    /// There is none, as on InfiniBand.
+    None,
+    /// In this network namespace.
+    Ours {
+        /// Its name.
+        name: &'i str,
+        /// Whether it is up, with a carrier.
+        is_up: bool,
+        /// Whether the row's address is an address of it; a GID made of the MAC address counts.
+        has_address: bool,
+        /// Whether it is the port's own, and not a VLAN, macvlan, bridge … over it.
+        is_port_s: bool,
+    },
+    /// It has not been shown to be in this namespace, but some interface here has the address.
+    Unproven,
+    /// No interface of this namespace has the address.
+    Foreign,
+    /// Nothing is known of interfaces here.
+    Unknown {
+        /// What sysfs calls it, in whichever namespace it is.
+        name: Option<&'i str>,
+    },
+}
+
+impl Row<'_> {
+    /// The family of its address.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        Family::of(self.gid)
+    }
+
+    /// The version of RoCE, as the types file in sysfs says it: InfiniBand and iWARP rows say 1.
+    fn version(&self) -> Option<u8> {
+        match self.gid_type {
+            _ if self.type_is_hidden => None,
+            GidType::IB | GidType::ROCE_V1 => Some(1),
+            GidType::ROCE_V2 => Some(2),
+            _ => None,
+        }
+    }
+}
+
+impl Port<'_> {
+    /// The row at an index.
+    #[must_use]
+    pub fn row(&self, index: u32) -> Option<&Row<'_>> {
+        self.rows.iter().find(|row| row.index == index)
+    }
+
+    /// Whether its packets are RoCE's, as programs see it, for which iWARP is RoCE too.
+    fn is_ethernet(&self) -> bool {
+        self.link_layer == LinkLayer::ETHERNET
+    }
+}
+
+/// Families of addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// The family of a GID: IPv4 if the GID is made of an IPv4 address or of an IPv4 multicast
+    /// group; all else, the zero GID too, is IPv6. NCCL and UCX see it so.
+    #[must_use]
+    pub fn of(gid: Gid) -> Self {
+        const MAPPED: u128 = 0xffff;
+        const MULTICAST: u128 = 0xff0e_0000_0000_0000_0000_ffff;
+        match u128::from_be_bytes(gid.to_bytes()) >> 32 {
+            MAPPED | MULTICAST => Self::V4,
+            _ => Self::V6,
+        }
+    }
+}
+
+impl core::fmt::Display for Family {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        })
+    }
+}
+
+/// A network: the addresses that begin as this one does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// An address of it.
+    pub address: IpAddr,
+    /// How many bits are alike; more than there are count as all.
+    pub bits: u8,
+}
+
+impl Network {
+    /// Whether it holds the address that a GID is made of. An IPv4 network holds none of an IPv6
+    /// GID.
+    #[must_use]
+    pub fn holds(&self, gid: Gid) -> bool {
+        match self.address {
+            IpAddr::V4(own) => {
+                gid.ipv4().is_some_and(|address| alike(&own.octets(), &address.octets(), self.bits))
+            }
+            IpAddr::V6(own) => alike(&own.octets(), &gid.to_bytes(), self.bits),
+        }
+    }
+}
+
+impl core::fmt::Display for Network {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
+/// Whether two addresses of one length begin with the same bits.
+fn alike(one: &[u8], other: &[u8], bits: u8) -> bool {
+    let number = |bytes: &[u8]| bytes.iter().fold(0u128, |sum, byte| sum << 8 | u128::from(*byte));
+    let length = u32::try_from(one.len() * 8).unwrap_or(u128::BITS);
+    let ignored = length.saturating_sub(bits.into());
+    (number(one) ^ number(other)).checked_shr(ignored).unwrap_or(0) == 0
+}
+
+/// Whether an address is link-local as UCX and perftest see it: `fe80::/10`.
+fn is_link_local(gid: Gid) -> bool {
+    gid.ipv6().is_unicast_link_local()
+}
+
+/// The half that a port must have for UCX.
+fn has_low_half(gid: Gid) -> bool {
+    gid.interface_id() != 0
+}
+
+/// What comes of a choice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The row at this index is used.
+    Taken(u32),
+    /// This index is used, and its slot is empty: connecting will fail (`ENODATA`).
+    Empty(u32),
+    /// This index is used, which the table has not got: connecting will fail.
+    Outside(i64),
+    /// No GID comes of it: connecting fails, or the interface is not made.
+    Fails(Why),
+    /// The port is not used at all.
+    Ignored(Why),
+    /// The port is used without a GID, by its LID.
+    ByLid,
+}
+
+impl Outcome {
+    /// The index of the row that is used, if it is in use.
+    #[must_use]
+    pub fn index(&self) -> Option<u32> {
+        match self {
+            Self::Taken(index) => Some(*index),
+            _ => None,
+        }
+    }
+
+    /// What an index leads to.
+    fn of_index(port: &Port<'_>, index: i64) -> Self {
+        match u32::try_from(index) {
+            Ok(index) if index < port.gid_tbl_len => match port.row(index) {
+                Some(_) => Self::Taken(index),
+                None => Self::Empty(index),
+            },
+            _ => Self::Outside(index),
+        }
+    }
+}
+
+impl core::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Taken(index) => write!(f, "{index}"),
+            Self::Empty(index) => write!(f, "{index} (empty slot)"),
+            Self::Outside(index) => write!(f, "{index} (outside the table)"),
+            Self::Fails(why) => write!(f, "failure: {why}"),
+            Self::Ignored(why) => write!(f, "not used: {why}"),
+            Self::ByLid => f.write_str("no GID: by LID"),
+        }
+    }
+}
+
+/// A choice, and the reason for every row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What comes of it.
+    pub outcome: Outcome,
+    /// Each row's index and why it was taken or refused, in the order of the table.
+    pub rows: Vec<(u32, Reason)>,
+}
+
+impl Decision {
+    /// A decision that was made without looking at rows.
+    fn unlooked(port: &Port<'_>, outcome: Outcome) -> Self {
+        Self::of_one(port, outcome, &Reason::Pinned)
+    }
+
+    /// A decision that looked at no row but the one that is taken, for this reason.
+    fn of_one(port: &Port<'_>, outcome: Outcome, taken: &Reason) -> Self {
+        let reason = |row: &Row<'_>| {
+            let is_taken = outcome.index() == Some(row.index);
+            (row.index, if is_taken { taken.clone() } else { Reason::Unlooked })
+        };
+        Self { rows: port.rows.iter().map(reason).collect(), outcome }
+    }
+}
+
+/// The ports of a host whose attributes and GID tables could be read.
+#[must_use]
+pub fn ports(inventory: &Inventory) -> Vec<Port<'_>> {
+    let devices = inventory.devices.iter();
+    devices
+        .flat_map(|record| record.ports.iter().filter_map(|p| port(inventory, record, p)))
+        .collect()
+}
+
+/// A port as those who choose see it; `None` if its attributes or its table could not be read.
+#[must_use]
+pub fn port<'i>(
+    inventory: &'i Inventory,
+    record: &'i DeviceRecord,
+    port: &'i PortRecord,
+) -> Option<Port<'i>> {
+    let (attributes, _) = port.attributes.as_ref().ok()?;
+    record.gids.as_ref().ok()?;
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for row in record.rows(port.number) {
+        // They ascend; what does not would be no table.
+        let index = row.record.entry.index();
+        if rows.last().is_none_or(|last| last.index < index) {
+            rows.push(see(inventory, port, row));
+        }
+    }
+    Some(Port {
+        device: &record.device.name,
+        node_type: record.device.node_type,
+        number: port.number,
+        state: attributes.state,
+        link_layer: attributes.link_layer,
+        gid_tbl_len: attributes.gid_tbl_len,
+        rows,
+    })
+}
+
+fn see<'i>(inventory: &'i Inventory, port: &PortRecord, row: &'i GidRow) -> Row<'i> {
+    let entry = &row.record.entry;
+    let home = home(inventory, port, row);
+    Row {
+        index: entry.index(),
+        gid: entry.gid(),
+        gid_type: entry.gid_type(),
+        type_is_hidden: row.type_is_hidden,
+        // The kernel that hides types also refuses address handles.
+        has_address_handle: !row.type_is_hidden && !matches!(home, Home::Ours { is_up: false, .. }),
+        home,
+    }
+}
+
+fn home<'i>(inventory: &'i Inventory, port: &PortRecord, row: &'i GidRow) -> Home<'i> {
+    let entry = &row.record.entry;
+    let Some(interfaces) = inventory.interfaces.as_ref().filter(|_| inventory.has_netlink) else {
+        let has_one = entry.netdev_ifindex().is_some() || row.record.sysfs_netdev.is_some();
+        let name = row.record.sysfs_netdev.as_deref();
+        return if has_one { Home::Unknown { name } } else { Home::None };
+    };
+    let gid = entry.gid();
+    let address = gid.ipv4().map_or(IpAddr::V6(gid.ipv6()), IpAddr::V4);
+    let has = |addresses: &[(IpAddr, u8)]| addresses.iter().any(|(own, _)| *own == address);
+    if let Some(netdev) = &row.netdev {
+        let interface = inventory.interface(netdev.index.get());
+        let own = interface.is_none_or(|own| {
+            has(&own.addresses) || own.mac.is_some_and(|mac| is_made_of(gid, mac))
+        });
+        return Home::Ours {
+            name: &netdev.name,
+            is_up: interface.is_none_or(|own| own.is_up && own.is_lower_up),
+            has_address: own,
+            is_port_s: port.netdev.as_ref().is_none_or(|own| own.index == netdev.index),
+        };
+    }
+    if entry.netdev_ifindex().is_none() && row.record.sysfs_netdev.is_none() {
+        Home::None
+    } else if interfaces.iter().any(|interface| has(&interface.addresses)) {
+        Home::Unproven
+    } else {
+        Home::Foreign
+    }
+}
+
+/// Whether the kernel makes a GID of this MAC address: RoCE's default one, or iWARP's only one.
+fn is_made_of(gid: Gid, mac: [u8; 6]) -> bool {
+    gid == crate::netdev::default_gid(mac) || gid == crate::netdev::iwarp_gid(mac)
+}
+
+/// Reads an address; text of another family is none.
+fn parse_address(text: &str, family: Family) -> Option<IpAddr> {
+    match family {
+        Family::V4 => text.parse().ok().map(IpAddr::V4),
+        Family::V6 => text.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+    }
+}

@@ -1,0 +1,432 @@
+//! A model of NCCL's choice, and of NVSHMEM's, which is a copy of it with names of its own.
+//!
+//! Since 2.21 NCCL walks the table from index 0 on and changes its mind where a row fits better: by
+//! address family first, then by RoCE version. It looks at no interface. Before, it used index 0.
+
+use super::{Decision, Family, Outcome, Port, Reason, Row, Why, alike, parse_address};
+use crate::port::{LinkLayer, PortState};
+
+/// What this model's releases of NCCL differ in. One stands for all up to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Release {
+    /// Up to 2.20: no choice, index 0.
+    V2_20,
+    /// 2.21: the choice.
+    V2_21,
+    /// 2.22: routable GIDs of InfiniBand.
+    V2_22,
+    /// 2.23 to 2.25: no crash on a range without a slash.
+    V2_23,
+    /// 2.26 to 2.30.4: types that cannot be read do no harm.
+    V2_26,
+    /// 2.30.7: `NCCL_IB_HCA` knows rails and planes.
+    V2_30_7,
+}
+
+impl Release {
+    /// The newest that is known.
+    pub const NEWEST: Self = Self::V2_30_7;
+
+    /// The release that stands for a version: 2.18 is [`V2_20`](Self::V2_20).
+    #[must_use]
+    pub fn of(major: u32, minor: u32, patch: u32) -> Self {
+        match (major, minor, patch) {
+            version if version < (2, 21, 0) => Self::V2_20,
+            version if version < (2, 22, 0) => Self::V2_21,
+            version if version < (2, 23, 0) => Self::V2_22,
+            version if version < (2, 26, 0) => Self::V2_23,
+            version if version < (2, 30, 7) => Self::V2_26,
+            _ => Self::V2_30_7,
+        }
+    }
+}
+
+/// Whose choice it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// NCCL.
+    Nccl(Release),
+    /// NVSHMEM.
+    Nvshmem,
+}
+
+impl Program {
+    fn release(self) -> Release {
+        match self {
+            Self::Nccl(release) => release,
+            // Its copy ignores what it cannot read.
+            Self::Nvshmem => Release::V2_26,
+        }
+    }
+}
+
+/// The settings that the choice depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    program: Program,
+    is_disabled: bool,
+    devices: DeviceList,
+    gid_index: i64,
+    version: i64,
+    family: Family,
+    range: Range,
+    flid_index: i64,
+}
+
+/// `NCCL_IB_ADDR_RANGE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Range {
+    /// None, or one that NCCL ignores.
+    All,
+    /// So many bits of this address; a negative number holds nothing.
+    Network(std::net::IpAddr, i64),
+    /// It has no slash.
+    NoSlash,
+}
+
+impl Settings {
+    /// Reads them: `variable` gives what a variable is set to.
+    ///
+    /// ```
+    /// use uverbs::choose::nccl::{Program, Release, Settings};
+    /// let settings = Settings::new(Program::Nccl(Release::NEWEST), |name| {
+    ///     (name == "NCCL_IB_ADDR_FAMILY").then_some("AF_INET6")
+    /// });
+    /// # let _ = settings;
+    /// ```
+    #[must_use]
+    pub fn new<'v>(program: Program, variable: impl Fn(&str) -> Option<&'v str>) -> Self {
+        let release = program.release();
+        let (names, devices) = match program {
+            Program::Nccl(_) => {
+                let list = variable("NCCL_IB_HCA").unwrap_or_default();
+                (&NCCL, DeviceList::nccl(list, release))
+            }
+            Program::Nvshmem => {
+                let is_on = number(variable("NVSHMEM_ENABLE_NIC_PE_MAPPING"), 0) != 0;
+                let list = variable("NVSHMEM_HCA_LIST").filter(|_| is_on);
+                (&NVSHMEM, DeviceList::nvshmem(list.unwrap_or_default()))
+            }
+        };
+        let family = match variable(names.family) {
+            Some("AF_INET6") => Family::V6,
+            _ => Family::V4,
+        };
+        let default = if release == Release::V2_20 { 0 } else { -1 };
+        Self {
+            program,
+            is_disabled: matches!(program, Program::Nccl(_))
+                && number(variable("NCCL_IB_DISABLE"), 0) != 0,
+            devices,
+            gid_index: number(variable(names.gid_index), default),
+            version: number(variable(names.version), 2),
+            family,
+            range: range(variable(names.range), family),
+            flid_index: number(variable("NCCL_IB_ROUTABLE_FLID_GID_INDEX"), 1),
+        }
+    }
+
+    /// The index that is set, if the program heeds it.
+    #[must_use]
+    pub fn pinned(&self) -> Option<i64> {
+        (self.gid_index >= 0 || self.program.release() == Release::V2_20).then_some(self.gid_index)
+    }
+}
+
+/// Names of the variables.
+struct Names {
+    gid_index: &'static str,
+    version: &'static str,
+    family: &'static str,
+    range: &'static str,
+}
+
+const NCCL: Names = Names {
+    gid_index: "NCCL_IB_GID_INDEX",
+    version: "NCCL_IB_ROCE_VERSION_NUM",
+    family: "NCCL_IB_ADDR_FAMILY",
+    range: "NCCL_IB_ADDR_RANGE",
+};
+
+const NVSHMEM: Names = Names {
+    gid_index: "NVSHMEM_IB_GID_INDEX",
+    version: "NVSHMEM_IB_ROCE_VERSION_NUM",
+    family: "NVSHMEM_IB_ADDR_FAMILY",
+    range: "NVSHMEM_IB_ADDR_RANGE",
+};
+
+/// A variable's number as C reads it: octal and hexadecimal too, rubbish behind it ignored, rubbish
+/// alone 0; only what is empty or too large is the default.
+fn number(value: Option<&str>, default: i64) -> i64 {
+    value
+        .filter(|text| !text.is_empty())
+        .map_or(default, |text| c_number(text, 0).unwrap_or(default))
+}
+
+/// The number a text begins with, as C's `strtoll` has it; `None` if it is too large. Base 0 is told
+/// by the text.
+fn c_number(text: &str, base: u32) -> Option<i64> {
+    let text = text.trim_start_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let (digits, base) = match hex.filter(|rest| rest.starts_with(|c: char| c.is_ascii_hexdigit()))
+    {
+        Some(rest) if base == 0 => (rest, 16),
+        _ if base == 0 && text.starts_with('0') => (text, 8),
+        _ => (text, if base == 0 { 10 } else { base }),
+    };
+    let mut value: i64 = 0;
+    for digit in digits.chars().map_while(|c| c.to_digit(base)) {
+        value = value.checked_mul(base.into())?.checked_add(sign * i64::from(digit))?;
+    }
+    Some(value)
+}
+
+/// Reads `NCCL_IB_ADDR_RANGE`.
+fn range(value: Option<&str>, family: Family) -> Range {
+    /// How much of it NCCL copies.
+    const LIMIT: usize = 127;
+    let Some(value) = value.filter(|value| !value.is_empty()) else { return Range::All };
+    let value = value.get(..LIMIT).unwrap_or(value);
+    let Some((address, bits)) = value.split_once('/') else { return Range::NoSlash };
+    let Some(address) = parse_address(address, family) else { return Range::All };
+    let length = if address.is_ipv4() { 32 } else { 128 };
+    match c_number(bits, 10) {
+        Some(bits) if bits <= length => Range::Network(address, bits),
+        None if bits.trim_start().starts_with('-') => Range::Network(address, -1),
+        _ => Range::All,
+    }
+}
+
+impl Range {
+    fn holds(&self, row: Option<&Row<'_>>) -> bool {
+        let Self::Network(address, bits) = self else { return true };
+        let Ok(bits) = u8::try_from(*bits) else { return false };
+        let gid = row.map_or([0; 16], |row| row.gid.to_bytes());
+        match address {
+            std::net::IpAddr::V4(own) => {
+                let [.., a, b, c, d] = gid;
+                alike(&own.octets(), &[a, b, c, d], bits)
+            }
+            std::net::IpAddr::V6(own) => alike(&own.octets(), &gid, bits),
+        }
+    }
+}
+
+/// `NCCL_IB_HCA`: which ports are used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceList {
+    variable: &'static str,
+    excludes: bool,
+    is_exact: bool,
+    entries: Vec<(String, Option<i64>)>,
+}
+
+impl DeviceList {
+    /// How many entries NCCL has room for.
+    const ROOM: usize = 32;
+
+    /// Reads `NCCL_IB_HCA` as a release of NCCL does.
+    #[must_use]
+    pub fn nccl(text: &str, release: Release) -> Self {
+        let (excludes, text) = strip(text, '^');
+        let (is_exact, text) = strip(text, '=');
+        let entry = |entry: &str| {
+            let (name, port) = match entry.split_once(':') {
+                None => (entry, None),
+                // Behind the port stand rail and plane, or what older releases do not read.
+                Some((name, rest)) => (name, rest.split(':').next()),
+            };
+            let port = match port {
+                None => None,
+                Some("") if release >= Release::V2_30_7 => None,
+                Some(port) => Some(c_number(port, 10).unwrap_or(0)).filter(|port| *port != -1),
+            };
+            (!name.is_empty()).then(|| (name.to_owned(), port))
+        };
+        let entries = text.split(',').filter_map(entry).take(Self::ROOM).collect();
+        Self { variable: "NCCL_IB_HCA", excludes, is_exact, entries }
+    }
+
+    /// Reads `NVSHMEM_HCA_LIST`: exact names with a port.
+    fn nvshmem(text: &str) -> Self {
+        let (excludes, text) = strip(text, '^');
+        let entry = |entry: &str| {
+            let (name, port) = entry.split_once(':').unwrap_or((entry, ""));
+            let port = (!port.is_empty()).then(|| c_number(port, 10).unwrap_or(0));
+            (!name.is_empty()).then(|| (name.to_owned(), port))
+        };
+        let entries = text.split(',').filter_map(entry).collect();
+        Self { variable: "NVSHMEM_HCA_LIST", excludes, is_exact: true, entries }
+    }
+
+    /// Whether the port is used.
+    #[must_use]
+    pub fn takes(&self, device: &str, port: u32) -> bool {
+        let is_named = |(name, own): &(String, Option<i64>)| {
+            let is_device = if self.is_exact { device == name } else { device.starts_with(name) };
+            is_device && own.is_none_or(|own| own == i64::from(port))
+        };
+        // An empty list names every port, which `^` turns into none.
+        (self.entries.is_empty() || self.entries.iter().any(is_named)) != self.excludes
+    }
+}
+
+fn strip(text: &str, mark: char) -> (bool, &str) {
+    text.strip_prefix(mark).map_or((false, text), |rest| (true, rest))
+}
+
+/// What NCCL or NVSHMEM does with a port.
+#[must_use]
+pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
+    match unused(port, settings) {
+        Some(why) => Decision::unlooked(port, Outcome::Ignored(why)),
+        None if port.is_ethernet() => choose_roce(port, settings),
+        None => choose_infiniband(port, settings),
+    }
+}
+
+/// Why a port is not used.
+fn unused(port: &Port<'_>, settings: &Settings) -> Option<Why> {
+    if settings.is_disabled {
+        Some(Why::Disabled)
+    } else if port.state != PortState::ACTIVE {
+        Some(Why::NotActive(port.state))
+    } else if !matches!(port.link_layer, LinkLayer::INFINIBAND | LinkLayer::ETHERNET) {
+        Some(Why::LinkLayer(port.link_layer))
+    } else if settings.devices.takes(port.device, port.number) {
+        None
+    } else {
+        Some(Why::NotListed(settings.devices.variable))
+    }
+}
+
+fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
+    if settings.program == Program::Nvshmem || settings.program.release() < Release::V2_22 {
+        return Decision::unlooked(port, Outcome::ByLid);
+    }
+    let index = match u32::try_from(settings.flid_index) {
+        Err(_) => {
+            let why = Why::BadValue("NCCL_IB_ROUTABLE_FLID_GID_INDEX");
+            return Decision::unlooked(port, Outcome::Fails(why));
+        }
+        Ok(index) if index < port.gid_tbl_len && port.row(index).is_some_and(has_flid) => index,
+        Ok(_) => 0,
+    };
+    let reason = if index == 0 { Reason::DefaultIndex } else { Reason::Routable };
+    Decision::of_one(port, Outcome::of_index(port, index.into()), &reason)
+}
+
+/// Whether bytes 4 and 5 are not zero, as in a routable GID. The prefix is not looked at.
+fn has_flid(row: &Row<'_>) -> bool {
+    let [_, _, _, _, high, low, ..] = row.gid.to_bytes();
+    (high, low) != (0, 0)
+}
+
+/// Whether NCCL takes the GID for an address: neither zero nor of `fe80::/64`.
+fn is_valid(row: &Row<'_>) -> bool {
+    !row.gid.is_zero() && row.gid.subnet_prefix() != 0xfe80 << 48
+}
+
+fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
+    if let Some(pinned) = settings.pinned() {
+        let mut decision = Decision::unlooked(port, Outcome::of_index(port, pinned));
+        if settings.program == Program::Nccl(Release::V2_20) && pinned == 0 {
+            for (_, reason) in decision.rows.iter_mut().filter(|(_, own)| own.is_taken()) {
+                *reason = Reason::DefaultIndex;
+            }
+        }
+        return decision;
+    }
+    if settings.range == Range::NoSlash
+        && matches!(
+            settings.program,
+            Program::Nccl(Release::V2_21 | Release::V2_22) | Program::Nvshmem
+        )
+    {
+        return Decision::unlooked(port, Outcome::Fails(Why::RangeCrash));
+    }
+    match walk(port, settings) {
+        Ok(index) => {
+            let rows = port.rows.iter().map(|row| (row.index, explain(row, index, port, settings)));
+            Decision { outcome: Outcome::of_index(port, index.into()), rows: rows.collect() }
+        }
+        Err(why) => Decision::unlooked(port, Outcome::Fails(why)),
+    }
+}
+
+/// NCCL's walk over the table. An empty slot is a GID of zeros, which counts as IPv6.
+fn walk(port: &Port<'_>, settings: &Settings) -> Result<u32, Why> {
+    let is_tolerant = settings.program.release() >= Release::V2_26;
+    let version = |index, row: Option<&Row<'_>>| match row {
+        Some(row) if !row.type_is_hidden => Ok(row.version()),
+        _ if is_tolerant => Ok(None),
+        _ => Err(Why::UnreadableType(index)),
+    };
+    let family = |row: Option<&Row<'_>>| row.map_or(Family::V6, Row::family);
+    let wanted = u8::try_from(settings.version).ok();
+    let mut current = (0, port.row(0));
+    for (index, row) in slots(port) {
+        let is_wanted = family(row) == settings.family && settings.range.holds(row);
+        if is_wanted && family(current.1) != settings.family {
+            current = (index, row);
+        } else if is_wanted && row.is_some_and(is_valid) {
+            let (own, other) = (version(current.0, current.1)?, version(index, row)?);
+            let is_worse = own != other || !current.1.is_some_and(is_valid);
+            if other.is_some() && other == wanted && is_worse {
+                current = (index, row);
+            }
+        }
+    }
+    Ok(current.0)
+}
+
+/// The slots from 1 on that can matter: those in use, and the first of each run of empty ones.
+fn slots<'p, 'i>(port: &'p Port<'i>) -> impl Iterator<Item = (u32, Option<&'p Row<'i>>)> {
+    let rows = port.rows.iter().filter(|row| (1..port.gid_tbl_len).contains(&row.index));
+    let mut next = 1;
+    let length = port.gid_tbl_len;
+    rows.map(Some)
+        .chain([None])
+        .flat_map(move |row| {
+            let index = row.map_or(length, |row| row.index);
+            let gap = (next < index).then_some((next, None));
+            next = index.saturating_add(1);
+            [gap, row.map(|row| (index, Some(row)))]
+        })
+        .flatten()
+}
+
+/// The reason for a row, now that the choice has fallen on an index.
+fn explain(row: &Row<'_>, taken: u32, port: &Port<'_>, settings: &Settings) -> Reason {
+    let has_version = row.version().map(i64::from) == Some(settings.version);
+    let is_fit = |row: &Row<'_>| row.family() == settings.family && is_valid(row);
+    let is_in_range = settings.range.holds(Some(row));
+    if row.index >= port.gid_tbl_len {
+        return Reason::Unlooked;
+    }
+    if row.index == taken {
+        return match (is_fit(row) && has_version, is_in_range) {
+            (true, true) => Reason::LowestFit,
+            (true, false) => Reason::StartFits,
+            (false, _) if taken == 0 => Reason::Start,
+            (false, _) => Reason::FamilyAlone(settings.family),
+        };
+    }
+    if row.type_is_hidden {
+        Reason::TypeHidden
+    } else if row.family() != settings.family {
+        Reason::OtherFamily(settings.family)
+    } else if !is_in_range {
+        Reason::OutOfRange
+    } else if !is_valid(row) {
+        Reason::NotValid
+    } else if !has_version {
+        Reason::OtherVersion(settings.version)
+    } else {
+        Reason::LowerFits(taken)
+    }
+}

@@ -1,0 +1,349 @@
+//! A model of UCX's choice.
+//!
+//! UCX first looks at one GID to see whether to offer the port at all, then takes the lowest index of
+//! the best class of rows, and tries each by making an address handle with it.
+
+use core::fmt;
+
+use super::{
+    Decision, Family, Network, Outcome, Port, Reason, Row, Why, has_low_half, is_link_local,
+};
+use crate::gid::GidType;
+use crate::port::PortState;
+
+/// What this model's releases of UCX differ in. One stands for all up to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Release {
+    /// Up to 1.15.
+    V1_15,
+    /// 1.16 and 1.17: routable GIDs of InfiniBand.
+    V1_16,
+    /// 1.18 to 1.20: `UCX_IB_ROCE_SUBNETS`.
+    V1_18,
+    /// 1.21: link-local GIDs go behind others; device names and `^` in `UCX_NET_DEVICES`.
+    V1_21,
+    /// 1.22: ranges in `UCX_NET_DEVICES`.
+    V1_22,
+}
+
+impl Release {
+    /// The newest that is known.
+    pub const NEWEST: Self = Self::V1_22;
+
+    /// The release that stands for a version: 1.13 is [`V1_15`](Self::V1_15).
+    #[must_use]
+    pub fn of(major: u32, minor: u32) -> Self {
+        match (major, minor) {
+            version if version < (1, 16) => Self::V1_15,
+            version if version < (1, 18) => Self::V1_16,
+            version if version < (1, 21) => Self::V1_18,
+            version if version < (1, 22) => Self::V1_21,
+            _ => Self::V1_22,
+        }
+    }
+}
+
+/// A class of rows; the lesser goes before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// RoCE v2, IPv4.
+    V2Ipv4,
+    /// RoCE v2, IPv6; from 1.21 on without link-local addresses.
+    V2Ipv6,
+    /// RoCE v2, link-local.
+    V2LinkLocal,
+    /// RoCE v1, IPv4.
+    V1Ipv4,
+    /// RoCE v1, IPv6; from 1.21 on without link-local addresses.
+    V1Ipv6,
+    /// RoCE v1, link-local.
+    V1LinkLocal,
+}
+
+impl Class {
+    fn of(row: &Row<'_>, release: Release) -> Option<Self> {
+        // What cannot be read counts as version 1, other text as an error.
+        let is_v2 = match row.gid_type {
+            _ if row.type_is_hidden => false,
+            GidType::ROCE_V2 => true,
+            GidType::IB | GidType::ROCE_V1 => false,
+            _ => return None,
+        };
+        let is_apart = release >= Release::V1_21 && is_link_local(row.gid);
+        Some(match (is_v2, row.family()) {
+            (true, Family::V4) => Self::V2Ipv4,
+            (true, Family::V6) if is_apart => Self::V2LinkLocal,
+            (true, Family::V6) => Self::V2Ipv6,
+            (false, Family::V4) => Self::V1Ipv4,
+            (false, Family::V6) if is_apart => Self::V1LinkLocal,
+            (false, Family::V6) => Self::V1Ipv6,
+        })
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V2Ipv4 => "RoCE v2 over IPv4",
+            Self::V2Ipv6 => "RoCE v2 over IPv6",
+            Self::V2LinkLocal => "RoCE v2, link-local",
+            Self::V1Ipv4 => "RoCE v1, IPv4",
+            Self::V1Ipv6 => "RoCE v1, IPv6",
+            Self::V1LinkLocal => "RoCE v1, link-local",
+        })
+    }
+}
+
+/// The settings that the choice depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    release: Release,
+    gid_index: Setting<u32>,
+    subnets: Setting<Subnets>,
+    devices: Devices,
+    heeds_flid: bool,
+}
+
+/// A setting that may be at its default, or be no use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Setting<T> {
+    Default,
+    Set(T),
+    Bad,
+}
+
+/// `UCX_IB_ROCE_SUBNETS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Subnets {
+    excludes: bool,
+    networks: Vec<Network>,
+}
+
+impl Settings {
+    /// Reads them: `variable` gives what a variable is set to.
+    #[must_use]
+    pub fn new<'v>(release: Release, variable: impl Fn(&str) -> Option<&'v str>) -> Self {
+        Self {
+            release,
+            gid_index: variable("UCX_IB_GID_INDEX").map_or(Setting::Default, gid_index),
+            subnets: match variable("UCX_IB_ROCE_SUBNETS") {
+                Some(text) if release >= Release::V1_18 => subnets(text),
+                _ => Setting::Default,
+            },
+            devices: Devices::new(variable("UCX_NET_DEVICES").unwrap_or("all"), release),
+            heeds_flid: release >= Release::V1_16
+                && !matches!(variable("UCX_IB_FLID_ROUTE"), Some("n" | "N" | "no" | "off" | "0")),
+        }
+    }
+
+    /// The index that is set.
+    #[must_use]
+    pub fn pinned(&self) -> Option<u32> {
+        match self.gid_index {
+            Setting::Set(index) => Some(index),
+            _ => None,
+        }
+    }
+}
+
+/// A decimal number with whatever behind it: `0x3` is 0.
+fn gid_index(text: &str) -> Setting<u32> {
+    if text.eq_ignore_ascii_case("auto") {
+        return Setting::Default;
+    }
+    let digits = text.trim_start();
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits.get(..end).and_then(|digits| digits.parse().ok()).map_or(Setting::Bad, Setting::Set)
+}
+
+fn subnets(text: &str) -> Setting<Subnets> {
+    if text == "all" {
+        return Setting::Default;
+    }
+    let (excludes, text) = match text.strip_prefix('^') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let network = |entry: &str| {
+        let (address, bits) = entry.trim().split_once('/')?;
+        let bits: u32 = bits.parse().ok()?;
+        Some(Network {
+            address: address.parse().ok()?,
+            bits: u8::try_from(bits).unwrap_or(u8::MAX),
+        })
+    };
+    let networks: Option<Vec<Network>> = text.split(',').map(network).collect();
+    networks.map_or(Setting::Bad, |networks| Setting::Set(Subnets { excludes, networks }))
+}
+
+impl Subnets {
+    fn admits(&self, row: &Row<'_>) -> bool {
+        let holds = |network: &Network| {
+            network.address.is_ipv4() == (row.family() == Family::V4) && network.holds(row.gid)
+        };
+        self.networks.iter().any(holds) != self.excludes
+    }
+}
+
+/// `UCX_NET_DEVICES`: which ports are used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Devices {
+    takes_all: bool,
+    excludes: bool,
+    has_bare_names: bool,
+    entries: Vec<String>,
+}
+
+impl Devices {
+    /// How many entries there may be, after ranges are written out.
+    const ROOM: usize = 128;
+
+    /// Reads the list as a release does.
+    #[must_use]
+    pub fn new(text: &str, release: Release) -> Self {
+        let is_new = release >= Release::V1_21;
+        let (excludes, list) = match text.strip_prefix('^') {
+            Some(rest) if is_new => (true, rest),
+            _ => (false, text),
+        };
+        let entries: Vec<&str> = list.split(',').collect();
+        let takes_all = if is_new { text == "all" } else { entries.contains(&"all") };
+        let expanded = entries.into_iter().flat_map(|entry| {
+            let range = (release >= Release::V1_22).then(|| expand(entry)).flatten();
+            range.unwrap_or_else(|| vec![entry.to_owned()])
+        });
+        let entries = expanded.take(Self::ROOM).collect();
+        Self { takes_all, excludes, has_bare_names: is_new, entries }
+    }
+
+    /// Whether the port is used.
+    #[must_use]
+    pub fn takes(&self, device: &str, port: u32) -> bool {
+        let is_named = |entry: &String| match entry.rsplit_once(':') {
+            Some((name, own)) if name == device && *own == port.to_string() => true,
+            _ => self.has_bare_names && entry == device,
+        };
+        self.takes_all || self.entries.iter().any(is_named) != self.excludes
+    }
+}
+
+/// `mlx5_[0-3]:1` as four entries; `None` if there is no range that makes sense.
+fn expand(entry: &str) -> Option<Vec<String>> {
+    let (before, rest) = entry.split_once('[')?;
+    let (range, behind) = rest.split_once(']')?;
+    let (first, last) = range.split_once('-')?;
+    let number = |text: &str| {
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+        is_plain.then(|| text.parse::<u32>().ok()).flatten()
+    };
+    let (first, last) = (number(first)?, number(last)?);
+    if first > last || behind.contains(['[', ']']) {
+        return None;
+    }
+    Some((first..=last).take(Devices::ROOM).map(|n| format!("{before}{n}{behind}")).collect())
+}
+
+/// What UCX does with a port.
+#[must_use]
+pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
+    let unlooked = |outcome| Decision::unlooked(port, outcome);
+    if settings.gid_index == Setting::Bad {
+        return unlooked(Outcome::Fails(Why::BadValue("UCX_IB_GID_INDEX")));
+    }
+    if let Some(why) = unoffered(port, settings) {
+        return unlooked(Outcome::Ignored(why));
+    }
+    if !port.is_ethernet() {
+        return choose_infiniband(port, settings);
+    }
+    match (&settings.subnets, settings.pinned()) {
+        (Setting::Bad, _) => unlooked(Outcome::Fails(Why::BadValue("UCX_IB_ROCE_SUBNETS"))),
+        (Setting::Set(_), Some(_)) => unlooked(Outcome::Fails(Why::IndexAndSubnets)),
+        (Setting::Default, Some(index)) => unlooked(Outcome::of_index(port, index.into())),
+        (_, None) => choose_roce(port, settings),
+    }
+}
+
+/// Why the port is not offered. The GID that decides is that of the index that is set, or of index 0,
+/// on RoCE as well.
+fn unoffered(port: &Port<'_>, settings: &Settings) -> Option<Why> {
+    let first = settings.pinned().unwrap_or(0);
+    if !settings.devices.takes(port.device, port.number) {
+        Some(Why::NotListed("UCX_NET_DEVICES"))
+    } else if port.gid_tbl_len == 0 {
+        Some(Why::NoTable)
+    } else if port.state != PortState::ACTIVE {
+        Some(Why::NotActive(port.state))
+    } else if first >= port.gid_tbl_len {
+        Some(Why::OutsideFirst(first))
+    } else {
+        match port.row(first) {
+            None => Some(Why::EmptyFirst(first)),
+            Some(row) if !has_low_half(row.gid) => Some(Why::NoLowHalf(first)),
+            Some(_) => None,
+        }
+    }
+}
+
+fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
+    if let Some(index) = settings.pinned() {
+        return Decision::unlooked(port, Outcome::of_index(port, index.into()));
+    }
+    let is_routable = settings.heeds_flid
+        && port.gid_tbl_len > 1
+        && port.row(1).is_some_and(|row| is_routable(row.gid.to_bytes()));
+    let (index, reason) =
+        if is_routable { (1, Reason::Routable) } else { (0, Reason::DefaultIndex) };
+    Decision::of_one(port, Outcome::of_index(port, index.into()), &reason)
+}
+
+/// Whether a GID is a routable one: a site-local prefix with an FLID, and the vendor's own id.
+fn is_routable(gid: [u8; 16]) -> bool {
+    matches!(gid, [0xfe, 0xc0, 0, 0, high, low, _, _, 0x00, 0x14, 0x05, ..] if (high, low) != (0, 0))
+}
+
+fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
+    let release = settings.release;
+    let subnets = match &settings.subnets {
+        Setting::Set(subnets) => Some(subnets),
+        _ => None,
+    };
+    // Why a row is passed over, or its class.
+    let judge = |row: &Row<'_>| -> Result<Class, Reason> {
+        if release >= Release::V1_21 && !has_low_half(row.gid) {
+            return Err(Reason::NoLowHalf);
+        }
+        let class = Class::of(row, release).ok_or(Reason::TypeHidden)?;
+        if !row.has_address_handle || row.gid.is_zero() {
+            return Err(Reason::NoAddressHandle);
+        }
+        if subnets.is_some_and(|subnets| !subnets.admits(row)) {
+            return Err(Reason::OutOfSubnets);
+        }
+        Ok(class)
+    };
+    let seen: Vec<_> = port.rows.iter().filter(|row| row.index < port.gid_tbl_len).collect();
+    let best = seen.iter().filter_map(|row| Some((judge(row).ok()?, row.index))).min();
+    let outcome = match best {
+        Some((_, index)) => Outcome::Taken(index),
+        None if subnets.is_some() => Outcome::Fails(Why::NoRow),
+        // What decides is what became of the last slot that was looked at.
+        None if release < Release::V1_21 => Outcome::of_index(port, 0),
+        None => match port.row(port.gid_tbl_len.saturating_sub(1)) {
+            Some(row) if has_low_half(row.gid) => Outcome::of_index(port, 0),
+            _ => Outcome::Fails(Why::LastEmpty),
+        },
+    };
+    let reason = |row: &Row<'_>| match (judge(row), best) {
+        _ if row.index >= port.gid_tbl_len => Reason::Unlooked,
+        (Ok(class), Some((_, index))) if index == row.index => Reason::FirstOf(class),
+        (Ok(class), Some((best, index))) if class == best => Reason::LowerFits(index),
+        (Ok(_), Some((best, _))) => Reason::Below(best),
+        _ if outcome.index() == Some(row.index) => Reason::LastResort,
+        (Err(reason), _) => reason,
+        // A row that could be judged would be the best.
+        (Ok(_), None) => Reason::Unlooked,
+    };
+    let rows = port.rows.iter().map(|row| (row.index, reason(row))).collect();
+    Decision { outcome, rows }
+}

@@ -1,0 +1,361 @@
+//! Snapshots of hosts that there might be, and the JSON schemas of all that is printed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::run::{Run, finish, program, uverbs};
+use crate::tree::Tree;
+
+/// A fleet's snapshots; removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Fleet(TempDir);
+
+/// A row of a port's table: index, address, type, interface here.
+pub(crate) type Row<'a> = (u32, &'a str, u32, Option<&'a str>);
+
+/// What most RoCE ports have.
+pub(crate) const DUAL: &[Row<'_>] = &[
+    (0, "fe80::11:22ff:fe33:4455", 1, Some("eth0")),
+    (1, "fe80::11:22ff:fe33:4455", 2, Some("eth0")),
+    (2, "::ffff:10.0.0.1", 1, Some("eth0")),
+    (3, "::ffff:10.0.0.1", 2, Some("eth0")),
+];
+
+/// The same, with a VLAN's address before the port's own.
+pub(crate) const VLAN: &[Row<'_>] = &[
+    (0, "fe80::11:22ff:fe33:4455", 1, Some("eth0")),
+    (1, "fe80::11:22ff:fe33:4455", 2, Some("eth0")),
+    (3, "::ffff:192.168.7.1", 2, Some("eth0.7")),
+    (5, "::ffff:10.0.0.3", 2, Some("eth0")),
+];
+
+/// A port that is up, with these rows.
+pub(crate) fn port(rows: &[Row<'_>]) -> Value {
+    let rows: Vec<Value> = rows
+        .iter()
+        .map(|(index, gid, gid_type, netdev)| {
+            let number = netdev.map(|name| if name.contains('.') { 3 } else { 2 });
+            json!({
+                "port": 1, "index": index, "gid": gid, "gid_type": gid_type,
+                "ifindex": number.unwrap_or(9), "source": "ioctl", "type_is_hidden": false,
+                "netdev": netdev.map(|name| json!({ "index": number, "name": name })),
+            })
+        })
+        .collect();
+    json!({
+        "rows": rows,
+        "attributes": [{
+            "state": 4, "phys_state": 5, "link_layer": 2, "lid": 0, "sm_lid": 0, "sm_sl": 0,
+            "lmc": 0, "gid_tbl_len": 255, "pkey_tbl_len": 1, "port_cap_flags": 0,
+            "max_mtu": 5, "active_mtu": 3, "active_width": 2, "active_speed": 32,
+        }, "ioctl"],
+    })
+}
+
+/// A host whose devices have one port each.
+pub(crate) fn host(name: &str, devices: &[(&str, Value)]) -> Value {
+    let devices: Vec<Value> = devices
+        .iter()
+        .map(|(name, port)| {
+            json!({
+                "name": name, "index": 0, "node_type": 1, "driver": 1, "protocol": "roce",
+                "node_guid": "0x0002c90300000004", "sys_image_guid": "0x0002c90300000004",
+                "node": { "name": "uverbs0", "path": "/dev/infiniband/uverbs0", "number": 59328 },
+                "node_mode": 0o20666, "access": true, "gids": port["rows"],
+                "ports": [{
+                    "number": 1, "attributes": port["attributes"], "guid": "0x001122fffe334455",
+                    "netdev": { "index": 2, "name": "eth0" },
+                }],
+            })
+        })
+        .collect();
+    let mut addresses = Vec::new();
+    for row in devices.iter().flat_map(|device| device["gids"].as_array().unwrap()) {
+        let gid = row["gid"].as_str().unwrap();
+        let address = gid.strip_prefix("::ffff:").unwrap_or(gid);
+        addresses.push((row["netdev"]["index"].clone(), json!([address, 24])));
+    }
+    let interface = |index: u32, name: &str| {
+        let own = addresses.iter().filter(|(own, _)| *own == index);
+        let own: Vec<&Value> = own.map(|(_, address)| address).collect();
+        json!({
+            "index": index, "name": name, "is_up": true, "is_lower_up": true, "mtu": 1500,
+            "mac": "02:11:22:33:44:55", "addresses": own,
+        })
+    };
+    json!({
+        "schema_version": 1, "host": name, "kernel": "6.12.0", "shares_namespaces": true,
+        "modules": ["ib_core", "ib_uverbs"], "has_netlink": true, "absences": [], "settings": [],
+        "problems": [], "devices": devices,
+        "interfaces": [interface(2, "eth0"), interface(3, "eth0.7")],
+    })
+}
+
+/// Sets a variable on a host.
+pub(crate) fn set(host: &mut Value, name: &str, value: &str, file: Option<&str>) {
+    let setting = json!({ "name": name, "value": value, "file": file });
+    host["settings"].as_array_mut().unwrap().push(setting);
+}
+
+impl Fleet {
+    pub(crate) fn new(hosts: &[Value]) -> Self {
+        let fleet = Self(TempDir::new().unwrap());
+        for (number, host) in hosts.iter().enumerate() {
+            fs::write(fleet.file(number), host.to_string()).unwrap();
+        }
+        fleet.keep_count(hosts.len());
+        fleet
+    }
+
+    fn keep_count(&self, count: usize) {
+        fs::write(self.0.path().join("count"), count.to_string()).unwrap();
+    }
+
+    fn file(&self, number: usize) -> PathBuf {
+        self.0.path().join(format!("node{number}.json"))
+    }
+
+    /// Runs a command on all snapshots.
+    pub(crate) fn uverbs(&self, args: &[&str]) -> Run {
+        let count = fs::read_to_string(self.0.path().join("count")).unwrap().parse().unwrap();
+        let files = (0..count).map(|number| self.file(number));
+        finish(program().args(args).arg("--from").args(files))
+    }
+
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let run = self.uverbs(&[args, &["--json"]].concat());
+        serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run:?}"))
+    }
+}
+
+/// Lets no key pass that the schema does not tell of.
+fn strict(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.contains_key("properties") && !fields.contains_key("additionalProperties") {
+                fields.insert("additionalProperties".into(), false.into());
+            }
+            fields.values_mut().for_each(strict);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strict),
+        _ => {}
+    }
+}
+
+/// Holds a document against its schema.
+#[track_caller]
+fn conforms(name: &str, document: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas").join(name);
+    let mut schema = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    strict(&mut schema);
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert_eq!(errors, [""; 0], "{name}: {document}");
+}
+
+fn fleet_with_everything() -> Fleet {
+    let mut one = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(VLAN))]);
+    set(&mut one, "NCCL_IB_GID_INDEX", "4", Some("/etc/nccl.conf"));
+    let mut two = host("node2", &[("mlx5_0", port(VLAN)), ("mlx5_1", port(&[]))]);
+    two["devices"][1]["gids"] = json!({ "error": "mlx5_1: query GID table: no", "errno": 5 });
+    two["devices"][1]["ports"][0]["attributes"] = json!({ "error": "mlx5_1: no", "errno": 5 });
+    Fleet::new(&[one, two])
+}
+
+#[test]
+fn every_answer_has_the_form_of_its_schema() {
+    let tree = Tree::new();
+    tree.with_roce();
+    tree.with_infiniband();
+    tree.with_iwarp();
+    tree.with_switch();
+    let fleet = fleet_with_everything();
+    for (command, schema) in [
+        (&["devices"] as &[&str], "devices.json"),
+        (&["gids"], "gids.json"),
+        (&["gid", "mlx5_0:1", "1"], "gids.json"),
+        (&["ports"], "ports.json"),
+        (&["guids"], "guids.json"),
+        (&["choose"], "choose.json"),
+        (&["choose", "--explain", "--like", "ucx"], "choose.json"),
+        (&["env", "nccl"], "env.json"),
+        (&["env", "ucx"], "env.json"),
+        (&["env", "nvshmem", "mlx5_0:1"], "env.json"),
+        (&["check"], "check.json"),
+        (&["check", "--link-layer", "infiniband", "--device", "mlx5_0"], "check.json"),
+    ] {
+        let run = tree.uverbs(&[command, &["--json"]].concat());
+        conforms(schema, &serde_json::from_str(&run.stdout).unwrap());
+        conforms(schema, &fleet.json(command));
+        let here = finish(program().args(command).arg("--json"));
+        conforms(schema, &serde_json::from_str(&here.stdout).unwrap());
+    }
+    for run in [tree.uverbs(&["snapshot"]), uverbs(&["snapshot"])] {
+        conforms("snapshot.json", &serde_json::from_str(&run.stdout).unwrap());
+        assert_eq!(run.status, 0);
+    }
+}
+
+/// Each command says of a snapshot what it said of the host, but for the host's name.
+#[test]
+fn a_snapshot_is_the_host() {
+    let tree = Tree::new();
+    tree.with_roce();
+    tree.with_infiniband();
+    tree.with_iwarp();
+    tree.with_switch();
+    let document: Value = serde_json::from_str(&tree.answer(&["snapshot"])).unwrap();
+    let fleet = Fleet::new(&[document]);
+    let nameless = |document: &Value| {
+        let mut document = document.clone();
+        for rows in document.as_object_mut().unwrap().values_mut() {
+            for row in rows.as_array_mut().into_iter().flatten() {
+                row.as_object_mut().unwrap().remove("host");
+            }
+        }
+        document.as_object_mut().unwrap().remove("fits_all");
+        document
+    };
+    for command in [
+        &["devices"] as &[&str],
+        &["gids"],
+        &["gids", "mlx5_0", "--type", "v2"],
+        &["gid", "mlx5_0:1", "3"],
+        &["gid", "mlx5_0:1", "2"],
+        &["gid", "mlx5_0:1", "99"],
+        &["ports"],
+        &["guids"],
+        &["ports", "mlx4_0:2", "mlx5_9"],
+        &["choose", "--explain"],
+        &["check"],
+        &["env", "nccl"],
+    ] {
+        let of_tree = tree.uverbs(&[command, &["--json"]].concat());
+        let of_file = fleet.uverbs(&[command, &["--json"]].concat());
+        let (mut one, mut other) = (
+            serde_json::from_str(&of_tree.stdout).unwrap(),
+            nameless(&serde_json::from_str(&of_file.stdout).unwrap()),
+        );
+        // The words of an error are each one's own.
+        for document in [&mut one, &mut other] {
+            for problem in document["problems"].as_array_mut().unwrap() {
+                problem.as_object_mut().unwrap().remove("error");
+            }
+        }
+        assert_eq!(one, other, "{command:?}");
+        assert_eq!(of_tree.status, of_file.status, "{command:?}: {of_tree:?} {of_file:?}");
+    }
+    let table = fleet.uverbs(&["gids", "--format", "show_gids"]);
+    assert_eq!(table.stdout, tree.answer(&["gids", "--format", "show_gids"]));
+}
+
+#[test]
+fn a_snapshot_of_a_snapshot_says_the_same() {
+    let fleet = fleet_with_everything();
+    let again = fleet.uverbs(&["gids"]);
+    assert!(again.stdout.starts_with("HOST   DEVICE"), "{again:?}");
+    assert!(again.stdout.contains("node2  mlx5_0"), "{again:?}");
+    assert_eq!(again.stderr, "uverbs: node2: mlx5_1: query GID table: no\n");
+    assert_eq!(again.status, 1);
+    let json = fleet.json(&["gids"]);
+    assert_eq!(json["gids"][0]["host"], "node1");
+    assert_eq!(json["problems"][0]["host"], "node2");
+}
+
+/// What stands in a file is not believed.
+#[test]
+fn hostile_files() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("node1.json");
+    let good = host("node1", &[("mlx5_0", port(DUAL))]);
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut document = good.clone();
+        change(&mut document);
+        document.to_string()
+    };
+    let cases: [(&str, String); 17] = [
+        ("no JSON", String::new()),
+        ("no JSON", "[".repeat(10_000)),
+        ("expected an object", "[]".into()),
+        ("schema_version: expected a number", "{}".into()),
+        ("form 2", with(&|it| it["schema_version"] = json!(2))),
+        ("devices: expected a list", with(&|it| it["devices"] = json!(7))),
+        (
+            "two with one",
+            with(&|it| {
+                let copy = it["devices"][0].clone();
+                it["devices"].as_array_mut().unwrap().push(copy);
+            }),
+        ),
+        (
+            "devices.0.ports: port numbers",
+            with(&|it| {
+                it["devices"][0]["ports"][0]["number"] = json!(4_000_000_000_u32);
+            }),
+        ),
+        ("devices.0.ports: port numbers", with(&|it| it["devices"][0]["node_type"] = json!(2))),
+        (
+            "devices.0.ports.0.attributes.state",
+            with(&|it| {
+                // Of a pair the place is the pair's.
+                it["devices"][0]["ports"][0]["attributes"][0]["state"] = json!(256);
+            }),
+        ),
+        ("devices.0.gids.0.gid", with(&|it| it["devices"][0]["gids"][0]["gid"] = json!("x"))),
+        ("devices.0.gids.0.index", with(&|it| it["devices"][0]["gids"][0]["index"] = json!(-1))),
+        (
+            "devices.0.gids: not in order",
+            with(&|it| it["devices"][0]["gids"][0]["index"] = json!(9)),
+        ),
+        ("interfaces.0.index", with(&|it| it["interfaces"][0]["index"] = json!(0))),
+        ("interfaces.0.mac", with(&|it| it["interfaces"][0]["mac"] = json!("02:11"))),
+        ("settings.0.name", with(&|it| set(it, "LD_PRELOAD", "x", None))),
+        ("longer than", " ".repeat((16 << 20) + 1)),
+    ];
+    for (message, text) in cases {
+        fs::write(&path, &text).unwrap();
+        for command in [&["gids"] as &[&str], &["choose"], &["env", "nccl"]] {
+            let run = finish(program().args(command).arg("--from").arg(&path));
+            assert!(run.stderr.contains("node1.json"), "{message}: {run:?}");
+            assert!(run.stderr.contains(message), "{message}: {run:?}");
+            assert_eq!(run.status, 1, "{message}");
+        }
+        let run = finish(program().args(["check", "--from"]).arg(&path));
+        assert_eq!(run.status, 2, "{run:?}");
+    }
+    // Names with control characters stay off the terminal, also in a word of a shell.
+    let odd = with(&|it| {
+        it["host"] = json!("a\u{1b}[31m");
+        it["devices"][0]["name"] = json!("x\u{1b}[31m; rm -rf '~'");
+    });
+    fs::write(&path, odd).unwrap();
+    for command in [&["gids"] as &[&str], &["choose", "--explain"], &["check"]] {
+        let run = finish(program().args(command).arg("--from").arg(&path));
+        assert!(!(run.stdout + &run.stderr).contains('\u{1b}'), "{command:?}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_hides_no_other() {
+    let fleet = fleet_with_everything();
+    let run =
+        finish(program().args(["devices", "--json", "--from", "/nowhere.json"]).arg(fleet.file(0)));
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(answer["devices"].as_array().unwrap().len(), 2);
+    assert_eq!(answer["problems"][0]["host"], "nowhere");
+    assert_eq!(run.status, 1);
+}
+
+#[test]
+fn from_standard_input() {
+    let fleet = fleet_with_everything();
+    let file = fs::File::open(fleet.file(0)).unwrap();
+    let run = finish(program().args(["gids", "--no-header", "--from", "-"]).stdin(file));
+    assert!(run.stdout.starts_with("node1  mlx5_0  1  0"), "{run:?}");
+}

@@ -1,0 +1,204 @@
+//! Which GID is chosen: our model of UCX against UCX itself, of Debian's release, and what perftest
+//! takes by default. Every port that UCX offers, in every scene, with the index that it logs.
+
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Output, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use uverbs_mlx5_function::description::Description;
+
+use crate::lab::mlx5::Mlx5;
+use crate::lab::{self, Namespace, Netdev, SoftRoce, run};
+
+/// The release of UCX in the peers' Debian, as `--like` names it.
+const UCX: &str = "ucx-1.13";
+
+/// The index that each port (`DEVICE:PORT`) has; ports without one are not in it.
+type Indices = BTreeMap<String, u32>;
+
+/// Variables of the environment.
+type Settings<'a> = &'a [(&'a str, &'a str)];
+
+/// What UCX chooses, by its log.
+fn ucx(settings: Settings) -> Result<Indices> {
+    let output = Command::new("ucx_info")
+        .args(["-w", "-u", "t"])
+        .env("UCX_LOG_LEVEL", "debug")
+        .env("UCX_TLS", "rc_verbs,ud_verbs")
+        .envs(settings.iter().copied())
+        .output()
+        .context("starting ucx_info")?;
+    let log = String::from_utf8_lossy(&output.stdout);
+    ensure!(log.contains("UCX  DEBUG"), "no log: {output:?}");
+    let mut indices = Indices::new();
+    for line in log.lines() {
+        let Some((before, index)) = line.split_once(" using gid_index ") else { continue };
+        let port = before.split_whitespace().last().context("no port")?.to_owned();
+        let index: u32 = index.trim().parse()?;
+        let known = indices.insert(port, index);
+        ensure!(known.is_none_or(|known| known == index), "two indices: {line}");
+    }
+    Ok(indices)
+}
+
+/// What our command says that a program chooses.
+fn chosen(like: &str, settings: Settings) -> Result<Indices> {
+    let output = Command::new("uverbs")
+        .args(["choose", "--json", "--explain", "--like", like])
+        .envs(settings.iter().copied())
+        .output()?;
+    let answer: Value = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("{like}, {settings:?}: {output:?}"))?;
+    let mut indices = Indices::new();
+    for port in answer["choose"].as_array().context("no list")? {
+        println!("{} {}: {} {}", port["device"], port["port"], port["index"], port["why"]);
+        if let Some(index) = port["index"].as_u64() {
+            let name = port["device"].as_str().context("no name")?;
+            indices.insert(format!("{name}:{}", port["port"]), u32::try_from(index)?);
+        }
+    }
+    Ok(indices)
+}
+
+/// Compares both in one scene, with each of these settings. The first has to be as expected.
+fn compare(scene: &str, expected: &[(&str, u32)], settings: &[Settings]) -> Result<()> {
+    for (round, settings) in settings.iter().enumerate() {
+        println!("# {scene}, {settings:?}");
+        let (theirs, ours) = (ucx(settings)?, chosen(UCX, settings)?);
+        println!("UCX {theirs:?}, uverbs {ours:?}");
+        ensure!(theirs == ours, "{scene}, {settings:?}: UCX {theirs:?}, uverbs {ours:?}");
+        if round == 0 {
+            let expected = expected.iter().map(|(port, index)| ((*port).to_owned(), *index));
+            ensure!(theirs == expected.collect(), "{scene}: {theirs:?}");
+        }
+        println!("figure: {scene}, {settings:?}: {theirs:?}");
+    }
+    Ok(())
+}
+
+/// Soft RoCE: VLANs, sparse tables, IPv6 alone, no address at all, two subnets, a pod, settings.
+pub(crate) fn as_ucx_on_soft_roce() -> Result<()> {
+    {
+        let _lab = lab::two_soft_roce_devices()?;
+        compare(
+            "a VLAN, and IPv6 alone",
+            &[("rxe0:1", 1), ("rxe1:1", 0)],
+            &[
+                &[],
+                &[("UCX_NET_DEVICES", "rxe1:1")],
+                &[("UCX_NET_DEVICES", "rxe0:1,nosuch0:1")],
+                &[("UCX_NET_DEVICES", "rxe0")],
+                &[("UCX_NET_DEVICES", "^rxe0:1")],
+                &[("UCX_NET_DEVICES", "rxe[0-1]:1")],
+                &[("UCX_NET_DEVICES", "all,rxe0:1")],
+                &[("UCX_IB_GID_INDEX", "1")],
+                &[("UCX_IB_GID_INDEX", "2")],
+                &[("UCX_IB_GID_INDEX", "7")],
+                &[("UCX_IB_GID_INDEX", "0x1")],
+                &[("UCX_IB_GID_INDEX", "AUTO")],
+            ],
+        )?;
+    }
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    {
+        let rxe = SoftRoce::new("rxe0", &netdev)?;
+        rxe.wait_for_gids(1)?;
+        compare("link-local alone", &[("rxe0:1", 0)], &[&[]])?;
+        netdev.address("2001:db8::1/64")?;
+        rxe.wait_for_gids(2)?;
+        compare("IPv6 alone", &[("rxe0:1", 0)], &[&[], &[("UCX_IB_GID_INDEX", "1")]])?;
+        let early = ["10.0.0.1/24", "10.0.0.2/24", "10.0.0.3/24"];
+        for address in early {
+            netdev.address(address)?;
+        }
+        netdev.address("10.1.0.1/24")?;
+        rxe.wait_for_gids(6)?;
+        compare("two subnets", &[("rxe0:1", 2)], &[&[]])?;
+        for address in early {
+            run(&["ip", "address", "delete", address, "dev", "d0"])?;
+        }
+        rxe.wait_for_gids(3)?;
+        compare("a sparse table", &[("rxe0:1", 5)], &[&[], &[("UCX_IB_GID_INDEX", "3")]])?;
+        run(&["ip", "address", "delete", "10.1.0.1/24", "dev", "d0"])?;
+        let vlan = netdev.vlan(7)?;
+        vlan.address("10.7.0.1/24")?;
+        rxe.wait_for_gids(4)?;
+        compare("IPv4 on the VLAN alone", &[("rxe0:1", 2)], &[&[]])?;
+        drop(vlan);
+        netdev.address("169.254.7.7/16")?;
+        rxe.wait_for_gids(3)?;
+        compare("a link-local IPv4 address", &[("rxe0:1", 2)], &[&[]])?;
+        run(&["ip", "link", "set", "d0", "down"])?;
+        compare("the interface is down", &[], &[&[]])?;
+        run(&["ip", "link", "set", "d0", "up"])?;
+    }
+    drop(netdev);
+
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let rxe = SoftRoce::new("rxe0", &netdev)?;
+    let pod = Namespace::new("pod")?;
+    pod.take(netdev.macvlan("m0", 77, "02:aa:bb:cc:dd:ee")?)?;
+    pod.run(&["ip", "link", "set", "m0", "up"])?;
+    pod.run(&["ip", "address", "add", "10.9.0.1/24", "dev", "m0"])?;
+    rxe.wait_for_gids(3)?;
+    compare("the only IPv4 address is a pod's", &[("rxe0:1", 2)], &[&[]])
+}
+
+/// mlx5 with RoCE, whose table has both versions.
+pub(crate) fn as_ucx_on_mlx5_roce() -> Result<()> {
+    let device = Mlx5::bind(0, &Description::roce())?;
+    let netdev = device.netdev()?;
+    run(&["ip", "link", "set", &netdev, "up"])?;
+    println!("{}", run(&["uverbs", "gids"])?);
+    run(&["ip", "address", "add", "10.9.0.1/24", "dev", &netdev])?;
+    lab::wait_until("the address has its rows", || {
+        run(&["uverbs", "gids"]).is_ok_and(|rows| rows.matches("10.9.0.1").count() >= 2)
+    })?;
+    println!("{}", run(&["uverbs", "gids"])?);
+    let port = format!("{}:1", device.name());
+    compare("mlx5, IPv4", &[(&port, 3)], &[&[], &[("UCX_IB_GID_INDEX", "2")]])
+}
+
+/// perftest's default of Debian's release, and what we recommend: on a plain host they are one.
+pub(crate) fn perftest_s_default() -> Result<()> {
+    let _lab = lab::vlan_lab()?;
+    run(&["ip", "link", "set", "lo", "up"])?;
+    let told = perftest_s_index();
+    run(&["ip", "link", "set", "lo", "down"])?;
+    let told = told?;
+    let ours = run(&["uverbs", "choose", "rxe0:1", "--json"])?;
+    let ours: Value = serde_json::from_str(&ours)?;
+    println!("figure: perftest takes {told}, we recommend {}", ours["choose"][0]["index"]);
+    ensure!(ours["choose"][0]["index"] == told);
+    Ok(())
+}
+
+/// A child that ends with its scope.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // It may be over.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn perftest_s_index() -> Result<u64> {
+    const TEST: [&str; 5] = ["-d", "rxe0", "-F", "-n", "5"];
+    let mut server = Command::new("ib_send_bw");
+    let server = server.args(TEST).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let _server = Ending(server.context("starting ib_send_bw")?);
+    let mut last: Option<Output> = None;
+    lab::wait_until("the server answers", || {
+        last = lab::output(&[&["ib_send_bw"], &TEST[..], &["127.0.0.1"]].concat()).ok();
+        last.as_ref().is_some_and(|output| output.status.success())
+    })
+    .with_context(|| format!("{last:?}"))?;
+    let said = last.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let said = said.context("no output")?;
+    println!("{said}");
+    let line = said.lines().find_map(|line| line.trim().strip_prefix("GID index"));
+    Ok(line.context("no index")?.trim_start_matches([' ', ':']).trim().parse()?)
+}
