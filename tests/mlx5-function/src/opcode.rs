@@ -56,6 +56,7 @@ const NAMES: &[(u16, &str)] = &[
     (0x503, "INIT2RTR_QP"),
     (0x504, "RTR2RTS_QP"),
     (0x50a, "2RST_QP"),
+    (0x50b, "QUERY_QP"),
     (0x50d, "MAD_IFC"),
     (0x705, "CREATE_XRC_SRQ"),
     (0x706, "DESTROY_XRC_SRQ"),

@@ -14,15 +14,18 @@ use std::path::{Component, Path, PathBuf};
 use uverbs_vm::NOT_BUILT;
 use uverbs_vm::job::{self, Job};
 
-/// The peers' programs, by their paths in Debian.
+/// The peers' programs, by their paths in Debian, and what UCX opens by its name.
 const PROGRAMS: &[&str] = &[
     "bin/ip",
     "sbin/devlink",
+    "usr/bin/ib_send_bw",
     "usr/bin/ibv_asyncwatch",
     "usr/bin/ibv_devices",
     "usr/bin/ibv_devinfo",
     "usr/bin/rdma",
     "usr/bin/strace",
+    "usr/bin/ucx_info",
+    "usr/lib/x86_64-linux-gnu/ucx/libuct_ib.so.0",
     "usr/sbin/ibstat",
 ];
 

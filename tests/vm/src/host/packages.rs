@@ -31,6 +31,8 @@ pub(crate) fn peers(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
             "libibumad-dev",
             "libc6-dev",
             "valgrind",
+            "ucx-utils",
+            "perftest",
         ],
     );
     cache.keep("peers", &format!("{suite} {names:?}"), |scratch| {

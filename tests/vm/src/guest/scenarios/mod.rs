@@ -13,6 +13,7 @@
 mod answers;
 mod c_programs;
 mod changes;
+mod choices;
 mod containers;
 mod costs;
 mod faults;
@@ -98,6 +99,8 @@ const SOFT: &[Scenario] = &[
     ("answers_agree_on_a_switch", switch::answers_agree),
     ("tools_agree_on_a_switch", switch::tools_agree),
     ("the_command_on_a_switch", switch::the_command),
+    ("as_ucx_on_soft_roce", choices::as_ucx_on_soft_roce),
+    ("perftest_s_default", choices::perftest_s_default),
     ("c_programs_on_soft_roce", c_programs::on_soft_roce),
     ("c_programs_on_links_that_are_down", c_programs::on_links_that_are_down),
     ("c_programs_on_a_switch", c_programs::on_a_switch),

@@ -24,7 +24,7 @@ use uverbs_mlx5_function::description::{Description, Port};
 
 pub(super) use firmware::trial_words as firmware_words;
 
-use super::{Scenario, answers, containers, model};
+use super::{Scenario, answers, choices, containers, model};
 use crate::lab::mlx5::Mlx5;
 
 /// Every scenario of them, in the order in which they run.
@@ -60,6 +60,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("requests_on_mlx5_roce", model::requests_on_mlx5_roce),
     ("requests_on_mlx5_switchdev", model::requests_on_mlx5_switchdev),
     ("mlx5_given_to_a_pod", containers::a_device_given_to_a_pod),
+    ("as_ucx_on_mlx5_roce", choices::as_ucx_on_mlx5_roce),
     ("mlx5_fatal_error", health::fatal_error),
     ("mlx5_driver_is_bound_anew", removal::driver_is_bound_anew),
     ("mlx5_driver_goes_while_reading", removal::driver_goes_while_reading),
