@@ -1,7 +1,5 @@
 //! `uverbs choose`: which GID each port should use, and which NCCL and UCX take.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use serde_json::{Map, Value};
 use uverbs::choose::plan::{Program, Target, plan};
@@ -75,7 +73,7 @@ struct Fits {
     nccl: Option<Map<String, Value>>,
     ucx: Option<Map<String, Value>>,
     /// Hosts that are not as most are, with what differs.
-    differing: BTreeMap<String, Vec<String>>,
+    differing: Map<String, Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -241,6 +239,8 @@ fn tell_fits(fits: &Fits, report: &mut Report) {
         report.note(format!("{program}: right on all: {pairs}"));
     }
     for (host, what) in &fits.differing {
+        let what: Vec<&str> =
+            what.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         report.note(format!("{host} differs: {}", what.join(", ")));
     }
 }

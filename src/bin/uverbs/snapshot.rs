@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -47,12 +48,12 @@ pub(crate) fn write(inventory: &Inventory) -> String {
 pub(crate) fn read(path: &Path) -> Result<Inventory, String> {
     let failed = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
     let mut text = String::new();
-    let mut from: Box<dyn Read> = if path.as_os_str() == "-" {
-        Box::new(io::stdin().lock())
+    let from = if path.as_os_str() == "-" {
+        io::stdin().as_fd().try_clone_to_owned().map(File::from)
     } else {
-        Box::new(File::open(path).map_err(|error| failed(&error))?)
+        File::open(path)
     };
-    let length = from.by_ref().take(LIMIT + 1).read_to_string(&mut text);
+    let length = from.and_then(|file| file.take(LIMIT + 1).read_to_string(&mut text));
     if length.map_err(|error| failed(&error))? as u64 > LIMIT {
         return Err(failed(&format!("longer than {} MiB", LIMIT >> 20)));
     }
