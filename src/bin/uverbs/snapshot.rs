@@ -576,3 +576,88 @@ impl Parse for Setting {
         Self { name: String::new(), value: String::new(), file: None }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::host;
+    use uverbs::inventory::Wanted;
+
+    /// A host with something in every field.
+    fn full() -> Inventory {
+        let (_folder, mut host) = host();
+        let mut inventory = host.inventory(&Wanted::default());
+        let netdev = Netdev { index: NonZeroU32::MIN, name: "eth0".into() };
+        inventory.host = Some("node1".into());
+        inventory.kernel = Some("6.12.0".into());
+        inventory.shares_namespaces = Some(true);
+        inventory.modules.push("ib_core".into());
+        inventory.interfaces = Some(vec![Interface {
+            index: NonZeroU32::MAX,
+            name: "eth0".into(),
+            is_up: true,
+            is_lower_up: false,
+            mtu: 9000,
+            mac: Some([0, 1, 2, 0xfd, 0xfe, 0xff]),
+            addresses: vec![("10.0.0.1".parse().unwrap(), 24), ("fd00::1".parse().unwrap(), 64)],
+        }]);
+        inventory.absences = vec![
+            Absence::NoModule,
+            Absence::NoDevice,
+            Absence::OtherNamespace { device: "mlx5_1".into(), node: "uverbs1".into() },
+            Absence::NoNodes { folder: "/dev/infiniband".into() },
+        ];
+        let file = Some("/etc/nccl.conf".into());
+        let name = "NCCL_IB_HCA".into();
+        inventory.settings = vec![Setting { name, value: "^=a b".into(), file }];
+        inventory.problems = vec![Problem { text: "host: no".into(), errno: 5 }];
+        let record = &mut inventory.devices[0];
+        record.device.driver = Some(DriverId(99));
+        record.device.fw_version = Some("1.2".into());
+        record.node_mode = Some(0o20_600);
+        record.ports[0].netdev = Some(netdev.clone());
+        record.ports[0].pkeys = Some(Ok(vec![(0, PKey(0xffff))]));
+        record.ports[0].effective = Some(Rate(25));
+        let empty = PortAttributes::default;
+        let mut attributes = empty();
+        attributes.active_mtu = Some(Mtu(99));
+        record.ports[0].attributes = Ok((attributes, Source::Ioctl));
+        let row = &mut record.gids.as_mut().unwrap()[0];
+        (row.netdev, row.type_is_hidden) = (Some(netdev), true);
+        let mut broken = record.clone();
+        broken.device.name = "broken".into();
+        broken.gids = Err(Problem { text: "broken: no".into(), errno: 22 });
+        broken.ports[0].attributes = Err(Problem { text: "broken: no".into(), errno: 22 });
+        broken.ports[0].pkeys = Some(Err(Problem { text: "broken: no".into(), errno: 22 }));
+        broken.access = None;
+        inventory.devices.push(broken);
+        inventory
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let inventory = full();
+        assert_eq!(parse(&write(&inventory)).unwrap(), inventory);
+        let empty = Inventory::default();
+        assert_eq!(parse(&write(&empty)).unwrap(), empty);
+    }
+
+    proptest! {
+        /// Whatever is changed in a file: it is read, and then written and read alike, or refused.
+        #[test]
+        fn any_file_is_read_or_refused(
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            let mut bytes = write(&full()).into_bytes();
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            if let Ok(inventory) = parse(&String::from_utf8_lossy(&bytes)) {
+                prop_assert_eq!(parse(&write(&inventory)).unwrap(), inventory);
+            }
+        }
+    }
+}
