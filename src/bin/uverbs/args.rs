@@ -177,7 +177,8 @@ Examples:
     ///
     /// With --from, stderr also says whether one setting fits all hosts, and which hosts differ.
     ///
-    /// The status is 1 if a port that was named has no usable GID, or none has.
+    /// The status is 1 if a port that was named has no usable GID, no port of a device that was
+    /// named, or, where none was named, no port of a host.
     #[command(
         verbatim_doc_comment,
         after_help = "\

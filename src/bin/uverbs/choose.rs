@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use uverbs::choose::plan::{Program, Target, plan};
 use uverbs::choose::{Caveat, Decision, Outcome, caveats};
 use uverbs::gid::{Gid, GidType};
+use uverbs::selector::Selector;
 
 use crate::args::{ChooseArgs, Common, Like};
 use crate::gids::short_type;
@@ -108,16 +109,11 @@ pub(crate) fn answer(
         }
         rows.push((recommended, nccl.choose(&own.port).outcome, ucx.choose(&own.port).outcome));
     }
-    let mut is_any_usable = false;
-    for own in &chosen {
-        let usable = is_used(&own.decision.outcome);
-        is_any_usable |= usable;
-        if !usable {
-            let text = format!("{}: no usable GID: {}", own.name(), own.decision.outcome);
-            if own.is_named { report.nothing(text) } else { report.note(text) }
-        }
+    for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
+        report.note(format!("{}: no usable GID: {}", own.name(), own.decision.outcome));
     }
-    if !is_any_usable && !chosen.is_empty() {
+    if chosen.chunk_by(|one, other| one.place == other.place).any(|own| lacks(own, &args.selectors))
+    {
         report.fail();
     }
     let rows: Vec<Row<'_>> = chosen
@@ -139,6 +135,22 @@ pub(crate) fn answer(
         tell_fits(&fits, report);
     }
     Ok(if args.explain { explain(&rows) } else { tabulate(&rows) })
+}
+
+/// Whether a host has no usable GID for something that is asked for: a port or a device that is named,
+/// or the host as a whole.
+fn lacks(chosen: &[Chosen<'_>], selectors: &[Selector]) -> bool {
+    let is_any_usable = |is_meant: &dyn Fn(&Chosen<'_>) -> bool| {
+        let mut meant = chosen.iter().filter(|own| is_meant(own)).peekable();
+        meant.peek().is_none() || meant.any(|own| is_used(&own.decision.outcome))
+    };
+    if selectors.is_empty() {
+        return !is_any_usable(&|_| true);
+    }
+    let is_met = |selector: &Selector| {
+        is_any_usable(&|own| selector.includes(own.port.device, own.port.number))
+    };
+    !selectors.iter().all(is_met)
 }
 
 /// What a program, of some release, does with a port by the settings of its host.

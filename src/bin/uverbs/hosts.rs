@@ -72,8 +72,6 @@ pub(crate) struct Chosen<'s> {
     pub(crate) place: usize,
     pub(crate) inventory: &'s Inventory,
     pub(crate) port: Port<'s>,
-    /// Whether the port itself was named.
-    pub(crate) is_named: bool,
     pub(crate) decision: choose::Decision,
 }
 
@@ -105,7 +103,6 @@ pub(crate) fn choose<'s>(
                     host: name.as_deref(),
                     place,
                     inventory,
-                    is_named: selected.names(port.number),
                     decision: recommend(&port, wish),
                     port,
                 });
