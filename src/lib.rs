@@ -29,7 +29,9 @@
 //! | an mlx5 port's vport | [`mlx5::query_port`] | – |
 //! | what an mlx5 device's firmware knows | [`mlx5::devx`] | – |
 //!
-//! [`reader::Reader`] chooses between the two and says which one answered.
+//! [`reader::Reader`] chooses between the two and says which one answered. Above these stand three
+//! modules that ask nothing themselves: [`inventory`], all that is known of a host as plain data;
+//! [`choose`], which GID to use and which NCCL and UCX take, with reasons; and [`check`], what is wrong.
 //!
 //! [`Context::query_gid_ex`]: context::Context::query_gid_ex
 //! [`Context::query_gid_table`]: context::Context::query_gid_table

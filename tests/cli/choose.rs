@@ -90,6 +90,8 @@ fn the_status_tells_whether_a_port_that_was_named_can_be_used() {
     assert_eq!(status(&["mlx5_0:1"]), 0);
     assert_eq!(status(&["mlx5_1:1"]), 1);
     assert_eq!(status(&["mlx5_1"]), 1);
+    assert_eq!(status(&["mlx5_0:1", "mlx5_1:1"]), 1);
+    assert_eq!(status(&["mlx5_0", "mlx5_1"]), 1);
     assert_eq!(status(&["mlx5_0", "mlx5_9"]), 1);
     assert_eq!(status(&["--ip", "10.9.9.9"]), 1);
     let run = fleet.uverbs(&["choose", "mlx5_1:1"]);

@@ -177,7 +177,8 @@ Examples:
     ///
     /// With --from, stderr also says whether one setting fits all hosts, and which hosts differ.
     ///
-    /// The status is 1 if a port that was named has no usable GID, or none has.
+    /// The status is 1 if a port that was named has no usable GID, no port of a device that was
+    /// named, or, where none was named, no port of a host.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -371,19 +372,18 @@ pub(crate) struct DevicesArgs {
 
 /// Which GIDs are meant.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {
     /// Only GIDs of this type
-    #[arg(long = "type", value_name = "TYPE")]
+    #[arg(long = "type", value_name = "TYPE", help_heading = "Filters")]
     pub(crate) gid_type: Option<TypeChoice>,
     /// Only GIDs of this network interface
-    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, help_heading = "Filters")]
     pub(crate) netdev: Option<String>,
     /// Only GIDs of this address; an IPv4 address means the GID that RoCE makes of it
-    #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other, help_heading = "Filters")]
     pub(crate) ip: Option<IpAddr>,
     /// Only GIDs of addresses in this network
-    #[arg(long, value_name = "NET", value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "NET", value_hint = ValueHint::Other, help_heading = "Filters")]
     pub(crate) cidr: Option<IpNet>,
 }
 

@@ -1,12 +1,11 @@
 //! `uverbs choose`: which GID each port should use, and which NCCL and UCX take.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use serde_json::{Map, Value};
 use uverbs::choose::plan::{Program, Target, plan};
 use uverbs::choose::{Caveat, Decision, Outcome, caveats};
 use uverbs::gid::{Gid, GidType};
+use uverbs::selector::Selector;
 
 use crate::args::{ChooseArgs, Common, Like};
 use crate::gids::short_type;
@@ -75,7 +74,7 @@ struct Fits {
     nccl: Option<Map<String, Value>>,
     ucx: Option<Map<String, Value>>,
     /// Hosts that are not as most are, with what differs.
-    differing: BTreeMap<String, Vec<String>>,
+    differing: Map<String, Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -110,16 +109,11 @@ pub(crate) fn answer(
         }
         rows.push((recommended, nccl.choose(&own.port).outcome, ucx.choose(&own.port).outcome));
     }
-    let mut is_any_usable = false;
-    for own in &chosen {
-        let usable = is_used(&own.decision.outcome);
-        is_any_usable |= usable;
-        if !usable {
-            let text = format!("{}: no usable GID: {}", own.name(), own.decision.outcome);
-            if own.is_named { report.nothing(text) } else { report.note(text) }
-        }
+    for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
+        report.note(format!("{}: no usable GID: {}", own.name(), own.decision.outcome));
     }
-    if !is_any_usable && !chosen.is_empty() {
+    if chosen.chunk_by(|one, other| one.place == other.place).any(|own| lacks(own, &args.selectors))
+    {
         report.fail();
     }
     let rows: Vec<Row<'_>> = chosen
@@ -141,6 +135,22 @@ pub(crate) fn answer(
         tell_fits(&fits, report);
     }
     Ok(if args.explain { explain(&rows) } else { tabulate(&rows) })
+}
+
+/// Whether a host has no usable GID for something that is asked for: a port or a device that is named,
+/// or the host as a whole.
+fn lacks(chosen: &[Chosen<'_>], selectors: &[Selector]) -> bool {
+    let is_any_usable = |is_meant: &dyn Fn(&Chosen<'_>) -> bool| {
+        let mut meant = chosen.iter().filter(|own| is_meant(own)).peekable();
+        meant.peek().is_none() || meant.any(|own| is_used(&own.decision.outcome))
+    };
+    if selectors.is_empty() {
+        return !is_any_usable(&|_| true);
+    }
+    let is_met = |selector: &Selector| {
+        is_any_usable(&|own| selector.includes(own.port.device, own.port.number))
+    };
+    !selectors.iter().all(is_met)
 }
 
 /// What a program, of some release, does with a port by the settings of its host.
@@ -241,6 +251,8 @@ fn tell_fits(fits: &Fits, report: &mut Report) {
         report.note(format!("{program}: right on all: {pairs}"));
     }
     for (host, what) in &fits.differing {
+        let what: Vec<&str> =
+            what.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         report.note(format!("{host} differs: {}", what.join(", ")));
     }
 }

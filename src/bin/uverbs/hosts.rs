@@ -1,8 +1,8 @@
 //! The hosts that are looked at as a whole: this one, or those of snapshots.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
 use uverbs::choose::{self, Outcome, Port, Wish, recommend};
 use uverbs::device::Device;
 use uverbs::inventory::{Inventory, Wanted};
@@ -72,8 +72,6 @@ pub(crate) struct Chosen<'s> {
     pub(crate) place: usize,
     pub(crate) inventory: &'s Inventory,
     pub(crate) port: Port<'s>,
-    /// Whether the port itself was named.
-    pub(crate) is_named: bool,
     pub(crate) decision: choose::Decision,
 }
 
@@ -105,7 +103,6 @@ pub(crate) fn choose<'s>(
                     host: name.as_deref(),
                     place,
                     inventory,
-                    is_named: selected.names(port.number),
                     decision: recommend(&port, wish),
                     port,
                 });
@@ -146,29 +143,48 @@ fn tell_problems(inventory: &Inventory, report: &mut Report) {
     }
 }
 
+/// A port's name, and how often each index is right on it.
+type Counts<'p> = (&'p str, u32, Vec<(Option<u32>, usize)>);
+
 /// Which hosts are not as most are: each with what differs, as `mlx5_0:1 uses 5 (most use 3)`.
-pub(crate) fn differing(chosen: &[Chosen<'_>]) -> BTreeMap<String, Vec<String>> {
-    let mut counts: BTreeMap<(&str, u32), BTreeMap<Option<u32>, usize>> = BTreeMap::new();
-    for own in chosen {
-        let key = (own.port.device, own.port.number);
-        *counts.entry(key).or_default().entry(own.decision.outcome.index()).or_default() += 1;
-    }
-    let text = |index: Option<u32>| index.map_or_else(|| "none".to_owned(), |i| i.to_string());
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+pub(crate) fn differing(chosen: &[Chosen<'_>]) -> Map<String, Value> {
+    // Names are few, and alike on all hosts.
+    let mut counts: Vec<Counts<'_>> = Vec::new();
+    let is_same = |own: &Chosen<'_>, device: &str, port: u32| {
+        own.port.device == device && own.port.number == port
+    };
     for own in chosen {
         let index = own.decision.outcome.index();
-        let counts = counts.get(&(own.port.device, own.port.number));
-        let usual = counts.and_then(|counts| counts.iter().max_by_key(|(_, count)| **count));
+        let known = counts.iter_mut().find(|(device, port, _)| is_same(own, device, *port));
+        let Some((.., indices)) = known else {
+            counts.push((own.port.device, own.port.number, vec![(index, 1)]));
+            continue;
+        };
+        match indices.iter_mut().find(|(known, _)| *known == index) {
+            Some((_, count)) => *count += 1,
+            None => indices.push((index, 1)),
+        }
+    }
+    let text = |index: Option<u32>| index.map_or_else(|| "none".to_owned(), |i| i.to_string());
+    let mut found = Map::new();
+    for own in chosen {
+        let index = own.decision.outcome.index();
+        let indices = counts.iter().find(|(device, port, _)| is_same(own, device, *port));
+        let usual = indices.and_then(|(.., own)| own.iter().max_by_key(|(_, count)| *count));
         if let (Some(host), Some((usual, _))) = (own.host, usual)
             && *usual != index
         {
-            found.entry(host.to_owned()).or_default().push(format!(
+            let what = format!(
                 "{}:{} uses {} (most use {})",
                 own.port.device,
                 own.port.number,
                 text(index),
                 text(*usual)
-            ));
+            );
+            let list = found.entry(host).or_insert_with(|| Value::Array(Vec::new()));
+            if let Value::Array(list) = list {
+                list.push(what.into());
+            }
         }
     }
     found

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -47,12 +48,12 @@ pub(crate) fn write(inventory: &Inventory) -> String {
 pub(crate) fn read(path: &Path) -> Result<Inventory, String> {
     let failed = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
     let mut text = String::new();
-    let mut from: Box<dyn Read> = if path.as_os_str() == "-" {
-        Box::new(io::stdin().lock())
+    let from = if path.as_os_str() == "-" {
+        io::stdin().as_fd().try_clone_to_owned().map(File::from)
     } else {
-        Box::new(File::open(path).map_err(|error| failed(&error))?)
+        File::open(path)
     };
-    let length = from.by_ref().take(LIMIT + 1).read_to_string(&mut text);
+    let length = from.and_then(|file| file.take(LIMIT + 1).read_to_string(&mut text));
     if length.map_err(|error| failed(&error))? as u64 > LIMIT {
         return Err(failed(&format!("longer than {} MiB", LIMIT >> 20)));
     }
@@ -63,7 +64,8 @@ pub(crate) fn read(path: &Path) -> Result<Inventory, String> {
 fn parse(text: &str) -> Result<Inventory, Bad> {
     let document: Value =
         serde_json::from_str(text).map_err(|error| Bad::new(format!("no JSON: {error}")))?;
-    let version: u32 = field(object(&document)?, "schema_version")?;
+    object(&document)?;
+    let version: u32 = field(&document, "schema_version")?;
     if version != SCHEMA_VERSION {
         return Err(Bad::new(format!(
             "a snapshot of form {version}; this program reads form {SCHEMA_VERSION}"
@@ -106,28 +108,45 @@ impl fmt::Display for Bad {
     }
 }
 
-/// What stands in a document and is read back from it.
-trait Json: Sized {
+/// What stands in a document and is read back from it. Structures are lists of such fields, which is
+/// far less code than a reader and a writer for each.
+trait Json {
     fn json(&self) -> Value;
-    fn parse(value: &Value) -> Result<Self, Bad>;
+    fn read(&mut self, value: &Value) -> Result<(), Bad>;
+}
+
+/// What is made empty before it is read.
+trait Parse: Json + Sized {
+    fn empty() -> Self;
+
+    fn parse(value: &Value) -> Result<Self, Bad> {
+        let mut read = Self::empty();
+        read.read(value)?;
+        Ok(read)
+    }
 }
 
 /// An object of these fields.
-fn fields<const N: usize>(fields: [(&'static str, Value); N]) -> Value {
-    fields_of(&mut fields.into_iter())
+fn write_fields(fields: &[(&'static str, &dyn Json)]) -> Value {
+    Value::Object(fields.iter().map(|(key, field)| ((*key).to_owned(), field.json())).collect())
 }
 
-fn fields_of(fields: &mut dyn Iterator<Item = (&'static str, Value)>) -> Value {
-    Value::Object(fields.map(|(key, value)| (key.to_owned(), value)).collect())
+/// Reads an object's fields. A key that is missing is null, which only what may be absent accepts.
+fn read_fields(value: &Value, fields: &mut [(&'static str, &mut dyn Json)]) -> Result<(), Bad> {
+    let object = object(value)?;
+    for (key, field) in fields {
+        let value = object.get(*key).unwrap_or(&Value::Null);
+        field.read(value).map_err(|error| error.at(*key))?;
+    }
+    Ok(())
 }
 
 fn object(value: &Value) -> Result<&Map<String, Value>, Bad> {
     value.as_object().ok_or_else(|| Bad::new("expected an object"))
 }
 
-/// A key that is missing is null, which only what may be absent accepts.
-fn field<T: Json>(fields: &Map<String, Value>, key: &str) -> Result<T, Bad> {
-    T::parse(fields.get(key).unwrap_or(&Value::Null)).map_err(|error| error.at(key))
+fn field<T: Parse>(value: &Value, key: &str) -> Result<T, Bad> {
+    T::parse(value.get(key).unwrap_or(&Value::Null)).map_err(|error| error.at(key))
 }
 
 /// Structures whose fields are keys of the same name.
@@ -135,15 +154,17 @@ macro_rules! objects {
     ($($type:ty, from $empty:expr, [$($field:ident),+ $(,)?];)+) => {
         $(impl Json for $type {
             fn json(&self) -> Value {
-                fields([$((stringify!($field), self.$field.json())),+])
+                write_fields(&[$((stringify!($field), &self.$field)),+])
             }
 
-            fn parse(value: &Value) -> Result<Self, Bad> {
-                let map = object(value)?;
-                let empty = || $empty;
-                let mut read: Self = empty();
-                $(read.$field = field(map, stringify!($field))?;)+
-                Ok(read)
+            fn read(&mut self, value: &Value) -> Result<(), Bad> {
+                read_fields(value, &mut [$((stringify!($field), &mut self.$field)),+])
+            }
+        }
+
+        impl Parse for $type {
+            fn empty() -> Self {
+                $empty
             }
         })+
     };
@@ -174,6 +195,17 @@ objects! {
         mac: None,
         addresses: Vec::new(),
     }, [index, name, is_up, is_lower_up, mtu, mac, addresses];
+    FlatRow, from FlatRow {
+        port: 0,
+        index: 0,
+        gid: Gid::default(),
+        gid_type: GidType::IB,
+        ifindex: None,
+        sysfs_netdev: None,
+        source: Source::Sysfs,
+        netdev: None,
+        type_is_hidden: false,
+    }, [port, index, gid, gid_type, ifindex, sysfs_netdev, source, netdev, type_is_hidden];
     Inventory, from Inventory::default(), [
         host, kernel, modules, shares_namespaces, has_netlink, devices, absences, interfaces,
         settings, problems,
@@ -188,21 +220,38 @@ macro_rules! numbers {
                 (*self).into()
             }
 
-            fn parse(value: &Value) -> Result<Self, Bad> {
-                let number = value.as_u64().and_then(|number| number.try_into().ok());
-                number.ok_or_else(|| Bad::new(concat!("expected a number (", stringify!($type), ")")))
+            fn read(&mut self, value: &Value) -> Result<(), Bad> {
+                *self = number(value, Self::MAX.into())?.try_into().unwrap_or(Self::MAX);
+                Ok(())
+            }
+        }
+
+        impl Parse for $type {
+            fn empty() -> Self {
+                0
             }
         })+
         $(impl Json for $wrapper {
             fn json(&self) -> Value {
-                self.0.json()
+                self.0.into()
             }
 
-            fn parse(value: &Value) -> Result<Self, Bad> {
-                <$inner>::parse(value).map(Self)
+            fn read(&mut self, value: &Value) -> Result<(), Bad> {
+                self.0.read(value)
+            }
+        }
+
+        impl Parse for $wrapper {
+            fn empty() -> Self {
+                Self(<$inner>::MIN)
             }
         })+
     };
+}
+
+fn number(value: &Value, greatest: u64) -> Result<u64, Bad> {
+    let number = value.as_u64().filter(|number| *number <= greatest);
+    number.ok_or_else(|| Bad::new(format!("expected a number, at most {greatest}")))
 }
 
 numbers! {
@@ -213,280 +262,402 @@ numbers! {
 
 /// What is read back as it prints.
 macro_rules! texts {
-    ($($type:ty),+) => {
+    ($($type:ty, from $empty:expr;)+) => {
         $(impl Json for $type {
             fn json(&self) -> Value {
                 self.to_string().into()
             }
 
-            fn parse(value: &Value) -> Result<Self, Bad> {
+            fn read(&mut self, value: &Value) -> Result<(), Bad> {
                 let text = value.as_str().ok_or_else(|| Bad::new("expected a text"))?;
-                text.parse().map_err(|_| Bad::new(format!("{text:?} does not belong here")))
+                *self = text.parse().map_err(|_| misplaced(text))?;
+                Ok(())
+            }
+        }
+
+        impl Parse for $type {
+            fn empty() -> Self {
+                $empty
             }
         })+
     };
 }
 
-texts!(String, Guid, IpAddr);
+texts! {
+    String, from String::new();
+    Guid, from Guid::default();
+    IpAddr, from Ipv6Addr::UNSPECIFIED.into();
+}
 
-impl Json for bool {
-    fn json(&self) -> Value {
-        (*self).into()
-    }
+fn misplaced(text: &str) -> Bad {
+    Bad::new(format!("{text:?} does not belong here"))
+}
 
-    fn parse(value: &Value) -> Result<Self, Bad> {
+/// What is written and read in a way of its own.
+macro_rules! others {
+    ($($type:ty, from $empty:expr, |$own:ident| $write:expr, |$value:ident| $read:expr;)+) => {
+        $(impl Json for $type {
+            fn json(&self) -> Value {
+                let $own = self;
+                $write
+            }
+
+            fn read(&mut self, $value: &Value) -> Result<(), Bad> {
+                *self = $read?;
+                Ok(())
+            }
+        }
+
+        impl Parse for $type {
+            fn empty() -> Self {
+                $empty
+            }
+        })+
+    };
+}
+
+others! {
+    bool, from false, |own| (*own).into(), |value| {
         value.as_bool().ok_or_else(|| Bad::new("expected true or false"))
-    }
-}
-
-impl Json for () {
-    fn json(&self) -> Value {
-        true.into()
-    }
-
-    fn parse(value: &Value) -> Result<Self, Bad> {
-        bool::parse(value).map(|_| ())
-    }
-}
-
-impl Json for NonZeroU32 {
-    fn json(&self) -> Value {
-        self.get().into()
-    }
-
-    fn parse(value: &Value) -> Result<Self, Bad> {
-        Self::new(u32::parse(value)?).ok_or_else(|| Bad::new("0 does not belong here"))
-    }
-}
-
-impl Json for PathBuf {
-    fn json(&self) -> Value {
-        self.to_string_lossy().into()
-    }
-
-    fn parse(value: &Value) -> Result<Self, Bad> {
+    };
+    (), from (), |_own| true.into(), |value| bool::parse(value).map(|_| ());
+    NonZeroU32, from Self::MIN, |own| own.get().into(), |value| {
+        Self::new(u32::parse(value)?).ok_or_else(|| misplaced("0"))
+    };
+    PathBuf, from Self::new(), |own| own.to_string_lossy().into(), |value| {
         String::parse(value).map(Self::from)
-    }
+    };
+    Gid, from Self::default(), |own| own.to_string().into(), |value| match IpAddr::parse(value)? {
+        IpAddr::V6(gid) => Ok(Self::from(gid)),
+        IpAddr::V4(_) => Err(Bad::new("expected 16 bytes, written as IPv6")),
+    };
+    Source, from Self::Sysfs, |own| own.to_string().into(), |value| match value.as_str() {
+        Some("ioctl") => Ok(Self::Ioctl),
+        Some("sysfs") => Ok(Self::Sysfs),
+        _ => Err(Bad::new("expected ioctl or sysfs")),
+    };
+    [u8; 6], from [0; 6], |own| own.map(|byte| format!("{byte:02x}")).join(":").into(), |value| {
+        let bytes = value.as_str().unwrap_or_default().split(':');
+        let bytes: Option<Vec<u8>> = bytes.map(|own| u8::from_str_radix(own, 16).ok()).collect();
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        bytes.ok_or_else(|| Bad::new("expected a MAC address"))
+    };
+    Problem, from Self { text: String::new(), errno: 0 },
+    |own| json!({ "error": own.text, "errno": own.errno }),
+    |value| {
+        let errno = field::<u16>(value, "errno")?.into();
+        Ok(Self { text: field(value, "error")?, errno })
+    };
+    Absence, from Self::NoDevice, |own| match own {
+        Self::NoModule => json!({ "reason": "no_module" }),
+        Self::NoDevice => json!({ "reason": "no_device" }),
+        Self::OtherNamespace { device, node } => {
+            json!({ "reason": "other_namespace", "device": device, "node": node })
+        }
+        Self::NoNodes { folder } => {
+            json!({ "reason": "no_nodes", "folder": folder.to_string_lossy() })
+        }
+        newer => json!({ "reason": newer.to_string() }),
+    }, |value| match field::<String>(value, "reason")?.as_str() {
+        "no_module" => Ok(Self::NoModule),
+        "no_device" => Ok(Self::NoDevice),
+        "other_namespace" => Ok(Self::OtherNamespace {
+            device: field(value, "device")?,
+            node: field(value, "node")?,
+        }),
+        "no_nodes" => Ok(Self::NoNodes { folder: field(value, "folder")? }),
+        other => Err(misplaced(other).at("reason")),
+    };
 }
 
-impl<T: Json> Json for Option<T> {
+impl<T: Parse> Json for Option<T> {
     fn json(&self) -> Value {
         self.as_ref().map_or(Value::Null, T::json)
     }
 
-    fn parse(value: &Value) -> Result<Self, Bad> {
-        if value.is_null() { Ok(None) } else { T::parse(value).map(Some) }
+    fn read(&mut self, value: &Value) -> Result<(), Bad> {
+        *self = if value.is_null() { None } else { Some(T::parse(value)?) };
+        Ok(())
     }
 }
 
-impl<T: Json> Json for Vec<T> {
+impl<T: Parse> Parse for Option<T> {
+    fn empty() -> Self {
+        None
+    }
+}
+
+impl<T: Parse> Json for Vec<T> {
     fn json(&self) -> Value {
         self.iter().map(T::json).collect()
     }
 
-    fn parse(value: &Value) -> Result<Self, Bad> {
+    fn read(&mut self, value: &Value) -> Result<(), Bad> {
         let items = value.as_array().ok_or_else(|| Bad::new("expected a list"))?;
-        let item = |(place, item)| T::parse(item).map_err(|error: Bad| error.at(place));
-        items.iter().enumerate().map(item).collect()
+        for (place, item) in items.iter().enumerate() {
+            self.push(T::parse(item).map_err(|error| error.at(place))?);
+        }
+        Ok(())
     }
 }
 
-impl<A: Json, B: Json> Json for (A, B) {
+impl<T: Parse> Parse for Vec<T> {
+    fn empty() -> Self {
+        Self::new()
+    }
+}
+
+impl<A: Parse, B: Parse> Json for (A, B) {
     fn json(&self) -> Value {
-        json!([self.0.json(), self.1.json()])
+        Value::Array(vec![self.0.json(), self.1.json()])
     }
 
-    fn parse(value: &Value) -> Result<Self, Bad> {
+    fn read(&mut self, value: &Value) -> Result<(), Bad> {
         match value.as_array().map(Vec::as_slice) {
-            Some([one, other]) => Ok((A::parse(one)?, B::parse(other)?)),
+            Some([one, other]) => {
+                self.0.read(one)?;
+                self.1.read(other)
+            }
             _ => Err(Bad::new("expected a pair")),
         }
     }
 }
 
+impl<A: Parse, B: Parse> Parse for (A, B) {
+    fn empty() -> Self {
+        (A::empty(), B::empty())
+    }
+}
+
 /// An answer is itself, a problem an object that no answer looks like.
-impl<T: Json> Json for Answer<T> {
+impl<T: Parse> Json for Answer<T> {
     fn json(&self) -> Value {
         self.as_ref().map_or_else(Json::json, T::json)
     }
 
-    fn parse(value: &Value) -> Result<Self, Bad> {
+    fn read(&mut self, value: &Value) -> Result<(), Bad> {
         let is_problem = value.get("error").is_some() && value.get("errno").is_some();
-        if is_problem { Problem::parse(value).map(Err) } else { T::parse(value).map(Ok) }
+        *self = if is_problem { Err(Problem::parse(value)?) } else { Ok(T::parse(value)?) };
+        Ok(())
     }
 }
 
-impl Json for Problem {
-    fn json(&self) -> Value {
-        json!({ "error": self.text, "errno": self.errno })
-    }
-
-    fn parse(value: &Value) -> Result<Self, Bad> {
-        let map = object(value)?;
-        let errno = field::<u16>(map, "errno")?.into();
-        Ok(Self { text: field(map, "error")?, errno })
+impl<T: Parse> Parse for Answer<T> {
+    fn empty() -> Self {
+        Ok(T::empty())
     }
 }
 
-impl Json for Source {
-    fn json(&self) -> Value {
-        self.to_string().into()
-    }
-
-    fn parse(value: &Value) -> Result<Self, Bad> {
-        match value.as_str() {
-            Some("ioctl") => Ok(Self::Ioctl),
-            Some("sysfs") => Ok(Self::Sysfs),
-            _ => Err(Bad::new("expected ioctl or sysfs")),
-        }
-    }
-}
-
-impl Json for [u8; 6] {
-    fn json(&self) -> Value {
-        let bytes: Vec<String> = self.iter().map(|byte| format!("{byte:02x}")).collect();
-        bytes.join(":").into()
-    }
-
-    fn parse(value: &Value) -> Result<Self, Bad> {
-        let bytes = value.as_str().unwrap_or_default().split(':');
-        let bytes: Option<Vec<u8>> = bytes.map(|own| u8::from_str_radix(own, 16).ok()).collect();
-        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
-        bytes.ok_or_else(|| Bad::new("expected a MAC address"))
-    }
-}
-
-impl Json for Setting {
-    fn json(&self) -> Value {
-        json!({ "name": self.name, "value": self.value, "file": self.file })
-    }
-
-    fn parse(value: &Value) -> Result<Self, Bad> {
-        let map = object(value)?;
-        let name: String = field(map, "name")?;
-        if !settings::NAMES.contains(&name.as_str()) {
-            return Err(Bad::new("not a variable that chooses GIDs").at("name"));
-        }
-        Ok(Self { name, value: field(map, "value")?, file: field(map, "file")? })
-    }
-}
-
-impl Json for Absence {
-    fn json(&self) -> Value {
-        match self {
-            Self::NoModule => json!({ "reason": "no_module" }),
-            Self::NoDevice => json!({ "reason": "no_device" }),
-            Self::OtherNamespace { device, node } => {
-                json!({ "reason": "other_namespace", "device": device, "node": node })
-            }
-            Self::NoNodes { folder } => {
-                json!({ "reason": "no_nodes", "folder": folder.to_string_lossy() })
-            }
-            newer => json!({ "reason": newer.to_string() }),
-        }
-    }
-
-    fn parse(value: &Value) -> Result<Self, Bad> {
-        let map = object(value)?;
-        match field::<String>(map, "reason")?.as_str() {
-            "no_module" => Ok(Self::NoModule),
-            "no_device" => Ok(Self::NoDevice),
-            "other_namespace" => Ok(Self::OtherNamespace {
-                device: field(map, "device")?,
-                node: field(map, "node")?,
-            }),
-            "no_nodes" => Ok(Self::NoNodes { folder: field(map, "folder")? }),
-            other => Err(Bad::new(format!("{other:?} does not belong here")).at("reason")),
-        }
-    }
+/// A row, as its fields stand in a document.
+#[derive(Debug)]
+struct FlatRow {
+    port: u32,
+    index: u32,
+    gid: Gid,
+    gid_type: GidType,
+    ifindex: Option<NonZeroU32>,
+    sysfs_netdev: Option<String>,
+    source: Source,
+    netdev: Option<Netdev>,
+    type_is_hidden: bool,
 }
 
 impl Json for GidRow {
     fn json(&self) -> Value {
         let entry = &self.record.entry;
-        fields([
-            ("port", entry.port().json()),
-            ("index", entry.index().json()),
-            ("gid", entry.gid().to_string().into()),
-            ("gid_type", entry.gid_type().0.json()),
-            ("ifindex", entry.netdev_ifindex().json()),
-            ("sysfs_netdev", self.record.sysfs_netdev.json()),
-            ("source", self.record.source.to_string().into()),
-            ("netdev", self.netdev.json()),
-            ("type_is_hidden", self.type_is_hidden.json()),
-        ])
+        FlatRow {
+            port: entry.port(),
+            index: entry.index(),
+            gid: entry.gid(),
+            gid_type: entry.gid_type(),
+            ifindex: entry.netdev_ifindex(),
+            sysfs_netdev: self.record.sysfs_netdev.clone(),
+            source: self.record.source,
+            netdev: self.netdev.clone(),
+            type_is_hidden: self.type_is_hidden,
+        }
+        .json()
     }
 
-    fn parse(value: &Value) -> Result<Self, Bad> {
-        let map = object(value)?;
-        let gid = match field::<IpAddr>(map, "gid")? {
-            IpAddr::V6(gid) => Gid::from(gid),
-            IpAddr::V4(_) => return Err(Bad::new("expected 16 bytes, written as IPv6").at("gid")),
-        };
-        let entry = GidEntry::new(
-            field(map, "port")?,
-            field(map, "index")?,
-            gid,
-            field(map, "gid_type")?,
-            field(map, "ifindex")?,
-        );
-        let record = GidRecord {
-            entry,
-            source: field(map, "source")?,
-            sysfs_netdev: field(map, "sysfs_netdev")?,
-        };
-        let netdev = field(map, "netdev")?;
-        Ok(Self { record, netdev, type_is_hidden: field(map, "type_is_hidden")? })
+    fn read(&mut self, value: &Value) -> Result<(), Bad> {
+        let flat = FlatRow::parse(value)?;
+        let entry = GidEntry::new(flat.port, flat.index, flat.gid, flat.gid_type, flat.ifindex);
+        let record = GidRecord { entry, source: flat.source, sysfs_netdev: flat.sysfs_netdev };
+        *self = Self { record, netdev: flat.netdev, type_is_hidden: flat.type_is_hidden };
+        Ok(())
+    }
+}
+
+impl Parse for GidRow {
+    fn empty() -> Self {
+        Self { record: GidEntry::default().into(), netdev: None, type_is_hidden: false }
     }
 }
 
 impl Json for DeviceRecord {
     fn json(&self) -> Value {
         let device = &self.device;
-        fields([
-            ("name", device.name.json()),
-            ("index", device.index.json()),
-            ("node_type", device.node_type.json()),
-            ("node_guid", device.node_guid.json()),
-            ("sys_image_guid", device.sys_image_guid.json()),
-            ("fw_version", device.fw_version.json()),
-            ("protocol", device.protocol.json()),
-            ("driver", device.driver.json()),
-            ("node", device.node.json()),
-            ("node_mode", self.node_mode.json()),
-            ("access", self.access.json()),
-            ("ports", self.ports.json()),
-            ("gids", self.gids.json()),
+        write_fields(&[
+            ("name", &device.name),
+            ("index", &device.index),
+            ("node_type", &device.node_type),
+            ("node_guid", &device.node_guid),
+            ("sys_image_guid", &device.sys_image_guid),
+            ("fw_version", &device.fw_version),
+            ("protocol", &device.protocol),
+            ("driver", &device.driver),
+            ("node", &device.node),
+            ("node_mode", &self.node_mode),
+            ("access", &self.access),
+            ("ports", &self.ports),
+            ("gids", &self.gids),
         ])
     }
 
-    fn parse(value: &Value) -> Result<Self, Bad> {
-        let map = object(value)?;
-        let mut device = Device::named(field::<String>(map, "name")?);
-        device.index = field(map, "index")?;
-        device.node_type = field(map, "node_type")?;
-        device.node_guid = field(map, "node_guid")?;
-        device.sys_image_guid = field(map, "sys_image_guid")?;
-        device.fw_version = field(map, "fw_version")?;
-        device.protocol = field(map, "protocol")?;
-        device.driver = field(map, "driver")?;
-        device.node = field(map, "node")?;
-        let ports: Vec<PortRecord> = field(map, "ports")?;
-        device.port_count = ports.last().map_or(0, |port| port.number);
-        if device.port_count as usize > ports.len()
-            || !device.ports().eq(ports.iter().map(|port| port.number))
+    fn read(&mut self, value: &Value) -> Result<(), Bad> {
+        let device = &mut self.device;
+        read_fields(
+            value,
+            &mut [
+                ("name", &mut device.name),
+                ("index", &mut device.index),
+                ("node_type", &mut device.node_type),
+                ("node_guid", &mut device.node_guid),
+                ("sys_image_guid", &mut device.sys_image_guid),
+                ("fw_version", &mut device.fw_version),
+                ("protocol", &mut device.protocol),
+                ("driver", &mut device.driver),
+                ("node", &mut device.node),
+                ("node_mode", &mut self.node_mode),
+                ("access", &mut self.access),
+                ("ports", &mut self.ports),
+                ("gids", &mut self.gids),
+            ],
+        )?;
+        device.port_count = self.ports.last().map_or(0, |port| port.number);
+        if device.port_count as usize > self.ports.len()
+            || !device.ports().eq(self.ports.iter().map(|port| port.number))
         {
             return Err(Bad::new("port numbers with a gap").at("ports"));
         }
-        let mut record = Self::new(device);
-        record.node_mode = field(map, "node_mode")?;
-        record.access = field(map, "access")?;
-        record.gids = field(map, "gids")?;
-        let entries = record.gids.iter().flatten().map(|row| &row.record.entry);
+        let entries = self.gids.iter().flatten().map(|row| &row.record.entry);
         if !entries.is_sorted_by(|a, b| (a.port(), a.index()) < (b.port(), b.index())) {
             return Err(Bad::new("not in order of port and index").at("gids"));
         }
-        record.ports = ports;
-        Ok(record)
+        Ok(())
+    }
+}
+
+impl Parse for DeviceRecord {
+    fn empty() -> Self {
+        Self::new(Device::named(""))
+    }
+}
+
+/// Of variables only those that choose GIDs are accepted.
+impl Json for Setting {
+    fn json(&self) -> Value {
+        write_fields(&[("name", &self.name), ("value", &self.value), ("file", &self.file)])
+    }
+
+    fn read(&mut self, value: &Value) -> Result<(), Bad> {
+        let Self { name, value: own, file } = self;
+        read_fields(value, &mut [("name", name), ("value", own), ("file", file)])?;
+        if settings::NAMES.contains(&self.name.as_str()) {
+            Ok(())
+        } else {
+            Err(Bad::new("not a variable that chooses GIDs").at("name"))
+        }
+    }
+}
+
+impl Parse for Setting {
+    fn empty() -> Self {
+        Self { name: String::new(), value: String::new(), file: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::host;
+    use uverbs::inventory::Wanted;
+
+    /// A host with something in every field.
+    fn full() -> Inventory {
+        let (_folder, mut host) = host();
+        let mut inventory = host.inventory(&Wanted::default());
+        let netdev = Netdev { index: NonZeroU32::MIN, name: "eth0".into() };
+        inventory.host = Some("node1".into());
+        inventory.kernel = Some("6.12.0".into());
+        inventory.shares_namespaces = Some(true);
+        inventory.modules.push("ib_core".into());
+        inventory.interfaces = Some(vec![Interface {
+            index: NonZeroU32::MAX,
+            name: "eth0".into(),
+            is_up: true,
+            is_lower_up: false,
+            mtu: 9000,
+            mac: Some([0, 1, 2, 0xfd, 0xfe, 0xff]),
+            addresses: vec![("10.0.0.1".parse().unwrap(), 24), ("fd00::1".parse().unwrap(), 64)],
+        }]);
+        inventory.absences = vec![
+            Absence::NoModule,
+            Absence::NoDevice,
+            Absence::OtherNamespace { device: "mlx5_1".into(), node: "uverbs1".into() },
+            Absence::NoNodes { folder: "/dev/infiniband".into() },
+        ];
+        let file = Some("/etc/nccl.conf".into());
+        let name = "NCCL_IB_HCA".into();
+        inventory.settings = vec![Setting { name, value: "^=a b".into(), file }];
+        inventory.problems = vec![Problem { text: "host: no".into(), errno: 5 }];
+        let record = &mut inventory.devices[0];
+        record.device.driver = Some(DriverId(99));
+        record.device.fw_version = Some("1.2".into());
+        record.node_mode = Some(0o20_600);
+        record.ports[0].netdev = Some(netdev.clone());
+        record.ports[0].pkeys = Some(Ok(vec![(0, PKey(0xffff))]));
+        record.ports[0].effective = Some(Rate(25));
+        let empty = PortAttributes::default;
+        let mut attributes = empty();
+        attributes.active_mtu = Some(Mtu(99));
+        record.ports[0].attributes = Ok((attributes, Source::Ioctl));
+        let row = &mut record.gids.as_mut().unwrap()[0];
+        (row.netdev, row.type_is_hidden) = (Some(netdev), true);
+        let mut broken = record.clone();
+        broken.device.name = "broken".into();
+        broken.gids = Err(Problem { text: "broken: no".into(), errno: 22 });
+        broken.ports[0].attributes = Err(Problem { text: "broken: no".into(), errno: 22 });
+        broken.ports[0].pkeys = Some(Err(Problem { text: "broken: no".into(), errno: 22 }));
+        broken.access = None;
+        inventory.devices.push(broken);
+        inventory
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let inventory = full();
+        assert_eq!(parse(&write(&inventory)).unwrap(), inventory);
+        let empty = Inventory::default();
+        assert_eq!(parse(&write(&empty)).unwrap(), empty);
+    }
+
+    proptest! {
+        /// Whatever is changed in a file: it is read, and then written and read alike, or refused.
+        #[test]
+        fn any_file_is_read_or_refused(
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            let mut bytes = write(&full()).into_bytes();
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            if let Ok(inventory) = parse(&String::from_utf8_lossy(&bytes)) {
+                prop_assert_eq!(parse(&write(&inventory)).unwrap(), inventory);
+            }
+        }
     }
 }
