@@ -479,24 +479,23 @@ pub(crate) fn churn_under_four_readers() -> Result<()> {
             ("contexts", scope.spawn(|| until_the_end(&opened))),
         ];
         let start = Instant::now();
-        let mut changes = 0;
-        let mut changed = Ok(());
-        while changed.is_ok()
+        let mut rounds = 0;
+        let mut result = Ok(());
+        while result.is_ok()
             && start.elapsed() < MINUTE
             && !readers.iter().any(|(_, it)| it.is_finished())
         {
-            changed = change(&netdev, changes);
-            changes += 1;
+            result = change(&netdev, rounds);
+            rounds += 1;
         }
         stop.store(true, Ordering::Relaxed);
         for (what, reader) in readers {
-            let (rounds, rows) =
-                reader.join().map_err(|_| anyhow::anyhow!("{what} panicked"))??;
-            println!("figure: {what}: read {rounds} times, {rows} rows, all right");
-            ensure!(rounds > 0, "{what} were never read");
+            let (times, rows) = reader.join().map_err(|_| anyhow::anyhow!("{what} panicked"))??;
+            println!("figure: {what}: read {times} times, {rows} rows, all right");
+            ensure!(times > 0, "{what} were never read");
         }
-        println!("figure: {changes} rounds of changes");
-        changed
+        println!("figure: {rounds} rounds of changes");
+        result
     })
 }
 
