@@ -1,6 +1,6 @@
 //! What a fleet costs: `choose`, `env` and `check` on snapshots of 1,000 hosts with 8 RoCE ports each.
 //!
-//! `cargo bench --bench fleet` prints CPU time and, where valgrind is to be had, instructions. Nothing
+//! `cargo bench --bench fleet --profile command` prints CPU time and, where valgrind is to be had, instructions. Nothing
 //! is asserted: a loaded machine is no failure. `FLEET_HOSTS` sets another number of hosts.
 #![expect(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 
