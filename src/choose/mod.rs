@@ -22,7 +22,8 @@
 //!
 //! What no table shows, and no model here knows: whether a plug-in replaces NCCL's own transport,
 //! what a launcher sets, whether a UCX address handle fails for other reasons than an interface that
-//! is down, and what the peer chooses.
+//! is down (Linux 5.10 refuses it for an interface outside of the first network namespace), and what
+//! the peer chooses.
 
 pub mod nccl;
 pub mod plan;

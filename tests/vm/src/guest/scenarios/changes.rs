@@ -271,19 +271,15 @@ pub(crate) fn removed_at_every_call() -> Result<()> {
     Ok(())
 }
 
-/// A device is listed and then removed: opening it and reading it by sysfs say so.
+/// A device is listed and then removed: opening it and reading it by sysfs say so. The same with its
+/// node open, before there is a context.
 pub(crate) fn removed_before_the_open() -> Result<()> {
-    let lab = lab::vlan_lab()?;
     let mut host = Host::new();
+    let lab = lab::vlan_lab()?;
     let device = host.device("rxe0")?;
-    let node = fs::File::open("/dev/infiniband/uverbs0")?;
     drop(lab);
     let gone = |cause: &Cause| matches!(cause, Cause::NodeMissing | Cause::DeviceGone(_));
     let error = Context::open(&device).err().context("it opened")?;
-    println!("{error}");
-    ensure!(gone(error.cause()), "{error:?}");
-    // Open, but without a context.
-    let error = Context::import(&device, node.into()).err().context("taken over")?;
     println!("{error}");
     ensure!(gone(error.cause()), "{error:?}");
     for preference in [Preference::Auto, Preference::Sysfs] {
@@ -293,7 +289,17 @@ pub(crate) fn removed_before_the_open() -> Result<()> {
         ensure!(error.errno() == 2 && error.to_string().contains("list the devices"), "{error:?}");
     }
     ensure!(host.devices()?.is_empty());
-    Ok(())
+
+    let lab = lab::vlan_lab()?;
+    let device = host.device("rxe0")?;
+    let node = fs::File::open("/dev/infiniband/uverbs0")?;
+    let removal = thread::spawn(move || drop(lab));
+    lab::wait_for_removal(&removal)?;
+    let waits = !removal.is_finished();
+    let error = Context::import(&device, node.into()).err().context("taken over")?;
+    println!("{error}");
+    ensure!(waits || gone(error.cause()), "{error:?}");
+    removal.join().map_err(|_| anyhow::anyhow!("the removal failed"))
 }
 
 /// Tables are read without a pause while the device is removed: each that is given is whole, and what

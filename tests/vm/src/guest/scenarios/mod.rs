@@ -100,6 +100,8 @@ const SOFT: &[Scenario] = &[
     ("tools_agree_on_a_switch", switch::tools_agree),
     ("the_command_on_a_switch", switch::the_command),
     ("as_ucx_on_soft_roce", choices::as_ucx_on_soft_roce),
+    ("a_snapshot_answers_as_the_host", choices::a_snapshot_answers_as_the_host),
+    ("a_host_is_checked", choices::a_host_is_checked),
     ("perftest_s_default", choices::perftest_s_default),
     ("c_programs_on_soft_roce", c_programs::on_soft_roce),
     ("c_programs_on_links_that_are_down", c_programs::on_links_that_are_down),
