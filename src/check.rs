@@ -193,9 +193,9 @@ fn check_device(inventory: &Inventory, record: &DeviceRecord, findings: &mut Fin
             EPERM => findings.add(
                 "node-not-permitted",
                 Problem,
-                format!("{path} is not permitted to be opened"),
+                format!("{path} is not permitted to be opened and asked"),
                 "the device is in another network namespace (exclusive mode), or the container's \
-                 device rules forbid it",
+                 device rules or its filter of system calls forbid it",
             ),
             _ => findings.add(
                 "node-unusable",
