@@ -31,9 +31,9 @@ node1  mlx5_1  1     5      ::ffff:10.0.0.3  v2    eth0    3     3
         run.stderr,
         "\
 uverbs: node1: mlx5_1:1: they differ: recommended 5, NCCL 3, UCX 3
-uverbs: no single index is right on all 1 host
-uverbs: NCCL: right on all: NCCL_IB_GID_INDEX=-1 NCCL_IB_ADDR_RANGE=10.0.0.0/30
-uverbs: UCX: right on all: UCX_IB_GID_INDEX=auto UCX_IB_ROCE_SUBNETS=10.0.0.0/30
+uverbs: no single index is right on all ports
+uverbs: NCCL: right on all ports: NCCL_IB_GID_INDEX=-1 NCCL_IB_ADDR_RANGE=10.0.0.0/30
+uverbs: UCX: right on all ports: UCX_IB_GID_INDEX=auto UCX_IB_ROCE_SUBNETS=10.0.0.0/30
 "
     );
     assert_eq!(run.status, 0);

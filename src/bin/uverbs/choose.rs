@@ -233,14 +233,17 @@ pub(crate) fn target<'p, 'i>(own: &'p Chosen<'i>) -> Target<'p, 'i> {
 }
 
 fn tell_fits(fits: &Fits, report: &mut Report) {
-    let hosts = if fits.hosts == 1 { "host" } else { "hosts" };
+    let all = match fits.hosts {
+        1 => "all ports".to_owned(),
+        hosts => format!("all ports of {hosts} hosts"),
+    };
     match fits.index {
-        Some(index) => report.note(format!("index {index} is right on all {} {hosts}", fits.hosts)),
-        None => report.note(format!("no single index is right on all {} {hosts}", fits.hosts)),
+        Some(index) => report.note(format!("index {index} is right on {all}")),
+        None => report.note(format!("no single index is right on {all}")),
     }
     for (program, variables) in [("NCCL", &fits.nccl), ("UCX", &fits.ucx)] {
         let Some(pairs) = variables else {
-            report.note(format!("{program}: no setting is right on all"));
+            report.note(format!("{program}: no setting is right on {all}"));
             continue;
         };
         let pairs: Vec<String> = pairs
@@ -248,7 +251,7 @@ fn tell_fits(fits: &Fits, report: &mut Report) {
             .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
             .collect();
         let pairs = if pairs.is_empty() { "nothing to set".to_owned() } else { pairs.join(" ") };
-        report.note(format!("{program}: right on all: {pairs}"));
+        report.note(format!("{program}: right on {all}: {pairs}"));
     }
     for (host, what) in &fits.differing {
         let what: Vec<&str> =
