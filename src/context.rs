@@ -10,7 +10,7 @@ use core::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{FileType, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use uverbs_uapi::{device as abi, mlx5};
 use zerocopy::IntoBytes;
 
@@ -330,7 +330,7 @@ fn open_node(device: &Device) -> Result<Kernel> {
     };
     let error = |cause| Error::new(&*device.name, Request::Open { path: path.clone() }, cause);
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let fd = rustix::fs::open(path, flags, Mode::empty())
+    let fd = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))
         .map_err(|errno| error(Cause::of_open(errno)))?;
     match is_node(&fd, *number) {
         Ok(true) => Ok(Kernel::Device(fd)),

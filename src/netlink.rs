@@ -10,7 +10,7 @@ use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::socket::{MsgFlags, MultiHeaders, NetlinkAddr, recvmmsg};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{AddressFamily, Protocol, SendFlags, SocketFlags, SocketType};
 
 use crate::error::Cause;
@@ -186,7 +186,8 @@ impl Socket {
         request: &[u8],
         mut next: impl FnMut(&Reply<'_>) -> Result<bool, Cause>,
     ) -> Result<(), Cause> {
-        let sent = rustix::net::send(&self.fd, request, SendFlags::empty()).map_err(Cause::Os)?;
+        let sent = retry_on_intr(|| rustix::net::send(&self.fd, request, SendFlags::empty()))
+            .map_err(Cause::Os)?;
         if sent != request.len() {
             return Err(Cause::Malformed("a netlink request was sent in part"));
         }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::{Cause, Error, Request};
 use crate::names::is_file_name;
@@ -128,14 +128,10 @@ impl Folder {
     pub(crate) fn read_bytes(&self, name: &str) -> Result<Vec<u8>, Errno> {
         // NONBLOCK: in a tree that is not the kernel's, a FIFO must not hold us up.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = rustix::fs::open(self.path.join(name), flags, Mode::empty())?;
+        let path = self.path.join(name);
+        let file = retry_on_intr(|| rustix::fs::open(&path, flags, Mode::empty()))?;
         let mut buffer = [0u8; PAGE];
-        let count = loop {
-            match rustix::io::read(&file, &mut buffer) {
-                Err(Errno::INTR) => {}
-                result => break result?,
-            }
-        };
+        let count = retry_on_intr(|| rustix::io::read(&file, &mut buffer))?;
         Ok(buffer.get(..count).unwrap_or_default().to_vec())
     }
 

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl};
 use uverbs_uapi::ioctl::RDMA_VERBS_IOCTL;
 
@@ -31,7 +31,7 @@ pub(crate) enum Refusal {
 impl Kernel {
     /// Sends `frame`; the kernel writes flags and new ids into it, and output into the memory it borrows.
     ///
-    /// A frame may be sent once only, as the kernel may change the addresses in it: it is the
+    /// A frame may be answered once only, as the kernel may change the addresses in it: it is the
     /// attributes' data into which new ids are written.
     /// Methods that make a file descriptor are not sent this way: nobody would own it.
     pub(crate) fn submit<const N: usize>(&self, frame: &mut Frame<'_, N>) -> Result<(), Refusal> {
@@ -46,7 +46,9 @@ impl Kernel {
             return Err(Refusal::Outputs);
         }
         match self {
-            Self::Device(fd) => {
+            // Interrupted, it is sent again as the kernel itself does it where a signal's handler asks
+            // for that: nothing was done.
+            Self::Device(fd) => retry_on_intr(|| {
                 // SAFETY: `RDMA_VERBS_IOCTL` takes a pointer to a header whose length names the
                 // bytes that follow. `Frame` is `repr(C)`, header first, and `push` sets the
                 // length to header + used attributes, which lie inside `attributes`. Beyond the
@@ -54,7 +56,7 @@ impl Kernel {
                 // method; each was made by `Payload::write_to`, so that its address and length are
                 // those of memory borrowed exclusively as long as the frame lives.
                 unsafe { ioctl(fd, VerbsIoctl(frame)) }
-            }
+            }),
             #[cfg(feature = "simulated-kernel")]
             Self::Simulated(kernel, _) => frame.simulate(&**kernel),
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::capi::{failed, guarded};
 
@@ -83,7 +83,8 @@ pub(super) fn read_file<'b>(
     path: &Path,
     buf: &'b mut [MaybeUninit<u8>],
 ) -> Result<Option<&'b [u8]>, Errno> {
-    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?;
     let (text, rest) = rustix::io::read(&file, buf)?;
     let length = text.len();
     match (text.last_mut(), rest.first_mut()) {
