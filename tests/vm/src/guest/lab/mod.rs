@@ -16,6 +16,7 @@ use rustix::system::{delete_module, finit_module};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs;
 use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 use std::thread;
@@ -453,6 +454,35 @@ impl Drop for Aside {
     fn drop(&mut self) {
         if let Err(error) = fs::rename(&self.aside, &self.place) {
             eprintln!("undoing: {}: {error}", self.place);
+        }
+    }
+}
+
+/// `/dev/char` with the links that udev makes, for every node of verbs. Gone on drop, and not only the
+/// links: where the folder is, rdma-core waits five seconds whenever a device does not open.
+#[derive(Debug)]
+pub(crate) struct NodeLinks(());
+
+impl NodeLinks {
+    const FOLDER: &str = "/dev/char";
+
+    pub(crate) fn make() -> Result<Self> {
+        fs::create_dir(Self::FOLDER).context(Self::FOLDER)?;
+        let this = Self(());
+        for name in names_in("/dev/infiniband")? {
+            let node = format!("/dev/infiniband/{name}");
+            let number = fs::metadata(&node)?.rdev();
+            let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+            symlink(format!("../infiniband/{name}"), format!("{}/{major}:{minor}", Self::FOLDER))?;
+        }
+        Ok(this)
+    }
+}
+
+impl Drop for NodeLinks {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(Self::FOLDER) {
+            eprintln!("undoing: {}: {error}", Self::FOLDER);
         }
     }
 }

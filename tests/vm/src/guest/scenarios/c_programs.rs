@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
 use std::ops::RangeInclusive;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 use std::time::Instant;
 
@@ -445,35 +445,6 @@ pub(crate) fn without_a_device() -> Result<()> {
     compared.end(Situation::NoDevice)
 }
 
-/// The links in `/dev/char` that udev makes, for every node of verbs; gone on drop.
-struct Links(Vec<String>);
-
-impl Links {
-    fn make() -> Result<Self> {
-        fs::create_dir_all("/dev/char")?;
-        let mut links = Self(Vec::new());
-        for name in lab::names_in("/dev/infiniband")? {
-            let node = format!("/dev/infiniband/{name}");
-            let number = fs::metadata(&node)?.rdev();
-            let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-            let link = format!("/dev/char/{major}:{minor}");
-            symlink(format!("../infiniband/{name}"), &link)?;
-            links.0.push(link);
-        }
-        Ok(links)
-    }
-}
-
-impl Drop for Links {
-    fn drop(&mut self) {
-        for link in &self.0 {
-            if let Err(error) = fs::remove_file(link) {
-                eprintln!("undoing: {link}: {error}");
-            }
-        }
-    }
-}
-
 /// Another user: with rights to the node the same as root, and without them.
 pub(crate) fn of_another_user() -> Result<()> {
     let _lab = lab::vlan_lab()?;
@@ -489,7 +460,7 @@ pub(crate) fn of_another_user() -> Result<()> {
     // Every sentence that is another then is theirs or an example's.
     let sentences = [("query_gid_ex", &["rxe0", "1", "0"][..]), ("surface_verbs", &[])];
     few(Situation::RefusedWithoutLinks, within, &sentences)?;
-    let _links = Links::make()?;
+    let _links = lab::NodeLinks::make()?;
     few(Situation::Refused, within, &[])
 }
 
@@ -531,7 +502,7 @@ pub(crate) fn in_another_namespace() -> Result<()> {
     let _mode = lab::Exclusive::set()?;
     let _lab = lab::vlan_lab()?;
     let namespace = Namespace::new("blue")?;
-    let _links = Links::make()?;
+    let _links = lab::NodeLinks::make()?;
     let mut compared = Compared::default();
     let before = namespace.exec();
     compared.all(Situation::Elsewhere, &devices()?, Within { before: &before, ..Within::HERE })?;
