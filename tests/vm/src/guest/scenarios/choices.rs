@@ -208,6 +208,11 @@ pub(crate) fn as_ucx_on_mlx5_roce() -> Result<()> {
     };
     run(&["ip", "link", "set", &netdev, "up"])?;
     has_rows(2)?;
+    // Before that no address handle can be made with it, and UCX takes another row.
+    lab::wait_until("the link-local address is no longer tentative", || {
+        run(&["ip", "-6", "address", "show", "dev", &netdev])
+            .is_ok_and(|shown| shown.contains("fe80::") && !shown.contains("tentative"))
+    })?;
     let pinned: &[Settings] = &[&[], &[("UCX_IB_GID_INDEX", "0")]];
     compare("mlx5, link-local alone", Some(&[(&port, 1)]), pinned)?;
     address("add", "2001:db8::1/64")?;
