@@ -4,12 +4,14 @@
 //! kernel; what the reader of the inventory was told to leave out is not judged.
 
 use core::fmt;
+use std::collections::BTreeMap;
 
 use crate::choose::plan::{Model, Program};
-use crate::choose::{self, Decision, Home, Outcome, Port, Why, Wish, recommend};
+use crate::choose::{self, Decision, Home, Outcome, Port, Surroundings, Why, Wish, recommend};
 use crate::device::{Absence, NodeType};
+use crate::driver::DriverId;
 use crate::gid::GidType;
-use crate::inventory::{DeviceRecord, Inventory, PortRecord};
+use crate::inventory::{DeviceRecord, Inventory, PortRecord, Reading, Setting};
 use crate::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState};
 
 /// How much it matters.
@@ -62,18 +64,21 @@ pub struct Expected {
 /// Gathers findings of one place.
 struct Findings<'f> {
     list: &'f mut Vec<Finding>,
+    /// How many there were before.
+    first: usize,
     device: Option<&'f str>,
     port: Option<u32>,
 }
 
-impl Findings<'_> {
-    /// Whether a problem of this port is told already.
+impl<'f> Findings<'f> {
+    fn of(list: &'f mut Vec<Finding>, device: Option<&'f str>, port: Option<u32>) -> Self {
+        Self { first: list.len(), list, device, port }
+    }
+
+    /// Whether a problem of this place is told already.
     fn has_problem(&self) -> bool {
-        self.list.iter().any(|own| {
-            own.severity == Severity::Problem
-                && own.device.as_deref() == self.device
-                && own.port == self.port
-        })
+        let own = self.list.get(self.first..).unwrap_or_default();
+        own.iter().any(|own| own.severity == Severity::Problem)
     }
 
     fn add(
@@ -107,17 +112,27 @@ impl Findings<'_> {
 #[must_use]
 pub fn check(inventory: &Inventory, expected: Expected) -> Vec<Finding> {
     let mut list = Vec::new();
-    check_host(inventory, &mut Findings { list: &mut list, device: None, port: None });
+    check_host(inventory, &mut Findings::of(&mut list, None, None));
+    let scene =
+        Scene { inventory, here: Surroundings::of(inventory), widest: widest(inventory), expected };
     for record in &inventory.devices {
         let device = Some(record.device.name.as_str());
-        check_device(inventory, record, &mut Findings { list: &mut list, device, port: None });
+        check_device(inventory, record, &mut Findings::of(&mut list, device, None));
         for port in &record.ports {
-            let mut findings = Findings { list: &mut list, device, port: Some(port.number) };
-            check_port(inventory, record, port, expected, &mut findings);
+            let mut findings = Findings::of(&mut list, device, Some(port.number));
+            check_port(&scene, record, port, &mut findings);
         }
     }
     list.extend(settings(inventory));
     list
+}
+
+/// What each port is seen against.
+struct Scene<'i> {
+    inventory: &'i Inventory,
+    here: Surroundings<'i>,
+    widest: Widest<'i>,
+    expected: Expected,
 }
 
 fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
@@ -140,6 +155,14 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
             Absence::NoNodes { .. } => {}
         }
     }
+    // Its /sys may be another namespace's, with devices that are not here.
+    let is_empty = inventory.devices.is_empty() && !inventory.is_partial;
+    let is_told = |own: &Absence| matches!(own, Absence::NoModule | Absence::NoDevice);
+    if is_empty && inventory.problems.is_empty() && !inventory.absences.iter().any(is_told) {
+        let text = Absence::NoDevice.to_string();
+        let (seen, advice) = split(&text);
+        findings.add("no-device", Problem, seen, advice);
+    }
     let has_no_node = inventory.devices.iter().any(|record| record.device.node.is_none());
     if has_no_node && !inventory.modules.iter().any(|module| module == "ib_uverbs") {
         let seen = "the module ib_uverbs is not loaded, so that devices have no node";
@@ -153,6 +176,42 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
             "a container sees only devices that were moved to it: rdma dev set DEV netns NAME",
         );
     }
+    let unchecked = unchecked(inventory);
+    if !unchecked.is_empty() {
+        findings.add(
+            "not-checked",
+            Note,
+            format!("not looked at: {}", unchecked.join(", ")),
+            "run uverbs check on the host itself, with /dev/infiniband and RDMA netlink",
+        );
+    }
+    if inventory.is_partial && !inventory.devices.is_empty() {
+        findings.add(
+            "not-checked",
+            Note,
+            "not looked at: devices that were not named, and what they take from those that were",
+            "run uverbs check without --device",
+        );
+    }
+}
+
+/// What of a host that has devices was not read, so that nothing is said of it.
+fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
+    if inventory.devices.is_empty() {
+        return Vec::new();
+    }
+    let has_interfaces = inventory.interfaces.is_some() && inventory.has_netlink;
+    let has_node = |record: &&DeviceRecord| record.device.node.is_some();
+    let mut nodes = inventory.devices.iter().filter(has_node);
+    let is_opened = nodes.all(|record| record.access.is_some());
+    [
+        (!has_interfaces).then_some("network interfaces"),
+        (!is_opened).then_some("whether devices can be opened"),
+        inventory.host.is_none().then_some("variables that are set"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// A sentence of two parts: what is, and what to do.
@@ -234,13 +293,13 @@ fn check_device(inventory: &Inventory, record: &DeviceRecord, findings: &mut Fin
 }
 
 fn check_port(
-    inventory: &Inventory,
+    scene: &Scene<'_>,
     record: &DeviceRecord,
     port: &PortRecord,
-    expected: Expected,
     findings: &mut Findings<'_>,
 ) {
     use Severity::{Problem, Warning};
+    let Scene { inventory, here, widest, expected } = scene;
     let attributes = match &port.attributes {
         Ok((attributes, _)) => attributes,
         // Of a device that cannot be read at all its own finding tells.
@@ -282,13 +341,19 @@ fn check_port(
         }
         _ => {}
     }
+    if let Err(problem) = &port.guid
+        && record.gids.as_ref().err() != Some(problem)
+    {
+        let advice = "the kernel's log may say more";
+        findings.add("port-guid-unreadable", Warning, &problem.text, advice);
+    }
     if is_ethernet {
         check_netdev(inventory, port, attributes, findings);
     }
-    if let Some(seen) = choose::port(inventory, record, port) {
+    if let Some(seen) = choose::port(here, record, port) {
         check_gids(&seen, findings);
     }
-    check_width(inventory, record, attributes, findings);
+    check_width(widest, record, attributes, findings);
 }
 
 /// Why a port is not active, at which layer, and what to do.
@@ -330,6 +395,12 @@ fn check_netdev(
         return;
     }
     let Some(netdev) = &port.netdev else {
+        // mlx5 in switchdev mode has a port for each vport that there could be. One without a vport has
+        // no interface in any namespace, no MTU and no GID table: check_gids says so.
+        let has_mtu = attributes.active_mtu.is_some_and(|mtu| mtu.0 != 0);
+        if !has_mtu && attributes.gid_tbl_len == 0 {
+            return;
+        }
         findings.add(
             "netdev-elsewhere",
             Note,
@@ -438,7 +509,10 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
             findings.add(
                 "foreign-gids",
                 Note,
-                format!("{foreign} of {} GIDs are of other network namespaces", port.rows.len()),
+                format!(
+                    "{foreign} of {} GIDs are of no interface in this network namespace",
+                    port.rows.len()
+                ),
                 "programs that do not look may take one: uverbs env says what to set",
             );
         }
@@ -457,33 +531,43 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
     }
 }
 
+/// The most lanes of an active port, and which it is, by driver and link layer.
+type Widest<'i> = BTreeMap<(u32, u8), (u8, &'i str, u32)>;
+
+fn lanes(own: &PortAttributes) -> Option<u8> {
+    let is_active = own.state == PortState::ACTIVE;
+    own.active_width.filter(|_| is_active)?.lanes()
+}
+
+fn widest(inventory: &Inventory) -> Widest<'_> {
+    let mut widest = Widest::new();
+    for record in &inventory.devices {
+        let Some(DriverId(driver)) = record.device.driver else { continue };
+        for port in &record.ports {
+            let Ok((attributes, _)) = &port.attributes else { continue };
+            let Some(lanes) = lanes(attributes) else { continue };
+            let own = (lanes, record.device.name.as_str(), port.number);
+            let most = widest.entry((driver, attributes.link_layer.0)).or_insert(own);
+            if lanes >= most.0 {
+                *most = own;
+            }
+        }
+    }
+    widest
+}
+
 /// A link that is narrower than that of the other ports of the same driver. The kernel does not tell
 /// how wide it could be.
 fn check_width(
-    inventory: &Inventory,
+    widest: &Widest<'_>,
     record: &DeviceRecord,
     attributes: &PortAttributes,
     findings: &mut Findings<'_>,
 ) {
-    let lanes = |own: &PortAttributes| {
-        let is_active = own.state == PortState::ACTIVE;
-        own.active_width.filter(|_| is_active)?.lanes()
-    };
     let Some(own) = lanes(attributes) else { return };
-    let alike = inventory.devices.iter().filter(|other| {
-        other.device.driver == record.device.driver && record.device.driver.is_some()
-    });
-    let ports =
-        alike.flat_map(|other| other.ports.iter().map(move |port| (&other.device.name, port)));
-    let widest = ports
-        .filter_map(|(name, port)| {
-            let (other, _) = port.attributes.as_ref().ok()?;
-            (other.link_layer == attributes.link_layer).then_some(())?;
-            Some((lanes(other)?, name, port.number))
-        })
-        .max_by_key(|(lanes, ..)| *lanes);
-    if let Some((most, name, number)) = widest
-        && own < most
+    let Some(DriverId(driver)) = record.device.driver else { return };
+    if let Some((most, name, number)) = widest.get(&(driver, attributes.link_layer.0))
+        && own < *most
     {
         let rate = attributes.rate().map(|rate| format!(", {rate} Gb/s")).unwrap_or_default();
         findings.add(
@@ -502,24 +586,35 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
     let ports = choose::ports(inventory);
     let recommended: Vec<(&Port<'_>, Decision)> =
         ports.iter().map(|port| (port, recommend(port, &Wish::default()))).collect();
-    let variable = |name: &str| inventory.setting(name).map(|setting| setting.value.as_str());
+    let all: Vec<&Port<'_>> = ports.iter().collect();
+    // What comes first counts.
+    let mut set: BTreeMap<&str, &Setting> = BTreeMap::new();
+    for setting in inventory.settings.iter().filter(|own| own.readings.contains(&Reading::NEWEST)) {
+        set.entry(&setting.name).or_insert(setting);
+    }
+    let variable = |name: &str| set.get(name).map(|setting| setting.value.as_str());
     let mut found = Vec::new();
     let mut is_pinned = false;
     for program in [Program::Nccl, Program::Ucx, Program::Nvshmem] {
         let is_nvshmem_s = |name: &str| name.starts_with("NVSHMEM_");
-        if program == Program::Nvshmem
-            && !inventory.settings.iter().any(|setting| is_nvshmem_s(&setting.name))
-        {
+        if program == Program::Nvshmem && !set.keys().any(|name| is_nvshmem_s(name)) {
             continue;
         }
         let model = program.model(variable);
         is_pinned |= model.pinned().is_some();
-        judge_list(inventory, program, &model, &ports, &mut found);
-        for (port, decision) in &recommended {
+        let outcomes: Vec<Outcome> =
+            model.choose_all(&all).into_iter().map(|decision| decision.outcome).collect();
+        // A port that was not read, or not asked for, may be one that the list leaves.
+        if !inventory.is_partial && inventory.unread().is_empty() {
+            judge_list(&set, program, &all, &outcomes, &mut found);
+        }
+        found.extend(judge_room(program, &all, &outcomes));
+        let index = program.index_variable();
+        let index = set.get(index).map_or_else(|| index.to_owned(), ToString::to_string);
+        for ((port, decision), outcome) in recommended.iter().zip(&outcomes) {
             let Some(right) = decision.outcome.index() else { continue };
             if port.link_layer == LinkLayer::ETHERNET {
-                let outcome = model.choose(port).outcome;
-                found.extend(judge(inventory, program, &model, port, right, &outcome));
+                found.extend(judge(&index, program, &model, port, right, outcome));
             }
         }
     }
@@ -546,26 +641,59 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
     found
 }
 
+/// Active ports for which NCCL has no room.
+fn judge_room(program: Program, ports: &[&Port<'_>], outcomes: &[Outcome]) -> Option<Finding> {
+    let name = |port: &Port<'_>| format!("{}:{}", port.device, port.number);
+    let without = |what: Outcome| {
+        let own = ports.iter().zip(outcomes).filter(move |(_, own)| **own == what);
+        own.map(|(port, _)| name(port)).collect::<Vec<String>>()
+    };
+    let overrun = without(Outcome::Fails(Why::Overrun));
+    let left = without(Outcome::Ignored(Why::NoRoom));
+    let room = choose::nccl::ROOM;
+    let (severity, seen) = if let Some(first) = overrun.first() {
+        let seen = format!("{program} has room for {room} ports, and writes past it at {first}");
+        (Severity::Problem, seen)
+    } else {
+        let (first, more) = left.split_first()?;
+        let more = match more.len() {
+            0 => String::new(),
+            count => format!(", nor {count} more"),
+        };
+        let seen = format!("{program} has room for {room} ports, and does not use {first}{more}");
+        (Severity::Warning, seen)
+    };
+    Some(Finding {
+        name: "too-many-ports",
+        severity,
+        device: None,
+        port: None,
+        program: Some(program),
+        seen,
+        advice: "name the ports to use: uverbs env nccl DEV:PORT… says what to set".to_owned(),
+    })
+}
+
 /// A list of devices that leaves no active port.
 fn judge_list(
-    inventory: &Inventory,
+    set: &BTreeMap<&str, &Setting>,
     program: Program,
-    model: &Model,
-    ports: &[Port<'_>],
+    ports: &[&Port<'_>],
+    outcomes: &[Outcome],
     found: &mut Vec<Finding>,
 ) {
-    let mut active = ports.iter().filter(|port| port.state == PortState::ACTIVE).peekable();
-    if active.peek().is_none() {
-        return;
-    }
     let mut variables = Vec::new();
-    for port in active {
-        match model.choose(port).outcome {
+    for (port, outcome) in ports.iter().zip(outcomes) {
+        match outcome {
+            _ if port.state != PortState::ACTIVE => {}
             Outcome::Ignored(Why::NotListed(variable)) => variables.push(variable),
             _ => return,
         }
     }
-    let setting = variables.first().and_then(|variable| inventory.setting(variable));
+    if variables.is_empty() {
+        return;
+    }
+    let setting = variables.first().and_then(|variable| set.get(*variable));
     found.push(Finding {
         name: "list-leaves-none",
         severity: Severity::Problem,
@@ -582,7 +710,7 @@ fn judge_list(
 
 /// What is wrong with what a program does with a port.
 fn judge(
-    inventory: &Inventory,
+    set: &str,
     program: Program,
     model: &Model,
     port: &Port<'_>,
@@ -590,9 +718,7 @@ fn judge(
     outcome: &Outcome,
 ) -> Option<Finding> {
     use Severity::{Problem, Warning};
-    let variable = program.index_variable();
     let place = format!("{}:{}", port.device, port.number);
-    let set = inventory.setting(variable).map_or_else(|| variable.to_owned(), ToString::to_string);
     let instead = format!("{right} is right here; uverbs env says what to set for all ports");
     let finding = |name, severity, seen: String, advice: String| {
         let device = Some(port.device.to_owned());
@@ -602,7 +728,9 @@ fn judge(
     let is_pinned = model.pinned().is_some();
     match outcome {
         Outcome::Taken(index) if *index == right => None,
-        Outcome::Ignored(Why::NotListed(_) | Why::NotActive(_) | Why::Disabled)
+        // Of ports without room one finding says it all.
+        Outcome::Ignored(Why::NotListed(_) | Why::NotActive(_) | Why::Disabled | Why::NoRoom)
+        | Outcome::Fails(Why::Overrun)
         | Outcome::ByLid => None,
         Outcome::Empty(_) | Outcome::Ignored(Why::EmptyFirst(_)) if is_pinned => {
             finding("pinned-index-empty", Problem, format!("{set} is empty on {place}"), instead)

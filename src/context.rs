@@ -68,14 +68,16 @@ impl Context {
     ///
     /// # Errors
     /// Each a [`Cause`] of its own: no uverbs node (`ENOENT`), a missing node (`ENOENT`), a node
-    /// that is not the device's (`ENXIO`), no permission (`EACCES`), another network namespace
+    /// that is not the device's (`ENXIO`), one that another device has taken over since
+    /// ([`Cause::Replaced`], `ENODEV`), no permission (`EACCES`), another network namespace
     /// (`EPERM`), a device that is gone (`EIO`, `ENXIO`, `ENODEV`), a kernel without the ioctl
     /// (`ENOTTY`, `EPROTONOSUPPORT`), the rdma cgroup's limit (`EAGAIN`), an unknown driver (`EINVAL`).
     #[doc(alias = "ibv_open_device")]
     pub fn open(device: &Device) -> Result<Self> {
         let kernel = open_node(device)?;
         let driver = driver_of(device, &kernel)?;
-        Self::with_kernel(device.name.clone(), device.ports(), driver, Kind::Plain, kernel)
+        Self::with_kernel(device.name.clone(), device.ports(), driver, Kind::Plain, kernel)?
+            .confirmed(device)
     }
 
     /// [`open`](Self::open) of an mlx5 device and no other, with DEVX or without.
@@ -93,7 +95,21 @@ impl Context {
         device.driver.map_or(Ok(()), check)?;
         let kernel = open_node(device)?;
         check(driver_of(device, &kernel)?)?;
-        Self::with_kernel(device.name.clone(), device.ports(), DriverId::MLX5, kind, kernel)
+        Self::with_kernel(device.name.clone(), device.ports(), DriverId::MLX5, kind, kernel)?
+            .confirmed(device)
+    }
+
+    /// Makes sure that what is open has the listed device's node GUID.
+    ///
+    /// A node that no kernel made (`mknod`, as in containers) may lead to a device that has lost its
+    /// number: one that is open elsewhere and of a driver whose removal waits for that. And where
+    /// an open file comes from is not known.
+    fn confirmed(self, device: &Device) -> Result<Self> {
+        let is_it = match self.node_guid() {
+            Ok(guid) => guid == device.node_guid || !device.is_listed(),
+            Err(cause) => return Err(self.error(Request::Device, cause)),
+        };
+        if is_it { Ok(self) } else { Err(self.error(Request::Device, Cause::Replaced)) }
     }
 
     /// Takes over an open uverbs node that has a context, made by another part of this program or
@@ -113,7 +129,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// Another device's node ([`Cause::WrongNode`], `ENXIO`); no context yet (`EINVAL`); a driver
+    /// Another device's node ([`Cause::WrongNode`], `ENXIO`; [`Cause::Replaced`], `ENODEV`, if only
+    /// the node GUID shows it, or if the node is no longer the device's); no context yet (`EINVAL`); a driver
     /// that does not offer it ([`Cause::NotOffered`], `EOPNOTSUPP`); a device that is gone (`EIO`); and
     /// if the driver has to be found out, as [`probe_driver`]. The file is closed then.
     #[doc(alias = "ibv_import_device")]
@@ -125,6 +142,7 @@ impl Context {
         if !is_node(&fd, *number).map_err(|errno| error(Request::QueryContext, Cause::Os(errno)))? {
             return Err(error(Request::Open { path: path.clone() }, Cause::WrongNode));
         }
+        device.still_has_node().map_err(|cause| error(Request::QueryContext, cause))?;
         let kernel = Kernel::Device(fd);
         let driver = driver_of(device, &kernel)?;
         let mut num_comp_vectors = 0u32;
@@ -140,10 +158,11 @@ impl Context {
         command
             .submit(&kernel, driver.0)
             .map_err(|refused| error(Request::QueryContext, cause(refused, &kernel, driver)))?;
-        let (device, ports) = (device.name.clone(), device.ports());
+        let (name, ports) = (device.name.clone(), device.ports());
         // Whether it may send commands to the firmware is not told.
         let kind = Kind::Plain;
-        Ok(Self { device, ports, driver, kind, kernel, num_comp_vectors, core_support })
+        Self { device: name, ports, driver, kind, kernel, num_comp_vectors, core_support }
+            .confirmed(device)
     }
 
     fn with_kernel(
@@ -282,6 +301,16 @@ impl Context {
     pub(crate) fn error(&self, request: Request, cause: Cause) -> Error {
         Error::new(&*self.device, request, cause)
     }
+
+    /// An error of a request about a port. The kernel's EINVAL says that there is none such, and much else.
+    pub(crate) fn port_error(&self, port: u32, request: Request, cause: Cause) -> Error {
+        match cause {
+            Cause::Os(Errno::INVAL) if !self.ports.contains(&port) => {
+                self.error(request, Cause::NoSuchPort)
+            }
+            cause => self.error(request, cause),
+        }
+    }
 }
 
 impl AsFd for Context {
@@ -333,10 +362,13 @@ fn open_node(device: &Device) -> Result<Kernel> {
     let fd = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))
         .map_err(|errno| error(Cause::of_open(errno)))?;
     match is_node(&fd, *number) {
-        Ok(true) => Ok(Kernel::Device(fd)),
-        Ok(false) => Err(error(Cause::WrongNode)),
-        Err(errno) => Err(error(Cause::Os(errno))),
+        Ok(true) => {}
+        Ok(false) => return Err(error(Cause::WrongNode)),
+        Err(errno) => return Err(error(Cause::Os(errno))),
     }
+    // Only now: the number may have been given to another device before the open, not after it.
+    device.still_has_node().map_err(error)?;
+    Ok(Kernel::Device(fd))
 }
 
 /// Whether an open file is the character device of this number.
@@ -420,7 +452,7 @@ mod tests {
     }
 
     fn device_with(path: &str, number: u64) -> Device {
-        let mut device = Device::sample("sim0");
+        let mut device = Device::named("sim0");
         if !path.is_empty() {
             device.node = Some(Node { name: "uverbs0".into(), path: path.into(), number });
         }
@@ -438,5 +470,40 @@ mod tests {
         assert_eq!(cause("/etc/hostname", 0), Cause::WrongNode);
         // The right node by its number, but nothing that answers.
         assert_eq!(cause("/dev/null", null), Cause::NoIoctl);
+    }
+
+    #[test]
+    fn a_file_that_is_taken_over_must_be_the_device_s() {
+        let null = rustix::fs::makedev(1, 3);
+        for (file, number) in [("/dev/null", null + 1), ("/etc/hostname", null)] {
+            let device = device_with("/dev/null", number);
+            let file = std::fs::File::open(file).unwrap();
+            let error = Context::import(&device, file.into()).unwrap_err();
+            assert_eq!((error.cause(), error.errno()), (&Cause::WrongNode, 6), "{number:#x}");
+        }
+    }
+
+    #[test]
+    fn a_node_s_number_may_be_another_device_s_by_now() {
+        let tree = tempfile::tempdir().unwrap();
+        let (folder, other) = (tree.path().join("uverbs0"), tree.path().join("other"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        let mut device = device_with("/dev/null", rustix::fs::makedev(1, 3));
+        device.identity = crate::device::Identity::with_node(&folder);
+        let cause = |device: &Device| {
+            let null = std::fs::File::open("/dev/null").unwrap();
+            let imported = Context::import(device, null.into()).unwrap_err().cause().clone();
+            let opened = Context::open(device).unwrap_err();
+            assert_eq!(*opened.cause(), imported);
+            (imported, opened.errno())
+        };
+        assert_eq!(cause(&device), (Cause::NoIoctl, 25));
+        std::fs::rename(&folder, tree.path().join("gone")).unwrap();
+        assert_eq!(cause(&device), (Cause::DeviceGone(Errno::NODEV), 19));
+        std::fs::rename(&other, &folder).unwrap();
+        assert_eq!(cause(&device), (Cause::Replaced, 19));
+        let error = Context::open(&device).unwrap_err();
+        assert!(error.to_string().ends_with("list the devices again") && !error.leaves_no_ioctl());
     }
 }

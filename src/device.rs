@@ -1,10 +1,27 @@
 //! Which RDMA devices this host has, as this network namespace sees them.
 //!
 //! RDMA netlink is asked first: devices, character devices and driver ids in two exchanges for all
-//! devices together, and a third that shows that none went away meanwhile. Where it is not to be had (old kernels, a tree that is not this host's),
+//! devices together, and a third that shows that none went away meanwhile. Where there is no netlink
+//! (old kernels, a tree that is not this host's),
 //! sysfs tells the same but the driver. Nothing here opens a device.
+//!
+//! # A device is the one that was listed
+//!
+//! Another device may take over a device's name, or the number of its node. So after a node is opened
+//! its folder in sysfs must be the one that was there when the device was listed: the kernel takes it
+//! away before it gives the number to another, and gives no two folders one inode number. Without
+//! sysfs, RDMA netlink must tell the same number for the device's index, which no other device gets.
+//! The open device must have the node GUID that was listed. Sysfs is read from the device's own
+//! folder, kept open ([`Sysfs::of`]).
+//!
+//! What is not shown: that nobody, between two system calls of ours, gave a device's name or number to
+//! another and back again; in a tree of files that is no kernel's sysfs, anything about inode numbers; of
+//! an open file that is handed over ([`Context::import`](crate::context::Context::import)), and of a
+//! node that was made by hand while the number's former device is open elsewhere, more than the node
+//! GUID.
 
 use core::ops::RangeInclusive;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
@@ -14,9 +31,9 @@ use uverbs_uapi::netlink as abi;
 use crate::driver::DriverId;
 use crate::error::{Cause, Error, Request, Result};
 use crate::guid::Guid;
-use crate::names::{is_file_name, named, natural};
+use crate::names::{is_device_name, is_file_name, named, natural};
 use crate::netlink::{Message, Socket, attributes};
-use crate::sysfs::{Folder, Sysfs, device_number};
+use crate::sysfs::{Folder, FolderId, Sysfs, device_number};
 
 /// The folder of uverbs nodes, which is that of all network namespaces.
 const VERBS_CLASS: &str = "class/infiniband_verbs";
@@ -55,7 +72,7 @@ named! {
 pub struct Device {
     /// Its name now; udev and users rename devices.
     pub name: String,
-    /// The kernel's index of it, which outlives renaming; `None` where only sysfs was to be had.
+    /// The kernel's index of it, which outlives renaming; `None` where only sysfs could be read.
     pub index: Option<u32>,
     /// What it is.
     pub node_type: NodeType,
@@ -73,6 +90,27 @@ pub struct Device {
     pub driver: Option<DriverId>,
     /// Its uverbs node; `None` without `ib_uverbs`.
     pub node: Option<Node>,
+    pub(crate) identity: Identity,
+}
+
+/// By what a device is told from another that takes over its name or its node. A driver's index is
+/// one such thing, but a name, the number of a node and GUIDs are not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The node's folder in sysfs. The kernel makes it for the device, and takes it away before it
+    /// gives the node's number to another.
+    node: Option<FolderId>,
+    /// The device's own folder there, where the device was found by it.
+    device: Option<FolderId>,
+}
+
+#[cfg(all(test, feature = "simulated-kernel"))]
+impl Identity {
+    /// That of a device whose node has this folder.
+    pub(crate) fn with_node(path: &Path) -> Self {
+        let folder = Sysfs::at(path).folder("").id().ok();
+        Self { node: folder, device: None }
+    }
 }
 
 /// A uverbs character device.
@@ -109,6 +147,7 @@ impl Device {
             port_count: 1,
             driver: None,
             node: None,
+            identity: Identity::default(),
         }
     }
 
@@ -116,6 +155,126 @@ impl Device {
     #[cfg(any(test, all(feature = "capi", feature = "simulated-kernel")))]
     pub(crate) fn sample(name: &str) -> Self {
         Self { index: Some(0), ..Self::named(name) }
+    }
+
+    /// Makes sure that the number of the node, which was opened just now, was the device's until
+    /// now. Of a device that a program made up there is nothing to say.
+    pub(crate) fn still_has_node(&self) -> Result<(), Cause> {
+        match (&self.identity.node, self.index) {
+            (Some(folder), index) => match folder.stands() {
+                // Nothing is known of the folder.
+                Err(Cause::Os(_)) if index.is_some() => self.still_has_number(),
+                // Or another tree is mounted there now, or none. The kernel's own word counts.
+                Err(cause) if index.is_some() => self.still_has_number().map_err(|_| cause),
+                answer => answer,
+            },
+            (None, Some(_)) => self.still_has_number(),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Whether the kernel told of it, and not a program made it up.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.index.is_some() || self.identity != Identity::default()
+    }
+
+    /// As RDMA netlink tells it. The kernel gives an index to one device, and to no other after it.
+    fn still_has_number(&self) -> Result<(), Cause> {
+        let (Some(index), Some(node)) = (self.index, &self.node) else { return Ok(()) };
+        let mut socket = Socket::rdma().map_err(Cause::Os)?;
+        let mut now = Device::named("");
+        let mut answer = Err(Cause::DeviceGone(Errno::NODEV));
+        socket.ask(vec![chardev_request(index)], |_, reply| {
+            answer = match reply {
+                Ok(reply) => parse_chardev(reply, Path::new(""), &mut now),
+                Err(Errno::INVAL | Errno::NODEV | Errno::OPNOTSUPP) => {
+                    Err(Cause::DeviceGone(Errno::NODEV))
+                }
+                Err(errno) => Err(Cause::Os(errno)),
+            };
+            Ok(())
+        })?;
+        answer?;
+        match now.node {
+            Some(now) if now.number == node.number => Ok(()),
+            _ => Err(Cause::Replaced),
+        }
+    }
+
+    /// Its name now, as RDMA netlink tells it; `None` if it is gone.
+    fn name_now(index: u32) -> Result<Option<String>, Cause> {
+        let mut socket = Socket::rdma().map_err(Cause::Os)?;
+        let request =
+            Message::new(message_type(abi::op::GET), &[]).number(abi::attribute::DEV_INDEX, index);
+        let mut answer = Ok(None);
+        socket.ask(vec![request], |_, reply| {
+            answer = match reply {
+                Ok(reply) => parse_device(reply).map(|(_, device)| Some(device.name)),
+                Err(Errno::INVAL | Errno::NODEV) => Ok(None),
+                Err(errno) => Err(Cause::Os(errno)),
+            };
+            Ok(())
+        })?;
+        answer
+    }
+}
+
+impl Sysfs {
+    /// This tree for questions about one device, by the name that it was listed with: they are answered
+    /// of this device and no other, also if it is renamed, or another takes over its name.
+    ///
+    /// Of a device that a program made up it is only sure that all answers are of the same device.
+    ///
+    /// ```no_run
+    /// let mut host = uverbs::device::Host::new();
+    /// let device = host.device("rxe0")?;
+    /// let sysfs = host.sysfs().of(&device)?;
+    /// println!("{:?}", sysfs.query_gid_table(&device.name)?);
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ENOENT`: the device is gone; [`Cause::Replaced`], `ENODEV`: it is, and another has its name.
+    pub fn of(&self, device: &Device) -> Result<Self> {
+        let class = self.folder("class/infiniband");
+        let path = class.path().join(&device.name);
+        self.folder_of(&class, device)
+            .map(|folder| self.holding(&device.name, folder))
+            .map_err(|cause| Error::new(&*device.name, Request::Sysfs { path }, cause))
+    }
+
+    /// The device's folder, open.
+    fn folder_of(&self, class: &Folder, device: &Device) -> Result<Folder, Cause> {
+        let by_name =
+            |name: &str| self.device(name).and_then(|folder| folder.held().map_err(Cause::Os));
+        let mut folder = by_name(&device.name);
+        match (&device.identity.device, device.index) {
+            (Some(id), _) => {
+                let is_it = |folder: &Folder| folder.id().is_ok_and(|now| now.is(id));
+                if folder.as_ref().is_ok_and(&is_it) {
+                    return folder;
+                }
+                let renamed =
+                    class.names()?.iter().find_map(|name| by_name(name).ok().filter(&is_it));
+                renamed.map_or(folder.and(Err(Cause::Replaced)), Ok)
+            }
+            (None, Some(index)) => {
+                let mut name = device.name.clone();
+                for _ in 0..TRIES {
+                    match Device::name_now(index)? {
+                        // It had the name before its folder was opened by it, and has it now.
+                        Some(now) if now == name => return folder,
+                        Some(now) => {
+                            folder = by_name(&now);
+                            name = now;
+                        }
+                        None => return folder.and(Err(Cause::Replaced)),
+                    }
+                }
+                Err(Cause::Os(Errno::AGAIN))
+            }
+            (None, None) => folder,
+        }
     }
 }
 
@@ -147,11 +306,12 @@ pub struct Host {
 
 #[derive(Debug)]
 enum Netlink {
-    /// Not asked yet.
-    Unopened,
+    /// Not asked yet; or in vain, with this errno. The next time may be another: files are closed,
+    /// modules loaded.
+    Unopened(Option<Errno>),
     Open(Socket),
-    /// Never asked, as the tree is not this host's; or asked in vain, with this errno.
-    Absent(Option<Errno>),
+    /// Never asked, as the tree is not this host's.
+    Absent,
 }
 
 impl Default for Host {
@@ -167,7 +327,7 @@ impl Host {
         Self {
             sysfs: Sysfs::host(),
             dev: PathBuf::from("/dev/infiniband"),
-            netlink: Netlink::Unopened,
+            netlink: Netlink::Unopened(None),
         }
     }
 
@@ -175,7 +335,7 @@ impl Host {
     /// not asked, as it would tell of this process's host.
     #[must_use]
     pub fn rooted(sysfs: impl Into<PathBuf>, dev: impl Into<PathBuf>) -> Self {
-        Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent(None) }
+        Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent }
     }
 
     /// The sysfs tree that is read.
@@ -187,15 +347,15 @@ impl Host {
     /// Whether this is the host that the process runs on, and not another's tree.
     #[must_use]
     pub fn is_here(&self) -> bool {
-        !matches!(self.netlink, Netlink::Absent(None))
+        !matches!(self.netlink, Netlink::Absent)
     }
 
     /// The RDMA netlink socket, opened when it is first wanted.
     pub(crate) fn netlink(&mut self) -> Option<&mut Socket> {
-        if let Netlink::Unopened = self.netlink {
+        if let Netlink::Unopened(_) = self.netlink {
             self.netlink = match Socket::rdma() {
                 Ok(socket) => Netlink::Open(socket),
-                Err(errno) => Netlink::Absent(Some(errno)),
+                Err(errno) => Netlink::Unopened(Some(errno)),
             };
         }
         match &mut self.netlink {
@@ -204,12 +364,12 @@ impl Host {
         }
     }
 
-    /// Why RDMA netlink, which was asked, is not to be had. Drivers, protocols and network
+    /// Why RDMA netlink, which was asked, did not answer. Drivers, protocols and network
     /// interfaces are not known then.
     #[must_use]
     pub fn netlink_error(&self) -> Option<Error> {
         match self.netlink {
-            Netlink::Absent(Some(errno)) => {
+            Netlink::Unopened(Some(errno)) => {
                 Some(Error::new("host", Request::Netlink, Cause::Os(errno)))
             }
             _ => None,
@@ -284,9 +444,10 @@ impl Host {
         let mut reasons = Vec::new();
         let class = self.sysfs.folder("class/infiniband");
         match class.steady_names() {
-            Err(_) => reasons.push(Absence::NoModule),
+            Err(Cause::Os(Errno::NOENT)) => reasons.push(Absence::NoModule),
             Ok(names) if names.is_empty() => reasons.push(Absence::NoDevice),
-            Ok(_) => {}
+            // A folder that cannot be read says nothing; listing the devices has failed, then.
+            Ok(_) | Err(_) => {}
         }
         let verbs = self.sysfs.folder(VERBS_CLASS);
         for node in verbs.steady_names().unwrap_or_default() {
@@ -296,7 +457,11 @@ impl Host {
                 reasons.push(Absence::OtherNamespace { device, node });
             }
         }
-        if !self.dev.exists() {
+        // Where no device has a node there is no folder of them either.
+        let has_nodes = !matches!(verbs.steady_names(), Ok(names) if names.iter().all(|name| {
+            !verbs.join(name).join("dev").exists()
+        }));
+        if !self.dev.exists() && has_nodes {
             reasons.push(Absence::NoNodes { folder: self.dev.clone() });
         }
         reasons
@@ -343,11 +508,19 @@ impl core::fmt::Display for Absence {
             ),
             Self::NoNodes { folder } => write!(
                 f,
-                "{} is missing: load ib_uverbs, or give the container the devices' nodes",
+                "{} is missing: give the container the devices' nodes, or load ib_uverbs if it is not \
+                 loaded",
                 folder.display()
             ),
         }
     }
+}
+
+/// Asks for a device's uverbs node.
+fn chardev_request(index: u32) -> Message {
+    Message::new(message_type(abi::op::GET_CHARDEV), &[])
+        .number(abi::attribute::DEV_INDEX, index)
+        .text(abi::attribute::CHARDEV_TYPE, "uverbs")
 }
 
 const fn message_type(op: u16) -> u16 {
@@ -388,11 +561,7 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
                 continue;
             }
         };
-        requests.push(
-            Message::new(message_type(abi::op::GET_CHARDEV), &[])
-                .number(abi::attribute::DEV_INDEX, *index)
-                .text(abi::attribute::CHARDEV_TYPE, "uverbs"),
-        );
+        requests.push(chardev_request(*index));
         devices.push(device.clone());
     }
     let mut untold = false;
@@ -410,15 +579,23 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
         }
         Ok(())
     })?;
-    if !found.is_empty() && socket.dump(&request, |payload| Ok(parse_device(payload)))? != found {
-        return Ok(None);
+    let class = sysfs.folder(VERBS_CLASS);
+    for device in &mut devices {
+        let folder = device.node.as_ref().map(|node| class.join(&node.name));
+        device.identity.node = folder.and_then(|folder| folder.id().ok());
     }
     if untold {
-        let nodes = nodes_by_sysfs(&sysfs.folder(VERBS_CLASS), dev);
+        let nodes = nodes_by_sysfs(&class, dev);
         for device in devices.iter_mut().filter(|device| device.node.is_none()) {
-            let node = nodes.iter().find(|(name, _)| *name == device.name);
-            device.node = node.map(|(_, node)| node.clone());
+            if let Some((node, id)) = nodes.get(&device.name) {
+                device.node = Some(node.clone());
+                device.identity.node = Some(id.clone());
+            }
         }
+    }
+    // The last word, so that what was read in between is of devices that were there all the time.
+    if !found.is_empty() && socket.dump(&request, |payload| Ok(parse_device(payload)))? != found {
+        return Ok(None);
     }
     Ok(Some(Listing { devices, problems }))
 }
@@ -485,16 +662,24 @@ fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
             return Err(Error::new("host", Request::Sysfs { path }, cause));
         }
     };
-    let nodes = nodes_by_sysfs(&sysfs.folder(VERBS_CLASS), dev);
+    let verbs = sysfs.folder(VERBS_CLASS);
+    let mut nodes = nodes_by_sysfs(&verbs, dev);
     for name in names {
-        let folder = class.join(&name);
-        let node = nodes.iter().find(|(device, _)| *device == name).map(|(_, node)| node.clone());
-        match read_device(&folder, name.clone(), node) {
+        let by_name = class.join(&name);
+        // It may not be the name that the folder has.
+        if !is_device_name(&name) {
+            let request = Request::Sysfs { path: by_name.path().to_owned() };
+            let cause = Cause::Malformed("a device's name");
+            listing.problems.push(Error::new(name, request, cause));
+            continue;
+        }
+        let listed = steady_device(&by_name, &name, &mut nodes, &verbs, dev);
+        match listed {
             Ok(device) => listing.devices.push(device),
             // It has gone since it was listed.
-            Err(_) if !folder.exists() => {}
+            Err(_) if !by_name.exists() => {}
             Err(cause) => {
-                let request = Request::Sysfs { path: folder.path().to_owned() };
+                let request = Request::Sysfs { path: by_name.path().to_owned() };
                 listing.problems.push(Error::new(name, request, cause));
             }
         }
@@ -502,21 +687,56 @@ fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
     Ok(listing)
 }
 
+/// Reads a device and finds its node, both of one device.
+fn steady_device(
+    by_name: &Folder,
+    name: &str,
+    nodes: &mut BTreeMap<String, (Node, FolderId)>,
+    verbs: &Folder,
+    dev: &Path,
+) -> Result<Device, Cause> {
+    for _ in 0..TRIES {
+        let folder = by_name.held().map_err(Cause::Os)?;
+        let mut device = read_device(&folder, name.to_owned())?;
+        device.identity.device = Some(folder.id().map_err(Cause::Os)?);
+        // One that is being removed lists fewer ports.
+        if !folder.exists() {
+            return Err(Cause::Os(Errno::NOENT));
+        }
+        let Some((node, id)) = nodes.get(name) else {
+            return Ok(device);
+        };
+        // The node that had this device's name before still has it.
+        let name_now = verbs.join(&node.name).read_optional("ibdev");
+        if name_now.as_deref() == Some(name) && id.stands().is_ok() {
+            device.node = Some(node.clone());
+            device.identity.node = Some(id.clone());
+            return Ok(device);
+        }
+        *nodes = nodes_by_sysfs(verbs, dev);
+    }
+    Err(Cause::Os(Errno::AGAIN))
+}
+
 /// Each uverbs node with the name of its device. The names are those of all network namespaces.
-fn nodes_by_sysfs(class: &Folder, dev: &Path) -> Vec<(String, Node)> {
-    let mut nodes = Vec::new();
+fn nodes_by_sysfs(class: &Folder, dev: &Path) -> BTreeMap<String, (Node, FolderId)> {
+    let mut nodes = BTreeMap::new();
     for name in class.steady_names().unwrap_or_default() {
         let folder = class.join(&name);
-        if let Some(device) = folder.read_optional("ibdev")
+        if let Ok(id) = folder.id()
+            && let Some(device) = folder.read_optional("ibdev")
             && let Some(number) = folder.read_optional("dev").as_deref().and_then(device_number)
+            // Another may have taken over the name between two files.
+            && id.stands().is_ok()
         {
-            nodes.push((device, Node { path: dev.join(&name), name, number }));
+            let node = Node { path: dev.join(&name), name, number };
+            nodes.entry(device).or_insert((node, id));
         }
     }
     nodes
 }
 
-fn read_device(folder: &Folder, name: String, node: Option<Node>) -> Result<Device, Cause> {
+fn read_device(folder: &Folder, name: String) -> Result<Device, Cause> {
     let guid =
         |file| folder.read(file)?.parse::<Guid>().map_err(|_| Cause::Malformed("a GUID in sysfs"));
     let ports = folder.join("ports").numbers()?;
@@ -538,15 +758,16 @@ fn read_device(folder: &Folder, name: String, node: Option<Node>) -> Result<Devi
         protocol: None,
         port_count: ports.last().copied().unwrap_or(0),
         driver: None,
-        node,
+        node: None,
+        identity: Identity::default(),
     };
     check(&device)?;
     Ok(device)
 }
 
-/// Refuses what would lead out of a folder or into endless loops.
+/// Refuses what would lead out of a folder, read as something else in a list, or into endless loops.
 fn check(device: &Device) -> Result<(), Cause> {
-    if !is_file_name(&device.name) {
+    if !is_device_name(&device.name) {
         return Err(Cause::Malformed("a device's name"));
     }
     if device.port_count > MAX_PORTS {
@@ -558,6 +779,93 @@ fn check(device: &Device) -> Result<(), Cause> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const GID: &str = "fe80:0000:0000:0000:0011:22ff:fe33:4455";
+
+    /// The folder of a device with one port, its GID and GUIDs.
+    fn make_device(class: &Path, name: &str, gid: &str) {
+        let device = class.join(name);
+        let port = device.join("ports/1");
+        std::fs::create_dir_all(port.join("gids")).unwrap();
+        std::fs::create_dir_all(port.join("gid_attrs/types")).unwrap();
+        for (file, text) in [
+            (device.join("node_type"), "1: CA"),
+            (device.join("node_guid"), "0011:22ff:fe33:4455"),
+            (device.join("sys_image_guid"), "0011:22ff:fe33:4455"),
+            (port.join("gids/0"), gid),
+            (port.join("gid_attrs/types/0"), "RoCE v2"),
+        ] {
+            std::fs::write(file, text).unwrap();
+        }
+    }
+
+    fn tree() -> (tempfile::TempDir, PathBuf, Host) {
+        let tree = tempfile::tempdir().unwrap();
+        let class = tree.path().join("class/infiniband");
+        make_device(&class, "rxe0", GID);
+        let node = tree.path().join("class/infiniband_verbs/uverbs0");
+        std::fs::create_dir_all(&node).unwrap();
+        std::fs::write(node.join("ibdev"), "rxe0\n").unwrap();
+        std::fs::write(node.join("dev"), "231:192\n").unwrap();
+        let host = Host::rooted(tree.path(), "/dev/infiniband");
+        (tree, class, host)
+    }
+
+    #[test]
+    fn sysfs_answers_of_the_device_that_was_listed() {
+        let (_tree, class, mut host) = tree();
+        let device = host.device("rxe0").unwrap();
+        assert!(device.node.is_some());
+        let asked = |sysfs: &Sysfs| sysfs.query_gid_table("rxe0").map(|rows| rows.len());
+        let sysfs = host.sysfs().of(&device).unwrap();
+        assert_eq!(asked(&sysfs).unwrap(), 1);
+
+        // Renamed, it is still the device.
+        std::fs::rename(class.join("rxe0"), class.join("rxe9")).unwrap();
+        assert_eq!(asked(&sysfs).unwrap(), 1);
+        assert_eq!(asked(&host.sysfs().of(&device).unwrap()).unwrap(), 1);
+        assert_eq!(asked(host.sysfs()).unwrap_err().errno(), 2, "by its name there is none");
+
+        // Another has its name: what was opened before is the old one's.
+        make_device(&class, "rxe0", GID);
+        std::fs::write(class.join("rxe0/ports/1/gids/0"), GID.replace("4455", "6677")).unwrap();
+        let gid = sysfs.query_gid_ex("rxe0", 1, 0).unwrap().unwrap().entry.gid();
+        assert_eq!(gid.full(), GID);
+        assert_eq!(asked(&host.sysfs().of(&device).unwrap()).unwrap(), 1);
+
+        // And the old one is gone.
+        std::fs::remove_dir_all(class.join("rxe9")).unwrap();
+        assert_eq!(asked(&sysfs).unwrap_err().errno(), 2);
+        assert_eq!(sysfs.query_port("rxe0", 1).unwrap_err().errno(), 2);
+        assert_eq!(sysfs.query_pkeys("rxe0", 1).unwrap_err().errno(), 2);
+        let error = host.sysfs().of(&device).unwrap_err();
+        assert_eq!((error.cause(), error.errno()), (&Cause::Replaced, 19));
+        std::fs::remove_dir_all(class.join("rxe0")).unwrap();
+        assert_eq!(host.sysfs().of(&device).unwrap_err().errno(), 2);
+    }
+
+    #[test]
+    fn a_tree_without_netlink_may_have_it_later() {
+        let mut host = Host { netlink: Netlink::Unopened(Some(Errno::MFILE)), ..Host::new() };
+        assert_eq!(host.netlink_error().unwrap().errno(), 24);
+        // Whether this kernel has it or not, it was asked again.
+        let _ = host.netlink();
+        assert!(host.is_here() && host.netlink_error().is_none_or(|error| error.errno() != 24));
+    }
+
+    #[test]
+    fn a_host_whose_last_device_went_lacks_no_module() {
+        let (tree, class, _) = tree();
+        let host = Host::rooted(tree.path(), "/nowhere/infiniband");
+        let lacks_nodes =
+            |host: &Host| host.absence().iter().any(|it| matches!(it, Absence::NoNodes { .. }));
+        assert!(lacks_nodes(&host), "the device has a node, and there is no folder");
+        std::fs::remove_dir_all(class.join("rxe0")).unwrap();
+        std::fs::remove_dir_all(tree.path().join("class/infiniband_verbs/uverbs0")).unwrap();
+        assert!(!lacks_nodes(&host), "ib_uverbs is loaded");
+        std::fs::remove_dir(tree.path().join("class/infiniband_verbs")).unwrap();
+        assert!(lacks_nodes(&host), "ib_uverbs is not loaded");
+    }
 
     fn payload(message: &Message) -> Vec<u8> {
         message.clone().finish_for_test()
@@ -585,7 +893,9 @@ mod tests {
     fn broken_devices_are_refused() {
         let named = |name| Message::new(0, &[]).number(1, 0).text(2, name);
         assert!(parse_device(&payload(&named("../x"))).is_err());
-        assert!(parse_device(&payload(&named(""))).is_err());
+        for name in ["", "a,b", "a\nb", "a:1", "a\u{202e}b"] {
+            assert!(parse_device(&payload(&named(name))).is_err(), "{name:?}");
+        }
         assert!(parse_device(&payload(&Message::new(0, &[]).text(2, "a"))).is_err());
         assert!(parse_device(&payload(&named("a").number(3, u32::MAX))).is_err());
     }

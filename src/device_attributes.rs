@@ -61,6 +61,22 @@ impl Context {
             .map_err(|cause| self.error(Request::Device, cause))
     }
 
+    /// The node GUID, by the older command: the core of the kernel answers it without its driver.
+    pub(crate) fn node_guid(&self) -> Result<Guid, Cause> {
+        let request = abi::QueryDeviceRequest::default();
+        let mut response = abi::QueryDeviceResponse::new_zeroed();
+        let mut command = Command::<3>::new(abi::object::DEVICE, abi::method::INVOKE_WRITE);
+        command
+            .constant(abi::invoke_write::WRITE_CMD, abi::write_command::QUERY_DEVICE.into())
+            .input_value(abi::invoke_write::CORE_IN, &request)
+            .output(abi::invoke_write::CORE_OUT, response.as_mut_bytes());
+        self.submit(&mut command)?;
+        if !command.is_output_valid(abi::invoke_write::CORE_OUT) {
+            return Err(Cause::Malformed("device attributes that were not written"));
+        }
+        Ok(Guid::from_be_bytes(response.node_guid))
+    }
+
     /// The answer, and in `driver_part` what the driver adds to it; the latter is not asked for if
     /// there is no room for it, as some drivers refuse that.
     pub(crate) fn device_response(
@@ -82,5 +98,41 @@ impl Context {
             return Err(Cause::Malformed("device attributes that were not written"));
         }
         Ok(response)
+    }
+}
+
+#[cfg(all(test, feature = "simulated-kernel"))]
+mod tests {
+    use super::*;
+    use crate::driver::DriverId;
+    use crate::simulated::{SimulatedKernel, UserMemory};
+    use rustix::io::Errno;
+
+    /// Says that all is well, and writes nothing.
+    #[derive(Debug)]
+    struct Silent;
+
+    impl SimulatedKernel for Silent {
+        fn ioctl(&self, _: &mut [u8], _: &UserMemory<'_>) -> Result<(), Errno> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_was_not_written_is_no_answer() {
+        let context = Context::simulated("sim0", 1..=1, DriverId::RXE, Box::new(Silent)).unwrap();
+        assert!(matches!(context.node_guid(), Err(Cause::Malformed(_))));
+        let error = context.query_device().unwrap_err();
+        assert!(matches!(error.cause(), Cause::Malformed(_)));
+    }
+
+    #[test]
+    fn the_two_guids_are_two() {
+        let mut response = abi::ExQueryDeviceResponse::new_zeroed();
+        response.base.node_guid = [1, 2, 3, 4, 5, 6, 7, 8];
+        response.base.sys_image_guid = [8, 7, 6, 5, 4, 3, 2, 1];
+        let attributes = DeviceAttributes(response);
+        assert_eq!(attributes.node_guid().to_be_bytes(), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(attributes.sys_image_guid().to_be_bytes(), [8, 7, 6, 5, 4, 3, 2, 1]);
     }
 }

@@ -166,6 +166,9 @@ pub enum Cause {
     /// A limit was reached (`EAGAIN` of `GET_CONTEXT`): the rdma cgroup's, or the device is not active yet.
     #[error("temporarily refused")]
     Refused,
+    /// Another device has taken over the name or the node since this one was listed (`ENODEV`).
+    #[error("another device has taken its place")]
+    Replaced,
     /// No driver id is accepted by the device (`EINVAL`).
     #[error("no known driver id is accepted")]
     UnknownDriver,
@@ -210,7 +213,7 @@ impl Cause {
             Self::WrongNode => Errno::NXIO,
             Self::PermissionDenied => Errno::ACCESS,
             Self::NotPermitted => Errno::PERM,
-            Self::NoSuchDevice => Errno::NODEV,
+            Self::NoSuchDevice | Self::Replaced => Errno::NODEV,
             Self::NoIoctl => Errno::NOTTY,
             Self::UnknownToKernel => Errno::PROTONOSUPPORT,
             Self::NotOffered | Self::NoRepresentor | Self::OtherDriver(_) => Errno::OPNOTSUPP,
@@ -333,9 +336,8 @@ impl fmt::Display for Advice<'_> {
                 "a filter of system calls (seccomp) may forbid it; read sysfs instead"
             }
             (_, Cause::Os(Errno::MFILE)) => "this process may have no more open files (ulimit -n)",
-            (_, Cause::DeviceGone(_)) | (Request::Sysfs { .. }, Cause::Os(Errno::NOENT)) => {
-                "list the devices again"
-            }
+            (_, Cause::DeviceGone(_) | Cause::Replaced)
+            | (Request::Sysfs { .. }, Cause::Os(Errno::NOENT)) => "list the devices again",
             (_, Cause::NoIoctl)
             | (Request::GidEntry { .. } | Request::GidTable, Cause::UnknownToKernel) => {
                 "read sysfs, or use Linux 5.10 or newer"
@@ -360,8 +362,8 @@ impl fmt::Display for Advice<'_> {
                  the firmware's refusal may look the same"
             }
             (Request::Mlx5Port { .. }, Cause::Os(Errno::INVAL)) => {
-                "less than 40 bytes of memory, a port whose own function has no driver, or a \
-                 refusal of the firmware's, of which the kernel's log tells"
+                "the port's own function has no driver, or the firmware refused, of which the \
+                 kernel's log tells"
             }
             (
                 Request::Firmware { .. } | Request::Mlx5Port { .. } | Request::GetDevxContext,
@@ -369,12 +371,14 @@ impl fmt::Display for Advice<'_> {
             ) => "the firmware failed, is busy or being reset; the kernel's log says more",
             (_, Cause::UnknownToKernel) => "use a newer kernel, or read sysfs instead",
             (Request::GetContext, Cause::Refused) => {
-                "the rdma cgroup's limit of hca_handle is reached, or the device is not active yet; \
-                 read sysfs instead"
+                "the rdma cgroup's limit of hca_handle is reached, or the device is not active yet, \
+                 or its firmware has nothing left; read sysfs instead"
             }
+            // Drivers make the same number of a request that they do not know and of one that the
+            // firmware refuses.
             (Request::GetContext, Cause::Os(Errno::INVAL) | Cause::NotOffered) => {
-                "the driver does not accept this version's request for a context; read sysfs \
-                 instead"
+                "the driver made no context: its firmware refused, of which the kernel's log tells, \
+                 or it does not know this version's request; read sysfs instead"
             }
             (_, Cause::UnknownDriver) => {
                 "the driver is newer than this program; read sysfs instead"
@@ -382,10 +386,14 @@ impl fmt::Display for Advice<'_> {
             (_, Cause::NoRoom(_)) => "give more room",
             (_, Cause::NoSuchDevice) => "list the devices that this network namespace sees",
             (Request::GidEntry { .. }, Cause::Os(Errno::INVAL)) => {
-                "no such port, or the index is outside its table"
+                "the index is outside the port's table"
+            }
+            (Request::Port { port }, Cause::Os(Errno::INVAL)) if *port > u8::MAX.into() => {
+                "the request cannot name ports above 255; read sysfs instead"
             }
             (Request::Port { .. } | Request::PortSpeed { .. }, Cause::Os(Errno::INVAL)) => {
-                "no such port"
+                "the driver or its firmware refused, though the port is there; the kernel's log may \
+                 say more"
             }
             (Request::Netlink | Request::ListDevices, Cause::Os(_)) => {
                 "is the module ib_core loaded?"

@@ -22,6 +22,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 use crate::command::{Command, MAX_PAYLOAD};
 use crate::context::Context;
 use crate::error::{Cause, Error, Request, Result};
+use crate::names::is_interface_name;
 use crate::port::LinkLayer;
 use crate::sysfs::{Folder, Sysfs};
 
@@ -259,8 +260,21 @@ impl Context {
     #[doc(alias = "ibv_query_gid_ex")]
     #[doc(alias = "ibv_query_gid")]
     pub fn query_gid_ex(&self, port: u32, index: u32) -> Result<Option<GidEntry>> {
-        self.gid_entry(port, index)
-            .map_err(|cause| self.error(Request::GidEntry { port, index }, cause))
+        let entry = match self.gid_entry(port, index) {
+            // Of a slot that is being emptied the kernel says so, too, for a moment.
+            Err(Cause::Os(Errno::INVAL)) if self.has_slot(port, index) => {
+                self.settled_entry(port, index)
+            }
+            answer => answer,
+        };
+        entry.map_err(|cause| self.port_error(port, Request::GidEntry { port, index }, cause))
+    }
+
+    /// Whether the port's table has a slot of this index. The ioctl does not say so of ports above 255.
+    fn has_slot(&self, port: u32, index: u32) -> bool {
+        self.ports().contains(&port)
+            && u8::try_from(port).is_ok()
+            && self.port_response(port).is_ok_and(|response| index < response.gid_tbl_len)
     }
 
     fn gid_entry(&self, port: u32, index: u32) -> Result<Option<GidEntry>, Cause> {
@@ -428,9 +442,15 @@ impl Context {
                 return Err(Cause::Malformed("a GID table length beyond all reason"));
             }
             for index in 0..length.unwrap_or(MAX_WALK) {
-                match self.gid_entry(port, index) {
+                let entry = match length {
+                    Some(_) => self.gid_entry(port, index),
+                    None => match self.settled_entry(port, index) {
+                        Err(Cause::Os(Errno::INVAL)) => break,
+                        answer => answer,
+                    },
+                };
+                match entry {
                     Ok(Some(entry)) => found(entry)?,
-                    Err(Cause::Os(Errno::INVAL)) if length.is_none() => break,
                     // Empty; or emptied while the kernel looked at it, which it calls EINVAL.
                     Ok(None) | Err(Cause::Os(Errno::INVAL)) => {}
                     Err(cause) => return Err(cause),
@@ -438,6 +458,18 @@ impl Context {
             }
         }
         Ok(())
+    }
+
+    /// Asks for a slot until its answer is not EINVAL, a few times. After the table's end the kernel always
+    /// says EINVAL; of a slot that is being emptied it says so for a moment.
+    fn settled_entry(&self, port: u32, index: u32) -> Result<Option<GidEntry>, Cause> {
+        for _ in 1..SLOT_READS {
+            match self.gid_entry(port, index) {
+                Err(Cause::Os(Errno::INVAL)) => {}
+                answer => return answer,
+            }
+        }
+        self.gid_entry(port, index)
     }
 }
 
@@ -447,8 +479,10 @@ pub struct SysfsGid {
     /// The entry, without an interface index.
     pub entry: GidEntry,
     /// The interface's name in **its own** network namespace, which need not be this one; `None`
-    /// where there is no interface.
+    /// where there is no interface, or its name cannot be read.
     pub netdev: Option<String>,
+    /// Whether the file with the interface's name cannot be read: then there may be one.
+    pub netdev_is_unread: bool,
 }
 
 impl Sysfs {
@@ -463,11 +497,13 @@ impl Sysfs {
     #[doc(alias = "ibv_query_gid_ex")]
     pub fn query_gid_ex(&self, device: &str, port: u32, index: u32) -> Result<Option<SysfsGid>> {
         let request = || Request::GidEntry { port, index };
-        let folder =
-            self.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
-        read_gid(&folder, port, index).map_err(|cause| {
-            let slot = folder.join("gids").join(index.to_string());
-            self.missing_or(device, &slot, request(), cause)
+        self.steadily(device, request, |sysfs| {
+            let folder =
+                sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
+            read_gid(&folder, port, index).map_err(|cause| {
+                let slot = folder.join("gids").join(index.to_string());
+                sysfs.missing_or(device, &folder, &slot, request(), cause)
+            })
         })
     }
 
@@ -477,6 +513,15 @@ impl Sysfs {
     /// `ENOENT`: no such device, here or any more; `EPROTO`: a file that does not read as it should.
     #[doc(alias = "ibv_query_gid_table")]
     pub fn query_gid_table(&self, device: &str) -> Result<Vec<SysfsGid>> {
+        Ok(self.gid_slots(device)?.into_iter().filter_map(|slot| slot.gid).collect())
+    }
+
+    /// All slots of all ports, ascending by port and index.
+    pub(crate) fn gid_slots(&self, device: &str) -> Result<Vec<Slot>> {
+        self.steadily(device, || Request::GidTable, |sysfs| sysfs.read_slots(device))
+    }
+
+    fn read_slots(&self, device: &str) -> Result<Vec<Slot>> {
         let error = |path: &Path, cause| {
             Error::new(device, Request::Sysfs { path: path.to_owned() }, cause)
         };
@@ -484,7 +529,7 @@ impl Sysfs {
             .device(device)
             .map_err(|cause| Error::new(device, Request::GidTable, cause))?
             .join("ports");
-        let mut entries = Vec::new();
+        let mut slots = Vec::new();
         for port in ports.numbers().map_err(|cause| error(ports.path(), cause))? {
             let folder = ports.join(port.to_string());
             let gids = folder.join("gids");
@@ -498,11 +543,20 @@ impl Sysfs {
                 let gid = read_gid(&folder, port, index).map_err(|cause| {
                     Error::new(device, Request::GidEntry { port, index }, cause)
                 })?;
-                entries.extend(gid);
+                slots.push(Slot { port, index, gid });
             }
         }
-        Ok(entries)
+        Ok(slots)
     }
+}
+
+/// A slot of a port's GID table, as sysfs shows it.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) port: u32,
+    pub(crate) index: u32,
+    /// What is in it.
+    pub(crate) gid: Option<SysfsGid>,
 }
 
 /// How often a slot is read again that changes while its files are read.
@@ -522,16 +576,35 @@ fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<SysfsG
             return Ok(None);
         }
         let gid_type = read_gid_type(port_folder, &name);
-        // The kernel answers EINVAL where there is no interface.
-        let netdev = port_folder.join("gid_attrs/ndevs").read_optional(&name);
+        let netdev = read_netdev(port_folder, &name);
         let again = read()?;
         if again == gid {
             let entry = GidEntry::new(port, index, gid, gid_type?, None);
-            return Ok(Some(SysfsGid { entry, netdev }));
+            // What cannot be read is not known; what cannot be a name is a broken answer.
+            if let Err(cause @ Cause::Malformed(_)) = netdev {
+                return Err(cause);
+            }
+            let netdev_is_unread = netdev.is_err();
+            let netdev = netdev.unwrap_or_default();
+            return Ok(Some(SysfsGid { entry, netdev, netdev_is_unread }));
         }
         gid = again;
     }
     Err(Cause::Os(Errno::AGAIN))
+}
+
+/// Reads `gid_attrs/ndevs/I`; none if there is no interface, which the kernel says by EINVAL.
+fn read_netdev(port_folder: &Folder, name: &str) -> Result<Option<String>, Cause> {
+    let names = port_folder.join("gid_attrs/ndevs");
+    match names.read(name) {
+        Ok(text) if text.is_empty() => Ok(None),
+        Ok(text) if is_interface_name(&text) => Ok(Some(text)),
+        Ok(_) => Err(Cause::Malformed("an interface's name")),
+        Err(Cause::Os(Errno::INVAL)) => Ok(None),
+        // Kernels without the folder know no interfaces.
+        Err(Cause::Os(Errno::NOENT)) if !names.exists() => Ok(None),
+        Err(cause) => Err(cause),
+    }
 }
 
 /// Reads `gid_attrs/types/I`, which does not tell InfiniBand and iWARP from RoCE v1: the link layer
@@ -582,6 +655,29 @@ mod tests {
         ] {
             assert_eq!(Gid::parse_full(text), None, "{text:?}");
         }
+    }
+
+    // Miri has no `openat`.
+    #[cfg(not(miri))]
+    #[test]
+    fn an_unreadable_interface_is_not_none() {
+        let root = std::env::temp_dir().join(format!("uverbs-ndevs-{}", std::process::id()));
+        let port = root.join("class/infiniband/rxe0/ports/1");
+        for folder in ["gids", "gid_attrs/types", "gid_attrs/ndevs/1"] {
+            std::fs::create_dir_all(port.join(folder)).unwrap();
+        }
+        for slot in 0..3 {
+            std::fs::write(port.join(format!("gids/{slot}")), LINK_LOCAL).unwrap();
+            std::fs::write(port.join(format!("gid_attrs/types/{slot}")), "RoCE v2\n").unwrap();
+        }
+        std::fs::write(port.join("gid_attrs/ndevs/0"), "d0\n").unwrap();
+        // Slot 1 has a folder for a file, which cannot be read; slot 2 an empty file.
+        std::fs::write(port.join("gid_attrs/ndevs/2"), "").unwrap();
+        let table = Sysfs::at(&root).query_gid_table("rxe0").unwrap();
+        let found: Vec<_> =
+            table.iter().map(|gid| (gid.netdev.as_deref(), gid.netdev_is_unread)).collect();
+        assert_eq!(found, [(Some("d0"), false), (None, true), (None, false)]);
+        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

@@ -42,6 +42,46 @@ pub(crate) fn is_file_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
 }
 
+/// Whether a character shows as what it is: it neither controls a terminal nor ends a line, nor does it
+/// change the direction of what is beside it.
+#[must_use]
+pub fn is_plain_char(c: char) -> bool {
+    !c.is_control()
+        && !matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether a text is not empty and shows as what it is.
+#[must_use]
+pub fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(is_plain_char)
+}
+
+/// Whether a device can have this name. Programs are told of devices in lists with commas, with a colon
+/// before the port; a name that would read as something else there is refused, and one that is not UTF-8,
+/// which has its odd bytes replaced here.
+#[must_use]
+pub fn is_device_name(name: &str) -> bool {
+    /// The kernel's `IB_DEVICE_NAME_MAX`, less the byte of zero at the end.
+    const LONGEST: usize = 63;
+    name.len() <= LONGEST
+        && is_plain(name)
+        && is_file_name(name)
+        && !name.contains([',', ':', char::REPLACEMENT_CHARACTER])
+}
+
+/// Whether a network interface can have this name: the kernel's own rule, but for characters that do
+/// not show.
+#[must_use]
+pub fn is_interface_name(name: &str) -> bool {
+    /// The kernel's `IFNAMSIZ`, less the byte of zero at the end.
+    const LONGEST: usize = 15;
+    name.len() <= LONGEST
+        && is_plain(name)
+        && is_file_name(name)
+        && !name
+            .contains(|c: char| matches!(c, ':' | char::REPLACEMENT_CHARACTER) || c.is_whitespace())
+}
+
 /// Orders names as people do: `mlx5_2` before `mlx5_10`.
 #[must_use]
 pub(crate) fn natural(one: &str, other: &str) -> core::cmp::Ordering {
@@ -79,6 +119,41 @@ mod tests {
             names,
             ["", "ibp3s0f1", "mlx5", "mlx5_1", "mlx5_02", "mlx5_2", "mlx5_10", "rxe0"]
         );
+    }
+
+    #[test]
+    fn names_that_are_none() {
+        let odd = [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "a\0",
+            "a\n",
+            "a\t",
+            "a\u{1b}[m",
+            "a\u{7f}",
+            "a\u{9b}31m",
+            "a\u{2028}",
+            "a\u{2029}",
+            "a\u{202e}b",
+            "a\u{2066}b",
+            "a\u{2069}",
+            "a\u{200f}",
+            "a:1",
+            "a\u{fffd}",
+        ];
+        for name in odd {
+            assert!(!is_device_name(name), "{name:?}");
+            assert!(!is_interface_name(name), "{name:?}");
+        }
+        assert!(!is_device_name("a,b") && is_interface_name("a,b"));
+        assert!(is_device_name("a b") && !is_interface_name("a b"));
+        assert!(is_device_name(&"a".repeat(63)) && !is_device_name(&"a".repeat(64)));
+        assert!(is_interface_name(&"a".repeat(15)) && !is_interface_name(&"a".repeat(16)));
+        for name in ["mlx5_0", "rocep1s0f0", "é", "a.b-c_d!e"] {
+            assert!(is_device_name(name) && is_interface_name(name), "{name:?}");
+        }
     }
 
     #[test]

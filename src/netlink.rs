@@ -23,6 +23,9 @@ const BATCH: usize = 16;
 /// cuts a dump into datagrams no larger than the largest offer.
 const DATAGRAM: usize = 16 * 1024;
 
+/// The kernel queues all replies before it returns from sending.
+const UNANSWERED: Cause = Cause::Malformed("netlink left a request unanswered");
+
 /// How often an interrupted dump is started again.
 const DUMP_TRIES: u32 = 8;
 
@@ -102,9 +105,99 @@ fn put(bytes: &mut [u8], offset: usize, value: &[u8]) {
 /// A netlink socket of this process's network namespace.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    fd: OwnedFd,
+    peer: Peer,
     sequence: u32,
-    buffer: Vec<u8>,
+}
+
+/// Who answers.
+#[derive(Debug)]
+enum Peer {
+    /// The kernel, through a socket and memory for what it sends.
+    Kernel(OwnedFd, Vec<u8>),
+    /// Test code.
+    #[cfg(any(test, feature = "simulated-kernel"))]
+    Given(Given),
+}
+
+/// Batches of datagrams in place of a kernel's: one for each receiving, whatever is sent.
+#[cfg(any(test, feature = "simulated-kernel"))]
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) batches: std::collections::VecDeque<Vec<Datagram<Vec<u8>>>>,
+    /// What was sent.
+    pub(crate) sent: Vec<Vec<u8>>,
+}
+
+/// What was received at once.
+#[derive(Clone, Debug)]
+pub(crate) struct Datagram<B> {
+    /// The number of its sender, if it has one. The kernel's is 0.
+    pub(crate) sender: Option<u32>,
+    /// There was not enough room for it.
+    pub(crate) is_cut: bool,
+    pub(crate) bytes: B,
+}
+
+impl Peer {
+    /// Sends requests; how many bytes of them were taken.
+    fn send(&mut self, request: &[u8]) -> Result<usize, Errno> {
+        match self {
+            Self::Kernel(fd, _) => {
+                retry_on_intr(|| rustix::net::send(&*fd, request, SendFlags::empty()))
+            }
+            #[cfg(any(test, feature = "simulated-kernel"))]
+            Self::Given(given) => {
+                given.sent.push(request.to_vec());
+                Ok(request.len())
+            }
+        }
+    }
+
+    /// Receives what is there, a batch at most, and gives it to `take` in its order until that says
+    /// that it has seen all. An error if there is nothing.
+    fn receive(
+        &mut self,
+        mut take: impl FnMut(&Datagram<&[u8]>) -> Result<bool, Cause>,
+    ) -> Result<bool, Cause> {
+        match self {
+            Self::Kernel(fd, buffer) => {
+                let mut headers = MultiHeaders::<NetlinkAddr>::preallocate(BATCH, None);
+                let mut parts: Vec<[IoSliceMut<'_>; 1]> =
+                    buffer.chunks_exact_mut(DATAGRAM).map(|part| [IoSliceMut::new(part)]).collect();
+                let flags = MsgFlags::MSG_DONTWAIT;
+                let received =
+                    match recvmmsg(fd.as_raw_fd(), &mut headers, parts.iter_mut(), flags, None) {
+                        Ok(received) => received,
+                        // Nothing yet: it is asked again.
+                        Err(nix::Error::EINTR) => return Ok(false),
+                        Err(nix::Error::EAGAIN) => return Err(UNANSWERED),
+                        Err(errno) => {
+                            return Err(Cause::Os(Errno::from_raw_os_error(errno as i32)));
+                        }
+                    };
+                for datagram in received {
+                    let sender = datagram.address.map(|address| address.pid());
+                    let is_cut = datagram.flags.contains(MsgFlags::MSG_TRUNC);
+                    for bytes in datagram.iovs() {
+                        if take(&Datagram { sender, is_cut, bytes })? {
+                            return Ok(true);
+                        }
+                    }
+                }
+                Ok(false)
+            }
+            #[cfg(any(test, feature = "simulated-kernel"))]
+            Self::Given(given) => {
+                for datagram in given.batches.pop_front().ok_or(UNANSWERED)? {
+                    let Datagram { sender, is_cut, bytes } = &datagram;
+                    if take(&Datagram { sender: *sender, is_cut: *is_cut, bytes })? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
 }
 
 impl Socket {
@@ -125,7 +218,14 @@ impl Socket {
             SocketFlags::CLOEXEC,
             rustix::net::RawProtocol::new(protocol).map(Protocol::from_raw),
         )?;
-        Ok(Self { fd, sequence: 0, buffer: vec![0; BATCH * DATAGRAM] })
+        Ok(Self { peer: Peer::Kernel(fd, vec![0; BATCH * DATAGRAM]), sequence: 0 })
+    }
+
+    /// One whose answers are there already.
+    #[cfg(any(test, feature = "simulated-kernel"))]
+    pub(crate) fn given(batches: Vec<Vec<Datagram<Vec<u8>>>>) -> Self {
+        let given = Given { batches: batches.into(), sent: Vec::new() };
+        Self { peer: Peer::Given(given), sequence: 0 }
     }
 
     /// Sends requests that have one reply each; gives the replies to `answered` with the place of
@@ -186,49 +286,28 @@ impl Socket {
         request: &[u8],
         mut next: impl FnMut(&Reply<'_>) -> Result<bool, Cause>,
     ) -> Result<(), Cause> {
-        let sent = retry_on_intr(|| rustix::net::send(&self.fd, request, SendFlags::empty()))
-            .map_err(Cause::Os)?;
-        if sent != request.len() {
+        if self.peer.send(request).map_err(Cause::Os)? != request.len() {
             return Err(Cause::Malformed("a netlink request was sent in part"));
         }
-        let mut headers = MultiHeaders::<NetlinkAddr>::preallocate(BATCH, None);
         loop {
-            let mut parts: Vec<[IoSliceMut<'_>; 1]> = self
-                .buffer
-                .chunks_exact_mut(DATAGRAM)
-                .map(|part| [IoSliceMut::new(part)])
-                .collect();
-            let received = recvmmsg(
-                self.fd.as_raw_fd(),
-                &mut headers,
-                parts.iter_mut(),
-                MsgFlags::MSG_DONTWAIT,
-                None,
-            );
-            let received = match received {
-                Ok(received) => received,
-                Err(nix::Error::EINTR) => continue,
-                // The kernel queues all replies before it returns from sending.
-                Err(nix::Error::EAGAIN) => {
-                    return Err(Cause::Malformed("netlink left a request unanswered"));
+            let has_all = self.peer.receive(|datagram| {
+                // Any process may write to a netlink socket; the kernel is number 0. What has no
+                // sender is nobody's answer.
+                if datagram.sender != Some(0) {
+                    return Ok(false);
                 }
-                Err(errno) => return Err(Cause::Os(Errno::from_raw_os_error(errno as i32))),
-            };
-            for datagram in received {
-                if datagram.flags.contains(MsgFlags::MSG_TRUNC) {
+                if datagram.is_cut {
                     return Err(Cause::Malformed("a netlink datagram longer than the kernel's"));
                 }
-                // Any process may write to a netlink socket; the kernel is number 0.
-                if datagram.address.is_some_and(|sender| sender.pid() != 0) {
-                    continue;
-                }
-                for bytes in datagram.iovs() {
-                    for message in Replies(bytes) {
-                        if next(&message?)? {
-                            return Ok(());
-                        }
+                for message in Replies(datagram.bytes) {
+                    if next(&message?)? {
+                        return Ok(true);
                     }
                 }
+                Ok(false)
+            })?;
+            if has_all {
+                return Ok(());
             }
         }
     }
@@ -427,6 +506,19 @@ mod tests {
     }
 
     #[test]
+    fn the_next_message_and_attribute_begin_at_a_multiple_of_4() {
+        // The length is that of the content, without what fills it up.
+        let mut bytes = Message::new(1, b"abcde").finish(0, 1);
+        put(&mut bytes, 0, &21u32.to_ne_bytes());
+        bytes.extend(Message::new(2, &[]).text(1, "ab").number(2, 7).finish(0, 2));
+        let replies: Vec<_> = Replies(&bytes).map(Result::unwrap).collect();
+        let kinds: Vec<_> = replies.iter().map(|it| (it.kind, it.payload.len())).collect();
+        assert_eq!(kinds, [(1, 5), (2, 16)]);
+        let list: Vec<_> = attributes(replies[1].payload).map(Result::unwrap).collect();
+        assert_eq!((list[0].text().as_str(), list[1].u32()), ("ab", Ok(7)));
+    }
+
+    #[test]
     fn numbers_of_every_width() {
         fn number(payload: &[u8]) -> Result<u64, Cause> {
             Attribute { kind: 0, payload }.number()
@@ -487,6 +579,93 @@ mod tests {
         assert_eq!(dumped(&[part.clone(), done]), Err(Cause::Os(Errno::NODEV)));
         let error = message(ERROR, 0, 7, &(-16i32).to_ne_bytes());
         assert_eq!(dumped(&[part, error]), Err(Cause::Os(Errno::BUSY)));
+    }
+
+    fn from(sender: Option<u32>, messages: &[Vec<u8>]) -> Datagram<Vec<u8>> {
+        Datagram { sender, is_cut: false, bytes: messages.concat() }
+    }
+
+    /// What a socket makes of batches of datagrams as the answer to two questions.
+    fn asked(batches: Vec<Vec<Datagram<Vec<u8>>>>) -> Result<Vec<(usize, u32)>, Cause> {
+        let mut answers = Vec::new();
+        let question = Message::new(0x1401, &[]);
+        Socket::given(batches).ask(vec![question.clone(), question], |place, reply| {
+            let number = number_at(reply.map_err(Cause::Os)?, 0);
+            answers.push((place, number.ok_or(Cause::Malformed("short"))?));
+            Ok(())
+        })?;
+        Ok(answers)
+    }
+
+    #[test]
+    fn only_the_kernel_is_listened_to() {
+        let answer = |sequence, n: u32| message(0x1401, 0, sequence, &n.to_ne_bytes());
+        let ours = from(Some(0), &[answer(1, 10), answer(2, 20)]);
+        assert_eq!(asked(vec![vec![ours.clone()]]), Ok(vec![(0, 10), (1, 20)]));
+        for sender in [None, Some(7)] {
+            let theirs = from(sender, &[answer(1, 66), answer(2, 66)]);
+            let cut = Datagram { is_cut: true, ..theirs.clone() };
+            let batches = vec![vec![theirs.clone(), cut], vec![theirs.clone(), ours.clone()]];
+            assert_eq!(asked(batches), Ok(vec![(0, 10), (1, 20)]), "{sender:?}");
+            assert_eq!(asked(vec![vec![theirs]]), Err(UNANSWERED));
+        }
+        let cut = Datagram { is_cut: true, ..ours };
+        assert!(matches!(asked(vec![vec![cut]]), Err(Cause::Malformed(_))));
+    }
+
+    #[test]
+    fn answers_come_in_any_order_and_once() {
+        let answer = |sequence, n: u32| message(0x1401, 0, sequence, &n.to_ne_bytes());
+        let batches = vec![
+            vec![from(Some(0), &[answer(2, 20), answer(2, 21), answer(9, 9)])],
+            vec![],
+            vec![from(Some(0), &[answer(1, 10)]), from(Some(0), &[answer(1, 11)])],
+        ];
+        assert_eq!(asked(batches), Ok(vec![(1, 20), (0, 10)]));
+    }
+
+    #[test]
+    fn more_questions_than_a_batch_holds_are_sent_in_several() {
+        let count = BATCH + 3;
+        let answer = |sequence: usize| {
+            let sequence = u32::try_from(sequence).unwrap();
+            from(Some(0), &[message(0x1401, 0, sequence, &sequence.to_ne_bytes())])
+        };
+        let batches =
+            vec![(1..=BATCH).map(answer).collect(), (BATCH + 1..=count).map(answer).collect()];
+        let mut socket = Socket::given(batches);
+        let mut places = Vec::new();
+        socket
+            .ask(vec![Message::new(0x1401, &[]); count], |place, _| {
+                places.push(place);
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(places, (0..count).collect::<Vec<_>>());
+        let Peer::Given(given) = &socket.peer else { panic!("a real socket") };
+        let lengths: Vec<_> = given.sent.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [BATCH * HEADER, 3 * HEADER]);
+    }
+
+    #[test]
+    fn an_interrupted_dump_is_asked_for_again() {
+        let part =
+            |flags: u16, sequence, n: u32| message(16, 2 | flags, sequence, &n.to_ne_bytes());
+        let done = |flags: u16, sequence| message(DONE, 2 | flags, sequence, &[0; 4]);
+        let number = |payload: &[u8]| number_at(payload, 0).ok_or(Cause::Malformed("short"));
+        let batches = vec![
+            vec![from(Some(0), &[part(0, 1, 5), done(DUMP_INTR, 1)])],
+            vec![from(Some(0), &[part(0, 1, 66)]), from(Some(0), &[part(0, 2, 6)])],
+            vec![from(Some(0), &[part(0, 2, 7), done(0, 2)])],
+        ];
+        let request = Message::new(16, &[]);
+        assert_eq!(Socket::given(batches).dump(&request, number), Ok(vec![6, 7]));
+        let always = (1..=DUMP_TRIES).map(|n| vec![from(Some(0), &[done(DUMP_INTR, n)])]).collect();
+        assert_eq!(Socket::given(always).dump(&request, number), Err(Cause::Os(Errno::AGAIN)));
+        // An errno of the kernel's is not silence.
+        let busy = message(ERROR, 0, 1, &(-11i32).to_ne_bytes());
+        let answer = Socket::given(vec![vec![from(Some(0), &[busy])]]).dump(&request, number);
+        assert_eq!(answer, Err(Cause::Os(Errno::AGAIN)));
     }
 
     proptest::proptest! {

@@ -40,44 +40,64 @@ impl Sysfs {
     /// Reads one P_Key of a port.
     ///
     /// # Errors
-    /// `EINVAL`: no such device, port or index; `EPROTO`: the file does not hold a P_Key.
+    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port or index; `EPROTO`: the
+    /// file does not hold a P_Key.
     #[doc(alias = "ibv_query_pkey")]
     pub fn query_pkey(&self, device: &str, port: u32, index: u32) -> Result<PKey> {
-        let request = Request::PKey { port, index: Some(index) };
-        let error = |cause| Error::new(device, request.clone(), cause);
-        let folder = self.port(device, port).map_err(error)?.join("pkeys");
-        read_pkey(&folder, index).map_err(|cause| {
-            let slot = folder.join(index.to_string());
-            error(if slot.exists() { cause } else { Cause::Os(Errno::INVAL) })
+        let request = || Request::PKey { port, index: Some(index) };
+        self.steadily(device, request, |sysfs| {
+            let port =
+                sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
+            let folder = port.join("pkeys");
+            read_pkey(&folder, index).map_err(|cause| {
+                let slot = folder.join(index.to_string());
+                sysfs.missing_or(device, &port, &slot, request(), cause)
+            })
         })
     }
 
     /// Reads all P_Keys of a port, with their indices, ascending; unused slots (0) included.
     ///
     /// # Errors
-    /// `EINVAL`: no such device or port; `EPROTO`: a file that does not hold a P_Key.
+    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port; `EPROTO`: a file that does
+    /// not hold a P_Key.
     pub fn query_pkeys(&self, device: &str, port: u32) -> Result<Vec<(u32, PKey)>> {
-        let read = || {
-            let folder = self.port(device, port)?.join("pkeys");
-            let indices = match folder.numbers() {
-                Ok(indices) => indices,
-                Err(Cause::Os(Errno::NOENT)) => {
-                    let port_exists = folder.path().parent().is_some_and(std::path::Path::exists);
-                    return if port_exists { Ok(Vec::new()) } else { Err(Cause::Os(Errno::INVAL)) };
-                }
-                Err(cause) => return Err(cause),
-            };
-            indices
-                .into_iter()
-                .map(|index| Ok((index, read_pkey(&folder, index)?)))
-                .collect::<Result<_, Cause>>()
-        };
-        read().map_err(|cause| Error::new(device, Request::PKey { port, index: None }, cause))
+        let request = || Request::PKey { port, index: None };
+        self.steadily(device, request, |sysfs| {
+            let folder =
+                sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
+            read_pkeys(&folder)
+                .map_err(|cause| sysfs.missing_or(device, &folder, &folder, request(), cause))
+        })
     }
+}
+
+fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Cause> {
+    let folder = port.join("pkeys");
+    let indices = match folder.numbers() {
+        Ok(indices) => indices,
+        Err(Cause::Os(Errno::NOENT)) if port.exists() => return Ok(Vec::new()),
+        Err(cause) => return Err(cause),
+    };
+    indices.into_iter().map(|index| Ok((index, read_pkey(&folder, index)?))).collect()
 }
 
 fn read_pkey(folder: &Folder, index: u32) -> Result<PKey, Cause> {
     u16::try_from(folder.read_number(&index.to_string())?)
         .map(PKey)
         .map_err(|_| Cause::Malformed("a P_Key"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_membership_bit_alone_is_no_partition() {
+        let told = |key| (PKey(key).is_valid(), PKey(key).is_full_member());
+        assert_eq!(told(0x0000), (false, false));
+        assert_eq!(told(0x8000), (false, true));
+        assert_eq!(told(0x0001), (true, false));
+        assert_eq!(told(0xffff), (true, true));
+    }
 }

@@ -311,7 +311,7 @@ impl Context {
     pub fn query_port(&self, port: u32) -> Result<PortAttributes> {
         match self.port_response(port) {
             Ok(response) => Ok((&response).into()),
-            Err(cause) => Err(self.error(Request::Port { port }, cause)),
+            Err(cause) => Err(self.port_error(port, Request::Port { port }, cause)),
         }
     }
 
@@ -346,7 +346,7 @@ impl Context {
             Ok(()) => Err(Cause::Malformed("a port speed that was not written")),
             Err(cause) => Err(cause),
         }
-        .map_err(|cause| self.error(Request::PortSpeed { port }, cause))
+        .map_err(|cause| self.port_error(port, Request::PortSpeed { port }, cause))
     }
 }
 
@@ -359,9 +359,12 @@ impl Sysfs {
     #[doc(alias = "ibv_query_port")]
     pub fn query_port(&self, device: &str, port: u32) -> Result<PortAttributes> {
         let request = || Request::Port { port };
-        let folder =
-            self.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
-        read_port(&folder).map_err(|cause| self.missing_or(device, &folder, request(), cause))
+        self.steadily(device, request, |sysfs| {
+            let folder =
+                sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
+            read_port(&folder)
+                .map_err(|cause| sysfs.missing_or(device, &folder, &folder, request(), cause))
+        })
     }
 }
 
@@ -424,6 +427,19 @@ mod tests {
         assert_eq!(parsed("800 Gb/sec (4X XDR)"), Some(Rate(8000)));
         for odd in ["", "(", ")", "100 Gb/sec", "(3X EDR)", "(4X NEW)", "(X SDR)"] {
             assert_eq!(parsed(odd), None, "{odd:?}");
+        }
+    }
+
+    /// As `ib_port_attr_to_speed_info` of the kernel has them.
+    #[test]
+    fn a_lane_s_rate_by_the_kernel_s_code() {
+        let rates: Vec<_> = (0..10).map(|bit| Speed(1 << bit).lane_rate()).collect();
+        let known = [25, 50, 100, 100, 140, 250, 500, 1000, 2000].map(Some);
+        assert_eq!(rates, [known.as_slice(), &[None]].concat());
+        assert_eq!(Speed(0).lane_rate(), None);
+        let names = ["SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR", "XDR"];
+        for (bit, name) in names.into_iter().enumerate() {
+            assert_eq!(Speed::from_name(name), Some(Speed(1 << bit)), "{name}");
         }
     }
 

@@ -5,11 +5,14 @@
 //! by the other source.
 
 use core::fmt;
+use core::ops::Deref;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::gid::{GidEntry, SysfsGid};
+use crate::gid::{GidEntry, Slot, SysfsGid};
 use crate::guid::Guid;
 use crate::port::PortAttributes;
 use crate::sysfs::Sysfs;
@@ -17,7 +20,7 @@ use crate::sysfs::Sysfs;
 /// Which source is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preference {
-    /// The ioctl, or sysfs where no ioctl is to be had.
+    /// The ioctl, or sysfs where there is no ioctl.
     #[default]
     Auto,
     /// The ioctl and nothing else.
@@ -54,17 +57,99 @@ pub struct GidRecord {
     /// The interface's name in its own network namespace, as sysfs tells it: which need not be
     /// this one. [`crate::netdev`] finds out.
     pub sysfs_netdev: Option<String>,
+    /// Whether sysfs keeps that name back, so that there may be an interface.
+    pub netdev_is_unread: bool,
+}
+
+impl GidRecord {
+    /// Whether it has an interface, or may have one.
+    #[must_use]
+    pub fn may_have_netdev(&self) -> bool {
+        self.entry.netdev_ifindex().is_some()
+            || self.sysfs_netdev.is_some()
+            || self.netdev_is_unread
+    }
 }
 
 impl From<GidEntry> for GidRecord {
     fn from(entry: GidEntry) -> Self {
-        Self { entry, source: Source::Ioctl, sysfs_netdev: None }
+        Self { entry, source: Source::Ioctl, sysfs_netdev: None, netdev_is_unread: false }
     }
 }
 
 impl From<SysfsGid> for GidRecord {
-    fn from(SysfsGid { entry, netdev }: SysfsGid) -> Self {
-        Self { entry, source: Source::Sysfs, sysfs_netdev: netdev }
+    fn from(SysfsGid { entry, netdev, netdev_is_unread }: SysfsGid) -> Self {
+        Self { entry, source: Source::Sysfs, sysfs_netdev: netdev, netdev_is_unread }
+    }
+}
+
+/// All GIDs of all ports of a device, ascending by port and index, as one reading found them.
+///
+/// Only [`Reader::gid_table`] makes it. Whose interface a row belongs to shows only among all rows of
+/// its port: so [`Host::netdevs`](crate::device::Host::netdevs) takes this and nothing less.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GidTable {
+    device: Device,
+    records: Vec<GidRecord>,
+    /// The ports whose tables have no free slot, or may have none.
+    full: BTreeSet<u32>,
+}
+
+impl GidTable {
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The rows without the rest.
+    #[must_use]
+    pub fn into_records(self) -> Vec<GidRecord> {
+        self.records
+    }
+
+    /// Whether a port's table may have been without room for a row that is missing.
+    pub(crate) fn is_full(&self, port: u32) -> bool {
+        self.full.contains(&port)
+    }
+
+    /// A table with these rows, and room for more.
+    #[cfg(test)]
+    pub(crate) fn sample(device: &str, records: Vec<GidRecord>) -> Self {
+        Self { device: Device::sample(device), records, full: BTreeSet::new() }
+    }
+
+    /// The same, without room.
+    #[cfg(test)]
+    pub(crate) fn filled(mut self) -> Self {
+        self.full = self.records.iter().map(|record| record.entry.port()).collect();
+        self
+    }
+}
+
+impl Deref for GidTable {
+    type Target = [GidRecord];
+
+    fn deref(&self) -> &[GidRecord] {
+        &self.records
+    }
+}
+
+impl IntoIterator for GidTable {
+    type Item = GidRecord;
+    type IntoIter = std::vec::IntoIter<GidRecord>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.records.into_iter()
+    }
+}
+
+impl<'t> IntoIterator for &'t GidTable {
+    type Item = &'t GidRecord;
+    type IntoIter = core::slice::Iter<'t, GidRecord>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.records.iter()
     }
 }
 
@@ -92,6 +177,8 @@ pub struct Reader<'d> {
     preference: Preference,
     context: Option<Context>,
     fallback: Option<Error>,
+    /// The tree of this device, once it was wanted.
+    own: OnceLock<Box<Sysfs>>,
 }
 
 impl<'d> Reader<'d> {
@@ -100,7 +187,8 @@ impl<'d> Reader<'d> {
     /// # Errors
     /// Those of [`Context::open`]; with `Auto` only those that sysfs is no answer to.
     pub fn new(device: &'d Device, sysfs: &'d Sysfs, preference: Preference) -> Result<Self> {
-        let mut reader = Self { device, sysfs, preference, context: None, fallback: None };
+        let own = OnceLock::new();
+        let mut reader = Self { device, sysfs, preference, context: None, fallback: None, own };
         if preference != Preference::Sysfs {
             match Context::open(device) {
                 Ok(context) => reader.context = Some(context),
@@ -120,6 +208,18 @@ impl<'d> Reader<'d> {
     #[must_use]
     pub fn context(&self) -> Option<&Context> {
         self.context.as_ref()
+    }
+
+    /// The tree in which the device's name means this device, whatever has its name now.
+    ///
+    /// # Errors
+    /// Those of [`Sysfs::of`].
+    pub fn sysfs(&self) -> Result<&Sysfs> {
+        if let Some(own) = self.own.get() {
+            return Ok(own);
+        }
+        let own = Box::new(self.sysfs.of(self.device)?);
+        Ok(self.own.get_or_init(|| own))
     }
 
     fn fall_back(&mut self, error: Error) -> Result<()> {
@@ -143,7 +243,7 @@ impl<'d> Reader<'d> {
                 Err(error) => self.fall_back(error)?,
             }
         }
-        Ok((sysfs(self.sysfs, &self.device.name)?, Source::Sysfs))
+        Ok((sysfs(self.sysfs()?, &self.device.name)?, Source::Sysfs))
     }
 
     /// One GID; `None` if the slot is empty.
@@ -160,15 +260,14 @@ impl<'d> Reader<'d> {
 
     /// All GIDs of all ports, ascending by port and index.
     ///
+    /// By ioctl, one more call for each port with interfaces finds out whether its table is full.
+    ///
     /// # Errors
     /// Those of [`Context::query_gid_table`] or [`Sysfs::query_gid_table`].
-    pub fn gid_table(&mut self) -> Result<Vec<GidRecord>> {
-        let (mut records, _): (Vec<GidRecord>, _) = self.ask(
-            |context| Ok(context.query_gid_table()?.into_iter().map(Into::into).collect()),
-            |sysfs, name| Ok(sysfs.query_gid_table(name)?.into_iter().map(Into::into).collect()),
-        )?;
+    pub fn gid_table(&mut self) -> Result<GidTable> {
+        let ((mut records, full), _) = self.ask(table_by_ioctl, table_by_sysfs)?;
         records.sort_by_key(|record| (record.entry.port(), record.entry.index()));
-        Ok(records)
+        Ok(GidTable { device: self.device.clone(), records, full })
     }
 
     /// A port's attributes. The ioctl cannot name ports above 255: with `Auto`, sysfs tells theirs.
@@ -177,7 +276,7 @@ impl<'d> Reader<'d> {
     /// Those of [`Context::query_port`] or [`Sysfs::query_port`].
     pub fn port(&mut self, port: u32) -> Result<(PortAttributes, Source)> {
         if self.preference == Preference::Auto && port > u8::MAX.into() {
-            return Ok((self.sysfs.query_port(&self.device.name, port)?, Source::Sysfs));
+            return Ok((self.sysfs()?.query_port(&self.device.name, port)?, Source::Sysfs));
         }
         self.ask(|context| context.query_port(port), |sysfs, name| sysfs.query_port(name, port))
     }
@@ -200,5 +299,117 @@ impl<'d> Reader<'d> {
                 _ => Err(error),
             },
         }
+    }
+}
+
+/// Slots below this one may be kept for GIDs made of MAC addresses: one for each type of RoCE.
+const UNRESERVED: u32 = 2;
+
+/// The rows of a device, and which of its ports' tables have no free slot.
+type Rows = (Vec<GidRecord>, BTreeSet<u32>);
+
+fn table_by_ioctl(context: &Context) -> Result<Rows> {
+    let records: Vec<GidRecord> =
+        context.query_gid_table()?.into_iter().map(GidRecord::from).collect();
+    let mut used: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.may_have_netdev()) {
+        used.entry(record.entry.port()).or_default().insert(record.entry.index());
+    }
+    let is_full = |port: &u32, used: &BTreeSet<u32>| {
+        let beyond = used.last().map_or(0, |last| last.saturating_add(1)).max(UNRESERVED);
+        let is_gapless = (UNRESERVED..beyond).all(|index| used.contains(&index));
+        // No slot behind the last row, or none that answers.
+        is_gapless && context.query_gid_ex(*port, beyond).is_err()
+    };
+    let full = used.iter().filter(|(port, used)| is_full(port, used)).map(|(port, _)| *port);
+    let full = full.collect();
+    Ok((records, full))
+}
+
+fn table_by_sysfs(sysfs: &Sysfs, name: &str) -> Result<Rows> {
+    let slots = sysfs.gid_slots(name)?;
+    let is_free = |slot: &&Slot| slot.gid.is_none() && slot.index >= UNRESERVED;
+    let with_room: BTreeSet<u32> = slots.iter().filter(is_free).map(|slot| slot.port).collect();
+    let full = slots.iter().map(|slot| slot.port).filter(|port| !with_room.contains(port));
+    let full = full.collect();
+    Ok((slots.into_iter().filter_map(|slot| Some(slot.gid?.into())).collect(), full))
+}
+
+#[cfg(all(test, feature = "simulated-kernel"))]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::driver::DriverId;
+    use crate::error::Cause;
+    use crate::simulated::{SimulatedKernel, UserMemory};
+    use rustix::io::Errno;
+    use uverbs_uapi::device::method;
+
+    /// Gives a context, and refuses all else.
+    #[derive(Debug)]
+    struct Refusing(Errno);
+
+    impl SimulatedKernel for Refusing {
+        fn ioctl(&self, request: &mut [u8], _: &UserMemory<'_>) -> Result<(), Errno> {
+            let is_context = request.get(4..6) == Some(&method::GET_CONTEXT.to_ne_bytes());
+            if is_context { Ok(()) } else { Err(self.0) }
+        }
+    }
+
+    /// The source of a port's attributes where the ioctl is refused so, and why it is sysfs.
+    fn asked(
+        preference: Preference,
+        errno: Errno,
+        port: u32,
+    ) -> Result<(Source, Option<Cause>), Cause> {
+        let tree = tempfile::tempdir().unwrap();
+        let folder = tree.path().join(format!("class/infiniband/sim0/ports/{port}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, text) in [
+            ("state", "4: ACTIVE"),
+            ("phys_state", "5: LinkUp"),
+            ("link_layer", "Ethernet"),
+            ("lid", "0x0"),
+            ("sm_lid", "0x0"),
+            ("sm_sl", "0"),
+            ("lid_mask_count", "0"),
+            ("cap_mask", "0x00010000"),
+        ] {
+            std::fs::write(folder.join(name), format!("{text}\n")).unwrap();
+        }
+        let sysfs = Sysfs::at(tree.path());
+        let device = Device::named("sim0");
+        let kernel = Box::new(Refusing(errno));
+        let context = Context::simulated("sim0", 1..=1, DriverId::RXE, kernel).unwrap();
+        let mut reader = Reader {
+            device: &device,
+            sysfs: &sysfs,
+            preference,
+            context: Some(context),
+            fallback: None,
+            own: OnceLock::new(),
+        };
+        let answer = reader.port(port).map_err(|error| error.cause().clone())?;
+        Ok((answer.1, reader.fallback().map(|error| error.cause().clone())))
+    }
+
+    #[test]
+    fn sysfs_answers_only_where_there_is_no_ioctl() {
+        let unknown = Errno::PROTONOSUPPORT;
+        let because = Some(Cause::UnknownToKernel);
+        assert_eq!(asked(Preference::Auto, unknown, 1), Ok((Source::Sysfs, because)));
+        assert_eq!(asked(Preference::Ioctl, unknown, 1), Err(Cause::UnknownToKernel));
+        // What is no answer is not made one.
+        for errno in [Errno::INVAL, Errno::NOMEM] {
+            assert_eq!(asked(Preference::Auto, errno, 1), Err(Cause::Os(errno)));
+        }
+        assert_eq!(asked(Preference::Auto, Errno::IO, 1), Err(Cause::DeviceGone(Errno::IO)));
+    }
+
+    #[test]
+    fn sysfs_answers_for_ports_that_the_ioctl_cannot_name() {
+        assert_eq!(asked(Preference::Auto, Errno::NOMEM, 256), Ok((Source::Sysfs, None)));
+        assert_eq!(asked(Preference::Auto, Errno::NOMEM, 255), Err(Cause::Os(Errno::NOMEM)));
+        assert!(asked(Preference::Ioctl, Errno::NOMEM, 256).is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! Netlink replies that no kernel sent, for fuzzing (feature `simulated-kernel`, not part of the
-//! public API): every parser of messages, given any bytes.
+//! public API): every parser of messages, given any bytes; and the exchange with a socket, given any
+//! datagrams.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 use crate::device::{Device, parse_chardev, parse_device};
 use crate::netdev::{Netdev, parse_address, parse_port, standing_on_each};
-use crate::netlink::{Replies, attributes};
+use crate::netlink::{Datagram, Message, Replies, Socket, attributes};
 
 /// What the parsers made of a datagram; what they refused is left out.
 #[derive(Debug, Default)]
@@ -49,4 +50,52 @@ pub fn read(datagram: &[u8], dev: &Path) -> Read {
     }
     read.links = standing_on_each(&contents);
     read
+}
+
+/// A datagram as it is received: who sent it, whether it was cut, what is in it.
+pub type Received = (Option<u32>, bool, Vec<u8>);
+
+/// What came of questions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A message, without its header.
+    Content(Vec<u8>),
+    /// The kernel's errno for this question.
+    Errno(i32),
+}
+
+/// Asks so many questions of a socket that receives these batches: the place of each question that
+/// was answered, and the answer, in the order of their coming; then the errno of the whole, if it
+/// failed. Their sequence numbers count from 1.
+#[must_use]
+pub fn ask(questions: usize, batches: Vec<Vec<Received>>) -> (Vec<(usize, Answer)>, Option<i32>) {
+    let mut answers = Vec::new();
+    let ended = socket(batches).ask(vec![Message::new(0x1401, &[]); questions], |place, reply| {
+        answers.push((
+            place,
+            match reply {
+                Ok(content) => Answer::Content(content.to_vec()),
+                Err(errno) => Answer::Errno(errno.raw_os_error()),
+            },
+        ));
+        Ok(())
+    });
+    (answers, ended.err().map(|cause| cause.errno().raw_os_error()))
+}
+
+/// Asks such a socket for a list. Its sequence numbers are 1, and one more for each that was interrupted.
+///
+/// # Errors
+/// The errno that it failed with.
+pub fn dump(batches: Vec<Vec<Received>>) -> Result<Vec<Vec<u8>>, i32> {
+    socket(batches)
+        .dump(&Message::new(0x1401, &[]), |content| Ok(content.to_vec()))
+        .map_err(|cause| cause.errno().raw_os_error())
+}
+
+fn socket(batches: Vec<Vec<Received>>) -> Socket {
+    let datagram = |(sender, is_cut, bytes)| Datagram { sender, is_cut, bytes };
+    Socket::given(
+        batches.into_iter().map(|batch| batch.into_iter().map(datagram).collect()).collect(),
+    )
 }

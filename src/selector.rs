@@ -77,6 +77,18 @@ mod tests {
     }
 
     #[test]
+    fn one_port_or_all() {
+        let includes = |text: &str| {
+            let selector: Selector = text.parse().unwrap();
+            [0, 1, 2, 3].map(|port| selector.includes("a", port))
+        };
+        assert_eq!(includes("a"), [true; 4]);
+        assert_eq!(includes("a:2"), [false, false, true, false]);
+        assert_eq!(includes("b:2"), [false; 4]);
+        assert_eq!(includes("b"), [false; 4]);
+    }
+
+    #[test]
     fn anything_else_is_refused() {
         for text in [
             "",

@@ -5,9 +5,11 @@
 //! the files is known to the query modules ([`crate::gid`], [`crate::port`], …).
 
 use std::borrow::Cow;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, AtFlags, Dir, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::{Cause, Error, Request};
@@ -21,6 +23,9 @@ const TRIES: u32 = 8;
 
 /// A sysfs tree.
 ///
+/// A device is asked for by its name: that which has the name now. One answer is of one device, also
+/// if another takes over the name meanwhile. [`of`](Self::of) keeps to a device that was listed.
+///
 /// ```
 /// let here = uverbs::sysfs::Sysfs::host();
 /// let elsewhere = uverbs::sysfs::Sysfs::at("/host/sys");
@@ -29,6 +34,8 @@ const TRIES: u32 = 8;
 #[derive(Clone, Debug)]
 pub struct Sysfs {
     root: PathBuf,
+    /// The folder that a device's name means here.
+    held: Option<(String, Folder)>,
 }
 
 impl Default for Sysfs {
@@ -47,7 +54,7 @@ impl Sysfs {
     /// A tree of the same shape at `root`, for example a host's `/sys` mounted into a container.
     #[must_use]
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), held: None }
     }
 
     /// The folder this tree is rooted at.
@@ -59,10 +66,36 @@ impl Sysfs {
     /// `class/infiniband/NAME`, the folder of one device in this network namespace. A name that
     /// would lead out of the devices' folder is no device's.
     pub(crate) fn device(&self, name: &str) -> Result<Folder, Cause> {
-        if is_file_name(name) {
-            Ok(Folder { path: self.root.join("class/infiniband").join(name) })
-        } else {
-            Err(Cause::NoSuchDevice)
+        match &self.held {
+            Some((held, folder)) if held == name => Ok(folder.clone()),
+            _ if is_file_name(name) => Ok(self.folder("class/infiniband").join(name)),
+            _ => Err(Cause::NoSuchDevice),
+        }
+    }
+
+    /// This tree, in which `name` means that folder of a device from now on.
+    pub(crate) fn holding(&self, name: &str, folder: Folder) -> Self {
+        Self { root: self.root.clone(), held: Some((name.to_owned(), folder)) }
+    }
+
+    /// Asks about the device that has this name, which stays the same until the answer is complete.
+    pub(crate) fn steadily<T>(
+        &self,
+        name: &str,
+        request: impl Fn() -> Request,
+        ask: impl FnOnce(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let folder = self.device(name).map_err(|cause| Error::new(name, request(), cause))?;
+        let gone =
+            |cause| Error::new(name, Request::Sysfs { path: folder.path().to_owned() }, cause);
+        let folder = folder.held().map_err(|errno| gone(cause(errno)))?;
+        match ask(&self.holding(name, folder.clone())) {
+            // A folder that is taken away lists fewer entries, and does not say so.
+            Ok(_) if !folder.exists() => Err(gone(Cause::Os(Errno::NOENT))),
+            Err(error) if error.errno() == Errno::NOENT.raw_os_error() && !folder.exists() => {
+                Err(gone(Cause::Os(Errno::NOENT)))
+            }
+            answer => answer,
         }
     }
 
@@ -71,20 +104,25 @@ impl Sysfs {
         Ok(self.device(device)?.join("ports").join(port.to_string()))
     }
 
-    /// Why `request` failed that reads `folder` of a device: what is not there is the device, or the
-    /// port or index that the folder stands for (`EINVAL`, as the kernel says it).
+    /// Why `request` failed that reads `slot` in a device's port: what is not there is the device, the
+    /// port, or the index that the slot stands for (`EINVAL`, as the kernel says it).
     pub(crate) fn missing_or(
         &self,
         device: &str,
-        folder: &Folder,
+        port: &Folder,
+        slot: &Folder,
         request: Request,
         cause: Cause,
     ) -> Error {
         match (cause, self.device(device)) {
-            (missing @ Cause::Os(Errno::NOENT), Ok(Folder { path })) if !path.exists() => {
+            (missing @ Cause::Os(Errno::NOENT), Ok(device_folder)) if !device_folder.exists() => {
+                let path = device_folder.path().to_owned();
                 Error::new(device, Request::Sysfs { path }, missing)
             }
-            (Cause::Os(Errno::NOENT), _) if !folder.exists() => {
+            (Cause::Os(Errno::NOENT), _) if !port.exists() => {
+                Error::new(device, request, Cause::NoSuchPort)
+            }
+            (Cause::Os(Errno::NOENT), _) if !slot.exists() => {
                 Error::new(device, request, Cause::Os(Errno::INVAL))
             }
             (cause, _) => Error::new(device, request, cause),
@@ -93,7 +131,32 @@ impl Sysfs {
 
     /// A folder below the root.
     pub(crate) fn folder(&self, path: &str) -> Folder {
-        Folder { path: self.root.join(path) }
+        Folder { path: self.root.join(path), base: None }
+    }
+}
+
+/// A folder that stays what it is: the kernel gives no folder of sysfs the number of another, and
+/// leaves it its number when the device is renamed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FolderId {
+    path: PathBuf,
+    inode: u64,
+}
+
+impl FolderId {
+    /// Makes sure that the folder is still there, and not another in its place.
+    pub(crate) fn stands(&self) -> Result<(), Cause> {
+        match rustix::fs::stat(&self.path) {
+            Ok(stat) if stat.st_ino == self.inode => Ok(()),
+            Ok(_) => Err(Cause::Replaced),
+            Err(Errno::NOENT) => Err(Cause::DeviceGone(Errno::NODEV)),
+            Err(errno) => Err(Cause::Os(errno)),
+        }
+    }
+
+    /// Whether that is the same folder, by whatever name.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.inode == other.inode
     }
 }
 
@@ -101,6 +164,15 @@ impl Sysfs {
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
+    /// The open folder from which this one is reached, if it is not by its path.
+    base: Option<Arc<Base>>,
+}
+
+/// An open folder. What is read from it is never another's that has taken over its name.
+#[derive(Debug)]
+struct Base {
+    path: PathBuf,
+    fd: OwnedFd,
 }
 
 impl Folder {
@@ -108,12 +180,72 @@ impl Folder {
         &self.path
     }
 
+    /// Whether it is there. Of a device's folder that is held: whether it still is the device's.
     pub(crate) fn exists(&self) -> bool {
-        self.path.exists()
+        match self.place() {
+            // An open folder can be looked at for ever, but not into.
+            Some((base, path)) if path.as_os_str().is_empty() => {
+                rustix::fs::statat(&base.fd, "ports", AtFlags::empty()).is_ok()
+            }
+            Some((base, path)) => rustix::fs::statat(&base.fd, path, AtFlags::empty()).is_ok(),
+            None => self.path.exists(),
+        }
+    }
+
+    /// Whether it is a folder in which files can be listed and opened.
+    pub(crate) fn can_be_read(&self) -> bool {
+        let wanted = Access::READ_OK | Access::EXEC_OK;
+        match self.place() {
+            Some((base, path)) => rustix::fs::accessat(&base.fd, path, wanted, AtFlags::empty()),
+            None => rustix::fs::access(&self.path, wanted),
+        }
+        .is_ok()
     }
 
     pub(crate) fn join(&self, name: impl AsRef<Path>) -> Self {
-        Self { path: self.path.join(name) }
+        Self { path: self.path.join(name), base: self.base.clone() }
+    }
+
+    /// The same folder, kept open: what is read from it and from below is its own as long as it is there.
+    pub(crate) fn held(&self) -> Result<Self, Errno> {
+        if self.place().is_some_and(|(_, path)| path.as_os_str().is_empty()) {
+            return Ok(self.clone());
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = self.open(Path::new(""), flags)?;
+        Ok(Self {
+            path: self.path.clone(),
+            base: Some(Arc::new(Base { path: self.path.clone(), fd })),
+        })
+    }
+
+    /// What it can be known by later.
+    pub(crate) fn id(&self) -> Result<FolderId, Errno> {
+        let stat = match self.place() {
+            Some((base, path)) => rustix::fs::statat(&base.fd, path, AtFlags::EMPTY_PATH),
+            None => rustix::fs::stat(&self.path),
+        }?;
+        Ok(FolderId { path: self.path.clone(), inode: stat.st_ino })
+    }
+
+    /// The open folder, and the way from there.
+    fn place(&self) -> Option<(&Base, &Path)> {
+        let base = self.base.as_deref()?;
+        Some((base, self.path.strip_prefix(&base.path).ok()?))
+    }
+
+    /// Opens what is at a path from here; a path of no length is the folder itself.
+    fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let path = self.path.join(path);
+        let Some(base) = &self.base else {
+            return retry_on_intr(|| rustix::fs::open(&path, flags, Mode::empty()));
+        };
+        let path = match path.strip_prefix(&base.path) {
+            Ok(rest) if rest.as_os_str().is_empty() => Path::new("."),
+            Ok(rest) => rest,
+            Err(_) => return Err(Errno::NOENT),
+        };
+        retry_on_intr(|| rustix::fs::openat(&base.fd, path, flags, Mode::empty()))
     }
 
     /// The content of a file, without white space at its end.
@@ -126,10 +258,12 @@ impl Folder {
 
     /// The content of a file as the kernel gives it, at most a page.
     pub(crate) fn read_bytes(&self, name: &str) -> Result<Vec<u8>, Errno> {
-        // NONBLOCK: in a tree that is not the kernel's, a FIFO must not hold us up.
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let path = self.path.join(name);
-        let file = retry_on_intr(|| rustix::fs::open(&path, flags, Mode::empty()))?;
+        // NONBLOCK: in a tree that is not the kernel's, a FIFO must not hold us up. (Miri opens no
+        // file with such flags.)
+        let special = OFlags::NONBLOCK | OFlags::NOCTTY;
+        let special = if cfg!(miri) { OFlags::empty() } else { special };
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | special;
+        let file = self.open(Path::new(name), flags)?;
         let mut buffer = [0u8; PAGE];
         let count = retry_on_intr(|| rustix::io::read(&file, &mut buffer))?;
         Ok(buffer.get(..count).unwrap_or_default().to_vec())
@@ -148,8 +282,20 @@ impl Folder {
     /// Names in this folder, in the order of `readdir`; a name that is not UTF-8 has its odd bytes
     /// replaced.
     pub(crate) fn names(&self) -> Result<Vec<String>, Cause> {
-        let entries = std::fs::read_dir(&self.path).map_err(|error| cause(os_errno(&error)))?;
         let mut names = Vec::new();
+        if self.base.is_some() {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let folder = self.open(Path::new(""), flags).map_err(cause)?;
+            for entry in Dir::new(folder).map_err(cause)? {
+                let entry = entry.map_err(cause)?;
+                let name = entry.file_name().to_string_lossy();
+                if name != "." && name != ".." {
+                    names.push(name.into_owned());
+                }
+            }
+            return Ok(names);
+        }
+        let entries = std::fs::read_dir(&self.path).map_err(|error| cause(os_errno(&error)))?;
         for entry in entries {
             let entry = entry.map_err(|error| cause(os_errno(&error)))?;
             names.push(match entry.file_name().to_string_lossy() {
@@ -258,6 +404,15 @@ mod tests {
         assert_eq!(told(&[1, 2, 1, 1]), Ok(1));
         assert_eq!(told(&[1, 2, 3, 4, 5, 6, 7, 8, 8]), Err(Cause::Os(Errno::AGAIN)));
         assert_eq!(told(&[1]), Err(Cause::Os(Errno::NOENT)));
+    }
+
+    /// The kernel says so of a file that was opened while its device was there.
+    #[test]
+    fn a_file_of_a_device_that_is_gone() {
+        assert_eq!(cause(Errno::NODEV), Cause::DeviceGone(Errno::NODEV));
+        for errno in [Errno::NOENT, Errno::NXIO, Errno::IO, Errno::ACCESS] {
+            assert_eq!(cause(errno), Cause::Os(errno));
+        }
     }
 
     #[test]

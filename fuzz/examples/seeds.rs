@@ -57,6 +57,12 @@ fn main() -> std::io::Result<()> {
     address.extend(attribute(1, &[10, 0, 0, 1]));
     save("netlink", "device-and-node", &messages(&[device, node]))?;
     save("netlink", "link-and-address", &messages(&[link, address]))?;
+    save("netlink", "a-device-told", &[[0x80].as_slice(), &[7; 24], b"mlx5"].concat())?;
+    // Two questions, answered in the wrong order among other's words; and a list in two parts.
+    let answers = [[0x10, 2, 9], [0x12, 1, 6], [0x33, 1, 6], [0x10, 1, 8]].concat();
+    save("netlink", "two-answers", &[[0xc2].as_slice(), &answers].concat())?;
+    let list = [[0x10, 1, 5], [0x88, 1, 0], [0x30, 2, 6], [0x10, 2, 7], [0x08, 2, 0]].concat();
+    save("netlink", "a-list-that-changed", &[[0xc0].as_slice(), &list].concat())?;
     for (name, line) in [
         ("selector", "xmlx5_0:1"),
         ("selector-slash", "xmlx5_0/1"),

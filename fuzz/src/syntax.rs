@@ -61,7 +61,9 @@ fn one_text(text: &str) {
 /// All variables by which programs choose are set to this text: whatever they take stands in the table
 /// or has its reason.
 fn variables(text: &str) {
-    for setting in settings::parse(text, "/etc/nccl.conf") {
+    for setting in
+        settings::parse(text.as_bytes(), "/etc/nccl.conf", &settings::Setting::everywhere())
+    {
         assert!(setting.to_string().contains(&setting.name));
     }
     let row = |index, gid: Ipv6Addr| Row {
@@ -77,9 +79,11 @@ fn variables(text: &str) {
         device: "mlx5_0",
         node_type: NodeType::CA,
         number: 1,
+        device_index: None,
         state: PortState::ACTIVE,
         link_layer: LinkLayer::ETHERNET,
         gid_tbl_len: 8,
+        has_types: true,
         rows: vec![
             row(0, link_local),
             row(3, std::net::Ipv4Addr::new(10, 0, 0, 1).to_ipv6_mapped()),

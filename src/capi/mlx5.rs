@@ -10,12 +10,13 @@ use uverbs_uapi::mlx5_firmware::{
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::verbs::abi::{self, layout};
-use super::verbs::{Listed, Opened, open};
+use super::verbs::{Held, Opened, open};
 use super::{guarded, number, set_errno};
 use crate::command::MAX_PAYLOAD;
-use crate::context::{Context, probe_driver};
+use crate::context::probe_driver;
 use crate::device::Device;
 use crate::driver::DriverId;
+use crate::error::Error;
 use crate::mlx5::devx;
 
 /// `struct mlx5dv_context_attr` up to what this library looks at.
@@ -44,7 +45,7 @@ pub(super) fn is_mlx5(device: &Device) -> bool {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mlx5dv_is_supported(device: *mut abi::Device) -> bool {
     // SAFETY: the same contract.
-    let listed = unsafe { Listed::held(device) };
+    let listed = unsafe { Held::of(device) };
     guarded(false, || listed.is_some_and(|listed| is_mlx5(&listed.device)))
 }
 
@@ -80,12 +81,8 @@ pub unsafe extern "C" fn mlx5dv_open_device(
         set_errno(Errno::INVAL);
         return core::ptr::null_mut();
     }
-    let open_context = |listed: &Listed| match flags {
-        0 => Context::open(&listed.device),
-        _ => devx::open(&listed.device),
-    };
     // SAFETY: the same contract.
-    unsafe { open(device, open_context) }
+    unsafe { open(device, |listed| listed.open(flags != 0)) }
 }
 
 /// Asks the driver how steering knows a port. Not said by the kernel: zeros. See
@@ -155,20 +152,33 @@ pub unsafe extern "C" fn mlx5dv_devx_general_cmd(
     // SAFETY: not NULL, so by the contract `outlen` other bytes, which nobody else uses meanwhile.
     // They come from outside of Rust, so each has some value.
     let out = unsafe { slice::from_raw_parts_mut(out.cast::<u8>(), outlen) };
-    let answer = guarded(Err(Errno::IO), || {
-        devx::general_cmd(for_commands(opened), input, out).map_err(|error| error.cause().errno())
-    });
+    let answer =
+        guarded(Err(Errno::IO), || send(opened, input, out).map_err(|error| error.cause().errno()));
     answer.map_or_else(number, |()| 0)
 }
 
-/// The context by which commands are sent: one with DEVX, opened when it is first wanted. Where there
-/// is none to be had the program's own sends what needs none.
-fn for_commands(opened: &Opened) -> &Context {
+/// Sends a command by a context with DEVX, which is opened when it is first wanted. Where there is
+/// none, the program's own sends what needs none.
+fn send(opened: &Opened, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
     if opened.imported || opened.context.has_devx() {
-        return &opened.context;
+        return devx::general_cmd(&opened.context, input, out);
     }
-    let devx = opened.devx.get_or_init(|| devx::open(&opened.listed.device).ok());
-    devx.as_ref().unwrap_or(&opened.context)
+    if let Some(context) = opened.devx.get() {
+        return devx::general_cmd(context, input, out);
+    }
+    match opened.listed.open(true) {
+        Ok(context) => devx::general_cmd(opened.devx.get_or_init(|| context), input, out),
+        // The next command tries again: files are closed, and places in the cgroup become free. But if a
+        // context without DEVX can be opened, it is DEVX that is refused. Then the program's own context
+        // gets the kernel's answer, as it does with rdma-core.
+        Err(error) => {
+            let opcode = input.first_chunk().map_or(0, |bytes| u16::from_be_bytes(*bytes));
+            if devx::needs_devx(opcode) && opened.listed.open(false).is_err() {
+                return Err(error);
+            }
+            devx::general_cmd(&opened.context, input, out)
+        }
+    }
 }
 
 /// Atomic operations on the bus, if the firmware tells of them.
@@ -198,4 +208,57 @@ pub(super) fn pci_atomics(opened: &Opened) -> Option<abi::PciAtomicCaps> {
         swap: at(SWAP)?,
         compare_swap: at(COMPARE_SWAP)?,
     })
+}
+
+// Miri opens no file with the flags of a node.
+#[cfg(all(test, feature = "simulated-kernel", not(miri)))]
+#[expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+#[expect(unsafe_code, reason = "the functions of C are called as C calls them")]
+mod tests {
+    use super::*;
+    use crate::capi::verbs::{ibv_close_device, simulated_at};
+    use crate::context::Context;
+    use crate::simulated::{SimulatedKernel, UserMemory};
+
+    /// Gives contexts, and answers no command.
+    #[derive(Debug)]
+    struct Kernel;
+
+    impl SimulatedKernel for Kernel {
+        fn ioctl(&self, request: &mut [u8], _: &UserMemory<'_>) -> Result<(), Errno> {
+            // The object is the header's third number.
+            let object = u16::from_ne_bytes([request[2], request[3]]);
+            let is_devx = object == uverbs_uapi::mlx5::object::DEVX;
+            if is_devx { Err(Errno::NOSPC) } else { Ok(()) }
+        }
+    }
+
+    fn sent(context: *mut abi::Context, opcode: u16) -> c_int {
+        let mut input = [0u8; 16];
+        input[..2].copy_from_slice(&opcode.to_be_bytes());
+        let mut out = [0u8; 16];
+        // SAFETY: the context is open, and the lengths are those of the arrays.
+        unsafe {
+            mlx5dv_devx_general_cmd(context, input.as_ptr().cast(), 16, out.as_mut_ptr().cast(), 16)
+        }
+    }
+
+    #[test]
+    fn a_devx_context_that_cannot_be_had_may_be_had_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = folder.path().join("uverbs0");
+        let context =
+            Context::simulated("mlx5_0", 1..=1, DriverId::MLX5, Box::new(Kernel)).unwrap();
+        let context = simulated_at(context, node.clone());
+        assert!(!context.is_null());
+        // The errno is that of opening.
+        assert_eq!(sent(context, opcode::NOP), Errno::NOENT.raw_os_error());
+        // What needs no DEVX is sent all the same.
+        assert_eq!(sent(context, opcode::QUERY_HCA_CAP), Errno::NOSPC.raw_os_error());
+        // A node that is there now, though no device's: it was opened again.
+        std::os::unix::fs::symlink("/dev/null", &node).unwrap();
+        assert_eq!(sent(context, opcode::NOP), Errno::NXIO.raw_os_error());
+        // SAFETY: open so far, and used by nothing else.
+        assert_eq!(unsafe { ibv_close_device(context) }, 0);
+    }
 }

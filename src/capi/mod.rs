@@ -10,6 +10,36 @@
 //! What makes, changes or moves something (queue pairs, memory regions, …) is not there: a program
 //! that wants it does not link.
 //!
+//! # In the place of `libibverbs.so.1`
+//!
+//! `src/capi/shared` makes of `libuverbs.a` a shared library whose symbols have rdma-core's versions
+//! (`IBVERBS_1.1` and on, `MLX5_1.7` and on, `IBUMAD_1.0` and on), with links by the names of
+//! rdma-core's libraries. (`libuverbs.so` of cargo-c has no versions, and `dlvsym` finds nothing in it.)
+//! With it a program that is compiled already may run:
+//!
+//! - `LD_LIBRARY_PATH` with that folder: a program that uses only functions of `uverbs.h` runs as it
+//!   is. One that wants another function ends: at once, if its version is missing (`version … not
+//!   found`), else where it calls it (`symbol lookup error`). So does one that wants a function of
+//!   `IBVERBS_1.0`'s old layout, or one that is private to a release of rdma-core's
+//!   (`IBVERBS_PRIVATE_44`), as its own tools do.
+//! - `LD_PRELOAD` of it: the functions of `uverbs.h` are this library's, all others rdma-core's. Queries are
+//!   answered. On a context of this library nothing can be made: a protection domain, a queue, a
+//!   region is NULL, with `errno` `EOPNOTSUPP` or what the kernel refuses a node with that is opened
+//!   for reading. Nothing crashes. So a program that moves data, as NCCL and UCX do, has to be left
+//!   with rdma-core.
+//! - `dlopen` and `dlvsym`: as with `LD_LIBRARY_PATH`, and what is not there is NULL.
+//!
+//! A static library as cargo leaves it holds Rust's standard library, and so does every other that
+//! was written in Rust: two of them do not link into one program, nor does one into a program written
+//! in Rust (`rust_eh_personality` is defined twice). `src/capi/seal` hides what is not of the
+//! interface; then they do. A Rust program is better off with the crate itself.
+//!
+//! # Under valgrind
+//!
+//! Memcheck does not know by itself what the ioctl of uverbs writes. On x86-64 and 64-bit Arm this
+//! library says so after each call, as rdma-core does: memory that the kernel wrote counts as defined,
+//! and memory that it did not write does not.
+//!
 //! # Deliberate differences
 //!
 //! A program sees these (and those of [`umad`]) when it is linked with this library in place of
@@ -28,6 +58,7 @@
 //! | `ibv_event_type_str` of the newest event | `unknown` before 65 | has its name |
 //! | opening an mlx5 device | 10 firmware commands and more, doorbell pages | 2 commands; what `mlx5dv_devx_general_cmd` needs is opened when it is called |
 //! | `SYSFS_PATH` of the environment | names files, while netlink tells the devices of this host | names the tree that everything is read from |
+//! | what makes something, called by rdma-core's library on a context of ours | – | NULL, `EOPNOTSUPP` |
 //! | warnings on stderr (`RLIMIT_MEMLOCK`, drivers) | written | none |
 //!
 //! And what this library leaves out: Linux before 5.10 answers no GID query (`EPROTONOSUPPORT`);

@@ -4,8 +4,14 @@
  *
  * The functions, their arguments and the layouts are those of rdma-core 65 (<infiniband/verbs.h>,
  * <infiniband/mlx5dv.h>, <infiniband/umad.h>). A program that was written for rdma-core's headers,
- * of release 44 or later, links with this library too; this header is for those who have none. One
+ * of release 33 or later, links with this library too; this header is for those who have none. One
  * file includes either this header or rdma-core's.
+ *
+ * In place of rdma-core's shared libraries under a program that is compiled already there is a
+ * library with their symbol versions, made by src/capi/shared. All that is declared here is answered.
+ * What makes or moves something (protection domains, queues, memory regions) is not there. Where
+ * rdma-core's own library is there beside this one (LD_PRELOAD), it makes none of that on a context
+ * that was opened by this one: it gives NULL, with errno EOPNOTSUPP or what the kernel says.
  *
  * What a function returns on failure is said at each, and is one of three:
  *   - the errno value, a positive number; the variable errno may hold anything;

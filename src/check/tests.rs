@@ -30,6 +30,14 @@ fn row(index: u32, gid: &str, gid_type: GidType, netdev: Option<Netdev>) -> GidR
     GidRow { record: entry.into(), netdev, type_is_hidden: false }
 }
 
+/// The same row of another port.
+fn on_port(row: GidRow, port: u32) -> GidRow {
+    let entry = &row.record.entry;
+    let ifindex = entry.netdev_ifindex();
+    let entry = GidEntry::new(port, entry.index(), entry.gid(), entry.gid_type(), ifindex);
+    GidRow { record: entry.into(), ..row }
+}
+
 /// A host with one RoCE port in good order.
 fn good() -> Inventory {
     let mut device = Device::named("mlx5_0");
@@ -65,6 +73,7 @@ fn good() -> Inventory {
         guid: Ok(None),
         netdev: Some(netdev()),
         pkeys: None,
+        has_types: None,
     }];
     let address = |text: &str| (text.parse::<IpAddr>().unwrap(), 24);
     Inventory {
@@ -100,7 +109,7 @@ impl Inventory {
     }
 
     fn set(&mut self, name: &str, value: &str) {
-        self.settings.push(Setting { name: name.into(), value: value.into(), file: None });
+        self.settings.push(Setting::new(name, value, None));
     }
 
     fn infiniband(&mut self) {
@@ -136,6 +145,12 @@ const HARMS: &[Harm] = &[
     }),
     (&["no-nodes"], |it| it.absences.push(Absence::NoNodes { folder: "/dev/infiniband".into() })),
     (&["netns-exclusive"], |it| it.shares_namespaces = Some(false)),
+    (&["not-checked"], |it| it.interfaces = None),
+    (&["not-checked"], |it| it.has_netlink = false),
+    (&["not-checked"], |it| it.is_partial = true),
+    (&["port-guid-unreadable"], |it| {
+        it.first().ports[0].guid = Err(problem("mlx5_0: query GID 0 of port 1: no", 5));
+    }),
     (&["no-uverbs-module", "no-node"], |it| {
         it.modules.pop();
         it.first().device.node = None;
@@ -195,6 +210,20 @@ const HARMS: &[Harm] = &[
     (&["no-roce-v2"], |it| {
         it.rows().retain(|row| row.record.entry.gid_type() == GidType::ROCE_V1);
     }),
+    (&["too-many-ports"], |it| {
+        for number in 1..=33 {
+            it.second(&format!("mlx5_{number}"));
+        }
+    }),
+    (&["too-many-ports"], |it| {
+        for number in 1..=16 {
+            let other = it.second(&format!("mlx5_{number}"));
+            let port = PortRecord { number: 2, ..other.ports[0].clone() };
+            other.ports.push(port);
+            let rows = other.gids.as_mut().unwrap();
+            rows.extend(rows.clone().into_iter().map(|own| on_port(own, 2)));
+        }
+    }),
     (&["address-gone"], |it| {
         it.rows().push(row(4, "::ffff:10.0.0.4", GidType::ROCE_V2, Some(netdev())));
     }),
@@ -239,7 +268,8 @@ fn names(findings: &[Finding]) -> Vec<&str> {
 #[test]
 fn a_good_host_has_no_finding() {
     assert_eq!(check(&good(), Expected::default()), []);
-    assert_eq!(check(&Inventory::default(), Expected::default()), []);
+    // One that has no device, and does not say why.
+    assert_eq!(names(&check(&Inventory::default(), Expected::default())), ["no-device"]);
 }
 
 #[test]
@@ -272,6 +302,11 @@ fn what_was_not_tried_is_no_finding() {
     let mut inventory = good();
     inventory.first().access = None;
     inventory.first().device.driver = None;
+    assert_eq!(names(&check(&inventory, Expected::default())), ["not-checked"]);
+    // With nothing to look at there is nothing left out.
+    inventory.devices.clear();
+    assert_eq!(names(&check(&inventory, Expected::default())), ["no-device"]);
+    inventory.is_partial = true;
     assert_eq!(check(&inventory, Expected::default()), []);
 }
 
@@ -283,6 +318,7 @@ fn tell_rows(text: &mut String) {
         Reason::Recommended,
         Reason::Pinned,
         Reason::LowestFit,
+        Reason::Untyped,
         Reason::StartFits,
         Reason::Start,
         Reason::FamilyAlone(Family::V4),
@@ -384,6 +420,9 @@ fn wording() -> String {
         Why::OutsideFirst(255),
         Why::NoLowHalf(0),
         Why::UnreadableType(0),
+        Why::NoTypes,
+        Why::NoRoom,
+        Why::Overrun,
         Why::BadValue("UCX_IB_GID_INDEX"),
         Why::RangeCrash,
         Why::IndexAndSubnets,

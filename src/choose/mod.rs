@@ -30,9 +30,12 @@ pub mod plan;
 mod reason;
 mod recommend;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod tests;
 pub mod ucx;
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 
 pub use reason::{Caveat, Reason, Why};
@@ -55,12 +58,16 @@ pub struct Port<'i> {
     pub node_type: NodeType,
     /// The port's number.
     pub number: u32,
+    /// The kernel's number for the device, if it is known.
+    pub device_index: Option<u32>,
     /// Logical state.
     pub state: PortState,
     /// Link layer.
     pub link_layer: LinkLayer,
     /// Slots of the GID table, empty ones counted.
     pub gid_tbl_len: u32,
+    /// Whether sysfs has the files that tell the types of rows. Without them NCCL cannot compare two.
+    pub has_types: bool,
     /// The rows in use, ascending by index, no index twice.
     pub rows: Vec<Row<'i>>,
 }
@@ -98,7 +105,8 @@ pub enum Home<'i> {
         /// Whether it is the port's own, and not a VLAN, macvlan, bridge … over it.
         is_port_s: bool,
     },
-    /// It has not been shown to be in this namespace, but some interface here has the address.
+    /// It has not been shown to be in this namespace, but some interface here has the address, or the
+    /// MAC address that the GID is made of.
     Unproven,
     /// No interface of this namespace has the address.
     Foreign,
@@ -131,7 +139,8 @@ impl Port<'_> {
     /// The row at an index.
     #[must_use]
     pub fn row(&self, index: u32) -> Option<&Row<'_>> {
-        self.rows.iter().find(|row| row.index == index)
+        let place = self.rows.binary_search_by_key(&index, |row| row.index).ok()?;
+        self.rows.get(place)
     }
 
     /// Whether its packets are RoCE's, as programs see it, for which iWARP is RoCE too.
@@ -141,7 +150,7 @@ impl Port<'_> {
 }
 
 /// Families of addresses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// IPv4.
     #[default]
@@ -300,16 +309,49 @@ impl Decision {
 /// The ports of a host whose attributes and GID tables could be read.
 #[must_use]
 pub fn ports(inventory: &Inventory) -> Vec<Port<'_>> {
+    let here = Surroundings::of(inventory);
     let devices = inventory.devices.iter();
-    devices
-        .flat_map(|record| record.ports.iter().filter_map(|p| port(inventory, record, p)))
-        .collect()
+    devices.flat_map(|record| record.ports.iter().filter_map(|p| port(&here, record, p))).collect()
+}
+
+/// The interfaces that ports and rows are seen against. Made once for a host, as each row asks for its
+/// address.
+#[derive(Clone, Debug)]
+pub struct Surroundings<'i> {
+    inventory: &'i Inventory,
+    /// Each interface's index with each of its addresses.
+    owned: BTreeSet<(u32, IpAddr)>,
+    /// All their addresses.
+    addresses: BTreeSet<IpAddr>,
+    /// The GIDs that the kernel derives from their MAC addresses.
+    made: BTreeSet<Gid>,
+}
+
+impl<'i> Surroundings<'i> {
+    /// Those of a host.
+    #[must_use]
+    pub fn of(inventory: &'i Inventory) -> Self {
+        let mut here = Self {
+            inventory,
+            owned: BTreeSet::new(),
+            addresses: BTreeSet::new(),
+            made: BTreeSet::new(),
+        };
+        for interface in inventory.interfaces.iter().flatten() {
+            here.made.extend(interface.mac.into_iter().flat_map(made_of));
+            for (address, _) in &interface.addresses {
+                here.owned.insert((interface.index.get(), *address));
+                here.addresses.insert(*address);
+            }
+        }
+        here
+    }
 }
 
 /// A port as those who choose see it; `None` if its attributes or its table could not be read.
 #[must_use]
 pub fn port<'i>(
-    inventory: &'i Inventory,
+    here: &Surroundings<'i>,
     record: &'i DeviceRecord,
     port: &'i PortRecord,
 ) -> Option<Port<'i>> {
@@ -320,48 +362,51 @@ pub fn port<'i>(
         // They ascend; what does not would be no table.
         let index = row.record.entry.index();
         if rows.last().is_none_or(|last| last.index < index) {
-            rows.push(see(inventory, port, row));
+            rows.push(see(here, port, row));
         }
     }
     Some(Port {
         device: &record.device.name,
         node_type: record.device.node_type,
         number: port.number,
+        device_index: record.device.index,
         state: attributes.state,
         link_layer: attributes.link_layer,
         gid_tbl_len: attributes.gid_tbl_len,
+        has_types: port.has_types != Some(false),
         rows,
     })
 }
 
-fn see<'i>(inventory: &'i Inventory, port: &PortRecord, row: &'i GidRow) -> Row<'i> {
+fn see<'i>(here: &Surroundings<'i>, port: &PortRecord, row: &'i GidRow) -> Row<'i> {
     let entry = &row.record.entry;
-    let home = home(inventory, port, row);
+    let home = home(here, port, row);
     Row {
         index: entry.index(),
         gid: entry.gid(),
         gid_type: entry.gid_type(),
-        type_is_hidden: row.type_is_hidden,
+        type_is_hidden: row.type_is_hidden || port.has_types == Some(false),
         // The kernel that hides types also refuses address handles.
         has_address_handle: !row.type_is_hidden && !matches!(home, Home::Ours { is_up: false, .. }),
         home,
     }
 }
 
-fn home<'i>(inventory: &'i Inventory, port: &PortRecord, row: &'i GidRow) -> Home<'i> {
+fn home<'i>(here: &Surroundings<'i>, port: &PortRecord, row: &'i GidRow) -> Home<'i> {
+    let inventory = here.inventory;
     let entry = &row.record.entry;
-    let Some(interfaces) = inventory.interfaces.as_ref().filter(|_| inventory.has_netlink) else {
-        let has_one = entry.netdev_ifindex().is_some() || row.record.sysfs_netdev.is_some();
+    if inventory.interfaces.is_none() || !inventory.has_netlink {
+        let has_one = row.record.may_have_netdev();
         let name = row.record.sysfs_netdev.as_deref();
         return if has_one { Home::Unknown { name } } else { Home::None };
-    };
+    }
     let gid = entry.gid();
     let address = gid.ipv4().map_or(IpAddr::V6(gid.ipv6()), IpAddr::V4);
-    let has = |addresses: &[(IpAddr, u8)]| addresses.iter().any(|(own, _)| *own == address);
     if let Some(netdev) = &row.netdev {
         let interface = inventory.interface(netdev.index.get());
         let own = interface.is_none_or(|own| {
-            has(&own.addresses) || own.mac.is_some_and(|mac| is_made_of(gid, mac))
+            here.owned.contains(&(own.index.get(), address))
+                || own.mac.is_some_and(|mac| made_of(mac).contains(&gid))
         });
         return Home::Ours {
             name: &netdev.name,
@@ -370,18 +415,20 @@ fn home<'i>(inventory: &'i Inventory, port: &PortRecord, row: &'i GidRow) -> Hom
             is_port_s: port.netdev.as_ref().is_none_or(|own| own.index == netdev.index),
         };
     }
-    if entry.netdev_ifindex().is_none() && row.record.sysfs_netdev.is_none() {
+    if !row.record.may_have_netdev() {
         Home::None
-    } else if interfaces.iter().any(|interface| has(&interface.addresses)) {
+    } else if here.addresses.contains(&address) || here.made.contains(&gid) {
         Home::Unproven
+    } else if row.record.netdev_is_unread {
+        Home::Unknown { name: None }
     } else {
         Home::Foreign
     }
 }
 
-/// Whether the kernel makes a GID of this MAC address: RoCE's default one, or iWARP's only one.
-fn is_made_of(gid: Gid, mac: [u8; 6]) -> bool {
-    gid == crate::netdev::default_gid(mac) || gid == crate::netdev::iwarp_gid(mac)
+/// The GIDs that the kernel derives from a MAC address: RoCE's default GID, and iWARP's only GID.
+fn made_of(mac: [u8; 6]) -> [Gid; 2] {
+    [crate::netdev::default_gid(mac), crate::netdev::iwarp_gid(mac)]
 }
 
 /// Reads an address; text of another family is none.

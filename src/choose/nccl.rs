@@ -2,8 +2,14 @@
 //!
 //! Since 2.21 NCCL walks the table from index 0 on and changes its mind where a row fits better: by
 //! address family first, then by RoCE version. It looks at no interface. Before, it used index 0.
+//!
+//! What NCCL's own code answered, driven with random tables and settings, is recorded in
+//! `tests/golden/nccl-answers.jsonl.gz`; this model answers the same. Where that code uses memory
+//! that it never wrote (the version of a row whose type cannot be read), the model takes it for a
+//! version that no row has, as the recorded runs did.
 
 use super::{Decision, Family, Outcome, Port, Reason, Row, Why, alike, parse_address};
+use crate::inventory::Reading;
 use crate::port::{LinkLayer, PortState};
 
 /// What this model's releases of NCCL differ in. One stands for all up to the next.
@@ -17,8 +23,10 @@ pub enum Release {
     V2_22,
     /// 2.23 to 2.25: no crash on a range without a slash.
     V2_23,
-    /// 2.26 to 2.30.4: types that cannot be read do no harm.
+    /// 2.26 to 2.29: types that cannot be read do no harm.
     V2_26,
+    /// 2.30 to 2.30.4: other files of settings.
+    V2_30,
     /// 2.30.7: `NCCL_IB_HCA` knows rails and planes.
     V2_30_7,
 }
@@ -35,8 +43,20 @@ impl Release {
             version if version < (2, 22, 0) => Self::V2_21,
             version if version < (2, 23, 0) => Self::V2_22,
             version if version < (2, 26, 0) => Self::V2_23,
-            version if version < (2, 30, 7) => Self::V2_26,
+            version if version < (2, 30, 0) => Self::V2_26,
+            version if version < (2, 30, 7) => Self::V2_30,
             _ => Self::V2_30_7,
+        }
+    }
+}
+
+impl From<Release> for Reading {
+    /// How it reads files of settings.
+    fn from(release: Release) -> Self {
+        match release {
+            Release::V2_20 | Release::V2_21 | Release::V2_22 => Self::V2_4,
+            Release::V2_23 | Release::V2_26 => Self::V2_23,
+            Release::V2_30 | Release::V2_30_7 => Self::V2_30,
         }
     }
 }
@@ -66,11 +86,11 @@ pub struct Settings {
     program: Program,
     is_disabled: bool,
     devices: DeviceList,
-    gid_index: i64,
-    version: i64,
+    gid_index: i32,
+    version: i32,
     family: Family,
     range: Range,
-    flid_index: i64,
+    flid_index: i32,
 }
 
 /// `NCCL_IB_ADDR_RANGE`.
@@ -79,7 +99,7 @@ enum Range {
     /// None, or one that NCCL ignores.
     All,
     /// So many bits of this address; a negative number holds nothing.
-    Network(std::net::IpAddr, i64),
+    Network(std::net::IpAddr, i32),
     /// It has no slash.
     NoSlash,
 }
@@ -118,18 +138,19 @@ impl Settings {
             is_disabled: matches!(program, Program::Nccl(_))
                 && number(variable("NCCL_IB_DISABLE"), 0) != 0,
             devices,
-            gid_index: number(variable(names.gid_index), default),
-            version: number(variable(names.version), 2),
+            gid_index: int(number(variable(names.gid_index), default)),
+            version: int(number(variable(names.version), 2)),
             family,
             range: range(variable(names.range), family),
-            flid_index: number(variable("NCCL_IB_ROUTABLE_FLID_GID_INDEX"), 1),
+            flid_index: int(number(variable("NCCL_IB_ROUTABLE_FLID_GID_INDEX"), 1)),
         }
     }
 
     /// The index that is set, if the program heeds it.
     #[must_use]
     pub fn pinned(&self) -> Option<i64> {
-        (self.gid_index >= 0 || self.program.release() == Release::V2_20).then_some(self.gid_index)
+        (self.gid_index >= 0 || self.program.release() == Release::V2_20)
+            .then_some(self.gid_index.into())
     }
 }
 
@@ -155,21 +176,31 @@ const NVSHMEM: Names = Names {
     range: "NVSHMEM_IB_ADDR_RANGE",
 };
 
-/// A variable's number as C reads it: octal and hexadecimal too, rubbish behind it ignored, rubbish
-/// alone 0; only what is empty or too large is the default.
+/// A variable's number as NCCL reads it: octal and hexadecimal too, rubbish after it ignored, rubbish
+/// only is 0; what is empty or does not fit 64 bits is the default.
 fn number(value: Option<&str>, default: i64) -> i64 {
-    value
-        .filter(|text| !text.is_empty())
-        .map_or(default, |text| c_number(text, 0).unwrap_or(default))
+    let text = value.filter(|text| !text.is_empty());
+    text.map(|text| strtoll(text, 0)).map_or(default, |read| read.unwrap_or(default))
 }
 
-/// The number a text begins with, as C's `strtoll` has it; `None` if it is too large. Base 0 is told
-/// by the text.
-fn c_number(text: &str, base: u32) -> Option<i64> {
+/// C's `(int)` of a `long long`: the lower 32 bits.
+fn int(wide: i64) -> i32 {
+    let [a, b, c, d, ..] = wide.to_le_bytes();
+    i32::from_le_bytes([a, b, c, d])
+}
+
+/// C's `atoi`, and `(int)strtol(text, NULL, 10)`: what does not fit 64 bits is the limit of these first.
+fn atoi(text: &str) -> i32 {
+    int(strtoll(text, 10).unwrap_or_else(|limit| limit))
+}
+
+/// The number that a text begins with, as C's `strtoll` has it. The error is the limit that the number
+/// exceeds. The text tells base 0.
+fn strtoll(text: &str, base: u32) -> Result<i64, i64> {
     let text = text.trim_start_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
-    let (sign, text) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    let (sign, limit, text) = match text.strip_prefix('-') {
+        Some(rest) => (-1, i64::MIN, rest),
+        None => (1, i64::MAX, text.strip_prefix('+').unwrap_or(text)),
     };
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let (digits, base) = match hex.filter(|rest| rest.starts_with(|c: char| c.is_ascii_hexdigit()))
@@ -180,9 +211,10 @@ fn c_number(text: &str, base: u32) -> Option<i64> {
     };
     let mut value: i64 = 0;
     for digit in digits.chars().map_while(|c| c.to_digit(base)) {
-        value = value.checked_mul(base.into())?.checked_add(sign * i64::from(digit))?;
+        let longer = value.checked_mul(base.into());
+        value = longer.and_then(|own| own.checked_add(sign * i64::from(digit))).ok_or(limit)?;
     }
-    Some(value)
+    Ok(value)
 }
 
 /// Reads `NCCL_IB_ADDR_RANGE`.
@@ -190,13 +222,12 @@ fn range(value: Option<&str>, family: Family) -> Range {
     /// How much of it NCCL copies.
     const LIMIT: usize = 127;
     let Some(value) = value.filter(|value| !value.is_empty()) else { return Range::All };
-    let value = value.get(..LIMIT).unwrap_or(value);
+    let (value, _) = value.split_at(value.floor_char_boundary(LIMIT));
     let Some((address, bits)) = value.split_once('/') else { return Range::NoSlash };
     let Some(address) = parse_address(address, family) else { return Range::All };
     let length = if address.is_ipv4() { 32 } else { 128 };
-    match c_number(bits, 10) {
-        Some(bits) if bits <= length => Range::Network(address, bits),
-        None if bits.trim_start().starts_with('-') => Range::Network(address, -1),
+    match atoi(bits) {
+        bits if bits <= length => Range::Network(address, bits),
         _ => Range::All,
     }
 }
@@ -222,32 +253,39 @@ pub struct DeviceList {
     variable: &'static str,
     excludes: bool,
     is_exact: bool,
-    entries: Vec<(String, Option<i64>)>,
+    entries: Vec<(String, Option<i32>)>,
 }
 
-impl DeviceList {
-    /// How many entries NCCL has room for.
-    const ROOM: usize = 32;
+/// How many ports NCCL has room for, and how many entries of `NCCL_IB_HCA`.
+pub const ROOM: usize = 32;
 
+impl DeviceList {
     /// Reads `NCCL_IB_HCA` as a release of NCCL does.
     #[must_use]
     pub fn nccl(text: &str, release: Release) -> Self {
+        /// How much of a name the newest keeps, as much as a device's can have.
+        const NAME_ROOM: usize = 63;
         let (excludes, text) = strip(text, '^');
         let (is_exact, text) = strip(text, '=');
         let entry = |entry: &str| {
             let (name, port) = match entry.split_once(':') {
                 None => (entry, None),
-                // Behind the port stand rail and plane, or what older releases do not read.
+                // After the port come rail and plane, or what older releases do not read.
                 Some((name, rest)) => (name, rest.split(':').next()),
             };
             let port = match port {
                 None => None,
                 Some("") if release >= Release::V2_30_7 => None,
-                Some(port) => Some(c_number(port, 10).unwrap_or(0)).filter(|port| *port != -1),
+                Some(port) => Some(atoi(port)).filter(|port| *port != -1),
+            };
+            // Older releases write past its room; such a name is no device's.
+            let name = match name.get(..NAME_ROOM) {
+                Some(cut) if release >= Release::V2_30_7 => cut,
+                _ => name,
             };
             (!name.is_empty()).then(|| (name.to_owned(), port))
         };
-        let entries = text.split(',').filter_map(entry).take(Self::ROOM).collect();
+        let entries = text.split(',').filter_map(entry).take(ROOM).collect();
         Self { variable: "NCCL_IB_HCA", excludes, is_exact, entries }
     }
 
@@ -256,22 +294,33 @@ impl DeviceList {
         let (excludes, text) = strip(text, '^');
         let entry = |entry: &str| {
             let (name, port) = entry.split_once(':').unwrap_or((entry, ""));
-            let port = (!port.is_empty()).then(|| c_number(port, 10).unwrap_or(0));
+            let port = (!port.is_empty()).then(|| atoi(port));
             (!name.is_empty()).then(|| (name.to_owned(), port))
         };
-        let entries = text.split(',').filter_map(entry).collect();
+        let mut entries: Vec<_> = text.split(',').filter_map(entry).collect();
+        entries.sort_unstable();
         Self { variable: "NVSHMEM_HCA_LIST", excludes, is_exact: true, entries }
     }
 
     /// Whether the port is used.
     #[must_use]
     pub fn takes(&self, device: &str, port: u32) -> bool {
-        let is_named = |(name, own): &(String, Option<i64>)| {
+        let is_named = |(name, own): &(String, Option<i32>)| {
             let is_device = if self.is_exact { device == name } else { device.starts_with(name) };
-            is_device && own.is_none_or(|own| own == i64::from(port))
+            is_device && own.is_none_or(|own| u32::try_from(own) == Ok(port))
+        };
+        let is_any = if self.entries.len() > ROOM {
+            // Only NVSHMEM's list, of exact names in order, may be that long.
+            let find = |port| {
+                let key = (device, port);
+                self.entries.binary_search_by(|(name, own)| (name.as_str(), *own).cmp(&key)).is_ok()
+            };
+            find(None) || i32::try_from(port).is_ok_and(|port| find(Some(port)))
+        } else {
+            self.entries.iter().any(is_named)
         };
         // An empty list names every port, which `^` turns into none.
-        (self.entries.is_empty() || self.entries.iter().any(is_named)) != self.excludes
+        (self.entries.is_empty() || is_any) != self.excludes
     }
 }
 
@@ -289,6 +338,43 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
     }
 }
 
+/// What NCCL or NVSHMEM does with all ports of a host, in the order given: as [`choose`] says of each,
+/// but NCCL has room for 32 ports.
+///
+/// It counts device by device in libibverbs's order, which is that of the kernel's numbers. Where they
+/// are not known, the order given is taken.
+#[must_use]
+pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
+    let mut decisions: Vec<Decision> = ports.iter().map(|port| choose(port, settings)).collect();
+    let is_used = |own: &Decision| !matches!(own.outcome, Outcome::Ignored(_));
+    if matches!(settings.program, Program::Nvshmem)
+        || decisions.iter().filter(|own| is_used(own)).count() <= ROOM
+    {
+        return decisions;
+    }
+    let mut order: Vec<(&&Port<'_>, &mut Decision)> = ports.iter().zip(&mut decisions).collect();
+    if ports.iter().all(|port| port.device_index.is_some()) {
+        order.sort_by_key(|(port, _)| port.device_index);
+    }
+    let mut used = 0;
+    for device in order.chunk_by_mut(|(one, _), (other, _)| one.device == other.device) {
+        // The bound is looked at before a device, not before each of its ports.
+        let is_looked_at = used < ROOM;
+        for (port, decision) in device.iter_mut().filter(|(_, own)| is_used(own)) {
+            used += 1;
+            if used > ROOM {
+                let outcome = if is_looked_at {
+                    Outcome::Fails(Why::Overrun)
+                } else {
+                    Outcome::Ignored(Why::NoRoom)
+                };
+                **decision = Decision::unlooked(port, outcome);
+            }
+        }
+    }
+    decisions
+}
+
 /// Why a port is not used.
 fn unused(port: &Port<'_>, settings: &Settings) -> Option<Why> {
     if settings.is_disabled {
@@ -304,9 +390,21 @@ fn unused(port: &Port<'_>, settings: &Settings) -> Option<Why> {
     }
 }
 
+/// On InfiniBand NCCL uses LIDs within a subnet. Up to 2.21 it never uses a GID there, but the side
+/// that accepts reads one all the same, by the rules of RoCE, and fails where there is none.
 fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
-    if settings.program == Program::Nvshmem || settings.program.release() < Release::V2_22 {
+    if settings.program == Program::Nvshmem {
         return Decision::unlooked(port, Outcome::ByLid);
+    }
+    if settings.program.release() < Release::V2_22 {
+        let outcome = match index_of_roce(port, settings) {
+            Ok(index) => match Outcome::of_index(port, index) {
+                Outcome::Taken(_) | Outcome::Empty(_) => Outcome::ByLid,
+                outside => outside,
+            },
+            Err(why) => Outcome::Fails(why),
+        };
+        return Decision::unlooked(port, outcome);
     }
     let index = match u32::try_from(settings.flid_index) {
         Err(_) => {
@@ -332,14 +430,25 @@ fn is_valid(row: &Row<'_>) -> bool {
 }
 
 fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
+    let outcome = match index_of_roce(port, settings) {
+        Ok(index) => Outcome::of_index(port, index),
+        Err(why) => return Decision::unlooked(port, Outcome::Fails(why)),
+    };
+    if settings.pinned().is_some() {
+        let is_default =
+            settings.program == Program::Nccl(Release::V2_20) && settings.gid_index == 0;
+        let reason = if is_default { Reason::DefaultIndex } else { Reason::Pinned };
+        return Decision::of_one(port, outcome, &reason);
+    }
+    let taken = outcome.index();
+    let rows = port.rows.iter().map(|row| (row.index, explain(row, taken, port, settings)));
+    Decision { rows: rows.collect(), outcome }
+}
+
+/// The index by the rules of RoCE: the one that is set, or what the search finds.
+fn index_of_roce(port: &Port<'_>, settings: &Settings) -> Result<i64, Why> {
     if let Some(pinned) = settings.pinned() {
-        let mut decision = Decision::unlooked(port, Outcome::of_index(port, pinned));
-        if settings.program == Program::Nccl(Release::V2_20) && pinned == 0 {
-            for (_, reason) in decision.rows.iter_mut().filter(|(_, own)| own.is_taken()) {
-                *reason = Reason::DefaultIndex;
-            }
-        }
-        return decision;
+        return Ok(pinned);
     }
     if settings.range == Range::NoSlash
         && matches!(
@@ -347,36 +456,48 @@ fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
             Program::Nccl(Release::V2_21 | Release::V2_22) | Program::Nvshmem
         )
     {
-        return Decision::unlooked(port, Outcome::Fails(Why::RangeCrash));
+        return Err(Why::RangeCrash);
     }
-    match walk(port, settings) {
-        Ok(index) => {
-            let rows = port.rows.iter().map(|row| (row.index, explain(row, index, port, settings)));
-            Decision { outcome: Outcome::of_index(port, index.into()), rows: rows.collect() }
-        }
-        Err(why) => Decision::unlooked(port, Outcome::Fails(why)),
-    }
+    walk(port, settings).map(i64::from)
+}
+
+/// What NCCL's variable for a candidate's version holds before the types file is read, and after it
+/// said nothing: a version that can be asked for.
+const UNKNOWN_VERSION: i32 = -1;
+
+/// What the types file of a row says of its version.
+fn version_of(port: &Port<'_>, row: Option<&Row<'_>>) -> Option<i32> {
+    row.filter(|_| port.has_types).and_then(Row::version).map(i32::from)
 }
 
 /// NCCL's walk over the table. An empty slot is a GID of zeros, which counts as IPv6.
 fn walk(port: &Port<'_>, settings: &Settings) -> Result<u32, Why> {
-    let is_tolerant = settings.program.release() >= Release::V2_26;
-    let version = |index, row: Option<&Row<'_>>| match row {
-        Some(row) if !row.type_is_hidden => Ok(row.version()),
-        _ if is_tolerant => Ok(None),
-        _ => Err(Why::UnreadableType(index)),
+    let (bears_missing, bears_hidden) = match settings.program {
+        Program::Nvshmem => (true, true),
+        Program::Nccl(release) => (false, release >= Release::V2_26),
+    };
+    // Reads the types file; an empty slot's is hidden too.
+    let read = |index, row: Option<&Row<'_>>| {
+        if !port.has_types && !bears_missing {
+            Err(Why::NoTypes)
+        } else if row.is_none_or(|row| row.type_is_hidden) && !bears_hidden {
+            Err(Why::UnreadableType(index))
+        } else {
+            Ok(version_of(port, row))
+        }
     };
     let family = |row: Option<&Row<'_>>| row.map_or(Family::V6, Row::family);
-    let wanted = u8::try_from(settings.version).ok();
     let mut current = (0, port.row(0));
     for (index, row) in slots(port) {
         let is_wanted = family(row) == settings.family && settings.range.holds(row);
         if is_wanted && family(current.1) != settings.family {
             current = (index, row);
         } else if is_wanted && row.is_some_and(is_valid) {
-            let (own, other) = (version(current.0, current.1)?, version(index, row)?);
-            let is_worse = own != other || !current.1.is_some_and(is_valid);
-            if other.is_some() && other == wanted && is_worse {
+            // Of the row that was taken so far nothing is written if its type is not known.
+            let own = read(current.0, current.1)?;
+            let candidate = read(index, row)?.unwrap_or(UNKNOWN_VERSION);
+            let is_worse = own != Some(candidate) || !current.1.is_some_and(is_valid);
+            if candidate == settings.version && is_worse {
                 current = (index, row);
             }
         }
@@ -400,19 +521,21 @@ fn slots<'p, 'i>(port: &'p Port<'i>) -> impl Iterator<Item = (u32, Option<&'p Ro
         .flatten()
 }
 
-/// The reason for a row, now that the choice has fallen on an index.
-fn explain(row: &Row<'_>, taken: u32, port: &Port<'_>, settings: &Settings) -> Reason {
-    let has_version = row.version().map(i64::from) == Some(settings.version);
-    let is_fit = |row: &Row<'_>| row.family() == settings.family && is_valid(row);
+/// The reason for a row, now that the choice has fallen on an index; `None` is an empty slot's.
+fn explain(row: &Row<'_>, taken: Option<u32>, port: &Port<'_>, settings: &Settings) -> Reason {
+    let version = version_of(port, Some(row)).unwrap_or(UNKNOWN_VERSION);
+    let has_version = version == settings.version;
+    let is_fit = row.family() == settings.family && is_valid(row);
     let is_in_range = settings.range.holds(Some(row));
     if row.index >= port.gid_tbl_len {
         return Reason::Unlooked;
     }
-    if row.index == taken {
-        return match (is_fit(row) && has_version, is_in_range) {
+    if taken == Some(row.index) {
+        return match (is_fit && has_version, is_in_range) {
+            (true, true) if settings.version == UNKNOWN_VERSION => Reason::Untyped,
             (true, true) => Reason::LowestFit,
             (true, false) => Reason::StartFits,
-            (false, _) if taken == 0 => Reason::Start,
+            (false, _) if row.index == 0 => Reason::Start,
             (false, _) => Reason::FamilyAlone(settings.family),
         };
     }
@@ -424,9 +547,9 @@ fn explain(row: &Row<'_>, taken: u32, port: &Port<'_>, settings: &Settings) -> R
         Reason::OutOfRange
     } else if !is_valid(row) {
         Reason::NotValid
-    } else if !has_version {
-        Reason::OtherVersion(settings.version)
-    } else {
+    } else if let (true, Some(taken)) = (has_version, taken) {
         Reason::LowerFits(taken)
+    } else {
+        Reason::OtherVersion(settings.version)
     }
 }

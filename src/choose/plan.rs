@@ -4,6 +4,7 @@
 //! every port is the plan: one index; the program's own choice; that choice among addresses of one
 //! network. A port that is not wanted must be left alone.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Decision, Family, Network, Outcome, Port, nccl, ucx};
@@ -102,6 +103,15 @@ impl Model {
         }
     }
 
+    /// What the program does with all ports of a host: NCCL has not room for any number of them.
+    #[must_use]
+    pub fn choose_all(&self, ports: &[&Port<'_>]) -> Vec<Decision> {
+        match self {
+            Self::Nccl(settings) => nccl::choose_all(ports, settings),
+            Self::Ucx(settings) => ports.iter().map(|port| ucx::choose(port, settings)).collect(),
+        }
+    }
+
     /// The index that is set, if the program heeds it.
     #[must_use]
     pub fn pinned(&self) -> Option<i64> {
@@ -115,6 +125,8 @@ impl Model {
 /// A port, and the row it should use; `None` if it should not be used.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'p, 'i> {
+    /// The host: a number of the caller's. Targets of one host are given together.
+    pub host: usize,
     /// The port.
     pub port: &'p Port<'i>,
     /// The index.
@@ -155,17 +167,27 @@ pub struct Plan {
     pub variables: Vec<(&'static str, String)>,
 }
 
-/// Finds the variables by which a program uses the right row on every port; `None` if there are none.
+/// The longest text of a variable, its name and the byte of zero counted, that the kernel hands to a
+/// program (`MAX_ARG_STRLEN`).
+const LONGEST: usize = 128 << 10;
+
+/// Finds the variables by which a program uses the right row on every port that is wanted, and no other
+/// port; `None` if there are none, or no port is wanted: no list of devices names none.
 ///
-/// `is_set` says whether a variable is set already: what the plan does not set is put back to its
+/// `has_others` says whether there may be ports that are not among the targets, as they could not be
+/// read: only a list of devices leaves them alone then. `is_set` says whether a variable is set already: what the plan does not set is put back to its
 /// default then, as it would have a say otherwise.
 #[must_use]
 pub fn plan(
     program: Program,
     targets: &[Target<'_, '_>],
+    has_others: bool,
     is_set: impl Fn(&str) -> bool,
 ) -> Option<Plan> {
-    let list = device_list(program, targets);
+    if targets.iter().all(|target| target.index.is_none()) {
+        return None;
+    }
+    let list = device_list(program, targets, has_others)?;
     candidates(program, targets).into_iter().find_map(|(way, variables)| {
         let mut variables: Vec<(&'static str, String)> =
             list.iter().cloned().chain(variables).collect();
@@ -177,34 +199,50 @@ pub fn plan(
         let model = program.model(|name| {
             variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value.as_str())
         });
-        let is_right =
-            |target: &Target<'_, '_>| target.is_met_by(&model.choose(target.port).outcome);
-        targets.iter().all(is_right).then_some(Plan { way, variables })
+        let is_right = |host: &[Target<'_, '_>]| {
+            let ports: Vec<&Port<'_>> = host.iter().map(|target| target.port).collect();
+            let decisions = model.choose_all(&ports);
+            host.iter().zip(decisions).all(|(target, own)| target.is_met_by(&own.outcome))
+        };
+        let fits = |(name, value): &(&str, String)| name.len() + value.len() + 2 <= LONGEST;
+        let mut hosts = targets.chunk_by(|one, other| one.host == other.host);
+        let is_plan = hosts.all(is_right) && variables.iter().all(fits);
+        is_plan.then_some(Plan { way, variables })
     })
 }
 
-/// The list of devices that is needed if some active port is not wanted.
-fn device_list(program: Program, targets: &[Target<'_, '_>]) -> Vec<(&'static str, String)> {
+/// The list of devices that is needed if some active port is not wanted; `None` if no list can name what
+/// is wanted.
+fn device_list(
+    program: Program,
+    targets: &[Target<'_, '_>],
+    has_others: bool,
+) -> Option<Vec<(&'static str, String)>> {
     let is_spare =
         |own: &Target<'_, '_>| own.index.is_none() && own.port.state == PortState::ACTIVE;
-    if !targets.iter().any(is_spare) {
-        return Vec::new();
+    if !has_others && !targets.iter().any(is_spare) {
+        return Some(Vec::new());
     }
     let mut names: Vec<String> = Vec::new();
+    let mut known = BTreeSet::new();
     for own in targets.iter().filter(|own| own.index.is_some()) {
-        let name = format!("{}:{}", own.port.device, own.port.number);
-        if !names.contains(&name) {
-            names.push(name);
+        // Other characters may mean something in a list, to this release or the next.
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '!');
+        if own.port.device.is_empty() || !own.port.device.chars().all(is_word) {
+            return None;
+        }
+        if known.insert((own.port.device, own.port.number)) {
+            names.push(format!("{}:{}", own.port.device, own.port.number));
         }
     }
     let names = names.join(",");
-    match program {
+    Some(match program {
         Program::Nccl => vec![("NCCL_IB_HCA", format!("={names}"))],
         Program::Nvshmem => {
             vec![("NVSHMEM_ENABLE_NIC_PE_MAPPING", "1".to_owned()), ("NVSHMEM_HCA_LIST", names)]
         }
         Program::Ucx => vec![("UCX_NET_DEVICES", names)],
-    }
+    })
 }
 
 type Candidate = (Way, Vec<(&'static str, String)>);
@@ -293,6 +331,15 @@ mod tests {
 
     /// RoCE ports by their rows, each with the index that is wanted.
     fn planned(program: Program, ports: &[(&'static str, &[&str], Option<u32>)]) -> Option<String> {
+        planned_beside(false, program, ports)
+    }
+
+    /// The same, where there may be other ports.
+    fn planned_beside(
+        has_others: bool,
+        program: Program,
+        ports: &[(&'static str, &[&str], Option<u32>)],
+    ) -> Option<String> {
         let ports: Vec<_> = ports
             .iter()
             .map(|(device, rows, index)| {
@@ -302,8 +349,8 @@ mod tests {
             })
             .collect();
         let targets: Vec<_> =
-            ports.iter().map(|(port, index)| Target { port, index: *index }).collect();
-        plan(program, &targets, |name| SET.contains(&name)).map(|plan| {
+            ports.iter().map(|(port, index)| Target { host: 0, port, index: *index }).collect();
+        plan(program, &targets, has_others, |name| SET.contains(&name)).map(|plan| {
             let pairs = plan.variables.iter().map(|(name, value)| format!("{name}={value}"));
             pairs.collect::<Vec<_>>().join(" ")
         })
@@ -384,6 +431,78 @@ mod tests {
         // The same name on two hosts, wanted here and not there: no list says that.
         let ports = [("a", DUAL, Some(3)), ("a", DUAL, None)];
         assert_eq!(planned(Program::Nccl, &ports), None);
+    }
+
+    #[test]
+    fn no_more_ports_than_there_is_room_for() {
+        const NAMES: [&str; 33] = [
+            "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q",
+            "r", "s", "t", "u", "v", "w", "x", "y", "z", "A", "B", "C", "D", "E", "F", "G",
+        ];
+        let all = NAMES.map(|name| (name, DUAL, Some(3)));
+        assert_eq!(planned(Program::Nccl, &all), None);
+        assert_eq!(planned(Program::Nccl, &all[1..]).as_deref(), Some("NCCL_IB_GID_INDEX=3"));
+        assert_eq!(planned(Program::Ucx, &all).as_deref(), Some("UCX_IB_GID_INDEX=3"));
+        let mut some = all;
+        some[0].2 = None;
+        let list = NAMES[1..].join(":1,");
+        let expected = format!("NCCL_IB_HCA=={list}:1 NCCL_IB_GID_INDEX=3");
+        assert_eq!(planned(Program::Nccl, &some), Some(expected));
+    }
+
+    #[test]
+    fn a_list_of_devices_where_a_port_is_not_known() {
+        let ports = [("a", DUAL, Some(3)), ("b", DUAL, Some(3))];
+        assert_eq!(
+            planned_beside(true, Program::Nccl, &ports).as_deref(),
+            Some("NCCL_IB_HCA==a:1,b:1 NCCL_IB_GID_INDEX=3")
+        );
+    }
+
+    #[test]
+    fn nothing_is_wanted_of_no_port() {
+        for program in [Program::Nccl, Program::Nvshmem, Program::Ucx] {
+            assert_eq!(planned(program, &[]), None);
+            assert_eq!(planned(program, &[("a", DUAL, None)]), None);
+            assert_eq!(planned_beside(true, program, &[]), None);
+        }
+    }
+
+    #[test]
+    fn a_name_that_would_mean_something_else_is_in_no_list() {
+        for odd in ["", "a,b", "^a", "=a", "a[0-1]", "a b", "a:1"] {
+            for program in [Program::Nccl, Program::Nvshmem, Program::Ucx] {
+                assert_eq!(
+                    planned(program, &[(odd, DUAL, Some(3)), ("b", DUAL, None)]),
+                    None,
+                    "{odd:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_hands_to_no_program_is_no_plan() {
+        let rows = |n: u32| {
+            let [.., a, b] = n.to_be_bytes();
+            vec![
+                "1 0 fe80::1 v1 e".to_owned(),
+                format!("1 3 ::ffff:10.{}.{a}.{b} v2 e.7", 2 * (n % 2) + 1),
+                format!("1 {} ::ffff:10.{}.{a}.{b} v2 e", 5 + n % 2, 2 * (n % 2)),
+            ]
+        };
+        let planned = |count: u32| {
+            let rows: Vec<Vec<String>> = (0..count).map(rows).collect();
+            let rows: Vec<Vec<&str>> =
+                rows.iter().map(|rows| rows.iter().map(String::as_str).collect()).collect();
+            let ports: Vec<_> = (0u32..)
+                .zip(&rows)
+                .map(|(n, rows)| ("a", rows.as_slice(), Some(5 + n % 2)))
+                .collect();
+            planned(Program::Ucx, &ports)
+        };
+        assert!(planned(1000).unwrap().contains("UCX_IB_ROCE_SUBNETS=10.0.0.0/32,10.2.0.1/32,"));
+        assert_eq!(planned(20_000), None);
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub enum Reason {
     Pinned,
     /// Taken: the lowest index that fits.
     LowestFit,
+    /// Taken: its type is not known, and the version that NCCL has for such a row is wanted.
+    Untyped,
     /// Taken: the search begins at index 0, and that fits; ranges are not looked at then.
     StartFits,
     /// Taken: the search begins at index 0, and nothing fits.
@@ -39,7 +41,7 @@ pub enum Reason {
     /// Its address is link-local, or it is empty.
     NotValid,
     /// Its RoCE version is not the wanted one.
-    OtherVersion(i64),
+    OtherVersion(i32),
     /// Sysfs does not tell its type.
     TypeHidden,
     /// Another class of rows goes before.
@@ -60,7 +62,7 @@ pub enum Reason {
     UpperBelow(u32),
     /// Its interface is not shown to be here, that of the row at this index is.
     UnprovenBelow(u32),
-    /// Its interface is in another network namespace.
+    /// No interface of this network namespace has its address.
     Foreign,
     /// Its interface is down.
     InterfaceDown(String),
@@ -85,6 +87,7 @@ impl Reason {
             Self::Recommended
                 | Self::Pinned
                 | Self::LowestFit
+                | Self::Untyped
                 | Self::StartFits
                 | Self::Start
                 | Self::FamilyAlone(_)
@@ -102,6 +105,9 @@ impl fmt::Display for Reason {
             Self::Recommended => f.write_str("recommended"),
             Self::Pinned => f.write_str("taken: this index is set, whatever it holds"),
             Self::LowestFit => f.write_str("taken: the lowest index that fits"),
+            Self::Untyped => f.write_str(
+                "taken: its type is not known, which counts as version -1, as is wanted",
+            ),
             Self::StartFits => {
                 f.write_str("taken: index 0 fits, and a range is not held against it")
             }
@@ -149,9 +155,7 @@ impl fmt::Display for Reason {
             Self::UnprovenBelow(index) => {
                 write!(f, "its interface is not shown to be ours; that of index {index} is")
             }
-            Self::Foreign => f.write_str(
-                "its interface is in another network namespace: no interface here has the address",
-            ),
+            Self::Foreign => f.write_str("no interface of this network namespace has its address"),
             Self::InterfaceDown(name) => write!(f, "its interface {name} is down"),
             Self::AddressGone(name) => write!(f, "its address is no longer on {name}"),
             Self::Loopback => f.write_str("a loopback address"),
@@ -187,6 +191,12 @@ pub enum Why {
     NoLowHalf(u32),
     /// The type of this index cannot be read, which the program does not bear.
     UnreadableType(u32),
+    /// Sysfs has no files that tell types, and two rows are to be compared.
+    NoTypes,
+    /// NCCL has room for 32 ports, and others come first.
+    NoRoom,
+    /// NCCL has room for 32 ports, and does not look at it within a device.
+    Overrun,
     /// This variable's value is not understood.
     BadValue(&'static str),
     /// NCCL 2.21 and 2.22 crash on a range without a slash.
@@ -214,6 +224,11 @@ impl fmt::Display for Why {
             Self::UnreadableType(index) => {
                 write!(f, "sysfs does not tell the type of index {index}, which ends the search")
             }
+            Self::NoTypes => f.write_str("sysfs has no files of GID types, which ends the search"),
+            Self::NoRoom => f.write_str("32 ports are used already, which is all it has room for"),
+            Self::Overrun => f.write_str(
+                "it has room for 32 ports, and writes past its end where a device goes beyond",
+            ),
             Self::BadValue(variable) => write!(f, "the value of {variable} is not understood"),
             Self::RangeCrash => f.write_str("it crashes on an address range without a slash"),
             Self::IndexAndSubnets => {
@@ -232,7 +247,7 @@ pub enum Caveat {
     LinkLocal,
     /// It is RoCE v1.
     V1,
-    /// Its interface is in another network namespace.
+    /// No interface of this network namespace has its address.
     Foreign,
     /// Its interface is not shown to be here.
     Unproven,
@@ -251,7 +266,7 @@ impl fmt::Display for Caveat {
         f.write_str(match self {
             Self::LinkLocal => "link-local: reaches only hosts on the same link",
             Self::V1 => "RoCE v1: reaches only hosts on the same link, by v1 themselves",
-            Self::Foreign => "its interface is in another network namespace",
+            Self::Foreign => "no interface of this network namespace has its address",
             Self::Unproven => "its interface is not shown to be in this network namespace",
             Self::Unknown => "whether its interface is in this network namespace is not known",
             Self::Down => "its interface is down",

@@ -69,9 +69,11 @@ pub(super) fn port(head: &str, rows: Vec<Row<'static>>) -> Port<'static> {
         device: "mlx5_0",
         node_type: NodeType::CA,
         number: 1,
+        device_index: None,
         state: PortState::ACTIVE,
         link_layer: if is_infiniband { LinkLayer::INFINIBAND } else { LinkLayer::ETHERNET },
         gid_tbl_len: words[5].parse().unwrap(),
+        has_types: true,
         rows,
     }
 }
@@ -286,7 +288,8 @@ fn releases_by_version() {
         ((2, 22, 3), Release::V2_22),
         ((2, 25, 1), Release::V2_23),
         ((2, 26, 2), Release::V2_26),
-        ((2, 30, 4), Release::V2_26),
+        ((2, 29, 7), Release::V2_26),
+        ((2, 30, 4), Release::V2_30),
         ((2, 30, 7), Release::V2_30_7),
         ((3, 0, 0), Release::V2_30_7),
     ] {
@@ -296,6 +299,77 @@ fn releases_by_version() {
     assert_eq!((ucx(8), ucx(13)), (ucx::Release::V1_15, ucx::Release::V1_15));
     assert_eq!((ucx(17), ucx(20)), (ucx::Release::V1_16, ucx::Release::V1_18));
     assert_eq!((ucx(21), ucx(30)), (ucx::Release::V1_21, ucx::Release::V1_22));
+}
+
+/// What NCCL does with the ports of a host: each device with its number and its count of ports.
+fn chosen_of_all(devices: &[(&'static str, Option<u32>, u32)], set: &str) -> Vec<Outcome> {
+    let rows = ["1 0 fe80::1 v1 e", "1 3 ::ffff:10.0.0.1 v2 e"].map(row);
+    let one = port("port 1 link_layer Ethernet gid_tbl_len 8", rows.to_vec());
+    let ports: Vec<Port<'_>> = devices
+        .iter()
+        .flat_map(|(device, device_index, count)| {
+            let one = &one;
+            (1..=*count).map(move |number| Port {
+                device,
+                device_index: *device_index,
+                number,
+                ..one.clone()
+            })
+        })
+        .collect();
+    let ports: Vec<&Port<'_>> = ports.iter().collect();
+    let program = Program::Nccl(nccl::Release::NEWEST);
+    let settings = nccl::Settings::new(program, of(&variables(set)));
+    let decisions = nccl::choose_all(&ports, &settings);
+    decisions.into_iter().map(|decision| decision.outcome).collect()
+}
+
+#[test]
+fn nccl_has_room_for_32_ports() {
+    const NO_ROOM: Outcome = Outcome::Ignored(Why::NoRoom);
+    const OVERRUN: Outcome = Outcome::Fails(Why::Overrun);
+    let count = |outcomes: &[Outcome], what: &Outcome| {
+        outcomes.iter().filter(|outcome| *outcome == what).count()
+    };
+    let taken = Outcome::Taken(3);
+    // One port each: the 33rd device is not looked at.
+    let outcomes = chosen_of_all(&[("a", None, 31), ("b", None, 1), ("c", None, 1)], "(none)");
+    assert_eq!((count(&outcomes, &taken), &outcomes[32]), (32, &NO_ROOM));
+    // The kernel's order of devices counts, if it is known of all.
+    let numbered = [("a", Some(7), 31), ("b", Some(9), 1), ("c", Some(8), 1)];
+    let outcomes = chosen_of_all(&numbered, "(none)");
+    assert_eq!((&outcomes[31], &outcomes[32]), (&NO_ROOM, &taken));
+    let some = [("a", Some(7), 31), ("b", Some(9), 1), ("c", None, 1)];
+    assert_eq!(chosen_of_all(&some, "(none)")[32], NO_ROOM);
+    // A device that was begun is finished, whatever that writes over.
+    let outcomes = chosen_of_all(&[("a", None, 31), ("b", None, 2), ("c", None, 1)], "(none)");
+    assert_eq!((&outcomes[31], &outcomes[32], &outcomes[33]), (&taken, &OVERRUN, &NO_ROOM));
+    // Ports that are not used take no room.
+    let outcomes = chosen_of_all(&[("a", None, 31), ("b", None, 2)], "NCCL_IB_HCA=^b:1");
+    assert_eq!(count(&outcomes, &taken), 32);
+    assert_eq!(count(&chosen_of_all(&[("a", None, 32)], "(none)"), &taken), 32);
+}
+
+/// Without the files of types NCCL fails where it compares two rows, from 2.21 on.
+#[test]
+fn nccl_without_files_of_types() {
+    use nccl::Release;
+    let rows = ["1 0 fe80::1 v1 e", "1 1 ::ffff:10.0.0.1 v1 e", "1 2 ::ffff:10.0.0.1 v2 e"];
+    let whole = port("port 1 link_layer Ethernet gid_tbl_len 8", rows.map(row).to_vec());
+    let without = Port { has_types: false, ..whole.clone() };
+    let fails = Outcome::Fails(Why::NoTypes);
+    for release in [Release::V2_21, Release::V2_23, Release::V2_26, Release::V2_30_7] {
+        assert_eq!(nccl_of(&without, release, &[]).outcome, fails, "{release:?}");
+        assert_eq!(nccl_of(&whole, release, &[]).outcome, Outcome::Taken(2));
+        let set = variables("NCCL_IB_GID_INDEX=1");
+        assert_eq!(nccl_of(&without, release, &set).outcome, Outcome::Taken(1), "not looked at");
+    }
+    assert_eq!(nccl_of(&without, Release::V2_20, &[]).outcome, Outcome::Taken(0));
+    // One row of the family: nothing is compared.
+    let single = Port { rows: without.rows[..2].to_vec(), ..without.clone() };
+    assert_eq!(nccl_of(&single, Release::NEWEST, &[]).outcome, Outcome::Taken(1));
+    let nvshmem = nccl::Settings::new(Program::Nvshmem, |_| None);
+    assert_eq!(nccl::choose(&without, &nvshmem).outcome, Outcome::Taken(1));
 }
 
 /// NVSHMEM's copy: variables of its own, no trouble with types, and LIDs on InfiniBand.
@@ -392,6 +466,9 @@ fn the_recommendation_and_its_reasons() {
     assert_eq!(with(Wish { gid_type: Some(GidType::ROCE_V1), ..Wish::default() }), Some(0));
     let network = Network { address: "10.0.0.10".parse().unwrap(), bits: 32 };
     assert_eq!(with(Wish { networks: vec![network], ..Wish::default() }), Some(10));
+    let elsewhere = Network { address: "192.0.2.0".parse().unwrap(), bits: 24 };
+    let both = vec![network, elsewhere];
+    assert_eq!(with(Wish { networks: both, ..Wish::default() }), None, "in all of them");
     let nothing = Wish { netdev: Some("eth9".into()), ..Wish::default() };
     assert_eq!(recommend(&port, &nothing).outcome, Outcome::Ignored(Why::NoRow));
     let down = Port { state: PortState::INIT, ..port.clone() };
@@ -490,6 +567,8 @@ fn any_port() -> impl Strategy<Value = Port<'static>> {
                 device: "mlx5_0",
                 node_type: NodeType(node_type),
                 number: 1,
+                device_index: None,
+                has_types: true,
                 state: PortState(if state > 4 { 4 } else { state }),
                 link_layer: LinkLayer(layer),
                 gid_tbl_len,
@@ -574,5 +653,39 @@ proptest! {
         let expected = slot_by_slot(&port, family, version);
         let outcome = nccl::choose(&port, &settings).outcome;
         prop_assert_eq!(outcome, Outcome::of_index(&port, expected.into()));
+    }
+}
+
+/// A long list is searched, a short one gone through: they say the same.
+#[test]
+fn a_list_of_any_length() {
+    for more in [0, 60] {
+        let own = ["b", "a:2", "c:1", "c:3"].map(str::to_owned);
+        let list: Vec<String> = (0..more).map(|n| format!("x{n}:1")).chain(own).collect();
+        let list = list.join(",");
+        for (mark, is_in) in [("", true), ("^", false)] {
+            let list = format!("{mark}{list}");
+            let settings = nccl::Settings::new(Program::Nvshmem, |name| match name {
+                "NVSHMEM_HCA_LIST" => Some(&list),
+                "NVSHMEM_ENABLE_NIC_PE_MAPPING" => Some("1"),
+                _ => None,
+            });
+            for (device, number, is_named) in [
+                ("b", 1, true),
+                ("b", 9, true),
+                ("a", 2, true),
+                ("a", 1, false),
+                ("c", 1, true),
+                ("c", 2, false),
+                ("c", 3, true),
+                ("d", 1, false),
+            ] {
+                let port = port("port 1 link_layer Ethernet gid_tbl_len 16", vec![]);
+                let port = Port { device, number, ..port };
+                let outcome = nccl::choose(&port, &settings).outcome;
+                let is_left_out = outcome == Outcome::Ignored(Why::NotListed("NVSHMEM_HCA_LIST"));
+                assert_eq!(is_left_out, is_named != is_in, "{list} {device}:{number}: {outcome}");
+            }
+        }
     }
 }

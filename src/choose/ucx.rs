@@ -4,10 +4,10 @@
 //! the best class of rows, and tries each by making an address handle with it.
 
 use core::fmt;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
-use super::{
-    Decision, Family, Network, Outcome, Port, Reason, Row, Why, has_low_half, is_link_local,
-};
+use super::{Decision, Family, Outcome, Port, Reason, Row, Why, has_low_half, is_link_local};
 use crate::gid::GidType;
 use crate::port::PortState;
 
@@ -116,7 +116,9 @@ enum Setting<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Subnets {
     excludes: bool,
-    networks: Vec<Network>,
+    /// The beginnings of addresses, by family and how many bits they have. There are few lengths, and may
+    /// be many networks.
+    networks: BTreeMap<(Family, u32), BTreeSet<u128>>,
 }
 
 impl Settings {
@@ -166,20 +168,36 @@ fn subnets(text: &str) -> Setting<Subnets> {
     };
     let network = |entry: &str| {
         let (address, bits) = entry.trim().split_once('/')?;
-        let bits: u32 = bits.parse().ok()?;
-        Some(Network {
-            address: address.parse().ok()?,
-            bits: u8::try_from(bits).unwrap_or(u8::MAX),
+        let (bits, address) = (bits.parse::<u32>().ok()?, address.parse::<IpAddr>().ok()?);
+        Some(match address {
+            IpAddr::V4(own) => (Family::V4, bits.min(32), u128::from(own.to_bits()) << 96),
+            IpAddr::V6(own) => (Family::V6, bits.min(128), own.to_bits()),
         })
     };
-    let networks: Option<Vec<Network>> = text.split(',').map(network).collect();
-    networks.map_or(Setting::Bad, |networks| Setting::Set(Subnets { excludes, networks }))
+    let mut networks: BTreeMap<_, BTreeSet<u128>> = BTreeMap::new();
+    for entry in text.split(',') {
+        let Some((family, bits, address)) = network(entry) else { return Setting::Bad };
+        networks.entry((family, bits)).or_default().insert(beginning(address, bits));
+    }
+    Setting::Set(Subnets { excludes, networks })
+}
+
+/// The first bits of an address, the others zero.
+fn beginning(address: u128, bits: u32) -> u128 {
+    address & u128::MAX.checked_shl(u128::BITS.saturating_sub(bits)).unwrap_or(0)
 }
 
 impl Subnets {
     fn admits(&self, row: &Row<'_>) -> bool {
-        let holds = |network: &Network| {
-            network.address.is_ipv4() == (row.family() == Family::V4) && network.holds(row.gid)
+        // A multicast group is of the family IPv4 too, and no network of IPv4 holds it.
+        let address = match (row.family(), row.gid.ipv4()) {
+            (Family::V4, Some(own)) => Some(u128::from(own.to_bits()) << 96),
+            (Family::V4, None) => None,
+            (Family::V6, _) => Some(row.gid.ipv6().to_bits()),
+        };
+        let holds = |((family, bits), starts): (&(Family, u32), &BTreeSet<u128>)| {
+            *family == row.family()
+                && address.is_some_and(|address| starts.contains(&beginning(address, *bits)))
         };
         self.networks.iter().any(holds) != self.excludes
     }

@@ -26,8 +26,9 @@ use crate::pkey::PKey;
 use crate::port::{PortAttributes, Rate};
 use crate::reader::{GidRecord, Source};
 
-pub use read::Wanted;
-pub use settings::Setting;
+pub use crate::names::{is_device_name, is_interface_name, is_plain, is_plain_char};
+pub use read::{Extent, Wanted};
+pub use settings::{Reading, Setting};
 
 /// An answer, or why there is none.
 pub type Answer<T> = Result<T, Problem>;
@@ -68,11 +69,14 @@ pub struct Inventory {
     pub has_netlink: bool,
     /// The devices of this network namespace, in natural order of their names.
     pub devices: Vec<DeviceRecord>,
+    /// Whether devices that are there were left out, as nobody asked for them.
+    pub is_partial: bool,
     /// Why devices may be missing.
     pub absences: Vec<Absence>,
-    /// The network interfaces of this namespace; `None` if they are not known.
+    /// The network interfaces of this namespace, ascending by index; `None` if they are not known.
     pub interfaces: Option<Vec<Interface>>,
-    /// Variables that choose GIDs, as they are set; what comes first counts.
+    /// Variables that choose GIDs, as they are set; of those that a release of NCCL sees, what comes
+    /// first counts.
     pub settings: Vec<Setting>,
     /// What went wrong and is no device's.
     pub problems: Vec<Problem>,
@@ -106,8 +110,11 @@ pub struct PortRecord {
     pub guid: Answer<Option<Guid>>,
     /// Its network interface, if that is in this network namespace.
     pub netdev: Option<Netdev>,
-    /// The P_Keys in use with their indices; not asked for where the link layer is Ethernet.
+    /// The P_Keys in use with their indices; not asked for where the link layer is Ethernet, or where
+    /// they are not wanted.
     pub pkeys: Option<Answer<Vec<(u32, PKey)>>>,
+    /// Whether sysfs has the files that tell the types of GIDs; `None` if that was not looked at.
+    pub has_types: Option<bool>,
 }
 
 /// A row of a GID table.
@@ -126,7 +133,28 @@ impl Inventory {
     /// The interface with this index.
     #[must_use]
     pub fn interface(&self, index: u32) -> Option<&Interface> {
-        self.interfaces.as_ref()?.iter().find(|interface| interface.index.get() == index)
+        let interfaces = self.interfaces.as_ref()?;
+        let place = interfaces.binary_search_by_key(&index, |own| own.index.get()).ok()?;
+        interfaces.get(place)
+    }
+
+    /// What could not be read, so that no sentence about all ports covers it.
+    #[must_use]
+    pub fn unread(&self) -> Vec<Unread<'_>> {
+        let mut found = Vec::new();
+        if !self.problems.is_empty() {
+            found.push(Unread::Host);
+        }
+        for record in &self.devices {
+            let name = record.device.name.as_str();
+            if record.gids.is_err() {
+                found.push(Unread::Device(name));
+                continue;
+            }
+            let ports = record.ports.iter().filter(|port| port.attributes.is_err());
+            found.extend(ports.map(|port| Unread::Port(name, port.number)));
+        }
+        found
     }
 
     /// A device by its name.
@@ -135,10 +163,39 @@ impl Inventory {
         self.devices.iter().find(|record| record.device.name == name)
     }
 
-    /// What a variable is set to, and where.
+    /// What a variable is set to, and where, as the newest release of NCCL sees it.
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<&Setting> {
-        self.settings.iter().find(|setting| setting.name == name)
+        self.setting_of(name, Reading::NEWEST)
+    }
+
+    /// The same, as these releases of NCCL see it.
+    #[must_use]
+    pub fn setting_of(&self, name: &str, reading: Reading) -> Option<&Setting> {
+        let mut settings = self.settings.iter();
+        settings.find(|setting| setting.name == name && setting.readings.contains(&reading))
+    }
+}
+
+/// Something of a host that could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread<'i> {
+    /// Something that is no device's, or a device that could not be listed.
+    Host,
+    /// A device's GID table, or all of the device.
+    Device(&'i str),
+    /// A port's attributes.
+    Port(&'i str, u32),
+}
+
+impl core::fmt::Display for Unread<'_> {
+    /// `host`, `mlx5_0` or `mlx5_0:1`.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Host => f.write_str("host"),
+            Self::Device(name) => f.write_str(name),
+            Self::Port(name, port) => write!(f, "{name}:{port}"),
+        }
     }
 }
 
@@ -152,12 +209,25 @@ impl DeviceRecord {
     /// A port by its number.
     #[must_use]
     pub fn port(&self, number: u32) -> Option<&PortRecord> {
-        self.ports.iter().find(|port| port.number == number)
+        let place = self.ports.binary_search_by_key(&number, |port| port.number).ok()?;
+        self.ports.get(place)
     }
 
     /// The rows of a port's GID table; none if the table could not be read.
-    pub fn rows(&self, port: u32) -> impl Iterator<Item = &GidRow> {
-        let rows = self.gids.iter().flatten();
-        rows.filter(move |row| row.record.entry.port() == port)
+    #[must_use]
+    pub fn rows(&self, port: u32) -> &[GidRow] {
+        let rows = self.gids.as_deref().unwrap_or_default();
+        let first = rows.partition_point(|row| row.record.entry.port() < port);
+        let rows = rows.get(first..).unwrap_or_default();
+        let end = rows.partition_point(|row| row.record.entry.port() == port);
+        rows.get(..end).unwrap_or_default()
+    }
+
+    /// The row at an index of a port's GID table.
+    #[must_use]
+    pub fn row(&self, port: u32, index: u32) -> Option<&GidRow> {
+        let rows = self.rows(port);
+        let place = rows.binary_search_by_key(&index, |row| row.record.entry.index()).ok()?;
+        rows.get(place)
     }
 }

@@ -1,17 +1,23 @@
 //! Filling an [`Inventory`] from this host, or from a sysfs tree.
 
+use core::cell::LazyCell;
 use std::collections::BTreeMap;
-use std::io::Read as _;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read as _};
+use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::settings::{self, NAMES, Setting};
+use super::settings::{self, NAMES, Reading, Setting};
 use super::{Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem};
 use crate::device::{Absence, Device, Host};
-use crate::netdev::{DeviceGids, Netdev};
+use crate::names::is_plain_char;
+use crate::netdev::{Dump, Netdev};
 use crate::port::LinkLayer;
-use crate::reader::{GidRecord, Preference, Reader};
+use crate::reader::{GidTable, Preference, Reader};
 use crate::sysfs::Sysfs;
 
 /// Modules that RDMA needs, or that people look for.
@@ -20,6 +26,17 @@ const MODULES: [&str; 6] = ["ib_core", "ib_uverbs", "ib_umad", "ib_ipoib", "rdma
 /// The most that is read of a file of settings.
 const FILE_LIMIT: u64 = 64 * 1024;
 
+/// How much is read of each port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// What [`crate::choose`] looks at. Left out are P_Keys, of which some drivers ask the firmware one by
+    /// one, and the effective rate.
+    Choosing,
+    /// All.
+    #[default]
+    All,
+}
+
 /// Which devices are read, and how.
 #[derive(Clone, Copy)]
 pub struct Wanted<'w> {
@@ -27,18 +44,23 @@ pub struct Wanted<'w> {
     pub preference: Preference,
     /// Which devices; others are not opened, and are not in the inventory.
     pub includes: &'w dyn Fn(&Device) -> bool,
+    /// How much.
+    pub extent: Extent,
 }
 
 impl Default for Wanted<'_> {
     /// All devices, by the best source.
     fn default() -> Self {
-        Self { preference: Preference::Auto, includes: &|_| true }
+        Self { preference: Preference::Auto, includes: &|_| true, extent: Extent::All }
     }
 }
 
 impl core::fmt::Debug for Wanted<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Wanted").field("preference", &self.preference).finish_non_exhaustive()
+        f.debug_struct("Wanted")
+            .field("preference", &self.preference)
+            .field("extent", &self.extent)
+            .finish_non_exhaustive()
     }
 }
 
@@ -51,15 +73,20 @@ impl Host {
     #[must_use]
     pub fn inventory(&mut self, wanted: &Wanted<'_>) -> Inventory {
         let mut inventory = Inventory::default();
+        let mut tables = Vec::new();
         match self.list() {
             Ok(listing) => {
                 inventory.problems.extend(listing.problems.iter().map(Problem::from));
-                for device in listing.devices.into_iter().filter(wanted.includes) {
+                for device in listing.devices {
+                    if !(wanted.includes)(&device) {
+                        inventory.is_partial = true;
+                        continue;
+                    }
                     let mut record = DeviceRecord::new(device);
                     if self.is_here() {
                         record.node_mode = node_mode(&record.device);
                     }
-                    read_device(&mut record, self.sysfs(), wanted.preference);
+                    tables.extend(read_device(&mut record, self.sysfs(), wanted));
                     inventory.devices.push(record);
                 }
             }
@@ -70,40 +97,37 @@ impl Host {
             // What this host's /dev holds has no bearing on another's.
             inventory.absences.retain(|reason| !matches!(reason, Absence::NoNodes { .. }));
         }
-        inventory.has_netlink = self.netlink().is_some();
+        // Of devices that sysfs listed, as netlink did not answer, it tells nothing.
+        let is_known = |record: &DeviceRecord| record.device.index.is_some();
+        inventory.has_netlink = self.netlink().is_some() && inventory.devices.iter().all(is_known);
         inventory.shares_namespaces = self.shares_namespaces();
         let modules = self.sysfs().folder("module");
         let is_there = |name: &&str| modules.join(*name).exists();
         inventory.modules = MODULES.into_iter().filter(is_there).map(str::to_owned).collect();
-        match self.interfaces() {
-            Ok(interfaces) => inventory.interfaces = interfaces,
-            Err(error) => inventory.problems.push(error.into()),
-        }
-        self.name_netdevs(&mut inventory);
+        // Once for all: it costs some drivers commands to their firmware.
+        let dump = self.dump().unwrap_or_else(|error| {
+            inventory.problems.push(error.into());
+            None
+        });
+        inventory.interfaces = dump.as_ref().map(Dump::interfaces);
+        self.name_netdevs(&mut inventory, &tables, dump);
         if self.is_here() {
             let uname = rustix::system::uname();
-            inventory.host = Some(uname.nodename().to_string_lossy().into_owned());
-            inventory.kernel = Some(uname.release().to_string_lossy().into_owned());
-            inventory.settings = read_settings();
+            inventory.host = Some(shown(&uname.nodename().to_string_lossy()));
+            inventory.kernel = Some(shown(&uname.release().to_string_lossy()));
+            let (settings, problems) = read_settings();
+            inventory.settings = settings;
+            inventory.problems.extend(problems);
         }
         inventory
     }
 
     /// Says of each port and row what interface of this namespace it has.
-    fn name_netdevs(&mut self, inventory: &mut Inventory) {
-        let records: Vec<Vec<GidRecord>> = inventory
-            .devices
-            .iter()
-            .map(|device| device.gids.iter().flatten().map(|row| row.record.clone()).collect())
-            .collect();
+    fn name_netdevs(&mut self, inventory: &mut Inventory, tables: &[GidTable], dump: Option<Dump>) {
         let devices: Vec<Device> =
             inventory.devices.iter().map(|record| record.device.clone()).collect();
-        let gids: Vec<DeviceGids<'_>> = devices
-            .iter()
-            .zip(&records)
-            .map(|(device, records)| DeviceGids { device, records })
-            .collect();
-        let rows = self.netdevs(&gids).unwrap_or_else(|error| {
+        let tables: Vec<&GidTable> = tables.iter().collect();
+        let rows = self.netdevs_by(&tables, dump).unwrap_or_else(|error| {
             inventory.problems.push(error.into());
             Vec::new()
         });
@@ -118,18 +142,32 @@ impl Host {
         let sysfs = self.sysfs();
         let mut rows = rows.into_iter();
         for device in &mut inventory.devices {
-            let names: Vec<Option<Netdev>> = rows.next().unwrap_or_default();
+            // Only a device that was read has a table.
+            let names: Vec<Option<Netdev>> =
+                device.gids.is_ok().then(|| rows.next()).flatten().unwrap_or_default();
             let name = &device.device.name;
             for port in &mut device.ports {
                 port.netdev = ports.get(&(name.clone(), port.number)).cloned();
             }
             let mut names = names.into_iter();
+            // Its own files, where they are wanted.
+            let own = LazyCell::new(|| sysfs.of(&device.device).ok());
             for row in device.gids.iter_mut().flatten() {
                 row.netdev = names.next().flatten();
-                row.type_is_hidden = row.netdev.is_none() && is_type_hidden(sysfs, name, row);
+                row.type_is_hidden = row.netdev.is_none()
+                    && row.record.entry.netdev_ifindex().is_some()
+                    && own.as_ref().is_some_and(|own| is_type_hidden(own, name, row));
             }
         }
     }
+}
+
+/// A host's name or the like, which may be any bytes, with `?` for what does not show.
+fn shown(text: &str) -> String {
+    if text.is_empty() {
+        return "?".to_owned();
+    }
+    text.chars().map(|c| if is_plain_char(c) { c } else { '?' }).collect()
 }
 
 /// Whether sysfs keeps back the type of a row that has an interface. Only rows that are not known to
@@ -147,31 +185,34 @@ fn node_mode(device: &Device) -> Option<u32> {
     rustix::fs::stat(&device.node.as_ref()?.path).ok().map(|stat| stat.st_mode)
 }
 
-fn read_device(record: &mut DeviceRecord, sysfs: &Sysfs, preference: Preference) {
+/// Reads a device; gives its table for the naming, if it can be read.
+fn read_device(record: &mut DeviceRecord, sysfs: &Sysfs, wanted: &Wanted<'_>) -> Option<GidTable> {
     let device = record.device.clone();
-    let mut reader = match Reader::new(&device, sysfs, preference) {
+    let mut reader = match Reader::new(&device, sysfs, wanted.preference) {
         Ok(reader) => reader,
         Err(error) => {
             let problem = Problem::from(error);
             record.access = Some(Err(problem.clone()));
             record.ports = device.ports().map(|port| unread(port, &problem)).collect();
             record.gids = Err(problem);
-            return;
+            return None;
         }
     };
     let row = |record| GidRow { record, netdev: None, type_is_hidden: false };
-    record.gids = reader
-        .gid_table()
-        .map(|records| records.into_iter().map(row).collect())
-        .map_err(Problem::from);
-    record.ports =
-        device.ports().map(|port| read_port(&mut reader, &device, sysfs, port)).collect();
-    if preference != Preference::Sysfs {
+    let table = reader.gid_table();
+    record.gids = match &table {
+        Ok(table) => Ok(table.iter().cloned().map(row).collect()),
+        Err(error) => Err(error.into()),
+    };
+    let read = |port| read_port(&mut reader, &device, port, wanted.extent);
+    record.ports = device.ports().map(read).collect();
+    if wanted.preference != Preference::Sysfs {
         record.access = Some(reader.fallback().map_or(Ok(()), |error| Err(error.into())));
     }
     if let Some(context) = reader.context() {
         record.device.driver = Some(context.driver());
     }
+    table.ok()
 }
 
 /// A port of a device that cannot be read at all.
@@ -183,49 +224,199 @@ fn unread(number: u32, problem: &Problem) -> PortRecord {
         guid: Err(problem.clone()),
         netdev: None,
         pkeys: None,
+        has_types: None,
     }
 }
 
-fn read_port(reader: &mut Reader<'_>, device: &Device, sysfs: &Sysfs, number: u32) -> PortRecord {
+fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, extent: Extent) -> PortRecord {
     let attributes = reader.port(number);
     let is_ethernet = attributes
         .as_ref()
         .is_ok_and(|(attributes, _)| attributes.link_layer == LinkLayer::ETHERNET);
-    let pkeys = || -> Answer<_> {
-        let mut pkeys = sysfs.query_pkeys(&device.name, number)?;
+    let pkeys = |reader: &Reader<'_>| -> Answer<_> {
+        let mut pkeys = reader.sysfs()?.query_pkeys(&device.name, number)?;
         pkeys.retain(|(_, pkey)| pkey.is_valid());
         Ok(pkeys)
     };
+    let is_all = extent == Extent::All;
+    let effective = || reader.context()?.query_port_speed(number).ok();
     PortRecord {
         number,
         attributes: attributes.map_err(Problem::from),
-        effective: reader.context().and_then(|context| context.query_port_speed(number).ok()),
+        effective: is_all.then(effective).flatten(),
         guid: reader.port_guid(number).map_err(Problem::from),
         netdev: None,
-        pkeys: (!is_ethernet).then(pkeys),
+        pkeys: (is_all && !is_ethernet).then(|| pkeys(reader)),
+        has_types: has_types(reader, &device.name, number),
     }
 }
 
-/// The variables of this process, then those of NCCL's files.
-fn read_settings() -> Vec<Setting> {
+/// Whether the files can be read that hold the types of a port's GIDs, which NCCL reads. Not known if
+/// another device has taken this one's place.
+fn has_types(reader: &Reader<'_>, device: &str, port: u32) -> Option<bool> {
+    match reader.sysfs() {
+        Ok(sysfs) => {
+            let port = sysfs.port(device, port).ok()?;
+            Some(port.join("gid_attrs/types").can_be_read())
+        }
+        Err(error) if error.errno() == Errno::NOENT.raw_os_error() => Some(false),
+        Err(_) => None,
+    }
+}
+
+/// The variables of this process, then those of NCCL's files; and what keeps files from being read.
+fn read_settings() -> (Vec<Setting>, Vec<Problem>) {
     let variable =
         |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    let mut found: Vec<Setting> = NAMES
-        .iter()
-        .filter_map(|name| {
-            Some(Setting { name: (*name).to_owned(), value: variable(name)?, file: None })
-        })
-        .collect();
-    let own = variable("NCCL_CONF_FILE").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let own = own.or_else(|| Some(Path::new(&variable("HOME")?).join(".nccl.conf")));
-    for path in own.into_iter().chain([PathBuf::from("/etc/nccl.conf")]) {
-        let mut bytes = Vec::new();
-        let read = std::fs::File::open(&path)
-            .and_then(|file| file.take(FILE_LIMIT).read_to_end(&mut bytes));
-        if read.is_ok() {
-            let text = String::from_utf8_lossy(&bytes);
-            found.extend(settings::parse(&text, &path.to_string_lossy()));
+    let of_process = |name: &&str| Some(Setting::new(*name, variable(name)?, None));
+    let mut found: Vec<Setting> = NAMES.iter().filter_map(of_process).collect();
+    let mut problems = Vec::new();
+    for (path, readings) in files() {
+        match read_file(&path) {
+            Ok(bytes) => {
+                found.extend(settings::parse(&bytes, &path.to_string_lossy(), &readings));
+            }
+            Err(problem) => problems.push(problem),
         }
     }
-    found
+    (found, problems)
+}
+
+/// The files that NCCL reads, in the order in which they count, with the releases that read them.
+fn files() -> Vec<(PathBuf, RangeInclusive<Reading>)> {
+    let own = std::env::var_os("NCCL_CONF_FILE").filter(|path| !path.is_empty());
+    let own = own.map(PathBuf::from);
+    let home = std::env::var_os("HOME");
+    let of_home = |home: OsString| {
+        let mut path = home;
+        path.push("/.nccl.conf");
+        PathBuf::from(path)
+    };
+    let entry = password_home(home.clone()).map(of_home);
+    let user = |reading| match reading {
+        Reading::V2_4 => entry.clone(),
+        Reading::V2_23 => own.clone().or_else(|| entry.clone()),
+        Reading::V2_30 => own.clone().or_else(|| home.clone().map(of_home)),
+    };
+    let mut files: Vec<(PathBuf, RangeInclusive<Reading>)> = Vec::new();
+    for reading in Reading::ALL {
+        let Some(path) = user(reading) else { continue };
+        match files.last_mut() {
+            Some((known, readings)) if *known == path => *readings = *readings.start()..=reading,
+            _ => files.push((path, reading..=reading)),
+        }
+    }
+    // What the newest release reads comes first.
+    files.reverse();
+    files.push((PathBuf::from("/etc/nccl.conf"), Setting::everywhere()));
+    files
+}
+
+/// The home of this user's password entry, of `/etc/passwd`. Where the entry is a directory service's,
+/// which cannot be asked from here, it is taken to be `$HOME`.
+fn password_home(home: Option<OsString>) -> Option<OsString> {
+    let open = |path| std::fs::File::open(path).map(BufReader::new);
+    let uid = rustix::process::getuid().as_raw();
+    match open("/etc/passwd").map(|file| home_of(file, uid)) {
+        Ok(Some(own)) => Some(own),
+        _ if open("/etc/nsswitch.conf").is_ok_and(asks_others) => home,
+        _ => None,
+    }
+}
+
+/// A user's home, of a file of password entries.
+fn home_of(passwd: impl BufRead, uid: u32) -> Option<OsString> {
+    let mut lines = passwd.split(b'\n').map_while(Result::ok);
+    lines.find_map(|line| {
+        let fields: Vec<&[u8]> = line.split(|byte| *byte == b':').collect();
+        let [_, _, own, _, _, home, _] = fields.as_slice() else { return None };
+        let own: u32 = std::str::from_utf8(own).ok()?.parse().ok()?;
+        (own == uid).then(|| OsString::from_vec(home.to_vec()))
+    })
+}
+
+/// Whether password entries come from elsewhere than `/etc/passwd` too.
+fn asks_others(nsswitch: impl BufRead) -> bool {
+    let mut lines = nsswitch.lines().map_while(Result::ok);
+    let line = lines.find_map(|line| Some(line.trim_start().strip_prefix("passwd:")?.to_owned()));
+    line.is_some_and(|line| {
+        let sources = line.split('#').next().unwrap_or_default().split_whitespace();
+        sources.into_iter().any(|source| !source.starts_with('[') && source != "files")
+    })
+}
+
+/// A file of settings; what is not there, or may not be read, is empty, as it is for NCCL. What could
+/// make the reader wait is not read.
+fn read_file(path: &Path) -> Answer<Vec<u8>> {
+    let refused = |what: &str, errno: Errno| Problem {
+        text: format!("host: NCCL's settings in {}: {what}: not read", path.display()),
+        errno: errno.raw_os_error(),
+    };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let Ok(status) = rustix::fs::stat(path) else { return Ok(Vec::new()) };
+    match FileType::from_raw_mode(status.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Directory => return Ok(Vec::new()),
+        // NCCL_CONF_FILE=/dev/null is a way to have no file.
+        FileType::CharacterDevice if status.st_rdev == rustix::fs::makedev(1, 3) => {
+            return Ok(Vec::new());
+        }
+        _ => return Err(refused("no regular file", Errno::INVAL)),
+    }
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else { return Ok(Vec::new()) };
+    let mut bytes = Vec::new();
+    // What cannot be read any further has ended, for NCCL too.
+    let _ = std::fs::File::from(file).take(FILE_LIMIT + 1).read_to_end(&mut bytes);
+    if bytes.len() as u64 > FILE_LIMIT {
+        return Err(refused("longer than 64 KiB", Errno::FBIG));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn homes_of_users() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\n# none\nodd:x:1000\nx:x:1000:1000:a:/home/x:\n\
+                      y:x:1000:1000:a:/home/y:\nz:x:1001:1:::/bin/sh\n";
+        let home = |uid| home_of(passwd.as_bytes(), uid).map(|home| home.into_string().unwrap());
+        assert_eq!(home(0).as_deref(), Some("/root"));
+        assert_eq!(home(1000).as_deref(), Some("/home/x"));
+        assert_eq!(home(1001).as_deref(), Some(""));
+        assert_eq!(home(1002), None);
+    }
+
+    #[test]
+    fn sources_of_users() {
+        for (text, expected) in [
+            ("", false),
+            ("hosts: files dns\n", false),
+            ("passwd: files # ldap\n", false),
+            ("# passwd: ldap\npasswd:files\n", false),
+            ("passwd: files [NOTFOUND=return] sss\n", true),
+            (" passwd:\tfiles systemd\n", true),
+        ] {
+            assert_eq!(asks_others(text.as_bytes()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name| folder.path().join(name);
+        assert_eq!(read_file(&path("absent")), Ok(Vec::new()));
+        assert_eq!(read_file(folder.path()), Ok(Vec::new()));
+        assert_eq!(read_file(Path::new("/dev/null")), Ok(Vec::new()));
+        std::fs::write(path("file"), "NCCL_IB_HCA=a\n").unwrap();
+        assert_eq!(read_file(&path("file")).unwrap(), b"NCCL_IB_HCA=a\n");
+        std::fs::write(path("long"), vec![b'#'; 65537]).unwrap();
+        assert_eq!(read_file(&path("long")).unwrap_err().errno, 27);
+        // Nobody writes to it, so that a reader would wait for ever.
+        let fifo = path("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let problem = read_file(&fifo).unwrap_err();
+        assert!(problem.text.ends_with("/fifo: no regular file: not read"), "{}", problem.text);
+    }
 }

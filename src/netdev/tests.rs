@@ -1,4 +1,4 @@
-//! The three conditions, each alone and together.
+//! What counts as proof, each part without the others and together.
 
 use super::*;
 use crate::gid::GidEntry;
@@ -10,12 +10,21 @@ fn index(index: u32) -> NonZeroU32 {
     NonZeroU32::new(index).unwrap()
 }
 
-fn record(ifindex: u32, address: &str) -> GidRecord {
-    let gid = match address.parse().unwrap() {
+fn gid(address: &str) -> Gid {
+    match address.parse().unwrap() {
         IpAddr::V4(v4) => Gid::from(v4),
         IpAddr::V6(v6) => Gid::from(v6),
-    };
-    GidEntry::new(1, 0, gid, crate::gid::GidType::ROCE_V2, NonZeroU32::new(ifindex)).into()
+    }
+}
+
+/// A row of a slot that is kept for a GID made of a MAC address.
+fn first(ifindex: u32, address: &str) -> GidRecord {
+    GidEntry::new(1, 0, gid(address), GidType::ROCE_V2, NonZeroU32::new(ifindex)).into()
+}
+
+/// A row of any other slot.
+fn record(ifindex: u32, address: &str) -> GidRecord {
+    GidEntry::new(1, 7, gid(address), GidType::ROCE_V2, NonZeroU32::new(ifindex)).into()
 }
 
 fn link(number: u32, name: &str) -> Link {
@@ -26,18 +35,25 @@ fn link(number: u32, name: &str) -> Link {
         mtu: 0,
         mac: None,
         lower: None,
-        is_guest: false,
         master: None,
-        is_bond: false,
+        bond: None,
     }
 }
+
+/// A bond in this mode.
+fn bond(number: u32, name: &str, mode: u8, active: Option<u32>) -> Link {
+    Link { bond: Some(Bond { mode: Some(mode), active }), ..link(number, name) }
+}
+
+const BALANCE_RR: u8 = 0;
+const ACTIVE_BACKUP: u8 = 1;
 
 /// A namespace where `rxe0` port 1 stands on interface 2, `d0`.
 fn namespace(addresses: &[(u32, &str)], links: Vec<Link>) -> Namespace {
     let own = Netdev { index: index(2), name: "d0".into() };
     Namespace {
         port_netdevs: [(("rxe0".into(), 1), own)].into(),
-        addresses: addresses.iter().map(|(i, address)| (*i, address.parse().unwrap())).collect(),
+        addresses: addresses.iter().map(|(i, address)| (*i, gid(address))).collect(),
         links: Some(links.into_iter().collect()),
     }
 }
@@ -47,9 +63,12 @@ fn names_of(
     device_name: &str,
     records: &[GidRecord],
 ) -> Vec<Option<String>> {
-    let device = Device::sample(device_name);
-    let names = namespace.name(&[DeviceGids { device: &device, records }]);
-    names.into_iter().flatten().map(|netdev| netdev.map(|netdev| netdev.name)).collect()
+    of_table(namespace, &GidTable::sample(device_name, records.to_vec()))
+}
+
+fn of_table(namespace: &Namespace, table: &GidTable) -> Vec<Option<String>> {
+    let names = namespace.name_table(table);
+    names.into_iter().map(|netdev| netdev.map(|netdev| netdev.name)).collect()
 }
 
 fn name(namespace: &Namespace, device_name: &str, record: GidRecord) -> Option<String> {
@@ -79,11 +98,21 @@ fn the_right_address_without_the_index_is_another_interface() {
 fn the_default_gid_is_known_by_the_mac_address() {
     let d0 = Link { mac: Some(MAC), ..link(2, "d0") };
     let here = namespace(&[], vec![d0]);
-    let gid = record(2, "fe80::11:22ff:fe33:4455");
-    assert_eq!(name(&here, "rxe0", gid).as_deref(), Some("d0"));
-    assert_eq!(name(&here, "rxe0", record(2, "fe80::12:22ff:fe33:4455")), None);
-    let iwarp = record(2, "211:2233:4455::");
+    let default = "fe80::11:22ff:fe33:4455";
+    assert_eq!(name(&here, "rxe0", first(2, default)).as_deref(), Some("d0"));
+    assert_eq!(name(&here, "rxe0", first(2, "fe80::12:22ff:fe33:4455")), None);
+    let iwarp = first(2, "211:2233:4455::");
     assert_eq!(name(&here, "rxe0", iwarp).as_deref(), Some("d0"));
+    // Any other slot may hold that of a VLAN elsewhere with the same index and MAC address.
+    assert_eq!(name(&here, "rxe0", record(2, default)), None);
+    let in_slot = |slot, gid_type| {
+        GidRecord::from(GidEntry::new(1, slot, gid(default), gid_type, NonZeroU32::new(2)))
+    };
+    // With both types the first two slots are kept, with one only the first.
+    let both = [in_slot(0, GidType::ROCE_V1), in_slot(1, GidType::ROCE_V2)];
+    assert_eq!(names_of(&here, "rxe0", &both), [Some("d0".into()), Some("d0".into())]);
+    let one = [first(2, "fe80::9"), in_slot(1, GidType::ROCE_V2)];
+    assert_eq!(names_of(&here, "rxe0", &one), [None, None]);
 }
 
 /// Foreign: a VLAN elsewhere has the index of d0.7 here, and like it the MAC address of d0.
@@ -92,72 +121,105 @@ fn a_vlan_is_not_known_by_its_mac_address() {
     let d0 = Link { mac: Some(MAC), ..link(2, "d0") };
     let vlan = Link { mac: Some(MAC), lower: Some(2), ..link(5, "d0.7") };
     let here = namespace(&[(5, "10.7.0.1")], vec![d0, vlan]);
-    assert_eq!(name(&here, "rxe0", record(5, "fe80::11:22ff:fe33:4455")), None);
+    assert_eq!(name(&here, "rxe0", first(5, "fe80::11:22ff:fe33:4455")), None);
     assert_eq!(name(&here, "rxe0", record(5, "10.7.0.1")).as_deref(), Some("d0.7"));
 }
 
 #[test]
 fn a_bond_is_known_by_its_mac_address() {
     let d0 = Link { mac: Some(MAC), master: Some(4), ..link(2, "d0") };
-    let bond = Link { mac: Some(MAC), is_bond: true, ..link(4, "bond0") };
-    let here = namespace(&[], vec![d0.clone(), bond.clone()]);
-    let gid = |index| record(index, "fe80::11:22ff:fe33:4455");
+    let bond0 = Link { mac: Some(MAC), ..bond(4, "bond0", ACTIVE_BACKUP, Some(9)) };
+    let here = namespace(&[], vec![d0.clone(), bond0.clone()]);
+    let gid = |index| first(index, "fe80::11:22ff:fe33:4455");
     assert_eq!(name(&here, "rxe0", gid(4)).as_deref(), Some("bond0"));
     assert_eq!(name(&here, "rxe0", gid(2)), None, "a slave has no GID of its own");
     // A bridge has one only by its address.
-    let here = namespace(&[], vec![d0, Link { is_bond: false, ..bond }]);
+    let here = namespace(&[], vec![d0, Link { bond: None, ..bond0 }]);
     assert_eq!(name(&here, "rxe0", gid(4)), None);
     assert_eq!(name(&here, "rxe0", gid(2)).as_deref(), Some("d0"));
 }
 
 #[test]
-fn a_tunnel_without_a_lower_interface_is_nobody_s_guest() {
-    let tunnel = Link { is_guest: true, ..link(3, "tun0") };
-    let here =
-        Namespace { port_netdevs: BTreeMap::new(), ..namespace(&[(3, "10.7.0.1")], vec![tunnel]) };
-    let without_index = GidRecord { sysfs_netdev: Some("tun0".into()), ..record(0, "10.7.0.1") };
-    assert_eq!(names_of(&here, "rxe0", &[without_index, record(3, "10.7.0.1")]), [None, None]);
-}
-
-#[test]
-fn interfaces_that_stand_on_the_port_s() {
+fn interfaces_above_the_port_s() {
     let vlan = Link { lower: Some(2), ..link(3, "d0.7") };
     let bonded = Link { master: Some(4), ..link(2, "d0") };
-    let bond = link(4, "bond0");
     let on_bond = Link { lower: Some(4), ..link(5, "bond0.9") };
-    let here = namespace(
-        &[(3, "10.7.0.1"), (4, "10.4.0.1"), (5, "10.9.0.1")],
-        vec![vlan, bonded, bond, on_bond],
-    );
-    assert_eq!(name(&here, "rxe0", record(3, "10.7.0.1")).as_deref(), Some("d0.7"));
-    assert_eq!(name(&here, "rxe0", record(4, "10.4.0.1")).as_deref(), Some("bond0"));
-    assert_eq!(name(&here, "rxe0", record(5, "10.9.0.1")).as_deref(), Some("bond0.9"));
+    let addresses = [(3, "10.7.0.1"), (4, "10.4.0.1"), (5, "10.9.0.1")];
+    let named = |bond0| {
+        let here =
+            namespace(&addresses, vec![vlan.clone(), bonded.clone(), bond0, on_bond.clone()]);
+        assert_eq!(name(&here, "rxe0", record(3, "10.7.0.1")).as_deref(), Some("d0.7"));
+        let names =
+            [record(4, "10.4.0.1"), record(5, "10.9.0.1")].map(|row| name(&here, "rxe0", row));
+        assert!(names == [None, None] || names == [Some("bond0".into()), Some("bond0.9".into())]);
+        names[0].is_some()
+    };
+    assert!(named(link(4, "bond0")), "a bridge");
+    assert!(named(bond(4, "bond0", BALANCE_RR, None)));
+    assert!(named(bond(4, "bond0", ACTIVE_BACKUP, Some(2))));
+    // The kernel makes no row of it for this port, so the row is another's.
+    assert!(!named(bond(4, "bond0", ACTIVE_BACKUP, Some(9))));
+    assert!(!named(bond(4, "bond0", ACTIVE_BACKUP, None)));
+    assert!(!named(Link { bond: Some(Bond::default()), ..link(4, "bond0") }));
 }
 
+/// The rows of container B: a macvlan on d0 with the index and address of net1 here, and a VLAN above
+/// it with the index of e0, on which net1 here is. Indices of other namespaces prove nothing.
 #[test]
-fn a_guest_interface_with_the_same_lower_index_stands_elsewhere() {
-    let guest = Link { lower: Some(2), is_guest: true, ..link(3, "net1") };
-    let here = namespace(&[(3, "10.7.0.1")], vec![link(2, "d0"), guest]);
-    assert_eq!(name(&here, "rxe0", record(3, "10.7.0.1")), None);
+fn a_guest_is_not_known_by_the_index_of_its_home() {
+    let net1 = parsed(61, "net1", "macvlan", Some(60), true);
+    let here = Namespace {
+        port_netdevs: BTreeMap::new(),
+        ..namespace(&[(61, "10.7.0.1")], vec![link(1, "lo"), net1])
+    };
+    let rows = [record(60, "10.6.0.1"), record(61, "10.7.0.1")];
+    assert_eq!(names_of(&here, "rxe0", &rows), [None, None]);
 }
 
-/// In a pod: the port's interface, 7, is in the host's namespace, and net1 here stands on it.
-fn pod() -> Namespace {
-    let net1 = Link { lower: Some(7), is_guest: true, ..link(3, "net1") };
-    let addresses = [(3, "10.7.0.1"), (3, "127.0.0.1"), (1, "127.0.0.1")];
-    Namespace { port_netdevs: BTreeMap::new(), ..namespace(&addresses, vec![link(1, "lo"), net1]) }
-}
-
+/// gre1 is bound to d0 and has index 50; the row is that of a VLAN elsewhere.
 #[test]
-fn a_guest_whose_home_is_in_the_port_s_table() {
-    let home = record(7, "10.1.0.1");
-    let names = names_of(&pod(), "rxe0", &[home.clone(), record(3, "10.7.0.1")]);
-    assert_eq!(names, [None, Some("net1".into())]);
-    // Without the home interface's entries nothing ties net1 to this port.
-    assert_eq!(names_of(&pod(), "rxe0", &[record(3, "10.7.0.1")]), [None]);
-    // Loopback addresses are in every namespace.
-    let names = names_of(&pod(), "rxe0", &[home, record(3, "127.0.0.1"), record(1, "127.0.0.1")]);
-    assert_eq!(names, [None, None, None]);
+fn what_a_tunnel_is_bound_to_is_not_below_it() {
+    for kind in [
+        "gre", "ipip", "sit", "vti", "ip6tnl", "ip6gre", "vxlan", "geneve", "veth", "netkit", "new",
+    ] {
+        let gre1 = parsed(50, "gre1", kind, Some(2), false);
+        let here = namespace(&[(50, "10.9.0.1")], vec![link(2, "d0"), gre1]);
+        assert_eq!(name(&here, "rxe0", record(50, "10.9.0.1")), None, "{kind}");
+    }
+    for kind in ["vlan", "macvlan", "ipvlan", "macsec"] {
+        let upper = |is_guest| parsed(50, "u", kind, Some(2), is_guest);
+        let here = namespace(&[(50, "10.9.0.1")], vec![link(2, "d0"), upper(false)]);
+        let named = name(&here, "rxe0", record(50, "10.9.0.1"));
+        assert_eq!(named.as_deref(), Some("u"), "{kind}");
+        let here = namespace(&[(50, "10.9.0.1")], vec![link(2, "d0"), upper(true)]);
+        assert_eq!(name(&here, "rxe0", record(50, "10.9.0.1")), None, "{kind}: a guest's home");
+    }
+}
+
+/// A link as the kernel tells it.
+fn parsed(number: u32, name: &str, kind: &str, lower: Option<u32>, is_guest: bool) -> Link {
+    let body = [&[0; 4][..], &number.to_ne_bytes(), &[0; 8]].concat();
+    let info = Message::new(0, &[]).text(libc::IFLA_INFO_KIND, kind).finish_for_test();
+    let mut message = Message::new(0, &body).text(libc::IFLA_IFNAME, name);
+    if let Some(lower) = lower {
+        message = message.number(libc::IFLA_LINK, lower);
+    }
+    if is_guest {
+        message = message.number(libc::IFLA_LINK_NETNSID, 0);
+    }
+    let message = message.attribute(libc::IFLA_LINKINFO, &info);
+    parse_link(&message.finish_for_test()).unwrap().unwrap()
+}
+
+/// Our row may not have found a place, and another's is alone.
+#[test]
+fn a_full_table_has_rows_of_others() {
+    let d0 = Link { mac: Some(MAC), ..link(2, "d0") };
+    let here = namespace(&[(2, "10.0.0.1")], vec![d0]);
+    let rows = vec![first(2, "fe80::11:22ff:fe33:4455"), record(2, "10.0.0.1")];
+    let table = GidTable::sample("rxe0", rows);
+    assert_eq!(of_table(&here, &table), [Some("d0".into()), Some("d0".into())]);
+    assert_eq!(of_table(&here, &table.filled()), [Some("d0".into()), None]);
 }
 
 #[test]
@@ -167,20 +229,28 @@ fn two_entries_with_the_same_claim_are_both_unnamed() {
     let same = record(3, "fe80::1");
     assert_eq!(names_of(&here, "rxe0", &[same.clone(), same.clone()]), [None, None]);
     // RoCE v1 and v2 of one address are two claims.
-    let v1 = GidEntry::new(1, 1, same.entry.gid(), crate::gid::GidType::ROCE_V1, Some(index(3)));
+    let v1 = GidEntry::new(1, 1, same.entry.gid(), GidType::ROCE_V1, Some(index(3)));
     let names = names_of(&here, "rxe0", &[same, v1.into()]);
     assert_eq!(names, [Some("d0.7".into()), Some("d0.7".into())]);
 }
 
+/// Rows of other ports and devices are another matter: what is named does not depend on them.
 #[test]
-fn a_guest_claimed_by_two_devices_is_nobody_s() {
-    let (one, two) = (Device::sample("rxe0"), Device::sample("rxe1"));
-    let records = [record(7, "10.1.0.1"), record(3, "10.7.0.1")];
-    let names = pod().name(&[
-        DeviceGids { device: &one, records: &records },
-        DeviceGids { device: &two, records: &records },
-    ]);
-    assert!(names.iter().flatten().all(Option::is_none));
+fn the_same_claim_on_another_port() {
+    let mut here = namespace(&[(2, "10.0.0.1")], vec![]);
+    here.port_netdevs.insert(("rxe0".into(), 2), Netdev { index: index(2), name: "d0".into() });
+    let other = GidEntry::new(2, 7, gid("10.0.0.1"), GidType::ROCE_V2, Some(index(2)));
+    let names = names_of(&here, "rxe0", &[record(2, "10.0.0.1"), other.into()]);
+    assert_eq!(names, [Some("d0".into()), Some("d0".into())]);
+}
+
+#[test]
+fn a_row_that_keeps_its_interface_back_may_be_the_one() {
+    let here = namespace(&[(2, "10.0.0.1"), (2, "10.0.0.2")], vec![link(2, "d0")]);
+    let of_d0 = |address| GidRecord { sysfs_netdev: Some("d0".into()), ..record(0, address) };
+    let unread = GidRecord { netdev_is_unread: true, ..record(0, "10.0.0.1") };
+    let names = names_of(&here, "rxe0", &[of_d0("10.0.0.1"), unread, of_d0("10.0.0.2")]);
+    assert_eq!(names, [None, None, Some("d0".into())]);
 }
 
 #[test]
@@ -199,9 +269,8 @@ fn sysfs_gives_a_name_and_it_is_checked_as_well() {
 fn without_netlink_nothing_is_named() {
     let mut host = Host::rooted("/nowhere", "/nowhere");
     assert_eq!(host.sysfs().root(), Sysfs::at("/nowhere").root());
-    let device = Device::sample("rxe0");
-    let records = [record(2, "10.0.0.1")];
-    let names = host.netdevs(&[DeviceGids { device: &device, records: &records }]).unwrap();
+    let table = GidTable::sample("rxe0", vec![record(2, "10.0.0.1")]);
+    let names = host.netdevs(&[&table]).unwrap();
     assert_eq!(names, [[None]]);
 }
 
@@ -213,37 +282,51 @@ fn route_messages() {
         .text(libc::IFLA_IFNAME, "d0.7")
         .number(libc::IFLA_MTU, 9000)
         .attribute(libc::IFLA_ADDRESS, &MAC)
-        .number(libc::IFLA_LINK, 2)
-        .number(libc::IFLA_LINK_NETNSID, 0)
         .number(libc::IFLA_MASTER, 5);
     let parsed = parse_link(&message.finish_for_test()).unwrap().unwrap();
+    let number = u32::from_ne_bytes([9, 0, 0, 0]);
     let expected = Link {
         flags: UP | LOWER_UP,
         mtu: 9000,
         mac: Some(MAC),
-        lower: Some(2),
-        is_guest: true,
         master: Some(5),
-        ..link(u32::from_ne_bytes([9, 0, 0, 0]), "d0.7")
+        ..link(number, "d0.7")
     };
     assert_eq!(parsed, expected);
     assert!(parse_link(&[0; 7]).is_err());
 
-    let pair = Message::new(0, &[]).text(libc::IFLA_INFO_KIND, "veth").finish_for_test();
+    let data = Message::new(0, &[]).attribute(1, &[ACTIVE_BACKUP]).number(2, 4).finish_for_test();
+    let bonded = Message::new(0, &[])
+        .text(libc::IFLA_INFO_KIND, "bond")
+        .attribute(libc::IFLA_INFO_DATA, &data);
     let message = Message::new(0, &[0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
-        .number(libc::IFLA_LINK, 2)
-        .number(libc::IFLA_LINK_NETNSID, 0)
-        .attribute(libc::IFLA_LINKINFO, &pair);
+        .attribute(libc::IFLA_LINKINFO, &bonded.finish_for_test());
     let parsed = parse_link(&message.finish_for_test()).unwrap().unwrap();
-    assert_eq!((parsed.lower, parsed.is_guest), (None, false), "a veth stands on nothing");
+    assert_eq!(parsed, bond(number, "#9", ACTIVE_BACKUP, Some(4)));
 
-    let message = Message::new(0, &[2, 24, 0, 0, 9, 0, 0, 0])
-        .attribute(libc::IFA_LOCAL, &[10, 0, 0, 1])
-        .attribute(libc::IFA_ADDRESS, &[10, 0, 0, 2]);
+    let address = |near: &[u8], far: &[u8]| {
+        let message = Message::new(0, &[2, 24, 0, 0, 9, 0, 0, 0])
+            .attribute(libc::IFA_LOCAL, near)
+            .attribute(libc::IFA_ADDRESS, far);
+        parse_address(&message.finish_for_test()).unwrap().unwrap()
+    };
+    let expected = |ip: &str| Address { index: number, ip: ip.parse().unwrap(), prefix: 24 };
+    assert_eq!(address(&[10, 0, 0, 1], &[10, 0, 0, 2]), expected("10.0.0.2"), "the far end");
+    let v6 = |last| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last).octets();
+    assert_eq!(address(&v6(1), &v6(2)), expected("fd00::1"), "the near end");
+    let message = Message::new(0, &[10, 24, 0, 0, 9, 0, 0, 0]).attribute(libc::IFA_ADDRESS, &v6(3));
     let parsed = parse_address(&message.finish_for_test()).unwrap();
-    let index = u32::from_ne_bytes([9, 0, 0, 0]);
-    assert_eq!(parsed, Some(Address { index, ip: "10.0.0.2".parse().unwrap(), prefix: 24 }));
+    assert_eq!(parsed, Some(expected("fd00::3")), "without a far end");
     assert!(parse_address(&[0; 3]).is_err());
+}
+
+#[test]
+fn up_and_carrier_are_two_things() {
+    let with = |number, flags| Link { flags, ..link(number, "d0") };
+    let links = [with(2, UP), with(3, LOWER_UP), with(4, UP | LOWER_UP), with(5, 0)];
+    let dump = Dump { links: links.into_iter().collect(), addresses: Vec::new() };
+    let told: Vec<_> = dump.interfaces().iter().map(|it| (it.is_up, it.is_lower_up)).collect();
+    assert_eq!(told, [(true, false), (false, true), (true, true), (false, false)]);
 }
 
 #[test]
@@ -271,5 +354,28 @@ proptest::proptest! {
         for bytes in [&bytes[..], &bytes[..cut.min(bytes.len())]] {
             let _ = (parse_link(bytes), parse_address(bytes), parse_port(bytes));
         }
+    }
+}
+
+#[test]
+fn a_name_that_does_not_show_is_not_printed() {
+    let message = |name: &[u8]| {
+        let mut body = [0; LINK_BODY];
+        body[4] = 7;
+        Message::new(0, &body)
+            .attribute(libc::IFLA_IFNAME, &[name, b"\0"].concat())
+            .finish_for_test()
+    };
+    let named = |name: &[u8]| {
+        let all = message(name);
+        parse_link(&all).unwrap().unwrap().name
+    };
+    assert_eq!(named(b"eth0.7"), "eth0.7");
+    for odd in [b"a\x1b[31m" as &[u8], b"\xff", "a\u{202e}b".as_bytes(), b""] {
+        assert_eq!(named(odd), "#7", "{odd:?}");
+        let port = Message::new(0, &[])
+            .number(abi::attribute::NDEV_INDEX, 7)
+            .attribute(abi::attribute::NDEV_NAME, &[odd, b"\0"].concat());
+        assert_eq!(parse_port(&port.finish_for_test()).unwrap().unwrap().name, "#7");
     }
 }

@@ -7,7 +7,7 @@
 use core::marker::PhantomData;
 use core::mem::size_of;
 
-use uverbs_uapi::ioctl::{Attribute, IoctlHeader};
+use uverbs_uapi::ioctl::{ATTR_F_VALID_OUTPUT, Attribute, IoctlHeader};
 
 use super::outputs::outputs;
 
@@ -142,6 +142,16 @@ impl<'a, const N: usize> Frame<'a, N> {
         attributes.iter().zip(&self.accesses).all(|(attribute, access)| {
             !outputs.contains(&attribute.attr_id) || *access == Access::Write
         })
+    }
+
+    /// Address and length of the memory that the kernel says it wrote, also where it failed.
+    pub(super) fn written(&self) -> impl Iterator<Item = (u64, u64)> {
+        let valid = |attribute: &Attribute| attribute.flags & ATTR_F_VALID_OUTPUT != 0;
+        self.attributes()
+            .iter()
+            .zip(&self.accesses)
+            .filter(move |(attribute, access)| **access == Access::Write && valid(attribute))
+            .map(|(attribute, _)| (attribute.data, attribute.len.into()))
     }
 
     pub(crate) fn set_driver_id(&mut self, driver_id: u32) {

@@ -8,7 +8,7 @@ use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl};
 use uverbs_uapi::ioctl::RDMA_VERBS_IOCTL;
 
 use super::frame::Frame;
-use super::outputs;
+use super::{memcheck, outputs};
 
 /// Who answers requests: an open `/dev/infiniband/uverbsN`, or in tests a simulated kernel.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Kernel {
         if !frame.lends_all_outputs() {
             return Err(Refusal::Outputs);
         }
-        match self {
+        let answer = match self {
             // Interrupted, it is sent again as the kernel itself does it where a signal's handler asks
             // for that: nothing was done.
             Self::Device(fd) => retry_on_intr(|| {
@@ -59,8 +59,11 @@ impl Kernel {
             }),
             #[cfg(feature = "simulated-kernel")]
             Self::Simulated(kernel, _) => frame.simulate(&**kernel),
+        };
+        for (address, len) in frame.written() {
+            memcheck::written(address, len);
         }
-        .map_err(Refusal::Kernel)
+        answer.map_err(Refusal::Kernel)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! [`frame`] holds a uverbs request whose every address is a live borrow; [`outputs`] knows which
 //! memory the kernel writes for which method; [`kernel`] checks one against the other and hands
-//! the request over (or, in tests, to a simulated kernel). What a request *means* is not known
+//! the request over (or, in tests, to a simulated kernel); [`memcheck`] lets valgrind know what came
+//! of it. What a request *means* is not known
 //! here: see [`crate::command`] and the query modules.
 #![expect(
     unsafe_code,
@@ -11,6 +12,7 @@
 
 pub(crate) mod frame;
 pub(crate) mod kernel;
+mod memcheck;
 mod outputs;
 #[cfg(feature = "simulated-kernel")]
 pub mod simulated;

@@ -13,6 +13,7 @@ use ipnet::IpNet;
 use uverbs::choose::plan::{Model, Program};
 use uverbs::choose::{Family, Network, Wish, nccl, ucx};
 use uverbs::gid::GidType;
+use uverbs::inventory::Reading;
 use uverbs::port::LinkLayer;
 use uverbs::reader::Preference;
 use uverbs::selector::{InvalidSelector, Selector};
@@ -200,7 +201,8 @@ Examples:
     /// not fit is told on stderr. NVSHMEM and NCCL: for releases from 2.21 on; UCX: from 1.18 on if
     /// subnets are set.
     ///
-    /// The status is 1 if nothing that can be set is right on every port.
+    /// The status is 1, and no variable is printed, if nothing that can be set is right on every port,
+    /// if a port could not be read that may be used, or if what is named has no usable GID.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -552,6 +554,14 @@ pub(crate) enum Like {
 }
 
 impl Like {
+    /// How it reads files of settings; only NCCL reads any.
+    pub(crate) fn reading(self) -> Reading {
+        match self {
+            Self::Nccl(release) => release.into(),
+            Self::Nvshmem | Self::Ucx(_) => Reading::NEWEST,
+        }
+    }
+
     pub(crate) fn model<'v>(self, variable: impl Fn(&str) -> Option<&'v str>) -> Model {
         let nccl = |program| Model::Nccl(nccl::Settings::new(program, &variable));
         match self {
@@ -780,7 +790,20 @@ impl Cli {
         &own.from
     }
 
-    fn is_json(&self) -> bool {
+    /// The list of the command's document.
+    pub(crate) fn list(&self) -> &'static str {
+        match &self.command {
+            Command::Devices(_) => "devices",
+            Command::Gids(_) | Command::Gid(_) => "gids",
+            Command::Ports(_) => "ports",
+            Command::Guids(_) => "guids",
+            // All others make their documents themselves.
+            _ => "",
+        }
+    }
+
+    /// Whether the answer is a JSON document.
+    pub(crate) fn is_json(&self) -> bool {
         match &self.command {
             Command::Gids(args) => args.format(&self.common) == Format::Json,
             Command::Env(args) => args.format(&self.common) == EnvFormat::Json,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use uverbs::check::{Expected, Finding, Severity, check};
+use uverbs::inventory::Extent;
 
 use crate::args::{CheckArgs, Common};
 use crate::hosts::{look, missing};
@@ -53,10 +54,11 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
-    let hosts = look(common, &args.from.from, preference, &args.selectors, report);
-    missing(&hosts, &args.selectors, report);
+    let hosts = look(common, &args.from.from, preference, Extent::All, &args.selectors, report);
+    let is_missing = missing(&hosts, &args.selectors, report);
     let expected = Expected { link_layer: args.link_layer.map(Into::into) };
     let found: Vec<(Option<&str>, Finding)> = hosts
+        .seen
         .iter()
         .flat_map(|host| {
             let found = check(&host.inventory, expected).into_iter();
@@ -74,8 +76,9 @@ pub(crate) fn answer(
     if common.json {
         return json(&Document { check: rows, problems: report.problems() });
     }
-    if rows.is_empty() {
-        report.note("nothing is found wrong");
+    if rows.is_empty() && !hosts.seen.is_empty() && !is_missing {
+        let rest = if hosts.unread.is_empty() { "" } else { " on the hosts that were read" };
+        report.note(format!("nothing is found wrong{rest}"));
     }
     let mut table = Table::new(["SEVERITY", "NAME", "DEVICE", "PORT", "SEEN", "ADVICE"]);
     let mut hosts = Vec::new();

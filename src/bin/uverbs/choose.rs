@@ -1,17 +1,25 @@
 //! `uverbs choose`: which GID each port should use, and which NCCL and UCX take.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
+use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Program, Target, plan};
-use uverbs::choose::{Caveat, Decision, Outcome, caveats};
+use uverbs::choose::{Caveat, Decision, Outcome, Port, caveats};
 use uverbs::gid::{Gid, GidType};
+use uverbs::inventory::{Extent, Reading};
 use uverbs::selector::Selector;
 
 use crate::args::{ChooseArgs, Common, Like};
 use crate::gids::short_type;
-use crate::hosts::{Chosen, Seen, choose, differing, is_set, is_used, look, variable};
+use crate::hosts::{
+    Chosen, Hosts, Seen, choose, differing, is_set, is_used, look, missing, some, variable,
+};
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
+use crate::selection::Asked;
 use crate::table::{Mark, NONE, Table, cell};
 
 /// A port as it is shown, and as it stands in JSON.
@@ -64,17 +72,35 @@ struct Explained<'a> {
     reason: String,
 }
 
-/// What fits all hosts.
+/// What fits all hosts. Nothing is said to fit all if something was not read.
 #[derive(Debug, Serialize)]
 struct Fits {
+    /// How many were read.
     hosts: usize,
-    /// The index that is right on all ports of all hosts.
+    /// What could not be read: hosts, devices, ports.
+    unread: Vec<String>,
+    /// Ports that have no usable GID, and hosts without a port: no setting is for them.
+    unusable: Vec<String>,
+    #[serde(flatten)]
+    all: Fit,
+    /// The same of what was read, where that is not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read: Option<Fit>,
+    /// Hosts that are not as most are, with what differs.
+    differing: Map<String, Value>,
+}
+
+/// What is right on ports.
+#[derive(Debug, Default, Serialize)]
+struct Fit {
+    /// The index that is right on all of them.
     index: Option<u32>,
+    /// Whether some port has a usable GID.
+    #[serde(skip)]
+    is_any: bool,
     /// Variables that are right on all, or null.
     nccl: Option<Map<String, Value>>,
     ucx: Option<Map<String, Value>>,
-    /// Hosts that are not as most are, with what differs.
-    differing: Map<String, Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -92,35 +118,38 @@ pub(crate) fn answer(
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
     let from = &args.from.from;
-    let hosts = look(common, from, preference, &args.selectors, report);
-    let mut chosen = choose(&hosts, &args.selectors, &args.filter.wish(args.family), report);
+    let (selectors, wish) = (&args.selectors, args.filter.wish(args.family));
+    let hosts = look(common, from, preference, Extent::Choosing, selectors, report);
+    missing(&hosts, selectors, report);
+    // All ports, as those that are not asked for take room from those that are.
+    let chosen = choose(&hosts, &[], selectors, &wish, report);
+    let taken = take(&hosts, &chosen, args.like);
+    tell_room(&hosts, &chosen, report);
+    let asked = Asked::new(selectors);
+    let (mut chosen, rows): (Vec<_>, Vec<_>) = chosen
+        .into_iter()
+        .zip(taken)
+        .filter(|(own, _)| asked.has_port(own.port.device, own.port.number))
+        .unzip();
     // Whether all hosts fit is asked of the recommendation, whatever is shown.
-    let fits = (!from.is_empty()).then(|| fits(&hosts, &chosen));
-    let models: Vec<[_; 2]> = hosts
-        .iter()
-        .map(|own| [Program::Nccl, Program::Ucx].map(|it| it.model(variable(&own.inventory))))
-        .collect();
-    let mut rows = Vec::new();
-    for own in &mut chosen {
-        let Some([nccl, ucx]) = models.get(own.place) else { continue };
-        let recommended = own.decision.outcome.clone();
-        if let Some(like) = args.like {
-            own.decision = take_like(like, own);
+    let fits = (!from.is_empty()).then(|| fits(&hosts, &chosen, selectors));
+    for (own, taken) in chosen.iter_mut().zip(&rows) {
+        if let Some(like) = &taken.like {
+            own.decision = like.clone();
         }
-        rows.push((recommended, nccl.choose(&own.port).outcome, ucx.choose(&own.port).outcome));
     }
     for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
-        report.note(format!("{}: no usable GID: {}", own.name(), own.decision.outcome));
+        report.note(match &own.decision.outcome {
+            ignored @ Outcome::Ignored(_) => format!("{}: {ignored}", own.name()),
+            other => format!("{}: no usable GID: {other}", own.name()),
+        });
     }
-    if chosen.chunk_by(|one, other| one.place == other.place).any(|own| lacks(own, &args.selectors))
-    {
+    let all: Vec<&Chosen<'_>> = chosen.iter().collect();
+    if all.chunk_by(|one, other| one.place == other.place).any(|own| lacks(own, selectors)) {
         report.fail();
     }
-    let rows: Vec<Row<'_>> = chosen
-        .iter()
-        .zip(&rows)
-        .map(|(own, (recommended, nccl, ucx))| Row::new(own, recommended, nccl, ucx, args.explain))
-        .collect();
+    let rows: Vec<Row<'_>> =
+        chosen.iter().zip(&rows).map(|(own, taken)| Row::new(own, taken, args.explain)).collect();
     if common.json {
         return json(&Document { choose: rows, fits_all: fits, problems: report.problems() });
     }
@@ -132,46 +161,92 @@ pub(crate) fn answer(
         ));
     }
     if let Some(fits) = fits {
-        tell_fits(&fits, report);
+        tell_fits(&fits, selectors, report);
     }
     Ok(if args.explain { explain(&rows) } else { tabulate(&rows) })
 }
 
 /// Whether a host has no usable GID for something that is asked for: a port or a device that is named,
 /// or the host as a whole.
-fn lacks(chosen: &[Chosen<'_>], selectors: &[Selector]) -> bool {
-    let is_any_usable = |is_meant: &dyn Fn(&Chosen<'_>) -> bool| {
-        let mut meant = chosen.iter().filter(|own| is_meant(own)).peekable();
-        meant.peek().is_none() || meant.any(|own| is_used(&own.decision.outcome))
-    };
+pub(crate) fn lacks(chosen: &[&Chosen<'_>], selectors: &[Selector]) -> bool {
     if selectors.is_empty() {
-        return !is_any_usable(&|_| true);
+        return !chosen.is_empty() && !chosen.iter().any(|own| is_used(&own.decision.outcome));
     }
-    let is_met = |selector: &Selector| {
-        is_any_usable(&|own| selector.includes(own.port.device, own.port.number))
-    };
-    !selectors.iter().all(is_met)
+    // Whether each device, and each port, has a usable GID.
+    let mut usable: BTreeMap<(&str, Option<u32>), bool> = BTreeMap::new();
+    for own in chosen {
+        let is_used = is_used(&own.decision.outcome);
+        for port in [None, Some(own.port.number)] {
+            *usable.entry((own.port.device, port)).or_default() |= is_used;
+        }
+    }
+    selectors.iter().any(|own| usable.get(&(own.device.as_str(), own.port)) == Some(&false))
 }
 
-/// What a program, of some release, does with a port by the settings of its host.
-fn take_like(like: Like, own: &Chosen<'_>) -> Decision {
-    like.model(variable(own.inventory)).choose(&own.port)
+/// Says of which hosts it is not known what NCCL does: ports that could not be read may take the room of
+/// others.
+fn tell_room(hosts: &Hosts, chosen: &[Chosen<'_>], report: &mut Report) {
+    let mut read = vec![0; hosts.seen.len()];
+    for own in chosen {
+        if let Some(count) = read.get_mut(own.place) {
+            *count += 1;
+        }
+    }
+    for (host, read) in hosts.seen.iter().zip(read) {
+        let all: usize = host.inventory.devices.iter().map(|own| own.ports.len()).sum();
+        if read < all && all > ROOM {
+            report.turn_to(host.name.as_deref());
+            report.note(format!(
+                "NCCL has room for {ROOM} ports, and {read} of {all} could be read: what it does may \
+                 be something else"
+            ));
+        }
+    }
+    report.turn_to(None);
+}
+
+/// What comes of a port.
+#[derive(Debug)]
+struct Taken {
+    recommended: Outcome,
+    nccl: Outcome,
+    ucx: Outcome,
+    /// What the program does that was asked about.
+    like: Option<Decision>,
+}
+
+/// What programs do with each port by the settings of its host, host by host: NCCL has no room for any
+/// number of ports.
+fn take(hosts: &Hosts, chosen: &[Chosen<'_>], like: Option<Like>) -> Vec<Taken> {
+    let mut taken = Vec::with_capacity(chosen.len());
+    for own in chosen.chunk_by(|one, other| one.place == other.place) {
+        let Some(host) = own.first().and_then(|own| hosts.seen.get(own.place)) else { continue };
+        let ports: Vec<&Port<'_>> = own.iter().map(|own| &own.port).collect();
+        let settings = |reading| variable(&host.inventory, reading);
+        let outcomes = |program: Program| {
+            let decisions = program.model(settings(Reading::NEWEST)).choose_all(&ports);
+            decisions.into_iter().map(|own| own.outcome)
+        };
+        let mut like =
+            like.map(|like| like.model(settings(like.reading())).choose_all(&ports).into_iter());
+        let outcomes = outcomes(Program::Nccl).zip(outcomes(Program::Ucx));
+        taken.extend(own.iter().zip(outcomes).map(|(own, (nccl, ucx))| Taken {
+            recommended: own.decision.outcome.clone(),
+            nccl,
+            ucx,
+            like: like.as_mut().and_then(Iterator::next),
+        }));
+    }
+    taken
 }
 
 impl<'a> Row<'a> {
-    fn new(
-        own: &'a Chosen<'_>,
-        recommended: &Outcome,
-        nccl: &Outcome,
-        ucx: &Outcome,
-        explain: bool,
-    ) -> Self {
-        let Chosen { host, port, decision, .. } = own;
+    fn new(own: &'a Chosen<'_>, taken: &Taken, explain: bool) -> Self {
+        let Taken { recommended, nccl, ucx, .. } = taken;
+        let Chosen { host, port, decision, record, .. } = own;
         let index = decision.outcome.index();
-        let record = own.inventory.device(port.device);
         let netdev = |index: u32| {
-            let mut rows = record.into_iter().flat_map(|record| record.rows(port.number));
-            let row = rows.find(|row| row.record.entry.index() == index)?;
+            let row = record.row(port.number, index)?;
             Some(row.netdev.as_ref()?.name.as_str())
         };
         let row = index.and_then(|index| port.row(index));
@@ -209,39 +284,74 @@ impl<'a> Row<'a> {
     }
 }
 
-fn fits(hosts: &[Seen], chosen: &[Chosen<'_>]) -> Fits {
+fn fits(hosts: &Hosts, chosen: &[Chosen<'_>], selectors: &[Selector]) -> Fits {
     let targets: Vec<Target<'_, '_>> = chosen.iter().map(target).collect();
+    let unread = hosts.unread(selectors);
+    // What is not among the targets may take their room: only a list keeps it for them.
+    let ports =
+        |host: &Seen| host.inventory.devices.iter().map(|own| own.ports.len()).sum::<usize>();
+    let has_others = (!selectors.is_empty() || !unread.is_empty())
+        && hosts.seen.iter().any(|host| ports(host) > ROOM);
     let variables = |program| {
-        let plan = plan(program, &targets, |name| is_set(hosts, name))?;
+        let has_others = has_others && program == Program::Nccl;
+        let plan = plan(program, &targets, has_others, |name| is_set(hosts, name))?;
         let pairs = plan.variables.into_iter();
         Some(pairs.map(|(name, value)| (name.to_owned(), value.into())).collect())
     };
     let mut indices = chosen.iter().filter_map(|own| own.decision.outcome.index());
     let first = indices.next();
-    Fits {
-        hosts: hosts.len(),
+    let fit = Fit {
+        is_any: first.is_some(),
         index: first.filter(|first| indices.all(|index| index == *first)),
         nccl: variables(Program::Nccl),
         ucx: variables(Program::Ucx),
+    };
+    let has_port: BTreeSet<usize> = chosen.iter().map(|own| own.place).collect();
+    let portless = hosts.seen.iter().enumerate().filter(|(place, _)| !has_port.contains(place));
+    let portless = portless.filter_map(|(_, own)| own.name.clone());
+    let spare = chosen.iter().filter(|own| own.decision.outcome.index().is_none());
+    let (all, read) = if unread.is_empty() { (fit, None) } else { (Fit::default(), Some(fit)) };
+    Fits {
+        hosts: hosts.seen.len(),
+        unread,
+        unusable: portless.chain(spare.map(Chosen::name)).collect(),
+        all,
+        read,
         differing: differing(chosen),
     }
 }
 
 /// A port with what is recommended for it.
 pub(crate) fn target<'p, 'i>(own: &'p Chosen<'i>) -> Target<'p, 'i> {
-    Target { port: &own.port, index: own.decision.outcome.index() }
+    Target { host: own.place, port: &own.port, index: own.decision.outcome.index() }
 }
 
-fn tell_fits(fits: &Fits, report: &mut Report) {
-    let all = match fits.hosts {
-        1 => "all ports".to_owned(),
-        hosts => format!("all ports of {hosts} hosts"),
-    };
-    match fits.index {
-        Some(index) => report.note(format!("index {index} is right on {all}")),
-        None => report.note(format!("no single index is right on {all}")),
+fn tell_fits(fits: &Fits, selectors: &[Selector], report: &mut Report) {
+    let mut all = "all ports".to_owned();
+    if !selectors.is_empty() {
+        all += " that were named";
     }
-    for (program, variables) in [("NCCL", &fits.nccl), ("UCX", &fits.ucx)] {
+    if fits.hosts > 1 {
+        let _ = write!(all, " of {} hosts", fits.hosts);
+    }
+    if !fits.unread.is_empty() {
+        report
+            .note(format!("not read, so what is right there is not known: {}", some(&fits.unread)));
+        all += " that were read";
+    }
+    if !fits.unusable.is_empty() {
+        let _ = write!(all, " but those without a usable GID ({})", some(&fits.unusable));
+    }
+    let fit = fits.read.as_ref().unwrap_or(&fits.all);
+    match (fit.index, fit.is_any) {
+        (Some(index), _) => report.note(format!("index {index} is right on {all}")),
+        (None, true) => report.note(format!("no single index is right on {all}")),
+        (None, false) if !selectors.is_empty() => {
+            return report.note("no port that is asked for has a usable GID");
+        }
+        (None, false) => return report.note("no port that was read has a usable GID"),
+    }
+    for (program, variables) in [("NCCL", &fit.nccl), ("UCX", &fit.ucx)] {
         let Some(pairs) = variables else {
             report.note(format!("{program}: no setting is right on {all}"));
             continue;

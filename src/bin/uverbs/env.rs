@@ -6,14 +6,18 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use uverbs::check::{Finding, settings};
+use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way, plan};
+use uverbs::choose::{Outcome, caveats};
+use uverbs::inventory::Extent;
 
 use crate::args::{Common, EnvArgs, EnvFormat};
 use crate::check;
-use crate::choose::target;
-use crate::hosts::{Chosen, choose, is_set, look, missing};
-use crate::output::{Answer, json};
+use crate::choose::{lacks, target};
+use crate::hosts::{Chosen, Hosts, choose, is_set, look, missing, some};
+use crate::output::{Answer, json, plain_json};
 use crate::report::{Problem, Report};
+use crate::selection::Asked;
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
@@ -32,15 +36,14 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
-    let hosts = look(common, &args.from.from, preference, &[], report);
-    missing(&hosts, &args.selectors, report);
+    let hosts = look(common, &args.from.from, preference, Extent::Choosing, &[], report);
+    let is_missing = missing(&hosts, &args.selectors, report);
     let program = args.program.into();
     // All ports, as one that is not asked for must be left alone.
-    let all = choose(&hosts, &[], &args.filter.wish(args.family), report);
-    let asked = |own: &Chosen<'_>| {
-        args.selectors.is_empty()
-            || args.selectors.iter().any(|it| it.includes(own.port.device, own.port.number))
-    };
+    let wish = args.filter.wish(args.family);
+    let all = choose(&hosts, &[], &args.selectors, &wish, report);
+    let named = Asked::new(&args.selectors);
+    let asked = |own: &Chosen<'_>| named.has_port(own.port.device, own.port.number);
     let targets: Vec<_> = all
         .iter()
         .map(|own| {
@@ -50,16 +53,51 @@ pub(crate) fn answer(
         })
         .collect();
     for own in all.iter().filter(|own| asked(own) && own.decision.outcome.index().is_none()) {
-        report.note(format!("{}: left out: {}", own.name(), own.decision.outcome));
+        report.note(match &own.decision.outcome {
+            Outcome::Ignored(why) => format!("{}: left out: {why}", own.name()),
+            other => format!("{}: left out: {other}", own.name()),
+        });
     }
-    let is_any_wanted = targets.iter().any(|target| target.index.is_some());
-    let plan =
-        if is_any_wanted { plan(program, &targets, |name| is_set(&hosts, name)) } else { None };
-    explain(program, plan.as_ref(), &all, is_any_wanted, report);
+    let usable: Vec<&Chosen<'_>> = all
+        .iter()
+        .zip(&targets)
+        .filter(|(_, target)| target.index.is_some())
+        .map(|(own, _)| own)
+        .collect();
+    // What is not known is not printed: a shell takes what is printed, whatever the status is.
+    let unread = hosts.unread(&args.selectors);
+    let wanted = all.iter().filter(|own| asked(own)).collect::<Vec<_>>();
+    let lacking = wanted.chunk_by(|one, other| one.place == other.place);
+    let is_known = unread.is_empty() && !hosts.seen.is_empty() && !is_missing;
+    let is_met = !lacking.into_iter().any(|own| lacks(own, &args.selectors));
+    let plan = if is_known && !usable.is_empty() && is_met {
+        let has_others = !hosts.unread(&[]).is_empty();
+        plan(program, &targets, has_others, |name| has_a_say(&hosts, args.format(common), name))
+    } else {
+        None
+    };
+    if !unread.is_empty() {
+        report.note(format!(
+            "no variables, as what was not read may be used too ({}); name the ports to use, if \
+             they are others",
+            some(&unread)
+        ));
+    } else if is_known && !usable.is_empty() && !is_met {
+        report.note("no variables, as not all that is asked for has a usable GID");
+    } else if is_known {
+        explain(program, plan.as_ref(), &usable, report);
+    }
     if plan.is_none() {
         report.fail();
     }
+    for own in all.iter().filter(|own| plan.is_some() && asked(own)) {
+        let index = own.decision.outcome.index();
+        for caveat in index.into_iter().flat_map(|index| caveats(&own.port, index)) {
+            report.note(format!("{}: {}: {caveat}", own.name(), own.decision.outcome));
+        }
+    }
     let now: Vec<(Option<&str>, Finding)> = hosts
+        .seen
         .iter()
         .flat_map(|host| {
             let found = settings(&host.inventory).into_iter();
@@ -91,7 +129,8 @@ pub(crate) fn answer(
     for (name, value) in plan.iter().flat_map(|plan| &plan.variables) {
         let _ = match args.format(common) {
             EnvFormat::Kubernetes => {
-                writeln!(text, "- name: {name}\n  value: {}", Value::from(value.as_str()))
+                let value = Value::from(value.as_str()).to_string();
+                writeln!(text, "- name: {name}\n  value: {}", plain_json(&value))
             }
             EnvFormat::Shell | EnvFormat::Json => writeln!(text, "export {name}={}", quote(value)),
         };
@@ -99,17 +138,24 @@ pub(crate) fn answer(
     Ok(Answer::Text(text))
 }
 
+/// Whether a variable is set on some host; or in the shell that takes what is printed, whatever hosts are
+/// looked at.
+fn has_a_say(hosts: &Hosts, format: EnvFormat, name: &str) -> bool {
+    is_set(hosts, name) || (format == EnvFormat::Shell && std::env::var_os(name).is_some())
+}
+
+/// How many ports are to be used on one host, where that is more than the program has room for.
+fn too_many(program: Program, wanted: &[&Chosen<'_>]) -> Option<usize> {
+    let hosts = wanted.chunk_by(|one, other| one.place == other.place);
+    let most = hosts.map(<[_]>::len).max()?;
+    (program == Program::Nccl && most > ROOM).then_some(most)
+}
+
 /// Says how the plan works, or why there is none.
-fn explain(
-    program: Program,
-    plan: Option<&Plan>,
-    all: &[Chosen<'_>],
-    is_any_wanted: bool,
-    report: &mut Report,
-) {
+fn explain(program: Program, plan: Option<&Plan>, wanted: &[&Chosen<'_>], report: &mut Report) {
     let index = program.index_variable();
     let mut right: Vec<(u32, Vec<String>)> = Vec::new();
-    for own in all {
+    for own in wanted {
         let Some(row) = own.decision.outcome.index().and_then(|index| own.port.row(index)) else {
             continue;
         };
@@ -119,11 +165,6 @@ fn explain(
         }
     }
     let differing = || {
-        // A few names will do.
-        let some = |names: &[String]| match names {
-            [first, second, _, ..] => format!("{first}, {second} and {} more", names.len() - 2),
-            few => few.join(", "),
-        };
         let texts = right.iter().map(|(index, names)| format!("{index} on {}", some(names)));
         texts.collect::<Vec<_>>().join("; ")
     };
@@ -131,7 +172,10 @@ fn explain(
         report.note(format!("nothing need be set: {program} uses the right GIDs by itself"));
     }
     match plan.map(|plan| plan.way) {
-        None if !is_any_wanted => report.note("no port has a usable GID"),
+        None if wanted.is_empty() => report.note("no port that is asked for has a usable GID"),
+        None if let Some(count) = too_many(program, wanted) => report.note(format!(
+            "{program} has room for {ROOM} ports of a host, and there are {count}: name those to use"
+        )),
         None => report.note(format!(
             "no setting makes {program} use the right GID on every port: right are {}",
             differing()

@@ -29,6 +29,11 @@ impl<'a> Filter<'a> {
     /// Whether no GID of the device can pass.
     pub(crate) fn excludes(&self, device: &Device) -> bool {
         let Some(protocol) = device.protocol.as_deref() else { return false };
+        // The kernel tells that of the first port alone. An mlx4 device may have one of InfiniBand and one
+        // of RoCE.
+        if device.ports().count() > 1 {
+            return false;
+        }
         let by_type = match self.gid_type {
             Some(GidType::ROCE_V1 | GidType::ROCE_V2) => {
                 matches!(protocol, "ib" | "iw" | "opa" | "usnic")
@@ -64,11 +69,17 @@ mod tests {
 
     /// Protocols whose devices a filter leaves unopened.
     fn excluded(options: &[&str]) -> Vec<&'static str> {
+        excluded_with(1, options)
+    }
+
+    /// The same, of devices with so many ports.
+    fn excluded_with(ports: u32, options: &[&str]) -> Vec<&'static str> {
         let cli = Cli::try_parse_from([&["uverbs", "gids"], options].concat()).unwrap();
         let Command::Gids(args) = &cli.command else { panic!("gids is a command") };
         let filter = Filter::new(&args.filter);
         let (_folder, mut host) = host();
         let mut device = host.device("rxe0").unwrap();
+        device.port_count = ports;
         assert!(!filter.excludes(&device), "nothing is known of its protocol");
         let protocols = ["ib", "roce", "iw", "opa", "usnic", "new"].into_iter();
         protocols
@@ -89,5 +100,10 @@ mod tests {
         assert_eq!(excluded(&["--ip", "10.0.0.1"]), ["ib", "iw", "opa"]);
         assert_eq!(excluded(&["--cidr", "10.0.0.0/8"]), ["ib", "iw", "opa"]);
         assert_eq!(excluded(&["--ip", "fe80::1"]), [""; 0]);
+        for options in
+            [["--type", "v2"], ["--type", "ib"], ["--netdev", "eth0"], ["--ip", "10.0.0.1"]]
+        {
+            assert_eq!(excluded_with(2, &options), [""; 0], "the second port may be another's");
+        }
     }
 }

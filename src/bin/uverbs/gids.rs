@@ -6,13 +6,13 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::gid::{Gid, GidType};
-use uverbs::netdev::{DeviceGids, Netdev};
+use uverbs::netdev::Netdev;
 use uverbs::reader::{GidRecord, Preference, Source};
 use uverbs::selector::Selector;
 
 use crate::args::{Common, Format, GidArgs, GidsArgs};
 use crate::filter::Filter;
-use crate::host::Place;
+use crate::host::{Place, Table as Gids};
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
 use crate::selection::{Selected, select};
@@ -35,6 +35,9 @@ pub(crate) struct Row<'a> {
     /// Its name in its own namespace.
     #[serde(skip)]
     foreign_netdev: Option<&'a str>,
+    /// Whether it may have one whose name cannot be read.
+    #[serde(skip)]
+    netdev_is_unread: bool,
     source: Text<Source>,
 }
 
@@ -57,6 +60,7 @@ impl<'a> Row<'a> {
             ifindex: netdev.map(|netdev| netdev.index).or(entry.netdev_ifindex()),
             netdev: netdev.map(|netdev| netdev.name.as_str()),
             foreign_netdev: record.sysfs_netdev.as_deref(),
+            netdev_is_unread: record.netdev_is_unread,
             source: Text(record.source),
         }
     }
@@ -66,6 +70,7 @@ impl<'a> Row<'a> {
             (Some(name), ..) => name.to_owned(),
             (None, Some(index), _) => format!("#{index}"),
             (None, None, Some(name)) => format!("{name}?"),
+            (None, None, None) if self.netdev_is_unread => "?".to_owned(),
             (None, None, None) => NONE.to_owned(),
         };
         [
@@ -105,27 +110,25 @@ pub(crate) fn answer_gids(
     }
     let mut read = Vec::new();
     for selected in selected {
-        if let Some(records) = read_table(selected.device, place, preference, report) {
-            read.push((selected, records));
+        if let Some(table) = read_table(selected.device, place, preference, report) {
+            read.push((selected, table));
         }
     }
     // Interfaces are asked for only if some row is left to name one in.
     let is_shown = |selected: &Selected<'_>, record: &GidRecord| {
         selected.includes(record.entry.port()) && filter.admits(&record.entry)
     };
-    let any = read.iter().any(|(selected, records)| records.iter().any(|r| is_shown(selected, r)));
+    let any = read
+        .iter()
+        .any(|(selected, table)| table.records().iter().any(|record| is_shown(selected, record)));
     let mut names = Vec::new();
     if any {
-        // All records, shown or not: each is evidence of what belongs to whom.
-        let gids: Vec<DeviceGids<'_>> = read
-            .iter()
-            .map(|(selected, records)| DeviceGids { device: selected.device, records })
-            .collect();
-        names = place.netdevs(&gids, report);
+        let tables: Vec<&Gids> = read.iter().map(|(_, table)| table).collect();
+        names = place.netdevs(&tables, report);
     }
     let mut rows = Vec::new();
-    for (position, (selected, records)) in read.iter().enumerate() {
-        for (number, record) in records.iter().enumerate() {
+    for (position, (selected, table)) in read.iter().enumerate() {
+        for (number, record) in table.records().iter().enumerate() {
             let netdev = names.get(position).and_then(|names| names.get(number)?.as_ref());
             let row = Row::new(selected.device, record, netdev);
             // In another host's tree, its own word of the interface is all there is.
@@ -156,9 +159,11 @@ pub(crate) fn answer_gid(
     }
     let mut found = Vec::new();
     for (device, (record, table)) in &records {
-        let names = place.netdevs(&[DeviceGids { device, records: table }], report);
-        let place = table.iter().position(|other| other == record);
-        found.push((*device, record, place.and_then(|place| names.first()?.get(place)?.clone())));
+        let name = table.as_ref().and_then(|table| {
+            let row = table.records().iter().position(|other| other == record)?;
+            place.netdevs(&[table], report).first()?.get(row)?.clone()
+        });
+        found.push((*device, record, name));
     }
     let rows =
         found.iter().map(|(device, record, netdev)| Row::new(device, record, netdev.as_ref()));
@@ -171,7 +176,7 @@ fn read_table(
     place: &Place,
     preference: Preference,
     report: &mut Report,
-) -> Option<Vec<GidRecord>> {
+) -> Option<Gids> {
     let result = place.reader(device, preference).and_then(|mut reader| {
         let table = reader.gid_table();
         report.fallback(device, &reader);
@@ -188,7 +193,12 @@ fn leave_out(
     report: &mut Report,
 ) {
     // What a snapshot has was opened long ago.
-    let Place::Host(host) = place else { return };
+    let Place::Host(host) = place else {
+        if !place.knows_interfaces() {
+            report.nothing(format!("--netdev {netdev}: no interface is known to the snapshot"));
+        }
+        return;
+    };
     let devices: Vec<&Device> = selected.iter().map(|selected| selected.device).collect();
     match host.may_have_netdev(&devices, netdev) {
         Ok(may) => {
@@ -202,7 +212,7 @@ fn leave_out(
     }
 }
 
-/// Reads one entry, and the table it stands in, which tells whose its interface is.
+/// Reads one entry, and if it has an interface, the table it is in, which shows whose that is.
 fn read_entry(
     device: &Device,
     port: u32,
@@ -210,14 +220,13 @@ fn read_entry(
     place: &Place,
     preference: Preference,
     report: &mut Report,
-) -> Option<(GidRecord, Vec<GidRecord>)> {
+) -> Option<(GidRecord, Option<Gids>)> {
     let result = place.reader(device, preference).and_then(|mut reader| {
         let record = reader.gid(port, index);
         report.fallback(device, &reader);
         let Some(record) = record? else { return Ok(None) };
-        let has_netdev = record.entry.netdev_ifindex().is_some() || record.sysfs_netdev.is_some();
         // Without the table there is just no name.
-        let table = if has_netdev { reader.gid_table().unwrap_or_default() } else { Vec::new() };
+        let table = if record.may_have_netdev() { reader.gid_table().ok() } else { None };
         Ok(Some((record, table)))
     });
     match result {
@@ -261,8 +270,8 @@ mod tests {
         let mut report = Report::default();
         for _ in 0..2 {
             let table = read_table(&device, &place, Preference::Auto, &mut report).unwrap();
-            assert_eq!(table.len(), 1);
-            assert_eq!(table[0].source, Source::Sysfs);
+            assert_eq!(table.records().len(), 1);
+            assert_eq!(table.records()[0].source, Source::Sysfs);
         }
         assert!(report.is_complete());
         assert_eq!(report.notes().len(), 1);
@@ -276,7 +285,7 @@ mod tests {
         let device = host.device("rxe0").unwrap();
         let place = Place::Host(host);
         let mut report = Report::default();
-        assert_eq!(read_table(&device, &place, Preference::Ioctl, &mut report), None);
+        assert!(read_table(&device, &place, Preference::Ioctl, &mut report).is_none());
         assert!(!report.is_complete());
         let problems = serde_json::to_value(report.problems()).unwrap();
         assert_eq!(problems[0]["device"], "rxe0");

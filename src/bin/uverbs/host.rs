@@ -12,12 +12,13 @@ use uverbs::driver::DriverId;
 use uverbs::error::Error;
 use uverbs::guid::Guid;
 use uverbs::inventory::{DeviceRecord, Inventory, Problem, Wanted};
-use uverbs::netdev::{DeviceGids, Netdev};
+use uverbs::netdev::Netdev;
 use uverbs::port::{PortAttributes, Rate};
-use uverbs::reader::{GidRecord, Preference, Reader, Source};
+use uverbs::reader::{GidRecord, GidTable, Preference, Reader, Source};
 use uverbs::selector::Selector;
 
 use crate::report::{EINVAL, Report};
+use crate::selection::Asked;
 
 /// Where the nodes are on any host; of another host they are named, never opened.
 const NODES: &str = "/dev/infiniband";
@@ -28,10 +29,30 @@ pub(crate) enum Place {
     /// This host, or another's sysfs tree.
     Host(Host),
     /// What was known of a host when its snapshot was written.
-    Snapshot(Box<Inventory>),
+    Snapshot(Box<Recorded>),
+}
+
+/// A host's record, with the position of each device.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    inventory: Inventory,
+    places: BTreeMap<String, usize>,
+}
+
+impl Recorded {
+    fn device(&self, name: &str) -> Option<&DeviceRecord> {
+        self.inventory.devices.get(*self.places.get(name)?)
+    }
 }
 
 impl Place {
+    /// A snapshot.
+    pub(crate) fn of(inventory: Inventory) -> Self {
+        let names = inventory.devices.iter().map(|record| record.device.name.clone());
+        let places = names.enumerate().map(|(place, name)| (name, place)).collect();
+        Self::Snapshot(Box::new(Recorded { inventory, places }))
+    }
+
     pub(crate) fn new(sysfs: Option<&Path>) -> Self {
         Self::Host(sysfs.map_or_else(Host::new, |sysfs| Host::rooted(sysfs, NODES)))
     }
@@ -46,13 +67,24 @@ impl Place {
         matches!(self, Self::Host(host) if !host.is_here())
     }
 
+    /// Whether a snapshot holds interfaces.
+    pub(crate) fn knows_interfaces(&self) -> bool {
+        match self {
+            Self::Host(_) => true,
+            Self::Snapshot(recorded) => recorded.inventory.has_netlink,
+        }
+    }
+
     /// All that is known of it.
     pub(crate) fn inventory(self, wanted: &Wanted<'_>) -> Inventory {
         match self {
             Self::Host(mut host) => host.inventory(wanted),
-            Self::Snapshot(mut inventory) => {
+            Self::Snapshot(recorded) => {
+                let mut inventory = recorded.inventory;
+                let count = inventory.devices.len();
                 inventory.devices.retain(|record| (wanted.includes)(&record.device));
-                *inventory
+                inventory.is_partial = inventory.devices.len() < count;
+                inventory
             }
         }
     }
@@ -62,7 +94,8 @@ impl Place {
     pub(crate) fn devices(&mut self, selectors: &[Selector], report: &mut Report) -> Vec<Device> {
         let host = match self {
             Self::Host(host) => host,
-            Self::Snapshot(inventory) => {
+            Self::Snapshot(recorded) => {
+                let inventory = &recorded.inventory;
                 for problem in &inventory.problems {
                     report.host_problem(problem.clone());
                 }
@@ -86,9 +119,10 @@ impl Place {
                     }
                     explain_absence(&reasons, host.shares_namespaces(), report);
                 }
+                let asked = Asked::new(selectors);
                 for error in &problems {
                     let name = error.subject();
-                    if selectors.is_empty() || selectors.iter().any(|own| own.device == name) {
+                    if asked.has_device(name) {
                         report.problem(name, error);
                     }
                 }
@@ -128,36 +162,37 @@ impl Place {
             Self::Host(host) => {
                 Ok(DeviceReader::Live(Reader::new(device, host.sysfs(), preference)?))
             }
-            Self::Snapshot(inventory) => {
-                let record = inventory.device(&device.name);
+            Self::Snapshot(recorded) => {
+                let record = recorded.device(&device.name);
                 record.map(DeviceReader::Record).ok_or_else(|| unknown(&device.name))
             }
         }
     }
 
-    /// The interface of each record, if it is of that host's network namespace.
+    /// The interface of each row of each table, if it is of that host's network namespace.
     pub(crate) fn netdevs(
         &mut self,
-        gids: &[DeviceGids<'_>],
+        tables: &[&Table],
         report: &mut Report,
     ) -> Vec<Vec<Option<Netdev>>> {
-        match self {
-            Self::Host(host) => host.netdevs(gids).unwrap_or_else(|error| {
+        let read = tables.iter().filter_map(|table| match table {
+            Table::Read(table) => Some(&**table),
+            Table::Recorded { .. } => None,
+        });
+        let read: Vec<&GidTable> = read.collect();
+        let named = match self {
+            Self::Host(host) if !read.is_empty() => host.netdevs(&read).unwrap_or_else(|error| {
                 report.host_problem(&error);
                 Vec::new()
             }),
-            Self::Snapshot(inventory) => gids
-                .iter()
-                .map(|own| {
-                    let rows = inventory.device(&own.device.name).map(|record| &record.gids);
-                    let rows: Vec<_> = rows.into_iter().flatten().flatten().collect();
-                    let name = |record: &GidRecord| {
-                        rows.iter().find(|row| row.record == *record)?.netdev.clone()
-                    };
-                    own.records.iter().map(name).collect()
-                })
-                .collect(),
-        }
+            _ => Vec::new(),
+        };
+        let mut named = named.into_iter();
+        let of_table = |table: &&Table| match table {
+            Table::Read(_) => named.next().unwrap_or_default(),
+            Table::Recorded { netdevs, .. } => netdevs.clone(),
+        };
+        tables.iter().map(of_table).collect()
     }
 
     /// The interface of each port, likewise.
@@ -171,10 +206,10 @@ impl Place {
                 report.host_problem(&error);
                 BTreeMap::new()
             }),
-            Self::Snapshot(inventory) => ports
+            Self::Snapshot(recorded) => ports
                 .iter()
                 .filter_map(|(device, port)| {
-                    let netdev = inventory.device(&device.name)?.port(*port)?.netdev.clone()?;
+                    let netdev = recorded.device(&device.name)?.port(*port)?.netdev.clone()?;
                     Some(((device.name.clone(), *port), netdev))
                 })
                 .collect(),
@@ -198,6 +233,24 @@ pub(crate) fn explain_absence(
             "each RDMA device belongs to one network namespace (rdma system: netns exclusive): \
              there may be devices in others",
         );
+    }
+}
+
+/// All GIDs of a device.
+#[derive(Debug)]
+pub(crate) enum Table {
+    /// As it was read just now.
+    Read(Box<GidTable>),
+    /// As it was recorded, with the interfaces' names.
+    Recorded { records: Vec<GidRecord>, netdevs: Vec<Option<Netdev>> },
+}
+
+impl Table {
+    pub(crate) fn records(&self) -> &[GidRecord] {
+        match self {
+            Self::Read(table) => table,
+            Self::Recorded { records, .. } => records,
+        }
     }
 }
 
@@ -232,19 +285,20 @@ impl DeviceReader<'_> {
             );
             return Err(Problem { text, errno: EINVAL });
         }
-        let rows = record.gids.as_ref().map_err(Clone::clone)?;
-        let is_it =
-            |record: &&GidRecord| (record.entry.port(), record.entry.index()) == (port, index);
-        Ok(rows.iter().map(|row| &row.record).find(is_it).cloned())
+        record.gids.as_ref().map_err(Clone::clone)?;
+        Ok(record.row(port, index).map(|row| row.record.clone()))
     }
 
     /// All GIDs of all ports.
-    pub(crate) fn gid_table(&mut self) -> Result<Vec<GidRecord>, Problem> {
+    pub(crate) fn gid_table(&mut self) -> Result<Table, Problem> {
         match self {
-            Self::Live(reader) => Ok(reader.gid_table()?),
+            Self::Live(reader) => Ok(Table::Read(Box::new(reader.gid_table()?))),
             Self::Record(record) => {
                 let rows = record.gids.as_ref().map_err(Clone::clone)?;
-                Ok(rows.iter().map(|row| row.record.clone()).collect())
+                Ok(Table::Recorded {
+                    records: rows.iter().map(|row| row.record.clone()).collect(),
+                    netdevs: rows.iter().map(|row| row.netdev.clone()).collect(),
+                })
             }
         }
     }

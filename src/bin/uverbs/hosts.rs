@@ -1,18 +1,21 @@
 //! The hosts that are looked at as a whole: this one, or those of snapshots.
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use uverbs::choose::{self, Outcome, Port, Wish, recommend};
+use uverbs::choose::nccl::ROOM;
+use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
 use uverbs::device::Device;
-use uverbs::inventory::{Inventory, Wanted};
+use uverbs::inventory::{DeviceRecord, Extent, Inventory, Reading, Unread, Wanted};
 use uverbs::reader::Preference;
 use uverbs::selector::Selector;
 
 use crate::args::Common;
 use crate::host::{Place, explain_absence};
 use crate::report::Report;
-use crate::selection::select;
+use crate::selection::{Asked, select};
 use crate::snapshot;
 
 /// A host to look at.
@@ -26,13 +29,17 @@ pub(crate) struct Seen {
 /// Each snapshot as a place to ask, with its host's name. A file that cannot be read is a problem.
 pub(crate) fn places(from: &[PathBuf], report: &mut Report) -> Vec<(String, Place)> {
     let mut places = Vec::new();
+    let mut room = snapshot::ROOM;
     for path in from {
-        match snapshot::read(path) {
+        match snapshot::read(path, &mut room) {
             Ok(inventory) => {
                 let name = inventory.host.clone().unwrap_or_else(|| file_name(path));
-                places.push((name, Place::Snapshot(Box::new(inventory))));
+                places.push((name, Place::of(inventory)));
             }
-            Err(error) => report.bad_file(&file_name(path), error),
+            Err(problem) => {
+                let name = file_name(path);
+                report.bad_file(&name, problem);
+            }
         }
     }
     places
@@ -42,26 +49,85 @@ fn file_name(path: &Path) -> String {
     path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Reads what the selectors name, of this host or of each snapshot.
+/// The hosts that are looked at.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    pub(crate) seen: Vec<Seen>,
+    /// Files that could not be read.
+    pub(crate) unread: Vec<String>,
+}
+
+impl Hosts {
+    /// What of that which the selectors name could not be read: hosts, devices and ports, by name. What is
+    /// said of all does not cover it.
+    pub(crate) fn unread(&self, selectors: &[Selector]) -> Vec<String> {
+        let asked = Asked::new(selectors);
+        let mut names = self.unread.clone();
+        for Seen { name, inventory } in &self.seen {
+            let own = inventory.unread().into_iter().filter(|own| is_asked(own, &asked));
+            names.extend(own.map(|own| match (name, own) {
+                (Some(host), Unread::Host) => host.clone(),
+                (Some(host), own) => format!("{host}: {own}"),
+                (None, own) => own.to_string(),
+            }));
+        }
+        names
+    }
+}
+
+/// Whether something that could not be read is asked for. A device that could not be listed is not among
+/// those that are named and are there.
+fn is_asked(unread: &Unread<'_>, asked: &Asked<'_>) -> bool {
+    match *unread {
+        Unread::Host => asked.is_all(),
+        Unread::Device(device) => asked.has_device(device),
+        Unread::Port(device, port) => asked.has_port(device, port),
+    }
+}
+
+/// A few names, and how many more there are.
+pub(crate) fn some(names: &[String]) -> String {
+    match names {
+        [first, second, third, _, ..] => {
+            format!("{first}, {second}, {third} and {} more", names.len() - 3)
+        }
+        few => few.join(", "),
+    }
+}
+
+/// Reads what the selectors name, of this host or of each snapshot. For choosing it is all devices, where
+/// that costs nothing, or where there are so many ports that others may take the room of those that are
+/// named.
 pub(crate) fn look(
     common: &Common,
     from: &[PathBuf],
     preference: Preference,
+    extent: Extent,
     selectors: &[Selector],
     report: &mut Report,
-) -> Vec<Seen> {
+) -> Hosts {
+    let asked = Asked::new(selectors);
+    let ports = Cell::new(0);
+    let is_choosing = extent == Extent::Choosing;
     let is_named = |device: &Device| {
-        selectors.is_empty() || selectors.iter().any(|own| own.device == device.name)
+        ports.set(device.ports().count().saturating_add(ports.get()));
+        asked.has_device(&device.name) || (is_choosing && !from.is_empty())
     };
-    let wanted = Wanted { preference, includes: &is_named };
+    let wanted = Wanted { preference, includes: &is_named, extent };
     if from.is_empty() {
-        let inventory = Place::new(common.sysfs.as_deref()).inventory(&wanted);
-        return vec![Seen { name: None, inventory }];
+        let place = || Place::new(common.sysfs.as_deref());
+        let mut inventory = place().inventory(&wanted);
+        if is_choosing && inventory.is_partial && ports.get() > ROOM {
+            inventory = place().inventory(&Wanted { includes: &|_| true, ..wanted });
+        }
+        return Hosts { seen: vec![Seen { name: None, inventory }], unread: Vec::new() };
     }
-    let places = places(from, report).into_iter();
-    places
+    let places = places(from, report);
+    let seen = places
+        .into_iter()
         .map(|(name, place)| Seen { name: Some(name), inventory: place.inventory(&wanted) })
-        .collect()
+        .collect();
+    Hosts { seen, unread: report.bad_files().map(str::to_owned).collect() }
 }
 
 /// A port with the recommendation for it.
@@ -70,7 +136,7 @@ pub(crate) struct Chosen<'s> {
     pub(crate) host: Option<&'s str>,
     /// The host's place among those that are looked at.
     pub(crate) place: usize,
-    pub(crate) inventory: &'s Inventory,
+    pub(crate) record: &'s DeviceRecord,
     pub(crate) port: Port<'s>,
     pub(crate) decision: choose::Decision,
 }
@@ -83,26 +149,32 @@ impl Chosen<'_> {
     }
 }
 
-/// Chooses for each port that is asked for, and reports what could not be read.
+/// Chooses for each port that is wanted, and reports what is asked for and could not be read.
 pub(crate) fn choose<'s>(
-    hosts: &'s [Seen],
-    selectors: &[Selector],
+    hosts: &'s Hosts,
+    wanted: &[Selector],
+    asked: &[Selector],
     wish: &Wish,
     report: &mut Report,
 ) -> Vec<Chosen<'s>> {
     let mut chosen = Vec::new();
-    for (place, Seen { name, inventory }) in hosts.iter().enumerate() {
+    let asked = Asked::new(asked);
+    for (place, Seen { name, inventory }) in hosts.seen.iter().enumerate() {
         report.turn_to(name.as_deref());
-        tell_problems(inventory, report);
+        tell_problems(inventory, &asked, report);
+        let here = Surroundings::of(inventory);
         let devices: Vec<Device> = inventory.devices.iter().map(|own| own.device.clone()).collect();
-        for selected in select(&devices, selectors, report) {
-            let Some(record) = inventory.device(&selected.device.name) else { continue };
+        let mut records = inventory.devices.iter();
+        for selected in select(&devices, wanted, report) {
+            // They are in the order of the records.
+            let name_of = |own: &&DeviceRecord| own.device.name == selected.device.name;
+            let Some(record) = records.by_ref().find(name_of) else { continue };
             for port in record.ports.iter().filter(|port| selected.includes(port.number)) {
-                let Some(port) = choose::port(inventory, record, port) else { continue };
+                let Some(port) = choose::port(&here, record, port) else { continue };
                 chosen.push(Chosen {
                     host: name.as_deref(),
                     place,
-                    inventory,
+                    record,
                     decision: recommend(&port, wish),
                     port,
                 });
@@ -113,29 +185,39 @@ pub(crate) fn choose<'s>(
     chosen
 }
 
-/// Reports selectors that name nothing.
-pub(crate) fn missing(hosts: &[Seen], selectors: &[Selector], report: &mut Report) {
-    for Seen { name, inventory } in hosts {
+/// Reports selectors that name nothing, and whether there is one.
+pub(crate) fn missing(hosts: &Hosts, selectors: &[Selector], report: &mut Report) -> bool {
+    let before = report.problems().len();
+    for Seen { name, inventory } in &hosts.seen {
         report.turn_to(name.as_deref());
         let devices: Vec<Device> = inventory.devices.iter().map(|own| own.device.clone()).collect();
         select(&devices, selectors, report);
     }
     report.turn_to(None);
+    report.problems().len() > before
 }
 
-/// Reports what an inventory has no answer to.
-fn tell_problems(inventory: &Inventory, report: &mut Report) {
+/// Reports what an inventory has no answer to, and was asked for; of the rest, that there is none.
+fn tell_problems(inventory: &Inventory, asked: &Asked<'_>, report: &mut Report) {
     for problem in &inventory.problems {
         report.host_problem(problem.clone());
     }
-    if inventory.devices.is_empty() && inventory.problems.is_empty() {
+    if inventory.devices.is_empty() && inventory.problems.is_empty() && !inventory.is_partial {
         explain_absence(&inventory.absences, inventory.shares_namespaces, report);
     }
     for record in &inventory.devices {
         let name = &record.device.name;
-        let ports = record.ports.iter().filter_map(|port| port.attributes.as_ref().err());
-        for problem in record.gids.as_ref().err().into_iter().chain(ports) {
-            report.problem(name, problem.clone());
+        let ports = record.ports.iter().filter_map(|port| {
+            let problem = port.attributes.as_ref().err()?;
+            Some((Unread::Port(name, port.number), problem))
+        });
+        let table = record.gids.as_ref().err().map(|problem| (Unread::Device(name), problem));
+        for (unread, problem) in table.into_iter().chain(ports) {
+            if is_asked(&unread, asked) {
+                report.problem(name, problem.clone());
+            } else {
+                report.note(format!("{unread}, which is not asked for: {}", problem.text));
+            }
         }
         if let (Some(Err(problem)), Ok(_)) = (&record.access, &record.gids) {
             report.note(format!("{} (so sysfs was read)", problem.text));
@@ -143,61 +225,57 @@ fn tell_problems(inventory: &Inventory, report: &mut Report) {
     }
 }
 
-/// A port's name, and how often each index is right on it.
-type Counts<'p> = (&'p str, u32, Vec<(Option<u32>, usize)>);
-
-/// Which hosts are not as most are: each with what differs, as `mlx5_0:1 uses 5 (most use 3)`.
+/// Which hosts are not as most are: each with what differs, as `mlx5_0:1 uses 5 (most use 3)`. Where there
+/// is no such thing as most, each host says what it uses.
 pub(crate) fn differing(chosen: &[Chosen<'_>]) -> Map<String, Value> {
-    // Names are few, and alike on all hosts.
-    let mut counts: Vec<Counts<'_>> = Vec::new();
-    let is_same = |own: &Chosen<'_>, device: &str, port: u32| {
-        own.port.device == device && own.port.number == port
-    };
+    // How often each index is right on the port of a name.
+    let mut counts: BTreeMap<(&str, u32), BTreeMap<Option<u32>, usize>> = BTreeMap::new();
     for own in chosen {
-        let index = own.decision.outcome.index();
-        let known = counts.iter_mut().find(|(device, port, _)| is_same(own, device, *port));
-        let Some((.., indices)) = known else {
-            counts.push((own.port.device, own.port.number, vec![(index, 1)]));
-            continue;
-        };
-        match indices.iter_mut().find(|(known, _)| *known == index) {
-            Some((_, count)) => *count += 1,
-            None => indices.push((index, 1)),
-        }
+        let indices = counts.entry((own.port.device, own.port.number)).or_default();
+        *indices.entry(own.decision.outcome.index()).or_default() += 1;
     }
+    let usual: BTreeMap<(&str, u32), Option<Option<u32>>> = counts
+        .into_iter()
+        .map(|(port, indices)| {
+            let all: usize = indices.values().sum();
+            let most = indices.into_iter().find(|(_, count)| 2 * count > all);
+            (port, most.map(|(index, _)| index))
+        })
+        .collect();
     let text = |index: Option<u32>| index.map_or_else(|| "none".to_owned(), |i| i.to_string());
     let mut found = Map::new();
     for own in chosen {
         let index = own.decision.outcome.index();
-        let indices = counts.iter().find(|(device, port, _)| is_same(own, device, *port));
-        let usual = indices.and_then(|(.., own)| own.iter().max_by_key(|(_, count)| *count));
-        if let (Some(host), Some((usual, _))) = (own.host, usual)
-            && *usual != index
-        {
-            let what = format!(
-                "{}:{} uses {} (most use {})",
-                own.port.device,
-                own.port.number,
-                text(index),
-                text(*usual)
-            );
-            let list = found.entry(host).or_insert_with(|| Value::Array(Vec::new()));
-            if let Value::Array(list) = list {
-                list.push(what.into());
-            }
+        let (Some(host), Some(usual)) = (own.host, usual.get(&(own.port.device, own.port.number)))
+        else {
+            continue;
+        };
+        let place = format!("{}:{} uses {}", own.port.device, own.port.number, text(index));
+        let what = match usual {
+            Some(usual) if *usual == index => continue,
+            Some(usual) => format!("{place} (most use {})", text(*usual)),
+            None => place,
+        };
+        let list = found.entry(host).or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(list) = list {
+            list.push(what.into());
         }
     }
     found
 }
 
-/// What a variable is set to on a host.
-pub(crate) fn variable<'i>(inventory: &'i Inventory) -> impl Fn(&str) -> Option<&'i str> {
-    |name| inventory.setting(name).map(|setting| setting.value.as_str())
+/// What a variable is set to on a host, as these releases of NCCL see it.
+pub(crate) fn variable<'i>(
+    inventory: &'i Inventory,
+    reading: Reading,
+) -> impl Fn(&str) -> Option<&'i str> {
+    move |name| inventory.setting_of(name, reading).map(|setting| setting.value.as_str())
 }
 
-/// Whether a variable is set on some host.
-pub(crate) fn is_set(hosts: &[Seen], name: &str) -> bool {
-    hosts.iter().any(|host| host.inventory.setting(name).is_some())
+/// Whether a variable is set on some host, for any release.
+pub(crate) fn is_set(hosts: &Hosts, name: &str) -> bool {
+    let mut settings = hosts.seen.iter().flat_map(|host| &host.inventory.settings);
+    settings.any(|setting| setting.name == name)
 }
 
 /// Whether a port is used at all.

@@ -6,6 +6,8 @@
 mod args;
 mod check;
 mod choose;
+#[cfg(test)]
+mod conforms;
 mod devices;
 mod env;
 mod filter;
@@ -67,7 +69,11 @@ fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Vec<u8>> {
             let preference = args.source.preference(common);
             let wanted = Wanted { preference, ..Wanted::default() };
             let inventory = Place::new(common.sysfs.as_deref()).inventory(&wanted);
-            Answer::Text(snapshot::write(&inventory))
+            let text = snapshot::write(&inventory);
+            if !snapshot::is_readable(&text) {
+                report.nothing("--from will not read this: it is longer than any host's should be");
+            }
+            Answer::Text(text)
         }
         _ if !cli.from().is_empty() => of_snapshots(cli, report)?,
         _ => read(&mut Place::new(common.sysfs.as_deref()), cli, report)?,
@@ -98,6 +104,8 @@ fn read(place: &mut Place, cli: &Cli, report: &mut Report) -> serde_json::Result
 fn of_snapshots(cli: &Cli, report: &mut Report) -> serde_json::Result<Answer> {
     let mut table: Option<table::Sheet> = None;
     let mut document = Map::new();
+    // The list is there also if no file could be read.
+    document.insert(cli.list().to_owned(), Value::Array(Vec::new()));
     let mut all = String::new();
     for (host, mut place) in places(cli.from(), report) {
         report.turn_to(Some(&host));
@@ -124,7 +132,7 @@ fn of_snapshots(cli: &Cli, report: &mut Report) -> serde_json::Result<Answer> {
     report.turn_to(None);
     match table {
         Some(table) => Ok(Answer::Table(table)),
-        None if cli.common.json => {
+        None if cli.is_json() => {
             document.insert("problems".to_owned(), serde_json::to_value(report.problems())?);
             output::json(&document)
         }

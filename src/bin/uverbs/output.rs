@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use serde::{Serialize, Serializer};
+use uverbs::inventory::is_plain_char;
 use uverbs::port::Rate;
 
 use crate::report::{Problem, Report};
@@ -27,8 +28,10 @@ pub(crate) fn write(answer: &[u8], report: &Report, with_problems: bool) -> Exit
     let mut stdout = io::stdout().lock();
     match stdout.write_all(answer).and_then(|()| stdout.flush()) {
         Ok(()) => {}
-        // Nobody reads any more, which is their right.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+        // Nobody reads any more, which is their right. What was found stays found.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+            return ExitCode::from(report.verdict());
+        }
         Err(error) => return fail(&format!("cannot write: {error}")),
     }
     let problems = report.problems().iter().filter(|_| with_problems);
@@ -55,9 +58,17 @@ fn say(lines: impl Iterator<Item = String>) {
 
 /// A JSON document on a line.
 pub(crate) fn json(document: &impl Serialize) -> serde_json::Result<Answer> {
-    let mut text = serde_json::to_string(document)?;
+    let mut text = plain_json(&serde_json::to_string(document)?).into_owned();
     text.push('\n');
     Ok(Answer::Json(text))
+}
+
+/// A JSON document in which every character shows as what it is. JSON itself asks so only of the first
+/// 32; all others are in texts.
+pub(crate) fn plain_json(text: &str) -> Cow<'_, str> {
+    shown(text, |plain, c| {
+        let _ = write!(plain, "\\u{:04x}", u32::from(c));
+    })
 }
 
 /// A value that stands in JSON as the text that it prints as.
@@ -106,11 +117,23 @@ impl Serialize for Gbps {
     }
 }
 
-/// A text without control characters, which a name from a sysfs tree may hold.
+/// A text whose every character shows as what it is. A setting or an error's text may hold others.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
+    shown(text, |plain, c| plain.extend(c.escape_default()))
+}
+
+/// A text with an escape for each character that does not show as what it is.
+fn shown(text: &str, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
+    if text.chars().all(is_plain_char) {
         return Cow::Borrowed(text);
     }
-    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
-    Cow::Owned(text.chars().map(escape).collect())
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_plain_char(c) {
+            plain.push(c);
+        } else {
+            escape(&mut plain, c);
+        }
+    }
+    Cow::Owned(plain)
 }

@@ -75,6 +75,12 @@ impl fmt::Display for Lanes {
 #[derive(Clone, Copy, Debug)]
 struct Bytes(Mtu);
 
+/// A port's MTU. Code 0 is that of a port without a network interface in any namespace, as mlx5 has them
+/// in switchdev mode: there is none.
+fn bytes(mtu: Option<Mtu>) -> Option<Bytes> {
+    mtu.filter(|mtu| mtu.0 != 0).map(Bytes)
+}
+
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.bytes() {
@@ -118,8 +124,8 @@ pub(crate) fn answer(
                 state: Text(attributes.state),
                 phys_state: Text(attributes.phys_state),
                 link_layer: Text(attributes.link_layer),
-                max_mtu: attributes.max_mtu.map(Bytes),
-                active_mtu: attributes.active_mtu.map(Bytes),
+                max_mtu: bytes(attributes.max_mtu),
+                active_mtu: bytes(attributes.active_mtu),
                 lid: attributes.lid,
                 sm_lid: attributes.sm_lid,
                 lmc: attributes.lmc,

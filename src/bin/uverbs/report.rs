@@ -1,8 +1,9 @@
 //! What could not be answered, and what is worth knowing beside the answer.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use uverbs::device::Device;
-use uverbs::error::Cause;
 use uverbs::inventory;
 
 use crate::host::DeviceReader;
@@ -41,9 +42,14 @@ fn on(host: Option<&str>, text: &str) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     problems: Vec<Problem>,
+    /// The same, to find one.
+    known: BTreeSet<(Option<String>, Option<String>, String)>,
+    /// Hosts and devices that have a problem.
+    failed: BTreeSet<(Option<String>, String)>,
     notes: Vec<String>,
+    bad_files: Vec<String>,
     /// Devices that sysfs answered for, with the reason.
-    fallbacks: Vec<(String, Cause)>,
+    fallbacks: BTreeSet<(String, String)>,
     is_incomplete: bool,
     status: Option<u8>,
     /// The snapshot's host that is being asked.
@@ -91,15 +97,28 @@ impl Report {
         self.status.unwrap_or(u8::from(!self.is_complete()))
     }
 
+    /// The status that does not depend on whether the answer was read: what the command found, if it is
+    /// one that finds something.
+    pub(crate) fn verdict(&self) -> u8 {
+        self.status.unwrap_or(u8::from(self.is_incomplete))
+    }
+
     /// The answer as a whole is not what was wanted.
     pub(crate) fn fail(&mut self) {
         self.is_incomplete = true;
     }
 
     /// A file that is no snapshot.
-    pub(crate) fn bad_file(&mut self, host: &str, error: String) {
-        let problem = Problem { host: Some(host.to_owned()), device: None, error, errno: EINVAL };
+    pub(crate) fn bad_file(&mut self, host: &str, problem: inventory::Problem) {
+        self.bad_files.push(host.to_owned());
+        let inventory::Problem { text: error, errno } = problem;
+        let problem = Problem { host: Some(host.to_owned()), device: None, error, errno };
         self.problems.push(problem);
+    }
+
+    /// The names of files that are no snapshots.
+    pub(crate) fn bad_files(&self) -> impl Iterator<Item = &str> {
+        self.bad_files.iter().map(String::as_str)
     }
 
     /// A device's failure.
@@ -116,11 +135,7 @@ impl Report {
 
     /// A device that was named is not there, or has a problem that is known already.
     pub(crate) fn no_such_device(&mut self, name: &str) {
-        if self
-            .problems
-            .iter()
-            .any(|problem| problem.host == self.host && problem.device.as_deref() == Some(name))
-        {
+        if self.failed.contains(&(self.host.clone(), name.to_owned())) {
             return;
         }
         let error = format!(
@@ -149,18 +164,20 @@ impl Report {
     }
 
     fn add(&mut self, device: Option<String>, error: String, errno: i32) {
-        let problem = Problem { host: self.host.clone(), device, error, errno };
-        if !self.problems.contains(&problem) {
-            self.problems.push(problem);
+        if let Some(device) = &device {
+            self.failed.insert((self.host.clone(), device.clone()));
+        }
+        if self.known.insert((self.host.clone(), device.clone(), error.clone())) {
+            self.problems.push(Problem { host: self.host.clone(), device, error, errno });
         }
     }
 
     /// Notes that sysfs answered although the ioctl was wanted: once for each device and reason.
     pub(crate) fn fallback(&mut self, device: &Device, reader: &DeviceReader<'_>) {
         let Some(error) = reader.fallback() else { return };
-        let reason = (device.name.clone(), error.cause().clone());
-        if !self.fallbacks.contains(&reason) {
-            self.fallbacks.push(reason);
+        // The request is another each time, its cause is not.
+        let reason = (device.name.clone(), format!("{:?}", error.cause()));
+        if self.fallbacks.insert(reason) {
             self.note(format!("{error} (so sysfs was read)"));
         }
     }

@@ -1,16 +1,50 @@
 //! Which devices and ports are asked for. Nothing is opened to find out.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use uverbs::device::Device;
 use uverbs::selector::Selector;
 
 use crate::report::Report;
+
+/// Selectors, to look names up in: all if there are none.
+#[derive(Debug)]
+pub(crate) struct Asked<'s>(BTreeMap<&'s str, BTreeSet<Option<u32>>>);
+
+impl<'s> Asked<'s> {
+    pub(crate) fn new(selectors: &'s [Selector]) -> Self {
+        let mut devices: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for Selector { device, port } in selectors {
+            devices.entry(device.as_str()).or_default().insert(*port);
+        }
+        Self(devices)
+    }
+
+    pub(crate) fn is_all(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the device, or a port of it, is asked for.
+    pub(crate) fn has_device(&self, device: &str) -> bool {
+        self.is_all() || self.0.contains_key(device)
+    }
+
+    /// Whether the port is asked for.
+    pub(crate) fn has_port(&self, device: &str, port: u32) -> bool {
+        self.is_all()
+            || self
+                .0
+                .get(device)
+                .is_some_and(|own| own.contains(&None) || own.contains(&Some(port)))
+    }
+}
 
 /// A device with those of its ports that are asked for.
 #[derive(Debug)]
 pub(crate) struct Selected<'d> {
     pub(crate) device: &'d Device,
     /// None if all.
-    ports: Option<Vec<u32>>,
+    ports: Option<BTreeSet<u32>>,
 }
 
 impl Selected<'_> {
@@ -38,28 +72,33 @@ pub(crate) fn select<'d>(
     if selectors.is_empty() {
         return devices.iter().map(|device| Selected { device, ports: None }).collect();
     }
+    let known: BTreeMap<&str, &Device> =
+        devices.iter().map(|device| (device.name.as_str(), device)).collect();
+    // For each device that is named its ports; `None` if all.
+    let mut named: BTreeMap<&str, Option<BTreeSet<u32>>> = BTreeMap::new();
     for selector in selectors {
-        match devices.iter().find(|device| device.name == selector.device) {
-            None => report.no_such_device(&selector.device),
-            Some(device) => {
-                if let Some(port) = selector.port.filter(|port| !device.ports().contains(port)) {
-                    report.no_such_port(device, port);
+        let name = selector.device.as_str();
+        let Some(device) = known.get(name) else {
+            report.no_such_device(name);
+            continue;
+        };
+        match selector.port {
+            Some(port) if !device.ports().contains(&port) => report.no_such_port(device, port),
+            Some(port) => {
+                if let Some(ports) = named.entry(name).or_insert_with(|| Some(BTreeSet::new())) {
+                    ports.insert(port);
                 }
+            }
+            None => {
+                named.insert(name, None);
             }
         }
     }
     devices
         .iter()
         .filter_map(|device| {
-            let own = || selectors.iter().filter(|selector| selector.device == device.name);
-            if own().any(|selector| selector.port.is_none()) {
-                return Some(Selected { device, ports: None });
-            }
-            let ports: Vec<u32> = own()
-                .filter_map(|selector| selector.port)
-                .filter(|port| device.ports().contains(port))
-                .collect();
-            (!ports.is_empty()).then_some(Selected { device, ports: Some(ports) })
+            let ports = named.remove(device.name.as_str())?;
+            Some(Selected { device, ports })
         })
         .collect()
 }

@@ -19,18 +19,34 @@ use uverbs::driver::DriverId;
 use uverbs::gid::{Gid, GidEntry, GidType};
 use uverbs::guid::Guid;
 use uverbs::inventory::{
-    Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem, Setting, settings,
+    Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem, Reading, Setting, is_device_name,
+    is_interface_name, is_plain, settings,
 };
 use uverbs::netdev::{Interface, Netdev};
 use uverbs::pkey::PKey;
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState, Rate, Speed, Width};
 use uverbs::reader::{GidRecord, Source};
 
+use crate::output::plain_json;
+use crate::report::EINVAL;
+
 /// Of the document's form. It grows by keys; this number changes if a key's meaning does.
 const SCHEMA_VERSION: u32 = 1;
 
 /// The longest file that is read. A host with 64 ports of 32 GIDs each takes half a megabyte.
 const LIMIT: u64 = 16 << 20;
+
+/// The most that is read of all files together.
+pub(crate) const ROOM: u64 = 1 << 30;
+
+/// The longest list in a document.
+const LONGEST_LIST: usize = 100_000;
+
+/// The longest text: an error's sentence may name a path.
+const LONGEST_TEXT: usize = 16 << 10;
+
+/// The longest value of a variable, which is as much as the kernel hands to a program.
+const LONGEST_VALUE: usize = 128 << 10;
 
 /// The document of a host.
 pub(crate) fn write(inventory: &Inventory) -> String {
@@ -39,14 +55,22 @@ pub(crate) fn write(inventory: &Inventory) -> String {
     if let Value::Object(fields) = inventory.json() {
         document.extend(fields);
     }
-    let mut text = Value::Object(document).to_string();
+    let mut text = plain_json(&Value::Object(document).to_string()).into_owned();
     text.push('\n');
     text
 }
 
-/// Reads a file's document; `-` is standard input.
-pub(crate) fn read(path: &Path) -> Result<Inventory, String> {
-    let failed = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
+/// Whether a document is short enough to be read again.
+pub(crate) fn is_readable(text: &str) -> bool {
+    text.len() as u64 <= LIMIT
+}
+
+/// Reads a file's document; `-` is standard input. `room` is how much all files may still have.
+pub(crate) fn read(path: &Path, room: &mut u64) -> Result<Inventory, Problem> {
+    let failed = |error: &dyn fmt::Display, errno: i32| {
+        let text = format!("{}: {error}", path.display());
+        Problem { text, errno }
+    };
     let mut text = String::new();
     let from = if path.as_os_str() == "-" {
         io::stdin().as_fd().try_clone_to_owned().map(File::from)
@@ -54,11 +78,19 @@ pub(crate) fn read(path: &Path) -> Result<Inventory, String> {
         File::open(path)
     };
     let length = from.and_then(|file| file.take(LIMIT + 1).read_to_string(&mut text));
-    if length.map_err(|error| failed(&error))? as u64 > LIMIT {
-        return Err(failed(&format!("longer than {} MiB", LIMIT >> 20)));
+    let length = length.map_err(|error| failed(&error, error.raw_os_error().unwrap_or(EINVAL)))?;
+    let length = length as u64;
+    if length > LIMIT {
+        return Err(failed(&format!("longer than {} MiB", LIMIT >> 20), EFBIG));
     }
-    parse(&text).map_err(|error| failed(&error))
+    *room = room.checked_sub(length).ok_or_else(|| {
+        failed(&format!("all files together are longer than {} GiB", ROOM >> 30), EFBIG)
+    })?;
+    parse(&text).map_err(|error| failed(&error, EINVAL))
 }
+
+/// The errno of a file that is too large.
+const EFBIG: i32 = 27;
 
 /// Reads a document.
 fn parse(text: &str) -> Result<Inventory, Bad> {
@@ -72,11 +104,86 @@ fn parse(text: &str) -> Result<Inventory, Bad> {
         )));
     }
     let inventory = Inventory::parse(&document)?;
-    let mut names = BTreeSet::from([""]);
+    let mut names = BTreeSet::new();
     if !inventory.devices.iter().all(|record| names.insert(&record.device.name)) {
-        return Err(Bad::new("a device without a name, or two with one").at("devices"));
+        return Err(Bad::new("two devices with one name").at("devices"));
     }
+    let interfaces = inventory.interfaces.as_deref().unwrap_or_default();
+    if !interfaces.is_sorted_by(|one, other| one.index < other.index) {
+        return Err(Bad::new("not in order of index").at("interfaces"));
+    }
+    check_texts(&inventory)?;
     Ok(inventory)
+}
+
+/// Refuses names that nothing can have, and texts that do not show as what they are.
+fn check_texts(inventory: &Inventory) -> Result<(), Bad> {
+    let Inventory { host, kernel, modules, absences, settings, devices, interfaces, .. } =
+        inventory;
+    refuse_odd("host", host.as_deref(), is_plain)?;
+    refuse_odd("kernel", kernel.as_deref(), is_plain)?;
+    for (place, module) in modules.iter().enumerate() {
+        refuse_odd(&format!("modules.{place}"), Some(module), is_plain)?;
+    }
+    for (place, record) in devices.iter().enumerate() {
+        check_device(record).map_err(|bad| bad.at(place).at("devices"))?;
+    }
+    for (place, interface) in interfaces.iter().flatten().enumerate() {
+        let bad = refuse_odd("name", Some(&interface.name), is_interface_name);
+        bad.map_err(|bad| bad.at(place).at("interfaces"))?;
+    }
+    for (place, absence) in absences.iter().enumerate() {
+        let bad = match absence {
+            Absence::OtherNamespace { device, node } => refuse_odd(
+                "device",
+                Some(device),
+                is_device_name,
+            )
+            .and(refuse_odd("node", Some(node), is_plain)),
+            Absence::NoNodes { folder } => refuse_odd("folder", folder.to_str(), is_plain),
+            _ => Ok(()),
+        };
+        bad.map_err(|bad| bad.at(place).at("absences"))?;
+    }
+    for (place, setting) in settings.iter().enumerate() {
+        // A value may be any text that the environment can hold.
+        let is_value = |value: &str| value.len() <= LONGEST_VALUE && !value.contains('\0');
+        refuse_odd("value", Some(&setting.value), is_value)
+            .and(refuse_odd("file", setting.file.as_deref(), is_plain))
+            .map_err(|bad| bad.at(place).at("settings"))?;
+    }
+    Ok(())
+}
+
+fn check_device(record: &DeviceRecord) -> Result<(), Bad> {
+    let device = &record.device;
+    refuse_odd("name", Some(&device.name), is_device_name)?;
+    refuse_odd("fw_version", device.fw_version.as_deref(), is_plain)?;
+    refuse_odd("protocol", device.protocol.as_deref(), is_plain)?;
+    if let Some(node) = &device.node {
+        refuse_odd("name", Some(&node.name), is_plain)
+            .and(refuse_odd("path", node.path.to_str(), is_plain))
+            .map_err(|bad| bad.at("node"))?;
+    }
+    for (place, port) in record.ports.iter().enumerate() {
+        let name = port.netdev.as_ref().map(|netdev| netdev.name.as_str());
+        refuse_odd("netdev.name", name, is_interface_name)
+            .map_err(|bad| bad.at(place).at("ports"))?;
+    }
+    for (place, row) in record.gids.iter().flatten().enumerate() {
+        let name = row.netdev.as_ref().map(|netdev| netdev.name.as_str());
+        refuse_odd("netdev.name", name, is_interface_name)
+            .and(refuse_odd("sysfs_netdev", row.record.sysfs_netdev.as_deref(), is_interface_name))
+            .map_err(|bad| bad.at(place).at("gids"))?;
+    }
+    Ok(())
+}
+
+fn refuse_odd(key: &str, text: Option<&str>, is_good: impl Fn(&str) -> bool) -> Result<(), Bad> {
+    match text {
+        Some(text) if !is_good(text) => Err(misplaced(text).at(key)),
+        _ => Ok(()),
+    }
 }
 
 /// What is wrong with a document, and where.
@@ -183,7 +290,8 @@ objects! {
         guid: Ok(None),
         netdev: None,
         pkeys: None,
-    }, [number, attributes, effective, guid, netdev, pkeys];
+        has_types: None,
+    }, [number, attributes, effective, guid, netdev, pkeys, has_types];
     Netdev, from Netdev { index: NonZeroU32::MIN, name: String::new() }, [index, name];
     Node, from Node { name: String::new(), path: PathBuf::new(), number: 0 }, [name, path, number];
     Interface, from Interface {
@@ -202,10 +310,14 @@ objects! {
         gid_type: GidType::IB,
         ifindex: None,
         sysfs_netdev: None,
+        netdev_is_unread: None,
         source: Source::Sysfs,
         netdev: None,
         type_is_hidden: false,
-    }, [port, index, gid, gid_type, ifindex, sysfs_netdev, source, netdev, type_is_hidden];
+    }, [
+        port, index, gid, gid_type, ifindex, sysfs_netdev, netdev_is_unread, source, netdev,
+        type_is_hidden,
+    ];
     Inventory, from Inventory::default(), [
         host, kernel, modules, shares_namespaces, has_netlink, devices, absences, interfaces,
         settings, problems,
@@ -290,7 +402,11 @@ texts! {
 }
 
 fn misplaced(text: &str) -> Bad {
-    Bad::new(format!("{text:?} does not belong here"))
+    /// So much of it says what it is.
+    const SHOWN: usize = 60;
+    let shown: String = text.chars().take(SHOWN).collect();
+    let more = if shown.len() < text.len() { "…" } else { "" };
+    Bad::new(format!("{shown:?}{more} does not belong here"))
 }
 
 /// What is written and read in a way of its own.
@@ -346,7 +462,11 @@ others! {
     |own| json!({ "error": own.text, "errno": own.errno }),
     |value| {
         let errno = field::<u16>(value, "errno")?.into();
-        Ok(Self { text: field(value, "error")?, errno })
+        let text: String = field(value, "error")?;
+        if text.len() > LONGEST_TEXT {
+            return Err(Bad::new(format!("a text of more than {LONGEST_TEXT} bytes")).at("error"));
+        }
+        Ok(Self { text, errno })
     };
     Absence, from Self::NoDevice, |own| match own {
         Self::NoModule => json!({ "reason": "no_module" }),
@@ -394,6 +514,9 @@ impl<T: Parse> Json for Vec<T> {
 
     fn read(&mut self, value: &Value) -> Result<(), Bad> {
         let items = value.as_array().ok_or_else(|| Bad::new("expected a list"))?;
+        if items.len() > LONGEST_LIST {
+            return Err(Bad::new(format!("a list of more than {LONGEST_LIST}")));
+        }
         for (place, item) in items.iter().enumerate() {
             self.push(T::parse(item).map_err(|error| error.at(place))?);
         }
@@ -457,6 +580,8 @@ struct FlatRow {
     gid_type: GidType,
     ifindex: Option<NonZeroU32>,
     sysfs_netdev: Option<String>,
+    /// Older snapshots do not say it.
+    netdev_is_unread: Option<bool>,
     source: Source,
     netdev: Option<Netdev>,
     type_is_hidden: bool,
@@ -472,6 +597,7 @@ impl Json for GidRow {
             gid_type: entry.gid_type(),
             ifindex: entry.netdev_ifindex(),
             sysfs_netdev: self.record.sysfs_netdev.clone(),
+            netdev_is_unread: Some(self.record.netdev_is_unread),
             source: self.record.source,
             netdev: self.netdev.clone(),
             type_is_hidden: self.type_is_hidden,
@@ -482,7 +608,12 @@ impl Json for GidRow {
     fn read(&mut self, value: &Value) -> Result<(), Bad> {
         let flat = FlatRow::parse(value)?;
         let entry = GidEntry::new(flat.port, flat.index, flat.gid, flat.gid_type, flat.ifindex);
-        let record = GidRecord { entry, source: flat.source, sysfs_netdev: flat.sysfs_netdev };
+        let record = GidRecord {
+            entry,
+            source: flat.source,
+            sysfs_netdev: flat.sysfs_netdev,
+            netdev_is_unread: flat.netdev_is_unread.unwrap_or(false),
+        };
         *self = Self { record, netdev: flat.netdev, type_is_hidden: flat.type_is_hidden };
         Ok(())
     }
@@ -557,23 +688,53 @@ impl Parse for DeviceRecord {
 /// Of variables only those that choose GIDs are accepted.
 impl Json for Setting {
     fn json(&self) -> Value {
-        write_fields(&[("name", &self.name), ("value", &self.value), ("file", &self.file)])
+        let since = self.readings.start().since().map(str::to_owned);
+        let after = Reading::ALL.into_iter().find(|reading| reading > self.readings.end());
+        let before = after.and_then(Reading::since).map(str::to_owned);
+        write_fields(&[
+            ("name", &self.name),
+            ("value", &self.value),
+            ("file", &self.file),
+            ("since", &since),
+            ("before", &before),
+        ])
     }
 
     fn read(&mut self, value: &Value) -> Result<(), Bad> {
-        let Self { name, value: own, file } = self;
-        read_fields(value, &mut [("name", name), ("value", own), ("file", file)])?;
-        if settings::NAMES.contains(&self.name.as_str()) {
-            Ok(())
-        } else {
-            Err(Bad::new("not a variable that chooses GIDs").at("name"))
+        let (mut since, mut before) = (None::<String>, None::<String>);
+        let Self { name, value: own, file, .. } = self;
+        read_fields(
+            value,
+            &mut [
+                ("name", name),
+                ("value", own),
+                ("file", file),
+                ("since", &mut since),
+                ("before", &mut before),
+            ],
+        )?;
+        if !settings::NAMES.contains(&self.name.as_str()) {
+            return Err(Bad::new("not a variable that chooses GIDs").at("name"));
         }
+        let place = |version: &str, key| {
+            let mut known = Reading::ALL.into_iter();
+            let place = known.position(|reading| reading.since() == Some(version));
+            place.ok_or_else(|| misplaced(version).at(key))
+        };
+        let first = since.map_or(Ok(0), |own| place(&own, "since"))?;
+        let end = before.map_or(Ok(Reading::ALL.len()), |own| place(&own, "before"))?;
+        let seen = Reading::ALL.get(first..end).unwrap_or_default();
+        let (Some(first), Some(last)) = (seen.first(), seen.last()) else {
+            return Err(Bad::new("no release before it").at("before"));
+        };
+        self.readings = *first..=*last;
+        Ok(())
     }
 }
 
 impl Parse for Setting {
     fn empty() -> Self {
-        Self { name: String::new(), value: String::new(), file: None }
+        Self::new("", "", None)
     }
 }
 
@@ -610,10 +771,19 @@ mod tests {
             Absence::NoNodes { folder: "/dev/infiniband".into() },
         ];
         let file = Some("/etc/nccl.conf".into());
-        let name = "NCCL_IB_HCA".into();
-        inventory.settings = vec![Setting { name, value: "^=a b".into(), file }];
+        let name = "NCCL_IB_HCA";
+        let setting = Setting::new(name, "^=a b", file);
+        let old = Setting { readings: Reading::V2_4..=Reading::V2_23, ..setting.clone() };
+        let middle = Setting { readings: Reading::V2_23..=Reading::V2_23, ..setting.clone() };
+        let new = Setting { readings: Reading::V2_30..=Reading::V2_30, ..setting.clone() };
+        inventory.settings = vec![setting, new, middle, old];
         inventory.problems = vec![Problem { text: "host: no".into(), errno: 5 }];
         let record = &mut inventory.devices[0];
+        // What identifies the live device is not written.
+        let live = std::mem::replace(&mut record.device, Device::named("rxe0"));
+        record.device.node_guid = live.node_guid;
+        record.device.sys_image_guid = live.sys_image_guid;
+        record.device.node = live.node;
         record.device.driver = Some(DriverId(99));
         record.device.fw_version = Some("1.2".into());
         record.node_mode = Some(0o20_600);

@@ -110,25 +110,52 @@ impl Sheet {
         coloured
     }
 
+    /// A row with a very long cell stands by itself: its width is not that of the others, or each of them
+    /// would be as long as it.
     fn align(&self, with_heading: bool) -> String {
+        const WIDEST: usize = 256;
         let mut tabs = String::new();
         if with_heading {
             tabs += &self.heading.join("\t");
             tabs.push('\n');
         }
-        for (cells, _) in &self.rows {
+        let mut apart = Vec::new();
+        for (place, (cells, _)) in self.rows.iter().enumerate() {
             let cells: Vec<_> = cells.iter().map(|cell| printable(cell)).collect();
+            let before_last = cells.split_last().map_or(&[][..], |(_, cells)| cells);
+            if before_last.iter().any(|cell| cell.len() > WIDEST) {
+                apart.push((place + usize::from(with_heading), cells.join("  ")));
+                continue;
+            }
             tabs += &cells.join("\t");
             tabs.push('\n');
         }
-        let mut writer = TabWriter::new(Vec::with_capacity(2 * tabs.len())).minwidth(0).padding(2);
-        // Nothing can fail in memory; if it did, tabs are better than nothing.
-        let aligned = writer.write_all(tabs.as_bytes()).ok().and_then(|()| {
-            let bytes = writer.into_inner().ok()?;
-            String::from_utf8(bytes).ok()
-        });
-        aligned.unwrap_or(tabs)
+        let aligned = aligned(tabs);
+        if apart.is_empty() {
+            return aligned;
+        }
+        let mut text = String::with_capacity(aligned.len());
+        let (mut lines, mut apart) = (aligned.lines(), apart.into_iter().peekable());
+        for place in 0.. {
+            let own = apart.next_if(|(own, _)| *own == place);
+            let line = own.as_ref().map(|(_, line)| line.as_str()).or_else(|| lines.next());
+            let Some(line) = line else { break };
+            text += line;
+            text.push('\n');
+        }
+        text
     }
+}
+
+/// Lines whose cells end with tabs, aligned.
+fn aligned(tabs: String) -> String {
+    let mut writer = TabWriter::new(Vec::with_capacity(2 * tabs.len())).minwidth(0).padding(2);
+    // Nothing can fail in memory; if it did, tabs are better than nothing.
+    let aligned = writer.write_all(tabs.as_bytes()).ok().and_then(|()| {
+        let bytes = writer.into_inner().ok()?;
+        String::from_utf8(bytes).ok()
+    });
+    aligned.unwrap_or(tabs)
 }
 
 /// Rows with many fields as a table: a line for each field, named as in JSON, behind what names

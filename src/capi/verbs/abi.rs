@@ -42,8 +42,8 @@ layout!(Device, size 664, {
     ibdev_path: 408,
 });
 
-/// Functions that inline code of the headers finds in `struct ibv_context_ops`; only the two that
-/// query are there. The others belong to queues and memory, which this library does not have.
+/// Functions that inline code of the headers finds in `struct ibv_context_ops`: two that query. The
+/// others belong to queues and memory, which this library does not have, and fail.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct ContextOps {
@@ -78,11 +78,12 @@ layout!(Context, size 288 + size_of::<libc::pthread_mutex_t>(), {
 #[repr(C)]
 pub(crate) struct VerbsContext {
     pub(crate) query_port: Option<QueryPort>,
-    /// Of queues and memory.
+    /// Of queues and memory: NULL, which the headers' inline code takes for `EOPNOTSUPP`.
     pub(crate) others: [*mut c_void; 25],
+    /// For rdma-core's own library.
     pub(crate) private: *mut c_void,
     pub(crate) query_device_ex: Option<QueryDeviceEx>,
-    /// Of queues and memory.
+    /// Of queues and memory, likewise.
     pub(crate) older: [*mut c_void; 10],
     pub(crate) placeholder: u64,
     /// Size of this structure.

@@ -10,15 +10,17 @@ use nix::libc;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::abi;
-use super::device::{Listed, list};
+use super::device::{Held, Listed, list};
 use super::device_attr::uverbs_query_device_ex;
 use super::port::uverbs_query_port;
+use super::sysfs::root;
+use super::{abi, absent};
 use super::{ibv_query_device, ibv_query_port};
 use crate::capi::{guarded, set_errno};
 use crate::context::Context;
 use crate::error::Error;
 use crate::event::AsyncEvents;
+use crate::sysfs::{Folder, Sysfs};
 
 /// `__VERBS_ABI_IS_EXTENDED`: the context lies in a `verbs_context`.
 const EXTENDED: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
@@ -29,9 +31,11 @@ pub(crate) struct Opened {
     pub(crate) context: Context,
     /// Whether the program handed over the open node.
     pub(crate) imported: bool,
-    /// The context for firmware commands, once it was wanted; `None` in it if it cannot be had.
-    pub(crate) devx: OnceLock<Option<Context>>,
-    pub(crate) listed: Arc<Listed>,
+    /// The context for firmware commands, once it was wanted and could be opened.
+    pub(crate) devx: OnceLock<Context>,
+    pub(crate) listed: Held,
+    /// The device's own files, once they were wanted.
+    sysfs: OnceLock<Sysfs>,
     events: AsyncEvents,
     /// The program reads and writes here as well.
     verbs: UnsafeCell<abi::VerbsContext>,
@@ -42,13 +46,13 @@ const CONTEXT: usize = offset_of!(Opened, verbs) + offset_of!(abi::VerbsContext,
 
 impl Opened {
     /// Makes a context for C: it has its event file, as `ibv_open_device(3)` says.
-    fn new(context: Context, listed: Arc<Listed>, imported: bool) -> Result<Box<Self>, Error> {
+    fn new(context: Context, listed: Held, imported: bool) -> Result<Box<Self>, Error> {
         let events = context.async_events()?;
         let none = core::ptr::null_mut();
         let verbs = abi::VerbsContext {
             query_port: Some(uverbs_query_port),
             others: [none; 25],
-            private: none,
+            private: absent::private(),
             query_device_ex: Some(uverbs_query_device_ex),
             older: [none; 10],
             placeholder: 0,
@@ -58,7 +62,7 @@ impl Opened {
                 ops: abi::ContextOps {
                     query_device: Some(ibv_query_device),
                     query_port: Some(ibv_query_port),
-                    others: [none; 30],
+                    others: absent::ops(),
                 },
                 cmd_fd: context.as_fd().as_raw_fd(),
                 async_fd: events.as_fd().as_raw_fd(),
@@ -68,8 +72,21 @@ impl Opened {
             },
         };
         let verbs = UnsafeCell::new(verbs);
-        let devx = OnceLock::new();
-        Ok(Box::new(Self { context, imported, devx, listed, events, verbs }))
+        let (devx, sysfs) = (OnceLock::new(), OnceLock::new());
+        Ok(Box::new(Self { context, imported, devx, listed, sysfs, events, verbs }))
+    }
+
+    /// The device's folder in sysfs, and not that of another which has its name now.
+    pub(super) fn folder(&self) -> Result<Folder, Errno> {
+        let device = &self.listed.device;
+        let sysfs = if let Some(sysfs) = self.sysfs.get() {
+            sysfs
+        } else {
+            let sysfs = root().map_or_else(Sysfs::host, Sysfs::at).of(device);
+            let sysfs = sysfs.map_err(|error| Errno::from_raw_os_error(error.errno()))?;
+            self.sysfs.get_or_init(|| sysfs)
+        };
+        sysfs.device(&device.name).map_err(|cause| cause.errno())
     }
 
     /// The pointer that C gets; it owns the context until [`taken`](Self::taken).
@@ -112,10 +129,17 @@ impl Opened {
 #[doc(hidden)]
 #[must_use]
 pub fn simulated(context: Context) -> *mut abi::Context {
+    simulated_at(context, "/dev/null".into())
+}
+
+/// [`simulated`], of a device whose node is there.
+#[cfg(feature = "simulated-kernel")]
+pub(crate) fn simulated_at(context: Context, path: std::path::PathBuf) -> *mut abi::Context {
     let mut device = crate::device::Device::sample(context.device_name());
-    let (name, path) = ("uverbs0".to_owned(), "/dev/null".into());
+    let name = "uverbs0".to_owned();
+    device.driver = Some(context.driver());
     device.node = Some(crate::device::Node { name, path, number: 0 });
-    let listed = Listed::new(device).map(Arc::new).ok_or(Errno::INVAL);
+    let listed = Listed::new(device).map(|listed| Held::new(Arc::new(listed))).ok_or(Errno::INVAL);
     c_pointer(listed.and_then(|listed| {
         Opened::new(context, listed, false).map_err(|error| Errno::from_raw_os_error(error.errno()))
     }))
@@ -130,7 +154,7 @@ pub(crate) unsafe fn open(
     open_context: impl FnOnce(&Listed) -> Result<Context, Error>,
 ) -> *mut abi::Context {
     // SAFETY: the same contract.
-    let listed = unsafe { Listed::held(device) };
+    let listed = unsafe { Held::of(device) };
     let opened = guarded(Err(Errno::IO), || {
         let listed = listed.ok_or(Errno::INVAL)?;
         open_context(&listed)
@@ -162,7 +186,7 @@ fn c_pointer(opened: Result<Box<Opened>, Errno>) -> *mut abi::Context {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_open_device(device: *mut abi::Device) -> *mut abi::Context {
     // SAFETY: the same contract.
-    unsafe { open(device, |listed| Context::open(&listed.device)) }
+    unsafe { open(device, |listed| listed.open(false)) }
 }
 
 /// Makes a context of an open node that has one already, for example one from another process; only
@@ -183,7 +207,7 @@ pub unsafe extern "C" fn ibv_import_device(cmd_fd: c_int) -> *mut abi::Context {
         // closes it.
         let fd = unsafe { OwnedFd::from_raw_fd(cmd_fd) };
         Context::import(&listed.device, fd)
-            .and_then(|context| Opened::new(context, listed, true))
+            .and_then(|context| Opened::new(context, Held::new(listed), true))
             .map_err(|error| Errno::from_raw_os_error(error.errno()))
     });
     c_pointer(imported)

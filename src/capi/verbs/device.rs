@@ -4,9 +4,8 @@
 //! as long as a list or a context holds it.
 
 use core::ffi::{c_char, c_int};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::libc;
@@ -15,7 +14,10 @@ use rustix::io::Errno;
 use super::abi;
 use super::sysfs::{root, sysfs_path};
 use crate::capi::{guarded, set_errno};
+use crate::context::Context;
 use crate::device::{Device, Host, NodeType};
+use crate::error::Error;
+use crate::mlx5::devx;
 
 /// A device as C sees it, and as this library knows it.
 #[derive(Debug)]
@@ -46,45 +48,73 @@ impl Listed {
         Some(Self { c, device })
     }
 
-    /// The pointer that C gets. It holds the device until it goes back into [`taken`].
-    pub(crate) fn into_c(listed: Arc<Self>) -> *mut abi::Device {
-        Arc::into_raw(listed).cast::<abi::Device>().cast_mut()
+    /// Opens it, with DEVX or without.
+    pub(crate) fn open(&self, with_devx: bool) -> Result<Context, Error> {
+        #[cfg(feature = "simulated-kernel")]
+        if let Some((_, open)) = &*SIMULATED.lock().unwrap_or_else(PoisonError::into_inner) {
+            return open(&self.device, with_devx);
+        }
+        if with_devx { devx::open(&self.device) } else { Context::open(&self.device) }
+    }
+}
+
+/// A share in a device, by the pointer that C has of it. Whatever C is given, in a list or as a
+/// context's `device`, is the pointer of such a share, and comes from `Arc::into_raw`. So each of them
+/// may be made a share again.
+#[derive(Debug)]
+pub(crate) struct Held(*const Listed);
+
+impl Held {
+    pub(crate) fn new(listed: Arc<Listed>) -> Self {
+        Self(Arc::into_raw(listed))
+    }
+
+    /// C's pointer, valid as long as a share is there.
+    pub(crate) fn c_ptr(&self) -> *mut abi::Device {
+        self.0.cast::<abi::Device>().cast_mut()
+    }
+
+    /// Leaves the share to C, until it goes back into [`taken`](Self::taken).
+    fn into_c(self) -> *mut abi::Device {
+        ManuallyDrop::new(self).c_ptr()
     }
 
     /// Takes back what [`into_c`](Self::into_c) gave.
     ///
     /// # Safety
     /// `device` is from `into_c`, and was not taken back so far.
-    pub(crate) unsafe fn taken(device: *mut abi::Device) -> Arc<Self> {
-        // SAFETY: by the contract it is what `Arc::into_raw` gave, to the first field of a
-        // structure in C's layout, whose address is the structure's.
-        unsafe { Arc::from_raw(device.cast::<Self>().cast_const()) }
+    unsafe fn taken(device: *mut abi::Device) -> Self {
+        Self(device.cast::<Listed>().cast_const())
     }
 
-    /// One more holder of the device that C names; `None` for NULL.
+    /// One more share in the device that C names; `None` for NULL.
     ///
     /// # Safety
-    /// `device` is NULL, or from a list or a context and still held by one.
-    pub(crate) unsafe fn held(device: *mut abi::Device) -> Option<Arc<Self>> {
-        let listed = device.cast::<Self>().cast_const();
+    /// `device` is NULL, or from a list or a context that still holds it.
+    pub(crate) unsafe fn of(device: *mut abi::Device) -> Option<Self> {
+        let listed = device.cast::<Listed>().cast_const();
         if listed.is_null() {
             return None;
         }
-        // SAFETY: by the contract an `Arc` of it exists.
+        // SAFETY: by the contract the pointer of a share, which is one of `Arc::into_raw` and counted.
         unsafe { Arc::increment_strong_count(listed) };
-        // SAFETY: the count was just raised for this one.
-        Some(unsafe { Arc::from_raw(listed) })
+        Some(Self(listed))
     }
+}
 
-    /// The device's folder in sysfs.
-    pub(crate) fn ibdev_path(&self) -> PathBuf {
-        let sysfs = Path::new(OsStr::from_bytes(sysfs_path().to_bytes()));
-        sysfs.join("class/infiniband").join(&self.device.name)
+impl Deref for Held {
+    type Target = Listed;
+
+    fn deref(&self) -> &Listed {
+        // SAFETY: from `Arc::into_raw`, and the share that `self` is counts.
+        unsafe { &*self.0 }
     }
+}
 
-    /// The pointer of lists that already hold it.
-    pub(crate) fn c_ptr(&self) -> *mut abi::Device {
-        core::ptr::from_ref(self).cast::<abi::Device>().cast_mut()
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: from `Arc::into_raw`; the share that `self` is was counted, and ends here.
+        drop(unsafe { Arc::from_raw(self.0) });
     }
 }
 
@@ -118,6 +148,10 @@ fn text<const N: usize>(text: &str) -> Option<[c_char; N]> {
 
 /// Lists the devices that have a node here, in the kernel's order.
 pub(crate) fn list() -> Result<Vec<Arc<Listed>>, Errno> {
+    #[cfg(feature = "simulated-kernel")]
+    if let Some(devices) = simulated_devices() {
+        return Ok(known(devices));
+    }
     let mut host = root().map_or_else(Host::new, |sysfs| Host::rooted(sysfs, "/dev/infiniband"));
     let mut devices = host.devices().map_err(|error| Errno::from_raw_os_error(error.errno()))?;
     if devices.is_empty()
@@ -128,6 +162,11 @@ pub(crate) fn list() -> Result<Vec<Arc<Listed>>, Errno> {
     }
     devices.sort_by_key(|device| device.index);
     devices.retain(|device| device.node.as_ref().is_some_and(|node| node.path.exists()));
+    Ok(known(devices))
+}
+
+/// The devices as C knows them: those of the last list that are the same, and others anew.
+fn known(devices: Vec<Device>) -> Vec<Arc<Listed>> {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let known = |device: &Device| last.iter().find(|listed| listed.device == *device).cloned();
     let listed: Vec<Arc<Listed>> = devices
@@ -135,7 +174,27 @@ pub(crate) fn list() -> Result<Vec<Arc<Listed>>, Errno> {
         .filter_map(|device| known(&device).or_else(|| Listed::new(device).map(Arc::new)))
         .collect();
     last.clone_from(&listed);
-    Ok(listed)
+    listed
+}
+
+/// A host made of test code: its devices, and how one is opened, with DEVX or without.
+#[cfg(feature = "simulated-kernel")]
+type SimulatedHost = (Vec<Device>, fn(&Device, bool) -> Result<Context, Error>);
+
+#[cfg(feature = "simulated-kernel")]
+static SIMULATED: Mutex<Option<SimulatedHost>> = Mutex::new(None);
+
+/// From now on C is given these devices, and they are opened in this way.
+#[cfg(feature = "simulated-kernel")]
+#[doc(hidden)]
+pub fn simulated_host(devices: Vec<Device>, open: fn(&Device, bool) -> Result<Context, Error>) {
+    *SIMULATED.lock().unwrap_or_else(PoisonError::into_inner) = Some((devices, open));
+}
+
+#[cfg(feature = "simulated-kernel")]
+fn simulated_devices() -> Option<Vec<Device>> {
+    let host = SIMULATED.lock().unwrap_or_else(PoisonError::into_inner);
+    host.as_ref().map(|(devices, _)| devices.clone())
 }
 
 /// Lists the RDMA devices: an array that ends with NULL, for [`ibv_free_device_list`]. Their number
@@ -185,7 +244,7 @@ fn c_array(listed: &[Arc<Listed>]) -> Option<*mut *mut abi::Device> {
         // SAFETY: `place` is below the number of elements that were just allocated.
         let element = unsafe { array.add(place) };
         // SAFETY: an element of that array, which is aligned for pointers, as all of `calloc`'s.
-        unsafe { element.write(Listed::into_c(Arc::clone(device))) };
+        unsafe { element.write(Held::new(Arc::clone(device)).into_c()) };
     }
     Some(array)
 }
@@ -208,7 +267,7 @@ pub unsafe extern "C" fn ibv_free_device_list(list: *mut *mut abi::Device) {
             break;
         }
         // SAFETY: `c_array` put it there by `into_c`, and the list is freed once.
-        drop(unsafe { Listed::taken(device) });
+        drop(unsafe { Held::taken(device) });
         // SAFETY: behind an element that is not NULL there is one more.
         element = unsafe { element.add(1) };
     }
@@ -237,7 +296,7 @@ pub unsafe extern "C" fn ibv_get_device_name(device: *mut abi::Device) -> *const
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_get_device_guid(device: *mut abi::Device) -> u64 {
     // SAFETY: the same contract.
-    let listed = unsafe { Listed::held(device) };
+    let listed = unsafe { Held::of(device) };
     listed.map_or(0, |listed| u64::from_ne_bytes(listed.device.node_guid.to_be_bytes()))
 }
 
@@ -248,7 +307,7 @@ pub unsafe extern "C" fn ibv_get_device_guid(device: *mut abi::Device) -> u64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_get_device_index(device: *mut abi::Device) -> c_int {
     // SAFETY: the same contract.
-    let listed = unsafe { Listed::held(device) };
+    let listed = unsafe { Held::of(device) };
     let index = listed.and_then(|listed| listed.device.index);
     index.and_then(|index| c_int::try_from(index).ok()).unwrap_or(-1)
 }

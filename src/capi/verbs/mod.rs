@@ -1,6 +1,7 @@
 //! The functions of `<infiniband/verbs.h>` and `<infiniband/driver.h>`.
 
 pub mod abi;
+mod absent;
 mod context;
 mod device;
 mod device_attr;
@@ -13,9 +14,14 @@ mod sysfs;
 #[cfg(feature = "simulated-kernel")]
 #[doc(hidden)]
 pub use context::simulated;
+#[cfg(all(test, feature = "simulated-kernel"))]
+pub(super) use context::simulated_at;
 pub(super) use context::{Opened, open};
 pub use context::{ibv_close_device, ibv_import_device, ibv_open_device};
-pub(super) use device::Listed;
+pub(super) use device::Held;
+#[cfg(feature = "simulated-kernel")]
+#[doc(hidden)]
+pub use device::simulated_host;
 pub use device::{
     ibv_free_device_list, ibv_get_device_guid, ibv_get_device_index, ibv_get_device_list,
     ibv_get_device_name,

@@ -1,7 +1,6 @@
 //! Ports and their P_Keys.
 
 use core::ffi::c_int;
-use core::mem::MaybeUninit;
 
 use rustix::io::Errno;
 use uverbs_uapi::device::QueryPortResponse;
@@ -9,7 +8,6 @@ use zerocopy::IntoBytes;
 
 use super::abi;
 use super::context::Opened;
-use super::sysfs::read_file;
 use crate::capi::{failed, fill, guarded, number};
 use crate::driver::DriverId;
 use crate::error::Cause;
@@ -166,9 +164,9 @@ pub unsafe extern "C" fn ibv_query_pkey(
 }
 
 fn read_pkey(opened: &Opened, port_num: u8, index: c_int) -> Result<u16, Errno> {
-    let mut buf = [MaybeUninit::uninit(); 8];
-    let path = opened.listed.ibdev_path().join(format!("ports/{port_num}/pkeys/{index}"));
-    let text = read_file(&path, &mut buf)?.ok_or(Errno::PROTO)?;
+    let folder = opened.folder()?.join(format!("ports/{port_num}/pkeys"));
+    let bytes = folder.read_bytes(&index.to_string())?;
+    let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     let digits = core::str::from_utf8(text).map_err(|_| Errno::PROTO)?;
     u16::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16).map_err(|_| Errno::PROTO)
 }

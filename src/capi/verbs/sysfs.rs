@@ -79,10 +79,7 @@ pub unsafe extern "C" fn ibv_read_sysfs_file(
 
 /// Reads a file once, and puts a NUL in place of the newline at its end, or behind it; `None` if that
 /// does not fit.
-pub(super) fn read_file<'b>(
-    path: &Path,
-    buf: &'b mut [MaybeUninit<u8>],
-) -> Result<Option<&'b [u8]>, Errno> {
+fn read_file<'b>(path: &Path, buf: &'b mut [MaybeUninit<u8>]) -> Result<Option<&'b [u8]>, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?;
     let (text, rest) = rustix::io::read(&file, buf)?;

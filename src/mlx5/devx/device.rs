@@ -70,7 +70,7 @@ pub struct Capabilities {
     pub lag_master: bool,
     /// How many ports may be aggregated.
     pub num_lag_ports: u8,
-    /// How many user contexts the firmware has; 0 if it has none, and DEVX is not to be had.
+    /// How many user contexts the firmware has; 0 if it has none: then there is no DEVX.
     pub max_user_contexts: u32,
     /// What user contexts may do, bits of the firmware's.
     pub uctx_cap: u32,

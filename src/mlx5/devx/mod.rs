@@ -78,8 +78,8 @@ pub fn open(device: &Device) -> Result<Context> {
 /// [module](self)). One system call.
 ///
 /// Both are in the firmware's own form, which begins with an [`InputHeader`] and an [`OutputHeader`],
-/// at least 16 and at most 65,535 bytes long. `output` is set to zero first; if the firmware refuses,
-/// it holds the refusal.
+/// at least 16 and at most 65,535 bytes long. `output` is written only where the firmware answers; if
+/// it refuses, `output` holds the refusal.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
@@ -115,18 +115,19 @@ pub fn general_cmd(context: &Context, input: &[u8], output: &mut [u8]) -> Result
 
 fn send(context: &Context, opcode: u16, input: &[u8], output: &mut [u8]) -> Result<(), Cause> {
     require_mlx5(context)?;
-    output.fill(0);
     // As the kernel counts before it looks for DEVX.
     let is_whole = input.len().min(output.len()) >= LEAST;
-    let answer = {
+    let (answer, is_written) = {
         let mut command = Command::<2>::new(object::DEVX, devx_method::OTHER);
         command.input(devx_other::CMD_IN, input).output(devx_other::CMD_OUT, output);
-        context.submit(&mut command).map(|()| command.is_output_valid(devx_other::CMD_OUT))
+        let answer = context.submit(&mut command);
+        (answer, command.is_output_valid(devx_other::CMD_OUT))
     };
-    let refusal = refusal(output);
+    // What the memory held before is no refusal.
+    let refusal = if is_written { refusal(output) } else { None };
     match answer {
-        Ok(true) => refusal.map_or(Ok(()), |refusal| Err(refusal.into())),
-        Ok(false) => Err(Cause::Malformed("a firmware's answer that was not written")),
+        Ok(()) if is_written => refusal.map_or(Ok(()), |refusal| Err(refusal.into())),
+        Ok(()) => Err(Cause::Malformed("a firmware's answer that was not written")),
         Err(Cause::Os(Errno::REMOTEIO)) => {
             Err(refusal.map_or(Cause::Os(Errno::REMOTEIO), Cause::from))
         }

@@ -202,6 +202,59 @@ mod tests {
     use uverbs::mlx5::devx::Refusal;
 
     use super::*;
+    use crate::conforms::conforms;
+
+    /// With all that a device may have, and with nothing of it.
+    #[test]
+    fn the_form_of_the_document() {
+        let row = |is_full: bool| Row {
+            device: "mlx5_0",
+            vhca_id: 42,
+            psid: is_full.then(|| "MT_0000000838".to_owned()),
+            fw_version: is_full.then_some("28.39.2048"),
+            port_type: Text(PortType::ETH),
+            num_ports: 1,
+            native_port_num: 1,
+            num_vhca_ports: 0,
+            gid_table_len: is_full.then_some(8),
+            pkey_table_len: is_full.then_some(128),
+            roce: is_full.then_some(Roce {
+                v1: true,
+                v2: true,
+                ipv4: true,
+                ipv6: false,
+                destination_udp_port: 4791,
+                min_source_udp_port: 0xc000,
+                max_source_udp_port: 0xffff,
+                address_table_len: 255,
+            }),
+            vport_group_manager: false,
+            eswitch_manager: true,
+            ib_virt: false,
+            eth_virt: true,
+            vport_counters: true,
+            max_user_contexts: 1,
+            uctx_cap: Hex(7),
+            lag_master: is_full,
+            num_lag_ports: 2,
+            lag: is_full.then_some(LagRow {
+                state: 1,
+                active_ports: Hex(3),
+                tx_remap_affinity_1: 1,
+                tx_remap_affinity_2: 2,
+            }),
+            host: is_full.then_some(HostRow {
+                number: 0,
+                pf_enabled: true,
+                num_of_vfs: 4,
+                total_vfs: 8,
+            }),
+        };
+        let mut report = Report::default();
+        report.problem("mlx5_1", uverbs::inventory::Problem { text: "no".into(), errno: 5 });
+        let devices = vec![row(true), row(false)];
+        conforms("mlx5-device.json", &Document { devices, problems: report.problems() });
+    }
 
     #[test]
     fn only_some_refusals_mean_that_there_is_none() {

@@ -1,5 +1,6 @@
 //! `uverbs mlx5`: what only the mlx5 driver and its devices' firmware tell.
 
+use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::driver::DriverId;
 use uverbs::error::{Cause, Error, Result};
@@ -7,6 +8,7 @@ use uverbs::selector::Selector;
 
 use crate::args::{Common, Mlx5Command};
 use crate::host::Place;
+use crate::hosts::some;
 use crate::output::Answer;
 use crate::report::Report;
 use crate::selection::{Selected, select};
@@ -37,8 +39,17 @@ fn selected<'d>(
 ) -> Vec<Selected<'d>> {
     let mut selected = select(devices, selectors, report);
     if selectors.is_empty() && !devices.is_empty() {
-        selected.retain(|own| place.driver(own.device, report) == Some(DriverId::MLX5));
-        if selected.is_empty() {
+        let mut unknown = Vec::new();
+        selected.retain(|own| {
+            let driver = place.driver(own.device, report);
+            if driver.is_none() {
+                unknown.push(own.device.name.clone());
+            }
+            driver == Some(DriverId::MLX5)
+        });
+        if !unknown.is_empty() {
+            report.nothing(format!("not asked, as the driver is not known: {}", some(&unknown)));
+        } else if selected.is_empty() {
             report.note("no device of the driver mlx5; `uverbs devices` shows the drivers");
         }
     }
@@ -53,23 +64,34 @@ fn told<T>(answer: Option<Result<T>>, device: &str, report: &mut Report) -> Opti
 /// Ports of a device in switchdev mode that stand for no vport: mlx5 has one for each vport that
 /// there could be. Like an empty slot of a GID table that is no problem, unless one is named.
 #[derive(Debug, Default)]
-struct Vacant(usize);
+struct Vacant(Vec<u32>);
+
+/// A port without a row, as JSON shows it.
+#[derive(Debug, Serialize)]
+struct LeftOut<'a> {
+    device: &'a str,
+    port: u32,
+    why: &'static str,
+}
 
 impl Vacant {
     /// Takes what came of a port that has no answer.
     fn add(&mut self, selected: &Selected<'_>, port: u32, error: &Error, report: &mut Report) {
         if *error.cause() == Cause::NoRepresentor && !selected.names(port) {
-            self.0 += 1;
+            self.0.push(port);
         } else {
             report.problem(&selected.device.name, error);
         }
     }
 
-    fn note(&self, device: &str, report: &mut Report) {
-        match self.0 {
+    /// Tells of them, and lists them.
+    fn tell<'a>(self, device: &'a str, report: &mut Report, left_out: &mut Vec<LeftOut<'a>>) {
+        match self.0.len() {
             0 => {}
             1 => report.note(format!("{device}: one more port represents no vport")),
             count => report.note(format!("{device}: {count} more ports represent no vport")),
         }
+        let why = "it represents no vport";
+        left_out.extend(self.0.into_iter().map(|port| LeftOut { device, port, why }));
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use uverbs::mlx5;
 use uverbs::mlx5::port::Port;
 
-use super::{Vacant, selected};
+use super::{LeftOut, Vacant, selected};
 use crate::args::{Common, Mlx5PortArgs};
 use crate::host::Place;
 use crate::output::{Answer, Hex, json};
@@ -34,6 +34,8 @@ struct RegC0 {
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     ports: Vec<Row<'a>>,
+    /// Ports that represent no vport, unless they are named: then they are problems.
+    left_out: &'a [LeftOut<'a>],
     problems: &'a [Problem],
 }
 
@@ -45,6 +47,7 @@ pub(crate) fn answer(
 ) -> serde_json::Result<Answer> {
     let devices = place.devices(&args.selectors, report);
     let mut ports: Vec<(&str, u32, Port)> = Vec::new();
+    let mut left_out = Vec::new();
     for selected in selected(&devices, &args.selectors, place, report) {
         let name = selected.device.name.as_str();
         let context = match mlx5::open(selected.device) {
@@ -62,7 +65,7 @@ pub(crate) fn answer(
                 Err(error) => vacant.add(&selected, number, &error, report),
             }
         }
-        vacant.note(name, report);
+        vacant.tell(name, report, &mut left_out);
         let own = ports.get(first..).unwrap_or_default();
         if !own.is_empty() && own.iter().all(|(_, _, port)| port.flags() == 0) {
             report.note(format!(
@@ -82,7 +85,11 @@ pub(crate) fn answer(
             vport_steering_icm_tx: port.vport_steering_icm_tx().map(Hex),
             reg_c0: port.reg_c0().map(|reg| RegC0 { value: Hex(reg.value), mask: Hex(reg.mask) }),
         });
-        return json(&Document { ports: rows.collect(), problems: report.problems() });
+        return json(&Document {
+            ports: rows.collect(),
+            left_out: &left_out,
+            problems: report.problems(),
+        });
     }
     Ok(tabulate(&ports).answer())
 }
@@ -114,4 +121,29 @@ fn tabulate(ports: &[(&str, u32, Port)]) -> Table<9> {
         table.row(cells, Mark::Plain);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conforms::conforms;
+
+    /// With all that a port may have, and with nothing of it.
+    #[test]
+    fn the_form_of_the_document() {
+        let row = |is_full: bool| Row {
+            device: "mlx5_0",
+            port: 1,
+            flags: Hex(0x3f),
+            vport: is_full.then_some(0xffff),
+            vport_vhca_id: is_full.then_some(1),
+            esw_owner_vhca_id: is_full.then_some(2),
+            vport_steering_icm_rx: is_full.then_some(Hex(3)),
+            vport_steering_icm_tx: is_full.then_some(Hex(4)),
+            reg_c0: is_full.then_some(RegC0 { value: Hex(5), mask: Hex(6) }),
+        };
+        let ports = vec![row(true), row(false)];
+        let left_out = [LeftOut { device: "mlx5_0", port: 3, why: "it represents no vport" }];
+        conforms("mlx5-port.json", &Document { ports, left_out: &left_out, problems: &[] });
+    }
 }

@@ -15,7 +15,7 @@ use uverbs::mlx5::port::{Port, VportNumber};
 use uverbs::mlx5::query_port;
 use uverbs::port::{PhysState, PortState};
 
-use super::{Vacant, selected, told};
+use super::{LeftOut, Vacant, selected, told};
 use crate::args::{Common, Mlx5PortArgs};
 use crate::host::Place;
 use crate::output::{Answer, Gbps, Hex, Text, json};
@@ -39,6 +39,8 @@ struct Row<'a> {
     eswitch: Option<EswitchRow>,
     roce_addresses: Option<Vec<AddressRow>>,
     counters: Option<Map<String, Value>>,
+    /// What was not asked, and why; what was asked in vain is a problem.
+    not_asked: Map<String, Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -104,6 +106,8 @@ struct AddressRow {
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     vports: Vec<Row<'a>>,
+    /// Ports that represent no vport, unless they are named: then they are problems.
+    left_out: Vec<LeftOut<'a>>,
     problems: &'a [Problem],
 }
 
@@ -114,18 +118,21 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let devices = place.devices(&args.selectors, report);
-    let mut rows = Vec::new();
+    let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     for selected in selected(&devices, &args.selectors, place, report) {
-        if let Err(error) = ask(&selected, &mut rows, report) {
+        if let Err(error) = ask(&selected, &mut rows, &mut left_out, report) {
             report.problem(&selected.device.name, &error);
         }
     }
     if common.json {
-        return json(&Document { vports: rows, problems: report.problems() });
+        return json(&Document { vports: rows, left_out, problems: report.problems() });
     }
     let mut lines = Vec::new();
     for row in &rows {
         let mut line = serde_json::to_value(row)?;
+        if let Some(fields) = line.as_object_mut() {
+            fields.remove("not_asked");
+        }
         // A person knows some by their names.
         if let (Some(vport), Some(field)) = (row.vport, line.get_mut("vport")) {
             *field = VportNumber(vport).to_string().into();
@@ -136,7 +143,12 @@ pub(crate) fn answer(
 }
 
 /// Asks about the ports of one device, which is opened once.
-fn ask<'d>(selected: &Selected<'d>, rows: &mut Vec<Row<'d>>, report: &mut Report) -> Result<()> {
+fn ask<'d>(
+    selected: &Selected<'d>,
+    rows: &mut Vec<Row<'d>>,
+    left_out: &mut Vec<LeftOut<'d>>,
+    report: &mut Report,
+) -> Result<()> {
     let device = selected.device;
     let context = devx::open(device)?;
     let own = devx::query_hca_cap(&context, CapabilityMode::Current, Vport::Own)?;
@@ -154,7 +166,7 @@ fn ask<'d>(selected: &Selected<'d>, rows: &mut Vec<Row<'d>>, report: &mut Report
             Err(error) => vacant.add(selected, port, &error, report),
         }
     }
-    vacant.note(&device.name, report);
+    vacant.tell(&device.name, report, left_out);
     Ok(())
 }
 
@@ -240,6 +252,17 @@ impl Asking<'_> {
         let counters = beside_wire
             .filter(|_| own.vport_counters)
             .map(|vport| devx::query_vport_counter(context, number, vport));
+        let asked = [
+            ("state", state.is_some()),
+            ("infiniband", infiniband.is_some()),
+            ("ethernet", ethernet.is_some()),
+            ("eswitch", eswitch.is_some()),
+            ("roce_addresses", addresses.is_some()),
+            ("counters", counters.is_some()),
+        ];
+        let not_asked = asked.into_iter().filter(|(_, is_asked)| !is_asked);
+        let not_asked =
+            not_asked.map(|(field, _)| (field.to_owned(), self.why_not(field).into())).collect();
         Row {
             device,
             port,
@@ -253,7 +276,30 @@ impl Asking<'_> {
             eswitch: told(eswitch, device, report).map(EswitchRow::from),
             roce_addresses: told(addresses, device, report),
             counters: told(counters, device, report).map(|counters| counters_row(&counters)),
+            not_asked,
         }
+    }
+
+    /// Why a field was not asked.
+    fn why_not(&self, field: &str) -> String {
+        let Self { own, steering, whom, .. } = self;
+        let is_ib = own.port_type == PortType::IB;
+        let why: &str = match (field, whom) {
+            ("roce_addresses", _) if !own.roce => "the function has no RoCE",
+            ("roce_addresses", _) => "a port that represents a vport has none",
+            ("infiniband", _) if !is_ib => "the port is Ethernet",
+            ("state" | "ethernet", _) if is_ib => "the port is InfiniBand",
+            (_, Whom::Nobody(why)) => why,
+            ("counters", _) if !own.vport_counters => "the function has no counters of vports",
+            (_, Whom::Vport(VportNumber::UPLINK)) => {
+                "it represents the wire, of which only the state can be asked"
+            }
+            _ if steering.vport().is_none() => {
+                "the function's own vport, outside of switchdev mode"
+            }
+            _ => "the function's own vport",
+        };
+        why.to_owned()
     }
 
     /// The firmware's side of the GIDs that the kernel has in use.
@@ -364,6 +410,90 @@ mod tests {
     use zerocopy::FromZeros;
 
     use super::*;
+    use crate::conforms::conforms;
+
+    /// With all that a port may have, and with nothing of it.
+    #[test]
+    fn the_form_of_the_document() {
+        let guid = || Text(Guid::default());
+        let full = Row {
+            device: "mlx5_0",
+            port: 1,
+            port_type: Text(PortType::IB),
+            vport: Some(0xffff),
+            vport_vhca_id: Some(1),
+            esw_owner_vhca_id: Some(2),
+            state: Some(StateRow {
+                admin: Text(VportAdminState::default()),
+                link: Text(VportLinkState::default()),
+                max_tx_gbps: Some(Gbps(uverbs::port::Rate(25))),
+            }),
+            infiniband: Some(InfinibandRow {
+                port_state: Text(PortState::ACTIVE),
+                vport_state: Text(PortState::ACTIVE),
+                phys_state: Text(PhysState::LINK_UP),
+                node_guid: guid(),
+                port_guid: guid(),
+                sys_image_guid: guid(),
+                lid: 1,
+                lmc: 0,
+                sm_lid: 1,
+                sm_sl: 0,
+                grh_required: false,
+                has_smi: true,
+                cap_mask1: Hex(1),
+                cap_mask2: Hex(2),
+                qkey_violations: 0,
+                pkey_violations: 0,
+            }),
+            ethernet: Some(EthernetRow {
+                mac: Text(MacAddress::default()),
+                hw_mtu: 1522,
+                roce_enabled: true,
+                node_guid: guid(),
+                port_guid: guid(),
+                sys_image_guid: guid(),
+                promisc_all: false,
+                qkey_violations: 0,
+            }),
+            eswitch: Some(EswitchRow {
+                sw_steering_icm_rx: Hex(1),
+                sw_steering_icm_tx: Hex(2),
+                svlan_insert: false,
+                cvlan_insert: 0,
+                svlan: 0,
+                cvlan: 0,
+            }),
+            roce_addresses: Some(vec![AddressRow {
+                index: 3,
+                gid: Text(Gid::default()),
+                version: Text(RoceVersion::default()),
+                l3_type: Some(Text(RoceL3Type::default())),
+                mac: Text(MacAddress::default()),
+                vlan: Some(7),
+            }]),
+            counters: Some(counters_row(&VportCounters::default())),
+            not_asked: Map::new(),
+        };
+        let bare = Row {
+            device: "mlx5_0",
+            port: 2,
+            port_type: Text(PortType::ETH),
+            vport: None,
+            vport_vhca_id: None,
+            esw_owner_vhca_id: None,
+            state: None,
+            infiniband: None,
+            ethernet: None,
+            eswitch: None,
+            roce_addresses: None,
+            counters: None,
+            not_asked: [("ethernet".to_owned(), "why".into())].into_iter().collect(),
+        };
+        let left_out = vec![LeftOut { device: "mlx5_0", port: 3, why: "it represents no vport" }];
+        let document = Document { vports: vec![full, bare], left_out, problems: &[] };
+        conforms("mlx5-vport.json", &document);
+    }
 
     fn steering(flags: u64, vport: u16, owner: u16) -> Port {
         QueryPort { flags, vport, esw_owner_vhca_id: owner, ..QueryPort::default() }.into()
