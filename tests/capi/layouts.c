@@ -5,7 +5,7 @@
  * release that is compared with. The two print the same. What that release does not have yet is
  * left out by both; stderr tells how many lines.
  *
- * (Releases between those that were looked at, 44, 56 and 65, may have some of it earlier.)
+ * (Releases between those that were looked at, 33, 44, 56 and 65, may have some of it earlier.)
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -25,6 +25,12 @@ static int left_out;
 	printf("%s.%s: offset %zu size %zu\n", #type, #field, offsetof(type, field),               \
 	       sizeof(((type *)0)->field))
 #define VALUE(constant) printf("%s: %lld\n", #constant, (long long)(constant))
+
+#if RDMA_CORE >= 44
+#define SINCE_44(line) line
+#else
+#define SINCE_44(line) left_out++
+#endif
 
 #if RDMA_CORE >= 56
 #define SINCE_56(line) line
@@ -281,7 +287,7 @@ static void device_attributes(void)
 	FIELD(struct ibv_device_attr_ex, max_dm_size);
 	FIELD(struct ibv_device_attr_ex, pci_atomic_caps);
 	FIELD(struct ibv_device_attr_ex, xrc_odp_caps);
-	FIELD(struct ibv_device_attr_ex, phys_port_cnt_ex);
+	SINCE_44(FIELD(struct ibv_device_attr_ex, phys_port_cnt_ex));
 
 	SINCE_65(TYPE(enum ibv_qp_attach_comp_cntr_op));
 	SINCE_65(VALUE(IBV_QP_ATTACH_COMP_CNTR_OP_SEND));
@@ -350,7 +356,7 @@ static void ports(void)
 	VALUE(IBV_PORT_SWITCH_PORT_STATE_TABLE_SUP);
 	VALUE(IBV_PORT_LINK_WIDTH_2X_SUP);
 	VALUE(IBV_PORT_LINK_SPEED_HDR_SUP);
-	VALUE(IBV_PORT_LINK_SPEED_NDR_SUP);
+	SINCE_44(VALUE(IBV_PORT_LINK_SPEED_NDR_SUP));
 	SINCE_56(VALUE(IBV_PORT_LINK_SPEED_XDR_SUP));
 	VALUE(IBV_QPF_GRH_REQUIRED);
 
@@ -478,7 +484,7 @@ static void numbers_with_names(void)
 	VALUE(IBV_WR_TSO);
 	VALUE(IBV_WR_DRIVER1);
 	SINCE_56(VALUE(IBV_WR_FLUSH));
-	VALUE(IBV_WR_ATOMIC_WRITE);
+	SINCE_44(VALUE(IBV_WR_ATOMIC_WRITE));
 }
 
 static void mlx5(void)
@@ -497,26 +503,26 @@ static void mlx5(void)
 	FIELD(struct mlx5dv_context_attr, flags);
 	FIELD(struct mlx5dv_context_attr, comp_mask);
 	SINCE_65(FIELD(struct mlx5dv_context_attr, fds));
-	VALUE(MLX5DV_QUERY_PORT_VPORT);
-	VALUE(MLX5DV_QUERY_PORT_VPORT_VHCA_ID);
-	VALUE(MLX5DV_QUERY_PORT_VPORT_STEERING_ICM_RX);
-	VALUE(MLX5DV_QUERY_PORT_VPORT_STEERING_ICM_TX);
-	VALUE(MLX5DV_QUERY_PORT_VPORT_REG_C0);
-	VALUE(MLX5DV_QUERY_PORT_ESW_OWNER_VHCA_ID);
+	SINCE_44(VALUE(MLX5DV_QUERY_PORT_VPORT));
+	SINCE_44(VALUE(MLX5DV_QUERY_PORT_VPORT_VHCA_ID));
+	SINCE_44(VALUE(MLX5DV_QUERY_PORT_VPORT_STEERING_ICM_RX));
+	SINCE_44(VALUE(MLX5DV_QUERY_PORT_VPORT_STEERING_ICM_TX));
+	SINCE_44(VALUE(MLX5DV_QUERY_PORT_VPORT_REG_C0));
+	SINCE_44(VALUE(MLX5DV_QUERY_PORT_ESW_OWNER_VHCA_ID));
 
-	TYPE(struct mlx5dv_reg);
-	FIELD(struct mlx5dv_reg, value);
-	FIELD(struct mlx5dv_reg, mask);
+	SINCE_44(TYPE(struct mlx5dv_reg));
+	SINCE_44(FIELD(struct mlx5dv_reg, value));
+	SINCE_44(FIELD(struct mlx5dv_reg, mask));
 
-	TYPE(struct mlx5dv_port);
-	FIELD(struct mlx5dv_port, flags);
-	FIELD(struct mlx5dv_port, vport);
-	FIELD(struct mlx5dv_port, vport_vhca_id);
-	FIELD(struct mlx5dv_port, esw_owner_vhca_id);
-	FIELD(struct mlx5dv_port, rsvd0);
-	FIELD(struct mlx5dv_port, vport_steering_icm_rx);
-	FIELD(struct mlx5dv_port, vport_steering_icm_tx);
-	FIELD(struct mlx5dv_port, reg_c0);
+	SINCE_44(TYPE(struct mlx5dv_port));
+	SINCE_44(FIELD(struct mlx5dv_port, flags));
+	SINCE_44(FIELD(struct mlx5dv_port, vport));
+	SINCE_44(FIELD(struct mlx5dv_port, vport_vhca_id));
+	SINCE_44(FIELD(struct mlx5dv_port, esw_owner_vhca_id));
+	SINCE_44(FIELD(struct mlx5dv_port, rsvd0));
+	SINCE_44(FIELD(struct mlx5dv_port, vport_steering_icm_rx));
+	SINCE_44(FIELD(struct mlx5dv_port, vport_steering_icm_tx));
+	SINCE_44(FIELD(struct mlx5dv_port, reg_c0));
 }
 
 static void umad(void)

@@ -42,7 +42,7 @@ fn a_device_alone() {
     assert_eq!(fleet.uverbs(&["check"]).status, 2);
     let run = fleet.uverbs(&["check", "--device", "mlx5_0"]);
     assert_eq!(run.status, 0, "{run:?}");
-    assert_eq!(names(&fleet.json(&["check", "--device", "mlx5_1"])), ["port-down"]);
+    assert_eq!(names(&fleet.json(&["check", "--device", "mlx5_1"])), ["not-checked", "port-down"]);
     let run = fleet.uverbs(&["check", "--device", "mlx5_9"]);
     assert!(run.stderr.contains("mlx5_9: no such device"), "{run:?}");
     assert_eq!(run.status, 2);
@@ -64,6 +64,51 @@ fn expectations_and_settings() {
     );
 }
 
+/// What was not read is not said to be in order.
+#[test]
+fn what_was_not_looked_at() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let run = tree.uverbs(&["check", "--json"]);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(names(&answer)[0], "not-checked", "{answer}");
+    let seen = answer["check"][0]["seen"].as_str().unwrap();
+    assert!(seen.contains("network interfaces") && seen.contains("variables"), "{seen}");
+    assert!(!tree.uverbs(&["check"]).stderr.contains("nothing is found wrong"));
+
+    // The list may name a device that was not read, or not asked for.
+    let mut two = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    set(&mut two, "NCCL_IB_HCA", "mlx5_1", None);
+    let none = |host: &Value, args: &[&str]| {
+        let answer = Fleet::new(std::slice::from_ref(host)).json(&[&["check"], args].concat());
+        names(&answer).contains(&"list-leaves-none".to_owned())
+    };
+    assert!(!none(&two, &[]) && !none(&two, &["--device", "mlx5_0"]));
+    two["devices"][1]["gids"] = json!({ "error": "mlx5_1: no", "errno": 5 });
+    assert!(!none(&two, &[]));
+    two["devices"].as_array_mut().unwrap().pop();
+    assert!(none(&two, &[]));
+
+    // A file that cannot be read is not among those on which nothing was found.
+    let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))]), json!({})]);
+    let run = fleet.uverbs(&["check"]);
+    assert!(run.stderr.contains("nothing is found wrong on the hosts that were read"), "{run:?}");
+    assert_eq!(run.status, 2);
+    let run = fleet.uverbs(&["check", "--device", "nowhere"]);
+    assert!(!run.stderr.contains("nothing is found wrong"), "{run:?}");
+}
+
+/// mlx5 has ports without an interface in any namespace.
+#[test]
+fn a_port_without_a_representor() {
+    let mut none = port(&[]);
+    none["attributes"][0]["active_mtu"] = json!(0);
+    none["attributes"][0]["gid_tbl_len"] = json!(0);
+    let mut one = host("node1", &[("mlx5_0", none)]);
+    one["devices"][0]["ports"][0]["netdev"] = json!(null);
+    assert_eq!(names(&Fleet::new(&[one]).json(&["check"])), ["no-gid-table"]);
+}
+
 #[test]
 fn a_tree_without_devices() {
     let tree = Tree::new();
@@ -71,4 +116,13 @@ fn a_tree_without_devices() {
     let answer: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(names(&answer), ["no-device"]);
     assert_eq!(run.status, 2);
+}
+
+/// As in a container that has the host's /sys, where other namespaces' devices are seen.
+#[test]
+fn a_host_without_a_device_is_not_right() {
+    let fleet = Fleet::new(&[host("node1", &[])]);
+    let run = fleet.uverbs(&["check"]);
+    assert!(run.stdout.contains("no-device"), "{run:?}");
+    assert_eq!(run.status, 2, "{run:?}");
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::run::{finish, program};
 use crate::snapshots::{DUAL, Fleet, VLAN, host, port, set};
 use crate::tree::Tree;
 
@@ -47,8 +48,7 @@ fn every_row_and_its_reason() {
         let reasons = run.stdout.lines().map(|line| line.rsplit("  ").next().unwrap().to_owned());
         reasons.collect::<Vec<_>>()
     };
-    let foreign =
-        "its interface is in another network namespace: no interface here has the address";
+    let foreign = "no interface of this network namespace has its address";
     assert_eq!(
         explained(&[]),
         [foreign, foreign, foreign, foreign, "RoCE v1; index 7 is v2", "recommended"]
@@ -56,7 +56,7 @@ fn every_row_and_its_reason() {
     let nccl = explained(&["--like", "nccl"]);
     assert_eq!(
         nccl[3],
-        "taken: the lowest index that fits; but its interface is in another network namespace"
+        "taken: the lowest index that fits; but no interface of this network namespace has its address"
     );
     assert_eq!(nccl[5], "as good, but index 3 is lower");
     let old = explained(&["--like", "nccl-2.20"]);
@@ -99,8 +99,10 @@ fn the_status_tells_whether_a_port_that_was_named_can_be_used() {
         run.stdout.contains("node1  mlx5_1  1     -      -    -     -       -     -"),
         "{run:?}"
     );
-    let why = "node1: mlx5_1:1: no usable GID: not used: the port is down, not active";
+    let why = "node1: mlx5_1:1: not used: the port is down, not active\n";
     assert!(run.stderr.contains(why), "{run:?}");
+    let run = fleet.uverbs(&["choose", "mlx5_0", "--like", "ucx-1.13", "--json"]);
+    assert!(!(run.stdout + &run.stderr).contains("no usable GID: not used"));
 }
 
 #[test]
@@ -113,7 +115,7 @@ fn a_fleet_and_those_that_differ() {
     assert_eq!(
         fits,
         json!({
-            "hosts": 3, "index": null,
+            "hosts": 3, "unread": [], "unusable": [], "index": null,
             "nccl": { "NCCL_IB_GID_INDEX": "-1", "NCCL_IB_ADDR_RANGE": "10.0.0.0/30" },
             "ucx": { "UCX_IB_GID_INDEX": "auto", "UCX_IB_ROCE_SUBNETS": "10.0.0.0/30" },
             "differing": { "node3": ["mlx5_0:1 uses 5 (most use 3)"] },
@@ -123,6 +125,137 @@ fn a_fleet_and_those_that_differ() {
     assert_eq!(fits["index"], 3);
     assert_eq!(fits["nccl"], json!({ "NCCL_IB_GID_INDEX": "3" }));
     assert_eq!(fits["differing"], json!({}));
+}
+
+/// A host with a port that is fine, and one whose table, or all of which, could not be read.
+fn half_read(what: &str) -> Value {
+    let mut one = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    let problem = json!({ "error": "mlx5_1: query GID table: no", "errno": 5 });
+    match what {
+        "table" => one["devices"][1]["gids"] = problem,
+        "port" => one["devices"][1]["ports"][0]["attributes"] = problem,
+        // A device that could not be listed at all.
+        _ => {
+            one["devices"].as_array_mut().unwrap().pop();
+            one["problems"] = json!([problem]);
+        }
+    }
+    one
+}
+
+/// What is said of all is not said where something was not read.
+#[test]
+fn what_was_not_read_is_not_covered() {
+    let good = host("node2", &[("mlx5_0", port(DUAL))]);
+    for what in ["table", "port", "device"] {
+        let fleet = Fleet::new(&[half_read(what), good.clone()]);
+        let fits = fleet.json(&["choose"])["fits_all"].clone();
+        let null = Value::Null;
+        assert_eq!((&fits["index"], &fits["nccl"], &fits["ucx"]), (&null, &null, &null), "{fits}");
+        let unread = match what {
+            "table" => "node1: mlx5_1",
+            "port" => "node1: mlx5_1:1",
+            _ => "node1",
+        };
+        assert_eq!(fits["unread"], json!([unread]));
+        assert_eq!(fits["read"]["index"], 3);
+        let run = fleet.uverbs(&["choose"]);
+        assert!(
+            run.stderr.contains("index 3 is right on all ports of 2 hosts that were read\n"),
+            "{run:?}"
+        );
+        assert!(run.stderr.contains(&format!("not known: {unread}\n")), "{run:?}");
+        for program in ["nccl", "ucx", "nvshmem"] {
+            let run = fleet.uverbs(&["env", program]);
+            assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+            assert!(run.stderr.contains(&format!("({unread})")), "{run:?}");
+            let answer = fleet.json(&["env", program]);
+            assert_eq!((&answer["env"], &answer["way"]), (&null, &null));
+        }
+        // Of ports that are named all is known, and a list leaves others alone.
+        let run = fleet.uverbs(&["env", "nccl", "mlx5_0"]);
+        assert_eq!(
+            run.stdout, "export NCCL_IB_HCA='=mlx5_0:1'\nexport NCCL_IB_GID_INDEX=3\n",
+            "{run:?}"
+        );
+        let run = fleet.uverbs(&["env", "ucx", "mlx5_0:1"]);
+        assert_eq!(
+            run.stdout, "export UCX_NET_DEVICES=mlx5_0:1\nexport UCX_IB_GID_INDEX=3\n",
+            "{run:?}"
+        );
+        let run = Fleet::new(&[half_read(what)]).uverbs(&["env", "nccl", "mlx5_1"]);
+        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    }
+}
+
+#[test]
+fn no_host_and_no_usable_port() {
+    let fleet = Fleet::new(&[json!({}), json!([])]);
+    let fits = fleet.json(&["choose"])["fits_all"].clone();
+    assert_eq!(
+        fits,
+        json!({
+            "hosts": 0, "unread": ["node0", "node1"], "unusable": [], "index": null, "nccl": null,
+            "ucx": null, "read": { "index": null, "nccl": null, "ucx": null }, "differing": {},
+        })
+    );
+    let said = fleet.uverbs(&["choose"]).stderr;
+    assert!(!said.contains("right on") && said.contains("not known: node0, node1"), "{said}");
+    for args in [&["env", "nccl"] as &[&str], &["env", "nccl", "mlx5_0"], &["env", "ucx"]] {
+        let run = fleet.uverbs(args);
+        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+        assert!(!run.stderr.contains("no port"), "{run:?}");
+    }
+    let run = fleet.uverbs(&["check"]);
+    assert!(!run.stderr.contains("nothing is found wrong") && run.status == 2, "{run:?}");
+
+    let fleet = Fleet::new(&[host("node1", &[("a", port(&POD[..2])), ("b", port(&[]))])]);
+    let answer = fleet.json(&["choose"]);
+    assert_eq!(answer["fits_all"]["ucx"], Value::Null);
+    assert_eq!(answer["fits_all"]["nccl"], Value::Null);
+    assert_eq!(answer["fits_all"]["unusable"], json!(["node1: a:1", "node1: b:1"]));
+    let said = fleet.uverbs(&["choose"]).stderr;
+    assert!(!said.contains("right on") && !said.contains("UCX_NET_DEVICES"), "{said}");
+
+    // Ports that no setting is for are named.
+    let mut down = port(DUAL);
+    down["attributes"][0]["state"] = json!(1);
+    let fleet = Fleet::new(&[host("node1", &[("a", port(DUAL)), ("b", down)]), host("node2", &[])]);
+    let said = fleet.uverbs(&["choose"]).stderr;
+    let all = "right on all ports of 2 hosts but those without a usable GID (node2, node1: b:1)";
+    assert!(said.contains(all), "{said}");
+    let said = fleet.uverbs(&["choose", "a"]).stderr;
+    assert!(said.contains("right on all ports that were named of 2 hosts"), "{said}");
+}
+
+/// Where a thing that was named is not to be had, a shell gets nothing.
+#[test]
+fn nothing_is_exported_for_a_part() {
+    let mut down = port(DUAL);
+    down["attributes"][0]["state"] = json!(1);
+    let fleet = Fleet::new(&[host("node1", &[("a", port(DUAL)), ("b", down)])]);
+    for args in
+        [&["env", "nccl", "a", "c"] as &[&str], &["env", "nccl", "a", "b:1"], &["env", "ucx", "b"]]
+    {
+        let run = fleet.uverbs(args);
+        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    }
+    let run = fleet.uverbs(&["env", "nccl"]);
+    assert_eq!((run.stdout.as_str(), run.status), ("export NCCL_IB_GID_INDEX=3\n", 0), "{run:?}");
+    assert!(run.stderr.contains("node1: b:1: left out: the port is down, not active"), "{run:?}");
+}
+
+/// Two that differ: neither is what most use.
+#[test]
+fn there_is_no_most_of_two() {
+    let fleet = Fleet::new(&[
+        host("node1", &[("mlx5_0", port(DUAL))]),
+        host("node2", &[("mlx5_0", port(VLAN))]),
+    ]);
+    assert_eq!(
+        fleet.json(&["choose"])["fits_all"]["differing"],
+        json!({ "node1": ["mlx5_0:1 uses 3"], "node2": ["mlx5_0:1 uses 5"] })
+    );
 }
 
 #[test]
@@ -168,7 +301,7 @@ fn where_no_single_index_is_right() {
     assert!(run.stderr.contains("no setting makes UCX use the right GID"), "{run:?}");
     let fleet = Fleet::new(&[host("pod", &[("a", port(&POD[..2]))])]);
     let run = fleet.uverbs(&["env", "nccl"]);
-    assert!(run.stderr.contains("no port has a usable GID"), "{run:?}");
+    assert!(run.stderr.contains("no port that is asked for has a usable GID"), "{run:?}");
     assert_eq!(run.status, 1);
 }
 
@@ -211,4 +344,125 @@ fn a_tree() {
     assert_eq!(rows[2]["netdev"], json!(null));
     let named = tree.uverbs(&["choose", "--netdev", "eth0.7", "--no-header", "mlx5_0"]);
     assert!(named.stdout.starts_with("mlx5_0  1  10"), "{named:?}");
+}
+
+/// NCCL has room for 32 ports of a host.
+#[test]
+fn more_ports_than_nccl_has_room_for() {
+    let names: Vec<String> = (0..40).map(|number| format!("mlx5_{number}")).collect();
+    let devices: Vec<(&str, Value)> = names.iter().map(|name| (&**name, port(DUAL))).collect();
+    let fleet = Fleet::new(&[host("node1", &devices)]);
+    let answer = fleet.json(&["choose"]);
+    let rows = answer["choose"].as_array().unwrap();
+    assert_eq!(rows[31]["nccl"]["index"], 3);
+    assert_eq!(
+        rows[32]["nccl"],
+        json!({
+            "index": null,
+            "outcome": "not used: 32 ports are used already, which is all it has room for",
+        })
+    );
+    assert_eq!((&rows[32]["ucx"]["index"], &rows[32]["differs"]), (&json!(3), &json!(true)));
+    assert_eq!(
+        (&answer["fits_all"]["nccl"], &answer["fits_all"]["index"]),
+        (&json!(null), &json!(3))
+    );
+    let check = fleet.json(&["check"]);
+    assert_eq!(check["check"].as_array().unwrap().len(), 1, "{check}");
+    assert_eq!(
+        check["check"][0]["seen"],
+        "NCCL has room for 32 ports, and does not use mlx5_32:1, nor 7 more"
+    );
+    let run = fleet.uverbs(&["env", "nccl"]);
+    let said =
+        "uverbs: NCCL has room for 32 ports of a host, and there are 40: name those to use\n";
+    assert!(run.stdout.is_empty() && run.status == 1 && run.stderr.starts_with(said), "{run:?}");
+    let run = fleet.uverbs(&["env", "nccl", "mlx5_39", "mlx5_38"]);
+    assert_eq!(
+        run.stdout,
+        "export NCCL_IB_HCA='=mlx5_38:1,mlx5_39:1'\nexport NCCL_IB_GID_INDEX=3\n"
+    );
+    // Also of one that is named: the others take its room, unless a list leaves them out.
+    let last = fleet.json(&["choose", "mlx5_39"]);
+    assert_eq!(last["choose"].as_array().unwrap().len(), 1);
+    assert_eq!(last["choose"][0]["nccl"], rows[39]["nccl"]);
+    assert_eq!(
+        last["fits_all"]["nccl"],
+        json!({ "NCCL_IB_HCA": "=mlx5_39:1", "NCCL_IB_GID_INDEX": "3" })
+    );
+    let tree = Tree::new();
+    for number in 0..33 {
+        let device = tree.device(&format!("mlx5_{number}"), "1: CA", number);
+        let gid = "0000:0000:0000:0000:0000:ffff:0a00:0001";
+        device.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 2).gid(0, gid, "RoCE v2", Some("eth0"));
+    }
+    let answer: Value =
+        serde_json::from_str(&tree.answer(&["choose", "mlx5_32", "--json"])).unwrap();
+    assert_eq!(answer["choose"][0]["nccl"]["index"], json!(null), "{answer}");
+    // UCX has room.
+    assert_eq!(fleet.uverbs(&["env", "ucx"]).stdout, "export UCX_IB_GID_INDEX=3\n");
+}
+
+/// Releases of NCCL differ in which files they read, and how.
+#[test]
+fn settings_by_release() {
+    let mut host = host("node1", &[("mlx5_0", port(DUAL))]);
+    for (value, since, before) in [("1", Some("2.30"), None), ("2", Some("2.23"), Some("2.30"))] {
+        set(&mut host, "NCCL_IB_GID_INDEX", value, Some("/home/user/.nccl.conf"));
+        let setting = host["settings"].as_array_mut().unwrap().last_mut().unwrap();
+        (setting["since"], setting["before"]) = (json!(since), json!(before));
+    }
+    let fleet = Fleet::new(&[host]);
+    let like =
+        |release: &str| fleet.json(&["choose", "--like", release])["choose"][0]["index"].clone();
+    assert_eq!((like("nccl-2.30.7"), like("nccl-2.30.4")), (json!(1), json!(1)));
+    assert_eq!((like("nccl-2.29.7"), like("nccl-2.23.4")), (json!(2), json!(2)));
+    assert_eq!((like("nccl-2.22.3"), like("nccl-2.20")), (json!(3), json!(0)));
+}
+
+/// What this process's own files hold, release by release.
+#[test]
+fn files_of_settings() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join(".nccl.conf"), "NCCL_IB_ADDR_FAMILY=AF_INET6\r\n").unwrap();
+    let own = home.path().join("own.conf");
+    std::fs::write(&own, "NCCL_IB_GID_INDEX=4\n").unwrap();
+    let settings = |conf: &str| -> Vec<Value> {
+        let run =
+            finish(program().arg("snapshot").env("HOME", home.path()).env("NCCL_CONF_FILE", conf));
+        let document: Value = serde_json::from_str(&run.stdout).unwrap();
+        let file = home.path().to_str().unwrap();
+        let list = document["settings"].as_array().unwrap().iter();
+        let is_own = |own: &&Value| own["file"].as_str().is_some_and(|own| own.starts_with(file));
+        let keys = ["value", "since", "before"];
+        list.filter(is_own).map(|own| json!(keys.map(|key| own[key].clone()))).collect()
+    };
+    // Up to 2.29 the home is the password entry's, which is another one.
+    assert_eq!(settings(""), [json!(["AF_INET6", "2.30", null])]);
+    assert_eq!(settings(own.to_str().unwrap()), [json!(["4", "2.23", null])]);
+    assert_eq!(settings("/dev/null"), [] as [Value; 0]);
+}
+
+/// A device that is named and is not there does not mean that there is none.
+#[test]
+fn no_device_of_a_name_is_not_no_device() {
+    let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))])]);
+    let tree = Tree::new();
+    tree.with_roce();
+    for run in [fleet.uverbs(&["choose", "mlx5_9"]), tree.uverbs(&["choose", "mlx5_9"])] {
+        assert!(run.stderr.contains("mlx5_9: no such device"), "{run:?}");
+        assert!(!run.stderr.contains("no RDMA device"), "{run:?}");
+        assert!(!run.stderr.contains("no port that was read"), "{run:?}");
+        assert_eq!(run.status, 1);
+    }
+}
+
+/// What is set in the shell that takes the variables has no say, also where another host's were read.
+#[test]
+fn variables_of_the_shell_are_put_back() {
+    let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))])]);
+    let file = fleet.file(0);
+    let mut run = program();
+    run.args(["env", "nccl", "--from"]).arg(file).env("NCCL_IB_HCA", "mlx5_7");
+    assert_eq!(finish(&mut run).stdout, "export NCCL_IB_GID_INDEX=3\nexport NCCL_IB_HCA=''\n");
 }

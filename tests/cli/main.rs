@@ -9,6 +9,8 @@ mod colour;
 #[cfg(test)]
 mod devices;
 #[cfg(test)]
+mod forms;
+#[cfg(test)]
 mod gids;
 #[cfg(test)]
 mod guids;

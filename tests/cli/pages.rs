@@ -1,5 +1,6 @@
 //! Help, completions and man pages.
 
+use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::run::uverbs;
@@ -102,12 +103,17 @@ fn completions_of_every_shell() {
     }
 }
 
+/// Says so, past what is shown of failed tests only: `tests/run` counts it.
+fn skipped(what: &str, why: &str) {
+    writeln!(std::io::stdout().lock(), "\nSKIPPED: {what}: {why}").unwrap();
+}
+
 #[test]
 fn bash_accepts_its_completions() {
     let mut bash = Command::new("bash");
     let checked = bash.args(["-n", "-c"]).arg(page(&["completions", "bash"])).output();
     let Ok(checked) = checked else {
-        println!("skipped: there is no bash here");
+        skipped("the completions by bash", "there is no bash");
         return;
     };
     assert!(checked.status.success(), "{checked:?}");
@@ -150,7 +156,7 @@ fn man_pages_set_without_a_warning() {
             .stderr(Stdio::piped())
             .spawn();
         let Ok(groff) = groff else {
-            println!("skipped: there is no groff here");
+            skipped("man pages set without a warning", "there is no groff");
             return;
         };
         let mut uverbs = crate::run::program().args(&args).stdout(writer).spawn().unwrap();

@@ -99,12 +99,54 @@ fn a_name_of_nothing_hides_nobody() {
 #[test]
 fn names_do_not_reach_the_terminal_raw() {
     let tree = Tree::new();
-    let device = tree.device("a\x1b[31m\nb", "1: CA", 1);
-    device.port(1, "Ethernet", "25 Gb/sec (1X EDR)", 1).gid(0, "nonsense", "RoCE v2", None);
-    for command in [&["devices"] as &[&str], &["gids"], &["guids"], &["gids", "--format=show_gids"]]
-    {
+    let names = ["a\x1b[31m\nb", "a,b", "a:1", "a\u{202e}b", "a\u{9b}b", "a\u{2028}b"];
+    for (number, name) in (1..).zip(names) {
+        let device = tree.device(name, "1: CA", number);
+        let gid = "0000:0000:0000:0000:0000:ffff:c0a8:4d01";
+        device.port(1, "Ethernet", "25 Gb/sec (1X EDR)", 1).gid(0, gid, "RoCE v2", None);
+    }
+    tree.with_roce();
+    for command in [
+        &["devices"] as &[&str],
+        &["gids"],
+        &["guids", "--json"],
+        &["gids", "--format=show_gids"],
+        &["choose", "--json"],
+        &["check"],
+        &["snapshot"],
+    ] {
         let run = tree.uverbs(command);
-        assert!(!(run.stdout + &run.stderr).contains('\x1b'), "{command:?}");
+        let said = [&*run.stdout, &*run.stderr].concat();
+        assert!(!said.contains(['\x1b', '\u{202e}', '\u{9b}', '\u{2028}']), "{command:?}");
+        assert!(command == ["check"] || run.stdout.contains("mlx5_0"), "{command:?}");
+        assert!(said.contains("a device's name"), "{command:?}: {run:?}");
+    }
+    let run = tree.uverbs(&["env", "nccl"]);
+    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    // An interface's name in a tree.
+    let tree = Tree::new();
+    tree.with_roce().port_again(1).file("gid_attrs/ndevs/0", "eth0\u{1b}[31m");
+    let run = tree.uverbs(&["gids"]);
+    assert!(run.stderr.contains("an interface's name") && run.status == 1, "{run:?}");
+}
+
+/// A FIFO that nobody writes to, and devices, are no files of settings.
+#[test]
+fn a_file_of_settings_that_is_none_is_not_waited_for() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let fifo = folder.path().join("fifo");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "NCCL_IB_GID_INDEX=7\n").unwrap();
+    let settings = |path: &std::path::Path| {
+        let run = finish(program().arg("snapshot").env("NCCL_CONF_FILE", path));
+        let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+        answer["settings"].to_string().contains("NCCL_IB_GID_INDEX\",\"value\":\"7")
+    };
+    assert!(settings(&file));
+    for path in [fifo.as_path(), "/dev/zero".as_ref(), folder.path()] {
+        assert!(!settings(path), "{path:?}");
     }
 }
 
@@ -120,6 +162,24 @@ fn a_closed_pipe_is_no_error() {
         drop(reader);
         let run = finish(program().args(args).stdout(writer));
         assert_eq!((run.stderr.as_str(), run.status), ("", 0), "{args:?}");
+    }
+}
+
+/// What a command found does not depend on whether its words are read.
+#[test]
+fn a_closed_pipe_does_not_change_what_was_found() {
+    let tree = with_a_broken_one();
+    for (args, status) in [
+        (&["check"] as &[&str], 2),
+        (&["check", "--json"], 2),
+        (&["choose", "mlx4_0:2"], 1),
+        (&["env", "nccl", "--json"], 1),
+    ] {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let run = finish(program().args(args).arg("--sysfs").arg(tree.path()).stdout(writer));
+        assert_eq!(run.status, status, "{args:?}: {run:?}");
+        assert_eq!(tree.uverbs(args).status, status, "{args:?}");
     }
 }
 
@@ -160,4 +220,20 @@ fn a_device_that_cannot_be_read_is_told_if_it_is_asked_for() {
     assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
     let run = tree.uverbs(&["gids", "mlx5_0"]);
     assert_eq!((run.stderr.as_str(), run.status), ("", 0));
+}
+
+#[test]
+fn a_device_whose_name_is_no_text_is_not_left_out_in_silence() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let tree = Tree::new();
+    tree.with_roce();
+    tree.device("other", "1: CA", 3);
+    let class = tree.path().join("class/infiniband");
+    std::fs::rename(class.join("other"), class.join(std::ffi::OsStr::from_bytes(b"a\xffb")))
+        .unwrap();
+    for command in [&["devices"] as &[&str], &["choose"], &["env", "nccl"]] {
+        let run = tree.uverbs(command);
+        assert!(run.stderr.contains("a device's name"), "{command:?}: {run:?}");
+        assert_eq!(run.status, 1, "{command:?}: {run:?}");
+    }
 }

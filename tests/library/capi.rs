@@ -21,6 +21,8 @@ use uverbs::uapi::device::{method, object};
 
 use crate::kernel::{Tables, answer, attributes, entry, table, value};
 
+mod lives;
+
 const GUARD: u8 = 0xa5;
 
 /// The tables of [`Tables`], and answers about ports and devices in which every byte says where it
@@ -64,9 +66,13 @@ struct Opened(*mut abi::Context);
 
 impl Opened {
     fn with(ports: Vec<Vec<Option<GidEntry>>>) -> Self {
+        Self::of(DriverId::RXE, ports)
+    }
+
+    fn of(driver: DriverId, ports: Vec<Vec<Option<GidEntry>>>) -> Self {
         let tables = Tables { first: 1, ports, calls: Arc::default() };
         let kernel = Box::new(Device(tables));
-        Self(simulated(Context::simulated("sim0", 1..=1, DriverId::RXE, kernel).unwrap()))
+        Self(simulated(Context::simulated("sim0", 1..=1, driver, kernel).unwrap()))
     }
 }
 
@@ -117,6 +123,20 @@ fn a_port_of_any_release_s_length() {
     }
 }
 
+/// The kernel does not know the question. Of rdma-core's providers only mlx5's asks it.
+#[test]
+fn a_port_s_speed_on_an_older_kernel() {
+    for (driver, errno) in
+        [(DriverId::RXE, Errno::OPNOTSUPP), (DriverId::MLX5, Errno::PROTONOSUPPORT)]
+    {
+        let opened = Opened::of(driver, vec![table(1, 4, 1)]);
+        let mut speed = 77;
+        // SAFETY: an open context, and room for a speed.
+        let status = unsafe { ibv_query_port_speed(opened.0, 1, &raw mut speed) };
+        assert_eq!((status, speed), (errno.raw_os_error(), 77), "{driver}");
+    }
+}
+
 #[test]
 fn attributes_of_any_release_s_length() {
     /// Where attributes end, by the structure's declaration.
@@ -149,7 +169,9 @@ fn attributes_of_any_release_s_length() {
     assert_eq!(status, Errno::INVAL.raw_os_error());
 }
 
+/// Thousands of entries, for which Miri takes too long.
 #[test]
+#[cfg(not(miri))]
 fn more_entries_than_one_request_names() {
     let opened = Opened::with(vec![table(1, 5000, 2)]);
     let ask = |room: usize, flags| {
@@ -173,6 +195,7 @@ fn more_entries_than_one_request_names() {
     assert_eq!(status, invalid);
 }
 
+#[cfg(not(miri))]
 fn entry_ptr() -> *mut GidEntry {
     core::ptr::dangling_mut()
 }
@@ -244,6 +267,43 @@ fn null_is_answered_with_an_error() {
     }
 }
 
+/// Where the functions are that inline code of verbs.h, and rdma-core's library, call of a context:
+/// `ops` in `struct ibv_context`, and `priv` in the `struct verbs_context` around it.
+#[test]
+#[expect(clippy::multiple_unsafe_ops_per_block, reason = "one reason for all")]
+fn what_this_library_does_not_have_fails_and_does_not_crash() {
+    type Function<T> = unsafe extern "C" fn() -> T;
+    const UNSUPPORTED: c_int = Errno::OPNOTSUPP.raw_os_error();
+    let opened = Opened::with(vec![table(1, 4, 1)]);
+    let ops = opened.0.cast::<*mut c_void>().wrapping_add(1);
+    // bind_mw, dealloc_mw, req_notify_cq, post_srq_recv, post_send, post_recv; and poll_cq.
+    let numbers = [8, 9, 12, 20, 25, 26, 11];
+    for place in 2..32 {
+        nix::errno::Errno::set_raw(0);
+        // SAFETY: one of the 32 functions of a context, and those behind the first two want nothing.
+        unsafe {
+            if numbers.contains(&place) {
+                let function = ops.wrapping_add(place).cast::<Function<c_int>>().read();
+                let expected = if place == 11 { -UNSUPPORTED } else { UNSUPPORTED };
+                assert_eq!(function(), expected, "{place}");
+            } else {
+                let function = ops.wrapping_add(place).cast::<Function<*mut c_void>>().read();
+                assert!(function().is_null(), "{place}");
+            }
+        }
+        assert_eq!(nix::errno::Errno::last_raw(), UNSUPPORTED, "{place}");
+    }
+    let private = opened.0.wrapping_byte_sub(320).wrapping_byte_add(208).cast::<*mut c_void>();
+    // SAFETY: a pointer to functions that make nothing.
+    let private = unsafe { private.read() }.cast::<Function<*mut c_void>>();
+    assert!(!private.is_null());
+    // The functions of rdma-core 65 end with word 80 or so.
+    for place in 0..256 {
+        // SAFETY: one of them.
+        assert!(unsafe { private.wrapping_add(place).read()() }.is_null());
+    }
+}
+
 #[test]
 fn another_driver_s_device_is_not_asked_mlx5_s_questions() {
     let opened = Opened::with(vec![table(1, 4, 1)]);
@@ -258,7 +318,9 @@ fn another_driver_s_device_is_not_asked_mlx5_s_questions() {
     assert_eq!(memory, [GUARD; 64]);
 }
 
+/// Miri has no `fstat`.
 #[test]
+#[cfg(not(miri))]
 fn only_devices_are_imported() {
     let file = tempfile::tempfile().unwrap();
     for (fd, errno) in [

@@ -1,10 +1,17 @@
 //! The whole table, also where one call cannot return it.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rustix::io::Errno;
+use uverbs::context::Context;
+use uverbs::driver::DriverId;
+use uverbs::error::Cause;
 use uverbs::gid::{GidEntry, MAX_TABLE_ENTRIES};
+use uverbs::simulated::{SimulatedKernel, UserMemory};
+use uverbs::uapi::device::{method, query_gid_entry};
 
-use crate::kernel::{context, entry, switch, table};
+use crate::kernel::{Tables, attributes, context, entry, switch, table, value};
 
 /// What all entries of these tables are, in order.
 fn all(ports: &[(u32, u32)]) -> Vec<GidEntry> {
@@ -100,4 +107,92 @@ fn ports_that_query_port_cannot_name() {
     assert_eq!(found.len(), 2048 + 3);
     assert_eq!(found[2048..], [entry(299, 0), entry(299, 2), entry(299, 4)]);
     assert_eq!(context.query_port(299).unwrap_err().errno(), 22);
+}
+
+/// Says of one slot, the first few times that it is asked about, what a kernel says of one that is
+/// being emptied at that moment.
+#[derive(Debug)]
+struct Emptying {
+    tables: Tables,
+    slot: (u64, u64),
+    left: AtomicUsize,
+}
+
+impl SimulatedKernel for Emptying {
+    fn ioctl(&self, request: &mut [u8], memory: &UserMemory<'_>) -> Result<(), Errno> {
+        let (asked, list) = attributes(request);
+        if asked == method::QUERY_GID_ENTRY {
+            let asked =
+                (value(&list, query_gid_entry::PORT), value(&list, query_gid_entry::GID_INDEX));
+            let less = |left: usize| left.checked_sub(1);
+            if asked == self.slot
+                && self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+            {
+                return Err(Errno::INVAL);
+            }
+        }
+        self.tables.ioctl(request, memory)
+    }
+}
+
+#[test]
+fn a_slot_that_is_being_emptied_is_not_the_end_of_its_table() {
+    for (port, index) in [(1, 7), (299, 0), (299, 2), (299, 3)] {
+        let mut ports = vec![Vec::new(); 300];
+        ports[0] = table(1, 2048, 1);
+        ports[298] = table(299, 5, 2);
+        let tables = Tables { first: 1, ports, calls: Arc::default() };
+        let kernel = Emptying { tables, slot: (port, index), left: AtomicUsize::new(3) };
+        let context = Context::simulated("sim0", 1..=300, DriverId::RXE, Box::new(kernel)).unwrap();
+        let found = context.query_gid_table().unwrap();
+        // Port 1 tells its length, so that each slot is asked about once.
+        let missing = usize::from(port == 1);
+        assert_eq!(found.len(), 2048 + 3 - missing, "{port} {index}");
+        assert_eq!(found[found.len() - 1], entry(299, 4), "{port} {index}");
+    }
+}
+
+#[test]
+fn a_slot_that_is_being_emptied_is_not_called_outside_of_its_table() {
+    let tables = Tables { first: 1, ports: vec![table(1, 10, 1)], calls: Arc::default() };
+    let kernel = Emptying { tables, slot: (1, 7), left: AtomicUsize::new(3) };
+    let context = Context::simulated("sim0", 1..=1, DriverId::RXE, Box::new(kernel)).unwrap();
+    assert_eq!(context.query_gid_ex(1, 7).unwrap(), Some(entry(1, 7)));
+    assert_eq!(context.query_gid_ex(1, 10).unwrap_err().errno(), 22);
+}
+
+/// A firmware that refuses what is asked about any port.
+#[derive(Debug)]
+struct Refusing(Tables);
+
+impl SimulatedKernel for Refusing {
+    fn ioctl(&self, request: &mut [u8], memory: &UserMemory<'_>) -> Result<(), Errno> {
+        let (asked, _) = attributes(request);
+        if [method::QUERY_PORT, method::QUERY_PORT_SPEED].contains(&asked) {
+            return Err(Errno::INVAL);
+        }
+        self.0.ioctl(request, memory)
+    }
+}
+
+#[test]
+fn einval_of_a_port_that_is_there_is_not_no_such_port() {
+    let (context, _) = context(vec![table(1, 4, 2)]);
+    for error in [context.query_gid_ex(2, 0).unwrap_err(), context.query_port(2).unwrap_err()] {
+        assert_eq!((error.cause(), error.errno()), (&Cause::NoSuchPort, 22));
+    }
+    let error = context.query_gid_ex(1, 4).unwrap_err();
+    assert_eq!(*error.cause(), Cause::Os(Errno::INVAL));
+    assert!(error.to_string().ends_with("the index is outside the port's table"), "{error}");
+
+    let tables = Tables { first: 1, ports: vec![table(1, 4, 2)], calls: Arc::default() };
+    let kernel = Box::new(Refusing(tables));
+    let context = Context::simulated("sim0", 1..=1, DriverId::MLX5, kernel).unwrap();
+    for error in [context.query_port(1).unwrap_err(), context.query_port_speed(1).unwrap_err()] {
+        let said = error.to_string();
+        assert!(error.errno() == 22 && said.contains("firmware refused"), "{said}");
+        assert!(!said.contains("no such port"), "{said}");
+    }
+    let error = context.query_port(2).unwrap_err();
+    assert_eq!((error.cause(), error.errno()), (&Cause::NoSuchPort, 22));
 }

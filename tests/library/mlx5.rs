@@ -27,7 +27,7 @@ const DEVX: u16 = 0x1000;
 enum Answer {
     /// Writes these bytes.
     Bytes(Vec<u8>),
-    /// Writes these bytes, if any, and fails.
+    /// Writes these bytes, if any, says so, and fails.
     Refusal(Vec<u8>, Errno),
     /// Succeeds and does not write.
     Silence,
@@ -80,7 +80,10 @@ impl SimulatedKernel for Device {
                 Ok(())
             }
             Answer::Refusal(bytes, errno) => {
-                write(bytes)?;
+                if !bytes.is_empty() {
+                    write(bytes)?;
+                    request[24 + 16 + 4] |= 2;
+                }
                 Err(*errno)
             }
             Answer::Silence => Ok(()),
@@ -308,7 +311,17 @@ fn what_the_memory_held_before_is_no_refusal() {
     let mut output = [0xee; 16];
     let error = devx::general_cmd(&context, &[0; 16], &mut output).unwrap_err();
     assert_eq!(*error.cause(), Cause::Os(Errno::REMOTEIO));
-    assert_eq!(output, [0; 16]);
+    assert_eq!(output, [0xee; 16]);
+}
+
+#[test]
+fn only_an_answer_is_written_to_the_output() {
+    for errno in [Errno::INVAL, Errno::IO, Errno::TIMEDOUT, Errno::NXIO] {
+        let (context, _) = with_devx(Answer::Refusal(Vec::new(), errno));
+        let mut output = [0xee; 16];
+        devx::general_cmd(&context, &[0; 16], &mut output).unwrap_err();
+        assert_eq!(output, [0xee; 16], "{errno}");
+    }
 }
 
 #[test]

@@ -109,6 +109,7 @@ static int command(struct ibv_context *context, size_t size, const char *text)
 
 	if (length < 0 || !out)
 		return 1;
+	memset(out, 0xee, size);
 	result = mlx5dv_devx_general_cmd(context, in, length, out, size);
 	if (size >= 8)
 		memcpy(&syndrome, out + 4, sizeof(syndrome));

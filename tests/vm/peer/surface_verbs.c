@@ -258,7 +258,11 @@ static void print_extended(const struct ibv_device_attr_ex *attr)
 	       attr->tm_caps.max_ops, attr->tm_caps.max_sge, attr->cq_mod_caps.max_cq_count,
 	       attr->cq_mod_caps.max_cq_period, attr->max_dm_size, attr->pci_atomic_caps.fetch_add,
 	       attr->pci_atomic_caps.swap, attr->pci_atomic_caps.compare_swap);
-	printf(" xrc_odp %#x ports_ex %u\n", attr->xrc_odp_caps, attr->phys_port_cnt_ex);
+	printf(" xrc_odp %#x", attr->xrc_odp_caps);
+#if RDMA_CORE >= 44
+	printf(" ports_ex %u", attr->phys_port_cnt_ex);
+#endif
+	printf("\n");
 }
 
 /* Returns the number of ports. */
@@ -278,7 +282,11 @@ static uint32_t device(struct ibv_context *context)
 
 	result = ibv_query_device_ex(context, NULL, attr);
 	printf("device_ex: %d", result);
+#if RDMA_CORE >= 44
 	ports = result ? 0 : attr->phys_port_cnt_ex;
+#else
+	ports = result ? 0 : attr->orig_attr.phys_port_cnt;
+#endif
 	if (!result) {
 		print_base(&attr->orig_attr);
 		print_extended(attr);

@@ -13,8 +13,8 @@ pub const PATH: &str = "/job";
 /// One boot's work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Job {
-    /// Run these scenarios, in this order.
-    Scenarios(Vec<String>),
+    /// Run the scenarios that the host names, one at a time, until it names none.
+    Scenarios,
     /// Set these devices up and run this command, its arguments behind it.
     Try(Devices, Vec<String>),
 }
@@ -77,8 +77,8 @@ impl Job {
     #[must_use]
     pub fn to_text(&self) -> String {
         let (word, arguments) = match self {
-            Self::Scenarios(names) => ("scenarios".to_owned(), names),
-            Self::Try(devices, command) => (format!("try {devices}"), command),
+            Self::Scenarios => ("scenarios".to_owned(), &[][..]),
+            Self::Try(devices, command) => (format!("try {devices}"), &command[..]),
         };
         let lines = arguments.iter().map(|argument| escape(argument.as_bytes()) + "\n");
         format!("{word}\n{}", lines.collect::<String>())
@@ -91,11 +91,11 @@ impl Job {
     pub fn from_text(text: &str) -> Result<Self> {
         let mut lines = text.lines();
         let line = lines.next().context("the job file is empty")?;
-        let arguments = lines
+        let arguments: Vec<String> = lines
             .map(|line| String::from_utf8(unescape(line)).context("an argument is not UTF-8"))
             .collect::<Result<_>>()?;
         match line.split_once(' ').unwrap_or((line, "")) {
-            ("scenarios", "") => Ok(Self::Scenarios(arguments)),
+            ("scenarios", "") if arguments.is_empty() => Ok(Self::Scenarios),
             ("try", devices) => Ok(Self::Try(devices.parse()?, arguments)),
             _ => bail!("unknown job {line:?}"),
         }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn jobs_survive_their_file() {
-        let mut jobs = vec![Job::Scenarios(vec!["one".into(), "two".into()])];
+        let mut jobs = vec![Job::Scenarios];
         for (devices, name) in Devices::ALL {
             assert_eq!(devices.to_string(), name);
             let command = vec!["uverbs".into(), "a b".into(), String::new(), "ü\n".into()];
@@ -119,6 +119,7 @@ mod tests {
         }
         assert!(Job::from_text("").is_err());
         assert!(Job::from_text("dance\n").is_err());
+        assert!(Job::from_text("scenarios\none\n").is_err());
         assert!(Job::from_text("try\nuverbs\n").is_err());
     }
 }

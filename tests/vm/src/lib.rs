@@ -3,7 +3,8 @@
 //!
 //! [`bed`] is what a machine is equipped with. [`job`] is what the host asks for, a file in the
 //! initramfs; [`report`] is what the guest answers, lines on its second serial port. Both are plain
-//! ASCII text, made for reading in a log as well as by a program.
+//! ASCII text, made for reading in a log as well as by a program. The names of scenarios go the other
+//! way on that port, one whenever the guest is ready, so that several machines share one queue.
 
 pub mod bed;
 pub mod job;
@@ -17,6 +18,28 @@ pub const NOT_BUILT: &str = "/modules/not-built";
 /// The environment variable that stretches every time limit, for slow machines.
 pub const TIME_SCALE: &str = "UVERBS_VM_TIME_SCALE";
 
+/// The environment variable with the seed of a run that takes samples; unset in a whole run.
+pub const SAMPLE: &str = "UVERBS_VM_SAMPLE";
+
+/// Of how many parts a run that takes samples has one; its seed says which. As many runs with seeds
+/// that follow one another have everything.
+pub const TURNS: u64 = 10;
+
+/// The seed of a run that takes samples of what is long; `None` where all of it is wanted.
+///
+/// A scenario that makes thousands of like things makes fewer of them, and by the seed others
+/// each time.
+#[must_use]
+pub fn sample() -> Option<u64> {
+    std::env::var(SAMPLE).ok().and_then(|text| text.parse().ok())
+}
+
+/// Whether the part with this number is in this run: all are in a whole one.
+#[must_use]
+pub fn has_its_turn(part: u64) -> bool {
+    sample().is_none_or(|seed| part % TURNS == seed % TURNS)
+}
+
 /// How far every time limit is stretched: [`TIME_SCALE`], a whole number; 1 where it is unset.
 #[must_use]
 pub fn time_scale() -> u32 {
@@ -28,6 +51,39 @@ pub fn time_scale() -> u32 {
 #[must_use]
 pub fn stretched(limit: Duration) -> Duration {
     limit.saturating_mul(time_scale())
+}
+
+/// The environment variable that says from which seed random worlds are made and how many:
+/// `SEED:COUNT`, or one of the two with the colon.
+pub const WORLDS: &str = "UVERBS_VM_WORLDS";
+
+/// Which random worlds are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Worlds {
+    /// The first one's seed; the next ones have the next numbers.
+    pub seed: u64,
+    /// How many.
+    pub count: u32,
+}
+
+/// The worlds that [`WORLDS`] asks for.
+///
+/// # Errors
+/// Where it does not read as it should.
+pub fn worlds() -> anyhow::Result<Worlds> {
+    read_worlds(&std::env::var(WORLDS).unwrap_or_default())
+}
+
+fn read_worlds(text: &str) -> anyhow::Result<Worlds> {
+    let (seed, count) = text.split_once(':').unwrap_or((text, ""));
+    let mut worlds = Worlds { seed: 1, count: 200 };
+    if !seed.is_empty() {
+        worlds.seed = seed.parse()?;
+    }
+    if !count.is_empty() {
+        worlds.count = count.parse()?;
+    }
+    Ok(worlds)
 }
 
 /// `bytes` as one line of printable ASCII; [`unescape`] is its inverse.
@@ -81,6 +137,16 @@ mod tests {
         let text = escape(&all);
         assert!(text.bytes().all(|byte| matches!(byte, b' '..=b'~')));
         assert_eq!(unescape(&text), all);
+    }
+
+    #[test]
+    fn worlds_are_a_seed_and_a_count() {
+        let read = |text: &str| read_worlds(text).map(|it| (it.seed, it.count)).ok();
+        assert_eq!(read(""), Some((1, 200)));
+        assert_eq!(read("7:"), Some((7, 200)));
+        assert_eq!(read(":20"), Some((1, 20)));
+        assert_eq!(read("7:20"), Some((7, 20)));
+        assert_eq!(read("x"), None);
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub enum Outcome {
 /// One report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
+    /// The guest waits for a line with the name of a scenario; an empty one is the end.
+    Ready,
     /// A scenario starts. Scenarios' names are single words.
     Begin(String),
     /// The running scenario or command printed this (a line, or the rest before its end).
@@ -60,6 +62,7 @@ impl fmt::Display for Report {
                     Outcome::Skipped(why) => write!(f, "skipped {}", escape(why.as_bytes())),
                 }
             }
+            Self::Ready => write!(f, "{MARK} ready"),
             Self::Exit(status) => write!(f, "{MARK} exit {status}"),
             Self::Trouble(what) => write!(f, "{MARK} trouble {}", escape(what.as_bytes())),
             Self::End => write!(f, "{MARK} end"),
@@ -90,6 +93,7 @@ impl Report {
             "err" => Self::Output(Stream::Err, unescape(rest)),
             "exit" => Self::Exit(rest.parse().ok()?),
             "trouble" => Self::Trouble(text(rest)),
+            "ready" if rest.is_empty() => Self::Ready,
             "end" if rest.is_empty() => Self::End,
             _ => return None,
         })
@@ -107,6 +111,7 @@ mod tests {
     #[test]
     fn reports_survive_the_serial_line() {
         for report in [
+            Report::Ready,
             Report::Begin("a".into()),
             Report::Output(Stream::Out, b"x y\xff\n".to_vec()),
             Report::Output(Stream::Err, b"".to_vec()),

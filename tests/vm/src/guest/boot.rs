@@ -3,10 +3,10 @@
 use anyhow::{Context, Result};
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, finit_module, reboot};
-use rustix::termios::tcdrain;
+use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::thread;
 use std::time::Duration;
@@ -36,6 +36,9 @@ pub(crate) fn mount_all() -> Result<()> {
 pub(crate) fn load_modules() -> Result<()> {
     let autoprobe = "/sys/bus/pci/drivers_autoprobe";
     fs::write(autoprobe, "0").with_context(|| format!("writing {autoprobe}"))?;
+    // No interfaces that nobody asked for: tunl0, gre0, sit0 …
+    let tunnels = "/proc/sys/net/core/fb_tunnels_only_for_init_net";
+    fs::write(tunnels, "2").with_context(|| format!("writing {tunnels}"))?;
     let order = fs::read_to_string(MODULES).with_context(|| format!("reading {MODULES}"))?;
     for line in order.lines() {
         let (name, parameters) = line.split_once(' ').unwrap_or((line, ""));
@@ -66,7 +69,7 @@ pub(crate) fn load_module(name: &str, parameters: &str) -> Result<()> {
     finit_module(&file, &CString::new(parameters)?, 0).with_context(|| format!("loading {path}"))
 }
 
-/// The second serial port, on which the guest reports.
+/// The second serial port, on which the guest reports, and hears what it is to run.
 #[derive(Debug)]
 pub(crate) struct Port(File);
 
@@ -75,14 +78,33 @@ pub(crate) fn report_port() -> Result<Port> {
     let path = "/dev/ttyS1";
     // O_NOCTTY: a child's session must not make the port its terminal.
     let flags = i32::try_from(rustix::fs::OFlags::NOCTTY.bits())?;
-    let file = OpenOptions::new().write(true).custom_flags(flags).open(path);
-    Ok(Port(file.with_context(|| format!("opening {path}"))?))
+    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+    let file = file.with_context(|| format!("opening {path}"))?;
+    // No echo: what comes in would go out as a report.
+    let mut settings = tcgetattr(&file)?;
+    settings.make_raw();
+    tcsetattr(&file, OptionalActions::Now, &settings).with_context(|| format!("setting {path}"))?;
+    Ok(Port(file))
 }
 
 impl Port {
     /// Writes one report.
     pub(crate) fn send(&mut self, report: &Report) -> Result<()> {
         self.0.write_all(format!("{report}\n").as_bytes()).context("writing a report")
+    }
+
+    /// Asks for the next line, without its end.
+    pub(crate) fn ask(&mut self) -> Result<String> {
+        self.send(&Report::Ready)?;
+        let mut line = Vec::new();
+        loop {
+            let mut byte = [0];
+            self.0.read_exact(&mut byte).context("reading the port")?;
+            match byte {
+                [b'\n'] => return String::from_utf8(line).context("a line that is not UTF-8"),
+                [byte] => line.push(byte),
+            }
+        }
     }
 
     /// Waits until all reports have left the machine.

@@ -69,7 +69,7 @@ fn work(port: &mut boot::Port) -> Result<()> {
     let text =
         std::fs::read_to_string(job::PATH).with_context(|| format!("reading {}", job::PATH))?;
     match Job::from_text(&text)? {
-        Job::Scenarios(names) => supervisor::scenarios(&names, port),
+        Job::Scenarios => supervisor::scenarios(port),
         Job::Try(devices, command) => {
             let Some((program, arguments)) = command.split_first() else {
                 bail!("no command to try");

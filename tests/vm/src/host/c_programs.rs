@@ -17,6 +17,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 /// A program of C, twice.
 #[derive(Debug)]
@@ -66,8 +67,7 @@ impl<'a> Builder<'a> {
     /// Every source of ours, for this release.
     pub(crate) fn peers(&self, release: &RdmaCore) -> Result<Vec<Pair>> {
         let into = self.folder(&release.major)?;
-        let mut pairs = Vec::new();
-        for source in peer_sources()? {
+        side_by_side(peer_sources()?, |source| {
             let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let object = into.join(format!("{name}.o"));
             let mut cc = self.compiler();
@@ -76,9 +76,8 @@ impl<'a> Builder<'a> {
                 cc.arg(argument);
             }
             cc.arg("-c").arg(&source).arg("-o").arg(&object).checked()?;
-            pairs.push(self.pair(&name, release, &[object])?);
-        }
-        Ok(pairs)
+            self.pair(&name, release, &[object])
+        })
     }
 
     /// Every source of ours with our library, both with the compilers' checks of every access to
@@ -86,8 +85,7 @@ impl<'a> Builder<'a> {
     pub(crate) fn sanitized(&self, release: &RdmaCore) -> Result<Vec<(String, PathBuf)>> {
         let library = programs::build_sanitized_library(GNU)?;
         let into = self.folder("sanitized")?;
-        let mut programs = Vec::new();
-        for source in peer_sources()? {
+        side_by_side(peer_sources()?, |source| {
             let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let program = into.join(&name);
             let mut cc = self.compiler();
@@ -95,9 +93,8 @@ impl<'a> Builder<'a> {
             cc.args(["-fno-sanitize-recover=all", "-static-libasan", "-static-libubsan"]);
             cc.args(release_arguments(release)).arg(&source).arg(&library).args(NATIVE);
             cc.arg("-o").arg(&program).checked()?;
-            programs.push((name, program));
-        }
-        Ok(programs)
+            Ok((name, program))
+        })
     }
 
     /// The newer release's own tools, compiled from its source as a user would take it.
@@ -311,6 +308,22 @@ fn release_arguments(release: &RdmaCore) -> [String; 3] {
         "-isystem".to_owned(),
         release.headers.display().to_string(),
     ]
+}
+
+/// Does this with each of the sources, all at once: a compiler has one thread.
+fn side_by_side<T: Send>(
+    sources: Vec<PathBuf>,
+    work: impl Fn(PathBuf) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    thread::scope(|scope| {
+        let work = &work;
+        let running: Vec<_> =
+            sources.into_iter().map(|source| scope.spawn(move || work(source))).collect();
+        let results = running
+            .into_iter()
+            .map(|it| it.join().unwrap_or_else(|_| bail!("a thread that compiles panicked")));
+        results.collect()
+    })
 }
 
 /// The peers, and the examples for users.

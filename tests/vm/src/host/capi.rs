@@ -16,12 +16,17 @@ const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 ///
 /// # Errors
 /// Where a package cannot be had.
-pub(crate) fn environment(cache: &Cache, apt: &mut Apt) -> Result<[String; 2]> {
-    let mut releases = Vec::new();
+pub(crate) fn environment(cache: &Cache, apt: &mut Apt) -> Result<[String; 3]> {
+    let (oldest, headers) = rdma_core::oldest_headers(cache, apt)?;
+    let mut releases = vec![format!("{oldest}:{}", headers.canonicalize()?.display())];
+    let mut libraries = Vec::new();
     for release in [rdma_core::older(cache, apt)?, rdma_core::newer(cache, apt)?.rdma_core] {
         releases.push(format!("{}:{}", release.major, release.headers.canonicalize()?.display()));
+        let folder = release.tree.join(LIBRARIES).canonicalize()?;
+        libraries.push(format!("{}:{}", release.major, folder.display()));
     }
     Ok([
+        format!("UVERBS_RDMA_CORE_LIBRARIES={}", libraries.join(" ")),
         // MAJOR:FOLDER for each release, separated by blanks.
         format!("UVERBS_RDMA_CORE={}", releases.join(" ")),
         format!("UVERBS_CARGO_CINSTALL={}", cargo_c(cache, apt)?.canonicalize()?.display()),

@@ -1,15 +1,14 @@
 //! The file system in the guest's memory: our program as `/init`, modules, peers, the job.
 
+use crate::NEWER;
 use crate::c_programs::Pair;
 use crate::elf;
 use crate::kernels::Kernel;
 use anyhow::{Context, Result, bail};
 use cpio::newc::{Builder, trailer};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
 use uverbs_vm::NOT_BUILT;
 use uverbs_vm::job::{self, Job};
@@ -180,7 +179,8 @@ impl Initramfs {
         self.files.insert(path.to_owned(), (bytes, mode));
     }
 
-    /// Writes the archive for one kernel and one job.
+    /// Writes the archive for one kernel and one job. It is not compressed: an emulated processor
+    /// takes longer to undo that than to read the whole.
     pub(crate) fn write(&self, kernel: &Kernel, job: &Job, to: &Path) -> Result<()> {
         let mut modules = BTreeMap::new();
         let mut entries: Vec<_> = fs::read_dir(&kernel.modules)?.collect();
@@ -199,11 +199,12 @@ impl Initramfs {
         let job = (job.to_text().into_bytes(), FILE);
         let job = BTreeMap::from([(in_archive(job::PATH), job)]);
 
-        let mut archive =
-            Archive { to: GzEncoder::new(File::create(to)?, Compression::fast()), inode: 0 };
+        let mut archive = Archive { to: BufWriter::new(File::create(to)?), inode: 0 };
         let all = || self.files.iter().chain(&modules).chain(&job);
         let paths = all().map(|(path, _)| path.as_str());
-        for directory in directories(paths.chain(["dev/", "root/"])) {
+        // Programs make files in the newer release's root also where nothing is mounted there.
+        let empty = ["dev/", "root/", &format!("{NEWER}tmp/")];
+        for directory in directories(paths.chain(empty)) {
             archive.add(&directory, 0o040_755, &[], (0, 0))?;
         }
         // The console that the kernel opens for init, before init can mount a /dev.
@@ -211,14 +212,14 @@ impl Initramfs {
         for (path, (bytes, mode)) in all() {
             archive.add(path, *mode, bytes, (0, 0))?;
         }
-        trailer(archive.to)?.finish()?.flush()?;
+        trailer(archive.to)?.flush()?;
         Ok(())
     }
 }
 
 /// An archive being written.
 struct Archive {
-    to: GzEncoder<File>,
+    to: BufWriter<File>,
     inode: u32,
 }
 

@@ -4,8 +4,8 @@
 //! keeps, [`kernels`], [`packages`] and [`rdma_core`] say what; [`musl`], [`programs`],
 //! [`c_programs`] and [`modules`] build ours,
 //! [`initramfs`] puts all into an archive ([`elf`] helps both), [`qemu`] boots it with
-//! [`functions`] and [`console`]
-//! judges the kernel's log; [`table`] shows how it went. What runs inside is the program `guest`.
+//! [`functions`] and [`console`] judges the kernel's log. [`selection`] says which scenarios run,
+//! [`test`](mod@test) runs them, [`times`] has the seconds, [`table`] shows how it went. What runs inside is the program `guest`.
 //! [`capi`] fetches for `tests/capi/run`, which boots nothing.
 
 mod apt;
@@ -24,9 +24,11 @@ mod paths;
 mod programs;
 mod qemu;
 mod rdma_core;
+mod selection;
 mod sources;
 mod table;
 mod test;
+mod times;
 
 use crate::apt::Apt;
 use crate::c_programs::{Builder, Musl};
@@ -35,11 +37,14 @@ use crate::functions::Functions;
 use crate::initramfs::{Initramfs, Tree};
 use crate::kernels::Kernel;
 use crate::musl::Architecture;
+use crate::test::Wanted;
+use crate::times::timed;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
 use uverbs_vm::bed::Bed;
 use uverbs_vm::job::{Devices, Job};
 use uverbs_vm::report::{Report, Stream};
@@ -64,6 +69,16 @@ enum Action {
         /// How many machines may run at once.
         #[arg(long, default_value_t = 2)]
         jobs: usize,
+        /// Take samples: all on the newest kernel, on the others what differs and what has its turn
+        /// by this seed; of what is done thousands of times a part. Whole where it is left out.
+        #[arg(long, value_name = "SEED")]
+        sample: Option<u64>,
+        /// For so many seconds, start also what has its turn by one of the next seeds.
+        #[arg(long, value_name = "SECONDS", requires = "sample")]
+        rotate: Option<u64>,
+        /// After so many seconds, start nothing more; what should have run then fails.
+        #[arg(long, value_name = "SECONDS")]
+        limit: Option<u64>,
     },
     /// Run a command on a machine with two soft-RoCE devices, or with an mlx5 device.
     Try {
@@ -121,11 +136,17 @@ fn act(action: Action) -> Result<ExitCode> {
     let cache = Cache::open(paths::cache(), refresh)?;
     let mut apt = Apt::new(cache.path("apt"));
     match action {
-        Action::Test { kernels, scenarios, jobs } => {
-            let (kernels, missing) = obtain(&kernels, &cache, &mut apt)?;
+        Action::Test { kernels, scenarios, jobs, sample, rotate, limit } => {
+            let start = Instant::now();
+            let (kernels, missing) =
+                timed("kernels and our modules", || obtain(&kernels, &cache, &mut apt))?;
             let lab = Lab::prepare(&cache, &mut apt)?;
             drop((apt, cache));
-            test::run(&kernels, &missing, &scenarios, jobs, &lab)
+            // The time is that of the whole command.
+            let rotate = start + Duration::from_secs(rotate.unwrap_or(0));
+            let limit = limit.map(|seconds| start + Duration::from_secs(seconds));
+            let wanted = Wanted { scenarios, jobs, sample, rotate, limit };
+            test::run(&kernels, &missing, &wanted, &lab)
         }
         Action::Try { kernel, mlx5, command } => {
             let newest = kernels::ALL.last().context("no kernels")?;
@@ -212,9 +233,10 @@ struct Lab {
 
 impl Lab {
     fn prepare(cache: &Cache, apt: &mut Apt) -> Result<Self> {
-        let qemu = packages::qemu(cache, apt)?;
-        let older = rdma_core::older(cache, apt)?;
-        let newer = rdma_core::newer(cache, apt)?;
+        let (qemu, older, newer) = timed("QEMU and the peers", || -> Result<_> {
+            let qemu = packages::qemu(cache, apt)?;
+            Ok((qemu, rdma_core::older(cache, apt)?, rdma_core::newer(cache, apt)?))
+        })?;
         let ours = programs::build_static(cache, apt)?;
         let tree = Tree { directory: &older.tree, root: "" };
         let mut initramfs = Initramfs::new(&ours.guest, tree)?;
@@ -224,6 +246,7 @@ impl Lab {
         initramfs.providers(newer_tree)?;
         initramfs.file(&format!("{NEWER}about"), newer.about.clone().into_bytes());
 
+        let start = Instant::now();
         let builder = Builder::new(&older.tree)?;
         for pair in builder.peers(&older)? {
             initramfs.pair(&pair, tree)?;
@@ -237,6 +260,7 @@ impl Lab {
         for program in builder.statics(&newer.rdma_core, &Musl::new(&ours.released, cache, apt)?)? {
             initramfs.program(&format!("static/{}", program.libc), &program.program)?;
         }
+        times::spent("building C programs", start.elapsed().as_secs_f32());
         status(&format!("the initramfs holds {} MB beside modules", initramfs.size() / 1_000_000));
         Ok(Self { qemu, guest: ours.guest, initramfs })
     }
@@ -251,15 +275,16 @@ impl Lab {
         list.lines().map(scenario).collect()
     }
 
-    /// Boots this kernel on this machine for this job, gives every report to `on_report`, and
-    /// returns what was wrong with the machine. The logs are kept under `name`.
+    /// Boots this kernel on this machine for this job, with this seed of samples, gives every report
+    /// to `on_report`, whose answers the guest hears, and returns what was wrong with the machine. The logs are kept under `name`.
     fn boot(
         &self,
         kernel: &Kernel,
         bed: Bed,
         name: &str,
         job: &Job,
-        on_report: impl FnMut(Report),
+        sample: Option<u64>,
+        on_report: impl FnMut(Report) -> Option<String>,
     ) -> Result<Vec<String>> {
         let logs = paths::logs(name);
         std::fs::create_dir_all(&logs)?;
@@ -273,7 +298,7 @@ impl Lab {
             }
         };
         let devices = functions.as_ref().map(Functions::qemu_arguments).unwrap_or_default();
-        let boot = qemu::Boot { qemu: &self.qemu, kernel, initramfs, devices, logs };
+        let boot = qemu::Boot { qemu: &self.qemu, kernel, initramfs, devices, logs, sample };
         let is_broken = || functions.as_ref().is_some_and(Functions::is_one_finished);
         let ran = boot.run(on_report, is_broken);
         let broken = functions.map(Functions::finish).unwrap_or_default();
@@ -289,16 +314,20 @@ fn attempt(kernel: &Kernel, devices: Devices, command: Vec<String>, lab: &Lab) -
     let job = Job::Try(devices, command);
     let mut exit = None;
     let mut printed = Ok(());
-    let trouble = lab.boot(kernel, devices.bed(), &name, &job, |report| match report {
-        Report::Output(Stream::Out, bytes) if printed.is_ok() => {
-            printed = std::io::stdout().write_all(&bytes).and_then(|()| std::io::stdout().flush());
+    let trouble = lab.boot(kernel, devices.bed(), &name, &job, None, |report| {
+        match report {
+            Report::Output(Stream::Out, bytes) if printed.is_ok() => {
+                printed =
+                    std::io::stdout().write_all(&bytes).and_then(|()| std::io::stdout().flush());
+            }
+            Report::Output(Stream::Err, bytes) if printed.is_ok() => {
+                printed = std::io::stderr().write_all(&bytes);
+            }
+            Report::Exit(status) => exit = Some(status),
+            Report::Trouble(what) => status(&what),
+            _ => {}
         }
-        Report::Output(Stream::Err, bytes) if printed.is_ok() => {
-            printed = std::io::stderr().write_all(&bytes);
-        }
-        Report::Exit(status) => exit = Some(status),
-        Report::Trouble(what) => status(&what),
-        _ => {}
+        None
     })?;
     printed.context("printing the command's output")?;
     match exit {

@@ -5,6 +5,7 @@ use crate::apt::Apt;
 use crate::cache::Cache;
 use crate::musl::{self, Architecture};
 use crate::paths;
+use crate::times::timed;
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -29,7 +30,10 @@ pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
     let sysroot = musl::sysroot(Architecture::X86_64, cache, apt)?;
     let flags = sysroot.as_ref().map(|sysroot| format!("--sysroot={}", sysroot.display()));
     let mut guest = cargo("build", TARGET, flags.as_deref());
-    run(guest.args(["--package", "uverbs-vm", "--bin", "guest", "--no-default-features"]))?;
+    // It is built after every change, and its size is no matter.
+    guest.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    guest.args(["--package", "uverbs-vm", "--bin", "guest", "--no-default-features"]);
+    timed("building the guest", || run(&mut guest))?;
 
     let target = paths::target();
     let released = target.join("static").join(TARGET);
@@ -37,7 +41,7 @@ pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
     build.arg(TARGET).arg(&released).env("CARGO_TARGET_DIR", &target);
     // It cannot ask us for it: we hold the cache.
     build.env("UVERBS_MUSL_SYSROOT", sysroot.unwrap_or_default());
-    run(&mut build)?;
+    timed("building what is released", || run(&mut build))?;
     Ok(Static { guest: target.join(TARGET).join("release/guest"), released })
 }
 

@@ -4,14 +4,14 @@ use crate::apt::Checked;
 use crate::console;
 use crate::kernels::Kernel;
 use anyhow::{Context, Result, ensure};
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use uverbs_vm::report::Report;
-use uverbs_vm::{TIME_SCALE, stretched, time_scale};
+use uverbs_vm::{SAMPLE, TIME_SCALE, WORLDS, stretched, time_scale};
 
 /// How long one boot may take, the tests in it included.
 const LIMIT: Duration = Duration::from_mins(40);
@@ -33,10 +33,13 @@ pub(crate) struct Boot<'a> {
     pub(crate) devices: Vec<String>,
     /// Where the logs go: `console.log`, `report.log`, `qemu.log`.
     pub(crate) logs: PathBuf,
+    /// The seed of samples; none where all is wanted.
+    pub(crate) sample: Option<u64>,
 }
 
 impl Boot<'_> {
-    /// Boots, and gives every report to `on_report` as it comes.
+    /// Boots, and gives every report to `on_report` as it comes. What it returns is the line that
+    /// the guest hears.
     ///
     /// `is_broken` tells whether a device that others serve has ended, with which there is nothing
     /// more to wait for.
@@ -45,11 +48,12 @@ impl Boot<'_> {
     /// limit passed. None of it is an error here; errors are the host's own.
     pub(crate) fn run(
         &self,
-        mut on_report: impl FnMut(Report),
+        mut on_report: impl FnMut(Report) -> Option<String>,
         is_broken: impl Fn() -> bool,
     ) -> Result<Vec<String>> {
         let mut reports = Reports::create(self.log("report.log"))?;
         File::create(self.log("console.log"))?;
+        let mut answers = self.answers()?;
         let mut qemu = Running(self.command()?.spawn().context("starting QEMU")?);
 
         let mut wrong = Vec::new();
@@ -64,7 +68,11 @@ impl Boot<'_> {
                     late = "the guest did not switch off";
                     deadline = Instant::now() + stretched(END_LIMIT);
                 }
-                on_report(report);
+                if let Some(line) = on_report(report) {
+                    answers
+                        .write_all(format!("{line}\n").as_bytes())
+                        .context("telling the guest")?;
+                }
             }
             // QEMU that ends closes the connections a little before.
             if !ended && !broken && is_broken() {
@@ -82,7 +90,7 @@ impl Boot<'_> {
                 wrong.push(late.to_owned());
                 break;
             }
-            thread::sleep(Duration::from_millis(50));
+            thread::sleep(Duration::from_millis(20));
         }
         drop(qemu);
         if !ended {
@@ -95,6 +103,17 @@ impl Boot<'_> {
             wrong.push(fs::read_to_string(self.log("qemu.log")).unwrap_or_default());
         }
         Ok(wrong)
+    }
+
+    /// The pipe whose end the guest reads as its report port. It is open on both ends here: QEMU
+    /// would wait for a writer.
+    fn answers(&self) -> Result<File> {
+        let path = self.log("answers");
+        if path.exists() {
+            fs::remove_file(&path)?;
+        }
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU)?;
+        Ok(OpenOptions::new().read(true).write(true).open(path)?)
     }
 
     fn log(&self, name: &str) -> PathBuf {
@@ -117,11 +136,12 @@ impl Boot<'_> {
             .args(["-object", "memory-backend-memfd,id=memory,size=1G,share=on"])
             .args(["-accel", "tcg", "-cpu", "max", "-smp", "2"])
             .args(["-nodefaults", "-display", "none", "-no-reboot"]);
-        for (id, log) in [("console", "console.log"), ("report", "report.log")] {
-            command.args([
-                "-chardev",
-                &format!("file,id={id},append=on,path={}", self.log(log).display()),
-            ]);
+        let answers = format!(",input-path={}", self.log("answers").display());
+        for (id, log, more) in [("console", "console.log", ""), ("report", "report.log", &answers)]
+        {
+            let path = self.log(log);
+            let file = format!("file,id={id},append=on,path={}{more}", path.display());
+            command.args(["-chardev", &file]);
             command.args(["-serial", &format!("chardev:{id}")]);
         }
         command.args(&self.devices);
@@ -129,8 +149,11 @@ impl Boot<'_> {
         // the kernel does not know itself, like the last one, becomes init's environment.
         let append = format!(
             "console=ttyS0 loglevel=5 panic=-1 oops=panic watchdog_thresh=60 \
-             rcupdate.rcu_cpu_stall_timeout=300 workqueue.watchdog_thresh=120 {TIME_SCALE}={}",
-            time_scale()
+             rcupdate.rcu_cpu_stall_timeout=300 workqueue.watchdog_thresh=120 {TIME_SCALE}={} \
+             {WORLDS}={}{}",
+            time_scale(),
+            std::env::var(WORLDS).unwrap_or_default(),
+            self.sample.map(|seed| format!(" {SAMPLE}={seed}")).unwrap_or_default()
         );
         command
             .arg("-kernel")

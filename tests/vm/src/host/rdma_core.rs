@@ -4,7 +4,7 @@
 //! A mirror that drops files does not drop all of a release's at once: what is asked for is no more
 //! than the archive that upstream released (see [`Apt::unpack_upstream`]) and the packages.
 
-use crate::apt::{Apt, FORKY, Package, Release, TRIXIE};
+use crate::apt::{Apt, BULLSEYE, FORKY, Package, Release, TRIXIE};
 use crate::cache::Cache;
 use crate::initramfs::LIBRARIES;
 use crate::{packages, status};
@@ -57,6 +57,25 @@ pub(crate) fn older(cache: &Cache, apt: &mut Apt) -> Result<RdmaCore> {
     let tree = packages::peers(cache, apt)?;
     let headers = tree.join("usr/include");
     Ok(RdmaCore { major: major(&tree)?, tree, headers })
+}
+
+/// The headers of the oldest release that the mirror has: its major number, and their folder.
+pub(crate) fn oldest_headers(cache: &Cache, apt: &mut Apt) -> Result<(String, PathBuf)> {
+    let names = ["libibverbs-dev", "libibumad-dev"];
+    let directory =
+        cache.keep("rdma-core-oldest", &format!("{BULLSEYE:?} {names:?}"), |scratch| {
+            let mut packages = Vec::new();
+            for name in names {
+                let newest = apt.versions(BULLSEYE, name)?.into_iter().next();
+                packages.push(newest.with_context(|| format!("no {name} of {}", BULLSEYE.name()))?);
+            }
+            let version = packages.first().map_or("", |package| &package.version);
+            status(&format!("{}: fetching the headers of rdma-core {version}", BULLSEYE.name()));
+            let major = version.split('.').next().unwrap_or_default().to_owned();
+            apt.unpack(BULLSEYE, &packages, &scratch.join("tree"))?;
+            fs::write(scratch.join("major"), major).context("its major number")
+        })?;
+    Ok((fs::read_to_string(directory.join("major"))?, directory.join("tree/usr/include")))
 }
 
 /// The newer release.

@@ -42,6 +42,15 @@ impl Table {
         self.verdicts.insert((scenario.to_owned(), kernel.to_owned()), verdict);
     }
 
+    /// Those of these scenarios that were skipped wherever they could have run: nothing tests what they do.
+    pub(crate) fn nowhere<'a>(&self, scenarios: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+        let is_skipped = |scenario: &str, kernel: &String| {
+            let verdict = self.verdicts.get(&(scenario.to_owned(), kernel.clone()));
+            matches!(verdict, Some(Verdict::Skipped(_)))
+        };
+        scenarios.filter(|it| self.kernels.iter().all(|kernel| is_skipped(it, kernel))).collect()
+    }
+
     /// Every pair with its verdict. Where there is none, something is broken: that fails.
     fn all(&self) -> Vec<(&str, &str, Verdict)> {
         let mut all = Vec::new();
@@ -76,23 +85,26 @@ impl Table {
             }
         }
         text.push('\n');
+        // Many are skipped for one reason.
+        let mut skipped: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
         for (scenario, kernel, verdict) in &all {
             match verdict {
                 Verdict::Ok => {}
                 Verdict::Skipped(why) => {
-                    let _ = write!(text, "\nskipped: {scenario} on {kernel}: {why}");
+                    skipped.entry((kernel, why)).or_default().push(scenario);
                 }
                 Verdict::Failed(why) => {
                     let _ = write!(text, "\nFAILED: {scenario} on {kernel}\n{}\n", indented(why));
                 }
             }
         }
+        for ((kernel, why), scenarios) in &skipped {
+            let _ = write!(text, "\nSKIPPED: on {kernel}: {why}: {}", scenarios.join(" "));
+        }
         let count =
             |word: &str| all.iter().filter(|(_, _, verdict)| verdict.word() == word).count();
-        if count("skipped") > 0 {
-            let _ = write!(text, "\n{} skipped", count("skipped"));
-        }
-        let _ = writeln!(text, "\n{} passed, {} failed", count("ok"), count("FAILED"));
+        let (ok, failed, skipped) = (count("ok"), count("FAILED"), count("skipped"));
+        let _ = writeln!(text, "\nvm: {ok} passed, {failed} failed, {skipped} skipped");
         text
     }
 }
@@ -114,8 +126,18 @@ mod tests {
         table.set("b", "5.10", Verdict::Skipped("too old".into()));
         assert!(!table.passed());
         let text = table.text();
-        assert_eq!(text.lines().last(), Some("2 passed, 1 failed"));
-        assert!(text.contains("skipped: b on 5.10: too old"));
+        assert_eq!(text.lines().last(), Some("vm: 2 passed, 1 failed, 1 skipped"));
+        assert!(text.contains("SKIPPED: on 5.10: too old: b"));
         assert!(text.contains("FAILED: b on 6.1"));
+    }
+
+    #[test]
+    fn what_is_skipped_on_each_kernel_is_known() {
+        let mut table = Table::new(vec!["6.1".into(), "7".into()], vec!["a".into(), "b".into()]);
+        for (scenario, kernel) in [("a", "6.1"), ("a", "7"), ("b", "6.1")] {
+            table.set(scenario, kernel, Verdict::Skipped("no".into()));
+        }
+        table.set("b", "7", Verdict::Ok);
+        assert_eq!(table.nowhere(["a", "b"].into_iter()), ["a"]);
     }
 }

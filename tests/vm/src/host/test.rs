@@ -1,22 +1,45 @@
-//! The matrix: every scenario on every kernel. Scenarios that are made for the same machine share
-//! a boot of each kernel; some boots run at once.
+//! The matrix: every scenario on every kernel, or a sample of it. Scenarios that are made for the same
+//! machine and kernel share a queue. Some machines run at once, and each takes the next scenario of
+//! its queue when it is ready; a lane that has no queue of its own left helps with the longest.
 
-use crate::kernels::Kernel;
+use crate::kernels::{self, Kernel};
 use crate::modules::Lack;
+use crate::selection::{self, Rank};
 use crate::table::{Table, Verdict};
+use crate::times::{self, Times};
 use crate::{Lab, Missing, paths, status};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
+use uverbs_vm::WORLDS;
 use uverbs_vm::bed::Bed;
 use uverbs_vm::job::Job;
 use uverbs_vm::report::{Outcome, Report};
 
 /// How a scenario begins a line that is shown also if all is well: something it counted.
 const FIGURE: &str = "figure: ";
+
+/// The seconds of work that another machine has to take over to be worth its boot.
+const WORTH_A_BOOT: f32 = 25.0;
+
+/// What a run has.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    /// Only these scenarios, where any are named.
+    pub(crate) scenarios: Vec<String>,
+    /// How many machines may run at once.
+    pub(crate) jobs: usize,
+    /// The seed of a run that takes samples.
+    pub(crate) sample: Option<u64>,
+    /// Until when scenarios may start whose turn comes later.
+    pub(crate) rotate: Instant,
+    /// Until when any may.
+    pub(crate) limit: Option<Instant>,
+}
 
 /// The row of the table for the boots of a machine: they ended, and the kernel had no complaint.
 fn boot_row(bed: Bed) -> String {
@@ -26,57 +49,143 @@ fn boot_row(bed: Bed) -> String {
 /// The row of the table for our own kernel modules. Scenarios that want one skip where it is not.
 const MODULES: &str = "(our modules are built)";
 
-/// Runs the matrix, prints the table, and fails where anything did.
+/// A scenario that waits.
+#[derive(Debug)]
+struct Waiting {
+    name: String,
+    rank: Rank,
+    seconds: f32,
+}
+
+/// Until when what may start.
+#[derive(Debug, Clone, Copy)]
+struct Clock {
+    rotate: Instant,
+    limit: Option<Instant>,
+}
+
+impl Clock {
+    fn is_over(self) -> bool {
+        self.limit.is_some_and(|limit| Instant::now() >= limit)
+    }
+
+    fn allows(self, rank: Rank) -> bool {
+        !self.is_over() && (rank == Rank::Always || Instant::now() < self.rotate)
+    }
+}
+
+/// What runs on one kind of machine with one kernel.
+#[derive(Debug)]
+struct Group<'a> {
+    kernel: &'a Kernel,
+    bed: Bed,
+    /// The next one is the last.
+    waiting: Vec<Waiting>,
+    /// Machines that run now, and that ever ran.
+    running: u16,
+    boots: u16,
+    trouble: Vec<String>,
+}
+
+impl Group<'_> {
+    /// The seconds of work that are left.
+    fn left(&self, clock: Clock) -> f32 {
+        let left = self.waiting.iter().filter(|it| clock.allows(it.rank));
+        left.map(|it| it.seconds.max(0.1)).sum()
+    }
+}
+
+/// What a run has left to do.
+#[derive(Debug)]
+struct Plan<'a> {
+    groups: Vec<Group<'a>>,
+    table: Table,
+    times: Times,
+    clock: Clock,
+}
+
+impl Plan<'_> {
+    /// The group that gets the next machine, and the machine's number: of those that have none the
+    /// longest, else the one with the most left for each.
+    fn next_machine(&mut self) -> Option<(usize, u16)> {
+        let clock = self.clock;
+        let worth = |group: &Group| {
+            let left = group.left(clock) / f32::from(group.running + 1);
+            let enough = if group.running == 0 { 0.0 } else { WORTH_A_BOOT };
+            (left > enough).then_some((group.running == 0, left))
+        };
+        let worth = self.groups.iter().enumerate().filter_map(|(at, it)| Some((at, worth(it)?)));
+        let (at, _) = worth.max_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))?;
+        let group = self.groups.get_mut(at)?;
+        group.running += 1;
+        group.boots += 1;
+        Some((at, group.boots))
+    }
+
+    /// The next scenario of a group.
+    fn next_scenario(&mut self, group: usize) -> Option<String> {
+        let clock = self.clock;
+        let waiting = &mut self.groups.get_mut(group)?.waiting;
+        waiting.pop_if(|it| clock.allows(it.rank)).map(|it| it.name)
+    }
+
+    fn set(&mut self, group: usize, scenario: &str, verdict: Verdict) {
+        if let Some(group) = self.groups.get(group) {
+            self.table.set(scenario, group.kernel.series, verdict);
+        }
+    }
+
+    /// All is over: what has not run, and how the machines were.
+    fn finish(&mut self) {
+        for group in &self.groups {
+            let series = group.kernel.series;
+            for it in &group.waiting {
+                let verdict = match it.rank {
+                    Rank::Later(_) => {
+                        Verdict::Skipped("not its turn by the seed; `tests/run all` has it".into())
+                    }
+                    // It should have run: nothing is known of what it tests.
+                    Rank::Always if self.clock.is_over() => {
+                        Verdict::Failed("no time was left to begin it".into())
+                    }
+                    Rank::Always => continue,
+                };
+                self.table.set(&it.name, series, verdict);
+            }
+            let verdict = match (group.boots, group.trouble.is_empty()) {
+                (_, false) => Verdict::Failed(group.trouble.join("\n")),
+                (0, true) => Verdict::Skipped("no scenario ran on it".into()),
+                (_, true) => Verdict::Ok,
+            };
+            self.table.set(&boot_row(group.bed), series, verdict);
+        }
+    }
+}
+
+/// Runs what is wanted of the matrix, prints the table, and fails where anything did.
 pub(crate) fn run(
     kernels: &[Kernel],
     missing: &[Missing],
-    wanted: &[String],
-    jobs: usize,
+    wanted: &Wanted,
     lab: &Lab,
 ) -> Result<ExitCode> {
     let known = lab.scenarios()?;
-    for name in wanted {
-        let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
-        ensure!(
-            names.contains(&name.as_str()),
-            "no scenario {name:?}; there are {}",
-            names.join(", ")
-        );
+    let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+    let only = &wanted.scenarios;
+    for name in only {
+        let all = names.join(", ");
+        ensure!(names.contains(&name.as_str()), "no scenario {name:?}; there are {all}");
     }
+    let unknown = selection::unknown(&names);
+    ensure!(unknown.is_empty(), "selection.rs names scenarios that there are not: {unknown:?}");
     let on_bed = |bed: Bed| {
-        let chosen = known.iter().filter(|(name, its_bed)| {
-            *its_bed == bed && (wanted.is_empty() || wanted.contains(name))
-        });
+        let chosen = known
+            .iter()
+            .filter(|(name, its_bed)| *its_bed == bed && (only.is_empty() || only.contains(name)));
         (bed, chosen.map(|(name, _)| name.clone()).collect::<Vec<_>>())
     };
     let beds: Vec<_> =
         Bed::ALL.into_iter().map(on_bed).filter(|(_, scenarios)| !scenarios.is_empty()).collect();
-
-    let columns =
-        kernels.iter().map(|kernel| kernel.series).chain(missing.iter().map(|(series, _)| *series));
-    let rows = beds.iter().flat_map(|(bed, scenarios)| {
-        std::iter::once(boot_row(*bed)).chain(scenarios.iter().cloned())
-    });
-    let rows = std::iter::once(MODULES.to_owned()).chain(rows);
-    let mut table = Table::new(columns.map(str::to_owned).collect(), rows.collect());
-    for (series, why) in missing {
-        table.set(MODULES, series, Verdict::Skipped("no such kernel".into()));
-        for (bed, scenarios) in &beds {
-            table.set(&boot_row(*bed), series, absence(format!("no such kernel: {why}")));
-            for scenario in scenarios {
-                table.set(scenario, series, Verdict::Skipped("no such kernel".into()));
-            }
-        }
-    }
-
-    for kernel in kernels {
-        let verdict = match kernel.own_modules.clone() {
-            Ok(_) => Verdict::Ok,
-            Err(Lack { why, is_broken: true }) => Verdict::Failed(why),
-            Err(Lack { why, is_broken: false }) => absence(why),
-        };
-        table.set(MODULES, kernel.series, verdict);
-    }
 
     // The logs have fixed names, so that they are found: one matrix at a time.
     let lock = paths::logs("lock");
@@ -88,23 +197,84 @@ pub(crate) fn run(
         status("waiting for another run");
         lock.lock()?;
     }
+    let failures = paths::logs("failed");
+    if failures.exists() {
+        fs::remove_dir_all(&failures)?;
+    }
 
-    let table = Mutex::new(table);
-    let boots = kernels.iter().flat_map(|kernel| beds.iter().map(move |bed| (kernel, bed)));
-    let queue = Mutex::new(boots);
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let times = Times::read();
+    let mut groups = Vec::new();
+    for kernel in kernels {
+        for (bed, scenarios) in &beds {
+            // What is named is wanted now.
+            let sample = wanted.sample.filter(|_| only.is_empty());
+            let waiting = scenarios.iter().map(|name| Waiting {
+                name: name.clone(),
+                rank: selection::rank(sample, kernel.series, name),
+                seconds: times.estimate(kernel.series, name),
+            });
+            let mut waiting: Vec<Waiting> = waiting.collect();
+            waiting.sort_by(|a, b| b.rank.cmp(&a.rank).then(a.seconds.total_cmp(&b.seconds)));
+            let (running, boots, trouble) = (0, 0, Vec::new());
+            groups.push(Group { kernel, bed: *bed, waiting, running, boots, trouble });
+        }
+    }
+    let table = empty_table(kernels, missing, &beds);
+    let clock = Clock { rotate: wanted.rotate, limit: wanted.limit };
+    let plan = Mutex::new(Plan { groups, table, times, clock });
+    let next = || locked(&plan).next_machine();
     thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
+        for _ in 0..wanted.jobs.max(1) {
             scope.spawn(|| {
-                while let Some((kernel, (bed, scenarios))) = next() {
-                    one(kernel, *bed, scenarios, lab, &table);
+                while let Some((group, number)) = next() {
+                    Machine { plan: &plan, group, number, sample: wanted.sample, lab }.run();
                 }
             });
         }
     });
-    let table = table.into_inner().unwrap_or_else(PoisonError::into_inner);
-    print!("{}", table.text());
-    Ok(ExitCode::from(u8::from(!table.passed())))
+    let mut plan = plan.into_inner().unwrap_or_else(PoisonError::into_inner);
+    plan.finish();
+    // A whole run has all on all kernels.
+    if wanted.sample.is_none() && missing.is_empty() && kernels.len() == kernels::ALL.len() {
+        let all = beds.iter().flat_map(|(_, scenarios)| scenarios.iter().map(String::as_str));
+        for name in plan.table.nowhere(all) {
+            let newest = kernels.last().map_or("", |kernel| kernel.series);
+            let why = "it was skipped on every kernel: nothing tests what it does";
+            plan.table.set(name, newest, Verdict::Failed(why.into()));
+        }
+    }
+    plan.times.keep();
+    print!("{}", plan.table.text());
+    Ok(ExitCode::from(u8::from(!plan.table.passed())))
+}
+
+/// The table with what is known before anything ran.
+fn empty_table(kernels: &[Kernel], missing: &[Missing], beds: &[(Bed, Vec<String>)]) -> Table {
+    let columns =
+        kernels.iter().map(|kernel| kernel.series).chain(missing.iter().map(|(series, _)| *series));
+    let rows = beds.iter().flat_map(|(bed, scenarios)| {
+        std::iter::once(boot_row(*bed)).chain(scenarios.iter().cloned())
+    });
+    let rows = std::iter::once(MODULES.to_owned()).chain(rows);
+    let mut table = Table::new(columns.map(str::to_owned).collect(), rows.collect());
+    for (series, why) in missing {
+        table.set(MODULES, series, Verdict::Skipped("no such kernel".into()));
+        for (bed, scenarios) in beds {
+            table.set(&boot_row(*bed), series, absence(format!("no such kernel: {why}")));
+            for scenario in scenarios {
+                table.set(scenario, series, Verdict::Skipped("no such kernel".into()));
+            }
+        }
+    }
+    for kernel in kernels {
+        let verdict = match kernel.own_modules.clone() {
+            Ok(_) => Verdict::Ok,
+            Err(Lack { why, is_broken: true }) => Verdict::Failed(why),
+            Err(Lack { why, is_broken: false }) => absence(why),
+        };
+        table.set(MODULES, kernel.series, verdict);
+    }
+    table
 }
 
 /// The verdict on something that could not be had. A mirror may have dropped an old release: no
@@ -113,54 +283,122 @@ fn absence(why: String) -> Verdict {
     if std::env::var_os("CI").is_some() { Verdict::Failed(why) } else { Verdict::Skipped(why) }
 }
 
-/// Runs the scenarios of one machine on one kernel.
-fn one(kernel: &Kernel, bed: Bed, scenarios: &[String], lab: &Lab, table: &Mutex<Table>) {
-    let set = |scenario: &str, verdict| {
-        table.lock().unwrap_or_else(PoisonError::into_inner).set(scenario, kernel.series, verdict);
-    };
-    let start = Instant::now();
-    let mut running: Option<(String, Instant)> = None;
-    let mut output = String::new();
-    let mut trouble = Vec::new();
-    let say = |what: &str| status(&format!("{:>5} {bed}  {what}", kernel.series));
-    say(&format!("booting {}", kernel.version));
+fn locked<'a, 'b>(plan: &'a Mutex<Plan<'b>>) -> MutexGuard<'a, Plan<'b>> {
+    plan.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    let job = Job::Scenarios(scenarios.to_vec());
-    let name = format!("test-{}-{bed}", kernel.series);
-    let wrong = lab.boot(kernel, bed, &name, &job, |report| match report {
-        Report::Begin(name) => {
-            running = Some((name, Instant::now()));
-            output.clear();
-        }
-        Report::Output(_, bytes) => output.push_str(&String::from_utf8_lossy(&bytes)),
-        Report::Done(name, outcome) => {
-            let (word, verdict) = match outcome {
-                Outcome::Ok => ("ok".to_owned(), Verdict::Ok),
-                Outcome::Skipped(why) => (format!("skipped: {why}"), Verdict::Skipped(why)),
-                Outcome::Failed(why) => {
-                    ("FAILED".to_owned(), Verdict::Failed(format!("{output}{why}")))
+/// One machine: it is booted once, and takes scenarios of its group as long as there are some.
+struct Machine<'a, 'b> {
+    plan: &'a Mutex<Plan<'b>>,
+    group: usize,
+    /// Counts the machines of the group.
+    number: u16,
+    sample: Option<u64>,
+    lab: &'a Lab,
+}
+
+impl Machine<'_, '_> {
+    fn run(&self) {
+        let Some((kernel, bed)) =
+            locked(self.plan).groups.get(self.group).map(|group| (group.kernel, group.bed))
+        else {
+            return;
+        };
+        let number = if self.number == 1 { String::new() } else { format!("-{}", self.number) };
+        let log = format!("test-{}-{bed}{number}", kernel.series);
+        let start = Instant::now();
+        let mut is_up = false;
+        let mut running: Option<(String, Instant)> = None;
+        let mut output = String::new();
+        let mut trouble = Vec::new();
+        let say = |what: &str| status(&format!("{:>5} {bed}{number}  {what}", kernel.series));
+        say(&format!("booting {}", kernel.version));
+
+        let wrong = self.lab.boot(kernel, bed, &log, &Job::Scenarios, self.sample, |report| {
+            match report {
+                Report::Ready => {
+                    if !is_up {
+                        is_up = true;
+                        times::spent("booting", start.elapsed().as_secs_f32());
+                    }
+                    return Some(locked(self.plan).next_scenario(self.group).unwrap_or_default());
                 }
-            };
-            let took = running.take().map_or(0.0, |(_, began)| began.elapsed().as_secs_f32());
-            say(&format!("{name} {word} ({took:.1} s)"));
-            for figure in output.lines().filter_map(|line| line.strip_prefix(FIGURE)) {
-                say(&format!("    {figure}"));
+                Report::Begin(name) => {
+                    running = Some((name, Instant::now()));
+                    output.clear();
+                }
+                Report::Output(_, bytes) => output.push_str(&String::from_utf8_lossy(&bytes)),
+                Report::Done(name, outcome) => {
+                    let took =
+                        running.take().map_or(0.0, |(_, since)| since.elapsed().as_secs_f32());
+                    let (word, verdict) = match outcome {
+                        Outcome::Ok => ("ok".to_owned(), Verdict::Ok),
+                        Outcome::Skipped(why) => (format!("skipped: {why}"), Verdict::Skipped(why)),
+                        Outcome::Failed(why) => {
+                            let why = self.failed(kernel, &name, &log, &format!("{output}{why}"));
+                            ("FAILED".to_owned(), Verdict::Failed(why))
+                        }
+                    };
+                    say(&format!("{name} {word} ({took:.1} s)"));
+                    for figure in output.lines().filter_map(|line| line.strip_prefix(FIGURE)) {
+                        say(&format!("    {figure}"));
+                    }
+                    times::spent(&format!("{name} on {}", kernel.series), took);
+                    let mut plan = locked(self.plan);
+                    plan.times.note(kernel.series, &name, took);
+                    plan.set(self.group, &name, verdict);
+                }
+                Report::Trouble(what) => trouble.push(what),
+                Report::Exit(_) | Report::End => {}
             }
-            set(&name, verdict);
+            None
+        });
+        trouble.extend(wrong.unwrap_or_else(|error| vec![format!("{error:#}")]));
+        if let Some((name, _)) = running {
+            let why = format!("{output}the machine went down in the middle of it");
+            let why = self.failed(kernel, &name, &log, &why);
+            locked(self.plan).set(self.group, &name, Verdict::Failed(why));
         }
-        Report::Trouble(what) => trouble.push(what),
-        Report::Exit(_) | Report::End => {}
-    });
-    trouble.extend(wrong.unwrap_or_else(|error| vec![format!("{error:#}")]));
-    if let Some((name, _)) = running {
-        let why = format!("{output}the machine went down in the middle of it");
-        set(&name, Verdict::Failed(why));
+        if trouble.is_empty() {
+            say(&format!("off after {:.1} s", start.elapsed().as_secs_f32()));
+        } else {
+            say("FAILED");
+        }
+        let mut plan = locked(self.plan);
+        if let Some(group) = plan.groups.get_mut(self.group) {
+            group.running -= 1;
+            group.trouble.extend(trouble);
+            // What does not come up does not the next time. What went down may have done so by one
+            // scenario, and the others get another machine.
+            if !is_up {
+                group.waiting.clear();
+            }
+        }
     }
-    if trouble.is_empty() {
-        say(&format!("off after {:.1} s", start.elapsed().as_secs_f32()));
-        set(&boot_row(bed), Verdict::Ok);
-    } else {
-        say("FAILED");
-        set(&boot_row(bed), Verdict::Failed(trouble.join("\n")));
+
+    /// Keeps all there is about a failure in one folder, and says how to see it again.
+    fn failed(&self, kernel: &Kernel, scenario: &str, log: &str, why: &str) -> String {
+        let sample = self.sample.map(|seed| format!(" --sample {seed}")).unwrap_or_default();
+        let series = kernel.series;
+        // Random worlds are those of this run.
+        let worlds = std::env::var(WORLDS).map(|worlds| format!("{WORLDS}={worlds} "));
+        let worlds = worlds.unwrap_or_default();
+        let again = format!("{worlds}tests/run vm --kernel {series} --scenario {scenario}{sample}");
+        let folder = paths::logs(&format!("failed/{series}-{scenario}"));
+        let kept = match keep_failure(&folder, kernel, log, &again, why) {
+            Ok(()) => format!("kept in {}", folder.display()),
+            Err(error) => format!("not kept: {error:#}"),
+        };
+        format!("{why}\n{kept}\nagain: {again}")
     }
+}
+
+fn keep_failure(folder: &Path, kernel: &Kernel, log: &str, again: &str, why: &str) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    fs::write(folder.join("output.log"), why)?;
+    for name in ["console.log", "report.log"] {
+        fs::copy(paths::logs(log).join(name), folder.join(name)).context(name)?;
+    }
+    fs::write(folder.join("again"), format!("# Linux {}\n{again}\n", kernel.version))?;
+    Ok(())
 }

@@ -7,6 +7,7 @@
 //! the lab must not share code with what it tests.
 
 pub(crate) mod container;
+pub(crate) mod ip;
 pub(crate) mod limited;
 pub(crate) mod mlx5;
 pub(crate) mod within;
@@ -80,7 +81,7 @@ pub(crate) fn run(command: &[&str]) -> Result<String> {
 
 /// [`run`], for undoing: a failure is printed, since a drop cannot return it. The supervisor
 /// finds what is left and fails the scenario.
-fn undo(command: &[&str]) {
+pub(crate) fn undo(command: &[&str]) {
     if let Err(error) = run(command) {
         eprintln!("undoing: {error:#}");
     }
@@ -164,6 +165,11 @@ impl Netdev {
         Self(name.to_owned()).up()
     }
 
+    /// A device that the caller has just made.
+    pub(crate) fn made(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
     /// The device `NAME.ID` for a VLAN on this one, up.
     pub(crate) fn vlan(&self, id: u16) -> Result<Self> {
         let name = format!("{}.{id}", self.0);
@@ -201,7 +207,17 @@ impl Netdev {
 
     /// A bond, up, in which these devices are: the first is active, the others wait.
     pub(crate) fn bond(name: &str, slaves: &[&Self]) -> Result<Self> {
-        run(&["ip", "link", "add", name, "type", "bond", "mode", "active-backup"])?;
+        Self::bond_with(name, &[], slaves)
+    }
+
+    /// The same, with this index.
+    pub(crate) fn bond_with_index(name: &str, index: u32, slaves: &[&Self]) -> Result<Self> {
+        Self::bond_with(name, &["index", &index.to_string()], slaves)
+    }
+
+    fn bond_with(name: &str, more: &[&str], slaves: &[&Self]) -> Result<Self> {
+        let kind = ["type", "bond", "mode", "active-backup"];
+        run(&[&["ip", "link", "add", name], more, &kind].concat())?;
         Self(name.to_owned()).with_ports(slaves)
     }
 

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::Ipv6Addr;
 use std::num::NonZeroU32;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::system::delete_module;
+use serde_json::Value;
 use uverbs::context::Context;
 use uverbs::device::Host;
 use uverbs::error::Cause;
@@ -22,6 +23,7 @@ use super::costs::traced;
 use super::limits::{baseline, right_or_refused};
 use crate::boot;
 use crate::lab::{self, Netdev, SoftRoce, run};
+use uverbs_vm::sample;
 
 /// The device of an open context is removed: each query says so, and a new listing is empty.
 pub(crate) fn removed_while_open() -> Result<()> {
@@ -135,13 +137,13 @@ pub(crate) fn standing_while_listed() -> Result<()> {
 }
 
 fn list_while_one_goes(mut host: Host, passing: &Netdev, standing: &Netdev) -> Result<()> {
-    const ROUNDS: u32 = 25;
+    let rounds = if sample().is_some() { 8 } else { 25 };
     // Odd while rxe1 stands, another number each time.
     let phase = AtomicU32::new(0);
     let mut listed = 0;
     thread::scope(|scope| {
         let changes = scope.spawn(|| -> Result<()> {
-            for _ in 0..ROUNDS {
+            for _ in 0..rounds {
                 let first = SoftRoce::new("rxe0", passing)?;
                 let second = SoftRoce::new("rxe1", standing)?;
                 phase.fetch_add(1, Ordering::SeqCst);
@@ -162,7 +164,7 @@ fn list_while_one_goes(mut host: Host, passing: &Netdev, standing: &Netdev) -> R
         changes.join().map_err(|_| anyhow::anyhow!("the changes panicked"))?
     })?;
     println!("figure: listed {listed} times while a device before it went away");
-    ensure!(listed >= ROUNDS, "listed {listed} times only");
+    ensure!(listed >= rounds, "listed {listed} times only");
     Ok(())
 }
 
@@ -422,10 +424,10 @@ fn unload(name: &str, unloaded: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// For a minute addresses and VLANs come and go under four readers: every row is one that was there,
+/// For a minute, or some seconds of it, addresses and VLANs come and go under four readers: every row is one that was there,
 /// its GID on its own interface, and what stands is in every table.
 pub(crate) fn churn_under_four_readers() -> Result<()> {
-    const MINUTE: Duration = Duration::from_mins(1);
+    let duration = Duration::from_secs(if sample().is_some() { 8 } else { 60 });
     let netdev = Netdev::dummy("d0", MAC)?;
     netdev.address("192.168.77.1/24")?;
     let rxe = SoftRoce::new("rxe0", &netdev)?;
@@ -488,7 +490,7 @@ pub(crate) fn churn_under_four_readers() -> Result<()> {
         let mut rounds = 0;
         let mut result = Ok(());
         while result.is_ok()
-            && start.elapsed() < MINUTE
+            && start.elapsed() < duration
             && !readers.iter().any(|(_, it)| it.is_finished())
         {
             result = change(&netdev, rounds);
@@ -556,4 +558,295 @@ fn all_right<'a>(
     }
     ensure!(!whole || stand == 1, "what stands is there {stand} times");
     Ok(count)
+}
+
+/// What shows on which of two interfaces, `d0` and `d1`, the device is that an answer is of: their
+/// names, addresses, MAC addresses in GIDs and in GUIDs.
+const MARKS: [[&str; 4]; 2] = [
+    ["d0", "192.168.77.1", "11:22ff:fe33:4455", "001122fffe334455"],
+    ["d1", "192.168.88.1", "66:77ff:fe88:99aa", "006677fffe8899aa"],
+];
+
+/// Two interfaces, on each of which a device can be made.
+struct Places([Netdev; 2]);
+
+impl Places {
+    fn make() -> Result<Self> {
+        let this = Self([Netdev::dummy("d0", MAC)?, Netdev::dummy("d1", "02:66:77:88:99:aa")?]);
+        for (netdev, [_, address, ..]) in this.0.iter().zip(MARKS) {
+            netdev.address(&format!("{address}/24"))?;
+        }
+        Ok(this)
+    }
+
+    fn device(&self, name: &str, place: usize) -> Result<SoftRoce> {
+        let device = SoftRoce::new(name, &self.0[place])?;
+        device.wait_for_gids(2)?;
+        Ok(device)
+    }
+
+    /// Makes `first` on the one interface, stops a command after its `number`th call of that name, and
+    /// puts `second` on the other interface in its place. Then the command goes on to its end.
+    fn replaced(
+        &self,
+        [first, second]: [&str; 2],
+        call: &str,
+        number: u32,
+        command: &[&str],
+    ) -> Result<Output> {
+        const LOG: &str = "/tmp/strace";
+        let device = self.device(first, 0)?;
+        let inject = format!("inject={call}:signal=STOP:when={number}");
+        let mut child = Command::new("strace")
+            .args(["-f", "-o", LOG, "-e", &format!("trace={call}"), "-e", &inject])
+            .args(command)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let stopped = || {
+            let log = fs::read_to_string(LOG).unwrap_or_default();
+            let line = log.lines().find(|line| line.contains("stopped by SIGSTOP"))?;
+            line.split_whitespace().next()?.parse().ok()
+        };
+        let mut process = None;
+        lab::wait_until("the command stops", || {
+            process = stopped();
+            process.is_some() || !matches!(child.try_wait(), Ok(None))
+        })?;
+        let output = thread::scope(|scope| -> Result<Output> {
+            let swap = scope.spawn(|| -> Result<SoftRoce> {
+                drop(device);
+                self.device(second, 1)
+            });
+            // Soft RoCE of some kernels waits in its removal for the command's context.
+            let start = Instant::now();
+            let wait = uverbs_vm::stretched(Duration::from_millis(if swap_waits()? {
+                400
+            } else {
+                20_000
+            }));
+            while !swap.is_finished() && start.elapsed() < wait {
+                thread::sleep(Duration::from_millis(5));
+            }
+            if let Some(process) = process.and_then(rustix::process::Pid::from_raw) {
+                rustix::process::kill_process(process, rustix::process::Signal::CONT)?;
+            }
+            let output = child.wait_with_output()?;
+            drop(swap.join().map_err(|_| anyhow::anyhow!("the replacement panicked"))??);
+            Ok(output)
+        })?;
+        fs::remove_file(LOG)?;
+        Ok(output)
+    }
+}
+
+/// Whether the removal of soft RoCE waits for open contexts.
+fn swap_waits() -> Result<bool> {
+    Ok(lab::kernel()? < (7, 3))
+}
+
+/// The devices of a document's objects, and which marks stand in each.
+fn marks_in(value: &Value, found: &mut Vec<(String, [bool; 2])>) {
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| marks_in(value, found)),
+        Value::Object(fields) => {
+            let name = fields
+                .get("device")
+                .or_else(|| fields.get("name").filter(|_| fields.contains_key("node_guid")));
+            if let Some(name) = name.and_then(Value::as_str) {
+                found.push((name.to_owned(), marks(&value.to_string())));
+            } else {
+                fields.values().for_each(|value| marks_in(value, found));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Which of the two interfaces a text speaks of.
+fn marks(text: &str) -> [bool; 2] {
+    MARKS.map(|marks| {
+        let words = |mark: &str| match mark {
+            "d0" | "d1" => {
+                text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == mark)
+            }
+            mark => text.contains(mark),
+        };
+        marks.into_iter().any(words)
+    })
+}
+
+/// Judges what a command said of devices, each of which has one name or the other. Whether it said
+/// all that it says of a device, or nothing of it, with a reason.
+fn of_one_device(names: [&str; 2], command: &[&str], output: &Output) -> Result<bool> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stdout);
+    ensure!(!said.contains("panicked") && output.status.code().is_some(), "{output:?}");
+    let found = if command.contains(&"--json") || command.contains(&"snapshot") {
+        let mut found = Vec::new();
+        marks_in(&serde_json::from_str(&text).unwrap_or_default(), &mut found);
+        found
+    } else if command[0].contains("/uverbs/") {
+        // Programs in C: lines that begin with the device's name; and one that was given it.
+        let lines = text.lines().map(|line| {
+            let name = line.split_whitespace().next().filter(|word| names.contains(word));
+            (name.unwrap_or(names[0]).to_owned(), marks(line))
+        });
+        lines.collect()
+    } else {
+        vec![(names[0].to_owned(), marks(&text))]
+    };
+    let mut all = [false; 2];
+    for (name, [of_first, of_second]) in &found {
+        if names[0] != names[1] {
+            ensure!(!(*name == names[0] && *of_second), "rows of another device: {output:?}");
+            ensure!(!(*name == names[1] && *of_first), "rows of another device: {output:?}");
+        }
+        all = [all[0] || *of_first, all[1] || *of_second];
+    }
+    // One name: an answer is of the one or of the other.
+    ensure!(names[0] != names[1] || all != [true; 2], "of two devices: {output:?}");
+    let told = all != [false; 2];
+    ensure!(told || !said.is_empty() || text.contains("\"error\""), "neither: {output:?}");
+    Ok(told)
+}
+
+/// A device is deleted and another put in its place, whose node has the same number, or which has the
+/// same name as well, after each system call of a command: never the other's rows.
+pub(crate) fn replaced_at_every_call() -> Result<()> {
+    /// With how many places of each at most. Sysfs has a thousand slots to read.
+    const COMMANDS: [(&[&str], usize); 12] = [
+        (&["/usr/bin/uverbs", "gids", "--json"], 60),
+        (&["/usr/bin/uverbs", "ports", "--json"], 60),
+        (&["/usr/bin/uverbs", "devices", "--json"], 30),
+        (&["/usr/bin/uverbs", "guids", "--json"], 30),
+        (&["/usr/bin/uverbs", "gid", "rxe0:1", "1", "--json"], 20),
+        (&["/usr/bin/uverbs", "choose", "--json"], 20),
+        (&["/usr/bin/uverbs", "snapshot"], 20),
+        (&["/usr/bin/uverbs", "gids", "--json", "--source", "sysfs"], 8),
+        (&["/usr/bin/uverbs", "ports", "--json", "--source", "sysfs"], 8),
+        (&["/usr/bin/uverbs", "gids", "--json", "--sysfs", "/sys"], 8),
+        (&["/usr/uverbs/query_gid_table"], 40),
+        (&["/usr/uverbs/query_gid_ex", "rxe0", "1", "1"], 20),
+    ];
+    let places = Places::make()?;
+    let (mut told, mut refused) = (0, 0);
+    for (command, limit) in COMMANDS {
+        let device = places.device("rxe0", 0)?;
+        let calls = traced(command)?;
+        drop(device);
+        // Each call with its number among those of its name.
+        let mut counts = BTreeMap::<String, u32>::new();
+        let mut numbered = Vec::new();
+        for call in &calls {
+            let name = call.split('(').next().and_then(|words| words.split_whitespace().last());
+            let name = name.context("no name")?;
+            let number = counts.entry(name.to_owned()).or_default();
+            *number += 1;
+            numbered.push((name.to_owned(), *number));
+        }
+        // What comes before the first of these the program does for itself.
+        let begin =
+            calls.iter().position(|call| call.contains("socket(") || call.contains("infiniband"));
+        let numbered = &numbered[begin.context("it asks nothing")?..];
+        let step = numbered.len().div_ceil(limit).max(1);
+        let mut seen = [0, 0];
+        for (place, (name, number)) in numbered.iter().enumerate().step_by(step) {
+            if ["exit_group", "rt_sigreturn", "munmap", "brk", "mmap"].contains(&&**name) {
+                continue;
+            }
+            let names = if place / step % 2 == 0 { ["rxe0", "rxe1"] } else { ["rxe0", "rxe0"] };
+            let output = places.replaced(names, name, *number, command)?;
+            let what = || format!("{command:?}, {names:?}, after {name} {number}");
+            let is_told = of_one_device(names, command, &output).with_context(what)?;
+            let said = String::from_utf8_lossy(&output.stderr);
+            println!("{}: {}", what(), if is_told { "rows" } else { said.trim() });
+            seen[usize::from(!is_told)] += 1;
+        }
+        println!("figure: `{}`: {} answers, {} refusals", command.join(" "), seen[0], seen[1]);
+        told += seen[0];
+        refused += seen[1];
+    }
+    println!("figure: replaced at {} calls: never another's rows", told + refused);
+    ensure!(told > 0 && refused > 0, "{told} and {refused}");
+    Ok(())
+}
+
+/// A device that is kept is the one that was listed, whatever took its place; renamed, it is the same.
+pub(crate) fn replaced_while_kept() -> Result<()> {
+    let places = Places::make()?;
+    let replaced = |error: &uverbs::Error| {
+        println!("{error}");
+        *error.cause() == Cause::Replaced && error.errno() == 19
+    };
+    for second in ["rxe1", "rxe0"] {
+        for mut host in [Host::new(), Host::rooted("/sys", "/dev/infiniband")] {
+            let first = places.device("rxe0", 0)?;
+            let device = host.device("rxe0")?;
+            let own = host.sysfs().of(&device)?;
+
+            run(&["rdma", "dev", "set", "rxe0", "name", "rxe7"])?;
+            let expected = Context::open(&device)?.query_gid_table()?.len();
+            ensure!(own.query_gid_table("rxe0")?.len() == expected);
+            ensure!(host.sysfs().of(&device)?.query_gid_table("rxe0")?.len() == expected);
+            run(&["rdma", "dev", "set", "rxe7", "name", "rxe0"])?;
+
+            drop(first);
+            let _second = places.device(second, 1)?;
+            let node = fs::File::open("/dev/infiniband/uverbs0")?;
+            let opened = Context::open(&device).err().context("another device was opened")?;
+            ensure!(replaced(&opened), "{opened:?}");
+            let imported = Context::import(&device, node.into()).err().context("taken over")?;
+            ensure!(replaced(&imported), "{imported:?}");
+            let error = own.query_gid_table("rxe0").err().context("another's rows")?;
+            ensure!(error.errno() == 2, "{error:?}");
+            for preference in [Preference::Auto, Preference::Ioctl, Preference::Sysfs] {
+                let error = Reader::new(&device, host.sysfs(), preference)
+                    .and_then(|mut reader| reader.gid_table())
+                    .err()
+                    .context("another's rows")?;
+                println!("{preference:?}: {error}");
+                ensure!(error.to_string().contains("list the devices again"), "{error:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A node that no kernel made leads to the device that lost its number, as long as that is open
+/// elsewhere: the device that has the number now says who it is.
+pub(crate) fn replaced_behind_a_made_node() -> Result<()> {
+    let places = Places::make()?;
+    let mut host = Host::rooted("/sys", "/tmp/nodes");
+    let first = places.device("rxe0", 0)?;
+    let number = host.device("rxe0")?.node.context("no node")?.number;
+    fs::create_dir("/tmp/nodes")?;
+    let mode = rustix::fs::Mode::from_raw_mode(0o666);
+    let kind = rustix::fs::FileType::CharacterDevice;
+    rustix::fs::mknodat(rustix::fs::CWD, "/tmp/nodes/uverbs0", kind, mode, number)?;
+    let context = Context::open(&host.device("rxe0")?)?;
+    let removal = thread::spawn(move || drop(first));
+    lab::wait_for_removal(&removal)?;
+    let _second = places.device("rxe1", 1)?;
+    let device = host.device("rxe1")?;
+    ensure!(device.node.as_ref().is_some_and(|node| node.number == number), "{device:?}");
+    let opened = Context::open(&device);
+    println!("{opened:?}");
+    match opened {
+        Err(error) => {
+            let is_told = matches!(error.cause(), Cause::Replaced | Cause::DeviceGone(_));
+            ensure!(is_told, "{error:?}");
+        }
+        Ok(opened) => {
+            let table = opened.query_gid_table()?;
+            let text =
+                format!("{:?}", table.iter().map(|row| row.gid().to_string()).collect::<Vec<_>>());
+            ensure!(marks(&text) == [false, true], "another's rows: {text}");
+        }
+    }
+    drop(context);
+    removal.join().map_err(|_| anyhow::anyhow!("the removal failed"))?;
+    ensure!(Context::open(&device)?.query_gid_table()?.len() == 2);
+    fs::remove_dir_all("/tmp/nodes")?;
+    Ok(())
 }

@@ -368,7 +368,7 @@ pub(crate) fn a_host_is_checked() -> Result<()> {
         ensure!(found == expected, "{words:?}: {found:?} instead of {expected:?}");
         Ok(())
     };
-    is(&[], 2, &["no-device", "no-nodes"])?;
+    is(&[], 2, &["no-device"])?;
     let lab = lab::vlan_lab()?;
     is(&["--strict"], 0, &[])?;
     is(&["--link-layer", "infiniband"], 2, &["other-link-layer"])?;

@@ -9,10 +9,10 @@ use uverbs::gid::GidEntry;
 use crate::lab::{self, Netdev, SoftRoce, run};
 
 /// The most system calls of the whole process `uverbs gids` on one device with five GIDs.
-const WHOLE_PROCESS: usize = 45;
+const WHOLE_PROCESS: usize = 48;
 
 /// The most that each further device may add.
-const FURTHER_DEVICE: usize = 8;
+const FURTHER_DEVICE: usize = 9;
 
 /// `query_gid_table_into` is one system call, an ioctl, and no allocation.
 pub(crate) fn one_call_for_the_table() -> Result<()> {
@@ -75,6 +75,22 @@ pub(crate) fn few_calls_for_the_command() -> Result<()> {
 
 fn devices_in_words(devices: usize) -> String {
     if devices == 1 { "1 device".into() } else { format!("{devices} devices") }
+}
+
+/// Route netlink lists the interfaces once, though names need them, and what is told of them: for each
+/// list mlx5 asks its firmware.
+pub(crate) fn interfaces_are_listed_once() -> Result<()> {
+    let _lab = lab::vlan_lab()?;
+    for command in [&["choose"][..], &["env", "nccl"], &["check"], &["snapshot"]] {
+        let calls = traced(&[&["uverbs"], command].concat())?;
+        // RTM_GETLINK, which strace may know by its number only.
+        let is_list = |call: &&String| {
+            call.contains("send") && (call.contains("RTM_GETLINK") || call.contains("type=0x12 "))
+        };
+        let lists: Vec<_> = calls.iter().filter(is_list).collect();
+        ensure!(lists.len() == 1, "{command:?}: {lists:#?} of {calls:#?}");
+    }
+    Ok(())
 }
 
 /// What a filter excludes is not opened.

@@ -26,6 +26,7 @@ mod peers;
 mod soft_roce;
 mod switch;
 mod tools;
+mod worlds;
 
 pub(crate) use costs::query_table;
 
@@ -50,6 +51,7 @@ const SOFT: &[Scenario] = &[
     ("ibstat_agrees", tools::ibstat_agrees),
     ("one_call_for_the_table", costs::one_call_for_the_table),
     ("few_calls_for_the_command", costs::few_calls_for_the_command),
+    ("interfaces_are_listed_once", costs::interfaces_are_listed_once),
     ("filters_come_before_opening", costs::filters_come_before_opening),
     ("an_empty_root", containers::an_empty_root),
     ("little_memory_and_one_thread", containers::little_memory_and_one_thread),
@@ -68,6 +70,12 @@ const SOFT: &[Scenario] = &[
         "the_same_index_and_address_in_two_namespaces",
         namespaces::the_same_index_and_address_in_two_namespaces,
     ),
+    ("indices_of_other_namespaces", namespaces::indices_of_other_namespaces),
+    ("a_tunnel_is_bound_to_an_interface", namespaces::a_tunnel_is_bound_to_an_interface),
+    ("addresses_with_a_far_end", namespaces::addresses_with_a_far_end),
+    ("an_idle_member_of_a_bond", namespaces::an_idle_member_of_a_bond),
+    ("a_full_table_names_nobody_else", namespaces::a_full_table_names_nobody_else),
+    ("random_worlds", worlds::random_worlds),
     ("loopback_is_not_taken_for_another", namespaces::loopback_is_not_taken_for_another),
     ("shared_mode_shows_devices_everywhere", namespaces::shared_mode_shows_devices_everywhere),
     ("exclusive_mode_hides_devices_elsewhere", namespaces::exclusive_mode_hides_devices_elsewhere),
@@ -78,6 +86,9 @@ const SOFT: &[Scenario] = &[
     ("removed_before_the_open", changes::removed_before_the_open),
     ("removed_while_reading", changes::removed_while_reading),
     ("removed_at_every_call", changes::removed_at_every_call),
+    ("replaced_at_every_call", changes::replaced_at_every_call),
+    ("replaced_while_kept", changes::replaced_while_kept),
+    ("replaced_behind_a_made_node", changes::replaced_behind_a_made_node),
     ("modules_are_unloaded", changes::modules_are_unloaded),
     ("vanishing_while_read", changes::vanishing_while_read),
     ("standing_while_listed", changes::standing_while_listed),

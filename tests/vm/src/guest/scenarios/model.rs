@@ -22,11 +22,13 @@ use uverbs_kernel_model::generate::{Case, FILL, Generator, LARGE, SMALL};
 use uverbs_kernel_model::memory::Memory;
 use uverbs_kernel_model::{Device, Effects, File, Mlx5, Outcome, Port, errno, ioctl};
 use uverbs_mlx5_function::description::Description;
+use uverbs_vm::{TURNS, has_its_turn};
 
 use crate::lab;
 
-/// Requests that are compared on each kernel and device: in memory of which size, and how many.
-const REQUESTS: [(usize, usize); 2] = [(SMALL, 20_000), (LARGE, 1_000)];
+/// Requests that are compared on each kernel and device: in memory of which size, and how many in
+/// each of the [`TURNS`] parts.
+const REQUESTS: [(usize, usize); 2] = [(SMALL, 2_000), (LARGE, 100)];
 
 /// Differences that are shown.
 const SHOWN: usize = 12;
@@ -249,7 +251,11 @@ struct Tally {
 fn compare_all(open: &Context, device: &Device) -> Result<()> {
     let mut tally = Tally::default();
     for (size, count) in REQUESTS {
-        compare(&Arena::new(size)?, count, open, device, &mut tally)?;
+        let arena = Arena::new(size)?;
+        for part in (0..TURNS).filter(|part| has_its_turn(*part)) {
+            let generator = Generator::new((part << 32) + size as u64, arena.base(), size);
+            compare(generator, &arena, count, open, device, &mut tally)?;
+        }
     }
     let Tally { compared, answers, left_out, differences } = tally;
     println!("figure: {compared} requests, {} differ: {answers:?}", differences.len());
@@ -261,13 +267,13 @@ fn compare_all(open: &Context, device: &Device) -> Result<()> {
 
 /// Sends the requests of a seed to the kernel and to the model.
 fn compare(
+    mut generator: Generator,
     arena: &Arena,
     count: usize,
     open: &Context,
     device: &Device,
     tally: &mut Tally,
 ) -> Result<()> {
-    let mut generator = Generator::new(arena.size as u64, arena.base(), arena.size);
     let enough = tally.compared + count;
     while tally.compared < enough && tally.differences.len() < SHOWN {
         let case = generator.next_case(device);

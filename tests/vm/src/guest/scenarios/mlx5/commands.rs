@@ -18,6 +18,18 @@ fn incomplete(command: &[&str]) -> Result<Value> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
+/// Of each port, what is null has a reason, and nothing else has: nothing was asked in vain.
+fn nulls_have_reasons(answer: &Value) -> Result<()> {
+    ensure!(answer["problems"] == Value::Array(Vec::new()), "{answer}");
+    for row in answer["vports"].as_array().context("no list")? {
+        let why = row["not_asked"].as_object().context("no reasons")?;
+        for field in ["state", "infiniband", "ethernet", "eswitch", "roce_addresses", "counters"] {
+            ensure!(row[field].is_null() == why.contains_key(field), "{field}: {row}");
+        }
+    }
+    Ok(())
+}
+
 /// An embedded CPU in switchdev mode, beside a device of another driver.
 pub(crate) fn embedded_cpu() -> Result<()> {
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
@@ -49,6 +61,12 @@ pub(crate) fn embedded_cpu() -> Result<()> {
         println!("{answer:#}");
         let ports = answer["ports"].as_array().context("no list")?;
         ensure!(ports.len() == 4);
+        let last = serde_json::json!([
+            { "device": name, "port": 4, "why": "it represents no vport" }
+        ]);
+        let none = Value::Array(Vec::new());
+        let left_out = if lab::kernel()? < (6, 12) { &none } else { &last };
+        ensure!(answer["left_out"] == *left_out, "{answer}");
         let second = serde_json::json!({
             "device": name,
             "port": 2,
@@ -85,7 +103,17 @@ pub(crate) fn embedded_cpu() -> Result<()> {
     ensure!(row["eswitch_manager"] == true && row["vhca_id"] == description.vhca_id);
     // Linux 5.10 does not let the question through.
     ensure!(row["host"]["num_of_vfs"] == if old { Value::Null } else { 2.into() });
+    if !old {
+        let answer = json(&["uverbs", "mlx5", "vport", name])?;
+        println!("{answer:#}");
+        nulls_have_reasons(&answer)?;
+        let rows = answer["vports"].as_array().context("no list")?;
+        let uplink = rows.iter().find(|row| row["vport"] == 0xffff).context("no uplink")?;
+        let why = "it represents the wire, of which only the state can be asked";
+        ensure!(uplink["not_asked"]["ethernet"] == why && uplink["not_asked"]["eswitch"] == why);
+    }
     let shown = output(&["uverbs", "mlx5", "vport", name, "--no-header"])?;
+    ensure!(!String::from_utf8_lossy(&shown.stdout).contains("not_asked"));
     let shown = String::from_utf8(shown.stdout)?;
     println!("{shown}");
     // Linux 5.10 does not tell whose ports these are, so nothing is said of them.
@@ -158,6 +186,7 @@ pub(crate) fn roce() -> Result<()> {
     })?;
     let answer = json(&["uverbs", "mlx5", "vport", &format!("{name}/1")])?;
     println!("{answer:#}");
+    nulls_have_reasons(&answer)?;
     let row = &answer["vports"][0];
     ensure!(row["state"]["link"] == "up" && row["infiniband"].is_null());
     ensure!(row["ethernet"]["mac"] == "02:c9:00:aa:bb:01");

@@ -16,6 +16,7 @@ const CREATE_UCTX: u16 = 0xa04;
 const QUERY_HCA_CAP: u16 = 0x100;
 const QUERY_ESW_VPORT_CONTEXT: u16 = 0x752;
 const QUERY_HCA_VPORT_GID: u16 = 0x764;
+const QUERY_HCA_VPORT_PKEY: u16 = 0x765;
 
 /// How often each opcode was sent.
 fn counts(commands: &[Command]) -> BTreeMap<u16, usize> {
@@ -71,6 +72,27 @@ pub(crate) fn fewer_commands() -> Result<()> {
             total(&ours),
             total(&theirs)
         );
+    }
+    Ok(())
+}
+
+/// Choosing reads no P_Key, which the driver would ask of the firmware one by one.
+pub(crate) fn choosing_reads_no_pkeys() -> Result<()> {
+    let description = Description::infiniband(2);
+    let device = Mlx5::bind(0, &description)?;
+    let function = device.function();
+    for (command, expected) in [
+        (&["uverbs", "choose"][..], 0),
+        (&["uverbs", "env", "nccl"], 0),
+        (&["uverbs", "check"], 256),
+        (&["uverbs", "snapshot"], 256),
+    ] {
+        let (_, commands) = function.commands_during(|| lab::output(command))?;
+        let counts = counts(&commands);
+        let pkeys = counts.get(&QUERY_HCA_VPORT_PKEY).copied().unwrap_or(0);
+        println!("figure: `{}`: {} firmware commands", command.join(" "), commands.len());
+        println!("{counts:x?}");
+        ensure!(pkeys == expected, "{command:?} reads {pkeys} P_Keys");
     }
     Ok(())
 }

@@ -324,7 +324,8 @@ fn trials() -> Vec<Trial> {
 
 /// Sends a trial; the answer as the peer prints it.
 fn ours(context: &Context, input: &[u8], room: usize) -> Result<(String, Option<uverbs::Error>)> {
-    let mut output = vec![0; room];
+    // As the peer's: what is not written stays.
+    let mut output = vec![0xee; room];
     let error = devx::general_cmd(context, input, &mut output).err();
     let errno = error.as_ref().map_or(0, uverbs::Error::errno);
     let syndrome = output

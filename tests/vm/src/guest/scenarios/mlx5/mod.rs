@@ -52,6 +52,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_firmware_late_answers", firmware::late_answers),
     ("mlx5_firmware_gone", firmware::gone),
     ("mlx5_fewer_firmware_commands", costs::fewer_commands),
+    ("mlx5_choosing_reads_no_pkeys", costs::choosing_reads_no_pkeys),
     ("mlx5_one_firmware_command_a_query", costs::one_command_a_query),
     ("mlx5_commands_embedded_cpu", commands::embedded_cpu),
     ("mlx5_commands_infiniband", commands::infiniband),

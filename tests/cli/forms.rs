@@ -1,0 +1,164 @@
+//! Every JSON document has the form of its schema: each command, however it is asked for JSON, whatever it
+//! reads, also where that cannot be read or is not there.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::run::{finish, program};
+use crate::snapshots::{Fleet, VLAN, fleet_with_everything, host, port};
+use crate::tree::Tree;
+
+/// Makes the schema refuse keys that it does not name.
+fn strict(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.contains_key("properties") && !fields.contains_key("additionalProperties") {
+                fields.insert("additionalProperties".into(), false.into());
+            }
+            fields.values_mut().for_each(strict);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strict),
+        _ => {}
+    }
+}
+
+/// Holds a document against its schema.
+#[track_caller]
+fn conforms(name: &str, document: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas").join(name);
+    let mut schema = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    strict(&mut schema);
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert_eq!(errors, [""; 0], "{name}: {document}");
+}
+
+/// Commands with JSON, each in all ways to ask for it, and the schemas of their answers.
+const COMMANDS: &[(&[&str], &str)] = &[
+    (&["devices", "--json"], "devices.json"),
+    (&["gids", "--json"], "gids.json"),
+    (&["gids", "--format", "json"], "gids.json"),
+    (&["gids", "--type", "v2", "--netdev", "eth0", "--json"], "gids.json"),
+    (&["gids", "mlx5_0:1", "nowhere", "--json"], "gids.json"),
+    (&["gid", "mlx5_0:1", "1", "--json"], "gids.json"),
+    (&["gid", "mlx5_0:1", "2", "--json"], "gids.json"),
+    (&["ports", "--json"], "ports.json"),
+    (&["ports", "nowhere:7", "--json"], "ports.json"),
+    (&["guids", "--json"], "guids.json"),
+    (&["choose", "--json"], "choose.json"),
+    (&["choose", "--explain", "--like", "ucx", "--json"], "choose.json"),
+    (&["choose", "mlx5_0:1", "--json"], "choose.json"),
+    (&["env", "nccl", "--json"], "env.json"),
+    (&["env", "ucx", "--format", "json"], "env.json"),
+    (&["env", "nvshmem", "mlx5_0:1", "--json"], "env.json"),
+    (&["check", "--json"], "check.json"),
+    (&["check", "--link-layer", "infiniband", "--device", "mlx5_0", "--json"], "check.json"),
+];
+
+/// Commands that read this host and nothing else.
+const HERE: &[(&[&str], &str)] = &[
+    (&["mlx5", "port", "--json"], "mlx5-port.json"),
+    (&["mlx5", "port", "nowhere:1", "--json"], "mlx5-port.json"),
+    (&["mlx5", "vport", "--json"], "mlx5-vport.json"),
+    (&["mlx5", "device", "--json"], "mlx5-device.json"),
+    (&["snapshot"], "snapshot.json"),
+    (&["snapshot", "--source", "sysfs"], "snapshot.json"),
+    (&["gids", "--source", "ioctl", "--json"], "gids.json"),
+];
+
+/// Runs a command, behind which this stands.
+#[track_caller]
+fn conforms_with(command: &[&str], behind: &[&Path], schema: &str) {
+    let run = finish(program().args(command).args(behind));
+    let document = serde_json::from_str(&run.stdout);
+    let document =
+        document.unwrap_or_else(|error| panic!("{command:?} {behind:?}: {error}: {run:?}"));
+    conforms(schema, &document);
+    // What is in the document is not said beside it.
+    let problems = document["problems"].as_array().map_or(0, Vec::len);
+    assert!(
+        problems == 0 || run.status != 0 || command[0] == "snapshot",
+        "{command:?} {behind:?}: {run:?}"
+    );
+}
+
+#[test]
+fn here() {
+    for (command, schema) in COMMANDS.iter().chain(HERE) {
+        conforms_with(command, &[], schema);
+    }
+}
+
+#[test]
+fn trees() {
+    let (full, broken, empty, bare) =
+        (Tree::new(), Tree::new(), Tree::new(), TempDir::new().unwrap());
+    full.with_roce();
+    full.with_infiniband();
+    full.with_iwarp();
+    full.with_switch();
+    broken.with_roce().port_again(1).file("gids/3", "not a GID");
+    broken.with_infiniband().port_again(1).remove("state");
+    broken.device("bad0", "1: CA", 5).file("node_guid", "no GUID");
+    for tree in [full.path(), broken.path(), empty.path(), bare.path()] {
+        for (command, schema) in COMMANDS {
+            conforms_with(command, &[Path::new("--sysfs"), tree], schema);
+        }
+        conforms_with(&["snapshot"], &[Path::new("--sysfs"), tree], "snapshot.json");
+    }
+}
+
+#[test]
+fn snapshots() {
+    let fleet = fleet_with_everything();
+    let (one, two) = (fleet.file(0), fleet.file(1));
+    let mut odd = host("node3", &[("mlx5_0", port(VLAN))]);
+    // A port without a network interface anywhere has no MTU; a code that is not known is a text.
+    odd["devices"][0]["ports"][0]["attributes"][0]["active_mtu"] = 0.into();
+    odd["devices"][0]["ports"][0]["attributes"][0]["max_mtu"] = 99.into();
+    odd["problems"] = serde_json::json!([{ "error": "host: no", "errno": 5 }]);
+    let mut none = host("node4", &[]);
+    none["absences"] = serde_json::json!([{ "reason": "no_device" }]);
+    let others = Fleet::new(&[odd, none]);
+    let (odd, none) = (others.file(0), others.file(1));
+    let folder = TempDir::new().unwrap();
+    let broken = folder.path().join("broken.json");
+    fs::write(&broken, "{").unwrap();
+    let nowhere = folder.path().join("nowhere.json");
+    let sources: [&[&Path]; 9] = [
+        &[&one],
+        &[&two],
+        &[&odd],
+        &[&none],
+        &[&one, &two, &odd, &none],
+        &[&broken],
+        &[&nowhere],
+        &[&one, &broken, &nowhere],
+        &[folder.path()],
+    ];
+    for files in sources {
+        for (command, schema) in COMMANDS {
+            conforms_with(command, &[&[Path::new("--from")], files].concat(), schema);
+        }
+    }
+    // The list is there, and empty.
+    for command in ["devices", "gids", "ports", "guids"] {
+        let run = finish(program().args([command, "--json", "--from"]).arg(&nowhere));
+        let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(answer[command], serde_json::json!([]));
+        assert_eq!((&answer["problems"][0]["errno"], run.status), (&2.into(), 1));
+    }
+    let rows = finish(program().args(["gids", "--format", "json", "--from"]).arg(&one));
+    let rows: Value = serde_json::from_str(&rows.stdout).unwrap();
+    assert_eq!(rows["gids"].as_array().unwrap().len(), 8);
+    let ports = finish(program().args(["ports", "--json", "--from"]).arg(&odd));
+    let ports: Value = serde_json::from_str(&ports.stdout).unwrap();
+    assert_eq!(ports["ports"][0]["active_mtu"], Value::Null);
+    assert_eq!(ports["ports"][0]["max_mtu"], "unknown(99)");
+}

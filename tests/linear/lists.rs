@@ -1,0 +1,296 @@
+//! No input takes more time than in proportion to its size: instructions, counted by valgrind, at n, 2n and
+//! 4n elements of each kind of list that a snapshot has, and of files.
+//!
+//! Of a linear cost the second step is twice the first, of a quadratic one four times. Clocks are not asked:
+//! a loaded machine is no failure. Without valgrind it fails, and says so.
+//!
+//! All are counted, unless `UVERBS_LINEAR_SEED` is set: then a third, and three seeds that follow one another
+//! have all.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The least number of elements; one that doubles no list's room just between two measurements.
+const COUNT: usize = 120;
+
+/// The second step over the first: 2 if linear, a little more for sorted look-ups, 4 if quadratic.
+const MOST: f64 = 2.2;
+
+/// Of how many parts a seed has one.
+const TURNS: usize = 3;
+
+/// Whether the list with this number is counted in this run.
+fn has_its_turn(number: usize, name: &str) -> bool {
+    let Ok(seed) = std::env::var("UVERBS_LINEAR_SEED") else { return true };
+    let seed: usize = seed.parse().unwrap();
+    let is_now = number % TURNS == seed % TURNS;
+    if !is_now {
+        // Not by the macro, whose output is shown of what fails only.
+        let why = "not its turn by the seed; `tests/run all` has it";
+        writeln!(std::io::stdout().lock(), "\nSKIPPED: instructions for {name}: {why}").unwrap();
+    }
+    is_now
+}
+
+/// Instructions of the command on these files.
+fn instructions(words: &[&str], files: &[PathBuf]) -> u64 {
+    // Or another one, to see what it costs.
+    let program = std::env::var("UVERBS_TEST_PROGRAM");
+    let program = program.as_deref().unwrap_or(env!("CARGO_BIN_EXE_uverbs"));
+    let output = Command::new("valgrind")
+        .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
+        .arg(program)
+        .args(words)
+        .arg("--from")
+        .args(files)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("valgrind is needed (apt-get install valgrind): {error}"));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!text.contains("panicked") && output.status.code().is_some(), "{words:?}: {text}");
+    let line = text.lines().find_map(|line| line.split_once("refs:")).unwrap();
+    line.1.trim().replace(',', "").parse().unwrap()
+}
+
+fn attributes(state: u32) -> Value {
+    json!([{
+        "state": state, "phys_state": 5, "link_layer": 2, "lid": 0, "sm_lid": 0, "sm_sl": 0, "lmc": 0,
+        "gid_tbl_len": 1_000_000, "pkey_tbl_len": 1, "port_cap_flags": 0, "max_mtu": 5, "active_mtu": 3,
+        "active_width": 2, "active_speed": 32,
+    }, "ioctl"])
+}
+
+fn port(number: usize) -> Value {
+    json!({ "number": number, "attributes": attributes(4), "guid": null, "pkeys": null })
+}
+
+/// A row with an address of its own.
+fn row(port: usize, index: usize, netdev: Option<usize>) -> Value {
+    let [.., a, b, c] = index.to_be_bytes();
+    json!({
+        "port": port, "index": index, "gid": format!("::ffff:10.{a}.{b}.{c}"), "gid_type": 2,
+        "ifindex": netdev.unwrap_or(7), "source": "ioctl", "type_is_hidden": false,
+        "netdev": netdev.map(|index| json!({ "index": index, "name": format!("eth{index}") })),
+    })
+}
+
+fn device(name: &str, ports: &[Value], gids: &[Value]) -> Value {
+    json!({
+        "name": name, "node_type": 1, "driver": 1, "node_guid": "0x0002c90300000004",
+        "sys_image_guid": "0x0002c90300000004", "access": true, "ports": ports, "gids": gids,
+        "node": { "name": "uverbs0", "path": "/dev/infiniband/uverbs0", "number": 1 },
+        "node_mode": 0o20666,
+    })
+}
+
+fn interface(index: usize, addresses: &[Value]) -> Value {
+    json!({
+        "index": index, "name": format!("eth{index}"), "is_up": true, "is_lower_up": true, "mtu": 1500,
+        "addresses": addresses,
+    })
+}
+
+fn host() -> Value {
+    json!({
+        "schema_version": 1, "host": "node", "kernel": "6.12.0", "shares_namespaces": true,
+        "modules": ["ib_uverbs"], "has_netlink": true, "absences": [], "settings": [], "problems": [],
+        "devices": [device("a", &[port(1)], &[row(1, 3, Some(2))])],
+        "interfaces": [interface(2, &[json!(["10.0.0.3", 24])])],
+    })
+}
+
+/// A host with so many elements of a kind.
+type Grow = fn(&mut Value, usize);
+
+const KINDS: &[(&str, Grow)] = &[
+    ("devices", |host, count| {
+        host["devices"] = (0..count)
+            .map(|n| device(&format!("mlx5_{n}"), &[port(1)], &[row(1, n, Some(2))]))
+            .collect();
+    }),
+    ("devices that cannot be read", |host, count| {
+        host["devices"] = (0..count)
+            .map(|n| {
+                let mut device = device(&format!("mlx5_{n}"), &[port(1)], &[]);
+                device["gids"] = json!({ "error": format!("mlx5_{n}: no"), "errno": 5 });
+                device["access"] = json!({ "error": format!("mlx5_{n}: not either"), "errno": 5 });
+                device
+            })
+            .collect();
+    }),
+    ("ports", |host, count| {
+        let ports: Vec<Value> = (1..=count).map(port).collect();
+        let gids: Vec<Value> = (1..=count).map(|n| row(n, n, Some(2))).collect();
+        host["devices"] = json!([device("a", &ports, &gids)]);
+    }),
+    ("gids", |host, count| {
+        host["devices"][0]["gids"] = (0..count).map(|n| row(1, n, Some(2))).collect();
+    }),
+    ("gids of others", |host, count| {
+        host["devices"][0]["gids"] = (0..count).map(|n| row(1, n, None)).collect();
+        host["interfaces"][0]["addresses"] =
+            (0..count).map(|n| json!([format!("11.0.{}.{}", n / 256, n % 256), 24])).collect();
+    }),
+    ("pkeys", |host, count| {
+        let attributes = &mut host["devices"][0]["ports"][0]["attributes"][0];
+        attributes["link_layer"] = json!(1);
+        host["devices"][0]["ports"][0]["pkeys"] = (0..count).map(|n| json!([n, 0xffff])).collect();
+    }),
+    ("interfaces", |host, count| {
+        host["interfaces"] = (2..count + 2).map(|n| interface(n, &[])).collect();
+        host["devices"] = (2..count + 2)
+            .map(|n| device(&format!("mlx5_{n}"), &[port(1)], &[row(1, n, Some(n))]))
+            .collect();
+    }),
+    ("addresses", |host, count| {
+        let address = |n: usize| json!([format!("10.0.{}.{}", n / 256, n % 256), 24]);
+        host["interfaces"][0]["addresses"] = (0..count).map(address).collect();
+        host["devices"][0]["gids"] = (0..count).map(|n| row(1, n, Some(2))).collect();
+    }),
+    ("settings", |host, count| {
+        let setting =
+            |_| json!({ "name": "NCCL_IB_ADDR_RANGE", "value": "10.0.0.0/8", "file": "f" });
+        host["settings"] = (0..count).map(setting).collect();
+        host["devices"] = (0..count)
+            .map(|n| device(&format!("mlx5_{n}"), &[port(1)], &[row(1, n, Some(2))]))
+            .collect();
+    }),
+    ("subnets", |host, count| {
+        let subnets: Vec<String> =
+            (0..count).map(|n| format!("12.0.{}.{}/32", n / 256, n % 256)).collect();
+        host["settings"] = json!([{ "name": "UCX_IB_ROCE_SUBNETS", "value": subnets.join(",") }]);
+        host["devices"][0]["gids"] = (0..count).map(|n| row(1, n, Some(2))).collect();
+    }),
+    ("list of devices", |host, count| {
+        let names: Vec<String> = (0..count).map(|n| format!("b:{n}")).collect();
+        host["settings"] = json!([{ "name": "NVSHMEM_HCA_LIST", "value": names.join(",") },
+            { "name": "NVSHMEM_ENABLE_NIC_PE_MAPPING", "value": "1" }]);
+        host["devices"] = json!([device("a", &(1..=count).map(port).collect::<Vec<Value>>(), &[])]);
+    }),
+    ("problems", |host, count| {
+        let problem = |n| json!({ "error": format!("host: {n}"), "errno": 5 });
+        host["problems"] = (0..count).map(problem).collect();
+    }),
+    ("absences", |host, count| {
+        let absence =
+            |n| json!({ "reason": "other_namespace", "device": format!("a{n}"), "node": "b" });
+        host["absences"] = (0..count).map(absence).collect();
+        host["devices"] = json!([]);
+    }),
+    ("modules", |host, count| {
+        host["modules"] = (0..count).map(|n| format!("module{n}")).collect();
+    }),
+];
+
+/// Fails if the second step is more than it may be.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+#[track_caller]
+fn hold(what: &str, words: &[&str], counts: [u64; 3]) {
+    let [one, two, four] = counts.map(|count| count as f64);
+    let ratio = (four - two) / (two - one);
+    println!("{what}: {}: {counts:?}: {ratio:.2}", words.join(" "));
+    // What hardly grows has no shape.
+    assert!(ratio < MOST || four < 1.05 * one, "{what}: {words:?}: {counts:?}, {ratio:.2}");
+}
+
+/// The commands in which all code that looks at a snapshot has a part.
+const COMMANDS: [&[&str]; 3] =
+    [&["check"], &["choose", "--explain", "--like", "nccl"], &["env", "ucx"]];
+
+/// Those that read one device at a time.
+const READERS: [&[&str]; 2] = [&["gids"], &["ports"]];
+
+fn measure(folder: &Path, name: &str, grow: Grow, words: &[&str]) {
+    let counts = [1, 2, 4].map(|times| {
+        let mut document = host();
+        grow(&mut document, times * COUNT);
+        let file = folder.join(format!("{}{times}.json", name.replace(' ', "-")));
+        fs::write(&file, document.to_string()).unwrap();
+        instructions(words, &[file])
+    });
+    hold(name, words, counts);
+}
+
+/// The kinds, of which each thread of the tests takes some.
+fn share(part: usize) {
+    let folder = TempDir::new().unwrap();
+    for (number, (name, grow)) in KINDS.iter().enumerate().skip(part).step_by(2) {
+        if !has_its_turn(number, name) {
+            continue;
+        }
+        for words in COMMANDS {
+            measure(folder.path(), name, *grow, words);
+        }
+        if matches!(*name, "devices" | "ports" | "gids" | "devices that cannot be read") {
+            for words in READERS {
+                measure(folder.path(), name, *grow, words);
+            }
+        }
+    }
+}
+
+#[test]
+fn lists_of_a_snapshot() {
+    share(0);
+}
+
+#[test]
+fn other_lists_of_a_snapshot() {
+    share(1);
+}
+
+/// Hosts whose ports have names of their own, and need other indices.
+#[test]
+fn files() {
+    if !has_its_turn(KINDS.len(), "files") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let files: Vec<PathBuf> = (0..240)
+        .map(|n| {
+            let mut document = host();
+            document["host"] = json!(format!("node{n}"));
+            document["devices"] =
+                json!([device(&format!("mlx5_{n}"), &[port(1)], &[row(1, n % 120, Some(2))])]);
+            let file = folder.path().join(format!("{n}.json"));
+            fs::write(&file, document.to_string()).unwrap();
+            file
+        })
+        .collect();
+    for words in COMMANDS.iter().chain(&READERS) {
+        let counts = [60, 120, 240].map(|count| instructions(words, &files[..count]));
+        hold("files", words, counts);
+    }
+}
+
+/// Names of devices and ports on the command line.
+#[test]
+fn selectors() {
+    if !has_its_turn(KINDS.len() + 1, "selectors") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("node.json");
+    for words in [&["ports"] as &[&str], &["env", "ucx"], &["choose"]] {
+        let counts = [1, 2, 4].map(|times| {
+            let count = times * COUNT;
+            let mut document = host();
+            let gids: Vec<Value> = (1..=count).map(|n| row(n, 3, Some(2))).collect();
+            document["devices"] =
+                json!([device("a", &(1..=count).map(port).collect::<Vec<Value>>(), &gids)]);
+            fs::write(&file, document.to_string()).unwrap();
+            let names: Vec<String> = (1..=count).map(|n| format!("a:{n}")).collect();
+            let names = names.iter().map(String::as_str);
+            let words: Vec<&str> = words.iter().copied().chain(names).collect();
+            instructions(&words, std::slice::from_ref(&file))
+        });
+        hold("selectors", words, counts);
+    }
+}

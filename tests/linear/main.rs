@@ -1,0 +1,4 @@
+//! What the command costs, in instructions.
+
+#[cfg(test)]
+mod lists;
