@@ -9,9 +9,9 @@ use uverbs::capi::mlx5::{_mlx5dv_query_port, mlx5dv_devx_general_cmd, mlx5dv_ope
 use uverbs::capi::verbs::{
     _ibv_query_comp_cntr_caps, _ibv_query_gid_ex, _ibv_query_gid_table, abi, ibv_close_device,
     ibv_free_device_list, ibv_get_async_event, ibv_get_device_guid, ibv_get_device_index,
-    ibv_get_device_name, ibv_get_pkey_index, ibv_import_device, ibv_open_device, ibv_query_gid,
-    ibv_query_gid_type, ibv_query_pkey, ibv_query_port_speed, ibv_read_sysfs_file, simulated,
-    uverbs_query_device_ex, uverbs_query_port,
+    ibv_get_device_name, ibv_get_pkey_index, ibv_open_device, ibv_query_gid, ibv_query_gid_type,
+    ibv_query_pkey, ibv_query_port_speed, ibv_read_sysfs_file, simulated, uverbs_query_device_ex,
+    uverbs_query_port,
 };
 use uverbs::context::Context;
 use uverbs::driver::DriverId;
@@ -329,7 +329,7 @@ fn only_devices_are_imported() {
         (std::os::fd::AsRawFd::as_raw_fd(&file), Errno::INVAL),
     ] {
         // SAFETY: none of them becomes the context's.
-        assert!(unsafe { ibv_import_device(fd) }.is_null());
+        assert!(unsafe { uverbs::capi::verbs::ibv_import_device(fd) }.is_null());
         assert_eq!(nix::errno::Errno::last_raw(), errno.raw_os_error(), "{fd}");
     }
 }

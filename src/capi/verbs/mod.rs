@@ -14,7 +14,7 @@ mod sysfs;
 #[cfg(feature = "simulated-kernel")]
 #[doc(hidden)]
 pub use context::simulated;
-#[cfg(all(test, feature = "simulated-kernel"))]
+#[cfg(all(test, feature = "simulated-kernel", not(miri)))]
 pub(super) use context::simulated_at;
 pub(super) use context::{Opened, open};
 pub use context::{ibv_close_device, ibv_import_device, ibv_open_device};

@@ -1,5 +1,5 @@
 /*
- * Signals come all the time, and no system call is restarted behind their handler: every question has
+ * Signals come all the time, and no system call is restarted after their handler: every question has
  * the answer that it had before the first of them.
  */
 #include <signal.h>
@@ -23,7 +23,7 @@ static void count(int number)
 	signals++;
 }
 
-/* What is asked, one answer behind the other. */
+/* What is asked, one answer after the other. */
 struct answers {
 	size_t length;
 	unsigned char bytes[ROOM];
@@ -99,19 +99,19 @@ int main(void)
 	static struct answers before, now;
 	struct itimerval often = {.it_interval = {.tv_usec = 500}, .it_value = {.tv_usec = 500}};
 	struct sigaction action = {.sa_handler = count};
-	int differing = 0;
+	int rounds = 0, differing = 0;
 
 	ask(&before);
 	if (sigaction(SIGALRM, &action, NULL) || setitimer(ITIMER_REAL, &often, NULL)) {
 		perror("interrupted");
 		return 1;
 	}
-	for (int round = 0; round < ROUNDS; round++) {
+	/* A host without a device is asked faster than a timer's first signal comes. */
+	while (rounds++ < ROUNDS || !signals) {
 		ask(&now);
 		differing += now.length != before.length ||
 			     memcmp(now.bytes, before.bytes, now.length);
 	}
-	printf("%zu bytes of answers; %d of %d rounds differ; %s\n", before.length, differing, ROUNDS,
-	       signals ? "signals came" : "NO SIGNAL CAME");
-	return differing || !signals;
+	printf("%zu bytes of answers; %d rounds differ; signals came\n", before.length, differing);
+	return differing != 0;
 }
