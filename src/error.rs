@@ -8,9 +8,8 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use crate::command::{EncodeError, SubmitError};
 use crate::driver::DriverId;
-use crate::firmware::{self, Refusal, Target};
+use crate::mlx5_firmware::{self, Refusal, Target};
 
 /// The result of this library's calls.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -122,7 +121,7 @@ impl fmt::Display for Request {
             Self::PKey { port, index: None } => write!(f, "query P_Keys of port {port}"),
             Self::Guid => f.write_str("query GUIDs"),
             Self::Mlx5Port { port } => write!(f, "query mlx5 port {port}"),
-            Self::Firmware { opcode, target } => match firmware::operation_name(*opcode) {
+            Self::Firmware { opcode, target } => match mlx5_firmware::operation_name(*opcode) {
                 Some(name) => write!(f, "firmware command {name}{target}"),
                 None => write!(f, "firmware command {opcode:#x}{target}"),
             },
@@ -204,6 +203,37 @@ pub enum Cause {
     Os(Errno),
 }
 
+/// Why a command cannot be sent. Found before the kernel sees anything; the C interface's errno is `EINVAL`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// A payload is longer than [`MAX_PAYLOAD`].
+    #[error("attribute {attr_id:#x}: {len} bytes, but one attribute carries at most {}", u16::MAX)]
+    PayloadTooLong {
+        /// The attribute.
+        attr_id: u16,
+        /// Its payload's length in bytes.
+        len: usize,
+    },
+    /// More attributes than the command has room for (or than a page holds).
+    #[error("attribute {attr_id:#x}: the command has room for {capacity} attributes")]
+    TooManyAttributes {
+        /// The attribute that found no room.
+        attr_id: u16,
+        /// Room of this command.
+        capacity: usize,
+    },
+    /// The command is not described where the kernel's writing is checked, or lends no memory to
+    /// an attribute that the kernel writes.
+    #[error(
+        "no memory is lent where the kernel writes, or the method is not known to this library"
+    )]
+    Undescribed,
+    /// The command was sent before, and the kernel has written into it.
+    #[error("the command was sent before")]
+    Sent,
+}
+
 impl Cause {
     /// The errno that stands for this cause.
     #[must_use]
@@ -249,15 +279,6 @@ impl Cause {
             Errno::PERM => Self::NotPermitted,
             Errno::IO | Errno::NXIO | Errno::NODEV => Self::DeviceGone(errno),
             other => Self::Os(other),
-        }
-    }
-}
-
-impl From<SubmitError> for Cause {
-    fn from(error: SubmitError) -> Self {
-        match error {
-            SubmitError::Encode(error) => Self::Encode(error),
-            SubmitError::Kernel(errno) => Self::of_ioctl(errno),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! RDMA netlink and sysfs, and needs nothing else at run time.
 //!
 //! ```no_run
-//! use uverbs::device::Host;
+//! use uverbs::host::Host;
 //!
 //! let mut host = Host::new();
 //! for device in host.devices()? {
@@ -47,40 +47,46 @@
 
 pub use uverbs_uapi as uapi;
 
-#[cfg(feature = "capi")]
-pub mod capi;
-pub mod check;
-pub mod choose;
-pub mod command;
-pub mod context;
+// Values, without a question to anybody.
 pub mod device;
-pub mod device_attributes;
 pub mod driver;
 pub mod error;
-pub mod event;
-mod firmware;
 pub mod gid;
 pub mod guid;
-pub mod inventory;
-pub mod mlx5;
-mod names;
+mod mlx5_firmware;
+mod named;
 pub mod netdev;
-mod netlink;
 pub mod pkey;
 pub mod port;
-pub mod reader;
-#[cfg(feature = "simulated-kernel")]
-#[doc(hidden)]
-pub mod replies;
 pub mod selector;
-mod sys;
+mod text;
+
+// The kernel's interfaces.
+pub mod ioctl;
+mod netlink;
 pub mod sysfs;
+
+// Questions: to one open device, and about all of a host.
+pub mod context;
+pub mod host;
+pub mod mlx5;
 pub mod umad;
+
+// What is made of the answers.
+pub mod check;
+pub mod choose;
+pub mod inventory;
+
+#[cfg(feature = "capi")]
+pub mod capi;
 
 pub use error::{Error, Result};
 #[cfg(feature = "simulated-kernel")]
 #[doc(hidden)]
-pub use sys::simulated;
+pub use ioctl::sys::simulated;
+#[cfg(feature = "simulated-kernel")]
+#[doc(hidden)]
+pub use netlink::replies;
 
 /// The README's example compiles.
 #[cfg(doctest)]

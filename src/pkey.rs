@@ -7,11 +7,6 @@
 
 use core::fmt;
 
-use rustix::io::Errno;
-
-use crate::error::{Cause, Error, Request, Result};
-use crate::sysfs::{Folder, Sysfs};
-
 /// A partition key: 15 bits of partition, and the membership bit on top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PKey(pub u16);
@@ -34,58 +29,6 @@ impl fmt::Display for PKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#06x}", self.0)
     }
-}
-
-impl Sysfs {
-    /// Reads one P_Key of a port.
-    ///
-    /// # Errors
-    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port or index; `EPROTO`: the
-    /// file does not hold a P_Key.
-    #[doc(alias = "ibv_query_pkey")]
-    pub fn query_pkey(&self, device: &str, port: u32, index: u32) -> Result<PKey> {
-        let request = || Request::PKey { port, index: Some(index) };
-        self.steadily(device, request, |sysfs| {
-            let port =
-                sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
-            let folder = port.join("pkeys");
-            read_pkey(&folder, index).map_err(|cause| {
-                let slot = folder.join(index.to_string());
-                sysfs.missing_or(device, &port, &slot, request(), cause)
-            })
-        })
-    }
-
-    /// Reads all P_Keys of a port, with their indices, ascending; unused slots (0) included.
-    ///
-    /// # Errors
-    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port; `EPROTO`: a file that does
-    /// not hold a P_Key.
-    pub fn query_pkeys(&self, device: &str, port: u32) -> Result<Vec<(u32, PKey)>> {
-        let request = || Request::PKey { port, index: None };
-        self.steadily(device, request, |sysfs| {
-            let folder =
-                sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
-            read_pkeys(&folder)
-                .map_err(|cause| sysfs.missing_or(device, &folder, &folder, request(), cause))
-        })
-    }
-}
-
-fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Cause> {
-    let folder = port.join("pkeys");
-    let indices = match folder.numbers() {
-        Ok(indices) => indices,
-        Err(Cause::Os(Errno::NOENT)) if port.exists() => return Ok(Vec::new()),
-        Err(cause) => return Err(cause),
-    };
-    indices.into_iter().map(|index| Ok((index, read_pkey(&folder, index)?))).collect()
-}
-
-fn read_pkey(folder: &Folder, index: u32) -> Result<PKey, Cause> {
-    u16::try_from(folder.read_number(&index.to_string())?)
-        .map(PKey)
-        .map_err(|_| Cause::Malformed("a P_Key"))
 }
 
 #[cfg(test)]

@@ -8,15 +8,9 @@
 
 use core::fmt;
 
-use rustix::io::Errno;
 use uverbs_uapi::device as abi;
-use zerocopy::{FromZeros, IntoBytes};
 
-use crate::command::Command;
-use crate::context::Context;
-use crate::error::{Cause, Error, Request, Result};
-use crate::names::named;
-use crate::sysfs::{Folder, Sysfs};
+use crate::named::named;
 
 named! {
     /// Logical state of a port.
@@ -71,17 +65,6 @@ named! {
     }
 }
 
-impl LinkLayer {
-    /// Reads a port folder's `link_layer`.
-    pub(crate) fn of_sysfs(port_folder: &Folder) -> Result<Self, Cause> {
-        Ok(match port_folder.read("link_layer")?.as_str() {
-            "InfiniBand" => Self::INFINIBAND,
-            "Ethernet" => Self::ETHERNET,
-            _ => Self::UNSPECIFIED,
-        })
-    }
-}
-
 /// Code of a maximum transfer unit.
 #[doc(alias = "ibv_mtu")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -120,7 +103,7 @@ impl Width {
         }
     }
 
-    fn from_lanes(lanes: u64) -> Option<Self> {
+    pub(crate) fn from_lanes(lanes: u64) -> Option<Self> {
         [abi::width::X1, abi::width::X2, abi::width::X4, abi::width::X8, abi::width::X12]
             .map(Self)
             .into_iter()
@@ -169,7 +152,7 @@ impl Speed {
         }
     }
 
-    fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         (0..u32::BITS).map(|bit| Self(1 << bit)).find(|speed| speed.name() == Some(name))
     }
 }
@@ -292,143 +275,9 @@ impl From<&abi::QueryPortResponse> for PortAttributes {
     }
 }
 
-impl Context {
-    /// Asks for a port's attributes. One system call.
-    ///
-    /// ```no_run
-    /// # fn main() -> Result<(), uverbs::Error> {
-    /// # let context = uverbs::device::Host::new().open("rxe0")?;
-    /// let port = context.query_port(1)?;
-    /// println!("{} {} slots", port.state, port.gid_tbl_len);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// `EINVAL`: no such port (also any port above 255, which the request cannot name); `EIO`: the
-    /// device is gone; `ENODEV`: an iWARP port without interface; `EPROTONOSUPPORT`: Linux before 5.0.
-    #[doc(alias = "ibv_query_port")]
-    pub fn query_port(&self, port: u32) -> Result<PortAttributes> {
-        match self.port_response(port) {
-            Ok(response) => Ok((&response).into()),
-            Err(cause) => Err(self.port_error(port, Request::Port { port }, cause)),
-        }
-    }
-
-    pub(crate) fn port_response(&self, port: u32) -> Result<abi::QueryPortResponse, Cause> {
-        let mut response = abi::QueryPortResponse::new_zeroed();
-        let mut command = Command::<2>::new(abi::object::DEVICE, abi::method::QUERY_PORT);
-        command
-            .constant(abi::query_port::PORT_NUM, port.into())
-            .output(abi::query_port::RESP, response.as_mut_bytes());
-        self.submit(&mut command)?;
-        if !command.is_output_valid(abi::query_port::RESP) {
-            return Err(Cause::Malformed("port attributes that were not written"));
-        }
-        Ok(response)
-    }
-
-    /// Asks for a port's effective rate, which differs from the nominal one on bonded or partly
-    /// used links. Linux 7.0; of the drivers, mlx5 and efa answer.
-    ///
-    /// # Errors
-    /// `EOPNOTSUPP`: the driver does not tell; `EINVAL`: no such port; `EIO`: the device is gone;
-    /// `EPROTONOSUPPORT`: Linux before 7.0.
-    #[doc(alias = "ibv_query_port_speed")]
-    pub fn query_port_speed(&self, port: u32) -> Result<Rate> {
-        let mut rate = 0u64;
-        let mut command = Command::<2>::new(abi::object::DEVICE, abi::method::QUERY_PORT_SPEED);
-        command
-            .constant(abi::query_port_speed::PORT_NUM, port.into())
-            .output(abi::query_port_speed::RESP, rate.as_mut_bytes());
-        match self.submit(&mut command) {
-            Ok(()) if command.is_output_valid(abi::query_port_speed::RESP) => Ok(Rate(rate)),
-            Ok(()) => Err(Cause::Malformed("a port speed that was not written")),
-            Err(cause) => Err(cause),
-        }
-        .map_err(|cause| self.port_error(port, Request::PortSpeed { port }, cause))
-    }
-}
-
-impl Sysfs {
-    /// Reads a port's attributes from `ports/P`.
-    ///
-    /// # Errors
-    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port; `EPROTO`: a file that does
-    /// not read as it should.
-    #[doc(alias = "ibv_query_port")]
-    pub fn query_port(&self, device: &str, port: u32) -> Result<PortAttributes> {
-        let request = || Request::Port { port };
-        self.steadily(device, request, |sysfs| {
-            let folder =
-                sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
-            read_port(&folder)
-                .map_err(|cause| sysfs.missing_or(device, &folder, &folder, request(), cause))
-        })
-    }
-}
-
-fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
-    const RANGE: Cause = Cause::Malformed("a number beyond its range");
-    let byte = |name| u8::try_from(folder.read_number(name)?).map_err(|_| RANGE);
-    let long = |name| u32::try_from(folder.read_number(name)?).map_err(|_| RANGE);
-    // The kernel numbers slots from 0 without a gap; a port without a table has no folder.
-    let slots = |name| match folder.join(name).names() {
-        Ok(names) => u32::try_from(names.len()).map_err(|_| RANGE),
-        Err(Cause::Os(Errno::NOENT)) => Ok(0),
-        Err(cause) => Err(cause),
-    };
-    // The kernel refuses to read it where it does not know the width.
-    let rate = folder.read_optional("rate").unwrap_or_default();
-    let (active_width, active_speed) = parse_rate(&rate);
-    Ok(PortAttributes {
-        state: PortState(byte("state")?),
-        phys_state: PhysState(byte("phys_state")?),
-        link_layer: LinkLayer::of_sysfs(folder)?,
-        lid: long("lid")?,
-        sm_lid: long("sm_lid")?,
-        sm_sl: byte("sm_sl")?,
-        lmc: byte("lid_mask_count")?,
-        gid_tbl_len: slots("gids")?,
-        pkey_tbl_len: slots("pkeys")?,
-        active_width,
-        active_speed,
-        port_cap_flags: long("cap_mask")?,
-        ..PortAttributes::default()
-    })
-}
-
-/// Width and speed of a sysfs `rate`: `100 Gb/sec (4X EDR)`; SDR has no name on old kernels.
-fn parse_rate(text: &str) -> (Option<Width>, Option<Speed>) {
-    let inside = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
-    let mut words = inside.map_or("", |(inside, _)| inside).split_whitespace();
-    let lanes = words.next().and_then(|word| word.strip_suffix('X')?.parse().ok());
-    let width = lanes.and_then(Width::from_lanes);
-    let speed = match words.next() {
-        Some(name) => Speed::from_name(name),
-        None => width.map(|_| Speed::SDR),
-    };
-    (width, speed)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_of_sysfs() {
-        let parsed = |text| {
-            let (active_width, active_speed) = parse_rate(text);
-            PortAttributes { active_width, active_speed, ..Default::default() }.rate()
-        };
-        assert_eq!(parsed("100 Gb/sec (4X EDR)"), Some(Rate(1000)));
-        assert_eq!(parsed("2.5 Gb/sec (1X SDR)"), Some(Rate(25)));
-        assert_eq!(parsed("2.5 Gb/sec (1X)"), Some(Rate(25)));
-        assert_eq!(parsed("800 Gb/sec (4X XDR)"), Some(Rate(8000)));
-        for odd in ["", "(", ")", "100 Gb/sec", "(3X EDR)", "(4X NEW)", "(X SDR)"] {
-            assert_eq!(parsed(odd), None, "{odd:?}");
-        }
-    }
 
     /// As `ib_port_attr_to_speed_info` of the kernel has them.
     #[test]

@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, AsRawFd};
 
 use arbitrary::{Arbitrary, Unstructured};
-use uverbs::command::{Command, EncodeError, MAX_ATTRIBUTES, MAX_PAYLOAD};
+use uverbs::ioctl::{Command, EncodeError, MAX_ATTRIBUTES, MAX_PAYLOAD};
 use uverbs::error::Cause;
 use uverbs::gid::GidEntry;
 use uverbs::port::PortAttributes;

@@ -15,7 +15,7 @@ use uverbs::capi::umad::{
     UmadCa, UmadPort, rooted, umad_free_ca_device_list, umad_release_ca, umad_release_port,
     umad_sort_ca_device_list,
 };
-use uverbs::device::Host;
+use uverbs::host::Host;
 use uverbs::sysfs::Sysfs;
 use uverbs::umad;
 

@@ -12,11 +12,11 @@ use zerocopy::{FromZeros, IntoBytes};
 use super::verbs::abi::{self, layout};
 use super::verbs::{Held, Opened, open};
 use super::{guarded, number, set_errno};
-use crate::command::MAX_PAYLOAD;
 use crate::context::probe_driver;
 use crate::device::Device;
 use crate::driver::DriverId;
 use crate::error::Error;
+use crate::ioctl::MAX_PAYLOAD;
 use crate::mlx5::devx;
 
 /// `struct mlx5dv_context_attr` up to what this library looks at.

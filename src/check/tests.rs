@@ -8,10 +8,10 @@ use crate::choose::{Caveat, Family, Reason, ucx};
 use crate::device::{Device, Node};
 use crate::driver::DriverId;
 use crate::gid::{Gid, GidEntry};
+use crate::host::Source;
 use crate::inventory::{Answer, GidRow, Problem, Setting};
 use crate::netdev::{Interface, Netdev};
 use crate::port::{Speed, Width};
-use crate::reader::Source;
 use core::num::NonZeroU32;
 use std::net::IpAddr;
 

@@ -8,7 +8,7 @@
 //! ```
 //! use uverbs::choose::{self, Outcome, Wish};
 //!
-//! let inventory = uverbs::device::Host::new().inventory(&Default::default());
+//! let inventory = uverbs::host::Host::new().inventory(&Default::default());
 //! for port in choose::ports(&inventory) {
 //!     let decision = choose::recommend(&port, &Wish::default());
 //!     if let Outcome::Taken(index) = decision.outcome {
@@ -428,7 +428,7 @@ fn home<'i>(here: &Surroundings<'i>, port: &PortRecord, row: &'i GidRow) -> Home
 
 /// The GIDs that the kernel derives from a MAC address: RoCE's default GID, and iWARP's only GID.
 fn made_of(mac: [u8; 6]) -> [Gid; 2] {
-    [crate::netdev::default_gid(mac), crate::netdev::iwarp_gid(mac)]
+    [Gid::of_roce(mac), Gid::of_iwarp(mac)]
 }
 
 /// Reads an address; text of another family is none.

@@ -7,13 +7,13 @@
 //! ```
 //! use uverbs::inventory::{Inventory, Wanted};
 //!
-//! let inventory: Inventory = uverbs::device::Host::new().inventory(&Wanted::default());
+//! let inventory: Inventory = uverbs::host::Host::new().inventory(&Wanted::default());
 //! for record in &inventory.devices {
 //!     println!("{}: {} ports", record.device.name, record.ports.len());
 //! }
 //! ```
 //!
-//! [`Host::inventory`]: crate::device::Host::inventory
+//! [`Host::inventory`]: crate::host::Host::inventory
 
 mod read;
 pub mod settings;
@@ -21,12 +21,12 @@ pub mod settings;
 use crate::device::{Absence, Device};
 use crate::error::Error;
 use crate::guid::Guid;
+use crate::host::{GidRecord, Source};
 use crate::netdev::{Interface, Netdev};
 use crate::pkey::PKey;
 use crate::port::{PortAttributes, Rate};
-use crate::reader::{GidRecord, Source};
 
-pub use crate::names::{is_device_name, is_interface_name, is_plain, is_plain_char};
+pub use crate::text::{is_device_name, is_interface_name, is_plain, is_plain_char};
 pub use read::{Extent, Wanted};
 pub use settings::{Reading, Setting};
 

@@ -13,12 +13,14 @@ use rustix::io::Errno;
 
 use super::settings::{self, NAMES, Reading, Setting};
 use super::{Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem};
-use crate::device::{Absence, Device, Host};
-use crate::names::is_plain_char;
-use crate::netdev::{Dump, Netdev};
+use crate::device::{Absence, Device};
+use crate::host::Host;
+use crate::host::{GidTable, Preference, Reader};
+use crate::netdev::Netdev;
+use crate::netlink::route::Dump;
 use crate::port::LinkLayer;
-use crate::reader::{GidTable, Preference, Reader};
 use crate::sysfs::Sysfs;
+use crate::text::is_plain_char;
 
 /// Modules that RDMA needs, or that people look for.
 const MODULES: [&str; 6] = ["ib_core", "ib_uverbs", "ib_umad", "ib_ipoib", "rdma_cm", "rdma_ucm"];

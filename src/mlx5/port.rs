@@ -12,12 +12,12 @@ use uverbs_uapi::device;
 use uverbs_uapi::mlx5::{self as abi, device_method, query_port_flag as flag};
 use zerocopy::IntoBytes;
 
-use crate::command::Command;
 use crate::context::Context;
 use crate::error::{Cause, Request, Result};
+use crate::ioctl::Command;
 use crate::mlx5::require_mlx5;
 
-pub use crate::firmware::VportNumber;
+pub use crate::mlx5_firmware::VportNumber;
 
 /// What the driver tells of a port. Each field is `None` unless the driver set its flag.
 #[doc(alias = "mlx5dv_port")]
@@ -100,7 +100,7 @@ pub struct RegC0 {
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
-/// let context = uverbs::device::Host::new().open("mlx5_0")?;
+/// let context = uverbs::host::Host::new().open("mlx5_0")?;
 /// for number in context.ports() {
 ///     let port = uverbs::mlx5::query_port(&context, number)?;
 ///     println!("{number}: vport {:?}, register C0 {:?}", port.vport(), port.reg_c0());

@@ -35,10 +35,10 @@ use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
 use crate::gid::Gid;
 use crate::guid::Guid;
-use crate::names::natural;
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, PhysState, PortState, Rate};
 use crate::sysfs::{Folder, Sysfs};
+use crate::text::natural;
 
 /// The files and folders of a device and of its ports.
 mod file {

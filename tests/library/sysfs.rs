@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use proptest::prelude::*;
-use uverbs::device::Host;
+use uverbs::host::Host;
 use uverbs::sysfs::Sysfs;
 use uverbs::umad;
 

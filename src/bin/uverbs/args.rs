@@ -13,9 +13,9 @@ use ipnet::IpNet;
 use uverbs::choose::plan::{Model, Program};
 use uverbs::choose::{Family, Network, Wish, nccl, ucx};
 use uverbs::gid::GidType;
+use uverbs::host::Preference;
 use uverbs::inventory::Reading;
 use uverbs::port::LinkLayer;
-use uverbs::reader::Preference;
 use uverbs::selector::{InvalidSelector, Selector};
 
 /// Show RDMA devices, their ports, GID tables and GUIDs, and choose the right GID

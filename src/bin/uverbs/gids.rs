@@ -6,8 +6,8 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::gid::{Gid, GidType};
+use uverbs::host::{GidRecord, Preference, Source};
 use uverbs::netdev::Netdev;
-use uverbs::reader::{GidRecord, Preference, Source};
 use uverbs::selector::Selector;
 
 use crate::args::{Common, Format, GidArgs, GidsArgs};

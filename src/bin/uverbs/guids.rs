@@ -5,7 +5,7 @@ use core::ops::RangeInclusive;
 use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::guid::Guid;
-use uverbs::reader::Preference;
+use uverbs::host::Preference;
 
 use crate::args::{Common, GuidsArgs};
 use crate::host::Place;

@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use uverbs::context::probe_driver;
-use uverbs::device::{Absence, Device, Host, Listing};
+use uverbs::device::{Absence, Device};
 use uverbs::driver::DriverId;
 use uverbs::error::Error;
 use uverbs::guid::Guid;
+use uverbs::host::{GidRecord, GidTable, Preference, Reader, Source};
+use uverbs::host::{Host, Listing};
 use uverbs::inventory::{DeviceRecord, Inventory, Problem, Wanted};
 use uverbs::netdev::Netdev;
 use uverbs::port::{PortAttributes, Rate};
-use uverbs::reader::{GidRecord, GidTable, Preference, Reader, Source};
 use uverbs::selector::Selector;
 
 use crate::report::{EINVAL, Report};

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
 use uverbs::device::Device;
+use uverbs::host::Preference;
 use uverbs::inventory::{DeviceRecord, Extent, Inventory, Reading, Unread, Wanted};
-use uverbs::reader::Preference;
 use uverbs::selector::Selector;
 
 use crate::args::Common;

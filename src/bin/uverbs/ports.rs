@@ -6,8 +6,8 @@ use core::num::NonZeroU32;
 use serde::{Serialize, Serializer};
 use uverbs::device::Device;
 use uverbs::guid::Guid;
+use uverbs::host::{Preference, Source};
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState, Rate, Speed, Width};
-use uverbs::reader::{Preference, Source};
 
 use crate::args::{Common, PortsArgs};
 use crate::host::Place;

@@ -18,6 +18,7 @@ use uverbs::device::{Absence, Device, Node, NodeType};
 use uverbs::driver::DriverId;
 use uverbs::gid::{Gid, GidEntry, GidType};
 use uverbs::guid::Guid;
+use uverbs::host::{GidRecord, Source};
 use uverbs::inventory::{
     Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem, Reading, Setting, is_device_name,
     is_interface_name, is_plain, settings,
@@ -25,7 +26,6 @@ use uverbs::inventory::{
 use uverbs::netdev::{Interface, Netdev};
 use uverbs::pkey::PKey;
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState, Rate, Speed, Width};
-use uverbs::reader::{GidRecord, Source};
 
 use crate::output::plain_json;
 use crate::report::EINVAL;

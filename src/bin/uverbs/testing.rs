@@ -3,7 +3,7 @@
 use std::fs;
 
 use tempfile::TempDir;
-use uverbs::device::Host;
+use uverbs::host::Host;
 
 /// Keep the folder as long as the host.
 pub(crate) fn host() -> (TempDir, Host) {

@@ -17,9 +17,9 @@ use super::sysfs::root;
 use super::{abi, absent};
 use super::{ibv_query_device, ibv_query_port};
 use crate::capi::{guarded, set_errno};
+use crate::context::AsyncEvents;
 use crate::context::Context;
 use crate::error::Error;
-use crate::event::AsyncEvents;
 use crate::sysfs::{Folder, Sysfs};
 
 /// `__VERBS_ABI_IS_EXTENDED`: the context lies in a `verbs_context`.

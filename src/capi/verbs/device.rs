@@ -15,8 +15,9 @@ use super::abi;
 use super::sysfs::{root, sysfs_path};
 use crate::capi::{guarded, set_errno};
 use crate::context::Context;
-use crate::device::{Device, Host, NodeType};
+use crate::device::{Device, NodeType};
 use crate::error::Error;
+use crate::host::Host;
 use crate::mlx5::devx;
 
 /// A device as C sees it, and as this library knows it.

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use super::abi::{self, AsyncEventElement};
 use super::context::Opened;
 use crate::capi::{failed, guarded};
-use crate::event::{EventType, read_event};
+use crate::context::{EventType, read_event};
 
 /// Waits for an event, or takes one if `async_fd` was made non-blocking. See
 /// `ibv_get_async_event(3)`.

@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use super::abi;
 use super::context::Opened;
 use crate::capi::{failed, guarded, number};
-use crate::command::MAX_PAYLOAD;
 use crate::gid::{GidEntry, GidType};
+use crate::ioctl::MAX_PAYLOAD;
 
 /// Asks for one entry of a port's GID table. See `ibv_query_gid_ex(3)`.
 ///

@@ -13,7 +13,7 @@ use zerocopy::FromZeros;
 use super::{Vport, header, query};
 use crate::context::Context;
 use crate::error::Result;
-use crate::names::named;
+use crate::named::named;
 
 /// Which capabilities to ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,7 +127,7 @@ fn cap_input(kind: u16, mode: CapabilityMode, function: Vport) -> QueryHcaCapInp
 /// # fn main() -> Result<(), uverbs::Error> {
 /// use uverbs::mlx5::devx::{CapabilityMode, Vport, query_hca_cap};
 ///
-/// let context = uverbs::device::Host::new().open("mlx5_0")?;
+/// let context = uverbs::host::Host::new().open("mlx5_0")?;
 /// let own = query_hca_cap(&context, CapabilityMode::Current, Vport::Own)?;
 /// println!("vhca {:#x}, {} ports of {}", own.vhca_id, own.num_ports, own.port_type);
 /// # Ok(())

@@ -31,16 +31,16 @@ use uverbs_uapi::mlx5::{devx_method, devx_other, object};
 use uverbs_uapi::mlx5_firmware::{InputHeader, OutputHeader, PlainInput, opcode, status};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
-use crate::command::Command;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Cause, Request, Result};
+use crate::ioctl::Command;
 use crate::mlx5::require_mlx5;
 
 mod device;
 mod vport;
 
-pub use crate::firmware::{Refusal, Status, Target};
+pub use crate::mlx5_firmware::{Refusal, Status, Target};
 pub use device::{
     Adapter, Capabilities, CapabilityMode, EswFunctions, Lag, PciAddress, PortType,
     RoceCapabilities, nop, query_adapter, query_esw_functions, query_hca_cap, query_lag,
@@ -59,7 +59,7 @@ pub use vport::{
 /// # fn main() -> Result<(), uverbs::Error> {
 /// use uverbs::mlx5::devx;
 ///
-/// let device = uverbs::device::Host::new().device("mlx5_0")?;
+/// let device = uverbs::host::Host::new().device("mlx5_0")?;
 /// let context = devx::open(&device)?;
 /// println!("board {}", devx::query_adapter(&context)?.psid);
 /// # Ok(())
@@ -83,7 +83,7 @@ pub fn open(device: &Device) -> Result<Context> {
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
-/// # let context = uverbs::device::Host::new().open("mlx5_0")?;
+/// # let context = uverbs::host::Host::new().open("mlx5_0")?;
 /// use uverbs::mlx5::devx;
 /// use uverbs::uapi::mlx5_firmware::opcode;
 ///

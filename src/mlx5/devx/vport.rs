@@ -19,7 +19,7 @@ use crate::error::{Cause, Request, Result};
 use crate::gid::Gid;
 use crate::guid::Guid;
 use crate::mlx5::port::VportNumber;
-use crate::names::named;
+use crate::named::named;
 use crate::port::{PhysState, PortState, Rate};
 
 /// Whose vport is asked about.
@@ -115,7 +115,7 @@ pub struct VportState {
 /// use uverbs::mlx5::devx::{self, Vport, VportSide};
 /// use uverbs::mlx5::port::VportNumber;
 ///
-/// let context = devx::open(&uverbs::device::Host::new().device("mlx5_0")?)?;
+/// let context = devx::open(&uverbs::host::Host::new().device("mlx5_0")?)?;
 /// let own = devx::query_vport_state(&context, VportSide::Function, Vport::Own)?;
 /// let first_vf = Vport::Other(VportNumber(1));
 /// let vf = devx::query_vport_state(&context, VportSide::Eswitch, first_vf)?;
@@ -268,7 +268,7 @@ pub struct HcaVportContext {
 /// # fn main() -> Result<(), uverbs::Error> {
 /// use uverbs::mlx5::devx::{Vport, query_hca_vport_context};
 ///
-/// let context = uverbs::device::Host::new().open("mlx5_0")?;
+/// let context = uverbs::host::Host::new().open("mlx5_0")?;
 /// let vport = query_hca_vport_context(&context, 0, Vport::Own)?;
 /// println!("{} {} LID {:#x}", vport.port_guid, vport.vport_state, vport.lid);
 /// # Ok(())
@@ -402,7 +402,7 @@ pub struct RoceAddress {
 /// # fn main() -> Result<(), uverbs::Error> {
 /// use uverbs::mlx5::devx;
 ///
-/// let context = devx::open(&uverbs::device::Host::new().device("mlx5_0")?)?;
+/// let context = devx::open(&uverbs::host::Host::new().device("mlx5_0")?)?;
 /// for index in 0..16 {
 ///     if let Some(address) = devx::query_roce_address(&context, index, 0)? {
 ///         println!("{index}: {} {} {}", address.gid, address.version, address.mac);

@@ -14,10 +14,10 @@ use anyhow::{Context as _, Result, ensure};
 use rustix::system::delete_module;
 use serde_json::Value;
 use uverbs::context::Context;
-use uverbs::device::Host;
 use uverbs::error::Cause;
 use uverbs::gid::{Gid, GidEntry, GidType};
-use uverbs::reader::{GidRecord, Preference, Reader};
+use uverbs::host::Host;
+use uverbs::host::{GidRecord, Preference, Reader};
 
 use super::costs::traced;
 use super::limits::{baseline, right_or_refused};

@@ -3,8 +3,8 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
-use uverbs::device::Host;
 use uverbs::gid::GidEntry;
+use uverbs::host::Host;
 
 use crate::lab::{self, Netdev, SoftRoce, run};
 

@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result, ensure};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use serde_json::Value;
 use uverbs::context::Context;
-use uverbs::device::Host;
 use uverbs::error::Cause;
-use uverbs::reader::{Preference, Reader, Source};
+use uverbs::host::Host;
+use uverbs::host::{Preference, Reader, Source};
 
 use crate::lab::{self, Aside, Netdev, SoftRoce, output_as_nobody, run};
 

@@ -9,10 +9,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use uverbs::context::Context;
-use uverbs::device::Host;
 use uverbs::error::Cause;
 use uverbs::gid::GidEntry;
-use uverbs::reader::{Preference, Reader, Source};
+use uverbs::host::Host;
+use uverbs::host::{Preference, Reader, Source};
 
 use super::costs::traced;
 use crate::lab::limited::{Cgroup, Limit};

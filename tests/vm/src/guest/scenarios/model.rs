@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use uverbs::context::Context;
-use uverbs::device::Host;
+use uverbs::host::Host;
 use uverbs::uapi::device::{method, object};
 use uverbs::uapi::driver::driver_id;
 use uverbs::uapi::ioctl::RDMA_VERBS_IOCTL;

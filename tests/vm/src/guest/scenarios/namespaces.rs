@@ -5,10 +5,10 @@ use std::fs;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use uverbs::context::Context;
-use uverbs::device::Host;
 use uverbs::driver::DriverId;
 use uverbs::error::Cause;
-use uverbs::reader::{Preference, Reader};
+use uverbs::host::Host;
+use uverbs::host::{Preference, Reader};
 
 use crate::lab::ip::Ip;
 use crate::lab::{self, Namespace, Netdev, run};

@@ -6,10 +6,11 @@ use std::fs;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use uverbs::context::Context;
-use uverbs::device::{Device, Host, NodeType};
+use uverbs::device::{Device, NodeType};
 use uverbs::gid::{GidEntry, GidType};
+use uverbs::host::Host;
+use uverbs::host::{Preference, Reader, Source};
 use uverbs::port::{LinkLayer, PortAttributes, PortState};
-use uverbs::reader::{Preference, Reader, Source};
 use uverbs::sysfs::Sysfs;
 use uverbs::umad;
 

@@ -13,8 +13,9 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use uverbs::context::Context;
-use uverbs::device::{Device, Host};
-use uverbs::reader::{GidTable, Preference, Reader};
+use uverbs::device::Device;
+use uverbs::host::Host;
+use uverbs::host::{GidTable, Preference, Reader};
 use uverbs_vm::{Worlds, worlds};
 
 use crate::lab::ip::Ip;
@@ -530,7 +531,7 @@ impl World<'_> {
                 count.rows += 1;
                 let kind =
                     self.links.iter().find(|link| link.name == *name).map_or("?", |it| it.kind);
-                let same = |other: &&uverbs::reader::GidRecord| {
+                let same = |other: &&uverbs::host::GidRecord| {
                     other.entry.gid() == record.entry.gid()
                         && other.entry.netdev_ifindex() == record.entry.netdev_ifindex()
                 };

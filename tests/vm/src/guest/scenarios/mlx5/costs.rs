@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use uverbs::device::Host;
+use uverbs::host::Host;
 use uverbs::mlx5::{devx, query_port};
 use uverbs_mlx5_function::control::Command;
 use uverbs_mlx5_function::description::Description;

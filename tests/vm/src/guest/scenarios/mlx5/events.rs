@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
-use uverbs::device::Host;
+use uverbs::host::Host;
 use uverbs::sysfs::Sysfs;
 use uverbs_mlx5_function::description::{Description, Port};
 

@@ -9,9 +9,9 @@ use std::thread;
 use anyhow::{Context as _, Result, ensure};
 use rustix::io::Errno;
 use uverbs::context::Context;
-use uverbs::device::Host;
 use uverbs::error::Cause;
 use uverbs::gid::GidType;
+use uverbs::host::Host;
 use uverbs::mlx5::devx::{
     self, CapabilityMode, PortType, Refusal, RoceL3Type, RoceVersion, Status, Vport,
     VportAdminState, VportLinkState, VportSide,

@@ -15,9 +15,10 @@ mod removal;
 
 use anyhow::{Context as _, Result, ensure};
 use uverbs::context::Context;
-use uverbs::device::{Device, Host};
+use uverbs::device::Device;
 use uverbs::driver::DriverId;
 use uverbs::gid::{Gid, GidEntry, GidType};
+use uverbs::host::Host;
 use uverbs::pkey::PKey;
 use uverbs::sysfs::Sysfs;
 use uverbs_mlx5_function::description::{Description, Port};

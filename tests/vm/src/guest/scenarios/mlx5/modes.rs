@@ -4,8 +4,8 @@ use std::net::Ipv6Addr;
 
 use anyhow::{Context as _, Result, ensure};
 use uverbs::context::Context;
-use uverbs::device::Host;
 use uverbs::gid::{Gid, GidType};
+use uverbs::host::Host;
 use uverbs::mlx5::port::VportNumber;
 use uverbs::sysfs::Sysfs;
 use uverbs_mlx5_function::description::{Description, Mode};

@@ -4,7 +4,7 @@ use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::io::Errno;
-use uverbs::device::Host;
+use uverbs::host::Host;
 use uverbs_mlx5_function::control::{Command, Fault};
 use uverbs_mlx5_function::description::Description;
 use uverbs_vm::bed::FUNCTIONS;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use uverbs::context::Context;
-use uverbs::device::Host;
 use uverbs::error::Cause;
+use uverbs::host::Host;
 use uverbs_mlx5_function::description::Description;
 
 use super::opened_as_described;

@@ -12,10 +12,10 @@ use std::sync::OnceLock;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::gid::{GidEntry, Slot, SysfsGid};
+use crate::gid::GidEntry;
 use crate::guid::Guid;
 use crate::port::PortAttributes;
-use crate::sysfs::Sysfs;
+use crate::sysfs::{Slot, Sysfs, SysfsGid};
 
 /// Which source is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl From<SysfsGid> for GidRecord {
 /// All GIDs of all ports of a device, ascending by port and index, as one reading found them.
 ///
 /// Only [`Reader::gid_table`] makes it. Whose interface a row belongs to shows only among all rows of
-/// its port: so [`Host::netdevs`](crate::device::Host::netdevs) takes this and nothing less.
+/// its port: so [`Host::netdevs`](crate::host::Host::netdevs) takes this and nothing less.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GidTable {
     device: Device,
@@ -156,8 +156,8 @@ impl<'t> IntoIterator for &'t GidTable {
 /// Reads one device.
 ///
 /// ```no_run
-/// use uverbs::device::Host;
-/// use uverbs::reader::{Preference, Reader};
+/// use uverbs::host::Host;
+/// use uverbs::host::{Preference, Reader};
 ///
 /// let mut host = Host::new();
 /// let device = host.device("rxe0")?;

@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
 
-use crate::device::{Device, parse_chardev, parse_device};
-use crate::netdev::{Netdev, parse_address, parse_port, standing_on_each};
-use crate::netlink::{Datagram, Message, Replies, Socket, attributes};
+use super::rdma::{parse_chardev, parse_device, parse_port};
+use super::route::{parse_address, standing_on_each};
+use super::{Datagram, Message, Replies, Socket, attributes};
+use crate::device::Device;
+use crate::netdev::Netdev;
 
 /// What the parsers made of a datagram; what they refused is left out.
 #[derive(Debug, Default)]

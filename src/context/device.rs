@@ -8,10 +8,10 @@
 use uverbs_uapi::device as abi;
 use zerocopy::{FromZeros, IntoBytes};
 
-use crate::command::Command;
 use crate::context::Context;
 use crate::error::{Cause, Request, Result};
 use crate::guid::Guid;
+use crate::ioctl::Command;
 
 /// What the device says of itself, in the kernel's layout; fields that an older kernel does not
 /// know are zero.
@@ -44,7 +44,7 @@ impl Context {
     ///
     /// ```no_run
     /// # fn main() -> Result<(), uverbs::Error> {
-    /// # let context = uverbs::device::Host::new().open("rxe0")?;
+    /// # let context = uverbs::host::Host::new().open("rxe0")?;
     /// let attributes = context.query_device()?;
     /// println!("{} {}", attributes.node_guid(), attributes.raw().base.max_qp);
     /// # Ok(())

@@ -6,6 +6,12 @@
 //! on some drivers an open file holds up the removal of the device, and mlx5 switches local loopback
 //! on while a second context is open.
 
+mod device;
+mod event;
+mod gid;
+mod identity;
+mod port;
+
 use core::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -14,11 +20,16 @@ use rustix::io::{Errno, retry_on_intr};
 use uverbs_uapi::{device as abi, mlx5};
 use zerocopy::IntoBytes;
 
-use crate::command::{Command, SubmitError};
-use crate::device::{Device, Host, Node};
+use crate::device::{Device, Node};
 use crate::driver::{self, DriverId};
 use crate::error::{Cause, Error, Request, Result};
-use crate::sys::kernel::Kernel;
+use crate::ioctl::sys::kernel::Kernel;
+use crate::ioctl::{Command, SubmitError};
+
+pub use device::DeviceAttributes;
+#[cfg(feature = "capi")]
+pub(crate) use event::read_event;
+pub use event::{AsyncEvents, Event, EventType};
 
 /// Room for a driver's part of the `GET_CONTEXT` answer. Some drivers write theirs whatever the
 /// room; none writes more than this, and none reads meaning into this length.
@@ -58,7 +69,7 @@ impl Context {
     /// No capability is needed. The node is opened read-only, which is enough for every query.
     ///
     /// ```no_run
-    /// let mut host = uverbs::device::Host::new();
+    /// let mut host = uverbs::host::Host::new();
     /// for device in host.devices()? {
     ///     let context = uverbs::context::Context::open(&device)?;
     ///     println!("{}: {} GIDs", device.name, context.query_gid_table()?.len());
@@ -120,7 +131,7 @@ impl Context {
     /// use std::os::fd::AsFd;
     /// use uverbs::context::Context;
     ///
-    /// let device = uverbs::device::Host::new().device("mlx5_0")?;
+    /// let device = uverbs::host::Host::new().device("mlx5_0")?;
     /// let context = uverbs::mlx5::open(&device)?;
     /// # let duplicate = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().unwrap();
     /// let other = Context::import(&device, duplicate(context.as_fd()))?;
@@ -317,17 +328,6 @@ impl AsFd for Context {
     /// The open uverbs node, for example to hand it to another process.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.kernel.as_fd()
-    }
-}
-
-impl Host {
-    /// Opens a device by its name.
-    ///
-    /// # Errors
-    /// As [`device`](Self::device) and [`Context::open`].
-    #[doc(alias = "ibv_open_device")]
-    pub fn open(&mut self, name: &str) -> Result<Context> {
-        Context::open(&self.device(name)?)
     }
 }
 

@@ -4,6 +4,11 @@
 //! trusts them: a file is read once, up to a page; what does not parse is an error. The meaning of
 //! the files is known to the query modules ([`crate::gid`], [`crate::port`], …).
 
+mod device;
+mod gid;
+mod pkey;
+mod port;
+
 use std::borrow::Cow;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -12,8 +17,12 @@ use std::sync::Arc;
 use rustix::fs::{Access, AtFlags, Dir, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+use crate::device::FolderId;
 use crate::error::{Cause, Error, Request};
-use crate::names::is_file_name;
+use crate::text::is_file_name;
+
+pub(crate) use gid::Slot;
+pub use gid::SysfsGid;
 
 /// Longest content of a sysfs attribute: one page.
 const PAGE: usize = 4096;
@@ -133,14 +142,6 @@ impl Sysfs {
     pub(crate) fn folder(&self, path: &str) -> Folder {
         Folder { path: self.root.join(path), base: None }
     }
-}
-
-/// A folder that stays what it is: the kernel gives no folder of sysfs the number of another, and
-/// leaves it its number when the device is renamed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FolderId {
-    path: PathBuf,
-    inode: u64,
 }
 
 impl FolderId {

@@ -14,10 +14,10 @@ use uverbs_uapi::device::object;
 use uverbs_uapi::event::{AsyncEvent, async_event_alloc, event_type, method};
 use zerocopy::{FromZeros, IntoBytes};
 
-use crate::command::Command;
 use crate::context::Context;
 use crate::error::{Cause, Error, Request, Result};
-use crate::names::named;
+use crate::ioctl::Command;
+use crate::named::named;
 
 named! {
     /// What happened.
@@ -58,7 +58,7 @@ pub struct Event {
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
-/// let context = uverbs::device::Host::new().open("rxe0")?;
+/// let context = uverbs::host::Host::new().open("rxe0")?;
 /// let events = context.async_events()?;
 /// loop {
 ///     let event = events.next_event()?;

@@ -1,41 +1,4 @@
-//! Names: of values, of devices and of files.
-
-/// A value of an open set: known numbers have a name, others are shown as numbers.
-macro_rules! named {
-    (
-        $(#[$doc:meta])* $name:ident($raw:ty) {
-            $($(#[$item:meta])* $constant:ident = $value:expr, $text:literal;)+
-        }
-    ) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        pub struct $name(pub $raw);
-
-        impl $name {
-            $($(#[$item])* pub const $constant: Self = Self($value);)+
-
-            /// The value's name, if this version knows it.
-            #[must_use]
-            pub fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$constant => Some($text),)+
-                    _ => None,
-                }
-            }
-        }
-
-        impl core::fmt::Display for $name {
-            /// The name, or `unknown(N)`.
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                match self.name() {
-                    Some(name) => f.pad(name),
-                    None => f.pad(&format!("unknown({})", self.0)),
-                }
-            }
-        }
-    };
-}
-pub(crate) use named;
+//! Names from outside: what may be the name of a device, an interface or a file, and their order.
 
 /// Whether a name stands for an entry of a folder and nothing else.
 pub(crate) fn is_file_name(name: &str) -> bool {

@@ -6,7 +6,7 @@
 //! method has is written down in the query modules ([`crate::gid`], [`crate::port`], …).
 //!
 //! ```
-//! use uverbs::command::Command;
+//! use uverbs::ioctl::Command;
 //! use uverbs::uapi::device::{method, object, query_gid_entry};
 //!
 //! let mut entry = [0u8; 32];
@@ -32,8 +32,9 @@ use uverbs_uapi::ioctl::{
 };
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::sys::frame::{Frame, Payload, Refusal};
-use crate::sys::kernel::{self, Kernel};
+use crate::error::{Cause, EncodeError};
+use crate::ioctl::sys::frame::{Frame, Payload, Refusal};
+use crate::ioctl::sys::kernel::{self, Kernel};
 
 /// The most attributes a command may have: what one page of 4 KiB holds behind the header.
 ///
@@ -42,37 +43,6 @@ pub const MAX_ATTRIBUTES: usize = 254;
 
 /// The most bytes of one payload: its length is a 16-bit field.
 pub const MAX_PAYLOAD: usize = u16::MAX as usize;
-
-/// Why a command cannot be sent. Found before the kernel sees anything; the C interface's errno is `EINVAL`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EncodeError {
-    /// A payload is longer than [`MAX_PAYLOAD`].
-    #[error("attribute {attr_id:#x}: {len} bytes, but one attribute carries at most {MAX_PAYLOAD}")]
-    PayloadTooLong {
-        /// The attribute.
-        attr_id: u16,
-        /// Its payload's length in bytes.
-        len: usize,
-    },
-    /// More attributes than the command has room for (or than a page holds).
-    #[error("attribute {attr_id:#x}: the command has room for {capacity} attributes")]
-    TooManyAttributes {
-        /// The attribute that found no room.
-        attr_id: u16,
-        /// Room of this command.
-        capacity: usize,
-    },
-    /// The command is not described where the kernel's writing is checked, or lends no memory to
-    /// an attribute that the kernel writes.
-    #[error(
-        "no memory is lent where the kernel writes, or the method is not known to this library"
-    )]
-    Undescribed,
-    /// The command was sent before, and the kernel has written into it.
-    #[error("the command was sent before")]
-    Sent,
-}
 
 /// One uverbs request with room for `N` attributes (at most [`MAX_ATTRIBUTES`]).
 ///
@@ -278,6 +248,15 @@ impl From<kernel::Refusal> for SubmitError {
         match refusal {
             kernel::Refusal::Outputs => EncodeError::Undescribed.into(),
             kernel::Refusal::Kernel(errno) => errno.into(),
+        }
+    }
+}
+
+impl From<SubmitError> for Cause {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Encode(error) => Self::Encode(error),
+            SubmitError::Kernel(errno) => Self::of_ioctl(errno),
         }
     }
 }

@@ -10,7 +10,7 @@ use uverbs_uapi::mlx5_firmware::{
 use zerocopy::FromBytes;
 use zerocopy::big_endian::U16;
 
-use crate::names::named;
+use crate::named::named;
 
 /// Number of a vport of an e-switch.
 ///

@@ -104,7 +104,7 @@ impl<'f> Findings<'f> {
 ///
 /// ```
 /// use uverbs::check::{Expected, check};
-/// let inventory = uverbs::device::Host::new().inventory(&Default::default());
+/// let inventory = uverbs::host::Host::new().inventory(&Default::default());
 /// for finding in check(&inventory, Expected::default()) {
 ///     println!("{}: {}: {}; {}", finding.severity, finding.name, finding.seen, finding.advice);
 /// }

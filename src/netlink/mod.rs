@@ -6,6 +6,11 @@
 //! blocks. Replies are taken apart with every length checked; what the messages mean is known to
 //! [`crate::device`] and [`crate::netdev`].
 
+pub(crate) mod rdma;
+#[cfg(feature = "simulated-kernel")]
+pub mod replies;
+pub(crate) mod route;
+
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, OwnedFd};
 

@@ -1,0 +1,213 @@
+//! Listing the devices: by RDMA netlink, or by sysfs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use super::Listing;
+use crate::device::{Device, FolderId, Identity, Node, NodeType};
+use crate::error::{Cause, Error, Request, Result};
+use crate::guid::Guid;
+use crate::netlink::Socket;
+use crate::netlink::rdma::{chardev_request, check, devices_request, parse_chardev, parse_device};
+use crate::sysfs::{Folder, Sysfs, device_number};
+use crate::text::is_device_name;
+
+/// The folder of uverbs nodes, which is that of all network namespaces.
+pub(super) const VERBS_CLASS: &str = "class/infiniband_verbs";
+
+/// How often devices are listed before their changes are called too many.
+const TRIES: u32 = 8;
+
+/// Whether the kernel (before 4.16) or the container leave no RDMA netlink, or devices change
+/// faster than it lists them, so that sysfs may answer instead.
+pub(super) fn leaves_no_netlink(cause: &Cause) -> bool {
+    const ERRNOS: [Errno; 6] =
+        [Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS, Errno::PERM, Errno::ACCESS, Errno::AGAIN];
+    ERRNOS.contains(&cause.errno())
+}
+
+pub(super) fn list_by_netlink(
+    socket: &mut Socket,
+    sysfs: &Sysfs,
+    dev: &Path,
+) -> Result<Listing, Cause> {
+    for _ in 0..TRIES {
+        if let Some(listing) = list_once(socket, sysfs, dev)? {
+            return Ok(listing);
+        }
+    }
+    Err(Cause::Os(Errno::AGAIN))
+}
+
+/// Lists the devices, unless they change meanwhile. The kernel counts devices to know how far a
+/// dump has come, so that it leaves one out for each that is removed before it. A second dump tells:
+/// it has not got the one that was removed.
+fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>, Cause> {
+    let request = devices_request();
+    let found = socket.dump(&request, |payload| Ok(parse_device(payload)))?;
+    let mut devices = Vec::with_capacity(found.len());
+    let mut problems = Vec::new();
+    let mut requests = Vec::with_capacity(found.len());
+    for device in &found {
+        let (index, device) = match device {
+            Ok(device) => device,
+            Err(cause) => {
+                problems.push(Error::new("host", Request::ListDevices, cause.clone()));
+                continue;
+            }
+        };
+        requests.push(chardev_request(*index));
+        devices.push(device.clone());
+    }
+    let mut untold = false;
+    socket.ask(requests, |place, reply| {
+        let Some(device) = devices.get_mut(place) else { return Ok(()) };
+        match reply {
+            Ok(reply) => parse_chardev(reply, dev, device)?,
+            // The request is unknown, before Linux 5.3.
+            Err(Errno::INVAL | Errno::NODEV) => untold = true,
+            // No uverbs client on this device: it has no node.
+            Err(Errno::OPNOTSUPP) => {}
+            Err(errno) => {
+                problems.push(Error::new(&*device.name, Request::Netlink, Cause::Os(errno)));
+            }
+        }
+        Ok(())
+    })?;
+    let class = sysfs.folder(VERBS_CLASS);
+    for device in &mut devices {
+        let folder = device.node.as_ref().map(|node| class.join(&node.name));
+        device.identity.node = folder.and_then(|folder| folder.id().ok());
+    }
+    if untold {
+        let nodes = nodes_by_sysfs(&class, dev);
+        for device in devices.iter_mut().filter(|device| device.node.is_none()) {
+            if let Some((node, id)) = nodes.get(&device.name) {
+                device.node = Some(node.clone());
+                device.identity.node = Some(id.clone());
+            }
+        }
+    }
+    // The last word, so that what was read in between is of devices that were there all the time.
+    if !found.is_empty() && socket.dump(&request, |payload| Ok(parse_device(payload)))? != found {
+        return Ok(None);
+    }
+    Ok(Some(Listing { devices, problems }))
+}
+
+pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
+    let mut listing = Listing { devices: Vec::new(), problems: Vec::new() };
+    let class = sysfs.folder("class/infiniband");
+    let names = match class.steady_names() {
+        Ok(names) => names,
+        // Without the class there is no RDMA core, and so no device; see `absence`.
+        Err(Cause::Os(Errno::NOENT)) => return Ok(listing),
+        Err(cause) => {
+            let path = class.path().to_owned();
+            return Err(Error::new("host", Request::Sysfs { path }, cause));
+        }
+    };
+    let verbs = sysfs.folder(VERBS_CLASS);
+    let mut nodes = nodes_by_sysfs(&verbs, dev);
+    for name in names {
+        let by_name = class.join(&name);
+        // It may not be the name that the folder has.
+        if !is_device_name(&name) {
+            let request = Request::Sysfs { path: by_name.path().to_owned() };
+            let cause = Cause::Malformed("a device's name");
+            listing.problems.push(Error::new(name, request, cause));
+            continue;
+        }
+        let listed = steady_device(&by_name, &name, &mut nodes, &verbs, dev);
+        match listed {
+            Ok(device) => listing.devices.push(device),
+            // It has gone since it was listed.
+            Err(_) if !by_name.exists() => {}
+            Err(cause) => {
+                let request = Request::Sysfs { path: by_name.path().to_owned() };
+                listing.problems.push(Error::new(name, request, cause));
+            }
+        }
+    }
+    Ok(listing)
+}
+
+/// Reads a device and finds its node, both of one device.
+fn steady_device(
+    by_name: &Folder,
+    name: &str,
+    nodes: &mut BTreeMap<String, (Node, FolderId)>,
+    verbs: &Folder,
+    dev: &Path,
+) -> Result<Device, Cause> {
+    for _ in 0..TRIES {
+        let folder = by_name.held().map_err(Cause::Os)?;
+        let mut device = read_device(&folder, name.to_owned())?;
+        device.identity.device = Some(folder.id().map_err(Cause::Os)?);
+        // One that is being removed lists fewer ports.
+        if !folder.exists() {
+            return Err(Cause::Os(Errno::NOENT));
+        }
+        let Some((node, id)) = nodes.get(name) else {
+            return Ok(device);
+        };
+        // The node that had this device's name before still has it.
+        let name_now = verbs.join(&node.name).read_optional("ibdev");
+        if name_now.as_deref() == Some(name) && id.stands().is_ok() {
+            device.node = Some(node.clone());
+            device.identity.node = Some(id.clone());
+            return Ok(device);
+        }
+        *nodes = nodes_by_sysfs(verbs, dev);
+    }
+    Err(Cause::Os(Errno::AGAIN))
+}
+
+/// Each uverbs node with the name of its device. The names are those of all network namespaces.
+fn nodes_by_sysfs(class: &Folder, dev: &Path) -> BTreeMap<String, (Node, FolderId)> {
+    let mut nodes = BTreeMap::new();
+    for name in class.steady_names().unwrap_or_default() {
+        let folder = class.join(&name);
+        if let Ok(id) = folder.id()
+            && let Some(device) = folder.read_optional("ibdev")
+            && let Some(number) = folder.read_optional("dev").as_deref().and_then(device_number)
+            // Another may have taken over the name between two files.
+            && id.stands().is_ok()
+        {
+            let node = Node { path: dev.join(&name), name, number };
+            nodes.entry(device).or_insert((node, id));
+        }
+    }
+    nodes
+}
+
+fn read_device(folder: &Folder, name: String) -> Result<Device, Cause> {
+    let guid =
+        |file| folder.read(file)?.parse::<Guid>().map_err(|_| Cause::Malformed("a GUID in sysfs"));
+    let ports = folder.join("ports").numbers()?;
+    let node_type = u8::try_from(folder.read_number("node_type")?)
+        .map(NodeType)
+        .map_err(|_| Cause::Malformed("a node type"))?;
+    // The kernel numbers ports from 1 without a gap; a switch has its port 0 alone.
+    let first = u32::from(node_type != NodeType::SWITCH);
+    if !ports.iter().copied().eq((first..).take(ports.len())) {
+        return Err(Cause::Malformed("port numbers with a gap"));
+    }
+    let device = Device {
+        name,
+        index: None,
+        node_type,
+        node_guid: guid("node_guid")?,
+        sys_image_guid: guid("sys_image_guid")?,
+        fw_version: folder.read_optional("fw_ver"),
+        protocol: None,
+        port_count: ports.last().copied().unwrap_or(0),
+        driver: None,
+        node: None,
+        identity: Identity::default(),
+    };
+    check(&device)?;
+    Ok(device)
+}

@@ -1,0 +1,334 @@
+//! Which RDMA devices this host has, as this network namespace sees them.
+//!
+//! RDMA netlink is asked first: devices, character devices and driver ids in two exchanges for all
+//! devices together, and a third that shows that none went away meanwhile. Where there is no netlink
+//! (old kernels, a tree that is not this host's),
+//! sysfs tells the same but the driver. Nothing here opens a device.
+//!
+//! # A device is the one that was listed
+//!
+//! Another device may take over a device's name, or the number of its node. So after a node is opened
+//! its folder in sysfs must be the one that was there when the device was listed: the kernel takes it
+//! away before it gives the number to another, and gives no two folders one inode number. Without
+//! sysfs, RDMA netlink must tell the same number for the device's index, which no other device gets.
+//! The open device must have the node GUID that was listed. Sysfs is read from the device's own
+//! folder, kept open ([`Sysfs::of`]).
+//!
+//! What is not shown: that nobody, between two system calls of ours, gave a device's name or number to
+//! another and back again; in a tree of files that is no kernel's sysfs, anything about inode numbers; of
+//! an open file that is handed over ([`Context::import`](crate::context::Context::import)), and of a
+//! node that was made by hand while the number's former device is open elsewhere, more than the node
+//! GUID.
+
+mod list;
+mod netdev;
+mod reader;
+
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+use uverbs_uapi::netlink as abi;
+
+use crate::context::Context;
+use crate::device::{Absence, Device};
+use crate::error::{Cause, Error, Request, Result};
+use crate::netlink::rdma::message_type;
+use crate::netlink::{Message, Socket, attributes};
+use crate::sysfs::Sysfs;
+use crate::text::natural;
+use list::{VERBS_CLASS, leaves_no_netlink, list_by_netlink, list_by_sysfs};
+
+pub use reader::{GidRecord, GidTable, Preference, Reader, Source};
+
+/// The devices of a host.
+#[derive(Debug)]
+pub struct Listing {
+    /// Those that could be read, in natural order of their names.
+    pub devices: Vec<Device>,
+    /// What could not be found out, of a device that is left out or of one that is listed without
+    /// its node; [`Error::subject`] names it.
+    pub problems: Vec<Error>,
+}
+
+/// Where devices are looked for: this host, or a sysfs tree of another.
+///
+/// ```no_run
+/// let mut host = uverbs::host::Host::new();
+/// for device in host.devices()? {
+///     println!("{} {}", device.name, device.node_guid);
+/// }
+/// # Ok::<(), uverbs::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Host {
+    sysfs: Sysfs,
+    dev: PathBuf,
+    netlink: Netlink,
+}
+
+#[derive(Debug)]
+enum Netlink {
+    /// Not asked yet; or in vain, with this errno. The next time may be another: files are closed,
+    /// modules loaded.
+    Unopened(Option<Errno>),
+    Open(Socket),
+    /// Never asked, as the tree is not this host's.
+    Absent,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Host {
+    /// This host: RDMA netlink, `/sys` and `/dev/infiniband`.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            sysfs: Sysfs::host(),
+            dev: PathBuf::from("/dev/infiniband"),
+            netlink: Netlink::Unopened(None),
+        }
+    }
+
+    /// The host whose sysfs is mounted at `sysfs` and whose uverbs nodes are in `dev`. Netlink is
+    /// not asked, as it would tell of this process's host.
+    #[must_use]
+    pub fn rooted(sysfs: impl Into<PathBuf>, dev: impl Into<PathBuf>) -> Self {
+        Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent }
+    }
+
+    /// The sysfs tree that is read.
+    #[must_use]
+    pub fn sysfs(&self) -> &Sysfs {
+        &self.sysfs
+    }
+
+    /// Whether this is the host that the process runs on, and not another's tree.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        !matches!(self.netlink, Netlink::Absent)
+    }
+
+    /// The RDMA netlink socket, opened when it is first wanted.
+    pub(crate) fn netlink(&mut self) -> Option<&mut Socket> {
+        if let Netlink::Unopened(_) = self.netlink {
+            self.netlink = match Socket::rdma() {
+                Ok(socket) => Netlink::Open(socket),
+                Err(errno) => Netlink::Unopened(Some(errno)),
+            };
+        }
+        match &mut self.netlink {
+            Netlink::Open(socket) => Some(socket),
+            _ => None,
+        }
+    }
+
+    /// Why RDMA netlink, which was asked, did not answer. Drivers, protocols and network
+    /// interfaces are not known then.
+    #[must_use]
+    pub fn netlink_error(&self) -> Option<Error> {
+        match self.netlink {
+            Netlink::Unopened(Some(errno)) => {
+                Some(Error::new("host", Request::Netlink, Cause::Os(errno)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Lists the devices of this network namespace, in natural order of their names.
+    ///
+    /// A device that vanishes meanwhile is left out, and so is one that cannot be read: see
+    /// [`list`](Self::list). A host without devices gives an empty list: [`absence`](Self::absence)
+    /// tells why.
+    ///
+    /// # Errors
+    /// Netlink's errno, if it answers and its answer is no use; the errno of sysfs, if there is no
+    /// netlink and sysfs cannot be read either.
+    #[doc(alias = "ibv_get_device_list")]
+    pub fn devices(&mut self) -> Result<Vec<Device>> {
+        Ok(self.list()?.devices)
+    }
+
+    /// As [`devices`](Self::devices), and with what went wrong for those that are left out.
+    ///
+    /// # Errors
+    /// As [`devices`](Self::devices).
+    pub fn list(&mut self) -> Result<Listing> {
+        let (sysfs, dev) = (self.sysfs.clone(), self.dev.clone());
+        let listed = self.netlink().map(|socket| list_by_netlink(socket, &sysfs, &dev));
+        let mut listing = match listed {
+            Some(Ok(listing)) => listing,
+            Some(Err(cause)) if !leaves_no_netlink(&cause) => {
+                return Err(Error::new("host", Request::ListDevices, cause));
+            }
+            Some(Err(_)) | None => list_by_sysfs(&sysfs, &dev)?,
+        };
+        listing.devices.sort_by(|one, other| natural(&one.name, &other.name));
+        Ok(listing)
+    }
+
+    /// Finds one device by its name.
+    ///
+    /// # Errors
+    /// As [`devices`](Self::devices), and `ENODEV` if there is none of that name.
+    pub fn device(&mut self, name: &str) -> Result<Device> {
+        self.devices()?
+            .into_iter()
+            .find(|device| device.name == name)
+            .ok_or_else(|| Error::new(name, Request::ListDevices, Cause::NoSuchDevice))
+    }
+
+    /// Opens a device by its name.
+    ///
+    /// # Errors
+    /// As [`device`](Self::device) and [`Context::open`].
+    #[doc(alias = "ibv_open_device")]
+    pub fn open(&mut self, name: &str) -> Result<Context> {
+        Context::open(&self.device(name)?)
+    }
+
+    /// Whether devices are shared by all network namespaces (the default) or belong to one each
+    /// (`rdma system set netns exclusive`); `None` if the kernel does not tell.
+    pub fn shares_namespaces(&mut self) -> Option<bool> {
+        let request = Message::new(message_type(abi::op::SYS_GET), &[]);
+        let mut mode = None;
+        self.netlink()?
+            .ask(vec![request], |_, reply| {
+                for attribute in attributes(reply.map_err(Cause::Os)?) {
+                    let attribute = attribute?;
+                    if attribute.kind == abi::attribute::SYS_NETNS_MODE {
+                        mode = Some(attribute.u8()? == abi::netns_mode::SHARED);
+                    }
+                }
+                Ok(())
+            })
+            .ok()?;
+        mode
+    }
+
+    /// Why there may be no device to list, in the order of what to look at first.
+    #[must_use]
+    pub fn absence(&self) -> Vec<Absence> {
+        let mut reasons = Vec::new();
+        let class = self.sysfs.folder("class/infiniband");
+        match class.steady_names() {
+            Err(Cause::Os(Errno::NOENT)) => reasons.push(Absence::NoModule),
+            Ok(names) if names.is_empty() => reasons.push(Absence::NoDevice),
+            // A folder that cannot be read says nothing; listing the devices has failed, then.
+            Ok(_) | Err(_) => {}
+        }
+        let verbs = self.sysfs.folder(VERBS_CLASS);
+        for node in verbs.steady_names().unwrap_or_default() {
+            if let Some(device) = verbs.join(&node).read_optional("ibdev")
+                && !class.join(&device).exists()
+            {
+                reasons.push(Absence::OtherNamespace { device, node });
+            }
+        }
+        // Where no device has a node there is no folder of them either.
+        let has_nodes = !matches!(verbs.steady_names(), Ok(names) if names.iter().all(|name| {
+            !verbs.join(name).join("dev").exists()
+        }));
+        if !self.dev.exists() && has_nodes {
+            reasons.push(Absence::NoNodes { folder: self.dev.clone() });
+        }
+        reasons
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const GID: &str = "fe80:0000:0000:0000:0011:22ff:fe33:4455";
+
+    /// The folder of a device with one port, its GID and GUIDs.
+    fn make_device(class: &Path, name: &str, gid: &str) {
+        let device = class.join(name);
+        let port = device.join("ports/1");
+        std::fs::create_dir_all(port.join("gids")).unwrap();
+        std::fs::create_dir_all(port.join("gid_attrs/types")).unwrap();
+        for (file, text) in [
+            (device.join("node_type"), "1: CA"),
+            (device.join("node_guid"), "0011:22ff:fe33:4455"),
+            (device.join("sys_image_guid"), "0011:22ff:fe33:4455"),
+            (port.join("gids/0"), gid),
+            (port.join("gid_attrs/types/0"), "RoCE v2"),
+        ] {
+            std::fs::write(file, text).unwrap();
+        }
+    }
+
+    fn tree() -> (tempfile::TempDir, PathBuf, Host) {
+        let tree = tempfile::tempdir().unwrap();
+        let class = tree.path().join("class/infiniband");
+        make_device(&class, "rxe0", GID);
+        let node = tree.path().join("class/infiniband_verbs/uverbs0");
+        std::fs::create_dir_all(&node).unwrap();
+        std::fs::write(node.join("ibdev"), "rxe0\n").unwrap();
+        std::fs::write(node.join("dev"), "231:192\n").unwrap();
+        let host = Host::rooted(tree.path(), "/dev/infiniband");
+        (tree, class, host)
+    }
+
+    #[test]
+    fn sysfs_answers_of_the_device_that_was_listed() {
+        let (_tree, class, mut host) = tree();
+        let device = host.device("rxe0").unwrap();
+        assert!(device.node.is_some());
+        let asked = |sysfs: &Sysfs| sysfs.query_gid_table("rxe0").map(|rows| rows.len());
+        let sysfs = host.sysfs().of(&device).unwrap();
+        assert_eq!(asked(&sysfs).unwrap(), 1);
+
+        // Renamed, it is still the device.
+        std::fs::rename(class.join("rxe0"), class.join("rxe9")).unwrap();
+        assert_eq!(asked(&sysfs).unwrap(), 1);
+        assert_eq!(asked(&host.sysfs().of(&device).unwrap()).unwrap(), 1);
+        assert_eq!(asked(host.sysfs()).unwrap_err().errno(), 2, "by its name there is none");
+
+        // Another has its name: what was opened before is the old one's.
+        make_device(&class, "rxe0", GID);
+        std::fs::write(class.join("rxe0/ports/1/gids/0"), GID.replace("4455", "6677")).unwrap();
+        let gid = sysfs.query_gid_ex("rxe0", 1, 0).unwrap().unwrap().entry.gid();
+        assert_eq!(gid.full(), GID);
+        assert_eq!(asked(&host.sysfs().of(&device).unwrap()).unwrap(), 1);
+
+        // And the old one is gone.
+        std::fs::remove_dir_all(class.join("rxe9")).unwrap();
+        assert_eq!(asked(&sysfs).unwrap_err().errno(), 2);
+        assert_eq!(sysfs.query_port("rxe0", 1).unwrap_err().errno(), 2);
+        assert_eq!(sysfs.query_pkeys("rxe0", 1).unwrap_err().errno(), 2);
+        let error = host.sysfs().of(&device).unwrap_err();
+        assert_eq!((error.cause(), error.errno()), (&Cause::Replaced, 19));
+        std::fs::remove_dir_all(class.join("rxe0")).unwrap();
+        assert_eq!(host.sysfs().of(&device).unwrap_err().errno(), 2);
+    }
+
+    #[test]
+    fn a_tree_without_netlink_may_have_it_later() {
+        let mut host = Host { netlink: Netlink::Unopened(Some(Errno::MFILE)), ..Host::new() };
+        assert_eq!(host.netlink_error().unwrap().errno(), 24);
+        // Whether this kernel has it or not, it was asked again.
+        let _ = host.netlink();
+        assert!(host.is_here() && host.netlink_error().is_none_or(|error| error.errno() != 24));
+    }
+
+    #[test]
+    fn a_host_whose_last_device_went_lacks_no_module() {
+        let (tree, class, _) = tree();
+        let host = Host::rooted(tree.path(), "/nowhere/infiniband");
+        let lacks_nodes =
+            |host: &Host| host.absence().iter().any(|it| matches!(it, Absence::NoNodes { .. }));
+        assert!(lacks_nodes(&host), "the device has a node, and there is no folder");
+        std::fs::remove_dir_all(class.join("rxe0")).unwrap();
+        std::fs::remove_dir_all(tree.path().join("class/infiniband_verbs/uverbs0")).unwrap();
+        assert!(!lacks_nodes(&host), "ib_uverbs is loaded");
+        std::fs::remove_dir(tree.path().join("class/infiniband_verbs")).unwrap();
+        assert!(lacks_nodes(&host), "ib_uverbs is not loaded");
+    }
+}

@@ -1,0 +1,323 @@
+//! Route netlink: the network interfaces of this namespace, what is above what, and their addresses.
+
+use core::num::NonZeroU32;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use nix::libc;
+
+use super::{Attribute, Message, Socket, attributes, number_at};
+use crate::error::Cause;
+use crate::gid::Gid;
+use crate::netdev::{Interface, Netdev};
+use crate::text::is_interface_name;
+
+/// Leaves the counters of virtual functions out of interface messages, which are most of their bytes.
+/// Those of the interface itself nothing leaves out: for them mlx5 asks its firmware, two commands
+/// (`QUERY_VPORT_COUNTER`, `QUERY_Q_COUNTER`) an interface.
+const SKIP_STATISTICS: u32 = 1 << 3;
+
+/// Lengths of the fixed parts of the two route messages, `struct ifinfomsg` and `struct ifaddrmsg`.
+const LINK_BODY: usize = 16;
+const ADDRESS_BODY: usize = 8;
+
+/// Attributes of a bond (`linux/if_link.h`).
+const BOND_MODE: u16 = 1;
+const BOND_ACTIVE_SLAVE: u16 = 2;
+
+/// Modes of a bond in which only one member is active: active-backup, balance-tlb, balance-alb.
+const MODES_WITH_ACTIVE_MEMBER: [u8; 3] = [1, 5, 6];
+
+/// Kinds of interfaces that the kernel makes upper devices of their `IFLA_LINK`, and that say on every
+/// kernel if that is in another namespace. With all others it may be the far end of a pair, or what a
+/// tunnel is bound to.
+const UPPER_KINDS: [&str; 4] = ["vlan", "macvlan", "ipvlan", "macsec"];
+
+/// Bits of an interface's flags (`linux/if.h`): switched on; and able to carry packets.
+const UP: u32 = 1 << 0;
+const LOWER_UP: u32 = 1 << 16;
+
+/// An interface, as far as it matters here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) index: NonZeroU32,
+    pub(crate) name: String,
+    /// Its flags, as in `linux/if.h`.
+    pub(crate) flags: u32,
+    pub(crate) mtu: u32,
+    pub(crate) mac: Option<[u8; 6]>,
+    /// The interface that it is an upper device of, if that is in this namespace.
+    pub(crate) lower: Option<u32>,
+    /// The bond, bridge … that it belongs to, which is an upper device of it.
+    pub(crate) master: Option<u32>,
+    /// What it does with its members, if it is a bond.
+    pub(crate) bond: Option<Bond>,
+}
+
+impl Link {
+    pub(crate) fn netdev(&self) -> Netdev {
+        Netdev { index: self.index, name: self.name.clone() }
+    }
+}
+
+/// How a bond uses its members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bond {
+    pub(crate) mode: Option<u8>,
+    /// The index of the active member, if there is one.
+    pub(crate) active: Option<u32>,
+}
+
+impl Bond {
+    /// Whether the kernel makes rows of the bond, and of what is above it, for this member's port: for
+    /// all where none is active by the bond's mode, else for the active one. Without one (all are
+    /// down) it goes by the last.
+    pub(crate) fn serves(self, member: NonZeroU32) -> bool {
+        let all = self.mode.is_some_and(|mode| !MODES_WITH_ACTIVE_MEMBER.contains(&mode));
+        all || self.active == Some(member.get())
+    }
+}
+
+/// The interfaces of this namespace with their addresses, as route netlink gave them.
+#[derive(Debug)]
+pub(crate) struct Dump {
+    pub(crate) links: Links,
+    pub(crate) addresses: Vec<Address>,
+}
+
+impl Dump {
+    /// The interfaces by index.
+    pub(crate) fn interfaces(&self) -> Vec<Interface> {
+        let mut addresses: BTreeMap<u32, Vec<(IpAddr, u8)>> = BTreeMap::new();
+        for Address { index, ip, prefix } in &self.addresses {
+            addresses.entry(*index).or_default().push((*ip, *prefix));
+        }
+        let interface = |link: &Link| Interface {
+            index: link.index,
+            is_up: link.flags & UP != 0,
+            is_lower_up: link.flags & LOWER_UP != 0,
+            mtu: link.mtu,
+            mac: link.mac,
+            addresses: addresses.remove(&link.index.get()).unwrap_or_default(),
+            name: link.name.clone(),
+        };
+        self.links.by_index.values().map(interface).collect()
+    }
+}
+
+/// The interfaces of this namespace.
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    pub(crate) by_index: BTreeMap<u32, Link>,
+    /// Their indices by name.
+    pub(crate) by_name: BTreeMap<String, u32>,
+    /// What is directly above each, here.
+    pub(crate) uppers: BTreeMap<u32, Vec<u32>>,
+}
+
+impl FromIterator<Link> for Links {
+    fn from_iter<I: IntoIterator<Item = Link>>(list: I) -> Self {
+        let mut links = Self::default();
+        for link in list {
+            let index = link.index.get();
+            if let Some(lower) = link.lower {
+                links.uppers.entry(lower).or_default().push(index);
+            }
+            if let Some(master) = link.master {
+                links.uppers.entry(index).or_default().push(master);
+            }
+            links.by_name.insert(link.name.clone(), index);
+            links.by_index.insert(index, link);
+        }
+        links
+    }
+}
+
+impl Links {
+    pub(crate) fn named(&self, name: &str) -> Option<&Link> {
+        self.by_index.get(self.by_name.get(name)?).filter(|link| link.name == name)
+    }
+
+    /// The interfaces above these, over any number of steps, all of them here.
+    pub(crate) fn all_above(&self, lowers: impl IntoIterator<Item = u32>) -> BTreeSet<u32> {
+        let mut found = BTreeSet::new();
+        let mut next: Vec<u32> = lowers.into_iter().collect();
+        while let Some(lower) = next.pop() {
+            for upper in self.uppers.get(&lower).into_iter().flatten() {
+                if found.insert(*upper) {
+                    next.push(*upper);
+                }
+            }
+        }
+        found
+    }
+
+    /// The interfaces above this one.
+    pub(crate) fn above(&self, lower: NonZeroU32) -> BTreeSet<u32> {
+        self.all_above([lower.get()])
+    }
+
+    /// Those of them of which the kernel makes rows for this one's port.
+    pub(crate) fn served_by(&self, own: NonZeroU32) -> BTreeSet<u32> {
+        let mut above = self.above(own);
+        let bond = |index: &u32| self.by_index.get(index).and_then(|link| link.bond);
+        let is_idle = |index: &u32| bond(index).is_some_and(|bond| !bond.serves(own));
+        let idle: Vec<u32> = above.iter().copied().filter(is_idle).collect();
+        for index in self.all_above(idle.iter().copied()).into_iter().chain(idle) {
+            above.remove(&index);
+        }
+        above
+    }
+}
+
+/// An interface's name. The kernel lets it have nearly any bytes.
+pub(super) fn shown(name: String, index: NonZeroU32) -> String {
+    if is_interface_name(&name) { name } else { format!("#{index}") }
+}
+
+/// An address of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    /// The interface's index.
+    pub(crate) index: u32,
+    pub(crate) ip: IpAddr,
+    /// Length of the network's part.
+    pub(crate) prefix: u8,
+}
+
+impl Address {
+    /// The GID that the kernel makes of it.
+    pub(crate) fn gid(&self) -> Gid {
+        match self.ip {
+            IpAddr::V4(v4) => v4.into(),
+            IpAddr::V6(v6) => v6.into(),
+        }
+    }
+}
+
+pub(crate) fn read_addresses(socket: &mut Socket) -> Result<Vec<Address>, Cause> {
+    let request = Message::new(libc::RTM_GETADDR, &[0; ADDRESS_BODY]);
+    Ok(socket.dump(&request, parse_address)?.into_iter().flatten().collect())
+}
+
+/// Reads an interface's address: of a point-to-point link, as the kernel's GIDs do, for IPv4 the far end
+/// and for IPv6 the near end. A message has that one as `IFA_ADDRESS`, and this one, if there is a far
+/// end, as `IFA_LOCAL`.
+pub(crate) fn parse_address(payload: &[u8]) -> Result<Option<Address>, Cause> {
+    const SHORT: Cause = Cause::Malformed("an address message");
+    let prefix = *payload.get(1).ok_or(SHORT)?;
+    let index = number_at(payload, 4).ok_or(SHORT)?;
+    let (mut v4, mut v6, mut near_v6) = (None, None, None);
+    for attribute in attributes(payload.get(ADDRESS_BODY..).ok_or(SHORT)?) {
+        let attribute = attribute?;
+        let of_v6 = || <[u8; 16]>::try_from(attribute.bytes()).ok().map(Ipv6Addr::from);
+        match attribute.kind {
+            libc::IFA_ADDRESS => {
+                v4 = <[u8; 4]>::try_from(attribute.bytes()).ok().map(Ipv4Addr::from);
+                v6 = of_v6();
+            }
+            libc::IFA_LOCAL => near_v6 = of_v6(),
+            _ => {}
+        }
+    }
+    let ip = v4.map(IpAddr::V4).or_else(|| near_v6.or(v6).map(IpAddr::V6));
+    Ok(ip.map(|ip| Address { index, ip, prefix }))
+}
+
+pub(crate) fn read_links(socket: &mut Socket) -> Result<Links, Cause> {
+    let request = Message::new(libc::RTM_GETLINK, &[0; LINK_BODY])
+        .number(libc::IFLA_EXT_MASK, SKIP_STATISTICS);
+    let links = socket.dump(&request, parse_link)?;
+    Ok(links.into_iter().flatten().collect())
+}
+
+pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
+    const SHORT: Cause = Cause::Malformed("an interface message");
+    let Some(index) = NonZeroU32::new(number_at(payload, 4).ok_or(SHORT)?) else { return Ok(None) };
+    let mut link = Link {
+        index,
+        name: String::new(),
+        flags: number_at(payload, 8).ok_or(SHORT)?,
+        mtu: 0,
+        mac: None,
+        lower: None,
+        master: None,
+        bond: None,
+    };
+    let mut lower = None;
+    let mut is_lower_elsewhere = false;
+    let mut kind = Kind::default();
+    for attribute in attributes(payload.get(LINK_BODY..).ok_or(SHORT)?) {
+        let attribute: Attribute<'_> = attribute?;
+        match attribute.kind {
+            libc::IFLA_IFNAME => link.name = attribute.text(),
+            libc::IFLA_MTU => link.mtu = attribute.u32()?,
+            libc::IFLA_ADDRESS => link.mac = attribute.bytes().try_into().ok(),
+            libc::IFLA_LINK => lower = Some(attribute.u32()?).filter(|lower| *lower != 0),
+            libc::IFLA_LINK_NETNSID => is_lower_elsewhere = true,
+            libc::IFLA_MASTER => link.master = Some(attribute.u32()?),
+            libc::IFLA_LINKINFO => kind = parse_kind(attribute.bytes())?,
+            _ => {}
+        }
+    }
+    if UPPER_KINDS.contains(&kind.name.as_str()) && !is_lower_elsewhere {
+        link.lower = lower;
+    }
+    link.bond = kind.bond.filter(|_| kind.name == "bond");
+    link.name = shown(link.name, index);
+    Ok(Some(link))
+}
+
+/// What a virtual interface is.
+#[derive(Debug, Default)]
+struct Kind {
+    /// As `vlan`; empty for others.
+    name: String,
+    /// Its data, if they are read as a bond's.
+    bond: Option<Bond>,
+}
+
+/// Reads what a virtual interface is. The kernel gives the kind first, then the data.
+fn parse_kind(link_info: &[u8]) -> Result<Kind, Cause> {
+    let mut kind = Kind::default();
+    for attribute in attributes(link_info) {
+        let attribute = attribute?;
+        match attribute.kind {
+            libc::IFLA_INFO_KIND => {
+                kind.name = attribute.text();
+                if kind.name == "bond" {
+                    kind.bond = Some(Bond::default());
+                }
+            }
+            libc::IFLA_INFO_DATA if kind.name == "bond" => {
+                kind.bond = Some(parse_bond(attribute.bytes())?);
+            }
+            _ => {}
+        }
+    }
+    Ok(kind)
+}
+
+fn parse_bond(data: &[u8]) -> Result<Bond, Cause> {
+    let mut bond = Bond::default();
+    for attribute in attributes(data) {
+        let attribute = attribute?;
+        match attribute.kind {
+            BOND_MODE => bond.mode = attribute.bytes().first().copied(),
+            BOND_ACTIVE_SLAVE => bond.active = Some(attribute.u32()?),
+            _ => {}
+        }
+    }
+    Ok(bond)
+}
+
+/// Reads interface messages, and what is above each of those that read; for fuzzing.
+#[cfg(feature = "simulated-kernel")]
+pub(crate) fn standing_on_each(messages: &[&[u8]]) -> Vec<(u32, BTreeSet<u32>)> {
+    let read = |message: &&[u8]| parse_link(message).ok().flatten();
+    let links: Links = messages.iter().filter_map(read).collect();
+    links.by_index.values().map(|l| (l.index.get(), links.above(l.index))).collect()
+}
+
+#[cfg(test)]
+mod tests;

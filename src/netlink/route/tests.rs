@@ -1,0 +1,129 @@
+//! Interfaces and addresses, as the kernel tells them and as nobody does.
+
+use uverbs_uapi::netlink as abi;
+
+use super::*;
+use crate::netlink::rdma::parse_port;
+
+const MAC: [u8; 6] = [0x02, 0x11, 0x22, 0x33, 0x44, 0x55];
+const ACTIVE_BACKUP: u8 = 1;
+
+fn index(index: u32) -> NonZeroU32 {
+    NonZeroU32::new(index).unwrap()
+}
+
+fn link(number: u32, name: &str) -> Link {
+    Link {
+        index: index(number),
+        name: name.into(),
+        flags: 0,
+        mtu: 0,
+        mac: None,
+        lower: None,
+        master: None,
+        bond: None,
+    }
+}
+
+/// A bond in this mode.
+fn bond(number: u32, name: &str, mode: u8, active: Option<u32>) -> Link {
+    Link { bond: Some(Bond { mode: Some(mode), active }), ..link(number, name) }
+}
+
+#[test]
+fn route_messages() {
+    let flags = u32::to_ne_bytes(UP | LOWER_UP);
+    let body = [&[0, 0, 0, 0, 9, 0, 0, 0], &flags[..], &[0; 4]].concat();
+    let message = Message::new(0, &body)
+        .text(libc::IFLA_IFNAME, "d0.7")
+        .number(libc::IFLA_MTU, 9000)
+        .attribute(libc::IFLA_ADDRESS, &MAC)
+        .number(libc::IFLA_MASTER, 5);
+    let parsed = parse_link(&message.finish_for_test()).unwrap().unwrap();
+    let number = u32::from_ne_bytes([9, 0, 0, 0]);
+    let expected = Link {
+        flags: UP | LOWER_UP,
+        mtu: 9000,
+        mac: Some(MAC),
+        master: Some(5),
+        ..link(number, "d0.7")
+    };
+    assert_eq!(parsed, expected);
+    assert!(parse_link(&[0; 7]).is_err());
+
+    let data = Message::new(0, &[]).attribute(1, &[ACTIVE_BACKUP]).number(2, 4).finish_for_test();
+    let bonded = Message::new(0, &[])
+        .text(libc::IFLA_INFO_KIND, "bond")
+        .attribute(libc::IFLA_INFO_DATA, &data);
+    let message = Message::new(0, &[0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+        .attribute(libc::IFLA_LINKINFO, &bonded.finish_for_test());
+    let parsed = parse_link(&message.finish_for_test()).unwrap().unwrap();
+    assert_eq!(parsed, bond(number, "#9", ACTIVE_BACKUP, Some(4)));
+
+    let address = |near: &[u8], far: &[u8]| {
+        let message = Message::new(0, &[2, 24, 0, 0, 9, 0, 0, 0])
+            .attribute(libc::IFA_LOCAL, near)
+            .attribute(libc::IFA_ADDRESS, far);
+        parse_address(&message.finish_for_test()).unwrap().unwrap()
+    };
+    let expected = |ip: &str| Address { index: number, ip: ip.parse().unwrap(), prefix: 24 };
+    assert_eq!(address(&[10, 0, 0, 1], &[10, 0, 0, 2]), expected("10.0.0.2"), "the far end");
+    let v6 = |last| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last).octets();
+    assert_eq!(address(&v6(1), &v6(2)), expected("fd00::1"), "the near end");
+    let message = Message::new(0, &[10, 24, 0, 0, 9, 0, 0, 0]).attribute(libc::IFA_ADDRESS, &v6(3));
+    let parsed = parse_address(&message.finish_for_test()).unwrap();
+    assert_eq!(parsed, Some(expected("fd00::3")), "without a far end");
+    assert!(parse_address(&[0; 3]).is_err());
+}
+
+#[test]
+fn up_and_carrier_are_two_things() {
+    let with = |number, flags| Link { flags, ..link(number, "d0") };
+    let links = [with(2, UP), with(3, LOWER_UP), with(4, UP | LOWER_UP), with(5, 0)];
+    let dump = Dump { links: links.into_iter().collect(), addresses: Vec::new() };
+    let told: Vec<_> = dump.interfaces().iter().map(|it| (it.is_up, it.is_lower_up)).collect();
+    assert_eq!(told, [(true, false), (false, true), (true, true), (false, false)]);
+}
+
+proptest::proptest! {
+    /// Whatever the kernel sends is a link, an address and a port, or an error.
+    #[test]
+    fn any_message_is_read_or_refused(
+        body in proptest::collection::vec(proptest::num::u8::ANY, 0..24),
+        list in proptest::collection::vec(
+            (0u16..110, proptest::collection::vec(proptest::num::u8::ANY, 0..20)), 0..8),
+        cut in 0usize..200,
+    ) {
+        let mut message = Message::new(0, &body);
+        for (kind, payload) in &list {
+            message = message.attribute(*kind, payload);
+        }
+        let bytes = message.finish_for_test();
+        for bytes in [&bytes[..], &bytes[..cut.min(bytes.len())]] {
+            let _ = (parse_link(bytes), parse_address(bytes), parse_port(bytes));
+        }
+    }
+}
+
+#[test]
+fn a_name_that_does_not_show_is_not_printed() {
+    let message = |name: &[u8]| {
+        let mut body = [0; LINK_BODY];
+        body[4] = 7;
+        Message::new(0, &body)
+            .attribute(libc::IFLA_IFNAME, &[name, b"\0"].concat())
+            .finish_for_test()
+    };
+    let named = |name: &[u8]| {
+        let all = message(name);
+        parse_link(&all).unwrap().unwrap().name
+    };
+    assert_eq!(named(b"eth0.7"), "eth0.7");
+    for odd in [b"a\x1b[31m" as &[u8], b"\xff", "a\u{202e}b".as_bytes(), b""] {
+        assert_eq!(named(odd), "#7", "{odd:?}");
+        let port = Message::new(0, &[])
+            .number(abi::attribute::NDEV_INDEX, 7)
+            .attribute(abi::attribute::NDEV_NAME, &[odd, b"\0"].concat());
+        assert_eq!(parse_port(&port.finish_for_test()).unwrap().unwrap().name, "#7");
+    }
+}

@@ -1,0 +1,70 @@
+//! One device's own folder, whatever its name is by now.
+
+use rustix::io::Errno;
+
+use super::{Folder, Sysfs};
+use crate::device::Device;
+use crate::error::{Cause, Error, Request, Result};
+use crate::netlink::rdma::device_name_now;
+
+/// How often a device that is renamed is looked for.
+const TRIES: u32 = 8;
+
+impl Sysfs {
+    /// This tree for questions about one device, by the name that it was listed with: they are answered
+    /// of this device and no other, also if it is renamed, or another takes over its name.
+    ///
+    /// Of a device that a program made up it is only sure that all answers are of the same device.
+    ///
+    /// ```no_run
+    /// let mut host = uverbs::host::Host::new();
+    /// let device = host.device("rxe0")?;
+    /// let sysfs = host.sysfs().of(&device)?;
+    /// println!("{:?}", sysfs.query_gid_table(&device.name)?);
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ENOENT`: the device is gone; [`Cause::Replaced`], `ENODEV`: it is, and another has its name.
+    pub fn of(&self, device: &Device) -> Result<Self> {
+        let class = self.folder("class/infiniband");
+        let path = class.path().join(&device.name);
+        self.folder_of(&class, device)
+            .map(|folder| self.holding(&device.name, folder))
+            .map_err(|cause| Error::new(&*device.name, Request::Sysfs { path }, cause))
+    }
+
+    /// The device's folder, open.
+    fn folder_of(&self, class: &Folder, device: &Device) -> Result<Folder, Cause> {
+        let by_name =
+            |name: &str| self.device(name).and_then(|folder| folder.held().map_err(Cause::Os));
+        let mut folder = by_name(&device.name);
+        match (&device.identity.device, device.index) {
+            (Some(id), _) => {
+                let is_it = |folder: &Folder| folder.id().is_ok_and(|now| now.is(id));
+                if folder.as_ref().is_ok_and(&is_it) {
+                    return folder;
+                }
+                let renamed =
+                    class.names()?.iter().find_map(|name| by_name(name).ok().filter(&is_it));
+                renamed.map_or(folder.and(Err(Cause::Replaced)), Ok)
+            }
+            (None, Some(index)) => {
+                let mut name = device.name.clone();
+                for _ in 0..TRIES {
+                    match device_name_now(index)? {
+                        // It had the name before its folder was opened by it, and has it now.
+                        Some(now) if now == name => return folder,
+                        Some(now) => {
+                            folder = by_name(&now);
+                            name = now;
+                        }
+                        None => return folder.and(Err(Cause::Replaced)),
+                    }
+                }
+                Err(Cause::Os(Errno::AGAIN))
+            }
+            (None, None) => folder,
+        }
+    }
+}

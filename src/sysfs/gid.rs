@@ -1,0 +1,195 @@
+//! GIDs by sysfs: `gids`, `gid_attrs/types` and `gid_attrs/ndevs` of each port, with the meaning that
+//! rdma-core gives them.
+
+use std::path::Path;
+
+use rustix::io::Errno;
+use uverbs_uapi::device::node_type;
+
+use super::{Folder, Sysfs};
+use crate::error::{Cause, Error, Request, Result};
+use crate::gid::{Gid, GidEntry, GidType, SLOT_READS};
+use crate::port::LinkLayer;
+use crate::text::is_interface_name;
+
+/// A GID entry as sysfs shows it. There is no interface index there, only a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SysfsGid {
+    /// The entry, without an interface index.
+    pub entry: GidEntry,
+    /// The interface's name in **its own** network namespace, which need not be this one; `None`
+    /// where there is no interface, or its name cannot be read.
+    pub netdev: Option<String>,
+    /// Whether the file with the interface's name cannot be read: then there may be one.
+    pub netdev_is_unread: bool,
+}
+
+impl Sysfs {
+    /// One entry of a port's GID table: `None` if the slot is empty.
+    ///
+    /// Reads up to three files; needs no rights and no uverbs node. The interface is named as the
+    /// kernel names it, not looked up here: see [`crate::netdev`].
+    ///
+    /// # Errors
+    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port, or the index is outside its
+    /// table; `EPROTO`: a file that does not read as it should.
+    #[doc(alias = "ibv_query_gid_ex")]
+    pub fn query_gid_ex(&self, device: &str, port: u32, index: u32) -> Result<Option<SysfsGid>> {
+        let request = || Request::GidEntry { port, index };
+        self.steadily(device, request, |sysfs| {
+            let folder =
+                sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
+            read_gid(&folder, port, index).map_err(|cause| {
+                let slot = folder.join("gids").join(index.to_string());
+                sysfs.missing_or(device, &folder, &slot, request(), cause)
+            })
+        })
+    }
+
+    /// All valid entries of all ports, ascending by port and index.
+    ///
+    /// # Errors
+    /// `ENOENT`: no such device, here or any more; `EPROTO`: a file that does not read as it should.
+    #[doc(alias = "ibv_query_gid_table")]
+    pub fn query_gid_table(&self, device: &str) -> Result<Vec<SysfsGid>> {
+        Ok(self.gid_slots(device)?.into_iter().filter_map(|slot| slot.gid).collect())
+    }
+
+    /// All slots of all ports, ascending by port and index.
+    pub(crate) fn gid_slots(&self, device: &str) -> Result<Vec<Slot>> {
+        self.steadily(device, || Request::GidTable, |sysfs| sysfs.read_slots(device))
+    }
+
+    fn read_slots(&self, device: &str) -> Result<Vec<Slot>> {
+        let error = |path: &Path, cause| {
+            Error::new(device, Request::Sysfs { path: path.to_owned() }, cause)
+        };
+        let ports = self
+            .device(device)
+            .map_err(|cause| Error::new(device, Request::GidTable, cause))?
+            .join("ports");
+        let mut slots = Vec::new();
+        for port in ports.numbers().map_err(|cause| error(ports.path(), cause))? {
+            let folder = ports.join(port.to_string());
+            let gids = folder.join("gids");
+            let indices = match gids.numbers() {
+                Ok(indices) => indices,
+                // A port without a GID table: its folder has no such entry.
+                Err(Cause::Os(Errno::NOENT)) if folder.exists() => continue,
+                Err(cause) => return Err(error(gids.path(), cause)),
+            };
+            for index in indices {
+                let gid = read_gid(&folder, port, index).map_err(|cause| {
+                    Error::new(device, Request::GidEntry { port, index }, cause)
+                })?;
+                slots.push(Slot { port, index, gid });
+            }
+        }
+        Ok(slots)
+    }
+}
+
+/// A slot of a port's GID table, as sysfs shows it.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) port: u32,
+    pub(crate) index: u32,
+    /// What is in it.
+    pub(crate) gid: Option<SysfsGid>,
+}
+
+/// Reads a slot's files; none if it is empty.
+///
+/// They are three files, and the slot may change between them. So the GID is read once more at
+/// the end, and only if it still stands do the answers belong together.
+fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<SysfsGid>, Cause> {
+    let name = index.to_string();
+    let gids = port_folder.join("gids");
+    let read = || Gid::parse_full(&gids.read(&name)?).ok_or(Cause::Malformed("a GID"));
+    let mut gid = read()?;
+    for _ in 0..SLOT_READS {
+        if gid.is_zero() {
+            return Ok(None);
+        }
+        let gid_type = read_gid_type(port_folder, &name);
+        let netdev = read_netdev(port_folder, &name);
+        let again = read()?;
+        if again == gid {
+            let entry = GidEntry::new(port, index, gid, gid_type?, None);
+            // What cannot be read is not known; what cannot be a name is a broken answer.
+            if let Err(cause @ Cause::Malformed(_)) = netdev {
+                return Err(cause);
+            }
+            let netdev_is_unread = netdev.is_err();
+            let netdev = netdev.unwrap_or_default();
+            return Ok(Some(SysfsGid { entry, netdev, netdev_is_unread }));
+        }
+        gid = again;
+    }
+    Err(Cause::Os(Errno::AGAIN))
+}
+
+/// Reads `gid_attrs/ndevs/I`; none if there is no interface, which the kernel says by EINVAL.
+fn read_netdev(port_folder: &Folder, name: &str) -> Result<Option<String>, Cause> {
+    let names = port_folder.join("gid_attrs/ndevs");
+    match names.read(name) {
+        Ok(text) if text.is_empty() => Ok(None),
+        Ok(text) if is_interface_name(&text) => Ok(Some(text)),
+        Ok(_) => Err(Cause::Malformed("an interface's name")),
+        Err(Cause::Os(Errno::INVAL)) => Ok(None),
+        // Kernels without the folder know no interfaces.
+        Err(Cause::Os(Errno::NOENT)) if !names.exists() => Ok(None),
+        Err(cause) => Err(cause),
+    }
+}
+
+/// Reads `gid_attrs/types/I`, which does not tell InfiniBand and iWARP from RoCE v1: the link layer
+/// and the node type do.
+fn read_gid_type(port_folder: &Folder, name: &str) -> Result<GidType, Cause> {
+    let attributes = port_folder.join("gid_attrs");
+    match attributes.join("types").read(name) {
+        Ok(text) => match text.as_str() {
+            "RoCE v2" => return Ok(GidType::ROCE_V2),
+            "IB/RoCE v1" => {}
+            _ => return Ok(GidType::UNNAMED),
+        },
+        // What old kernels say of a slot that is not RoCE.
+        Err(Cause::Os(Errno::INVAL)) => {}
+        // Kernels without the folder have no RoCE v2.
+        Err(Cause::Os(Errno::NOENT)) if !attributes.exists() => {}
+        Err(cause) => return Err(cause),
+    }
+    let roce = LinkLayer::of_sysfs(port_folder)? == LinkLayer::ETHERNET
+        && port_folder.join("../..").read_number("node_type")? != u64::from(node_type::RNIC);
+    Ok(if roce { GidType::ROCE_V1 } else { GidType::IB })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK_LOCAL: &str = "fe80:0000:0000:0000:0011:22ff:fe33:4455";
+
+    // Miri has no `openat`.
+    #[cfg(not(miri))]
+    #[test]
+    fn an_unreadable_interface_is_not_none() {
+        let root = std::env::temp_dir().join(format!("uverbs-ndevs-{}", std::process::id()));
+        let port = root.join("class/infiniband/rxe0/ports/1");
+        for folder in ["gids", "gid_attrs/types", "gid_attrs/ndevs/1"] {
+            std::fs::create_dir_all(port.join(folder)).unwrap();
+        }
+        for slot in 0..3 {
+            std::fs::write(port.join(format!("gids/{slot}")), LINK_LOCAL).unwrap();
+            std::fs::write(port.join(format!("gid_attrs/types/{slot}")), "RoCE v2\n").unwrap();
+        }
+        std::fs::write(port.join("gid_attrs/ndevs/0"), "d0\n").unwrap();
+        // Slot 1 has a folder for a file, which cannot be read; slot 2 an empty file.
+        std::fs::write(port.join("gid_attrs/ndevs/2"), "").unwrap();
+        let table = Sysfs::at(&root).query_gid_table("rxe0").unwrap();
+        let found: Vec<_> =
+            table.iter().map(|gid| (gid.netdev.as_deref(), gid.netdev_is_unread)).collect();
+        assert_eq!(found, [(Some("d0"), false), (None, true), (None, false)]);
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}

@@ -1,0 +1,100 @@
+//! Ports by sysfs: the files of `ports/P`, which know less than the ioctl. What is missing is `None`.
+
+use rustix::io::Errno;
+
+use super::{Folder, Sysfs};
+use crate::error::{Cause, Error, Request, Result};
+use crate::port::{LinkLayer, PhysState, PortAttributes, PortState, Speed, Width};
+
+impl Sysfs {
+    /// Reads a port's attributes from `ports/P`.
+    ///
+    /// # Errors
+    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port; `EPROTO`: a file that does
+    /// not read as it should.
+    #[doc(alias = "ibv_query_port")]
+    pub fn query_port(&self, device: &str, port: u32) -> Result<PortAttributes> {
+        let request = || Request::Port { port };
+        self.steadily(device, request, |sysfs| {
+            let folder =
+                sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
+            read_port(&folder)
+                .map_err(|cause| sysfs.missing_or(device, &folder, &folder, request(), cause))
+        })
+    }
+}
+
+fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
+    const RANGE: Cause = Cause::Malformed("a number beyond its range");
+    let byte = |name| u8::try_from(folder.read_number(name)?).map_err(|_| RANGE);
+    let long = |name| u32::try_from(folder.read_number(name)?).map_err(|_| RANGE);
+    // The kernel numbers slots from 0 without a gap; a port without a table has no folder.
+    let slots = |name| match folder.join(name).names() {
+        Ok(names) => u32::try_from(names.len()).map_err(|_| RANGE),
+        Err(Cause::Os(Errno::NOENT)) => Ok(0),
+        Err(cause) => Err(cause),
+    };
+    // The kernel refuses to read it where it does not know the width.
+    let rate = folder.read_optional("rate").unwrap_or_default();
+    let (active_width, active_speed) = parse_rate(&rate);
+    Ok(PortAttributes {
+        state: PortState(byte("state")?),
+        phys_state: PhysState(byte("phys_state")?),
+        link_layer: LinkLayer::of_sysfs(folder)?,
+        lid: long("lid")?,
+        sm_lid: long("sm_lid")?,
+        sm_sl: byte("sm_sl")?,
+        lmc: byte("lid_mask_count")?,
+        gid_tbl_len: slots("gids")?,
+        pkey_tbl_len: slots("pkeys")?,
+        active_width,
+        active_speed,
+        port_cap_flags: long("cap_mask")?,
+        ..PortAttributes::default()
+    })
+}
+
+/// Width and speed of a sysfs `rate`: `100 Gb/sec (4X EDR)`; SDR has no name on old kernels.
+fn parse_rate(text: &str) -> (Option<Width>, Option<Speed>) {
+    let inside = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+    let mut words = inside.map_or("", |(inside, _)| inside).split_whitespace();
+    let lanes = words.next().and_then(|word| word.strip_suffix('X')?.parse().ok());
+    let width = lanes.and_then(Width::from_lanes);
+    let speed = match words.next() {
+        Some(name) => Speed::from_name(name),
+        None => width.map(|_| Speed::SDR),
+    };
+    (width, speed)
+}
+
+impl LinkLayer {
+    /// Reads a port folder's `link_layer`.
+    pub(crate) fn of_sysfs(port_folder: &Folder) -> Result<Self, Cause> {
+        Ok(match port_folder.read("link_layer")?.as_str() {
+            "InfiniBand" => Self::INFINIBAND,
+            "Ethernet" => Self::ETHERNET,
+            _ => Self::UNSPECIFIED,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::port::Rate;
+
+    #[test]
+    fn rates_of_sysfs() {
+        let parsed = |text| {
+            let (active_width, active_speed) = parse_rate(text);
+            PortAttributes { active_width, active_speed, ..Default::default() }.rate()
+        };
+        assert_eq!(parsed("100 Gb/sec (4X EDR)"), Some(Rate(1000)));
+        assert_eq!(parsed("2.5 Gb/sec (1X SDR)"), Some(Rate(25)));
+        assert_eq!(parsed("2.5 Gb/sec (1X)"), Some(Rate(25)));
+        assert_eq!(parsed("800 Gb/sec (4X XDR)"), Some(Rate(8000)));
+        for odd in ["", "(", ")", "100 Gb/sec", "(3X EDR)", "(4X NEW)", "(X SDR)"] {
+            assert_eq!(parsed(odd), None, "{odd:?}");
+        }
+    }
+}
