@@ -1,8 +1,8 @@
 //! BAR 0: the initialisation segment with the command doorbell, health buffer and timer. Behind
 //! it are the doorbell pages: of what is rung there only send queues matter.
 
+use crate::command::queue;
 use crate::description::{Description, Mode};
-use crate::ioctl::queue;
 use std::time::{Duration, Instant};
 
 /// Its size in bytes.

@@ -1,14 +1,14 @@
 //! The whole device: what the machine does to it, and what is ordered, meets here.
 
 use crate::bar::{Bar, Health};
+use crate::command::queue::{INLINE, LOG_SLOTS, Slot};
+use crate::command::{Call, Firmware, refused};
 use crate::config_space::ConfigSpace;
 use crate::control::{Command, Fault, Order, Reply};
 use crate::description::Description;
 use crate::event_queue::Event;
 use crate::faults::Faults;
 use crate::interrupts::Interrupts;
-use crate::ioctl::queue::{INLINE, LOG_SLOTS, Slot};
-use crate::ioctl::{Call, Firmware, refused};
 use crate::log::{Commands, Remarks};
 use crate::memory::Memory;
 use crate::send_queue::Completed;
@@ -259,8 +259,8 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::queue::tests::{Guest, QUEUE, REST};
     use crate::event_queue::tests::create_eq;
-    use crate::ioctl::queue::tests::{Guest, QUEUE, REST};
     use std::os::fd::OwnedFd;
 
     const QUERY_ISSI: u16 = 0x10a;

@@ -48,7 +48,7 @@ pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
 /// Builds our library for C, static, for this target of rustc's own.
 pub(crate) fn build_library(target: &str) -> Result<PathBuf> {
     let mut rustc = cargo("rustc", target, None);
-    rustc.args(["--package", "uverbs", "--lib", "--no-default-features", "--features", "capi"]);
+    rustc.args(["--package", "uverbs", "--lib", "--features", "capi"]);
     run(rustc.args(["--crate-type", "staticlib"]))?;
     Ok(paths::target().join(target).join("release/libuverbs.a"))
 }
@@ -59,7 +59,7 @@ pub(crate) fn build_sanitized_library(target: &str) -> Result<PathBuf> {
     let into = paths::target().join("sanitized");
     let mut rustc = Command::new("cargo");
     rustc.args(["rustc", "--quiet", "--release", "--target", target, "--target-dir"]).arg(&into);
-    rustc.args(["--package", "uverbs", "--lib", "--no-default-features", "--features", "capi"]);
+    rustc.args(["--package", "uverbs", "--lib", "--features", "capi"]);
     rustc.args(["--crate-type", "staticlib"]);
     rustc.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
     rustc.env("CARGO_PROFILE_RELEASE_LTO", "off").env_remove("CARGO_ENCODED_RUSTFLAGS");

@@ -23,7 +23,7 @@ fn strict(schema: &mut Value) {
 /// Holds a document against its schema.
 #[track_caller]
 pub(crate) fn conforms(name: &str, document: &impl serde::Serialize) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/schemas").join(name);
     let mut schema = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     strict(&mut schema);
     let document = serde_json::to_value(document).unwrap();
