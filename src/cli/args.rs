@@ -24,6 +24,7 @@ use uverbs::selector::{InvalidSelector, Selector};
 /// library, no privileges.
 #[derive(Debug, Parser)]
 #[command(
+    name = "uverbs",
     verbatim_doc_comment,
     version,
     propagate_version = true,
