@@ -151,28 +151,42 @@ pub enum Absence {
     },
 }
 
-impl core::fmt::Display for Absence {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl Absence {
+    /// What is seen.
+    #[must_use]
+    pub fn seen(&self) -> String {
         match self {
-            Self::NoModule => f.write_str(
-                "no RDMA module is loaded (class/infiniband is missing in sysfs): load the \
-                 device's driver, or rdma_rxe for soft RoCE",
-            ),
-            Self::NoDevice => f.write_str(
-                "RDMA is loaded, but this network namespace has no device: load the device's \
-                 driver, or make one (rdma link add)",
-            ),
-            Self::OtherNamespace { device, node } => write!(
-                f,
-                "{device} ({node}) is in another network namespace: run there, or move it here \
-                 (rdma dev set {device} netns NAME)"
-            ),
-            Self::NoNodes { folder } => write!(
-                f,
-                "{} is missing: give the container the devices' nodes, or load ib_uverbs if it is not \
-                 loaded",
-                folder.display()
-            ),
+            Self::NoModule => {
+                "no RDMA module is loaded (class/infiniband is missing in sysfs)".to_owned()
+            }
+            Self::NoDevice => "RDMA is loaded, but this network namespace has no device".to_owned(),
+            Self::OtherNamespace { device, node } => {
+                format!("{device} ({node}) is in another network namespace")
+            }
+            Self::NoNodes { folder } => format!("{} is missing", folder.display()),
         }
+    }
+
+    /// What to do.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::NoModule => "load the device's driver, or rdma_rxe for soft RoCE".to_owned(),
+            Self::NoDevice => "load the device's driver, or make one (rdma link add)".to_owned(),
+            Self::OtherNamespace { device, .. } => {
+                format!("run there, or move it here (rdma dev set {device} netns NAME)")
+            }
+            Self::NoNodes { .. } => {
+                "give the container the devices' nodes, or load ib_uverbs if it is not loaded"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+impl core::fmt::Display for Absence {
+    /// What is seen, and what to do.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}: {}", self.seen(), self.advice())
     }
 }

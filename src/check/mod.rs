@@ -137,12 +137,12 @@ struct Scene<'i> {
 
 fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
     use Severity::{Note, Problem, Warning};
-    for problem in &inventory.problems {
+    let unlisted = inventory.unlisted.iter().map(|(_, problem)| problem);
+    for problem in inventory.problems.iter().chain(unlisted) {
         findings.add("host-unreadable", Problem, &problem.text, "the rest was read");
     }
     for absence in &inventory.absences {
-        let text = absence.to_string();
-        let (seen, advice) = split(&text);
+        let (seen, advice) = (absence.seen(), absence.advice());
         match absence {
             Absence::NoModule => findings.add("no-rdma-module", Problem, seen, advice),
             Absence::NoDevice => findings.add("no-device", Problem, seen, advice),
@@ -156,12 +156,10 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
         }
     }
     // Its /sys may be another namespace's, with devices that are not here.
-    let is_empty = inventory.devices.is_empty() && !inventory.is_partial;
     let is_told = |own: &Absence| matches!(own, Absence::NoModule | Absence::NoDevice);
-    if is_empty && inventory.problems.is_empty() && !inventory.absences.iter().any(is_told) {
-        let text = Absence::NoDevice.to_string();
-        let (seen, advice) = split(&text);
-        findings.add("no-device", Problem, seen, advice);
+    if inventory.is_empty() && !inventory.absences.iter().any(is_told) {
+        let absence = Absence::NoDevice;
+        findings.add("no-device", Problem, absence.seen(), absence.advice());
     }
     let has_no_node = inventory.devices.iter().any(|record| record.device.node.is_none());
     if has_no_node && !inventory.modules.iter().any(|module| module == "ib_uverbs") {
@@ -185,7 +183,7 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
             "run uverbs check on the host itself, with /dev/infiniband and RDMA netlink",
         );
     }
-    if inventory.is_partial && !inventory.devices.is_empty() {
+    if inventory.is_partial() && !inventory.devices.is_empty() {
         findings.add(
             "not-checked",
             Note,
@@ -212,11 +210,6 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
     .into_iter()
     .flatten()
     .collect()
-}
-
-/// A sentence of two parts: what is, and what to do.
-fn split(text: &str) -> (&str, &str) {
-    text.split_once(": ").unwrap_or((text, ""))
 }
 
 fn check_device(inventory: &Inventory, record: &DeviceRecord, findings: &mut Findings<'_>) {
@@ -280,7 +273,7 @@ fn check_device(inventory: &Inventory, record: &DeviceRecord, findings: &mut Fin
             "use a newer uverbs",
         );
     }
-    if let Err(problem) = &record.gids
+    if let Some(problem) = record.problem()
         && record.access.as_ref().and_then(|access| access.as_ref().err()) != Some(problem)
     {
         findings.add(
@@ -301,10 +294,11 @@ fn check_port(
     use Severity::{Problem, Warning};
     let Scene { inventory, here, widest, expected } = scene;
     let attributes = match &port.attributes {
-        Ok((attributes, _)) => attributes,
-        // Of a device that cannot be read at all its own finding tells.
-        Err(problem) if record.gids.as_ref().err() == Some(problem) => return,
-        Err(problem) => {
+        Some(Ok((attributes, _))) => attributes,
+        None => return,
+        // A device that cannot be read at all has its own finding.
+        Some(Err(problem)) if record.problem() == Some(problem) => return,
+        Some(Err(problem)) => {
             findings.add(
                 "port-unreadable",
                 Problem,
@@ -342,7 +336,7 @@ fn check_port(
         _ => {}
     }
     if let Err(problem) = &port.guid
-        && record.gids.as_ref().err() != Some(problem)
+        && record.problem() != Some(problem)
     {
         let advice = "the kernel's log may say more";
         findings.add("port-guid-unreadable", Warning, &problem.text, advice);
@@ -544,7 +538,7 @@ fn widest(inventory: &Inventory) -> Widest<'_> {
     for record in &inventory.devices {
         let Some(DriverId(driver)) = record.device.driver else { continue };
         for port in &record.ports {
-            let Ok((attributes, _)) = &port.attributes else { continue };
+            let Some(attributes) = port.known() else { continue };
             let Some(lanes) = lanes(attributes) else { continue };
             let own = (lanes, record.device.name.as_str(), port.number);
             let most = widest.entry((driver, attributes.link_layer.0)).or_insert(own);
@@ -605,7 +599,7 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
         let outcomes: Vec<Outcome> =
             model.choose_all(&all).into_iter().map(|decision| decision.outcome).collect();
         // A port that was not read, or not asked for, may be one that the list leaves.
-        if !inventory.is_partial && inventory.unread().is_empty() {
+        if !inventory.is_partial() && inventory.unread().is_empty() {
             judge_list(&set, program, &all, &outcomes, &mut found);
         }
         found.extend(judge_room(program, &all, &outcomes));

@@ -47,15 +47,15 @@ fn good() -> Inventory {
     let mut record = DeviceRecord::new(device);
     record.node_mode = Some(0o20_666);
     record.access = Some(Ok(()));
-    record.gids = Ok(vec![
+    record.gids = Some(Ok(vec![
         row(0, "fe80::1", GidType::ROCE_V1, Some(netdev())),
         row(1, "fe80::1", GidType::ROCE_V2, Some(netdev())),
         row(2, "::ffff:10.0.0.1", GidType::ROCE_V1, Some(netdev())),
         row(3, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())),
-    ]);
+    ]));
     record.ports = vec![PortRecord {
         number: 1,
-        attributes: Ok((
+        attributes: Some(Ok((
             PortAttributes {
                 state: PortState::ACTIVE,
                 phys_state: PhysState::LINK_UP,
@@ -68,7 +68,7 @@ fn good() -> Inventory {
                 ..PortAttributes::default()
             },
             Source::Ioctl,
-        )),
+        ))),
         effective: None,
         guid: Ok(None),
         netdev: Some(netdev()),
@@ -101,11 +101,11 @@ impl Inventory {
     }
 
     fn attributes(&mut self) -> &mut PortAttributes {
-        &mut self.first().ports[0].attributes.as_mut().unwrap().0
+        &mut self.first().ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0
     }
 
     fn rows(&mut self) -> &mut Vec<GidRow> {
-        self.first().gids.as_mut().unwrap()
+        self.first().gids.as_mut().unwrap().as_mut().unwrap()
     }
 
     fn set(&mut self, name: &str, value: &str) {
@@ -147,7 +147,7 @@ const HARMS: &[Harm] = &[
     (&["netns-exclusive"], |it| it.shares_namespaces = Some(false)),
     (&["not-checked"], |it| it.interfaces = None),
     (&["not-checked"], |it| it.has_netlink = false),
-    (&["not-checked"], |it| it.is_partial = true),
+    (&["not-checked"], |it| it.others.push(Device::named("mlx5_9"))),
     (&["port-guid-unreadable"], |it| {
         it.first().ports[0].guid = Err(problem("mlx5_0: query GID 0 of port 1: no", 5));
     }),
@@ -169,10 +169,10 @@ const HARMS: &[Harm] = &[
     }),
     (&["driver-unknown"], |it| it.first().device.driver = Some(DriverId(77))),
     (&["gid-table-unreadable"], |it| {
-        it.first().gids = Err(problem("mlx5_0: query GID table: the device is gone", 5));
+        it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
     }),
     (&["port-unreadable"], |it| {
-        it.first().ports[0].attributes = Err(problem("mlx5_0: query port 1: no", 5));
+        it.first().ports[0].attributes = Some(Err(problem("mlx5_0: query port 1: no", 5)));
     }),
     (&["port-down"], |it| {
         it.attributes().state = PortState::DOWN;
@@ -220,7 +220,7 @@ const HARMS: &[Harm] = &[
             let other = it.second(&format!("mlx5_{number}"));
             let port = PortRecord { number: 2, ..other.ports[0].clone() };
             other.ports.push(port);
-            let rows = other.gids.as_mut().unwrap();
+            let rows = other.gids.as_mut().unwrap().as_mut().unwrap();
             rows.extend(rows.clone().into_iter().map(|own| on_port(own, 2)));
         }
     }),
@@ -239,7 +239,8 @@ const HARMS: &[Harm] = &[
     }),
     (&["narrow-link"], |it| {
         let other = it.second("mlx5_1");
-        other.ports[0].attributes.as_mut().unwrap().0.active_width = Some(Width(1));
+        other.ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.active_width =
+            Some(Width(1));
     }),
     (&["takes-no-gid"], |it| {
         it.rows().remove(0);
@@ -254,7 +255,7 @@ const HARMS: &[Harm] = &[
     (&["takes-no-gid"], |it| it.set("UCX_IB_GID_INDEX", "x")),
     (&["list-leaves-none"], |it| it.set("NCCL_IB_HCA", " mlx5_0")),
     (&["different-indices"], |it| {
-        let rows = it.second("mlx5_1").gids.as_mut().unwrap();
+        let rows = it.second("mlx5_1").gids.as_mut().unwrap().as_mut().unwrap();
         rows.remove(2);
         rows.remove(2);
         rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())));
@@ -291,8 +292,8 @@ fn a_device_that_cannot_be_read_is_told_once() {
     let bad = problem("mlx5_0: get context: the device is gone", 5);
     let record = inventory.first();
     record.access = Some(Err(bad.clone()));
-    record.gids = Err(bad.clone());
-    record.ports[0].attributes = Answer::Err(bad);
+    record.gids = Some(Err(bad.clone()));
+    record.ports[0].attributes = Some(Answer::Err(bad));
     assert_eq!(names(&check(&inventory, Expected::default())), ["node-unusable"]);
 }
 
@@ -306,7 +307,7 @@ fn what_was_not_tried_is_no_finding() {
     // With nothing to look at there is nothing left out.
     inventory.devices.clear();
     assert_eq!(names(&check(&inventory, Expected::default())), ["no-device"]);
-    inventory.is_partial = true;
+    inventory.others.push(Device::named("mlx5_9"));
     assert_eq!(check(&inventory, Expected::default()), []);
 }
 

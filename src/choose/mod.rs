@@ -355,8 +355,8 @@ pub fn port<'i>(
     record: &'i DeviceRecord,
     port: &'i PortRecord,
 ) -> Option<Port<'i>> {
-    let (attributes, _) = port.attributes.as_ref().ok()?;
-    record.gids.as_ref().ok()?;
+    let attributes = port.known()?;
+    record.gids.as_ref()?.as_ref().ok()?;
     let mut rows: Vec<Row<'_>> = Vec::new();
     for row in record.rows(port.number) {
         // They ascend; what does not would be no table.

@@ -791,18 +791,6 @@ impl Cli {
         &own.from
     }
 
-    /// The list of the command's document.
-    pub(crate) fn list(&self) -> &'static str {
-        match &self.command {
-            Command::Devices(_) => "devices",
-            Command::Gids(_) | Command::Gid(_) => "gids",
-            Command::Ports(_) => "ports",
-            Command::Guids(_) => "guids",
-            // All others make their documents themselves.
-            _ => "",
-        }
-    }
-
     /// Whether the answer is a JSON document.
     pub(crate) fn is_json(&self) -> bool {
         match &self.command {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use uverbs::check::{Expected, Finding, Severity, check};
-use uverbs::inventory::Extent;
+use uverbs::inventory::Parts;
 
 use crate::args::{CheckArgs, Common};
 use crate::hosts::{look, missing};
@@ -54,7 +54,7 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
-    let hosts = look(common, &args.from.from, preference, Extent::All, &args.selectors, report);
+    let hosts = look(common, &args.from.from, preference, Parts::ALL, &args.selectors, report);
     let is_missing = missing(&hosts, &args.selectors, report);
     let expected = Expected { link_layer: args.link_layer.map(Into::into) };
     let found: Vec<(Option<&str>, Finding)> = hosts
@@ -95,5 +95,5 @@ pub(crate) fn answer(
         table.row(cells, if is_note { Mark::Plain } else { Mark::Attention });
         hosts.push(row.host);
     }
-    Ok(table.answer_of(&hosts))
+    Ok(table.answer_of(hosts))
 }

@@ -9,7 +9,7 @@ use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Program, Target, plan};
 use uverbs::choose::{Caveat, Decision, Outcome, Port, caveats};
 use uverbs::gid::{Gid, GidType};
-use uverbs::inventory::{Extent, Reading};
+use uverbs::inventory::{Parts, Reading};
 use uverbs::selector::Selector;
 
 use crate::args::{ChooseArgs, Common, Like};
@@ -119,7 +119,7 @@ pub(crate) fn answer(
     let preference = args.source.preference(common);
     let from = &args.from.from;
     let (selectors, wish) = (&args.selectors, args.filter.wish(args.family));
-    let hosts = look(common, from, preference, Extent::Choosing, selectors, report);
+    let hosts = look(common, from, preference, Parts::CHOOSING, selectors, report);
     missing(&hosts, selectors, report);
     // All ports, as those that are not asked for take room from those that are.
     let chosen = choose(&hosts, &[], selectors, &wish, report);
@@ -389,7 +389,7 @@ fn tabulate(rows: &[Row<'_>]) -> Answer {
         table.row(cells, if is_plain { Mark::Plain } else { Mark::Attention });
         hosts.push(row.host);
     }
-    table.answer_of(&hosts)
+    table.answer_of(hosts)
 }
 
 fn explain(rows: &[Row<'_>]) -> Answer {
@@ -417,5 +417,5 @@ fn explain(rows: &[Row<'_>]) -> Answer {
             line([none(), none(), none(), none(), why.clone()], Mark::Attention);
         }
     }
-    table.answer_of(&hosts)
+    table.answer_of(hosts)
 }

@@ -1,12 +1,13 @@
 //! `uverbs devices`: what a host has.
 
 use serde::Serialize;
-use uverbs::device::NodeType;
+use uverbs::device::{Device, NodeType};
 use uverbs::driver::DriverId;
 use uverbs::guid::Guid;
+use uverbs::inventory::{Parts, Wanted};
 
-use crate::args::Common;
-use crate::host::Place;
+use crate::args::{Common, DevicesArgs};
+use crate::hosts::read;
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
 use crate::table::{Mark, Table, cell};
@@ -14,6 +15,8 @@ use crate::table::{Mark, Table, cell};
 /// A device as it is shown, and as it stands in JSON.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
     device: &'a str,
     index: Option<u32>,
     node_type: Text<NodeType>,
@@ -28,6 +31,25 @@ struct Row<'a> {
     node: Option<String>,
 }
 
+impl<'a> Row<'a> {
+    fn new(host: Option<&'a str>, device: &'a Device) -> Self {
+        Self {
+            host,
+            device: &device.name,
+            index: device.index,
+            node_type: Text(device.node_type),
+            protocol: device.protocol.as_deref(),
+            driver: device.driver.map(Text),
+            node_guid: Text(device.node_guid),
+            sys_image_guid: Text(device.sys_image_guid),
+            fw_version: device.fw_version.as_deref(),
+            ports: device.ports().count(),
+            uverbs: device.node.as_ref().map(|node| node.name.as_str()),
+            node: device.node.as_ref().map(|node| node.path.to_string_lossy().into_owned()),
+        }
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     devices: Vec<Row<'a>>,
@@ -35,33 +57,27 @@ struct Document<'a> {
 }
 
 pub(crate) fn answer(
-    place: &mut Place,
     common: &Common,
+    args: &DevicesArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let devices = place.devices(&[], report);
-    let rows: Vec<Row<'_>> = devices
-        .iter()
-        .map(|device| Row {
-            device: &device.name,
-            index: device.index,
-            node_type: Text(device.node_type),
-            protocol: device.protocol.as_deref(),
-            driver: place.driver(device, report).map(Text),
-            node_guid: Text(device.node_guid),
-            sys_image_guid: Text(device.sys_image_guid),
-            fw_version: device.fw_version.as_deref(),
-            ports: device.ports().count(),
-            uverbs: device.node.as_ref().map(|node| node.name.as_str()),
-            node: device.node.as_ref().map(|node| node.path.to_string_lossy().into_owned()),
-        })
-        .collect();
+    let hosts = read(common, &args.from.from, &Wanted::new(Parts::DEVICES), report);
+    let mut rows = Vec::new();
+    for host in &hosts {
+        for selected in host.select(&[], report) {
+            if let (Some(Err(problem)), None) = (&selected.record.access, &host.name) {
+                report.problem(&selected.device.name, problem.clone());
+            }
+            rows.push(Row::new(host.name.as_deref(), selected.device));
+        }
+    }
+    report.turn_to(None);
     if common.json {
         return json(&Document { devices: rows, problems: report.problems() });
     }
     let mut table =
         Table::new(["DEVICE", "TYPE", "PROTOCOL", "DRIVER", "PORTS", "NODE_GUID", "FW", "UVERBS"]);
-    for row in rows {
+    for row in &rows {
         let cells = [
             row.device.to_owned(),
             row.node_type.to_string(),
@@ -74,5 +90,5 @@ pub(crate) fn answer(
         ];
         table.row(cells, Mark::Plain);
     }
-    Ok(table.answer())
+    Ok(table.answer_of(rows.iter().map(|row| row.host)))
 }

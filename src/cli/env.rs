@@ -9,7 +9,7 @@ use uverbs::check::{Finding, settings};
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way, plan};
 use uverbs::choose::{Outcome, caveats};
-use uverbs::inventory::Extent;
+use uverbs::inventory::Parts;
 
 use crate::args::{Common, EnvArgs, EnvFormat};
 use crate::check;
@@ -36,7 +36,7 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
-    let hosts = look(common, &args.from.from, preference, Extent::Choosing, &[], report);
+    let hosts = look(common, &args.from.from, preference, Parts::CHOOSING, &[], report);
     let is_missing = missing(&hosts, &args.selectors, report);
     let program = args.program.into();
     // All ports, as one that is not asked for must be left alone.

@@ -5,23 +5,25 @@ use std::net::Ipv4Addr;
 
 use serde::Serialize;
 use uverbs::device::Device;
-use uverbs::gid::{Gid, GidType};
-use uverbs::host::{GidRecord, Preference, Source};
-use uverbs::netdev::Netdev;
+use uverbs::gid::{Gid, GidEntry, GidType};
+use uverbs::host::Source;
+use uverbs::inventory::{DeviceRecord, GidRow, Parts, PortRecord, Wanted};
 use uverbs::selector::Selector;
 
 use crate::args::{Common, Format, GidArgs, GidsArgs};
 use crate::filter::Filter;
-use crate::host::{Place, Table as Gids};
+use crate::hosts::{Seen, read};
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
-use crate::selection::{Selected, select};
+use crate::selection::{Asked, Selected};
 use crate::show_gids;
 use crate::table::{Mark, NONE, Table, cell};
 
 /// A GID as it is shown, and as it stands in JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
     pub(crate) device: &'a str,
     pub(crate) port: u32,
     pub(crate) index: u32,
@@ -48,9 +50,12 @@ struct Document<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn new(device: &'a Device, record: &'a GidRecord, netdev: Option<&'a Netdev>) -> Self {
+    fn new(host: Option<&'a str>, device: &'a Device, row: &'a GidRow) -> Self {
+        let GidRow { record, netdev, .. } = row;
         let entry = &record.entry;
+        let netdev = netdev.as_ref();
         Self {
+            host,
             device: &device.name,
             port: entry.port(),
             index: entry.index(),
@@ -95,150 +100,100 @@ pub(crate) fn short_type(gid_type: GidType) -> String {
 }
 
 pub(crate) fn answer_gids(
-    place: &mut Place,
     common: &Common,
     args: &GidsArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let filter = Filter::new(&args.filter);
-    let preference = args.source.preference(common);
-    let devices = place.devices(&args.selectors, report);
-    let mut selected = select(&devices, &args.selectors, report);
-    selected.retain(|selected| !filter.excludes(selected.device));
-    if let Some(name) = &args.filter.netdev {
-        leave_out(&mut selected, name, place, report);
-    }
-    let mut read = Vec::new();
-    for selected in selected {
-        if let Some(table) = read_table(selected.device, place, preference, report) {
-            read.push((selected, table));
-        }
-    }
-    // Interfaces are asked for only if some row is left to name one in.
-    let is_shown = |selected: &Selected<'_>, record: &GidRecord| {
-        selected.includes(record.entry.port()) && filter.admits(&record.entry)
+    let netdev = args.filter.netdev.as_deref();
+    let asked = Asked::new(&args.selectors);
+    let is_device = |device: &Device| asked.has_device(&device.name) && !filter.excludes(device);
+    let is_row = |device: &Device, entry: &GidEntry| {
+        asked.has_port(&device.name, entry.port()) && filter.admits(entry)
     };
-    let any = read
-        .iter()
-        .any(|(selected, table)| table.records().iter().any(|record| is_shown(selected, record)));
-    let mut names = Vec::new();
-    if any {
-        let tables: Vec<&Gids> = read.iter().map(|(_, table)| table).collect();
-        names = place.netdevs(&tables, report);
-    }
+    let wanted = Wanted::new(Parts::GIDS)
+        .preference(args.source.preference(common))
+        .devices(&is_device)
+        .netdev(netdev)
+        .rows(&is_row);
+    let hosts = read(common, &args.from.from, &wanted, report);
     let mut rows = Vec::new();
-    for (position, (selected, table)) in read.iter().enumerate() {
-        for (number, record) in table.records().iter().enumerate() {
-            let netdev = names.get(position).and_then(|names| names.get(number)?.as_ref());
-            let row = Row::new(selected.device, record, netdev);
-            // In another host's tree, its own word of the interface is all there is.
-            let name = if place.is_tree() { row.foreign_netdev } else { row.netdev };
-            if is_shown(selected, record) && filter.admits_netdev(name) {
-                rows.push(row);
+    for host in &hosts {
+        let selected = host.select(&args.selectors, report);
+        if let Some(name) = netdev {
+            doubt_netdev(host, name, report);
+        }
+        for Selected { record, device, .. } in selected {
+            if let Some(problem) = record.problem() {
+                report.problem(&device.name, problem.clone());
+            }
+            for own in record.all_rows().iter().filter(|own| is_row(device, &own.record.entry)) {
+                let row = Row::new(host.name.as_deref(), device, own);
+                // In another host's tree, its own word of the interface is all there is.
+                let name = if common.sysfs.is_some() { row.foreign_netdev } else { row.netdev };
+                if filter.admits_netdev(name) {
+                    rows.push(row);
+                }
             }
         }
     }
+    report.turn_to(None);
     print(rows, args.format(common), report)
 }
 
+/// Says that rows of an interface cannot be known, if that is so.
+fn doubt_netdev(host: &Seen, netdev: &str, report: &mut Report) {
+    let inventory = &host.inventory;
+    if host.name.is_some() && !inventory.has_netlink {
+        report.nothing(format!("--netdev {netdev}: no interface is known to the snapshot"));
+    }
+    if inventory.without_netlink.is_some() {
+        report.nothing(format!("--netdev {netdev}: without RDMA netlink no interface is known"));
+    }
+}
+
 pub(crate) fn answer_gid(
-    place: &mut Place,
     common: &Common,
     args: &GidArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let (name, port) = &args.port;
     let selectors = [Selector { device: name.clone(), port: Some(*port) }];
-    let devices = place.devices(&selectors, report);
-    let selected = select(&devices, &selectors, report);
-    let preference = args.source.preference(common);
-    let mut records = Vec::new();
-    for device in selected.iter().map(|selected| selected.device) {
-        let entry = read_entry(device, *port, args.index, place, preference, report);
-        records.extend(entry.map(|entry| (device, entry)));
+    let is_device = |device: &Device| device.name == *name && device.ports().contains(port);
+    let wanted = Wanted::new(Parts::GIDS)
+        .preference(args.source.preference(common))
+        .devices(&is_device)
+        .slot(*port, args.index);
+    let hosts = read(common, &args.from.from, &wanted, report);
+    let mut rows = Vec::new();
+    for host in &hosts {
+        for Selected { record, device, .. } in host.select(&selectors, report) {
+            match record.row(*port, args.index) {
+                Some(own) => rows.push(Row::new(host.name.as_deref(), device, own)),
+                None => explain_empty(record, *port, args.index, report),
+            }
+        }
     }
-    let mut found = Vec::new();
-    for (device, (record, table)) in &records {
-        let name = table.as_ref().and_then(|table| {
-            let row = table.records().iter().position(|other| other == record)?;
-            place.netdevs(&[table], report).first()?.get(row)?.clone()
-        });
-        found.push((*device, record, name));
-    }
-    let rows =
-        found.iter().map(|(device, record, netdev)| Row::new(device, record, netdev.as_ref()));
+    report.turn_to(None);
     let format = if common.json { Format::Json } else { Format::Table };
-    print(rows.collect(), format, report)
+    print(rows, format, report)
 }
 
-fn read_table(
-    device: &Device,
-    place: &Place,
-    preference: Preference,
-    report: &mut Report,
-) -> Option<Gids> {
-    let result = place.reader(device, preference).and_then(|mut reader| {
-        let table = reader.gid_table();
-        report.fallback(device, &reader);
-        table
-    });
-    result.map_err(|error| report.problem(&device.name, error)).ok()
-}
-
-/// Leaves out the devices that can have no GID of an interface, so that they are not opened.
-fn leave_out(
-    selected: &mut Vec<Selected<'_>>,
-    netdev: &str,
-    place: &mut Place,
-    report: &mut Report,
-) {
-    // What a snapshot has was opened long ago.
-    let Place::Host(host) = place else {
-        if !place.knows_interfaces() {
-            report.nothing(format!("--netdev {netdev}: no interface is known to the snapshot"));
-        }
+/// Reports why there is no entry at an index.
+fn explain_empty(record: &DeviceRecord, port: u32, index: u32, report: &mut Report) {
+    let name = &record.device.name;
+    let attributes = record.port(port);
+    let problem = record.problem().or_else(|| attributes.and_then(PortRecord::problem));
+    if let Some(problem) = problem {
+        report.problem(name, problem.clone());
         return;
-    };
-    let devices: Vec<&Device> = selected.iter().map(|selected| selected.device).collect();
-    match host.may_have_netdev(&devices, netdev) {
-        Ok(may) => {
-            let mut may = may.into_iter();
-            selected.retain(|_| may.next().unwrap_or(true));
-        }
-        Err(error) => report.host_problem(&error),
     }
-    if host.netlink_error().is_some() {
-        report.nothing(format!("--netdev {netdev}: without RDMA netlink no interface is known"));
-    }
-}
-
-/// Reads one entry, and if it has an interface, the table it is in, which shows whose that is.
-fn read_entry(
-    device: &Device,
-    port: u32,
-    index: u32,
-    place: &Place,
-    preference: Preference,
-    report: &mut Report,
-) -> Option<(GidRecord, Option<Gids>)> {
-    let result = place.reader(device, preference).and_then(|mut reader| {
-        let record = reader.gid(port, index);
-        report.fallback(device, &reader);
-        let Some(record) = record? else { return Ok(None) };
-        // Without the table there is just no name.
-        let table = if record.may_have_netdev() { reader.gid_table().ok() } else { None };
-        Ok(Some((record, table)))
-    });
-    match result {
-        Ok(Some(found)) => Some(found),
-        Ok(None) => {
-            report.nothing(format!("{}:{port}: slot {index} is empty", device.name));
-            None
-        }
-        Err(error) => {
-            report.problem(&device.name, error);
-            None
-        }
+    // The kernel says so itself; a snapshot has the table's length.
+    let length = attributes.and_then(PortRecord::known).map(|known| known.gid_tbl_len);
+    if length.is_some_and(|length| index >= length) {
+        report.no_such_index(name, port, index);
+    } else {
+        report.nothing(format!("{name}:{port}: slot {index} is empty"));
     }
 }
 
@@ -252,44 +207,7 @@ fn print(rows: Vec<Row<'_>>, format: Format, report: &Report) -> serde_json::Res
             for row in &rows {
                 table.row(row.cells(), Mark::Plain);
             }
-            Ok(table.answer())
+            Ok(table.answer_of(rows.iter().map(|row| row.host)))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::host;
-
-    #[test]
-    fn without_an_ioctl_sysfs_answers_and_the_reason_is_told_once() {
-        let (_folder, mut host) = host();
-        let device = host.device("rxe0").unwrap();
-        let place = Place::Host(host);
-        let mut report = Report::default();
-        for _ in 0..2 {
-            let table = read_table(&device, &place, Preference::Auto, &mut report).unwrap();
-            assert_eq!(table.records().len(), 1);
-            assert_eq!(table.records()[0].source, Source::Sysfs);
-        }
-        assert!(report.is_complete());
-        assert_eq!(report.notes().len(), 1);
-        let note = &report.notes()[0];
-        assert!(note.starts_with("rxe0: open ") && note.ends_with("(so sysfs was read)"), "{note}");
-    }
-
-    #[test]
-    fn where_only_the_ioctl_will_do_its_absence_is_a_problem() {
-        let (_folder, mut host) = host();
-        let device = host.device("rxe0").unwrap();
-        let place = Place::Host(host);
-        let mut report = Report::default();
-        assert!(read_table(&device, &place, Preference::Ioctl, &mut report).is_none());
-        assert!(!report.is_complete());
-        let problems = serde_json::to_value(report.problems()).unwrap();
-        assert_eq!(problems[0]["device"], "rxe0");
-        assert_eq!(problems[0]["errno"], 2);
-        assert_eq!(report.notes().len(), 0);
     }
 }

@@ -5,18 +5,20 @@ use core::ops::RangeInclusive;
 use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::guid::Guid;
-use uverbs::host::Preference;
+use uverbs::inventory::{DeviceRecord, Parts, PortRecord, Problem, Wanted};
 
 use crate::args::{Common, GuidsArgs};
-use crate::host::Place;
+use crate::hosts::read;
 use crate::output::{Answer, Text, json};
-use crate::report::{Problem, Report};
-use crate::selection::select;
+use crate::report::{self, Report};
+use crate::selection::{Asked, Selected};
 use crate::table::{Mark, Table, cell};
 
 /// A device as it stands in JSON; a table has a line for each of its ports.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
     device: &'a str,
     node_guid: Text<Guid>,
     sys_image_guid: Text<Guid>,
@@ -30,30 +32,37 @@ struct Row<'a> {
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     guids: Vec<Row<'a>>,
-    problems: &'a [Problem],
+    problems: &'a [report::Problem],
 }
 
 pub(crate) fn answer(
-    place: &mut Place,
     common: &Common,
     args: &GuidsArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let preference = args.source.preference(common);
-    let devices = place.devices(&args.selectors, report);
-    let rows: Vec<Row<'_>> = select(&devices, &args.selectors, report)
-        .into_iter()
-        .map(|selected| Row {
-            device: &selected.device.name,
-            node_guid: Text(selected.device.node_guid),
-            sys_image_guid: Text(selected.device.sys_image_guid),
-            ports: selected.device.ports(),
-            port_guids: port_guids(selected.device, place, preference, report),
-        })
-        .collect();
+    let asked = Asked::new(&args.selectors);
+    let is_asked = |device: &Device| asked.has_device(&device.name);
+    let wanted =
+        Wanted::new(Parts::GUIDS).preference(args.source.preference(common)).devices(&is_asked);
+    let hosts = read(common, &args.from.from, &wanted, report);
+    let mut rows = Vec::new();
+    for host in &hosts {
+        for Selected { record, device, .. } in host.select(&args.selectors, report) {
+            rows.push(Row {
+                host: host.name.as_deref(),
+                device: &device.name,
+                node_guid: Text(device.node_guid),
+                sys_image_guid: Text(device.sys_image_guid),
+                ports: device.ports(),
+                port_guids: port_guids(record, report),
+            });
+        }
+    }
+    report.turn_to(None);
     if common.json {
         return json(&Document { guids: rows, problems: report.problems() });
     }
+    let mut hosts = Vec::new();
     let mut table = Table::new(["DEVICE", "NODE_GUID", "SYS_IMAGE_GUID", "PORT", "PORT_GUID"]);
     for row in &rows {
         let mut line = |port: Option<u32>, guid: Option<Text<Guid>>| {
@@ -65,6 +74,7 @@ pub(crate) fn answer(
                 cell(guid),
             ];
             table.row(cells, Mark::Plain);
+            hosts.push(row.host);
         };
         if row.port_guids.is_empty() {
             line(None, None);
@@ -73,33 +83,14 @@ pub(crate) fn answer(
             line(Some(port), *guid);
         }
     }
-    Ok(table.answer())
+    Ok(table.answer_of(hosts))
 }
 
 /// One element for each port; none where there is no answer.
-fn port_guids(
-    device: &Device,
-    place: &Place,
-    preference: Preference,
-    report: &mut Report,
-) -> Vec<Option<Text<Guid>>> {
-    let mut reader = match place.reader(device, preference) {
-        Ok(reader) => reader,
-        Err(error) => {
-            report.problem(&device.name, error);
-            return device.ports().map(|_| None).collect();
-        }
+fn port_guids(record: &DeviceRecord, report: &mut Report) -> Vec<Option<Text<Guid>>> {
+    let mut guid = |port: &PortRecord| {
+        let problem = |problem: &Problem| report.problem(&record.device.name, problem.clone());
+        port.guid.as_ref().map_err(problem).ok().copied().flatten().map(Text)
     };
-    let guids = device.ports().map(|port| {
-        let guid = reader.port_guid(port);
-        report.fallback(device, &reader);
-        guid.map_or_else(
-            |error| {
-                report.problem(&device.name, error);
-                None
-            },
-            |guid| guid.map(Text),
-        )
-    });
-    guids.collect()
+    record.ports.iter().map(&mut guid).collect()
 }

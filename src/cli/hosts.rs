@@ -1,4 +1,4 @@
-//! The hosts that are looked at as a whole: this one, or those of snapshots.
+//! The hosts that are looked at: this one, the host of a sysfs tree, or those of snapshots.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -7,15 +7,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
-use uverbs::device::Device;
-use uverbs::host::Preference;
-use uverbs::inventory::{DeviceRecord, Extent, Inventory, Reading, Unread, Wanted};
+use uverbs::device::{Absence, Device};
+use uverbs::host::{Host, Preference};
+use uverbs::inventory::{DeviceRecord, Inventory, Parts, Reading, Unread, Wanted};
 use uverbs::selector::Selector;
 
 use crate::args::Common;
-use crate::host::{Place, explain_absence};
 use crate::report::Report;
-use crate::selection::{Asked, select};
+use crate::selection::{Asked, Selected, select};
 use crate::snapshot;
 
 /// A host to look at.
@@ -26,23 +25,95 @@ pub(crate) struct Seen {
     pub(crate) inventory: Inventory,
 }
 
-/// Each snapshot as a place to ask, with its host's name. A file that cannot be read is a problem.
-pub(crate) fn places(from: &[PathBuf], report: &mut Report) -> Vec<(String, Place)> {
-    let mut places = Vec::new();
-    let mut room = snapshot::ROOM;
-    for path in from {
-        match snapshot::read(path, &mut room) {
-            Ok(inventory) => {
-                let name = inventory.host.clone().unwrap_or_else(|| file_name(path));
-                places.push((name, Place::of(inventory)));
-            }
-            Err(problem) => {
-                let name = file_name(path);
-                report.bad_file(&name, problem);
+impl Seen {
+    /// The devices that are asked for. Reports what could not be listed, why there may be nothing, and what
+    /// is named and not there.
+    pub(crate) fn select(&self, selectors: &[Selector], report: &mut Report) -> Vec<Selected<'_>> {
+        let Self { name, inventory } = self;
+        report.turn_to(name.as_deref());
+        if let Some(problem) = &inventory.without_netlink
+            && !(inventory.devices.is_empty() && inventory.others.is_empty())
+        {
+            report.note(format!(
+                "{}; sysfs was read: drivers, protocols and interfaces are not known",
+                problem.text
+            ));
+        }
+        let asked = Asked::new(selectors);
+        for (device, problem) in &inventory.unlisted {
+            if asked.has_device(device) {
+                report.problem(device, problem.clone());
             }
         }
+        tell_host(inventory, report);
+        let selected = select(inventory, selectors, report);
+        // A snapshot's devices were read when it was written.
+        for own in selected.iter().filter(|_| name.is_none()) {
+            if let Some(problem) = own.record.fallback() {
+                report.note(format!("{} (so sysfs was read)", problem.text));
+            }
+        }
+        selected
     }
-    places
+}
+
+/// Reports what is wrong with a host as a whole, or why it has no device.
+fn tell_host(inventory: &Inventory, report: &mut Report) {
+    for problem in &inventory.problems {
+        report.host_problem(problem.clone());
+    }
+    if inventory.is_empty() {
+        explain_absence(&inventory.absences, inventory.shares_namespaces, report);
+    }
+}
+
+fn explain_absence(reasons: &[Absence], shares_namespaces: Option<bool>, report: &mut Report) {
+    if reasons.is_empty() {
+        report.note("no RDMA device");
+    }
+    for reason in reasons {
+        report.note(format!("no RDMA device: {reason}"));
+    }
+    if shares_namespaces == Some(false) {
+        report.note(
+            "each RDMA device belongs to one network namespace (rdma system: netns exclusive): \
+             there may be devices in others",
+        );
+    }
+}
+
+/// Reads this host, or another's sysfs tree.
+pub(crate) fn live(common: &Common, wanted: &Wanted<'_>) -> Inventory {
+    // Where the nodes are on any host. Those of another host are named, never opened.
+    const NODES: &str = "/dev/infiniband";
+    let host = |sysfs: &PathBuf| Host::rooted(sysfs, NODES);
+    common.sysfs.as_ref().map_or_else(Host::new, host).inventory(wanted)
+}
+
+/// Reads what is wanted: of this host, of another's sysfs tree, or of each snapshot. Nothing else differs
+/// between the three.
+pub(crate) fn read(
+    common: &Common,
+    from: &[PathBuf],
+    wanted: &Wanted<'_>,
+    report: &mut Report,
+) -> Vec<Seen> {
+    if from.is_empty() {
+        return vec![Seen { name: None, inventory: live(common, wanted) }];
+    }
+    let mut room = snapshot::ROOM;
+    let mut seen = Vec::new();
+    for path in from {
+        match snapshot::read(path, &mut room) {
+            Ok(mut inventory) => {
+                wanted.narrow(&mut inventory);
+                let name = inventory.host.clone().unwrap_or_else(|| file_name(path));
+                seen.push(Seen { name: Some(name), inventory });
+            }
+            Err(problem) => report.bad_file(&file_name(path), problem),
+        }
+    }
+    seen
 }
 
 fn file_name(path: &Path) -> String {
@@ -95,38 +166,28 @@ pub(crate) fn some(names: &[String]) -> String {
     }
 }
 
-/// Reads what the selectors name, of this host or of each snapshot. For choosing it is all devices, where
-/// that costs nothing, or where there are so many ports that others may take the room of those that are
-/// named.
+/// Reads what the selectors name. For choosing it is all devices, where that costs nothing, or where there
+/// are so many ports that others may take the room of those that are named.
 pub(crate) fn look(
     common: &Common,
     from: &[PathBuf],
     preference: Preference,
-    extent: Extent,
+    parts: Parts,
     selectors: &[Selector],
     report: &mut Report,
 ) -> Hosts {
     let asked = Asked::new(selectors);
     let ports = Cell::new(0);
-    let is_choosing = extent == Extent::Choosing;
+    let is_choosing = parts == Parts::CHOOSING;
     let is_named = |device: &Device| {
         ports.set(device.ports().count().saturating_add(ports.get()));
         asked.has_device(&device.name) || (is_choosing && !from.is_empty())
     };
-    let wanted = Wanted { preference, includes: &is_named, extent };
-    if from.is_empty() {
-        let place = || Place::new(common.sysfs.as_deref());
-        let mut inventory = place().inventory(&wanted);
-        if is_choosing && inventory.is_partial && ports.get() > ROOM {
-            inventory = place().inventory(&Wanted { includes: &|_| true, ..wanted });
-        }
-        return Hosts { seen: vec![Seen { name: None, inventory }], unread: Vec::new() };
+    let wanted = Wanted::new(parts).preference(preference);
+    let mut seen = read(common, from, &wanted.devices(&is_named), report);
+    if is_choosing && ports.get() > ROOM && seen.iter().any(|own| own.inventory.is_partial()) {
+        seen = read(common, from, &wanted, report);
     }
-    let places = places(from, report);
-    let seen = places
-        .into_iter()
-        .map(|(name, place)| Seen { name: Some(name), inventory: place.inventory(&wanted) })
-        .collect();
     Hosts { seen, unread: report.bad_files().map(str::to_owned).collect() }
 }
 
@@ -163,12 +224,8 @@ pub(crate) fn choose<'s>(
         report.turn_to(name.as_deref());
         tell_problems(inventory, &asked, report);
         let here = Surroundings::of(inventory);
-        let devices: Vec<Device> = inventory.devices.iter().map(|own| own.device.clone()).collect();
-        let mut records = inventory.devices.iter();
-        for selected in select(&devices, wanted, report) {
-            // They are in the order of the records.
-            let name_of = |own: &&DeviceRecord| own.device.name == selected.device.name;
-            let Some(record) = records.by_ref().find(name_of) else { continue };
+        for selected in select(inventory, wanted, report) {
+            let record = selected.record;
             for port in record.ports.iter().filter(|port| selected.includes(port.number)) {
                 let Some(port) = choose::port(&here, record, port) else { continue };
                 chosen.push(Chosen {
@@ -190,8 +247,7 @@ pub(crate) fn missing(hosts: &Hosts, selectors: &[Selector], report: &mut Report
     let before = report.problems().len();
     for Seen { name, inventory } in &hosts.seen {
         report.turn_to(name.as_deref());
-        let devices: Vec<Device> = inventory.devices.iter().map(|own| own.device.clone()).collect();
-        select(&devices, selectors, report);
+        select(inventory, selectors, report);
     }
     report.turn_to(None);
     report.problems().len() > before
@@ -199,19 +255,17 @@ pub(crate) fn missing(hosts: &Hosts, selectors: &[Selector], report: &mut Report
 
 /// Reports what an inventory has no answer to, and was asked for; of the rest, that there is none.
 fn tell_problems(inventory: &Inventory, asked: &Asked<'_>, report: &mut Report) {
-    for problem in &inventory.problems {
+    for (_, problem) in &inventory.unlisted {
         report.host_problem(problem.clone());
     }
-    if inventory.devices.is_empty() && inventory.problems.is_empty() && !inventory.is_partial {
-        explain_absence(&inventory.absences, inventory.shares_namespaces, report);
-    }
+    tell_host(inventory, report);
     for record in &inventory.devices {
         let name = &record.device.name;
         let ports = record.ports.iter().filter_map(|port| {
-            let problem = port.attributes.as_ref().err()?;
+            let problem = port.problem()?;
             Some((Unread::Port(name, port.number), problem))
         });
-        let table = record.gids.as_ref().err().map(|problem| (Unread::Device(name), problem));
+        let table = record.problem().map(|problem| (Unread::Device(name), problem));
         for (unread, problem) in table.into_iter().chain(ports) {
             if is_asked(&unread, asked) {
                 report.problem(name, problem.clone());
@@ -219,7 +273,7 @@ fn tell_problems(inventory: &Inventory, asked: &Asked<'_>, report: &mut Report) 
                 report.note(format!("{unread}, which is not asked for: {}", problem.text));
             }
         }
-        if let (Some(Err(problem)), Ok(_)) = (&record.access, &record.gids) {
+        if let Some(problem) = record.fallback() {
             report.note(format!("{} (so sysfs was read)", problem.text));
         }
     }
@@ -281,4 +335,37 @@ pub(crate) fn is_set(hosts: &Hosts, name: &str) -> bool {
 /// Whether a port is used at all.
 pub(crate) fn is_used(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Taken(_) | Outcome::ByLid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::host;
+
+    fn seen(preference: Preference, report: &mut Report) -> (Seen, usize) {
+        let (_folder, mut host) = host();
+        let inventory = host.inventory(&Wanted::new(Parts::GIDS).preference(preference));
+        let seen = Seen { name: None, inventory };
+        let rows = seen.select(&[], report).iter().map(|own| own.record.all_rows().len()).sum();
+        (seen, rows)
+    }
+
+    #[test]
+    fn without_an_ioctl_sysfs_answers_and_the_reason_is_noted_once() {
+        let mut report = Report::default();
+        let (_, rows) = seen(Preference::Auto, &mut report);
+        assert_eq!(rows, 1);
+        assert!(report.is_complete());
+        assert_eq!(report.notes().len(), 1);
+        let note = &report.notes()[0];
+        assert!(note.starts_with("rxe0: open ") && note.ends_with("(so sysfs was read)"), "{note}");
+    }
+
+    #[test]
+    fn where_only_the_ioctl_will_do_its_absence_is_a_problem() {
+        let mut report = Report::default();
+        let (seen, rows) = seen(Preference::Ioctl, &mut report);
+        assert_eq!((rows, report.notes().len()), (0, 0));
+        assert_eq!(seen.inventory.devices[0].problem().map(|problem| problem.errno), Some(2));
+    }
 }

@@ -6,30 +6,22 @@ use core::num::NonZeroU32;
 use serde::{Serialize, Serializer};
 use uverbs::device::Device;
 use uverbs::guid::Guid;
-use uverbs::host::{Preference, Source};
-use uverbs::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState, Rate, Speed, Width};
+use uverbs::host::Source;
+use uverbs::inventory::{Parts, PortRecord, Wanted};
+use uverbs::port::{LinkLayer, Mtu, PhysState, PortState, Speed, Width};
 
 use crate::args::{Common, PortsArgs};
-use crate::host::Place;
+use crate::hosts::read;
 use crate::output::{Answer, Gbps, Text, json};
 use crate::report::{Problem, Report};
-use crate::selection::{Selected, select};
+use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
-
-/// A port's answers.
-#[derive(Debug)]
-struct Read<'d> {
-    device: &'d Device,
-    port: u32,
-    attributes: PortAttributes,
-    source: Source,
-    effective: Option<Rate>,
-    guid: Option<Guid>,
-}
 
 /// A port as it is shown, and as it stands in JSON.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
     device: &'a str,
     port: u32,
     state: Text<PortState>,
@@ -50,6 +42,37 @@ struct Row<'a> {
     netdev: Option<&'a str>,
     port_guid: Option<Text<Guid>>,
     source: Text<Source>,
+}
+
+impl<'a> Row<'a> {
+    /// A port whose attributes were read.
+    fn new(host: Option<&'a str>, device: &'a Device, port: &'a PortRecord) -> Option<Self> {
+        let (attributes, source) = port.attributes.as_ref()?.as_ref().ok()?;
+        let netdev = port.netdev.as_ref();
+        Some(Self {
+            host,
+            device: &device.name,
+            port: port.number,
+            state: Text(attributes.state),
+            phys_state: Text(attributes.phys_state),
+            link_layer: Text(attributes.link_layer),
+            max_mtu: bytes(attributes.max_mtu),
+            active_mtu: bytes(attributes.active_mtu),
+            lid: attributes.lid,
+            sm_lid: attributes.sm_lid,
+            lmc: attributes.lmc,
+            gid_tbl_len: attributes.gid_tbl_len,
+            pkey_tbl_len: attributes.pkey_tbl_len,
+            active_width: attributes.active_width.map(|width| Text(Lanes(width))),
+            active_speed: attributes.active_speed.map(Text),
+            rate_gbps: attributes.rate().map(Gbps),
+            effective_gbps: port.effective.map(Gbps),
+            ifindex: netdev.map(|netdev| netdev.index),
+            netdev: netdev.map(|netdev| netdev.name.as_str()),
+            port_guid: port.guid.as_ref().ok().copied().flatten().map(Text),
+            source: Text(*source),
+        })
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -100,87 +123,39 @@ impl Serialize for Bytes {
 }
 
 pub(crate) fn answer(
-    place: &mut Place,
     common: &Common,
     args: &PortsArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let preference = args.source.preference(common);
-    let devices = place.devices(&args.selectors, report);
-    let mut read = Vec::new();
-    for selected in select(&devices, &args.selectors, report) {
-        read_ports(&selected, place, preference, report, &mut read);
-    }
-    let ports: Vec<(&Device, u32)> = read.iter().map(|read| (read.device, read.port)).collect();
-    let netdevs = place.port_netdevs(&ports, report);
-    let rows: Vec<Row<'_>> = read
-        .iter()
-        .map(|read| {
-            let Read { device, port, ref attributes, source, effective, guid } = *read;
-            let netdev = netdevs.get(&(device.name.clone(), port));
-            Row {
-                device: &device.name,
-                port,
-                state: Text(attributes.state),
-                phys_state: Text(attributes.phys_state),
-                link_layer: Text(attributes.link_layer),
-                max_mtu: bytes(attributes.max_mtu),
-                active_mtu: bytes(attributes.active_mtu),
-                lid: attributes.lid,
-                sm_lid: attributes.sm_lid,
-                lmc: attributes.lmc,
-                gid_tbl_len: attributes.gid_tbl_len,
-                pkey_tbl_len: attributes.pkey_tbl_len,
-                active_width: attributes.active_width.map(|width| Text(Lanes(width))),
-                active_speed: attributes.active_speed.map(Text),
-                rate_gbps: attributes.rate().map(Gbps),
-                effective_gbps: effective.map(Gbps),
-                ifindex: netdev.map(|netdev| netdev.index),
-                netdev: netdev.map(|netdev| netdev.name.as_str()),
-                port_guid: guid.map(Text),
-                source: Text(source),
+    let asked = Asked::new(&args.selectors);
+    let is_device = |device: &Device| asked.has_device(&device.name);
+    let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);
+    let wanted = Wanted::new(Parts::PORTS)
+        .preference(args.source.preference(common))
+        .devices(&is_device)
+        .ports(&is_port);
+    let hosts = read(common, &args.from.from, &wanted, report);
+    let mut rows = Vec::new();
+    for host in &hosts {
+        for selected in host.select(&args.selectors, report) {
+            let name = &selected.device.name;
+            for port in selected.record.ports.iter().filter(|port| selected.includes(port.number)) {
+                if let Some(problem) = port.problem() {
+                    report.problem(name, problem.clone());
+                }
+                let row = Row::new(host.name.as_deref(), selected.device, port);
+                if let (Some(_), Err(problem)) = (&row, &port.guid) {
+                    report.problem(name, problem.clone());
+                }
+                rows.extend(row);
             }
-        })
-        .collect();
+        }
+    }
+    report.turn_to(None);
     if common.json {
         return json(&Document { ports: rows, problems: report.problems() });
     }
-    Ok(tabulate(&rows).answer())
-}
-
-/// Reads the ports of one device, which is opened once.
-fn read_ports<'d>(
-    selected: &Selected<'d>,
-    place: &Place,
-    preference: Preference,
-    report: &mut Report,
-    read: &mut Vec<Read<'d>>,
-) {
-    let device = selected.device;
-    let mut reader = match place.reader(device, preference) {
-        Ok(reader) => reader,
-        Err(error) => return report.problem(&device.name, error),
-    };
-    report.fallback(device, &reader);
-    for port in selected.ports() {
-        let attributes = reader.port(port);
-        report.fallback(device, &reader);
-        let (attributes, source) = match attributes {
-            Ok(answer) => answer,
-            Err(error) => {
-                report.problem(&device.name, error);
-                continue;
-            }
-        };
-        let effective = reader.effective(port);
-        let guid = reader.port_guid(port);
-        report.fallback(device, &reader);
-        let guid = guid.unwrap_or_else(|error| {
-            report.problem(&device.name, error);
-            None
-        });
-        read.push(Read { device, port, attributes, source, effective, guid });
-    }
+    Ok(tabulate(&rows).answer_of(rows.iter().map(|row| row.host)))
 }
 
 fn tabulate(rows: &[Row<'_>]) -> Table<12> {

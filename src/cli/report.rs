@@ -6,8 +6,6 @@ use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::inventory;
 
-use crate::host::DeviceReader;
-
 /// The errno of "not supported".
 const EOPNOTSUPP: i32 = 95;
 /// The errno of "no such device".
@@ -48,8 +46,6 @@ pub(crate) struct Report {
     failed: BTreeSet<(Option<String>, String)>,
     notes: Vec<String>,
     bad_files: Vec<String>,
-    /// Devices that sysfs answered for, with the reason.
-    fallbacks: BTreeSet<(String, String)>,
     is_incomplete: bool,
     status: Option<u8>,
     /// The snapshot's host that is being asked.
@@ -73,7 +69,6 @@ impl Report {
     /// What is told from now on is told of this host.
     pub(crate) fn turn_to(&mut self, host: Option<&str>) {
         self.host = host.map(str::to_owned);
-        self.fallbacks.clear();
     }
 
     /// Something to know that is no problem.
@@ -157,6 +152,15 @@ impl Report {
         self.add(Some(name.clone()), error, EINVAL);
     }
 
+    /// An index that is outside its table, as the kernel says it.
+    pub(crate) fn no_such_index(&mut self, device: &str, port: u32, index: u32) {
+        let error = format!(
+            "{device}: query GID {index} of port {port}: Invalid argument (errno {EINVAL}); the \
+             index is outside its table"
+        );
+        self.add(Some(device.to_owned()), error, EINVAL);
+    }
+
     /// A question that was not asked, since its answer would be another one's.
     pub(crate) fn unasked(&mut self, device: &str, why: &str) {
         let error = format!("{device}: {why} (errno {EOPNOTSUPP})");
@@ -169,16 +173,6 @@ impl Report {
         }
         if self.known.insert((self.host.clone(), device.clone(), error.clone())) {
             self.problems.push(Problem { host: self.host.clone(), device, error, errno });
-        }
-    }
-
-    /// Notes that sysfs answered although the ioctl was wanted: once for each device and reason.
-    pub(crate) fn fallback(&mut self, device: &Device, reader: &DeviceReader<'_>) {
-        let Some(error) = reader.fallback() else { return };
-        // The request is another each time, its cause is not.
-        let reason = (device.name.clone(), format!("{:?}", error.cause()));
-        if self.fallbacks.insert(reason) {
-            self.note(format!("{error} (so sysfs was read)"));
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use uverbs::device::Device;
+use uverbs::inventory::{DeviceRecord, Inventory};
 use uverbs::selector::Selector;
 
 use crate::report::Report;
@@ -42,6 +43,7 @@ impl<'s> Asked<'s> {
 /// A device with those of its ports that are asked for.
 #[derive(Debug)]
 pub(crate) struct Selected<'d> {
+    pub(crate) record: &'d DeviceRecord,
     pub(crate) device: &'d Device,
     /// None if all.
     ports: Option<BTreeSet<u32>>,
@@ -63,17 +65,21 @@ impl Selected<'_> {
     }
 }
 
-/// The devices that the selectors name, in the order of `devices`; all if there is no selector.
+/// The devices that the selectors name and that were wanted, in their order; all if there is no selector.
+/// Reports names of devices and ports that are not there.
 pub(crate) fn select<'d>(
-    devices: &'d [Device],
+    inventory: &'d Inventory,
     selectors: &[Selector],
     report: &mut Report,
 ) -> Vec<Selected<'d>> {
+    let selected =
+        |record: &'d DeviceRecord, ports| Selected { record, device: &record.device, ports };
     if selectors.is_empty() {
-        return devices.iter().map(|device| Selected { device, ports: None }).collect();
+        return inventory.devices.iter().map(|record| selected(record, None)).collect();
     }
+    let read = inventory.devices.iter().map(|record| &record.device);
     let known: BTreeMap<&str, &Device> =
-        devices.iter().map(|device| (device.name.as_str(), device)).collect();
+        read.chain(&inventory.others).map(|device| (device.name.as_str(), device)).collect();
     // For each device that is named its ports; `None` if all.
     let mut named: BTreeMap<&str, Option<BTreeSet<u32>>> = BTreeMap::new();
     for selector in selectors {
@@ -94,11 +100,9 @@ pub(crate) fn select<'d>(
             }
         }
     }
-    devices
+    inventory
+        .devices
         .iter()
-        .filter_map(|device| {
-            let ports = named.remove(device.name.as_str())?;
-            Some(Selected { device, ports })
-        })
+        .filter_map(|record| Some(selected(record, named.remove(record.device.name.as_str())?)))
         .collect()
 }

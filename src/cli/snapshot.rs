@@ -20,15 +20,17 @@ use uverbs::gid::{Gid, GidEntry, GidType};
 use uverbs::guid::Guid;
 use uverbs::host::{GidRecord, Source};
 use uverbs::inventory::{
-    Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem, Reading, Setting, is_device_name,
-    is_interface_name, is_plain, settings,
+    Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem, Reading, Setting, Wanted,
+    is_device_name, is_interface_name, is_plain, settings,
 };
 use uverbs::netdev::{Interface, Netdev};
 use uverbs::pkey::PKey;
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState, Rate, Speed, Width};
 
-use crate::output::plain_json;
-use crate::report::EINVAL;
+use crate::args::{Common, SnapshotArgs};
+use crate::hosts::live;
+use crate::output::{self, plain_json};
+use crate::report::{EINVAL, Report};
 
 /// Of the document's form. It grows by keys; this number changes if a key's meaning does.
 const SCHEMA_VERSION: u32 = 1;
@@ -48,12 +50,24 @@ const LONGEST_TEXT: usize = 16 << 10;
 /// The longest value of a variable, which is as much as the kernel hands to a program.
 const LONGEST_VALUE: usize = 128 << 10;
 
+pub(crate) fn answer(common: &Common, args: &SnapshotArgs, report: &mut Report) -> output::Answer {
+    let wanted = Wanted::default().preference(args.source.preference(common));
+    let text = write(&live(common, &wanted));
+    if !is_readable(&text) {
+        report.nothing("--from will not read this: it is longer than any host's should be");
+    }
+    output::Answer::Text(text)
+}
+
 /// The document of a host.
-pub(crate) fn write(inventory: &Inventory) -> String {
+fn write(inventory: &Inventory) -> String {
     let mut document = Map::new();
     document.insert("schema_version".to_owned(), SCHEMA_VERSION.json());
     if let Value::Object(fields) = inventory.json() {
         document.extend(fields);
+    }
+    if let Some(Value::Array(problems)) = document.get_mut("problems") {
+        problems.extend(inventory.unlisted.iter().map(|(_, problem)| problem.json()));
     }
     let mut text = plain_json(&Value::Object(document).to_string()).into_owned();
     text.push('\n');
@@ -61,7 +75,7 @@ pub(crate) fn write(inventory: &Inventory) -> String {
 }
 
 /// Whether a document is short enough to be read again.
-pub(crate) fn is_readable(text: &str) -> bool {
+fn is_readable(text: &str) -> bool {
     text.len() as u64 <= LIMIT
 }
 
@@ -170,7 +184,7 @@ fn check_device(record: &DeviceRecord) -> Result<(), Bad> {
         refuse_odd("netdev.name", name, is_interface_name)
             .map_err(|bad| bad.at(place).at("ports"))?;
     }
-    for (place, row) in record.gids.iter().flatten().enumerate() {
+    for (place, row) in record.all_rows().iter().enumerate() {
         let name = row.netdev.as_ref().map(|netdev| netdev.name.as_str());
         refuse_odd("netdev.name", name, is_interface_name)
             .and(refuse_odd("sysfs_netdev", row.record.sysfs_netdev.as_deref(), is_interface_name))
@@ -285,7 +299,7 @@ objects! {
     ];
     PortRecord, from PortRecord {
         number: 0,
-        attributes: Ok((PortAttributes::default(), Source::Sysfs)),
+        attributes: Some(Ok((PortAttributes::default(), Source::Sysfs))),
         effective: None,
         guid: Ok(None),
         netdev: None,
@@ -671,7 +685,14 @@ impl Json for DeviceRecord {
         {
             return Err(Bad::new("port numbers with a gap").at("ports"));
         }
-        let entries = self.gids.iter().flatten().map(|row| &row.record.entry);
+        let read = |port: &PortRecord| port.attributes.is_some();
+        if let Some(port) = self.ports.iter().position(|port| !read(port)) {
+            return Err(Bad::new("expected a pair").at("attributes").at(port).at("ports"));
+        }
+        if self.gids.is_none() {
+            return Err(Bad::new("expected a list").at("gids"));
+        }
+        let entries = self.all_rows().iter().map(|row| &row.record.entry);
         if !entries.is_sorted_by(|a, b| (a.port(), a.index()) < (b.port(), b.index())) {
             return Err(Bad::new("not in order of port and index").at("gids"));
         }
@@ -744,7 +765,6 @@ mod tests {
 
     use super::*;
     use crate::testing::host;
-    use uverbs::inventory::Wanted;
 
     /// A host with something in every field.
     fn full() -> Inventory {
@@ -793,13 +813,13 @@ mod tests {
         let empty = PortAttributes::default;
         let mut attributes = empty();
         attributes.active_mtu = Some(Mtu(99));
-        record.ports[0].attributes = Ok((attributes, Source::Ioctl));
-        let row = &mut record.gids.as_mut().unwrap()[0];
+        record.ports[0].attributes = Some(Ok((attributes, Source::Ioctl)));
+        let row = &mut record.gids.as_mut().unwrap().as_mut().unwrap()[0];
         (row.netdev, row.type_is_hidden) = (Some(netdev), true);
         let mut broken = record.clone();
         broken.device.name = "broken".into();
-        broken.gids = Err(Problem { text: "broken: no".into(), errno: 22 });
-        broken.ports[0].attributes = Err(Problem { text: "broken: no".into(), errno: 22 });
+        broken.gids = Some(Err(Problem { text: "broken: no".into(), errno: 22 }));
+        broken.ports[0].attributes = Some(Err(Problem { text: "broken: no".into(), errno: 22 }));
         broken.ports[0].pkeys = Some(Err(Problem { text: "broken: no".into(), errno: 22 }));
         broken.access = None;
         inventory.devices.push(broken);

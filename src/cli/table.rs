@@ -62,8 +62,9 @@ impl<const N: usize> Table<N> {
     }
 
     /// The answer, with the host of each row in front if rows have one.
-    pub(crate) fn answer_of(self, hosts: &[Option<&str>]) -> Answer {
+    pub(crate) fn answer_of<'h>(self, hosts: impl IntoIterator<Item = Option<&'h str>>) -> Answer {
         let mut sheet = self.sheet();
+        let hosts: Vec<Option<&str>> = hosts.into_iter().collect();
         if hosts.iter().any(Option::is_some) {
             sheet.name_hosts(hosts.iter().map(|host| host.unwrap_or(NONE)));
         }
@@ -85,11 +86,6 @@ impl Sheet {
         for ((cells, _), host) in self.rows.iter_mut().zip(hosts) {
             cells.insert(0, host.to_owned());
         }
-    }
-
-    /// Appends the rows of a table with the same columns.
-    pub(crate) fn append(&mut self, other: Self) {
-        self.rows.extend(other.rows);
     }
 
     /// The table's lines, coloured if that is wanted.

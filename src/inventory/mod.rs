@@ -17,6 +17,7 @@
 
 mod read;
 pub mod settings;
+mod wanted;
 
 use crate::device::{Absence, Device};
 use crate::error::Error;
@@ -27,8 +28,8 @@ use crate::pkey::PKey;
 use crate::port::{PortAttributes, Rate};
 
 pub use crate::text::{is_device_name, is_interface_name, is_plain, is_plain_char};
-pub use read::{Extent, Wanted};
 pub use settings::{Reading, Setting};
+pub use wanted::{Parts, Wanted};
 
 /// An answer, or why there is none.
 pub type Answer<T> = Result<T, Problem>;
@@ -69,8 +70,8 @@ pub struct Inventory {
     pub has_netlink: bool,
     /// The devices of this network namespace, in natural order of their names.
     pub devices: Vec<DeviceRecord>,
-    /// Whether devices that are there were left out, as nobody asked for them.
-    pub is_partial: bool,
+    /// Devices that are there and were not wanted: they were not opened.
+    pub others: Vec<Device>,
     /// Why devices may be missing.
     pub absences: Vec<Absence>,
     /// The network interfaces of this namespace, ascending by index; `None` if they are not known.
@@ -80,6 +81,10 @@ pub struct Inventory {
     pub settings: Vec<Setting>,
     /// What went wrong and is no device's.
     pub problems: Vec<Problem>,
+    /// Devices that could not be listed, by name.
+    pub unlisted: Vec<(String, Problem)>,
+    /// Why sysfs was read instead of RDMA netlink. Drivers, protocols and interfaces are not known then.
+    pub without_netlink: Option<Problem>,
 }
 
 /// A device.
@@ -93,8 +98,8 @@ pub struct DeviceRecord {
     pub access: Option<Answer<()>>,
     /// Its ports, ascending.
     pub ports: Vec<PortRecord>,
-    /// The GIDs of all ports, ascending by port and index.
-    pub gids: Answer<Vec<GidRow>>,
+    /// The GIDs of all ports, ascending by port and index; `None` if they were not wanted.
+    pub gids: Option<Answer<Vec<GidRow>>>,
 }
 
 /// A port.
@@ -102,8 +107,8 @@ pub struct DeviceRecord {
 pub struct PortRecord {
     /// Its number.
     pub number: u32,
-    /// Its attributes, and who told them.
-    pub attributes: Answer<(PortAttributes, Source)>,
+    /// Its attributes, and their source; `None` if they were not wanted.
+    pub attributes: Option<Answer<(PortAttributes, Source)>>,
     /// Its effective rate, where the driver tells.
     pub effective: Option<Rate>,
     /// Its GUID, if it has one.
@@ -130,6 +135,21 @@ pub struct GidRow {
 }
 
 impl Inventory {
+    /// Whether there are devices that were not wanted.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    /// Whether nothing at all was listed, and nothing kept devices from being listed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.devices.is_empty()
+            && self.others.is_empty()
+            && self.problems.is_empty()
+            && self.unlisted.is_empty()
+    }
+
     /// The interface with this index.
     #[must_use]
     pub fn interface(&self, index: u32) -> Option<&Interface> {
@@ -142,16 +162,16 @@ impl Inventory {
     #[must_use]
     pub fn unread(&self) -> Vec<Unread<'_>> {
         let mut found = Vec::new();
-        if !self.problems.is_empty() {
+        if !self.problems.is_empty() || !self.unlisted.is_empty() {
             found.push(Unread::Host);
         }
         for record in &self.devices {
             let name = record.device.name.as_str();
-            if record.gids.is_err() {
+            if record.problem().is_some() {
                 found.push(Unread::Device(name));
                 continue;
             }
-            let ports = record.ports.iter().filter(|port| port.attributes.is_err());
+            let ports = record.ports.iter().filter(|port| port.problem().is_some());
             found.extend(ports.map(|port| Unread::Port(name, port.number)));
         }
         found
@@ -203,7 +223,28 @@ impl DeviceRecord {
     /// A device of which nothing was read yet.
     #[must_use]
     pub fn new(device: Device) -> Self {
-        Self { device, node_mode: None, access: None, ports: Vec::new(), gids: Ok(Vec::new()) }
+        Self { device, node_mode: None, access: None, ports: Vec::new(), gids: None }
+    }
+
+    /// Why its GIDs could not be read.
+    #[must_use]
+    pub fn problem(&self) -> Option<&Problem> {
+        self.gids.as_ref()?.as_ref().err()
+    }
+
+    /// Why sysfs was read although the ioctl was wanted.
+    #[must_use]
+    pub fn fallback(&self) -> Option<&Problem> {
+        let problem = self.access.as_ref()?.as_ref().err()?;
+        let is_same = |port: &PortRecord| port.guid.as_ref().err() == Some(problem);
+        let is_closed = self.problem() == Some(problem) || self.ports.iter().any(is_same);
+        (!is_closed && (self.gids.is_some() || !self.ports.is_empty())).then_some(problem)
+    }
+
+    /// The GIDs of all ports; none if they were not read.
+    #[must_use]
+    pub fn all_rows(&self) -> &[GidRow] {
+        self.gids.as_ref().and_then(|gids| gids.as_deref().ok()).unwrap_or_default()
     }
 
     /// A port by its number.
@@ -216,7 +257,7 @@ impl DeviceRecord {
     /// The rows of a port's GID table; none if the table could not be read.
     #[must_use]
     pub fn rows(&self, port: u32) -> &[GidRow] {
-        let rows = self.gids.as_deref().unwrap_or_default();
+        let rows = self.all_rows();
         let first = rows.partition_point(|row| row.record.entry.port() < port);
         let rows = rows.get(first..).unwrap_or_default();
         let end = rows.partition_point(|row| row.record.entry.port() == port);
@@ -229,5 +270,33 @@ impl DeviceRecord {
         let rows = self.rows(port);
         let place = rows.binary_search_by_key(&index, |row| row.record.entry.index()).ok()?;
         rows.get(place)
+    }
+}
+
+impl PortRecord {
+    /// A port of which nothing was read yet.
+    #[must_use]
+    pub fn new(number: u32) -> Self {
+        Self {
+            number,
+            attributes: None,
+            effective: None,
+            guid: Ok(None),
+            netdev: None,
+            pkeys: None,
+            has_types: None,
+        }
+    }
+
+    /// Its attributes, if they were read.
+    #[must_use]
+    pub fn known(&self) -> Option<&PortAttributes> {
+        self.attributes.as_ref()?.as_ref().ok().map(|(attributes, _)| attributes)
+    }
+
+    /// Why its attributes could not be read.
+    #[must_use]
+    pub fn problem(&self) -> Option<&Problem> {
+        self.attributes.as_ref()?.as_ref().err()
     }
 }

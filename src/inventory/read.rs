@@ -12,12 +12,14 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::settings::{self, NAMES, Reading, Setting};
-use super::{Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem};
+use super::{Answer, DeviceRecord, GidRow, Inventory, Parts, PortRecord, Problem, Wanted};
+use crate::context::probe_driver;
 use crate::device::{Absence, Device};
+use crate::error::Error;
 use crate::host::Host;
-use crate::host::{GidTable, Preference, Reader};
-use crate::netdev::Netdev;
+use crate::host::{GidRecord, GidTable, Preference, Reader};
 use crate::netlink::route::Dump;
+use crate::pkey::PKey;
 use crate::port::LinkLayer;
 use crate::sysfs::Sysfs;
 use crate::text::is_plain_char;
@@ -28,92 +30,59 @@ const MODULES: [&str; 6] = ["ib_core", "ib_uverbs", "ib_umad", "ib_ipoib", "rdma
 /// The most that is read of a file of settings.
 const FILE_LIMIT: u64 = 64 * 1024;
 
-/// How much is read of each port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Extent {
-    /// What [`crate::choose`] looks at. Left out are P_Keys, of which some drivers ask the firmware one by
-    /// one, and the effective rate.
-    Choosing,
-    /// All.
-    #[default]
-    All,
-}
-
-/// Which devices are read, and how.
-#[derive(Clone, Copy)]
-pub struct Wanted<'w> {
-    /// Where from. `Sysfs` opens no device.
-    pub preference: Preference,
-    /// Which devices; others are not opened, and are not in the inventory.
-    pub includes: &'w dyn Fn(&Device) -> bool,
-    /// How much.
-    pub extent: Extent,
-}
-
-impl Default for Wanted<'_> {
-    /// All devices, by the best source.
-    fn default() -> Self {
-        Self { preference: Preference::Auto, includes: &|_| true, extent: Extent::All }
-    }
-}
-
-impl core::fmt::Debug for Wanted<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Wanted")
-            .field("preference", &self.preference)
-            .field("extent", &self.extent)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Host {
-    /// Reads all that there is to know for choosing GIDs and checking the host. It never fails:
-    /// what could not be read is told in its place.
+    /// Reads what is wanted. It never fails: what could not be read is a [`Problem`] in its place.
     ///
-    /// Of this host also the process's environment and NCCL's files are read; of another host's
-    /// sysfs tree only the tree.
+    /// With [`Parts::host`](super::Parts::host) also the process's environment and NCCL's files are read;
+    /// of another host's sysfs tree only the tree.
     #[must_use]
     pub fn inventory(&mut self, wanted: &Wanted<'_>) -> Inventory {
-        let mut inventory = Inventory::default();
+        let parts = wanted.parts;
+        let mut inventory = self.listed(wanted);
         let mut tables = Vec::new();
-        match self.list() {
-            Ok(listing) => {
-                inventory.problems.extend(listing.problems.iter().map(Problem::from));
-                for device in listing.devices {
-                    if !(wanted.includes)(&device) {
-                        inventory.is_partial = true;
-                        continue;
-                    }
-                    let mut record = DeviceRecord::new(device);
-                    if self.is_here() {
-                        record.node_mode = node_mode(&record.device);
-                    }
-                    tables.extend(read_device(&mut record, self.sysfs(), wanted));
-                    inventory.devices.push(record);
-                }
+        for record in &mut inventory.devices {
+            if parts.host && self.is_here() {
+                record.node_mode = node_mode(&record.device);
             }
-            Err(error) => inventory.problems.push(error.into()),
+            if parts.drivers && self.is_here() {
+                find_driver(record);
+            }
+            if parts.has_ports() || parts.gids {
+                tables.push(read_device(record, self.sysfs(), wanted));
+            }
         }
-        inventory.absences = self.absence();
-        if !self.is_here() {
-            // What this host's /dev holds has no bearing on another's.
-            inventory.absences.retain(|reason| !matches!(reason, Absence::NoNodes { .. }));
+        if parts.host || inventory.is_empty() {
+            inventory.absences = self.absence();
+            if !self.is_here() {
+                // What this host's /dev holds has no bearing on another's.
+                inventory.absences.retain(|reason| !matches!(reason, Absence::NoNodes { .. }));
+            }
+            inventory.shares_namespaces = self.shares_namespaces();
         }
-        // Of devices that sysfs listed, as netlink did not answer, it tells nothing.
-        let is_known = |record: &DeviceRecord| record.device.index.is_some();
-        inventory.has_netlink = self.netlink().is_some() && inventory.devices.iter().all(is_known);
-        inventory.shares_namespaces = self.shares_namespaces();
-        let modules = self.sysfs().folder("module");
-        let is_there = |name: &&str| modules.join(*name).exists();
-        inventory.modules = MODULES.into_iter().filter(is_there).map(str::to_owned).collect();
+        if parts.host {
+            let modules = self.sysfs().folder("module");
+            let is_there = |name: &&str| modules.join(*name).exists();
+            inventory.modules = MODULES.into_iter().filter(is_there).map(str::to_owned).collect();
+        }
         // Once for all: it costs some drivers commands to their firmware.
-        let dump = self.dump().unwrap_or_else(|error| {
-            inventory.problems.push(error.into());
-            None
-        });
-        inventory.interfaces = dump.as_ref().map(Dump::interfaces);
-        self.name_netdevs(&mut inventory, &tables, dump);
-        if self.is_here() {
+        let mut dump = None;
+        if parts.interfaces {
+            dump = self.dump().unwrap_or_else(|error| {
+                inventory.problems.push(error.into());
+                None
+            });
+            inventory.interfaces = dump.as_ref().map(Dump::interfaces);
+        }
+        if parts.gids {
+            self.name_rows(&mut inventory, &tables, dump, wanted);
+        }
+        if parts.port_netdevs {
+            self.name_ports(&mut inventory);
+        }
+        if parts.types {
+            self.find_hidden_types(&mut inventory);
+        }
+        if parts.host && self.is_here() {
             let uname = rustix::system::uname();
             inventory.host = Some(shown(&uname.nodename().to_string_lossy()));
             inventory.kernel = Some(shown(&uname.release().to_string_lossy()));
@@ -124,41 +93,116 @@ impl Host {
         inventory
     }
 
-    /// Says of each port and row what interface of this namespace it has.
-    fn name_netdevs(&mut self, inventory: &mut Inventory, tables: &[GidTable], dump: Option<Dump>) {
-        let devices: Vec<Device> =
-            inventory.devices.iter().map(|record| record.device.clone()).collect();
-        let tables: Vec<&GidTable> = tables.iter().collect();
-        let rows = self.netdevs_by(&tables, dump).unwrap_or_else(|error| {
+    /// The devices that are wanted, of which nothing else is read yet.
+    fn listed(&mut self, wanted: &Wanted<'_>) -> Inventory {
+        let mut inventory = Inventory::default();
+        match self.list() {
+            Ok(listing) => {
+                let unlisted = listing.problems.iter();
+                inventory.unlisted =
+                    unlisted.map(|it| (it.subject().to_owned(), it.into())).collect();
+                let (devices, others) =
+                    listing.devices.into_iter().partition(|device| (wanted.devices)(device));
+                inventory.others = others;
+                let devices = self.leave_out(devices, wanted, &mut inventory);
+                inventory.devices = devices.into_iter().map(DeviceRecord::new).collect();
+            }
+            Err(error) => inventory.problems.push(error.into()),
+        }
+        inventory.without_netlink = self.netlink_error().map(Problem::from);
+        // Of devices that sysfs listed, as netlink did not answer, it says nothing.
+        let is_known = |record: &DeviceRecord| record.device.index.is_some();
+        inventory.has_netlink = self.is_here()
+            && inventory.without_netlink.is_none()
+            && inventory.devices.iter().all(is_known);
+        inventory
+    }
+
+    /// Leaves out devices that have no GID of the interface that is wanted.
+    fn leave_out(
+        &mut self,
+        devices: Vec<Device>,
+        wanted: &Wanted<'_>,
+        inventory: &mut Inventory,
+    ) -> Vec<Device> {
+        let Some(name) = wanted.netdev else { return devices };
+        let known: Vec<&Device> = devices.iter().collect();
+        let may = self.may_have_netdev(&known, name).unwrap_or_else(|error| {
+            inventory.problems.push(error.into());
+            vec![true; devices.len()]
+        });
+        let mut may = may.into_iter();
+        let (left, others): (Vec<_>, Vec<_>) =
+            devices.into_iter().partition(|_| may.next().unwrap_or(true));
+        inventory.others.extend(others);
+        left
+    }
+
+    /// Finds the interface of each row.
+    fn name_rows(
+        &mut self,
+        inventory: &mut Inventory,
+        tables: &[Option<GidTable>],
+        dump: Option<Dump>,
+        wanted: &Wanted<'_>,
+    ) {
+        let is_wanted = |record: &DeviceRecord| {
+            let mut rows = record.all_rows().iter();
+            rows.any(|row| (wanted.rows)(&record.device, &row.record.entry))
+        };
+        if !inventory.devices.iter().any(is_wanted) {
+            return;
+        }
+        let known: Vec<&GidTable> = tables.iter().flatten().collect();
+        let names = self.netdevs_by(&known, dump).unwrap_or_else(|error| {
             inventory.problems.push(error.into());
             Vec::new()
         });
-        let ports: Vec<(&Device, u32)> = devices
+        let mut names = names.into_iter();
+        for (record, table) in inventory.devices.iter_mut().zip(tables) {
+            let (Some(table), Some(Ok(rows))) = (table, &mut record.gids) else { continue };
+            // The rows are those of the table, or one of them.
+            let mut rows = rows.iter_mut();
+            let mut row = rows.next();
+            for (record, name) in table.iter().zip(names.next().unwrap_or_default()) {
+                if let Some(own) = row.as_mut().filter(|own| own.record == *record) {
+                    own.netdev = name;
+                    row = rows.next();
+                }
+            }
+        }
+    }
+
+    /// Finds the interface of each port.
+    fn name_ports(&mut self, inventory: &mut Inventory) {
+        let numbers = |record: &DeviceRecord| record.ports.iter().map(|port| port.number).collect();
+        let listed: Vec<(Device, Vec<u32>)> =
+            inventory.devices.iter().map(|it| (it.device.clone(), numbers(it))).collect();
+        let ports: Vec<(&Device, u32)> = listed
             .iter()
-            .flat_map(|device| device.ports().map(move |port| (device, port)))
+            .flat_map(|(device, ports)| ports.iter().map(move |port| (device, *port)))
             .collect();
-        let ports = self.port_netdevs(&ports).unwrap_or_else(|error| {
+        let found = self.port_netdevs(&ports).unwrap_or_else(|error| {
             inventory.problems.push(error.into());
             BTreeMap::new()
         });
-        let sysfs = self.sysfs();
-        let mut rows = rows.into_iter();
-        for device in &mut inventory.devices {
-            // Only a device that was read has a table.
-            let names: Vec<Option<Netdev>> =
-                device.gids.is_ok().then(|| rows.next()).flatten().unwrap_or_default();
-            let name = &device.device.name;
-            for port in &mut device.ports {
-                port.netdev = ports.get(&(name.clone(), port.number)).cloned();
+        for record in &mut inventory.devices {
+            for port in &mut record.ports {
+                port.netdev = found.get(&(record.device.name.clone(), port.number)).cloned();
             }
-            let mut names = names.into_iter();
+        }
+    }
+
+    /// Finds the rows whose types sysfs keeps back.
+    fn find_hidden_types(&self, inventory: &mut Inventory) {
+        let sysfs = self.sysfs();
+        for DeviceRecord { device, gids, .. } in &mut inventory.devices {
             // Its own files, where they are wanted.
-            let own = LazyCell::new(|| sysfs.of(&device.device).ok());
-            for row in device.gids.iter_mut().flatten() {
-                row.netdev = names.next().flatten();
+            let own = LazyCell::new(|| sysfs.of(device).ok());
+            for row in gids.iter_mut().flatten().flatten() {
                 row.type_is_hidden = row.netdev.is_none()
                     && row.record.entry.netdev_ifindex().is_some()
-                    && own.as_ref().is_some_and(|own| is_type_hidden(own, name, row));
+                    && own.as_ref().is_some_and(|own| is_type_hidden(own, &device.name, row));
             }
         }
     }
@@ -187,70 +231,106 @@ fn node_mode(device: &Device) -> Option<u32> {
     rustix::fs::stat(&device.node.as_ref()?.path).ok().map(|stat| stat.st_mode)
 }
 
-/// Reads a device; gives its table for the naming, if it can be read.
+/// Asks a device for its driver, if netlink did not name it. Not to know the driver of a device that
+/// cannot be asked is no problem.
+fn find_driver(record: &mut DeviceRecord) {
+    let device = &mut record.device;
+    if device.driver.is_some() || device.node.is_none() {
+        return;
+    }
+    match probe_driver(device) {
+        Ok(driver) => device.driver = Some(driver),
+        Err(error) if error.leaves_no_ioctl() => {}
+        Err(error) => record.access = Some(Err(error.into())),
+    }
+}
+
+/// Reads a device; gives its GID table, by which the rows are named.
 fn read_device(record: &mut DeviceRecord, sysfs: &Sysfs, wanted: &Wanted<'_>) -> Option<GidTable> {
     let device = record.device.clone();
+    let parts = wanted.parts;
+    let ports = device.ports().filter(|port| parts.has_ports() && (wanted.ports)(&device, *port));
     let mut reader = match Reader::new(&device, sysfs, wanted.preference) {
         Ok(reader) => reader,
         Err(error) => {
             let problem = Problem::from(error);
             record.access = Some(Err(problem.clone()));
-            record.ports = device.ports().map(|port| unread(port, &problem)).collect();
-            record.gids = Err(problem);
+            record.ports = ports.map(|port| unread(port, &problem)).collect();
+            record.gids = parts.gids.then_some(Err(problem));
             return None;
         }
     };
-    let row = |record| GidRow { record, netdev: None, type_is_hidden: false };
-    let table = reader.gid_table();
-    record.gids = match &table {
-        Ok(table) => Ok(table.iter().cloned().map(row).collect()),
-        Err(error) => Err(error.into()),
-    };
-    let read = |port| read_port(&mut reader, &device, port, wanted.extent);
-    record.ports = device.ports().map(read).collect();
+    let mut table = None;
+    if parts.gids {
+        let gids = match wanted.slot {
+            Some((port, index)) => read_slot(&mut reader, port, index, &mut table),
+            None => reader.gid_table().map(|read| table.insert(read).to_vec()),
+        };
+        let row = |record| GidRow { record, netdev: None, type_is_hidden: false };
+        let gids = gids.map(|records| records.into_iter().map(row).collect());
+        record.gids = Some(gids.map_err(Problem::from));
+    }
+    record.ports = ports.map(|port| read_port(&mut reader, &device, port, parts)).collect();
     if wanted.preference != Preference::Sysfs {
         record.access = Some(reader.fallback().map_or(Ok(()), |error| Err(error.into())));
     }
     if let Some(context) = reader.context() {
         record.device.driver = Some(context.driver());
     }
-    table.ok()
+    table
+}
+
+/// Reads one entry; and if it has an interface, the table it is in, which shows whose that is.
+fn read_slot(
+    reader: &mut Reader<'_>,
+    port: u32,
+    index: u32,
+    table: &mut Option<GidTable>,
+) -> Result<Vec<GidRecord>, Error> {
+    let record = reader.gid(port, index)?;
+    if record.as_ref().is_some_and(GidRecord::may_have_netdev) {
+        // Without the table there is just no name.
+        *table = reader.gid_table().ok();
+    }
+    Ok(record.into_iter().collect())
 }
 
 /// A port of a device that cannot be read at all.
 fn unread(number: u32, problem: &Problem) -> PortRecord {
     PortRecord {
-        number,
-        attributes: Err(problem.clone()),
-        effective: None,
+        attributes: Some(Err(problem.clone())),
         guid: Err(problem.clone()),
-        netdev: None,
-        pkeys: None,
-        has_types: None,
+        ..PortRecord::new(number)
     }
 }
 
-fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, extent: Extent) -> PortRecord {
-    let attributes = reader.port(number);
-    let is_ethernet = attributes
-        .as_ref()
-        .is_ok_and(|(attributes, _)| attributes.link_layer == LinkLayer::ETHERNET);
-    let pkeys = |reader: &Reader<'_>| -> Answer<_> {
-        let mut pkeys = reader.sysfs()?.query_pkeys(&device.name, number)?;
-        pkeys.retain(|(_, pkey)| pkey.is_valid());
-        Ok(pkeys)
-    };
-    let is_all = extent == Extent::All;
-    let effective = || reader.context()?.query_port_speed(number).ok();
-    PortRecord {
-        number,
-        attributes: attributes.map_err(Problem::from),
-        effective: is_all.then(effective).flatten(),
-        guid: reader.port_guid(number).map_err(Problem::from),
-        netdev: None,
-        pkeys: (is_all && !is_ethernet).then(|| pkeys(reader)),
-        has_types: has_types(reader, &device.name, number),
+fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, parts: Parts) -> PortRecord {
+    let mut record = PortRecord::new(number);
+    if parts.attributes {
+        record.attributes = Some(reader.port(number).map_err(Problem::from));
     }
+    if parts.effective {
+        let asked = reader.context().map(|context| context.query_port_speed(number));
+        record.effective = asked.and_then(Result::ok);
+    }
+    if parts.guids {
+        record.guid = reader.port_guid(number).map_err(Problem::from);
+    }
+    let is_ethernet = record.known().is_some_and(|it| it.link_layer == LinkLayer::ETHERNET);
+    if parts.pkeys && !is_ethernet {
+        record.pkeys = Some(read_pkeys(reader, &device.name, number).map_err(Problem::from));
+    }
+    if parts.types {
+        record.has_types = has_types(reader, &device.name, number);
+    }
+    record
+}
+
+/// The P_Keys in use.
+fn read_pkeys(reader: &Reader<'_>, device: &str, port: u32) -> Result<Vec<(u32, PKey)>, Error> {
+    let mut pkeys = reader.sysfs()?.query_pkeys(device, port)?;
+    pkeys.retain(|(_, pkey)| pkey.is_valid());
+    Ok(pkeys)
 }
 
 /// Whether the files can be read that hold the types of a port's GIDs, which NCCL reads. Not known if

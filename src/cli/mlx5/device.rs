@@ -7,9 +7,8 @@ use uverbs::mlx5::devx::{
     self, CapabilityMode, EswFunctions, Lag, PortType, RoceCapabilities, Status, Vport,
 };
 
-use super::{selected, told};
+use super::{host, selected, told};
 use crate::args::{Common, Mlx5DeviceArgs};
-use crate::host::Place;
 use crate::output::{Answer, Hex, Text, json};
 use crate::report::{EINVAL, Problem, Report};
 use crate::table::fields;
@@ -80,14 +79,13 @@ struct Document<'a> {
 }
 
 pub(crate) fn answer(
-    place: &mut Place,
     common: &Common,
     args: &Mlx5DeviceArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let devices = place.devices(&args.selectors, report);
+    let host = host(common, &args.selectors);
     let mut rows = Vec::new();
-    for selected in selected(&devices, &args.selectors, place, report) {
+    for selected in selected(&host, &args.selectors, report) {
         match ask(selected.device, report) {
             Ok(row) => rows.push(row),
             Err(error) => report.problem(&selected.device.name, &error),

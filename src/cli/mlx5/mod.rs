@@ -1,51 +1,52 @@
 //! `uverbs mlx5`: what only the mlx5 driver and its devices' firmware tell.
 
 use serde::Serialize;
-use uverbs::device::Device;
 use uverbs::driver::DriverId;
 use uverbs::error::{Cause, Error, Result};
+use uverbs::inventory::{Parts, Wanted};
 use uverbs::selector::Selector;
 
 use crate::args::{Common, Mlx5Command};
-use crate::host::Place;
-use crate::hosts::some;
+use crate::hosts::{Seen, live, some};
 use crate::output::Answer;
 use crate::report::Report;
-use crate::selection::{Selected, select};
+use crate::selection::Selected;
 
 mod device;
 mod port;
 mod vport;
 
 pub(crate) fn answer(
-    place: &mut Place,
     common: &Common,
     command: &Mlx5Command,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     match command {
-        Mlx5Command::Port(args) => port::answer(place, common, args, report),
-        Mlx5Command::Vport(args) => vport::answer(place, common, args, report),
-        Mlx5Command::Device(args) => device::answer(place, common, args, report),
+        Mlx5Command::Port(args) => port::answer(common, args, report),
+        Mlx5Command::Vport(args) => vport::answer(common, args, report),
+        Mlx5Command::Device(args) => device::answer(common, args, report),
     }
 }
 
+/// This host's devices. Drivers that netlink does not name are asked for if they choose the devices.
+fn host(common: &Common, selectors: &[Selector]) -> Seen {
+    let parts = if selectors.is_empty() { Parts::DEVICES } else { Parts::LISTED };
+    Seen { name: None, inventory: live(common, &Wanted::new(parts)) }
+}
+
 /// The devices that are named, whatever their driver; all of mlx5's if none is.
-fn selected<'d>(
-    devices: &'d [Device],
-    selectors: &[Selector],
-    place: &Place,
-    report: &mut Report,
-) -> Vec<Selected<'d>> {
-    let mut selected = select(devices, selectors, report);
-    if selectors.is_empty() && !devices.is_empty() {
+fn selected<'h>(host: &'h Seen, selectors: &[Selector], report: &mut Report) -> Vec<Selected<'h>> {
+    let mut selected = host.select(selectors, report);
+    if selectors.is_empty() && !selected.is_empty() {
         let mut unknown = Vec::new();
         selected.retain(|own| {
-            let driver = place.driver(own.device, report);
-            if driver.is_none() {
+            if let Some(Err(problem)) = &own.record.access {
+                report.problem(&own.device.name, problem.clone());
+            }
+            if own.device.driver.is_none() {
                 unknown.push(own.device.name.clone());
             }
-            driver == Some(DriverId::MLX5)
+            own.device.driver == Some(DriverId::MLX5)
         });
         if !unknown.is_empty() {
             report.nothing(format!("not asked, as the driver is not known: {}", some(&unknown)));

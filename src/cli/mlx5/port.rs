@@ -4,9 +4,8 @@ use serde::Serialize;
 use uverbs::mlx5;
 use uverbs::mlx5::port::Port;
 
-use super::{LeftOut, Vacant, selected};
+use super::{LeftOut, Vacant, host, selected};
 use crate::args::{Common, Mlx5PortArgs};
-use crate::host::Place;
 use crate::output::{Answer, Hex, json};
 use crate::report::{Problem, Report};
 use crate::table::{Mark, Table, cell};
@@ -40,15 +39,14 @@ struct Document<'a> {
 }
 
 pub(crate) fn answer(
-    place: &mut Place,
     common: &Common,
     args: &Mlx5PortArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let devices = place.devices(&args.selectors, report);
+    let host = host(common, &args.selectors);
     let mut ports: Vec<(&str, u32, Port)> = Vec::new();
     let mut left_out = Vec::new();
-    for selected in selected(&devices, &args.selectors, place, report) {
+    for selected in selected(&host, &args.selectors, report) {
         let name = selected.device.name.as_str();
         let context = match mlx5::open(selected.device) {
             Ok(context) => context,

@@ -15,9 +15,8 @@ use uverbs::mlx5::port::{Port, VportNumber};
 use uverbs::mlx5::query_port;
 use uverbs::port::{PhysState, PortState};
 
-use super::{LeftOut, Vacant, selected, told};
+use super::{LeftOut, Vacant, host, selected, told};
 use crate::args::{Common, Mlx5PortArgs};
-use crate::host::Place;
 use crate::output::{Answer, Gbps, Hex, Text, json};
 use crate::report::{Problem, Report};
 use crate::selection::Selected;
@@ -112,14 +111,13 @@ struct Document<'a> {
 }
 
 pub(crate) fn answer(
-    place: &mut Place,
     common: &Common,
     args: &Mlx5PortArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let devices = place.devices(&args.selectors, report);
+    let host = host(common, &args.selectors);
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
-    for selected in selected(&devices, &args.selectors, place, report) {
+    for selected in selected(&host, &args.selectors, report) {
         if let Err(error) = ask(&selected, &mut rows, &mut left_out, report) {
             report.problem(&selected.device.name, &error);
         }
