@@ -14,17 +14,6 @@ pub mod netlink;
 pub mod syntax;
 pub mod sysfs;
 
-// The command line's own files: they are part of a program, not of the library.
-#[expect(dead_code, reason = "the program uses all of it")]
-#[path = "../../src/cli/args.rs"]
-mod args;
-#[cfg_attr(not(test), expect(dead_code, reason = "the program uses all of it"))]
-#[path = "../../src/cli/filter.rs"]
-mod filter;
-#[cfg(test)]
-#[path = "../../src/cli/testing.rs"]
-mod testing;
-
 /// Makes the program of a target: a fuzzer, or without one a program that replays the files that it is
 /// given.
 #[macro_export]

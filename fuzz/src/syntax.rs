@@ -3,7 +3,6 @@
 
 use std::net::Ipv6Addr;
 
-use clap::Parser;
 use uverbs::choose::nccl::{self, Program};
 use uverbs::choose::{Home, Port, Row, ucx};
 use uverbs::device::NodeType;
@@ -12,9 +11,6 @@ use uverbs::guid::Guid;
 use uverbs::inventory::settings;
 use uverbs::port::{LinkLayer, PortState};
 use uverbs::selector::Selector;
-
-use crate::args::{Cli, Command};
-use crate::filter::Filter;
 
 /// Runs the target. The first byte says whether the rest is one text, or a command line whose words
 /// end with a NUL.
@@ -110,16 +106,6 @@ fn variables(text: &str) {
 
 fn command_line(text: &str, raw: &[u8]) {
     let words: Vec<&str> = text.split('\0').take(12).collect();
-    let line = std::iter::once("uverbs").chain(words.iter().copied());
-    let cli = match Cli::try_parse_from(line) {
-        Ok(cli) => cli,
-        Err(error) => {
-            assert!(!error.to_string().is_empty());
-            return;
-        }
-    };
-    let Command::Gids(arguments) = &cli.command else { return };
-    let filter = Filter::new(&arguments.filter);
     let mut gid = [0; 16];
     for (place, byte) in gid.iter_mut().zip(raw.iter().rev()) {
         *place = *byte;
@@ -127,8 +113,13 @@ fn command_line(text: &str, raw: &[u8]) {
     for bytes in [gid, [0; 16], Gid::from(std::net::Ipv4Addr::new(10, 0, 0, 1)).to_bytes()] {
         let kind = GidType(u32::from(gid[0] % 4));
         let entry = GidEntry::new(1, 0, Gid::from_bytes(bytes), kind, None);
-        let admitted = filter.admits(&entry) && filter.admits_netdev(Some("eth0"));
-        let wanted = arguments.filter.gid_type.map(GidType::from);
-        assert!(!admitted || wanted.is_none_or(|wanted| wanted == kind));
+        let line = std::iter::once("uverbs").chain(words.iter().copied());
+        match uverbs_cli::filtered(line, &entry) {
+            Ok(Some((wanted, passes))) => {
+                assert!(!passes || wanted.is_none_or(|wanted| wanted == kind));
+            }
+            Ok(None) => {}
+            Err(error) => assert!(!error.is_empty()),
+        }
     }
 }

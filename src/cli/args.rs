@@ -2,21 +2,22 @@
 //!
 //! Help, shell completions and man pages are all made of what stands here.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValue;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use ipnet::IpNet;
-use uverbs::choose::plan::{Model, Program};
-use uverbs::choose::{Family, Network, Wish, nccl, ucx};
-use uverbs::gid::GidType;
 use uverbs::host::Preference;
-use uverbs::inventory::Reading;
-use uverbs::port::LinkLayer;
 use uverbs::selector::{InvalidSelector, Selector};
+
+use crate::check::CheckArgs;
+use crate::choose::ChooseArgs;
+use crate::devices::DevicesArgs;
+use crate::env::{EnvArgs, EnvFormat};
+use crate::gids::{Format, GidArgs, GidsArgs};
+use crate::guids::GuidsArgs;
+use crate::mlx5::Mlx5Command;
+use crate::ports::PortsArgs;
 
 /// Show RDMA devices, their ports, GID tables and GUIDs, and choose the right GID
 ///
@@ -307,176 +308,6 @@ const COMMANDS: [&str; 15] = [
     "man",
 ];
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Mlx5Command {
-    /// Show how the e-switch's steering knows ports
-    ///
-    /// In switchdev mode each port represents a vport of the e-switch: `uplink` is the wire, `ecpf`
-    /// the physical function of a smart NIC's own CPU, 0 a physical function, others are VFs and
-    /// sub-functions; ports that represent none are counted. Outside of switchdev mode the driver
-    /// tells nothing, and FLAGS is 0x0 (of multi-port RoCE Linux 6.12 tells the vhca id).
-    /// `REG_C0` is value/mask. Asks as `mlx5dv_query_port` does; Linux 5.13.
-    #[command(
-        verbatim_doc_comment,
-        after_help = "\
-Examples:
-  uverbs mlx5 port
-  uverbs mlx5 port mlx5_0:2
-  uverbs mlx5 port --no-header | awk '$4 == \"uplink\" {print $1 \":\" $2}'
-  uverbs mlx5 port --json"
-    )]
-    Port(Mlx5PortArgs),
-    /// Show what the firmware knows of ports: state, addresses, GUIDs, counters
-    ///
-    /// A line for each field, named as in JSON. Of a port that represents a vport of the e-switch
-    /// (switchdev mode), the vport's fields are shown. `hw_mtu` is the largest frame, 22 bytes more
-    /// than the interface's MTU. RoCE addresses are those of the GIDs in use, as the firmware has
-    /// them. Opens the device with DEVX.
-    #[command(
-        verbatim_doc_comment,
-        after_help = "\
-Examples:
-  uverbs mlx5 vport mlx5_0:1
-  uverbs mlx5 vport mlx5_0 --json"
-    )]
-    Vport(Mlx5PortArgs),
-    /// Show what the firmware knows of devices: vhca id, board, capabilities of ports
-    ///
-    /// A line for each field, named as in JSON. Opens the device with DEVX.
-    #[command(
-        verbatim_doc_comment,
-        after_help = "\
-Examples:
-  uverbs mlx5 device mlx5_0
-  uverbs mlx5 device --json"
-    )]
-    Device(Mlx5DeviceArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Mlx5PortArgs {
-    /// Devices and ports to show; all of mlx5's if none is named
-    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Mlx5DeviceArgs {
-    /// Devices to show; all of mlx5's if none is named
-    #[arg(value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DevicesArgs {
-    #[command(flatten)]
-    pub(crate) from: FromArg,
-}
-
-/// Which GIDs are meant.
-#[derive(Debug, Args)]
-pub(crate) struct FilterArgs {
-    /// Only GIDs of this type
-    #[arg(long = "type", value_name = "TYPE", help_heading = "Filters")]
-    pub(crate) gid_type: Option<TypeChoice>,
-    /// Only GIDs of this network interface
-    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, help_heading = "Filters")]
-    pub(crate) netdev: Option<String>,
-    /// Only GIDs of this address; an IPv4 address means the GID that RoCE makes of it
-    #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other, help_heading = "Filters")]
-    pub(crate) ip: Option<IpAddr>,
-    /// Only GIDs of addresses in this network
-    #[arg(long, value_name = "NET", value_hint = ValueHint::Other, help_heading = "Filters")]
-    pub(crate) cidr: Option<IpNet>,
-}
-
-impl FilterArgs {
-    /// The networks that must all hold a GID.
-    pub(crate) fn networks(&self) -> impl Iterator<Item = Network> {
-        let networks = self.ip.map(IpNet::from).into_iter().chain(self.cidr);
-        networks.map(|net| Network { address: net.addr(), bits: net.prefix_len() })
-    }
-
-    pub(crate) fn wish(&self, family: Option<FamilyChoice>) -> Wish {
-        Wish {
-            gid_type: self.gid_type.map(GidType::from),
-            family: family.map(|family| match family {
-                FamilyChoice::Ipv4 => Family::V4,
-                FamilyChoice::Ipv6 => Family::V6,
-            }),
-            netdev: self.netdev.clone(),
-            networks: self.networks().collect(),
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ChooseArgs {
-    /// Devices and ports to choose for; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
-    #[command(flatten)]
-    pub(crate) filter: FilterArgs,
-    /// Only GIDs of addresses of this family
-    #[arg(long, value_name = "FAMILY", help_heading = "Filters")]
-    pub(crate) family: Option<FamilyChoice>,
-    /// Choose as nccl, ucx or nvshmem does, or a release of it: nccl-2.20, ucx-1.13
-    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::Other)]
-    pub(crate) like: Option<Like>,
-    /// Show every row, and why it is taken or not
-    #[arg(long)]
-    pub(crate) explain: bool,
-    #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct EnvArgs {
-    /// The program
-    pub(crate) program: ProgramChoice,
-    /// Devices and ports to use; all that have a usable GID if none is named
-    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
-    #[command(flatten)]
-    pub(crate) filter: FilterArgs,
-    /// Only GIDs of addresses of this family
-    #[arg(long, value_name = "FAMILY", help_heading = "Filters")]
-    pub(crate) family: Option<FamilyChoice>,
-    #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
-    /// How to print [default: shell]
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<EnvFormat>,
-}
-
-impl EnvArgs {
-    pub(crate) fn format(&self, common: &Common) -> EnvFormat {
-        let default = if common.json { EnvFormat::Json } else { EnvFormat::Shell };
-        self.format.unwrap_or(default)
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CheckArgs {
-    /// Check this device alone; may be given again for others
-    #[arg(long = "device", value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
-    /// Expect this link layer of every port
-    #[arg(long, value_name = "LAYER")]
-    pub(crate) link_layer: Option<LinkLayerChoice>,
-    /// Let warnings count: status 1
-    #[arg(long)]
-    pub(crate) strict: bool,
-    #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct SnapshotArgs {
     #[command(flatten)]
@@ -489,170 +320,6 @@ pub(crate) struct FromArg {
     /// Read snapshots, each of a host, and nothing of this host; `-` is standard input
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath)]
     pub(crate) from: Vec<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FamilyChoice {
-    /// IPv4
-    Ipv4,
-    /// IPv6
-    Ipv6,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LinkLayerChoice {
-    /// InfiniBand
-    Infiniband,
-    /// Ethernet: RoCE, iWARP
-    Ethernet,
-}
-
-impl From<LinkLayerChoice> for LinkLayer {
-    fn from(choice: LinkLayerChoice) -> Self {
-        match choice {
-            LinkLayerChoice::Infiniband => Self::INFINIBAND,
-            LinkLayerChoice::Ethernet => Self::ETHERNET,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProgramChoice {
-    /// NCCL
-    Nccl,
-    /// UCX
-    Ucx,
-    /// NVSHMEM
-    Nvshmem,
-}
-
-impl From<ProgramChoice> for Program {
-    fn from(choice: ProgramChoice) -> Self {
-        match choice {
-            ProgramChoice::Nccl => Self::Nccl,
-            ProgramChoice::Ucx => Self::Ucx,
-            ProgramChoice::Nvshmem => Self::Nvshmem,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EnvFormat {
-    /// A line of `export` for each variable
-    Shell,
-    /// One JSON document; the same as --json
-    Json,
-    /// The entries of a container's env list, in YAML
-    Kubernetes,
-}
-
-/// A program, of its newest release or of a named one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Like {
-    Nccl(nccl::Release),
-    Nvshmem,
-    Ucx(ucx::Release),
-}
-
-impl Like {
-    /// How it reads files of settings; only NCCL reads any.
-    pub(crate) fn reading(self) -> Reading {
-        match self {
-            Self::Nccl(release) => release.into(),
-            Self::Nvshmem | Self::Ucx(_) => Reading::NEWEST,
-        }
-    }
-
-    pub(crate) fn model<'v>(self, variable: impl Fn(&str) -> Option<&'v str>) -> Model {
-        let nccl = |program| Model::Nccl(nccl::Settings::new(program, &variable));
-        match self {
-            Self::Nccl(release) => nccl(nccl::Program::Nccl(release)),
-            Self::Nvshmem => nccl(nccl::Program::Nvshmem),
-            Self::Ucx(release) => Model::Ucx(ucx::Settings::new(release, &variable)),
-        }
-    }
-}
-
-impl std::str::FromStr for Like {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (program, release) = text.split_once('-').map_or((text, None), |(a, b)| (a, Some(b)));
-        let parts = release.into_iter().flat_map(|own| own.split('.'));
-        let numbers: Option<Vec<u32>> = parts.map(|part| part.parse().ok()).collect();
-        match (program, numbers.as_deref()) {
-            ("nccl", Some([])) => Ok(Self::Nccl(nccl::Release::NEWEST)),
-            ("nccl", Some([major, minor])) => Ok(Self::Nccl(nccl::Release::of(*major, *minor, 0))),
-            ("nccl", Some([major, minor, patch])) => {
-                Ok(Self::Nccl(nccl::Release::of(*major, *minor, *patch)))
-            }
-            ("ucx", Some([])) => Ok(Self::Ucx(ucx::Release::NEWEST)),
-            ("ucx", Some([major, minor, ..])) => Ok(Self::Ucx(ucx::Release::of(*major, *minor))),
-            ("nvshmem", Some([])) => Ok(Self::Nvshmem),
-            _ => Err("expected nccl, ucx or nvshmem, or a release: nccl-2.20, ucx-1.13".to_owned()),
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct GidsArgs {
-    /// Devices and ports to show; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
-    #[command(flatten)]
-    pub(crate) filter: FilterArgs,
-    #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
-    /// How to print
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
-}
-
-impl GidsArgs {
-    pub(crate) fn format(&self, common: &Common) -> Format {
-        match self.format {
-            Some(format) => format,
-            None if common.json => Format::Json,
-            None => Format::Table,
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct GidArgs {
-    /// The port
-    #[arg(value_name = "DEV:PORT", value_parser = port, value_hint = ValueHint::Other)]
-    pub(crate) port: (String, u32),
-    /// The index in its GID table
-    pub(crate) index: u32,
-    #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PortsArgs {
-    /// Devices and ports to show; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
-    #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct GuidsArgs {
-    /// Devices to show; all if none is named
-    #[arg(value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
-    #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
 }
 
 /// Where to read from.
@@ -686,50 +353,6 @@ pub(crate) enum SourceChoice {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TypeChoice {
-    /// InfiniBand, iWARP and others that are not RoCE
-    Ib,
-    /// RoCE v1
-    V1,
-    /// RoCE v2
-    V2,
-}
-
-impl From<TypeChoice> for GidType {
-    fn from(choice: TypeChoice) -> Self {
-        match choice {
-            TypeChoice::Ib => Self::IB,
-            TypeChoice::V1 => Self::ROCE_V1,
-            TypeChoice::V2 => Self::ROCE_V2,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    Table,
-    Json,
-    ShowGids,
-}
-
-impl ValueEnum for Format {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Table, Self::Json, Self::ShowGids]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::Table => PossibleValue::new("table").help("Aligned columns"),
-            Self::Json => PossibleValue::new("json").help("One JSON document; the same as --json"),
-            // With the underscore that the script's name has.
-            Self::ShowGids => {
-                PossibleValue::new("show_gids").help("What the show_gids script prints")
-            }
-        })
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless the environment says otherwise
     Auto,
@@ -740,7 +363,7 @@ pub(crate) enum Color {
 }
 
 /// Reads a selector that names a port.
-fn port(text: &str) -> Result<(String, u32), String> {
+pub(crate) fn port(text: &str) -> Result<(String, u32), String> {
     let selector: Selector = text.parse().map_err(|error: InvalidSelector| error.to_string())?;
     match selector.port {
         Some(port) => Ok((selector.device, port)),
@@ -749,7 +372,7 @@ fn port(text: &str) -> Result<(String, u32), String> {
 }
 
 /// Reads a selector that names a device and no port.
-fn device(text: &str) -> Result<Selector, String> {
+pub(crate) fn device(text: &str) -> Result<Selector, String> {
     let selector: Selector = text.parse().map_err(|error: InvalidSelector| error.to_string())?;
     match selector.port {
         None => Ok(selector),

@@ -1,14 +1,52 @@
 //! `uverbs check`: the pre-flight.
 
+use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use uverbs::check::{Expected, Finding, Severity, check};
 use uverbs::inventory::Parts;
+use uverbs::port::LinkLayer;
+use uverbs::selector::Selector;
 
-use crate::args::{CheckArgs, Common};
+use crate::args::Common;
+use crate::args::{FromArg, SourceArg, device};
 use crate::hosts::{look, missing};
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
 use crate::table::{Mark, Table, cell};
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Check this device alone; may be given again for others
+    #[arg(long = "device", value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    /// Expect this link layer of every port
+    #[arg(long, value_name = "LAYER")]
+    pub(crate) link_layer: Option<LinkLayerChoice>,
+    /// Let warnings count: status 1
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LinkLayerChoice {
+    /// InfiniBand
+    Infiniband,
+    /// Ethernet: RoCE, iWARP
+    Ethernet,
+}
+
+impl From<LinkLayerChoice> for LinkLayer {
+    fn from(choice: LinkLayerChoice) -> Self {
+        match choice {
+            LinkLayerChoice::Infiniband => Self::INFINIBAND,
+            LinkLayerChoice::Ethernet => Self::ETHERNET,
+        }
+    }
+}
 
 /// The status where a problem was found.
 const FOUND_PROBLEM: u8 = 2;

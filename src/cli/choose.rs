@@ -3,16 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use clap::{Args, ValueHint};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use uverbs::choose::nccl::ROOM;
+use uverbs::choose::plan::Model;
 use uverbs::choose::plan::{Program, Target, plan};
 use uverbs::choose::{Caveat, Decision, Outcome, Port, caveats};
+use uverbs::choose::{nccl, ucx};
 use uverbs::gid::{Gid, GidType};
 use uverbs::inventory::{Parts, Reading};
 use uverbs::selector::Selector;
 
-use crate::args::{ChooseArgs, Common, Like};
+use crate::args::Common;
+use crate::args::{FromArg, SourceArg};
+use crate::filter::{FamilyChoice, FilterArgs};
 use crate::gids::short_type;
 use crate::hosts::{
     Chosen, Hosts, Seen, choose, differing, is_set, is_used, look, missing, some, variable,
@@ -21,6 +26,76 @@ use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
 use crate::selection::Asked;
 use crate::table::{Mark, NONE, Table, cell};
+
+#[derive(Debug, Args)]
+pub(crate) struct ChooseArgs {
+    /// Devices and ports to choose for; all if none is named
+    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Only GIDs of addresses of this family
+    #[arg(long, value_name = "FAMILY", help_heading = "Filters")]
+    pub(crate) family: Option<FamilyChoice>,
+    /// Choose as nccl, ucx or nvshmem does, or a release of it: nccl-2.20, ucx-1.13
+    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::Other)]
+    pub(crate) like: Option<Like>,
+    /// Show every row, and why it is taken or not
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+}
+
+/// A program, of its newest release or of a named one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Like {
+    Nccl(nccl::Release),
+    Nvshmem,
+    Ucx(ucx::Release),
+}
+
+impl Like {
+    /// How it reads files of settings; only NCCL reads any.
+    pub(crate) fn reading(self) -> Reading {
+        match self {
+            Self::Nccl(release) => release.into(),
+            Self::Nvshmem | Self::Ucx(_) => Reading::NEWEST,
+        }
+    }
+
+    pub(crate) fn model<'v>(self, variable: impl Fn(&str) -> Option<&'v str>) -> Model {
+        let nccl = |program| Model::Nccl(nccl::Settings::new(program, &variable));
+        match self {
+            Self::Nccl(release) => nccl(nccl::Program::Nccl(release)),
+            Self::Nvshmem => nccl(nccl::Program::Nvshmem),
+            Self::Ucx(release) => Model::Ucx(ucx::Settings::new(release, &variable)),
+        }
+    }
+}
+
+impl std::str::FromStr for Like {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (program, release) = text.split_once('-').map_or((text, None), |(a, b)| (a, Some(b)));
+        let parts = release.into_iter().flat_map(|own| own.split('.'));
+        let numbers: Option<Vec<u32>> = parts.map(|part| part.parse().ok()).collect();
+        match (program, numbers.as_deref()) {
+            ("nccl", Some([])) => Ok(Self::Nccl(nccl::Release::NEWEST)),
+            ("nccl", Some([major, minor])) => Ok(Self::Nccl(nccl::Release::of(*major, *minor, 0))),
+            ("nccl", Some([major, minor, patch])) => {
+                Ok(Self::Nccl(nccl::Release::of(*major, *minor, *patch)))
+            }
+            ("ucx", Some([])) => Ok(Self::Ucx(ucx::Release::NEWEST)),
+            ("ucx", Some([major, minor, ..])) => Ok(Self::Ucx(ucx::Release::of(*major, *minor))),
+            ("nvshmem", Some([])) => Ok(Self::Nvshmem),
+            _ => Err("expected nccl, ucx or nvshmem, or a release: nccl-2.20, ucx-1.13".to_owned()),
+        }
+    }
+}
 
 /// A port as it is shown, and as it stands in JSON.
 #[derive(Debug, Serialize)]

@@ -1,16 +1,24 @@
 //! `uverbs devices`: what a host has.
 
+use clap::Args;
 use serde::Serialize;
 use uverbs::device::{Device, NodeType};
 use uverbs::driver::DriverId;
 use uverbs::guid::Guid;
 use uverbs::inventory::{Parts, Wanted};
 
-use crate::args::{Common, DevicesArgs};
+use crate::args::Common;
+use crate::args::FromArg;
 use crate::hosts::read;
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
 use crate::table::{Mark, Table, cell};
+
+#[derive(Debug, Args)]
+pub(crate) struct DevicesArgs {
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+}
 
 /// A device as it is shown, and as it stands in JSON.
 #[derive(Debug, Serialize)]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use uverbs::check::{Finding, settings};
@@ -10,14 +11,75 @@ use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way, plan};
 use uverbs::choose::{Outcome, caveats};
 use uverbs::inventory::Parts;
+use uverbs::selector::Selector;
 
-use crate::args::{Common, EnvArgs, EnvFormat};
+use crate::args::Common;
+use crate::args::{FromArg, SourceArg};
 use crate::check;
 use crate::choose::{lacks, target};
+use crate::filter::{FamilyChoice, FilterArgs};
 use crate::hosts::{Chosen, Hosts, choose, is_set, look, missing, some};
 use crate::output::{Answer, json, plain_json};
 use crate::report::{Problem, Report};
 use crate::selection::Asked;
+
+#[derive(Debug, Args)]
+pub(crate) struct EnvArgs {
+    /// The program
+    pub(crate) program: ProgramChoice,
+    /// Devices and ports to use; all that have a usable GID if none is named
+    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Only GIDs of addresses of this family
+    #[arg(long, value_name = "FAMILY", help_heading = "Filters")]
+    pub(crate) family: Option<FamilyChoice>,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+    /// How to print [default: shell]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<EnvFormat>,
+}
+
+impl EnvArgs {
+    pub(crate) fn format(&self, common: &Common) -> EnvFormat {
+        let default = if common.json { EnvFormat::Json } else { EnvFormat::Shell };
+        self.format.unwrap_or(default)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgramChoice {
+    /// NCCL
+    Nccl,
+    /// UCX
+    Ucx,
+    /// NVSHMEM
+    Nvshmem,
+}
+
+impl From<ProgramChoice> for Program {
+    fn from(choice: ProgramChoice) -> Self {
+        match choice {
+            ProgramChoice::Nccl => Self::Nccl,
+            ProgramChoice::Ucx => Self::Ucx,
+            ProgramChoice::Nvshmem => Self::Nvshmem,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EnvFormat {
+    /// A line of `export` for each variable
+    Shell,
+    /// One JSON document; the same as --json
+    Json,
+    /// The entries of a container's env list, in YAML
+    Kubernetes,
+}
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {

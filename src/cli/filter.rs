@@ -3,11 +3,79 @@
 //! A device that can have no such GID is not opened. RDMA netlink's word of the protocol is all
 //! that is known of it then; a protocol that is not known, or not told, excludes nothing.
 
+use std::net::IpAddr;
+
+use clap::{Args, ValueEnum, ValueHint};
+use ipnet::IpNet;
 use uverbs::choose::Network;
+use uverbs::choose::{Family, Wish};
 use uverbs::device::Device;
 use uverbs::gid::{GidEntry, GidType};
 
-use crate::args::FilterArgs;
+/// Which GIDs are meant.
+#[derive(Debug, Args)]
+pub(crate) struct FilterArgs {
+    /// Only GIDs of this type
+    #[arg(long = "type", value_name = "TYPE", help_heading = "Filters")]
+    pub(crate) gid_type: Option<TypeChoice>,
+    /// Only GIDs of this network interface
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, help_heading = "Filters")]
+    pub(crate) netdev: Option<String>,
+    /// Only GIDs of this address; an IPv4 address means the GID that RoCE makes of it
+    #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other, help_heading = "Filters")]
+    pub(crate) ip: Option<IpAddr>,
+    /// Only GIDs of addresses in this network
+    #[arg(long, value_name = "NET", value_hint = ValueHint::Other, help_heading = "Filters")]
+    pub(crate) cidr: Option<IpNet>,
+}
+
+impl FilterArgs {
+    /// The networks that must all hold a GID.
+    pub(crate) fn networks(&self) -> impl Iterator<Item = Network> {
+        let networks = self.ip.map(IpNet::from).into_iter().chain(self.cidr);
+        networks.map(|net| Network { address: net.addr(), bits: net.prefix_len() })
+    }
+
+    pub(crate) fn wish(&self, family: Option<FamilyChoice>) -> Wish {
+        Wish {
+            gid_type: self.gid_type.map(GidType::from),
+            family: family.map(|family| match family {
+                FamilyChoice::Ipv4 => Family::V4,
+                FamilyChoice::Ipv6 => Family::V6,
+            }),
+            netdev: self.netdev.clone(),
+            networks: self.networks().collect(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FamilyChoice {
+    /// IPv4
+    Ipv4,
+    /// IPv6
+    Ipv6,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TypeChoice {
+    /// InfiniBand, iWARP and others that are not RoCE
+    Ib,
+    /// RoCE v1
+    V1,
+    /// RoCE v2
+    V2,
+}
+
+impl From<TypeChoice> for GidType {
+    fn from(choice: TypeChoice) -> Self {
+        match choice {
+            TypeChoice::Ib => Self::IB,
+            TypeChoice::V1 => Self::ROCE_V1,
+            TypeChoice::V2 => Self::ROCE_V2,
+        }
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Filter<'a> {

@@ -3,6 +3,8 @@
 use core::num::NonZeroU32;
 use std::net::Ipv4Addr;
 
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::gid::{Gid, GidEntry, GidType};
@@ -10,14 +12,79 @@ use uverbs::host::Source;
 use uverbs::inventory::{DeviceRecord, GidRow, Parts, PortRecord, Wanted};
 use uverbs::selector::Selector;
 
-use crate::args::{Common, Format, GidArgs, GidsArgs};
+use crate::args::Common;
+use crate::args::{FromArg, SourceArg, port};
 use crate::filter::Filter;
+use crate::filter::FilterArgs;
 use crate::hosts::{Seen, read};
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
 use crate::selection::{Asked, Selected};
 use crate::show_gids;
 use crate::table::{Mark, NONE, Table, cell};
+
+#[derive(Debug, Args)]
+pub(crate) struct GidsArgs {
+    /// Devices and ports to show; all if none is named
+    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+    /// How to print
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+}
+
+impl GidsArgs {
+    pub(crate) fn format(&self, common: &Common) -> Format {
+        match self.format {
+            Some(format) => format,
+            None if common.json => Format::Json,
+            None => Format::Table,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GidArgs {
+    /// The port
+    #[arg(value_name = "DEV:PORT", value_parser = port, value_hint = ValueHint::Other)]
+    pub(crate) port: (String, u32),
+    /// The index in its GID table
+    pub(crate) index: u32,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Table,
+    Json,
+    ShowGids,
+}
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Table, Self::Json, Self::ShowGids]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Table => PossibleValue::new("table").help("Aligned columns"),
+            Self::Json => PossibleValue::new("json").help("One JSON document; the same as --json"),
+            // With the underscore that the script's name has.
+            Self::ShowGids => {
+                PossibleValue::new("show_gids").help("What the show_gids script prints")
+            }
+        })
+    }
+}
 
 /// A GID as it is shown, and as it stands in JSON.
 #[derive(Debug, Serialize)]

@@ -2,17 +2,31 @@
 
 use core::ops::RangeInclusive;
 
+use clap::{Args, ValueHint};
 use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::guid::Guid;
 use uverbs::inventory::{DeviceRecord, Parts, PortRecord, Problem, Wanted};
+use uverbs::selector::Selector;
 
-use crate::args::{Common, GuidsArgs};
+use crate::args::Common;
+use crate::args::{FromArg, SourceArg, device};
 use crate::hosts::read;
 use crate::output::{Answer, Text, json};
 use crate::report::{self, Report};
 use crate::selection::{Asked, Selected};
 use crate::table::{Mark, Table, cell};
+
+#[derive(Debug, Args)]
+pub(crate) struct GuidsArgs {
+    /// Devices to show; all if none is named
+    #[arg(value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+}
 
 /// A device as it stands in JSON; a table has a line for each of its ports.
 #[derive(Debug, Serialize)]

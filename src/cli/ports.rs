@@ -3,19 +3,33 @@
 use core::fmt;
 use core::num::NonZeroU32;
 
+use clap::{Args, ValueHint};
 use serde::{Serialize, Serializer};
 use uverbs::device::Device;
 use uverbs::guid::Guid;
 use uverbs::host::Source;
 use uverbs::inventory::{Parts, PortRecord, Wanted};
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortState, Speed, Width};
+use uverbs::selector::Selector;
 
-use crate::args::{Common, PortsArgs};
+use crate::args::Common;
+use crate::args::{FromArg, SourceArg};
 use crate::hosts::read;
 use crate::output::{Answer, Gbps, Text, json};
 use crate::report::{Problem, Report};
 use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
+
+#[derive(Debug, Args)]
+pub(crate) struct PortsArgs {
+    /// Devices and ports to show; all if none is named
+    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+}
 
 /// A port as it is shown, and as it stands in JSON.
 #[derive(Debug, Serialize)]

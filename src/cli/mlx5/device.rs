@@ -7,8 +7,9 @@ use uverbs::mlx5::devx::{
     self, CapabilityMode, EswFunctions, Lag, PortType, RoceCapabilities, Status, Vport,
 };
 
+use super::Mlx5DeviceArgs;
 use super::{host, selected, told};
-use crate::args::{Common, Mlx5DeviceArgs};
+use crate::args::Common;
 use crate::output::{Answer, Hex, Text, json};
 use crate::report::{EINVAL, Problem, Report};
 use crate::table::fields;

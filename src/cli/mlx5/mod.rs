@@ -1,16 +1,78 @@
 //! `uverbs mlx5`: what only the mlx5 driver and its devices' firmware tell.
 
+use clap::{Args, Subcommand, ValueHint};
 use serde::Serialize;
 use uverbs::driver::DriverId;
 use uverbs::error::{Cause, Error, Result};
 use uverbs::inventory::{Parts, Wanted};
 use uverbs::selector::Selector;
 
-use crate::args::{Common, Mlx5Command};
+use crate::args::Common;
+use crate::args::device;
 use crate::hosts::{Seen, live, some};
 use crate::output::Answer;
 use crate::report::Report;
 use crate::selection::Selected;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mlx5Command {
+    /// Show how the e-switch's steering knows ports
+    ///
+    /// In switchdev mode each port represents a vport of the e-switch: `uplink` is the wire, `ecpf`
+    /// the physical function of a smart NIC's own CPU, 0 a physical function, others are VFs and
+    /// sub-functions; ports that represent none are counted. Outside of switchdev mode the driver
+    /// tells nothing, and FLAGS is 0x0 (of multi-port RoCE Linux 6.12 tells the vhca id).
+    /// `REG_C0` is value/mask. Asks as `mlx5dv_query_port` does; Linux 5.13.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs mlx5 port
+  uverbs mlx5 port mlx5_0:2
+  uverbs mlx5 port --no-header | awk '$4 == \"uplink\" {print $1 \":\" $2}'
+  uverbs mlx5 port --json"
+    )]
+    Port(Mlx5PortArgs),
+    /// Show what the firmware knows of ports: state, addresses, GUIDs, counters
+    ///
+    /// A line for each field, named as in JSON. Of a port that represents a vport of the e-switch
+    /// (switchdev mode), the vport's fields are shown. `hw_mtu` is the largest frame, 22 bytes more
+    /// than the interface's MTU. RoCE addresses are those of the GIDs in use, as the firmware has
+    /// them. Opens the device with DEVX.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs mlx5 vport mlx5_0:1
+  uverbs mlx5 vport mlx5_0 --json"
+    )]
+    Vport(Mlx5PortArgs),
+    /// Show what the firmware knows of devices: vhca id, board, capabilities of ports
+    ///
+    /// A line for each field, named as in JSON. Opens the device with DEVX.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs mlx5 device mlx5_0
+  uverbs mlx5 device --json"
+    )]
+    Device(Mlx5DeviceArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Mlx5PortArgs {
+    /// Devices and ports to show; all of mlx5's if none is named
+    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Mlx5DeviceArgs {
+    /// Devices to show; all of mlx5's if none is named
+    #[arg(value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+}
 
 mod device;
 mod port;

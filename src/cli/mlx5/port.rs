@@ -4,8 +4,9 @@ use serde::Serialize;
 use uverbs::mlx5;
 use uverbs::mlx5::port::Port;
 
+use super::Mlx5PortArgs;
 use super::{LeftOut, Vacant, host, selected};
-use crate::args::{Common, Mlx5PortArgs};
+use crate::args::Common;
 use crate::output::{Answer, Hex, json};
 use crate::report::{Problem, Report};
 use crate::table::{Mark, Table, cell};

@@ -15,8 +15,9 @@ use uverbs::mlx5::port::{Port, VportNumber};
 use uverbs::mlx5::query_port;
 use uverbs::port::{PhysState, PortState};
 
+use super::Mlx5PortArgs;
 use super::{LeftOut, Vacant, host, selected, told};
-use crate::args::{Common, Mlx5PortArgs};
+use crate::args::Common;
 use crate::output::{Answer, Gbps, Hex, Text, json};
 use crate::report::{Problem, Report};
 use crate::selection::Selected;

@@ -1,0 +1,92 @@
+//! The program `uverbs`: the RDMA devices of a host, their ports, GID tables and GUIDs, for people and scripts.
+//!
+//! A command gathers its answer and its [`Report`] in memory; [`output`] writes both at the end,
+//! each in one go. Nothing is opened for help, completions or wrong usage.
+
+mod args;
+mod check;
+mod choose;
+#[cfg(test)]
+mod conforms;
+mod devices;
+mod env;
+mod filter;
+mod gids;
+mod guids;
+mod hosts;
+mod mlx5;
+mod output;
+mod pages;
+mod ports;
+mod report;
+mod selection;
+mod show_gids;
+mod snapshot;
+mod table;
+#[cfg(test)]
+mod testing;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use uverbs::gid::{GidEntry, GidType};
+
+use args::{Cli, Command};
+use output::Answer;
+use report::Report;
+
+/// Runs the program.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::from_command_line() {
+        Ok(cli) => cli,
+        // Help and version go to stdout with status 0, wrong usage to stderr with status 2.
+        Err(error) => error.exit(),
+    };
+    let mut report = Report::default();
+    match answer(&cli, &mut report) {
+        Ok(answer) => output::write(&answer, &report, cli.shows_problems()),
+        Err(error) => output::fail(&error.to_string()),
+    }
+}
+
+/// What goes to stdout.
+fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Vec<u8>> {
+    let common = &cli.common;
+    let answer = match &cli.command {
+        Command::Devices(args) => devices::answer(common, args, report)?,
+        Command::Gids(args) => gids::answer_gids(common, args, report)?,
+        Command::Gid(args) => gids::answer_gid(common, args, report)?,
+        Command::Ports(args) => ports::answer(common, args, report)?,
+        Command::Guids(args) => guids::answer(common, args, report)?,
+        Command::Choose(args) => choose::answer(common, args, report)?,
+        Command::Env(args) => env::answer(common, args, report)?,
+        Command::Check(args) => check::answer(common, args, report)?,
+        Command::Snapshot(args) => snapshot::answer(common, args, report),
+        Command::Mlx5(command) => mlx5::answer(common, command, report)?,
+        Command::Completions { shell } => return Ok(pages::completions(*shell)),
+        Command::Man { command } => return Ok(pages::man(command.as_deref())),
+    };
+    Ok(match answer {
+        Answer::Table(table) => table.print(common),
+        Answer::Json(text) | Answer::Text(text) => text,
+    }
+    .into_bytes())
+}
+
+/// Reads a command line as the program does, and filters a GID by it, for fuzzing: the type of GID that is
+/// wanted, and whether this one passes.
+///
+/// # Errors
+/// What is wrong with the command line.
+#[doc(hidden)]
+pub fn filtered<'w>(
+    words: impl Iterator<Item = &'w str>,
+    entry: &GidEntry,
+) -> Result<Option<(Option<GidType>, bool)>, String> {
+    let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+    let Command::Gids(arguments) = &cli.command else { return Ok(None) };
+    let filter = filter::Filter::new(&arguments.filter);
+    let passes = filter.admits(entry) && filter.admits_netdev(Some("eth0"));
+    Ok(Some((arguments.filter.gid_type.map(GidType::from), passes)))
+}
