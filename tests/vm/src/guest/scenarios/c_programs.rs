@@ -477,7 +477,7 @@ pub(crate) fn without_a_device() -> Result<()> {
 pub(crate) fn of_another_user() -> Result<()> {
     let _lab = lab::vlan_lab()?;
     let within = Within { user: NOBODY, ..Within::HERE };
-    let mut compared = Compared::within(&ROOTS);
+    let mut compared = Compared::within(roots(0));
     compared.all(Situation::Open, &devices()?, within)?;
     compared.end(Situation::Open)?;
 
@@ -495,7 +495,7 @@ pub(crate) fn of_another_user() -> Result<()> {
 /// One question for each of the libraries: where there is a `/dev/char`, rdma-core waits five seconds
 /// whenever a device does not open.
 fn few(situation: Situation, within: Within, more: &[(&str, &[&str])]) -> Result<()> {
-    let mut compared = Compared::within(&ROOTS);
+    let mut compared = Compared::within(roots(1));
     let questions = [
         ("answers", &["verbs", "rxe0"][..]),
         ("answers", &["umad", "2"]),
@@ -504,7 +504,7 @@ fn few(situation: Situation, within: Within, more: &[(&str, &[&str])]) -> Result
         ("ibv_devinfo", &["-d", "rxe0"]),
         ("ibstat", &[]),
     ];
-    for root in ROOTS {
+    for &root in compared.roots {
         let within = Within { root, mounts: &MOUNTS, ..within };
         for &(program, arguments) in questions.iter().chain(more) {
             if programs(root)?.contains(&program.to_owned()) {
