@@ -395,10 +395,15 @@ fn programs(root: &str) -> Result<Vec<String>> {
 }
 
 /// Both roots. Where situations are much alike a run that takes samples has one of them for each, by the
-/// seed and the number of the situation.
-fn roots(situation: u64) -> &'static [&'static str] {
+/// seed and the number of the situation; on an older kernel, where the scenario has its turn, both.
+fn roots(situation: u64) -> Result<&'static [&'static str]> {
+    Ok(if lab::is_newest_kernel()? { one_root(situation) } else { &ROOTS })
+}
+
+/// One of the roots in a run that takes samples, both in a whole one.
+fn one_root(situation: u64) -> &'static [&'static str] {
     let Some(seed) = sample() else { return &ROOTS };
-    if (seed + situation) % 2 == 0 { &["/"] } else { &["/newer"] }
+    if (seed + situation).is_multiple_of(2) { &["/"] } else { &["/newer"] }
 }
 
 /// Every program, on all devices that are there now, with nothing in the way.
@@ -408,18 +413,18 @@ pub(super) fn compare() -> Result<()> {
 
 /// The same in the roots of the situation with this number.
 fn compare_in_turn(number: u64) -> Result<()> {
-    compare_without(&[], roots(number), Situation::Open)
+    compare_without(&[], roots(number)?, Situation::Open)
 }
 
 /// Every program but those that read all P_Keys many times, which takes minutes on mlx5, in the roots
 /// of the situation with this number.
 pub(super) fn compare_shortly(number: u64) -> Result<()> {
-    compare_without(&["surface_umad"], roots(number), Situation::Open)
+    compare_without(&["surface_umad"], roots(number)?, Situation::Open)
 }
 
 /// The same while the firmware refuses DEVX.
 pub(super) fn compare_without_devx(number: u64) -> Result<()> {
-    compare_without(&["surface_umad"], roots(number), Situation::NoDevx)
+    compare_without(&["surface_umad"], roots(number)?, Situation::NoDevx)
 }
 
 fn compare_without(
@@ -438,7 +443,10 @@ fn compare_without(
 pub(crate) fn on_soft_roce() -> Result<()> {
     let _lab = lab::two_soft_roce_devices()?;
     println!("figure: the newer release of rdma-core is {}", fs::read_to_string("/newer/about")?);
-    if lab::is_newest_kernel()? { compare() } else { compare_in_turn(0) }
+    if lab::is_newest_kernel()? {
+        return compare();
+    }
+    compare_without(&[], one_root(0), Situation::Open)
 }
 
 /// Ports that are down, and one on the loopback interface.
@@ -477,7 +485,7 @@ pub(crate) fn without_a_device() -> Result<()> {
 pub(crate) fn of_another_user() -> Result<()> {
     let _lab = lab::vlan_lab()?;
     let within = Within { user: NOBODY, ..Within::HERE };
-    let mut compared = Compared::within(roots(0));
+    let mut compared = Compared::within(roots(0)?);
     compared.all(Situation::Open, &devices()?, within)?;
     compared.end(Situation::Open)?;
 
@@ -495,7 +503,7 @@ pub(crate) fn of_another_user() -> Result<()> {
 /// One question for each of the libraries: where there is a `/dev/char`, rdma-core waits five seconds
 /// whenever a device does not open.
 fn few(situation: Situation, within: Within, more: &[(&str, &[&str])]) -> Result<()> {
-    let mut compared = Compared::within(roots(1));
+    let mut compared = Compared::within(roots(1)?);
     let questions = [
         ("answers", &["verbs", "rxe0"][..]),
         ("answers", &["umad", "2"]),
@@ -531,7 +539,7 @@ pub(crate) fn in_another_namespace() -> Result<()> {
     let _lab = lab::vlan_lab()?;
     let namespace = Namespace::new("blue")?;
     let _links = lab::NodeLinks::make()?;
-    let mut compared = Compared::within(roots(1));
+    let mut compared = Compared::within(roots(1)?);
     let before = namespace.exec();
     compared.all(Situation::Elsewhere, &devices()?, Within { before: &before, ..Within::HERE })?;
     compared.end(Situation::Elsewhere)
