@@ -133,13 +133,13 @@ fn lines(program: &str, devices: &[Device]) -> Vec<Line> {
         let arguments = words.iter().map(|&word| word.to_owned()).collect();
         lines.push(Line { program: program.to_owned(), arguments, succeeds });
     };
+    // Of mlx5 each P_Key is a command of its own to the firmware.
+    let is_slow = devices.iter().any(Device::is_mlx5);
     match program {
         "answers" => {
             add(false, &[]);
             add(false, &["verbs", "nosuch0"]);
-            // Of mlx5 each P_Key is a command of its own to the firmware, and every room asked for
-            // reads them all.
-            let is_slow = devices.iter().any(Device::is_mlx5);
+            // Every room asked for reads all P_Keys.
             let rooms = if is_slow { &["2"][..] } else { &["0", "1", "2", "3", "4"] };
             add(true, &[&["umad"], rooms].concat());
             for Device { name, .. } in devices {
@@ -227,6 +227,7 @@ fn lines(program: &str, devices: &[Device]) -> Vec<Line> {
                 add(false, &[&device.name]);
             }
         }
+        "interrupted" if is_slow => add(true, &["3"]),
         // Some need no telling what to ask.
         _ => add(true, &[]),
     }
