@@ -4,6 +4,7 @@
 //! Of a linear cost the second step is twice the first, of a quadratic one four times. Clocks are not asked:
 //! a loaded machine is no failure. Without valgrind it fails, and says so.
 //!
+//! `UVERBS_TEST_PROGRAM` names the program; the released one takes a tenth of the debug build's instructions.
 //! All are counted, unless `UVERBS_LINEAR_SEED` is set: then a third, and three seeds that follow one another
 //! have all.
 
@@ -39,7 +40,6 @@ fn has_its_turn(number: usize, name: &str) -> bool {
 
 /// Instructions of the command on these files.
 fn instructions(words: &[&str], files: &[PathBuf]) -> u64 {
-    // Or another one, to see what it costs.
     let program = std::env::var("UVERBS_TEST_PROGRAM");
     let program = program.as_deref().unwrap_or(env!("CARGO_BIN_EXE_uverbs"));
     let output = Command::new("valgrind")

@@ -43,6 +43,7 @@ const DIFFERS: &[&str] = &[
     "mlx5_embedded_cpu",
     "mlx5_ports_have_nothing_to_tell",
     "mlx5_fewer_firmware_commands",
+    "requests_on_mlx5_infiniband",
     "requests_on_mlx5_roce",
     "requests_on_mlx5_switchdev",
     "mlx5_driver_is_bound_anew",

@@ -47,8 +47,8 @@ impl Mirror {
     }
 }
 
-/// The first address that serves a suite of Debian's, and the first that serves a security
-/// suite (the same one, where the machine has none).
+/// The first address that serves a suite of Debian's, and the first that serves a security suite. Where
+/// the machine has none, as after debootstrap, it is beside the other, as on Debian's own hosts.
 fn choose(sources: &[Source]) -> Option<Mirror> {
     const RELEASES: [&str; 10] = [
         "bullseye",
@@ -69,8 +69,15 @@ fn choose(sources: &[Source]) -> Option<Mirror> {
         })
     };
     let main = sources.iter().find(|source| serves(source, false))?;
-    let security = sources.iter().find(|source| serves(source, true)).unwrap_or(main);
-    Some(Mirror { main: main.base.clone(), security: security.base.clone() })
+    let security = sources.iter().find(|source| serves(source, true));
+    let security = security.map_or_else(|| beside(&main.base), |source| source.base.clone());
+    Some(Mirror { main: main.base.clone(), security })
+}
+
+/// The folder of security suites beside that of the others.
+fn beside(main: &str) -> String {
+    let parent = main.trim_end_matches('/').strip_suffix("/debian");
+    parent.map_or_else(|| main.to_owned(), |parent| format!("{parent}/debian-security"))
 }
 
 /// Reads the format `deb [options] BASE SUITE COMPONENT…`.
@@ -149,7 +156,7 @@ mod tests {
                     deb [trusted=no] http://a.example/debian trixie main contrib\n";
         assert_eq!(
             choose(&one_line(text)),
-            Some(mirror("http://a.example/debian", "http://a.example/debian"))
+            Some(mirror("http://a.example/debian", "http://a.example/debian-security"))
         );
     }
 

@@ -1,6 +1,9 @@
 //! The matrix: every scenario on every kernel, or a sample of it. Scenarios that are made for the same
 //! machine and kernel share a queue. Some machines run at once, and each takes the next scenario of
 //! its queue when it is ready; a lane that has no queue of its own left helps with the longest.
+//!
+//! Machines boot, and are not restored from a saved one: all boots take about a minute of a run, and the saved
+//! memory would hold the programs of the initramfs, worthless after each change of them.
 
 use crate::kernels::{self, Kernel};
 use crate::modules::Lack;

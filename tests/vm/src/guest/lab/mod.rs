@@ -133,9 +133,14 @@ pub(crate) fn kernel() -> Result<(u32, u32)> {
     }
 }
 
+/// Whether the running kernel is of the newest series.
+pub(crate) fn is_newest_kernel() -> Result<bool> {
+    Ok(kernel()? >= (7, 0))
+}
+
 /// Skips, on all kernels but the newest, a scenario of which these are the same for `reason`.
 pub(crate) fn on_the_newest_kernel(reason: &str) -> Result<()> {
-    if kernel()? < (7, 0) {
+    if !is_newest_kernel()? {
         return Err(skip(&format!("on the newest kernel only: {reason}")));
     }
     Ok(())

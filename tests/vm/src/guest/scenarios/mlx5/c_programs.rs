@@ -1,4 +1,5 @@
-//! [`c_programs`](crate::scenarios::c_programs) on every kind of function.
+//! [`c_programs`](crate::scenarios::c_programs) on every kind of function. One InfiniBand port has both
+//! releases of rdma-core in every run; of the others a run that takes samples has one each.
 
 use std::fs;
 
@@ -30,7 +31,7 @@ pub(crate) fn on_one_infiniband_port() -> Result<()> {
 /// InfiniBand, two ports that have nothing in common.
 pub(crate) fn on_two_infiniband_ports() -> Result<()> {
     let _device = Mlx5::bind(0, &unlike_ports())?;
-    compare_shortly()
+    compare_shortly(0)
 }
 
 /// RoCE, down and up.
@@ -38,21 +39,21 @@ pub(crate) fn on_roce() -> Result<()> {
     on_the_newest_kernel()?;
     let device = Mlx5::bind(0, &Description::roce())?;
     settle(&device)?;
-    compare_shortly()?;
+    compare_shortly(1)?;
     let netdev = device.netdev()?;
     run(&["ip", "address", "add", "10.9.0.1/24", "dev", &netdev])?;
     run(&["ip", "link", "set", &netdev, "up"])?;
     settle(&device)?;
-    compare_shortly()
+    compare_shortly(2)
 }
 
 /// An e-switch manager, before and in switchdev mode.
 pub(crate) fn on_switchdev() -> Result<()> {
     on_the_newest_kernel()?;
     let mut device = Mlx5::bind(0, &Description::switchdev())?;
-    compare_shortly()?;
+    compare_shortly(3)?;
     device.switchdev()?;
-    compare_shortly()
+    compare_shortly(4)
 }
 
 /// An embedded CPU with VFs, and one with a vport of its own, in switchdev mode.
@@ -60,10 +61,10 @@ pub(crate) fn on_an_embedded_cpu() -> Result<()> {
     on_the_newest_kernel()?;
     let mode = Mode::EmbeddedCpu { host_vfs: 1, own_vport: true };
     let with_a_vport = Description { mode, ..Description::embedded_cpu(1) };
-    for description in [Description::embedded_cpu(2), with_a_vport] {
+    for (description, number) in [(Description::embedded_cpu(2), 5), (with_a_vport, 6)] {
         let mut device = Mlx5::bind(0, &description)?;
         device.switchdev()?;
-        compare_shortly()?;
+        compare_shortly(number)?;
     }
     Ok(())
 }
@@ -74,7 +75,7 @@ pub(crate) fn on_two_devices() -> Result<()> {
     let _infiniband = Mlx5::bind(0, &Description::infiniband(1))?;
     let roce = Mlx5::bind(1, &Description::roce().sibling())?;
     settle(&roce)?;
-    compare_shortly()
+    compare_shortly(7)
 }
 
 /// Firmware that refuses DEVX.
@@ -85,14 +86,14 @@ pub(crate) fn without_devx() -> Result<()> {
     let device = Mlx5::bind(0, &Description::infiniband(1))?;
     let fault = Fault::Status { status: NO_RESOURCES, syndrome: 0 };
     device.function().inject(CREATE_UCTX, fault)?;
-    compare_without_devx()
+    compare_without_devx(8)
 }
 
 /// Checks of every access to memory, with firmware commands.
 pub(crate) fn sanitized() -> Result<()> {
     on_the_newest_kernel()?;
     let _device = Mlx5::bind(0, &Description::infiniband(2))?;
-    check_accesses()
+    check_accesses(3)
 }
 
 /// Valgrind, with firmware commands. What libibumad's part does is the same as on soft RoCE, and takes
