@@ -338,6 +338,12 @@ impl Host {
         Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent }
     }
 
+    /// This host, with a socket whose answers are there already.
+    #[cfg(test)]
+    pub(crate) fn with_netlink(socket: Socket) -> Self {
+        Self { netlink: Netlink::Open(socket), ..Self::new() }
+    }
+
     /// The sysfs tree that is read.
     #[must_use]
     pub fn sysfs(&self) -> &Sysfs {
@@ -406,6 +412,19 @@ impl Host {
         };
         listing.devices.sort_by(|one, other| natural(&one.name, &other.name));
         Ok(listing)
+    }
+
+    /// The place of each of these devices in sysfs's own order of nodes, in which libibverbs lists them
+    /// where RDMA netlink does not answer. None where it does; nor of another host's tree, whose files may
+    /// be copies in any order.
+    pub(crate) fn places(&self, devices: &[Device]) -> BTreeMap<String, u32> {
+        if !self.is_here() || devices.iter().all(|device| device.index.is_some()) {
+            return BTreeMap::new();
+        }
+        let verbs = self.sysfs.folder(VERBS_CLASS);
+        let nodes = verbs.steady_names().unwrap_or_default();
+        let names = nodes.iter().map(|node| verbs.join(node).read_optional("ibdev"));
+        (0..).zip(names).filter_map(|(place, name)| Some((name?, place))).collect()
     }
 
     /// Finds one device by its name.
@@ -585,7 +604,8 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
         device.identity.node = folder.and_then(|folder| folder.id().ok());
     }
     if untold {
-        let nodes = nodes_by_sysfs(&class, dev);
+        let (nodes, unread) = nodes_by_sysfs(&class, dev);
+        problems.extend(unread.map(|cause| unread_nodes(&class, cause)));
         for device in devices.iter_mut().filter(|device| device.node.is_none()) {
             if let Some((node, id)) = nodes.get(&device.name) {
                 device.node = Some(node.clone());
@@ -663,7 +683,8 @@ fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
         }
     };
     let verbs = sysfs.folder(VERBS_CLASS);
-    let mut nodes = nodes_by_sysfs(&verbs, dev);
+    let (mut nodes, unread) = nodes_by_sysfs(&verbs, dev);
+    listing.problems.extend(unread.map(|cause| unread_nodes(&verbs, cause)));
     for name in names {
         let by_name = class.join(&name);
         // It may not be the name that the folder has.
@@ -713,18 +734,43 @@ fn steady_device(
             device.identity.node = Some(id.clone());
             return Ok(device);
         }
-        *nodes = nodes_by_sysfs(verbs, dev);
+        (*nodes, _) = nodes_by_sysfs(verbs, dev);
     }
     Err(Cause::Os(Errno::AGAIN))
 }
 
-/// Each uverbs node with the name of its device. The names are those of all network namespaces.
-fn nodes_by_sysfs(class: &Folder, dev: &Path) -> BTreeMap<String, (Node, FolderId)> {
+/// That nodes could not be read, so that devices may have one that is not known.
+fn unread_nodes(class: &Folder, cause: Cause) -> Error {
+    Error::new("host", Request::Sysfs { path: class.path().to_owned() }, cause)
+}
+
+/// Each uverbs node with the name of its device, and what kept nodes from being read. The names are those
+/// of all network namespaces. Without `ib_uverbs` there is none.
+fn nodes_by_sysfs(
+    class: &Folder,
+    dev: &Path,
+) -> (BTreeMap<String, (Node, FolderId)>, Option<Cause>) {
     let mut nodes = BTreeMap::new();
-    for name in class.steady_names().unwrap_or_default() {
+    let names = match class.steady_names() {
+        Ok(names) => names,
+        Err(Cause::Os(Errno::NOENT)) => return (nodes, None),
+        Err(cause) => return (nodes, Some(cause)),
+    };
+    let mut unread = None;
+    for name in names {
         let folder = class.join(&name);
+        let device = match folder.read("ibdev") {
+            Ok(device) => device,
+            // It has gone since it was listed; or it is the file `abi_version`.
+            Err(cause) if matches!(cause.errno(), Errno::NOENT | Errno::NODEV | Errno::NOTDIR) => {
+                continue;
+            }
+            Err(cause) => {
+                unread = Some(cause);
+                continue;
+            }
+        };
         if let Ok(id) = folder.id()
-            && let Some(device) = folder.read_optional("ibdev")
             && let Some(number) = folder.read_optional("dev").as_deref().and_then(device_number)
             // Another may have taken over the name between two files.
             && id.stands().is_ok()
@@ -733,7 +779,7 @@ fn nodes_by_sysfs(class: &Folder, dev: &Path) -> BTreeMap<String, (Node, FolderI
             nodes.entry(device).or_insert((node, id));
         }
     }
-    nodes
+    (nodes, unread)
 }
 
 fn read_device(folder: &Folder, name: String) -> Result<Device, Cause> {
@@ -865,6 +911,20 @@ mod tests {
         assert!(!lacks_nodes(&host), "ib_uverbs is loaded");
         std::fs::remove_dir(tree.path().join("class/infiniband_verbs")).unwrap();
         assert!(lacks_nodes(&host), "ib_uverbs is not loaded");
+    }
+
+    #[test]
+    fn nodes_that_cannot_be_read_are_not_nodes_that_are_not_there() {
+        let (tree, _class, mut host) = tree();
+        let verbs = tree.path().join("class/infiniband_verbs");
+        std::fs::remove_dir_all(&verbs).unwrap();
+        let listing = host.list().unwrap();
+        assert!(listing.devices[0].node.is_none() && listing.problems.is_empty());
+        std::fs::write(&verbs, "").unwrap();
+        let listing = host.list().unwrap();
+        assert_eq!((listing.devices.len(), listing.problems.len()), (1, 1));
+        let said = listing.problems[0].to_string();
+        assert!(said.starts_with("host: ") && said.contains("class/infiniband_verbs"), "{said}");
     }
 
     fn payload(message: &Message) -> Vec<u8> {

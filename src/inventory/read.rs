@@ -76,6 +76,7 @@ impl Host {
         let mut tables = Vec::new();
         match self.list() {
             Ok(listing) => {
+                let places = self.places(&listing.devices);
                 inventory.problems.extend(listing.problems.iter().map(Problem::from));
                 for device in listing.devices {
                     if !(wanted.includes)(&device) {
@@ -83,6 +84,7 @@ impl Host {
                         continue;
                     }
                     let mut record = DeviceRecord::new(device);
+                    record.place = places.get(&record.device.name).copied();
                     if self.is_here() {
                         record.node_mode = node_mode(&record.device);
                     }

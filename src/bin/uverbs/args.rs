@@ -790,6 +790,16 @@ impl Cli {
         &own.from
     }
 
+    /// The selectors of a command that reads one place at a time.
+    pub(crate) fn selectors(&self) -> &[Selector] {
+        match &self.command {
+            Command::Gids(args) => &args.selectors,
+            Command::Ports(args) => &args.selectors,
+            Command::Guids(args) => &args.selectors,
+            _ => &[],
+        }
+    }
+
     /// The list of the command's document.
     pub(crate) fn list(&self) -> &'static str {
         match &self.command {

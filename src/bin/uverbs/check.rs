@@ -8,6 +8,7 @@ use crate::args::{CheckArgs, Common};
 use crate::hosts::{look, missing};
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
+use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
 
 /// The status where a problem was found.
@@ -54,8 +55,9 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
-    let hosts = look(common, &args.from.from, preference, Extent::All, &args.selectors, report);
-    let is_missing = missing(&hosts, &args.selectors, report);
+    let asked = Asked::new(&args.selectors);
+    let hosts = look(common, &args.from.from, preference, Extent::All, &asked, report);
+    let is_missing = missing(&hosts, &asked, report);
     let expected = Expected { link_layer: args.link_layer.map(Into::into) };
     let found: Vec<(Option<&str>, Finding)> = hosts
         .seen

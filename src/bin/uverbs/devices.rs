@@ -9,6 +9,7 @@ use crate::args::Common;
 use crate::host::Place;
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
+use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
 
 /// A device as it is shown, and as it stands in JSON.
@@ -39,7 +40,7 @@ pub(crate) fn answer(
     common: &Common,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let devices = place.devices(&[], report);
+    let devices = place.devices(&Asked::default(), report);
     let rows: Vec<Row<'_>> = devices
         .iter()
         .map(|device| Row {

@@ -15,7 +15,7 @@ use crate::filter::Filter;
 use crate::host::{Place, Table as Gids};
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
-use crate::selection::{Selected, select};
+use crate::selection::{Asked, Selected, select};
 use crate::show_gids;
 use crate::table::{Mark, NONE, Table, cell};
 
@@ -98,12 +98,13 @@ pub(crate) fn answer_gids(
     place: &mut Place,
     common: &Common,
     args: &GidsArgs,
+    asked: &Asked<'_>,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let filter = Filter::new(&args.filter);
     let preference = args.source.preference(common);
-    let devices = place.devices(&args.selectors, report);
-    let mut selected = select(&devices, &args.selectors, report);
+    let devices = place.devices(asked, report);
+    let mut selected = select(&devices, asked, report);
     selected.retain(|selected| !filter.excludes(selected.device));
     if let Some(name) = &args.filter.netdev {
         leave_out(&mut selected, name, place, report);
@@ -149,8 +150,9 @@ pub(crate) fn answer_gid(
 ) -> serde_json::Result<Answer> {
     let (name, port) = &args.port;
     let selectors = [Selector { device: name.clone(), port: Some(*port) }];
-    let devices = place.devices(&selectors, report);
-    let selected = select(&devices, &selectors, report);
+    let asked = Asked::new(&selectors);
+    let devices = place.devices(&asked, report);
+    let selected = select(&devices, &asked, report);
     let preference = args.source.preference(common);
     let mut records = Vec::new();
     for device in selected.iter().map(|selected| selected.device) {

@@ -11,7 +11,7 @@ use crate::args::{Common, GuidsArgs};
 use crate::host::Place;
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
-use crate::selection::select;
+use crate::selection::{Asked, select};
 use crate::table::{Mark, Table, cell};
 
 /// A device as it stands in JSON; a table has a line for each of its ports.
@@ -37,11 +37,12 @@ pub(crate) fn answer(
     place: &mut Place,
     common: &Common,
     args: &GuidsArgs,
+    asked: &Asked<'_>,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
-    let devices = place.devices(&args.selectors, report);
-    let rows: Vec<Row<'_>> = select(&devices, &args.selectors, report)
+    let devices = place.devices(asked, report);
+    let rows: Vec<Row<'_>> = select(&devices, asked, report)
         .into_iter()
         .map(|selected| Row {
             device: &selected.device.name,

@@ -15,7 +15,6 @@ use uverbs::inventory::{DeviceRecord, Inventory, Problem, Wanted};
 use uverbs::netdev::Netdev;
 use uverbs::port::{PortAttributes, Rate};
 use uverbs::reader::{GidRecord, GidTable, Preference, Reader, Source};
-use uverbs::selector::Selector;
 
 use crate::report::{EINVAL, Report};
 use crate::selection::Asked;
@@ -91,7 +90,7 @@ impl Place {
 
     /// Lists the devices. If there is none, says why. A device that cannot be read is a problem if
     /// it is asked for.
-    pub(crate) fn devices(&mut self, selectors: &[Selector], report: &mut Report) -> Vec<Device> {
+    pub(crate) fn devices(&mut self, asked: &Asked<'_>, report: &mut Report) -> Vec<Device> {
         let host = match self {
             Self::Host(host) => host,
             Self::Snapshot(recorded) => {
@@ -119,7 +118,6 @@ impl Place {
                     }
                     explain_absence(&reasons, host.shares_namespaces(), report);
                 }
-                let asked = Asked::new(selectors);
                 for error in &problems {
                     let name = error.subject();
                     if asked.has_device(name) {

@@ -10,7 +10,6 @@ use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
 use uverbs::device::Device;
 use uverbs::inventory::{DeviceRecord, Extent, Inventory, Reading, Unread, Wanted};
 use uverbs::reader::Preference;
-use uverbs::selector::Selector;
 
 use crate::args::Common;
 use crate::host::{Place, explain_absence};
@@ -24,6 +23,24 @@ pub(crate) struct Seen {
     /// Its name, if it is a snapshot's.
     pub(crate) name: Option<String>,
     pub(crate) inventory: Inventory,
+}
+
+impl Seen {
+    /// How many ports its devices have.
+    pub(crate) fn ports(&self) -> usize {
+        self.inventory.devices.iter().map(|own| own.ports.len()).sum()
+    }
+
+    /// Whether they may be more than NCCL has room for.
+    pub(crate) fn fills(&self) -> bool {
+        self.ports() > ROOM
+    }
+
+    /// Whether it is known in which order libibverbs lists its devices.
+    pub(crate) fn has_order(&self) -> bool {
+        let mut devices = self.inventory.devices.iter();
+        devices.all(|own| own.device.index.or(own.place).is_some())
+    }
 }
 
 /// Each snapshot as a place to ask, with its host's name. A file that cannot be read is a problem.
@@ -60,13 +77,12 @@ pub(crate) struct Hosts {
 impl Hosts {
     /// What of that which the selectors name could not be read: hosts, devices and ports, by name. What is
     /// said of all does not cover it.
-    pub(crate) fn unread(&self, selectors: &[Selector]) -> Vec<String> {
-        let asked = Asked::new(selectors);
+    pub(crate) fn unread(&self, asked: &Asked<'_>) -> Vec<String> {
         let mut names = self.unread.clone();
         for Seen { name, inventory } in &self.seen {
-            let own = inventory.unread().into_iter().filter(|own| is_asked(own, &asked));
+            let own = inventory.unread().into_iter().filter(|own| is_asked(own, asked));
             names.extend(own.map(|own| match (name, own) {
-                (Some(host), Unread::Host) => host.clone(),
+                (Some(host), Unread::Host | Unread::Listing) => host.clone(),
                 (Some(host), own) => format!("{host}: {own}"),
                 (None, own) => own.to_string(),
             }));
@@ -75,11 +91,12 @@ impl Hosts {
     }
 }
 
-/// Whether something that could not be read is asked for. A device that could not be listed is not among
-/// those that are named and are there.
+/// Whether something that could not be read matters to what is asked for. A device that could not be
+/// listed is not among those that are named and are there.
 fn is_asked(unread: &Unread<'_>, asked: &Asked<'_>) -> bool {
     match *unread {
-        Unread::Host => asked.is_all(),
+        Unread::Host => true,
+        Unread::Listing => asked.is_all(),
         Unread::Device(device) => asked.has_device(device),
         Unread::Port(device, port) => asked.has_port(device, port),
     }
@@ -103,10 +120,9 @@ pub(crate) fn look(
     from: &[PathBuf],
     preference: Preference,
     extent: Extent,
-    selectors: &[Selector],
+    asked: &Asked<'_>,
     report: &mut Report,
 ) -> Hosts {
-    let asked = Asked::new(selectors);
     let ports = Cell::new(0);
     let is_choosing = extent == Extent::Choosing;
     let is_named = |device: &Device| {
@@ -149,27 +165,21 @@ impl Chosen<'_> {
     }
 }
 
-/// Chooses for each port that is wanted, and reports what is asked for and could not be read.
+/// Chooses for each port, also those that are not asked for; reports what is asked for and could not be
+/// read.
 pub(crate) fn choose<'s>(
     hosts: &'s Hosts,
-    wanted: &[Selector],
-    asked: &[Selector],
+    asked: &Asked<'_>,
     wish: &Wish,
     report: &mut Report,
 ) -> Vec<Chosen<'s>> {
     let mut chosen = Vec::new();
-    let asked = Asked::new(asked);
     for (place, Seen { name, inventory }) in hosts.seen.iter().enumerate() {
         report.turn_to(name.as_deref());
-        tell_problems(inventory, &asked, report);
+        tell_problems(inventory, asked, report);
         let here = Surroundings::of(inventory);
-        let devices: Vec<Device> = inventory.devices.iter().map(|own| own.device.clone()).collect();
-        let mut records = inventory.devices.iter();
-        for selected in select(&devices, wanted, report) {
-            // They are in the order of the records.
-            let name_of = |own: &&DeviceRecord| own.device.name == selected.device.name;
-            let Some(record) = records.by_ref().find(name_of) else { continue };
-            for port in record.ports.iter().filter(|port| selected.includes(port.number)) {
+        for record in &inventory.devices {
+            for port in &record.ports {
                 let Some(port) = choose::port(&here, record, port) else { continue };
                 chosen.push(Chosen {
                     host: name.as_deref(),
@@ -186,12 +196,11 @@ pub(crate) fn choose<'s>(
 }
 
 /// Reports selectors that name nothing, and whether there is one.
-pub(crate) fn missing(hosts: &Hosts, selectors: &[Selector], report: &mut Report) -> bool {
+pub(crate) fn missing(hosts: &Hosts, asked: &Asked<'_>, report: &mut Report) -> bool {
     let before = report.problems().len();
     for Seen { name, inventory } in &hosts.seen {
         report.turn_to(name.as_deref());
-        let devices: Vec<Device> = inventory.devices.iter().map(|own| own.device.clone()).collect();
-        select(&devices, selectors, report);
+        select(inventory.devices.iter().map(|own| &own.device), asked, report);
     }
     report.turn_to(None);
     report.problems().len() > before

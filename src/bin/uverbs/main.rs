@@ -7,6 +7,7 @@ mod args;
 mod check;
 mod choose;
 #[cfg(test)]
+#[path = "../../../tests/schemas/conforms.rs"]
 mod conforms;
 mod devices;
 mod env;
@@ -34,6 +35,7 @@ use host::Place;
 use hosts::places;
 use output::Answer;
 use report::Report;
+use selection::Asked;
 use serde_json::{Map, Value};
 use uverbs::inventory::Wanted;
 
@@ -76,7 +78,10 @@ fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Vec<u8>> {
             Answer::Text(text)
         }
         _ if !cli.from().is_empty() => of_snapshots(cli, report)?,
-        _ => read(&mut Place::new(common.sysfs.as_deref()), cli, report)?,
+        _ => {
+            let asked = Asked::new(cli.selectors());
+            read(&mut Place::new(common.sysfs.as_deref()), cli, &asked, report)?
+        }
     };
     Ok(match answer {
         Answer::Table(table) => table.print(common),
@@ -86,14 +91,19 @@ fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Vec<u8>> {
 }
 
 /// What a command that reads one place says of it.
-fn read(place: &mut Place, cli: &Cli, report: &mut Report) -> serde_json::Result<Answer> {
+fn read(
+    place: &mut Place,
+    cli: &Cli,
+    asked: &Asked<'_>,
+    report: &mut Report,
+) -> serde_json::Result<Answer> {
     let common = &cli.common;
     match &cli.command {
         Command::Devices(_) => devices::answer(place, common, report),
-        Command::Gids(args) => gids::answer_gids(place, common, args, report),
+        Command::Gids(args) => gids::answer_gids(place, common, args, asked, report),
         Command::Gid(args) => gids::answer_gid(place, common, args, report),
-        Command::Ports(args) => ports::answer(place, common, args, report),
-        Command::Guids(args) => guids::answer(place, common, args, report),
+        Command::Ports(args) => ports::answer(place, common, args, asked, report),
+        Command::Guids(args) => guids::answer(place, common, args, asked, report),
         Command::Mlx5(command) => mlx5::answer(place, common, command, report),
         // All others were answered before.
         _ => Ok(Answer::Text(String::new())),
@@ -107,9 +117,10 @@ fn of_snapshots(cli: &Cli, report: &mut Report) -> serde_json::Result<Answer> {
     // The list is there also if no file could be read.
     document.insert(cli.list().to_owned(), Value::Array(Vec::new()));
     let mut all = String::new();
+    let asked = Asked::new(cli.selectors());
     for (host, mut place) in places(cli.from(), report) {
         report.turn_to(Some(&host));
-        match read(&mut place, cli, report)? {
+        match read(&mut place, cli, &asked, report)? {
             Answer::Text(text) => all += &text,
             Answer::Table(mut own) => {
                 own.name_hosts(&mut std::iter::repeat(&*host));

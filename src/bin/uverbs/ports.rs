@@ -13,7 +13,7 @@ use crate::args::{Common, PortsArgs};
 use crate::host::Place;
 use crate::output::{Answer, Gbps, Text, json};
 use crate::report::{Problem, Report};
-use crate::selection::{Selected, select};
+use crate::selection::{Asked, Selected, select};
 use crate::table::{Mark, Table, cell};
 
 /// A port's answers.
@@ -103,12 +103,13 @@ pub(crate) fn answer(
     place: &mut Place,
     common: &Common,
     args: &PortsArgs,
+    asked: &Asked<'_>,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
-    let devices = place.devices(&args.selectors, report);
+    let devices = place.devices(asked, report);
     let mut read = Vec::new();
-    for selected in select(&devices, &args.selectors, report) {
+    for selected in select(&devices, asked, report) {
         read_ports(&selected, place, preference, report, &mut read);
     }
     let ports: Vec<(&Device, u32)> = read.iter().map(|read| (read.device, read.port)).collect();

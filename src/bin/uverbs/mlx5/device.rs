@@ -12,6 +12,7 @@ use crate::args::{Common, Mlx5DeviceArgs};
 use crate::host::Place;
 use crate::output::{Answer, Hex, Text, json};
 use crate::report::{EINVAL, Problem, Report};
+use crate::selection::Asked;
 use crate::table::fields;
 
 /// A device as it is shown, and as it stands in JSON.
@@ -85,9 +86,10 @@ pub(crate) fn answer(
     args: &Mlx5DeviceArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let devices = place.devices(&args.selectors, report);
+    let asked = Asked::new(&args.selectors);
+    let devices = place.devices(&asked, report);
     let mut rows = Vec::new();
-    for selected in selected(&devices, &args.selectors, place, report) {
+    for selected in selected(&devices, &asked, place, report) {
         match ask(selected.device, report) {
             Ok(row) => rows.push(row),
             Err(error) => report.problem(&selected.device.name, &error),

@@ -4,14 +4,13 @@ use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::driver::DriverId;
 use uverbs::error::{Cause, Error, Result};
-use uverbs::selector::Selector;
 
 use crate::args::{Common, Mlx5Command};
 use crate::host::Place;
 use crate::hosts::some;
 use crate::output::Answer;
 use crate::report::Report;
-use crate::selection::{Selected, select};
+use crate::selection::{Asked, Selected, select};
 
 mod device;
 mod port;
@@ -33,12 +32,12 @@ pub(crate) fn answer(
 /// The devices that are named, whatever their driver; all of mlx5's if none is.
 fn selected<'d>(
     devices: &'d [Device],
-    selectors: &[Selector],
+    asked: &'d Asked<'_>,
     place: &Place,
     report: &mut Report,
 ) -> Vec<Selected<'d>> {
-    let mut selected = select(devices, selectors, report);
-    if selectors.is_empty() && !devices.is_empty() {
+    let mut selected = select(devices, asked, report);
+    if asked.is_all() && !devices.is_empty() {
         let mut unknown = Vec::new();
         selected.retain(|own| {
             let driver = place.driver(own.device, report);

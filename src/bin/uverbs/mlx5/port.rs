@@ -9,6 +9,7 @@ use crate::args::{Common, Mlx5PortArgs};
 use crate::host::Place;
 use crate::output::{Answer, Hex, json};
 use crate::report::{Problem, Report};
+use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
 
 /// A port as it stands in JSON.
@@ -45,10 +46,11 @@ pub(crate) fn answer(
     args: &Mlx5PortArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let devices = place.devices(&args.selectors, report);
+    let asked = Asked::new(&args.selectors);
+    let devices = place.devices(&asked, report);
     let mut ports: Vec<(&str, u32, Port)> = Vec::new();
     let mut left_out = Vec::new();
-    for selected in selected(&devices, &args.selectors, place, report) {
+    for selected in selected(&devices, &asked, place, report) {
         let name = selected.device.name.as_str();
         let context = match mlx5::open(selected.device) {
             Ok(context) => context,

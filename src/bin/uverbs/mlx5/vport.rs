@@ -20,7 +20,7 @@ use crate::args::{Common, Mlx5PortArgs};
 use crate::host::Place;
 use crate::output::{Answer, Gbps, Hex, Text, json};
 use crate::report::{Problem, Report};
-use crate::selection::Selected;
+use crate::selection::{Asked, Selected};
 use crate::table::fields;
 
 /// A port as it is shown, and as it stands in JSON. What its kind of port does not have is null.
@@ -117,9 +117,10 @@ pub(crate) fn answer(
     args: &Mlx5PortArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let devices = place.devices(&args.selectors, report);
+    let asked = Asked::new(&args.selectors);
+    let devices = place.devices(&asked, report);
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
-    for selected in selected(&devices, &args.selectors, place, report) {
+    for selected in selected(&devices, &asked, place, report) {
         if let Err(error) = ask(&selected, &mut rows, &mut left_out, report) {
             report.problem(&selected.device.name, &error);
         }
