@@ -645,7 +645,13 @@ fn judge_room(program: Program, ports: &[&Port<'_>], outcomes: &[Outcome]) -> Op
     let overrun = without(Outcome::Fails(Why::Overrun));
     let left = without(Outcome::Ignored(Why::NoRoom));
     let room = choose::nccl::ROOM;
-    let (severity, seen) = if let Some(first) = overrun.first() {
+    let count = overrun.len() + left.len();
+    let (severity, seen) = if count > 0 && !choose::nccl::is_order_known(ports) {
+        let seen = format!(
+            "{program} has room for {room} ports, and there are {count} more; which it takes is not known"
+        );
+        (Severity::Warning, seen)
+    } else if let Some(first) = overrun.first() {
         let seen = format!("{program} has room for {room} ports, and writes past it at {first}");
         (Severity::Problem, seen)
     } else {

@@ -41,6 +41,7 @@ fn on_port(row: GidRow, port: u32) -> GidRow {
 /// A host with one RoCE port in good order.
 fn good() -> Inventory {
     let mut device = Device::named("mlx5_0");
+    device.index = Some(0);
     device.driver = Some(DriverId::MLX5);
     let path = PathBuf::from("/dev/infiniband/uverbs0");
     device.node = Some(Node { name: "uverbs0".into(), path, number: 1 });
@@ -121,6 +122,7 @@ impl Inventory {
     fn second(&mut self, name: &str) -> &mut DeviceRecord {
         let mut other = self.devices[0].clone();
         other.device.name = name.into();
+        other.device.index = u32::try_from(self.devices.len()).ok();
         self.devices.push(other);
         self.devices.last_mut().unwrap()
     }
@@ -213,6 +215,12 @@ const HARMS: &[Harm] = &[
     (&["too-many-ports"], |it| {
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}"));
+        }
+    }),
+    (&["too-many-ports"], |it| {
+        it.first().device.index = None;
+        for number in 1..=33 {
+            it.second(&format!("mlx5_{number}")).device.index = None;
         }
     }),
     (&["too-many-ports"], |it| {

@@ -58,8 +58,8 @@ pub struct Port<'i> {
     pub node_type: NodeType,
     /// The port's number.
     pub number: u32,
-    /// The kernel's number for the device, if it is known.
-    pub device_index: Option<u32>,
+    /// libibverbs lists devices in the order of these numbers; `None` if it is not known.
+    pub place: Option<u32>,
     /// Logical state.
     pub state: PortState,
     /// Link layer.
@@ -369,7 +369,7 @@ pub fn port<'i>(
         device: &record.device.name,
         node_type: record.device.node_type,
         number: port.number,
-        device_index: record.device.index,
+        place: record.device.index.or(record.place),
         state: attributes.state,
         link_layer: attributes.link_layer,
         gid_tbl_len: attributes.gid_tbl_len,
@@ -403,15 +403,15 @@ fn home<'i>(here: &Surroundings<'i>, port: &PortRecord, row: &'i GidRow) -> Home
     let gid = entry.gid();
     let address = gid.ipv4().map_or(IpAddr::V6(gid.ipv6()), IpAddr::V4);
     if let Some(netdev) = &row.netdev {
-        let interface = inventory.interface(netdev.index.get());
-        let own = interface.is_none_or(|own| {
-            here.owned.contains(&(own.index.get(), address))
-                || own.mac.is_some_and(|mac| made_of(mac).contains(&gid))
-        });
+        // It came or went while the host was read: of its state nothing is known.
+        let Some(interface) = inventory.interface(netdev.index.get()) else {
+            return Home::Unknown { name: Some(&netdev.name) };
+        };
         return Home::Ours {
             name: &netdev.name,
-            is_up: interface.is_none_or(|own| own.is_up && own.is_lower_up),
-            has_address: own,
+            is_up: interface.is_up && interface.is_lower_up,
+            has_address: here.owned.contains(&(interface.index.get(), address))
+                || interface.mac.is_some_and(|mac| made_of(mac).contains(&gid)),
             is_port_s: port.netdev.as_ref().is_none_or(|own| own.index == netdev.index),
         };
     }

@@ -341,8 +341,8 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
 /// What NCCL or NVSHMEM does with all ports of a host, in the order given: as [`choose`] says of each,
 /// but NCCL has room for 32 ports.
 ///
-/// It counts device by device in libibverbs's order, which is that of the kernel's numbers. Where they
-/// are not known, the order given is taken.
+/// It counts device by device in libibverbs's order. Where that is not known, the order given is taken:
+/// see [`is_order_known`].
 #[must_use]
 pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
     let mut decisions: Vec<Decision> = ports.iter().map(|port| choose(port, settings)).collect();
@@ -353,8 +353,8 @@ pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
         return decisions;
     }
     let mut order: Vec<(&&Port<'_>, &mut Decision)> = ports.iter().zip(&mut decisions).collect();
-    if ports.iter().all(|port| port.device_index.is_some()) {
-        order.sort_by_key(|(port, _)| port.device_index);
+    if is_order_known(ports) {
+        order.sort_by_key(|(port, _)| port.place);
     }
     let mut used = 0;
     for device in order.chunk_by_mut(|(one, _), (other, _)| one.device == other.device) {
@@ -373,6 +373,12 @@ pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
         }
     }
     decisions
+}
+
+/// Whether it is known in which order libibverbs lists the devices of these ports of a host.
+#[must_use]
+pub fn is_order_known(ports: &[&Port<'_>]) -> bool {
+    ports.iter().all(|port| port.place.is_some())
 }
 
 /// Why a port is not used.

@@ -47,7 +47,7 @@ fn ports(host: &Value) -> Vec<Port<'_>> {
         device,
         node_type: NodeType::CA,
         number: small(&port["number"]),
-        device_index: None,
+        place: None,
         state: PortState(small(&port["state"])),
         link_layer: LinkLayer(small(&port["link"])),
         gid_tbl_len: small(&port["length"]),

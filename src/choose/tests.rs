@@ -69,7 +69,7 @@ pub(super) fn port(head: &str, rows: Vec<Row<'static>>) -> Port<'static> {
         device: "mlx5_0",
         node_type: NodeType::CA,
         number: 1,
-        device_index: None,
+        place: None,
         state: PortState::ACTIVE,
         link_layer: if is_infiniband { LinkLayer::INFINIBAND } else { LinkLayer::ETHERNET },
         gid_tbl_len: words[5].parse().unwrap(),
@@ -307,14 +307,9 @@ fn chosen_of_all(devices: &[(&'static str, Option<u32>, u32)], set: &str) -> Vec
     let one = port("port 1 link_layer Ethernet gid_tbl_len 8", rows.to_vec());
     let ports: Vec<Port<'_>> = devices
         .iter()
-        .flat_map(|(device, device_index, count)| {
+        .flat_map(|(device, place, count)| {
             let one = &one;
-            (1..=*count).map(move |number| Port {
-                device,
-                device_index: *device_index,
-                number,
-                ..one.clone()
-            })
+            (1..=*count).map(move |number| Port { device, place: *place, number, ..one.clone() })
         })
         .collect();
     let ports: Vec<&Port<'_>> = ports.iter().collect();
@@ -567,7 +562,7 @@ fn any_port() -> impl Strategy<Value = Port<'static>> {
                 device: "mlx5_0",
                 node_type: NodeType(node_type),
                 number: 1,
-                device_index: None,
+                place: None,
                 has_types: true,
                 state: PortState(if state > 4 { 4 } else { state }),
                 link_layer: LinkLayer(layer),

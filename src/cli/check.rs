@@ -12,6 +12,7 @@ use crate::args::{FromArg, SourceArg, device};
 use crate::hosts::{look, missing};
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
+use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
 
 #[derive(Debug, Args)]
@@ -92,8 +93,9 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
-    let hosts = look(common, &args.from.from, preference, Parts::ALL, &args.selectors, report);
-    let is_missing = missing(&hosts, &args.selectors, report);
+    let asked = Asked::new(&args.selectors);
+    let hosts = look(common, &args.from.from, preference, Parts::ALL, &asked, report);
+    let is_missing = missing(&hosts, &asked, report);
     let expected = Expected { link_layer: args.link_layer.map(Into::into) };
     let found: Vec<(Option<&str>, Finding)> = hosts
         .seen

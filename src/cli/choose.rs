@@ -20,7 +20,7 @@ use crate::args::{FromArg, SourceArg};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::gids::short_type;
 use crate::hosts::{
-    Chosen, Hosts, Seen, choose, differing, is_set, is_used, look, missing, some, variable,
+    Chosen, Hosts, choose, differing, is_set, is_used, look, missing, some, variable,
 };
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
@@ -193,21 +193,20 @@ pub(crate) fn answer(
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
     let from = &args.from.from;
-    let (selectors, wish) = (&args.selectors, args.filter.wish(args.family));
-    let hosts = look(common, from, preference, Parts::CHOOSING, selectors, report);
-    missing(&hosts, selectors, report);
+    let (asked, wish) = (Asked::new(&args.selectors), args.filter.wish(args.family));
+    let hosts = look(common, from, preference, Parts::CHOOSING, &asked, report);
+    missing(&hosts, &asked, report);
     // All ports, as those that are not asked for take room from those that are.
-    let chosen = choose(&hosts, &[], selectors, &wish, report);
+    let chosen = choose(&hosts, &asked, &wish, report);
     let taken = take(&hosts, &chosen, args.like);
     tell_room(&hosts, &chosen, report);
-    let asked = Asked::new(selectors);
     let (mut chosen, rows): (Vec<_>, Vec<_>) = chosen
         .into_iter()
         .zip(taken)
         .filter(|(own, _)| asked.has_port(own.port.device, own.port.number))
         .unzip();
     // Whether all hosts fit is asked of the recommendation, whatever is shown.
-    let fits = (!from.is_empty()).then(|| fits(&hosts, &chosen, selectors));
+    let fits = (!from.is_empty()).then(|| fits(&hosts, &chosen, &asked));
     for (own, taken) in chosen.iter_mut().zip(&rows) {
         if let Some(like) = &taken.like {
             own.decision = like.clone();
@@ -220,7 +219,7 @@ pub(crate) fn answer(
         });
     }
     let all: Vec<&Chosen<'_>> = chosen.iter().collect();
-    if all.chunk_by(|one, other| one.place == other.place).any(|own| lacks(own, selectors)) {
+    if all.chunk_by(|one, other| one.place == other.place).any(|own| lacks(own, &asked)) {
         report.fail();
     }
     let rows: Vec<Row<'_>> =
@@ -236,15 +235,15 @@ pub(crate) fn answer(
         ));
     }
     if let Some(fits) = fits {
-        tell_fits(&fits, selectors, report);
+        tell_fits(&fits, &asked, report);
     }
     Ok(if args.explain { explain(&rows) } else { tabulate(&rows) })
 }
 
 /// Whether a host has no usable GID for something that is asked for: a port or a device that is named,
 /// or the host as a whole.
-pub(crate) fn lacks(chosen: &[&Chosen<'_>], selectors: &[Selector]) -> bool {
-    if selectors.is_empty() {
+pub(crate) fn lacks(chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
+    if asked.is_all() {
         return !chosen.is_empty() && !chosen.iter().any(|own| is_used(&own.decision.outcome));
     }
     // Whether each device, and each port, has a usable GID.
@@ -255,7 +254,7 @@ pub(crate) fn lacks(chosen: &[&Chosen<'_>], selectors: &[Selector]) -> bool {
             *usable.entry((own.port.device, port)).or_default() |= is_used;
         }
     }
-    selectors.iter().any(|own| usable.get(&(own.device.as_str(), own.port)) == Some(&false))
+    usable.iter().any(|((device, port), is_used)| !is_used && asked.names(device, *port))
 }
 
 /// Says of which hosts it is not known what NCCL does: ports that could not be read may take the room of
@@ -268,12 +267,17 @@ fn tell_room(hosts: &Hosts, chosen: &[Chosen<'_>], report: &mut Report) {
         }
     }
     for (host, read) in hosts.seen.iter().zip(read) {
-        let all: usize = host.inventory.devices.iter().map(|own| own.ports.len()).sum();
-        if read < all && all > ROOM {
-            report.turn_to(host.name.as_deref());
+        let all = host.ports();
+        report.turn_to(host.name.as_deref());
+        if read < all && host.fills() {
             report.note(format!(
                 "NCCL has room for {ROOM} ports, and {read} of {all} could be read: what it does may \
                  be something else"
+            ));
+        } else if host.fills() && !host.has_order() {
+            report.note(format!(
+                "NCCL has room for {ROOM} ports, and in which order it takes the {all} is not known: what \
+                 it does may be something else"
             ));
         }
     }
@@ -359,14 +363,12 @@ impl<'a> Row<'a> {
     }
 }
 
-fn fits(hosts: &Hosts, chosen: &[Chosen<'_>], selectors: &[Selector]) -> Fits {
+fn fits(hosts: &Hosts, chosen: &[Chosen<'_>], asked: &Asked<'_>) -> Fits {
     let targets: Vec<Target<'_, '_>> = chosen.iter().map(target).collect();
-    let unread = hosts.unread(selectors);
+    let unread = hosts.unread(asked);
     // What is not among the targets may take their room: only a list keeps it for them.
-    let ports =
-        |host: &Seen| host.inventory.devices.iter().map(|own| own.ports.len()).sum::<usize>();
-    let has_others = (!selectors.is_empty() || !unread.is_empty())
-        && hosts.seen.iter().any(|host| ports(host) > ROOM);
+    let is_whole = asked.is_all() && unread.is_empty();
+    let has_others = hosts.seen.iter().any(|host| host.fills() && !(is_whole && host.has_order()));
     let variables = |program| {
         let has_others = has_others && program == Program::Nccl;
         let plan = plan(program, &targets, has_others, |name| is_set(hosts, name))?;
@@ -401,9 +403,9 @@ pub(crate) fn target<'p, 'i>(own: &'p Chosen<'i>) -> Target<'p, 'i> {
     Target { host: own.place, port: &own.port, index: own.decision.outcome.index() }
 }
 
-fn tell_fits(fits: &Fits, selectors: &[Selector], report: &mut Report) {
+fn tell_fits(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
     let mut all = "all ports".to_owned();
-    if !selectors.is_empty() {
+    if !asked.is_all() {
         all += " that were named";
     }
     if fits.hosts > 1 {
@@ -421,7 +423,7 @@ fn tell_fits(fits: &Fits, selectors: &[Selector], report: &mut Report) {
     match (fit.index, fit.is_any) {
         (Some(index), _) => report.note(format!("index {index} is right on {all}")),
         (None, true) => report.note(format!("no single index is right on {all}")),
-        (None, false) if !selectors.is_empty() => {
+        (None, false) if !asked.is_all() => {
             return report.note("no port that is asked for has a usable GID");
         }
         (None, false) => return report.note("no port that was read has a usable GID"),

@@ -12,6 +12,7 @@ use crate::args::FromArg;
 use crate::hosts::read;
 use crate::output::{Answer, Text, json};
 use crate::report::{Problem, Report};
+use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
 
 #[derive(Debug, Args)]
@@ -71,8 +72,9 @@ pub(crate) fn answer(
 ) -> serde_json::Result<Answer> {
     let hosts = read(common, &args.from.from, &Wanted::new(Parts::DEVICES), report);
     let mut rows = Vec::new();
+    let everyone = Asked::default();
     for host in &hosts {
-        for selected in host.select(&[], report) {
+        for selected in host.select(&everyone, report) {
             if let (Some(Err(problem)), None) = (&selected.record.access, &host.name) {
                 report.problem(&selected.device.name, problem.clone());
             }

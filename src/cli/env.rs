@@ -18,7 +18,7 @@ use crate::args::{FromArg, SourceArg};
 use crate::check;
 use crate::choose::{lacks, target};
 use crate::filter::{FamilyChoice, FilterArgs};
-use crate::hosts::{Chosen, Hosts, choose, is_set, look, missing, some};
+use crate::hosts::{Chosen, Hosts, Seen, choose, is_set, look, missing, some};
 use crate::output::{Answer, json, plain_json};
 use crate::report::{Problem, Report};
 use crate::selection::Asked;
@@ -98,13 +98,14 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
-    let hosts = look(common, &args.from.from, preference, Parts::CHOOSING, &[], report);
-    let is_missing = missing(&hosts, &args.selectors, report);
+    let everything = Asked::default();
+    let named = Asked::new(&args.selectors);
+    let hosts = look(common, &args.from.from, preference, Parts::CHOOSING, &everything, report);
+    let is_missing = missing(&hosts, &named, report);
     let program = args.program.into();
     // All ports, as one that is not asked for must be left alone.
     let wish = args.filter.wish(args.family);
-    let all = choose(&hosts, &[], &args.selectors, &wish, report);
-    let named = Asked::new(&args.selectors);
+    let all = choose(&hosts, &named, &wish, report);
     let asked = |own: &Chosen<'_>| named.has_port(own.port.device, own.port.number);
     let targets: Vec<_> = all
         .iter()
@@ -127,13 +128,16 @@ pub(crate) fn answer(
         .map(|(own, _)| own)
         .collect();
     // What is not known is not printed: a shell takes what is printed, whatever the status is.
-    let unread = hosts.unread(&args.selectors);
+    let unread = hosts.unread(&named);
     let wanted = all.iter().filter(|own| asked(own)).collect::<Vec<_>>();
     let lacking = wanted.chunk_by(|one, other| one.place == other.place);
     let is_known = unread.is_empty() && !hosts.seen.is_empty() && !is_missing;
-    let is_met = !lacking.into_iter().any(|own| lacks(own, &args.selectors));
+    let is_met = !lacking.into_iter().any(|own| lacks(own, &named));
     let plan = if is_known && !usable.is_empty() && is_met {
-        let has_others = !hosts.unread(&[]).is_empty();
+        // Another port may take the room of one that is named.
+        let is_unordered = |host: &Seen| host.fills() && !host.has_order();
+        let has_others = !hosts.unread(&everything).is_empty()
+            || (program == Program::Nccl && hosts.seen.iter().any(is_unordered));
         plan(program, &targets, has_others, |name| has_a_say(&hosts, args.format(common), name))
     } else {
         None

@@ -186,7 +186,7 @@ pub(crate) fn answer_gids(
     let hosts = read(common, &args.from.from, &wanted, report);
     let mut rows = Vec::new();
     for host in &hosts {
-        let selected = host.select(&args.selectors, report);
+        let selected = host.select(&asked, report);
         if let Some(name) = netdev {
             doubt_netdev(host, name, report);
         }
@@ -226,6 +226,7 @@ pub(crate) fn answer_gid(
 ) -> serde_json::Result<Answer> {
     let (name, port) = &args.port;
     let selectors = [Selector { device: name.clone(), port: Some(*port) }];
+    let asked = Asked::new(&selectors);
     let is_device = |device: &Device| device.name == *name && device.ports().contains(port);
     let wanted = Wanted::new(Parts::GIDS)
         .preference(args.source.preference(common))
@@ -234,7 +235,7 @@ pub(crate) fn answer_gid(
     let hosts = read(common, &args.from.from, &wanted, report);
     let mut rows = Vec::new();
     for host in &hosts {
-        for Selected { record, device, .. } in host.select(&selectors, report) {
+        for Selected { record, device, .. } in host.select(&asked, report) {
             match record.row(*port, args.index) {
                 Some(own) => rows.push(Row::new(host.name.as_deref(), device, own)),
                 None => explain_empty(record, *port, args.index, report),

@@ -61,7 +61,7 @@ pub(crate) fn answer(
     let hosts = read(common, &args.from.from, &wanted, report);
     let mut rows = Vec::new();
     for host in &hosts {
-        for Selected { record, device, .. } in host.select(&args.selectors, report) {
+        for Selected { record, device, .. } in host.select(&asked, report) {
             rows.push(Row {
                 host: host.name.as_deref(),
                 device: &device.name,

@@ -10,7 +10,6 @@ use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
 use uverbs::device::{Absence, Device};
 use uverbs::host::{Host, Preference};
 use uverbs::inventory::{DeviceRecord, Inventory, Parts, Reading, Unread, Wanted};
-use uverbs::selector::Selector;
 
 use crate::args::Common;
 use crate::report::Report;
@@ -26,9 +25,29 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    /// How many ports its devices have.
+    pub(crate) fn ports(&self) -> usize {
+        self.inventory.devices.iter().map(|own| own.ports.len()).sum()
+    }
+
+    /// Whether they may be more than NCCL has room for.
+    pub(crate) fn fills(&self) -> bool {
+        self.ports() > ROOM
+    }
+
+    /// Whether it is known in which order libibverbs lists its devices.
+    pub(crate) fn has_order(&self) -> bool {
+        let mut devices = self.inventory.devices.iter();
+        devices.all(|own| own.device.index.or(own.place).is_some())
+    }
+
     /// The devices that are asked for. Reports what could not be listed, why there may be nothing, and what
     /// is named and not there.
-    pub(crate) fn select(&self, selectors: &[Selector], report: &mut Report) -> Vec<Selected<'_>> {
+    pub(crate) fn select<'s>(
+        &'s self,
+        asked: &'s Asked<'_>,
+        report: &mut Report,
+    ) -> Vec<Selected<'s>> {
         let Self { name, inventory } = self;
         report.turn_to(name.as_deref());
         if let Some(problem) = &inventory.without_netlink
@@ -39,14 +58,13 @@ impl Seen {
                 problem.text
             ));
         }
-        let asked = Asked::new(selectors);
         for (device, problem) in &inventory.unlisted {
             if asked.has_device(device) {
                 report.problem(device, problem.clone());
             }
         }
         tell_host(inventory, report);
-        let selected = select(inventory, selectors, report);
+        let selected = select(inventory, asked, report);
         // A snapshot's devices were read when it was written.
         for own in selected.iter().filter(|_| name.is_none()) {
             if let Some(problem) = own.record.fallback() {
@@ -131,13 +149,12 @@ pub(crate) struct Hosts {
 impl Hosts {
     /// What of that which the selectors name could not be read: hosts, devices and ports, by name. What is
     /// said of all does not cover it.
-    pub(crate) fn unread(&self, selectors: &[Selector]) -> Vec<String> {
-        let asked = Asked::new(selectors);
+    pub(crate) fn unread(&self, asked: &Asked<'_>) -> Vec<String> {
         let mut names = self.unread.clone();
         for Seen { name, inventory } in &self.seen {
-            let own = inventory.unread().into_iter().filter(|own| is_asked(own, &asked));
+            let own = inventory.unread().into_iter().filter(|own| is_asked(own, asked));
             names.extend(own.map(|own| match (name, own) {
-                (Some(host), Unread::Host) => host.clone(),
+                (Some(host), Unread::Host | Unread::Listing) => host.clone(),
                 (Some(host), own) => format!("{host}: {own}"),
                 (None, own) => own.to_string(),
             }));
@@ -146,11 +163,12 @@ impl Hosts {
     }
 }
 
-/// Whether something that could not be read is asked for. A device that could not be listed is not among
-/// those that are named and are there.
+/// Whether something that could not be read matters to what is asked for. A device that could not be
+/// listed is not among those that are named and are there.
 fn is_asked(unread: &Unread<'_>, asked: &Asked<'_>) -> bool {
     match *unread {
-        Unread::Host => asked.is_all(),
+        Unread::Host => true,
+        Unread::Listing => asked.is_all(),
         Unread::Device(device) => asked.has_device(device),
         Unread::Port(device, port) => asked.has_port(device, port),
     }
@@ -173,10 +191,9 @@ pub(crate) fn look(
     from: &[PathBuf],
     preference: Preference,
     parts: Parts,
-    selectors: &[Selector],
+    asked: &Asked<'_>,
     report: &mut Report,
 ) -> Hosts {
-    let asked = Asked::new(selectors);
     let ports = Cell::new(0);
     let is_choosing = parts == Parts::CHOOSING;
     let is_named = |device: &Device| {
@@ -210,23 +227,20 @@ impl Chosen<'_> {
     }
 }
 
-/// Chooses for each port that is wanted, and reports what is asked for and could not be read.
+/// Chooses for each port, also those that are not asked for. Reports what is asked for and could not be read.
 pub(crate) fn choose<'s>(
     hosts: &'s Hosts,
-    wanted: &[Selector],
-    asked: &[Selector],
+    asked: &Asked<'_>,
     wish: &Wish,
     report: &mut Report,
 ) -> Vec<Chosen<'s>> {
     let mut chosen = Vec::new();
-    let asked = Asked::new(asked);
     for (place, Seen { name, inventory }) in hosts.seen.iter().enumerate() {
         report.turn_to(name.as_deref());
-        tell_problems(inventory, &asked, report);
+        tell_problems(inventory, asked, report);
         let here = Surroundings::of(inventory);
-        for selected in select(inventory, wanted, report) {
-            let record = selected.record;
-            for port in record.ports.iter().filter(|port| selected.includes(port.number)) {
+        for record in &inventory.devices {
+            for port in &record.ports {
                 let Some(port) = choose::port(&here, record, port) else { continue };
                 chosen.push(Chosen {
                     host: name.as_deref(),
@@ -243,11 +257,11 @@ pub(crate) fn choose<'s>(
 }
 
 /// Reports selectors that name nothing, and whether there is one.
-pub(crate) fn missing(hosts: &Hosts, selectors: &[Selector], report: &mut Report) -> bool {
+pub(crate) fn missing(hosts: &Hosts, asked: &Asked<'_>, report: &mut Report) -> bool {
     let before = report.problems().len();
     for Seen { name, inventory } in &hosts.seen {
         report.turn_to(name.as_deref());
-        select(inventory, selectors, report);
+        select(inventory, asked, report);
     }
     report.turn_to(None);
     report.problems().len() > before
@@ -346,7 +360,11 @@ mod tests {
         let (_folder, mut host) = host();
         let inventory = host.inventory(&Wanted::new(Parts::GIDS).preference(preference));
         let seen = Seen { name: None, inventory };
-        let rows = seen.select(&[], report).iter().map(|own| own.record.all_rows().len()).sum();
+        let rows = seen
+            .select(&Asked::default(), report)
+            .iter()
+            .map(|own| own.record.all_rows().len())
+            .sum();
         (seen, rows)
     }
 

@@ -7,6 +7,7 @@ mod args;
 mod check;
 mod choose;
 #[cfg(test)]
+#[path = "../../tests/schemas/conforms.rs"]
 mod conforms;
 mod devices;
 mod env;

@@ -151,7 +151,7 @@ pub(crate) fn answer(
     let hosts = read(common, &args.from.from, &wanted, report);
     let mut rows = Vec::new();
     for host in &hosts {
-        for selected in host.select(&args.selectors, report) {
+        for selected in host.select(&asked, report) {
             let name = &selected.device.name;
             for port in selected.record.ports.iter().filter(|port| selected.includes(port.number)) {
                 if let Some(problem) = port.problem() {

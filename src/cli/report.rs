@@ -6,6 +6,8 @@ use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::inventory;
 
+/// How many names that are not there are reported one by one. Each host may lack each of them.
+const MOST_MISSING: usize = 100;
 /// The errno of "not supported".
 const EOPNOTSUPP: i32 = 95;
 /// The errno of "no such device".
@@ -46,6 +48,8 @@ pub(crate) struct Report {
     failed: BTreeSet<(Option<String>, String)>,
     notes: Vec<String>,
     bad_files: Vec<String>,
+    /// How many names were reported that are not there.
+    missing: usize,
     is_incomplete: bool,
     status: Option<u8>,
     /// The snapshot's host that is being asked.
@@ -130,6 +134,7 @@ impl Report {
 
     /// A device that was named is not there, or has a problem that is known already.
     pub(crate) fn no_such_device(&mut self, name: &str) {
+        self.missing += 1;
         if self.failed.contains(&(self.host.clone(), name.to_owned())) {
             return;
         }
@@ -148,8 +153,20 @@ impl Report {
             (first, last) => format!("its ports are {first} to {last}"),
         };
         let name = &device.name;
+        self.missing += 1;
         let error = format!("{name}: no port {port} (errno {EINVAL}); {has}");
         self.add(Some(name.clone()), error, EINVAL);
+    }
+
+    /// Whether names that are not there are still reported one by one.
+    pub(crate) fn has_room(&self) -> bool {
+        self.missing < MOST_MISSING
+    }
+
+    /// How many names beyond that are not there.
+    pub(crate) fn more_missing(&mut self, count: usize) {
+        let error = format!("{count} more that are named are no device or port (errno {ENODEV})");
+        self.add(None, error, ENODEV);
     }
 
     /// An index that is outside its table, as the kernel says it.

@@ -8,35 +8,61 @@ use uverbs::selector::Selector;
 
 use crate::report::Report;
 
-/// Selectors, to look names up in: all if there are none.
-#[derive(Debug)]
-pub(crate) struct Asked<'s>(BTreeMap<&'s str, BTreeSet<Option<u32>>>);
+/// Selectors, to look names up in: all if there are none. Made once for all hosts, as there may be many
+/// of both.
+#[derive(Debug, Default)]
+pub(crate) struct Asked<'s> {
+    devices: BTreeMap<&'s str, Ports>,
+    /// Each selector once, in their order.
+    list: Vec<&'s Selector>,
+}
+
+/// What is asked of a device.
+#[derive(Debug, Default)]
+struct Ports {
+    /// Whether it is named itself: all its ports are asked for.
+    is_whole: bool,
+    /// Ports that are named.
+    named: BTreeSet<u32>,
+}
 
 impl<'s> Asked<'s> {
     pub(crate) fn new(selectors: &'s [Selector]) -> Self {
-        let mut devices: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-        for Selector { device, port } in selectors {
-            devices.entry(device.as_str()).or_default().insert(*port);
+        let mut this = Self::default();
+        for selector in selectors {
+            let own = this.devices.entry(&selector.device).or_default();
+            let is_new = match selector.port {
+                Some(port) => own.named.insert(port),
+                None => !std::mem::replace(&mut own.is_whole, true),
+            };
+            if is_new {
+                this.list.push(selector);
+            }
         }
-        Self(devices)
+        this
     }
 
     pub(crate) fn is_all(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty()
     }
 
     /// Whether the device, or a port of it, is asked for.
     pub(crate) fn has_device(&self, device: &str) -> bool {
-        self.is_all() || self.0.contains_key(device)
+        self.is_all() || self.devices.contains_key(device)
     }
 
     /// Whether the port is asked for.
     pub(crate) fn has_port(&self, device: &str, port: u32) -> bool {
-        self.is_all()
-            || self
-                .0
-                .get(device)
-                .is_some_and(|own| own.contains(&None) || own.contains(&Some(port)))
+        let is_asked = |own: &Ports| own.is_whole || own.named.contains(&port);
+        self.is_all() || self.devices.get(device).is_some_and(is_asked)
+    }
+
+    /// Whether there is a selector of just this.
+    pub(crate) fn names(&self, device: &str, port: Option<u32>) -> bool {
+        self.devices.get(device).is_some_and(|own| match port {
+            Some(port) => own.named.contains(&port),
+            None => own.is_whole,
+        })
     }
 }
 
@@ -46,17 +72,17 @@ pub(crate) struct Selected<'d> {
     pub(crate) record: &'d DeviceRecord,
     pub(crate) device: &'d Device,
     /// None if all.
-    ports: Option<BTreeSet<u32>>,
+    ports: Option<&'d BTreeSet<u32>>,
 }
 
 impl Selected<'_> {
     pub(crate) fn includes(&self, port: u32) -> bool {
-        self.ports.as_ref().is_none_or(|ports| ports.contains(&port))
+        self.ports.is_none_or(|ports| ports.contains(&port))
     }
 
     /// Whether the port itself is asked for, not only its device.
     pub(crate) fn names(&self, port: u32) -> bool {
-        self.ports.as_ref().is_some_and(|ports| ports.contains(&port))
+        self.ports.is_some_and(|ports| ports.contains(&port))
     }
 
     /// The ports that are asked for, ascending.
@@ -66,43 +92,51 @@ impl Selected<'_> {
 }
 
 /// The devices that the selectors name and that were wanted, in their order; all if there is no selector.
-/// Reports names of devices and ports that are not there.
+/// What names nothing is a problem.
 pub(crate) fn select<'d>(
     inventory: &'d Inventory,
-    selectors: &[Selector],
+    asked: &'d Asked<'_>,
     report: &mut Report,
 ) -> Vec<Selected<'d>> {
-    let selected =
-        |record: &'d DeviceRecord, ports| Selected { record, device: &record.device, ports };
-    if selectors.is_empty() {
-        return inventory.devices.iter().map(|record| selected(record, None)).collect();
-    }
-    let read = inventory.devices.iter().map(|record| &record.device);
-    let known: BTreeMap<&str, &Device> =
-        read.chain(&inventory.others).map(|device| (device.name.as_str(), device)).collect();
-    // For each device that is named its ports; `None` if all.
-    let mut named: BTreeMap<&str, Option<BTreeSet<u32>>> = BTreeMap::new();
-    for selector in selectors {
-        let name = selector.device.as_str();
-        let Some(device) = known.get(name) else {
-            report.no_such_device(name);
-            continue;
-        };
-        match selector.port {
-            Some(port) if !device.ports().contains(&port) => report.no_such_port(device, port),
-            Some(port) => {
-                if let Some(ports) = named.entry(name).or_insert_with(|| Some(BTreeSet::new())) {
-                    ports.insert(port);
-                }
-            }
-            None => {
-                named.insert(name, None);
-            }
+    let mut known: BTreeMap<&str, &Device> = BTreeMap::new();
+    let mut selected = Vec::new();
+    let mut found = 0;
+    // What a device answers to of what is asked: how many selectors, and its ports.
+    let mut find = |device: &'d Device| {
+        known.insert(&device.name, device);
+        let own = asked.devices.get(device.name.as_str())?;
+        let count = usize::from(own.is_whole) + own.named.range(device.ports()).count();
+        found += count;
+        (count > 0).then_some((!own.is_whole).then_some(&own.named))
+    };
+    for record in &inventory.devices {
+        let device = &record.device;
+        match find(device) {
+            Some(ports) => selected.push(Selected { record, device, ports }),
+            None if asked.is_all() => selected.push(Selected { record, device, ports: None }),
+            None => {}
         }
     }
-    inventory
-        .devices
-        .iter()
-        .filter_map(|record| Some(selected(record, named.remove(record.device.name.as_str())?)))
-        .collect()
+    for device in &inventory.others {
+        find(device);
+    }
+    let mut missing = asked.list.len().saturating_sub(found);
+    for Selector { device, port } in &asked.list {
+        if missing == 0 {
+            break;
+        }
+        if !report.has_room() {
+            report.more_missing(missing);
+            break;
+        }
+        match (known.get(device.as_str()), port) {
+            (None, _) => report.no_such_device(device),
+            (Some(known), Some(port)) if !known.ports().contains(port) => {
+                report.no_such_port(known, *port);
+            }
+            _ => continue,
+        }
+        missing -= 1;
+    }
+    selected
 }

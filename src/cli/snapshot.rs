@@ -652,6 +652,7 @@ impl Json for DeviceRecord {
             ("protocol", &device.protocol),
             ("driver", &device.driver),
             ("node", &device.node),
+            ("place", &self.place),
             ("node_mode", &self.node_mode),
             ("access", &self.access),
             ("ports", &self.ports),
@@ -673,6 +674,7 @@ impl Json for DeviceRecord {
                 ("protocol", &mut device.protocol),
                 ("driver", &mut device.driver),
                 ("node", &mut device.node),
+                ("place", &mut self.place),
                 ("node_mode", &mut self.node_mode),
                 ("access", &mut self.access),
                 ("ports", &mut self.ports),
@@ -806,6 +808,7 @@ mod tests {
         record.device.node = live.node;
         record.device.driver = Some(DriverId(99));
         record.device.fw_version = Some("1.2".into());
+        record.place = Some(7);
         record.node_mode = Some(0o20_600);
         record.ports[0].netdev = Some(netdev.clone());
         record.ports[0].pkeys = Some(Ok(vec![(0, PKey(0xffff))]));

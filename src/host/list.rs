@@ -82,7 +82,8 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
         device.identity.node = folder.and_then(|folder| folder.id().ok());
     }
     if untold {
-        let nodes = nodes_by_sysfs(&class, dev);
+        let (nodes, unread) = nodes_by_sysfs(&class, dev);
+        problems.extend(unread.map(|cause| unread_nodes(&class, cause)));
         for device in devices.iter_mut().filter(|device| device.node.is_none()) {
             if let Some((node, id)) = nodes.get(&device.name) {
                 device.node = Some(node.clone());
@@ -110,7 +111,8 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
         }
     };
     let verbs = sysfs.folder(VERBS_CLASS);
-    let mut nodes = nodes_by_sysfs(&verbs, dev);
+    let (mut nodes, unread) = nodes_by_sysfs(&verbs, dev);
+    listing.problems.extend(unread.map(|cause| unread_nodes(&verbs, cause)));
     for name in names {
         let by_name = class.join(&name);
         // It may not be the name that the folder has.
@@ -160,18 +162,43 @@ fn steady_device(
             device.identity.node = Some(id.clone());
             return Ok(device);
         }
-        *nodes = nodes_by_sysfs(verbs, dev);
+        (*nodes, _) = nodes_by_sysfs(verbs, dev);
     }
     Err(Cause::Os(Errno::AGAIN))
 }
 
-/// Each uverbs node with the name of its device. The names are those of all network namespaces.
-fn nodes_by_sysfs(class: &Folder, dev: &Path) -> BTreeMap<String, (Node, FolderId)> {
+/// That nodes could not be read, so that devices may have one that is not known.
+fn unread_nodes(class: &Folder, cause: Cause) -> Error {
+    Error::new("host", Request::Sysfs { path: class.path().to_owned() }, cause)
+}
+
+/// Each uverbs node with the name of its device, and what kept nodes from being read. The names are those
+/// of all network namespaces. Without `ib_uverbs` there is none.
+fn nodes_by_sysfs(
+    class: &Folder,
+    dev: &Path,
+) -> (BTreeMap<String, (Node, FolderId)>, Option<Cause>) {
     let mut nodes = BTreeMap::new();
-    for name in class.steady_names().unwrap_or_default() {
+    let names = match class.steady_names() {
+        Ok(names) => names,
+        Err(Cause::Os(Errno::NOENT)) => return (nodes, None),
+        Err(cause) => return (nodes, Some(cause)),
+    };
+    let mut unread = None;
+    for name in names {
         let folder = class.join(&name);
+        let device = match folder.read("ibdev") {
+            Ok(device) => device,
+            // It has gone since it was listed; or it is the file `abi_version`.
+            Err(cause) if matches!(cause.errno(), Errno::NOENT | Errno::NODEV | Errno::NOTDIR) => {
+                continue;
+            }
+            Err(cause) => {
+                unread = Some(cause);
+                continue;
+            }
+        };
         if let Ok(id) = folder.id()
-            && let Some(device) = folder.read_optional("ibdev")
             && let Some(number) = folder.read_optional("dev").as_deref().and_then(device_number)
             // Another may have taken over the name between two files.
             && id.stands().is_ok()
@@ -180,7 +207,7 @@ fn nodes_by_sysfs(class: &Folder, dev: &Path) -> BTreeMap<String, (Node, FolderI
             nodes.entry(device).or_insert((node, id));
         }
     }
-    nodes
+    (nodes, unread)
 }
 
 fn read_device(folder: &Folder, name: String) -> Result<Device, Cause> {

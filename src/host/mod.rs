@@ -24,6 +24,7 @@ mod list;
 mod netdev;
 mod reader;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rustix::io::Errno;
@@ -100,6 +101,12 @@ impl Host {
         Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent }
     }
 
+    /// This host, with a socket whose answers are there already.
+    #[cfg(test)]
+    pub(crate) fn with_netlink(socket: Socket) -> Self {
+        Self { netlink: Netlink::Open(socket), ..Self::new() }
+    }
+
     /// The sysfs tree that is read.
     #[must_use]
     pub fn sysfs(&self) -> &Sysfs {
@@ -168,6 +175,19 @@ impl Host {
         };
         listing.devices.sort_by(|one, other| natural(&one.name, &other.name));
         Ok(listing)
+    }
+
+    /// The place of each of these devices in sysfs's own order of nodes, in which libibverbs lists them
+    /// where RDMA netlink does not answer. None where it does; nor of another host's tree, whose files may
+    /// be copies in any order.
+    pub(crate) fn places(&self, devices: &[Device]) -> BTreeMap<String, u32> {
+        if !self.is_here() || devices.iter().all(|device| device.index.is_some()) {
+            return BTreeMap::new();
+        }
+        let verbs = self.sysfs.folder(VERBS_CLASS);
+        let nodes = verbs.steady_names().unwrap_or_default();
+        let names = nodes.iter().map(|node| verbs.join(node).read_optional("ibdev"));
+        (0..).zip(names).filter_map(|(place, name)| Some((name?, place))).collect()
     }
 
     /// Finds one device by its name.
@@ -330,5 +350,19 @@ mod tests {
         assert!(!lacks_nodes(&host), "ib_uverbs is loaded");
         std::fs::remove_dir(tree.path().join("class/infiniband_verbs")).unwrap();
         assert!(lacks_nodes(&host), "ib_uverbs is not loaded");
+    }
+
+    #[test]
+    fn nodes_that_cannot_be_read_are_not_nodes_that_are_not_there() {
+        let (tree, _class, mut host) = tree();
+        let verbs = tree.path().join("class/infiniband_verbs");
+        std::fs::remove_dir_all(&verbs).unwrap();
+        let listing = host.list().unwrap();
+        assert!(listing.devices[0].node.is_none() && listing.problems.is_empty());
+        std::fs::write(&verbs, "").unwrap();
+        let listing = host.list().unwrap();
+        assert_eq!((listing.devices.len(), listing.problems.len()), (1, 1));
+        let said = listing.problems[0].to_string();
+        assert!(said.starts_with("host: ") && said.contains("class/infiniband_verbs"), "{said}");
     }
 }

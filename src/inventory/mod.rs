@@ -92,6 +92,9 @@ pub struct Inventory {
 pub struct DeviceRecord {
     /// What it is.
     pub device: Device,
+    /// Where its node is in sysfs's own order. libibverbs lists devices so where RDMA netlink does not
+    /// answer, else by their index; `None` there, and where it is not known.
+    pub place: Option<u32>,
     /// The mode of its uverbs node, with the bits of the file's type; `None` if it is not there.
     pub node_mode: Option<u32>,
     /// Whether the node could be opened; `None` if that was not tried.
@@ -162,8 +165,14 @@ impl Inventory {
     #[must_use]
     pub fn unread(&self) -> Vec<Unread<'_>> {
         let mut found = Vec::new();
-        if !self.problems.is_empty() || !self.unlisted.is_empty() {
+        // A problem's sentence begins with what it is about.
+        let unlisted = self.unlisted.iter().map(|(_, problem)| problem);
+        let mut problems = self.problems.iter().chain(unlisted).peekable();
+        let is_empty = problems.peek().is_none();
+        if problems.any(|own| own.text.starts_with("host: ")) {
             found.push(Unread::Host);
+        } else if !is_empty {
+            found.push(Unread::Listing);
         }
         for record in &self.devices {
             let name = record.device.name.as_str();
@@ -200,8 +209,10 @@ impl Inventory {
 /// Something of a host that could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread<'i> {
-    /// Something that is no device's, or a device that could not be listed.
+    /// Something that is no device's, as the list of interfaces: it may matter to each.
     Host,
+    /// A device that could not be listed.
+    Listing,
     /// A device's GID table, or all of the device.
     Device(&'i str),
     /// A port's attributes.
@@ -212,7 +223,7 @@ impl core::fmt::Display for Unread<'_> {
     /// `host`, `mlx5_0` or `mlx5_0:1`.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Host => f.write_str("host"),
+            Self::Host | Self::Listing => f.write_str("host"),
             Self::Device(name) => f.write_str(name),
             Self::Port(name, port) => write!(f, "{name}:{port}"),
         }
@@ -223,7 +234,7 @@ impl DeviceRecord {
     /// A device of which nothing was read yet.
     #[must_use]
     pub fn new(device: Device) -> Self {
-        Self { device, node_mode: None, access: None, ports: Vec::new(), gids: None }
+        Self { device, place: None, node_mode: None, access: None, ports: Vec::new(), gids: None }
     }
 
     /// Why its GIDs could not be read.

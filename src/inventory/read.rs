@@ -101,11 +101,15 @@ impl Host {
                 let unlisted = listing.problems.iter();
                 inventory.unlisted =
                     unlisted.map(|it| (it.subject().to_owned(), it.into())).collect();
+                let places = self.places(&listing.devices);
                 let (devices, others) =
                     listing.devices.into_iter().partition(|device| (wanted.devices)(device));
                 inventory.others = others;
                 let devices = self.leave_out(devices, wanted, &mut inventory);
                 inventory.devices = devices.into_iter().map(DeviceRecord::new).collect();
+                for record in &mut inventory.devices {
+                    record.place = places.get(&record.device.name).copied();
+                }
             }
             Err(error) => inventory.problems.push(error.into()),
         }

@@ -143,6 +143,16 @@ pub(crate) struct Datagram<B> {
     pub(crate) bytes: B,
 }
 
+#[cfg(test)]
+impl Datagram<Vec<u8>> {
+    /// The kernel's refusal of the request with this number.
+    pub(crate) fn refusal(errno: Errno, sequence: u32) -> Self {
+        let code = (-errno.raw_os_error()).to_ne_bytes();
+        let bytes = Message::new(ERROR, &code).finish(0, sequence);
+        Self { sender: Some(0), is_cut: false, bytes }
+    }
+}
+
 impl Peer {
     /// Sends requests; how many bytes of them were taken.
     fn send(&mut self, request: &[u8]) -> Result<usize, Errno> {

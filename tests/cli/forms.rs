@@ -7,37 +7,10 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::conforms::conforms;
 use crate::run::{finish, program};
 use crate::snapshots::{Fleet, VLAN, fleet_with_everything, host, port};
 use crate::tree::Tree;
-
-/// Makes the schema refuse keys that it does not name.
-fn strict(schema: &mut Value) {
-    match schema {
-        Value::Object(fields) => {
-            if fields.contains_key("properties") && !fields.contains_key("additionalProperties") {
-                fields.insert("additionalProperties".into(), false.into());
-            }
-            fields.values_mut().for_each(strict);
-        }
-        Value::Array(items) => items.iter_mut().for_each(strict),
-        _ => {}
-    }
-}
-
-/// Holds a document against its schema.
-#[track_caller]
-fn conforms(name: &str, document: &Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/schemas").join(name);
-    let mut schema = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    strict(&mut schema);
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator
-        .iter_errors(document)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
-    assert_eq!(errors, [""; 0], "{name}: {document}");
-}
 
 /// Commands with JSON, each in all ways to ask for it, and the schemas of their answers.
 const COMMANDS: &[(&[&str], &str)] = &[
@@ -76,7 +49,7 @@ const HERE: &[(&[&str], &str)] = &[
 #[track_caller]
 fn conforms_with(command: &[&str], behind: &[&Path], schema: &str) {
     let run = finish(program().args(command).args(behind));
-    let document = serde_json::from_str(&run.stdout);
+    let document = serde_json::from_str::<Value>(&run.stdout);
     let document =
         document.unwrap_or_else(|error| panic!("{command:?} {behind:?}: {error}: {run:?}"));
     conforms(schema, &document);

@@ -7,6 +7,9 @@ mod choose;
 #[cfg(test)]
 mod colour;
 #[cfg(test)]
+#[path = "../schemas/conforms.rs"]
+mod conforms;
+#[cfg(test)]
 mod devices;
 #[cfg(test)]
 mod forms;

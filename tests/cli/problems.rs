@@ -7,6 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::run::{finish, program};
+use crate::snapshots::{Fleet, VLAN, host, port};
 use crate::tree::Tree;
 
 /// Three devices, of which the middle one's GID table cannot be read.
@@ -53,6 +54,56 @@ fn a_broken_port_beside_a_good_one() {
     assert_eq!(run.stdout.lines().count(), 1);
     assert!(run.stderr.contains("mlx4_0: query port 1: "), "{run:?}");
     assert_eq!(run.status, 1);
+}
+
+/// Interfaces matter to every port, also to one that is named; a device that could not be listed does not
+/// matter to another.
+#[test]
+fn what_matters_to_every_port() {
+    let asked = |error: &str| {
+        let mut node = host("node1", &[("mlx5_0", port(VLAN))]);
+        node["interfaces"] = Value::Null;
+        node["problems"] = json!([{ "error": error, "errno": 24 }]);
+        let fleet = Fleet::new(&[node]);
+        finish(program().args(["env", "nccl", "mlx5_0:1", "--from"]).arg(fleet.file(0)))
+    };
+    let run = asked("host: list network interfaces: Too many open files (errno 24)");
+    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    assert!(run.stderr.contains("no variables"), "{run:?}");
+    let run = asked("mlx5_9: /sys/class/infiniband/mlx5_9: Protocol error (errno 71)");
+    assert!(run.stdout.starts_with("export NCCL_"), "{run:?}");
+}
+
+/// Each host may lack each name: they are told one by one up to a number, then counted.
+#[test]
+fn many_names_of_nothing_are_counted() {
+    let hosts = ["node1", "node2", "node3"].map(|name| host(name, &[("mlx5_0", port(VLAN))]));
+    let fleet = Fleet::new(&hosts);
+    let names = (0..60).map(|n| format!("mlx5_{n}"));
+    let files = (0..3).map(|n| fleet.file(n));
+    for command in ["ports", "choose"] {
+        let run = finish(
+            program()
+                .args([command, "--json"])
+                .args(names.clone())
+                .arg("--from")
+                .args(files.clone()),
+        );
+        assert_eq!(run.status, 1, "{run:?}");
+        let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+        let problems = answer["problems"].as_array().unwrap();
+        let of = |host: &str| {
+            let own = problems.iter().filter(|row| row["host"] == host);
+            own.map(|row| row["error"].as_str().unwrap()).collect::<Vec<_>>()
+        };
+        let (first, second, third) = (of("node1"), of("node2"), of("node3"));
+        assert_eq!((first.len(), second.len(), third.len()), (59, 42, 1), "{command}");
+        assert!(first.iter().all(|own| own.contains("no such device")));
+        let more = "18 more that are named are no device or port (errno 19)";
+        assert_eq!(second[41], more);
+        assert_eq!(third, ["59 more that are named are no device or port (errno 19)"]);
+        assert_eq!(answer[command].as_array().unwrap().len(), 3);
+    }
 }
 
 #[test]

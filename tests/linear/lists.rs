@@ -247,26 +247,52 @@ fn other_lists_of_a_snapshot() {
 }
 
 /// Hosts whose ports have names of their own, and need other indices.
+fn hosts(folder: &Path) -> Vec<PathBuf> {
+    let file = |n: usize| {
+        let mut document = host();
+        document["host"] = json!(format!("node{n}"));
+        document["devices"] =
+            json!([device(&format!("mlx5_{n}"), &[port(1)], &[row(1, n % 120, Some(2))])]);
+        let file = folder.join(format!("{n}.json"));
+        fs::write(&file, document.to_string()).unwrap();
+        file
+    };
+    (0..240).map(file).collect()
+}
+
 #[test]
 fn files() {
     if !has_its_turn(KINDS.len(), "files") {
         return;
     }
     let folder = TempDir::new().unwrap();
-    let files: Vec<PathBuf> = (0..240)
-        .map(|n| {
-            let mut document = host();
-            document["host"] = json!(format!("node{n}"));
-            document["devices"] =
-                json!([device(&format!("mlx5_{n}"), &[port(1)], &[row(1, n % 120, Some(2))])]);
-            let file = folder.path().join(format!("{n}.json"));
-            fs::write(&file, document.to_string()).unwrap();
-            file
-        })
-        .collect();
+    let files = hosts(folder.path());
     for words in COMMANDS.iter().chain(&READERS) {
         let counts = [60, 120, 240].map(|count| instructions(words, &files[..count]));
         hold("files", words, counts);
+    }
+}
+
+/// Each host has one of the devices that are named, and lacks all others.
+#[test]
+fn files_and_selectors() {
+    if !has_its_turn(KINDS.len() + 2, "files and selectors") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let files = hosts(folder.path());
+    let names: Vec<String> = (0..files.len()).map(|n| format!("mlx5_{n}")).collect();
+    for words in [&["gids"] as &[&str], &["ports"], &["choose"], &["env", "ucx"], &["check"]] {
+        let counts = [60, 120, 240].map(|count| {
+            let names = names[..count].iter().map(String::as_str);
+            let named: Vec<&str> = if *words == ["check"] {
+                names.flat_map(|name| ["--device", name]).collect()
+            } else {
+                names.collect()
+            };
+            instructions(&[words, &named].concat(), &files[..count])
+        });
+        hold("files and selectors", words, counts);
     }
 }
 

@@ -147,7 +147,7 @@ fn text<const N: usize>(text: &str) -> Option<[c_char; N]> {
     Some(array)
 }
 
-/// Lists the devices that have a node here, in the kernel's order.
+/// Lists the devices that have a node here, in the kernel's order: by index, or as sysfs has them.
 pub(crate) fn list() -> Result<Vec<Arc<Listed>>, Errno> {
     #[cfg(feature = "simulated-kernel")]
     if let Some(devices) = simulated_devices() {
@@ -161,7 +161,8 @@ pub(crate) fn list() -> Result<Vec<Arc<Listed>>, Errno> {
     {
         return Err(Errno::NOSYS);
     }
-    devices.sort_by_key(|device| device.index);
+    let places = host.places(&devices);
+    devices.sort_by_key(|device| (device.index, places.get(&device.name).copied()));
     devices.retain(|device| device.node.as_ref().is_some_and(|node| node.path.exists()));
     Ok(known(devices))
 }

@@ -12,6 +12,7 @@ use super::{host, selected, told};
 use crate::args::Common;
 use crate::output::{Answer, Hex, Text, json};
 use crate::report::{EINVAL, Problem, Report};
+use crate::selection::Asked;
 use crate::table::fields;
 
 /// A device as it is shown, and as it stands in JSON.
@@ -84,9 +85,10 @@ pub(crate) fn answer(
     args: &Mlx5DeviceArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let host = host(common, &args.selectors);
+    let asked = Asked::new(&args.selectors);
+    let host = host(common, &asked);
     let mut rows = Vec::new();
-    for selected in selected(&host, &args.selectors, report) {
+    for selected in selected(&host, &asked, report) {
         match ask(selected.device, report) {
             Ok(row) => rows.push(row),
             Err(error) => report.problem(&selected.device.name, &error),

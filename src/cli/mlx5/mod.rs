@@ -12,7 +12,7 @@ use crate::args::device;
 use crate::hosts::{Seen, live, some};
 use crate::output::Answer;
 use crate::report::Report;
-use crate::selection::Selected;
+use crate::selection::{Asked, Selected};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Mlx5Command {
@@ -91,15 +91,15 @@ pub(crate) fn answer(
 }
 
 /// This host's devices. Drivers that netlink does not name are asked for if they choose the devices.
-fn host(common: &Common, selectors: &[Selector]) -> Seen {
-    let parts = if selectors.is_empty() { Parts::DEVICES } else { Parts::LISTED };
+fn host(common: &Common, asked: &Asked<'_>) -> Seen {
+    let parts = if asked.is_all() { Parts::DEVICES } else { Parts::LISTED };
     Seen { name: None, inventory: live(common, &Wanted::new(parts)) }
 }
 
 /// The devices that are named, whatever their driver; all of mlx5's if none is.
-fn selected<'h>(host: &'h Seen, selectors: &[Selector], report: &mut Report) -> Vec<Selected<'h>> {
-    let mut selected = host.select(selectors, report);
-    if selectors.is_empty() && !selected.is_empty() {
+fn selected<'h>(host: &'h Seen, asked: &'h Asked<'_>, report: &mut Report) -> Vec<Selected<'h>> {
+    let mut selected = host.select(asked, report);
+    if asked.is_all() && !selected.is_empty() {
         let mut unknown = Vec::new();
         selected.retain(|own| {
             if let Some(Err(problem)) = &own.record.access {

@@ -9,6 +9,7 @@ use super::{LeftOut, Vacant, host, selected};
 use crate::args::Common;
 use crate::output::{Answer, Hex, json};
 use crate::report::{Problem, Report};
+use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
 
 /// A port as it stands in JSON.
@@ -44,10 +45,11 @@ pub(crate) fn answer(
     args: &Mlx5PortArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let host = host(common, &args.selectors);
+    let asked = Asked::new(&args.selectors);
+    let host = host(common, &asked);
     let mut ports: Vec<(&str, u32, Port)> = Vec::new();
     let mut left_out = Vec::new();
-    for selected in selected(&host, &args.selectors, report) {
+    for selected in selected(&host, &asked, report) {
         let name = selected.device.name.as_str();
         let context = match mlx5::open(selected.device) {
             Ok(context) => context,

@@ -20,7 +20,7 @@ use super::{LeftOut, Vacant, host, selected, told};
 use crate::args::Common;
 use crate::output::{Answer, Gbps, Hex, Text, json};
 use crate::report::{Problem, Report};
-use crate::selection::Selected;
+use crate::selection::{Asked, Selected};
 use crate::table::fields;
 
 /// A port as it is shown, and as it stands in JSON. What its kind of port does not have is null.
@@ -116,9 +116,10 @@ pub(crate) fn answer(
     args: &Mlx5PortArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let host = host(common, &args.selectors);
+    let asked = Asked::new(&args.selectors);
+    let host = host(common, &asked);
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
-    for selected in selected(&host, &args.selectors, report) {
+    for selected in selected(&host, &asked, report) {
         if let Err(error) = ask(&selected, &mut rows, &mut left_out, report) {
             report.problem(&selected.device.name, &error);
         }
