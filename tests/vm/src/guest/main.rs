@@ -6,6 +6,8 @@
 //! host asks for that.
 
 mod boot;
+#[path = "../../../schemas/differences.rs"]
+mod differences;
 mod lab;
 mod scenarios;
 mod supervisor;
@@ -37,11 +39,15 @@ fn main() -> ExitCode {
         ["limited", limit, program, ref arguments @ ..] => {
             supervisor::child(|| lab::limited::run(limit, program, arguments))
         }
+        ["stopped", program, ref arguments @ ..] => {
+            supervisor::child(|| lab::stopped::run(program, arguments))
+        }
         ["query-table"] => supervisor::child(scenarios::query_table),
         _ => {
             eprintln!("usage: guest list | scenario NAME | sweep | query-table");
             eprintln!("       guest container NODES USER ARGUMENT…");
             eprintln!("       guest limited LIMIT PROGRAM ARGUMENT…");
+            eprintln!("       guest stopped PROGRAM ARGUMENT…");
             eprintln!("       guest within ROOT MOUNTS USER PROGRAM ARGUMENT…");
             ExitCode::FAILURE
         }

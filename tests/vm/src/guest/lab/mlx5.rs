@@ -28,6 +28,7 @@ use crate::boot;
 
 const DEVICES: &str = "/sys/bus/pci/devices";
 const DRIVER: &str = "/sys/bus/pci/drivers/mlx5_core";
+const AUXILIARY: &str = "/sys/bus/auxiliary";
 const IB_MODULE: &str = "mlx5_ib.ko";
 
 /// One of the machine's functions, by its number.
@@ -175,6 +176,12 @@ impl Function {
         Ok(vendor == [0xff; 2])
     }
 
+    /// Sets the mode of its e-switch.
+    fn set_mode(self, mode: &str) -> Result<()> {
+        let device = format!("pci/{}", self.pci());
+        run(&["devlink", "dev", "eswitch", "set", &device, "mode", mode]).map(drop)
+    }
+
     fn is_bound(self) -> Result<bool> {
         Ok(fs::exists(self.path("driver"))?)
     }
@@ -270,8 +277,7 @@ impl Mlx5 {
     /// a port for each vport.
     pub(crate) fn switchdev(&mut self) -> Result<()> {
         let before = self.index()?;
-        let device = format!("pci/{}", self.function.pci());
-        run(&["devlink", "dev", "eswitch", "set", &device, "mode", "switchdev"])?;
+        self.function.set_mode("switchdev")?;
         wait_until(&format!("{} has another RDMA device", self.function), || {
             self.find().and_then(|()| self.index()).is_ok_and(|index| index != before)
         })
@@ -308,6 +314,91 @@ impl Drop for Mlx5 {
         if let Err(error) = unbound {
             eprintln!("undoing: {error:#}");
         }
+    }
+}
+
+/// A function whose RDMA device can go and come by itself.
+#[derive(Debug)]
+pub(crate) struct Rdma {
+    device: Mlx5,
+    by: By,
+}
+
+/// By what it goes and comes.
+#[derive(Debug)]
+enum By {
+    /// Its driver, of which this is the folder, and what that is bound to: a device of the auxiliary bus;
+    /// before Linux 5.11, which has no such bus, the whole function.
+    Driver(String, String),
+    /// The e-switch's mode: in switchdev mode RDMA's driver sees ports only when the mode is set.
+    Mode,
+}
+
+impl Rdma {
+    /// Whether drivers are bound to parts of a function.
+    pub(crate) fn has_parts() -> Result<bool> {
+        Ok(fs::exists(AUXILIARY)?)
+    }
+
+    /// That of a function that has its RDMA device, outside of switchdev mode.
+    pub(crate) fn by_driver(device: Mlx5) -> Result<Self> {
+        let function = device.function;
+        let names = names_in(&function.path(""))?;
+        let own = names.into_iter().find(|name| {
+            name.starts_with("mlx5_core.rdma")
+                && fs::exists(function.path(&format!("{name}/driver"))).unwrap_or(false)
+        });
+        let by = match own {
+            Some(own) => {
+                let driver = fs::canonicalize(function.path(&format!("{own}/driver")))?;
+                By::Driver(driver.to_string_lossy().into_owned(), own)
+            }
+            None => By::Driver(DRIVER.to_owned(), function.pci().to_owned()),
+        };
+        Ok(Self { device, by })
+    }
+
+    /// That of a function in switchdev mode.
+    pub(crate) fn by_mode(device: Mlx5) -> Self {
+        Self { device, by: By::Mode }
+    }
+
+    /// Takes the RDMA device away.
+    pub(crate) fn take_away(&self) -> Result<()> {
+        let function = self.device.function;
+        match &self.by {
+            By::Driver(driver, own) => write(&format!("{driver}/unbind"), own)?,
+            By::Mode => {
+                // No driver is bound to what there is in the other mode.
+                let autoprobe = format!("{AUXILIARY}/drivers_autoprobe");
+                write(&autoprobe, "0")?;
+                let done = function.set_mode("legacy");
+                write(&autoprobe, "1")?;
+                done?;
+            }
+        }
+        wait_until(&format!("{function}'s RDMA device is gone"), || {
+            names_in(&function.path("infiniband")).is_ok_and(|names| names.is_empty())
+        })
+    }
+
+    /// Brings it back, with this name.
+    pub(crate) fn bring_back(&mut self, name: &str) -> Result<()> {
+        match &self.by {
+            By::Driver(driver, own) => write(&format!("{driver}/bind"), own)?,
+            By::Mode => self.device.function.set_mode("switchdev")?,
+        }
+        self.device.find()?;
+        if self.device.name() != name {
+            run(&["rdma", "dev", "set", self.device.name(), "name", name])?;
+            name.clone_into(&mut self.device.name);
+        }
+        Ok(())
+    }
+
+    /// The device.
+    pub(crate) fn device(&self) -> &Mlx5 {
+        &self.device
     }
 }
 

@@ -1,6 +1,6 @@
 //! What scenarios build their situations from: network devices, VLANs, namespaces, soft-RoCE
 //! links, an InfiniBand switch; [`mlx5`] has the emulated functions, [`within`] other roots,
-//! [`limited`] programs that have to do without something. Each is a guard that takes its thing away
+//! [`limited`] programs that have to do without something, [`stopped`] programs that wait in the middle. Each is a guard that takes its thing away
 //! again when it is dropped, in reverse order of making where they stand in one scope.
 //!
 //! All of it is done with Debian's `ip`, `rdma` and `devlink` programs and the kernel's own files:
@@ -10,16 +10,18 @@ pub(crate) mod container;
 pub(crate) mod ip;
 pub(crate) mod limited;
 pub(crate) mod mlx5;
+pub(crate) mod stopped;
 pub(crate) mod within;
 
 use anyhow::{Context, Result, bail};
 use rustix::system::{delete_module, finit_module};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs;
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use uverbs_vm::{NOT_BUILT, stretched};
@@ -281,6 +283,13 @@ impl SoftRoce {
         Ok(Self(name.to_owned()))
     }
 
+    /// Gives it another name.
+    pub(crate) fn renamed(self, name: &str) -> Result<Self> {
+        run(&["rdma", "dev", "set", &self.0, "name", name])?;
+        std::mem::forget(self);
+        Ok(Self(name.to_owned()))
+    }
+
     /// Its port's GID table as sysfs shows it, the unused entries left out: (index, GID).
     pub(crate) fn gids(&self) -> Result<Vec<(u32, String)>> {
         let directory = format!("/sys/class/infiniband/{}/ports/1/gids", self.0);
@@ -295,6 +304,22 @@ impl SoftRoce {
         }
         gids.sort_unstable();
         Ok(gids)
+    }
+
+    /// Deletes it and makes another one in its place, by one start of the program: that takes longer than
+    /// what it does.
+    pub(crate) fn replaced_by(self, name: &str, netdev: &Netdev) -> Result<Self> {
+        let old = &self.0;
+        let line =
+            format!("link delete {old}\nlink add {name} type rxe netdev {}\n", netdev.name());
+        let mut child = Command::new("rdma").args(["-b", "-"]).stdin(Stdio::piped()).spawn()?;
+        let mut pipe = child.stdin.take().context("no pipe")?;
+        pipe.write_all(line.as_bytes())?;
+        drop(pipe);
+        let status = child.wait()?;
+        anyhow::ensure!(status.success(), "rdma: {line}: {status}");
+        std::mem::forget(self);
+        Ok(Self(name.to_owned()))
     }
 
     /// A soft-RoCE device on the loopback interface.

@@ -1,16 +1,19 @@
 //! Rights that are missing, nodes that are not there, drivers to be found out, very many devices.
 
+use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use serde_json::Value;
+use uverbs::choose::nccl::ROOM;
 use uverbs::context::Context;
 use uverbs::device::Host;
 use uverbs::error::Cause;
 use uverbs::reader::{Preference, Reader, Source};
 
+use crate::lab::limited::Limit;
 use crate::lab::{self, Aside, Netdev, SoftRoce, output_as_nobody, run};
 
 /// Another user needs nothing but the node's mode; without it, a clear error or sysfs.
@@ -129,4 +132,79 @@ pub(crate) fn many_devices() -> Result<()> {
     let answer = run(&["uverbs", "devices"])?;
     ensure!(answer.lines().count() == COUNT + 1, "{answer}");
     Ok(())
+}
+
+/// NCCL takes as many ports as it has room for, in the order of libibverbs: `choose` has the same ones,
+/// and our library lists the same way. Also after devices were deleted, made anew and renamed; and where
+/// neither has netlink.
+pub(crate) fn the_order_of_libibverbs() -> Result<()> {
+    const COUNT: u8 = 44;
+    const EPROTONOSUPPORT: u32 = 93;
+    let netdev = |number: u8| -> Result<Netdev> {
+        let mac = format!("02:00:00:00:01:{number:02x}");
+        let netdev = Netdev::dummy(&format!("d{number}"), &mac)?;
+        netdev.address(&format!("10.1.{number}.1/24"))?;
+        Ok(netdev)
+    };
+    let netdevs = (0..COUNT).map(netdev).collect::<Result<Vec<_>>>()?;
+    // They are made in no order of their names.
+    let name = |number: usize| format!("rxe{}", number * 7 % usize::from(COUNT));
+    let made = netdevs.iter().enumerate();
+    let mut devices = made
+        .map(|(number, netdev)| Ok(Some(SoftRoce::new(&name(number), netdev)?)))
+        .collect::<Result<Vec<_>>>()?;
+    for sockets in [None, Some(EPROTONOSUPPORT)] {
+        compare_orders(sockets)?;
+    }
+
+    // Without netlink libibverbs knows soft RoCE by these names only.
+    for number in [0, 3, 20, 21] {
+        devices[number] = None;
+    }
+    for number in [21, 3, 0] {
+        devices[number] = Some(SoftRoce::new(&format!("rxe1{number:02}"), &netdevs[number])?);
+    }
+    for number in [1, 30] {
+        let device = devices[number].take().context("no device")?;
+        devices[number] = Some(device.renamed(&format!("rxe2{number:02}"))?);
+    }
+    for sockets in [None, Some(EPROTONOSUPPORT)] {
+        let order = compare_orders(sockets)?;
+        ensure!(order.len() == usize::from(COUNT) - 1 && !order.is_sorted(), "{order:?}");
+    }
+    Ok(())
+}
+
+/// Compares with rdma-core's list, which is returned. Sockets may be forbidden.
+fn compare_orders(sockets: Option<u32>) -> Result<Vec<String>> {
+    let ran = |command: &[&str]| -> Result<String> {
+        let output = match sockets {
+            Some(errno) => Limit::Sockets(errno).output(command)?,
+            None => lab::output(command)?,
+        };
+        // Without sockets interfaces are not known, which `choose` says.
+        let is_right = output.status.success() || sockets.is_some();
+        ensure!(is_right && !output.stdout.is_empty(), "{command:?}: {output:?}");
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    // The first words of lines, each once.
+    let listed = |program: &str, heading: usize| -> Result<Vec<String>> {
+        let text = ran(&[program])?;
+        let lines = text.lines().skip(heading);
+        let mut names: Vec<String> =
+            lines.filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect();
+        names.dedup();
+        Ok(names)
+    };
+    let theirs = listed("/usr/bin/ibv_devices", 2)?;
+    let ours = listed("/usr/uverbs/query_gid_table", 0)?;
+    ensure!(ours == theirs, "sockets {sockets:?}: {ours:?} and {theirs:?}");
+    let answer: Value = serde_json::from_str(&ran(&["/usr/bin/uverbs", "choose", "--json"])?)?;
+    let rows = answer["choose"].as_array().context("no rows")?;
+    ensure!(rows.len() == theirs.len() && rows.iter().all(|row| row["index"] == 1), "{answer:#}");
+    let used = rows.iter().filter(|row| row["nccl"]["index"].is_number());
+    let used: BTreeSet<&str> = used.filter_map(|row| row["device"].as_str()).collect();
+    let room: BTreeSet<&str> = theirs.iter().take(ROOM).map(String::as_str).collect();
+    ensure!(used == room, "sockets {sockets:?}: NCCL uses {used:?}, of {theirs:?}");
+    Ok(theirs)
 }

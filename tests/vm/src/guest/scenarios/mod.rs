@@ -23,6 +23,7 @@ mod mlx5;
 mod model;
 mod namespaces;
 mod peers;
+mod replaced;
 mod soft_roce;
 mod switch;
 mod tools;
@@ -86,9 +87,10 @@ const SOFT: &[Scenario] = &[
     ("removed_before_the_open", changes::removed_before_the_open),
     ("removed_while_reading", changes::removed_while_reading),
     ("removed_at_every_call", changes::removed_at_every_call),
-    ("replaced_at_every_call", changes::replaced_at_every_call),
-    ("replaced_while_kept", changes::replaced_while_kept),
-    ("replaced_behind_a_made_node", changes::replaced_behind_a_made_node),
+    ("replaced_at_every_call", replaced::replaced_at_every_call),
+    ("replaced_while_kept", replaced::replaced_while_kept),
+    ("replaced_behind_a_made_node", replaced::replaced_behind_a_made_node),
+    ("sysfs_is_mounted_anew", replaced::sysfs_is_mounted_anew),
     ("modules_are_unloaded", changes::modules_are_unloaded),
     ("vanishing_while_read", changes::vanishing_while_read),
     ("standing_while_listed", changes::standing_while_listed),
@@ -105,6 +107,7 @@ const SOFT: &[Scenario] = &[
     ("port_speed_by_release", faults::port_speed_by_release),
     ("the_probe_finds_the_driver", faults::the_probe_finds_the_driver),
     ("many_devices", faults::many_devices),
+    ("the_order_of_libibverbs", faults::the_order_of_libibverbs),
     ("a_switch_comes_and_goes", switch::comes_and_goes),
     ("a_switch_has_port_0_alone", switch::has_port_0_alone),
     ("answers_agree_on_a_switch", switch::answers_agree),

@@ -4,18 +4,38 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use uverbs_mlx5_function::description::Description;
 
+use crate::differences::differences;
 use crate::lab::mlx5::Mlx5;
 use crate::lab::{self, Netdev, SoftRoce, output, run};
 
+/// The schemas of the commands' documents.
+const SCHEMAS: [(&[&str], &str); 5] = [
+    (&["uverbs", "devices"], include_str!("../../../../../schemas/devices.json")),
+    (&["uverbs", "gids"], include_str!("../../../../../schemas/gids.json")),
+    (&["uverbs", "mlx5", "device"], include_str!("../../../../../schemas/mlx5-device.json")),
+    (&["uverbs", "mlx5", "port"], include_str!("../../../../../schemas/mlx5-port.json")),
+    (&["uverbs", "mlx5", "vport"], include_str!("../../../../../schemas/mlx5-vport.json")),
+];
+
+/// Reads a command's document, which has the form of its schema and no key more.
+fn document(command: &[&str], text: &str) -> Result<Value> {
+    let document = serde_json::from_str(text).with_context(|| format!("{command:?}: {text}"))?;
+    let (_, schema) =
+        SCHEMAS.iter().find(|(own, _)| command.starts_with(own)).context("no schema")?;
+    let differences = differences(schema, &document);
+    ensure!(differences.is_empty(), "{command:?}: {differences:#?}: {document:#}");
+    Ok(document)
+}
+
 fn json(command: &[&str]) -> Result<Value> {
-    Ok(serde_json::from_str(&run(&[command, &["--json"]].concat())?)?)
+    document(command, &run(&[command, &["--json"]].concat())?)
 }
 
 /// Runs a command that has problems, and gives its document.
 fn incomplete(command: &[&str]) -> Result<Value> {
     let output = output(&[command, &["--json"]].concat())?;
     ensure!(output.status.code() == Some(1), "{command:?}: {}", output.status);
-    Ok(serde_json::from_slice(&output.stdout)?)
+    document(command, &String::from_utf8(output.stdout)?)
 }
 
 /// Of each port, what is null has a reason, and nothing else has: nothing was asked in vain.

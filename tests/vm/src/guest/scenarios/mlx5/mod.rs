@@ -12,6 +12,7 @@ mod modes;
 mod orders;
 mod ports;
 mod removal;
+mod replaced;
 
 use anyhow::{Context as _, Result, ensure};
 use uverbs::context::Context;
@@ -66,6 +67,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_driver_is_bound_anew", removal::driver_is_bound_anew),
     ("mlx5_driver_goes_while_reading", removal::driver_goes_while_reading),
     ("mlx5_driver_is_loaded_anew", removal::driver_is_loaded_anew),
+    ("mlx5_replaced_at_every_call", replaced::at_every_call),
     ("mlx5_unplugged_while_open", removal::unplugged_while_open),
     ("mlx5_pulled_out_while_open", removal::pulled_out_while_open),
     ("c_programs_on_one_mlx5_port", c_programs::on_one_infiniband_port),
