@@ -354,7 +354,7 @@ fn naming_is_linear() {
         let output = std::process::Command::new("valgrind")
             .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
             .arg(std::env::current_exe().unwrap())
-            .args(["--exact", "netdev::tests::naming", "--test-threads=1"])
+            .args(["--exact", "host::netdev::tests::naming", "--test-threads=1"])
             .env(COUNT, count.to_string())
             .output()
             .unwrap_or_else(|error| {

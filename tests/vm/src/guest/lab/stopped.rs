@@ -100,11 +100,13 @@ impl Stopped {
         self.last_call
     }
 
-    /// Whether it has a file of this folder open.
-    pub(crate) fn has_open(&self, folder: &str) -> Result<bool> {
+    /// Whether it has a node open, or a file of its events, which both keep a context.
+    pub(crate) fn has_context(&self) -> Result<bool> {
         let files = format!("/proc/{}/fd", self.pid);
         for file in fs::read_dir(&files)? {
-            if fs::read_link(file?.path())?.starts_with(folder) {
+            let target = fs::read_link(file?.path())?;
+            let target = target.to_string_lossy();
+            if target.contains("/dev/infiniband/") || target.contains("[infinibandevent]") {
                 return Ok(true);
             }
         }

@@ -157,15 +157,16 @@ pub(crate) fn the_order_of_libibverbs() -> Result<()> {
         compare_orders(sockets)?;
     }
 
+    // Without netlink libibverbs knows soft RoCE by these names only.
     for number in [0, 3, 20, 21] {
         devices[number] = None;
     }
     for number in [21, 3, 0] {
-        devices[number] = Some(SoftRoce::new(&format!("again{number}"), &netdevs[number])?);
+        devices[number] = Some(SoftRoce::new(&format!("rxe1{number:02}"), &netdevs[number])?);
     }
     for number in [1, 30] {
         let device = devices[number].take().context("no device")?;
-        devices[number] = Some(device.renamed(&format!("a{number}"))?);
+        devices[number] = Some(device.renamed(&format!("rxe2{number:02}"))?);
     }
     for sockets in [None, Some(EPROTONOSUPPORT)] {
         let order = compare_orders(sockets)?;
