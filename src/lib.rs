@@ -62,6 +62,7 @@ pub mod selector;
 mod text;
 
 // The kernel's interfaces.
+mod cm;
 pub mod ioctl;
 mod netlink;
 pub mod sysfs;

@@ -15,7 +15,7 @@ mod port;
 use core::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use uverbs_uapi::{device as abi, mlx5};
 use zerocopy::IntoBytes;
@@ -25,6 +25,7 @@ use crate::driver::{self, DriverId};
 use crate::error::{Cause, Error, Request, Result};
 use crate::ioctl::sys::kernel::Kernel;
 use crate::ioctl::{Command, SubmitError};
+use crate::sysfs::is_node;
 
 pub use device::DeviceAttributes;
 #[cfg(feature = "capi")]
@@ -369,13 +370,6 @@ fn open_node(device: &Device) -> Result<Kernel> {
     // Only now: the number may have been given to another device before the open, not after it.
     device.still_has_node().map_err(error)?;
     Ok(Kernel::Device(fd))
-}
-
-/// Whether an open file is the character device of this number.
-fn is_node(fd: &OwnedFd, number: u64) -> Result<bool, Errno> {
-    let stat = rustix::fs::fstat(fd)?;
-    let kind = FileType::from_raw_mode(stat.st_mode);
-    Ok(kind == FileType::CharacterDevice && stat.st_rdev == number)
 }
 
 /// Why a request failed. A driver's own failure, which on mlx5 may be its firmware's, has the same

@@ -30,6 +30,7 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 use uverbs_uapi::netlink as abi;
 
+use crate::cm::ConnectionManager;
 use crate::context::Context;
 use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request, Result};
@@ -131,6 +132,12 @@ impl Host {
             Netlink::Open(socket) => Some(socket),
             _ => None,
         }
+    }
+
+    /// The connection manager, if it can be asked.
+    pub(crate) fn connection_manager(&self) -> Option<ConnectionManager> {
+        let class = self.sysfs.folder("class/misc/rdma_cm");
+        self.is_here().then(|| ConnectionManager::open(&class, &self.dev.join("rdma_cm"))).flatten()
     }
 
     /// Why RDMA netlink, which was asked, did not answer. Drivers, protocols and network

@@ -25,25 +25,48 @@
 //! of the port's interface, or of the bond above it. A row there needs no address: it belongs to that
 //! interface if it has its index and is made of its MAC address, and no other row says the same.
 //!
+//! # What the connection manager knows
+//!
+//! Of a row that this leaves without a name, the kernel's connection manager is asked (`/dev/infiniband/rdma_cm`,
+//! Linux 5.9): it finds the port that has a row of an address for an interface here, and compares
+//! the interface itself, not its index. So it also shows the second interface of a pod (macvlan, ipvlan, VLAN),
+//! whose port's own interface is in another namespace. It is asked only if an Ethernet interface here has the
+//! row's index (or name) and the GID's address as its own, no other interface here has that address or
+//! it is IPv6 link-local, and no other row of the port says the same. So on most hosts it is never asked.
+//!
+//! It does not say of which type the row is that it found. If there is a row of each type, both are named,
+//! as the kernel makes both at once and takes both away at once; not so if the table is full.
+//!
 //! Otherwise there is no name, and the index alone tells. Only the rows of the same port count, and
 //! [`GidTable`] always has them all: the answer is the same whatever else is asked for.
 //!
-//! Interfaces of ours whose rows stay unnamed:
+//! # What stays unnamed
 //!
-//! - on a port whose own interface is in another namespace, which is so for the second interface of a
-//!   pod (macvlan, ipvlan), and what is on top of it: netlink and sysfs prove nothing for them;
+//! Two rows with one address, type and index, of which one is of another namespace; and rows of which
+//! the address has gone from the interface since. Where RDMA netlink does not answer, all rows.
+//!
+//! Of other interfaces of ours those that the rules above do not show, if the connection manager cannot be
+//! asked (a container without its node, the module `rdma_ucm` not loaded), or does not tell:
+//!
+//! - on a port whose own interface is in another namespace, and what is on top of it;
 //! - of kinds other than those above, and everything on top of them. What a tunnel is bound to (gre,
 //!   ipip, sit, vti, vxlan, geneve …) is not below it, and the kernel makes no rows of it. A macvtap or
 //!   ipvtap interface does not always say that what is below it is in another namespace;
-//! - on a bond, for a port that is not its active member;
-//! - two rows with one address, type and index, of which one is of another namespace;
-//! - all but the first slots of a table that is full;
-//! - where the address has gone from the interface since, or RDMA netlink does not answer.
+//! - all but the first slots of a table that is full.
 //!
-//! What is left: the kernel makes a row a moment after the address is set, it may fail to, and it takes
+//! It does not tell of an address that several interfaces here have (except IPv6 link-local), of the
+//! far end of a point-to-point link, of interfaces that are not Ethernet, and of the further ports that
+//! have a row of the same address for the same interface: it names the first.
+//!
+//! # What is left
+//!
+//! The kernel makes a row a moment after the address is set, it may fail to, and it takes
 //! the row away with the first of two equal addresses (`10.0.0.1/16` and `10.0.0.1/24`). If just then
 //! another namespace has an interface on the same port with the same index and the same address, that
-//! row is taken for ours. Nothing that the kernel tells shows this.
+//! row is taken for ours. The connection manager could tell, for two more system calls a host and three an
+//! address; it is not asked of what has a name by the rules. Where it is asked, one thing of this is left: that
+//! the kernel made the row of one type and failed to make the other, and the other way round for such
+//! an interface elsewhere; or that rows were made and taken away between two questions of ours.
 
 use core::num::NonZeroU32;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,7 +80,7 @@ use crate::error::{Cause, Error, Request, Result};
 use crate::gid::{Gid, GidType};
 use crate::netdev::{Interface, Netdev};
 use crate::netlink::rdma::{message_type, parse_port};
-use crate::netlink::route::{Dump, Link, Links, read_addresses, read_links};
+use crate::netlink::route::{Address, Dump, Link, Links, gid_of, read_addresses, read_links};
 use crate::netlink::{Message, Socket};
 
 impl Host {
@@ -139,9 +162,6 @@ impl Host {
             return Ok(nothing());
         }
         let port_netdevs = self.port_netdevs(&ports)?;
-        if port_netdevs.is_empty() {
-            return Ok(nothing());
-        }
         let error = |cause| Error::new("host", Request::Interfaces, cause);
         let mut route = None;
         let (addresses, links) = if let Some(dump) = dump {
@@ -150,8 +170,7 @@ impl Host {
             let socket = Socket::route().map_err(|errno| error(Cause::Os(errno)))?;
             (read_addresses(route.insert(socket)).map_err(error)?, None)
         };
-        let addresses = addresses.iter().map(|address| (address.index, address.gid())).collect();
-        let mut namespace = Namespace { port_netdevs, addresses, links: None };
+        let mut namespace = Namespace::new(port_netdevs, &addresses);
         let names = namespace.name(tables);
         if namespace.is_settled(tables, &names) {
             return Ok(names);
@@ -161,7 +180,36 @@ impl Host {
             (None, Some(route)) => Some(read_links(route).map_err(error)?),
             (links, _) => links,
         };
-        Ok(namespace.name(tables))
+        let mut names = namespace.name(tables);
+        self.ask_connection_manager(&namespace, tables, &mut names);
+        Ok(names)
+    }
+
+    /// Names what is left, as far as the connection manager knows it.
+    fn ask_connection_manager(
+        &self,
+        namespace: &Namespace,
+        tables: &[&GidTable],
+        names: &mut [Vec<Option<Netdev>>],
+    ) {
+        let questions: Vec<_> = tables
+            .iter()
+            .zip(&*names)
+            .map(|(table, names)| namespace.questions(table, names))
+            .collect();
+        let wanted: BTreeSet<Question> =
+            questions.iter().flatten().map(|(_, question)| *question).collect();
+        if wanted.is_empty() {
+            return;
+        }
+        let Some(manager) = self.connection_manager() else { return };
+        let answers: BTreeMap<Question, (u32, u32)> = wanted
+            .into_iter()
+            .filter_map(|asked| Some((asked, manager.port_of(asked.gid, asked.interface)?)))
+            .collect();
+        for ((table, questions), names) in tables.iter().zip(&questions).zip(names) {
+            namespace.name_answered(table, questions, &answers, names);
+        }
     }
 
     /// The interfaces of this network namespace, by index. `None` if this is another host's tree,
@@ -191,8 +239,8 @@ impl Host {
     /// Whether each device may have a GID of the interface that is called `name` here, as far as
     /// can be known without opening it: in their order.
     ///
-    /// No, if all its ports' interfaces are here and are neither this one nor what it stands on, or
-    /// if there is no such interface here. Where that cannot be known, yes.
+    /// No, if none of its ports' interfaces is this one or below it, and all is known of what is
+    /// below it; or if there is no such interface here. Where that cannot be known, yes.
     ///
     /// # Errors
     /// Those of RDMA netlink and route netlink.
@@ -210,14 +258,18 @@ impl Host {
         let mut route = Socket::route().map_err(|errno| error(Cause::Os(errno)))?;
         let links = read_links(&mut route).map_err(error)?;
         let Some(wanted) = links.named(name) else { return Ok(vec![false; devices.len()]) };
+        // The kernel may have put it above an interface that is not here, or in a way not known here.
+        let may_be_above_others = wanted.is_ethernet && !links.are_lowers_told(wanted);
         let may = |device: &&Device| {
+            let has_rows = device.protocol.as_deref().is_none_or(|protocol| protocol == "roce");
             device.index.is_none()
+                || (may_be_above_others && has_rows)
                 || device.ports().any(|port| match port_netdevs.get(&(device.name.clone(), port)) {
                     Some(own) => {
                         own.index == wanted.index
                             || links.above(own.index).contains(&wanted.index.get())
                     }
-                    // Elsewhere, or none: nothing is named on such a port.
+                    // Elsewhere, or none.
                     None => false,
                 })
         };
@@ -231,8 +283,17 @@ struct Namespace {
     port_netdevs: BTreeMap<(String, u32), Netdev>,
     /// Which interface has which address, as the GID that is made of it.
     addresses: BTreeSet<(u32, Gid)>,
+    /// Which interfaces have a GID's address as their own, and not as that of a far end.
+    near: BTreeMap<Gid, BTreeSet<u32>>,
     /// Not read until it is wanted.
     links: Option<Links>,
+}
+
+/// Which port has a row of this GID for this interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Question {
+    gid: Gid,
+    interface: NonZeroU32,
 }
 
 /// What a row says of its interface: rows of a port that say the same cannot all be one.
@@ -261,41 +322,142 @@ impl<'r> Claim<'r> {
     fn without_netdev(&self) -> Self {
         Self { index: None, name: None, ..self.clone() }
     }
+
+    /// The claim of the row that the kernel makes beside a row of RoCE, on a port that has both types.
+    fn of_other_type(&self) -> Option<Self> {
+        let gid_type = match GidType(self.gid_type) {
+            GidType::ROCE_V1 => GidType::ROCE_V2.0,
+            GidType::ROCE_V2 => GidType::ROCE_V1.0,
+            _ => return None,
+        };
+        Some(Self { gid_type, ..self.clone() })
+    }
+}
+
+/// The claims of a table's rows.
+#[derive(Debug, Default)]
+struct Claims<'r> {
+    /// How many rows have each.
+    counts: BTreeMap<Claim<'r>, u32>,
+    /// Those of rows that keep back what they say.
+    kept_back: BTreeSet<Claim<'r>>,
+}
+
+impl<'r> Claims<'r> {
+    fn of(table: &'r GidTable) -> Self {
+        let mut claims = Self::default();
+        for record in table {
+            *claims.counts.entry(Claim::of(record)).or_default() += 1;
+            if record.netdev_is_unread {
+                claims.kept_back.insert(Claim::of(record));
+            }
+        }
+        claims
+    }
+
+    /// How many rows may have this claim, if it can be told.
+    fn count(&self, claim: &Claim<'_>) -> Option<u32> {
+        let is_told = !self.kept_back.contains(&claim.without_netdev());
+        is_told.then(|| self.counts.get(claim).copied().unwrap_or(0))
+    }
 }
 
 impl Namespace {
+    fn new(port_netdevs: BTreeMap<(String, u32), Netdev>, addresses: &[Address]) -> Self {
+        let mut near: BTreeMap<Gid, BTreeSet<u32>> = BTreeMap::new();
+        for address in addresses {
+            near.entry(gid_of(address.near)).or_default().insert(address.index);
+        }
+        let addresses = addresses.iter().map(|it| (it.index, gid_of(it.ip))).collect();
+        Self { port_netdevs, addresses, near, links: None }
+    }
+
     fn name(&self, tables: &[&GidTable]) -> Vec<Vec<Option<Netdev>>> {
         tables.iter().map(|table| self.name_table(table)).collect()
     }
 
-    /// Whether the links could not name a further row: none is left, on a port whose interface is here.
+    /// Whether the links could not name a further row: none is left, on a port whose interface is
+    /// here, or with an address that is here.
     fn is_settled(&self, tables: &[&GidTable], names: &[Vec<Option<Netdev>>]) -> bool {
         tables.iter().zip(names).all(|(table, names)| {
             let device = &table.device().name;
-            let is_here = |port: u32| self.port_netdevs.contains_key(&(device.clone(), port));
+            let is_here = |record: &GidRecord| {
+                self.port_netdevs.contains_key(&(device.clone(), record.entry.port()))
+                    || self.has_near_address(record)
+            };
             table.iter().zip(names).all(|(record, name)| {
-                name.is_some() || !record.may_have_netdev() || !is_here(record.entry.port())
+                name.is_some() || !record.may_have_netdev() || !is_here(record)
             })
         })
+    }
+
+    /// Whether an interface with the row's index, or if it tells none, any, has its address.
+    fn has_near_address(&self, record: &GidRecord) -> bool {
+        let index = record.entry.netdev_ifindex();
+        self.near
+            .get(&record.entry.gid())
+            .is_some_and(|here| index.is_none_or(|index| here.contains(&index.get())))
+    }
+
+    /// What there is to ask of the connection manager, with the places of the rows that its answer names.
+    fn questions(&self, table: &GidTable, names: &[Option<Netdev>]) -> Vec<(usize, Question)> {
+        if table.device().index.is_none() {
+            return Vec::new();
+        }
+        let claims = Claims::of(table);
+        let mut questions = Vec::new();
+        for (place, (record, name)) in table.iter().zip(names).enumerate() {
+            if name.is_none() && is_shown_by_any(&claims, table, record) {
+                questions.extend(self.question(record).map(|question| (place, question)));
+            }
+        }
+        questions
+    }
+
+    /// Asks of a row's interface, if the connection manager can tell it from all others here.
+    fn question(&self, record: &GidRecord) -> Option<Question> {
+        let gid = record.entry.gid();
+        let here = self.near.get(&gid)?;
+        let link = match (record.entry.netdev_ifindex(), &record.sysfs_netdev) {
+            (Some(index), _) => self.link(index.get())?,
+            (None, Some(name)) => self.links.as_ref()?.named(name)?,
+            (None, None) => return None,
+        };
+        let is_meant = here.len() == 1 || gid.ipv6().is_unicast_link_local();
+        let question = Question { gid, interface: link.index };
+        (link.is_ethernet && is_meant && here.contains(&link.index.get())).then_some(question)
+    }
+
+    /// Names the rows of a table that answers show to be of interfaces here.
+    fn name_answered(
+        &self,
+        table: &GidTable,
+        questions: &[(usize, Question)],
+        answers: &BTreeMap<Question, (u32, u32)>,
+        names: &mut [Option<Netdev>],
+    ) {
+        for (place, question) in questions {
+            let (Some(record), Some(name)) = (table.get(*place), names.get_mut(*place)) else {
+                continue;
+            };
+            let port = table.device().index.map(|index| (index, record.entry.port()));
+            if port.is_some_and(|port| answers.get(question) == Some(&port)) {
+                *name = self.link(question.interface.get()).map(Link::netdev);
+            }
+        }
     }
 
     fn name_table(&self, table: &GidTable) -> Vec<Option<Netdev>> {
         let mut ports: BTreeMap<u32, Option<Port>> = BTreeMap::new();
         let first_types = first_types(table);
-        let mut claims: BTreeMap<Claim<'_>, u32> = BTreeMap::new();
-        let mut kept_back: BTreeSet<Claim<'_>> = BTreeSet::new();
+        let claims = Claims::of(table);
         for record in table {
             let number = record.entry.port();
             ports.entry(number).or_insert_with(|| self.port(table, number, &first_types));
-            *claims.entry(Claim::of(record)).or_default() += 1;
-            if record.netdev_is_unread {
-                kept_back.insert(Claim::of(record));
-            }
         }
         let name = |record: &GidRecord| {
             let claim = Claim::of(record);
-            let is_only_one =
-                claims.get(&claim) == Some(&1) && !kept_back.contains(&claim.without_netdev());
+            let is_only_one = claims.count(&claim) == Some(1);
             let port = ports.get(&claim.port)?.as_ref().filter(|_| is_only_one)?;
             self.netdev(port, record)
         };
@@ -356,6 +518,19 @@ impl Namespace {
             && index == port.bond.unwrap_or(port.own.index)
             && mac.is_some_and(|mac| gid == Gid::of_roce(mac) || gid == Gid::of_iwarp(mac))
     }
+}
+
+/// Whether a row is of an interface, if that has a row on this port with its GID and index, of RoCE
+/// v1 or v2. The kernel makes both at once; where it had room for one only, it is not known of which.
+fn is_shown_by_any(claims: &Claims<'_>, table: &GidTable, record: &GidRecord) -> bool {
+    let claim = Claim::of(record);
+    let Some(other) = claim.of_other_type() else { return false };
+    claims.count(&claim) == Some(1)
+        && match claims.count(&other) {
+            Some(0) => true,
+            Some(1) => !table.is_full(claim.port),
+            _ => false,
+        }
 }
 
 /// The types of the rows of each port in the slots that may be kept for GIDs made of MAC addresses.

@@ -119,6 +119,12 @@ impl GidTable {
         Self { device: Device::sample(device), records, full: BTreeSet::new() }
     }
 
+    /// The same, of another device.
+    #[cfg(test)]
+    pub(crate) fn of(self, device: Device) -> Self {
+        Self { device, ..self }
+    }
+
     /// The same, without room.
     #[cfg(test)]
     pub(crate) fn filled(mut self) -> Self {

@@ -410,6 +410,7 @@ fn split(bytes: &[u8]) -> Option<(Reply<'_>, &[u8])> {
     Some((reply, bytes.get(align(length)..).unwrap_or_default()))
 }
 
+/// As [`number_at`], of two bytes.
 fn short_at(bytes: &[u8], offset: usize) -> Option<u16> {
     bytes.get(offset..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes))
 }

@@ -2,11 +2,11 @@
 
 use core::num::NonZeroU32;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use nix::libc;
 
-use super::{Attribute, Message, Socket, attributes, number_at};
+use super::{Attribute, Message, Socket, attributes, number_at, short_at};
 use crate::error::Cause;
 use crate::gid::Gid;
 use crate::netdev::{Interface, Netdev};
@@ -33,6 +33,9 @@ const MODES_WITH_ACTIVE_MEMBER: [u8; 3] = [1, 5, 6];
 /// tunnel is bound to.
 const UPPER_KINDS: [&str; 4] = ["vlan", "macvlan", "ipvlan", "macsec"];
 
+/// Kinds, and hardware, which has none, that are no upper devices of anything but of their members.
+const BOTTOM_KINDS: [&str; 5] = ["", "dummy", "veth", "bond", "bridge"];
+
 /// Bits of an interface's flags (`linux/if.h`): switched on; and able to carry packets.
 const UP: u32 = 1 << 0;
 const LOWER_UP: u32 = 1 << 16;
@@ -44,10 +47,13 @@ pub(crate) struct Link {
     pub(crate) name: String,
     /// Its flags, as in `linux/if.h`.
     pub(crate) flags: u32,
+    pub(crate) is_ethernet: bool,
     pub(crate) mtu: u32,
     pub(crate) mac: Option<[u8; 6]>,
     /// The interface that it is an upper device of, if that is in this namespace.
     pub(crate) lower: Option<u32>,
+    /// Whether it is known what it is an upper device of.
+    pub(crate) is_lower_told: bool,
     /// The bond, bridge … that it belongs to, which is an upper device of it.
     pub(crate) master: Option<u32>,
     /// What it does with its members, if it is a bond.
@@ -89,7 +95,7 @@ impl Dump {
     /// The interfaces by index.
     pub(crate) fn interfaces(&self) -> Vec<Interface> {
         let mut addresses: BTreeMap<u32, Vec<(IpAddr, u8)>> = BTreeMap::new();
-        for Address { index, ip, prefix } in &self.addresses {
+        for Address { index, ip, prefix, .. } in &self.addresses {
             addresses.entry(*index).or_default().push((*ip, *prefix));
         }
         let interface = |link: &Link| Interface {
@@ -157,6 +163,24 @@ impl Links {
         self.all_above([lower.get()])
     }
 
+    /// Whether all interfaces below this one, over any number of steps, are known and here.
+    pub(crate) fn are_lowers_told(&self, link: &Link) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut next = vec![link];
+        while let Some(link) = next.pop() {
+            let lower = link.lower.map(|lower| self.by_index.get(&lower));
+            if !link.is_lower_told || lower == Some(None) {
+                return false;
+            }
+            if seen.insert(link.index) {
+                let index = Some(link.index.get());
+                next.extend(self.by_index.values().filter(|member| member.master == index));
+                next.extend(lower.flatten());
+            }
+        }
+        true
+    }
+
     /// Those of them of which the kernel makes rows for this one's port.
     pub(crate) fn served_by(&self, own: NonZeroU32) -> BTreeSet<u32> {
         let mut above = self.above(own);
@@ -180,18 +204,19 @@ pub(super) fn shown(name: String, index: NonZeroU32) -> String {
 pub(crate) struct Address {
     /// The interface's index.
     pub(crate) index: u32,
+    /// That of which the kernel makes a GID.
     pub(crate) ip: IpAddr,
+    /// That of the interface itself.
+    pub(crate) near: IpAddr,
     /// Length of the network's part.
     pub(crate) prefix: u8,
 }
 
-impl Address {
-    /// The GID that the kernel makes of it.
-    pub(crate) fn gid(&self) -> Gid {
-        match self.ip {
-            IpAddr::V4(v4) => v4.into(),
-            IpAddr::V6(v6) => v6.into(),
-        }
+/// The GID that the kernel makes of an address.
+pub(crate) fn gid_of(ip: IpAddr) -> Gid {
+    match ip {
+        IpAddr::V4(v4) => v4.into(),
+        IpAddr::V6(v6) => v6.into(),
     }
 }
 
@@ -207,21 +232,22 @@ pub(crate) fn parse_address(payload: &[u8]) -> Result<Option<Address>, Cause> {
     const SHORT: Cause = Cause::Malformed("an address message");
     let prefix = *payload.get(1).ok_or(SHORT)?;
     let index = number_at(payload, 4).ok_or(SHORT)?;
-    let (mut v4, mut v6, mut near_v6) = (None, None, None);
+    let (mut far, mut near) = (None, None);
     for attribute in attributes(payload.get(ADDRESS_BODY..).ok_or(SHORT)?) {
         let attribute = attribute?;
-        let of_v6 = || <[u8; 16]>::try_from(attribute.bytes()).ok().map(Ipv6Addr::from);
         match attribute.kind {
-            libc::IFA_ADDRESS => {
-                v4 = <[u8; 4]>::try_from(attribute.bytes()).ok().map(Ipv4Addr::from);
-                v6 = of_v6();
-            }
-            libc::IFA_LOCAL => near_v6 = of_v6(),
+            libc::IFA_ADDRESS => far = ip(attribute.bytes()),
+            libc::IFA_LOCAL => near = ip(attribute.bytes()),
             _ => {}
         }
     }
-    let ip = v4.map(IpAddr::V4).or_else(|| near_v6.or(v6).map(IpAddr::V6));
-    Ok(ip.map(|ip| Address { index, ip, prefix }))
+    let of_gid = far.filter(IpAddr::is_ipv4).or(near.filter(IpAddr::is_ipv6)).or(far);
+    Ok(of_gid.map(|ip| Address { index, ip, near: near.unwrap_or(ip), prefix }))
+}
+
+fn ip(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = || <[u8; 4]>::try_from(bytes).ok().map(IpAddr::from);
+    v4().or_else(|| <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from))
 }
 
 pub(crate) fn read_links(socket: &mut Socket) -> Result<Links, Cause> {
@@ -238,9 +264,11 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
         index,
         name: String::new(),
         flags: number_at(payload, 8).ok_or(SHORT)?,
+        is_ethernet: short_at(payload, 2).ok_or(SHORT)? == libc::ARPHRD_ETHER,
         mtu: 0,
         mac: None,
         lower: None,
+        is_lower_told: false,
         master: None,
         bond: None,
     };
@@ -263,6 +291,7 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
     if UPPER_KINDS.contains(&kind.name.as_str()) && !is_lower_elsewhere {
         link.lower = lower;
     }
+    link.is_lower_told = link.lower.is_some() || BOTTOM_KINDS.contains(&kind.name.as_str());
     link.bond = kind.bond.filter(|_| kind.name == "bond");
     link.name = shown(link.name, index);
     Ok(Some(link))

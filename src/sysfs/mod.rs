@@ -10,11 +10,11 @@ mod pkey;
 mod port;
 
 use std::borrow::Cow;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Access, AtFlags, Dir, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::device::FolderId;
@@ -369,6 +369,13 @@ fn decimal(name: &str) -> Option<u32> {
 pub(crate) fn device_number(text: &str) -> Option<u64> {
     let (major, minor) = text.split_once(':')?;
     Some(rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Whether an open file is the character device of this number.
+pub(crate) fn is_node(file: impl AsFd, number: u64) -> Result<bool, Errno> {
+    let stat = rustix::fs::fstat(file)?;
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    Ok(kind == FileType::CharacterDevice && stat.st_rdev == number)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The Linux kernel's RDMA ABI as plain data: the uverbs ioctl, its `DEVICE` object, each driver's
-//! `GET_CONTEXT` blobs, mlx5's own methods and firmware commands, asynchronous events, RDMA netlink
-//! and the constants of umad.
+//! `GET_CONTEXT` blobs, mlx5's own methods and firmware commands, asynchronous events, RDMA netlink,
+//! a part of the connection manager and the constants of umad.
 //!
 //! Every structure holds integers and byte arrays only, has its reserved fields written out, and
 //! is pinned at compile time: its size, its alignment and the offset of each field. Numbers that a
@@ -37,6 +37,7 @@ macro_rules! layout {
     };
 }
 
+pub mod cm;
 pub mod device;
 pub mod driver;
 pub mod event;

@@ -1,5 +1,7 @@
 //! Interfaces and addresses, as the kernel tells them and as nobody does.
 
+use std::net::Ipv6Addr;
+
 use uverbs_uapi::netlink as abi;
 
 use super::*;
@@ -17,9 +19,11 @@ fn link(number: u32, name: &str) -> Link {
         index: index(number),
         name: name.into(),
         flags: 0,
+        is_ethernet: true,
         mtu: 0,
         mac: None,
         lower: None,
+        is_lower_told: true,
         master: None,
         bond: None,
     }
@@ -43,6 +47,7 @@ fn route_messages() {
     let number = u32::from_ne_bytes([9, 0, 0, 0]);
     let expected = Link {
         flags: UP | LOWER_UP,
+        is_ethernet: false,
         mtu: 9000,
         mac: Some(MAC),
         master: Some(5),
@@ -58,7 +63,10 @@ fn route_messages() {
     let message = Message::new(0, &[0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
         .attribute(libc::IFLA_LINKINFO, &bonded.finish_for_test());
     let parsed = parse_link(&message.finish_for_test()).unwrap().unwrap();
-    assert_eq!(parsed, bond(number, "#9", ACTIVE_BACKUP, Some(4)));
+    let bond = Link { is_ethernet: false, ..bond(number, "#9", ACTIVE_BACKUP, Some(4)) };
+    assert_eq!(parsed, bond);
+    let ethernet = [&[0, 0][..], &libc::ARPHRD_ETHER.to_ne_bytes(), &[9; 12]].concat();
+    assert!(parse_link(&ethernet).unwrap().unwrap().is_ethernet);
 
     let address = |near: &[u8], far: &[u8]| {
         let message = Message::new(0, &[2, 24, 0, 0, 9, 0, 0, 0])
@@ -66,8 +74,13 @@ fn route_messages() {
             .attribute(libc::IFA_ADDRESS, far);
         parse_address(&message.finish_for_test()).unwrap().unwrap()
     };
-    let expected = |ip: &str| Address { index: number, ip: ip.parse().unwrap(), prefix: 24 };
-    assert_eq!(address(&[10, 0, 0, 1], &[10, 0, 0, 2]), expected("10.0.0.2"), "the far end");
+    let expected_of = |ip: &str, near: &str| {
+        let (ip, near) = (ip.parse().unwrap(), near.parse().unwrap());
+        Address { index: number, ip, near, prefix: 24 }
+    };
+    let expected = |ip| expected_of(ip, ip);
+    let far = expected_of("10.0.0.2", "10.0.0.1");
+    assert_eq!(address(&[10, 0, 0, 1], &[10, 0, 0, 2]), far, "the far end");
     let v6 = |last| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last).octets();
     assert_eq!(address(&v6(1), &v6(2)), expected("fd00::1"), "the near end");
     let message = Message::new(0, &[10, 24, 0, 0, 9, 0, 0, 0]).attribute(libc::IFA_ADDRESS, &v6(3));

@@ -1,7 +1,8 @@
 //! The names that the crate makes public, read from its sources.
 
 /// Files of the crate that declare items.
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 8] = [
+    ("cm", include_str!("../../src/cm.rs")),
     ("device", include_str!("../../src/device.rs")),
     ("driver", include_str!("../../src/driver.rs")),
     ("event", include_str!("../../src/event.rs")),

@@ -8,7 +8,7 @@
 
 use core::mem::offset_of;
 
-use uverbs_uapi::{device, driver, event, ioctl, mlx5, netlink, umad};
+use uverbs_uapi::{cm, device, driver, event, ioctl, mlx5, netlink, umad};
 
 use crate::{Release, Since};
 
@@ -23,6 +23,7 @@ pub(crate) const HEADERS: &[&str] = &[
     "rdma/ib_user_verbs.h",
     "rdma/ib_user_mad.h",
     "rdma/rdma_netlink.h",
+    "rdma/rdma_user_cm.h",
     "rdma/mlx5-abi.h",
     "rdma/mlx5_user_ioctl_cmds.h",
     "rdma/mlx5_user_ioctl_verbs.h",
@@ -312,6 +313,25 @@ fn add_structures(table: &mut Table) {
         }
         event::AsyncEvent = "struct ib_uverbs_async_event_desc" {
             element, event_type, reserved,
+        }
+        cm::CommandHeader = "struct rdma_ucm_cmd_hdr" {
+            command = "cmd", input_len = "in", output_len = "out",
+        }
+        cm::CreateId = "struct rdma_ucm_create_id" {
+            uid, response, port_space = "ps", qp_type, reserved,
+        }
+        cm::CreateIdResponse = "struct rdma_ucm_create_id_resp" {
+            id,
+        }
+        cm::Bind = "struct rdma_ucm_bind" {
+            id, addr_size, reserved, addr,
+        }
+        cm::Query = "struct rdma_ucm_query" {
+            response, id, option,
+        }
+        cm::QueryAddrResponse = "struct rdma_ucm_query_addr_resp" {
+            node_guid, port_num, reserved, pkey, src_size, dst_size, src_addr, dst_addr,
+            ibdev_index, reserved1,
         }
     }
 }
@@ -703,6 +723,14 @@ fn add_netlink_constants(table: &mut Table) {
         netlink::event_type::NETDEV_DETACH = "RDMA_NETDEV_DETACH_EVENT" since (6, 12),
         netlink::event_type::RENAME = "RDMA_RENAME_EVENT" after (6, 12) by (7, 2),
         netlink::event_type::NETDEV_RENAME = "RDMA_NETDEV_RENAME_EVENT" after (6, 12) by (7, 2),
+        cm::ABI_VERSION = "RDMA_USER_CM_ABI_VERSION",
+        cm::ADDRESS_LEN = "sizeof(struct __kernel_sockaddr_storage)",
+        cm::command::CREATE_ID = "RDMA_USER_CM_CMD_CREATE_ID",
+        cm::command::QUERY = "RDMA_USER_CM_CMD_QUERY",
+        cm::command::BIND = "RDMA_USER_CM_CMD_BIND",
+        cm::port_space::IB = "RDMA_PS_IB",
+        cm::qp_type::RC = "IB_UVERBS_QPT_RC",
+        cm::query::ADDR = "RDMA_USER_CM_QUERY_ADDR",
         umad::IB_UMAD_ABI_VERSION = "IB_USER_MAD_ABI_VERSION",
         umad::IB_USER_VERBS_ABI_VERSION = "IB_USER_VERBS_ABI_VERSION",
         umad::IB_DEVICE_NAME_MAX = "IB_DEVICE_NAME_MAX",

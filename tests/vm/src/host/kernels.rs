@@ -36,6 +36,7 @@ const MODULES: &[(&str, &str, Need)] = &[
     ("ib_core", "", Need::Always),
     ("ib_uverbs", "", Need::Always),
     ("ib_umad", "", Need::Always),
+    ("rdma_ucm", "", Need::Always),
     // rxe up to 6.12 asks the crypto layer for it by name; gone in 7.x.
     ("crc32_generic", "", Need::IfThere),
     ("rdma_rxe", "", Need::Always),

@@ -26,6 +26,7 @@ const DIFFERS: &[&str] = &[
     "few_calls_for_the_command",
     "what_containers_need",
     "the_same_index_and_address_in_two_namespaces",
+    "the_connection_manager_names_pods",
     "exclusive_mode_hides_devices_elsewhere",
     "removed_while_open",
     "removed_before_the_open",

@@ -62,6 +62,8 @@ const SOFT: &[Scenario] = &[
     ("the_same_index_on_the_same_port", namespaces::the_same_index_on_the_same_port),
     ("the_same_index_without_ipv6", namespaces::the_same_index_without_ipv6),
     ("a_macvlan_in_a_pod", namespaces::a_macvlan_in_a_pod),
+    ("the_connection_manager_names_pods", namespaces::the_connection_manager_names_pods),
+    ("pods_that_look_alike", namespaces::pods_that_look_alike),
     ("the_same_name_on_the_same_port", namespaces::the_same_name_on_the_same_port),
     ("a_bond_and_what_stands_on_it", namespaces::a_bond_and_what_stands_on_it),
     ("the_index_of_a_slave_elsewhere", namespaces::the_index_of_a_slave_elsewhere),

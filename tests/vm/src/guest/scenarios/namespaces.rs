@@ -1,6 +1,7 @@
 //! Network namespaces: whose interface a GID's is, and whose device a device is.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -10,6 +11,7 @@ use uverbs::error::Cause;
 use uverbs::host::Host;
 use uverbs::host::{Preference, Reader};
 
+use super::costs::traced;
 use crate::lab::ip::Ip;
 use crate::lab::{self, Namespace, Netdev, run};
 
@@ -82,11 +84,10 @@ pub(crate) fn an_interface_elsewhere_is_not_named() -> Result<()> {
     println!("here, by sysfs: {by_sysfs:#?}");
     ensure!(named(&by_sysfs, "::ffff:10.8.0.1") == [None]);
 
-    // There nothing proves that d0.7 is above the port's interface. d0's own entries must not be taken
-    // for an interface there.
+    // There the connection manager knows it. d0's own entries must not be taken for an interface there.
     let there = namespace.call(|| rows(Preference::Ioctl))?;
     println!("there: {there:#?}");
-    ensure!(named(&there, "::ffff:10.8.0.1") == [None]);
+    ensure!(named(&there, "::ffff:10.8.0.1") == [Some("d0.7".into())]);
     ensure!(named(&there, "::ffff:192.168.77.1") == [None]);
     Ok(())
 }
@@ -161,9 +162,9 @@ pub(crate) fn the_same_index_on_the_same_port() -> Result<()> {
 
     let there = lab.namespace.call(|| rows(Preference::Ioctl))?;
     println!("there: {there:#?}");
-    // Its port's interface is not there: nothing proves that they are above it.
-    ensure!(named(&there, "::ffff:10.8.0.1") == [None]);
-    ensure!(named(&there, "::ffff:10.9.0.1") == [None]);
+    ensure!(named(&there, "::ffff:10.8.0.1") == [Some("v8".into())]);
+    ensure!(named(&there, "::ffff:10.9.0.1") == [Some("v9".into())]);
+    ensure!(named(&there, LINK_LOCAL) == [None, None, None, None]);
     ensure!(named(&there, "::ffff:192.168.77.1") == [None], "d0 was taken for v8");
     ensure!(named(&there, "::ffff:10.7.0.1") == [None], "d0.7 was taken for v9");
     Ok(())
@@ -183,7 +184,7 @@ pub(crate) fn the_same_index_without_ipv6() -> Result<()> {
         let there = lab.namespace.call(|| rows(Preference::Ioctl))?;
         println!("there: {there:#?}");
         ensure!(link_local(&there, FIRST) == [None], "d0's was taken for v8's");
-        ensure!(link_local(&there, lab.other) == [None], "not proved");
+        ensure!(link_local(&there, lab.other) == [Some("v9".into())]);
     }
     let lab = same_indices(&["d0", "v9"])?;
     let here = rows(Preference::Ioctl)?;
@@ -195,7 +196,7 @@ pub(crate) fn the_same_index_without_ipv6() -> Result<()> {
     println!("there: {there:#?}");
     ensure!(link_local(&there, FIRST) == [None, None], "v8's or d0's was taken for the other's");
     ensure!(link_local(&there, lab.other) == [None], "d0.7's was taken for v9's");
-    ensure!(named(&there, "::ffff:10.9.0.1") == [None], "not proved");
+    ensure!(named(&there, "::ffff:10.9.0.1") == [Some("v9".into())]);
     Ok(())
 }
 
@@ -243,17 +244,150 @@ pub(crate) fn a_macvlan_in_a_pod() -> Result<()> {
     let by_sysfs = rows(Preference::Sysfs)?;
     println!("here: {here:#?}\nby sysfs: {by_sysfs:#?}");
     let there = namespace.call(|| rows(Preference::Ioctl))?;
-    println!("there: {there:#?}");
+    let there_by_sysfs = namespace.call(|| rows(Preference::Sysfs))?;
+    println!("there: {there:#?}\nby sysfs: {there_by_sysfs:#?}");
     for gid in of_d0 {
         ensure!(named(&here, gid) == [Some("d0".into())], "{gid} here");
         ensure!(named(&by_sysfs, gid) == [Some("d0".into())], "{gid} here, by sysfs");
         ensure!(named(&there, gid) == [None], "{gid}: d0 was taken for net1");
+        ensure!(named(&there_by_sysfs, gid) == [None], "{gid}: d0 was found there by sysfs");
     }
     for gid in of_net1 {
         ensure!(named(&here, gid) == [None], "{gid}: net1 was taken for d0");
         ensure!(named(&by_sysfs, gid) == [None], "{gid}: net1 was found here by sysfs");
-        ensure!(named(&there, gid) == [None], "{gid}: nothing there proves that net1 is above d0");
+        ensure!(named(&there, gid) == [Some("net1".into())], "{gid} there");
+        ensure!(named(&there_by_sysfs, gid) == [Some("net1".into())], "{gid} there, by sysfs");
     }
+    Ok(())
+}
+
+/// The node of the connection manager.
+const MANAGER: &str = "/dev/infiniband/rdma_cm";
+
+/// Makes an interface of this kind for a namespace, on another, with this index and address.
+fn pod_interface(pod: &Namespace, lower: &Netdev, kind: &[&str], address: &str) -> Result<()> {
+    let name = pod.exec()[3];
+    let link = ["link", lower.name(), "name", "net1", "index", "61", "netns", name, "type"];
+    run(&[&["ip", "link", "add"], &link[..], kind].concat())?;
+    pod.run(&["ip", "address", "add", address, "dev", "net1"])?;
+    pod.run(&["ip", "link", "set", "net1", "up"]).map(drop)
+}
+
+/// The connection manager tells pods whose rows are theirs, with interfaces of any kind, whoever asks;
+/// and where it cannot, rows have no name. It is not left with anything.
+pub(crate) fn the_connection_manager_names_pods() -> Result<()> {
+    let pods = ["macvlan", "ipvlan", "vlan"].map(Namespace::new);
+    let [macvlan, ipvlan, vlan] = pods;
+    let (macvlan, ipvlan, vlan) = (macvlan?, ipvlan?, vlan?);
+    // What has a macvlan takes no ipvlan.
+    let first = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let second = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
+    let (rxe0, rxe1) = (lab::SoftRoce::new("rxe0", &first)?, lab::SoftRoce::new("rxe1", &second)?);
+    let of_kind = [
+        (&macvlan, &rxe0, &first, ["macvlan", "mode", "bridge"]),
+        (&ipvlan, &rxe1, &second, ["ipvlan", "mode", "l2"]),
+        (&vlan, &rxe0, &first, ["vlan", "id", "7"]),
+    ];
+    for (number, (pod, rxe, lower, kind)) in (1..).zip(of_kind) {
+        pod_interface(pod, lower, &kind, &format!("10.{number}.0.1/16"))?;
+        rxe.wait_for_gid(&format!("0000:0000:0000:0000:0000:ffff:0a0{number}:0001"))?;
+    }
+    let check = |said: Option<&str>| -> Result<()> {
+        for (number, (pod, ..)) in (1..).zip(of_kind) {
+            for preference in [Preference::Ioctl, Preference::Sysfs] {
+                let rows = pod.call(|| rows(preference))?;
+                println!("{number}, {preference:?}: {rows:#?}");
+                for other in 1..=3 {
+                    let wanted = said.filter(|_| other == number).map(str::to_owned);
+                    let told = named(&rows, &format!("::ffff:10.{other}.0.1"));
+                    ensure!(told == [wanted], "{other} in {number}, {preference:?}: {told:?}");
+                }
+            }
+        }
+        ensure!(named(&rows(Preference::Ioctl)?, "::ffff:10.1.0.1") == [None], "here");
+        Ok(())
+    };
+    check(Some("net1"))?;
+    let calls = traced(&[&macvlan.exec(), &["uverbs", "gids"][..]].concat())?;
+    let of_manager = calls.iter().filter(|call| call.contains("rdma_cm")).count();
+    println!("figure: `uverbs gids` in a pod: {} system calls\n{}", calls.len(), calls.join("\n"));
+    ensure!(of_manager > 0);
+    let left = run(&["rdma", "resource", "show", "cm_id"])?;
+    ensure!(!left.contains("rxe0"), "identifiers are left: {left}");
+
+    let as_nobody = |pod: &Namespace| {
+        pod.call(|| Ok(lab::output_as_nobody(&["uverbs", "gids", "--json"])?.stdout))
+    };
+    let of_net1 = |stdout: &[u8]| -> Result<usize> {
+        let document: Value = serde_json::from_slice(stdout)?;
+        let rows = document["gids"].as_array().context("no rows")?;
+        Ok(rows.iter().filter(|row| row["netdev"] == "net1").count())
+    };
+    ensure!(of_net1(&as_nobody(&macvlan)?)? == 2, "without rights");
+    let filtered = macvlan.run(&["uverbs", "gids", "--netdev", "net1", "--no-header"])?;
+    ensure!(filtered.lines().count() == 2, "{filtered}");
+    // One who may not write to it is told of no interface, and of nothing else.
+    fs::set_permissions(MANAGER, Permissions::from_mode(0o600))?;
+    let refused = as_nobody(&macvlan).and_then(|stdout| of_net1(&stdout));
+    fs::set_permissions(MANAGER, Permissions::from_mode(0o666))?;
+    ensure!(refused? == 0, "it was asked without a right to it");
+    let _aside = lab::Aside::moved(MANAGER)?;
+    check(None)?;
+    // Something else in its place is not opened.
+    for node in ["/dev/null", "/dev/infiniband/uverbs0"] {
+        std::os::unix::fs::symlink(node, MANAGER)?;
+        let checked = check(None);
+        fs::remove_file(MANAGER)?;
+        checked.with_context(|| format!("{node} in its place"))?;
+    }
+    Ok(())
+}
+
+/// Two pods on one port have the same index and address: none is taken for the other. On two ports each
+/// has its own.
+pub(crate) fn pods_that_look_alike() -> Result<()> {
+    let (red, green) = (Namespace::new("red")?, Namespace::new("green")?);
+    let first = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let second = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
+    let _rxe = [("rxe0", &first), ("rxe1", &second)]
+        .map(|(name, netdev)| lab::SoftRoce::new(name, netdev))
+        .into_iter()
+        .collect::<Result<Vec<_>>>()?;
+    let kind = ["macvlan", "mode", "bridge"];
+    pod_interface(&red, &first, &kind, "10.7.0.1/24")?;
+    let by_pod = || -> Result<Vec<Vec<Option<String>>>> {
+        let of =
+            |pod: &Namespace| Ok(named(&pod.call(|| rows(Preference::Ioctl))?, "::ffff:10.7.0.1"));
+        [&red, &green].into_iter().map(of).collect()
+    };
+    let wait = |count: usize| {
+        lab::wait_until("the rows", || {
+            rows(Preference::Ioctl).is_ok_and(|rows| named(&rows, "::ffff:10.7.0.1").len() == count)
+        })
+    };
+    let net1 = || Some("net1".to_owned());
+    wait(1)?;
+    ensure!(by_pod()? == [[net1()], [None]], "red is not there");
+    // Rows are in the order of the devices.
+    pod_interface(&green, &second, &kind, "10.7.0.1/24")?;
+    wait(2)?;
+    let told = by_pod()?;
+    ensure!(told == [[net1(), None], [None, net1()]], "on two ports: {told:?}");
+    green.run(&["ip", "link", "delete", "net1"])?;
+    wait(1)?;
+    pod_interface(&green, &first, &kind, "10.7.0.1/24")?;
+    wait(2)?;
+    let told = by_pod()?;
+    ensure!(told == [[None, None], [None, None]], "on one port: {told:?}");
+    // The row of one of them goes, and the other's is known again.
+    red.run(&["ip", "address", "delete", "10.7.0.1/24", "dev", "net1"])?;
+    wait(1)?;
+    let told = by_pod()?;
+    ensure!(told == [[None], [net1()]], "red's is gone: {told:?}");
+    // Of an address on two interfaces of one pod it is not known which of them is meant.
+    green.run(&["ip", "link", "add", "x0", "type", "dummy"])?;
+    green.run(&["ip", "address", "add", "10.7.0.1/16", "dev", "x0"])?;
+    ensure!(by_pod()? == [[None], [None]], "on two interfaces");
     Ok(())
 }
 

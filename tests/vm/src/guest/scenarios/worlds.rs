@@ -16,10 +16,11 @@ use uverbs::context::Context;
 use uverbs::device::Device;
 use uverbs::host::Host;
 use uverbs::host::{GidTable, Preference, Reader};
+use uverbs::netdev::Interface;
 use uverbs_vm::{Worlds, worlds};
 
 use crate::lab::ip::Ip;
-use crate::lab::{Namespace, run, undo, wait_until};
+use crate::lab::{Aside, Namespace, run, undo, wait_until};
 use crate::supervisor::PATH;
 
 /// How many namespaces there are, ours among them, which is the first.
@@ -385,6 +386,8 @@ impl<'l> World<'l> {
 struct Count {
     rows: u32,
     named: BTreeMap<&'static str, u32>,
+    /// How many are named where the connection manager cannot be asked.
+    named_without: u32,
     unnamed: BTreeMap<&'static str, u32>,
     others: u32,
     commands: u32,
@@ -458,9 +461,12 @@ impl World<'_> {
         let asks_command = self.random.below(NAMESPACES);
         for place in 0..NAMESPACES {
             let ours = self.lab.within(place, || names(&tables))?;
+            let without = {
+                let _aside = Aside::moved("/dev/infiniband/rdma_cm")?;
+                self.lab.within(place, || names(&tables))?
+            };
             let interfaces = self.lab.within(place, || Ok(Host::new().interfaces()?))?;
             let interfaces = interfaces.unwrap_or_default();
-            let here: BTreeSet<String> = interfaces.iter().map(|own| own.name.clone()).collect();
             for table in &tables {
                 for row in table {
                     let gid = row.entry.gid();
@@ -477,7 +483,12 @@ impl World<'_> {
                 }
             }
             self.check(count, place, "the library", ours.iter());
-            self.count(count, place, &tables, &ours, &here);
+            self.check(count, place, "without the connection manager", without.iter());
+            count.named_without += u32::try_from(without.values().flatten().count())?;
+            for (slot, name) in without.iter().filter(|(_, name)| name.is_some()) {
+                ensure!(ours.get(slot) == Some(name), "{slot:?}: {name:?}, and asked {ours:?}");
+            }
+            self.count(count, place, &tables, &ours, &interfaces);
             if with_sysfs {
                 let names = self.lab.within(place, || names(&by_sysfs))?;
                 self.check(count, place, "sysfs", names.iter());
@@ -515,7 +526,7 @@ impl World<'_> {
         place: usize,
         tables: &[GidTable],
         names: &Names,
-        here: &BTreeSet<String>,
+        here: &[Interface],
     ) {
         for table in tables {
             let device = &table.device().name;
@@ -539,14 +550,19 @@ impl World<'_> {
                     *count.named.entry(kind).or_default() += 1;
                     continue;
                 }
-                let why = if !is_port_here {
-                    "the port's own interface is in another namespace"
-                } else if table.iter().filter(same).count() > 1 {
+                let gid = record.entry.gid();
+                let ip = gid.ipv4().map_or(IpAddr::V6(gid.ipv6()), IpAddr::V4);
+                let has_it = |own: &&Interface| own.addresses.iter().any(|(other, _)| *other == ip);
+                let why = if table.iter().filter(same).count() > 1 {
                     "another row says the same"
-                } else if !here.contains(name) {
+                } else if !here.iter().any(|own| own.name == *name) {
                     "the interface is gone"
-                } else {
+                } else if here.iter().filter(has_it).count() > 1 {
+                    "several interfaces have the address"
+                } else if is_port_here {
                     "what links it to the port's interface is in another namespace, or idle in a bond"
+                } else {
+                    "the port's own interface is in another namespace"
                 };
                 *count.unnamed.entry(why).or_default() += 1;
             }
@@ -627,6 +643,10 @@ pub(crate) fn random_worlds() -> Result<()> {
         "figure: random worlds: 0 wrong names; {named} of {} rows are named in their own namespace, {} \
          rows are looked at from others; the command is asked {} times",
         count.rows, count.others, count.commands
+    );
+    println!(
+        "figure: random worlds: {} of {} without the connection manager",
+        count.named_without, count.rows
     );
     println!(
         "figure: random worlds: {} times index and address are right and the name would be wrong",

@@ -1,0 +1,217 @@
+//! The connection manager, asked which port has a GID for an interface of this network namespace.
+//!
+//! An identifier is bound to the GID's address. The kernel (`cma_acquire_dev_by_src_ip`) then looks for the
+//! address's interface in this namespace, and for a port with a row of this GID that points to this very
+//! interface: not to one with its index or its name. Only a port that has one is told. It is a row of
+//! the type that the connection manager uses by default for this port, RoCE v2 where the port has it; an
+//! administrator may set another, so which one it was is not known.
+//!
+//! Of several interfaces with one address the kernel takes the first; only of IPv6 link-local it
+//! takes the one that is named. Of several ports it tells the first. Interfaces that are not Ethernet it
+//! does not compare. All this is the caller's to heed.
+//!
+//! The identifier gets a number in a port space that sockets do not have, and goes when the file is
+//! closed. Nothing is sent. No right is needed: all may write to the node. Where it or the module is
+//! missing, or something else is in its place, there is no answer, and no module is loaded.
+
+mod command;
+
+use core::num::NonZeroU32;
+use std::fs::File;
+use std::net::IpAddr;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::retry_on_intr;
+use uverbs_uapi::cm as abi;
+
+use self::command::{Command, send};
+use crate::gid::Gid;
+use crate::sysfs::{Folder, device_number, is_node};
+
+/// An open connection manager.
+#[derive(Debug)]
+pub(crate) struct ConnectionManager {
+    node: File,
+}
+
+/// No device's index, nor an identifier: where the kernel wrote nothing.
+const NOTHING: u32 = u32::MAX;
+
+impl ConnectionManager {
+    /// Opens its node, if that is the one that sysfs tells of in `class`.
+    pub(crate) fn open(class: &Folder, node: &Path) -> Option<Self> {
+        if class.read_number("abi_version").ok()? != u64::from(abi::ABI_VERSION) {
+            return None;
+        }
+        let number = device_number(&class.read_optional("dev")?)?;
+        let open = |flags: OFlags| {
+            let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+            let fd = retry_on_intr(|| rustix::fs::open(node, flags, Mode::empty())).ok()?;
+            is_node(&fd, number).is_ok_and(|is_it| is_it).then_some(fd)
+        };
+        // First it is looked at: the number may be another device's now, as a watchdog's, which
+        // opening starts.
+        open(OFlags::PATH)?;
+        Some(Self { node: open(OFlags::WRONLY)?.into() })
+    }
+
+    /// The index of the device and the number of the port that have a row of this GID for this
+    /// interface, which is the only one here with the address.
+    pub(crate) fn port_of(&self, gid: Gid, interface: NonZeroU32) -> Option<(u32, u32)> {
+        let mut made = abi::CreateIdResponse { id: NOTHING };
+        send(&self.node, Command::CreateId(&mut made)).ok()?;
+        let bind = bind(made.id, gid, interface);
+        send(&self.node, Command::Bind(&bind)).ok()?;
+        let mut answer =
+            abi::QueryAddrResponse { ibdev_index: NOTHING, ..abi::QueryAddrResponse::default() };
+        send(&self.node, Command::QueryAddr(made.id, &mut answer)).ok()?;
+        port_told(&bind, &answer)
+    }
+}
+
+/// Where parts of a socket address are: behind the family and the port, the address of IPv4; behind
+/// the flow label that of IPv6, and its scope.
+const V4: usize = 4;
+const V6: usize = 8;
+const SCOPE: usize = 24;
+
+/// Binds an identifier to a GID's address.
+fn bind(id: u32, gid: Gid, interface: NonZeroU32) -> abi::Bind {
+    let ip = gid.ipv4().map_or(IpAddr::V6(gid.ipv6()), IpAddr::V4);
+    let mut bind = abi::Bind { id, ..abi::Bind::default() };
+    let mut put = |offset: usize, bytes: &[u8]| {
+        for (place, byte) in bind.addr.iter_mut().skip(offset).zip(bytes) {
+            *place = *byte;
+        }
+    };
+    let (family, size) = match ip {
+        IpAddr::V4(v4) => {
+            put(V4, &v4.octets());
+            (rustix::net::AddressFamily::INET, 16)
+        }
+        IpAddr::V6(v6) => {
+            put(V6, &v6.octets());
+            if v6.is_unicast_link_local() {
+                put(SCOPE, &interface.get().to_ne_bytes());
+            }
+            (rustix::net::AddressFamily::INET6, 28)
+        }
+    };
+    put(0, &family.as_raw().to_ne_bytes());
+    bind.addr_size = size;
+    bind
+}
+
+/// The device's index and the port of an answer, if it is one to what was asked.
+fn port_told(asked: &abi::Bind, answer: &abi::QueryAddrResponse) -> Option<(u32, u32)> {
+    // The kernel has chosen a number for the third and fourth bytes.
+    let parts = |addr: &[u8; abi::ADDRESS_LEN]| {
+        let (family, rest) = addr.split_first_chunk::<2>()?;
+        let (_, rest) = rest.split_first_chunk::<2>()?;
+        Some((*family, rest.get(..usize::from(asked.addr_size).checked_sub(V4)?)?.to_vec()))
+    };
+    let is_it = answer.src_size == asked.addr_size
+        && parts(&answer.src_addr).is_some_and(|told| Some(told) == parts(&asked.addr));
+    let is_bound = answer.port_num != 0 && answer.ibdev_index != NOTHING;
+    (is_it && is_bound).then(|| (answer.ibdev_index, answer.port_num.into()))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::sysfs::Sysfs;
+    use zerocopy::FromBytes;
+
+    fn asked(address: &str) -> abi::Bind {
+        let gid = match address.parse().unwrap() {
+            IpAddr::V4(v4) => Gid::from(v4),
+            IpAddr::V6(v6) => Gid::from(v6),
+        };
+        bind(3, gid, NonZeroU32::new(0x0102).unwrap())
+    }
+
+    /// An answer of the kernel's.
+    fn answer(asked: &abi::Bind) -> abi::QueryAddrResponse {
+        let mut src_addr = asked.addr;
+        src_addr[2..4].copy_from_slice(&[0x12, 0x34]);
+        let src_size = asked.addr_size;
+        let rest = abi::QueryAddrResponse::default();
+        abi::QueryAddrResponse { port_num: 2, ibdev_index: 5, src_size, src_addr, ..rest }
+    }
+
+    #[test]
+    fn addresses_of_each_family() {
+        let v4 = asked("10.0.0.1");
+        assert_eq!((v4.id, v4.addr_size), (3, 16));
+        let family = |number: u16| number.to_ne_bytes();
+        assert_eq!(v4.addr[..8], [&family(2)[..], &[0, 0, 10, 0, 0, 1]].concat());
+        assert!(v4.addr[8..].iter().all(|byte| *byte == 0));
+        let v6 = asked("fd00::1");
+        assert_eq!((v6.addr_size, &v6.addr[..2]), (28, &family(10)[..]));
+        assert_eq!((v6.addr[8], v6.addr[23], &v6.addr[24..28]), (0xfd, 1, &[0; 4][..]), "no scope");
+        let scope = 0x0102_u32.to_ne_bytes();
+        assert_eq!(asked("fe80::1").addr[24..28], scope);
+    }
+
+    #[test]
+    fn an_answer_to_what_was_asked() {
+        for address in ["10.0.0.1", "fd00::1", "fe80::1"] {
+            let asked = asked(address);
+            let right = answer(&asked);
+            assert_eq!(port_told(&asked, &right), Some((5, 2)), "{address}");
+            // Not bound, an old kernel's, of another length, and of another address or family.
+            let wrong = |change: fn(&mut abi::QueryAddrResponse)| {
+                let mut answer = right;
+                change(&mut answer);
+                assert_eq!(port_told(&asked, &answer), None, "{address}: {answer:?}");
+            };
+            wrong(|it| it.port_num = 0);
+            wrong(|it| it.ibdev_index = NOTHING);
+            wrong(|it| it.src_size = 0);
+            wrong(|it| it.src_size += 1);
+            wrong(|it| it.src_addr[0] ^= 1);
+            wrong(|it| it.src_addr[7] ^= 1);
+            wrong(|it| it.src_addr[15] ^= 1);
+            if address.contains(':') {
+                wrong(|it| it.src_addr[27] ^= 1);
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_answer_is_read_or_refused(
+            bytes in proptest::collection::vec(proptest::num::u8::ANY, 280),
+            size: u16,
+        ) {
+            let answer = abi::QueryAddrResponse::read_from_bytes(&bytes).unwrap();
+            let asked = abi::Bind { addr_size: size, ..asked("fd00::1") };
+            proptest::prop_assert_eq!(port_told(&asked, &answer), None);
+        }
+    }
+
+    /// Whatever is in the node's place is not opened: a FIFO, were it opened to write, would tell.
+    #[test]
+    fn only_the_node_that_sysfs_tells_of_is_opened() {
+        let tree = tempfile::tempdir().unwrap();
+        let class = tree.path().join("rdma_cm");
+        std::fs::create_dir(&class).unwrap();
+        let open = |path: &str| {
+            ConnectionManager::open(&Sysfs::at(tree.path()).folder("rdma_cm"), Path::new(path))
+        };
+        // The number of /dev/null.
+        let tell = |file: &str, text: &str| std::fs::write(class.join(file), text).unwrap();
+        assert!(open("/dev/null").is_none(), "no module");
+        tell("dev", "1:3\n");
+        assert!(open("/dev/null").is_none(), "no version");
+        tell("abi_version", "5\n");
+        assert!(open("/dev/null").is_none(), "another version");
+        tell("abi_version", "4\n");
+        let null = open("/dev/null").unwrap();
+        assert!(open("/dev/zero").is_none() && open("/nowhere").is_none());
+        // Which takes commands, and answers nothing.
+        assert_eq!(null.port_of(Gid::from_bytes([0xfd; 16]), NonZeroU32::MIN), None);
+    }
+}
