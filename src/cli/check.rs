@@ -94,7 +94,8 @@ pub(crate) fn answer(
     let preference = args.source.preference(common);
     let hosts = look(common, &args.from.from, preference, Parts::ALL, &args.selectors, report);
     let is_missing = missing(&hosts, &args.selectors, report);
-    let expected = Expected { link_layer: args.link_layer.map(Into::into) };
+    let mut expected = Expected::default();
+    expected.link_layer = args.link_layer.map(Into::into);
     let found: Vec<(Option<&str>, Finding)> = hosts
         .seen
         .iter()

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use uverbs::mlx5;
-use uverbs::mlx5::port::Port;
+use uverbs::mlx5::port::SteeringPort;
 
 use super::Mlx5PortArgs;
 use super::{LeftOut, Vacant, host, selected};
@@ -45,7 +45,7 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let host = host(common, &args.selectors);
-    let mut ports: Vec<(&str, u32, Port)> = Vec::new();
+    let mut ports: Vec<(&str, u32, SteeringPort)> = Vec::new();
     let mut left_out = Vec::new();
     for selected in selected(&host, &args.selectors, report) {
         let name = selected.device.name.as_str();
@@ -93,7 +93,7 @@ pub(crate) fn answer(
     Ok(tabulate(&ports).answer())
 }
 
-fn tabulate(ports: &[(&str, u32, Port)]) -> Table<9> {
+fn tabulate(ports: &[(&str, u32, SteeringPort)]) -> Table<9> {
     let mut table = Table::new([
         "DEVICE",
         "PORT",
