@@ -1,4 +1,4 @@
-//! The uverbs ioctl: the encoder of requests, and the system call.
+//! The uverbs ioctl: the encoder of requests, and the system call. Queries are in [`crate::context`].
 
 mod command;
 pub(crate) mod sys;

@@ -25,12 +25,18 @@ fn gid(address: &str) -> Gid {
 
 /// A row of a slot that is kept for a GID made of a MAC address.
 fn first(ifindex: u32, address: &str) -> GidRecord {
-    GidEntry::new(1, 0, gid(address), GidType::ROCE_V2, NonZeroU32::new(ifindex)).into()
+    GidEntry::new(1, 0, gid(address))
+        .with_type(GidType::ROCE_V2)
+        .with_netdev_ifindex(NonZeroU32::new(ifindex))
+        .into()
 }
 
 /// A row of any other slot.
 fn record(ifindex: u32, address: &str) -> GidRecord {
-    GidEntry::new(1, 7, gid(address), GidType::ROCE_V2, NonZeroU32::new(ifindex)).into()
+    GidEntry::new(1, 7, gid(address))
+        .with_type(GidType::ROCE_V2)
+        .with_netdev_ifindex(NonZeroU32::new(ifindex))
+        .into()
 }
 
 fn link(number: u32, name: &str) -> Link {
@@ -112,7 +118,11 @@ fn the_default_gid_is_known_by_the_mac_address() {
     // Any other slot may hold that of a VLAN elsewhere with the same index and MAC address.
     assert_eq!(name(&here, "rxe0", record(2, default)), None);
     let in_slot = |slot, gid_type| {
-        GidRecord::from(GidEntry::new(1, slot, gid(default), gid_type, NonZeroU32::new(2)))
+        GidRecord::from(
+            GidEntry::new(1, slot, gid(default))
+                .with_type(gid_type)
+                .with_netdev_ifindex(NonZeroU32::new(2)),
+        )
     };
     // With both types the first two slots are kept, with one only the first.
     let both = [in_slot(0, GidType::ROCE_V1), in_slot(1, GidType::ROCE_V2)];
@@ -235,7 +245,9 @@ fn two_entries_with_the_same_claim_are_both_unnamed() {
     let same = record(3, "fe80::1");
     assert_eq!(names_of(&here, "rxe0", &[same.clone(), same.clone()]), [None, None]);
     // RoCE v1 and v2 of one address are two claims.
-    let v1 = GidEntry::new(1, 1, same.entry.gid(), GidType::ROCE_V1, Some(index(3)));
+    let v1 = GidEntry::new(1, 1, same.entry.gid())
+        .with_type(GidType::ROCE_V1)
+        .with_netdev_ifindex(Some(index(3)));
     let names = names_of(&here, "rxe0", &[same, v1.into()]);
     assert_eq!(names, [Some("d0.7".into()), Some("d0.7".into())]);
 }
@@ -245,7 +257,9 @@ fn two_entries_with_the_same_claim_are_both_unnamed() {
 fn the_same_claim_on_another_port() {
     let mut here = namespace(&[(2, "10.0.0.1")], vec![]);
     here.port_netdevs.insert(("rxe0".into(), 2), Netdev { index: index(2), name: "d0".into() });
-    let other = GidEntry::new(2, 7, gid("10.0.0.1"), GidType::ROCE_V2, Some(index(2)));
+    let other = GidEntry::new(2, 7, gid("10.0.0.1"))
+        .with_type(GidType::ROCE_V2)
+        .with_netdev_ifindex(Some(index(2)));
     let names = names_of(&here, "rxe0", &[record(2, "10.0.0.1"), other.into()]);
     assert_eq!(names, [Some("d0".into()), Some("d0".into())]);
 }
@@ -277,7 +291,12 @@ fn without_netlink_nothing_is_named() {
     assert_eq!(host.sysfs().root(), Sysfs::at("/nowhere").root());
     let table = GidTable::sample("rxe0", vec![record(2, "10.0.0.1")]);
     let names = host.netdevs(&[&table]).unwrap();
-    assert_eq!(names, [[None]]);
+    assert_eq!(names.len(), 1);
+    assert_eq!(
+        names[0].iter().map(|(row, name)| (row.entry.index(), name)).next(),
+        Some((7, None))
+    );
+    assert_eq!(names[0].netdev(1, 7), None);
 }
 
 #[test]
