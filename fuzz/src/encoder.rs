@@ -388,7 +388,7 @@ fn ask(device: &Device, queries: &[Query]) {
         .ports
         .iter()
         .flat_map(|port| port.gids.iter().flatten())
-        .map(|bytes| GidEntry::read_from_bytes(bytes).expect("32 bytes"))
+        .map(|bytes| abi::GidEntry::read_from_bytes(bytes).expect("32 bytes").into())
         .collect();
     let gid = |number: u32, index: u32| {
         let slot = port(number).and_then(|port| port.gids.get(index as usize));
@@ -397,6 +397,7 @@ fn ask(device: &Device, queries: &[Query]) {
             None => assert_eq!(answer.map_err(|error| error.errno()), Err(22)),
             Some(slot) => {
                 let found = answer.expect("a slot");
+                let found = found.map(abi::GidEntry::from);
                 assert_eq!(found.as_ref().map(IntoBytes::as_bytes), slot.as_ref().map(|s| &s[..]));
             }
         }
