@@ -4,11 +4,11 @@
 use std::os::fd::{AsFd, AsRawFd};
 
 use arbitrary::{Arbitrary, Unstructured};
-use uverbs::ioctl::{Command, EncodeError, MAX_ATTRIBUTES, MAX_PAYLOAD};
 use uverbs::error::Cause;
 use uverbs::gid::GidEntry;
+use uverbs::ioctl::{Command, EncodeError, MAX_ATTRIBUTES, MAX_PAYLOAD};
 use uverbs::port::PortAttributes;
-use uverbs::uapi::device::QueryPortResponse;
+use uverbs::uapi::device::{self as abi, QueryPortResponse};
 use uverbs::uapi::ioctl::{ATTR_UHW_IN, ATTR_UHW_OUT, RDMA_VERBS_IOCTL};
 use uverbs_kernel_model::memory::Memory;
 use uverbs_kernel_model::spec::{self, Found, Kind};

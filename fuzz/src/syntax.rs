@@ -4,12 +4,10 @@
 use std::net::Ipv6Addr;
 
 use uverbs::choose::nccl::{self, Program};
-use uverbs::choose::{Home, Port, Row, ucx};
-use uverbs::device::NodeType;
+use uverbs::choose::{Port, Row, ucx};
 use uverbs::gid::{Gid, GidEntry, GidType};
 use uverbs::guid::Guid;
 use uverbs::inventory::settings;
-use uverbs::port::{LinkLayer, PortState};
 use uverbs::selector::Selector;
 
 /// Runs the target. The first byte says whether the rest is one text, or a command line whose words
