@@ -81,6 +81,7 @@ pub(crate) struct FolderId {
 
 /// A uverbs character device.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Node {
     /// Its name, as `uverbs0`.
     pub name: String,
@@ -88,6 +89,14 @@ pub struct Node {
     pub path: PathBuf,
     /// Its device number (`dev_t`), against which an open is checked.
     pub number: u64,
+}
+
+impl Node {
+    /// A node, for readers of records and for tests.
+    #[must_use]
+    pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, number: u64) -> Self {
+        Self { name: name.into(), path: path.into(), number }
+    }
 }
 
 impl Device {

@@ -1,58 +1,148 @@
-//! Drivers: their ids, names, and what each wants to hear with `GET_CONTEXT`.
+//! Drivers: what this crate knows of each, one row a driver in the table `DRIVERS`.
 //!
 //! A driver is known by the number that the kernel binds to a device, never by the device's name,
-//! which udev changes.
+//! which udev changes. A driver without a row works too, if it takes zeros for a context.
 
 use core::fmt;
 
-use uverbs_uapi::driver as abi;
+use uverbs_uapi::driver::{self as abi, driver_id};
 use zerocopy::IntoBytes;
 
 /// The kernel's number of a driver (`enum rdma_driver_id`).
+///
+/// ```
+/// use uverbs::driver::DriverId;
+///
+/// assert_eq!(DriverId::RXE.to_string(), "rxe");
+/// assert_eq!(DriverId(99).to_string(), "unknown(99)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DriverId(pub u32);
 
-/// Known drivers. An id is not used again when a driver leaves the kernel.
-const NAMES: &[(u32, &str)] = &[
-    (abi::driver_id::MLX5, "mlx5"),
-    (abi::driver_id::MLX4, "mlx4"),
-    (abi::driver_id::CXGB3, "cxgb3"),
-    (abi::driver_id::CXGB4, "cxgb4"),
-    (abi::driver_id::MTHCA, "mthca"),
-    (abi::driver_id::BNXT_RE, "bnxt_re"),
-    (abi::driver_id::OCRDMA, "ocrdma"),
-    (abi::driver_id::NES, "nes"),
-    (abi::driver_id::IRDMA, "irdma"),
-    (abi::driver_id::VMW_PVRDMA, "vmw_pvrdma"),
-    (abi::driver_id::QEDR, "qedr"),
-    (abi::driver_id::HNS, "hns"),
-    (abi::driver_id::USNIC, "usnic"),
-    (abi::driver_id::RXE, "rxe"),
-    (abi::driver_id::HFI1, "hfi1"),
-    (abi::driver_id::QIB, "qib"),
-    (abi::driver_id::EFA, "efa"),
-    (abi::driver_id::SIW, "siw"),
-    (abi::driver_id::ERDMA, "erdma"),
-    (abi::driver_id::MANA, "mana"),
-    (abi::driver_id::IONIC, "ionic"),
+/// What is known of a driver.
+#[derive(Debug)]
+struct Driver {
+    id: u32,
+    name: &'static str,
+    request: ContextRequest,
+    version: FirmwareVersion,
+}
+
+/// What a driver wants with `GET_CONTEXT`: the least that gives a context for queries.
+#[derive(Clone, Copy, Debug)]
+enum ContextRequest {
+    /// Zeros: more than eight bytes, so that they go by address and satisfy the drivers that insist on a
+    /// length.
+    Zeros,
+    Mlx5,
+    Irdma,
+    Efa,
+}
+
+/// How the number in `fw_ver` of a device's attributes is written, as rdma-core writes it.
+#[derive(Clone, Copy, Debug)]
+enum FirmwareVersion {
+    /// `major.minor.patch` of 16 bits each; the patch has so many digits at least.
+    Parts { digits: usize },
+    /// `major.patch`, the first and the last of the 16-bit parts.
+    MajorPatch,
+    /// The low four bytes, the highest first.
+    Bytes,
+    /// The first four bytes in memory.
+    BytesInMemory,
+    /// The number says nothing: the text that the kernel has for the device.
+    Text,
+    /// Nothing.
+    Empty,
+}
+
+use ContextRequest::{Efa, Irdma, Mlx5, Zeros};
+use FirmwareVersion::{Bytes, BytesInMemory, Empty, MajorPatch, Parts, Text};
+
+/// `major.minor.patch`, without leading zeros.
+const PLAIN: FirmwareVersion = Parts { digits: 1 };
+
+const fn row(
+    id: u32,
+    name: &'static str,
+    request: ContextRequest,
+    version: FirmwareVersion,
+) -> Driver {
+    Driver { id, name, request, version }
+}
+
+/// Known drivers. The kernel does not use an id again when a driver leaves it.
+const DRIVERS: &[Driver] = &[
+    row(driver_id::MLX5, "mlx5", Mlx5, Parts { digits: 4 }),
+    row(driver_id::MLX4, "mlx4", Zeros, Parts { digits: 3 }),
+    row(driver_id::CXGB3, "cxgb3", Zeros, PLAIN),
+    row(driver_id::CXGB4, "cxgb4", Zeros, Bytes),
+    row(driver_id::MTHCA, "mthca", Zeros, PLAIN),
+    row(driver_id::BNXT_RE, "bnxt_re", Zeros, BytesInMemory),
+    row(driver_id::OCRDMA, "ocrdma", Zeros, Text),
+    row(driver_id::NES, "nes", Zeros, PLAIN),
+    row(driver_id::IRDMA, "irdma", Irdma, MajorPatch),
+    row(driver_id::VMW_PVRDMA, "vmw_pvrdma", Zeros, Parts { digits: 3 }),
+    row(driver_id::QEDR, "qedr", Zeros, Bytes),
+    row(driver_id::HNS, "hns", Zeros, Parts { digits: 3 }),
+    row(driver_id::USNIC, "usnic", Zeros, Empty),
+    row(driver_id::RXE, "rxe", Zeros, PLAIN),
+    row(driver_id::HFI1, "hfi1", Zeros, PLAIN),
+    row(driver_id::QIB, "qib", Zeros, PLAIN),
+    row(driver_id::EFA, "efa", Efa, BytesInMemory),
+    row(driver_id::SIW, "siw", Zeros, PLAIN),
+    row(driver_id::ERDMA, "erdma", Zeros, PLAIN),
+    row(driver_id::MANA, "mana", Zeros, Empty),
+    row(driver_id::IONIC, "ionic", Zeros, Text),
 ];
 
 impl DriverId {
     /// NVIDIA (Mellanox) ConnectX-4 and newer.
-    pub const MLX5: Self = Self(abi::driver_id::MLX5);
+    pub const MLX5: Self = Self(driver_id::MLX5);
     /// Soft RoCE.
-    pub const RXE: Self = Self(abi::driver_id::RXE);
+    pub const RXE: Self = Self(driver_id::RXE);
+
+    fn driver(self) -> Option<&'static Driver> {
+        DRIVERS.iter().find(|driver| driver.id == self.0)
+    }
 
     /// The driver's name, if this version knows it.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
-        NAMES.iter().find(|(id, _)| *id == self.0).map(|(_, name)| *name)
+        self.driver().map(|driver| driver.name)
     }
 
-    /// What the driver wants with `GET_CONTEXT`: the least that gives a context for queries.
+    /// The firmware's version as text, in the form that rdma-core gives it.
     ///
-    /// mlx5, irdma and efa want values; all others take zeros, of which more than eight bytes are
-    /// sent so that they go by address and satisfy the drivers that insist on a length.
+    /// `number` is `fw_ver` of the [device's attributes](crate::Context::query_device); drivers put the
+    /// version into it in different ways. `text` is [`Device::fw_version`](crate::Device::fw_version), which
+    /// counts for two drivers that leave the number empty. Empty for drivers without a firmware version.
+    ///
+    /// ```
+    /// use uverbs::driver::DriverId;
+    ///
+    /// assert_eq!(DriverId::MLX5.firmware_version(0x1c_0027_03f6, None), "28.39.1014");
+    /// ```
+    #[doc(alias = "fw_ver")]
+    #[must_use]
+    pub fn firmware_version(self, number: u64, text: Option<&str>) -> String {
+        let part = |shift: u32| (number >> shift) & 0xffff;
+        let byte = |shift: u32| (number >> shift) & 0xff;
+        let (major, minor, patch) = (part(32), part(16), part(0));
+        match self.driver().map_or(PLAIN, |driver| driver.version) {
+            Parts { digits } => format!("{major}.{minor}.{patch:0digits$}"),
+            MajorPatch => format!("{major}.{patch}"),
+            Bytes => format!("{}.{}.{}.{}", byte(24), byte(16), byte(8), byte(0)),
+            BytesInMemory => {
+                let [one, two, three, four, ..] = number.to_ne_bytes();
+                format!("{one}.{two}.{three}.{four}")
+            }
+            Text => text.unwrap_or_default().to_owned(),
+            Empty => String::new(),
+        }
+    }
+
+    /// What the driver wants with `GET_CONTEXT`.
     pub(crate) fn context_request(self) -> &'static [u8] {
         static MLX5: abi::Mlx5AllocUcontextRequest = mlx5_request(0);
         static IRDMA: abi::IrdmaAllocUcontextRequest = abi::IrdmaAllocUcontextRequest {
@@ -66,11 +156,11 @@ impl DriverId {
             reserved: [0; 4],
         };
         static ZEROS: [u8; 16] = [0; 16];
-        match self.0 {
-            abi::driver_id::MLX5 => MLX5.as_bytes(),
-            abi::driver_id::IRDMA => IRDMA.as_bytes(),
-            abi::driver_id::EFA => EFA.as_bytes(),
-            _ => &ZEROS,
+        match self.driver().map_or(Zeros, |driver| driver.request) {
+            Mlx5 => MLX5.as_bytes(),
+            Irdma => IRDMA.as_bytes(),
+            Efa => EFA.as_bytes(),
+            Zeros => &ZEROS,
         }
     }
 }
@@ -103,5 +193,34 @@ impl fmt::Display for DriverId {
             Some(name) => f.pad(name),
             None => f.pad(&format!("unknown({})", self.0)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn firmware_versions_as_each_driver_s_are_written() {
+        let of = |driver, number| DriverId(driver).firmware_version(number, Some("1.2-x"));
+        assert_eq!(of(driver_id::MLX5, 0x001c_0027_03f6), "28.39.1014");
+        assert_eq!(of(driver_id::MLX5, 0x0010_0001_0002), "16.1.0002");
+        assert_eq!(of(driver_id::MLX4, 0x0002_002a_1388), "2.42.5000");
+        assert_eq!(of(driver_id::HNS, 0x0001_0002_0003), "1.2.003");
+        assert_eq!(of(driver_id::RXE, 0), "0.0.0");
+        assert_eq!(of(99, 0x0001_0002_0003), "1.2.3");
+        assert_eq!(of(driver_id::IRDMA, 0x0001_0000_0044), "1.68");
+        assert_eq!(of(driver_id::CXGB4, 0x0119_0401), "1.25.4.1");
+        assert_eq!(of(driver_id::EFA, 0x0403_0201), "1.2.3.4");
+        assert_eq!(of(driver_id::IONIC, 7), "1.2-x");
+        assert_eq!(of(driver_id::MANA, 7), "");
+    }
+
+    #[test]
+    fn one_row_a_driver() {
+        let mut ids: Vec<u32> = DRIVERS.iter().map(|driver| driver.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), DRIVERS.len());
     }
 }

@@ -1,27 +1,52 @@
 //! What failed, where, and with which errno.
 //!
-//! Every [`Error`] names the device and the request; [`Error::errno`] is what the C interface
-//! returns for it. An empty slot of a GID table is not an error: see [`crate::gid`].
+//! An [`Error`] names its device and its request. Three ways lead into it:
+//!
+//! - its text, for people: subject, request, cause, errno and advice in one line. The text is complete,
+//!   so [`source`](std::error::Error::source) is `None` and a chain of errors says nothing twice;
+//! - [`cause`](Error::cause), for programs that match on it, and predicates such as
+//!   [`is_gone`](Error::is_gone) for the usual branches;
+//! - [`errno`](Error::errno), the number that rdma-core's functions and this crate's C interface return.
+//!
+//! Every errno in this crate is an `i32`, positive, as in [`std::io::Error::raw_os_error`]. An empty slot
+//! of a GID table is no error: queries answer `None`.
+//!
+//! ```
+//! let error = uverbs::Host::rooted("/nowhere", "/nowhere").open("rxe0").unwrap_err();
+//! assert!(error.is_no_such_device());
+//! assert_eq!(error.errno(), 19); // ENODEV
+//! assert_eq!(std::io::Error::from(error).to_string(),
+//!     "rxe0: list devices: no such device (errno 19); list the devices that this network namespace sees");
+//! ```
 
 use core::fmt;
+use std::io;
 use std::path::PathBuf;
 
+use nix::libc;
 use rustix::io::Errno;
 
 use crate::driver::DriverId;
-use crate::mlx5_firmware::{self, Refusal, Target};
+use crate::mlx5_firmware::{self, FirmwareRefusal, FirmwareTarget};
 
 /// The result of this library's calls.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// A request that could not be answered.
+/// A request that could not be answered. See the [module](self) for its text, cause and errno.
 #[derive(Debug, thiserror::Error)]
 #[error("{subject}: {request}: {cause}{}", Advice(.request, .cause))]
 pub struct Error {
     subject: String,
     request: Request,
-    #[source]
+    // Not a `source`: the text has it.
     cause: Cause,
+}
+
+impl From<Error> for io::Error {
+    /// The kind is that of the errno, and the [`Error`] is inside: [`io::Error::downcast`] gives it back.
+    fn from(error: Error) -> Self {
+        Self::new(Self::from_raw_os_error(error.errno()).kind(), error)
+    }
 }
 
 /// What was asked.
@@ -89,7 +114,14 @@ pub enum Request {
         /// The operation.
         opcode: u16,
         /// What it is about.
-        target: Target,
+        target: FirmwareTarget,
+    },
+    /// A command of the caller's own: [`Context::submit`](crate::Context::submit).
+    Ioctl {
+        /// Id of the object.
+        object: u16,
+        /// Id of the object's method.
+        method: u16,
     },
     /// A file or folder of sysfs.
     Sysfs {
@@ -125,12 +157,13 @@ impl fmt::Display for Request {
                 Some(name) => write!(f, "firmware command {name}{target}"),
                 None => write!(f, "firmware command {opcode:#x}{target}"),
             },
+            Self::Ioctl { object, method } => write!(f, "method {method:#x} of object {object:#x}"),
             Self::Sysfs { path } => write!(f, "read {}", path.display()),
         }
     }
 }
 
-/// Why a request was not answered.
+/// Why a request was not answered. Numbers in it are errnos, positive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
@@ -152,7 +185,7 @@ pub enum Cause {
     NotPermitted,
     /// The device has gone, or is going (`EIO`, `ENXIO`, `ENODEV`).
     #[error("the device is gone")]
-    DeviceGone(Errno),
+    DeviceGone(i32),
     /// The kernel has no uverbs ioctl (`ENOTTY`; before 4.20).
     #[error("the kernel has no uverbs ioctl")]
     NoIoctl,
@@ -191,7 +224,7 @@ pub enum Cause {
     NeedsDevx,
     /// The firmware refused a command (`EREMOTEIO`).
     #[error(transparent)]
-    Firmware(#[from] Refusal),
+    Firmware(#[from] FirmwareRefusal),
     /// The answer of the kernel makes no sense (`EPROTO`).
     #[error("unusable answer: {0}")]
     Malformed(&'static str),
@@ -199,15 +232,15 @@ pub enum Cause {
     #[error(transparent)]
     Encode(#[from] EncodeError),
     /// Any other errno.
-    #[error("{}", nix::errno::Errno::from_raw(.0.raw_os_error()))]
-    Os(Errno),
+    #[error("{}", nix::errno::Errno::from_raw(*.0))]
+    Os(i32),
 }
 
 /// Why a command cannot be sent. Found before the kernel sees anything; the C interface's errno is `EINVAL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// A payload is longer than [`MAX_PAYLOAD`].
+    /// A payload is longer than [`MAX_PAYLOAD`](crate::ioctl::MAX_PAYLOAD).
     #[error("attribute {attr_id:#x}: {len} bytes, but one attribute carries at most {}", u16::MAX)]
     PayloadTooLong {
         /// The attribute.
@@ -235,39 +268,49 @@ pub enum EncodeError {
 }
 
 impl Cause {
-    /// The errno that stands for this cause.
+    /// The errno of this cause, positive.
     #[must_use]
-    pub fn errno(&self) -> Errno {
+    pub fn errno(&self) -> i32 {
         match self {
-            Self::NoNode | Self::NodeMissing => Errno::NOENT,
-            Self::WrongNode => Errno::NXIO,
-            Self::PermissionDenied => Errno::ACCESS,
-            Self::NotPermitted => Errno::PERM,
-            Self::NoSuchDevice | Self::Replaced => Errno::NODEV,
-            Self::NoIoctl => Errno::NOTTY,
-            Self::UnknownToKernel => Errno::PROTONOSUPPORT,
-            Self::NotOffered | Self::NoRepresentor | Self::OtherDriver(_) => Errno::OPNOTSUPP,
-            Self::Refused => Errno::AGAIN,
+            Self::NoNode | Self::NodeMissing => libc::ENOENT,
+            Self::WrongNode => libc::ENXIO,
+            Self::PermissionDenied => libc::EACCES,
+            Self::NotPermitted => libc::EPERM,
+            Self::NoSuchDevice | Self::Replaced => libc::ENODEV,
+            Self::NoIoctl => libc::ENOTTY,
+            Self::UnknownToKernel => libc::EPROTONOSUPPORT,
+            Self::NotOffered | Self::NoRepresentor | Self::OtherDriver(_) => libc::EOPNOTSUPP,
+            Self::Refused => libc::EAGAIN,
             Self::UnknownDriver
             | Self::NoRoom(_)
             | Self::NoSuchPort
             | Self::NeedsDevx
-            | Self::Encode(_) => Errno::INVAL,
-            Self::Firmware(_) => Errno::REMOTEIO,
-            Self::Malformed(_) => Errno::PROTO,
+            | Self::Encode(_) => libc::EINVAL,
+            Self::Firmware(_) => libc::EREMOTEIO,
+            Self::Malformed(_) => libc::EPROTO,
             Self::DeviceGone(errno) | Self::Os(errno) => *errno,
         }
+    }
+
+    /// [`errno`](Self::errno), as the system calls of this crate give it.
+    pub(crate) fn as_errno(&self) -> Errno {
+        Errno::from_raw_os_error(self.errno())
+    }
+
+    /// An errno that means nothing in particular.
+    pub(crate) fn of(errno: Errno) -> Self {
+        Self::Os(errno.raw_os_error())
     }
 
     /// The cause behind an errno of an ioctl on an open uverbs node.
     pub(crate) fn of_ioctl(errno: Errno) -> Self {
         match errno {
-            Errno::IO => Self::DeviceGone(errno),
+            Errno::IO => Self::DeviceGone(libc::EIO),
             Errno::NOTTY => Self::NoIoctl,
             Errno::PROTONOSUPPORT => Self::UnknownToKernel,
             Errno::OPNOTSUPP => Self::NotOffered,
             Errno::PERM => Self::NotPermitted,
-            other => Self::Os(other),
+            other => Self::of(other),
         }
     }
 
@@ -277,19 +320,15 @@ impl Cause {
             Errno::NOENT => Self::NodeMissing,
             Errno::ACCESS => Self::PermissionDenied,
             Errno::PERM => Self::NotPermitted,
-            Errno::IO | Errno::NXIO | Errno::NODEV => Self::DeviceGone(errno),
-            other => Self::Os(other),
+            Errno::IO | Errno::NXIO | Errno::NODEV => Self::DeviceGone(errno.raw_os_error()),
+            other => Self::of(other),
         }
     }
 }
 
 impl Error {
-    pub(crate) fn new(
-        subject: impl Into<String>,
-        request: Request,
-        cause: impl Into<Cause>,
-    ) -> Self {
-        Self { subject: subject.into(), request, cause: cause.into() }
+    pub(crate) fn new(subject: impl Into<String>, request: Request, cause: Cause) -> Self {
+        Self { subject: subject.into(), request, cause }
     }
 
     /// What was asked about: a device's name, or `host`.
@@ -313,11 +352,50 @@ impl Error {
     /// The errno, as rdma-core's functions and the kernel give it (positive).
     #[must_use]
     pub fn errno(&self) -> i32 {
-        self.cause.errno().raw_os_error()
+        self.cause.errno()
     }
 
-    /// Whether the ioctl is not to be had at all, by the kernel, the rights or the container, so
-    /// that another source may answer instead. Any other error stands for itself.
+    /// The device was removed, or is being removed ([`Cause::DeviceGone`]: `EIO`, `ENXIO`, `ENODEV`). List
+    /// the devices again.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(self.cause, Cause::DeviceGone(_))
+    }
+
+    /// Another device has the name or the node of the one that was listed ([`Cause::Replaced`],
+    /// `ENODEV`). List the devices again.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        matches!(self.cause, Cause::Replaced)
+    }
+
+    /// The user, the container or a filter of system calls forbids the request (`EACCES`, `EPERM`).
+    #[must_use]
+    pub fn is_permission_denied(&self) -> bool {
+        matches!(self.errno(), libc::EACCES | libc::EPERM)
+    }
+
+    /// The kernel, the driver or the device does not have this request (`ENOTTY`, `EPROTONOSUPPORT`,
+    /// `EOPNOTSUPP`). Asking again does not help.
+    #[must_use]
+    pub fn is_not_supported(&self) -> bool {
+        matches!(self.errno(), libc::ENOTTY | libc::EPROTONOSUPPORT | libc::EOPNOTSUPP)
+    }
+
+    /// This network namespace has no device of that name ([`Cause::NoSuchDevice`], `ENODEV`).
+    #[must_use]
+    pub fn is_no_such_device(&self) -> bool {
+        matches!(self.cause, Cause::NoSuchDevice)
+    }
+
+    /// The device has no port of that number ([`Cause::NoSuchPort`], `EINVAL`).
+    #[must_use]
+    pub fn is_no_such_port(&self) -> bool {
+        matches!(self.cause, Cause::NoSuchPort)
+    }
+
+    /// The kernel, the rights or the container leave no ioctl at all, so that
+    /// [`Sysfs`](crate::Sysfs) may answer instead. [`Reader`](crate::host::Reader) decides by it.
     #[must_use]
     pub fn leaves_no_ioctl(&self) -> bool {
         matches!(
@@ -332,7 +410,7 @@ impl Error {
                 | Cause::UnknownDriver
                 | Cause::Refused
                 // A filter of system calls, or an emulator that does not know the ioctl.
-                | Cause::Os(Errno::NOSYS)
+                | Cause::Os(libc::ENOSYS)
         )
     }
 }
@@ -353,12 +431,12 @@ impl fmt::Display for Advice<'_> {
                 "the device is in another network namespace (rdma system netns exclusive), or the \
                  container's device rules forbid it"
             }
-            (_, Cause::NotPermitted | Cause::Os(Errno::NOSYS)) => {
+            (_, Cause::NotPermitted | Cause::Os(libc::ENOSYS)) => {
                 "a filter of system calls (seccomp) may forbid it; read sysfs instead"
             }
-            (_, Cause::Os(Errno::MFILE)) => "this process may have no more open files (ulimit -n)",
+            (_, Cause::Os(libc::EMFILE)) => "this process may have no more open files (ulimit -n)",
             (_, Cause::DeviceGone(_) | Cause::Replaced)
-            | (Request::Sysfs { .. }, Cause::Os(Errno::NOENT)) => "list the devices again",
+            | (Request::Sysfs { .. }, Cause::Os(libc::ENOENT)) => "list the devices again",
             (_, Cause::NoIoctl)
             | (Request::GidEntry { .. } | Request::GidTable, Cause::UnknownToKernel) => {
                 "read sysfs, or use Linux 5.10 or newer"
@@ -368,27 +446,27 @@ impl fmt::Display for Advice<'_> {
             (Request::Firmware { .. }, Cause::UnknownToKernel) => {
                 "the device's firmware has no user contexts"
             }
-            (Request::GetDevxContext, Cause::Os(Errno::INVAL)) => {
+            (Request::GetDevxContext, Cause::Os(libc::EINVAL)) => {
                 "the device's firmware may have no user contexts"
             }
-            (Request::GetDevxContext, Cause::Refused | Cause::Os(Errno::NOMEM)) => {
+            (Request::GetDevxContext, Cause::Refused | Cause::Os(libc::ENOMEM)) => {
                 "the rdma cgroup's limit of hca_handle is reached, or the firmware has no user \
                  context left"
             }
             (_, Cause::NeedsDevx) | (Request::Firmware { .. }, Cause::NotOffered) => {
                 "open the device with mlx5::devx::open"
             }
-            (Request::Firmware { .. }, Cause::Os(Errno::INVAL)) => {
+            (Request::Firmware { .. }, Cause::Os(libc::EINVAL)) => {
                 "the kernel lets no such command through, or not of that length; before Linux 6.1 \
                  the firmware's refusal may look the same"
             }
-            (Request::Mlx5Port { .. }, Cause::Os(Errno::INVAL)) => {
+            (Request::Mlx5Port { .. }, Cause::Os(libc::EINVAL)) => {
                 "the port's own function has no driver, or the firmware refused, of which the \
                  kernel's log tells"
             }
             (
                 Request::Firmware { .. } | Request::Mlx5Port { .. } | Request::GetDevxContext,
-                Cause::Os(Errno::IO | Errno::NXIO | Errno::BUSY | Errno::TIMEDOUT),
+                Cause::Os(libc::EIO | libc::ENXIO | libc::EBUSY | libc::ETIMEDOUT),
             ) => "the firmware failed, is busy or being reset; the kernel's log says more",
             (_, Cause::UnknownToKernel) => "use a newer kernel, or read sysfs instead",
             (Request::GetContext, Cause::Refused) => {
@@ -397,7 +475,7 @@ impl fmt::Display for Advice<'_> {
             }
             // Drivers make the same number of a request that they do not know and of one that the
             // firmware refuses.
-            (Request::GetContext, Cause::Os(Errno::INVAL) | Cause::NotOffered) => {
+            (Request::GetContext, Cause::Os(libc::EINVAL) | Cause::NotOffered) => {
                 "the driver made no context: its firmware refused, of which the kernel's log tells, \
                  or it does not know this version's request; read sysfs instead"
             }
@@ -406,13 +484,13 @@ impl fmt::Display for Advice<'_> {
             }
             (_, Cause::NoRoom(_)) => "give more room",
             (_, Cause::NoSuchDevice) => "list the devices that this network namespace sees",
-            (Request::GidEntry { .. }, Cause::Os(Errno::INVAL)) => {
+            (Request::GidEntry { .. }, Cause::Os(libc::EINVAL)) => {
                 "the index is outside the port's table"
             }
-            (Request::Port { port }, Cause::Os(Errno::INVAL)) if *port > u8::MAX.into() => {
+            (Request::Port { port }, Cause::Os(libc::EINVAL)) if *port > u8::MAX.into() => {
                 "the request cannot name ports above 255; read sysfs instead"
             }
-            (Request::Port { .. } | Request::PortSpeed { .. }, Cause::Os(Errno::INVAL)) => {
+            (Request::Port { .. } | Request::PortSpeed { .. }, Cause::Os(libc::EINVAL)) => {
                 "the driver or its firmware refused, though the port is there; the kernel's log may \
                  say more"
             }
@@ -421,7 +499,80 @@ impl fmt::Display for Advice<'_> {
             }
             _ => "",
         };
-        write!(f, " (errno {})", self.1.errno().raw_os_error())?;
+        write!(f, " (errno {})", self.1.errno())?;
         if advice.is_empty() { Ok(()) } else { write!(f, "; {advice}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    fn error(cause: Cause) -> Error {
+        Error::new("sim0", Request::Device, cause)
+    }
+
+    /// The predicates that hold for a cause.
+    fn holding(cause: Cause) -> Vec<&'static str> {
+        let error = error(cause);
+        [
+            ("gone", error.is_gone()),
+            ("replaced", error.is_replaced()),
+            ("denied", error.is_permission_denied()),
+            ("unsupported", error.is_not_supported()),
+            ("device", error.is_no_such_device()),
+            ("port", error.is_no_such_port()),
+        ]
+        .into_iter()
+        .filter_map(|(name, holds)| holds.then_some(name))
+        .collect()
+    }
+
+    #[test]
+    fn one_predicate_a_branch() {
+        for (cause, expected) in [
+            (Cause::DeviceGone(libc::EIO), &["gone"][..]),
+            (Cause::Os(libc::EIO), &[]),
+            (Cause::Replaced, &["replaced"]),
+            (Cause::PermissionDenied, &["denied"]),
+            (Cause::NotPermitted, &["denied"]),
+            (Cause::Os(libc::EACCES), &["denied"]),
+            (Cause::NoIoctl, &["unsupported"]),
+            (Cause::UnknownToKernel, &["unsupported"]),
+            (Cause::NotOffered, &["unsupported"]),
+            (Cause::OtherDriver(DriverId::RXE), &["unsupported"]),
+            (Cause::NoSuchDevice, &["device"]),
+            (Cause::NoSuchPort, &["port"]),
+            (Cause::Os(libc::EINVAL), &[]),
+        ] {
+            assert_eq!(holding(cause.clone()), expected, "{cause:?}");
+        }
+    }
+
+    #[test]
+    fn an_io_error_keeps_all() {
+        let io = io::Error::from(error(Cause::NodeMissing));
+        assert_eq!(io.kind(), io::ErrorKind::NotFound);
+        assert_eq!(io.to_string(), error(Cause::NodeMissing).to_string());
+        let back: Error = io.downcast().unwrap();
+        assert_eq!((back.cause(), back.errno()), (&Cause::NodeMissing, libc::ENOENT));
+    }
+
+    /// What the text says, no source says again.
+    #[test]
+    fn the_text_is_complete() {
+        let refusal = FirmwareRefusal::new(mlx5_firmware::Status::BAD_OP, 7);
+        for cause in [
+            Cause::Os(libc::EINVAL),
+            Cause::Firmware(refusal),
+            Cause::Encode(EncodeError::Sent),
+            Cause::Malformed("a port"),
+        ] {
+            let (words, error) = (cause.to_string(), error(cause));
+            assert!(error.to_string().contains(&words), "{error}");
+            assert!(error.source().is_none(), "{error}");
+        }
     }
 }

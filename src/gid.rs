@@ -1,8 +1,8 @@
-//! GIDs: one entry, or all entries of a device.
+//! GIDs, as plain values: the GID, its type, a table's entry, and an entry with its source.
 //!
-//! By ioctl: `QUERY_GID_ENTRY` and `QUERY_GID_TABLE`, in the kernel since 5.10, with the semantics
-//! of [`ibv_query_gid_ex(3)`] and [`ibv_query_gid_table(3)`]. By sysfs: `gids`, `gid_attrs/types`
-//! and `gid_attrs/ndevs` of each port, with the meaning that rdma-core gives them.
+//! [`Context`](crate::Context) asks for entries by ioctl, with the semantics of [`ibv_query_gid_ex(3)`] and
+//! [`ibv_query_gid_table(3)`]. [`Sysfs`](crate::Sysfs) reads them from `gids`, `gid_attrs/types` and
+//! `gid_attrs/ndevs` of each port, with the meaning that rdma-core gives them.
 //!
 //! An empty slot is an answer, `None`, not an error (the kernel says `ENODATA`). Tables are sparse
 //! and their indices change: never take an entry's place in a list for its index.
@@ -17,7 +17,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use uverbs_uapi::device as abi;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Entries that one `QUERY_GID_TABLE` can return: 2047, as its length is a 16-bit field.
+/// Entries that one `QUERY_GID_TABLE` can return: 2,047, as the answer has at most 65,535 bytes.
 pub const MAX_TABLE_ENTRIES: usize = u16::MAX as usize / size_of::<GidEntry>();
 
 /// The most slots of a port's table that are walked one by one. The largest table known has 1024.
@@ -29,7 +29,7 @@ pub(crate) const SLOT_READS: u32 = 16;
 /// A global identifier: 16 bytes, written as an IPv6 address.
 ///
 /// ```
-/// use uverbs::gid::Gid;
+/// use uverbs::Gid;
 /// let gid = Gid::from("::ffff:192.168.77.1".parse::<std::net::Ipv6Addr>()?);
 /// assert_eq!(gid.ipv4(), Some([192, 168, 77, 1].into()));
 /// # Ok::<(), std::net::AddrParseError>(())
@@ -180,64 +180,189 @@ impl fmt::Display for GidType {
     }
 }
 
-/// One valid entry of a GID table, in the kernel's own layout.
+/// One valid entry of a GID table.
+///
+/// A value of this crate's own, in the order of ports and indices. The kernel's structure is
+/// [`uapi::device::GidEntry`](crate::uapi::device::GidEntry); `From` leads from one to the other.
+///
+/// ```
+/// use uverbs::{Gid, GidEntry, GidType};
+///
+/// let gid = Gid::from(std::net::Ipv4Addr::new(192, 0, 2, 1));
+/// let entry = GidEntry::new(1, 3, gid).with_type(GidType::ROCE_V2);
+/// assert_eq!((entry.port(), entry.index(), entry.netdev_ifindex()), (1, 3, None));
+/// ```
 #[doc(alias = "ibv_gid_entry")]
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
 )]
-#[repr(transparent)]
-pub struct GidEntry(abi::GidEntry);
+// Any bytes are an entry, so that the kernel may write into a caller's slice: see `context::gid`.
+#[repr(C)]
+pub struct GidEntry {
+    port: u32,
+    index: u32,
+    gid: [u8; 16],
+    gid_type: u32,
+    netdev_ifindex: u32,
+}
 
 impl GidEntry {
-    /// Puts an entry together, as a test or a reader of another source needs it.
+    /// The entry of a port's slot, of type [`GidType::IB`] and without a network interface. For readers of
+    /// records and for tests.
     #[must_use]
-    pub fn new(
-        port: u32,
-        index: u32,
-        gid: Gid,
-        gid_type: GidType,
-        netdev_ifindex: Option<NonZeroU32>,
-    ) -> Self {
-        Self(abi::GidEntry {
-            gid: gid.0,
-            gid_index: index,
-            port_num: port,
-            gid_type: gid_type.0,
-            netdev_ifindex: netdev_ifindex.map_or(0, NonZeroU32::get),
-        })
+    pub const fn new(port: u32, index: u32, gid: Gid) -> Self {
+        Self { port, index, gid: gid.0, gid_type: GidType::IB.0, netdev_ifindex: 0 }
+    }
+
+    /// The same with this type.
+    #[must_use]
+    pub const fn with_type(self, gid_type: GidType) -> Self {
+        Self { gid_type: gid_type.0, ..self }
+    }
+
+    /// The same with this network interface: see [`netdev_ifindex`](Self::netdev_ifindex).
+    #[must_use]
+    pub fn with_netdev_ifindex(self, ifindex: Option<NonZeroU32>) -> Self {
+        Self { netdev_ifindex: ifindex.map_or(0, NonZeroU32::get), ..self }
     }
 
     /// The GID.
     #[must_use]
-    pub fn gid(&self) -> Gid {
-        Gid(self.0.gid)
+    pub const fn gid(&self) -> Gid {
+        Gid(self.gid)
     }
 
-    /// Index in the port's table.
+    /// Index in the port's table, from 0.
     #[must_use]
-    pub fn index(&self) -> u32 {
-        self.0.gid_index
+    pub const fn index(&self) -> u32 {
+        self.index
     }
 
-    /// Port number.
+    /// Port number: from 1, or 0 on an InfiniBand switch.
     #[must_use]
-    pub fn port(&self) -> u32 {
-        self.0.port_num
+    pub const fn port(&self) -> u32 {
+        self.port
     }
 
     /// The GID's type.
     #[must_use]
-    pub fn gid_type(&self) -> GidType {
-        GidType(self.0.gid_type)
+    pub const fn gid_type(&self) -> GidType {
+        GidType(self.gid_type)
     }
 
-    /// Index of the network interface the GID belongs to, **in that interface's own network
-    /// namespace**, which need not be this one: see [`crate::netdev`]. `None` on InfiniBand, and
-    /// for iWARP before Linux 6.5.
+    /// Index of the network interface that the GID belongs to. The index is valid **in the interface's own
+    /// network namespace**, which may be another than yours: [`Host::netdevs`](crate::Host::netdevs) finds
+    /// out. `None` on InfiniBand, and for iWARP before Linux 6.5.
     #[doc(alias = "ndev_ifindex")]
     #[must_use]
-    pub fn netdev_ifindex(&self) -> Option<NonZeroU32> {
-        NonZeroU32::new(self.0.netdev_ifindex)
+    pub const fn netdev_ifindex(&self) -> Option<NonZeroU32> {
+        NonZeroU32::new(self.netdev_ifindex)
+    }
+}
+
+impl From<abi::GidEntry> for GidEntry {
+    fn from(entry: abi::GidEntry) -> Self {
+        let abi::GidEntry { gid, gid_index, port_num, gid_type, netdev_ifindex } = entry;
+        Self { port: port_num, index: gid_index, gid, gid_type, netdev_ifindex }
+    }
+}
+
+impl From<GidEntry> for abi::GidEntry {
+    fn from(entry: GidEntry) -> Self {
+        let GidEntry { port, index, gid, gid_type, netdev_ifindex } = entry;
+        Self { gid, gid_index: index, port_num: port, gid_type, netdev_ifindex }
+    }
+}
+
+/// Which source answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Source {
+    /// The uverbs ioctl.
+    Ioctl,
+    /// Sysfs.
+    Sysfs,
+}
+
+impl fmt::Display for Source {
+    /// `ioctl` or `sysfs`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ioctl => "ioctl",
+            Self::Sysfs => "sysfs",
+        })
+    }
+}
+
+/// A GID entry, its source, and what that source says of the network interface.
+///
+/// ```
+/// use uverbs::gid::{GidRecord, Source};
+/// use uverbs::{Gid, GidEntry};
+///
+/// let entry = GidEntry::new(1, 0, Gid::default());
+/// assert_eq!(GidRecord::new(entry, Source::Ioctl), GidRecord::from(entry));
+/// let by_sysfs = GidRecord::new(entry, Source::Sysfs).with_sysfs_netdev(Some("eth0".into()));
+/// assert!(by_sysfs.may_have_netdev());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GidRecord {
+    /// The entry. From sysfs it has no interface index: there is only a name.
+    pub entry: GidEntry,
+    /// Who answered.
+    pub source: Source,
+    /// The interface's name in **its own** network namespace, as sysfs shows it. That need not be your
+    /// namespace: [`Host::netdevs`](crate::Host::netdevs) finds out.
+    pub sysfs_netdev: Option<String>,
+    /// Sysfs has a file with the interface's name and did not let it be read: there may be an interface.
+    pub netdev_is_unread: bool,
+}
+
+impl GidRecord {
+    /// A record without an interface's name.
+    #[must_use]
+    pub const fn new(entry: GidEntry, source: Source) -> Self {
+        Self { entry, source, sysfs_netdev: None, netdev_is_unread: false }
+    }
+
+    /// The same with this name of an interface.
+    #[must_use]
+    pub fn with_sysfs_netdev(self, name: Option<String>) -> Self {
+        Self { sysfs_netdev: name, ..self }
+    }
+
+    /// The same, and whether the name could not be read.
+    #[must_use]
+    pub fn with_netdev_unread(self, is_unread: bool) -> Self {
+        Self { netdev_is_unread: is_unread, ..self }
+    }
+
+    /// Whether it has an interface, or may have one.
+    #[must_use]
+    pub fn may_have_netdev(&self) -> bool {
+        self.entry.netdev_ifindex().is_some()
+            || self.sysfs_netdev.is_some()
+            || self.netdev_is_unread
+    }
+}
+
+impl From<GidEntry> for GidRecord {
+    /// An entry that the ioctl gave.
+    fn from(entry: GidEntry) -> Self {
+        Self::new(entry, Source::Ioctl)
     }
 }
 
@@ -279,5 +404,29 @@ mod tests {
     #[test]
     fn a_full_call_holds_2047_entries() {
         assert_eq!(MAX_TABLE_ENTRIES, 2047);
+    }
+
+    #[test]
+    fn an_entry_there_and_back() {
+        let kernel = abi::GidEntry {
+            gid: *b"0123456789abcdef",
+            gid_index: 1,
+            port_num: 2,
+            gid_type: 3,
+            netdev_ifindex: 4,
+        };
+        let entry = GidEntry::from(kernel);
+        assert_eq!((entry.index(), entry.port(), entry.gid_type()), (1, 2, GidType(3)));
+        assert_eq!(entry.gid().to_bytes(), kernel.gid);
+        assert_eq!(entry.netdev_ifindex(), NonZeroU32::new(4));
+        assert_eq!(abi::GidEntry::from(entry), kernel);
+        let made = GidEntry::new(2, 1, entry.gid()).with_type(GidType(3));
+        assert_eq!(made.with_netdev_ifindex(NonZeroU32::new(4)), entry);
+    }
+
+    #[test]
+    fn entries_are_in_the_order_of_ports_and_indices() {
+        let entry = |port, index| GidEntry::new(port, index, Gid::default());
+        assert!(entry(1, 9) < entry(2, 0) && entry(1, 1) < entry(1, 2));
     }
 }

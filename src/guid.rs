@@ -16,7 +16,7 @@ use crate::gid::Gid;
 /// Prints as `0x` and 16 hexadecimal digits.
 ///
 /// ```
-/// use uverbs::guid::Guid;
+/// use uverbs::Guid;
 /// let guid: Guid = "0011:22ff:fe33:4455".parse()?;
 /// assert_eq!(guid.to_string(), "0x001122fffe334455");
 /// # Ok::<(), uverbs::guid::InvalidGuid>(())

@@ -1,25 +1,24 @@
 //! RDMA devices, ports, GID tables and GUIDs of a Linux host, asked from the kernel directly.
 //!
-//! No libibverbs, no provider library: the library encodes the kernel's uverbs ioctl itself, reads
-//! RDMA netlink and sysfs, and needs nothing else at run time.
+//! No libibverbs and no provider library: this crate encodes the kernel's uverbs ioctl itself and reads
+//! RDMA netlink and sysfs.
 //!
 //! ```no_run
-//! use uverbs::host::Host;
-//!
-//! let mut host = Host::new();
-//! for device in host.devices()? {
-//!     let context = uverbs::context::Context::open(&device)?;
-//!     for entry in context.query_gid_table()? {
-//!         println!("{}:{} {} {}", device.name, entry.port(), entry.index(), entry.gid());
-//!     }
+//! let context = uverbs::Host::new().open("mlx5_0")?;
+//! for entry in context.query_gid_table()? {
+//!     println!("{} {} {}", entry.port(), entry.index(), entry.gid());
 //! }
 //! # Ok::<(), uverbs::Error>(())
 //! ```
 //!
-//! | to know | by ioctl | by sysfs |
+//! # Questions
+//!
+//! | you want | by ioctl | by sysfs |
 //! |---|---|---|
+//! | the devices | [`Host::devices`] | [`Host::rooted`] |
 //! | one GID | [`Context::query_gid_ex`] | [`Sysfs::query_gid_ex`] |
 //! | all GIDs | [`Context::query_gid_table`] | [`Sysfs::query_gid_table`] |
+//! | a GID's network interface | [`Host::netdevs`] | – |
 //! | a port | [`Context::query_port`] | [`Sysfs::query_port`] |
 //! | its effective rate | [`Context::query_port_speed`] | – |
 //! | the device's limits | [`Context::query_device`] | – |
@@ -28,21 +27,28 @@
 //! | what changes | [`Context::async_events`] | – |
 //! | an mlx5 port's vport | [`mlx5::query_port`] | – |
 //! | what an mlx5 device's firmware knows | [`mlx5::devx`] | – |
+//! | a request of your own | [`Context::submit`] | – |
+//! | all of a host | [`Host::inventory`] | [`Host::rooted`] |
 //!
-//! [`reader::Reader`] chooses between the two and says which one answered. Above these stand three
-//! modules that ask nothing themselves: [`inventory`], all that is known of a host as plain data;
-//! [`choose`], which GID to use and which NCCL and UCX take, with reasons; and [`check`], what is wrong.
+//! [`host::Reader`] chooses between ioctl and sysfs and says which one answered. Three modules work on
+//! answers and ask nothing themselves: [`inventory`], [`choose`] and [`check`].
 //!
-//! [`Context::query_gid_ex`]: context::Context::query_gid_ex
-//! [`Context::query_gid_table`]: context::Context::query_gid_table
-//! [`Context::query_port`]: context::Context::query_port
-//! [`Context::query_port_speed`]: context::Context::query_port_speed
-//! [`Context::query_device`]: context::Context::query_device
-//! [`Context::async_events`]: context::Context::async_events
-//! [`Sysfs::query_gid_ex`]: sysfs::Sysfs::query_gid_ex
-//! [`Sysfs::query_gid_table`]: sysfs::Sysfs::query_gid_table
-//! [`Sysfs::query_port`]: sysfs::Sysfs::query_port
-//! [`Sysfs::query_pkeys`]: sysfs::Sysfs::query_pkeys
+//! # Names
+//!
+//! A method that asks the kernel is named after the C function or the kernel's method, without the prefix
+//! (`ibv_query_port` is [`Context::query_port`]); values have Rust names; the C name of both finds them in
+//! the search of these pages.
+//!
+//! # Errors
+//!
+//! Every call returns [`Error`]: one line of text for people, a [`Cause`](error::Cause) and predicates
+//! for programs, an errno as `i32` for C. See [`error`].
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `capi` | no | [`capi`](https://docs.rs/uverbs/latest/uverbs/capi/index.html): the C functions of the man pages, for `libuverbs.a` and `libuverbs.so` |
 #![cfg(target_os = "linux")]
 
 pub use uverbs_uapi as uapi;
@@ -81,13 +87,20 @@ pub mod inventory;
 #[cfg(feature = "capi")]
 pub mod capi;
 
+pub use context::Context;
+pub use device::Device;
 pub use error::{Error, Result};
+pub use gid::{Gid, GidEntry, GidType};
+pub use guid::Guid;
+pub use host::Host;
+pub use inventory::Inventory;
 #[cfg(feature = "simulated-kernel")]
 #[doc(hidden)]
 pub use ioctl::sys::simulated;
 #[cfg(feature = "simulated-kernel")]
 #[doc(hidden)]
 pub use netlink::replies;
+pub use sysfs::Sysfs;
 
 /// The README's example compiles.
 #[cfg(doctest)]

@@ -77,18 +77,27 @@ named! {
 
 /// The firmware's answer to a command that it did not carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error("the firmware refused it: {status} (status {:#x}, syndrome {syndrome:#x})", .status.0)]
-pub struct Refusal {
+pub struct FirmwareRefusal {
     /// What kind of refusal.
     pub status: Status,
     /// More about it, a number with a meaning to the firmware's makers.
     pub syndrome: u32,
 }
 
+impl FirmwareRefusal {
+    /// A refusal with this status and syndrome, to compare with.
+    #[must_use]
+    pub const fn new(status: Status, syndrome: u32) -> Self {
+        Self { status, syndrome }
+    }
+}
+
 /// What a command is about, where that is not the function as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Target {
+pub struct FirmwareTarget {
     /// One of the function's ports.
     pub port: Option<u8>,
     /// Another vport than the function's own.
@@ -97,7 +106,7 @@ pub struct Target {
     pub index: Option<u16>,
 }
 
-impl Target {
+impl FirmwareTarget {
     /// A port.
     pub(crate) fn port(port: u8) -> Self {
         Self { port: Some(port), ..Self::default() }
@@ -134,7 +143,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for FirmwareTarget {
     /// Nothing, or ` of vport 1, port 2, index 3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let vport = self.vport.map(|vport| format!("vport {vport}"));

@@ -1,12 +1,14 @@
 //! Network interfaces, as plain values.
 //!
-//! Whose interface a GID is, is found out by [`Host::netdevs`](crate::host::Host::netdevs).
+//! [`Host::netdevs`](crate::Host::netdevs) finds the interface of a GID,
+//! [`Host::interfaces`](crate::Host::interfaces) lists all of this network namespace.
 
 use core::num::NonZeroU32;
 use std::net::IpAddr;
 
 /// A network interface that is shown to be in this namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Netdev {
     /// Its index here.
     pub index: NonZeroU32,
@@ -14,8 +16,17 @@ pub struct Netdev {
     pub name: String,
 }
 
+impl Netdev {
+    /// An interface, for readers of records and for tests.
+    #[must_use]
+    pub fn new(index: NonZeroU32, name: impl Into<String>) -> Self {
+        Self { index, name: name.into() }
+    }
+}
+
 /// A network interface of this namespace, with its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Interface {
     /// Its index here.
     pub index: NonZeroU32,
@@ -25,11 +36,34 @@ pub struct Interface {
     pub is_up: bool,
     /// Whether it has a carrier (`IFF_LOWER_UP`).
     pub is_lower_up: bool,
-    /// Longest packet in bytes.
+    /// MTU: the longest packet in bytes.
     pub mtu: u32,
     /// MAC address; `None` where it is not of six bytes, as on IPoIB.
     pub mac: Option<[u8; 6]>,
     /// Addresses with the lengths of their prefixes; of a point-to-point link as in GIDs, for IPv4 the
     /// far end's and for IPv6 the near end's.
     pub addresses: Vec<(IpAddr, u8)>,
+}
+
+impl Interface {
+    /// An interface that is down, without addresses; set what you know. For readers of records and for
+    /// tests.
+    ///
+    /// ```
+    /// let mut loopback = uverbs::netdev::Interface::new(core::num::NonZeroU32::MIN, "lo");
+    /// loopback.mtu = 65536;
+    /// assert!(!loopback.is_up && loopback.addresses.is_empty());
+    /// ```
+    #[must_use]
+    pub fn new(index: NonZeroU32, name: impl Into<String>) -> Self {
+        Self {
+            index,
+            name: name.into(),
+            is_up: false,
+            is_lower_up: false,
+            mtu: 0,
+            mac: None,
+            addresses: Vec::new(),
+        }
+    }
 }

@@ -115,7 +115,7 @@ pub unsafe extern "C" fn _mlx5dv_query_port(
     let bytes = unsafe { slice::from_raw_parts_mut(info.cast::<u8>(), info_len) };
     let answer = guarded(Err(Errno::IO), || {
         crate::mlx5::query_port_into(&opened.context, port_num, bytes)
-            .map_err(|error| error.cause().errno())
+            .map_err(|error| error.cause().as_errno())
     });
     answer.map_or_else(number, |()| 0)
 }
@@ -152,8 +152,9 @@ pub unsafe extern "C" fn mlx5dv_devx_general_cmd(
     // SAFETY: not NULL, so by the contract `outlen` other bytes, which nobody else uses meanwhile.
     // They come from outside of Rust, so each has some value.
     let out = unsafe { slice::from_raw_parts_mut(out.cast::<u8>(), outlen) };
-    let answer =
-        guarded(Err(Errno::IO), || send(opened, input, out).map_err(|error| error.cause().errno()));
+    let answer = guarded(Err(Errno::IO), || {
+        send(opened, input, out).map_err(|error| error.cause().as_errno())
+    });
     answer.map_or_else(number, |()| 0)
 }
 

@@ -37,6 +37,7 @@ impl fmt::Display for Severity {
 
 /// Something that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// Its name, for programs; it does not change.
     pub name: &'static str,
@@ -54,8 +55,14 @@ pub struct Finding {
     pub advice: String,
 }
 
-/// What the host is expected to have.
+/// What the host is expected to have; the default expects nothing in particular.
+///
+/// ```
+/// let mut expected = uverbs::check::Expected::default();
+/// expected.link_layer = Some(uverbs::port::LinkLayer::ETHERNET);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Expected {
     /// All ports have this link layer.
     pub link_layer: Option<LinkLayer>,
@@ -104,7 +111,7 @@ impl<'f> Findings<'f> {
 ///
 /// ```
 /// use uverbs::check::{Expected, check};
-/// let inventory = uverbs::host::Host::new().inventory(&Default::default());
+/// let inventory = uverbs::Host::new().inventory(&Default::default());
 /// for finding in check(&inventory, Expected::default()) {
 ///     println!("{}: {}: {}; {}", finding.severity, finding.name, finding.seen, finding.advice);
 /// }

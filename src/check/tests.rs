@@ -26,7 +26,7 @@ fn netdev() -> Netdev {
 fn row(index: u32, gid: &str, gid_type: GidType, netdev: Option<Netdev>) -> GidRow {
     let gid = Gid::from(gid.parse::<std::net::Ipv6Addr>().unwrap());
     let ifindex = Some(NonZeroU32::MIN).filter(|_| gid_type != GidType::IB);
-    let entry = GidEntry::new(1, index, gid, gid_type, ifindex);
+    let entry = GidEntry::new(1, index, gid).with_type(gid_type).with_netdev_ifindex(ifindex);
     GidRow { record: entry.into(), netdev, type_is_hidden: false }
 }
 
@@ -34,7 +34,9 @@ fn row(index: u32, gid: &str, gid_type: GidType, netdev: Option<Netdev>) -> GidR
 fn on_port(row: GidRow, port: u32) -> GidRow {
     let entry = &row.record.entry;
     let ifindex = entry.netdev_ifindex();
-    let entry = GidEntry::new(port, entry.index(), entry.gid(), entry.gid_type(), ifindex);
+    let entry = GidEntry::new(port, entry.index(), entry.gid())
+        .with_type(entry.gid_type())
+        .with_netdev_ifindex(ifindex);
     GidRow { record: entry.into(), ..row }
 }
 

@@ -8,7 +8,7 @@
 //! ```
 //! use uverbs::choose::{self, Outcome, Wish};
 //!
-//! let inventory = uverbs::host::Host::new().inventory(&Default::default());
+//! let inventory = uverbs::Host::new().inventory(&Default::default());
 //! for port in choose::ports(&inventory) {
 //!     let decision = choose::recommend(&port, &Wish::default());
 //!     if let Outcome::Taken(index) = decision.outcome {
@@ -51,6 +51,7 @@ pub const MAX_INDEX: u32 = 255;
 
 /// A port as those who choose see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Port<'i> {
     /// The device's name.
     pub device: &'i str,
@@ -74,6 +75,7 @@ pub struct Port<'i> {
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Row<'i> {
     /// Index in the table.
     pub index: u32,
@@ -91,6 +93,7 @@ pub struct Row<'i> {
 
 /// Where a row's interface is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Home<'i> {
     /// There is none, as on InfiniBand.
     None,
@@ -118,6 +121,13 @@ pub enum Home<'i> {
 }
 
 impl Row<'_> {
+    /// A row whose type sysfs shows, with an address handle, of whose interface nothing is known.
+    #[must_use]
+    pub fn new(index: u32, gid: Gid, gid_type: GidType) -> Self {
+        let (type_is_hidden, has_address_handle) = (false, true);
+        Self { index, gid, gid_type, type_is_hidden, has_address_handle, home: Home::Unproven }
+    }
+
     /// The family of its address.
     #[must_use]
     pub fn family(&self) -> Family {
@@ -135,7 +145,23 @@ impl Row<'_> {
     }
 }
 
-impl Port<'_> {
+impl<'i> Port<'i> {
+    /// An active Ethernet port of a channel adapter, without rows; set what you know.
+    #[must_use]
+    pub fn new(device: &'i str, number: u32) -> Self {
+        Self {
+            device,
+            node_type: NodeType::CA,
+            number,
+            place: None,
+            state: PortState::ACTIVE,
+            link_layer: LinkLayer::ETHERNET,
+            gid_tbl_len: 0,
+            has_types: true,
+            rows: Vec::new(),
+        }
+    }
+
     /// The row at an index.
     #[must_use]
     pub fn row(&self, index: u32) -> Option<&Row<'_>> {
@@ -151,6 +177,7 @@ impl Port<'_> {
 
 /// Families of addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Family {
     /// IPv4.
     #[default]
@@ -231,6 +258,7 @@ fn has_low_half(gid: Gid) -> bool {
 
 /// What comes of a choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// The row at this index is used.
     Taken(u32),
@@ -283,6 +311,7 @@ impl core::fmt::Display for Outcome {
 
 /// A choice, and the reason for every row.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Decision {
     /// What comes of it.
     pub outcome: Outcome,

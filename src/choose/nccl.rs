@@ -14,6 +14,7 @@ use crate::port::{LinkLayer, PortState};
 
 /// What this model's releases of NCCL differ in. One stands for all up to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Release {
     /// Up to 2.20: no choice, index 0.
     V2_20,
@@ -63,6 +64,7 @@ impl From<Release> for Reading {
 
 /// Whose choice it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Program {
     /// NCCL.
     Nccl(Release),

@@ -13,6 +13,7 @@ use crate::port::PortState;
 
 /// The programs that are told by variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Program {
     /// NCCL.
     Nccl,
@@ -86,6 +87,7 @@ impl Program {
 
 /// A program with its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Model {
     /// NCCL or NVSHMEM.
     Nccl(nccl::Settings),
@@ -160,6 +162,7 @@ pub enum Way {
 
 /// Variables to set.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Plan {
     /// How it works.
     pub way: Way,

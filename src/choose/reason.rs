@@ -7,6 +7,7 @@ use crate::port::{LinkLayer, PortState};
 
 /// Why a row is taken, or is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
     /// Recommended.
     Recommended,
@@ -170,6 +171,7 @@ impl fmt::Display for Reason {
 
 /// Why a port has no choice to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Why {
     /// The program's RDMA is switched off.
     Disabled,
@@ -242,6 +244,7 @@ impl fmt::Display for Why {
 
 /// What speaks against a row that is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Caveat {
     /// It is link-local.
     LinkLocal,

@@ -8,7 +8,13 @@ use crate::gid::GidType;
 use crate::port::PortState;
 
 /// What is asked of a GID; the default asks nothing.
+///
+/// ```
+/// let mut wish = uverbs::choose::Wish::default();
+/// wish.family = Some(uverbs::choose::Family::V4);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Wish {
     /// This type.
     pub gid_type: Option<GidType>,

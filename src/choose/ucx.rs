@@ -13,6 +13,7 @@ use crate::port::PortState;
 
 /// What this model's releases of UCX differ in. One stands for all up to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Release {
     /// Up to 1.15.
     V1_15,
@@ -45,6 +46,7 @@ impl Release {
 
 /// A class of rows; the lesser goes before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Class {
     /// RoCE v2, IPv4.
     V2Ipv4,

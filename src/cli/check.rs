@@ -96,7 +96,8 @@ pub(crate) fn answer(
     let asked = Asked::new(&args.selectors);
     let hosts = look(common, &args.from.from, preference, Parts::ALL, &asked, report);
     let is_missing = missing(&hosts, &asked, report);
-    let expected = Expected { link_layer: args.link_layer.map(Into::into) };
+    let mut expected = Expected::default();
+    expected.link_layer = args.link_layer.map(Into::into);
     let found: Vec<(Option<&str>, Finding)> = hosts
         .seen
         .iter()

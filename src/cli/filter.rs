@@ -37,15 +37,15 @@ impl FilterArgs {
     }
 
     pub(crate) fn wish(&self, family: Option<FamilyChoice>) -> Wish {
-        Wish {
-            gid_type: self.gid_type.map(GidType::from),
-            family: family.map(|family| match family {
-                FamilyChoice::Ipv4 => Family::V4,
-                FamilyChoice::Ipv6 => Family::V6,
-            }),
-            netdev: self.netdev.clone(),
-            networks: self.networks().collect(),
-        }
+        let mut wish = Wish::default();
+        wish.gid_type = self.gid_type.map(GidType::from);
+        wish.family = family.map(|family| match family {
+            FamilyChoice::Ipv4 => Family::V4,
+            FamilyChoice::Ipv6 => Family::V6,
+        });
+        wish.netdev.clone_from(&self.netdev);
+        wish.networks = self.networks().collect();
+        wish
     }
 }
 

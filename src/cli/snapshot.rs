@@ -306,17 +306,10 @@ objects! {
         pkeys: None,
         has_types: None,
     }, [number, attributes, effective, guid, netdev, pkeys, has_types];
-    Netdev, from Netdev { index: NonZeroU32::MIN, name: String::new() }, [index, name];
-    Node, from Node { name: String::new(), path: PathBuf::new(), number: 0 }, [name, path, number];
-    Interface, from Interface {
-        index: NonZeroU32::MIN,
-        name: String::new(),
-        is_up: false,
-        is_lower_up: false,
-        mtu: 0,
-        mac: None,
-        addresses: Vec::new(),
-    }, [index, name, is_up, is_lower_up, mtu, mac, addresses];
+    Netdev, from Netdev::new(NonZeroU32::MIN, ""), [index, name];
+    Node, from Node::new("", "", 0), [name, path, number];
+    Interface, from Interface::new(NonZeroU32::MIN, ""),
+        [index, name, is_up, is_lower_up, mtu, mac, addresses];
     FlatRow, from FlatRow {
         port: 0,
         index: 0,
@@ -621,13 +614,12 @@ impl Json for GidRow {
 
     fn read(&mut self, value: &Value) -> Result<(), Bad> {
         let flat = FlatRow::parse(value)?;
-        let entry = GidEntry::new(flat.port, flat.index, flat.gid, flat.gid_type, flat.ifindex);
-        let record = GidRecord {
-            entry,
-            source: flat.source,
-            sysfs_netdev: flat.sysfs_netdev,
-            netdev_is_unread: flat.netdev_is_unread.unwrap_or(false),
-        };
+        let entry = GidEntry::new(flat.port, flat.index, flat.gid)
+            .with_type(flat.gid_type)
+            .with_netdev_ifindex(flat.ifindex);
+        let record = GidRecord::new(entry, flat.source)
+            .with_sysfs_netdev(flat.sysfs_netdev)
+            .with_netdev_unread(flat.netdev_is_unread.unwrap_or(false));
         *self = Self { record, netdev: flat.netdev, type_is_hidden: flat.type_is_hidden };
         Ok(())
     }
@@ -772,20 +764,18 @@ mod tests {
     fn full() -> Inventory {
         let (_folder, mut host) = host();
         let mut inventory = host.inventory(&Wanted::default());
-        let netdev = Netdev { index: NonZeroU32::MIN, name: "eth0".into() };
+        let netdev = Netdev::new(NonZeroU32::MIN, "eth0");
         inventory.host = Some("node1".into());
         inventory.kernel = Some("6.12.0".into());
         inventory.shares_namespaces = Some(true);
         inventory.modules.push("ib_core".into());
-        inventory.interfaces = Some(vec![Interface {
-            index: NonZeroU32::MAX,
-            name: "eth0".into(),
-            is_up: true,
-            is_lower_up: false,
-            mtu: 9000,
-            mac: Some([0, 1, 2, 0xfd, 0xfe, 0xff]),
-            addresses: vec![("10.0.0.1".parse().unwrap(), 24), ("fd00::1".parse().unwrap(), 64)],
-        }]);
+        let mut interface = Interface::new(NonZeroU32::MAX, "eth0");
+        interface.is_up = true;
+        interface.mtu = 9000;
+        interface.mac = Some([0, 1, 2, 0xfd, 0xfe, 0xff]);
+        interface.addresses =
+            vec![("10.0.0.1".parse().unwrap(), 24), ("fd00::1".parse().unwrap(), 64)];
+        inventory.interfaces = Some(vec![interface]);
         inventory.absences = vec![
             Absence::NoModule,
             Absence::NoDevice,

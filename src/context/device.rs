@@ -44,7 +44,7 @@ impl Context {
     ///
     /// ```no_run
     /// # fn main() -> Result<(), uverbs::Error> {
-    /// # let context = uverbs::host::Host::new().open("rxe0")?;
+    /// # let context = uverbs::Host::new().open("rxe0")?;
     /// let attributes = context.query_device()?;
     /// println!("{} {}", attributes.node_guid(), attributes.raw().base.max_qp);
     /// # Ok(())
@@ -70,7 +70,7 @@ impl Context {
             .constant(abi::invoke_write::WRITE_CMD, abi::write_command::QUERY_DEVICE.into())
             .input_value(abi::invoke_write::CORE_IN, &request)
             .output(abi::invoke_write::CORE_OUT, response.as_mut_bytes());
-        self.submit(&mut command)?;
+        self.send(&mut command)?;
         if !command.is_output_valid(abi::invoke_write::CORE_OUT) {
             return Err(Cause::Malformed("device attributes that were not written"));
         }
@@ -93,7 +93,7 @@ impl Context {
         if !driver_part.is_empty() {
             command.driver_output(driver_part);
         }
-        self.submit(&mut command)?;
+        self.send(&mut command)?;
         if !command.is_output_valid(abi::invoke_write::CORE_OUT) {
             return Err(Cause::Malformed("device attributes that were not written"));
         }

@@ -47,6 +47,7 @@ named! {
 /// One event.
 #[doc(alias = "ibv_async_event")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Event {
     /// What happened.
     pub event_type: EventType,
@@ -58,7 +59,7 @@ pub struct Event {
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
-/// let context = uverbs::host::Host::new().open("rxe0")?;
+/// let context = uverbs::Host::new().open("rxe0")?;
 /// let events = context.async_events()?;
 /// loop {
 ///     let event = events.next_event()?;
@@ -82,7 +83,7 @@ impl Context {
     pub fn async_events(&self) -> Result<AsyncEvents> {
         let mut command = Command::<1>::new(object::ASYNC_EVENT, method::ASYNC_EVENT_ALLOC);
         command.new_fd(async_event_alloc::FD_HANDLE);
-        match self.submit_for_fd(&mut command) {
+        match self.send_for_fd(&mut command) {
             Ok(fd) => Ok(AsyncEvents { device: self.device_name().to_owned(), fd }),
             Err(cause) => Err(self.error(Request::Events, cause)),
         }
@@ -103,7 +104,7 @@ impl AsyncEvents {
 /// Reads one record of an event file.
 pub(crate) fn read_event(fd: impl AsFd) -> Result<Event, Cause> {
     let mut record = AsyncEvent::new_zeroed();
-    match rustix::io::read(fd, record.as_mut_bytes()).map_err(Cause::Os)? {
+    match rustix::io::read(fd, record.as_mut_bytes()).map_err(Cause::of)? {
         length if length == size_of::<AsyncEvent>() => {
             Ok(Event { event_type: EventType(record.event_type), element: record.element })
         }

@@ -1,20 +1,31 @@
 //! GIDs by ioctl: `QUERY_GID_ENTRY` and `QUERY_GID_TABLE`, in the kernel since 5.10, with the semantics of
 //! [`ibv_query_gid_ex(3)`] and [`ibv_query_gid_table(3)`].
 //!
+//! This is where the kernel's [`abi::GidEntry`] becomes a [`GidEntry`]. The request names the bytes of one
+//! entry, and the kernel writes at that distance: the beginning of its entries if they are longer, zeros
+//! behind them if they are shorter. So a caller's slice is the kernel's memory too: entries are converted
+//! where they are.
+//!
 //! [`ibv_query_gid_ex(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_gid_ex.3.html
 //! [`ibv_query_gid_table(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_gid_table.3.html
 
-use rustix::io::Errno;
+use nix::libc;
 use uverbs_uapi::device as abi;
-use zerocopy::{FromZeros, IntoBytes};
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 use super::Context;
 use crate::error::{Cause, Request, Result};
 use crate::gid::{GidEntry, MAX_TABLE_ENTRIES, MAX_WALK, SLOT_READS};
-use crate::ioctl::Command;
+use crate::ioctl::{Command, MAX_PAYLOAD};
 
 /// Room that [`Context::query_gid_table`] tries first; few hosts have more valid entries.
 const USUAL_ENTRIES: usize = 256;
+
+/// Bytes of the kernel's entry. It takes no shorter room for one entry.
+const KERNEL_ENTRY: usize = size_of::<abi::GidEntry>();
+
+// A caller's slice has room for the kernel's entries.
+const _: () = assert!(size_of::<GidEntry>() >= KERNEL_ENTRY);
 
 impl Context {
     /// Asks for one entry of a port's GID table: `None` if the slot is empty.
@@ -24,7 +35,7 @@ impl Context {
     ///
     /// ```no_run
     /// # fn main() -> Result<(), uverbs::Error> {
-    /// # let context = uverbs::host::Host::new().open("rxe0")?;
+    /// # let context = uverbs::Host::new().open("rxe0")?;
     /// if let Some(entry) = context.query_gid_ex(1, 3)? {
     ///     println!("{} {}", entry.gid(), entry.gid_type());
     /// }
@@ -40,8 +51,8 @@ impl Context {
     pub fn query_gid_ex(&self, port: u32, index: u32) -> Result<Option<GidEntry>> {
         let entry = match self.gid_entry(port, index) {
             // Of a slot that is being emptied the kernel says so, too, for a moment.
-            Err(Cause::Os(Errno::INVAL)) if self.has_slot(port, index) => {
-                self.settled_entry(port, index)
+            Err(Cause::Os(libc::EINVAL)) if self.has_slot(port, index) => {
+                settled(|| self.gid_entry(port, index))
             }
             answer => answer,
         };
@@ -56,16 +67,22 @@ impl Context {
     }
 
     fn gid_entry(&self, port: u32, index: u32) -> Result<Option<GidEntry>, Cause> {
-        let mut entry = GidEntry::new_zeroed();
-        match self.gid_entry_into(port, index, 0, entry.as_mut_bytes()) {
+        let mut entry = abi::GidEntry::new_zeroed();
+        let is_valid = self.slot_into(port, index, entry.as_mut_bytes())?;
+        Ok(is_valid.then(|| entry.into()))
+    }
+
+    /// Writes one slot's entry, in the kernel's layout; `false` if the slot is empty.
+    fn slot_into(&self, port: u32, index: u32, entry: &mut [u8]) -> Result<bool, Cause> {
+        match self.gid_entry_into(port, index, 0, entry) {
             Ok(()) => {}
-            Err(Cause::Os(Errno::NODATA)) => return Ok(None),
+            Err(Cause::Os(libc::ENODATA)) => return Ok(false),
             Err(cause) => return Err(cause),
         }
-        if entry.port() != port || entry.index() != index {
-            return Err(Cause::Malformed("a GID entry of another slot"));
+        match abi::GidEntry::read_from_prefix(entry) {
+            Ok((entry, _)) if (entry.port_num, entry.gid_index) == (port, index) => Ok(true),
+            _ => Err(Cause::Malformed("a GID entry of another slot")),
         }
-        Ok(Some(entry))
     }
 
     /// One `QUERY_GID_ENTRY`, with flags and room as the caller will have them.
@@ -82,7 +99,7 @@ impl Context {
             .constant(abi::query_gid_entry::GID_INDEX, index.into())
             .flags(abi::query_gid_entry::FLAGS, flags.into())
             .output(abi::query_gid_entry::RESP_ENTRY, entry);
-        self.submit(&mut command)?;
+        self.send(&mut command)?;
         if command.is_output_valid(abi::query_gid_entry::RESP_ENTRY) {
             Ok(())
         } else {
@@ -94,7 +111,7 @@ impl Context {
     ///
     /// ```no_run
     /// # fn main() -> Result<(), uverbs::Error> {
-    /// # let context = uverbs::host::Host::new().open("rxe0")?;
+    /// # let context = uverbs::Host::new().open("rxe0")?;
     /// for entry in context.query_gid_table()? {
     ///     println!("{}:{} {}", entry.port(), entry.index(), entry.gid());
     /// }
@@ -106,36 +123,41 @@ impl Context {
     /// As [`query_gid_table_into`](Self::query_gid_table_into), but never for want of room.
     #[doc(alias = "ibv_query_gid_table")]
     pub fn query_gid_table(&self) -> Result<Vec<GidEntry>> {
+        self.gid_table().map_err(|cause| self.error(Request::GidTable, cause))
+    }
+
+    fn gid_table(&self) -> Result<Vec<GidEntry>, Cause> {
         for room in [USUAL_ENTRIES, MAX_TABLE_ENTRIES] {
             let mut entries = vec![GidEntry::new_zeroed(); room];
-            match self.gid_table_call(&mut entries) {
+            match self.gid_table_into(&mut entries) {
                 Ok(count) => {
                     entries.truncate(count);
                     return Ok(entries);
                 }
                 Err(Cause::NoRoom(_)) => {}
-                Err(cause) => return Err(self.error(Request::GidTable, cause)),
+                Err(cause) => return Err(cause),
             }
         }
         let mut entries = Vec::new();
-        self.walk_gid_tables(|entry| {
-            entries.push(entry);
+        self.walk_gid_tables(|port, index| {
+            let entry = self.gid_entry(port, index)?;
+            entries.extend(entry);
             Ok(())
-        })
-        .map_err(|cause| self.error(Request::GidTable, cause))?;
+        })?;
         Ok(entries)
     }
 
     /// Fills the caller's slice with all valid entries of all ports; returns how many.
     ///
     /// One system call and no allocation for up to 2047 entries ([`MAX_TABLE_ENTRIES`]). With room
-    /// for more, and more valid entries than that, the rest of the way is by one call for each
-    /// slot. Entries behind the returned count keep what they held, unless it took that second way.
+    /// for more, and more valid entries than that, there is one call for each slot. Entries behind the
+    /// returned count keep what they held, unless it took that second way. After an error the slice holds
+    /// anything.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), uverbs::Error> {
-    /// # let context = uverbs::host::Host::new().open("rxe0")?;
-    /// let mut entries = [uverbs::gid::GidEntry::default(); 64];
+    /// # let context = uverbs::Host::new().open("rxe0")?;
+    /// let mut entries = [uverbs::GidEntry::default(); 64];
     /// let count = context.query_gid_table_into(&mut entries)?;
     /// println!("{count} GIDs");
     /// # Ok(())
@@ -152,34 +174,53 @@ impl Context {
     }
 
     fn gid_table_into(&self, entries: &mut [GidEntry]) -> Result<usize, Cause> {
-        let room = entries.len();
-        let one_call = entries.get_mut(..room.min(MAX_TABLE_ENTRIES)).unwrap_or_default();
-        match self.gid_table_call(one_call) {
-            Err(Cause::NoRoom(_)) if room > MAX_TABLE_ENTRIES => {}
-            result => return result,
+        let count = self.gid_table_bytes(0, size_of::<GidEntry>(), entries.as_mut_bytes())?;
+        for place in entries.iter_mut().take(count) {
+            if let Ok((entry, _)) = abi::GidEntry::read_from_prefix(place.as_bytes()) {
+                *place = entry.into();
+            }
         }
-        let mut places = entries.iter_mut();
+        Ok(count)
+    }
+
+    /// All valid entries in the kernel's layout, `entry_size` bytes apart, with flags as the caller will have
+    /// them; returns how many. By one call, or slot by slot where one call has no room for them.
+    pub(crate) fn gid_table_bytes(
+        &self,
+        flags: u32,
+        entry_size: usize,
+        entries: &mut [u8],
+    ) -> Result<usize, Cause> {
+        let room = entries.len().checked_div(entry_size).unwrap_or(0);
+        let most = MAX_PAYLOAD.checked_div(entry_size).unwrap_or(0);
+        let one_call = entries.get_mut(..room.min(most) * entry_size).unwrap_or_default();
+        match self.gid_table_call(flags, entry_size, one_call) {
+            // Of the arguments of a request without flags, EINVAL can only mean the room.
+            Err(Cause::Os(libc::EINVAL))
+                if flags == 0 && (KERNEL_ENTRY..=MAX_PAYLOAD).contains(&entry_size) => {}
+            answer => return answer,
+        }
+        if room <= most {
+            return Err(Cause::NoRoom(room));
+        }
+        let mut places = entries.chunks_exact_mut(entry_size);
+        let mut place = places.next();
         let mut count = 0;
-        self.walk_gid_tables(|entry| {
-            *places.next().ok_or(Cause::NoRoom(room))? = entry;
-            count += 1;
+        self.walk_gid_tables(|port, index| {
+            let mut beyond = [0; KERNEL_ENTRY];
+            let entry = place.as_deref_mut().unwrap_or(&mut beyond);
+            if self.slot_into(port, index, entry)? {
+                place.take().ok_or(Cause::NoRoom(room))?;
+                place = places.next();
+                count += 1;
+            }
             Ok(())
         })?;
         Ok(count)
     }
 
-    /// One `QUERY_GID_TABLE`; `entries` has at most [`MAX_TABLE_ENTRIES`].
-    fn gid_table_call(&self, entries: &mut [GidEntry]) -> Result<usize, Cause> {
-        let room = entries.len();
-        match self.gid_table_bytes(0, size_of::<GidEntry>(), entries.as_mut_bytes()) {
-            // Flags, entry size and context are right, so EINVAL can only mean the room.
-            Err(Cause::Os(Errno::INVAL)) => Err(Cause::NoRoom(room)),
-            answer => answer,
-        }
-    }
-
-    /// One `QUERY_GID_TABLE`, with flags and entries as the caller will have them.
-    pub(crate) fn gid_table_bytes(
+    /// One `QUERY_GID_TABLE`.
+    fn gid_table_call(
         &self,
         flags: u32,
         entry_size: usize,
@@ -194,7 +235,7 @@ impl Context {
             .flags(abi::query_gid_table::FLAGS, flags.into())
             .output(abi::query_gid_table::RESP_ENTRIES, entries)
             .output(abi::query_gid_table::RESP_NUM_ENTRIES, count.as_mut_bytes());
-        self.submit(&mut command)?;
+        self.send(&mut command)?;
         if !command.is_output_valid(abi::query_gid_table::RESP_NUM_ENTRIES) {
             return Err(Cause::Malformed("a GID table without a count"));
         }
@@ -205,10 +246,11 @@ impl Context {
         Ok(count)
     }
 
-    /// Every valid entry by one call for each slot: the way for more entries than one call returns.
+    /// One call for each slot of each port: the way for more entries than one call returns. `read` asks for
+    /// a slot; its EINVAL is the end of a table whose length is not known, or a slot that is being emptied.
     fn walk_gid_tables(
         &self,
-        mut found: impl FnMut(GidEntry) -> Result<(), Cause>,
+        mut read: impl FnMut(u32, u32) -> Result<(), Cause>,
     ) -> Result<(), Cause> {
         for port in self.ports() {
             // QUERY_PORT cannot name the ports above 255. Theirs is walked up to its end.
@@ -220,33 +262,31 @@ impl Context {
                 return Err(Cause::Malformed("a GID table length beyond all reason"));
             }
             for index in 0..length.unwrap_or(MAX_WALK) {
-                let entry = match length {
-                    Some(_) => self.gid_entry(port, index),
-                    None => match self.settled_entry(port, index) {
-                        Err(Cause::Os(Errno::INVAL)) => break,
-                        answer => answer,
-                    },
+                let answer = match length {
+                    Some(_) => read(port, index),
+                    None => settled(|| read(port, index)),
                 };
-                match entry {
-                    Ok(Some(entry)) => found(entry)?,
-                    // Empty; or emptied while the kernel looked at it, which it calls EINVAL.
-                    Ok(None) | Err(Cause::Os(Errno::INVAL)) => {}
+                match answer {
+                    Ok(()) => {}
+                    // Emptied while the kernel looked at it.
+                    Err(Cause::Os(libc::EINVAL)) if length.is_some() => {}
+                    Err(Cause::Os(libc::EINVAL)) => break,
                     Err(cause) => return Err(cause),
                 }
             }
         }
         Ok(())
     }
+}
 
-    /// Asks for a slot until its answer is not EINVAL, a few times. After the table's end the kernel always
-    /// says EINVAL; of a slot that is being emptied it says so for a moment.
-    fn settled_entry(&self, port: u32, index: u32) -> Result<Option<GidEntry>, Cause> {
-        for _ in 1..SLOT_READS {
-            match self.gid_entry(port, index) {
-                Err(Cause::Os(Errno::INVAL)) => {}
-                answer => return answer,
-            }
+/// Asks for a slot until its answer is not EINVAL, a few times. After the table's end the kernel always
+/// says EINVAL; of a slot that is being emptied it says so for a moment.
+fn settled<T>(mut ask: impl FnMut() -> Result<T, Cause>) -> Result<T, Cause> {
+    for _ in 1..SLOT_READS {
+        match ask() {
+            Err(Cause::Os(libc::EINVAL)) => {}
+            answer => return answer,
         }
-        self.gid_entry(port, index)
     }
+    ask()
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use nix::libc;
 use rustix::io::Errno;
 
 use crate::device::Device;
@@ -33,16 +34,16 @@ impl Device {
     /// As RDMA netlink tells it. The kernel gives an index to one device, and to no other after it.
     fn still_has_number(&self) -> Result<(), Cause> {
         let (Some(index), Some(node)) = (self.index, &self.node) else { return Ok(()) };
-        let mut socket = Socket::rdma().map_err(Cause::Os)?;
+        let mut socket = Socket::rdma().map_err(Cause::of)?;
         let mut now = Device::named("");
-        let mut answer = Err(Cause::DeviceGone(Errno::NODEV));
+        let mut answer = Err(Cause::DeviceGone(libc::ENODEV));
         socket.ask(vec![chardev_request(index)], |_, reply| {
             answer = match reply {
                 Ok(reply) => parse_chardev(reply, Path::new(""), &mut now),
                 Err(Errno::INVAL | Errno::NODEV | Errno::OPNOTSUPP) => {
-                    Err(Cause::DeviceGone(Errno::NODEV))
+                    Err(Cause::DeviceGone(libc::ENODEV))
                 }
-                Err(errno) => Err(Cause::Os(errno)),
+                Err(errno) => Err(Cause::of(errno)),
             };
             Ok(())
         })?;

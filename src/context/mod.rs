@@ -15,6 +15,7 @@ mod port;
 use core::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use nix::libc;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use uverbs_uapi::{device as abi, mlx5};
@@ -36,7 +37,7 @@ pub use event::{AsyncEvents, Event, EventType};
 /// room; none writes more than this, and none reads meaning into this length.
 const DRIVER_ANSWER: usize = 256;
 
-/// Driver ids that are tried by probing: far beyond the 21 that there are.
+/// Driver ids that are tried by probing: far beyond the last that the kernel has given.
 const PROBED_IDS: RangeInclusive<u32> = 1..=64;
 
 /// A method id that no kernel has: the largest that is not a driver's own.
@@ -70,9 +71,9 @@ impl Context {
     /// No capability is needed. The node is opened read-only, which is enough for every query.
     ///
     /// ```no_run
-    /// let mut host = uverbs::host::Host::new();
+    /// let mut host = uverbs::Host::new();
     /// for device in host.devices()? {
-    ///     let context = uverbs::context::Context::open(&device)?;
+    ///     let context = uverbs::Context::open(&device)?;
     ///     println!("{}: {} GIDs", device.name, context.query_gid_table()?.len());
     /// }
     /// # Ok::<(), uverbs::Error>(())
@@ -130,9 +131,9 @@ impl Context {
     /// ```no_run
     /// # fn main() -> Result<(), uverbs::Error> {
     /// use std::os::fd::AsFd;
-    /// use uverbs::context::Context;
+    /// use uverbs::Context;
     ///
-    /// let device = uverbs::host::Host::new().device("mlx5_0")?;
+    /// let device = uverbs::Host::new().device("mlx5_0")?;
     /// let context = uverbs::mlx5::open(&device)?;
     /// # let duplicate = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().unwrap();
     /// let other = Context::import(&device, duplicate(context.as_fd()))?;
@@ -151,7 +152,7 @@ impl Context {
         let Some(Node { path, number, .. }) = &device.node else {
             return Err(error(Request::QueryContext, Cause::NoNode));
         };
-        if !is_node(&fd, *number).map_err(|errno| error(Request::QueryContext, Cause::Os(errno)))? {
+        if !is_node(&fd, *number).map_err(|errno| error(Request::QueryContext, Cause::of(errno)))? {
             return Err(error(Request::Open { path: path.clone() }, Cause::WrongNode));
         }
         device.still_has_node().map_err(|cause| error(Request::QueryContext, cause))?;
@@ -226,13 +227,9 @@ impl Context {
         Self::simulated_as(device, ports, driver, Kind::Plain, kernel)
     }
 
-    /// A context for commands to an mlx5 device's firmware, whose kernel is test code.
-    ///
-    /// # Errors
-    /// Those of `GET_CONTEXT`, as the simulated kernel answers it.
+    /// [`simulated`](Self::simulated), for commands to an mlx5 device's firmware.
     #[cfg(feature = "simulated-kernel")]
-    #[doc(hidden)]
-    pub fn simulated_devx(
+    pub(crate) fn simulated_devx(
         device: &str,
         ports: RangeInclusive<u32>,
         kernel: Box<dyn crate::simulated::SimulatedKernel>,
@@ -249,7 +246,7 @@ impl Context {
         kernel: Box<dyn crate::simulated::SimulatedKernel>,
     ) -> Result<Self> {
         let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|errno| Error::new(device, Request::GetContext, Cause::Os(errno)))?;
+            .map_err(|errno| Error::new(device, Request::GetContext, Cause::of(errno)))?;
         let kernel = Kernel::Simulated(kernel, null);
         Self::with_kernel(device.to_owned(), ports, driver, kind, kernel)
     }
@@ -284,22 +281,60 @@ impl Context {
         self.core_support
     }
 
-    /// Whether it was opened by [`mlx5::devx::open`](crate::mlx5::devx::open), for commands to the
+    /// Whether it was opened as a [`DevxContext`](crate::mlx5::devx::DevxContext), for commands to the
     /// firmware.
     #[must_use]
     pub fn has_devx(&self) -> bool {
         self.kind == Kind::Devx
     }
 
-    /// Sends a command of a method that the caller describes.
-    pub(crate) fn submit<const N: usize>(&self, command: &mut Command<'_, N>) -> Result<(), Cause> {
+    /// Sends a command that the caller puts together. One system call.
+    ///
+    /// Only these methods are sent, as this crate must know which memory the kernel writes:
+    ///
+    /// - of the object `DEVICE`: `QUERY_GID_ENTRY`, `QUERY_GID_TABLE`, `QUERY_PORT`, `QUERY_PORT_SPEED`,
+    ///   `QUERY_CONTEXT`, `GET_CONTEXT`, and `INVOKE_WRITE` of the commands `QUERY_DEVICE` and
+    ///   `EX_QUERY_DEVICE`;
+    /// - of mlx5 devices: `QUERY_PORT` of the driver's own, and `DEVX_OTHER`.
+    ///
+    /// A command is sent once. Afterwards [`Command::is_output_valid`] says what the kernel wrote.
+    ///
+    /// ```no_run
+    /// use uverbs::ioctl::Command;
+    /// use uverbs::uapi::device::{QueryPortResponse, method, object, query_port};
+    /// use zerocopy::{FromZeros, IntoBytes};
+    ///
+    /// let context = uverbs::Host::new().open("rxe0")?;
+    /// let mut response = QueryPortResponse::new_zeroed();
+    /// let mut command = Command::<2>::new(object::DEVICE, method::QUERY_PORT);
+    /// command
+    ///     .constant(query_port::PORT_NUM, 1)
+    ///     .output(query_port::RESP, response.as_mut_bytes());
+    /// context.submit(&mut command)?;
+    /// println!("{} slots", response.gid_tbl_len);
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `EINVAL` ([`Cause::Encode`]), before the kernel sees anything: a mistake in the command, a method
+    /// that is not listed above, an output without memory, a command that was sent before. Then the
+    /// kernel's: `EPROTONOSUPPORT` ([`Cause::UnknownToKernel`]) for a method or a mandatory attribute that
+    /// it does not know, `EIO` ([`Cause::DeviceGone`]) for a device that is gone.
+    pub fn submit<const N: usize>(&self, command: &mut Command<'_, N>) -> Result<()> {
+        let header = command.header();
+        let request = Request::Ioctl { object: header.object_id, method: header.method_id };
+        self.send(command).map_err(|cause| self.error(request, cause))
+    }
+
+    /// Sends a command of a query, whose error says what was asked.
+    pub(crate) fn send<const N: usize>(&self, command: &mut Command<'_, N>) -> Result<(), Cause> {
         command
             .submit(&self.kernel, self.driver.0)
             .map_err(|error| cause(error, &self.kernel, self.driver))
     }
 
     /// Sends a command that asks for a new fd.
-    pub(crate) fn submit_for_fd<const N: usize>(
+    pub(crate) fn send_for_fd<const N: usize>(
         &self,
         command: &mut Command<'_, N>,
     ) -> Result<OwnedFd, Cause> {
@@ -317,7 +352,7 @@ impl Context {
     /// An error of a request about a port. The kernel's EINVAL says that there is none such, and much else.
     pub(crate) fn port_error(&self, port: u32, request: Request, cause: Cause) -> Error {
         match cause {
-            Cause::Os(Errno::INVAL) if !self.ports.contains(&port) => {
+            Cause::Os(libc::EINVAL) if !self.ports.contains(&port) => {
                 self.error(request, Cause::NoSuchPort)
             }
             cause => self.error(request, cause),
@@ -365,7 +400,7 @@ fn open_node(device: &Device) -> Result<Kernel> {
     match is_node(&fd, *number) {
         Ok(true) => {}
         Ok(false) => return Err(error(Cause::WrongNode)),
-        Err(errno) => return Err(error(Cause::Os(errno))),
+        Err(errno) => return Err(error(Cause::of(errno))),
     }
     // Only now: the number may have been given to another device before the open, not after it.
     device.still_has_node().map_err(error)?;
@@ -494,7 +529,7 @@ mod tests {
         };
         assert_eq!(cause(&device), (Cause::NoIoctl, 25));
         std::fs::rename(&folder, tree.path().join("gone")).unwrap();
-        assert_eq!(cause(&device), (Cause::DeviceGone(Errno::NODEV), 19));
+        assert_eq!(cause(&device), (Cause::DeviceGone(libc::ENODEV), 19));
         std::fs::rename(&other, &folder).unwrap();
         assert_eq!(cause(&device), (Cause::Replaced, 19));
         let error = Context::open(&device).unwrap_err();

@@ -16,7 +16,7 @@ impl Context {
     ///
     /// ```no_run
     /// # fn main() -> Result<(), uverbs::Error> {
-    /// # let context = uverbs::host::Host::new().open("rxe0")?;
+    /// # let context = uverbs::Host::new().open("rxe0")?;
     /// let port = context.query_port(1)?;
     /// println!("{} {} slots", port.state, port.gid_tbl_len);
     /// # Ok(())
@@ -40,7 +40,7 @@ impl Context {
         command
             .constant(abi::query_port::PORT_NUM, port.into())
             .output(abi::query_port::RESP, response.as_mut_bytes());
-        self.submit(&mut command)?;
+        self.send(&mut command)?;
         if !command.is_output_valid(abi::query_port::RESP) {
             return Err(Cause::Malformed("port attributes that were not written"));
         }
@@ -60,7 +60,7 @@ impl Context {
         command
             .constant(abi::query_port_speed::PORT_NUM, port.into())
             .output(abi::query_port_speed::RESP, rate.as_mut_bytes());
-        match self.submit(&mut command) {
+        match self.send(&mut command) {
             Ok(()) if command.is_output_valid(abi::query_port_speed::RESP) => Ok(Rate(rate)),
             Ok(()) => Err(Cause::Malformed("a port speed that was not written")),
             Err(cause) => Err(cause),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use nix::libc;
 use rustix::io::Errno;
 
 use super::Listing;
@@ -25,7 +26,7 @@ const TRIES: u32 = 8;
 pub(super) fn leaves_no_netlink(cause: &Cause) -> bool {
     const ERRNOS: [Errno; 6] =
         [Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS, Errno::PERM, Errno::ACCESS, Errno::AGAIN];
-    ERRNOS.contains(&cause.errno())
+    ERRNOS.contains(&cause.as_errno())
 }
 
 pub(super) fn list_by_netlink(
@@ -38,7 +39,7 @@ pub(super) fn list_by_netlink(
             return Ok(listing);
         }
     }
-    Err(Cause::Os(Errno::AGAIN))
+    Err(Cause::Os(libc::EAGAIN))
 }
 
 /// Lists the devices, unless they change meanwhile. The kernel counts devices to know how far a
@@ -71,7 +72,7 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
             // No uverbs client on this device: it has no node.
             Err(Errno::OPNOTSUPP) => {}
             Err(errno) => {
-                problems.push(Error::new(&*device.name, Request::Netlink, Cause::Os(errno)));
+                problems.push(Error::new(&*device.name, Request::Netlink, Cause::of(errno)));
             }
         }
         Ok(())
@@ -104,7 +105,7 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
     let names = match class.steady_names() {
         Ok(names) => names,
         // Without the class there is no RDMA core, and so no device; see `absence`.
-        Err(Cause::Os(Errno::NOENT)) => return Ok(listing),
+        Err(Cause::Os(libc::ENOENT)) => return Ok(listing),
         Err(cause) => {
             let path = class.path().to_owned();
             return Err(Error::new("host", Request::Sysfs { path }, cause));
@@ -145,12 +146,12 @@ fn steady_device(
     dev: &Path,
 ) -> Result<Device, Cause> {
     for _ in 0..TRIES {
-        let folder = by_name.held().map_err(Cause::Os)?;
+        let folder = by_name.held().map_err(Cause::of)?;
         let mut device = read_device(&folder, name.to_owned())?;
-        device.identity.device = Some(folder.id().map_err(Cause::Os)?);
+        device.identity.device = Some(folder.id().map_err(Cause::of)?);
         // One that is being removed lists fewer ports.
         if !folder.exists() {
-            return Err(Cause::Os(Errno::NOENT));
+            return Err(Cause::Os(libc::ENOENT));
         }
         let Some((node, id)) = nodes.get(name) else {
             return Ok(device);
@@ -164,7 +165,7 @@ fn steady_device(
         }
         (*nodes, _) = nodes_by_sysfs(verbs, dev);
     }
-    Err(Cause::Os(Errno::AGAIN))
+    Err(Cause::Os(libc::EAGAIN))
 }
 
 /// That nodes could not be read, so that devices may have one that is not known.
@@ -181,7 +182,7 @@ fn nodes_by_sysfs(
     let mut nodes = BTreeMap::new();
     let names = match class.steady_names() {
         Ok(names) => names,
-        Err(Cause::Os(Errno::NOENT)) => return (nodes, None),
+        Err(Cause::Os(libc::ENOENT)) => return (nodes, None),
         Err(cause) => return (nodes, Some(cause)),
     };
     let mut unread = None;
@@ -190,7 +191,7 @@ fn nodes_by_sysfs(
         let device = match folder.read("ibdev") {
             Ok(device) => device,
             // It has gone since it was listed; or it is the file `abi_version`.
-            Err(cause) if matches!(cause.errno(), Errno::NOENT | Errno::NODEV | Errno::NOTDIR) => {
+            Err(cause) if matches!(cause.errno(), libc::ENOENT | libc::ENODEV | libc::ENOTDIR) => {
                 continue;
             }
             Err(cause) => {

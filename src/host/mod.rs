@@ -27,6 +27,7 @@ mod reader;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use nix::libc;
 use rustix::io::Errno;
 use uverbs_uapi::netlink as abi;
 
@@ -40,10 +41,13 @@ use crate::sysfs::Sysfs;
 use crate::text::natural;
 use list::{VERBS_CLASS, leaves_no_netlink, list_by_netlink, list_by_sysfs};
 
-pub use reader::{GidRecord, GidTable, Preference, Reader, Source};
+pub use crate::gid::{GidRecord, Source};
+pub use netdev::NamedTable;
+pub use reader::{GidTable, Preference, Reader};
 
 /// The devices of a host.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Listing {
     /// Those that could be read, in natural order of their names.
     pub devices: Vec<Device>,
@@ -55,7 +59,7 @@ pub struct Listing {
 /// Where devices are looked for: this host, or a sysfs tree of another.
 ///
 /// ```no_run
-/// let mut host = uverbs::host::Host::new();
+/// let mut host = uverbs::Host::new();
 /// for device in host.devices()? {
 ///     println!("{} {}", device.name, device.node_guid);
 /// }
@@ -146,7 +150,7 @@ impl Host {
     pub fn netlink_error(&self) -> Option<Error> {
         match self.netlink {
             Netlink::Unopened(Some(errno)) => {
-                Some(Error::new("host", Request::Netlink, Cause::Os(errno)))
+                Some(Error::new("host", Request::Netlink, Cause::of(errno)))
             }
             _ => None,
         }
@@ -224,7 +228,7 @@ impl Host {
         let mut mode = None;
         self.netlink()?
             .ask(vec![request], |_, reply| {
-                for attribute in attributes(reply.map_err(Cause::Os)?) {
+                for attribute in attributes(reply.map_err(Cause::of)?) {
                     let attribute = attribute?;
                     if attribute.kind == abi::attribute::SYS_NETNS_MODE {
                         mode = Some(attribute.u8()? == abi::netns_mode::SHARED);
@@ -242,7 +246,7 @@ impl Host {
         let mut reasons = Vec::new();
         let class = self.sysfs.folder("class/infiniband");
         match class.steady_names() {
-            Err(Cause::Os(Errno::NOENT)) => reasons.push(Absence::NoModule),
+            Err(Cause::Os(libc::ENOENT)) => reasons.push(Absence::NoModule),
             Ok(names) if names.is_empty() => reasons.push(Absence::NoDevice),
             // A folder that cannot be read says nothing; listing the devices has failed, then.
             Ok(_) | Err(_) => {}

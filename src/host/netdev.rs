@@ -119,7 +119,7 @@ impl Host {
                     // A port that has gone has no interface.
                     Err(Errno::INVAL | Errno::NODEV) => return Ok(()),
                     // Of any other it is not known.
-                    Err(errno) => return Err(Cause::Os(errno)),
+                    Err(errno) => return Err(Cause::of(errno)),
                 };
                 if let (Some(port), Some(netdev)) = (asked.get(place), parse_port(reply)?) {
                     found.insert(port.clone(), netdev);
@@ -130,18 +130,35 @@ impl Host {
         Ok(found)
     }
 
-    /// Finds the interface of each row of each table, in their order; `None` where there is none, or
-    /// none that is shown to be in this namespace.
+    /// Finds the interface of each row of each table: one answer a table, in their order.
     ///
     /// The answer for one table does not depend on the others; together they cost fewer calls.
     ///
+    /// ```no_run
+    /// use uverbs::Host;
+    /// use uverbs::host::{Preference, Reader};
+    ///
+    /// let mut host = Host::new();
+    /// let device = host.device("rxe0")?;
+    /// let table = Reader::new(&device, host.sysfs(), Preference::Auto)?.gid_table()?;
+    /// for named in host.netdevs(&[&table])? {
+    ///     for (record, netdev) in named.iter() {
+    ///         let name = netdev.map_or("-", |netdev| &netdev.name);
+    ///         println!("{} {} {name}", record.entry.index(), record.entry.gid());
+    ///     }
+    /// }
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of RDMA netlink and route netlink.
-    pub fn netdevs(&mut self, tables: &[&GidTable]) -> Result<Vec<Vec<Option<Netdev>>>> {
-        self.netdevs_by(tables, None)
+    pub fn netdevs<'t>(&mut self, tables: &[&'t GidTable]) -> Result<Vec<NamedTable<'t>>> {
+        let netdevs = self.netdevs_by(tables, None)?;
+        let named = |(table, netdevs): (&&'t GidTable, _)| NamedTable { table, netdevs };
+        Ok(tables.iter().zip(netdevs).map(named).collect())
     }
 
-    /// The same, by interfaces that were read already.
+    /// The interfaces of the rows of each table, in their order, by what was read of interfaces already.
     pub(crate) fn netdevs_by(
         &mut self,
         tables: &[&GidTable],
@@ -167,7 +184,7 @@ impl Host {
         let (addresses, links) = if let Some(dump) = dump {
             (dump.addresses, Some(dump.links))
         } else {
-            let socket = Socket::route().map_err(|errno| error(Cause::Os(errno)))?;
+            let socket = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
             (read_addresses(route.insert(socket)).map_err(error)?, None)
         };
         let mut namespace = Namespace::new(port_netdevs, &addresses);
@@ -230,7 +247,7 @@ impl Host {
             return Ok(None);
         }
         let error = |cause| Error::new("host", Request::Interfaces, cause);
-        let mut route = Socket::route().map_err(|errno| error(Cause::Os(errno)))?;
+        let mut route = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
         let links = read_links(&mut route).map_err(error)?;
         let addresses = read_addresses(&mut route).map_err(error)?;
         Ok(Some(Dump { links, addresses }))
@@ -255,7 +272,7 @@ impl Host {
             .collect();
         let port_netdevs = self.port_netdevs(&ports)?;
         let error = |cause| Error::new("host", Request::Interfaces, cause);
-        let mut route = Socket::route().map_err(|errno| error(Cause::Os(errno)))?;
+        let mut route = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
         let links = read_links(&mut route).map_err(error)?;
         let Some(wanted) = links.named(name) else { return Ok(vec![false; devices.len()]) };
         // The kernel may have put it above an interface that is not here, or in a way not known here.
@@ -274,6 +291,40 @@ impl Host {
                 })
         };
         Ok(devices.iter().map(may).collect())
+    }
+}
+
+/// A table of GIDs, with the network interface of each row. [`Host::netdevs`] makes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedTable<'t> {
+    table: &'t GidTable,
+    /// As many as the table has rows.
+    netdevs: Vec<Option<Netdev>>,
+}
+
+impl<'t> NamedTable<'t> {
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &'t GidTable {
+        self.table
+    }
+
+    /// Each row with its interface: `None` if it has none, or none that is shown to be in this network
+    /// namespace.
+    pub fn iter(&self) -> impl Iterator<Item = (&'t GidRecord, Option<&Netdev>)> {
+        self.table.iter().zip(self.netdevs.iter().map(Option::as_ref))
+    }
+
+    /// The interface of the row in a port's slot.
+    #[must_use]
+    pub fn netdev(&self, port: u32, index: u32) -> Option<&Netdev> {
+        self.netdevs.get(self.table.place(port, index)?)?.as_ref()
+    }
+
+    /// The interfaces, in the order of the table's rows.
+    #[must_use]
+    pub fn into_netdevs(self) -> Vec<Option<Netdev>> {
+        self.netdevs
     }
 }
 
@@ -448,7 +499,7 @@ impl Namespace {
     }
 
     fn name_table(&self, table: &GidTable) -> Vec<Option<Netdev>> {
-        let mut ports: BTreeMap<u32, Option<Port>> = BTreeMap::new();
+        let mut ports: BTreeMap<u32, Option<PortHere>> = BTreeMap::new();
         let first_types = first_types(table);
         let claims = Claims::of(table);
         for record in table {
@@ -470,11 +521,11 @@ impl Namespace {
         table: &GidTable,
         number: u32,
         first_types: &BTreeMap<(u32, u32), GidType>,
-    ) -> Option<Port> {
+    ) -> Option<PortHere> {
         let own = self.port_netdevs.get(&(table.device().name.clone(), number))?.clone();
         let bond = self.link(own.index.get()).and_then(|link| self.link(link.master?));
         let type_in = |index| first_types.get(&(number, index)).copied();
-        Some(Port {
+        Some(PortHere {
             bond: bond.filter(|master| master.bond.is_some()).map(|bond| bond.index),
             uppers: self.links.as_ref().map(|links| links.served_by(own.index)).unwrap_or_default(),
             has_both_types: (type_in(0), type_in(1))
@@ -489,7 +540,7 @@ impl Namespace {
     }
 
     /// The interface here that a record's index or name means, if the evidence is there.
-    fn netdev(&self, port: &Port, record: &GidRecord) -> Option<Netdev> {
+    fn netdev(&self, port: &PortHere, record: &GidRecord) -> Option<Netdev> {
         let entry = &record.entry;
         let own = &port.own;
         let netdev = match (entry.netdev_ifindex(), record.sysfs_netdev.as_ref()) {
@@ -509,7 +560,7 @@ impl Namespace {
     /// Whether the kernel has made this GID of the interface's MAC address: it stands in a slot that
     /// is kept for this. The interface is the bond that the port's interface belongs to, else that
     /// interface. VLANs and bridges have the same MAC address, and prove nothing by it.
-    fn is_made_of_mac(&self, port: &Port, index: NonZeroU32, record: &GidRecord) -> bool {
+    fn is_made_of_mac(&self, port: &PortHere, index: NonZeroU32, record: &GidRecord) -> bool {
         let slot = record.entry.index();
         let is_reserved = slot == 0 || (slot == 1 && port.has_both_types);
         let gid = record.entry.gid();
@@ -542,7 +593,7 @@ fn first_types(table: &GidTable) -> BTreeMap<(u32, u32), GidType> {
 
 /// A port whose own interface is here.
 #[derive(Debug)]
-struct Port {
+struct PortHere {
     own: Netdev,
     /// The bond that it belongs to.
     bond: Option<NonZeroU32>,

@@ -4,7 +4,6 @@
 //! it read sysfs instead, and keeps the reason. Any other error stands: it is never papered over
 //! by the other source.
 
-use core::fmt;
 use core::ops::Deref;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -12,13 +11,14 @@ use std::sync::OnceLock;
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::gid::GidEntry;
+use crate::gid::{GidRecord, Source};
 use crate::guid::Guid;
 use crate::port::PortAttributes;
-use crate::sysfs::{Slot, Sysfs, SysfsGid};
+use crate::sysfs::{Slot, Sysfs};
 
 /// Which source is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Preference {
     /// The ioctl, or sysfs where there is no ioctl.
     #[default]
@@ -27,60 +27,6 @@ pub enum Preference {
     Ioctl,
     /// Sysfs and nothing else; the device is not opened.
     Sysfs,
-}
-
-/// Which source answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The uverbs ioctl.
-    Ioctl,
-    /// Sysfs.
-    Sysfs,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Ioctl => "ioctl",
-            Self::Sysfs => "sysfs",
-        })
-    }
-}
-
-/// A GID entry, the source that told it, and what is known of its network interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GidRecord {
-    /// The entry.
-    pub entry: GidEntry,
-    /// Who told.
-    pub source: Source,
-    /// The interface's name in its own network namespace, as sysfs tells it: which need not be
-    /// this one. [`crate::netdev`] finds out.
-    pub sysfs_netdev: Option<String>,
-    /// Whether sysfs keeps that name back, so that there may be an interface.
-    pub netdev_is_unread: bool,
-}
-
-impl GidRecord {
-    /// Whether it has an interface, or may have one.
-    #[must_use]
-    pub fn may_have_netdev(&self) -> bool {
-        self.entry.netdev_ifindex().is_some()
-            || self.sysfs_netdev.is_some()
-            || self.netdev_is_unread
-    }
-}
-
-impl From<GidEntry> for GidRecord {
-    fn from(entry: GidEntry) -> Self {
-        Self { entry, source: Source::Ioctl, sysfs_netdev: None, netdev_is_unread: false }
-    }
-}
-
-impl From<SysfsGid> for GidRecord {
-    fn from(SysfsGid { entry, netdev, netdev_is_unread }: SysfsGid) -> Self {
-        Self { entry, source: Source::Sysfs, sysfs_netdev: netdev, netdev_is_unread }
-    }
 }
 
 /// All GIDs of all ports of a device, ascending by port and index, as one reading found them.
@@ -100,6 +46,17 @@ impl GidTable {
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// The row of a port's slot; `None` if the slot is empty.
+    #[must_use]
+    pub fn row(&self, port: u32, index: u32) -> Option<&GidRecord> {
+        self.place(port, index).and_then(|place| self.records.get(place))
+    }
+
+    pub(crate) fn place(&self, port: u32, index: u32) -> Option<usize> {
+        let key = |record: &GidRecord| (record.entry.port(), record.entry.index());
+        self.records.binary_search_by_key(&(port, index), key).ok()
     }
 
     /// The rows without the rest.
@@ -162,7 +119,7 @@ impl<'t> IntoIterator for &'t GidTable {
 /// Reads one device.
 ///
 /// ```no_run
-/// use uverbs::host::Host;
+/// use uverbs::Host;
 /// use uverbs::host::{Preference, Reader};
 ///
 /// let mut host = Host::new();
@@ -259,7 +216,7 @@ impl<'d> Reader<'d> {
     pub fn gid(&mut self, port: u32, index: u32) -> Result<Option<GidRecord>> {
         let (record, _) = self.ask(
             |context| Ok(context.query_gid_ex(port, index)?.map(GidRecord::from)),
-            |sysfs, name| Ok(sysfs.query_gid_ex(name, port, index)?.map(GidRecord::from)),
+            |sysfs, name| sysfs.query_gid_ex(name, port, index),
         )?;
         Ok(record)
     }
@@ -338,7 +295,7 @@ fn table_by_sysfs(sysfs: &Sysfs, name: &str) -> Result<Rows> {
     let with_room: BTreeSet<u32> = slots.iter().filter(is_free).map(|slot| slot.port).collect();
     let full = slots.iter().map(|slot| slot.port).filter(|port| !with_room.contains(port));
     let full = full.collect();
-    Ok((slots.into_iter().filter_map(|slot| Some(slot.gid?.into())).collect(), full))
+    Ok((slots.into_iter().filter_map(|slot| slot.gid).collect(), full))
 }
 
 #[cfg(all(test, feature = "simulated-kernel"))]
@@ -348,6 +305,7 @@ mod tests {
     use crate::driver::DriverId;
     use crate::error::Cause;
     use crate::simulated::{SimulatedKernel, UserMemory};
+    use nix::libc;
     use rustix::io::Errno;
     use uverbs_uapi::device::method;
 
@@ -407,15 +365,15 @@ mod tests {
         assert_eq!(asked(Preference::Ioctl, unknown, 1), Err(Cause::UnknownToKernel));
         // What is no answer is not made one.
         for errno in [Errno::INVAL, Errno::NOMEM] {
-            assert_eq!(asked(Preference::Auto, errno, 1), Err(Cause::Os(errno)));
+            assert_eq!(asked(Preference::Auto, errno, 1), Err(Cause::of(errno)));
         }
-        assert_eq!(asked(Preference::Auto, Errno::IO, 1), Err(Cause::DeviceGone(Errno::IO)));
+        assert_eq!(asked(Preference::Auto, Errno::IO, 1), Err(Cause::DeviceGone(libc::EIO)));
     }
 
     #[test]
     fn sysfs_answers_for_ports_that_the_ioctl_cannot_name() {
         assert_eq!(asked(Preference::Auto, Errno::NOMEM, 256), Ok((Source::Sysfs, None)));
-        assert_eq!(asked(Preference::Auto, Errno::NOMEM, 255), Err(Cause::Os(Errno::NOMEM)));
+        assert_eq!(asked(Preference::Auto, Errno::NOMEM, 255), Err(Cause::Os(libc::ENOMEM)));
         assert!(asked(Preference::Ioctl, Errno::NOMEM, 256).is_err());
     }
 }

@@ -1,26 +1,4 @@
-//! The encoder of uverbs requests: values and memory become attributes of one ioctl.
-//!
-//! A [`Command`] is a header and an array of attributes in one piece of stack memory; nothing is
-//! allocated. It knows the rules by which every method's attributes are encoded (when a payload
-//! stands inline, that a constant is always eight bytes, …) and no method: which attributes a
-//! method has is written down in the query modules ([`crate::gid`], [`crate::port`], …).
-//!
-//! ```
-//! use uverbs::ioctl::Command;
-//! use uverbs::uapi::device::{method, object, query_gid_entry};
-//!
-//! let mut entry = [0u8; 32];
-//! let mut command = Command::<4>::new(object::DEVICE, method::QUERY_GID_ENTRY);
-//! command
-//!     .constant(query_gid_entry::PORT, 1)
-//!     .constant(query_gid_entry::GID_INDEX, 3)
-//!     .flags(query_gid_entry::FLAGS, 0)
-//!     .output(query_gid_entry::RESP_ENTRY, &mut entry);
-//! assert_eq!(command.header().length, 24 + 4 * 16);
-//! ```
-//!
-//! Sending is done by the queries; only commands whose outputs are known to be memory that is lent
-//! for writing are sent at all.
+//! The encoder: see the [module above](super).
 
 use core::fmt;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -33,8 +11,8 @@ use uverbs_uapi::ioctl::{
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::error::{Cause, EncodeError};
-use crate::ioctl::sys::frame::{Frame, Payload, Refusal};
-use crate::ioctl::sys::kernel::{self, Kernel};
+use crate::ioctl::sys::frame::{Frame, NotAdded, Payload};
+use crate::ioctl::sys::kernel::{Kernel, NotAnswered};
 
 /// The most attributes a command may have: what one page of 4 KiB holds behind the header.
 ///
@@ -71,8 +49,8 @@ impl<'a, const N: usize> Command<'a, N> {
         }
         self.mistake = match self.frame.push(attr_id, ATTR_F_MANDATORY, elem_id, payload) {
             Ok(()) => None,
-            Err(Refusal::TooLong(len)) => Some(EncodeError::PayloadTooLong { attr_id, len }),
-            Err(Refusal::Full) => Some(EncodeError::TooManyAttributes { attr_id, capacity: N }),
+            Err(NotAdded::TooLong(len)) => Some(EncodeError::PayloadTooLong { attr_id, len }),
+            Err(NotAdded::Full) => Some(EncodeError::TooManyAttributes { attr_id, capacity: N }),
         };
         self
     }
@@ -243,11 +221,11 @@ pub(crate) enum SubmitError {
     Kernel(#[from] Errno),
 }
 
-impl From<kernel::Refusal> for SubmitError {
-    fn from(refusal: kernel::Refusal) -> Self {
-        match refusal {
-            kernel::Refusal::Outputs => EncodeError::Undescribed.into(),
-            kernel::Refusal::Kernel(errno) => errno.into(),
+impl From<NotAnswered> for SubmitError {
+    fn from(why: NotAnswered) -> Self {
+        match why {
+            NotAnswered::Outputs => EncodeError::Undescribed.into(),
+            NotAnswered::Kernel(errno) => errno.into(),
         }
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! [`mlx5dv_query_port(3)`]: https://man7.org/linux/man-pages/man3/mlx5dv_query_port.3.html
 
-use rustix::io::Errno;
+use nix::libc;
 use uverbs_uapi::device;
 use uverbs_uapi::mlx5::{self as abi, device_method, query_port_flag as flag};
 use zerocopy::IntoBytes;
@@ -22,9 +22,9 @@ pub use crate::mlx5_firmware::VportNumber;
 /// What the driver tells of a port. Each field is `None` unless the driver set its flag.
 #[doc(alias = "mlx5dv_port")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Port(abi::QueryPort);
+pub struct SteeringPort(abi::QueryPort);
 
-impl Port {
+impl SteeringPort {
     /// Which fields are told, bits of
     /// [`query_port_flag`](uverbs_uapi::mlx5::query_port_flag); also bits that this version does not know.
     #[must_use]
@@ -80,7 +80,7 @@ impl Port {
     }
 }
 
-impl From<abi::QueryPort> for Port {
+impl From<abi::QueryPort> for SteeringPort {
     /// From the kernel's structure.
     fn from(abi: abi::QueryPort) -> Self {
         Self(abi)
@@ -100,7 +100,7 @@ pub struct RegC0 {
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
-/// let context = uverbs::host::Host::new().open("mlx5_0")?;
+/// let context = uverbs::Host::new().open("mlx5_0")?;
 /// for number in context.ports() {
 ///     let port = uverbs::mlx5::query_port(&context, number)?;
 ///     println!("{number}: vport {:?}, register C0 {:?}", port.vport(), port.reg_c0());
@@ -119,8 +119,8 @@ pub struct RegC0 {
 /// does not answer, `ENXIO` while it is reset. In multi-port RoCE `EINVAL` also where the port's own
 /// function has no driver.
 #[doc(alias = "mlx5dv_query_port")]
-pub fn query_port(context: &Context, port: u32) -> Result<Port> {
-    let mut answer = Port::default();
+pub fn query_port(context: &Context, port: u32) -> Result<SteeringPort> {
+    let mut answer = SteeringPort::default();
     query_port_into(context, port, answer.0.as_mut_bytes())?;
     Ok(answer)
 }
@@ -135,7 +135,7 @@ pub fn query_port(context: &Context, port: u32) -> Result<Port> {
 pub fn query_port_into(context: &Context, port: u32, answer: &mut [u8]) -> Result<()> {
     ask(context, port, answer).map_err(|cause| {
         let cause = match cause {
-            Cause::Os(Errno::INVAL) if !context.ports().contains(&port) => Cause::NoSuchPort,
+            Cause::Os(libc::EINVAL) if !context.ports().contains(&port) => Cause::NoSuchPort,
             Cause::NotOffered => Cause::NoRepresentor,
             other => other,
         };
@@ -147,7 +147,7 @@ fn ask(context: &Context, port: u32, answer: &mut [u8]) -> Result<(), Cause> {
     require_mlx5(context)?;
     let mut command = Command::<2>::new(device::object::DEVICE, device_method::QUERY_PORT);
     command.input_value(abi::query_port::PORT_NUM, &port).output(abi::query_port::RESP, answer);
-    context.submit(&mut command)?;
+    context.send(&mut command)?;
     if command.is_output_valid(abi::query_port::RESP) {
         Ok(())
     } else {

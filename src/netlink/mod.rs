@@ -14,6 +14,7 @@ pub(crate) mod route;
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use nix::libc;
 use nix::sys::socket::{MsgFlags, MultiHeaders, NetlinkAddr, recvmmsg};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{AddressFamily, Protocol, SendFlags, SocketFlags, SocketType};
@@ -187,7 +188,7 @@ impl Peer {
                         Err(nix::Error::EINTR) => return Ok(false),
                         Err(nix::Error::EAGAIN) => return Err(UNANSWERED),
                         Err(errno) => {
-                            return Err(Cause::Os(Errno::from_raw_os_error(errno as i32)));
+                            return Err(Cause::Os(errno as i32));
                         }
                     };
                 for datagram in received {
@@ -292,7 +293,7 @@ impl Socket {
                 return Ok(answer.list);
             }
         }
-        Err(Cause::Os(Errno::AGAIN))
+        Err(Cause::Os(libc::EAGAIN))
     }
 
     /// Sends `request`, then reads until `next` says that it has seen all.
@@ -301,7 +302,7 @@ impl Socket {
         request: &[u8],
         mut next: impl FnMut(&Reply<'_>) -> Result<bool, Cause>,
     ) -> Result<(), Cause> {
-        if self.peer.send(request).map_err(Cause::Os)? != request.len() {
+        if self.peer.send(request).map_err(Cause::of)? != request.len() {
             return Err(Cause::Malformed("a netlink request was sent in part"));
         }
         loop {
@@ -348,7 +349,7 @@ impl<T> Dump<T> {
             return Ok(false);
         }
         self.interrupted |= message.flags & DUMP_INTR != 0;
-        let content = message.content().map_err(Cause::Os)?;
+        let content = message.content().map_err(Cause::of)?;
         if message.kind != DONE {
             self.list.push(found(content)?);
         }
@@ -592,9 +593,9 @@ mod tests {
     fn a_dump_that_fails_on_its_way_is_not_a_short_list() {
         let part = message(16, 2, 7, &1u32.to_ne_bytes());
         let done = message(DONE, 2, 7, &(-19i32).to_ne_bytes());
-        assert_eq!(dumped(&[part.clone(), done]), Err(Cause::Os(Errno::NODEV)));
+        assert_eq!(dumped(&[part.clone(), done]), Err(Cause::Os(libc::ENODEV)));
         let error = message(ERROR, 0, 7, &(-16i32).to_ne_bytes());
-        assert_eq!(dumped(&[part, error]), Err(Cause::Os(Errno::BUSY)));
+        assert_eq!(dumped(&[part, error]), Err(Cause::Os(libc::EBUSY)));
     }
 
     fn from(sender: Option<u32>, messages: &[Vec<u8>]) -> Datagram<Vec<u8>> {
@@ -606,7 +607,7 @@ mod tests {
         let mut answers = Vec::new();
         let question = Message::new(0x1401, &[]);
         Socket::given(batches).ask(vec![question.clone(), question], |place, reply| {
-            let number = number_at(reply.map_err(Cause::Os)?, 0);
+            let number = number_at(reply.map_err(Cause::of)?, 0);
             answers.push((place, number.ok_or(Cause::Malformed("short"))?));
             Ok(())
         })?;
@@ -677,11 +678,11 @@ mod tests {
         let request = Message::new(16, &[]);
         assert_eq!(Socket::given(batches).dump(&request, number), Ok(vec![6, 7]));
         let always = (1..=DUMP_TRIES).map(|n| vec![from(Some(0), &[done(DUMP_INTR, n)])]).collect();
-        assert_eq!(Socket::given(always).dump(&request, number), Err(Cause::Os(Errno::AGAIN)));
+        assert_eq!(Socket::given(always).dump(&request, number), Err(Cause::Os(libc::EAGAIN)));
         // An errno of the kernel's is not silence.
         let busy = message(ERROR, 0, 1, &(-11i32).to_ne_bytes());
         let answer = Socket::given(vec![vec![from(Some(0), &[busy])]]).dump(&request, number);
-        assert_eq!(answer, Err(Cause::Os(Errno::AGAIN)));
+        assert_eq!(answer, Err(Cause::Os(libc::EAGAIN)));
     }
 
     proptest::proptest! {
@@ -704,7 +705,7 @@ mod tests {
     #[test]
     fn a_real_route_socket_answers_in_one_exchange() {
         let mut socket = Socket::route().unwrap();
-        let request = Message::new(nix::libc::RTM_GETLINK, &[0; 16]);
+        let request = Message::new(libc::RTM_GETLINK, &[0; 16]);
         let links = socket.dump(&request, |payload| Ok(number_at(payload, 4))).unwrap();
         assert!(links.contains(&Some(1)), "the loopback interface: {links:?}");
         let mut results = Vec::new();

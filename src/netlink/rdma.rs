@@ -96,7 +96,7 @@ pub(crate) fn check(device: &Device) -> Result<(), Cause> {
 
 /// The name that the device of this index has now; `None` if it is gone.
 pub(crate) fn device_name_now(index: u32) -> Result<Option<String>, Cause> {
-    let mut socket = Socket::rdma().map_err(Cause::Os)?;
+    let mut socket = Socket::rdma().map_err(Cause::of)?;
     let request =
         Message::new(message_type(abi::op::GET), &[]).number(abi::attribute::DEV_INDEX, index);
     let mut answer = Ok(None);
@@ -104,7 +104,7 @@ pub(crate) fn device_name_now(index: u32) -> Result<Option<String>, Cause> {
         answer = match reply {
             Ok(reply) => parse_device(reply).map(|(_, device)| Some(device.name)),
             Err(Errno::INVAL | Errno::NODEV) => Ok(None),
-            Err(errno) => Err(Cause::Os(errno)),
+            Err(errno) => Err(Cause::of(errno)),
         };
         Ok(())
     })?;

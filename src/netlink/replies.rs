@@ -82,7 +82,7 @@ pub fn ask(questions: usize, batches: Vec<Vec<Received>>) -> (Vec<(usize, Answer
         ));
         Ok(())
     });
-    (answers, ended.err().map(|cause| cause.errno().raw_os_error()))
+    (answers, ended.err().map(|cause| cause.errno()))
 }
 
 /// Asks such a socket for a list. Its sequence numbers are 1, and one more for each that was interrupted.
@@ -92,7 +92,7 @@ pub fn ask(questions: usize, batches: Vec<Vec<Received>>) -> (Vec<(usize, Answer
 pub fn dump(batches: Vec<Vec<Received>>) -> Result<Vec<Vec<u8>>, i32> {
     socket(batches)
         .dump(&Message::new(0x1401, &[]), |content| Ok(content.to_vec()))
-        .map_err(|cause| cause.errno().raw_os_error())
+        .map_err(|cause| cause.errno())
 }
 
 fn socket(batches: Vec<Vec<Received>>) -> Socket {

@@ -1,6 +1,6 @@
 //! One device's own folder, whatever its name is by now.
 
-use rustix::io::Errno;
+use nix::libc;
 
 use super::{Folder, Sysfs};
 use crate::device::Device;
@@ -17,7 +17,7 @@ impl Sysfs {
     /// Of a device that a program made up it is only sure that all answers are of the same device.
     ///
     /// ```no_run
-    /// let mut host = uverbs::host::Host::new();
+    /// let mut host = uverbs::Host::new();
     /// let device = host.device("rxe0")?;
     /// let sysfs = host.sysfs().of(&device)?;
     /// println!("{:?}", sysfs.query_gid_table(&device.name)?);
@@ -37,7 +37,7 @@ impl Sysfs {
     /// The device's folder, open.
     fn folder_of(&self, class: &Folder, device: &Device) -> Result<Folder, Cause> {
         let by_name =
-            |name: &str| self.device(name).and_then(|folder| folder.held().map_err(Cause::Os));
+            |name: &str| self.device(name).and_then(|folder| folder.held().map_err(Cause::of));
         let mut folder = by_name(&device.name);
         match (&device.identity.device, device.index) {
             (Some(id), _) => {
@@ -62,7 +62,7 @@ impl Sysfs {
                         None => return folder.and(Err(Cause::Replaced)),
                     }
                 }
-                Err(Cause::Os(Errno::AGAIN))
+                Err(Cause::Os(libc::EAGAIN))
             }
             (None, None) => folder,
         }

@@ -3,38 +3,26 @@
 
 use std::path::Path;
 
-use rustix::io::Errno;
+use nix::libc;
 use uverbs_uapi::device::node_type;
 
 use super::{Folder, Sysfs};
 use crate::error::{Cause, Error, Request, Result};
-use crate::gid::{Gid, GidEntry, GidType, SLOT_READS};
+use crate::gid::{Gid, GidEntry, GidRecord, GidType, SLOT_READS, Source};
 use crate::port::LinkLayer;
 use crate::text::is_interface_name;
-
-/// A GID entry as sysfs shows it. There is no interface index there, only a name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SysfsGid {
-    /// The entry, without an interface index.
-    pub entry: GidEntry,
-    /// The interface's name in **its own** network namespace, which need not be this one; `None`
-    /// where there is no interface, or its name cannot be read.
-    pub netdev: Option<String>,
-    /// Whether the file with the interface's name cannot be read: then there may be one.
-    pub netdev_is_unread: bool,
-}
 
 impl Sysfs {
     /// One entry of a port's GID table: `None` if the slot is empty.
     ///
-    /// Reads up to three files; needs no rights and no uverbs node. The interface is named as the
-    /// kernel names it, not looked up here: see [`crate::netdev`].
+    /// Reads up to three files; needs no rights and no uverbs node. The interface's name is the kernel's, in
+    /// the interface's own network namespace; the record has no interface index.
     ///
     /// # Errors
     /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port, or the index is outside its
     /// table; `EPROTO`: a file that does not read as it should.
     #[doc(alias = "ibv_query_gid_ex")]
-    pub fn query_gid_ex(&self, device: &str, port: u32, index: u32) -> Result<Option<SysfsGid>> {
+    pub fn query_gid_ex(&self, device: &str, port: u32, index: u32) -> Result<Option<GidRecord>> {
         let request = || Request::GidEntry { port, index };
         self.steadily(device, request, |sysfs| {
             let folder =
@@ -51,7 +39,7 @@ impl Sysfs {
     /// # Errors
     /// `ENOENT`: no such device, here or any more; `EPROTO`: a file that does not read as it should.
     #[doc(alias = "ibv_query_gid_table")]
-    pub fn query_gid_table(&self, device: &str) -> Result<Vec<SysfsGid>> {
+    pub fn query_gid_table(&self, device: &str) -> Result<Vec<GidRecord>> {
         Ok(self.gid_slots(device)?.into_iter().filter_map(|slot| slot.gid).collect())
     }
 
@@ -75,7 +63,7 @@ impl Sysfs {
             let indices = match gids.numbers() {
                 Ok(indices) => indices,
                 // A port without a GID table: its folder has no such entry.
-                Err(Cause::Os(Errno::NOENT)) if folder.exists() => continue,
+                Err(Cause::Os(libc::ENOENT)) if folder.exists() => continue,
                 Err(cause) => return Err(error(gids.path(), cause)),
             };
             for index in indices {
@@ -95,14 +83,14 @@ pub(crate) struct Slot {
     pub(crate) port: u32,
     pub(crate) index: u32,
     /// What is in it.
-    pub(crate) gid: Option<SysfsGid>,
+    pub(crate) gid: Option<GidRecord>,
 }
 
 /// Reads a slot's files; none if it is empty.
 ///
 /// They are three files, and the slot may change between them. So the GID is read once more at
 /// the end, and only if it still stands do the answers belong together.
-fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<SysfsGid>, Cause> {
+fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRecord>, Cause> {
     let name = index.to_string();
     let gids = port_folder.join("gids");
     let read = || Gid::parse_full(&gids.read(&name)?).ok_or(Cause::Malformed("a GID"));
@@ -115,18 +103,19 @@ fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<SysfsG
         let netdev = read_netdev(port_folder, &name);
         let again = read()?;
         if again == gid {
-            let entry = GidEntry::new(port, index, gid, gid_type?, None);
+            let entry = GidEntry::new(port, index, gid).with_type(gid_type?);
             // What cannot be read is not known; what cannot be a name is a broken answer.
             if let Err(cause @ Cause::Malformed(_)) = netdev {
                 return Err(cause);
             }
             let netdev_is_unread = netdev.is_err();
-            let netdev = netdev.unwrap_or_default();
-            return Ok(Some(SysfsGid { entry, netdev, netdev_is_unread }));
+            let sysfs_netdev = netdev.unwrap_or_default();
+            let source = Source::Sysfs;
+            return Ok(Some(GidRecord { entry, source, sysfs_netdev, netdev_is_unread }));
         }
         gid = again;
     }
-    Err(Cause::Os(Errno::AGAIN))
+    Err(Cause::Os(libc::EAGAIN))
 }
 
 /// Reads `gid_attrs/ndevs/I`; none if there is no interface, which the kernel says by EINVAL.
@@ -136,9 +125,9 @@ fn read_netdev(port_folder: &Folder, name: &str) -> Result<Option<String>, Cause
         Ok(text) if text.is_empty() => Ok(None),
         Ok(text) if is_interface_name(&text) => Ok(Some(text)),
         Ok(_) => Err(Cause::Malformed("an interface's name")),
-        Err(Cause::Os(Errno::INVAL)) => Ok(None),
+        Err(Cause::Os(libc::EINVAL)) => Ok(None),
         // Kernels without the folder know no interfaces.
-        Err(Cause::Os(Errno::NOENT)) if !names.exists() => Ok(None),
+        Err(Cause::Os(libc::ENOENT)) if !names.exists() => Ok(None),
         Err(cause) => Err(cause),
     }
 }
@@ -154,9 +143,9 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<GidType, Cause> {
             _ => return Ok(GidType::UNNAMED),
         },
         // What old kernels say of a slot that is not RoCE.
-        Err(Cause::Os(Errno::INVAL)) => {}
+        Err(Cause::Os(libc::EINVAL)) => {}
         // Kernels without the folder have no RoCE v2.
-        Err(Cause::Os(Errno::NOENT)) if !attributes.exists() => {}
+        Err(Cause::Os(libc::ENOENT)) if !attributes.exists() => {}
         Err(cause) => return Err(cause),
     }
     let roce = LinkLayer::of_sysfs(port_folder)? == LinkLayer::ETHERNET
@@ -188,7 +177,7 @@ mod tests {
         std::fs::write(port.join("gid_attrs/ndevs/2"), "").unwrap();
         let table = Sysfs::at(&root).query_gid_table("rxe0").unwrap();
         let found: Vec<_> =
-            table.iter().map(|gid| (gid.netdev.as_deref(), gid.netdev_is_unread)).collect();
+            table.iter().map(|gid| (gid.sysfs_netdev.as_deref(), gid.netdev_is_unread)).collect();
         assert_eq!(found, [(Some("d0"), false), (None, true), (None, false)]);
         std::fs::remove_dir_all(&root).unwrap();
     }

@@ -2,7 +2,7 @@
 //!
 //! Files are small, one value each, and may vanish between listing and reading. Nothing here
 //! trusts them: a file is read once, up to a page; what does not parse is an error. The meaning of
-//! the files is known to the query modules ([`crate::gid`], [`crate::port`], …).
+//! the files is known to the modules below, and to [`crate::umad`].
 
 mod device;
 mod gid;
@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use nix::libc;
 use rustix::fs::{Access, AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
@@ -22,7 +23,6 @@ use crate::error::{Cause, Error, Request};
 use crate::text::is_file_name;
 
 pub(crate) use gid::Slot;
-pub use gid::SysfsGid;
 
 /// Longest content of a sysfs attribute: one page.
 const PAGE: usize = 4096;
@@ -100,9 +100,9 @@ impl Sysfs {
         let folder = folder.held().map_err(|errno| gone(cause(errno)))?;
         match ask(&self.holding(name, folder.clone())) {
             // A folder that is taken away lists fewer entries, and does not say so.
-            Ok(_) if !folder.exists() => Err(gone(Cause::Os(Errno::NOENT))),
-            Err(error) if error.errno() == Errno::NOENT.raw_os_error() && !folder.exists() => {
-                Err(gone(Cause::Os(Errno::NOENT)))
+            Ok(_) if !folder.exists() => Err(gone(Cause::Os(libc::ENOENT))),
+            Err(error) if error.errno() == libc::ENOENT && !folder.exists() => {
+                Err(gone(Cause::Os(libc::ENOENT)))
             }
             answer => answer,
         }
@@ -124,15 +124,15 @@ impl Sysfs {
         cause: Cause,
     ) -> Error {
         match (cause, self.device(device)) {
-            (missing @ Cause::Os(Errno::NOENT), Ok(device_folder)) if !device_folder.exists() => {
+            (missing @ Cause::Os(libc::ENOENT), Ok(device_folder)) if !device_folder.exists() => {
                 let path = device_folder.path().to_owned();
                 Error::new(device, Request::Sysfs { path }, missing)
             }
-            (Cause::Os(Errno::NOENT), _) if !port.exists() => {
+            (Cause::Os(libc::ENOENT), _) if !port.exists() => {
                 Error::new(device, request, Cause::NoSuchPort)
             }
-            (Cause::Os(Errno::NOENT), _) if !slot.exists() => {
-                Error::new(device, request, Cause::Os(Errno::INVAL))
+            (Cause::Os(libc::ENOENT), _) if !slot.exists() => {
+                Error::new(device, request, Cause::Os(libc::EINVAL))
             }
             (cause, _) => Error::new(device, request, cause),
         }
@@ -150,8 +150,8 @@ impl FolderId {
         match rustix::fs::stat(&self.path) {
             Ok(stat) if stat.st_ino == self.inode => Ok(()),
             Ok(_) => Err(Cause::Replaced),
-            Err(Errno::NOENT) => Err(Cause::DeviceGone(Errno::NODEV)),
-            Err(errno) => Err(Cause::Os(errno)),
+            Err(Errno::NOENT) => Err(Cause::DeviceGone(libc::ENODEV)),
+            Err(errno) => Err(Cause::of(errno)),
         }
     }
 
@@ -333,14 +333,14 @@ fn steady<T: PartialEq>(mut read: impl FnMut() -> Result<T, Cause>) -> Result<T,
         }
         before = now;
     }
-    Err(Cause::Os(Errno::AGAIN))
+    Err(Cause::Os(libc::EAGAIN))
 }
 
 /// The errno of a file operation as a cause.
 fn cause(errno: Errno) -> Cause {
     match errno {
-        Errno::NODEV => Cause::DeviceGone(errno),
-        other => Cause::Os(other),
+        Errno::NODEV => Cause::DeviceGone(libc::ENODEV),
+        other => Cause::of(other),
     }
 }
 
@@ -406,20 +406,20 @@ mod tests {
     fn a_reading_counts_when_the_next_one_agrees() {
         let told = |readings: &[u32]| {
             let mut readings = readings.iter();
-            steady(|| readings.next().copied().ok_or(Cause::Os(Errno::NOENT)))
+            steady(|| readings.next().copied().ok_or(Cause::Os(libc::ENOENT)))
         };
         assert_eq!(told(&[1, 1]), Ok(1));
         assert_eq!(told(&[1, 2, 1, 1]), Ok(1));
-        assert_eq!(told(&[1, 2, 3, 4, 5, 6, 7, 8, 8]), Err(Cause::Os(Errno::AGAIN)));
-        assert_eq!(told(&[1]), Err(Cause::Os(Errno::NOENT)));
+        assert_eq!(told(&[1, 2, 3, 4, 5, 6, 7, 8, 8]), Err(Cause::Os(libc::EAGAIN)));
+        assert_eq!(told(&[1]), Err(Cause::Os(libc::ENOENT)));
     }
 
     /// The kernel says so of a file that was opened while its device was there.
     #[test]
     fn a_file_of_a_device_that_is_gone() {
-        assert_eq!(cause(Errno::NODEV), Cause::DeviceGone(Errno::NODEV));
+        assert_eq!(cause(Errno::NODEV), Cause::DeviceGone(libc::ENODEV));
         for errno in [Errno::NOENT, Errno::NXIO, Errno::IO, Errno::ACCESS] {
-            assert_eq!(cause(errno), Cause::Os(errno));
+            assert_eq!(cause(errno), Cause::of(errno));
         }
     }
 
@@ -437,7 +437,7 @@ mod tests {
         std::fs::write(folder.join("huge"), vec![b'1'; 100_000]).unwrap();
         let tree = Sysfs::at(&folder).folder("");
         assert_eq!(tree.read("huge").unwrap().len(), PAGE);
-        assert_eq!(tree.read("missing"), Err(Cause::Os(Errno::NOENT)));
+        assert_eq!(tree.read("missing"), Err(Cause::Os(libc::ENOENT)));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! [`ibv_query_pkey(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_pkey.3.html
 
-use rustix::io::Errno;
+use nix::libc;
 
 use super::{Folder, Sysfs};
 use crate::error::{Cause, Error, Request, Result};
@@ -49,7 +49,7 @@ fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Cause> {
     let folder = port.join("pkeys");
     let indices = match folder.numbers() {
         Ok(indices) => indices,
-        Err(Cause::Os(Errno::NOENT)) if port.exists() => return Ok(Vec::new()),
+        Err(Cause::Os(libc::ENOENT)) if port.exists() => return Ok(Vec::new()),
         Err(cause) => return Err(cause),
     };
     indices.into_iter().map(|index| Ok((index, read_pkey(&folder, index)?))).collect()

@@ -1,6 +1,6 @@
 //! Ports by sysfs: the files of `ports/P`, which know less than the ioctl. What is missing is `None`.
 
-use rustix::io::Errno;
+use nix::libc;
 
 use super::{Folder, Sysfs};
 use crate::error::{Cause, Error, Request, Result};
@@ -31,7 +31,7 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
     // The kernel numbers slots from 0 without a gap; a port without a table has no folder.
     let slots = |name| match folder.join(name).names() {
         Ok(names) => u32::try_from(names.len()).map_err(|_| RANGE),
-        Err(Cause::Os(Errno::NOENT)) => Ok(0),
+        Err(Cause::Os(libc::ENOENT)) => Ok(0),
         Err(cause) => Err(cause),
     };
     // The kernel refuses to read it where it does not know the width.

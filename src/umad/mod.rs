@@ -28,7 +28,7 @@ pub(crate) mod tests;
 
 use std::net::Ipv6Addr;
 
-use rustix::io::Errno;
+use nix::libc;
 
 use self::choice::Seen;
 use crate::device::NodeType;
@@ -219,7 +219,7 @@ pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
 pub fn port(sysfs: &Sysfs, name: &str, number: u32) -> Result<Port> {
     let device = Device::find(sysfs, name)?;
     if !device.port_numbers()?.contains(&number) {
-        return Err(Error::new(name, Request::Port { port: number }, Cause::Os(Errno::INVAL)));
+        return Err(Error::new(name, Request::Port { port: number }, Cause::Os(libc::EINVAL)));
     }
     read_port(sysfs, &device, number)
 }
@@ -298,7 +298,7 @@ pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
     if let Some(name) = ca {
         let best = best_of(name)?.ok_or_else(|| {
             let path = sysfs.folder(file::CLASS).path().join(name).join(file::PORTS);
-            Error::new(name, Request::Sysfs { path }, Cause::Os(Errno::NODEV))
+            Error::new(name, Request::Sysfs { path }, Cause::Os(libc::ENODEV))
         })?;
         return Ok((name.to_owned(), best.number));
     }
@@ -316,7 +316,7 @@ fn unsorted_names(sysfs: &Sysfs) -> Result<Vec<String>> {
             .filter(|name| Device::find(sysfs, name).is_ok_and(|device| device.is_infiniband()))
             .collect()),
         // Without the class there is no RDMA core, and so no device.
-        Err(Cause::Os(Errno::NOENT)) => Ok(Vec::new()),
+        Err(Cause::Os(libc::ENOENT)) => Ok(Vec::new()),
         Err(cause) => {
             let path = class.path().to_owned();
             Err(Error::new("host", Request::Sysfs { path }, cause))
@@ -337,7 +337,7 @@ impl<'n> Device<'n> {
         let folder = sysfs.device(name).map_err(|_| missing())?;
         let node_type = match number_in(&folder, file::NODE_TYPE) {
             Ok(node_type) => NodeType(node_type),
-            Err(Cause::Os(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG)) => {
+            Err(Cause::Os(libc::ENOENT | libc::ENOTDIR | libc::ENAMETOOLONG)) => {
                 return Err(missing());
             }
             Err(cause) => {
@@ -417,7 +417,7 @@ fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
             Err(_) => Err(Cause::Malformed("a GID")),
         },
         // The port is there, unless it has gone with its device.
-        Err(Cause::Os(Errno::NOENT)) if port_folder.exists() => Ok(None),
+        Err(Cause::Os(libc::ENOENT)) if port_folder.exists() => Ok(None),
         Err(cause) => Err(cause),
     }
 }
@@ -425,7 +425,7 @@ fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
 /// The link layer; InfiniBand where there is no such file, as libibumad takes it.
 fn read_link_layer(port_folder: &Folder) -> Result<LinkLayer, Cause> {
     match LinkLayer::of_sysfs(port_folder) {
-        Err(Cause::Os(Errno::NOENT)) => Ok(LinkLayer::INFINIBAND),
+        Err(Cause::Os(libc::ENOENT)) => Ok(LinkLayer::INFINIBAND),
         other => other,
     }
 }

@@ -42,6 +42,27 @@ layout!(Device, size 664, {
     ibdev_path: 408,
 });
 
+/// `struct ibv_gid_entry`. The kernel writes it: its own structure has the same beginning, and the size of
+/// the program's structure comes with each call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, align(8))]
+pub struct GidEntry {
+    /// `gid`, in network order.
+    pub gid: [u8; 16],
+    /// `gid_index`: index in the port's table.
+    pub gid_index: u32,
+    /// `port_num`.
+    pub port_num: u32,
+    /// `gid_type`: `enum ibv_gid_type`.
+    pub gid_type: u32,
+    /// `ndev_ifindex`: 0 if there is no network interface.
+    pub ndev_ifindex: u32,
+}
+
+layout!(GidEntry, size 32, {
+    gid: 0, gid_index: 16, port_num: 20, gid_type: 24, ndev_ifindex: 28,
+});
+
 /// Functions that inline code of the headers finds in `struct ibv_context_ops`: two that query. The
 /// others belong to queues and memory, which this library does not have, and fail.
 #[derive(Debug)]

@@ -83,10 +83,10 @@ impl Opened {
             sysfs
         } else {
             let sysfs = root().map_or_else(Sysfs::host, Sysfs::at).of(device);
-            let sysfs = sysfs.map_err(|error| Errno::from_raw_os_error(error.errno()))?;
+            let sysfs = sysfs.map_err(|error| error.cause().as_errno())?;
             self.sysfs.get_or_init(|| sysfs)
         };
-        sysfs.device(&device.name).map_err(|cause| cause.errno())
+        sysfs.device(&device.name).map_err(|cause| cause.as_errno())
     }
 
     /// The pointer that C gets; it owns the context until [`taken`](Self::taken).
@@ -141,7 +141,7 @@ pub(crate) fn simulated_at(context: Context, path: std::path::PathBuf) -> *mut a
     device.node = Some(crate::device::Node { name, path, number: 0 });
     let listed = Listed::new(device).map(|listed| Held::new(Arc::new(listed))).ok_or(Errno::INVAL);
     c_pointer(listed.and_then(|listed| {
-        Opened::new(context, listed, false).map_err(|error| Errno::from_raw_os_error(error.errno()))
+        Opened::new(context, listed, false).map_err(|error| error.cause().as_errno())
     }))
 }
 
@@ -159,7 +159,7 @@ pub(crate) unsafe fn open(
         let listed = listed.ok_or(Errno::INVAL)?;
         open_context(&listed)
             .and_then(|context| Opened::new(context, listed, false))
-            .map_err(|error| Errno::from_raw_os_error(error.errno()))
+            .map_err(|error| error.cause().as_errno())
     });
     c_pointer(opened)
 }
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn ibv_import_device(cmd_fd: c_int) -> *mut abi::Context {
         let fd = unsafe { OwnedFd::from_raw_fd(cmd_fd) };
         Context::import(&listed.device, fd)
             .and_then(|context| Opened::new(context, Held::new(listed), true))
-            .map_err(|error| Errno::from_raw_os_error(error.errno()))
+            .map_err(|error| error.cause().as_errno())
     });
     c_pointer(imported)
 }

@@ -55,7 +55,11 @@ impl Listed {
         if let Some((_, open)) = &*SIMULATED.lock().unwrap_or_else(PoisonError::into_inner) {
             return open(&self.device, with_devx);
         }
-        if with_devx { devx::open(&self.device) } else { Context::open(&self.device) }
+        if with_devx {
+            devx::open(&self.device).map(Context::from)
+        } else {
+            Context::open(&self.device)
+        }
     }
 }
 
@@ -154,7 +158,7 @@ pub(crate) fn list() -> Result<Vec<Arc<Listed>>, Errno> {
         return Ok(known(devices));
     }
     let mut host = root().map_or_else(Host::new, |sysfs| Host::rooted(sysfs, "/dev/infiniband"));
-    let mut devices = host.devices().map_err(|error| Errno::from_raw_os_error(error.errno()))?;
+    let mut devices = host.devices().map_err(|error| error.cause().as_errno())?;
     if devices.is_empty()
         && host.netlink().is_none()
         && !host.sysfs().root().join("class/infiniband_verbs").exists()

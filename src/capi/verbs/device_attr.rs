@@ -82,7 +82,8 @@ pub unsafe extern "C" fn uverbs_query_device_ex(
         return number(Errno::INVAL);
     }
     let end = ENDS.into_iter().rfind(|end| *end <= length).unwrap_or(ORIGINAL);
-    let answer = guarded(Err(Errno::IO), || attributes(opened, end).map_err(|cause| cause.errno()));
+    let answer =
+        guarded(Err(Errno::IO), || attributes(opened, end).map_err(|cause| cause.as_errno()));
     match answer {
         Ok(attributes) => {
             let told = attributes.as_bytes().get(..end).unwrap_or_default();
@@ -133,7 +134,7 @@ fn attributes(opened: &Opened, end: usize) -> Result<abi::DeviceAttrEx, Cause> {
     let mut attr = abi::DeviceAttrEx::new_zeroed();
     attr.orig_attr = original(&response.base);
     let says = opened.listed.device.fw_version.as_deref();
-    attr.orig_attr.fw_ver = c_text(&firmware(driver, response.base.fw_ver, says));
+    attr.orig_attr.fw_ver = c_text(&driver.firmware_version(response.base.fw_ver, says));
     let odp = &response.odp_caps;
     attr.odp_caps = abi::OdpCaps {
         general_caps: odp.general_caps,
@@ -276,31 +277,6 @@ fn original(base: &QueryDeviceResponse) -> abi::DeviceAttr {
     }
 }
 
-/// The firmware's version in words. The kernel tells a number, which rdma-core writes for each driver
-/// in another way; for two it takes what the kernel `says` elsewhere.
-fn firmware(driver: DriverId, number: u64, says: Option<&str>) -> String {
-    let part = |shift: u32| (number >> shift) & 0xffff;
-    let byte = |shift: u32| (number >> shift) & 0xff;
-    let (major, minor, patch) = (part(32), part(16), part(0));
-    match driver.0 {
-        driver_id::MLX5 => format!("{major}.{minor}.{patch:04}"),
-        driver_id::MLX4 | driver_id::VMW_PVRDMA | driver_id::HNS => {
-            format!("{major}.{minor}.{patch:03}")
-        }
-        driver_id::IRDMA => format!("{major}.{patch}"),
-        driver_id::QEDR | driver_id::CXGB4 => {
-            format!("{}.{}.{}.{}", byte(24), byte(16), byte(8), byte(0))
-        }
-        driver_id::BNXT_RE | driver_id::EFA => {
-            let [one, two, three, four, ..] = number.to_ne_bytes();
-            format!("{one}.{two}.{three}.{four}")
-        }
-        driver_id::IONIC | driver_id::OCRDMA => says.unwrap_or_default().to_owned(),
-        driver_id::MANA | driver_id::USNIC => String::new(),
-        _ => format!("{major}.{minor}.{patch}"),
-    }
-}
-
 /// A text of C's; what does not fit with its NUL is cut off.
 fn c_text<const N: usize>(text: &str) -> [u8; N] {
     let mut array = [0; N];
@@ -313,21 +289,6 @@ fn c_text<const N: usize>(text: &str) -> [u8; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn firmware_versions_as_each_driver_s_are_written() {
-        let of = |driver, number| firmware(DriverId(driver), number, Some("1.2-x"));
-        assert_eq!(of(driver_id::MLX5, 0x001c_0027_03f6), "28.39.1014");
-        assert_eq!(of(driver_id::MLX5, 0x0010_0001_0002), "16.1.0002");
-        assert_eq!(of(driver_id::MLX4, 0x0002_002a_1388), "2.42.5000");
-        assert_eq!(of(driver_id::HNS, 0x0001_0002_0003), "1.2.003");
-        assert_eq!(of(driver_id::RXE, 0), "0.0.0");
-        assert_eq!(of(driver_id::IRDMA, 0x0001_0000_0044), "1.68");
-        assert_eq!(of(driver_id::CXGB4, 0x0119_0401), "1.25.4.1");
-        assert_eq!(of(driver_id::EFA, 0x0403_0201), "1.2.3.4");
-        assert_eq!(of(driver_id::IONIC, 7), "1.2-x");
-        assert_eq!(of(driver_id::MANA, 7), "");
-    }
 
     #[test]
     fn a_text_ends_with_its_nul() {

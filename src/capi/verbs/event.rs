@@ -26,7 +26,7 @@ pub unsafe extern "C" fn ibv_get_async_event(
     let opened = unsafe { Opened::of(context) };
     let (Some(opened), false) = (opened, event.is_null()) else { return failed(Errno::INVAL) };
     let answer =
-        guarded(Err(Errno::IO), || read_event(opened.events()).map_err(|cause| cause.errno()));
+        guarded(Err(Errno::IO), || read_event(opened.events()).map_err(|cause| cause.as_errno()));
     match answer {
         Ok(told) => {
             let element = if is_of_an_object(told.event_type) {

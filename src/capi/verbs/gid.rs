@@ -25,7 +25,7 @@ pub unsafe extern "C" fn _ibv_query_gid_ex(
     context: *mut abi::Context,
     port_num: u32,
     gid_index: u32,
-    entry: *mut GidEntry,
+    entry: *mut abi::GidEntry,
     flags: u32,
     entry_size: usize,
 ) -> c_int {
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn _ibv_query_gid_ex(
         opened
             .context
             .gid_entry_into(port_num, gid_index, flags, bytes)
-            .map_err(|cause| cause.errno())
+            .map_err(|cause| cause.as_errno())
     });
     answer.map_or_else(number, |()| 0)
 }
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn _ibv_query_gid_ex(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _ibv_query_gid_table(
     context: *mut abi::Context,
-    entries: *mut GidEntry,
+    entries: *mut abi::GidEntry,
     max_entries: usize,
     flags: u32,
     entry_size: usize,
@@ -70,18 +70,10 @@ pub unsafe extern "C" fn _ibv_query_gid_table(
         max_entries.checked_mul(entry_size).filter(|bytes| isize::try_from(*bytes).is_ok());
     let (Some(length), false) = (length, entries.is_null()) else { return INVALID };
     let answer = guarded(Err(Errno::IO), || {
-        // More room than one request names is used as far as the library's way goes: with the
-        // structure that it knows, and no flags.
-        if entry_size == size_of::<GidEntry>() && flags == 0 {
-            // SAFETY: not NULL, so by the contract that many entries of the caller's, which nobody
-            // else uses meanwhile; any bytes are an entry, and those of C have some value.
-            let entries = unsafe { slice::from_raw_parts_mut(entries, max_entries) };
-            opened.context.query_gid_table_into(entries).map_err(|error| error.cause().errno())
-        } else {
-            // SAFETY: the same memory, as bytes.
-            let bytes = unsafe { slice::from_raw_parts_mut(entries.cast::<u8>(), length) };
-            opened.context.gid_table_bytes(flags, entry_size, bytes).map_err(|cause| cause.errno())
-        }
+        // SAFETY: not NULL, so by the contract that many bytes of the caller's, which nobody else uses
+        // meanwhile. They come from outside of Rust, so each has some value.
+        let bytes = unsafe { slice::from_raw_parts_mut(entries.cast::<u8>(), length) };
+        opened.context.gid_table_bytes(flags, entry_size, bytes).map_err(|cause| cause.as_errno())
     });
     match answer {
         Ok(count) => ssize_t::try_from(count).unwrap_or(ssize_t::MAX),
@@ -156,6 +148,6 @@ unsafe fn entry_of(
     guarded(Err(Errno::IO), || {
         let context = &opened.ok_or(Errno::INVAL)?.context;
         let entry = context.query_gid_ex(port_num.into(), index);
-        entry.map(Option::unwrap_or_default).map_err(|error| error.cause().errno())
+        entry.map(Option::unwrap_or_default).map_err(|error| error.cause().as_errno())
     })
 }

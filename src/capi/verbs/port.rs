@@ -64,7 +64,7 @@ pub unsafe extern "C" fn uverbs_query_port(
         return number(Errno::INVAL);
     }
     let answer = guarded(Err(Errno::IO), || {
-        opened.context.port_response(port_num.into()).map_err(|cause| cause.errno())
+        opened.context.port_response(port_num.into()).map_err(|cause| cause.as_errno())
     });
     match answer {
         Ok(port) => {
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn ibv_query_port_speed(
         opened.context.query_port_speed(port_num).map_err(|error| match error.cause() {
             // Of the providers only mlx5's asks the kernel.
             Cause::UnknownToKernel if opened.context.driver() != DriverId::MLX5 => Errno::OPNOTSUPP,
-            cause => cause.errno(),
+            cause => cause.as_errno(),
         })
     });
     match answer {

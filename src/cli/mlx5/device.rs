@@ -156,7 +156,7 @@ fn is_none_there(cause: &Cause) -> bool {
             refusal.status,
             Status::BAD_OP | Status::BAD_PARAM | Status::BAD_RES | Status::BAD_RES_STATE
         ),
-        Cause::Os(_) => cause.errno().raw_os_error() == EINVAL,
+        Cause::Os(_) => cause.errno() == EINVAL,
         _ => false,
     }
 }
@@ -200,7 +200,7 @@ impl From<EswFunctions> for HostRow {
 
 #[cfg(test)]
 mod tests {
-    use uverbs::mlx5::devx::Refusal;
+    use uverbs::mlx5::devx::FirmwareRefusal;
 
     use super::*;
     use crate::conforms::conforms;
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn only_some_refusals_mean_that_there_is_none() {
-        let refused = |status| Cause::Firmware(Refusal { status, syndrome: 1 });
+        let refused = |status| Cause::Firmware(FirmwareRefusal::new(status, 1));
         for status in [Status::BAD_OP, Status::BAD_PARAM, Status::BAD_RES, Status::BAD_RES_STATE] {
             assert!(is_none_there(&refused(status)), "{status}");
         }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use uverbs::mlx5;
-use uverbs::mlx5::port::Port;
+use uverbs::mlx5::port::SteeringPort;
 
 use super::Mlx5PortArgs;
 use super::{LeftOut, Vacant, host, selected};
@@ -47,7 +47,7 @@ pub(crate) fn answer(
 ) -> serde_json::Result<Answer> {
     let asked = Asked::new(&args.selectors);
     let host = host(common, &asked);
-    let mut ports: Vec<(&str, u32, Port)> = Vec::new();
+    let mut ports: Vec<(&str, u32, SteeringPort)> = Vec::new();
     let mut left_out = Vec::new();
     for selected in selected(&host, &asked, report) {
         let name = selected.device.name.as_str();
@@ -95,7 +95,7 @@ pub(crate) fn answer(
     Ok(tabulate(&ports).answer())
 }
 
-fn tabulate(ports: &[(&str, u32, Port)]) -> Table<9> {
+fn tabulate(ports: &[(&str, u32, SteeringPort)]) -> Table<9> {
     let mut table = Table::new([
         "DEVICE",
         "PORT",

@@ -7,11 +7,11 @@ use uverbs::error::{Cause, Result};
 use uverbs::gid::Gid;
 use uverbs::guid::Guid;
 use uverbs::mlx5::devx::{
-    self, Capabilities, CapabilityMode, EswVportContext, HcaVportContext, MacAddress,
+    self, Capabilities, CapabilityMode, DevxContext, EswVportContext, HcaVportContext, MacAddress,
     NicVportContext, PortType, RoceAddress, RoceL3Type, RoceVersion, Traffic, Vport,
     VportAdminState, VportCounters, VportLinkState, VportSide, VportState,
 };
-use uverbs::mlx5::port::{Port, VportNumber};
+use uverbs::mlx5::port::{SteeringPort, VportNumber};
 use uverbs::mlx5::query_port;
 use uverbs::port::{PhysState, PortState};
 
@@ -171,12 +171,12 @@ fn ask<'d>(
 }
 
 /// What the driver tells of a port.
-fn steering(context: &Context, own: &Capabilities, port: u32) -> Result<Port> {
+fn steering(context: &Context, own: &Capabilities, port: u32) -> Result<SteeringPort> {
     query_port(context, port).or_else(|error| {
         // Linux before 5.13. In switchdev mode a device has more ports than its function.
         let is_own = *context.ports().end() <= u32::from(own.num_ports);
         match error.cause() {
-            Cause::UnknownToKernel if is_own => Ok(Port::default()),
+            Cause::UnknownToKernel if is_own => Ok(SteeringPort::default()),
             _ => Err(error),
         }
     })
@@ -194,7 +194,7 @@ enum Whom {
     Nobody(String),
 }
 
-fn whom(steering: &Port, own: &Capabilities, port: u32) -> Whom {
+fn whom(steering: &SteeringPort, own: &Capabilities, port: u32) -> Whom {
     // In a link aggregation a device has ports of several e-switches.
     if let Some(owner) = steering.esw_owner_vhca_id().filter(|owner| *owner != own.vhca_id) {
         return Whom::Nobody(format!(
@@ -213,10 +213,10 @@ fn whom(steering: &Port, own: &Capabilities, port: u32) -> Whom {
 
 /// One port being asked about.
 struct Asking<'a> {
-    context: &'a Context,
+    context: &'a DevxContext,
     own: &'a Capabilities,
     port: u32,
-    steering: Port,
+    steering: SteeringPort,
     whom: Whom,
 }
 
@@ -495,7 +495,7 @@ mod tests {
         conforms("mlx5-vport.json", &document);
     }
 
-    fn steering(flags: u64, vport: u16, owner: u16) -> Port {
+    fn steering(flags: u64, vport: u16, owner: u16) -> SteeringPort {
         QueryPort { flags, vport, esw_owner_vhca_id: owner, ..QueryPort::default() }.into()
     }
 

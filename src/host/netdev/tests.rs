@@ -25,12 +25,18 @@ fn gid(address: &str) -> Gid {
 
 /// A row of a slot that is kept for a GID made of a MAC address.
 fn first(ifindex: u32, address: &str) -> GidRecord {
-    GidEntry::new(1, 0, gid(address), GidType::ROCE_V2, NonZeroU32::new(ifindex)).into()
+    GidEntry::new(1, 0, gid(address))
+        .with_type(GidType::ROCE_V2)
+        .with_netdev_ifindex(NonZeroU32::new(ifindex))
+        .into()
 }
 
 /// A row of any other slot.
 fn record(ifindex: u32, address: &str) -> GidRecord {
-    GidEntry::new(1, 7, gid(address), GidType::ROCE_V2, NonZeroU32::new(ifindex)).into()
+    GidEntry::new(1, 7, gid(address))
+        .with_type(GidType::ROCE_V2)
+        .with_netdev_ifindex(NonZeroU32::new(ifindex))
+        .into()
 }
 
 fn link(number: u32, name: &str) -> Link {
@@ -116,7 +122,11 @@ fn the_default_gid_is_known_by_the_mac_address() {
     // Any other slot may hold that of a VLAN elsewhere with the same index and MAC address.
     assert_eq!(name(&here, "rxe0", record(2, default)), None);
     let in_slot = |slot, gid_type| {
-        GidRecord::from(GidEntry::new(1, slot, gid(default), gid_type, NonZeroU32::new(2)))
+        GidRecord::from(
+            GidEntry::new(1, slot, gid(default))
+                .with_type(gid_type)
+                .with_netdev_ifindex(NonZeroU32::new(2)),
+        )
     };
     // With both types the first two slots are kept, with one only the first.
     let both = [in_slot(0, GidType::ROCE_V1), in_slot(1, GidType::ROCE_V2)];
@@ -240,9 +250,13 @@ fn what_the_connection_manager_cannot_tell_apart_is_not_asked() {
     assert!(!asked(&pod(&two, net1()), &row), "of two here");
     let infiniband = Link { is_ethernet: false, ..net1() };
     assert!(!asked(&pod(&[(61, "10.7.0.1")], infiniband), &row), "not Ethernet");
-    let mut entry = GidEntry::new(1, 7, gid("10.7.0.1"), GidType::IB, Some(index(61)));
+    let mut entry = GidEntry::new(1, 7, gid("10.7.0.1"))
+        .with_type(GidType::IB)
+        .with_netdev_ifindex(Some(index(61)));
     assert!(!asked(&pod(&[(61, "10.7.0.1")], net1()), &entry.into()), "not RoCE");
-    entry = GidEntry::new(1, 7, gid("10.7.0.1"), GidType::ROCE_V1, Some(index(61)));
+    entry = GidEntry::new(1, 7, gid("10.7.0.1"))
+        .with_type(GidType::ROCE_V1)
+        .with_netdev_ifindex(Some(index(61)));
     assert!(asked(&pod(&[(61, "10.7.0.1")], net1()), &entry.into()));
     // A far end is nobody's own address here.
     let far = Address {
@@ -272,8 +286,11 @@ fn what_the_connection_manager_cannot_tell_apart_is_not_asked() {
 fn rows_of_both_types_are_named_if_the_kernel_has_made_both() {
     let here = pod(&[(61, "10.7.0.1")], link(61, "net1"));
     let v2 = record(61, "10.7.0.1");
-    let v1 =
-        GidRecord::from(GidEntry::new(1, 8, v2.entry.gid(), GidType::ROCE_V1, Some(index(61))));
+    let v1 = GidRecord::from(
+        GidEntry::new(1, 8, v2.entry.gid())
+            .with_type(GidType::ROCE_V1)
+            .with_netdev_ifindex(Some(index(61))),
+    );
     let named = |rows: &[&GidRecord]| {
         let table = GidTable::sample("rxe0", rows.iter().map(|row| (*row).clone()).collect());
         [answered(&here, &table, PORT), answered(&here, &table.filled(), PORT)]
@@ -288,7 +305,7 @@ fn rows_of_both_types_are_named_if_the_kernel_has_made_both() {
     assert_eq!(named(&[&v1, &v2, &v2]), [[None, None, None], [None, None, None]]);
     // Or may be.
     let by_name = |row: &GidRecord| {
-        let entry = GidEntry::new(1, 7, row.entry.gid(), row.entry.gid_type(), None);
+        let entry = GidEntry::new(1, 7, row.entry.gid()).with_type(row.entry.gid_type());
         GidRecord { sysfs_netdev: Some("net1".into()), ..entry.into() }
     };
     let unread = GidRecord { sysfs_netdev: None, netdev_is_unread: true, ..by_name(&v2) };
@@ -395,7 +412,9 @@ fn two_entries_with_the_same_claim_are_both_unnamed() {
     let same = record(3, "fe80::1");
     assert_eq!(names_of(&here, "rxe0", &[same.clone(), same.clone()]), [None, None]);
     // RoCE v1 and v2 of one address are two claims.
-    let v1 = GidEntry::new(1, 1, same.entry.gid(), GidType::ROCE_V1, Some(index(3)));
+    let v1 = GidEntry::new(1, 1, same.entry.gid())
+        .with_type(GidType::ROCE_V1)
+        .with_netdev_ifindex(Some(index(3)));
     let names = names_of(&here, "rxe0", &[same, v1.into()]);
     assert_eq!(names, [Some("d0.7".into()), Some("d0.7".into())]);
 }
@@ -405,7 +424,9 @@ fn two_entries_with_the_same_claim_are_both_unnamed() {
 fn the_same_claim_on_another_port() {
     let mut here = namespace(&[(2, "10.0.0.1")], vec![]);
     here.port_netdevs.insert(("rxe0".into(), 2), Netdev { index: index(2), name: "d0".into() });
-    let other = GidEntry::new(2, 7, gid("10.0.0.1"), GidType::ROCE_V2, Some(index(2)));
+    let other = GidEntry::new(2, 7, gid("10.0.0.1"))
+        .with_type(GidType::ROCE_V2)
+        .with_netdev_ifindex(Some(index(2)));
     let names = names_of(&here, "rxe0", &[record(2, "10.0.0.1"), other.into()]);
     assert_eq!(names, [Some("d0".into()), Some("d0".into())]);
 }
@@ -437,7 +458,12 @@ fn without_netlink_nothing_is_named() {
     assert_eq!(host.sysfs().root(), Sysfs::at("/nowhere").root());
     let table = GidTable::sample("rxe0", vec![record(2, "10.0.0.1")]);
     let names = host.netdevs(&[&table]).unwrap();
-    assert_eq!(names, [[None]]);
+    assert_eq!(names.len(), 1);
+    assert_eq!(
+        names[0].iter().map(|(row, name)| (row.entry.index(), name)).next(),
+        Some((7, None))
+    );
+    assert_eq!(names[0].netdev(1, 7), None);
 }
 
 /// A port that has gone has no interface. Of one that the kernel does not tell of, nothing is known.
@@ -472,7 +498,11 @@ fn naming() {
     let address = |number: u32| Ipv4Addr::from_bits(0x0a00_0000 | number).to_string();
     let row = |port: u32, slot: u32, number: u32| {
         let ifindex = NonZeroU32::new(number);
-        GidRecord::from(GidEntry::new(port, slot, gid(&address(number)), GidType::ROCE_V2, ifindex))
+        GidRecord::from(
+            GidEntry::new(port, slot, gid(&address(number)))
+                .with_type(GidType::ROCE_V2)
+                .with_netdev_ifindex(ifindex),
+        )
     };
     let numbers = || 10..10 + count;
     let vlans =

@@ -9,7 +9,7 @@ use core::mem::size_of;
 
 use uverbs_uapi::ioctl::{ATTR_F_VALID_OUTPUT, Attribute, IoctlHeader};
 
-use super::outputs::outputs;
+use super::outputs::{allows, outputs};
 
 /// The 64-bit data of an attribute, and the memory it may point to.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ const _: () = assert!(
 
 /// Why an attribute cannot be appended.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum NotAdded {
     /// The payload's length does not fit 16 bits.
     TooLong(usize),
     /// The frame has no room for one more.
@@ -117,12 +117,12 @@ impl<'a, const N: usize> Frame<'a, N> {
         flags: u16,
         elem_id: u8,
         payload: Payload<'a>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NotAdded> {
         let Payload { data, len: bytes, access, .. } = payload;
-        let len = u16::try_from(bytes).map_err(|_| Refusal::TooLong(bytes))?;
-        let length = self.header.length.checked_add(ATTRIBUTE_LEN).ok_or(Refusal::Full)?;
+        let len = u16::try_from(bytes).map_err(|_| NotAdded::TooLong(bytes))?;
+        let length = self.header.length.checked_add(ATTRIBUTE_LEN).ok_or(NotAdded::Full)?;
         let used = usize::from(self.header.num_attrs);
-        let place = self.attributes.get_mut(used).ok_or(Refusal::Full)?;
+        let place = self.attributes.get_mut(used).ok_or(NotAdded::Full)?;
         *place = Attribute { attr_id, len, flags, elem_id, reserved: 0, data };
         if let Some(place) = self.accesses.get_mut(used) {
             *place = access;
@@ -140,7 +140,8 @@ impl<'a, const N: usize> Frame<'a, N> {
             return attributes.is_empty();
         };
         attributes.iter().zip(&self.accesses).all(|(attribute, access)| {
-            !outputs.contains(&attribute.attr_id) || *access == Access::Write
+            (!outputs.contains(&attribute.attr_id) || *access == Access::Write)
+                && allows(&self.header, attribute.attr_id, attribute.data)
         })
     }
 

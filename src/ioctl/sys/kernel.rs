@@ -20,7 +20,7 @@ pub(crate) enum Kernel {
 
 /// Why a frame was not answered.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum NotAnswered {
     /// It was not sent: the method is not described in [`super::outputs`], or an attribute that the
     /// kernel writes was not given memory to write to.
     Outputs,
@@ -34,16 +34,19 @@ impl Kernel {
     /// A frame may be answered once only, as the kernel may change the addresses in it: it is the
     /// attributes' data into which new ids are written.
     /// Methods that make a file descriptor are not sent this way: nobody would own it.
-    pub(crate) fn submit<const N: usize>(&self, frame: &mut Frame<'_, N>) -> Result<(), Refusal> {
+    pub(crate) fn submit<const N: usize>(
+        &self,
+        frame: &mut Frame<'_, N>,
+    ) -> Result<(), NotAnswered> {
         if outputs::new_fd(frame.header()).is_some() {
-            return Err(Refusal::Outputs);
+            return Err(NotAnswered::Outputs);
         }
         self.send(frame)
     }
 
-    fn send<const N: usize>(&self, frame: &mut Frame<'_, N>) -> Result<(), Refusal> {
+    fn send<const N: usize>(&self, frame: &mut Frame<'_, N>) -> Result<(), NotAnswered> {
         if !frame.lends_all_outputs() {
-            return Err(Refusal::Outputs);
+            return Err(NotAnswered::Outputs);
         }
         let answer = match self {
             // Interrupted, it is sent again as the kernel itself does it where a signal's handler asks
@@ -63,7 +66,7 @@ impl Kernel {
         for (address, len) in frame.written() {
             memcheck::written(address, len);
         }
-        answer.map_err(Refusal::Kernel)
+        answer.map_err(NotAnswered::Kernel)
     }
 }
 
@@ -72,8 +75,10 @@ impl Kernel {
     pub(crate) fn submit_for_fd<const N: usize>(
         &self,
         frame: &mut Frame<'_, N>,
-    ) -> Result<Option<OwnedFd>, Refusal> {
-        let Some(attr_id) = outputs::new_fd(frame.header()) else { return Err(Refusal::Outputs) };
+    ) -> Result<Option<OwnedFd>, NotAnswered> {
+        let Some(attr_id) = outputs::new_fd(frame.header()) else {
+            return Err(NotAnswered::Outputs);
+        };
         self.send(frame)?;
         // Only a real kernel makes real ones.
         #[cfg(feature = "simulated-kernel")]

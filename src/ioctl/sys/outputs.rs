@@ -1,12 +1,13 @@
 //! Which attributes of a method the kernel writes through.
 //!
-//! This is all that the safety of a request rests on: memory that the kernel only reads cannot be
-//! harmed, and a bad address to read from is its `EFAULT`. A method that is not listed here is not
-//! sent, unless it has no attribute at all.
+//! This is all that the safety of a request rests on, those of users too
+//! ([`Context::submit`](crate::Context::submit)): memory that the kernel only reads cannot be harmed,
+//! and a bad address to read from is its `EFAULT`. A method that is not listed here is not sent, unless
+//! it has no attribute at all. Nothing that is sent hands memory to a device.
 
 use uverbs_uapi::device::{
     get_context, invoke_write, method, object, query_context, query_gid_entry, query_gid_table,
-    query_port, query_port_speed,
+    query_port, query_port_speed, write_command,
 };
 use uverbs_uapi::driver::driver_id;
 use uverbs_uapi::event;
@@ -25,6 +26,19 @@ pub(super) fn outputs(header: &IoctlHeader) -> Option<&'static [u16]> {
     })
 }
 
+/// Whether an attribute may have this data. `INVOKE_WRITE` runs all the older commands, and many take
+/// addresses in their request (`REG_MR` hands memory to the device): only the queries of a device are sent.
+pub(super) fn allows(header: &IoctlHeader, attr_id: u16, data: u64) -> bool {
+    match (header.object_id, header.method_id, attr_id) {
+        (object::DEVICE, method::INVOKE_WRITE, invoke_write::WRITE_CMD) => {
+            [write_command::QUERY_DEVICE, write_command::EX_QUERY_DEVICE]
+                .map(u64::from)
+                .contains(&data)
+        }
+        _ => true,
+    }
+}
+
 /// The attribute whose data becomes a new file descriptor of this process, if the method makes one.
 pub(super) fn new_fd(header: &IoctlHeader) -> Option<u16> {
     match (header.object_id, header.method_id) {
@@ -38,7 +52,7 @@ pub(super) fn new_fd(header: &IoctlHeader) -> Option<u16> {
 /// The core's methods, by their declaration in the kernel (`uverbs_std_types_device.c`).
 fn core(object_id: u16, method_id: u16) -> Option<&'static [u16]> {
     Some(match (object_id, method_id) {
-        // The write commands that are used, the queries of a device, take no address of their own.
+        // The write commands that `allows` lets through take no address of their own.
         (object::DEVICE, method::INVOKE_WRITE) => &[invoke_write::CORE_OUT, ATTR_UHW_OUT],
         (object::DEVICE, method::QUERY_PORT) => &[query_port::RESP],
         (object::DEVICE, method::GET_CONTEXT) => {

@@ -10,13 +10,14 @@ use uverbs_uapi::mlx5_firmware::{
 };
 use zerocopy::FromZeros;
 
-use super::{Vport, header, query};
+use super::{DevxContext, Vport, header, query};
 use crate::context::Context;
 use crate::error::Result;
 use crate::named::named;
 
 /// Which capabilities to ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CapabilityMode {
     /// Those that are set.
     #[default]
@@ -127,7 +128,7 @@ fn cap_input(kind: u16, mode: CapabilityMode, function: Vport) -> QueryHcaCapInp
 /// # fn main() -> Result<(), uverbs::Error> {
 /// use uverbs::mlx5::devx::{CapabilityMode, Vport, query_hca_cap};
 ///
-/// let context = uverbs::host::Host::new().open("mlx5_0")?;
+/// let context = uverbs::Host::new().open("mlx5_0")?;
 /// let own = query_hca_cap(&context, CapabilityMode::Current, Vport::Own)?;
 /// println!("vhca {:#x}, {} ports of {}", own.vhca_id, own.num_ports, own.port_type);
 /// # Ok(())
@@ -211,11 +212,11 @@ pub struct Adapter {
     pub psid: String,
 }
 
-/// Asks about the board: `QUERY_ADAPTER`, on a context of [`open`](super::open).
+/// Asks about the board: `QUERY_ADAPTER`.
 ///
 /// # Errors
 /// As [`general_cmd`](super::general_cmd).
-pub fn query_adapter(context: &Context) -> Result<Adapter> {
+pub fn query_adapter(context: &DevxContext) -> Result<Adapter> {
     let output: QueryAdapterOutput = query(context, &plain(opcode::QUERY_ADAPTER))?;
     let [a, b, c] = output.ieee_vendor_id;
     let psid = output.psid.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -288,11 +289,11 @@ pub struct Lag {
     pub tx_remap_affinity_2: u8,
 }
 
-/// Asks about link aggregation: `QUERY_LAG`, on a context of [`open`](super::open).
+/// Asks about link aggregation: `QUERY_LAG`.
 ///
 /// # Errors
 /// As [`general_cmd`](super::general_cmd); the firmware refuses where there is none.
-pub fn query_lag(context: &Context) -> Result<Lag> {
+pub fn query_lag(context: &DevxContext) -> Result<Lag> {
     let output: QueryLagOutput = query(context, &plain(opcode::QUERY_LAG))?;
     Ok(Lag {
         state: output.lag_state & 0b111,
@@ -302,12 +303,12 @@ pub fn query_lag(context: &Context) -> Result<Lag> {
     })
 }
 
-/// Has the firmware do nothing: `NOP`, on a context of [`open`](super::open). It shows that the
+/// Has the firmware do nothing: `NOP`. It shows that the
 /// command interface lives.
 ///
 /// # Errors
 /// As [`general_cmd`](super::general_cmd).
-pub fn nop(context: &Context) -> Result<()> {
+pub fn nop(context: &DevxContext) -> Result<()> {
     query::<PlainOutput>(context, &plain(opcode::NOP)).map(drop)
 }
 

@@ -7,9 +7,17 @@
 //!
 //! Four queries are answered on any [`Context`] of an mlx5 device: [`query_hca_cap`] (with
 //! [`query_roce_cap`]), [`query_hca_vport_context`], [`query_esw_vport_context`] and, on Linux 6.1
-//! (not on 5.10), [`query_esw_functions`]. All others want one that was opened by [`open`]: for that the firmware
-//! makes a user context of its own, so it is asked for only where it is used. No capability is
-//! needed for either.
+//! (not on 5.10), [`query_esw_functions`]. All others take a [`DevxContext`], which [`open`] makes: the
+//! firmware makes a user context for it, so ask for one only where you use it. No capability is needed for
+//! either. A `DevxContext` is a [`Context`] too.
+//!
+//! ```compile_fail,E0308
+//! # fn main() -> Result<(), uverbs::Error> {
+//! let context = uverbs::Host::new().open("mlx5_0")?;
+//! uverbs::mlx5::devx::query_adapter(&context)?; // needs a DevxContext
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # What the kernel does not let through
 //!
@@ -26,7 +34,9 @@
 //! [`Cause::Firmware`]. Older ones make an errno of the status (`EINVAL` for most) and keep the rest.
 //! Linux 6.1 is of the first kind and 5.10 of the second; the change is of 2022, about 5.18.
 
-use rustix::io::Errno;
+use core::ops::Deref;
+
+use nix::libc;
 use uverbs_uapi::mlx5::{devx_method, devx_other, object};
 use uverbs_uapi::mlx5_firmware::{InputHeader, OutputHeader, PlainInput, opcode, status};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
@@ -40,7 +50,7 @@ use crate::mlx5::require_mlx5;
 mod device;
 mod vport;
 
-pub use crate::mlx5_firmware::{Refusal, Status, Target};
+pub use crate::mlx5_firmware::{FirmwareRefusal, FirmwareTarget, Status};
 pub use device::{
     Adapter, Capabilities, CapabilityMode, EswFunctions, Lag, PciAddress, PortType,
     RoceCapabilities, nop, query_adapter, query_esw_functions, query_hca_cap, query_lag,
@@ -59,7 +69,7 @@ pub use vport::{
 /// # fn main() -> Result<(), uverbs::Error> {
 /// use uverbs::mlx5::devx;
 ///
-/// let device = uverbs::host::Host::new().device("mlx5_0")?;
+/// let device = uverbs::Host::new().device("mlx5_0")?;
 /// let context = devx::open(&device)?;
 /// println!("board {}", devx::query_adapter(&context)?.psid);
 /// # Ok(())
@@ -70,8 +80,55 @@ pub use vport::{
 /// Those of [`Context::open`]; another driver's device ([`Cause::OtherDriver`], `EOPNOTSUPP`); no
 /// user contexts in the firmware (`EINVAL`), or none left (`EAGAIN`, `ENOMEM`).
 #[doc(alias = "mlx5dv_open_device")]
-pub fn open(device: &Device) -> Result<Context> {
-    Context::open_mlx5(device, true)
+pub fn open(device: &Device) -> Result<DevxContext> {
+    Context::open_mlx5(device, true).map(DevxContext)
+}
+
+/// A [`Context`] whose firmware commands the kernel sends in the name of a user context (DEVX). [`open`]
+/// makes it. Wherever a `&Context` is wanted, a `&DevxContext` will do.
+#[derive(Debug)]
+pub struct DevxContext(Context);
+
+impl DevxContext {
+    /// The context as one of any device. [`general_cmd`] still sends commands that need DEVX on it.
+    #[must_use]
+    pub fn into_context(self) -> Context {
+        self.0
+    }
+
+    /// A context whose kernel is test code.
+    ///
+    /// # Errors
+    /// Those of `GET_CONTEXT`, as the simulated kernel answers it.
+    #[cfg(feature = "simulated-kernel")]
+    #[doc(hidden)]
+    pub fn simulated(
+        device: &str,
+        ports: core::ops::RangeInclusive<u32>,
+        kernel: Box<dyn crate::simulated::SimulatedKernel>,
+    ) -> Result<Self> {
+        Context::simulated_devx(device, ports, kernel).map(Self)
+    }
+}
+
+impl Deref for DevxContext {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.0
+    }
+}
+
+impl AsRef<Context> for DevxContext {
+    fn as_ref(&self) -> &Context {
+        &self.0
+    }
+}
+
+impl From<DevxContext> for Context {
+    fn from(context: DevxContext) -> Self {
+        context.0
+    }
 }
 
 /// Sends a general command to the firmware: a query, or what else the kernel lets through (see the
@@ -83,7 +140,7 @@ pub fn open(device: &Device) -> Result<Context> {
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
-/// # let context = uverbs::host::Host::new().open("mlx5_0")?;
+/// # let context = uverbs::Host::new().open("mlx5_0")?;
 /// use uverbs::mlx5::devx;
 /// use uverbs::uapi::mlx5_firmware::opcode;
 ///
@@ -98,7 +155,7 @@ pub fn open(device: &Device) -> Result<Context> {
 ///
 /// # Errors
 /// The firmware's refusal ([`Cause::Firmware`], `EREMOTEIO`; on Linux 5.10 only an errno); an
-/// operation that needs a context of [`open`] ([`Cause::NeedsDevx`], `EINVAL`), or that the kernel
+/// operation that needs a [`DevxContext`] ([`Cause::NeedsDevx`], `EINVAL`), or that the kernel
 /// does not let through, or a length outside the limits (`EINVAL`); not an mlx5 device
 /// ([`Cause::OtherDriver`], `EOPNOTSUPP`); on a context without DEVX, a driver that sends nothing for
 /// such ([`Cause::NotOffered`], `EOPNOTSUPP`); firmware without user contexts
@@ -108,7 +165,7 @@ pub fn open(device: &Device) -> Result<Context> {
 pub fn general_cmd(context: &Context, input: &[u8], output: &mut [u8]) -> Result<()> {
     let opcode = input.first_chunk().map_or(0, |bytes| u16::from_be_bytes(*bytes));
     send(context, opcode, input, output).map_err(|cause| {
-        let target = Target::of(opcode, input);
+        let target = FirmwareTarget::of(opcode, input);
         context.error(Request::Firmware { opcode, target }, cause)
     })
 }
@@ -120,7 +177,7 @@ fn send(context: &Context, opcode: u16, input: &[u8], output: &mut [u8]) -> Resu
     let (answer, is_written) = {
         let mut command = Command::<2>::new(object::DEVX, devx_method::OTHER);
         command.input(devx_other::CMD_IN, input).output(devx_other::CMD_OUT, output);
-        let answer = context.submit(&mut command);
+        let answer = context.send(&mut command);
         (answer, command.is_output_valid(devx_other::CMD_OUT))
     };
     // What the memory held before is no refusal.
@@ -128,10 +185,10 @@ fn send(context: &Context, opcode: u16, input: &[u8], output: &mut [u8]) -> Resu
     match answer {
         Ok(()) if is_written => refusal.map_or(Ok(()), |refusal| Err(refusal.into())),
         Ok(()) => Err(Cause::Malformed("a firmware's answer that was not written")),
-        Err(Cause::Os(Errno::REMOTEIO)) => {
-            Err(refusal.map_or(Cause::Os(Errno::REMOTEIO), Cause::from))
+        Err(Cause::Os(libc::EREMOTEIO)) => {
+            Err(refusal.map_or(Cause::Os(libc::EREMOTEIO), Cause::from))
         }
-        Err(Cause::Os(Errno::INVAL)) if !context.has_devx() && is_whole && needs_devx(opcode) => {
+        Err(Cause::Os(libc::EINVAL)) if !context.has_devx() && is_whole && needs_devx(opcode) => {
             Err(Cause::NeedsDevx)
         }
         Err(cause) => Err(cause),
@@ -142,13 +199,13 @@ fn send(context: &Context, opcode: u16, input: &[u8], output: &mut [u8]) -> Resu
 const LEAST: usize = size_of::<PlainInput>();
 
 /// The refusal in an output, if it is one.
-fn refusal(output: &[u8]) -> Option<Refusal> {
+fn refusal(output: &[u8]) -> Option<FirmwareRefusal> {
     let (header, _) = OutputHeader::read_from_prefix(output).ok()?;
-    let refusal = Refusal { status: Status(header.status), syndrome: header.syndrome.get() };
+    let refusal = FirmwareRefusal::new(Status(header.status), header.syndrome.get());
     (header.status != status::OK).then_some(refusal)
 }
 
-/// Whether the kernel lets an operation through, but only on a context that was opened by [`open`].
+/// Whether the kernel lets an operation through, but only on a [`DevxContext`].
 #[must_use]
 pub fn needs_devx(opcode: u16) -> bool {
     matches!(

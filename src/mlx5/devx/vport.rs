@@ -13,7 +13,7 @@ use uverbs_uapi::mlx5_firmware::{
 };
 use zerocopy::FromZeros;
 
-use super::{Target, header, query};
+use super::{DevxContext, FirmwareTarget, header, query};
 use crate::context::Context;
 use crate::error::{Cause, Request, Result};
 use crate::gid::Gid;
@@ -58,7 +58,7 @@ fn four_bits(context: &Context, opcode: u16, port: u8) -> Result<u8> {
     if port < 16 {
         return Ok(port);
     }
-    let request = Request::Firmware { opcode, target: Target::port(port) };
+    let request = Request::Firmware { opcode, target: FirmwareTarget::port(port) };
     Err(context.error(request, Cause::NoSuchPort))
 }
 
@@ -108,14 +108,14 @@ pub struct VportState {
     pub max_tx_speed: Option<Rate>,
 }
 
-/// Asks for a vport's state: `QUERY_VPORT_STATE`, on a context of [`open`](super::open).
+/// Asks for a vport's state: `QUERY_VPORT_STATE`.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
 /// use uverbs::mlx5::devx::{self, Vport, VportSide};
 /// use uverbs::mlx5::port::VportNumber;
 ///
-/// let context = devx::open(&uverbs::host::Host::new().device("mlx5_0")?)?;
+/// let context = devx::open(&uverbs::Host::new().device("mlx5_0")?)?;
 /// let own = devx::query_vport_state(&context, VportSide::Function, Vport::Own)?;
 /// let first_vf = Vport::Other(VportNumber(1));
 /// let vf = devx::query_vport_state(&context, VportSide::Eswitch, first_vf)?;
@@ -127,7 +127,11 @@ pub struct VportState {
 /// # Errors
 /// As [`general_cmd`](super::general_cmd); the firmware refuses a vport that does not exist or is not
 /// the caller's to ask about.
-pub fn query_vport_state(context: &Context, side: VportSide, vport: Vport) -> Result<VportState> {
+pub fn query_vport_state(
+    context: &DevxContext,
+    side: VportSide,
+    vport: Vport,
+) -> Result<VportState> {
     let op_mod = match side {
         VportSide::Function => vport_state_mod::VNIC_VPORT,
         VportSide::Eswitch => vport_state_mod::ESW_VPORT,
@@ -187,11 +191,11 @@ pub struct NicVportContext {
     pub permanent_address: MacAddress,
 }
 
-/// Asks for a vport's Ethernet side: `QUERY_NIC_VPORT_CONTEXT`, on a context of [`open`](super::open).
+/// Asks for a vport's Ethernet side: `QUERY_NIC_VPORT_CONTEXT`.
 ///
 /// # Errors
 /// As [`query_vport_state`]; the firmware refuses where ports are InfiniBand.
-pub fn query_nic_vport_context(context: &Context, vport: Vport) -> Result<NicVportContext> {
+pub fn query_nic_vport_context(context: &DevxContext, vport: Vport) -> Result<NicVportContext> {
     type Abi = QueryNicVportContextOutput;
     let input = vport_input(opcode::QUERY_NIC_VPORT_CONTEXT, 0, 0, vport);
     let output: Abi = query(context, &input)?;
@@ -268,7 +272,7 @@ pub struct HcaVportContext {
 /// # fn main() -> Result<(), uverbs::Error> {
 /// use uverbs::mlx5::devx::{Vport, query_hca_vport_context};
 ///
-/// let context = uverbs::host::Host::new().open("mlx5_0")?;
+/// let context = uverbs::Host::new().open("mlx5_0")?;
 /// let vport = query_hca_vport_context(&context, 0, Vport::Own)?;
 /// println!("{} {} LID {:#x}", vport.port_guid, vport.vport_state, vport.lid);
 /// # Ok(())
@@ -392,7 +396,7 @@ pub struct RoceAddress {
     pub vlan: Option<u16>,
 }
 
-/// Asks for the RoCE address of a GID: `QUERY_ROCE_ADDRESS`, on a context of [`open`](super::open).
+/// Asks for the RoCE address of a GID: `QUERY_ROCE_ADDRESS`.
 /// `None` is an empty slot.
 ///
 /// `index` is that of the GID. `port` is one of the ports, from 1, where the function counts them
@@ -402,7 +406,7 @@ pub struct RoceAddress {
 /// # fn main() -> Result<(), uverbs::Error> {
 /// use uverbs::mlx5::devx;
 ///
-/// let context = devx::open(&uverbs::host::Host::new().device("mlx5_0")?)?;
+/// let context = devx::open(&uverbs::Host::new().device("mlx5_0")?)?;
 /// for index in 0..16 {
 ///     if let Some(address) = devx::query_roce_address(&context, index, 0)? {
 ///         println!("{index}: {} {} {}", address.gid, address.version, address.mac);
@@ -414,7 +418,11 @@ pub struct RoceAddress {
 ///
 /// # Errors
 /// As [`general_cmd`](super::general_cmd); the firmware refuses an index outside the table.
-pub fn query_roce_address(context: &Context, index: u16, port: u8) -> Result<Option<RoceAddress>> {
+pub fn query_roce_address(
+    context: &DevxContext,
+    index: u16,
+    port: u8,
+) -> Result<Option<RoceAddress>> {
     type Abi = QueryRoceAddressOutput;
     let input = QueryRoceAddressInput {
         header: header(opcode::QUERY_ROCE_ADDRESS, 0),
@@ -490,14 +498,14 @@ impl VportCounters {
     }
 }
 
-/// Asks for a vport's counters: `QUERY_VPORT_COUNTER`, on a context of [`open`](super::open). They
+/// Asks for a vport's counters: `QUERY_VPORT_COUNTER`. They
 /// are not set to zero by it.
 ///
 /// `port` is one of the function's ports, from 1, where it has two, else 0.
 ///
 /// # Errors
 /// As [`query_vport_state`].
-pub fn query_vport_counter(context: &Context, port: u8, vport: Vport) -> Result<VportCounters> {
+pub fn query_vport_counter(context: &DevxContext, port: u8, vport: Vport) -> Result<VportCounters> {
     let (other_vport, vport_number) = vport.fields();
     let input = QueryVportCounterInput {
         header: header(opcode::QUERY_VPORT_COUNTER, 0),

@@ -51,12 +51,13 @@ pub type CaName = Text<UMAD_CA_NAME_LEN>;
 
 /// What a function of libibumad returns when it fails.
 #[derive(Debug, thiserror::Error)]
-#[error("libibumad returns {value}{}", Because(.source))]
+#[error("libibumad returns {value}{}", Because(.error))]
 pub struct Failure {
     value: i32,
     /// The errno of what failed, which the value need not be.
     reason: Errno,
-    source: Option<Box<Error>>,
+    // Not a `source`: the text has it.
+    error: Option<Box<Error>>,
 }
 
 /// What failed below, where something did.
@@ -75,6 +76,12 @@ impl Failure {
         self.value
     }
 
+    /// What failed, where something could not be read.
+    #[must_use]
+    pub fn error(&self) -> Option<&Error> {
+        self.error.as_deref()
+    }
+
     /// The errno of what failed, which the value need not be.
     #[cfg(feature = "capi")]
     pub(crate) fn reason(&self) -> Errno {
@@ -82,7 +89,7 @@ impl Failure {
     }
 
     fn new(errno: Errno) -> Self {
-        Self { value: -errno.raw_os_error(), reason: errno, source: None }
+        Self { value: -errno.raw_os_error(), reason: errno, error: None }
     }
 
     /// The same reason under the value of the function that called.
@@ -100,8 +107,8 @@ struct Unread {
 impl Unread {
     fn of(&self, ca_name: &str, errno: Errno) -> Failure {
         let request = Request::Sysfs { path: self.path.clone() };
-        let error = Error::new(ca_name, request, Cause::Os(self.errno));
-        Failure { value: -errno.raw_os_error(), reason: self.errno, source: Some(Box::new(error)) }
+        let error = Error::new(ca_name, request, Cause::of(self.errno));
+        Failure { value: -errno.raw_os_error(), reason: self.errno, error: Some(Box::new(error)) }
     }
 }
 
@@ -222,9 +229,9 @@ pub fn get_ca_device_list(sysfs: &Sysfs) -> Result<Vec<String>, Failure> {
     let class = sysfs.folder(file::CLASS);
     match class.steady_names() {
         Ok(names) => Ok(names.into_iter().filter(|name| is_infiniband(&class, name)).collect()),
-        Err(cause) if cause.errno() == Errno::NOENT => Ok(Vec::new()),
+        Err(cause) if cause.as_errno() == Errno::NOENT => Ok(Vec::new()),
         Err(cause) => {
-            let unread = Unread { path: class.path().to_owned(), errno: cause.errno() };
+            let unread = Unread { path: class.path().to_owned(), errno: cause.as_errno() };
             Err(unread.of("host", unread.errno))
         }
     }
@@ -395,7 +402,7 @@ fn read_ca(sysfs: &Sysfs, name: &str) -> Result<Ca, Failure> {
     };
     let folder = folder.join(file::PORTS);
     let entries = folder.names().map_err(|cause| {
-        let unread = Unread { path: folder.path().to_owned(), errno: cause.errno() };
+        let unread = Unread { path: folder.path().to_owned(), errno: cause.as_errno() };
         unread.of(name, Errno::NOENT)
     })?;
     for entry in entries {
@@ -442,7 +449,7 @@ fn read_port(ports: &Folder, ca_name: &str, portnum: i32) -> Result<Port, Unread
 /// The P_Key table. Its length is the number of files, and each goes where its name says.
 fn read_pkeys(folder: &Folder) -> Result<Vec<PKey>, Unread> {
     let unread = |errno| Unread { path: folder.path().to_owned(), errno };
-    let mut names = folder.names().map_err(|cause| unread(cause.errno()))?;
+    let mut names = folder.names().map_err(|cause| unread(cause.as_errno()))?;
     names.retain(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
     if names.is_empty() {
         return Err(unread(Errno::NODATA));

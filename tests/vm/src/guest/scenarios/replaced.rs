@@ -14,8 +14,8 @@ use rustix::mount::{
 };
 use serde_json::Value;
 use uverbs::context::Context;
-use uverbs::host::Host;
 use uverbs::error::Cause;
+use uverbs::host::Host;
 use uverbs::host::{Preference, Reader};
 
 use super::costs::traced;
