@@ -4,11 +4,11 @@
 use std::os::fd::{AsFd, AsRawFd};
 
 use arbitrary::{Arbitrary, Unstructured};
-use uverbs::ioctl::{Command, EncodeError, MAX_ATTRIBUTES, MAX_PAYLOAD};
 use uverbs::error::Cause;
 use uverbs::gid::GidEntry;
+use uverbs::ioctl::{Command, EncodeError, MAX_ATTRIBUTES, MAX_PAYLOAD};
 use uverbs::port::PortAttributes;
-use uverbs::uapi::device::QueryPortResponse;
+use uverbs::uapi::device::{self as abi, QueryPortResponse};
 use uverbs::uapi::ioctl::{ATTR_UHW_IN, ATTR_UHW_OUT, RDMA_VERBS_IOCTL};
 use uverbs_kernel_model::memory::Memory;
 use uverbs_kernel_model::spec::{self, Found, Kind};
@@ -388,7 +388,7 @@ fn ask(device: &Device, queries: &[Query]) {
         .ports
         .iter()
         .flat_map(|port| port.gids.iter().flatten())
-        .map(|bytes| GidEntry::read_from_bytes(bytes).expect("32 bytes"))
+        .map(|bytes| abi::GidEntry::read_from_bytes(bytes).expect("32 bytes").into())
         .collect();
     let gid = |number: u32, index: u32| {
         let slot = port(number).and_then(|port| port.gids.get(index as usize));
@@ -397,6 +397,7 @@ fn ask(device: &Device, queries: &[Query]) {
             None => assert_eq!(answer.map_err(|error| error.errno()), Err(22)),
             Some(slot) => {
                 let found = answer.expect("a slot");
+                let found = found.map(abi::GidEntry::from);
                 assert_eq!(found.as_ref().map(IntoBytes::as_bytes), slot.as_ref().map(|s| &s[..]));
             }
         }

@@ -4,12 +4,10 @@
 use std::net::Ipv6Addr;
 
 use uverbs::choose::nccl::{self, Program};
-use uverbs::choose::{Home, Port, Row, ucx};
-use uverbs::device::NodeType;
+use uverbs::choose::{Port, Row, ucx};
 use uverbs::gid::{Gid, GidEntry, GidType};
 use uverbs::guid::Guid;
 use uverbs::inventory::settings;
-use uverbs::port::{LinkLayer, PortState};
 use uverbs::selector::Selector;
 
 /// Runs the target. The first byte says whether the rest is one text, or a command line whose words
@@ -62,30 +60,15 @@ fn variables(text: &str) {
     {
         assert!(setting.to_string().contains(&setting.name));
     }
-    let row = |index, gid: Ipv6Addr| Row {
-        index,
-        gid: Gid::from(gid),
-        gid_type: GidType::ROCE_V2,
-        type_is_hidden: false,
-        has_address_handle: true,
-        home: Home::Unproven,
-    };
+    let row = |index, gid: Ipv6Addr| Row::new(index, Gid::from(gid), GidType::ROCE_V2);
     let link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0x11, 0x22ff, 0xfe33, 0x4455);
-    let port = Port {
-        device: "mlx5_0",
-        node_type: NodeType::CA,
-        number: 1,
-        device_index: None,
-        state: PortState::ACTIVE,
-        link_layer: LinkLayer::ETHERNET,
-        gid_tbl_len: 8,
-        has_types: true,
-        rows: vec![
-            row(0, link_local),
-            row(3, std::net::Ipv4Addr::new(10, 0, 0, 1).to_ipv6_mapped()),
-            row(5, Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0x10)),
-        ],
-    };
+    let mut port = Port::new("mlx5_0", 1);
+    port.gid_tbl_len = 8;
+    port.rows = vec![
+        row(0, link_local),
+        row(3, std::net::Ipv4Addr::new(10, 0, 0, 1).to_ipv6_mapped()),
+        row(5, Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0x10)),
+    ];
     let variable = |_: &str| Some(text);
     let nccl = [(2, 4, 8), (2, 20, 5), (2, 22, 3), (2, 26, 2), (2, 30, 7)]
         .map(|(major, minor, patch)| Program::Nccl(nccl::Release::of(major, minor, patch)))
@@ -112,7 +95,7 @@ fn command_line(text: &str, raw: &[u8]) {
     }
     for bytes in [gid, [0; 16], Gid::from(std::net::Ipv4Addr::new(10, 0, 0, 1)).to_bytes()] {
         let kind = GidType(u32::from(gid[0] % 4));
-        let entry = GidEntry::new(1, 0, Gid::from_bytes(bytes), kind, None);
+        let entry = GidEntry::new(1, 0, Gid::from_bytes(bytes)).with_type(kind);
         let line = std::iter::once("uverbs").chain(words.iter().copied());
         match uverbs_cli::filtered(line, &entry) {
             Ok(Some((wanted, passes))) => {

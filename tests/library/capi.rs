@@ -19,7 +19,7 @@ use uverbs::gid::GidEntry;
 use uverbs::simulated::{SimulatedKernel, UserMemory};
 use uverbs::uapi::device::{method, object};
 
-use crate::kernel::{Tables, answer, attributes, entry, table, value};
+use crate::kernel::{Tables, answer, attributes, entry, kernel_entry, table, value};
 
 mod lives;
 
@@ -169,23 +169,55 @@ fn attributes_of_any_release_s_length() {
     assert_eq!(status, Errno::INVAL.raw_os_error());
 }
 
+/// An entry as a C program has it.
+fn c_entry(port: u32, index: u32) -> abi::GidEntry {
+    let entry = entry(port, index);
+    abi::GidEntry {
+        gid: entry.gid().to_bytes(),
+        gid_index: entry.index(),
+        port_num: entry.port(),
+        gid_type: entry.gid_type().0,
+        ndev_ifindex: 0,
+    }
+}
+
+/// A program of a newer release, on a newer kernel, gets all of its longer entries, however many.
+#[test]
+#[cfg(not(miri))]
+fn entries_of_a_newer_release() {
+    const SIZE: usize = 40;
+    for slots in [100, 2500] {
+        let opened = Opened::with(vec![table(1, slots, 1)]);
+        let mut memory = vec![GUARD; SIZE * (slots as usize + 1)];
+        // SAFETY: an open context, and memory for that many entries of that size.
+        let count = unsafe {
+            _ibv_query_gid_table(opened.0, memory.as_mut_ptr().cast(), slots as usize, 0, SIZE)
+        };
+        assert_eq!(count, slots as isize);
+        for (index, bytes) in (0..slots).zip(memory.chunks(SIZE)) {
+            assert_eq!(bytes, kernel_entry(entry(1, index)), "{index} of {slots}");
+        }
+        assert!(memory[SIZE * slots as usize..].iter().all(|byte| *byte == GUARD), "beyond");
+    }
+}
+
 /// Thousands of entries, for which Miri takes too long.
 #[test]
 #[cfg(not(miri))]
 fn more_entries_than_one_request_names() {
     let opened = Opened::with(vec![table(1, 5000, 2)]);
     let ask = |room: usize, flags| {
-        let mut entries = vec![entry(9, 9); room + 1];
+        let mut entries = vec![c_entry(9, 9); room + 1];
         // SAFETY: an open context, and memory for `room` entries.
         let count =
             unsafe { _ibv_query_gid_table(opened.0, entries.as_mut_ptr(), room, flags, 32) };
-        assert_eq!(entries[room], entry(9, 9), "beyond the room");
+        assert_eq!(entries[room], c_entry(9, 9), "beyond the room");
         entries.truncate(usize::try_from(count).unwrap_or(0));
         (count, entries)
     };
     let (count, entries) = ask(2500, 0);
     assert_eq!(count, 2500);
-    assert!(entries.iter().zip((0..).step_by(2)).all(|(found, index)| *found == entry(1, index)));
+    assert!(entries.iter().zip((0..).step_by(2)).all(|(found, index)| *found == c_entry(1, index)));
     let invalid = -(Errno::INVAL.raw_os_error() as isize);
     assert_eq!(ask(2499, 0).0, invalid);
     assert_eq!(ask(0, 0).0, invalid);
@@ -196,20 +228,20 @@ fn more_entries_than_one_request_names() {
 }
 
 #[cfg(not(miri))]
-fn entry_ptr() -> *mut GidEntry {
+fn entry_ptr() -> *mut abi::GidEntry {
     core::ptr::dangling_mut()
 }
 
 #[test]
 fn empty_slots_are_told_in_each_function_s_way() {
     let opened = Opened::with(vec![table(1, 4, 2)]);
-    let mut found = entry(9, 9);
+    let mut found = c_entry(9, 9);
     let mut ask = |port, index| {
         // SAFETY: an open context and an entry.
         let status = unsafe { _ibv_query_gid_ex(opened.0, port, index, &raw mut found, 0, 32) };
         (status, found)
     };
-    assert_eq!(ask(1, 2), (0, entry(1, 2)));
+    assert_eq!(ask(1, 2), (0, c_entry(1, 2)));
     assert_eq!(ask(1, 1).0, Errno::NODATA.raw_os_error());
     assert_eq!(ask(1, 4).0, Errno::INVAL.raw_os_error());
     assert_eq!(ask(2, 0).0, Errno::INVAL.raw_os_error());

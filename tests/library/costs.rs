@@ -12,7 +12,6 @@ use uverbs::mlx5::devx::{self, Vport};
 use uverbs::mlx5::query_port;
 use uverbs::simulated::{SimulatedKernel, UserMemory};
 use uverbs::uapi::device::method;
-use zerocopy::IntoBytes;
 
 /// Says yes to everything and fills in what it must; without a heap of its own.
 #[derive(Debug)]
@@ -30,7 +29,8 @@ impl SimulatedKernel for Frugal {
         };
         match u16::from_ne_bytes([request[4], request[5]]) {
             method::QUERY_GID_TABLE => memory.write(data(3), &1000u64.to_ne_bytes()),
-            method::QUERY_GID_ENTRY => memory.write(data(3), crate::kernel::entry(1, 5).as_bytes()),
+            method::QUERY_GID_ENTRY => memory
+                .write(data(3), &crate::kernel::kernel_entry(crate::kernel::entry(1, 5))[..32]),
             _ => Ok(()),
         }
     }

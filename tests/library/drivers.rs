@@ -1,10 +1,12 @@
 //! `GET_CONTEXT` for every driver: each one's own rules (facts of kernels 6.1 to 7.3), and what
 //! becomes of a refusal.
 
+use nix::libc;
 use rustix::io::Errno;
 use uverbs::context::Context;
 use uverbs::driver::DriverId;
 use uverbs::error::Cause;
+use uverbs::mlx5::devx::DevxContext;
 use uverbs::simulated::{SimulatedKernel, UserMemory};
 use uverbs::uapi::driver::driver_id;
 
@@ -103,7 +105,7 @@ fn devx_is_one_bit_more_than_mlx5_wants_otherwise() {
         refuse_unless(word(request, 8) == 1, Errno::INVAL)
     };
     let context =
-        |rule| Context::simulated_devx("sim0", 1..=1, Box::new(Driver(driver_id::MLX5, rule)));
+        |rule| DevxContext::simulated("sim0", 1..=1, Box::new(Driver(driver_id::MLX5, rule)));
     assert!(context(rule).unwrap().has_devx());
     let error = context(|_, _| Err(Errno::INVAL)).unwrap_err();
     assert!(error.to_string().contains("may have no user contexts"), "{error}");
@@ -114,11 +116,11 @@ fn every_refusal_is_a_cause_of_its_own() {
     for (errno, cause, advice) in [
         (Errno::NOTTY, Cause::NoIoctl, "Linux 5.10"),
         (Errno::PROTONOSUPPORT, Cause::UnknownToKernel, "newer kernel"),
-        (Errno::IO, Cause::DeviceGone(Errno::IO), "list the devices again"),
+        (Errno::IO, Cause::DeviceGone(libc::EIO), "list the devices again"),
         (Errno::AGAIN, Cause::Refused, "hca_handle"),
         (Errno::OPNOTSUPP, Cause::NotOffered, "does not offer"),
-        (Errno::INVAL, Cause::Os(Errno::INVAL), "read sysfs instead"),
-        (Errno::NOMEM, Cause::Os(Errno::NOMEM), "errno 12"),
+        (Errno::INVAL, Cause::Os(libc::EINVAL), "read sysfs instead"),
+        (Errno::NOMEM, Cause::Os(libc::ENOMEM), "errno 12"),
     ] {
         #[derive(Debug)]
         struct Refuses(Errno);

@@ -10,7 +10,7 @@ use uverbs::simulated::{SimulatedKernel, UserMemory};
 use uverbs::uapi::device::{QueryPortResponse, method};
 use zerocopy::IntoBytes;
 
-use crate::kernel::{answer, attributes, entry, value};
+use crate::kernel::{answer, attributes, entry, kernel_entry, value};
 
 /// After a proper context, every output is filled with these bytes and marked as told.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl SimulatedKernel for Walked {
                     [value(&list, 0), value(&list, 1)].map(|n| u32::try_from(n).unwrap());
                 match self.answers[index as usize % self.answers.len()] {
                     Some(errno) => Err(Errno::from_raw_os_error(errno)),
-                    None => answer(request, memory, 3, entry(port, index).as_bytes()),
+                    None => answer(request, memory, 3, &kernel_entry(entry(port, index))),
                 }
             }
             _ => Err(Errno::INVAL),
@@ -109,7 +109,7 @@ proptest! {
         let _ = context.query_port(port);
         let _ = context.query_port_speed(port);
         let _ = context.query_device();
-        let guard = GidEntry::new(9, 9, Gid::default(), GidType(9), None);
+        let guard = GidEntry::new(9, 9, Gid::default()).with_type(GidType(9));
         let mut entries = [guard; 8];
         let _ = context.query_gid_table_into(&mut entries[1..7]);
         prop_assert_eq!((entries[0], entries[7]), (guard, guard));
@@ -124,7 +124,7 @@ proptest! {
     ) {
         let kernel = Walked { length, answers };
         let context = Context::simulated("sim0", 1..=2, DriverId::RXE, Box::new(kernel)).unwrap();
-        let guard = GidEntry::new(9, 9, Gid::default(), GidType(9), None);
+        let guard = GidEntry::new(9, 9, Gid::default()).with_type(GidType(9));
         let mut entries = vec![guard; 2050];
         let _ = context.query_gid_table_into(&mut entries[1..2049]);
         prop_assert_eq!((entries[0], entries[2049]), (guard, guard));

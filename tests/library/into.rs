@@ -12,9 +12,8 @@ use uverbs::gid::GidEntry;
 use uverbs::mlx5::{devx, query_port_into};
 use uverbs::simulated::{SimulatedKernel, UserMemory};
 use uverbs::uapi::device::method;
-use zerocopy::IntoBytes;
 
-use crate::kernel::entry;
+use crate::kernel::{entry, kernel_entry};
 
 const GUARD: u8 = 0xa5;
 
@@ -36,8 +35,10 @@ impl SimulatedKernel for Writer {
             match (is_table, attribute[0]) {
                 (true, 2) => {
                     for index in 0..self.entries {
-                        memory
-                            .write(address + 32 * u64::from(index), entry(1, index).as_bytes())?;
+                        memory.write(
+                            address + 32 * u64::from(index),
+                            &kernel_entry(entry(1, index))[..32],
+                        )?;
                     }
                 }
                 (true, 3) => memory.write(address, &u64::from(self.entries).to_ne_bytes())?,

@@ -10,7 +10,7 @@ use uverbs::context::Context;
 use uverbs::driver::DriverId;
 use uverbs::gid::{Gid, GidEntry, GidType};
 use uverbs::simulated::{SimulatedKernel, UserMemory};
-use uverbs::uapi::device::{QueryPortResponse, method};
+use uverbs::uapi::device::{self as abi, QueryPortResponse, method};
 use zerocopy::IntoBytes;
 
 /// One attribute of a request, with the place of its bytes in it.
@@ -92,11 +92,12 @@ impl SimulatedKernel for Tables {
             method::QUERY_GID_ENTRY => {
                 let index = usize::try_from(value(&list, 1)).map_err(|_| Errno::INVAL)?;
                 let slot = *table(value(&list, 0))?.get(index).ok_or(Errno::INVAL)?;
-                answer(request, memory, 3, slot.ok_or(Errno::NODATA)?.as_bytes())
+                answer(request, memory, 3, &kernel_entry(slot.ok_or(Errno::NODATA)?))
             }
             method::QUERY_GID_TABLE => {
-                assert_eq!(value(&list, 0), 32);
-                let room = list.iter().find(|attribute| attribute.id == 2).unwrap().len / 32;
+                let size = value(&list, 0);
+                let bytes = list.iter().find(|attribute| attribute.id == 2).unwrap().len;
+                let room = bytes / usize::try_from(size).unwrap();
                 // The kernel gives up at the first entry too many: no allocation here either.
                 let valid = || self.ports.iter().flatten().flatten();
                 if room == 0 || valid().count() > room {
@@ -105,7 +106,9 @@ impl SimulatedKernel for Tables {
                 let target = list.iter().find(|attribute| attribute.id == 2).unwrap();
                 let mut count = 0u64;
                 for entry in valid() {
-                    memory.write(target.data + 32 * count, entry.as_bytes())?;
+                    let bytes = kernel_entry(*entry);
+                    let length = bytes.len().min(usize::try_from(size).unwrap());
+                    memory.write(target.data + size * count, &bytes[..length])?;
                     count += 1;
                 }
                 let at = target.at;
@@ -117,10 +120,17 @@ impl SimulatedKernel for Tables {
     }
 }
 
+/// An entry as a kernel writes it that is newer than the library: eight bytes longer.
+pub(crate) fn kernel_entry(entry: GidEntry) -> [u8; 40] {
+    let mut bytes = [0x77; 40];
+    bytes[..32].copy_from_slice(abi::GidEntry::from(entry).as_bytes());
+    bytes
+}
+
 /// An entry whose GID says where it is.
 pub(crate) fn entry(port: u32, index: u32) -> GidEntry {
     let gid = Gid::from(std::net::Ipv6Addr::from(u128::from(port) << 64 | u128::from(index + 1)));
-    GidEntry::new(port, index, gid, GidType::ROCE_V2, None)
+    GidEntry::new(port, index, gid).with_type(GidType::ROCE_V2)
 }
 
 /// A table with a valid entry in every `step`th slot.

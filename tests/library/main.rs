@@ -14,4 +14,5 @@ mod hostile;
 mod into;
 mod kernel;
 mod mlx5;
+mod submit;
 mod sysfs;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use nix::libc;
 use proptest::prelude::*;
 use rustix::io::Errno;
 use uverbs::context::Context;
@@ -9,8 +10,8 @@ use uverbs::driver::DriverId;
 use uverbs::error::Cause;
 use uverbs::guid::Guid;
 use uverbs::mlx5::devx::{
-    self, CapabilityMode, MacAddress, PciAddress, PortType, Refusal, RoceVersion, Status, Vport,
-    VportAdminState, VportLinkState, VportSide,
+    self, CapabilityMode, DevxContext, FirmwareRefusal, MacAddress, PciAddress, PortType,
+    RoceVersion, Status, Vport, VportAdminState, VportLinkState, VportSide,
 };
 use uverbs::mlx5::port::VportNumber;
 use uverbs::mlx5::{query_port, query_port_into};
@@ -103,9 +104,9 @@ fn plain(answer: Answer) -> (Context, Sent) {
     (Context::simulated("mlx5_0", 1..=2, DriverId::MLX5, device).unwrap(), sent)
 }
 
-fn with_devx(answer: Answer) -> (Context, Sent) {
+fn with_devx(answer: Answer) -> (DevxContext, Sent) {
     let (device, sent) = device(answer, None);
-    (Context::simulated_devx("mlx5_0", 1..=2, device).unwrap(), sent)
+    (DevxContext::simulated("mlx5_0", 1..=2, device).unwrap(), sent)
 }
 
 /// Bytes that are zero but for these, each at its place.
@@ -177,10 +178,10 @@ fn each_way_to_get_no_port_is_an_error_of_its_own() {
     assert_eq!(cause(Errno::OPNOTSUPP, 1, None), Cause::NoRepresentor);
     assert_eq!(cause(Errno::INVAL, 3, None), Cause::NoSuchPort);
     assert_eq!(cause(Errno::INVAL, 0, None), Cause::NoSuchPort);
-    assert_eq!(cause(Errno::INVAL, 2, None), Cause::Os(Errno::INVAL));
+    assert_eq!(cause(Errno::INVAL, 2, None), Cause::Os(libc::EINVAL));
     // What is EIO of the firmware's, and what is the device's end.
-    assert_eq!(cause(Errno::IO, 1, None), Cause::Os(Errno::IO));
-    assert_eq!(cause(Errno::IO, 1, Some(Errno::IO)), Cause::DeviceGone(Errno::IO));
+    assert_eq!(cause(Errno::IO, 1, None), Cause::Os(libc::EIO));
+    assert_eq!(cause(Errno::IO, 1, Some(Errno::IO)), Cause::DeviceGone(libc::EIO));
 }
 
 #[test]
@@ -194,7 +195,8 @@ fn another_driver_s_device_is_asked_nothing() {
         }
     }
     let context = Context::simulated("rxe0", 1..=1, DriverId::RXE, Box::new(OnlyContext)).unwrap();
-    for error in [query_port(&context, 1).unwrap_err(), devx::nop(&context).unwrap_err()] {
+    let nop = devx::general_cmd(&context, &input(0x80d), &mut [0; 16]);
+    for error in [query_port(&context, 1).unwrap_err(), nop.unwrap_err()] {
         assert_eq!(*error.cause(), Cause::OtherDriver(DriverId::RXE));
         assert_eq!(error.errno(), Errno::OPNOTSUPP.raw_os_error());
         assert!(error.to_string().contains("the device's driver is rxe, not mlx5"), "{error}");
@@ -219,7 +221,7 @@ fn a_refusal_carries_status_name_and_syndrome() {
     for answer in [Answer::Refusal(refusal.clone(), Errno::REMOTEIO), Answer::Bytes(refusal)] {
         let (context, _) = with_devx(answer);
         let error = devx::nop(&context).unwrap_err();
-        let expected = Refusal { status: Status::BAD_PARAM, syndrome: 0x5d_1234 };
+        let expected = FirmwareRefusal::new(Status::BAD_PARAM, 0x5d_1234);
         assert_eq!(*error.cause(), Cause::Firmware(expected));
         assert_eq!(error.errno(), Errno::REMOTEIO.raw_os_error());
         assert_eq!(
@@ -234,7 +236,7 @@ fn a_refusal_carries_status_name_and_syndrome() {
     // Linux 5.10 tells an errno only.
     let (context, _) = with_devx(Answer::Refusal(Vec::new(), Errno::INVAL));
     let error = devx::nop(&context).unwrap_err();
-    assert_eq!(*error.cause(), Cause::Os(Errno::INVAL));
+    assert_eq!(*error.cause(), Cause::Os(libc::EINVAL));
     assert!(error.to_string().contains("before Linux 6.1"), "{error}");
 }
 
@@ -299,10 +301,10 @@ fn eio_of_a_device_that_is_there_is_not_its_end() {
         }
     }
     let cause =
-        |probe| Context::simulated_devx("mlx5_0", 1..=1, Box::new(Ailing(probe))).unwrap_err();
-    assert_eq!(*cause(Errno::INVAL).cause(), Cause::Os(Errno::IO));
+        |probe| DevxContext::simulated("mlx5_0", 1..=1, Box::new(Ailing(probe))).unwrap_err();
+    assert_eq!(*cause(Errno::INVAL).cause(), Cause::Os(libc::EIO));
     assert!(cause(Errno::INVAL).to_string().contains("the kernel's log"));
-    assert_eq!(*cause(Errno::IO).cause(), Cause::DeviceGone(Errno::IO));
+    assert_eq!(*cause(Errno::IO).cause(), Cause::DeviceGone(libc::EIO));
 }
 
 #[test]
@@ -310,7 +312,7 @@ fn what_the_memory_held_before_is_no_refusal() {
     let (context, _) = with_devx(Answer::Refusal(Vec::new(), Errno::REMOTEIO));
     let mut output = [0xee; 16];
     let error = devx::general_cmd(&context, &[0; 16], &mut output).unwrap_err();
-    assert_eq!(*error.cause(), Cause::Os(Errno::REMOTEIO));
+    assert_eq!(*error.cause(), Cause::Os(libc::EREMOTEIO));
     assert_eq!(output, [0xee; 16]);
 }
 
@@ -327,17 +329,17 @@ fn only_an_answer_is_written_to_the_output() {
 #[test]
 fn a_command_that_wants_devx_says_so() {
     let (context, _) = plain(Answer::Refusal(Vec::new(), Errno::INVAL));
-    let error = devx::query_adapter(&context).unwrap_err();
+    let error = devx::general_cmd(&context, &input(0x101), &mut [0; 16]).unwrap_err();
     assert_eq!((error.cause(), error.errno()), (&Cause::NeedsDevx, 22));
     assert!(error.to_string().contains("mlx5::devx::open"), "{error}");
     // The kernel answers this one on any context, so the refusal is another one's.
     let error = devx::query_esw_functions(&context).unwrap_err();
-    assert_eq!(*error.cause(), Cause::Os(Errno::INVAL));
+    assert_eq!(*error.cause(), Cause::Os(libc::EINVAL));
     // No context would do for this one, and for this length.
     let error = devx::general_cmd(&context, &input(0x101), &mut [0; 15]).unwrap_err();
-    assert_eq!(*error.cause(), Cause::Os(Errno::INVAL));
+    assert_eq!(*error.cause(), Cause::Os(libc::EINVAL));
     let error = devx::general_cmd(&context, &input(0x805), &mut [0; 16]).unwrap_err();
-    assert_eq!(*error.cause(), Cause::Os(Errno::INVAL));
+    assert_eq!(*error.cause(), Cause::Os(libc::EINVAL));
     assert!(!context.has_devx());
     assert!(with_devx(Answer::Silence).0.has_devx());
 }

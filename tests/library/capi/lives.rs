@@ -18,10 +18,11 @@ use uverbs::capi::verbs::{
 use uverbs::context::Context;
 use uverbs::device::{Device, Node};
 use uverbs::driver::DriverId;
-use uverbs::gid::GidEntry;
 use uverbs::guid::Guid;
+use uverbs::mlx5::devx::DevxContext;
 use uverbs::simulated::{SimulatedKernel, UserMemory};
 
+use super::c_entry;
 use crate::kernel::{Tables, attributes, entry, table};
 
 /// Ports and GIDs as [`super::Device`] has them, and an answer to mlx5's own requests.
@@ -54,13 +55,13 @@ fn device(nth: u8) -> Device {
     device.node_guid = Guid::from_be_bytes([0, 0, 0, 0, 0, 0, 0, nth]);
     device.driver = Some(DriverId::MLX5);
     let (name, path) = ("uverbs0".to_owned(), "/dev/null".into());
-    device.node = Some(Node { name, path, number: 0 });
+    device.node = Some(Node::new(name, path, 0));
     device
 }
 
 fn opened(device: &Device, with_devx: bool) -> uverbs::Result<Context> {
     if with_devx {
-        Context::simulated_devx(&device.name, device.ports(), kernel())
+        DevxContext::simulated(&device.name, device.ports(), kernel()).map(Context::from)
     } else {
         Context::simulated(&device.name, device.ports(), DriverId::MLX5, kernel())
     }
@@ -171,8 +172,8 @@ fn name(device: *mut abi::Device, nth: u8) {
 /// Asks an open device everything.
 #[expect(clippy::multiple_unsafe_ops_per_block, reason = "one reason for all")]
 fn ask(context: *mut abi::Context, has_devx: bool) {
-    let mut found = entry(9, 9);
-    let mut entries = [GidEntry::default(); 5];
+    let mut found = c_entry(9, 9);
+    let mut entries = [abi::GidEntry::default(); 5];
     let mut gid = [0; 16];
     let mut memory = [0u64; 64];
     let memory = memory.as_mut_ptr();
@@ -193,7 +194,7 @@ fn ask(context: *mut abi::Context, has_devx: bool) {
             assert_eq!(status, 0);
         }
     }
-    assert_eq!((found, entries[1]), (entry(1, 2), entry(1, 1)));
+    assert_eq!((found, entries[1]), (c_entry(1, 2), c_entry(1, 1)));
     assert_eq!(gid, entry(1, 1).gid().to_bytes());
 }
 

@@ -7,8 +7,7 @@ use serde_json::Value;
 use uverbs::context::Context;
 use uverbs::driver::DriverId;
 use uverbs::error::Cause;
-use uverbs::host::Host;
-use uverbs::host::{Preference, Reader};
+use uverbs::host::{Host, NamedTable, Preference, Reader};
 
 use crate::lab::ip::Ip;
 use crate::lab::{self, Namespace, Netdev, run};
@@ -26,13 +25,12 @@ fn rows(preference: Preference) -> Result<Vec<Row>> {
         tables.push(Reader::new(device, host.sysfs(), preference)?.gid_table()?);
     }
     let names = host.netdevs(&tables.iter().collect::<Vec<_>>())?;
-    Ok(tables
+    Ok(names
         .iter()
-        .flatten()
-        .zip(names.into_iter().flatten())
+        .flat_map(NamedTable::iter)
         .map(|(record, netdev)| {
             let index = record.entry.netdev_ifindex().map_or(0, std::num::NonZero::get);
-            (record.entry.gid().to_string(), index, netdev.map(|netdev| netdev.name))
+            (record.entry.gid().to_string(), index, netdev.map(|netdev| netdev.name.clone()))
         })
         .collect())
 }

@@ -409,9 +409,9 @@ fn names(tables: &[GidTable]) -> Result<Names> {
             "{}: one {one:?}, all {all:?}",
             table.device().name
         );
-        for (record, netdev) in table.iter().zip(all) {
+        for (record, netdev) in all.iter() {
             let slot = (table.device().name.clone(), record.entry.index());
-            names.insert(slot, netdev.as_ref().map(|netdev| netdev.name.clone()));
+            names.insert(slot, netdev.map(|netdev| netdev.name.clone()));
         }
     }
     Ok(names)

@@ -7,14 +7,15 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
+use nix::libc;
 use rustix::io::Errno;
 use uverbs::context::Context;
 use uverbs::error::Cause;
 use uverbs::gid::GidType;
 use uverbs::host::Host;
 use uverbs::mlx5::devx::{
-    self, CapabilityMode, PortType, Refusal, RoceL3Type, RoceVersion, Status, Vport,
-    VportAdminState, VportLinkState, VportSide,
+    self, CapabilityMode, DevxContext, FirmwareRefusal, PortType, RoceL3Type, RoceVersion, Status,
+    Vport, VportAdminState, VportLinkState, VportSide,
 };
 use uverbs::mlx5::port::VportNumber;
 use uverbs::mlx5::query_port;
@@ -73,7 +74,7 @@ fn as_pairs(counters: &Counters) -> [(u64, u64); 12] {
 }
 
 /// Opens a device with DEVX, and checks what every kind of function answers.
-pub(super) fn opened(device: &Mlx5, description: &Description) -> Result<Context> {
+pub(super) fn opened(device: &Mlx5, description: &Description) -> Result<DevxContext> {
     let context = devx::open(&Host::new().device(device.name())?)?;
     ensure!(context.has_devx());
     devx::nop(&context)?;
@@ -378,7 +379,7 @@ pub(super) fn compare_trials(device: &Mlx5) -> Result<()> {
     };
     let printed = |all: &[Tried]| all.iter().map(|it| it.printed.as_str()).collect::<String>();
 
-    let with_devx = tried(device, &devx::open(&found)?, &trials)?;
+    let with_devx = tried(device, &devx::open(&found)?.into_context(), &trials)?;
     compare(&theirs("devx")?, &printed(&with_devx))?;
     let without = tried(device, &Context::open(&found)?, &trials)?;
     // rdma-core asks for DEVX whether it needs it or not, and does without if it must.
@@ -442,12 +443,12 @@ pub(crate) fn refusals() -> Result<()> {
         let error = devx::query_adapter(&context).err().context("an answer that was refused")?;
         println!("{error}");
         if tells_reason()? {
-            let refusal = Refusal { status: Status(status), syndrome };
+            let refusal = FirmwareRefusal::new(Status(status), syndrome);
             ensure!(*error.cause() == Cause::Firmware(refusal) && error.errno() == 121);
             let text = error.to_string();
             ensure!(text.contains(&format!("syndrome {syndrome:#x}")));
         } else {
-            ensure!(*error.cause() == Cause::Os(errno), "{error:?}");
+            ensure!(*error.cause() == Cause::Os(errno.raw_os_error()), "{error:?}");
         }
         function.clear()?;
     }
@@ -489,7 +490,7 @@ fn nops(function: Function, since: u64) -> Result<Vec<Option<u8>>> {
 pub(crate) fn gone() -> Result<()> {
     let device = Mlx5::bind(0, &Description::infiniband(1))?;
     let found = Host::new().device(device.name())?;
-    let contexts = [devx::open(&found)?, Context::open(&found)?];
+    let contexts = [devx::open(&found)?.into_context(), Context::open(&found)?];
     let mut peer = Command::new("mlx5")
         .args(["gone", device.name()])
         .stdin(Stdio::piped())
@@ -504,14 +505,14 @@ pub(crate) fn gone() -> Result<()> {
     for context in &contexts {
         let error = devx::query_esw_functions(context).err().context("an answer of nobody")?;
         println!("{error}");
-        ensure!(*error.cause() == Cause::DeviceGone(Errno::IO), "{error:?}");
+        ensure!(*error.cause() == Cause::DeviceGone(libc::EIO), "{error:?}");
     }
     let mut told = String::new();
     for port in [1, 99] {
         let error = query_port(&contexts[0], port).err().context("an answer of nobody")?;
         println!("{error}");
         let is_old = *error.cause() == Cause::UnknownToKernel && lab::kernel()? < (5, 13);
-        ensure!(*error.cause() == Cause::DeviceGone(Errno::IO) || is_old, "{error:?}");
+        ensure!(*error.cause() == Cause::DeviceGone(libc::EIO) || is_old, "{error:?}");
         writeln!(told, "port {port}: errno {}", error.errno())?;
     }
     told += &ours(&contexts[0], &input(NOP, 0, &[]), 16)?.0;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use rustix::io::Errno;
+use nix::libc;
 use uverbs::error::Cause;
 use uverbs_mlx5_function::control::Order;
 use uverbs_mlx5_function::description::Description;
@@ -25,7 +25,7 @@ pub(crate) fn fatal_error() -> Result<()> {
     lab::wait_within(Duration::from_mins(4), "the kernel gives it up", is_given_up)?;
     let error = context.query_gid_ex(1, 0).err().context("an answer of what was given up")?;
     println!("{error}");
-    ensure!(*error.cause() == Cause::DeviceGone(Errno::IO), "{error:?}");
+    ensure!(*error.cause() == Cause::DeviceGone(libc::EIO), "{error:?}");
 
     function.order(Order::Health { syndrome: 0, fatal: false })?;
     device.unplug()?;

@@ -3,6 +3,7 @@
 use std::net::Ipv6Addr;
 
 use anyhow::{Context as _, Result, ensure};
+use nix::libc;
 use uverbs::context::Context;
 use uverbs::gid::{Gid, GidType};
 use uverbs::host::Host;
@@ -127,7 +128,7 @@ pub(crate) fn switchdev() -> Result<()> {
     device.switchdev()?;
     let error = before.query_port(1).err().context("an answer of the device before")?;
     println!("{error}");
-    ensure!(*error.cause() == uverbs::error::Cause::DeviceGone(rustix::io::Errno::IO));
+    ensure!(*error.cause() == uverbs::error::Cause::DeviceGone(libc::EIO));
     representors(&device, &description, &[None, Some(VportNumber::UPLINK)])
 }
 

@@ -9,7 +9,7 @@ use uverbs::context::Context;
 use uverbs::driver::DriverId;
 use uverbs::error::Cause;
 use uverbs::host::Host;
-use uverbs::mlx5::port::{Port, VportNumber};
+use uverbs::mlx5::port::{SteeringPort, VportNumber};
 use uverbs::mlx5::{devx, query_port, query_port_into};
 use uverbs_mlx5_function::control::Fault;
 use uverbs_mlx5_function::description::Description;
@@ -42,7 +42,7 @@ pub(crate) fn nothing_to_tell() -> Result<()> {
             let known = lab::kernel()? >= SINCE;
             match answer {
                 Ok(port) => {
-                    ensure!(known && port == Port::default(), "{port:?}");
+                    ensure!(known && port == SteeringPort::default(), "{port:?}");
                     ensure!((1..=last).contains(&number), "port {number}");
                 }
                 Err(error) if known => {
@@ -164,6 +164,7 @@ pub(crate) fn odd_memory() -> Result<()> {
 
 /// Another driver's device is refused by name, and nothing is sent to it.
 pub(crate) fn another_driver() -> Result<()> {
+    const NOP: [u8; 16] = [0x08, 0x0d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let rxe = SoftRoce::new("rxe0", &netdev)?;
     rxe.wait_for_gids(1)?;
@@ -171,9 +172,8 @@ pub(crate) fn another_driver() -> Result<()> {
     let mut host = Host::new();
     let device = host.device("rxe0")?;
     let context = Context::open(&device)?;
-    for error in
-        [query_port(&context, 1).err(), devx::nop(&context).err(), devx::open(&device).err()]
-    {
+    let nop = devx::general_cmd(&context, &NOP, &mut [0; 16]);
+    for error in [query_port(&context, 1).err(), nop.err(), devx::open(&device).err()] {
         let error = error.context("rxe answered as mlx5")?;
         println!("{error}");
         ensure!(*error.cause() == Cause::OtherDriver(DriverId::RXE) && error.errno() == 95);
@@ -216,7 +216,7 @@ pub(crate) fn firmware_refuses() -> Result<()> {
         let error = query_port(&context, 2).err().context("an answer without the firmware's")?;
         println!("status {status:#x}: {error}");
         // Not least: EIO of a device that is there is not "gone".
-        ensure!(*error.cause() == Cause::Os(errno), "{error:?}");
+        ensure!(*error.cause() == Cause::Os(errno.raw_os_error()), "{error:?}");
         let theirs = run(&["mlx5", "port", device.name(), "2", "40"])?;
         ensure!(theirs.trim() == format!("errno {}", error.errno()), "{theirs}");
         function.clear()?;

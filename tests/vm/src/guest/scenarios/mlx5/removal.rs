@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use nix::libc;
 use uverbs::context::Context;
 use uverbs::error::Cause;
 use uverbs::host::Host;
@@ -161,7 +162,7 @@ fn is_gone(context: &Context) -> Result<()> {
     ] {
         let error = error.with_context(|| format!("the query of the {query} is answered"))?;
         println!("{error}");
-        ensure!(*error.cause() == Cause::DeviceGone(rustix::io::Errno::IO), "{error:?}");
+        ensure!(*error.cause() == Cause::DeviceGone(libc::EIO), "{error:?}");
     }
     Ok(())
 }
