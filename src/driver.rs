@@ -1,4 +1,4 @@
-//! Drivers: what this crate knows of each, one row a driver in [`DRIVERS`].
+//! Drivers: what this crate knows of each, one row a driver in the table `DRIVERS`.
 //!
 //! A driver is known by the number that the kernel binds to a device, never by the device's name,
 //! which udev changes. A driver without a row works too, if it takes zeros for a context.

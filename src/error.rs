@@ -240,7 +240,7 @@ pub enum Cause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// A payload is longer than [`MAX_PAYLOAD`].
+    /// A payload is longer than [`MAX_PAYLOAD`](crate::ioctl::MAX_PAYLOAD).
     #[error("attribute {attr_id:#x}: {len} bytes, but one attribute carries at most {}", u16::MAX)]
     PayloadTooLong {
         /// The attribute.

@@ -1,25 +1,4 @@
-//! The encoder of uverbs requests: values and memory become attributes of one ioctl.
-//!
-//! A [`Command`] is a header and an array of attributes in one piece of stack memory; nothing is
-//! allocated. It knows the rules by which every method's attributes are encoded (when a payload
-//! goes inline, that a constant is always eight bytes, …) and no method: which attributes a
-//! method has is written down where it is asked, in [`crate::context`] and [`crate::mlx5`].
-//!
-//! ```
-//! use uverbs::ioctl::Command;
-//! use uverbs::uapi::device::{method, object, query_gid_entry};
-//!
-//! let mut entry = [0u8; 32];
-//! let mut command = Command::<4>::new(object::DEVICE, method::QUERY_GID_ENTRY);
-//! command
-//!     .constant(query_gid_entry::PORT, 1)
-//!     .constant(query_gid_entry::GID_INDEX, 3)
-//!     .flags(query_gid_entry::FLAGS, 0)
-//!     .output(query_gid_entry::RESP_ENTRY, &mut entry);
-//! assert_eq!(command.header().length, 24 + 4 * 16);
-//! ```
-//!
-//! [`Context::submit`](crate::Context::submit) sends it.
+//! The encoder: see the [module above](super).
 
 use core::fmt;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
