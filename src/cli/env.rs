@@ -191,9 +191,14 @@ pub(crate) fn answer(
         let host = host.map(|host| format!("{host}: ")).unwrap_or_default();
         report.note(format!("{host}{}; {}", finding.seen, finding.advice));
     }
+    Ok(Answer::Text(printed(plan.as_ref(), args.format(common))))
+}
+
+/// The variables as a shell or Kubernetes reads them.
+fn printed(plan: Option<&Plan>, format: EnvFormat) -> String {
     let mut text = String::new();
-    for (name, value) in plan.iter().flat_map(|plan| &plan.variables) {
-        let _ = match args.format(common) {
+    for (name, value) in plan.into_iter().flat_map(|plan| &plan.variables) {
+        let _ = match format {
             EnvFormat::Kubernetes => {
                 let value = Value::from(value.as_str()).to_string();
                 writeln!(text, "- name: {name}\n  value: {}", plain_json(&value))
@@ -201,7 +206,7 @@ pub(crate) fn answer(
             EnvFormat::Shell | EnvFormat::Json => writeln!(text, "export {name}={}", quote(value)),
         };
     }
-    Ok(Answer::Text(text))
+    text
 }
 
 /// Whether a variable is set on some host; or in the shell that takes what is printed, whatever hosts are

@@ -194,15 +194,15 @@ pub(crate) fn look(
     asked: &Asked<'_>,
     report: &mut Report,
 ) -> Hosts {
-    let ports = Cell::new(0);
+    let count = Cell::new(0);
     let is_choosing = parts == Parts::CHOOSING;
     let is_named = |device: &Device| {
-        ports.set(device.ports().count().saturating_add(ports.get()));
+        count.set(device.ports().count().saturating_add(count.get()));
         asked.has_device(&device.name) || (is_choosing && !from.is_empty())
     };
     let wanted = Wanted::new(parts).preference(preference);
     let mut seen = read(common, from, &wanted.devices(&is_named), report);
-    if is_choosing && ports.get() > ROOM && seen.iter().any(|own| own.inventory.is_partial()) {
+    if is_choosing && count.get() > ROOM && seen.iter().any(|own| own.inventory.is_partial()) {
         seen = read(common, from, &wanted, report);
     }
     Hosts { seen, unread: report.bad_files().map(str::to_owned).collect() }

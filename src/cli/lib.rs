@@ -1,6 +1,6 @@
 //! The program `uverbs`: the RDMA devices of a host, their ports, GID tables and GUIDs, for people and scripts.
 //!
-//! A command gathers its answer and its [`Report`] in memory; [`output`] writes both at the end,
+//! A command gathers its answer and its `Report` in memory; `output` writes both at the end,
 //! each in one go. Nothing is opened for help, completions or wrong usage.
 
 mod args;

@@ -58,7 +58,6 @@ fn framed(command: u32, body: &[u8], output_len: usize) -> Vec<u8> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use std::io::Read;

@@ -118,7 +118,6 @@ fn port_told(asked: &abi::Bind, answer: &abi::QueryAddrResponse) -> Option<(u32,
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use crate::sysfs::Sysfs;

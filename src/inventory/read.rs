@@ -253,13 +253,13 @@ fn find_driver(record: &mut DeviceRecord) {
 fn read_device(record: &mut DeviceRecord, sysfs: &Sysfs, wanted: &Wanted<'_>) -> Option<GidTable> {
     let device = record.device.clone();
     let parts = wanted.parts;
-    let ports = device.ports().filter(|port| parts.has_ports() && (wanted.ports)(&device, *port));
+    let numbers = device.ports().filter(|port| parts.has_ports() && (wanted.ports)(&device, *port));
     let mut reader = match Reader::new(&device, sysfs, wanted.preference) {
         Ok(reader) => reader,
         Err(error) => {
             let problem = Problem::from(error);
             record.access = Some(Err(problem.clone()));
-            record.ports = ports.map(|port| unread(port, &problem)).collect();
+            record.ports = numbers.map(|port| unread(port, &problem)).collect();
             record.gids = parts.gids.then_some(Err(problem));
             return None;
         }
@@ -274,7 +274,7 @@ fn read_device(record: &mut DeviceRecord, sysfs: &Sysfs, wanted: &Wanted<'_>) ->
         let gids = gids.map(|records| records.into_iter().map(row).collect());
         record.gids = Some(gids.map_err(Problem::from));
     }
-    record.ports = ports.map(|port| read_port(&mut reader, &device, port, parts)).collect();
+    record.ports = numbers.map(|port| read_port(&mut reader, &device, port, parts)).collect();
     if wanted.preference != Preference::Sysfs {
         record.access = Some(reader.fallback().map_or(Ok(()), |error| Err(error.into())));
     }

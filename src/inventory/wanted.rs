@@ -10,6 +10,7 @@ use crate::host::Preference;
 /// Parts of a host. Those that are not wanted stay empty in the inventory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each part is wanted by itself")]
 pub struct Parts {
     /// The drivers that RDMA netlink does not name. Each device is opened and asked.
     pub drivers: bool,

@@ -193,7 +193,7 @@ fn entries_of_a_newer_release() {
         let count = unsafe {
             _ibv_query_gid_table(opened.0, memory.as_mut_ptr().cast(), slots as usize, 0, SIZE)
         };
-        assert_eq!(count, slots as isize);
+        assert_eq!(usize::try_from(count), Ok(slots as usize));
         for (index, bytes) in (0..slots).zip(memory.chunks(SIZE)) {
             assert_eq!(bytes, kernel_entry(entry(1, index)), "{index} of {slots}");
         }

@@ -325,7 +325,7 @@ fn the_connection_manager_is_not_asked_of_what_has_a_name_or_no_address_here() {
         record(3, "10.0.0.1"),
     ];
     let table = GidTable::sample("rxe0", rows);
-    let names = vec![here.name_table(&table)];
+    let names = [here.name_table(&table)];
     assert!(here.questions(&table, &names[0]).is_empty());
     // Nor are links read for it.
     let far_away = GidTable::sample("rxe1", vec![record(61, "10.7.0.1"), record(3, "10.0.0.1")]);
