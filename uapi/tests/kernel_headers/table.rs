@@ -213,6 +213,7 @@ macro_rules! not_in_headers {
 pub(crate) fn table() -> Table {
     let mut table = Table::default();
     add_structures(&mut table);
+    add_connection_manager(&mut table);
     add_driver_structures(&mut table);
     add_more_driver_structures(&mut table);
     add_constants(&mut table);
@@ -314,6 +315,12 @@ fn add_structures(table: &mut Table) {
         event::AsyncEvent = "struct ib_uverbs_async_event_desc" {
             element, event_type, reserved,
         }
+    }
+}
+
+#[rustfmt::skip]
+fn add_connection_manager(table: &mut Table) {
+    structures! { table,
         cm::CommandHeader = "struct rdma_ucm_cmd_hdr" {
             command = "cmd", input_len = "in", output_len = "out",
         }
