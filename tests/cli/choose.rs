@@ -58,12 +58,12 @@ fn every_row_and_its_reason() {
         nccl[3],
         "taken: the lowest index that fits; but no interface of this network namespace has its address"
     );
-    assert_eq!(nccl[5], "as good, but index 3 is lower");
+    assert_eq!(nccl[5], "equally good, but index 3 is lower");
     let old = explained(&["--like", "nccl-2.20"]);
     assert!(old[0].starts_with("taken: index 0 is the default; but "), "{old:?}");
     let wished = explained(&["--ip", "10.9.9.9"]);
-    assert_eq!(wished[5], "not of the network that was asked for");
-    assert_eq!(wished[6], "not used: no row is fit");
+    assert_eq!(wished[5], "not the network that was asked for");
+    assert_eq!(wished[6], "not used: no row is usable");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn what_was_not_read_is_not_covered() {
             let answer = fleet.json(&["env", program]);
             assert_eq!((&answer["env"], &answer["way"]), (&null, &null));
         }
-        // Of ports that are named all is known, and a list leaves others alone.
+        // Everything is known about the named ports, and a list excludes the others.
         let run = fleet.uverbs(&["env", "nccl", "mlx5_0"]);
         assert_eq!(
             run.stdout, "export NCCL_IB_HCA='=mlx5_0:1'\nexport NCCL_IB_GID_INDEX=3\n",
@@ -228,7 +228,7 @@ fn no_host_and_no_usable_port() {
     assert!(said.contains("right on all ports that were named of 2 hosts"), "{said}");
 }
 
-/// Where a thing that was named is not to be had, a shell gets nothing.
+/// If a named port cannot be read, a shell gets nothing.
 #[test]
 fn nothing_is_exported_for_a_part() {
     let mut down = port(DUAL);
@@ -339,7 +339,7 @@ fn a_tree() {
     assert_eq!((index(0), index(1), index(2)), (json!(0), json!(null), json!(3)));
     assert_eq!(
         rows[2]["caveats"],
-        json!(["whether its interface is in this network namespace is not known"])
+        json!(["it is not known whether its interface is in this network namespace"])
     );
     assert_eq!(rows[2]["netdev"], json!(null));
     let named = tree.uverbs(&["choose", "--netdev", "eth0.7", "--no-header", "mlx5_0"]);
@@ -359,7 +359,7 @@ fn more_ports_than_nccl_has_room_for() {
         rows[32]["nccl"],
         json!({
             "index": null,
-            "outcome": "not used: 32 ports are used already, which is all it has room for",
+            "outcome": "not used: 32 other ports are already used, and it has room for no more",
         })
     );
     assert_eq!((&rows[32]["ucx"]["index"], &rows[32]["differs"]), (&json!(3), &json!(true)));
@@ -371,7 +371,7 @@ fn more_ports_than_nccl_has_room_for() {
     assert_eq!(check["check"].as_array().unwrap().len(), 1, "{check}");
     assert_eq!(
         check["check"][0]["seen"],
-        "NCCL has room for 32 ports, and does not use mlx5_32:1, nor 7 more"
+        "NCCL has room for 32 ports, and leaves out mlx5_32:1 and 7 more"
     );
     let run = fleet.uverbs(&["env", "nccl"]);
     let said =
@@ -445,7 +445,7 @@ fn files_of_settings() {
     assert_eq!(settings("/dev/null"), [] as [Value; 0]);
 }
 
-/// A device that is named and is not there does not mean that there is none.
+/// A named device that does not exist does not mean that there are no devices.
 #[test]
 fn no_device_of_a_name_is_not_no_device() {
     let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))])]);

@@ -1,4 +1,4 @@
-//! A sysfs tree made for one test, gone with it.
+//! A temporary sysfs tree for one test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -130,7 +130,7 @@ impl Tree {
         self
     }
 
-    /// Removes whatever is there.
+    /// Removes a file or folder.
     pub(crate) fn remove(&self, path: &str) -> &Self {
         let path = self.path(path);
         let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));

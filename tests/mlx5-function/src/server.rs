@@ -1,4 +1,4 @@
-//! The function's side of vfio-user: regions, interrupts and memory, for one machine's life.
+//! The function's side of vfio-user: regions, interrupts and memory, as long as one machine runs.
 
 use crate::bar::Rung;
 use crate::device::{Device, Later};
@@ -21,7 +21,7 @@ impl Shared {
         Self(Arc::new(Mutex::new(device)))
     }
 
-    /// The device. One whose holder panicked is still the device: `Function::finish` tells.
+    /// The device, even if a thread that held it panicked: `Function::finish` reports that.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Device> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

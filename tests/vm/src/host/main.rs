@@ -100,7 +100,7 @@ enum Action {
     },
     /// Fetch and build everything that a test needs.
     Fetch {
-        /// Fetch anew what is there.
+        /// Fetch existing files again.
         #[arg(long)]
         refresh: bool,
     },
@@ -222,7 +222,7 @@ fn obtain(names: &[String], cache: &Cache, apt: &mut Apt) -> Result<(Vec<Kernel>
 /// The root, in the guest, of what runs with the newer release of rdma-core.
 const NEWER: &str = "newer/";
 
-/// All that a boot needs beside its kernel.
+/// Everything that a boot needs except its kernel.
 #[derive(Debug)]
 struct Lab {
     qemu: PathBuf,
@@ -241,6 +241,10 @@ impl Lab {
         let tree = Tree { directory: &older.tree, root: "" };
         let mut initramfs = Initramfs::new(&ours.guest, tree)?;
         initramfs.program("usr/bin/uverbs", &ours.released.join("uverbs"))?;
+        for example in &ours.examples {
+            let name = example.file_name().context("an example without a name")?;
+            initramfs.program(&format!("usr/bin/{}", name.display()), example)?;
+        }
         initramfs.valgrind(tree)?;
         let newer_tree = Tree { directory: &newer.rdma_core.tree, root: NEWER };
         initramfs.providers(newer_tree)?;

@@ -1,10 +1,10 @@
 //! What scenarios build their situations from: network devices, VLANs, namespaces, soft-RoCE
 //! links, an InfiniBand switch; [`mlx5`] has the emulated functions, [`within`] other roots,
 //! [`limited`] programs that have to do without something, [`stopped`] programs that wait in the middle. Each is a guard that takes its thing away
-//! again when it is dropped, in reverse order of making where they stand in one scope.
+//! again when it is dropped, in reverse order of making if they are in one scope.
 //!
-//! All of it is done with Debian's `ip`, `rdma` and `devlink` programs and the kernel's own files:
-//! the lab must not share code with what it tests.
+//! The lab uses Debian's `ip`, `rdma` and `devlink` programs and the kernel's own files. It must not share
+//! code with what it tests.
 
 pub(crate) mod container;
 pub(crate) mod ip;
@@ -438,7 +438,7 @@ impl Namespace {
         output(&[&self.exec(), command].concat())
     }
 
-    /// What stands before a command that runs inside.
+    /// The words before a command that runs inside.
     pub(crate) fn exec(&self) -> [&str; 4] {
         ["ip", "netns", "exec", &self.0]
     }
@@ -464,7 +464,7 @@ impl Drop for Namespace {
     }
 }
 
-/// The mode in which a device belongs to one network namespace alone; shared again on drop.
+/// The mode in which a device belongs to only one network namespace; shared again on drop.
 #[derive(Debug)]
 pub(crate) struct Exclusive(());
 
@@ -539,7 +539,8 @@ pub(crate) struct VlanLab {
     /// The RDMA device. Fields are dropped in this order.
     pub(crate) rxe: SoftRoce,
     _vlan: Netdev,
-    _netdev: Netdev,
+    /// The interface below it.
+    pub(crate) netdev: Netdev,
 }
 
 /// Sets a [`VlanLab`] up.
@@ -550,7 +551,7 @@ pub(crate) fn vlan_lab() -> Result<VlanLab> {
     vlan.address("10.7.0.1/24")?;
     let rxe = SoftRoce::new("rxe0", &netdev)?;
     rxe.wait_for_gids(4)?;
-    Ok(VlanLab { rxe, _vlan: vlan, _netdev: netdev })
+    Ok(VlanLab { rxe, _vlan: vlan, netdev })
 }
 
 /// `rxe1` on `d1` (IPv6 `2001:db8::1/64`): two GIDs.
@@ -570,7 +571,7 @@ pub(crate) fn two_soft_roce_devices() -> Result<(VlanLab, Ipv6Lab)> {
     Ok((first, Ipv6Lab { _rxe: rxe, _netdev: netdev }))
 }
 
-/// Takes away what a scenario left behind.
+/// Removes what a scenario left.
 ///
 /// # Errors
 /// Names everything that it found, and what could not be taken away.

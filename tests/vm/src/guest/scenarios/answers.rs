@@ -1,7 +1,7 @@
 //! Our answers and rdma-core's to the same questions, line by line.
 //!
-//! The program `answers` (`tests/vm/peer/answers.c`) prints what libibverbs and libibumad answer
-//! or fail with; here the same lines are made of our answers. All of them must agree.
+//! The program `answers` (`tests/vm/peer/answers.c`) prints the answers and errors of libibverbs and
+//! libibumad. This module makes the same lines from our answers. All lines must agree.
 //!
 //! Deliberate differences, kept out of the comparison:
 //! * room for more than 2,047 entries: rdma-core fails with `EINVAL`, ours reads the table;
@@ -98,7 +98,7 @@ pub(crate) fn agree_on_a_full_table() -> Result<()> {
     compare_verbs("rxe0")
 }
 
-/// Slots that were freed and taken anew: a sparse table.
+/// Slots that were freed and used again: a sparse table.
 pub(crate) fn agree_on_a_sparse_table() -> Result<()> {
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let rxe = SoftRoce::new("rxe0", &netdev)?;
@@ -264,7 +264,7 @@ fn entry_text(entry: &GidEntry) -> String {
 fn gid_line(text: &mut String, context: &Context, port: u32, index: u32) -> Result<()> {
     let answer = match context.query_gid_ex(port, index) {
         Ok(Some(entry)) => entry_text(&entry),
-        // An empty slot is no failure of ours; C calls it ENODATA.
+        // An empty slot is not an error here; in C it is ENODATA.
         Ok(None) => "errno 61".to_owned(),
         Err(error) => format!("errno {}", error.errno()),
     };

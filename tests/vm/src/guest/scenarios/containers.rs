@@ -1,5 +1,5 @@
-//! The static command as the image has it: in a root folder that holds nothing else, with what the
-//! README says of containers, and what it takes of memory.
+//! The static command as in the image: in a root folder with nothing else. Checks the statements of
+//! `src/docs/containers.md`, and the memory that it uses.
 
 use std::fs;
 use std::io::{Read as _, Write as _, pipe};
@@ -89,7 +89,7 @@ pub(crate) fn little_memory_and_one_thread() -> Result<()> {
 }
 
 /// What containers can ask, by what they are given, in the shared and the exclusive mode. The table of
-/// `src/packaging/containers.md` says the same.
+/// `src/docs/containers.md` says the same.
 pub(crate) fn what_containers_need() -> Result<()> {
     let all = [("devices", 1), ("gids", 4), ("ports", 1), ("guids", 1)];
     {

@@ -1,6 +1,6 @@
 //! Scenarios on emulated mlx5 functions, with the kernel's own drivers.
 //!
-//! A function is what its [`Description`] says, so that is what all answers are compared with.
+//! All answers are compared with the function's [`Description`].
 
 mod c_programs;
 mod commands;
@@ -43,6 +43,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_two_devices", modes::two_devices),
     ("mlx5_port_goes_down_and_up", events::port_goes_down_and_up),
     ("mlx5_tables_change", events::tables_change),
+    ("mlx5_examples_run", super::examples::run_on_mlx5),
     ("mlx5_ports_have_nothing_to_tell", ports::nothing_to_tell),
     ("mlx5_ports_odd_memory", ports::odd_memory),
     ("mlx5_ports_another_driver", ports::another_driver),
@@ -99,7 +100,7 @@ fn all_agree(device: &Mlx5, description: &Description) -> Result<()> {
     Ok(())
 }
 
-/// Finds a device and checks what is told of it without opening it.
+/// Finds a device and checks what is known of it without opening it.
 fn found(device: &Mlx5, description: &Description) -> Result<Device> {
     let found = Host::new().device(device.name())?;
     println!("{found:#?}");
