@@ -98,9 +98,9 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
-    let everything = Asked::default();
     let named = Asked::new(&args.selectors);
-    let hosts = look(common, &args.from.from, preference, Parts::CHOOSING, &everything, report);
+    let hosts =
+        look(common, &args.from.from, preference, Parts::CHOOSING, &Asked::default(), report);
     let is_missing = missing(&hosts, &named, report);
     let program = args.program.into();
     // All ports, as one that is not asked for must be left alone.
@@ -134,10 +134,7 @@ pub(crate) fn answer(
     let is_known = unread.is_empty() && !hosts.seen.is_empty() && !is_missing;
     let is_met = !lacking.into_iter().any(|own| lacks(own, &named));
     let plan = if is_known && !usable.is_empty() && is_met {
-        // Another port may take the room of one that is named.
-        let is_unordered = |host: &Seen| host.fills() && !host.has_order();
-        let has_others = !hosts.unread(&everything).is_empty()
-            || (program == Program::Nccl && hosts.seen.iter().any(is_unordered));
+        let has_others = has_others(program, &hosts);
         plan(program, &targets, has_others, |name| has_a_say(&hosts, args.format(common), name))
     } else {
         None
@@ -207,6 +204,13 @@ fn printed(plan: Option<&Plan>, format: EnvFormat) -> String {
         };
     }
     text
+}
+
+/// Whether other ports than those that are known may take the room of one that is named.
+fn has_others(program: Program, hosts: &Hosts) -> bool {
+    let is_unordered = |host: &Seen| host.fills() && !host.has_order();
+    !hosts.unread(&Asked::default()).is_empty()
+        || (program == Program::Nccl && hosts.seen.iter().any(is_unordered))
 }
 
 /// Whether a variable is set on some host; or in the shell that takes what is printed, whatever hosts are

@@ -38,15 +38,15 @@ fn main() -> ExitCode {
         ["limited", limit, program, ref arguments @ ..] => {
             supervisor::child(|| lab::limited::run(limit, program, arguments))
         }
-        ["stopped", program, ref arguments @ ..] => {
-            supervisor::child(|| lab::stopped::run(program, arguments))
+        ["stopped", call, program, ref arguments @ ..] => {
+            supervisor::child(|| lab::stopped::run(call, program, arguments))
         }
         ["query-table"] => supervisor::child(scenarios::query_table),
         _ => {
             eprintln!("usage: guest list | scenario NAME | sweep | query-table");
             eprintln!("       guest container NODES USER ARGUMENT…");
             eprintln!("       guest limited LIMIT PROGRAM ARGUMENT…");
-            eprintln!("       guest stopped PROGRAM ARGUMENT…");
+            eprintln!("       guest stopped CALL PROGRAM ARGUMENT…");
             eprintln!("       guest within ROOT MOUNTS USER PROGRAM ARGUMENT…");
             ExitCode::FAILURE
         }

@@ -66,8 +66,8 @@ pub(super) fn replace_at_every_call(pair: &mut dyn Pair, commands: &[Sampled]) -
         let words = |name: &str| -> Vec<String> {
             command.iter().map(|word| word.replace(DEVICE, name)).collect()
         };
-        let calls = calls(&words(pair.name()))?;
-        let (places, turn) = sampled(&calls, *limit);
+        let (calls, begin) = calls(&words(pair.name()))?;
+        let (places, turn) = sampled(&calls, begin, *limit);
         // By its name each call has a number, also where the device is stopped.
         let mut numbers = BTreeMap::new();
         let mut seen = [0, 0];
@@ -76,7 +76,7 @@ pub(super) fn replace_at_every_call(pair: &mut dyn Pair, commands: &[Sampled]) -
             let is_renamed = (count + turn) % 2 == 0;
             let own = usize::from(pair.name() != names[0]);
             let second = if is_renamed { &names[1 - own] } else { &names[own] };
-            let replaced = replaced(pair, &words(&names[own]), *place, second)
+            let replaced = replaced(pair, &words(&names[own]), &calls[1..=*place], second)
                 .and_then(|(number, judged)| {
                     let known = *numbers.entry(call.clone()).or_insert(number);
                     ensure!(known == number, "call {number} is no {call}");
@@ -102,38 +102,37 @@ pub(super) fn replace_at_every_call(pair: &mut dyn Pair, commands: &[Sampled]) -
     Ok(())
 }
 
-/// The names of a program's system calls, of which the first starts it.
-fn calls(command: &[String]) -> Result<Vec<String>> {
+/// The names of a program's system calls, of which the first starts it; and where it begins to ask.
+fn calls(command: &[String]) -> Result<(Vec<String>, usize)> {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     let calls = traced(&words)?;
     let begin =
         calls.iter().position(|call| call.contains("socket(") || call.contains("infiniband"));
     let begin = begin.context("it asks nothing")?;
-    let named = calls.iter().enumerate().map(|(place, call)| {
+    let named = calls.iter().map(|call| {
         let name = call.split('(').next().and_then(|words| words.split_whitespace().last());
-        // What comes before, the program does for itself.
-        let name = name.filter(|name| place >= begin && !OWN.contains(name));
         name.unwrap_or_default().to_owned()
     });
-    Ok(named.collect())
+    Ok((named.collect(), begin))
 }
 
 /// Which calls have their turn: as many runs as the step is long, with seeds that follow one another,
 /// have them all. And the number of the round of such runs.
-fn sampled(calls: &[String], limit: usize) -> (Vec<usize>, usize) {
-    let all: Vec<usize> = (0..calls.len()).filter(|place| !calls[*place].is_empty()).collect();
+fn sampled(calls: &[String], begin: usize, limit: usize) -> (Vec<usize>, usize) {
+    let is_its_own = |place: &usize| OWN.contains(&calls[*place].as_str());
+    let all: Vec<usize> = (begin..calls.len()).filter(|place| !is_its_own(place)).collect();
     let seed = sample().and_then(|seed| usize::try_from(seed).ok());
     let step = all.len().div_ceil(if seed.is_some() { limit } else { MOST }).max(1);
     let seed = seed.unwrap_or_default();
     (all.into_iter().skip(seed % step).step_by(step).collect(), seed / step)
 }
 
-/// Stops a command after so many calls, replaces the device, and lets the command go on to its end. The
-/// number of the call, and whether an answer was given.
+/// Stops a command after these calls, replaces the device, and lets the command go on to its end. The
+/// number of the last call, and whether an answer was given.
 fn replaced(
     pair: &mut dyn Pair,
     command: &[String],
-    calls: usize,
+    calls: &[String],
     second: &str,
 ) -> Result<(u64, bool)> {
     let (first, place) = (pair.name().to_owned(), pair.place());
