@@ -80,7 +80,7 @@ named! {
 #[non_exhaustive]
 #[error("the firmware refused it: {status} (status {:#x}, syndrome {syndrome:#x})", .status.0)]
 pub struct FirmwareRefusal {
-    /// What kind of refusal.
+    /// The kind of refusal.
     pub status: Status,
     /// More about it, a number with a meaning to the firmware's makers.
     pub syndrome: u32,
@@ -94,7 +94,7 @@ impl FirmwareRefusal {
     }
 }
 
-/// What a command is about, where that is not the function as a whole.
+/// The subject of a command, if it is not the whole function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FirmwareTarget {

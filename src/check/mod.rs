@@ -55,7 +55,7 @@ pub struct Finding {
     pub advice: String,
 }
 
-/// What the host is expected to have; the default expects nothing in particular.
+/// What the user expects of the host. The default expects nothing.
 ///
 /// ```
 /// let mut expected = uverbs::check::Expected::default();

@@ -7,7 +7,7 @@ use crate::device::NodeType;
 use crate::gid::GidType;
 use crate::port::PortState;
 
-/// What is asked of a GID; the default asks nothing.
+/// What a GID must have. The default accepts every GID.
 ///
 /// ```
 /// let mut wish = uverbs::choose::Wish::default();

@@ -25,8 +25,8 @@ pub use crate::mlx5_firmware::VportNumber;
 pub struct SteeringPort(abi::QueryPort);
 
 impl SteeringPort {
-    /// Which fields are told, bits of
-    /// [`query_port_flag`](uverbs_uapi::mlx5::query_port_flag); also bits that this version does not know.
+    /// Which fields are set: bits of [`query_port_flag`](uverbs_uapi::mlx5::query_port_flag), including
+    /// bits that this version does not know.
     #[must_use]
     pub const fn flags(&self) -> u64 {
         self.0.flags

@@ -315,7 +315,7 @@ fn unsorted_names(sysfs: &Sysfs) -> Result<Vec<String>> {
             .into_iter()
             .filter(|name| Device::find(sysfs, name).is_ok_and(|device| device.is_infiniband()))
             .collect()),
-        // Without the class there is no RDMA core, and so no device.
+        // Without the class there is no RDMA core, so there is no device.
         Err(Cause::Os(libc::ENOENT)) => Ok(Vec::new()),
         Err(cause) => {
             let path = class.path().to_owned();
@@ -416,7 +416,7 @@ fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
             Ok(address) => Ok(Some(address.into())),
             Err(_) => Err(Cause::Malformed("a GID")),
         },
-        // The port is there, unless it has gone with its device.
+        // The port exists, unless its device was removed.
         Err(Cause::Os(libc::ENOENT)) if port_folder.exists() => Ok(None),
         Err(cause) => Err(cause),
     }

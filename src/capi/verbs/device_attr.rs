@@ -277,7 +277,7 @@ fn original(base: &QueryDeviceResponse) -> abi::DeviceAttr {
     }
 }
 
-/// A text of C's; what does not fit with its NUL is cut off.
+/// A C text, cut so that it fits with its NUL.
 fn c_text<const N: usize>(text: &str) -> [u8; N] {
     let mut array = [0; N];
     for (place, byte) in array.iter_mut().take(N - 1).zip(text.bytes()) {

@@ -292,7 +292,7 @@ pub struct Lag {
 /// Asks about link aggregation: `QUERY_LAG`.
 ///
 /// # Errors
-/// As [`general_cmd`](super::general_cmd); the firmware refuses where there is none.
+/// As [`general_cmd`](super::general_cmd). The firmware refuses if there is no link aggregation.
 pub fn query_lag(context: &DevxContext) -> Result<Lag> {
     let output: QueryLagOutput = query(context, &plain(opcode::QUERY_LAG))?;
     Ok(Lag {
@@ -303,8 +303,7 @@ pub fn query_lag(context: &DevxContext) -> Result<Lag> {
     })
 }
 
-/// Has the firmware do nothing: `NOP`. It shows that the
-/// command interface lives.
+/// Sends a command that does nothing: `NOP`. It shows that the command interface works.
 ///
 /// # Errors
 /// As [`general_cmd`](super::general_cmd).

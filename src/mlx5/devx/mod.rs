@@ -8,8 +8,8 @@
 //! Four queries are answered on any [`Context`] of an mlx5 device: [`query_hca_cap`] (with
 //! [`query_roce_cap`]), [`query_hca_vport_context`], [`query_esw_vport_context`] and, on Linux 6.1
 //! (not on 5.10), [`query_esw_functions`]. All others take a [`DevxContext`], which [`open`] makes: the
-//! firmware makes a user context for it, so ask for one only where you use it. No capability is needed for
-//! either. A `DevxContext` is a [`Context`] too.
+//! firmware makes a user context for it, so open one only if you use it. Neither needs a capability. A
+//! `DevxContext` is a [`Context`] too.
 //!
 //! ```compile_fail,E0308
 //! # fn main() -> Result<(), uverbs::Error> {
@@ -205,7 +205,7 @@ fn refusal(output: &[u8]) -> Option<FirmwareRefusal> {
     (header.status != status::OK).then_some(refusal)
 }
 
-/// Whether the kernel lets an operation through, but only on a [`DevxContext`].
+/// Whether the kernel lets an operation through only on a [`DevxContext`].
 #[must_use]
 pub fn needs_devx(opcode: u16) -> bool {
     matches!(

@@ -125,8 +125,8 @@ pub struct VportState {
 /// ```
 ///
 /// # Errors
-/// As [`general_cmd`](super::general_cmd); the firmware refuses a vport that does not exist or is not
-/// the caller's to ask about.
+/// As [`general_cmd`](super::general_cmd). The firmware refuses a vport that does not exist or that the
+/// caller may not ask about.
 pub fn query_vport_state(
     context: &DevxContext,
     side: VportSide,
@@ -194,7 +194,7 @@ pub struct NicVportContext {
 /// Asks for a vport's Ethernet side: `QUERY_NIC_VPORT_CONTEXT`.
 ///
 /// # Errors
-/// As [`query_vport_state`]; the firmware refuses where ports are InfiniBand.
+/// As [`query_vport_state`]. The firmware refuses if ports are InfiniBand.
 pub fn query_nic_vport_context(context: &DevxContext, vport: Vport) -> Result<NicVportContext> {
     type Abi = QueryNicVportContextOutput;
     let input = vport_input(opcode::QUERY_NIC_VPORT_CONTEXT, 0, 0, vport);
@@ -396,8 +396,7 @@ pub struct RoceAddress {
     pub vlan: Option<u16>,
 }
 
-/// Asks for the RoCE address of a GID: `QUERY_ROCE_ADDRESS`.
-/// `None` is an empty slot.
+/// Asks for the RoCE address of a GID: `QUERY_ROCE_ADDRESS`. `None` means an empty slot.
 ///
 /// `index` is that of the GID. `port` is one of the ports, from 1, where the function counts them
 /// ([`Capabilities::num_vhca_ports`](super::Capabilities::num_vhca_ports) is not 0), else 0.
@@ -417,7 +416,7 @@ pub struct RoceAddress {
 /// ```
 ///
 /// # Errors
-/// As [`general_cmd`](super::general_cmd); the firmware refuses an index outside the table.
+/// As [`general_cmd`](super::general_cmd). The firmware refuses an index outside the table.
 pub fn query_roce_address(
     context: &DevxContext,
     index: u16,
@@ -498,8 +497,7 @@ impl VportCounters {
     }
 }
 
-/// Asks for a vport's counters: `QUERY_VPORT_COUNTER`. They
-/// are not set to zero by it.
+/// Asks for a vport's counters: `QUERY_VPORT_COUNTER`. The query does not reset them.
 ///
 /// `port` is one of the function's ports, from 1, where it has two, else 0.
 ///

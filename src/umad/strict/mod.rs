@@ -54,7 +54,7 @@ pub type CaName = Text<UMAD_CA_NAME_LEN>;
 #[error("libibumad returns {value}{}", Because(.error))]
 pub struct Failure {
     value: i32,
-    /// The errno of what failed, which the value need not be.
+    /// The errno of the failure, which may differ from the value.
     reason: Errno,
     // Not a `source`: the text has it.
     error: Option<Box<Error>>,
@@ -76,13 +76,13 @@ impl Failure {
         self.value
     }
 
-    /// What failed, where something could not be read.
+    /// The error, if something could not be read.
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
         self.error.as_deref()
     }
 
-    /// The errno of what failed, which the value need not be.
+    /// The errno of the failure, which may differ from the value.
     #[cfg(feature = "capi")]
     pub(crate) fn reason(&self) -> Errno {
         self.reason
