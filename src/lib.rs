@@ -87,6 +87,9 @@ pub mod inventory;
 #[cfg(feature = "capi")]
 pub mod capi;
 
+#[cfg(doc)]
+pub mod docs;
+
 pub use context::Context;
 pub use device::Device;
 pub use error::{Error, Result};

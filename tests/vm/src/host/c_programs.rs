@@ -13,7 +13,6 @@ use crate::programs;
 use crate::rdma_core::{Newer, RdmaCore};
 use crate::{elf, paths};
 use anyhow::{Context, Result, bail, ensure};
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -329,13 +328,8 @@ fn side_by_side<T: Send>(
 /// The peers, and the examples for users.
 fn peer_sources() -> Result<Vec<PathBuf>> {
     let mut sources = Vec::new();
-    for folder in ["peer", "../capi/examples"] {
-        for entry in fs::read_dir(paths::package().join(folder))? {
-            let source = entry?.path();
-            if source.extension() == Some(OsStr::new("c")) {
-                sources.push(source);
-            }
-        }
+    for folder in ["peer", "../examples"] {
+        sources.extend(paths::with_extension(&paths::package().join(folder), "c")?);
     }
     if sources.is_empty() {
         bail!("there are no peers");

@@ -241,6 +241,10 @@ impl Lab {
         let tree = Tree { directory: &older.tree, root: "" };
         let mut initramfs = Initramfs::new(&ours.guest, tree)?;
         initramfs.program("usr/bin/uverbs", &ours.released.join("uverbs"))?;
+        for example in &ours.examples {
+            let name = example.file_name().context("an example without a name")?;
+            initramfs.program(&format!("usr/bin/{}", name.display()), example)?;
+        }
         initramfs.valgrind(tree)?;
         let newer_tree = Tree { directory: &newer.rdma_core.tree, root: NEWER };
         initramfs.providers(newer_tree)?;

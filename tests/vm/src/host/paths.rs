@@ -1,7 +1,10 @@
 //! Where things are on the host.
 
+use anyhow::{Context, Result};
 use std::env;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// The folder of this package. What `cargo run` says now goes before what was so at build time:
 /// the checkout may have been moved since.
@@ -31,4 +34,16 @@ pub(crate) fn cache() -> PathBuf {
 /// The logs of a boot.
 pub(crate) fn logs(boot: &str) -> PathBuf {
     target().join("vm-logs").join(boot)
+}
+
+/// The files of a folder whose names end so.
+pub(crate) fn with_extension(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let file = entry?.path();
+        if file.extension() == Some(OsStr::new(extension)) {
+            files.push(file);
+        }
+    }
+    Ok(files)
 }

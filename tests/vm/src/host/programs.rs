@@ -21,6 +21,8 @@ const FLAGS: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS";
 pub(crate) struct Static {
     /// PID 1.
     pub(crate) guest: PathBuf,
+    /// The library's examples.
+    pub(crate) examples: Vec<PathBuf>,
     /// The folder of what is released: the command line, and the library for C.
     pub(crate) released: PathBuf,
 }
@@ -33,7 +35,8 @@ pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
     // It is built after every change, and its size is no matter.
     guest.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     guest.args(["--package", "uverbs-vm", "--bin", "guest", "--no-default-features"]);
-    timed("building the guest", || run(&mut guest))?;
+    guest.args(["--package", "uverbs", "--examples"]);
+    timed("building the guest and the examples", || run(&mut guest))?;
 
     let target = paths::target();
     let released = target.join("static").join(TARGET);
@@ -42,7 +45,11 @@ pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
     // It cannot ask us for it: we hold the cache.
     build.env("UVERBS_MUSL_SYSROOT", sysroot.unwrap_or_default());
     timed("building what is released", || run(&mut build))?;
-    Ok(Static { guest: target.join(TARGET).join("release/guest"), released })
+    let folder = target.join(TARGET).join("release");
+    let names = paths::with_extension(&paths::package().join("../examples"), "rs")?;
+    let names = names.iter().filter_map(|source| source.file_stem());
+    let examples = names.map(|name| folder.join("examples").join(name)).collect();
+    Ok(Static { guest: folder.join("guest"), examples, released })
 }
 
 /// Builds our library for C, static, for this target of rustc's own.

@@ -539,7 +539,8 @@ pub(crate) struct VlanLab {
     /// The RDMA device. Fields are dropped in this order.
     pub(crate) rxe: SoftRoce,
     _vlan: Netdev,
-    _netdev: Netdev,
+    /// The interface below it.
+    pub(crate) netdev: Netdev,
 }
 
 /// Sets a [`VlanLab`] up.
@@ -550,7 +551,7 @@ pub(crate) fn vlan_lab() -> Result<VlanLab> {
     vlan.address("10.7.0.1/24")?;
     let rxe = SoftRoce::new("rxe0", &netdev)?;
     rxe.wait_for_gids(4)?;
-    Ok(VlanLab { rxe, _vlan: vlan, _netdev: netdev })
+    Ok(VlanLab { rxe, _vlan: vlan, netdev })
 }
 
 /// `rxe1` on `d1` (IPv6 `2001:db8::1/64`): two GIDs.

@@ -89,7 +89,7 @@ pub(crate) fn little_memory_and_one_thread() -> Result<()> {
 }
 
 /// What containers can ask, by what they are given, in the shared and the exclusive mode. The table of
-/// `src/packaging/containers.md` says the same.
+/// `src/docs/containers.md` says the same.
 pub(crate) fn what_containers_need() -> Result<()> {
     let all = [("devices", 1), ("gids", 4), ("ports", 1), ("guids", 1)];
     {

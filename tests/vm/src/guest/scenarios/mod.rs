@@ -16,6 +16,7 @@ mod changes;
 mod choices;
 mod containers;
 mod costs;
+mod examples;
 mod faults;
 mod laboratory;
 mod limits;
@@ -119,6 +120,7 @@ const SOFT: &[Scenario] = &[
     ("a_snapshot_answers_as_the_host", choices::a_snapshot_answers_as_the_host),
     ("a_host_is_checked", choices::a_host_is_checked),
     ("perftest_s_default", choices::perftest_s_default),
+    ("examples_run", examples::run_on_soft_roce),
     ("c_programs_on_soft_roce", c_programs::on_soft_roce),
     ("c_programs_on_links_that_are_down", c_programs::on_links_that_are_down),
     ("c_programs_on_a_switch", c_programs::on_a_switch),

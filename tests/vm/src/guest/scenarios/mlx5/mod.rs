@@ -43,6 +43,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_two_devices", modes::two_devices),
     ("mlx5_port_goes_down_and_up", events::port_goes_down_and_up),
     ("mlx5_tables_change", events::tables_change),
+    ("mlx5_examples_run", super::examples::run_on_mlx5),
     ("mlx5_ports_have_nothing_to_tell", ports::nothing_to_tell),
     ("mlx5_ports_odd_memory", ports::odd_memory),
     ("mlx5_ports_another_driver", ports::another_driver),
