@@ -1,4 +1,4 @@
-//! Words of mlx5's firmware that errors need too: vports, statuses, and what a command is about.
+//! Values of mlx5's firmware that errors need too: vports, statuses, and the subject of a command.
 //!
 //! The commands themselves are in [`crate::mlx5::devx`].
 
@@ -46,7 +46,7 @@ named! {
         BAD_OP = status::BAD_OP, "bad operation";
         /// A parameter is wrong or not supported.
         BAD_PARAM = status::BAD_PARAM, "bad parameter";
-        /// The system is not in a state for it.
+        /// The system is not in the right state.
         BAD_SYS_STATE = status::BAD_SYS_STATE, "bad system state";
         /// No such resource.
         BAD_RES = status::BAD_RES, "bad resource";
@@ -56,13 +56,13 @@ named! {
         NOT_READY = status::NOT_READY, "not ready";
         /// A limit is exceeded.
         LIM_ERR = status::LIM_ERR, "limits exceeded";
-        /// The resource is not in a state for it.
+        /// The resource is not in the right state.
         BAD_RES_STATE = status::BAD_RES_STATE, "bad resource state";
         /// An index is outside its table.
         IX_ERR = status::IX_ERR, "bad index";
         /// No resources are left.
         NO_RES = status::NO_RES, "no resources";
-        /// The queue pair is not in a state for it.
+        /// The queue pair is not in the right state.
         BAD_QP_STATE = status::BAD_QP_STATE, "bad QP state";
         /// A management packet is malformed.
         BAD_PKT = status::BAD_PKT, "bad packet";
@@ -75,14 +75,14 @@ named! {
     }
 }
 
-/// The firmware's answer to a command that it did not carry out.
+/// The firmware's answer to a command that it refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[error("the firmware refused it: {status} (status {:#x}, syndrome {syndrome:#x})", .status.0)]
 pub struct FirmwareRefusal {
     /// The kind of refusal.
     pub status: Status,
-    /// More about it, a number with a meaning to the firmware's makers.
+    /// A number with more detail. Only the firmware's vendor knows its meaning.
     pub syndrome: u32,
 }
 
@@ -100,7 +100,7 @@ impl FirmwareRefusal {
 pub struct FirmwareTarget {
     /// One of the function's ports.
     pub port: Option<u8>,
-    /// Another vport than the function's own.
+    /// A vport other than the function's own.
     pub vport: Option<VportNumber>,
     /// An entry of a table.
     pub index: Option<u16>,
@@ -154,7 +154,7 @@ impl fmt::Display for FirmwareTarget {
     }
 }
 
-/// The name of an operation, where it is one that is asked here.
+/// The name of an operation, if this library sends it.
 pub(crate) fn operation_name(opcode: u16) -> Option<&'static str> {
     Some(match opcode {
         opcode::QUERY_HCA_CAP => "QUERY_HCA_CAP",

@@ -1,7 +1,7 @@
-//! The pre-flight: what is wrong with a host, told from its [`Inventory`].
+//! The pre-flight: what is wrong with a host, judged from its [`Inventory`].
 //!
-//! Each [`Finding`] has a name that stays, what was seen, and what to do. Nothing here asks the
-//! kernel; what the reader of the inventory was told to leave out is not judged.
+//! Each [`Finding`] has a severity, a stable name, an observation and advice. Nothing here asks the
+//! kernel. What was left out of the inventory on request is not judged.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -14,12 +14,12 @@ use crate::gid::GidType;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord, Reading, Setting};
 use crate::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState};
 
-/// How much it matters.
+/// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Good to know.
     Note,
-    /// It may work, and not as is meant.
+    /// It may work, but not as intended.
     Warning,
     /// It does not work.
     Problem,
@@ -39,15 +39,15 @@ impl fmt::Display for Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// Its name, for programs; it does not change.
+    /// Its name, for programs. It does not change.
     pub name: &'static str,
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
-    /// The device; `None` if it is the host's.
+    /// The device; `None` if the finding is about the host.
     pub device: Option<String>,
-    /// The port; `None` if it is the device's.
+    /// The port; `None` if the finding is about the device.
     pub port: Option<u32>,
-    /// The program whose settings or choice it is about.
+    /// The program, if the finding is about a program's settings or choice.
     pub program: Option<Program>,
     /// What was seen.
     pub seen: String,
@@ -82,7 +82,7 @@ impl<'f> Findings<'f> {
         Self { first: list.len(), list, device, port }
     }
 
-    /// Whether a problem of this place is told already.
+    /// Whether a problem of this place was already added.
     fn has_problem(&self) -> bool {
         let own = self.list.get(self.first..).unwrap_or_default();
         own.iter().any(|own| own.severity == Severity::Problem)
@@ -107,7 +107,7 @@ impl<'f> Findings<'f> {
     }
 }
 
-/// All findings, the host's first, then by device and port, then those about settings.
+/// All findings: first the host's, then by device and port, then those about settings.
 ///
 /// ```
 /// use uverbs::check::{Expected, check};
@@ -134,7 +134,7 @@ pub fn check(inventory: &Inventory, expected: Expected) -> Vec<Finding> {
     list
 }
 
-/// What each port is seen against.
+/// What each port is compared with.
 struct Scene<'i> {
     inventory: &'i Inventory,
     here: Surroundings<'i>,
@@ -170,7 +170,7 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
     }
     let has_no_node = inventory.devices.iter().any(|record| record.device.node.is_none());
     if has_no_node && !inventory.modules.iter().any(|module| module == "ib_uverbs") {
-        let seen = "the module ib_uverbs is not loaded, so that devices have no node";
+        let seen = "the module ib_uverbs is not loaded, so devices have no node";
         findings.add("no-uverbs-module", Problem, seen, "modprobe ib_uverbs");
     }
     if inventory.shares_namespaces == Some(false) {
@@ -194,13 +194,13 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
         findings.add(
             "not-checked",
             Note,
-            "not looked at: devices that were not named, and what they take from those that were",
+            "not looked at: devices that were not named, and their effect on those that were",
             "run uverbs check without --device",
         );
     }
 }
 
-/// What of a host that has devices was not read, so that nothing is said of it.
+/// What was not read of a host that has devices. No finding covers it.
 fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
     if inventory.devices.is_empty() {
         return Vec::new();
@@ -247,12 +247,12 @@ fn check_device(inventory: &Inventory, record: &DeviceRecord, findings: &mut Fin
                 "node-forbidden",
                 Problem,
                 format!("{path}{mode} may not be opened by this user"),
-                "allow it: the kernel makes nodes with mode 0666, and a udev rule may say else",
+                "allow it: the kernel makes nodes with mode 0666, but a udev rule may change that",
             ),
             EPERM => findings.add(
                 "node-not-permitted",
                 Problem,
-                format!("{path} is not permitted to be opened and asked"),
+                format!("opening and using {path} is not permitted"),
                 "the device is in another network namespace (exclusive mode), or the container's \
                  device rules or its filter of system calls forbid it",
             ),
@@ -334,7 +334,7 @@ fn check_port(
                 "no-pkey",
                 Problem,
                 "no P_Key is in use",
-                "the subnet manager gives them: is the port in a partition?",
+                "the subnet manager assigns P_Keys: is the port in a partition?",
             );
         }
         Some(Err(problem)) => {
@@ -357,7 +357,7 @@ fn check_port(
     check_width(widest, record, attributes, findings);
 }
 
-/// Why a port is not active, at which layer, and what to do.
+/// Why a port is not active, and what to do.
 fn why_down(attributes: &PortAttributes) -> (String, &'static str) {
     let (state, phys_state) = (attributes.state, attributes.phys_state);
     let is_ethernet = attributes.link_layer == LinkLayer::ETHERNET;
@@ -365,9 +365,9 @@ fn why_down(attributes: &PortAttributes) -> (String, &'static str) {
         PhysState::LINK_UP
             if !is_ethernet && matches!(state, PortState::INIT | PortState::ARMED) =>
         {
-            "the link is up and no subnet manager has made it active: is one running?"
+            "the link is up but no subnet manager has activated the port: is one running?"
         }
-        PhysState::LINK_UP => "the link is up, the port is not: look at the kernel's log",
+        PhysState::LINK_UP => "the link is up but the port is not: look at the kernel's log",
         PhysState::DISABLED if is_ethernet => {
             "no link: is the interface up (ip link set up), the cable in, the switch port on?"
         }
@@ -396,8 +396,8 @@ fn check_netdev(
         return;
     }
     let Some(netdev) = &port.netdev else {
-        // mlx5 in switchdev mode has a port for each vport that there could be. One without a vport has
-        // no interface in any namespace, no MTU and no GID table: check_gids says so.
+        // mlx5 in switchdev mode has a port for each possible vport. A port without a vport has no
+        // interface in any namespace, no MTU and no GID table: check_gids reports it.
         let has_mtu = attributes.active_mtu.is_some_and(|mtu| mtu.0 != 0);
         if !has_mtu && attributes.gid_tbl_len == 0 {
             return;
@@ -406,7 +406,7 @@ fn check_netdev(
             "netdev-elsewhere",
             Note,
             "the port's network interface is not in this network namespace",
-            "use a GID of an interface that is: uverbs choose --explain shows which",
+            "use a GID whose interface is: uverbs choose --explain shows which",
         );
         return;
     };
@@ -427,7 +427,7 @@ fn check_netdev(
             "look at cable, transceiver and switch port",
         );
     }
-    // What is left for the payload behind the headers of RoCE: drivers count them differently.
+    // The payload that fits after the headers of RoCE. Drivers count the headers differently.
     let rooms = [96, 80].map(|headers| interface.mtu.saturating_sub(headers));
     let sizes = [4096, 2048, 1024, 512, 256];
     let active = attributes.active_mtu.and_then(Mtu::bytes).map(u32::from);
@@ -441,10 +441,10 @@ fn check_netdev(
             "mtu-mismatch",
             Warning,
             format!(
-                "{name} has MTU {}, which makes {fitting}; the port uses {active}",
+                "{name} has MTU {}, which allows RDMA MTU {fitting}, but the port uses {active}",
                 interface.mtu
             ),
-            "set the interface's MTU again, alike on all hosts and switches",
+            "set the interface's MTU again, to the same value on all hosts and switches",
         );
     }
 }
@@ -467,7 +467,7 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
             Problem,
             "the GID table is empty",
             if is_roce {
-                "give the port's interface an address, and see that it is up"
+                "give the port's interface an address and bring it up"
             } else {
                 "is a subnet manager running?"
             },
@@ -491,8 +491,8 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
             findings.add(
                 "no-roce-v2",
                 Warning,
-                "no GID is of RoCE v2",
-                "the device or its driver has v1 alone, which is not routed: switch v2 on",
+                "no GID is of type RoCE v2",
+                "the device or its driver offers only v1, which is not routed: enable v2",
             );
         }
         for row in &port.rows {
@@ -501,7 +501,7 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
                     "address-gone",
                     Warning,
                     format!("GID {} is {}, which is no longer on {name}", row.index, row.gid),
-                    "set the address again, or restart what still holds the GID",
+                    "set the address again, or restart the program that still holds the GID",
                 );
             }
         }
@@ -511,10 +511,10 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
                 "foreign-gids",
                 Note,
                 format!(
-                    "{foreign} of {} GIDs are of no interface in this network namespace",
+                    "{foreign} of {} GIDs belong to no interface in this network namespace",
                     port.rows.len()
                 ),
-                "programs that do not look may take one: uverbs env says what to set",
+                "programs that do not check this may take one: uverbs env says what to set",
             );
         }
     }
@@ -526,13 +526,13 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
         findings.add(
             "no-usable-gid",
             Problem,
-            "no GID is fit for use here",
-            "uverbs choose --explain says why of each",
+            "no GID is usable here",
+            "uverbs choose --explain gives the reason for each",
         );
     }
 }
 
-/// The most lanes of an active port, and which it is, by driver and link layer.
+/// The active port with the most lanes, by driver and link layer.
 type Widest<'i> = BTreeMap<(u32, u8), (u8, &'i str, u32)>;
 
 fn lanes(own: &PortAttributes) -> Option<u8> {
@@ -557,7 +557,7 @@ fn widest(inventory: &Inventory) -> Widest<'_> {
     widest
 }
 
-/// A link that is narrower than that of the other ports of the same driver. The kernel does not tell
+/// Finds a link that is narrower than those of other ports of the same driver. The kernel does not say
 /// how wide it could be.
 fn check_width(
     widest: &Widest<'_>,
@@ -580,8 +580,8 @@ fn check_width(
     }
 }
 
-/// What the variables that are set now, or their absence, lead to, where that is not what is
-/// recommended.
+/// Findings about programs that take another GID than the recommended one, with the variables as they
+/// are set now.
 #[must_use]
 pub fn settings(inventory: &Inventory) -> Vec<Finding> {
     let ports = choose::ports(inventory);
@@ -642,7 +642,7 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
     found
 }
 
-/// Active ports for which NCCL has no room.
+/// Finds active ports for which NCCL has no room.
 fn judge_room(program: Program, ports: &[&Port<'_>], outcomes: &[Outcome]) -> Option<Finding> {
     let name = |port: &Port<'_>| format!("{}:{}", port.device, port.number);
     let without = |what: Outcome| {
@@ -665,9 +665,9 @@ fn judge_room(program: Program, ports: &[&Port<'_>], outcomes: &[Outcome]) -> Op
         let (first, more) = left.split_first()?;
         let more = match more.len() {
             0 => String::new(),
-            count => format!(", nor {count} more"),
+            count => format!(" and {count} more"),
         };
-        let seen = format!("{program} has room for {room} ports, and does not use {first}{more}");
+        let seen = format!("{program} has room for {room} ports, and leaves out {first}{more}");
         (Severity::Warning, seen)
     };
     Some(Finding {
@@ -681,7 +681,7 @@ fn judge_room(program: Program, ports: &[&Port<'_>], outcomes: &[Outcome]) -> Op
     })
 }
 
-/// A list of devices that leaves no active port.
+/// Finds a list of devices that leaves no active port.
 fn judge_list(
     set: &BTreeMap<&str, &Setting>,
     program: Program,
@@ -711,11 +711,11 @@ fn judge_list(
             "{} leaves {program} no active port",
             setting.map(ToString::to_string).unwrap_or_default()
         ),
-        advice: "name devices as uverbs devices does, without blanks".to_owned(),
+        advice: "write device names as uverbs devices prints them, without blanks".to_owned(),
     });
 }
 
-/// What is wrong with what a program does with a port.
+/// Finds what is wrong with a program's use of a port.
 fn judge(
     set: &str,
     program: Program,
@@ -726,7 +726,7 @@ fn judge(
 ) -> Option<Finding> {
     use Severity::{Problem, Warning};
     let place = format!("{}:{}", port.device, port.number);
-    let instead = format!("{right} is right here; uverbs env says what to set for all ports");
+    let instead = format!("index {right} is right here; uverbs env says what to set for all ports");
     let finding = |name, severity, seen: String, advice: String| {
         let device = Some(port.device.to_owned());
         let (port, program) = (Some(port.number), Some(program));
@@ -735,7 +735,7 @@ fn judge(
     let is_pinned = model.pinned().is_some();
     match outcome {
         Outcome::Taken(index) if *index == right => None,
-        // Of ports without room one finding says it all.
+        // One finding covers all ports without room.
         Outcome::Ignored(Why::NotListed(_) | Why::NotActive(_) | Why::Disabled | Why::NoRoom)
         | Outcome::Fails(Why::Overrun)
         | Outcome::ByLid => None,

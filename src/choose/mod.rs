@@ -1,9 +1,9 @@
 //! Which GID of a port to use, and which one NCCL, NVSHMEM and UCX take by themselves, with a reason
 //! for every row of the table.
 //!
-//! All functions are pure: they look at a [`Port`], which [`ports`] makes of an [`Inventory`], and at
-//! settings. [`recommend`] is this project's own advice; [`nccl`] and [`ucx`] are models of programs,
-//! by release where that matters. They say what those programs do, not what would be right.
+//! All functions are pure: they take a [`Port`], which [`ports`] makes from an [`Inventory`], and
+//! settings. [`recommend`] is this project's own advice. [`nccl`] and [`ucx`] are models of programs, by
+//! release where releases differ: they say what those programs do, not what would be right.
 //!
 //! ```
 //! use uverbs::choose::{self, Outcome, Wish};
@@ -20,10 +20,9 @@
 //! }
 //! ```
 //!
-//! What no table shows, and no model here knows: whether a plug-in replaces NCCL's own transport,
-//! what a launcher sets, whether a UCX address handle fails for other reasons than an interface that
-//! is down (Linux 5.10 refuses it for an interface outside of the first network namespace), and what
-//! the peer chooses.
+//! The models cannot know whether a plug-in replaces NCCL's own transport, what a launcher sets, and
+//! what the peer chooses. They also do not know whether a UCX address handle fails for another reason
+//! than an interface that is down (Linux 5.10 refuses an interface outside the first network namespace).
 
 pub mod nccl;
 pub mod plan;
@@ -46,16 +45,16 @@ use crate::gid::{Gid, GidType};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
 use crate::port::{LinkLayer, PortState};
 
-/// The greatest index that a program can use: it travels in a byte.
+/// The greatest index that a program can use: it is sent as one byte.
 pub const MAX_INDEX: u32 = 255;
 
-/// A port as those who choose see it.
+/// A port, with everything that a choice depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Port<'i> {
     /// The device's name.
     pub device: &'i str,
-    /// What it is.
+    /// Its node type.
     pub node_type: NodeType,
     /// The port's number.
     pub number: u32,
@@ -65,9 +64,9 @@ pub struct Port<'i> {
     pub state: PortState,
     /// Link layer.
     pub link_layer: LinkLayer,
-    /// Slots of the GID table, empty ones counted.
+    /// Slots of the GID table, including empty ones.
     pub gid_tbl_len: u32,
-    /// Whether sysfs has the files that tell the types of rows. Without them NCCL cannot compare two.
+    /// Whether sysfs has the files with the types of rows. Without them NCCL cannot compare two rows.
     pub has_types: bool,
     /// The rows in use, ascending by index, no index twice.
     pub rows: Vec<Row<'i>>,
@@ -83,9 +82,9 @@ pub struct Row<'i> {
     pub gid: Gid,
     /// Its type.
     pub gid_type: GidType,
-    /// Whether sysfs refuses to tell the type.
+    /// Whether sysfs refuses to give the type.
     pub type_is_hidden: bool,
-    /// Whether an address handle can be made with it, as far as is known: UCX tries.
+    /// Whether an address handle can be made with it, as far as is known. UCX tries to make one.
     pub has_address_handle: bool,
     /// Its network interface.
     pub home: Home<'i>,
@@ -95,7 +94,7 @@ pub struct Row<'i> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Home<'i> {
-    /// There is none, as on InfiniBand.
+    /// The row has none, as on InfiniBand.
     None,
     /// In this network namespace.
     Ours {
@@ -103,19 +102,19 @@ pub enum Home<'i> {
         name: &'i str,
         /// Whether it is up, with a carrier.
         is_up: bool,
-        /// Whether the row's address is an address of it; a GID made of the MAC address counts.
+        /// Whether it has the row's address. A GID made from its MAC address counts.
         has_address: bool,
-        /// Whether it is the port's own, and not a VLAN, macvlan, bridge … over it.
+        /// Whether it is the port's own, and not a VLAN, macvlan or bridge on top of it.
         is_port_s: bool,
     },
-    /// It has not been shown to be in this namespace, but some interface here has the address, or the
-    /// MAC address that the GID is made of.
+    /// It is not proven to be in this namespace, but some interface here has the address, or the MAC
+    /// address that the GID is made from.
     Unproven,
     /// No interface of this namespace has the address.
     Foreign,
-    /// Nothing is known of interfaces here.
+    /// Nothing is known about the interfaces here.
     Unknown {
-        /// What sysfs calls it, in whichever namespace it is.
+        /// Its name in sysfs, valid in its own namespace.
         name: Option<&'i str>,
     },
 }
@@ -134,7 +133,7 @@ impl Row<'_> {
         Family::of(self.gid)
     }
 
-    /// The version of RoCE, as the types file in sysfs says it: InfiniBand and iWARP rows say 1.
+    /// The RoCE version as the types file in sysfs gives it: 1 for InfiniBand and iWARP rows.
     fn version(&self) -> Option<u8> {
         match self.gid_type {
             _ if self.type_is_hidden => None,
@@ -169,7 +168,7 @@ impl<'i> Port<'i> {
         self.rows.get(place)
     }
 
-    /// Whether its packets are RoCE's, as programs see it, for which iWARP is RoCE too.
+    /// Whether programs treat it as RoCE. They treat iWARP as RoCE too.
     fn is_ethernet(&self) -> bool {
         self.link_layer == LinkLayer::ETHERNET
     }
@@ -187,8 +186,8 @@ pub enum Family {
 }
 
 impl Family {
-    /// The family of a GID: IPv4 if the GID is made of an IPv4 address or of an IPv4 multicast
-    /// group; all else, the zero GID too, is IPv6. NCCL and UCX see it so.
+    /// The family of a GID, as NCCL and UCX define it: IPv4 if the GID is made from an IPv4 address or an
+    /// IPv4 multicast group. Every other GID is IPv6, including the zero GID.
     #[must_use]
     pub fn of(gid: Gid) -> Self {
         const MAPPED: u128 = 0xffff;
@@ -209,18 +208,17 @@ impl core::fmt::Display for Family {
     }
 }
 
-/// A network: the addresses that begin as this one does.
+/// A network: the addresses that begin with the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     /// An address of it.
     pub address: IpAddr,
-    /// How many bits are alike; more than there are count as all.
+    /// How many bits are the same. A number above the address length means all bits.
     pub bits: u8,
 }
 
 impl Network {
-    /// Whether it holds the address that a GID is made of. An IPv4 network holds none of an IPv6
-    /// GID.
+    /// Whether it contains the address that a GID is made from. An IPv4 network contains no IPv6 GID.
     #[must_use]
     pub fn holds(&self, gid: Gid) -> bool {
         match self.address {
@@ -238,7 +236,7 @@ impl core::fmt::Display for Network {
     }
 }
 
-/// Whether two addresses of one length begin with the same bits.
+/// Whether two addresses of the same length begin with the same bits.
 fn alike(one: &[u8], other: &[u8], bits: u8) -> bool {
     let number = |bytes: &[u8]| bytes.iter().fold(0u128, |sum, byte| sum << 8 | u128::from(*byte));
     let length = u32::try_from(one.len() * 8).unwrap_or(u128::BITS);
@@ -251,26 +249,26 @@ fn is_link_local(gid: Gid) -> bool {
     gid.ipv6().is_unicast_link_local()
 }
 
-/// The half that a port must have for UCX.
+/// Whether the lower half of a GID is not zero. UCX requires this of a port's GID.
 fn has_low_half(gid: Gid) -> bool {
     gid.interface_id() != 0
 }
 
-/// What comes of a choice.
+/// The result of a choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
     /// The row at this index is used.
     Taken(u32),
-    /// This index is used, and its slot is empty: connecting will fail (`ENODATA`).
+    /// This index is used, but its slot is empty: connecting will fail (`ENODATA`).
     Empty(u32),
-    /// This index is used, which the table has not got: connecting will fail.
+    /// This index is used, but is outside the table: connecting will fail.
     Outside(i64),
-    /// No GID comes of it: connecting fails, or the interface is not made.
+    /// No GID is chosen: connecting fails, or the program does not make the interface.
     Fails(Why),
     /// The port is not used at all.
     Ignored(Why),
-    /// The port is used without a GID, by its LID.
+    /// The port is used by its LID, without a GID.
     ByLid,
 }
 
@@ -284,7 +282,7 @@ impl Outcome {
         }
     }
 
-    /// What an index leads to.
+    /// The result of using this index.
     fn of_index(port: &Port<'_>, index: i64) -> Self {
         match u32::try_from(index) {
             Ok(index) if index < port.gid_tbl_len => match port.row(index) {
@@ -313,19 +311,19 @@ impl core::fmt::Display for Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
-    /// What comes of it.
+    /// Its result.
     pub outcome: Outcome,
     /// Each row's index and why it was taken or refused, in the order of the table.
     pub rows: Vec<(u32, Reason)>,
 }
 
 impl Decision {
-    /// A decision that was made without looking at rows.
+    /// A decision made without looking at rows.
     fn unlooked(port: &Port<'_>, outcome: Outcome) -> Self {
         Self::of_one(port, outcome, &Reason::Pinned)
     }
 
-    /// A decision that looked at no row but the one that is taken, for this reason.
+    /// A decision that looked only at the row that is taken, for this reason.
     fn of_one(port: &Port<'_>, outcome: Outcome, taken: &Reason) -> Self {
         let reason = |row: &Row<'_>| {
             let is_taken = outcome.index() == Some(row.index);
@@ -343,8 +341,8 @@ pub fn ports(inventory: &Inventory) -> Vec<Port<'_>> {
     devices.flat_map(|record| record.ports.iter().filter_map(|p| port(&here, record, p))).collect()
 }
 
-/// The interfaces that ports and rows are seen against. Made once for a host, as each row asks for its
-/// address.
+/// The interfaces that ports and rows are compared with. It is made once for a host, because each row
+/// looks up its address.
 #[derive(Clone, Debug)]
 pub struct Surroundings<'i> {
     inventory: &'i Inventory,
@@ -357,7 +355,7 @@ pub struct Surroundings<'i> {
 }
 
 impl<'i> Surroundings<'i> {
-    /// Those of a host.
+    /// The interfaces of a host.
     #[must_use]
     pub fn of(inventory: &'i Inventory) -> Self {
         let mut here = Self {
@@ -377,7 +375,8 @@ impl<'i> Surroundings<'i> {
     }
 }
 
-/// A port as those who choose see it; `None` if its attributes or its table could not be read.
+/// Everything that a choice on a port depends on; `None` if its attributes or its table could not be
+/// read.
 #[must_use]
 pub fn port<'i>(
     here: &Surroundings<'i>,
@@ -388,7 +387,7 @@ pub fn port<'i>(
     record.gids.as_ref()?.as_ref().ok()?;
     let mut rows: Vec<Row<'_>> = Vec::new();
     for row in record.rows(port.number) {
-        // They ascend; what does not would be no table.
+        // Rows ascend. A row that does not is not part of a table.
         let index = row.record.entry.index();
         if rows.last().is_none_or(|last| last.index < index) {
             rows.push(see(here, port, row));
@@ -460,7 +459,7 @@ fn made_of(mac: [u8; 6]) -> [Gid; 2] {
     [Gid::of_roce(mac), Gid::of_iwarp(mac)]
 }
 
-/// Reads an address; text of another family is none.
+/// Reads an address; `None` for an address of another family.
 fn parse_address(text: &str, family: Family) -> Option<IpAddr> {
     match family {
         Family::V4 => text.parse().ok().map(IpAddr::V4),

@@ -1,42 +1,41 @@
-//! A model of NCCL's choice, and of NVSHMEM's, which is a copy of it with names of its own.
+//! A model of NCCL's choice, and of NVSHMEM's, which is a copy of NCCL's with its own variable names.
 //!
-//! Since 2.21 NCCL walks the table from index 0 on and changes its mind where a row fits better: by
-//! address family first, then by RoCE version. It looks at no interface. Before, it used index 0.
+//! Since 2.21 NCCL walks the table from index 0 and changes its choice when a row fits better: first by
+//! address family, then by RoCE version. It does not look at interfaces. Older releases use index 0.
 //!
-//! What NCCL's own code answered, driven with random tables and settings, is recorded in
-//! `tests/golden/nccl-answers.jsonl.gz`; this model answers the same. Where that code uses memory
-//! that it never wrote (the version of a row whose type cannot be read), the model takes it for a
-//! version that no row has, as the recorded runs did.
+//! `tests/golden/nccl-answers.jsonl.gz` records what NCCL's own code answered for random tables and
+//! settings. This model gives the same answers. NCCL reads uninitialised memory for the version of a row
+//! whose type cannot be read. The model assumes a version that no row has, as in the recorded runs.
 
 use super::{Decision, Family, Outcome, Port, Reason, Row, Why, alike, parse_address};
 use crate::inventory::Reading;
 use crate::port::{LinkLayer, PortState};
 
-/// What this model's releases of NCCL differ in. One stands for all up to the next.
+/// Releases of NCCL that choose differently. Each covers all releases up to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Release {
     /// Up to 2.20: no choice, index 0.
     V2_20,
-    /// 2.21: the choice.
+    /// 2.21: the walk over the table.
     V2_21,
     /// 2.22: routable GIDs of InfiniBand.
     V2_22,
     /// 2.23 to 2.25: no crash on a range without a slash.
     V2_23,
-    /// 2.26 to 2.29: types that cannot be read do no harm.
+    /// 2.26 to 2.29: it copes with types that cannot be read.
     V2_26,
     /// 2.30 to 2.30.4: other files of settings.
     V2_30,
-    /// 2.30.7: `NCCL_IB_HCA` knows rails and planes.
+    /// 2.30.7: `NCCL_IB_HCA` accepts rails and planes.
     V2_30_7,
 }
 
 impl Release {
-    /// The newest that is known.
+    /// The newest known release.
     pub const NEWEST: Self = Self::V2_30_7;
 
-    /// The release that stands for a version: 2.18 is [`V2_20`](Self::V2_20).
+    /// The release that covers a version: 2.18 is [`V2_20`](Self::V2_20).
     #[must_use]
     pub fn of(major: u32, minor: u32, patch: u32) -> Self {
         match (major, minor, patch) {
@@ -52,7 +51,7 @@ impl Release {
 }
 
 impl From<Release> for Reading {
-    /// How it reads files of settings.
+    /// How the release reads settings files.
     fn from(release: Release) -> Self {
         match release {
             Release::V2_20 | Release::V2_21 | Release::V2_22 => Self::V2_4,
@@ -62,7 +61,7 @@ impl From<Release> for Reading {
     }
 }
 
-/// Whose choice it is.
+/// The program that chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Program {
@@ -76,7 +75,7 @@ impl Program {
     fn release(self) -> Release {
         match self {
             Self::Nccl(release) => release,
-            // Its copy ignores what it cannot read.
+            // NVSHMEM's copy ignores a type that it cannot read.
             Self::Nvshmem => Release::V2_26,
         }
     }
@@ -100,14 +99,14 @@ pub struct Settings {
 enum Range {
     /// None, or one that NCCL ignores.
     All,
-    /// So many bits of this address; a negative number holds nothing.
+    /// The address and the number of bits. A negative number matches nothing.
     Network(std::net::IpAddr, i32),
     /// It has no slash.
     NoSlash,
 }
 
 impl Settings {
-    /// Reads them: `variable` gives what a variable is set to.
+    /// Reads the settings. `variable` returns the value of a variable.
     ///
     /// ```
     /// use uverbs::choose::nccl::{Program, Release, Settings};
@@ -148,7 +147,7 @@ impl Settings {
         }
     }
 
-    /// The index that is set, if the program heeds it.
+    /// The index that is set, if the program uses it.
     #[must_use]
     pub fn pinned(&self) -> Option<i64> {
         (self.gid_index >= 0 || self.program.release() == Release::V2_20)
@@ -178,8 +177,8 @@ const NVSHMEM: Names = Names {
     range: "NVSHMEM_IB_ADDR_RANGE",
 };
 
-/// A variable's number as NCCL reads it: octal and hexadecimal too, rubbish after it ignored, rubbish
-/// only is 0; what is empty or does not fit 64 bits is the default.
+/// A variable's number as NCCL reads it. Octal and hexadecimal are accepted, and text after the number is
+/// ignored. Text without a number is 0. Empty text, and a number beyond 64 bits, is the default.
 fn number(value: Option<&str>, default: i64) -> i64 {
     let text = value.filter(|text| !text.is_empty());
     text.map(|text| strtoll(text, 0)).map_or(default, |read| read.unwrap_or(default))
@@ -191,13 +190,13 @@ fn int(wide: i64) -> i32 {
     i32::from_le_bytes([a, b, c, d])
 }
 
-/// C's `atoi`, and `(int)strtol(text, NULL, 10)`: what does not fit 64 bits is the limit of these first.
+/// C's `atoi` and `(int)strtol(text, NULL, 10)`: a number beyond 64 bits is first limited to 64 bits.
 fn atoi(text: &str) -> i32 {
     int(strtoll(text, 10).unwrap_or_else(|limit| limit))
 }
 
-/// The number that a text begins with, as C's `strtoll` has it. The error is the limit that the number
-/// exceeds. The text tells base 0.
+/// The number that a text begins with, as C's `strtoll` reads it. The error is the limit that the number
+/// exceeds. With base 0 the text's prefix gives the base.
 fn strtoll(text: &str, base: u32) -> Result<i64, i64> {
     let text = text.trim_start_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
     let (sign, limit, text) = match text.strip_prefix('-') {
@@ -258,21 +257,21 @@ pub struct DeviceList {
     entries: Vec<(String, Option<i32>)>,
 }
 
-/// How many ports NCCL has room for, and how many entries of `NCCL_IB_HCA`.
+/// How many ports, and how many entries of `NCCL_IB_HCA`, NCCL has room for.
 pub const ROOM: usize = 32;
 
 impl DeviceList {
     /// Reads `NCCL_IB_HCA` as a release of NCCL does.
     #[must_use]
     pub fn nccl(text: &str, release: Release) -> Self {
-        /// How much of a name the newest keeps, as much as a device's can have.
+        /// How much of a name the newest release keeps: the longest name that a device can have.
         const NAME_ROOM: usize = 63;
         let (excludes, text) = strip(text, '^');
         let (is_exact, text) = strip(text, '=');
         let entry = |entry: &str| {
             let (name, port) = match entry.split_once(':') {
                 None => (entry, None),
-                // After the port come rail and plane, or what older releases do not read.
+                // Rail and plane follow the port. Older releases do not read them.
                 Some((name, rest)) => (name, rest.split(':').next()),
             };
             let port = match port {
@@ -280,7 +279,7 @@ impl DeviceList {
                 Some("") if release >= Release::V2_30_7 => None,
                 Some(port) => Some(atoi(port)).filter(|port| *port != -1),
             };
-            // Older releases write past its room; such a name is no device's.
+            // Older releases write past the buffer. No device has such a long name.
             let name = match name.get(..NAME_ROOM) {
                 Some(cut) if release >= Release::V2_30_7 => cut,
                 _ => name,
@@ -312,7 +311,7 @@ impl DeviceList {
             is_device && own.is_none_or(|own| u32::try_from(own) == Ok(port))
         };
         let is_any = if self.entries.len() > ROOM {
-            // Only NVSHMEM's list, of exact names in order, may be that long.
+            // Only NVSHMEM's list of exact names, which is sorted, may be that long.
             let find = |port| {
                 let key = (device, port);
                 self.entries.binary_search_by(|(name, own)| (name.as_str(), *own).cmp(&key)).is_ok()
@@ -321,7 +320,7 @@ impl DeviceList {
         } else {
             self.entries.iter().any(is_named)
         };
-        // An empty list names every port, which `^` turns into none.
+        // An empty list names every port; with `^` it names none.
         (self.entries.is_empty() || is_any) != self.excludes
     }
 }
@@ -340,8 +339,8 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
     }
 }
 
-/// What NCCL or NVSHMEM does with all ports of a host, in the order given: as [`choose`] says of each,
-/// but NCCL has room for 32 ports.
+/// What NCCL or NVSHMEM does with all ports of a host, in the order given. It is what [`choose`] says of
+/// each port, except that NCCL has room for only 32 ports.
 ///
 /// It counts device by device in libibverbs's order. Where that is not known, the order given is taken:
 /// see [`is_order_known`].
@@ -360,7 +359,7 @@ pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
     }
     let mut used = 0;
     for device in order.chunk_by_mut(|(one, _), (other, _)| one.device == other.device) {
-        // The bound is looked at before a device, not before each of its ports.
+        // NCCL checks the limit before each device, not before each port.
         let is_looked_at = used < ROOM;
         for (port, decision) in device.iter_mut().filter(|(_, own)| is_used(own)) {
             used += 1;
@@ -398,8 +397,8 @@ fn unused(port: &Port<'_>, settings: &Settings) -> Option<Why> {
     }
 }
 
-/// On InfiniBand NCCL uses LIDs within a subnet. Up to 2.21 it never uses a GID there, but the side
-/// that accepts reads one all the same, by the rules of RoCE, and fails where there is none.
+/// On InfiniBand NCCL uses LIDs within a subnet. Up to 2.21 it never uses a GID there. The accepting side
+/// still reads one by the rules of RoCE, and fails if there is none.
 fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
     if settings.program == Program::Nvshmem {
         return Decision::unlooked(port, Outcome::ByLid);
@@ -426,13 +425,13 @@ fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
     Decision::of_one(port, Outcome::of_index(port, index.into()), &reason)
 }
 
-/// Whether bytes 4 and 5 are not zero, as in a routable GID. The prefix is not looked at.
+/// Whether bytes 4 and 5 are not zero, as in a routable GID. The prefix is not checked.
 fn has_flid(row: &Row<'_>) -> bool {
     let [_, _, _, _, high, low, ..] = row.gid.to_bytes();
     (high, low) != (0, 0)
 }
 
-/// Whether NCCL takes the GID for an address: neither zero nor of `fe80::/64`.
+/// Whether NCCL accepts the GID as an address: neither zero nor in `fe80::/64`.
 fn is_valid(row: &Row<'_>) -> bool {
     !row.gid.is_zero() && row.gid.subnet_prefix() != 0xfe80 << 48
 }
@@ -453,7 +452,7 @@ fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
     Decision { rows: rows.collect(), outcome }
 }
 
-/// The index by the rules of RoCE: the one that is set, or what the search finds.
+/// The index by the rules of RoCE: the index that is set, or the result of the search.
 fn index_of_roce(port: &Port<'_>, settings: &Settings) -> Result<i64, Why> {
     if let Some(pinned) = settings.pinned() {
         return Ok(pinned);
@@ -469,11 +468,11 @@ fn index_of_roce(port: &Port<'_>, settings: &Settings) -> Result<i64, Why> {
     walk(port, settings).map(i64::from)
 }
 
-/// What NCCL's variable for a candidate's version holds before the types file is read, and after it
-/// said nothing: a version that can be asked for.
+/// The version that NCCL assumes for a candidate until the types file gives one. A user can ask for this
+/// version.
 const UNKNOWN_VERSION: i32 = -1;
 
-/// What the types file of a row says of its version.
+/// The version that the types file of a row gives.
 fn version_of(port: &Port<'_>, row: Option<&Row<'_>>) -> Option<i32> {
     row.filter(|_| port.has_types).and_then(Row::version).map(i32::from)
 }
@@ -484,7 +483,7 @@ fn walk(port: &Port<'_>, settings: &Settings) -> Result<u32, Why> {
         Program::Nvshmem => (true, true),
         Program::Nccl(release) => (false, release >= Release::V2_26),
     };
-    // Reads the types file; an empty slot's is hidden too.
+    // Reads the types file. That of an empty slot is hidden too.
     let read = |index, row: Option<&Row<'_>>| {
         if !port.has_types && !bears_missing {
             Err(Why::NoTypes)
@@ -501,7 +500,7 @@ fn walk(port: &Port<'_>, settings: &Settings) -> Result<u32, Why> {
         if is_wanted && family(current.1) != settings.family {
             current = (index, row);
         } else if is_wanted && row.is_some_and(is_valid) {
-            // Of the row that was taken so far nothing is written if its type is not known.
+            // NCCL writes nothing for the row taken so far if its type is not known.
             let own = read(current.0, current.1)?;
             let candidate = read(index, row)?.unwrap_or(UNKNOWN_VERSION);
             let is_worse = own != Some(candidate) || !current.1.is_some_and(is_valid);
@@ -513,7 +512,7 @@ fn walk(port: &Port<'_>, settings: &Settings) -> Result<u32, Why> {
     Ok(current.0)
 }
 
-/// The slots from 1 on that can matter: those in use, and the first of each run of empty ones.
+/// The slots from 1 on that can matter: those in use, and the first slot of each run of empty ones.
 fn slots<'p, 'i>(port: &'p Port<'i>) -> impl Iterator<Item = (u32, Option<&'p Row<'i>>)> {
     let rows = port.rows.iter().filter(|row| (1..port.gid_tbl_len).contains(&row.index));
     let mut next = 1;
@@ -529,7 +528,7 @@ fn slots<'p, 'i>(port: &'p Port<'i>) -> impl Iterator<Item = (u32, Option<&'p Ro
         .flatten()
 }
 
-/// The reason for a row, now that the choice has fallen on an index; `None` is an empty slot's.
+/// The reason for a row, given the chosen index; `None` for an empty slot.
 fn explain(row: &Row<'_>, taken: Option<u32>, port: &Port<'_>, settings: &Settings) -> Reason {
     let version = version_of(port, Some(row)).unwrap_or(UNKNOWN_VERSION);
     let has_version = version == settings.version;

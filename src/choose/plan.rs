@@ -1,8 +1,8 @@
 //! One setting for many ports: the variables by which a program uses the right GID on each of them.
 //!
-//! Candidates are tried on the program's model, the most certain first, and the first that is right on
-//! every port is the plan: one index; the program's own choice; that choice among addresses of one
-//! network. A port that is not wanted must be left alone.
+//! Candidates are tried on the program's model, in this order: one index; the program's own choice; that
+//! choice limited to addresses of one network. The first candidate that is right on every port is the plan.
+//! The program must not use a port that is not wanted.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,7 +11,7 @@ use super::{Decision, Family, Network, Outcome, Port, nccl, ucx};
 use crate::gid::GidType;
 use crate::port::PortState;
 
-/// The programs that are told by variables.
+/// Programs that read variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Program {
@@ -44,10 +44,10 @@ impl Program {
         }
     }
 
-    /// Its variables that have a say in the choice, with values that leave it as it is without them.
+    /// Its variables that influence the choice, with values that have the effect of the default.
     fn defaults(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            // A range of no bits holds everything, and of the other family counts for none.
+            // A range of zero bits contains everything; a range of the other family is ignored.
             Self::Nccl => &[
                 ("NCCL_IB_DISABLE", "0"),
                 ("NCCL_IB_HCA", ""),
@@ -71,7 +71,7 @@ impl Program {
         }
     }
 
-    /// A model of its newest release, by these variables.
+    /// A model of its newest release with these variables.
     #[must_use]
     pub fn model<'v>(self, variable: impl Fn(&str) -> Option<&'v str>) -> Model {
         match self {
@@ -105,7 +105,7 @@ impl Model {
         }
     }
 
-    /// What the program does with all ports of a host: NCCL has not room for any number of them.
+    /// What the program does with all ports of a host. NCCL has room for only some of them.
     #[must_use]
     pub fn choose_all(&self, ports: &[&Port<'_>]) -> Vec<Decision> {
         match self {
@@ -114,7 +114,7 @@ impl Model {
         }
     }
 
-    /// The index that is set, if the program heeds it.
+    /// The index that is set, if the program uses it.
     #[must_use]
     pub fn pinned(&self) -> Option<i64> {
         match self {
@@ -127,7 +127,7 @@ impl Model {
 /// A port, and the row it should use; `None` if it should not be used.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'p, 'i> {
-    /// The host: a number of the caller's. Targets of one host are given together.
+    /// The host: a number that the caller chooses. The targets of one host come together.
     pub host: usize,
     /// The port.
     pub port: &'p Port<'i>,
@@ -140,7 +140,7 @@ impl Target<'_, '_> {
     #[must_use]
     pub fn is_met_by(&self, outcome: &Outcome) -> bool {
         match (outcome, self.index) {
-            // A port that is not wanted, or not active, whose GID does not matter then.
+            // The GID of a port that is not wanted or not active does not matter.
             (Outcome::Ignored(_), None) => true,
             // Only Ethernet has rows to choose from.
             (Outcome::Taken(_) | Outcome::ByLid, Some(_)) if !self.port.is_ethernet() => true,
@@ -149,14 +149,14 @@ impl Target<'_, '_> {
     }
 }
 
-/// How a plan does it.
+/// How a plan works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// One index is right on all ports.
     Index(u32),
-    /// The program's own choice is.
+    /// The program's own choice is right on all ports.
     Automatic,
-    /// Its choice is, among the addresses that the plan names.
+    /// The program's choice among the addresses that the plan names is right on all ports.
     Addresses,
 }
 
@@ -170,16 +170,16 @@ pub struct Plan {
     pub variables: Vec<(&'static str, String)>,
 }
 
-/// The longest text of a variable, its name and the byte of zero counted, that the kernel hands to a
-/// program (`MAX_ARG_STRLEN`).
+/// The longest variable that the kernel passes to a program (`MAX_ARG_STRLEN`), including its name and the
+/// final zero byte.
 const LONGEST: usize = 128 << 10;
 
-/// Finds the variables by which a program uses the right row on every port that is wanted, and no other
-/// port; `None` if there are none, or no port is wanted: no list of devices names none.
+/// Finds variables with which a program uses the right row on every wanted port, and no other port. `None`
+/// if there are none. `None` also if no port is wanted, because no list of devices can name zero devices.
 ///
-/// `has_others` says whether there may be ports that are not among the targets, as they could not be
-/// read: only a list of devices leaves them alone then. `is_set` says whether a variable is set already: what the plan does not set is put back to its
-/// default then, as it would have a say otherwise.
+/// `has_others` says whether there may be ports that are not among the targets because they could not be
+/// read. Only a list of devices excludes such ports. `is_set` says whether a variable is already set. If the
+/// plan does not need it, the plan sets it to its default, since it would change the choice otherwise.
 #[must_use]
 pub fn plan(
     program: Program,
@@ -214,8 +214,8 @@ pub fn plan(
     })
 }
 
-/// The list of devices that is needed if some active port is not wanted; `None` if no list can name what
-/// is wanted.
+/// The list of devices that is needed if some active port is not wanted; `None` if no list can name the
+/// wanted ports.
 fn device_list(
     program: Program,
     targets: &[Target<'_, '_>],
@@ -229,7 +229,7 @@ fn device_list(
     let mut names: Vec<String> = Vec::new();
     let mut known = BTreeSet::new();
     for own in targets.iter().filter(|own| own.index.is_some()) {
-        // Other characters may mean something in a list, to this release or the next.
+        // Other characters may have a meaning in a list, now or in a later release.
         let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '!');
         if own.port.device.is_empty() || !own.port.device.chars().all(is_word) {
             return None;
@@ -263,7 +263,7 @@ fn candidates(program: Program, targets: &[Target<'_, '_>]) -> Vec<Candidate> {
     };
     let mut list: Vec<Candidate> = Vec::new();
     let Some(first) = rows.first() else {
-        // There is no RoCE: nothing need be set.
+        // Without RoCE nothing needs to be set.
         return vec![(Way::Automatic, Vec::new())];
     };
     if rows.iter().all(|row| row.index == first.index) {
@@ -306,7 +306,7 @@ fn candidates(program: Program, targets: &[Target<'_, '_>]) -> Vec<Candidate> {
     list
 }
 
-/// The smallest network that holds all addresses of a family; `None` if there are none.
+/// The smallest network that contains all addresses of a family; `None` if there are none.
 fn covering(addresses: &[IpAddr], family: Family) -> Option<Network> {
     let numbers = addresses.iter().filter_map(|address| match (address, family) {
         (IpAddr::V4(own), Family::V4) => Some(u128::from(own.to_bits()) << 96),
@@ -431,7 +431,7 @@ mod tests {
             planned(Program::Ucx, &ports).as_deref(),
             Some("UCX_NET_DEVICES=a:1 UCX_IB_GID_INDEX=3")
         );
-        // The same name on two hosts, wanted here and not there: no list says that.
+        // The same name is wanted on one host and not on another: no list can say that.
         let ports = [("a", DUAL, Some(3)), ("a", DUAL, None)];
         assert_eq!(planned(Program::Nccl, &ports), None);
     }
@@ -510,7 +510,7 @@ mod tests {
 
     #[test]
     fn nothing_may_be_right() {
-        // UCX passes over a port with an empty slot 0 unless an index is set, and they differ.
+        // UCX skips a port with an empty slot 0 unless an index is set, and the indices differ.
         let ports = [("a", POD, Some(7)), ("b", LATER, Some(5))];
         assert_eq!(planned(Program::Ucx, &ports), None);
         assert_eq!(planned(Program::Nccl, &ports).as_deref(), Some("NCCL_IB_GID_INDEX=-1"));

@@ -1,79 +1,79 @@
-//! Why: for each row, and for a port as a whole. The texts are for operators.
+//! The reasons for each row and for a whole port. Operators read the texts.
 
 use core::fmt;
 
 use super::{Family, ucx};
 use crate::port::{LinkLayer, PortState};
 
-/// Why a row is taken, or is not.
+/// Why a row is taken or refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
     /// Recommended.
     Recommended,
-    /// Taken: nobody looked, its index is set.
+    /// Taken: a variable sets its index; the row was not looked at.
     Pinned,
     /// Taken: the lowest index that fits.
     LowestFit,
-    /// Taken: its type is not known, and the version that NCCL has for such a row is wanted.
+    /// Taken: its type is unknown. NCCL gives such a row a version, and that version is wanted.
     Untyped,
-    /// Taken: the search begins at index 0, and that fits; ranges are not looked at then.
+    /// Taken: the search starts at index 0, which fits. The range is not checked for index 0.
     StartFits,
-    /// Taken: the search begins at index 0, and nothing fits.
+    /// Taken: the search starts at index 0, and no row fits.
     Start,
-    /// Taken: of the wanted family, though not of the wanted version, which no row has.
+    /// Taken: it has the wanted family. No row has the wanted version.
     FamilyAlone(Family),
     /// Taken: the default index.
     DefaultIndex,
     /// Taken: a routable GID of InfiniBand.
     Routable,
-    /// Taken: the first row of the best class that there is.
+    /// Taken: the first row of the best class in the table.
     FirstOf(ucx::Class),
-    /// Taken: index 0, as no row is fit.
+    /// Taken: index 0, because no row is usable.
     LastResort,
-    /// Nobody looked at it.
+    /// It was not looked at.
     Unlooked,
-    /// As good as the one that is taken, at a higher index.
+    /// It is as good as the row that is taken, but has a higher index.
     LowerFits(u32),
-    /// Its family is not the wanted one.
+    /// It does not have the wanted family.
     OtherFamily(Family),
-    /// Its address is not in the range that is set.
+    /// Its address is outside the range that is set.
     OutOfRange,
     /// Its address is link-local, or it is empty.
     NotValid,
-    /// Its RoCE version is not the wanted one.
+    /// It does not have the wanted RoCE version.
     OtherVersion(i32),
-    /// Sysfs does not tell its type.
+    /// Sysfs does not give its type.
     TypeHidden,
-    /// Another class of rows goes before.
+    /// A better class of rows exists.
     Below(ucx::Class),
     /// Bytes 8 to 15 are zero.
     NoLowHalf,
     /// No address handle can be made with it.
     NoAddressHandle,
-    /// Its address is not in the subnets that are set.
+    /// Its address is outside the subnets that are set.
     OutOfSubnets,
     /// It is RoCE v1, and the row at this index is v2.
     V1Below(u32),
     /// It is link-local, and the row at this index is not.
     LinkLocalBelow(u32),
-    /// It is IPv6, and the row at this index IPv4.
+    /// It is IPv6, and the row at this index is IPv4.
     V6Below(u32),
-    /// Its interface stands on the port's, which has a row at this index.
+    /// Its interface is on top of the port's own, and the row at this index belongs to the port's own.
     UpperBelow(u32),
-    /// Its interface is not shown to be here, that of the row at this index is.
+    /// Its interface is not proven to be in this network namespace; that of the row at this index is.
     UnprovenBelow(u32),
     /// No interface of this network namespace has its address.
     Foreign,
     /// Its interface is down.
     InterfaceDown(String),
-    /// The interface has not got the address any more.
+    /// The interface no longer has the address.
     AddressGone(String),
     /// A loopback address.
     Loopback,
-    /// Its index does not fit a byte.
+    /// Its index does not fit in a byte.
     BeyondByte,
-    /// It has not the type, family, interface or network that was asked for.
+    /// It does not have the type, family, interface or network that was asked for.
     Unwanted(&'static str),
     /// It would be recommended if the port were active.
     PortNotActive(PortState),
@@ -107,61 +107,61 @@ impl fmt::Display for Reason {
             Self::Pinned => f.write_str("taken: this index is set, whatever it holds"),
             Self::LowestFit => f.write_str("taken: the lowest index that fits"),
             Self::Untyped => f.write_str(
-                "taken: its type is not known, which counts as version -1, as is wanted",
+                "taken: its type is unknown and counts as version -1, which is wanted",
             ),
             Self::StartFits => {
-                f.write_str("taken: index 0 fits, and a range is not held against it")
+                f.write_str("taken: index 0 fits, and its address is not checked against the range")
             }
-            Self::Start => f.write_str("taken: no row fits, and the search began at index 0"),
+            Self::Start => f.write_str("taken: no row fits, and the search starts at index 0"),
             Self::FamilyAlone(family) => {
                 write!(f, "taken: {family}, though no row has the wanted RoCE version")
             }
             Self::DefaultIndex => f.write_str("taken: index 0 is the default"),
             Self::Routable => f.write_str("taken: a routable GID (FLID)"),
             Self::FirstOf(class) => write!(f, "taken: the first row of {class}"),
-            Self::LastResort => f.write_str("taken: no row is fit, and index 0 is the last resort"),
+            Self::LastResort => f.write_str("taken: no row is usable, and index 0 is the last resort"),
             Self::Unlooked => f.write_str("not looked at"),
-            Self::LowerFits(index) => write!(f, "as good, but index {index} is lower"),
+            Self::LowerFits(index) => write!(f, "equally good, but index {index} is lower"),
             Self::OtherFamily(family) => write!(f, "not {family}, which is wanted"),
             Self::OutOfRange => f.write_str("its address is not in the wanted range"),
-            Self::NotValid => f.write_str("link-local, which is passed over"),
+            Self::NotValid => f.write_str("link-local, and therefore skipped"),
             Self::OtherVersion(version @ 1..=2) => {
                 write!(f, "not RoCE v{version}, which is wanted")
             }
             Self::OtherVersion(version) => {
-                write!(f, "RoCE version {version} is wanted, which no row can have")
+                write!(f, "RoCE version {version} is wanted, but no row can have it")
             }
             Self::TypeHidden => {
-                f.write_str("sysfs does not tell its type: it is another network namespace's")
+                f.write_str("sysfs does not give its type: it belongs to another network namespace")
             }
-            Self::Below(class) => write!(f, "{class} goes before"),
+            Self::Below(class) => write!(f, "{class} is preferred"),
             Self::NoLowHalf => f.write_str("its lower half is zero"),
             Self::NoAddressHandle => {
-                f.write_str("no address handle can be made: its interface is down, or not ours")
+                f.write_str("no address handle can be made: its interface is down, or elsewhere")
             }
             Self::OutOfSubnets => f.write_str("its address is not in the wanted subnets"),
             Self::V1Below(index) => write!(f, "RoCE v1; index {index} is v2"),
             Self::LinkLocalBelow(index) => {
-                write!(f, "link-local, which ends at the next router; index {index} is not")
+                write!(f, "link-local, which is not routed; index {index} is not link-local")
             }
             Self::V6Below(index) => {
-                write!(f, "IPv6; index {index} is IPv4, which NCCL and UCX take first")
+                write!(f, "IPv6; index {index} is IPv4, which NCCL and UCX prefer")
             }
             Self::UpperBelow(index) => {
                 write!(
                     f,
-                    "of an interface on top of the port's; index {index} is of the port's own"
+                    "its interface is on top of the port's own; index {index} belongs to the port's own"
                 )
             }
             Self::UnprovenBelow(index) => {
-                write!(f, "its interface is not shown to be ours; that of index {index} is")
+                write!(f, "its interface is not proven to be in this namespace; that of index {index} is")
             }
             Self::Foreign => f.write_str("no interface of this network namespace has its address"),
             Self::InterfaceDown(name) => write!(f, "its interface {name} is down"),
             Self::AddressGone(name) => write!(f, "its address is no longer on {name}"),
             Self::Loopback => f.write_str("a loopback address"),
-            Self::BeyondByte => f.write_str("its index is above 255, which no program can use"),
-            Self::Unwanted(what) => write!(f, "not of the {what} that was asked for"),
+            Self::BeyondByte => f.write_str("its index is above 255; no program can use it"),
+            Self::Unwanted(what) => write!(f, "not the {what} that was asked for"),
             Self::PortNotActive(state) => {
                 write!(f, "would be recommended, but the port is {state}")
             }
@@ -169,7 +169,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Why a port has no choice to make.
+/// Why no row of a port is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
@@ -183,21 +183,21 @@ pub enum Why {
     NotListed(&'static str),
     /// The table has no slot.
     NoTable,
-    /// The table has slots, and none is in use.
+    /// No slot of the table is in use.
     EmptyTable,
     /// UCX looks at this index first, and it is empty.
     EmptyFirst(u32),
-    /// UCX looks at this index first, which the table has not got.
+    /// UCX looks at this index first, and the table does not have it.
     OutsideFirst(u32),
     /// UCX looks at this index first, and the lower half of the GID is zero.
     NoLowHalf(u32),
-    /// The type of this index cannot be read, which the program does not bear.
+    /// The type of this index cannot be read, and the program then fails.
     UnreadableType(u32),
-    /// Sysfs has no files that tell types, and two rows are to be compared.
+    /// Sysfs has no files with GID types, so two rows cannot be compared.
     NoTypes,
-    /// NCCL has room for 32 ports, and others come first.
+    /// NCCL has room for 32 ports, and other ports fill it.
     NoRoom,
-    /// NCCL has room for 32 ports, and does not look at it within a device.
+    /// NCCL has room for 32 ports, and does not check this between the ports of one device.
     Overrun,
     /// This variable's value is not understood.
     BadValue(&'static str),
@@ -205,9 +205,9 @@ pub enum Why {
     RangeCrash,
     /// Two variables that exclude each other.
     IndexAndSubnets,
-    /// No row is fit for use.
+    /// No row is usable.
     NoRow,
-    /// No row is fit, and the last slot of the table, whose error UCX reports, is empty.
+    /// No row is usable, and the last slot of the table is empty. UCX reports that slot's error.
     LastEmpty,
 }
 
@@ -224,25 +224,25 @@ impl fmt::Display for Why {
             Self::OutsideFirst(index) => write!(f, "index {index} is outside the table"),
             Self::NoLowHalf(index) => write!(f, "the lower half of GID {index} is zero"),
             Self::UnreadableType(index) => {
-                write!(f, "sysfs does not tell the type of index {index}, which ends the search")
+                write!(f, "sysfs does not give the type of index {index}, which ends the search")
             }
-            Self::NoTypes => f.write_str("sysfs has no files of GID types, which ends the search"),
-            Self::NoRoom => f.write_str("32 ports are used already, which is all it has room for"),
+            Self::NoTypes => f.write_str("sysfs has no GID type files, which ends the search"),
+            Self::NoRoom => f.write_str("32 other ports are already used, and it has room for no more"),
             Self::Overrun => f.write_str(
-                "it has room for 32 ports, and writes past its end where a device goes beyond",
+                "it has room for 32 ports, and writes past the end when one device exceeds it",
             ),
             Self::BadValue(variable) => write!(f, "the value of {variable} is not understood"),
             Self::RangeCrash => f.write_str("it crashes on an address range without a slash"),
             Self::IndexAndSubnets => {
                 f.write_str("UCX_IB_GID_INDEX and UCX_IB_ROCE_SUBNETS exclude each other")
             }
-            Self::NoRow => f.write_str("no row is fit"),
-            Self::LastEmpty => f.write_str("no row is fit, and the last slot is empty"),
+            Self::NoRow => f.write_str("no row is usable"),
+            Self::LastEmpty => f.write_str("no row is usable, and the last slot is empty"),
         }
     }
 }
 
-/// What speaks against a row that is taken.
+/// A reason against using a row that is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Caveat {
@@ -252,15 +252,15 @@ pub enum Caveat {
     V1,
     /// No interface of this network namespace has its address.
     Foreign,
-    /// Its interface is not shown to be here.
+    /// Its interface is not proven to be in this network namespace.
     Unproven,
-    /// Of interfaces nothing is known.
+    /// Nothing is known about interfaces.
     Unknown,
     /// Its interface is down.
     Down,
-    /// Its interface has not got the address any more.
+    /// Its interface no longer has the address.
     AddressGone,
-    /// Its index does not fit a byte.
+    /// Its index does not fit in a byte.
     BeyondByte,
 }
 
@@ -268,13 +268,13 @@ impl fmt::Display for Caveat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::LinkLocal => "link-local: reaches only hosts on the same link",
-            Self::V1 => "RoCE v1: reaches only hosts on the same link, by v1 themselves",
+            Self::V1 => "RoCE v1: reaches only hosts on the same link that also use v1",
             Self::Foreign => "no interface of this network namespace has its address",
-            Self::Unproven => "its interface is not shown to be in this network namespace",
-            Self::Unknown => "whether its interface is in this network namespace is not known",
+            Self::Unproven => "its interface is not proven to be in this network namespace",
+            Self::Unknown => "it is not known whether its interface is in this network namespace",
             Self::Down => "its interface is down",
             Self::AddressGone => "its address is no longer on the interface",
-            Self::BeyondByte => "its index is above 255, which no program can use",
+            Self::BeyondByte => "its index is above 255; no program can use it",
         })
     }
 }

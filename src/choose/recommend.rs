@@ -1,5 +1,5 @@
-//! The advice of this project: the row that works, judged by what other programs leave out as well,
-//! the interface and its network namespace.
+//! This project's advice: the row that works. It also considers what other programs ignore, the
+//! interface and its network namespace.
 
 use super::is_link_local;
 use super::{Caveat, Decision, Family, Home, MAX_INDEX, Network, Outcome, Port, Reason, Row, Why};
@@ -27,7 +27,7 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// What a row has not got that was asked for.
+    /// The first thing that a row does not have although it is required.
     fn refuses(&self, row: &Row<'_>) -> Option<&'static str> {
         let name = match row.home {
             Home::Ours { name, .. } => Some(name),
@@ -48,18 +48,18 @@ impl Wish {
     }
 }
 
-/// Whether the port's rows differ in what RoCE makes of them.
+/// Whether the port is RoCE, so that its rows differ in more than the index.
 fn is_roce(port: &Port<'_>) -> bool {
     port.is_ethernet() && port.node_type != NodeType::RNIC
 }
 
 /// Chooses the row that should be used.
 ///
-/// Out of the question are rows that were not asked for, whose interface is down, in another network
-/// namespace or without the address, and loopback addresses. Of the others, these go before: rows
-/// whose interface is shown to be here; RoCE v2; addresses that are not link-local; IPv4; the port's
-/// own interface before what stands on it; the lowest index. On InfiniBand and iWARP only the index
-/// counts. The port must be active.
+/// Refused are rows that do not fulfil the wish, rows whose interface is down, is in another network
+/// namespace or lacks the address, and loopback addresses. Among the other rows the choice prefers, in
+/// this order: an interface that is proven to be in this network namespace; RoCE v2; an address that is
+/// not link-local; IPv4; the port's own interface; the lowest index. On InfiniBand and iWARP only the
+/// index counts. The port must be active.
 #[must_use]
 pub fn recommend(port: &Port<'_>, wish: &Wish) -> Decision {
     let is_roce = is_roce(port);
@@ -82,7 +82,7 @@ pub fn recommend(port: &Port<'_>, wish: &Wish) -> Decision {
             _ => Reason::Recommended,
         },
         (None, Some(best)) => below(row, best, is_roce),
-        // A row that is not refused is the best, if there is no better one.
+        // A row that is not refused is the best if no other row is better.
         (None, None) => Reason::Unlooked,
     };
     let rows = port.rows.iter().map(|row| (row.index, reason(row))).collect();
@@ -93,7 +93,7 @@ fn is_active(state: PortState) -> bool {
     matches!(state, PortState::ACTIVE | PortState::ACTIVE_DEFER)
 }
 
-/// Why a row is out of the question.
+/// Why a row is refused.
 fn refusal(row: &Row<'_>, wish: &Wish) -> Option<Reason> {
     let is_loopback = row.gid.ipv4().map_or(row.gid.ipv6().is_loopback(), |v4| v4.is_loopback());
     match row.home {
@@ -107,7 +107,7 @@ fn refusal(row: &Row<'_>, wish: &Wish) -> Option<Reason> {
     }
 }
 
-/// Whether an address is of this link only, of either family.
+/// Whether an address of either family is link-local.
 fn is_local(row: &Row<'_>) -> bool {
     is_link_local(row.gid) || row.gid.ipv4().is_some_and(|v4| v4.is_link_local())
 }
@@ -116,7 +116,7 @@ fn is_upper(row: &Row<'_>) -> bool {
     matches!(row.home, Home::Ours { is_port_s: false, .. })
 }
 
-/// What makes a row worse than others, the weightiest first.
+/// What makes a row worse than others, the most important first.
 fn rank(row: &Row<'_>, is_roce: bool) -> ([bool; 5], u32) {
     let marks = [
         row.home == Home::Unproven,
@@ -142,7 +142,7 @@ fn below(row: &Row<'_>, best: &Row<'_>, is_roce: bool) -> Reason {
     }
 }
 
-/// What speaks against using a row, whoever chose it.
+/// Reasons against using a row, whoever chose it.
 #[must_use]
 pub fn caveats(port: &Port<'_>, index: u32) -> Vec<Caveat> {
     let Some(row) = port.row(index) else { return Vec::new() };

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::*;
 use crate::choose::nccl::{Program, Release, Settings};
 
-/// The recorded hosts, one JSON object a line.
+/// The recorded hosts, one JSON object per line.
 fn hosts() -> Vec<Value> {
     let file = include_bytes!("../../tests/golden/nccl-answers.jsonl.gz");
     let mut text = String::new();
@@ -64,13 +64,13 @@ fn ports(host: &Value) -> Vec<Port<'_>> {
         .collect()
 }
 
-/// What a recorded answer says, in words that [`words`] has too.
+/// A recorded answer in the same words as [`words`].
 fn recorded(answer: &Value, flid: bool) -> String {
     match answer[0].as_str() {
         None => "not used".to_owned(),
         Some("index") => {
             let (chosen, sent) = (number(&answer[1]), number(&answer[2]));
-            // It travels in a byte.
+            // It is sent as one byte.
             assert!(answer[3] == 0 || sent == chosen & 0xff, "{answer}");
             format!("index {chosen}")
         }

@@ -1,4 +1,4 @@
-//! The models against what the programs themselves answered: [`vectors.md`](vectors.md).
+//! Compares the models with what the programs themselves answered: [`vectors.md`](vectors.md).
 
 use std::net::Ipv6Addr;
 
@@ -169,7 +169,7 @@ fn ucx_without_an_address_handle() {
     }
 }
 
-/// A pod on `MLNX_OFED`: the host's rows give no address handle, so that the pod's own is taken.
+/// A pod on `MLNX_OFED`: the host's rows give no address handle, so the pod's own row is taken.
 #[test]
 fn ucx_passes_over_rows_that_the_kernel_refuses() {
     let mut rows = Vec::new();
@@ -336,7 +336,7 @@ fn nccl_has_room_for_32_ports() {
     assert_eq!((&outcomes[31], &outcomes[32]), (&NO_ROOM, &taken));
     let some = [("a", Some(7), 31), ("b", Some(9), 1), ("c", None, 1)];
     assert_eq!(chosen_of_all(&some, "(none)")[32], NO_ROOM);
-    // A device that was begun is finished, whatever that writes over.
+    // NCCL finishes a device that it began, even past the end of its memory.
     let outcomes = chosen_of_all(&[("a", None, 31), ("b", None, 2), ("c", None, 1)], "(none)");
     assert_eq!((&outcomes[31], &outcomes[32], &outcomes[33]), (&taken, &OVERRUN, &NO_ROOM));
     // Ports that are not used take no room.
@@ -573,8 +573,7 @@ fn any_port() -> impl Strategy<Value = Port<'static>> {
     )
 }
 
-/// NCCL's walk slot by slot, as it is written down, to compare [`nccl`]'s with, which leaps over runs
-/// of empty slots.
+/// NCCL's walk slot by slot, to compare with the walk of [`nccl`], which skips runs of empty slots.
 fn slot_by_slot(port: &Port<'_>, family: Family, version: u8) -> u32 {
     let fam = |i| port.row(i).map_or(Family::V6, Row::family);
     let valid = |i| {
@@ -596,8 +595,8 @@ fn slot_by_slot(port: &Port<'_>, family: Family, version: u8) -> u32 {
 }
 
 proptest! {
-    /// Whatever the table and whatever the settings: an answer, with a reason for every row, and no
-    /// more than one row taken: that of the outcome.
+    /// Every table and all settings give an answer, with a reason for every row. At most one row is taken:
+    /// the row of the outcome.
     #[test]
     fn any_table_has_an_answer(
         port in any_port(),
@@ -651,7 +650,7 @@ proptest! {
     }
 }
 
-/// A long list is searched, a short one gone through: they say the same.
+/// A binary search in a long list and a walk through a short one give the same answer.
 #[test]
 fn a_list_of_any_length() {
     for more in [0, 60] {

@@ -11,7 +11,7 @@ use super::{Decision, Family, Outcome, Port, Reason, Row, Why, has_low_half, is_
 use crate::gid::GidType;
 use crate::port::PortState;
 
-/// What this model's releases of UCX differ in. One stands for all up to the next.
+/// Releases of UCX that choose differently. Each covers all releases up to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Release {
@@ -21,17 +21,17 @@ pub enum Release {
     V1_16,
     /// 1.18 to 1.20: `UCX_IB_ROCE_SUBNETS`.
     V1_18,
-    /// 1.21: link-local GIDs go behind others; device names and `^` in `UCX_NET_DEVICES`.
+    /// 1.21: link-local GIDs come after others; device names and `^` in `UCX_NET_DEVICES`.
     V1_21,
     /// 1.22: ranges in `UCX_NET_DEVICES`.
     V1_22,
 }
 
 impl Release {
-    /// The newest that is known.
+    /// The newest known release.
     pub const NEWEST: Self = Self::V1_22;
 
-    /// The release that stands for a version: 1.13 is [`V1_15`](Self::V1_15).
+    /// The release that covers a version: 1.13 is [`V1_15`](Self::V1_15).
     #[must_use]
     pub fn of(major: u32, minor: u32) -> Self {
         match (major, minor) {
@@ -44,19 +44,19 @@ impl Release {
     }
 }
 
-/// A class of rows; the lesser goes before.
+/// A class of rows. The lesser class is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Class {
     /// RoCE v2, IPv4.
     V2Ipv4,
-    /// RoCE v2, IPv6; from 1.21 on without link-local addresses.
+    /// RoCE v2, IPv6; without link-local addresses since 1.21.
     V2Ipv6,
     /// RoCE v2, link-local.
     V2LinkLocal,
     /// RoCE v1, IPv4.
     V1Ipv4,
-    /// RoCE v1, IPv6; from 1.21 on without link-local addresses.
+    /// RoCE v1, IPv6; without link-local addresses since 1.21.
     V1Ipv6,
     /// RoCE v1, link-local.
     V1LinkLocal,
@@ -64,7 +64,7 @@ pub enum Class {
 
 impl Class {
     fn of(row: &Row<'_>, release: Release) -> Option<Self> {
-        // What cannot be read counts as version 1, other text as an error.
+        // A type that cannot be read counts as version 1; unknown text is an error.
         let is_v2 = match row.gid_type {
             _ if row.type_is_hidden => false,
             GidType::ROCE_V2 => true,
@@ -106,7 +106,7 @@ pub struct Settings {
     heeds_flid: bool,
 }
 
-/// A setting that may be at its default, or be no use.
+/// A setting that may be at its default, or unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Setting<T> {
     Default,
@@ -118,13 +118,12 @@ enum Setting<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Subnets {
     excludes: bool,
-    /// The beginnings of addresses, by family and how many bits they have. There are few lengths, and may
-    /// be many networks.
+    /// Address prefixes, by family and length. There are few lengths, but there may be many networks.
     networks: BTreeMap<(Family, u32), BTreeSet<u128>>,
 }
 
 impl Settings {
-    /// Reads them: `variable` gives what a variable is set to.
+    /// Reads the settings. `variable` returns the value of a variable.
     #[must_use]
     pub fn new<'v>(release: Release, variable: impl Fn(&str) -> Option<&'v str>) -> Self {
         Self {
@@ -150,7 +149,7 @@ impl Settings {
     }
 }
 
-/// A decimal number with whatever behind it: `0x3` is 0.
+/// A decimal number, followed by any text: `0x3` is 0.
 fn gid_index(text: &str) -> Setting<u32> {
     if text.eq_ignore_ascii_case("auto") {
         return Setting::Default;
@@ -184,14 +183,14 @@ fn subnets(text: &str) -> Setting<Subnets> {
     Setting::Set(Subnets { excludes, networks })
 }
 
-/// The first bits of an address, the others zero.
+/// The first bits of an address; the others are zero.
 fn beginning(address: u128, bits: u32) -> u128 {
     address & u128::MAX.checked_shl(u128::BITS.saturating_sub(bits)).unwrap_or(0)
 }
 
 impl Subnets {
     fn admits(&self, row: &Row<'_>) -> bool {
-        // A multicast group is of the family IPv4 too, and no network of IPv4 holds it.
+        // A multicast group has the family IPv4 too, but no IPv4 network contains it.
         let address = match (row.family(), row.gid.ipv4()) {
             (Family::V4, Some(own)) => Some(u128::from(own.to_bits()) << 96),
             (Family::V4, None) => None,
@@ -215,7 +214,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// How many entries there may be, after ranges are written out.
+    /// How many entries a list may have after ranges are expanded.
     const ROOM: usize = 128;
 
     /// Reads the list as a release does.
@@ -247,7 +246,7 @@ impl Devices {
     }
 }
 
-/// `mlx5_[0-3]:1` as four entries; `None` if there is no range that makes sense.
+/// `mlx5_[0-3]:1` as four entries; `None` if there is no valid range.
 fn expand(entry: &str) -> Option<Vec<String>> {
     let (before, rest) = entry.split_once('[')?;
     let (range, behind) = rest.split_once(']')?;
@@ -284,8 +283,8 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
     }
 }
 
-/// Why the port is not offered. The GID that decides is that of the index that is set, or of index 0,
-/// on RoCE as well.
+/// Why the port is not offered. The GID at the index that is set, or at index 0, decides this, on RoCE
+/// too.
 fn unoffered(port: &Port<'_>, settings: &Settings) -> Option<Why> {
     let first = settings.pinned().unwrap_or(0);
     if !settings.devices.takes(port.device, port.number) {
@@ -328,7 +327,7 @@ fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
         Setting::Set(subnets) => Some(subnets),
         _ => None,
     };
-    // Why a row is passed over, or its class.
+    // Why a row is skipped, or its class.
     let judge = |row: &Row<'_>| -> Result<Class, Reason> {
         if release >= Release::V1_21 && !has_low_half(row.gid) {
             return Err(Reason::NoLowHalf);
@@ -347,7 +346,7 @@ fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
     let outcome = match best {
         Some((_, index)) => Outcome::Taken(index),
         None if subnets.is_some() => Outcome::Fails(Why::NoRow),
-        // What decides is what became of the last slot that was looked at.
+        // The last slot that was looked at decides.
         None if release < Release::V1_21 => Outcome::of_index(port, 0),
         None => match port.row(port.gid_tbl_len.saturating_sub(1)) {
             Some(row) if has_low_half(row.gid) => Outcome::of_index(port, 0),

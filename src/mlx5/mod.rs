@@ -1,8 +1,7 @@
-//! What only the mlx5 driver (NVIDIA ConnectX-4 and newer, `BlueField`) tells of its ports.
+//! Queries that only the mlx5 driver answers (NVIDIA ConnectX-4 and newer, `BlueField`).
 //!
-//! [`query_port`] asks the driver how steering knows a port: [`mlx5dv_query_port(3)`]. [`devx`] sends
-//! commands to the device's firmware: states, addresses and counters of vports, capabilities, the
-//! board.
+//! [`query_port`] asks the driver how steering identifies a port: [`mlx5dv_query_port(3)`]. [`devx`] sends
+//! commands to the device's firmware: states, addresses and counters of vports, capabilities, the board.
 //!
 //! [`mlx5dv_query_port(3)`]: https://man7.org/linux/man-pages/man3/mlx5dv_query_port.3.html
 
@@ -16,16 +15,16 @@ pub mod port;
 
 pub use port::{query_port, query_port_into};
 
-/// Opens a device as [`Context::open`] does, if it is one of mlx5's.
+/// Opens an mlx5 device as [`Context::open`] does.
 ///
 /// # Errors
-/// Those of [`Context::open`]; another driver's device ([`Cause::OtherDriver`], `EOPNOTSUPP`), which
-/// is not opened where its driver is known before.
+/// Those of [`Context::open`]; another driver's device ([`Cause::OtherDriver`], `EOPNOTSUPP`). If the
+/// driver is already known, such a device is not opened.
 pub fn open(device: &Device) -> Result<Context> {
     Context::open_mlx5(device, false)
 }
 
-/// Makes sure that the driver's own methods are asked of no other driver.
+/// Refuses a device of another driver, so that mlx5's own methods are never sent to it.
 fn require_mlx5(context: &Context) -> Result<(), Cause> {
     match context.driver() {
         DriverId::MLX5 => Ok(()),

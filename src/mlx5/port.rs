@@ -1,9 +1,9 @@
-//! How steering knows a port: `MLX5_IB_METHOD_QUERY_PORT`, Linux 5.13, the ioctl behind
+//! How steering identifies a port: `MLX5_IB_METHOD_QUERY_PORT`, Linux 5.13, the ioctl of
 //! [`mlx5dv_query_port(3)`].
 //!
-//! The driver tells of ports that represent vports of an e-switch, which is so in switchdev mode.
-//! Of those of a device whose ports act together as one (multi-port RoCE) it tells the vhca id,
-//! from Linux 6.12 on. Otherwise the query succeeds and no flag is set.
+//! The driver answers for ports that represent vports of an e-switch, which exist in switchdev mode. If a
+//! device's ports act together as one (multi-port RoCE), it gives the vhca id since Linux 6.12. Otherwise
+//! the query succeeds and no flag is set.
 //!
 //! [`mlx5dv_query_port(3)`]: https://man7.org/linux/man-pages/man3/mlx5dv_query_port.3.html
 
@@ -19,7 +19,7 @@ use crate::mlx5::require_mlx5;
 
 pub use crate::mlx5_firmware::VportNumber;
 
-/// What the driver tells of a port. Each field is `None` unless the driver set its flag.
+/// The driver's answer for a port. Each field is `None` unless the driver set its flag.
 #[doc(alias = "mlx5dv_port")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SteeringPort(abi::QueryPort);
@@ -36,7 +36,7 @@ impl SteeringPort {
         (self.0.flags & flag != 0).then_some(value)
     }
 
-    /// The vport of the e-switch that the port stands for.
+    /// The vport of the e-switch that the port represents.
     #[must_use]
     pub fn vport(&self) -> Option<VportNumber> {
         self.told(flag::VPORT, VportNumber(self.0.vport))
@@ -66,14 +66,14 @@ impl SteeringPort {
         self.told(flag::VPORT_STEERING_ICM_TX, self.0.vport_steering_icm_tx)
     }
 
-    /// By which content of register C0 steering knows packets of the vport.
+    /// The content of register C0 that marks packets of the vport for steering.
     #[must_use]
     pub fn reg_c0(&self) -> Option<RegC0> {
         let reg = RegC0 { value: self.0.reg_c0_value, mask: self.0.reg_c0_mask };
         self.told(flag::VPORT_REG_C0, reg)
     }
 
-    /// The structure as the kernel wrote it.
+    /// The structure that the kernel wrote.
     #[must_use]
     pub const fn as_abi(&self) -> &abi::QueryPort {
         &self.0
@@ -92,11 +92,11 @@ impl From<abi::QueryPort> for SteeringPort {
 pub struct RegC0 {
     /// The value of the bits in `mask`.
     pub value: u32,
-    /// The bits that count.
+    /// The bits that are compared.
     pub mask: u32,
 }
 
-/// Asks the driver how steering knows a port. One system call, no allocation.
+/// Asks the driver how steering identifies a port. One system call, no allocation.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
@@ -113,10 +113,10 @@ pub struct RegC0 {
 /// Each a [`Cause`] of its own: not an mlx5 device ([`OtherDriver`](Cause::OtherDriver),
 /// `EOPNOTSUPP`), Linux before 5.13 ([`UnknownToKernel`](Cause::UnknownToKernel),
 /// `EPROTONOSUPPORT`), no such port ([`NoSuchPort`](Cause::NoSuchPort), `EINVAL`), in switchdev
-/// mode a port that stands for no vport ([`NoRepresentor`](Cause::NoRepresentor), `EOPNOTSUPP`), a
+/// mode a port that represents no vport ([`NoRepresentor`](Cause::NoRepresentor), `EOPNOTSUPP`), a
 /// device that is gone ([`DeviceGone`](Cause::DeviceGone), `EIO`). In switchdev mode the driver
 /// asks the firmware: `EIO`, `EINVAL`, `EAGAIN`, `ENOMEM`, `EBUSY` if it refuses, `ETIMEDOUT` if it
-/// does not answer, `ENXIO` while it is reset. In multi-port RoCE `EINVAL` also where the port's own
+/// does not answer, `ENXIO` while it is reset. In multi-port RoCE also `EINVAL` if the port's own
 /// function has no driver.
 #[doc(alias = "mlx5dv_query_port")]
 pub fn query_port(context: &Context, port: u32) -> Result<SteeringPort> {
@@ -125,10 +125,10 @@ pub fn query_port(context: &Context, port: u32) -> Result<SteeringPort> {
     Ok(answer)
 }
 
-/// [`query_port`] into memory of the caller's, for callers with a structure of another release.
+/// [`query_port`] into the caller's memory, for callers with a structure of another release.
 ///
 /// Memory beyond the kernel's [`QueryPort`](uverbs_uapi::mlx5::QueryPort) becomes zero. On an error
-/// nothing was written.
+/// nothing is written.
 ///
 /// # Errors
 /// As [`query_port`], and `EINVAL` for less memory than the kernel's structure of 40 bytes.

@@ -1,9 +1,9 @@
-//! Which device and port are meant where the caller names none: libibumad's rule, on whatever ports
-//! were read and in whatever order the devices come.
+//! The default device and port, by libibumad's rule. The caller decides which ports are read and in which
+//! order the devices come.
 
 use crate::port::{PhysState, PortState};
 
-/// What the choice depends on, of one port.
+/// What the choice depends on for one port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<State = u8> {
     pub(super) number: u32,
@@ -27,16 +27,16 @@ impl<State: Into<u32> + Copy> Seen<State> {
     }
 }
 
-/// A port that will do.
+/// A usable port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) number: u32,
-    /// Whether nothing better need be looked for.
+    /// Whether the search can end here.
     pub(super) active: bool,
 }
 
-/// The best port of a device whose ports come in ascending order; or whether the `wanted` one will
-/// do.
+/// The best port of a device whose ports come in ascending order; with `wanted`, that port if it is
+/// usable.
 pub(super) fn port<State: Into<u32> + Copy>(
     switch: bool,
     ports: &[Seen<State>],
@@ -64,7 +64,7 @@ pub(super) fn port<State: Into<u32> + Copy>(
         .map(|port| found(port, false))
 }
 
-/// The first device with an active port, or else the first with one that will do.
+/// The first device with an active port, otherwise the first device with a usable port.
 pub(super) fn device(
     names: &[String],
     mut best_of: impl FnMut(&str) -> Option<Candidate>,

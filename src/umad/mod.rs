@@ -1,8 +1,8 @@
-//! Channel adapters and their ports as libibumad's callers know them, from sysfs alone.
+//! Channel adapters and their ports as libibumad presents them, only from sysfs.
 //!
-//! The questions are those of [`umad_get_cas_names(3)`], [`umad_get_ca(3)`], [`umad_get_port(3)`]
-//! and [`umad_get_ca_portguids(3)`]; no device node is opened and no right is needed. They can be
-//! asked by two sets of rules:
+//! The queries are those of [`umad_get_cas_names(3)`], [`umad_get_ca(3)`], [`umad_get_port(3)`] and
+//! [`umad_get_ca_portguids(3)`]. They open no device node and need no permission. There are two sets of
+//! rules:
 //!
 //! | | here | [`strict`] |
 //! |---|---|---|
@@ -12,9 +12,9 @@
 //! | a port without GIDs or P_Keys | has none | the whole CA fails |
 //! | a port that cannot be read | is an error of its own | the whole CA fails |
 //! | no device at all | an empty list, `ENODEV` | a device named `mthca0` |
-//! | text that is not what the kernel writes | an error (`EPROTO`) | whatever `strtoul` makes of it |
+//! | text that the kernel does not write | an error (`EPROTO`) | what `strtoul` makes of it |
 //!
-//! Both take the same device and port where none is named: see [`default_port`].
+//! Both use the same default device and port: see [`default_port`].
 //!
 //! [`umad_get_cas_names(3)`]: https://man7.org/linux/man-pages/man3/umad_get_cas_names.3.html
 //! [`umad_get_ca(3)`]: https://man7.org/linux/man-pages/man3/umad_get_ca.3.html
@@ -63,31 +63,31 @@ mod file {
     pub(super) const PKEYS: &str = "pkeys";
 }
 
-/// A channel adapter, switch or router; or any other RDMA device that is asked for by name.
+/// A channel adapter, switch or router, or any other RDMA device that the caller named.
 #[doc(alias = "umad_ca_t")]
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Ca {
     /// The device's name.
     pub name: String,
-    /// What it is.
+    /// Its node type.
     pub node_type: NodeType,
     /// Node GUID.
     pub node_guid: Guid,
     /// System image GUID.
     pub system_guid: Guid,
-    /// Firmware version, where the driver tells.
+    /// Firmware version, if the driver gives it.
     pub fw_ver: Option<String>,
-    /// Hardware revision, where the driver tells.
+    /// Hardware revision, if the driver gives it.
     pub hw_ver: Option<String>,
-    /// The driver's name for the model, where it tells.
+    /// The driver's name for the model, if it gives one.
     pub ca_type: Option<String>,
-    /// Each port by its number, ascending: what it is, or why it cannot be read. Port 0 is that of
-    /// a switch; other devices count from 1.
+    /// Each port by its number, ascending: its attributes, or why they cannot be read. A switch has port
+    /// 0; other devices count from 1.
     pub ports: Vec<(u32, Result<Port>)>,
 }
 
-/// A port as libibumad's callers know it. For more, see [`crate::port`].
+/// A port with the attributes that libibumad gives. For more, see [`crate::port`].
 #[doc(alias = "umad_port_t")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -106,11 +106,11 @@ pub struct Port {
     pub state: PortState,
     /// Physical state.
     pub phys_state: PhysState,
-    /// Nominal rate; `None` where the driver gives no width or speed that the kernel knows.
+    /// Nominal rate; `None` if the driver gives no width or speed that the kernel knows.
     pub rate: Option<Rate>,
     /// Capability bits of the InfiniBand specification.
     pub capability_mask: u32,
-    /// Link layer; InfiniBand where the kernel is too old to tell.
+    /// Link layer; InfiniBand if the kernel is too old to give it.
     pub link_layer: LinkLayer,
     /// The GID at index 0, all zero if that slot is empty; `None` if the port has no GID table
     /// (representors of mlx5).
@@ -120,8 +120,8 @@ pub struct Port {
 }
 
 impl Port {
-    /// The port's GUID: the lower half of the GID at index 0. `None` if there is no such GID, or
-    /// that half is zero (iWARP).
+    /// The port's GUID: the lower half of the GID at index 0. `None` if there is no such GID or if that
+    /// half is zero (iWARP).
     #[must_use]
     pub fn port_guid(&self) -> Option<Guid> {
         self.gid.map(Guid::from).filter(|guid| !guid.is_zero())
@@ -140,15 +140,15 @@ impl Port {
 pub struct PortGuids {
     /// The device's name.
     pub ca_name: String,
-    /// Each port by its number, ascending: its GUID, `None` if the GID at index 0 is empty or there
-    /// is no GID table, or why it cannot be read.
+    /// Each port by its number, ascending: its GUID, or why it cannot be read. `None` if the GID at index
+    /// 0 is empty or there is no GID table.
     pub guids: Vec<(u32, Result<Option<Guid>>)>,
 }
 
 /// Lists the channel adapters, switches and routers, in natural order of their names.
 ///
-/// RoCE devices are among them; iWARP, usNIC and EFA devices are not, as for libibumad. A device
-/// that vanishes meanwhile is left out. Without RDMA in the kernel the list is empty.
+/// As in libibumad, RoCE devices are included; iWARP, usNIC and EFA devices are not. A device that
+/// vanishes during the call is left out. Without RDMA in the kernel the list is empty.
 ///
 /// ```no_run
 /// let sysfs = uverbs::sysfs::Sysfs::host();
@@ -157,7 +157,7 @@ pub struct PortGuids {
 /// ```
 ///
 /// # Errors
-/// If the folder of the devices is there and cannot be read: `EACCES`, `EIO`, ….
+/// If the folder of the devices exists but cannot be read: `EACCES`, `EIO`, ….
 #[doc(alias = "umad_get_cas_names")]
 #[doc(alias = "umad_get_ca_device_list")]
 pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
@@ -181,8 +181,8 @@ pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device; `EPROTO`: a file that does not read as it should; else the errno of
-/// the file that cannot be read. A port's failure is its own: see [`Ca::ports`].
+/// `ENODEV`: no such device; `EPROTO`: a file has unexpected content; otherwise the errno of the file that
+/// cannot be read. A port's failure is in [`Ca::ports`].
 #[doc(alias = "umad_get_ca")]
 pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
     let device = Device::find(sysfs, name)?;
@@ -213,8 +213,8 @@ pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device; `EINVAL`: no such port; `EPROTO`: a file that does not read as it
-/// should; else the errno of the file that cannot be read.
+/// `ENODEV`: no such device; `EINVAL`: no such port; `EPROTO`: a file has unexpected content; otherwise
+/// the errno of the file that cannot be read.
 #[doc(alias = "umad_get_port")]
 pub fn port(sysfs: &Sysfs, name: &str, number: u32) -> Result<Port> {
     let device = Device::find(sysfs, name)?;
@@ -224,10 +224,10 @@ pub fn port(sysfs: &Sysfs, name: &str, number: u32) -> Result<Port> {
     read_port(sysfs, &device, number)
 }
 
-/// Reads the GUIDs of a device's ports, or of the default device's if none is named.
+/// Reads the port GUIDs of a device, or of the default device if none is named.
 ///
-/// Of each port only the GID at index 0 is read, and its lower half is the GUID. A port's GUID is
-/// not the node GUID, and on RoCE it changes with the interface's MAC address.
+/// Only the GID at index 0 of each port is read; its lower half is the GUID. A port's GUID is not the
+/// node GUID. On RoCE it changes with the interface's MAC address.
 ///
 /// ```no_run
 /// let sysfs = uverbs::sysfs::Sysfs::host();
@@ -242,8 +242,8 @@ pub fn port(sysfs: &Sysfs, name: &str, number: u32) -> Result<Port> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device, or none that is fit to be the [default](default_port); else the errno
-/// of the file or folder that cannot be read. A port's failure is its own.
+/// `ENODEV`: no such device, or no device can be the [default](default_port); otherwise the errno of the
+/// file or folder that cannot be read. A port's failure is in its own entry.
 #[doc(alias = "umad_get_ca_portguids")]
 pub fn port_guids(sysfs: &Sysfs, name: Option<&str>) -> Result<PortGuids> {
     let ca_name = match name {
@@ -258,17 +258,17 @@ pub fn port_guids(sysfs: &Sysfs, name: Option<&str>) -> Result<PortGuids> {
     Ok(PortGuids { ca_name, guids })
 }
 
-/// Finds the port that is meant where none is named: of the device `ca`, or of any.
+/// Finds the default port of the device `ca`, or of all devices.
 ///
-/// The first device with an active InfiniBand port, or else the first that might become one:
+/// It is on the first device with an active InfiniBand port, otherwise on the first that might get one:
 /// * a switch has port 0, and counts as active;
 /// * the first `ACTIVE` port of link layer InfiniBand makes its device active;
 /// * else the first such port with its physical link up is remembered;
 /// * else the first port of any link layer that is not physically disabled is remembered.
 ///
-/// “First” goes by the order in which the kernel lists the devices, which is not that of their
-/// names, as libibumad does it. So the answers agree wherever libibumad has one; but ports that it
-/// cannot cope with count here too. Ports that cannot be read are passed over.
+/// "First" means the order in which the kernel lists the devices, as in libibumad. It is not the order of
+/// names. So the answers agree whenever libibumad has one. Ports that libibumad cannot handle count here
+/// too. Ports that cannot be read are skipped.
 ///
 /// ```no_run
 /// let sysfs = uverbs::sysfs::Sysfs::host();
@@ -278,7 +278,7 @@ pub fn port_guids(sysfs: &Sysfs, name: Option<&str>) -> Result<PortGuids> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device, or no port is fit; else the errno of the folder that cannot be read.
+/// `ENODEV`: no such device, or no usable port; otherwise the errno of the folder that cannot be read.
 pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
     let best_of = |name: &str| {
         let device = Device::find(sysfs, name)?;
@@ -324,7 +324,7 @@ fn unsorted_names(sysfs: &Sysfs) -> Result<Vec<String>> {
     }
 }
 
-/// A device's folder, once its node type has been read from it.
+/// A device's folder whose node type was read.
 struct Device<'n> {
     name: &'n str,
     folder: Folder,
@@ -352,7 +352,7 @@ impl<'n> Device<'n> {
         matches!(self.node_type, NodeType::CA | NodeType::SWITCH | NodeType::ROUTER)
     }
 
-    /// Asks something of a file in a folder of this device, and names both if it fails.
+    /// Reads a file in a folder of this device. An error names both.
     fn ask<T>(
         &self,
         folder: &Folder,
@@ -383,7 +383,7 @@ impl<'n> Device<'n> {
 
 fn read_port(sysfs: &Sysfs, device: &Device, number: u32) -> Result<Port> {
     let folder = &device.port_folder(number);
-    // What may be missing comes first: of a device that goes meanwhile, what follows is missing too.
+    // Optional files come first: if the device is removed now, a later file is missing too.
     let gid = device.ask(folder, file::GID_0, read_gid)?;
     let pkeys = sysfs.query_pkeys(device.name, number)?;
     let byte = |file| device.ask(folder, file, |folder| number_in(folder, file));
@@ -422,7 +422,7 @@ fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
     }
 }
 
-/// The link layer; InfiniBand where there is no such file, as libibumad takes it.
+/// The link layer; InfiniBand if there is no such file, as in libibumad.
 fn read_link_layer(port_folder: &Folder) -> Result<LinkLayer, Cause> {
     match LinkLayer::of_sysfs(port_folder) {
         Err(Cause::Os(libc::ENOENT)) => Ok(LinkLayer::INFINIBAND),

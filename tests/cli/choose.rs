@@ -58,12 +58,12 @@ fn every_row_and_its_reason() {
         nccl[3],
         "taken: the lowest index that fits; but no interface of this network namespace has its address"
     );
-    assert_eq!(nccl[5], "as good, but index 3 is lower");
+    assert_eq!(nccl[5], "equally good, but index 3 is lower");
     let old = explained(&["--like", "nccl-2.20"]);
     assert!(old[0].starts_with("taken: index 0 is the default; but "), "{old:?}");
     let wished = explained(&["--ip", "10.9.9.9"]);
-    assert_eq!(wished[5], "not of the network that was asked for");
-    assert_eq!(wished[6], "not used: no row is fit");
+    assert_eq!(wished[5], "not the network that was asked for");
+    assert_eq!(wished[6], "not used: no row is usable");
 }
 
 #[test]

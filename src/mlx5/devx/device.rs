@@ -1,4 +1,4 @@
-//! What the firmware tells of a function as a whole: capabilities, board, e-switch, link aggregation.
+//! The firmware's answers about a whole function: capabilities, board, e-switch, link aggregation.
 
 use core::ops::RangeInclusive;
 
@@ -19,15 +19,15 @@ use crate::named::named;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CapabilityMode {
-    /// Those that are set.
+    /// The current ones.
     #[default]
     Current,
-    /// Those that could be set.
+    /// The possible ones.
     Maximum,
 }
 
 named! {
-    /// What a function's ports are.
+    /// The kind of a function's ports.
     PortType(u8) {
         /// InfiniBand.
         IB = port_type::IB, "infiniband";
@@ -36,18 +36,18 @@ named! {
     }
 }
 
-/// General capabilities of a function, those that matter to its ports. C name `cmd_hca_cap`.
+/// General capabilities of a function that concern its ports. C name `cmd_hca_cap`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "the firmware has as many")]
 pub struct Capabilities {
     /// Number of the function within the device.
     pub vhca_id: u16,
-    /// What its ports are.
+    /// The kind of its ports.
     pub port_type: PortType,
     /// How many ports it has.
     pub num_ports: u8,
-    /// Which of the device's ports is its own, from 1; 0 where the firmware does not tell.
+    /// Which of the device's ports is its own, from 1; 0 if the firmware does not say.
     pub native_port_num: u8,
     /// Ports of the device that act together as one RoCE device; 0 or 1 if they do not.
     pub num_vhca_ports: u8,
@@ -55,7 +55,7 @@ pub struct Capabilities {
     pub gid_table_len: Option<u16>,
     /// Slots in an InfiniBand port's P_Key table; `None` for a code that this version does not know.
     pub pkey_table_len: Option<u16>,
-    /// It has RoCE: [`query_roce_cap`] tells more.
+    /// It has RoCE: see [`query_roce_cap`].
     pub roce: bool,
     /// It may ask about other vports.
     pub vport_group_manager: bool,
@@ -67,13 +67,13 @@ pub struct Capabilities {
     pub eth_virt: bool,
     /// Its vports have counters.
     pub vport_counters: bool,
-    /// It may make a link aggregation.
+    /// It can aggregate links.
     pub lag_master: bool,
     /// How many ports may be aggregated.
     pub num_lag_ports: u8,
-    /// How many user contexts the firmware has; 0 if it has none: then there is no DEVX.
+    /// How many user contexts the firmware has. With 0 there is no DEVX.
     pub max_user_contexts: u32,
-    /// What user contexts may do, bits of the firmware's.
+    /// What user contexts may do, as the firmware's bits.
     pub uctx_cap: u32,
 }
 
@@ -120,9 +120,9 @@ fn cap_input(kind: u16, mode: CapabilityMode, function: Vport) -> QueryHcaCapInp
 
 /// Asks for a function's general capabilities: `QUERY_HCA_CAP`, on any context.
 ///
-/// Another function than one's own is that of a vport; its e-switch's manager may ask. It is named
-/// by the vport's number, as the kernel does for the host's PF and its VFs. (VFs of the embedded CPU
-/// itself, which newer kernels name in another way, cannot be.)
+/// The manager of an e-switch may ask about the function of another vport. The vport's number names
+/// it, as in the kernel for the host's PF and its VFs. (VFs of the embedded CPU itself cannot be named
+/// here: newer kernels name them in another way.)
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
@@ -156,13 +156,13 @@ pub struct RoceCapabilities {
     pub v1: bool,
     /// RoCE v2.
     pub v2: bool,
-    /// GIDs made of IPv4 addresses.
+    /// GIDs made from IPv4 addresses.
     pub ipv4: bool,
-    /// GIDs made of IPv6 addresses.
+    /// GIDs made from IPv6 addresses.
     pub ipv6: bool,
-    /// UDP port to which RoCE v2 is sent.
+    /// UDP destination port of RoCE v2.
     pub destination_udp_port: u16,
-    /// UDP ports from which it is sent; 0 to 0 where the firmware does not tell.
+    /// UDP source ports of RoCE v2; 0 to 0 if the firmware does not say.
     pub source_udp_ports: RangeInclusive<u16>,
     /// Slots in the table of RoCE addresses, which is the port's GID table.
     pub address_table_len: u16,
@@ -185,7 +185,7 @@ impl From<&RoceAbi> for RoceCapabilities {
 
 /// Asks for a function's capabilities of RoCE: `QUERY_HCA_CAP`, on any context.
 ///
-/// Of use only where [`Capabilities::roce`] is set.
+/// The answer is meaningful only if [`Capabilities::roce`] is set.
 ///
 /// # Errors
 /// As [`general_cmd`](super::general_cmd).
@@ -205,10 +205,10 @@ pub fn query_roce_cap(
 pub struct Adapter {
     /// The vendor's number with the IEEE, 24 bits; 0x02c9 is Mellanox.
     pub ieee_vendor_id: u32,
-    /// Whose form the vendor's data has.
+    /// The IEEE number that defines the form of the vendor's data.
     pub vsd_vendor_id: u16,
-    /// Parameter set id (PSID), which names the board's model; sysfs has it as `board_id`. What is
-    /// not printable ASCII is escaped.
+    /// Parameter set id (PSID), which names the board's model: `board_id` in sysfs. Characters other than
+    /// printable ASCII are escaped.
     pub psid: String,
 }
 
@@ -257,7 +257,7 @@ pub struct PciAddress {
 /// Asks about the functions that the e-switch serves: `QUERY_ESW_FUNCTIONS`, on any context.
 ///
 /// # Errors
-/// As [`general_cmd`](super::general_cmd); the firmware refuses where it manages no other host's.
+/// As [`general_cmd`](super::general_cmd). The firmware refuses if the function manages no other host's.
 /// Linux 5.10 does not let the command through (`EINVAL`).
 pub fn query_esw_functions(context: &Context) -> Result<EswFunctions> {
     type Abi = QueryEswFunctionsOutput;
@@ -279,13 +279,13 @@ pub fn query_esw_functions(context: &Context) -> Result<EswFunctions> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lag {
-    /// Whether there is one: not 0.
+    /// Not 0 if there is a link aggregation.
     pub state: u8,
-    /// Ports that are active, a bit each from the first port on; 0 where the firmware does not tell.
+    /// Active ports, one bit per port from the first port on; 0 if the firmware does not say.
     pub active_ports: u8,
-    /// Physical port to which the first logical one sends, from 1.
+    /// Physical port that the first logical port sends on, from 1.
     pub tx_remap_affinity_1: u8,
-    /// Physical port to which the second logical one sends, from 1.
+    /// Physical port that the second logical port sends on, from 1.
     pub tx_remap_affinity_2: u8,
 }
 

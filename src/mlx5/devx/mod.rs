@@ -1,7 +1,7 @@
-//! Commands to the device's firmware (DEVX): raw ones, and the queries of devices and vports.
+//! Commands to the device's firmware (DEVX): raw commands, and queries of devices and vports.
 //!
-//! [`general_cmd`] sends any command that makes no object, as `mlx5dv_devx_general_cmd` of
-//! rdma-core does; the other functions here are such commands with typed answers.
+//! [`general_cmd`] sends any command that makes no object, like rdma-core's
+//! `mlx5dv_devx_general_cmd`. The other functions send such commands and return typed answers.
 //!
 //! # Which context
 //!
@@ -23,16 +23,16 @@
 //!
 //! The GID and P_Key tables of InfiniBand ports (`QUERY_HCA_VPORT_GID`, `QUERY_HCA_VPORT_PKEY`),
 //! access registers (`ACCESS_REG`: speeds, cables, temperatures), and what creates, modifies or
-//! destroys objects: `EINVAL`. Operations from 0xb00 to 0xcff it lets through as they are, whatever
-//! they do; of these none is sent here. GIDs are to be had by [`Context::query_gid_table`], P_Keys from
-//! [`Sysfs::query_pkeys`](crate::sysfs::Sysfs::query_pkeys). [`query_roce_address`] tells a RoCE
-//! port's GIDs as the firmware has them.
+//! destroys objects: `EINVAL`. The kernel passes on all operations from 0xb00 to 0xcff unchecked; this
+//! library sends none of them. [`Context::query_gid_table`] gives GIDs, and
+//! [`Sysfs::query_pkeys`](crate::sysfs::Sysfs::query_pkeys) gives P_Keys. [`query_roce_address`] gives a
+//! RoCE port's GIDs as the firmware has them.
 //!
 //! # Refusals
 //!
-//! Where the firmware refuses, newer kernels fail with `EREMOTEIO` and hand its reason over:
-//! [`Cause::Firmware`]. Older ones make an errno of the status (`EINVAL` for most) and keep the rest.
-//! Linux 6.1 is of the first kind and 5.10 of the second; the change is of 2022, about 5.18.
+//! If the firmware refuses, newer kernels fail with `EREMOTEIO` and return the firmware's reason:
+//! [`Cause::Firmware`]. Older kernels turn the status into an errno (mostly `EINVAL`) and drop the rest.
+//! Linux 6.1 is of the first kind and 5.10 of the second; the change was made in 2022, about 5.18.
 
 use core::ops::Deref;
 
@@ -63,7 +63,7 @@ pub use vport::{
     query_roce_address, query_vport_counter, query_vport_state,
 };
 
-/// Opens an mlx5 device with a user context of the firmware's, for the commands that need one.
+/// Opens an mlx5 device with a firmware user context, for the commands that need one.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
@@ -131,12 +131,12 @@ impl From<DevxContext> for Context {
     }
 }
 
-/// Sends a general command to the firmware: a query, or what else the kernel lets through (see the
-/// [module](self)). One system call.
+/// Sends a general command to the firmware: a query, or another command that the kernel lets through
+/// (see the [module](self)). One system call.
 ///
-/// Both are in the firmware's own form, which begins with an [`InputHeader`] and an [`OutputHeader`],
-/// at least 16 and at most 65,535 bytes long. `output` is written only where the firmware answers; if
-/// it refuses, `output` holds the refusal.
+/// `input` and `output` are in the firmware's own form. They begin with an [`InputHeader`] and an
+/// [`OutputHeader`], and have 16 to 65,535 bytes. `output` is written only if the firmware answers. If the
+/// firmware refuses, `output` holds the refusal.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
@@ -172,7 +172,7 @@ pub fn general_cmd(context: &Context, input: &[u8], output: &mut [u8]) -> Result
 
 fn send(context: &Context, opcode: u16, input: &[u8], output: &mut [u8]) -> Result<(), Cause> {
     require_mlx5(context)?;
-    // As the kernel counts before it looks for DEVX.
+    // The kernel checks lengths before it looks for DEVX.
     let is_whole = input.len().min(output.len()) >= LEAST;
     let (answer, is_written) = {
         let mut command = Command::<2>::new(object::DEVX, devx_method::OTHER);
@@ -180,7 +180,7 @@ fn send(context: &Context, opcode: u16, input: &[u8], output: &mut [u8]) -> Resu
         let answer = context.send(&mut command);
         (answer, command.is_output_valid(devx_other::CMD_OUT))
     };
-    // What the memory held before is no refusal.
+    // Old content of the memory must not look like a refusal.
     let refusal = if is_written { refusal(output) } else { None };
     match answer {
         Ok(()) if is_written => refusal.map_or(Ok(()), |refusal| Err(refusal.into())),
@@ -195,7 +195,7 @@ fn send(context: &Context, opcode: u16, input: &[u8], output: &mut [u8]) -> Resu
     }
 }
 
-/// The least bytes of an input, and of an output.
+/// The fewest bytes of an input or output.
 const LEAST: usize = size_of::<PlainInput>();
 
 /// The refusal in an output, if it is one.
@@ -232,7 +232,7 @@ fn header(opcode: u16, op_mod: u16) -> InputHeader {
     InputHeader { opcode: opcode.into(), op_mod: op_mod.into(), ..InputHeader::new_zeroed() }
 }
 
-/// Sends an input and gives the output that belongs to it.
+/// Sends an input and returns its output.
 fn query<O: FromBytes + IntoBytes>(
     context: &Context,
     input: &(impl IntoBytes + Immutable),

@@ -1,6 +1,6 @@
-//! What the firmware tells of a vport: state, addresses, counters.
+//! The firmware's answers about a vport: state, addresses, counters.
 //!
-//! A vport is a function's port on the device's e-switch. A function asks about its own; the manager
+//! A vport is a function's port on the device's e-switch. A function asks about its own vport. The manager
 //! of the e-switch may ask about others.
 
 use core::fmt;
@@ -22,13 +22,13 @@ use crate::mlx5::port::VportNumber;
 use crate::named::named;
 use crate::port::{PhysState, PortState, Rate};
 
-/// Whose vport is asked about.
+/// The vport that a query is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Vport {
-    /// The asking function's own.
+    /// The asking function's own vport.
     #[default]
     Own,
-    /// Another one of the e-switch that it manages.
+    /// Another vport of the e-switch that it manages.
     Other(VportNumber),
 }
 
@@ -53,7 +53,7 @@ fn vport_input(opcode: u16, op_mod: u16, port: u8, vport: Vport) -> QueryVportIn
     }
 }
 
-/// A port's number, which has four bits in the firmware's commands: another one cannot be asked about.
+/// A port's number in the firmware's commands. It has four bits, so a greater number cannot be asked about.
 fn four_bits(context: &Context, opcode: u16, port: u8) -> Result<u8> {
     if port < 16 {
         return Ok(port);
@@ -62,26 +62,26 @@ fn four_bits(context: &Context, opcode: u16, port: u8) -> Result<u8> {
     Err(context.error(request, Cause::NoSuchPort))
 }
 
-/// Which side of a vport is asked about its state.
+/// The side of a vport whose state a query is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VportSide {
-    /// The function's.
+    /// The function's side.
     #[default]
     Function,
-    /// The e-switch's.
+    /// The e-switch's side.
     Eswitch,
-    /// That of the e-switch's wire; there is only one, so the vport does not matter.
+    /// The e-switch's wire. There is only one, so the vport does not matter.
     Uplink,
 }
 
 named! {
-    /// State that is wanted of a vport.
+    /// Requested state of a vport.
     VportAdminState(u8) {
         /// Down.
         DOWN = vport_admin_state::DOWN, "down";
         /// Up.
         UP = vport_admin_state::UP, "up";
-        /// As the uplink.
+        /// The state of the uplink.
         AUTO = vport_admin_state::AUTO, "auto";
     }
 }
@@ -100,11 +100,11 @@ named! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VportState {
-    /// What is wanted.
+    /// The requested state.
     pub admin_state: VportAdminState,
-    /// What is.
+    /// The actual state.
     pub state: VportLinkState,
-    /// Limit of the transmit rate; `None` if there is none or the firmware does not tell.
+    /// Limit of the transmit rate; `None` if there is none or the firmware does not say.
     pub max_tx_speed: Option<Rate>,
 }
 
@@ -159,7 +159,7 @@ impl fmt::Display for MacAddress {
     }
 }
 
-/// A vport, as its Ethernet side knows it.
+/// The Ethernet side of a vport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "the firmware has as many")]
@@ -215,12 +215,12 @@ pub fn query_nic_vport_context(context: &DevxContext, vport: Vport) -> Result<Ni
     })
 }
 
-/// A vport, as its InfiniBand side knows it.
+/// The InfiniBand side of a vport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "the firmware has as many")]
 pub struct HcaVportContext {
-    /// The subnet manager knows of virtualisation.
+    /// The subnet manager supports virtualisation.
     pub sm_virt_aware: bool,
     /// The vport has a subnet management interface.
     pub has_smi: bool,
@@ -244,7 +244,7 @@ pub struct HcaVportContext {
     pub node_guid: Guid,
     /// Capabilities of the port, bits of the InfiniBand specification.
     pub cap_mask1: u32,
-    /// More of them.
+    /// More capabilities of the port.
     pub cap_mask2: u32,
     /// Base LID.
     pub lid: u16,
@@ -266,7 +266,7 @@ pub struct HcaVportContext {
 
 /// Asks for a vport's InfiniBand side: `QUERY_HCA_VPORT_CONTEXT`, on any context.
 ///
-/// `port` is one of the function's ports, from 1, where it has two, else 0.
+/// `port` is the function's port, from 1, if the function has two ports; otherwise 0.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
@@ -315,25 +315,25 @@ pub fn query_hca_vport_context(
     })
 }
 
-/// A vport, as the e-switch knows it.
+/// The e-switch's side of a vport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EswVportContext {
-    /// The service VLAN is taken off.
+    /// The service VLAN is removed.
     pub svlan_strip: bool,
-    /// The customer VLAN is taken off.
+    /// The customer VLAN is removed.
     pub cvlan_strip: bool,
     /// The service VLAN is inserted.
     pub svlan_insert: bool,
-    /// Whether the customer VLAN is inserted: 0 no, 1 where there is none, 3 always.
+    /// Whether the customer VLAN is inserted: 0 never, 1 if the packet has none, 3 always.
     pub cvlan_insert: u8,
     /// Service VLAN: CFI 1 bit, PCP 3 bits, id 12 bits.
     pub svlan: u16,
-    /// Customer VLAN, likewise.
+    /// Customer VLAN, in the same form.
     pub cvlan: u16,
-    /// Registers C that carry the vport's number, a bit each.
+    /// Registers C that carry the vport's number, one bit per register.
     pub fdb_to_vport_reg_c_id: u8,
-    /// Address for steering in the device's memory (ICM), receive side; 0 where there is none.
+    /// Address for steering in the device's memory (ICM), receive side; 0 if there is none.
     pub sw_steering_icm_rx: u64,
     /// The same, transmit side.
     pub sw_steering_icm_tx: u64,
@@ -342,7 +342,7 @@ pub struct EswVportContext {
 /// Asks for the e-switch's side of a vport: `QUERY_ESW_VPORT_CONTEXT`, on any context.
 ///
 /// # Errors
-/// As [`query_vport_state`]; the firmware refuses all but the manager of an e-switch.
+/// As [`query_vport_state`]. The firmware answers only the manager of an e-switch.
 pub fn query_esw_vport_context(context: &Context, vport: Vport) -> Result<EswVportContext> {
     type Abi = QueryEswVportContextOutput;
     let input = vport_input(opcode::QUERY_ESW_VPORT_CONTEXT, 0, 0, vport);
@@ -380,7 +380,7 @@ named! {
     }
 }
 
-/// A RoCE address, as the firmware has it: what stands behind a GID.
+/// A RoCE address in the firmware: a GID with the addresses it is sent from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RoceAddress {
@@ -388,18 +388,18 @@ pub struct RoceAddress {
     pub gid: Gid,
     /// Its version.
     pub version: RoceVersion,
-    /// Its family; `None` with RoCE v1, for which the firmware has none.
+    /// Its family; `None` for RoCE v1, which has none.
     pub l3_type: Option<RoceL3Type>,
-    /// MAC address from which it is sent.
+    /// MAC address that it is sent from.
     pub mac: MacAddress,
-    /// VLAN on which it is sent, if any.
+    /// VLAN that it is sent on, if any.
     pub vlan: Option<u16>,
 }
 
 /// Asks for the RoCE address of a GID: `QUERY_ROCE_ADDRESS`. `None` means an empty slot.
 ///
-/// `index` is that of the GID. `port` is one of the ports, from 1, where the function counts them
-/// ([`Capabilities::num_vhca_ports`](super::Capabilities::num_vhca_ports) is not 0), else 0.
+/// `index` is the GID's index. `port` is the port, from 1, if the function counts its ports
+/// ([`Capabilities::num_vhca_ports`](super::Capabilities::num_vhca_ports) is not 0); otherwise 0.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), uverbs::Error> {
@@ -477,7 +477,7 @@ pub struct VportCounters {
 }
 
 impl VportCounters {
-    /// All of them with their names, in the firmware's order.
+    /// All counters with their names, in the firmware's order.
     #[must_use]
     pub fn named(&self) -> [(&'static str, Traffic); 12] {
         [
@@ -499,7 +499,7 @@ impl VportCounters {
 
 /// Asks for a vport's counters: `QUERY_VPORT_COUNTER`. The query does not reset them.
 ///
-/// `port` is one of the function's ports, from 1, where it has two, else 0.
+/// `port` is the function's port, from 1, if the function has two ports; otherwise 0.
 ///
 /// # Errors
 /// As [`query_vport_state`].

@@ -1,16 +1,16 @@
-//! The questions of [`super`] by libibumad's rules to the letter, for callers that rely on them.
+//! The queries of [`super`] by libibumad's exact rules, for callers that rely on them.
 //!
-//! What libibumad 65 answers, these functions answer, wrong or not: a CA with a port number of 10
-//! or more, or with a port that has no P_Keys or no GID at index 0, fails as a whole; a host without
-//! RDMA has a device named `mthca0`. Every error carries the number that the C function returns.
+//! These functions answer what libibumad 65 answers, right or wrong: a CA fails as a whole if it has a
+//! port number of 10 or more, or a port without P_Keys or without a GID at index 0. A host without RDMA
+//! has a device named `mthca0`. Every error carries the number that the C function returns.
 //!
-//! The differences, of which a tree that the kernel made can show only the first two:
-//! * A device name of 19 bytes works. libibumad leaves its copy without a NUL, so that for
-//!   [`get_ca_portguids`] and the defaults the memory behind it decides.
+//! There are some differences. Only the first two can occur with a kernel's own sysfs tree:
+//! * A device name of 19 bytes works. libibumad leaves its copy without a NUL, so for
+//!   [`get_ca_portguids`] and the defaults the memory after it decides.
 //! * A device name of 20 bytes or more is unknown to [`get_ca`] and [`get_ca_portguids`]. libibumad
 //!   reads whatever device the first 19 bytes name, if its caller has zeroed the structure.
-//! * A name that would lead out of the devices' folder is that of an unknown device.
-//! * Names are sorted by their bytes, as in the C locale, whatever locale the program has set.
+//! * A name that leads out of the devices' folder is an unknown device.
+//! * Names are sorted by their bytes, as in the C locale, in every locale.
 //! * A P_Key outside the table is dropped; libibumad writes it past the end of its array.
 //! * A FIFO in place of a file reads as empty; libibumad waits for a writer.
 
@@ -31,7 +31,7 @@ use crate::guid::Guid;
 use crate::pkey::PKey;
 use crate::sysfs::{Folder, Sysfs};
 
-/// The device that libibumad names where it finds none.
+/// The device that libibumad names if it finds none.
 const DEFAULT_NAME: &str = "mthca0";
 
 /// The port that goes with [`DEFAULT_NAME`].
@@ -40,10 +40,10 @@ const DEFAULT_PORT: u32 = 1;
 /// `strcmp` with these is how libibumad knows an InfiniBand port.
 const INFINIBAND: [&str; 2] = ["InfiniBand", "IB"];
 
-/// Room for the text of a number or of a GUID, its closing NUL included.
+/// Room for the text of a number or of a GUID, including its closing NUL.
 const NUMBER_ROOM: usize = 32;
 
-/// Room for the text of a GID, its closing NUL included.
+/// Room for the text of a GID, including its closing NUL.
 const GID_ROOM: usize = 64;
 
 /// The name of a CA, with the closing NUL within the 20 bytes of `UMAD_CA_NAME_LEN`.
@@ -60,7 +60,7 @@ pub struct Failure {
     error: Option<Box<Error>>,
 }
 
-/// What failed below, where something did.
+/// The failure below, if there was one.
 struct Because<'e>(&'e Option<Box<Error>>);
 
 impl fmt::Display for Because<'_> {
@@ -70,7 +70,7 @@ impl fmt::Display for Because<'_> {
 }
 
 impl Failure {
-    /// The return value: negative, and as a rule an errno's.
+    /// The return value: negative, and usually an errno.
     #[must_use]
     pub fn value(&self) -> i32 {
         self.value
@@ -92,13 +92,13 @@ impl Failure {
         Self { value: -errno.raw_os_error(), reason: errno, error: None }
     }
 
-    /// The same reason under the value of the function that called.
+    /// The same reason with the return value of the calling function.
     fn with(self, value: i32) -> Self {
         Self { value, ..self }
     }
 }
 
-/// A file that could not be read, or made no sense.
+/// A file that could not be read or understood.
 struct Unread {
     path: PathBuf,
     errno: Errno,
@@ -123,11 +123,11 @@ pub struct Ca {
     pub node_type: u32,
     /// The highest port number, 0 on a switch.
     pub numports: u32,
-    /// Firmware version, empty where the driver does not tell.
+    /// Firmware version; empty if the driver gives none.
     pub fw_ver: Text<20>,
-    /// The driver's name for the model, empty where it does not tell.
+    /// The driver's name for the model; empty if it gives none.
     pub ca_type: Text<40>,
-    /// Hardware revision, empty where the driver does not tell.
+    /// Hardware revision; empty if the driver gives none.
     pub hw_ver: Text<20>,
     /// Node GUID.
     pub node_guid: Guid,
@@ -158,7 +158,7 @@ pub struct Port {
     pub state: u32,
     /// Physical state.
     pub phys_state: u32,
-    /// Rate in whole Gb/s, cut: 2 for 2.5 Gb/s.
+    /// Rate in whole Gb/s, rounded down: 2 for 2.5 Gb/s.
     pub rate: u32,
     /// Capability bits, as a number of this machine; in network order in the C structure.
     pub capmask: u32,
@@ -182,9 +182,9 @@ impl Port {
 /// Lists up to `max` names of channel adapters, switches and routers, sorted by their bytes. Names
 /// of 20 bytes or more are left out.
 ///
-/// If the folder of the devices is missing or cannot be read, the list is `mthca0` alone, and that
-/// **even if `max` is 0**; the C function then writes to an array without room. See
-/// [`umad_get_cas_names(3)`], which does not tell; it never returns the −1 that it promises.
+/// If the folder of the devices is missing or cannot be read, the list is only `mthca0`, **even if `max`
+/// is 0**. The C function then writes to an array without room, which [`umad_get_cas_names(3)`] does not
+/// say. It never returns the −1 that its man page promises.
 ///
 /// ```no_run
 /// let sysfs = uverbs::sysfs::Sysfs::host();
@@ -210,8 +210,7 @@ pub fn get_cas_names(sysfs: &Sysfs, max: usize) -> Vec<CaName> {
         .collect()
 }
 
-/// Lists all channel adapters, switches and routers, whatever the lengths of their names, in the
-/// order of the folder.
+/// Lists all channel adapters, switches and routers in the order of the folder, with names of any length.
 ///
 /// ```no_run
 /// let sysfs = uverbs::sysfs::Sysfs::host();
@@ -221,9 +220,9 @@ pub fn get_cas_names(sysfs: &Sysfs, max: usize) -> Vec<CaName> {
 /// ```
 ///
 /// # Errors
-/// If the folder of the devices is there and cannot be read. The C function then returns NULL and
-/// sets `errno` to this error's [value](Failure::value), negated. It also returns NULL for the
-/// empty list, with `errno` 0.
+/// If the folder of the devices exists but cannot be read. The C function then returns NULL and sets
+/// `errno` to this error's [value](Failure::value), negated. For an empty list it also returns NULL, with
+/// `errno` 0.
 #[doc(alias = "umad_get_ca_device_list")]
 pub fn get_ca_device_list(sysfs: &Sysfs) -> Result<Vec<String>, Failure> {
     let class = sysfs.folder(file::CLASS);
@@ -251,7 +250,7 @@ pub fn get_ca_device_list(sysfs: &Sysfs) -> Result<Vec<String>, Failure> {
 /// ```
 ///
 /// # Errors
-/// As [`umad_get_ca(3)`] returns them, which does not list them:
+/// Those of [`umad_get_ca(3)`], whose man page does not list them:
 /// * `-ENODEV`: no CA is named, and there is no InfiniBand-type device;
 /// * `-ENOENT`: no such CA (also one whose name has 20 bytes or more), or no folder of its ports;
 /// * `-EINVAL`: `node_guid` or `sys_image_guid` has fewer than 4 groups;
@@ -268,10 +267,10 @@ pub fn get_ca(sysfs: &Sysfs, name: Option<&str>) -> Result<Ca, Failure> {
 
 /// Reads one port; of the default CA if none is named, and the default port for a `portnum` of 0.
 ///
-/// A port that is named with its CA is read without looking at the rest of the CA. Otherwise the
-/// CA is read as by [`get_ca`], and the rule there chooses among devices and ports; a switch's
-/// port is always 0. With a `portnum`, but without a name, only devices are considered whose port
-/// of that number has link layer InfiniBand and is active or, failing that, not disabled.
+/// If the CA and the port are named, the rest of the CA is not read. Otherwise the CA is read as by
+/// [`get_ca`], whose rule chooses among devices and ports; a switch's port is always 0. With a `portnum`
+/// but no name, only devices count whose port of that number has link layer InfiniBand and is active or, if
+/// there is none, not disabled.
 ///
 /// ```no_run
 /// let sysfs = uverbs::sysfs::Sysfs::host();
@@ -281,7 +280,7 @@ pub fn get_ca(sysfs: &Sysfs, name: Option<&str>) -> Result<Ca, Failure> {
 /// ```
 ///
 /// # Errors
-/// As [`umad_get_port(3)`] returns them, which does not list them:
+/// Those of [`umad_get_port(3)`], whose man page does not list them:
 /// * `-ENODEV`: no CA is named, and there is no InfiniBand-type device; or the named CA is unknown,
 ///   cannot be read or has no usable port, and `portnum` is 0;
 /// * `-EIO`: no such port or CA, or the port cannot be read or has no P_Keys or no GID at index 0.
@@ -297,9 +296,9 @@ pub fn get_port(sysfs: &Sysfs, name: Option<&str>, portnum: i32) -> Result<Port,
 /// Writes the port GUIDs of a CA, or of the default CA if none is named, each at the index of its
 /// port's number; returns how many were written.
 ///
-/// That is one more than the highest port number: **2 on a CA with one port**, as index 0 is the
-/// port of a switch. Where there is no port, or its GID at index 0 is empty, the GUID is zero. With
-/// no `guids` nothing is written, and 0 returned. What is behind the returned count stays as it was.
+/// That is one more than the highest port number: **2 on a CA with one port**, because index 0 is the
+/// port of a switch. The GUID is zero if there is no port, or if its GID at index 0 is empty. Without
+/// `guids` nothing is written and the result is 0. Entries after the returned count do not change.
 ///
 /// ```no_run
 /// use uverbs::guid::Guid;
@@ -313,7 +312,7 @@ pub fn get_port(sysfs: &Sysfs, name: Option<&str>, portnum: i32) -> Result<Port,
 /// ```
 ///
 /// # Errors
-/// As [`umad_get_ca_portguids(3)`] returns them, which does not list them:
+/// Those of [`umad_get_ca_portguids(3)`], whose man page does not list them:
 /// * `-ENODEV`: no CA is named, and there is no InfiniBand-type device;
 /// * `-1`: the CA, named or default, is unknown, or fails for any reason of [`get_ca`];
 /// * `-ENOMEM`: `guids` has no room for all. Nothing is written.
@@ -339,14 +338,13 @@ pub fn get_ca_portguids(
     Ok(count)
 }
 
-/// Which CA and port are meant. `portnum` is `None` if no port is asked for, `Some(0)` for any.
+/// The CA and port to read. `portnum` is `None` if no port is asked for, `Some(0)` for any port.
 fn resolve(
     sysfs: &Sysfs,
     name: Option<&str>,
     portnum: Option<i32>,
 ) -> Result<(String, i32), Failure> {
-    // A negative number is nobody's port: it counts as a number where there is a name, and as any
-    // port where there is none.
+    // No port has a negative number. With a name it counts as a number, without a name as any port.
     let wanted = portnum.and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
     let no_device = || Failure::new(Errno::NODEV);
     let (name, number) = match (name, portnum) {
@@ -382,7 +380,7 @@ fn best_port(sysfs: &Sysfs, name: &str, wanted: Option<u32>) -> Result<Option<Ca
     Ok(choice::port(ca.node_type == u32::from(NodeType::SWITCH.0), &ports, wanted))
 }
 
-/// Reads a CA whose name is settled.
+/// Reads a CA by its name.
 fn read_ca(sysfs: &Sysfs, name: &str) -> Result<Ca, Failure> {
     let folder = match sysfs.device(name) {
         Ok(folder) if name.len() < UMAD_CA_NAME_LEN => folder,
@@ -446,7 +444,7 @@ fn read_port(ports: &Folder, ca_name: &str, portnum: i32) -> Result<Port, Unread
     Ok(port)
 }
 
-/// The P_Key table. Its length is the number of files, and each goes where its name says.
+/// The P_Key table. Its length is the number of files; each file's name is its index.
 fn read_pkeys(folder: &Folder) -> Result<Vec<PKey>, Unread> {
     let unread = |errno| Unread { path: folder.path().to_owned(), errno };
     let mut names = folder.names().map_err(|cause| unread(cause.as_errno()))?;
@@ -499,7 +497,7 @@ fn read_gid(folder: &Folder, file: &str) -> Result<[u64; 2], Unread> {
     read_quads(folder, file, GID_ROOM)
 }
 
-/// As many numbers of four groups each; groups beyond are ignored.
+/// Numbers of four groups each; further groups are ignored.
 fn read_quads<const COUNT: usize>(
     folder: &Folder,
     file: &str,

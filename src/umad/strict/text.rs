@@ -3,8 +3,8 @@
 
 use core::fmt;
 
-/// A text in an array of `ROOM` bytes, as C keeps it: cut to leave room for the closing NUL, and
-/// zero behind its end.
+/// A text in an array of `ROOM` bytes, as in C: cut to leave room for the closing NUL, and followed by
+/// zeros.
 ///
 /// ```no_run
 /// # let sysfs = uverbs::sysfs::Sysfs::host();
@@ -33,7 +33,7 @@ impl<const ROOM: usize> Text<ROOM> {
         self.0.split(|byte| *byte == 0).next().unwrap_or_default()
     }
 
-    /// The whole array, the closing NUL included.
+    /// The whole array, including the closing NUL.
     #[must_use]
     pub const fn array(&self) -> &[u8; ROOM] {
         &self.0
@@ -53,7 +53,7 @@ impl<const ROOM: usize> PartialEq<str> for Text<ROOM> {
 }
 
 impl<const ROOM: usize> fmt::Display for Text<ROOM> {
-    /// What is not UTF-8 is replaced.
+    /// Replaces what is not UTF-8.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&String::from_utf8_lossy(self.as_bytes()))
     }
@@ -65,8 +65,8 @@ impl<const ROOM: usize> fmt::Debug for Text<ROOM> {
     }
 }
 
-/// What a reader with so much room makes of a file's bytes: up to the first NUL, and without the
-/// last newline and what follows it.
+/// A file's bytes as a reader with limited room sees them: up to the first NUL, without the last newline
+/// and what follows it.
 pub(super) fn cut(bytes: &[u8], room: usize) -> &[u8] {
     let read = bytes.get(..room.saturating_sub(1)).unwrap_or(bytes);
     let text = read.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -76,8 +76,7 @@ pub(super) fn cut(bytes: &[u8], room: usize) -> &[u8] {
     }
 }
 
-/// The hexadecimal 16-bit groups of a GUID or GID. Two separators in a row have an empty group,
-/// which is 0, between them.
+/// The hexadecimal 16-bit groups of a GUID or GID. An empty group between two separators is 0.
 pub(super) fn groups(text: &[u8]) -> impl Iterator<Item = u16> {
     text.split(|byte| b": \t\n".contains(byte)).map(|group| {
         let [low, high, ..] = strtoul(group, 16).to_le_bytes();
@@ -85,8 +84,8 @@ pub(super) fn groups(text: &[u8]) -> impl Iterator<Item = u16> {
     })
 }
 
-/// `strtoul` of a 64-bit system, for base 0 (decimal, `0x` hexadecimal, `0` octal) and others: the
-/// number a text begins with, 0 if with none, the largest there is if it is too large.
+/// `strtoul` on a 64-bit system, for base 0 (decimal, `0x` hexadecimal, `0` octal) and others: the number
+/// that a text begins with, 0 if there is none, the largest number if it is too large.
 pub(super) fn strtoul(text: &[u8], base: u32) -> u64 {
     let (negative, text) = sign(text);
     let hexadecimal = match text {
@@ -110,20 +109,20 @@ pub(super) fn strtoul(text: &[u8], base: u32) -> u64 {
     if negative { number.wrapping_neg() } else { number }
 }
 
-/// `atoi` of the GNU C library on a 64-bit system, which cuts what `strtol` gives.
+/// `atoi` of the GNU C library on a 64-bit system: the lower bits of what `strtol` returns.
 pub(super) fn atoi(text: &[u8]) -> i32 {
     let (negative, digits) = sign(text);
     let mut number = 0i64;
     for digit in digits.iter().map_while(|digit| char::from(*digit).to_digit(10)) {
         let digit = i64::from(digit);
-        // As one number with its sign, since there is one more below 0 than above.
+        // Read with its sign: there is one more number below 0 than above.
         number = number.saturating_mul(10).saturating_add(if negative { -digit } else { digit });
     }
     let [a, b, c, d, ..] = number.to_le_bytes();
     i32::from_le_bytes([a, b, c, d])
 }
 
-/// Whether a minus is in front, and what follows white space and sign.
+/// Whether there is a minus sign, and the text after white space and sign.
 fn sign(text: &[u8]) -> (bool, &[u8]) {
     // Unlike `is_ascii_whitespace`, C counts the vertical tab.
     let space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');

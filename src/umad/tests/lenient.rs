@@ -1,4 +1,4 @@
-//! Answers for the ports that can be read.
+//! Ports that can be read are answered.
 
 use rustix::io::Errno;
 
@@ -156,7 +156,7 @@ fn ports_without_gids_or_pkeys() {
     assert_eq!((ports[0].gid, ports[0].port_guid()), (None, None));
     assert_eq!((ports[1].gid, ports[1].gid_prefix()), (None, None));
     assert!(ports[2].port_guid().is_some() && ports[2].pkeys.is_none());
-    // An empty slot is told from no table.
+    // An empty slot and a missing table are different answers.
     assert!(ports[3].gid.is_some_and(Gid::is_zero));
     assert_eq!((ports[3].port_guid(), ports[3].gid_prefix(), &ports[3].pkeys), (None, None, &None));
 }
@@ -176,7 +176,7 @@ fn a_port_that_cannot_be_read_is_an_error_of_its_own() {
         let [(1, Err(error)), (2, Ok(_))] = ca.ports.as_slice() else { panic!("{file}: {ca:?}") };
         assert_eq!((error.errno(), error.subject()), (errno.raw_os_error(), "d"), "{file}");
         fails(port(&tree.sysfs(), "d", 1), errno);
-        // The GUID of a port depends on its GID alone.
+        // The GUID of a port depends only on its GID.
         let guid = if file == "gids/0" { Err(errno.raw_os_error()) } else { Ok(Some(1)) };
         assert_eq!(guids(&tree, Some("d")), [(1, guid), (2, Ok(Some(2)))]);
     }

@@ -523,7 +523,7 @@ fn within_a_device() {
         get_port(&tree.sysfs(), Some("d"), 0).map(|port| port.portnum).map_err(|f| f.value())
     };
     let (ib, eth) = ("InfiniBand", "Ethernet");
-    // Active before up, wherever it stands.
+    // Active comes before up, in any position.
     assert_eq!(chosen(&[(1, 2, ib), (2, 5, ib), (4, 5, ib), (4, 5, ib)]), Ok(3));
     // The first that is up.
     assert_eq!(chosen(&[(1, 2, ib), (2, 5, ib), (3, 5, ib)]), Ok(2));
@@ -568,7 +568,7 @@ fn a_wanted_port() {
     // No device has it.
     fails(get_port(&tree.sysfs(), None, 9), Errno::IO);
     fails(get_port(&tree.sysfs(), None, 99), Errno::IO);
-    // Without a name a negative number is as none.
+    // Without a name a negative number counts as no number.
     assert!(default(&tree, -1).1 > 0);
 }
 

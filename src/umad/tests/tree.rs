@@ -1,4 +1,4 @@
-//! A sysfs tree made for one test, gone with it.
+//! A temporary sysfs tree for one test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
