@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::ioctl::MAX_PAYLOAD;
 use crate::mlx5::devx;
 
-/// `struct mlx5dv_context_attr` up to what this library looks at.
+/// The part of `struct mlx5dv_context_attr` that this library reads.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ContextAttr {
@@ -33,12 +33,12 @@ layout!(ContextAttr, size 16, { flags: 0, comp_mask: 8 });
 /// `MLX5DV_CONTEXT_FLAGS_DEVX`.
 const DEVX: u32 = 1;
 
-/// Whether a device is mlx5's.
+/// Whether a device has the mlx5 driver.
 pub(super) fn is_mlx5(device: &Device) -> bool {
     device.driver.or_else(|| probe_driver(device).ok()) == Some(DriverId::MLX5)
 }
 
-/// Whether the mlx5 driver has the device; not for NULL.
+/// Whether a device has the mlx5 driver; false for NULL.
 ///
 /// # Safety
 /// `device` is NULL, or from a list or a context that still holds it.
@@ -85,11 +85,11 @@ pub unsafe extern "C" fn mlx5dv_open_device(
     unsafe { open(device, |listed| listed.open(flags != 0)) }
 }
 
-/// Asks the driver how steering knows a port. Not said by the kernel: zeros. See
+/// Asks the driver how steering identifies a port. Fields that the kernel does not set are zero. See
 /// `mlx5dv_query_port(3)`.
 ///
 /// # Errors
-/// `EOPNOTSUPP` (another driver's device, or in switchdev mode a port that stands for no vport),
+/// `EOPNOTSUPP` (another driver's device, or in switchdev mode a port that represents no vport),
 /// `EINVAL` (no such port, a structure that is too small, NULL), `EPROTONOSUPPORT` (Linux before
 /// 5.13), `EIO` (the device is gone), or the firmware's.
 ///
@@ -120,8 +120,8 @@ pub unsafe extern "C" fn _mlx5dv_query_port(
     answer.map_or_else(number, |()| 0)
 }
 
-/// Sends a general command to the firmware. Both are in the firmware's form; if it refuses, its
-/// status and syndrome are in `out`.
+/// Sends a general command to the firmware. Input and output are in the firmware's form. If it refuses,
+/// its status and syndrome are in `out`.
 ///
 /// # Errors
 /// `EREMOTEIO` (the firmware refuses; on Linux 5.10 an errno of its status), `EOPNOTSUPP` (another
@@ -158,8 +158,8 @@ pub unsafe extern "C" fn mlx5dv_devx_general_cmd(
     answer.map_or_else(number, |()| 0)
 }
 
-/// Sends a command by a context with DEVX, which is opened when it is first wanted. Where there is
-/// none, the program's own sends what needs none.
+/// Sends a command on a context with DEVX, which is opened on first use. If it cannot be opened, the
+/// program's own context sends the commands that need no DEVX.
 fn send(opened: &Opened, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
     if opened.imported || opened.context.has_devx() {
         return devx::general_cmd(&opened.context, input, out);
@@ -182,13 +182,13 @@ fn send(opened: &Opened, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
     }
 }
 
-/// Atomic operations on the bus, if the firmware tells of them.
+/// Atomic operations on the bus, if the firmware reports them.
 pub(super) fn pci_atomics(opened: &Opened) -> Option<abi::PciAtomicCaps> {
-    /// Where they stand in the firmware's atomic capabilities: two bytes each.
+    /// Their offsets in the firmware's atomic capabilities: two bytes each.
     const FETCH_ADD: usize = 0x50;
     const SWAP: usize = 0x52;
     const COMPARE_SWAP: usize = 0x54;
-    /// Where capabilities begin in the output.
+    /// Offset of the capabilities in the output.
     const CAPABILITIES: usize = 16;
     let input = QueryHcaCapInput {
         header: InputHeader {
@@ -254,7 +254,7 @@ mod tests {
         assert!(!context.is_null());
         // The errno is that of opening.
         assert_eq!(sent(context, opcode::NOP), Errno::NOENT.raw_os_error());
-        // What needs no DEVX is sent all the same.
+        // A command that needs no DEVX is still sent.
         assert_eq!(sent(context, opcode::QUERY_HCA_CAP), Errno::NOSPC.raw_os_error());
         // A node that is there now, though no device's: it was opened again.
         std::os::unix::fs::symlink("/dev/null", &node).unwrap();

@@ -2,68 +2,67 @@
 //!
 //! Names, signatures, structure layouts and error conventions are rdma-core's, so that a program
 //! written for `<infiniband/verbs.h>`, `<infiniband/mlx5dv.h>` and `<infiniband/umad.h>` links with
-//! this library in place of theirs. `uverbs.h` beside this file declares the same for those who have
-//! no rdma-core, and is the list of what is exported. Nothing here decides anything: it hands
-//! arguments down to the queries and puts answers and errors into C's form. `errno` stays as it was
-//! but where a function says that it sets it, and nothing is written to stdout or stderr.
+//! this library instead of theirs. `uverbs.h` in this folder declares the same for systems without
+//! rdma-core, and lists all exported functions. The C interface makes no decisions: it passes arguments
+//! to the queries, and converts answers and errors to C's form. `errno` does not change unless a
+//! function says that it sets it. Nothing is written to stdout or stderr.
 //!
-//! What makes, changes or moves something (queue pairs, memory regions, …) is not there: a program
-//! that wants it does not link.
+//! Functions that make, change or move something (queue pairs, memory regions, …) do not exist here. A
+//! program that uses them does not link.
 //!
-//! # In the place of `libibverbs.so.1`
+//! # Instead of `libibverbs.so.1`
 //!
-//! `src/capi/shared` makes of `libuverbs.a` a shared library whose symbols have rdma-core's versions
-//! (`IBVERBS_1.1` and on, `MLX5_1.7` and on, `IBUMAD_1.0` and on), with links by the names of
-//! rdma-core's libraries. (`libuverbs.so` of cargo-c has no versions, and `dlvsym` finds nothing in it.)
-//! With it a program that is compiled already may run:
+//! `src/capi/shared` turns `libuverbs.a` into a shared library whose symbols have rdma-core's versions
+//! (since `IBVERBS_1.1`, `MLX5_1.7` and `IBUMAD_1.0`), with links named like rdma-core's libraries.
+//! (The `libuverbs.so` of cargo-c has no versions, so `dlvsym` finds nothing in it.) A program that is
+//! already compiled can use it in three ways:
 //!
-//! - `LD_LIBRARY_PATH` with that folder: a program that uses only functions of `uverbs.h` runs as it
-//!   is. One that wants another function ends: at once, if its version is missing (`version … not
-//!   found`), else where it calls it (`symbol lookup error`). So does one that wants a function of
-//!   `IBVERBS_1.0`'s old layout, or one that is private to a release of rdma-core's
-//!   (`IBVERBS_PRIVATE_44`), as its own tools do.
-//! - `LD_PRELOAD` of it: the functions of `uverbs.h` are this library's, all others rdma-core's. Queries are
-//!   answered. On a context of this library nothing can be made: a protection domain, a queue, a
-//!   region is NULL, with `errno` `EOPNOTSUPP` or what the kernel refuses a node with that is opened
-//!   for reading. Nothing crashes. So a program that moves data, as NCCL and UCX do, has to be left
-//!   with rdma-core.
-//! - `dlopen` and `dlvsym`: as with `LD_LIBRARY_PATH`, and what is not there is NULL.
+//! - `LD_LIBRARY_PATH` with that folder: a program that uses only functions of `uverbs.h` runs
+//!   unchanged. A program that uses another function ends. It ends at the start if the version is
+//!   missing (`version … not found`), otherwise when it calls the function (`symbol lookup error`). This
+//!   also applies to functions with the old layout of `IBVERBS_1.0`, and to functions that are private to
+//!   a release of rdma-core (`IBVERBS_PRIVATE_44`), which rdma-core's own tools use.
+//! - `LD_PRELOAD` of the library: the functions of `uverbs.h` come from this library, all others from
+//!   rdma-core. Queries are answered. On a context of this library nothing can be made: a protection
+//!   domain, a queue or a region is NULL, and `errno` is `EOPNOTSUPP` or the kernel's error for a node
+//!   that is open only for reading. Nothing crashes. A program that moves data, such as NCCL or UCX, must
+//!   use rdma-core.
+//! - `dlopen` and `dlvsym`: as with `LD_LIBRARY_PATH`. A missing function is NULL.
 //!
-//! A static library as cargo leaves it holds Rust's standard library, and so does every other that
-//! was written in Rust: two of them do not link into one program, nor does one into a program written
-//! in Rust (`rust_eh_personality` is defined twice). `src/capi/seal` hides what is not of the
-//! interface; then they do. A Rust program is better off with the crate itself.
+//! A static library that cargo built contains Rust's standard library. Two such libraries do not link into
+//! one program, and one does not link into a program written in Rust (`rust_eh_personality` is defined
+//! twice). `src/capi/seal` hides everything except the interface, and then they link. A Rust program
+//! should use the crate itself.
 //!
 //! # Under valgrind
 //!
-//! Memcheck does not know by itself what the ioctl of uverbs writes. On x86-64 and 64-bit Arm this
-//! library says so after each call, as rdma-core does: memory that the kernel wrote counts as defined,
-//! and memory that it did not write does not.
+//! Memcheck does not know what the uverbs ioctl writes. On x86-64 and 64-bit Arm this library tells it
+//! after each call, as rdma-core does: memory that the kernel wrote is defined, other memory is not.
 //!
 //! # Deliberate differences
 //!
-//! A program sees these (and those of [`umad`]) when it is linked with this library in place of
-//! rdma-core's:
+//! A program that is linked with this library instead of rdma-core's sees these differences, and those of
+//! [`umad`]:
 //!
 //! | | rdma-core 44 to 65 | here |
 //! |---|---|---|
 //! | `ibv_query_gid_table` with room for more than 2,047 entries | `-EINVAL` | answers |
-//! | NULL in place of a device, a context or an answer | crashes, or `EFAULT` | `EINVAL` |
-//! | `ibv_open_device` of a node that may not be opened | `ENOENT` if `/dev/char` has no link to it, after 5 s if it has none of it | `EACCES`, at once |
+//! | NULL instead of a device, a context or an answer | crashes, or `EFAULT` | `EINVAL` |
+//! | `ibv_open_device` of a node without permission to open it | `ENOENT` if `/dev/char` has no link to it; waits 5 s if that folder exists | `EACCES`, at once |
 //! | list of devices after one was renamed | has the old name | has the new one |
-//! | list after a device was added | has it in front | is in the kernel's order, always |
+//! | list after a device was added | has it first | is always in the kernel's order |
 //! | a device whose provider is not installed, or newer than the library | is left out | is listed, and answers |
-//! | a device that goes away while others are listed | may hide one of them | does not |
+//! | a device that is removed during the listing | may hide another device | hides no other device |
 //! | `ibv_wr_opcode_str` of a number in a gap | NULL | `unknown` |
 //! | `ibv_event_type_str` of the newest event | `unknown` before 65 | has its name |
-//! | opening an mlx5 device | 10 firmware commands and more, doorbell pages | 2 commands; what `mlx5dv_devx_general_cmd` needs is opened when it is called |
-//! | `SYSFS_PATH` of the environment | names files, while netlink tells the devices of this host | names the tree that everything is read from |
-//! | what makes something, called by rdma-core's library on a context of ours | – | NULL, `EOPNOTSUPP` |
+//! | opening an mlx5 device | 10 or more firmware commands, doorbell pages | 2 commands; `mlx5dv_devx_general_cmd` opens what it needs when it is called |
+//! | `SYSFS_PATH` in the environment | names files, but the devices come from this host's netlink | names the tree that everything is read from |
+//! | rdma-core's library makes something on a context of this library | – | NULL, `EOPNOTSUPP` |
 //! | warnings on stderr (`RLIMIT_MEMLOCK`, drivers) | written | none |
 //!
-//! And what this library leaves out: Linux before 5.10 answers no GID query (`EPROTONOSUPPORT`);
-//! `mlx5dv_open_device` takes no file descriptors of capabilities (`EINVAL`); `max_qp_wr` on EFA is
-//! the device's limit, not that of rdma-core's queues; `_ibv_query_comp_cntr_caps` is `EOPNOTSUPP`.
+//! This library does not support the following: GID queries on Linux before 5.10 (`EPROTONOSUPPORT`);
+//! file descriptors of capabilities in `mlx5dv_open_device` (`EINVAL`). `max_qp_wr` on EFA is the
+//! device's limit, not that of rdma-core's queues; `_ibv_query_comp_cntr_caps` is `EOPNOTSUPP`.
 
 #![expect(unsafe_code, reason = "C hands pointers, and only its contract says what they point to")]
 
@@ -77,8 +76,8 @@ use std::panic::catch_unwind;
 
 use rustix::io::Errno;
 
-/// Runs the body of a C function, which leaves `errno` as it was. A panic, which would be a mistake of
-/// ours, does not cross into C: the function returns `failed`.
+/// Runs the body of a C function that does not change `errno`. A panic, which would be a bug here, does not
+/// cross into C: the function returns `failed`.
 fn guarded<T>(failed: T, body: impl FnOnce() -> T) -> T {
     let before = nix::errno::Errno::last_raw();
     let answer = caught(failed, body);
@@ -86,8 +85,8 @@ fn guarded<T>(failed: T, body: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// As [`guarded`], of a function that returns a negative number where it fails: its body has set
-/// `errno` to the reason then, which stays.
+/// As [`guarded`], for a function that returns a negative number on failure. Its body has then set `errno`,
+/// which is kept.
 fn reasoned(failed: c_int, body: impl FnOnce() -> c_int) -> c_int {
     let before = nix::errno::Errno::last_raw();
     let answer = caught(failed, body);
@@ -106,19 +105,19 @@ fn set_errno(errno: Errno) {
     nix::errno::Errno::set_raw(errno.raw_os_error());
 }
 
-/// What functions return that tell the reason by `errno`.
+/// Sets `errno` and returns −1.
 fn failed(errno: Errno) -> c_int {
     set_errno(errno);
     -1
 }
 
-/// The number of an errno, as C returns it.
+/// An errno as C's number.
 fn number(errno: Errno) -> c_int {
     errno.raw_os_error()
 }
 
-/// Writes an answer into a structure of a C program that may be of another release: as much as
-/// there is room for, and zeros behind.
+/// Writes an answer into a C program's structure, which may belong to another release: as much as fits,
+/// followed by zeros.
 ///
 /// # Safety
 /// `target` has room for `room` bytes.

@@ -3,25 +3,25 @@
  * uverbs.h: RDMA devices, ports, GID tables and GUIDs of a Linux host.
  *
  * The functions, their arguments and the layouts are those of rdma-core 65 (<infiniband/verbs.h>,
- * <infiniband/mlx5dv.h>, <infiniband/umad.h>). A program that was written for rdma-core's headers,
- * of release 33 or later, links with this library too; this header is for those who have none. One
- * file includes either this header or rdma-core's.
+ * <infiniband/mlx5dv.h>, <infiniband/umad.h>). A program that was written for rdma-core's headers, of
+ * release 33 or later, also links with this library. This header is for systems without rdma-core's
+ * headers. A file includes either this header or rdma-core's.
  *
- * In place of rdma-core's shared libraries under a program that is compiled already there is a
- * library with their symbol versions, made by src/capi/shared. All that is declared here is answered.
- * What makes or moves something (protection domains, queues, memory regions) is not there. Where
- * rdma-core's own library is there beside this one (LD_PRELOAD), it makes none of that on a context
- * that was opened by this one: it gives NULL, with errno EOPNOTSUPP or what the kernel says.
+ * src/capi/shared makes a shared library with rdma-core's symbol versions, for programs that are
+ * already compiled. It has every function that is declared here, and no function that makes or moves
+ * something (protection domains, queues, memory regions). If rdma-core's own library is loaded too
+ * (LD_PRELOAD), it cannot make such objects on a context of this library: it returns NULL, with errno
+ * EOPNOTSUPP or the kernel's error.
  *
- * What a function returns on failure is said at each, and is one of three:
+ * Each function says what it returns on failure. It is one of three:
  *   - the errno value, a positive number; the variable errno may hold anything;
- *   - a negative number (for some the negative errno value);
+ *   - a negative number (for some functions the negative errno value);
  *   - NULL, with the variable errno set.
- * Big-endian values ("network byte order") have a type __be16, __be32 or __be64: be64toh(3) and kin
- * turn them into numbers.
+ * Big-endian values ("network byte order") have a type __be16, __be32 or __be64. be64toh(3) and
+ * similar functions turn them into numbers.
  *
- * Every function may be called by several threads at once, also for one context, except that
- * nobody may use what another thread closes, frees or releases.
+ * Several threads may call every function at once, also for one context. No thread may use what
+ * another thread closes, frees or releases.
  */
 #ifndef UVERBS_CAPI_H
 #define UVERBS_CAPI_H
@@ -84,7 +84,7 @@ enum {
 	IBV_SYSFS_PATH_MAX = 256
 };
 
-/* Lives as long as a list or a context that it is in. */
+/* Valid as long as a list or a context that contains it. */
 struct ibv_device {
 	void (*_ops[2])(void);			/* not used */
 	enum ibv_node_type node_type;
@@ -95,12 +95,12 @@ struct ibv_device {
 	char ibdev_path[IBV_SYSFS_PATH_MAX];	/* its folder below /sys/class/infiniband */
 };
 
-/* What rdma-core's headers call operations by. Not for programs. */
+/* Operations that rdma-core's headers call. Not for programs. */
 struct ibv_context_ops {
 	void (*functions[32])(void);
 };
 
-/* An open device. Made by ibv_open_device() and kin alone. */
+/* An open device. Only ibv_open_device() and similar functions make one. */
 struct ibv_context {
 	struct ibv_device *device;
 	struct ibv_context_ops ops;
@@ -112,49 +112,49 @@ struct ibv_context {
 };
 
 /*
- * All devices that are there now: an array that ends with NULL. Their number goes to *num_devices,
- * unless num_devices is NULL. No devices is an empty array, no failure.
- * Failure: NULL and errno; ENOSYS where the kernel knows no RDMA, EPERM, ENOMEM.
+ * All devices: an array that ends with NULL. Their number goes to *num_devices, unless num_devices is
+ * NULL. Without devices the array is empty; this is not a failure.
+ * Failure: NULL and errno; ENOSYS if the kernel has no RDMA, EPERM, ENOMEM.
  */
 struct ibv_device **ibv_get_device_list(int *num_devices);
 
-/* Frees a list, and its devices other than those that are open. */
+/* Frees a list, and those of its devices that are not open. */
 void ibv_free_device_list(struct ibv_device **list);
 
-/* The device's name, which lives as long as the device. */
+/* The device's name. It is valid as long as the device. */
 const char *ibv_get_device_name(struct ibv_device *device);
 
 /* The GUID of the device's node. Failure: 0. */
 __be64 ibv_get_device_guid(struct ibv_device *device);
 
-/* The kernel's number of the device. Failure: -1, where the kernel gives none. */
+/* The kernel's number of the device. Failure: -1, if the kernel gives none. */
 int ibv_get_device_index(struct ibv_device *device);
 
 /*
- * Opens a device; the list that it is from may be freed then.
- * Failure: NULL and errno, such as EACCES, or ENOENT where the device has gone.
+ * Opens a device. The list that it came from may be freed afterwards.
+ * Failure: NULL and errno, for example EACCES, or ENOENT if the device was removed.
  */
 struct ibv_context *ibv_open_device(struct ibv_device *device);
 
 /*
- * A context of the device that cmd_fd, a duplicate of another context's cmd_fd, has open. It owns
- * the descriptor from then on.
- * Failure: NULL and errno. EINVAL: this is no character device; ENODEV: it is none of an RDMA
- * device; EOPNOTSUPP: the driver cannot. Of these the descriptor stays the caller's; where the
- * kernel refuses later, it is closed.
+ * A context of the device that cmd_fd has open. cmd_fd is a duplicate of another context's cmd_fd. The
+ * new context owns the descriptor.
+ * Failure: NULL and errno. EINVAL: not a character device; ENODEV: not an RDMA device; EOPNOTSUPP: the
+ * driver does not support it. After these errors the caller still owns the descriptor. If the kernel
+ * refuses later, the descriptor is closed.
  */
 struct ibv_context *ibv_import_device(int cmd_fd);
 
 /* Closes a device. Returns 0. */
 int ibv_close_device(struct ibv_context *context);
 
-/* Where sysfs is: "/sys", or SYSFS_PATH of the environment. Never NULL. */
+/* The path of sysfs: "/sys", or SYSFS_PATH from the environment. Never NULL. */
 const char *ibv_get_sysfs_path(void);
 
 /*
  * Reads the file dir/file into buf, as text with a 0 at its end and without its last newline.
- * Returns the length. Failure: -1; errno tells why, unless the text is longer than size - 1.
- * An empty file leaves buf as it was.
+ * Returns the length. Failure: -1, with errno set unless the text is longer than size - 1.
+ * An empty file does not change buf.
  */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 
@@ -293,7 +293,7 @@ enum ibv_rx_hash_fields {
 	IBV_RX_HASH_IPSEC_SPI = 1 << 8
 };
 
-/* One more of them, too large for ISO C's enums. */
+/* One more flag, too large for ISO C's enums. */
 #define IBV_RX_HASH_INNER (1UL << 31)
 
 struct ibv_rss_caps {
@@ -371,8 +371,9 @@ struct ibv_device_attr_ex {
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *device_attr);
 
 /*
- * The same and more; what device or kernel do not know is 0. input: NULL, or with a comp_mask of 0.
- * Failure: the errno value. EINVAL: a comp_mask, or less room than for struct ibv_device_attr.
+ * The same and more. Values that the device or the kernel does not give are 0. input: NULL, or with a
+ * comp_mask of 0.
+ * Failure: the errno value. EINVAL: a comp_mask, or less room than struct ibv_device_attr needs.
  */
 int uverbs_query_device_ex(struct ibv_context *context,
 			   const struct ibv_query_device_ex_input *input,
@@ -403,7 +404,7 @@ struct ibv_comp_cntr_caps {
 int _ibv_query_comp_cntr_caps(struct ibv_context *context, struct ibv_comp_cntr_caps *caps,
 			      size_t caps_size);
 
-/* The device's completion counters. Failure: the errno value; ENOTSUP where it has none. */
+/* The device's completion counters. Failure: the errno value; ENOTSUP if it has none. */
 static inline int ibv_query_comp_cntr_caps(struct ibv_context *context,
 					   struct ibv_comp_cntr_caps *caps)
 {
@@ -482,7 +483,7 @@ struct ibv_port_attr {
 	enum ibv_port_state state;
 	enum ibv_mtu max_mtu;
 	enum ibv_mtu active_mtu;
-	int gid_tbl_len;		/* indices, empty ones among them */
+	int gid_tbl_len;		/* indices, including empty ones */
 	uint32_t port_cap_flags;	/* of ibv_port_cap_flags */
 	uint32_t max_msg_sz;
 	uint32_t bad_pkey_cntr;
@@ -501,11 +502,11 @@ struct ibv_port_attr {
 	uint8_t link_layer;		/* IBV_LINK_LAYER_… */
 	uint8_t flags;			/* IBV_QPF_GRH_REQUIRED */
 	uint16_t port_cap_flags2;	/* of ibv_port_cap_flags2 */
-	uint32_t active_speed_ex;	/* not 0: the same code, where 8 bits are too few */
+	uint32_t active_speed_ex;	/* not 0: the same code, if 8 bits are too few */
 };
 
 /*
- * A port's attributes. Failure: the errno value, EINVAL where there is no such port.
+ * A port's attributes. Failure: the errno value, EINVAL if there is no such port.
  */
 int uverbs_query_port(struct ibv_context *context, uint8_t port_num,
 		      struct ibv_port_attr *port_attr, size_t port_attr_size);
@@ -517,8 +518,8 @@ static inline int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 }
 
 /*
- * What the port really transfers, in units of 100 Mbit/s. Failure: the errno value, EOPNOTSUPP
- * where the kernel cannot tell.
+ * The port's effective rate, in units of 100 Mbit/s. Failure: the errno value, EOPNOTSUPP if the kernel
+ * does not give it.
  */
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);
 
@@ -540,7 +541,7 @@ enum ibv_gid_type {
 	IBV_GID_TYPE_ROCE_V2
 };
 
-/* What sysfs tells of a type: it has one word for two of them. */
+/* A type as in sysfs, which has one word for two types. */
 enum ibv_gid_type_sysfs {
 	IBV_GID_TYPE_SYSFS_IB_ROCE_V1,
 	IBV_GID_TYPE_SYSFS_ROCE_V2
@@ -571,9 +572,9 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 			     size_t max_entries, uint32_t flags, size_t entry_size);
 
 /*
- * All entries of all ports that are not empty, into an array with room for max_entries. flags: 0.
- * Returns how many there are. Failure: the negative errno value, -EINVAL where there are more. (The
- * sum of all gid_tbl_len is always room enough.)
+ * Writes all entries of all ports that are not empty into an array with room for max_entries. flags: 0.
+ * Returns their number. Failure: the negative errno value, -EINVAL if there are more. (The sum of all
+ * gid_tbl_len is always enough room.)
  */
 static inline ssize_t ibv_query_gid_table(struct ibv_context *context,
 					  struct ibv_gid_entry *entries, size_t max_entries,
@@ -582,12 +583,12 @@ static inline ssize_t ibv_query_gid_table(struct ibv_context *context,
 	return _ibv_query_gid_table(context, entries, max_entries, flags, sizeof(*entries));
 }
 
-/* The GID alone, all zeros where the entry is empty. Failure: -1. */
+/* Only the GID; all zeros if the entry is empty. Failure: -1. */
 int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid);
 
 /*
- * Its type alone, IBV_GID_TYPE_SYSFS_IB_ROCE_V1 where the entry is empty. Failure: -1.
- * (rdma-core has it for its own tools, and in no public header.)
+ * Only its type; IBV_GID_TYPE_SYSFS_IB_ROCE_V1 if the entry is empty. Failure: -1.
+ * (rdma-core has this function for its own tools, but in no public header.)
  */
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
 		       enum ibv_gid_type_sysfs *type);
@@ -599,7 +600,7 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 /* The P_Key at an index. Failure: -1. */
 int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey);
 
-/* The index of a P_Key. Failure: -1, where the table has no such P_Key. */
+/* The index of a P_Key. Failure: -1, if the table has no such P_Key. */
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey);
 
 /*
@@ -632,7 +633,7 @@ enum ibv_event_type {
 
 struct ibv_async_event {
 	union {
-		/* This library makes none of these objects, so that no event is of them. */
+		/* This library makes none of these objects, so they have no events. */
 		struct ibv_cq *cq;
 		struct ibv_qp *qp;
 		struct ibv_srq *srq;
@@ -648,11 +649,11 @@ struct ibv_async_event {
  */
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event);
 
-/* To be called for every event that was got. */
+/* Call this for every event received. */
 void ibv_ack_async_event(struct ibv_async_event *event);
 
 /*
- * Words for numbers: texts that are never freed, "unknown" for a number that has no name.
+ * Names of numbers: texts that are never freed, "unknown" for a number without a name.
  */
 
 enum ibv_wc_status {
@@ -728,7 +729,7 @@ struct mlx5dv_context_attr {
 	struct ibv_fd_arr *fds;		/* with MLX5DV_CONTEXT_ATTR_MASK_FD_ARRAY */
 };
 
-/* Bits of mlx5dv_port.flags: which of its fields hold something. */
+/* Bits of mlx5dv_port.flags: which of its fields are set. */
 #define MLX5DV_QUERY_PORT_VPORT (1 << 0)
 #define MLX5DV_QUERY_PORT_VPORT_VHCA_ID (1 << 1)
 #define MLX5DV_QUERY_PORT_VPORT_STEERING_ICM_RX (1 << 2)
@@ -741,7 +742,7 @@ struct mlx5dv_reg {
 	uint32_t mask;
 };
 
-/* What the e-switch knows of a port in switchdev mode; else flags is 0. */
+/* The e-switch's data about a port in switchdev mode; otherwise flags is 0. */
 struct mlx5dv_port {
 	unsigned long long flags;		/* MLX5DV_QUERY_PORT_… */
 	uint16_t vport;
@@ -758,8 +759,8 @@ bool mlx5dv_is_supported(struct ibv_device *device);
 
 /*
  * Opens a device like ibv_open_device(), with attributes.
- * Failure: NULL and errno. EOPNOTSUPP: this is no mlx5 device; EINVAL: an unknown attribute, or DEVX
- * where the firmware has none of it.
+ * Failure: NULL and errno. EOPNOTSUPP: not an mlx5 device; EINVAL: an unknown attribute, or the firmware
+ * has no DEVX.
  */
 struct ibv_context *mlx5dv_open_device(struct ibv_device *device,
 				       struct mlx5dv_context_attr *attr);
@@ -778,17 +779,17 @@ static inline int mlx5dv_query_port(struct ibv_context *context, uint32_t port_n
 }
 
 /*
- * Has the firmware run a command of inlen bytes, whose answer goes to out. The device was opened
- * with MLX5DV_CONTEXT_FLAGS_DEVX.
+ * Sends a command of inlen bytes to the firmware and writes its answer to out. Open the device with
+ * MLX5DV_CONTEXT_FLAGS_DEVX.
  * Failure: the errno value. EREMOTEIO: the firmware refused, and out holds its status and syndrome
- * (Linux 5.10 gives an errno of the status instead); EINVAL: the kernel lets no such command
+ * (Linux 5.10 turns the status into an errno instead); EINVAL: the kernel does not let the command
  * through; EOPNOTSUPP: not an mlx5 device.
  */
 int mlx5dv_devx_general_cmd(struct ibv_context *context, const void *in, size_t inlen, void *out,
 			    size_t outlen);
 
 /*
- * Names and ports out of sysfs: <infiniband/umad.h>. "CA", channel adapter, is a device.
+ * Names and ports from sysfs: <infiniband/umad.h>. A "CA" (channel adapter) is a device.
  */
 
 #define UMAD_MAX_DEVICES 128
@@ -822,7 +823,7 @@ typedef struct umad_ca {
 	char hw_ver[20];
 	__be64 node_guid;
 	__be64 system_guid;
-	umad_port_t *ports[UMAD_CA_MAX_PORTS];	/* NULL where there is no such port */
+	umad_port_t *ports[UMAD_CA_MAX_PORTS];	/* NULL if there is no such port */
 } umad_ca_t;
 
 struct umad_device_node {
@@ -830,42 +831,42 @@ struct umad_device_node {
 	const char *ca_name;
 };
 
-/* There is nothing to start or to end. They return 0. */
+/* These do nothing and return 0. */
 int umad_init(void);
 int umad_done(void);
 
 /*
- * The names of up to max devices, in alphabetical order; those that are too long are left out.
- * Returns how many. (Where the kernel knows no RDMA it is one, "mthca0", as rdma-core has it.)
+ * The names of up to max devices, in alphabetical order. Names that are too long are left out.
+ * Returns how many. (Without RDMA in the kernel there is one name, "mthca0", as in rdma-core.)
  */
 int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max);
 
 /*
- * A device and all its ports; to be given to umad_release_ca() in the end. ca_name NULL: the first
- * device that has an active port. Failure: a negative number, and there is nothing to release.
+ * A device and all its ports. Release it with umad_release_ca(). ca_name NULL: the first device that has
+ * an active port. Failure: a negative number; there is nothing to release.
  */
 int umad_get_ca(const char *ca_name, umad_ca_t *ca);
 int umad_release_ca(umad_ca_t *ca);
 
 /*
- * One port; to be given to umad_release_port() in the end. ca_name NULL as above; portnum 0: the
- * first active port, else the first that is up. Failure: a negative number, and there is nothing to release.
+ * One port. Release it with umad_release_port(). ca_name NULL: as above. portnum 0: the first active
+ * port, otherwise the first that is up. Failure: a negative number; there is nothing to release.
  */
 int umad_get_port(const char *ca_name, int portnum, umad_port_t *port);
 int umad_release_port(umad_port_t *port);
 
 /*
- * The GUIDs of a device's ports: portguids[n] is that of port n, 0 where there is no port n (port 0
- * is that of switches). ca_name NULL as above.
- * Returns how many were filled: the highest port's number and one; 0 where portguids is NULL.
- * Failure: a negative number. -ENOMEM: there are more than max, and none was filled; -ENODEV or -1:
- * no such device.
+ * The GUIDs of a device's ports: portguids[n] is the GUID of port n, or 0 if there is no port n (only
+ * switches have port 0). ca_name NULL: as above.
+ * Returns how many were filled: the highest port number plus one; 0 if portguids is NULL.
+ * Failure: a negative number. -ENOMEM: there are more than max, and none was filled; -ENODEV or -1: no
+ * such device.
  */
 int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max);
 
 /*
- * The names of all devices, of any length, in no certain order; NULL with errno 0 where there are
- * none. Failure: NULL and errno.
+ * The names of all devices, of any length, in no particular order; NULL with errno 0 if there are none.
+ * Failure: NULL and errno.
  */
 struct umad_device_node *umad_get_ca_device_list(void);
 void umad_free_ca_device_list(struct umad_device_node *head);
@@ -877,8 +878,8 @@ void umad_free_ca_device_list(struct umad_device_node *head);
 int umad_sort_ca_device_list(struct umad_device_node **head, size_t size);
 
 /*
- * Sets the level of messages on stderr: 0 none (the default), 1 some, 2 all; a negative number
- * leaves it. Returns the level.
+ * Sets the level of messages on stderr: 0 none (the default), 1 some, 2 all. A negative number does not
+ * change it. Returns the level.
  */
 int umad_debug(int level);
 

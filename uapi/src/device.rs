@@ -1,5 +1,5 @@
-//! The `DEVICE` object: which objects and methods there are, the attributes of its methods, and the
-//! structures of its answers.
+//! The `DEVICE` object: objects, methods, the attributes of its methods, and the structures of its
+//! answers.
 //!
 //! Kernel headers `rdma/ib_user_ioctl_cmds.h` (ids), `rdma/ib_user_ioctl_verbs.h` (structures of
 //! the ioctl), `rdma/ib_user_verbs.h` (structures of the older write commands, which
@@ -66,7 +66,7 @@ pub mod method {
     /// [`get_context`](super::get_context) and the two UHW ones with the structures in
     /// [`driver`](crate::driver).
     pub const GET_CONTEXT: u16 = 3;
-    /// Reads again what [`GET_CONTEXT`] answered, since 5.9; of the drivers only mlx5 has it.
+    /// Reads the answer of [`GET_CONTEXT`] again, since 5.9; only the driver mlx5 has it.
     /// Attributes [`query_context`](super::query_context).
     pub const QUERY_CONTEXT: u16 = 4;
     /// All valid GIDs of all ports, since 5.10. Attributes
@@ -111,7 +111,7 @@ pub mod query_port {
     pub const RESP: u16 = 1;
 }
 
-/// Attributes of [`method::GET_CONTEXT`], beside the two for the driver.
+/// Attributes of [`method::GET_CONTEXT`], in addition to the two for the driver.
 pub mod get_context {
     /// Answer, `u32`: number of completion vectors.
     pub const NUM_COMP_VECTORS: u16 = 0;
@@ -121,7 +121,7 @@ pub mod get_context {
     pub const FD_ARR: u16 = 2;
 }
 
-/// Attributes of [`method::QUERY_CONTEXT`], beside those of the driver.
+/// Attributes of [`method::QUERY_CONTEXT`], in addition to those of the driver.
 pub mod query_context {
     /// Answer, `u32`: number of completion vectors.
     pub const NUM_COMP_VECTORS: u16 = 0;
@@ -194,8 +194,8 @@ pub struct GidEntry {
     pub port_num: u32,
     /// One of [`gid_type`].
     pub gid_type: u32,
-    /// Index of the network device behind it, 0 if there is none. The number is that of the network
-    /// namespace in which that device is, which may be another than the caller's.
+    /// Index of its network device, 0 if there is none. The index is valid in the network namespace of
+    /// that device, which may differ from the caller's.
     pub netdev_ifindex: u32,
 }
 
@@ -211,7 +211,7 @@ layout!(GidEntry, size 32, align 8, {
 pub mod gid_type {
     /// InfiniBand; also the type of iWARP's and EFA's GIDs.
     pub const IB: u32 = 0;
-    /// RoCE version 1: an Ethernet protocol of its own.
+    /// RoCE version 1: a separate Ethernet protocol.
     pub const ROCE_V1: u32 = 1;
     /// RoCE version 2: over UDP.
     pub const ROCE_V2: u32 = 2;
@@ -273,7 +273,7 @@ pub struct QueryPortResponse {
     /// Zero.
     pub reserved2: [u8; 2],
     /// Speed of a lane, one of [`speed`], also above [`speed::NDR`]. Since 6.7; 0 on older kernels,
-    /// where [`active_speed`](Self::active_speed) is all there is.
+    /// which have only [`active_speed`](Self::active_speed).
     pub active_speed_ex: u32,
 }
 

@@ -1,19 +1,19 @@
 //! Driver numbers, and what each driver reads and answers when a ucontext is made.
 //!
 //! Kernel headers `rdma/ib_user_ioctl_verbs.h` (the numbers) and `rdma/<driver>-abi.h` (the
-//! structures: `mlx5-abi.h`, `cxgb4-abi.h` and so on). A request travels in
-//! [`ATTR_UHW_IN`](crate::ioctl::ATTR_UHW_IN) and an answer in
+//! structures: `mlx5-abi.h`, `cxgb4-abi.h` and so on). A request is sent in
+//! [`ATTR_UHW_IN`](crate::ioctl::ATTR_UHW_IN) and answered in
 //! [`ATTR_UHW_OUT`](crate::ioctl::ATTR_UHW_OUT) of
 //! [`GET_CONTEXT`](crate::device::method::GET_CONTEXT).
 //!
-//! A structure that grew is here in its longest form, and its doc says where it ended before. The
+//! A structure that grew is here in its longest form. Its documentation says where older forms ended. The
 //! drivers rxe, usnic, hfi1 and qib read nothing and answer nothing.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Values of [`IoctlHeader::driver_id`](crate::ioctl::IoctlHeader::driver_id).
 pub mod driver_id {
-    /// No driver says this.
+    /// No driver has this number.
     pub const UNKNOWN: u32 = 0;
     /// NVIDIA (Mellanox) `Connect-IB`, `ConnectX-4` and later.
     pub const MLX5: u32 = 1;

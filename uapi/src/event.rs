@@ -1,9 +1,9 @@
 //! The event file of a ucontext: how to get one, and the records that are read from it.
 //!
 //! Kernel headers `rdma/ib_user_ioctl_cmds.h` (ids) and `rdma/ib_user_verbs.h` (the record). In the
-//! kernel since 5.6. The event numbers are in no header for user space: the kernel keeps them in
-//! its own `rdma/ib_verbs.h` and passes them on as they are. Of them only those of devices and
-//! ports are here; 0 to 7, 14 to 16 and 19 belong to queues.
+//! kernel since 5.6. No header for user space has the event numbers: the kernel keeps them in its own
+//! `rdma/ib_verbs.h` and passes them on unchanged. This module has only the events of devices and ports;
+//! 0 to 7, 14 to 16 and 19 belong to queues.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

@@ -2,15 +2,15 @@
 //! of attributes.
 //!
 //! Kernel headers `rdma/rdma_user_ioctl_cmds.h` and `rdma/ib_user_ioctl_cmds.h`. In the kernel in
-//! this form since 5.0, unchanged to 7.3. What objects, methods and attributes there are is in
+//! this form since 5.0, unchanged to 7.3. The objects, methods and attributes are in
 //! [`device`](crate::device), [`event`](crate::event) and the drivers' modules.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The request number of the ioctl: magic 0x1b, number 1, read and write, 24 bytes.
 ///
-/// The size in it is that of [`IoctlHeader`] alone; the attributes are not counted. The top bit is
-/// set, which matters where a C library takes the number as `int` (musl).
+/// Its size is that of [`IoctlHeader`] without the attributes. The top bit is set, which matters for a C
+/// library that takes the number as `int` (musl).
 pub const RDMA_VERBS_IOCTL: u32 = 0xC018_1B01;
 
 /// Start of every request. C name `struct ib_uverbs_ioctl_hdr`.
@@ -58,7 +58,7 @@ pub struct Attribute {
     pub len: u16,
     /// [`ATTR_F_MANDATORY`] from the caller, [`ATTR_F_VALID_OUTPUT`] from the kernel.
     pub flags: u16,
-    /// The variant that is chosen, for attributes that are a choice; else zero.
+    /// The chosen variant, for attributes that are a choice; otherwise zero.
     pub elem_id: u8,
     /// Zero.
     pub reserved: u8,
@@ -83,21 +83,21 @@ pub const ATTR_F_MANDATORY: u16 = 1;
 /// Set by the kernel: it has written this output.
 pub const ATTR_F_VALID_OUTPUT: u16 = 2;
 
-/// The longest input payload that travels inside [`Attribute::data`]. A payload this short *must*
-/// travel there, a longer one behind a pointer. Outputs are always behind a pointer.
+/// The longest input payload that fits into [`Attribute::data`]. A payload up to this length *must* be
+/// sent there, a longer one by its address. Outputs always use an address.
 pub const INLINE_LEN: usize = 8;
 
-/// Position of the bit that tells a driver's objects, methods and attributes from the core's.
+/// Position of the bit that distinguishes a driver's objects, methods and attributes from the core's.
 pub const ID_NS_SHIFT: u32 = 12;
 
 /// The first id of a driver's own objects, methods and attributes.
 pub const DRIVER_NAMESPACE: u16 = 1 << ID_NS_SHIFT;
 
-/// Data for the driver, in the core's methods that pass such on. In a driver's own method the same
-/// number means something else.
+/// Data for the driver, in core methods that pass such data on. In a driver's own method the same number
+/// has another meaning.
 pub const ATTR_UHW_IN: u16 = 0x1000;
 
-/// Answer of the driver, in the core's methods that pass such on.
+/// Answer of the driver, in core methods that pass such data on.
 pub const ATTR_UHW_OUT: u16 = 0x1001;
 
 // Direction (read and write), size, magic, number: what the kernel's `_IOWR` makes of them.

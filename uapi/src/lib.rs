@@ -2,25 +2,24 @@
 //! `GET_CONTEXT` blobs, mlx5's own methods and firmware commands, asynchronous events, RDMA netlink,
 //! a part of the connection manager and the constants of umad.
 //!
-//! Every structure holds integers and byte arrays only, has its reserved fields written out, and
-//! is pinned at compile time: its size, its alignment and the offset of each field. Numbers that a
-//! newer kernel may add to (states, types, events) are constants, never enums, so that an unknown
-//! number stays a number. `tests/kernel_headers` compares all of it with the C headers of the
-//! machine that runs the tests, but for the firmware commands: `tests/mlx5_ifc.rs` compares those
-//! with a header of the kernel's own.
+//! Every structure holds only integers and byte arrays, and names its reserved fields. Its size, its
+//! alignment and the offset of each field are checked at compile time. Sets of numbers that a newer kernel
+//! may extend (states, types, events) are constants, never enums, so an unknown number stays a number.
+//! `tests/kernel_headers` compares everything except the firmware commands with the C headers of the
+//! machine that runs the tests. `tests/mlx5_ifc.rs` compares the firmware commands with an internal header
+//! of the kernel.
 //!
-//! The crate makes no system call, allocates nothing and has no `unsafe` code. Filling a request
-//! and sending it is the work of the crate `uverbs`.
+//! The crate makes no system call, allocates nothing and has no `unsafe` code. The crate `uverbs` fills and
+//! sends requests.
 //!
-//! GIDs and GUIDs are arrays of bytes in network order, as they travel. Firmware commands are
+//! GIDs and GUIDs are byte arrays in network order. Firmware commands are
 //! big-endian. Everything else is in the byte order of the machine.
 #![no_std]
 #![forbid(unsafe_code)]
 
 /// Pins the layout of an ABI structure at compile time.
 ///
-/// The list must name every field: the pattern in it has no `..`, so a field that is left out does
-/// not compile.
+/// The list must name every field: its pattern has no `..`, so a missing field does not compile.
 macro_rules! layout {
     ($name:ident, size $size:literal, align $align:literal, {
         $($field:ident: $offset:literal),+ $(,)?

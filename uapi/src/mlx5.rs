@@ -1,23 +1,23 @@
 //! The driver mlx5's own part of the uverbs ioctl: methods, their attributes, and their answer.
 //!
 //! Kernel headers `rdma/mlx5_user_ioctl_cmds.h` (ids) and `rdma/mlx5_user_ioctl_verbs.h` (the
-//! structure). All ids are in the driver's namespace, from 0x1000 on: the same number means
-//! something else to another driver, and within these methods not what
-//! [`ATTR_UHW_IN`](crate::ioctl::ATTR_UHW_IN) and its sibling mean elsewhere. What is sent to the
-//! firmware through [`devx_method::OTHER`] is in [`mlx5_firmware`](crate::mlx5_firmware).
+//! structure). All ids are in the driver's namespace, from 0x1000 on. The same number has another meaning
+//! for another driver. Within these methods it also differs from
+//! [`ATTR_UHW_IN`](crate::ioctl::ATTR_UHW_IN) and `ATTR_UHW_OUT`. The commands that
+//! [`devx_method::OTHER`] sends to the firmware are in [`mlx5_firmware`](crate::mlx5_firmware).
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Objects of the driver.
 pub mod object {
-    /// Commands of a user context to the firmware. Not there on devices whose firmware has no user
-    /// contexts.
+    /// Commands of a user context to the firmware. Devices whose firmware has no user contexts do not have
+    /// it.
     pub const DEVX: u16 = 0x1000;
 }
 
 /// The driver's methods of [`object::DEVICE`](crate::device::object::DEVICE).
 pub mod device_method {
-    /// What the driver knows of a port for steering, since 5.13. Attributes
+    /// The driver's data about a port for steering, since 5.13. Attributes
     /// [`query_port`](super::query_port).
     pub const QUERY_PORT: u16 = 0x1000;
 }
@@ -59,7 +59,7 @@ pub mod devx_other {
 )]
 #[repr(C, align(8))]
 pub struct QueryPort {
-    /// Which fields are told, bits of [`query_port_flag`].
+    /// Which fields are set: bits of [`query_port_flag`].
     pub flags: u64,
     /// Number of the vport.
     pub vport: u16,
@@ -73,7 +73,7 @@ pub struct QueryPort {
     pub vport_steering_icm_rx: u64,
     /// Address for steering, transmit side.
     pub vport_steering_icm_tx: u64,
-    /// Value of register C0 by which steering knows the vport's packets.
+    /// Value of register C0 that marks the vport's packets for steering.
     pub reg_c0_value: u32,
     /// Which bits of the register count.
     pub reg_c0_mask: u32,
@@ -93,16 +93,16 @@ layout!(QueryPort, size 40, align 8, {
 
 /// Bits of [`QueryPort::flags`].
 pub mod query_port_flag {
-    /// `vport` is told.
+    /// `vport` is set.
     pub const VPORT: u64 = 1 << 0;
-    /// `vport_vhca_id` is told.
+    /// `vport_vhca_id` is set.
     pub const VPORT_VHCA_ID: u64 = 1 << 1;
-    /// `vport_steering_icm_rx` is told.
+    /// `vport_steering_icm_rx` is set.
     pub const VPORT_STEERING_ICM_RX: u64 = 1 << 2;
-    /// `vport_steering_icm_tx` is told.
+    /// `vport_steering_icm_tx` is set.
     pub const VPORT_STEERING_ICM_TX: u64 = 1 << 3;
-    /// `reg_c0_value` and `reg_c0_mask` are told.
+    /// `reg_c0_value` and `reg_c0_mask` are set.
     pub const VPORT_REG_C0: u64 = 1 << 4;
-    /// `esw_owner_vhca_id` is told.
+    /// `esw_owner_vhca_id` is set.
     pub const ESW_OWNER_VHCA_ID: u64 = 1 << 5;
 }

@@ -1,12 +1,12 @@
-//! Commands of the mlx5 firmware that ask for something: inputs, outputs, and what is in them.
+//! Queries of the mlx5 firmware: their inputs, outputs and structures.
 //!
-//! The layouts are those of the kernel's own header `linux/mlx5/mlx5_ifc.h`, which is not for user
-//! space but is in the packages of kernel headers; numbers of operations and statuses are in
-//! `linux/mlx5/mlx5_ifc.h` and `linux/mlx5/device.h`. Everything is big-endian. Where a byte holds
-//! several fields, the constants beside the structure are masks within that byte.
+//! The layouts are those of the kernel's own header `linux/mlx5/mlx5_ifc.h`, which is not for user space
+//! but is in the packages of kernel headers. The numbers of operations and statuses are in
+//! `linux/mlx5/mlx5_ifc.h` and `linux/mlx5/device.h`. Everything is big-endian. If a byte holds several
+//! fields, the structure's constants are masks within that byte.
 //!
-//! An input is at least 16 bytes, an output too; the first eight are the headers. A field that is
-//! not named here is `unusedN`: zero in an input, any value in an output.
+//! Inputs and outputs have at least 16 bytes, and begin with a header of eight. Fields that this crate does
+//! not need are `unusedN`: zero in an input, any value in an output.
 #![expect(
     missing_debug_implementations,
     reason = "all structures here have it; what zerocopy derives for a structure in a macro has not"
@@ -53,7 +53,7 @@ pub mod opcode {
     pub const QUERY_LAG: u16 = 0x842;
     /// The first of a range that is passed on as a whole, newer operations included.
     pub const GENERAL_START: u16 = 0xb00;
-    /// The first behind that range.
+    /// The first number after that range.
     pub const GENERAL_END: u16 = 0xd00;
 }
 
@@ -85,7 +85,7 @@ pub mod vport_state_mod {
     pub const UPLINK: u16 = 2;
 }
 
-/// Numbers of vports with a meaning. Others are those of VFs from 1 on, and of sub-functions.
+/// Special numbers of vports. Other numbers belong to VFs, from 1 on, and to sub-functions.
 pub mod vport {
     /// The physical function.
     pub const PF: u16 = 0;
@@ -230,7 +230,7 @@ firmware! {
 }
 
 firmware! {
-    /// General capabilities, those of them that matter to ports. C name `cmd_hca_cap`.
+    /// General capabilities that concern ports. C name `cmd_hca_cap`.
     GeneralCapabilities, size 4096, {
         /// Others.
         unused0: [u8; 6] = 0x00,
@@ -342,11 +342,11 @@ firmware! {
         roce_version: u8 = 0x13,
         /// Zero.
         unused2: [u8; 2] = 0x14,
-        /// UDP port to which RoCE v2 is sent.
+        /// UDP destination port of RoCE v2.
         r_roce_dest_udp_port: U16 = 0x16,
-        /// Highest UDP port from which it is sent.
+        /// Highest UDP source port of RoCE v2.
         r_roce_max_src_udp_port: U16 = 0x18,
-        /// Lowest UDP port from which it is sent.
+        /// Lowest UDP source port of RoCE v2.
         r_roce_min_src_udp_port: U16 = 0x1a,
         /// Zero.
         unused3: [u8; 2] = 0x1c,
@@ -463,7 +463,7 @@ firmware! {
         header: OutputHeader = 0,
         /// Zero.
         unused0: [u8; 4] = 8,
-        /// Limit of the transmit rate in 100 Mb/s, 0 if there is none or the firmware does not tell.
+        /// Limit of the transmit rate in 100 Mb/s; 0 if there is none or the firmware does not give it.
         max_tx_speed: U16 = 12,
         /// Zero.
         unused1: u8 = 14,
@@ -529,7 +529,7 @@ impl QueryEswVportContextOutput {
 }
 
 firmware! {
-    /// Output of [`opcode::QUERY_NIC_VPORT_CONTEXT`], without the list behind it.
+    /// Output of [`opcode::QUERY_NIC_VPORT_CONTEXT`], without the list after it.
     QueryNicVportContextOutput, size 272, {
         /// Header.
         header: OutputHeader = 0,
@@ -557,11 +557,11 @@ firmware! {
         /// Others.
         unused4: [u8; 134] = 122,
         /// [`PROMISC_UC`](Self::PROMISC_UC), [`PROMISC_MC`](Self::PROMISC_MC),
-        /// [`PROMISC_ALL`](Self::PROMISC_ALL), and the kind of the list behind.
+        /// [`PROMISC_ALL`](Self::PROMISC_ALL), and the kind of the list that follows.
         promisc: u8 = 256,
         /// Others.
         unused5: u8 = 257,
-        /// Entries of the list behind.
+        /// Entries of the list that follows.
         allowed_list_size: U16 = 258,
         /// Zero.
         unused6: [u8; 2] = 260,
@@ -795,9 +795,9 @@ firmware! {
         unused1: u8 = 12,
         /// Lower half: ports that are active, a bit each.
         active_port: u8 = 13,
-        /// Lower half: physical port to which the second logical one sends.
+        /// Lower half: physical port that the second logical port sends on.
         tx_remap_affinity_2: u8 = 14,
-        /// Lower half: physical port to which the first logical one sends.
+        /// Lower half: physical port that the first logical port sends on.
         tx_remap_affinity_1: u8 = 15,
     }
 }

@@ -1,8 +1,8 @@
 //! RDMA netlink: how devices, ports and their character devices are listed, and the monitor.
 //!
-//! Kernel header `rdma/rdma_netlink.h`; the protocol number is in `linux/netlink.h`. A request is a
-//! netlink header, then attributes at once: there is no further header. Attribute types that are
-//! not known are to be skipped. Where no release is named, the item is older than 5.3.
+//! Kernel header `rdma/rdma_netlink.h`; the protocol number is in `linux/netlink.h`. A request is a netlink
+//! header directly followed by attributes. Skip unknown attribute types. An item without a release is older
+//! than 5.3.
 
 /// The protocol number of the socket.
 pub const NETLINK_RDMA: u32 = 20;
@@ -102,7 +102,7 @@ pub mod attribute {
     pub const DEV_PROTOCOL: u16 = 67;
     /// `u32`: file descriptor of the network namespace that the device shall move to.
     pub const NET_NS_FD: u16 = 68;
-    /// String: which character device is asked for.
+    /// String: the requested character device.
     pub const CHARDEV_TYPE: u16 = 69;
     /// String: its name below `/dev/infiniband`.
     pub const CHARDEV_NAME: u16 = 70;
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(decode_chardev(0xFFF0_00FF), (0, 0xF_FFFF));
         // Minor 256 is the first that does not fit below the major.
         assert_eq!(decode_chardev((1 << 20) | (511 << 8)), (511, 256));
-        // Device numbers have 32 bits; what is above them is no part of the number.
+        // Device numbers have 32 bits; higher bits are not part of the number.
         assert_eq!(decode_chardev(0xFFFF_FFFF_0000_E7C0), (231, 192));
     }
 }

@@ -1,11 +1,11 @@
 //! Limits and version numbers that programs built on libibumad rely on.
 //!
-//! The limits are those of rdma-core's `infiniband/umad.h`, which has no kernel part: they bound
-//! names and arrays in its callers' code. The version numbers come from the kernel headers
-//! `rdma/ib_user_mad.h` and `rdma/ib_user_verbs.h` and appear in sysfs.
+//! The limits come from rdma-core's `infiniband/umad.h`, not from the kernel: they limit names and arrays
+//! in its callers' code. The version numbers come from the kernel headers `rdma/ib_user_mad.h` and
+//! `rdma/ib_user_verbs.h`, and appear in sysfs.
 
-/// Bytes of a device name in libibumad's structures, the closing NUL among them. Shorter than the
-/// kernel's own limit, [`IB_DEVICE_NAME_MAX`].
+/// Bytes of a device name in libibumad's structures, including the closing NUL. It is shorter than the
+/// kernel's limit, [`IB_DEVICE_NAME_MAX`].
 pub const UMAD_CA_NAME_LEN: usize = 20;
 
 /// Slots for ports in a CA's array: port 0 and ports 1 to 9.
@@ -23,7 +23,7 @@ pub const IB_UMAD_ABI_VERSION: u32 = 5;
 /// Version of the uverbs ABI, in `/sys/class/infiniband_verbs/abi_version`.
 pub const IB_USER_VERBS_ABI_VERSION: u32 = 6;
 
-/// Bytes of a device name in the kernel, the closing NUL among them.
+/// Bytes of a device name in the kernel, including the closing NUL.
 pub const IB_DEVICE_NAME_MAX: usize = 64;
 
 /// The class of all RDMA devices; shows those of the reader's network namespace.

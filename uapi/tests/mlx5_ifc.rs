@@ -1,11 +1,11 @@
 //! Compares the layouts of firmware commands with the kernel's own header `linux/mlx5/mlx5_ifc.h`.
 //!
-//! The header is not for user space: it comes with the packages from which kernel modules are
-//! built. `tests/run headers` fetches it and runs this test, which is ignored otherwise; the
-//! environment variable `UVERBS_MLX5_HEADERS` names the folder in which the header is. A C compiler
-//! is needed: `cc`, or what the environment variable `CC` names.
+//! The header is not for user space: it comes with packages for building kernel modules. `tests/run
+//! headers` fetches it and runs this test, which is ignored otherwise. The environment variable
+//! `UVERBS_MLX5_HEADERS` names the header's folder. A C compiler is needed: `cc`, or the one that the
+//! environment variable `CC` names.
 //!
-//! In that header each bit is an element of a `u8` array, so that `offsetof` counts bits.
+//! In that header each bit is an element of a `u8` array, so `offsetof` counts bits.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ use std::process::Command;
 
 use uverbs_uapi::mlx5_firmware as fw;
 
-/// One field: its C structure and path in it, and where it begins and how many bits it has here.
+/// One field: its C structure, its path in it, its first bit and its number of bits.
 struct Field {
     structure: &'static str,
     path: &'static str,
@@ -24,7 +24,7 @@ struct Field {
     width: u64,
 }
 
-/// A whole structure of ours in C: its size in bytes.
+/// The C name of a whole structure, and its size in bytes.
 struct Size {
     structure: &'static str,
     bytes: u64,
@@ -38,7 +38,7 @@ fn size_of_field<T, F>(_field: fn(&T) -> &F) -> usize {
     size_of::<F>()
 }
 
-/// Where a mask begins in its field, from the highest bit on, and how wide it is.
+/// The first bit of a mask, counted from the highest bit of its field, and its width.
 fn mask(mask: u32, field_bytes: usize) -> (u64, u64) {
     let bits = 8 * u32::try_from(field_bytes).unwrap();
     let aligned = mask << (32 - bits);
@@ -242,7 +242,7 @@ fn fields() -> Vec<Field> {
             tx_remap_affinity_1 & 0b1111u8 => "ctx.tx_remap_affinity_1",
         }
     }
-    // In C an element of a flexible array at the end of the header, of which offsetof knows nothing.
+    // In C this is an element of a flexible array at the end of the header, which offsetof cannot address.
     for field in list.iter_mut().filter(|field| field.structure == "host_params_context") {
         field.bit -= 8 * 16;
     }
@@ -321,7 +321,7 @@ const CONSTANTS: &[(&str, u16)] = &[
     ("MLX5_CAP_PORT_TYPE_ETH", fw::port_type::ETH as u16),
 ];
 
-/// Constants of headers that only the kernel itself can compile: read as text.
+/// Constants of headers that only the kernel itself can compile; they are read as text.
 const IN_TEXT: &[(&str, u16)] = &[
     ("MLX5_CMD_STAT_OK", fw::status::OK as u16),
     ("MLX5_CMD_STAT_INT_ERR", fw::status::INTERNAL_ERR as u16),
@@ -354,7 +354,7 @@ const IN_TEXT: &[(&str, u16)] = &[
     ("MLX5_VPORT_UPLINK", fw::vport::UPLINK),
 ];
 
-/// The value that a line `NAME = VALUE,` gives.
+/// The value in a line `NAME = VALUE,`.
 fn in_text(text: &str, name: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| {
         line.trim().strip_prefix(name)?.trim_start().strip_prefix('=').map(str::trim)

@@ -41,7 +41,7 @@ pub struct UmadPort {
     pub pkeys_size: c_uint,
     /// As many P_Keys as `pkeys_size` says, in memory of `malloc`.
     pub pkeys: *mut u16,
-    /// Link layer in the kernel's words, `IB` where it does not tell.
+    /// Link layer in the kernel's words; `IB` if the kernel does not give it.
     pub link_layer: [u8; 20],
 }
 
@@ -113,7 +113,7 @@ impl UmadCa {
 pub struct UmadDeviceNode {
     /// The next node; NULL at the end of the list.
     pub next: *mut UmadDeviceNode,
-    /// The name, which stands behind the node in the same memory.
+    /// The name, which follows the node in the same memory.
     pub ca_name: *const c_char,
 }
 

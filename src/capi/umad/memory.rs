@@ -1,8 +1,7 @@
-//! What C is handed, in memory of `malloc`.
+//! Memory that C receives, from `malloc`.
 //!
-//! Each piece is an allocation of its own and has no more to it than what the structures point at,
-//! as with libibumad. So a program may copy the structures, take a port out of a CA, or free pieces
-//! itself, and whoever frees last needs nothing from us.
+//! As in libibumad, each piece is a separate allocation with only what the structures point at. So a
+//! program may copy the structures, take a port out of a CA, or free pieces itself.
 
 use core::ffi::{c_int, c_uint};
 use core::ptr::null_mut;
@@ -46,7 +45,7 @@ impl UmadPort {
         })
     }
 
-    /// Frees the P_Keys, of which there are then none. A port that has none stays as it is.
+    /// Frees the P_Keys and sets their number to zero. A port without P_Keys does not change.
     ///
     /// # Safety
     /// `pkeys` is NULL or memory of `malloc` that nobody has freed.
@@ -85,7 +84,7 @@ impl UmadCa {
         Ok(filled)
     }
 
-    /// Frees the ports up to number `numports`, of which there are then none.
+    /// Frees the ports up to number `numports` and removes them.
     ///
     /// # Safety
     /// Each of these ports is NULL or memory of `malloc` that nobody has freed, and its P_Keys are
@@ -151,7 +150,7 @@ pub(super) fn list(names: &[String]) -> Result<*mut UmadDeviceNode, Errno> {
     Ok(head)
 }
 
-/// A node with its name behind it, so that a program that frees the one has freed both.
+/// A node followed by its name in one allocation, so a program that frees the node frees both.
 fn node(name: &str, next: *mut UmadDeviceNode) -> Result<*mut UmadDeviceNode, Errno> {
     let node = allocate::<UmadDeviceNode>(size_of::<UmadDeviceNode>() + name.len() + 1)?;
     // SAFETY: the memory is longer than a node.

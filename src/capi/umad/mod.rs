@@ -1,25 +1,25 @@
-//! The functions of `<infiniband/umad.h>` that read sysfs, by [`strict`] rules: what libibumad
-//! returns, these return.
+//! The functions of `<infiniband/umad.h>` that read sysfs, by [`strict`] rules: they return what
+//! libibumad returns.
 //!
-//! None opens a device node, and each may be called from several threads at once. `errno` is as it
-//! was before the call, except after [`umad_get_ca_device_list`] and where a CA or a port cannot be
-//! had: then it tells why, as programs expect. All memory is `malloc`'s.
+//! None opens a device node, and several threads may call each at once. `errno` does not change, except
+//! after [`umad_get_ca_device_list`] and if a CA or a port cannot be read. Then it gives the reason, as
+//! programs expect. All memory comes from `malloc`.
 //!
-//! Where libibumad crashes, corrupts memory or leaves a structure that must not be released, these
-//! do otherwise (`strict` lists how the answers differ):
+//! If libibumad crashes, corrupts memory or leaves a structure that must not be released, these functions
+//! behave differently (`strict` lists how the answers differ):
 //!
 //! | | libibumad | here |
 //! |---|---|---|
-//! | NULL in place of a structure or array to fill or sort | crashes | `-EINVAL`; `-1` from `umad_get_cas_names`; `EINVAL` from `umad_sort_ca_device_list` |
+//! | NULL instead of a structure or array to fill or sort | crashes | `-EINVAL`; `-1` from `umad_get_cas_names`; `EINVAL` from `umad_sort_ca_device_list` |
 //! | a NULL name in a list to sort | crashes | sorts it as an empty name |
 //! | `umad_get_cas_names` of a `max` below 1, on a host without RDMA | writes `mthca0`, returns 1 | writes nothing, returns 0 |
-//! | `umad_get_ca` and `umad_get_port` fail | leave a structure half filled, or as it was, or with a pointer to freed P_Keys | leave it all zero: to release it is harmless |
+//! | `umad_get_ca` and `umad_get_port` fail | leave a structure half filled, or as it was, or with a pointer to freed P_Keys | leave it all zero; releasing it is harmless |
 //! | no memory for P_Keys | `-EIO` | `-ENOMEM` |
 //! | `umad_release_ca` of a CA whose `numports` is 10 or more | reads past the ports | releases the ten there are |
 //! | `umad_release_ca` and `umad_release_port` of NULL, with debugging on | crash | `-ENODEV`, as with debugging off |
 //! | a name that is not UTF-8 | looks for the device | there is no such device |
 //! | debugging off | writes to stderr if a port has no P_Keys | never writes |
-//! | debugging on | traces every step on stderr | tells stderr why a call failed |
+//! | debugging on | traces every step on stderr | writes to stderr why a call failed |
 
 mod abi;
 mod memory;
@@ -65,9 +65,8 @@ pub extern "C" fn umad_done() -> c_int {
 /// Sets the level of debugging, unless `level` is negative, and returns the level that is then set.
 /// See [`umad_debug(3)`].
 ///
-/// At 0, which it is at first, nothing is written. At any level above, a function that fails writes
-/// one line to stderr: its name, what it returns, and which file could not be read and why, if it
-/// was one.
+/// At level 0, the default, nothing is written. At a higher level a function that fails writes one line to
+/// stderr: its name, its return value and, if a file could not be read, which file and why.
 ///
 /// [`umad_debug(3)`]: https://man7.org/linux/man-pages/man3/umad_debug.3.html
 #[unsafe(no_mangle)]
@@ -79,8 +78,8 @@ pub extern "C" fn umad_debug(level: c_int) -> c_int {
 }
 
 /// Writes the names of up to `max` channel adapters, switches and routers, sorted by their bytes,
-/// and returns how many. Names of 20 bytes or more are left out. If RDMA is not there, `mthca0` is
-/// the one name. See [`umad_get_cas_names(3)`].
+/// and returns how many. Names of 20 bytes or more are left out. Without RDMA the only name is `mthca0`.
+/// See [`umad_get_cas_names(3)`].
 ///
 /// [`umad_get_cas_names(3)`]: https://man7.org/linux/man-pages/man3/umad_get_cas_names.3.html
 ///
@@ -115,9 +114,9 @@ unsafe fn get_cas_names(sysfs: &Sysfs, cas: *mut CaName, max: c_int) -> c_int {
 }
 
 /// Writes the port GUIDs of a CA, in network order and each at the index of its port's number, and
-/// returns how many: **2 on a CA with one port**, as index 0 is the port of a switch. A `ca_name` of
-/// NULL is the default CA. The GUID is 0 where there is no port, or an empty GID at index 0. With
-/// `portguids` NULL the CA is read, but 0 returned. See [`umad_get_ca_portguids(3)`].
+/// returns how many: **2 on a CA with one port**, because index 0 is the port of a switch. A `ca_name` of
+/// NULL means the default CA. The GUID is 0 if there is no port, or if its GID at index 0 is empty. If
+/// `portguids` is NULL, the CA is read and the result is 0. See [`umad_get_ca_portguids(3)`].
 ///
 /// [`umad_get_ca_portguids(3)`]: https://man7.org/linux/man-pages/man3/umad_get_ca_portguids.3.html
 ///
@@ -219,8 +218,8 @@ unsafe fn get_ca(sysfs: &Sysfs, name: Option<&str>, ca: *mut UmadCa) -> c_int {
     }
 }
 
-/// Frees the ports that [`umad_get_ca`] has made, sets their pointers to NULL, and returns 0. What
-/// has no ports, as a CA that is released or zeroed, stays as it is. See [`umad_get_ca(3)`].
+/// Frees the ports that [`umad_get_ca`] made, sets their pointers to NULL, and returns 0. A CA without
+/// ports, such as a released or zeroed one, does not change. See [`umad_get_ca(3)`].
 ///
 /// [`umad_get_ca(3)`]: https://man7.org/linux/man-pages/man3/umad_get_ca.3.html
 ///
@@ -228,8 +227,8 @@ unsafe fn get_ca(sysfs: &Sysfs, name: Option<&str>, ca: *mut UmadCa) -> c_int {
 /// `-ENODEV`: `ca` is NULL.
 ///
 /// # Safety
-/// `ca` is NULL, or zeroed, or was last filled by [`umad_get_ca`], and its ports were not released
-/// by way of a copy.
+/// `ca` is NULL, or zeroed, or was last filled by [`umad_get_ca`], and its ports were not released through
+/// a copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn umad_release_ca(ca: *mut UmadCa) -> c_int {
     guarded(-number(Errno::IO), || {
@@ -299,8 +298,8 @@ unsafe fn get_port(
     }
 }
 
-/// Frees the P_Keys of a port, sets their pointer to NULL and their number to 0, and returns 0. What
-/// has no P_Keys, as a port that is released or zeroed, stays as it is. See [`umad_get_port(3)`].
+/// Frees the P_Keys of a port, sets their pointer to NULL and their number to 0, and returns 0. A port
+/// without P_Keys, such as a released or zeroed one, does not change. See [`umad_get_port(3)`].
 ///
 /// [`umad_get_port(3)`]: https://man7.org/linux/man-pages/man3/umad_get_port.3.html
 ///
@@ -309,7 +308,7 @@ unsafe fn get_port(
 ///
 /// # Safety
 /// `port` is NULL, or zeroed, or was last filled by [`umad_get_port`] or [`umad_get_ca`], and its
-/// P_Keys were not released by way of a copy.
+/// P_Keys were not released through a copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn umad_release_port(port: *mut UmadPort) -> c_int {
     guarded(-number(Errno::IO), || {
@@ -323,15 +322,15 @@ pub unsafe extern "C" fn umad_release_port(port: *mut UmadPort) -> c_int {
     })
 }
 
-/// Lists all channel adapters, switches and routers, whatever the lengths of their names, in the
-/// order of the folder. Sets `errno` to 0. [`umad_free_ca_device_list`] frees the list. See
+/// Lists all channel adapters, switches and routers in the order of the folder, with names of any length.
+/// Sets `errno` to 0. [`umad_free_ca_device_list`] frees the list. See
 /// [`umad_get_ca_device_list(3)`].
 ///
 /// [`umad_get_ca_device_list(3)`]: https://man7.org/linux/man-pages/man3/umad_get_ca_device_list.3.html
 ///
 /// # Errors
-/// NULL with `errno` 0 is the empty list. NULL with another `errno` is `ENOMEM`, or that of reading
-/// the folder of the devices (if it is missing, the list is empty).
+/// NULL with `errno` 0 is the empty list. NULL with another `errno` is a failure: `ENOMEM`, or the errno of
+/// reading the folder of the devices (if it is missing, the list is empty).
 #[unsafe(no_mangle)]
 pub extern "C" fn umad_get_ca_device_list() -> *mut UmadDeviceNode {
     let list = guarded(Err(Errno::IO), || get_ca_device_list(&Sysfs::host()));
@@ -362,16 +361,16 @@ pub unsafe extern "C" fn umad_free_ca_device_list(head: *mut UmadDeviceNode) {
     guarded((), || unsafe { memory::free_list(head) });
 }
 
-/// Sorts a list of names by their bytes, puts the node that is then the first into `*head`, and
-/// returns 0. `size` is the number of nodes; 0 has them counted, and with 1 nothing is looked at. See
+/// Sorts a list of names by their bytes, writes the new first node to `*head`, and returns 0. `size` is the
+/// number of nodes. With 0 they are counted; with 1 the list is not read. See
 /// [`umad_sort_ca_device_list(3)`].
 ///
 /// [`umad_sort_ca_device_list(3)`]: https://man7.org/linux/man-pages/man3/umad_sort_ca_device_list.3.html
 ///
 /// # Errors
-/// Positive, and the list stays as it is.
-/// * `EINVAL`: the list has not `size` nodes, or `head` is NULL;
-/// * `ENOMEM`: no memory to sort so many.
+/// A positive number; the list does not change.
+/// * `EINVAL`: the list does not have `size` nodes, or `head` is NULL;
+/// * `ENOMEM`: no memory to sort so many nodes.
 ///
 /// # Safety
 /// `head` is NULL or points to NULL or to the first node of a list, which ends with a `next` of NULL
@@ -433,18 +432,18 @@ unsafe fn sort(head: &mut *mut UmadDeviceNode, size: usize) -> Result<(), Errno>
     Ok(())
 }
 
-/// The value of a failure, whose reason `errno` tells. Says why, if debugging is on.
+/// The value of a failure. Sets `errno` to its reason, and prints it if debugging is on.
 fn failed(function: &str, failure: &Failure) -> c_int {
     if LEVEL.load(Ordering::Relaxed) > 0 {
-        // There is nobody to tell that stderr is closed.
+        // A closed stderr cannot be reported.
         let _ = writeln!(std::io::stderr(), "uverbs: {function}: {failure}");
     }
     set_errno(failure.reason());
     failure.value()
 }
 
-/// A name, if there is one. It may stand in the structure to be filled, so it is copied. What is not
-/// UTF-8 becomes the empty name, which is no device's.
+/// A name, if there is one. It may be part of the structure to be filled, so it is copied. A name that is
+/// not UTF-8 becomes the empty name, which no device has.
 ///
 /// # Safety
 /// `name` is NULL or a text that ends with a NUL.

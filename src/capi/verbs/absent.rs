@@ -1,6 +1,6 @@
-//! Functions in the places of those for queues and memory, which this library does not have. They are
-//! called where a program, or rdma-core's own library beside this one, asks for a queue or memory on a
-//! context of ours: it learns that there are none.
+//! Replacements for functions about queues and memory, which this library does not have. A program, or
+//! rdma-core's own library in the same process, calls them when it asks for a queue or memory on a context
+//! of this library. They fail.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -13,26 +13,26 @@ use crate::capi::{number, set_errno};
 
 type Table = [*mut c_void; 30];
 
-/// What makes something: NULL, and `errno` is `EOPNOTSUPP`.
+/// For functions that make something: NULL, with `errno` `EOPNOTSUPP`.
 unsafe extern "C" fn nothing() -> *mut c_void {
     set_errno(Errno::OPNOTSUPP);
     null_mut()
 }
 
-/// What answers with an errno: `EOPNOTSUPP`.
+/// For functions that return an errno: `EOPNOTSUPP`.
 unsafe extern "C" fn refused() -> c_int {
     set_errno(Errno::OPNOTSUPP);
     number(Errno::OPNOTSUPP)
 }
 
-/// What answers with a number of completions: a negative one.
+/// For functions that return a number of completions: a negative number.
 unsafe extern "C" fn no_completions() -> c_int {
     set_errno(Errno::OPNOTSUPP);
     -number(Errno::OPNOTSUPP)
 }
 
-/// Where in [`ContextOps`] a function is, behind the two that query; the others make something, or
-/// are called by no program.
+/// Positions in [`ContextOps`] after the two queries. The other functions make something, or no program
+/// calls them.
 const REFUSED: [usize; 6] = [6, 7, 10, 18, 23, 24];
 const POLL_CQ: usize = 9;
 
@@ -53,12 +53,12 @@ pub(super) fn ops() -> Table {
 
 const _: () = assert!(size_of::<ContextOps>() == 32 * size_of::<usize>());
 
-/// More words than `struct verbs_ex_private` of any release has.
+/// More words than `struct verbs_ex_private` has in any release.
 const WORDS: usize = 256;
 
-/// For rdma-core's library, if it is there, too, and is given a context of ours: it looks here for
-/// `struct verbs_ex_private`, which has the functions of its drivers, in each release at other places.
-/// Whichever it takes makes nothing. (Those that make nothing anyway want what others made.)
+/// For rdma-core's library in the same process, if it gets a context of this library. It looks here for
+/// `struct verbs_ex_private` with the functions of its drivers, whose positions differ between releases.
+/// None of these functions makes anything. (Other functions of drivers need what these would have made.)
 #[repr(transparent)]
 struct Private(UnsafeCell<[unsafe extern "C" fn() -> *mut c_void; WORDS]>);
 

@@ -31,21 +31,21 @@ pub(crate) struct Opened {
     pub(crate) context: Context,
     /// Whether the program handed over the open node.
     pub(crate) imported: bool,
-    /// The context for firmware commands, once it was wanted and could be opened.
+    /// The context for firmware commands, after the first use that could open it.
     pub(crate) devx: OnceLock<Context>,
     pub(crate) listed: Held,
-    /// The device's own files, once they were wanted.
+    /// The device's own files, after their first use.
     sysfs: OnceLock<Sysfs>,
     events: AsyncEvents,
-    /// The program reads and writes here as well.
+    /// The program also reads and writes this part.
     verbs: UnsafeCell<abi::VerbsContext>,
 }
 
-/// Where in [`Opened`] the pointer of C's leads.
+/// Offset in [`Opened`] of C's pointer.
 const CONTEXT: usize = offset_of!(Opened, verbs) + offset_of!(abi::VerbsContext, context);
 
 impl Opened {
-    /// Makes a context for C: it has its event file, as `ibv_open_device(3)` says.
+    /// Makes a context for C, with its event file, as `ibv_open_device(3)` says.
     fn new(context: Context, listed: Held, imported: bool) -> Result<Box<Self>, Error> {
         let events = context.async_events()?;
         let none = core::ptr::null_mut();
@@ -76,7 +76,7 @@ impl Opened {
         Ok(Box::new(Self { context, imported, devx, listed, sysfs, events, verbs }))
     }
 
-    /// The device's folder in sysfs, and not that of another which has its name now.
+    /// The device's folder in sysfs. It is never that of another device that now has the name.
     pub(super) fn folder(&self) -> Result<Folder, Errno> {
         let device = &self.listed.device;
         let sysfs = if let Some(sysfs) = self.sysfs.get() {
@@ -124,7 +124,7 @@ impl Opened {
     }
 }
 
-/// A context of C's over one whose kernel is test code.
+/// A C context whose kernel is test code.
 #[cfg(feature = "simulated-kernel")]
 #[doc(hidden)]
 #[must_use]
@@ -132,7 +132,7 @@ pub fn simulated(context: Context) -> *mut abi::Context {
     simulated_at(context, "/dev/null".into())
 }
 
-/// [`simulated`], of a device whose node is there.
+/// [`simulated`], for a device whose node exists.
 #[cfg(feature = "simulated-kernel")]
 pub(crate) fn simulated_at(context: Context, path: std::path::PathBuf) -> *mut abi::Context {
     let mut device = crate::device::Device::sample(context.device_name());
@@ -189,9 +189,8 @@ pub unsafe extern "C" fn ibv_open_device(device: *mut abi::Device) -> *mut abi::
     unsafe { open(device, |listed| listed.open(false)) }
 }
 
-/// Makes a context of an open node that has one already, for example one from another process; only
-/// the mlx5 driver offers it. The node belongs to the context from then on, also if the driver
-/// refuses. See `ibv_import_device(3)`.
+/// Makes a context from an open node that already has one, for example from another process. Only the mlx5
+/// driver offers it. The node then belongs to the context, even if the driver refuses. See `ibv_import_device(3)`.
 ///
 /// # Errors
 /// NULL with `errno`: `EINVAL` (no character device), `ENODEV` (no device's node), `EOPNOTSUPP`
@@ -213,7 +212,7 @@ pub unsafe extern "C" fn ibv_import_device(cmd_fd: c_int) -> *mut abi::Context {
     c_pointer(imported)
 }
 
-/// The device whose node an open file is; not one whose driver offers no import.
+/// The device whose node an open file is. Its driver must offer import.
 fn device_of(cmd_fd: c_int) -> Result<Arc<Listed>, Errno> {
     if cmd_fd < 0 {
         return Err(Errno::INVAL);

@@ -1,7 +1,6 @@
-//! The list of devices, and what a program asks of a device that it does not open.
+//! The list of devices, and queries of devices that are not open.
 //!
-//! A device in a list is the same pointer in every list as long as it is the same device, and lives
-//! as long as a list or a context holds it.
+//! A device has the same pointer in every list, and is valid as long as a list or a context holds it.
 
 use core::ffi::{c_char, c_int};
 use core::mem::ManuallyDrop;
@@ -20,16 +19,16 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::mlx5::devx;
 
-/// A device as C sees it, and as this library knows it.
+/// A device with its C structure and this library's data.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Listed {
-    /// First, so that a pointer to it is one to the whole.
+    /// The first field, so that a pointer to it is a pointer to the whole.
     c: abi::Device,
     pub(crate) device: Device,
 }
 
-/// The devices that were there when they were listed last.
+/// The devices of the last list.
 static LAST: Mutex<Vec<Arc<Listed>>> = Mutex::new(Vec::new());
 
 impl Listed {
@@ -138,7 +137,7 @@ fn kinds(node_type: NodeType) -> (c_int, c_int) {
     }
 }
 
-/// A text with its NUL in an array of C's; `None` if it does not fit.
+/// A text with its NUL in a C array; `None` if it does not fit.
 fn text<const N: usize>(text: &str) -> Option<[c_char; N]> {
     let mut array = [0; N];
     let (_, room) = array.split_last_mut()?;
@@ -171,7 +170,7 @@ pub(crate) fn list() -> Result<Vec<Arc<Listed>>, Errno> {
     Ok(known(devices))
 }
 
-/// The devices as C knows them: those of the last list that are the same, and others anew.
+/// The devices for C: unchanged devices are those of the last list, others are new.
 fn known(devices: Vec<Device>) -> Vec<Arc<Listed>> {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let known = |device: &Device| last.iter().find(|listed| listed.device == *device).cloned();
@@ -190,7 +189,7 @@ type SimulatedHost = (Vec<Device>, fn(&Device, bool) -> Result<Context, Error>);
 #[cfg(feature = "simulated-kernel")]
 static SIMULATED: Mutex<Option<SimulatedHost>> = Mutex::new(None);
 
-/// From now on C is given these devices, and they are opened in this way.
+/// From now on C gets these devices, and they are opened in this way.
 #[cfg(feature = "simulated-kernel")]
 #[doc(hidden)]
 pub fn simulated_host(devices: Vec<Device>, open: fn(&Device, bool) -> Result<Context, Error>) {
@@ -207,8 +206,8 @@ fn simulated_devices() -> Option<Vec<Device>> {
 /// goes to `num_devices`, unless that is NULL. See `ibv_get_device_list(3)`.
 ///
 /// # Errors
-/// NULL with `errno`: `ENOSYS` if the kernel has no RDMA verbs, `ENOMEM`, or what reading the list
-/// met.
+/// NULL with `errno`: `ENOSYS` if the kernel has no RDMA verbs, `ENOMEM`, or the errno of reading the
+/// list.
 ///
 /// # Safety
 /// `num_devices` is NULL or points to an `int`.
@@ -238,7 +237,7 @@ pub unsafe extern "C" fn ibv_get_device_list(num_devices: *mut c_int) -> *mut *m
     }
 }
 
-/// The devices as an array of C's, each held by it.
+/// The devices as a C array, which holds a share of each.
 fn c_array(listed: &[Arc<Listed>]) -> Option<*mut *mut abi::Device> {
     // SAFETY: no precondition; zeroed memory is an array of NULLs.
     let array = unsafe { libc::calloc(listed.len() + 1, size_of::<*mut abi::Device>()) };
@@ -255,8 +254,7 @@ fn c_array(listed: &[Arc<Listed>]) -> Option<*mut *mut abi::Device> {
     Some(array)
 }
 
-/// Frees a list. Devices of it that are open stay until they are closed. NULL is no list and
-/// nothing is done.
+/// Frees a list. Its open devices stay until they are closed. NULL is ignored.
 ///
 /// # Safety
 /// `list` is NULL, or from [`ibv_get_device_list`] and not freed so far.
@@ -281,7 +279,7 @@ pub unsafe extern "C" fn ibv_free_device_list(list: *mut *mut abi::Device) {
     unsafe { libc::free(list.cast()) };
 }
 
-/// The device's name; NULL for NULL. It lives as long as the device.
+/// The device's name; NULL for NULL. It is valid as long as the device.
 ///
 /// # Safety
 /// `device` is NULL, or from a list or a context that still holds it.
@@ -306,7 +304,7 @@ pub unsafe extern "C" fn ibv_get_device_guid(device: *mut abi::Device) -> u64 {
     listed.map_or(0, |listed| u64::from_ne_bytes(listed.device.node_guid.to_be_bytes()))
 }
 
-/// The kernel's index of the device; −1 where it does not tell, and for NULL.
+/// The kernel's index of the device; −1 if the kernel gives none, and for NULL.
 ///
 /// # Safety
 /// As [`ibv_get_device_name`].

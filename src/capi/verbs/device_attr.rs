@@ -19,8 +19,8 @@ use crate::error::Cause;
 /// Bytes of the attributes that every release has.
 const ORIGINAL: usize = size_of::<abi::DeviceAttr>();
 
-/// Where the attributes of newer releases end, in ascending order: a program's structure may end
-/// with any of them, and one that ends in the middle of an attribute does not get it.
+/// Where the attributes of newer releases end, in ascending order. A program's structure may end with any
+/// of them. If it ends within an attribute, it does not get that attribute.
 const ENDS: [usize; 16] = {
     use abi::DeviceAttrEx as Attr;
     [
@@ -45,7 +45,7 @@ const ENDS: [usize; 16] = {
 const PCI_ATOMICS: usize =
     offset_of!(abi::DeviceAttrEx, pci_atomic_caps) + size_of::<abi::PciAtomicCaps>();
 
-/// What drivers say beside the kernel's common answer.
+/// What drivers add to the kernel's common answer.
 #[derive(Clone, Copy, Debug, Default)]
 struct DriverPart {
     tso: TsoCaps,
@@ -53,8 +53,8 @@ struct DriverPart {
     pacing: PacketPacingCaps,
 }
 
-/// Asks for a device's attributes, as many of them as `length` bytes hold. Behind
-/// `ibv_query_device_ex(3)` of the headers, whose structure grew.
+/// Asks for a device's attributes, as many as fit in `length` bytes. The headers' inline
+/// `ibv_query_device_ex(3)`, whose structure grew, calls it.
 ///
 /// # Errors
 /// `EINVAL` (NULL, `comp_mask` not 0, a length below that of `struct ibv_device_attr`), `EIO` (the
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn ibv_query_device(
     unsafe { uverbs_query_device_ex(context, core::ptr::null(), device_attr.cast(), ORIGINAL) }
 }
 
-/// Completion counters are not to be had by this library: zeros, and `EOPNOTSUPP`.
+/// This library has no completion counters: it writes zeros and returns `EOPNOTSUPP`.
 ///
 /// # Safety
 /// `caps` is NULL or has room for `caps_size` bytes.
@@ -192,8 +192,8 @@ fn attributes(opened: &Opened, end: usize) -> Result<abi::DeviceAttrEx, Cause> {
     Ok(attr)
 }
 
-/// Atomic operations are atomic to the whole host (`IBV_ATOMIC_GLOB`) and not just within the device
-/// (`IBV_ATOMIC_HCA`) if it can do those of eight bytes on the bus.
+/// Atomic operations are atomic for the whole host (`IBV_ATOMIC_GLOB`) if the device can do operations of
+/// eight bytes on the bus, otherwise only within the device (`IBV_ATOMIC_HCA`).
 fn with_pci_atomics(atomic_cap: u32, caps: abi::PciAtomicCaps) -> u32 {
     const HCA: u32 = 1;
     const GLOB: u32 = 2;

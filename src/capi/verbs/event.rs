@@ -13,7 +13,7 @@ use crate::context::{EventType, read_event};
 /// `ibv_get_async_event(3)`.
 ///
 /// # Errors
-/// −1 with `errno`: `EAGAIN` (none there), `EINTR`, `EINVAL` (NULL).
+/// −1 with `errno`: `EAGAIN` (no event), `EINTR`, `EINVAL` (NULL).
 ///
 /// # Safety
 /// `context` is NULL or open; `event` is NULL or points to a `struct ibv_async_event`.
@@ -46,12 +46,12 @@ pub unsafe extern "C" fn ibv_get_async_event(
     }
 }
 
-/// Events of queues tell the pointer that the queue was made with; others tell a port.
+/// Events of queues hold the pointer that the queue was made with; other events hold a port.
 fn is_of_an_object(event_type: EventType) -> bool {
     matches!(event_type.0, 0..=7 | 14..=16 | 19)
 }
 
-/// Acknowledges an event. Nothing has to be done for those of devices and ports, and queues, which
-/// have others, are not made by this library. See `ibv_ack_async_event(3)`.
+/// Acknowledges an event. Events of devices and ports need nothing, and this library makes no queues,
+/// which have other events. See `ibv_ack_async_event(3)`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_ack_async_event(_event: *mut abi::AsyncEvent) {}

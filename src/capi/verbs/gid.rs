@@ -46,7 +46,7 @@ pub unsafe extern "C" fn _ibv_query_gid_ex(
     answer.map_or_else(number, |()| 0)
 }
 
-/// Asks for all valid entries of all ports; their number. See `ibv_query_gid_table(3)`.
+/// Asks for all valid entries of all ports and returns their number. See `ibv_query_gid_table(3)`.
 ///
 /// # Errors
 /// Negative: `EINVAL` (more entries than `max_entries`, or 0 of them, unknown flags, a structure
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn _ibv_query_gid_table(
     }
 }
 
-/// Asks for one GID; an empty slot's is all zeros. See `ibv_query_gid(3)`.
+/// Asks for one GID; all zeros for an empty slot. See `ibv_query_gid(3)`.
 ///
 /// # Errors
 /// −1, with `errno` as [`_ibv_query_gid_ex`] gives it.
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn ibv_query_gid_type(
     0
 }
 
-/// One entry, all zeros for an empty slot; an error also if there is nowhere to write.
+/// One entry, all zeros for an empty slot; also an error if there is no memory to write to.
 ///
 /// # Safety
 /// `context` is NULL or open.

@@ -43,8 +43,8 @@ impl From<&QueryPortResponse> for abi::PortAttr {
     }
 }
 
-/// Asks for a port's attributes, as much of them as `length` bytes hold; what the kernel does not
-/// tell is zero. Behind `ibv_query_port(3)` of the headers, whose structure grew.
+/// Asks for a port's attributes, as much as fits in `length` bytes. Values that the kernel does not give
+/// are zero. The headers' inline `ibv_query_port(3)`, whose structure grew, calls it.
 ///
 /// # Errors
 /// `EINVAL` (no such port, NULL), `EIO` (the device is gone), or the driver's. Nothing is written.
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn ibv_query_port(
 /// `ibv_query_port_speed(3)`.
 ///
 /// # Errors
-/// `EOPNOTSUPP` (the driver does not tell), `EINVAL` (no such port, NULL), `EIO` (the device is
+/// `EOPNOTSUPP` (the driver does not give it), `EINVAL` (no such port, NULL), `EIO` (the device is
 /// gone), `EPROTONOSUPPORT` (an older kernel, with mlx5).
 ///
 /// # Safety
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn ibv_query_port_speed(
     }
     let answer = guarded(Err(Errno::IO), || {
         opened.context.query_port_speed(port_num).map_err(|error| match error.cause() {
-            // Of the providers only mlx5's asks the kernel.
+            // Only mlx5's provider asks the kernel.
             Cause::UnknownToKernel if opened.context.driver() != DriverId::MLX5 => Errno::OPNOTSUPP,
             cause => cause.as_errno(),
         })
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn ibv_query_port_speed(
 /// Reads one P_Key, in network order, from sysfs. See `ibv_query_pkey(3)`.
 ///
 /// # Errors
-/// −1, with `errno` of reading it: `ENOENT` for a port or an index that is not there; `EINVAL` for
+/// −1, with the `errno` of reading it: `ENOENT` for a port or an index that does not exist; `EINVAL` for
 /// NULL.
 ///
 /// # Safety

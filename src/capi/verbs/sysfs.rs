@@ -13,8 +13,8 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::capi::{failed, guarded};
 
-/// Where sysfs is: the environment's `SYSFS_PATH`, which a program that runs with more rights than
-/// its user's does not believe, or `/sys`.
+/// The path of sysfs: `SYSFS_PATH` from the environment, or `/sys`. A program that runs with more rights
+/// than its user ignores the variable.
 static SYSFS_PATH: LazyLock<CString> = LazyLock::new(|| {
     let path = named_path().unwrap_or_default();
     let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
@@ -38,14 +38,14 @@ pub(crate) fn root() -> Option<PathBuf> {
     (path != c"/sys").then(|| Path::new(OsStr::from_bytes(path.to_bytes())).to_owned())
 }
 
-/// Where sysfs is mounted, without a slash at the end. `SYSFS_PATH` of the environment says so when
-/// the first function of this library is called; else it is `/sys`.
+/// Where sysfs is mounted, without a slash at the end: `SYSFS_PATH` from the environment at the first call
+/// of any function of this library, otherwise `/sys`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_get_sysfs_path() -> *const c_char {
     guarded(c"/sys".as_ptr(), || sysfs_path().as_ptr())
 }
 
-/// Reads a file of sysfs into `buf`: its length without the newline at its end, and a NUL behind it.
+/// Reads a file of sysfs into `buf`, with a NUL instead of its last newline, and returns the length.
 ///
 /// # Errors
 /// −1 with `errno` if it cannot be read; −1 if the text does not fit with its NUL; `EINVAL` for NULL.
@@ -77,8 +77,8 @@ pub unsafe extern "C" fn ibv_read_sysfs_file(
     answer.unwrap_or_else(failed)
 }
 
-/// Reads a file once, and puts a NUL in place of the newline at its end, or behind it; `None` if that
-/// does not fit.
+/// Reads a file once. A NUL replaces the newline at its end, or follows the text; `None` if it does not
+/// fit.
 fn read_file<'b>(path: &Path, buf: &'b mut [MaybeUninit<u8>]) -> Result<Option<&'b [u8]>, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?;

@@ -1,14 +1,14 @@
 //! Compares the crate with the kernel's own C headers: the size and alignment of each structure,
-//! the offset and size of each field, the value of each constant, and the release that each item
-//! is said to have come with.
+//! the offset and size of each field, the value of each constant, and the release that each item is said
+//! to come with.
 //!
-//! The headers are those of the machine (Debian: `linux-libc-dev`), or those in the directory that
-//! the environment variable `UVERBS_KERNEL_HEADERS` names, with the machine's for the rest. A C
-//! compiler is needed: `cc`, or what the environment variable `CC` names.
+//! The headers are those of the machine (Debian: `linux-libc-dev`). If the environment variable
+//! `UVERBS_KERNEL_HEADERS` names a directory, its headers come first. A C compiler is needed: `cc`, or the
+//! one that the environment variable `CC` names.
 //!
-//! `table` lists what is compared; this file asks the compiler. It does so twice. The first time
-//! each item stands on a line of its own, so that the lines with errors tell which items these
-//! headers lack. The second program has the items that are left, and prints their values.
+//! `table` lists what is compared. This file runs the compiler twice. The first program has each item on
+//! its own line, so the lines with errors show which items the headers lack. The second program prints the
+//! values of the remaining items.
 
 #![expect(
     clippy::unwrap_used,
@@ -38,7 +38,7 @@ impl fmt::Display for Release {
     }
 }
 
-/// What is known of when the headers got something.
+/// When the headers got an item, as far as known.
 #[derive(Clone, Copy, Debug)]
 struct Since {
     /// No headers before this release have it.
@@ -91,7 +91,7 @@ fn is_certain(item: &Item, release: Release) -> bool {
     item.values.iter().any(|(_, since)| since.latest <= release)
 }
 
-/// The directory of kernel headers that was asked for, if any.
+/// The requested directory of kernel headers, if any.
 fn asked_for() -> Option<PathBuf> {
     let root = PathBuf::from(std::env::var_os("UVERBS_KERNEL_HEADERS")?);
     assert!(
@@ -102,7 +102,7 @@ fn asked_for() -> Option<PathBuf> {
     Some(root)
 }
 
-/// The C compiler, with the headers that were asked for.
+/// The C compiler, with the requested headers.
 fn compiler() -> Command {
     let mut command = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     command.env("LC_ALL", "C").args(["-std=gnu11", "-w"]);
@@ -122,7 +122,7 @@ fn preamble() -> String {
     let root = asked_for();
     let mut c = String::from("#include <stddef.h>\n#include <stdio.h>\n");
     for header in HEADERS {
-        // What the directory lacks must not come from the machine's headers, which may be newer.
+        // A header that the directory lacks must not come from the machine, whose headers may be newer.
         if root.as_ref().is_none_or(|root| root.join(header).is_file()) {
             writeln!(c, "#if __has_include(<{header}>)\n#include <{header}>\n#endif").unwrap();
         }
@@ -212,7 +212,7 @@ fn values(expressions: &[&str]) -> (Release, Vec<u64>) {
     (release, numbers.collect())
 }
 
-/// Compares one item with what C says, `None` where the headers lack it.
+/// Compares one item with C's value; `None` if the headers lack it.
 fn compare(item: &Item, found: Option<u64>, release: Release) -> Result<(), String> {
     let possible = possible_values(item, release);
     let since = item.values.first().unwrap().1;
@@ -236,8 +236,7 @@ fn compare(item: &Item, found: Option<u64>, release: Release) -> Result<(), Stri
     }
 }
 
-/// One line for each structure, field or constant, and none for the fields of a structure that is
-/// missing itself.
+/// One line for each structure, field or constant, but none for the fields of a missing structure.
 fn summary<'a>(missing: &[&'a Item]) -> Vec<(&'a str, Since)> {
     let mut lines: Vec<(&str, Since)> = Vec::new();
     for item in missing {
@@ -254,7 +253,7 @@ fn summary<'a>(missing: &[&'a Item]) -> Vec<(&'a str, Since)> {
 fn crate_and_kernel_headers_agree() {
     let Table { items, .. } = table::table();
 
-    // An item may have had another name in older headers: the first name that is there counts.
+    // An item may have another name in older headers: the first name that exists counts.
     let candidates: Vec<(usize, &str)> = items
         .iter()
         .enumerate()
@@ -297,7 +296,7 @@ fn crate_and_kernel_headers_agree() {
             writeln!(report, "    {name} ({since})").unwrap();
         }
     }
-    // Past the test runner, which shows what a passed test prints to nobody.
+    // Bypasses the test runner, which hides the output of passed tests.
     std::io::stdout().write_all(report.as_bytes()).unwrap();
     assert!(faults.is_empty(), "{} differences:\n{}", faults.len(), faults.join("\n"));
 }

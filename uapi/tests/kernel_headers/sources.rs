@@ -12,10 +12,10 @@ const SOURCES: [(&str, &str); 8] = [
     ("umad", include_str!("../../src/umad.rs")),
 ];
 
-/// The paths, from the root of the crate on, of all its constants and structures.
+/// The paths of all constants and structures, from the root of the crate.
 ///
-/// Relies on how rustfmt lays code out: an item starts its line, and a module at the top level ends
-/// with a brace in the first column.
+/// Relies on rustfmt's layout: an item starts its line, and a top-level module ends with a brace in the
+/// first column.
 pub(crate) fn public_items() -> Vec<String> {
     let mut items = Vec::new();
     for (file, text) in SOURCES {
