@@ -2,8 +2,8 @@
  * Every structure, field and constant of uverbs.h, a line for each: sizes, offsets, values.
  *
  * Compiled twice: with -DUVERBS_H for our header, without it for rdma-core's; -DRDMA_CORE=44 is the
- * release that is compared with. The two print the same. What that release does not have yet is
- * left out by both; stderr tells how many lines.
+ * release to compare with. Both print the same. Both leave out what that release does not have yet;
+ * stderr says how many lines.
  *
  * (Releases between those that were looked at, 33, 44, 56 and 65, may have some of it earlier.)
  */

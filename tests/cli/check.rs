@@ -64,7 +64,7 @@ fn expectations_and_settings() {
     );
 }
 
-/// What was not read is not said to be in order.
+/// `check` does not report as good what it did not read.
 #[test]
 fn what_was_not_looked_at() {
     let tree = Tree::new();

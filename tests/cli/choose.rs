@@ -172,7 +172,7 @@ fn what_was_not_read_is_not_covered() {
             let answer = fleet.json(&["env", program]);
             assert_eq!((&answer["env"], &answer["way"]), (&null, &null));
         }
-        // Of ports that are named all is known, and a list leaves others alone.
+        // Everything is known about the named ports, and a list excludes the others.
         let run = fleet.uverbs(&["env", "nccl", "mlx5_0"]);
         assert_eq!(
             run.stdout, "export NCCL_IB_HCA='=mlx5_0:1'\nexport NCCL_IB_GID_INDEX=3\n",
@@ -228,7 +228,7 @@ fn no_host_and_no_usable_port() {
     assert!(said.contains("right on all ports that were named of 2 hosts"), "{said}");
 }
 
-/// Where a thing that was named is not to be had, a shell gets nothing.
+/// If a named port cannot be read, a shell gets nothing.
 #[test]
 fn nothing_is_exported_for_a_part() {
     let mut down = port(DUAL);
@@ -445,7 +445,7 @@ fn files_of_settings() {
     assert_eq!(settings("/dev/null"), [] as [Value; 0]);
 }
 
-/// A device that is named and is not there does not mean that there is none.
+/// A named device that does not exist does not mean that there are no devices.
 #[test]
 fn no_device_of_a_name_is_not_no_device() {
     let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))])]);

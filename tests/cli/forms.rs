@@ -1,5 +1,5 @@
-//! Every JSON document has the form of its schema: each command, however it is asked for JSON, whatever it
-//! reads, also where that cannot be read or is not there.
+//! Every JSON document matches its schema: for each command, each way to ask for JSON and each input, also
+//! if the input is missing or cannot be read.
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,7 @@ const HERE: &[(&[&str], &str)] = &[
     (&["gids", "--source", "ioctl", "--json"], "gids.json"),
 ];
 
-/// Runs a command, behind which this stands.
+/// Runs a command with these paths after it.
 #[track_caller]
 fn conforms_with(command: &[&str], behind: &[&Path], schema: &str) {
     let run = finish(program().args(command).args(behind));
@@ -53,7 +53,7 @@ fn conforms_with(command: &[&str], behind: &[&Path], schema: &str) {
     let document =
         document.unwrap_or_else(|error| panic!("{command:?} {behind:?}: {error}: {run:?}"));
     conforms(schema, &document);
-    // What is in the document is not said beside it.
+    // Problems in the document are not on stderr too.
     let problems = document["problems"].as_array().map_or(0, Vec::len);
     assert!(
         problems == 0 || run.status != 0 || command[0] == "snapshot",

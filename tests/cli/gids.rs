@@ -119,7 +119,7 @@ fn show_gids_byte_for_byte() {
     let tree = Tree::new();
     tree.with_infiniband();
     let port = tree.with_roce().port_again(1);
-    // Left out by the script: the prefix alone. Shown with an address: all that begins with zeros.
+    // The script leaves out a GID with only the prefix. It shows a GID that begins with zeros with an address.
     port.gid(4, "fe80:0000:0000:0000:0000:0000:0000:0000", "RoCE v2", Some("eth0"));
     port.gid(5, "0000:0000:0000:0000:0000:0000:0000:0001", "RoCE v2", Some("eth0"));
     let expected = [

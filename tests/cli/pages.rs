@@ -142,7 +142,7 @@ fn man_pages() {
     }
 }
 
-/// No warning from the program that sets man pages, where it is to be had.
+/// The program that formats man pages, if it is installed, has no warning.
 #[test]
 fn man_pages_set_without_a_warning() {
     let names = COMMANDS.map(|command| command.replace(' ', "-"));

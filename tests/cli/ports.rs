@@ -1,4 +1,4 @@
-//! `ports`: what sysfs tells of them.
+//! `ports`, from sysfs.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! One failure never hides another's answer; every one is told, and seen in the status.
+//! One failure never hides another answer. Every failure is reported and changes the status.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -181,7 +181,7 @@ fn names_do_not_reach_the_terminal_raw() {
     assert!(run.stderr.contains("an interface's name") && run.status == 1, "{run:?}");
 }
 
-/// A FIFO that nobody writes to, and devices, are no files of settings.
+/// A FIFO without a writer, and devices, are not settings files.
 #[test]
 fn a_file_of_settings_that_is_none_is_not_waited_for() {
     let folder = tempfile::TempDir::new().unwrap();

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::tree::Tree;
 
-/// What a run left behind.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) stdout: String,
@@ -14,9 +14,9 @@ pub(crate) struct Run {
     pub(crate) status: i32,
 }
 
-/// The program, without anything of the environment that it heeds.
+/// The program, without the environment variables that it reads.
 pub(crate) fn program() -> Command {
-    // Or the released file, for another machine behind the words that run it: tests/static/run.
+    // Or the released file, with an emulator before it for another machine: tests/static/run.
     let words = env::var("UVERBS_TEST_PROGRAM");
     let mut words = words.as_deref().unwrap_or(env!("CARGO_BIN_EXE_uverbs")).split(' ');
     let mut command = Command::new(words.next().unwrap());

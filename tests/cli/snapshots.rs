@@ -206,7 +206,7 @@ fn a_snapshot_of_a_snapshot_says_the_same() {
     assert_eq!(json["problems"][0]["host"], "node2");
 }
 
-/// What stands in a file is not believed.
+/// The content of a file is not trusted.
 #[test]
 fn hostile_files() {
     let folder = TempDir::new().unwrap();

@@ -1,7 +1,8 @@
 //! What a fleet costs: `choose`, `env` and `check` on snapshots of 1,000 hosts with 8 RoCE ports each.
 //!
-//! `cargo bench --bench fleet --profile command` prints CPU time and, where valgrind is to be had, instructions. Nothing
-//! is asserted: a loaded machine is no failure. `FLEET_HOSTS` sets another number of hosts.
+//! `cargo bench --bench fleet --profile command` prints CPU time and, if valgrind is installed,
+//! instructions. It asserts nothing: a loaded machine is no failure. `FLEET_HOSTS` sets another number of
+//! hosts.
 #![expect(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 
 use std::fmt::Write as _;

@@ -83,8 +83,8 @@ impl Drop for Opened {
     }
 }
 
-/// Calls `query` with memory of every length up to `most`, and gives what it wrote. Checks that it
-/// writes all of it or nothing, and nothing beside it.
+/// Calls `query` with memory of every length up to `most`, and returns what it wrote. Checks that it writes
+/// all of that memory or nothing, and nothing outside it.
 fn lengths(most: usize, query: impl Fn(*mut c_void, usize) -> c_int) -> Vec<Option<Vec<u8>>> {
     (0..=most)
         .map(|length| {
@@ -157,7 +157,7 @@ fn attributes_of_any_release_s_length() {
         assert_eq!(answer[..end], whole[..end], "{length}");
         assert!(answer[end..].iter().all(|byte| *byte == 0), "{length}: half a field");
     }
-    // What stands where: GUIDs as they come, numbers where the declaration has them.
+    // The positions: GUIDs in network order, numbers where the declaration has them.
     assert_eq!(whole[64..72], (8..16).map(pattern).collect::<Vec<_>>());
     assert_eq!(whole[96..100], (40..44).map(pattern).collect::<Vec<_>>(), "vendor_id");
     assert_eq!(whole[264..272], (208..216).map(pattern).collect::<Vec<_>>(), "timestamp_mask");

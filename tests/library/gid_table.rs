@@ -146,7 +146,7 @@ fn a_slot_that_is_being_emptied_is_not_the_end_of_its_table() {
         let kernel = Emptying { tables, slot: (port, index), left: AtomicUsize::new(3) };
         let context = Context::simulated("sim0", 1..=300, DriverId::RXE, Box::new(kernel)).unwrap();
         let found = context.query_gid_table().unwrap();
-        // Port 1 tells its length, so that each slot is asked about once.
+        // Port 1 gives its length, so each slot is asked about once.
         let missing = usize::from(port == 1);
         assert_eq!(found.len(), 2048 + 3 - missing, "{port} {index}");
         assert_eq!(found[found.len() - 1], entry(299, 4), "{port} {index}");

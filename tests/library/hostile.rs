@@ -12,7 +12,7 @@ use zerocopy::IntoBytes;
 
 use crate::kernel::{answer, attributes, entry, kernel_entry, value};
 
-/// After a proper context, every output is filled with these bytes and marked as told.
+/// After a proper context, every output is filled with these bytes and marked as written.
 #[derive(Clone, Debug)]
 struct Hostile {
     bytes: Vec<u8>,
@@ -115,7 +115,7 @@ proptest! {
         prop_assert_eq!((entries[0], entries[7]), (guard, guard));
     }
 
-    /// The slot-by-slot way, against nonsense: it ends, and writes into the slice alone.
+    /// The walk over slots, against nonsense: it ends, and writes only into the slice.
     #[test]
     fn the_walk_ends_whatever_the_kernel_says(
         length in any::<u32>(),

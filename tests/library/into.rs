@@ -1,4 +1,4 @@
-//! What fills the caller's memory: one call, no allocation, and not a byte beside it.
+//! Queries that fill the caller's memory: one call, no allocation, and no byte outside it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

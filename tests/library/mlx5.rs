@@ -233,7 +233,7 @@ fn a_refusal_carries_status_name_and_syndrome() {
     let (context, _) = with_devx(Answer::Refusal(vec![0xee; 16], Errno::REMOTEIO));
     let error = devx::nop(&context).unwrap_err();
     assert!(error.to_string().contains("unknown(238) (status 0xee"), "{error}");
-    // Linux 5.10 tells an errno only.
+    // Linux 5.10 returns only an errno.
     let (context, _) = with_devx(Answer::Refusal(Vec::new(), Errno::INVAL));
     let error = devx::nop(&context).unwrap_err();
     assert_eq!(*error.cause(), Cause::Os(libc::EINVAL));

@@ -1,4 +1,4 @@
-//! Sysfs trees that no kernel makes: whatever stands in the files, an answer or an error.
+//! Sysfs trees that no kernel makes: any content of the files gives an answer or an error.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -8,7 +8,7 @@ use public_api::Builder;
 
 fn main() -> Result<()> {
     let path = env::args_os().nth(1).context("usage: uverbs-api RUSTDOC_JSON")?;
-    // What the compiler derives of every type by itself is no decision of ours.
+    // The compiler derives these for every type; they are no decision of this project.
     let api = Builder::from_rustdoc_json(path)
         .sorted(true)
         .omit_blanket_impls(true)

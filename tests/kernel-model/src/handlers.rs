@@ -109,7 +109,7 @@ fn mlx5_query_port(request: &mut Request<'_>) -> Result<(), Errno> {
 }
 
 fn info_handles(request: &mut Request<'_>) -> Result<(), Errno> {
-    /// The number that stands for any object.
+    /// The number that means any object.
     const ANY_OBJECT: u64 = 0xffff;
     let list = request.get(info_handles::HANDLES_LIST);
     if !list.is_some_and(|list| list.len > 0 && list.len % 4 == 0) {
@@ -185,7 +185,7 @@ fn mlx5_context(request: &mut Request<'_>) -> Result<(), Stop> {
     if long(&asked, 24) & DYNAMIC_UAR == 0 {
         return Err(Stop::NotModelled("doorbell pages"));
     }
-    // Newer ones write zeros behind their structure.
+    // Newer releases write zeros after their structure.
     let whole = if request.device.release >= (7, 0) { usize::from(u16::MAX) } else { 72 };
     drivers_answer(request, whole)
 }
@@ -294,7 +294,7 @@ fn driver_part(request: &mut Request<'_>) -> Result<(), Stop> {
     Err(Stop::NotModelled("what drivers of 7.x make of their part"))
 }
 
-/// The command's structure; what is longer has to be zero behind.
+/// The command's structure. If it is longer, the rest must be zero.
 fn core_input(request: &Request<'_>, known: usize) -> Result<Vec<u8>, Errno> {
     let Some(given) = request.get(invoke_write::CORE_IN) else { return Ok(Vec::new()) };
     let input = request.input(&given);

@@ -62,7 +62,7 @@ pub struct Port {
 pub struct Mlx5 {
     /// Whether its firmware has user contexts.
     pub has_devx: bool,
-    /// What it tells again of a context: 72 bytes.
+    /// Its answer about an existing context: 72 bytes.
     pub context: Vec<u8>,
 }
 
@@ -73,7 +73,7 @@ pub struct File {
     pub has_context: bool,
 }
 
-/// What comes of a request, beside what it wrote.
+/// The result of a request, in addition to what it wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The system call returns 0 or this errno.
@@ -82,7 +82,7 @@ pub enum Outcome {
     NotModelled(&'static str),
 }
 
-/// What a request does beside its answer.
+/// What a request does in addition to its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// Where the number of a new file descriptor was written; the file stays if the request succeeds.
@@ -257,7 +257,7 @@ impl Request<'_> {
                 }
                 self.context()?;
                 let at = self.field_at(given, 8);
-                // Its number is told at once, whatever comes of the request.
+                // Its number is written at once, even if the request fails later.
                 if self.memory.write(at, &[0; 8]).is_err() {
                     return Err(errno::EFAULT.into());
                 }
@@ -324,7 +324,7 @@ impl Request<'_> {
         self.mark_written(given)
     }
 
-    /// As [`copy_to`](Self::copy_to), and zeros behind the answer.
+    /// As [`copy_to`](Self::copy_to), with zeros after the answer.
     pub(crate) fn copy_or_zero(&mut self, id: u16, answer: &[u8]) -> Result<(), Errno> {
         let Some(given) = self.get(id) else { return Err(errno::ENOENT) };
         if let Some(rest) = usize::from(given.len).checked_sub(answer.len()) {

@@ -14,7 +14,7 @@ pub(crate) const UHW_OUT: u16 = ioctl::ATTR_UHW_OUT;
 /// What an attribute may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// For the kernel: up to eight bytes stand in the attribute, more in memory.
+    /// For the kernel: up to eight bytes are in the attribute, more in memory.
     In {
         /// Least bytes.
         min: usize,

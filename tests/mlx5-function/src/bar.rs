@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Its size in bytes.
 pub(crate) const SIZE: u64 = 32 << 20;
-/// Frequency of the timer in kHz, which the capabilities tell too.
+/// Frequency of the timer in kHz, also in the capabilities.
 pub(crate) const FREQUENCY_KHZ: u32 = 156_250;
 
 /// Revision of the command interface.
@@ -47,7 +47,7 @@ mod register {
     pub(super) const HEALTH_COUNTER: u64 = 0x1010;
 }
 
-/// What the registers hold beside what the description says.
+/// Content of the registers that is not in the description.
 #[derive(Debug)]
 pub(crate) struct Bar {
     queue: (u32, u32),
@@ -55,11 +55,11 @@ pub(crate) struct Bar {
     started: Instant,
     /// The command timeout that the driver took, in milliseconds, if it took one.
     timeout: Option<u32>,
-    /// What the health buffer tells.
+    /// Content of the health buffer.
     pub(crate) health: Health,
 }
 
-/// Health as the buffer tells it; the default is a healthy device.
+/// Health as in the buffer. The default is a healthy device.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Health {
     pub(crate) syndrome: u8,
@@ -141,7 +141,7 @@ impl Bar {
             }
             register::TIMER_HIGH => self.ticks().0,
             register::TIMER_LOW => self.ticks().1,
-            // The driver takes one that stands still for a dead device.
+            // The driver considers a device dead if the counter does not change.
             register::HEALTH_COUNTER => {
                 self.health_counter = self.health_counter.wrapping_add(1);
                 self.health_counter

@@ -28,7 +28,7 @@ pub struct Response {
     pub reply: Reply,
 }
 
-/// What a function can be told.
+/// An order to a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
@@ -40,7 +40,7 @@ pub enum Order {
     /// Tell the commands whose number is at least this one. The last 100000 are kept; asking for
     /// older ones is an error.
     Commands {
-        /// Number of the first one, from 0; [`Reply::Commands`] tells the next.
+        /// Number of the first one, from 0; [`Reply::Commands`] has the next.
         since: u64,
     },
     /// Treat commands with this opcode otherwise, until [`Clear`](Self::Clear).
@@ -61,7 +61,7 @@ pub enum Order {
         subtype: u8,
     },
     /// Be gone, as if pulled out of its slot: reads give ones, writes and commands are lost. The
-    /// machine is not told, and may find it out.
+    /// machine gets no notice, but may notice it.
     Unplug,
     /// Be there again, as after a reset; [`Reply::Unchanged`] where it was there.
     Plug,
@@ -127,8 +127,8 @@ pub struct Command {
     pub uid: u16,
     /// `op_mod`.
     pub op_mod: u16,
-    /// The eight bytes of the input behind the header.
+    /// The eight bytes after the header of the input.
     pub arguments: [u8; 8],
-    /// Status of the answer; `None` where there is none, or none yet.
+    /// Status of the answer; `None` if there is none, or none yet.
     pub status: Option<u8>,
 }

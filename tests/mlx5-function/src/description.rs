@@ -27,23 +27,22 @@ pub struct Description {
     pub ports: Vec<Port>,
     /// The e-switch, asked of its manager only.
     pub eswitch: Eswitch,
-    /// Link aggregation, as `QUERY_LAG` tells it.
+    /// Link aggregation, as in the answer of `QUERY_LAG`.
     pub lag: Lag,
     /// Timeout of commands for a driver that is loaded now, in milliseconds, at most 1048575; 0 for
     /// its own minute. Linux 5.10 always takes its minute. All wait five seconds more.
     pub command_timeout: u32,
 }
 
-/// What the e-switch tells of its vports.
+/// The e-switch's answers about its vports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Eswitch {
     /// A vport's `vhca_id` is this plus its number, cut to 16 bits.
     pub vport_vhca_id: u16,
-    /// Steering addresses of the uplink, receive and transmit; 0 where there is none.
+    /// Steering addresses of the uplink, receive and transmit; 0 if there is none.
     pub uplink_icm: (u64, u64),
-    /// How many VFs the embedded CPU's host could enable beside those that it has. Each is one more
-    /// port in switchdev mode.
+    /// How many more VFs the embedded CPU's host could enable. Each is one more port in switchdev mode.
     pub spare_vfs: u16,
     /// A vport's steering addresses are these plus its number shifted left by 16.
     pub vport_icm: (u64, u64),
@@ -130,7 +129,7 @@ impl Description {
         for (index, port) in self.ports.iter().enumerate() {
             port.check(self.mode).map_err(|wrong| format!("ports[{index}].{wrong}"))?;
         }
-        // The capability that tells it is one for all ports.
+        // All ports share one capability for it.
         if let [one, other] = self.ports.as_slice()
             && one.gid_table_len != other.gid_table_len
         {
@@ -199,7 +198,7 @@ pub struct Port {
     pub gid_table_len: u16,
     /// Its GIDs with their indexes (InfiniBand); every other entry is zero. RoCE's are set by the driver.
     pub gids: Vec<(u16, [u8; 16])>,
-    /// The P_Keys from index 0 on, at most 128; every further one is 0. RoCE has 0xffff alone.
+    /// The P_Keys from index 0 on, at most 128; every further one is 0. RoCE has only 0xffff.
     pub pkeys: Vec<u16>,
     /// LID, InfiniBand.
     pub lid: u16,

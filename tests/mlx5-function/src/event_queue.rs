@@ -1,4 +1,4 @@
-//! Event queues: where the driver is told what happened, with an interrupt.
+//! Event queues, which report events to the driver with an interrupt.
 
 use crate::bits::{Field, at};
 use crate::interrupts::Interrupts;
@@ -66,7 +66,7 @@ struct EventQueue {
     ring: Ring,
 }
 
-/// Why an event was not posted, or nobody was told.
+/// Why an event was not posted or not reported.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// No queue takes this event.
@@ -182,7 +182,7 @@ pub(crate) mod tests {
     fn lit() -> Interrupts {
         let mut interrupts = Interrupts::default();
         let (reader, writer) = std::io::pipe().unwrap();
-        // Never full: nobody posts that much here.
+        // Never full: not that many events are posted.
         std::mem::forget(reader);
         interrupts.set(3, 1, vec![OwnedFd::from(writer).into()]);
         interrupts

@@ -10,7 +10,7 @@
 //!
 //! Inside, `server` speaks with the machine and `device` is where all meets: `config_space`, `bar`,
 //! `memory`, `interrupts`, `event_queue` and `send_queue` are what the driver touches, `command` is
-//! the firmware behind it; `faults` and `log` serve those who test.
+//! the firmware; `faults` and `log` are for tests.
 #![forbid(unsafe_code)]
 
 pub mod control;

@@ -7,8 +7,8 @@ use crate::memory::{Memory, Outside};
 pub(crate) const ENTRY: usize = 64;
 const LAST: u64 = ENTRY as u64 - 1;
 
-/// The largest ring, as the capabilities tell, and the largest page, both as powers of two; a page
-/// has at least 4096 bytes.
+/// The largest ring, as in the capabilities, and the largest page, both as powers of two. A page has at
+/// least 4096 bytes.
 const MAX_LOG_SIZE: u64 = 22;
 const MAX_LOG_PAGE: u64 = 18;
 
@@ -39,8 +39,8 @@ impl Ring {
         })
     }
 
-    /// Writes the next entry. The owner's bit, the lowest of all, tells the driver whether an
-    /// entry is of this round through the ring or of the last one; so it changes last.
+    /// Writes the next entry. The owner's bit, the lowest of all, shows the driver whether an
+    /// entry belongs to this round through the ring or to the last one, so it is written last.
     pub(crate) fn write(&mut self, entry: [u8; ENTRY], memory: &Memory) -> Result<(), Outside> {
         let [.., round] = (self.written >> self.log_size).to_be_bytes();
         let [.., last] = entry;

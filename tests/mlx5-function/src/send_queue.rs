@@ -98,7 +98,7 @@ impl SendQueues {
     }
 
     /// Completes the request that begins with these bytes, and with it all that were posted before.
-    /// `None` where its queue is none that is completed.
+    /// `None` if its queue is not completed.
     pub(crate) fn complete(
         &mut self,
         request: u64,

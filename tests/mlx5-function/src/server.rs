@@ -21,7 +21,7 @@ impl Shared {
         Self(Arc::new(Mutex::new(device)))
     }
 
-    /// The device. One whose holder panicked is still the device: `Function::finish` tells.
+    /// The device, even if a thread that held it panicked: `Function::finish` reports that.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Device> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

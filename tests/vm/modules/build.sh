@@ -19,7 +19,7 @@ headers=$(echo "$tree"/usr/src/linux-headers-*-amd64)
 # The one file of the headers that names where they are to be installed.
 sed -i "s:/usr/src/:$tree/usr/src/:" "$headers/Makefile"
 
-# Of some programs there is one for each kind of machine, behind one that chooses.
+# Some programs exist once for each kind of machine, called by a program that chooses.
 find "$tree"/usr/lib/linux-kbuild-* -name '*.real-lsb-64' -o -name '*.real-x86' | while read -r real; do
     mv "$real" "${real%.real-*}"
 done
@@ -40,8 +40,8 @@ done
 # The compiler is this machine's, not the one that the kernel was built with, and the kernel's
 # configuration is that other one's:
 # * Of what the newest configuration takes for granted, bookworm's GCC 12 lacks but the flag
-#   -fmin-function-alignment; where it is said to be missing, an older flag is used.
-# * No type information (BTF) for the module: it would want pahole, and nobody asks for it.
+#   -fmin-function-alignment; without it, an older flag is used.
+# * No type information (BTF) for the module: it needs pahole, and is not used.
 cp -r "$source" "$tree/module"
 unset MAKEFLAGS MAKELEVEL # of a make that this may run under
 make --silent -C "$headers" M="$tree/module" CC=gcc \

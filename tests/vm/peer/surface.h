@@ -29,7 +29,7 @@
 /* How far beyond a buffer it is looked for writes. */
 #define GUARD 64
 
-/* A buffer of this size, filled with the pattern, and as much behind it. Never NULL. */
+/* A buffer of this size, filled with the pattern, and as much after it. Never NULL. */
 static inline uint8_t *guarded(size_t size)
 {
 	uint8_t *buffer = malloc(size + GUARD);
@@ -43,7 +43,7 @@ static inline uint8_t *guarded(size_t size)
 }
 
 /*
- * Prints a checksum of the whole buffer, padding and bytes that were left alone included, and
+ * Prints a checksum of the whole buffer, including padding and bytes that were not written, and
  * whether there was a write beyond it. Frees it.
  */
 static inline void print_bytes(uint8_t *buffer, size_t size)

@@ -91,7 +91,7 @@ static void ports(struct ibv_context *context)
 static void command(struct ibv_context *context, uint16_t opcode, uint16_t modifier, size_t inlen,
 		    size_t outlen)
 {
-	/* As long as the longest that is asked for, whatever the length said. */
+	/* As long as the longest request, for every length. */
 	uint8_t *in = calloc(1, inlen + IN_SIZE), *out = guarded(outlen);
 	int result, failed;
 

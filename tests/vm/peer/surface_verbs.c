@@ -360,7 +360,7 @@ static void port(struct ibv_context *context, uint8_t number)
 
 static void port_sizes(struct ibv_context *context, uint8_t number)
 {
-	/* What is behind a release's own structure, the next one fills. */
+	/* The next release fills what follows a release's own structure. */
 	const size_t last = sizeof(struct ibv_port_attr) + (RDMA_CORE < 56 ? 0 : 24);
 
 	for (size_t size = 0; size <= last; size++) {
@@ -516,7 +516,7 @@ static void pkey_index(struct ibv_context *context, uint8_t port, uint16_t value
 	printf("\n");
 }
 
-/* The tables of a port, from before their beginning to behind their end. */
+/* The tables of a port, from before their beginning to after their end. */
 static void tables(struct ibv_context *context, uint8_t number)
 {
 	static const uint16_t pkeys[] = {0xffff, 0x7fff, 0x8001, 0x1234, 0};
@@ -595,7 +595,7 @@ static void close_context(struct ibv_context *context)
 	printf("close: %d\n", ibv_close_device(context));
 }
 
-/* A short answer that tells whether a context works. */
+/* A short answer that shows whether a context works. */
 static void proof(const char *what, struct ibv_context *context)
 {
 	struct ibv_gid_entry entry;

@@ -14,7 +14,7 @@ pub const CONTROL: &str = "0000:00:10.0";
 /// The kinds of machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bed {
-    /// No hardware; soft RoCE and what the kernel makes of software alone.
+    /// No hardware; soft RoCE and other software devices of the kernel.
     Soft,
     /// Two emulated mlx5 functions. No driver is bound to them at first.
     Mlx5,

@@ -7,7 +7,7 @@ use crate::bed::Bed;
 use crate::{escape, unescape};
 use anyhow::{Context, Result, bail};
 
-/// Where the file stands in the guest.
+/// The file's path in the guest.
 pub const PATH: &str = "/job";
 
 /// One boot's work.
@@ -15,7 +15,7 @@ pub const PATH: &str = "/job";
 pub enum Job {
     /// Run the scenarios that the host names, one at a time, until it names none.
     Scenarios,
-    /// Set these devices up and run this command, its arguments behind it.
+    /// Set these devices up and run this command with its arguments.
     Try(Devices, Vec<String>),
 }
 

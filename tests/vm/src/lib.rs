@@ -92,7 +92,7 @@ pub fn escape(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }
 
-/// The bytes that [`escape`] was given. Anything that it does not write stands for itself.
+/// The bytes that [`escape`] was given. Every other byte means itself.
 #[must_use]
 pub fn unescape(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());

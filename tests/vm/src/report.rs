@@ -1,4 +1,4 @@
-//! What the guest tells the host: one line each on the second serial port.
+//! Reports from the guest to the host: one line each on the second serial port.
 //!
 //! The kernel writes to the first port only, so its messages cannot fall into the middle of a
 //! report.

@@ -140,8 +140,8 @@ const FDB: usize = 64;
 const ACL_INGRESS: usize = 128;
 const ACL_EGRESS: usize = 192;
 
-/// Flow tables of the e-switch, beside the kinds. These two make the driver tag packets with
-/// their vport, in register `reg_c0`.
+/// More about flow tables of the e-switch. These two make the driver tag packets with their vport, in
+/// register `reg_c0`.
 const ESWITCH_STEERING: &[Entry] = &[
     (at(0, 0, 8), 3), // fdb_to_vport_reg_c_id
     (at(2, 7, 1), 1), // flow_source

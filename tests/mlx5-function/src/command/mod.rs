@@ -19,12 +19,12 @@ use crate::opcode;
 use crate::send_queue::SendQueues;
 use std::collections::BTreeMap;
 
-/// Bytes of the input's and the output's header; most structures begin behind it.
+/// Bytes of the input's and the output's header; most structures begin after it.
 const HEADER: usize = 16;
 /// Bytes that every input and every output has: opcode and `op_mod`, status and syndrome. Some
 /// have no whole header.
 const LEAST: usize = 8;
-/// Bytes of an output that tells a number.
+/// Bytes of an output that contains a number.
 const NUMBER: usize = 12;
 
 /// What the firmware remembers of earlier commands. None of it outlives a reset.
@@ -48,7 +48,7 @@ impl Firmware {
         match self.answer(call, remarks) {
             Ok(answer) => answer.0,
             Err(refusal) => {
-                // Whoever is behind a uid tries what he likes; the driver is not refused.
+                // A user context may try anything. The driver must not be refused.
                 if call.uid() == 0 {
                     remarks.add(format!("refused, {refusal}: {call}"));
                 }
@@ -145,12 +145,12 @@ impl Call<'_> {
         self.get_u16(at(6, 0, 16))
     }
 
-    /// The bytes behind the header.
+    /// The bytes after the header.
     pub(crate) fn arguments(&self) -> [u8; 8] {
         self.get(at(8, 0, 64)).to_be_bytes()
     }
 
-    /// Whether a command that names a function names this one, not the host's behind it.
+    /// Whether a command that names a function names this one, and not the host's.
     fn is_about_itself(&self) -> bool {
         let embedded = self.get(at(8, 0, 1)) == 1;
         let function = self.get(at(10, 0, 16));
@@ -184,7 +184,7 @@ impl Answer {
         field.set(&mut self.0, value.into());
     }
 
-    /// Sets a field of the structure that begins behind the header, as most structures do.
+    /// Sets a field of the structure that follows the header, as most structures do.
     fn set_inside(&mut self, field: Field, value: impl Into<u64>) {
         self.set(field.within(HEADER), value);
     }
@@ -196,7 +196,7 @@ impl Answer {
         }
     }
 
-    /// How many items of this size there is room for behind the header.
+    /// How many items of this size fit after the header.
     fn room(&self, item: usize) -> usize {
         self.0.len().saturating_sub(HEADER) / item
     }
@@ -214,7 +214,7 @@ impl Refusal {
     const BAD_OPERATION: Self = Self { status: 0x02, syndrome: 0x0005_d001 };
     /// There is no such port.
     const NO_PORT: Self = Self { status: 0x03, syndrome: 0x0005_d002 };
-    /// There is no such vport or function, or it is none of the caller's.
+    /// There is no such vport or function, or the caller may not name it.
     const NO_VPORT: Self = Self { status: 0x03, syndrome: 0x0005_d003 };
     /// There is no such group of capabilities.
     const NO_CAPABILITIES: Self = Self { status: 0x03, syndrome: 0x005d_1234 };

@@ -19,7 +19,7 @@ struct Kind {
 
 /// Where most destructions have the number.
 const USUAL: Field = at(9, 0, 24);
-/// Where creations tell it.
+/// Position of the number in answers to creations.
 pub(super) const NUMBER_GIVEN: Field = at(8, 0, 32);
 /// The largest number of most kinds.
 const LARGEST: u32 = 0xff_ffff;
@@ -27,7 +27,7 @@ const LARGEST: u32 = 0xff_ffff;
 const KINDS: &[Kind] = &[
     numbered(&[(0x200, 0x202)], LARGEST), // memory key
     numbered(&[(0x400, 0x401)], LARGEST), // completion queue
-    // Queue pair, send queue: a doorbell tells no more than the number.
+    // Queue pair, send queue: a doorbell contains only the number.
     numbered(&[(0x500, 0x501), (0x904, 0x906)], LARGEST),
     // XRC shared receive queue, receive memory pool: the driver keeps both in one table.
     numbered(&[(0x705, 0x706), (0x90c, 0x90e)], LARGEST),

@@ -1,5 +1,5 @@
 //! The command queue: slots in the guest's memory, and the chains of mailboxes that hold what is
-//! longer than a slot. The guest is not trusted: lengths and chains are whatever it wrote.
+//! longer than a slot. The guest is not trusted: lengths and chains may have any value.
 
 use crate::bits::{Field, at};
 use crate::memory::{Memory, Outside};
@@ -45,7 +45,7 @@ pub(crate) enum Undelivered {
 }
 
 impl Undelivered {
-    /// The delivery status that tells it.
+    /// The delivery status that reports it.
     pub(crate) fn status(self) -> u8 {
         match self {
             Self::OutputPointer => 4,
@@ -132,7 +132,7 @@ struct Mailboxes<'a> {
 }
 
 impl Mailboxes<'_> {
-    /// Address of the next one; `None` where there is none, or none in memory.
+    /// Address of the next one; `None` if there is none, or none in memory.
     fn next(&mut self) -> Option<u64> {
         let address = self.next & !(ALIGNMENT - 1);
         if address == 0 {
@@ -150,7 +150,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) const QUEUE: u64 = 0x1_0000;
-    /// Memory behind all mailboxes, for whatever else.
+    /// Memory after all mailboxes, for other uses.
     pub(crate) const REST: u64 = 0x1_7000;
     const INPUT_BOXES: u64 = 0x1_1000;
     const OUTPUT_BOXES: u64 = 0x1_4000;

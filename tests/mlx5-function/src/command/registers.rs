@@ -1,4 +1,4 @@
-//! Port registers, behind `ACCESS_REG`.
+//! Port registers: `ACCESS_REG`.
 
 use super::{Answer, Call, HEADER, Refusal, vport};
 use crate::bits::at;

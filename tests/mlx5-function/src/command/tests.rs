@@ -48,7 +48,7 @@ fn input(opcode: u16, op_mod: u16, arguments: u64) -> Vec<u8> {
     input
 }
 
-/// Arguments: another vport, or the function behind it.
+/// Arguments: another vport, or its function.
 fn other(number: u16) -> u64 {
     1 << 63 | u64::from(number) << 32
 }
@@ -84,7 +84,7 @@ fn general_capabilities() {
     assert_eq!(u16_at(&output, 16 + 6), 0x1234); // vhca_id
     assert_eq!(u16_at(&output, 16 + 0x2e), 3); // 8 GIDs shifted by this
     assert_eq!(u16_at(&output, 16 + 0x32), 0); // 128 P_Keys
-    assert_eq!(output[16 + 0x34], 0b0010_0000); // ib_virt alone
+    assert_eq!(output[16 + 0x34], 0b0010_0000); // only ib_virt
     assert_eq!(output[16 + 0x36] & 3, 0); // InfiniBand
     assert_eq!(output[16 + 0x37], 2); // ports
     assert_eq!(output[16 + 0x5c..16 + 0x60], [0, 0, 0, 240]); // max_qp_mcg

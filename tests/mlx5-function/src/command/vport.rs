@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Bytes of a RoCE address.
 pub(super) const ROCE_ADDRESS: usize = 32;
-/// Bytes that a frame has beside its payload.
+/// Bytes of a frame that are not payload.
 const FRAME_OVERHEAD: u16 = 22;
 /// The index that means a whole table.
 const ALL: usize = 0xffff;
@@ -18,7 +18,7 @@ const PORT: Field = at(9, 4, 4);
 /// The index of those that ask a table.
 const INDEX: Field = at(14, 0, 16);
 
-/// The port that a command names. A function with one port need not be told.
+/// The port that a command names. It is optional for a function with one port.
 fn port<'a>(call: &Call<'a>) -> Result<&'a Port, Refusal> {
     let number = match (call.get_usize(PORT), call.description.ports.len()) {
         (0, 1) => 1,
@@ -150,7 +150,7 @@ pub(super) fn query_counters(call: &Call<'_>) -> Result<Answer, Refusal> {
     Ok(answer)
 }
 
-/// The counters in the order in which they are told.
+/// The counters in the order of the answer.
 fn in_order(counters: &Counters) -> [(u64, u64); 12] {
     let Counters {
         received_errors,

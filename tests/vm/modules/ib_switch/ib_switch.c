@@ -5,13 +5,13 @@
  * of Linux registers one, and port 0 is valid on no other device.
  *
  * It can be asked and does nothing else: no queue pairs, no memory, no MADs. So its port claims
- * the InfiniBand protocol alone, none of the capabilities (MAD, SMI, CM, SA) that would make the
+ * only the InfiniBand protocol, and none of the capabilities (MAD, SMI, CM, SA) that would make the
  * kernel's own users send through it.
  *
  * To user space its driver is soft RoCE, whose libibverbs provider asks for nothing of its own:
  * so rdma-core opens it, and its answers can be compared.
  *
- * What the tests expect of the numbers below stands in src/guest/scenarios/switch.rs.
+ * src/guest/scenarios/switch.rs says what the tests expect of the numbers below.
  */
 #include <linux/module.h>
 #include <linux/platform_device.h>

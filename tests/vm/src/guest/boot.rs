@@ -36,7 +36,7 @@ pub(crate) fn mount_all() -> Result<()> {
 pub(crate) fn load_modules() -> Result<()> {
     let autoprobe = "/sys/bus/pci/drivers_autoprobe";
     fs::write(autoprobe, "0").with_context(|| format!("writing {autoprobe}"))?;
-    // No interfaces that nobody asked for: tunl0, gre0, sit0 …
+    // No default interfaces: tunl0, gre0, sit0 …
     let tunnels = "/proc/sys/net/core/fb_tunnels_only_for_init_net";
     fs::write(tunnels, "2").with_context(|| format!("writing {tunnels}"))?;
     let order = fs::read_to_string(MODULES).with_context(|| format!("reading {MODULES}"))?;
@@ -113,7 +113,7 @@ impl Port {
     }
 }
 
-/// Writes a line to the kernel's log, so that an oops can be told to a scenario.
+/// Writes a line to the kernel's log, so that an oops can be assigned to a scenario.
 pub(crate) fn note(text: &str) {
     // The log is a help to the reader of a failure; without it everything works.
     let _ = fs::write("/dev/kmsg", format!("<4>uverbs: {text}\n"));

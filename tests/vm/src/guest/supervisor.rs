@@ -33,7 +33,7 @@ pub(crate) fn child(body: impl FnOnce() -> Result<()>) -> ExitCode {
     }
 }
 
-/// Runs each scenario that the host names, whatever became of the ones before.
+/// Runs each scenario that the host names, even if earlier ones failed.
 pub(crate) fn scenarios(port: &mut Port) -> Result<()> {
     loop {
         let name = port.ask()?;
@@ -47,7 +47,7 @@ pub(crate) fn scenarios(port: &mut Port) -> Result<()> {
     }
 }
 
-/// Runs one scenario and clears up behind it. What it left behind makes it fail: its guards
+/// Runs one scenario and clears up after it. If it left something, it fails: its guards
 /// did not work, and the next one would have met it.
 fn scenario(name: &str, port: &mut Port) -> Result<Outcome> {
     let ended = run(Command::new("/proc/self/exe").args(["scenario", name]), LIMIT, port)?;
@@ -155,7 +155,7 @@ fn pass_on(
     Ok(())
 }
 
-/// Kills whatever is left of a child's process group and reaps all that are dead.
+/// Kills the rest of a child's process group and reaps all dead children.
 fn bury(child: &mut Child) {
     // None of this can fail in a way that matters: the processes may simply be gone.
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {

@@ -1,5 +1,5 @@
 //! Debian packages of any release, unpacked but not installed: apt with a configuration, lists
-//! and an archive of its own, which leaves the machine's alone and needs no root.
+//! and a separate archive. It does not change the machine's and needs no root.
 //!
 //! A [`Tree`] holds the suites of one release only, so that a resolved set never mixes two, and
 //! either its packages or its sources.
@@ -134,7 +134,7 @@ impl Apt {
         Ok(depends(&text))
     }
 
-    /// Unpacks these packages alone into a directory.
+    /// Unpacks only these packages into a directory.
     pub(crate) fn unpack(
         &mut self,
         release: Release,
@@ -174,7 +174,7 @@ impl Apt {
     /// Unpacks what upstream released of a source, without Debian's changes. Its own folder does
     /// not show: `into` holds what is in it.
     ///
-    /// apt checks the archive's hash, which stands in the signed list. The `.dsc` is not asked for:
+    /// apt checks the archive's hash, which is in the signed list. The `.dsc` is not asked for:
     /// mirrors that dropped it may still have the archive.
     pub(crate) fn unpack_upstream(
         &mut self,

@@ -39,7 +39,7 @@ const GNU: &str = "x86_64-unknown-linux-gnu";
 /// The libraries of rdma-core that programs are linked with.
 const RDMA_CORE: [&str; 3] = ["libibverbs.so.1", "libmlx5.so.1", "libibumad.so.3"];
 
-/// What our library wants beside the C library, as `rustc --print native-static-libs` says; of the
+/// What our library needs in addition to the C library, as `rustc --print native-static-libs` says; of the
 /// compiler's own library the static one, so that the guest needs none.
 const NATIVE: [&str; 6] = ["-static-libgcc", "-lgcc_eh", "-lpthread", "-lrt", "-lm", "-ldl"];
 
@@ -63,7 +63,7 @@ impl<'a> Builder<'a> {
         Ok(Self { sysroot, uverbs, into: paths::target().join("vm-peers") })
     }
 
-    /// Every source of ours, for this release.
+    /// Every source of this project, for this release.
     pub(crate) fn peers(&self, release: &RdmaCore) -> Result<Vec<Pair>> {
         let into = self.folder(&release.major)?;
         side_by_side(peer_sources()?, |source| {
@@ -79,7 +79,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Every source of ours with our library, both with the compilers' checks of every access to
+    /// Every source of this project with our library, both with the compilers' checks of every access to
     /// memory: its name, and the program.
     pub(crate) fn sanitized(&self, release: &RdmaCore) -> Result<Vec<(String, PathBuf)>> {
         let library = programs::build_sanitized_library(GNU)?;
@@ -143,7 +143,7 @@ impl<'a> Builder<'a> {
         ])
     }
 
-    /// A program with our library alone, static, once with each C library. `musl`: our library
+    /// A static program with only our library, once with each C library. `musl`: our library
     /// built for it, and where its C library is.
     pub(crate) fn statics(&self, release: &RdmaCore, musl: &Musl) -> Result<Vec<Static>> {
         let into = self.folder("static")?;
@@ -279,7 +279,7 @@ fn private_headers(newer: &Newer, into: &Path) -> Result<PathBuf> {
     Ok(include)
 }
 
-/// A folder with rdma-core's headers and the kernel's, which stand beside glibc's in the tree.
+/// A folder with rdma-core's headers and the kernel's, which are mixed with glibc's in the tree.
 fn headers_for_musl(release: &RdmaCore, tree: &Path, into: &Path) -> Result<PathBuf> {
     let folder = into.join("include");
     if folder.exists() {

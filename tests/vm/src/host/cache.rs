@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 /// The file that says what a directory was made for; written last.
 const MARK: &str = "made-for";
 
-/// The cache's directory, held by this process alone.
+/// The cache's directory, locked by this process.
 #[derive(Debug)]
 pub(crate) struct Cache {
     root: PathBuf,
-    /// Fetch everything anew.
+    /// Fetch everything again.
     refresh: bool,
     _lock: File,
 }
@@ -32,7 +32,7 @@ impl Cache {
     }
 
     /// The directory `name`, made for `request`: as it is if it was made for the same request,
-    /// else filled anew by `make`. An interrupted or failed `make` leaves the old one.
+    /// otherwise filled again by `make`. An interrupted or failed `make` leaves the old one.
     pub(crate) fn keep(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! What `tests/capi/run` needs beside the machine's compilers: rdma-core's headers to compare ours
+//! What `tests/capi/run` needs in addition to the machine's compilers: rdma-core's headers to compare ours
 //! with, and cargo-c to build and install the C library with.
 
 use crate::apt::{Apt, TRIXIE};

@@ -36,8 +36,8 @@ struct Directory(PathBuf);
 impl Directory {
     fn create(name: &str) -> Result<Self> {
         let path = std::env::temp_dir().join(format!("uverbs-vm-{}-{name}", process::id()));
-        // It is nobody else's: the name has our number, which in a container comes again soon. One
-        // that was killed leaves it behind.
+        // No other process uses it: the name has our process number. A killed process leaves it, and in a
+        // container its number soon comes again.
         if let Err(error) = fs::remove_dir_all(&path)
             && error.kind() != ErrorKind::NotFound
         {

@@ -241,7 +241,7 @@ fn in_archive(path: &str) -> String {
     path.trim_start_matches('/').to_owned()
 }
 
-/// The folders of these paths, each one behind its parent.
+/// The folders of these paths, each after its parent.
 fn directories<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut directories: Vec<String> = paths
         .flat_map(|path| path.match_indices('/').filter_map(|(end, _)| path.get(..end)))

@@ -174,7 +174,7 @@ fn keep_modules(files: &[PathBuf], into: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Adds a module behind those that it depends on.
+/// Adds a module after those that it depends on.
 fn add_module(
     name: &str,
     available: &BTreeMap<String, &Path>,
@@ -207,7 +207,7 @@ fn module_name(file: &Path) -> Option<String> {
     Some(name.replace('-', "_"))
 }
 
-/// The names behind `depends=` in a module's information.
+/// The names after `depends=` in a module's information.
 fn module_depends(modinfo: &[u8]) -> Vec<String> {
     let mut fields = modinfo.split(|&byte| byte == 0);
     let depends = fields.find_map(|field| field.strip_prefix(b"depends=")).unwrap_or_default();

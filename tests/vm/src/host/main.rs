@@ -100,7 +100,7 @@ enum Action {
     },
     /// Fetch and build everything that a test needs.
     Fetch {
-        /// Fetch anew what is there.
+        /// Fetch existing files again.
         #[arg(long)]
         refresh: bool,
     },
@@ -222,7 +222,7 @@ fn obtain(names: &[String], cache: &Cache, apt: &mut Apt) -> Result<(Vec<Kernel>
 /// The root, in the guest, of what runs with the newer release of rdma-core.
 const NEWER: &str = "newer/";
 
-/// All that a boot needs beside its kernel.
+/// Everything that a boot needs except its kernel.
 #[derive(Debug)]
 struct Lab {
     qemu: PathBuf,

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Why there are no modules of ours for a kernel.
+/// Why this project's modules do not exist for a kernel.
 #[derive(Debug, Clone)]
 pub(crate) struct Lack {
     /// In words.

@@ -16,7 +16,7 @@ pub(crate) fn qemu(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
     })
 }
 
-/// The programs and libraries that run in the guest beside ours, and what our C programs are
+/// The programs and libraries of others that run in the guest, and what our C programs are
 /// compiled against.
 pub(crate) fn peers(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
     let (suite, names) = (

@@ -6,8 +6,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder of this package. What `cargo run` says now goes before what was so at build time:
-/// the checkout may have been moved since.
+/// The folder of this package. The value of `cargo run` comes before that of the build: the checkout may
+/// have moved since.
 pub(crate) fn package() -> PathBuf {
     env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from)
@@ -26,7 +26,7 @@ pub(crate) fn target() -> PathBuf {
     }
 }
 
-/// What was fetched: `UVERBS_VM_CACHE`, else beside what cargo builds.
+/// The folder of downloads: `UVERBS_VM_CACHE`, otherwise in cargo's target folder.
 pub(crate) fn cache() -> PathBuf {
     env::var_os("UVERBS_VM_CACHE").map_or_else(|| target().join("vm-cache"), PathBuf::from)
 }

@@ -1,5 +1,5 @@
-//! The programs of ours that run in the guest: static builds for musl, and the library that C
-//! programs are linked with.
+//! This project's programs that run in the guest: static builds for musl, and the library that C programs
+//! are linked with.
 
 use crate::apt::Apt;
 use crate::cache::Cache;
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 /// What the static programs are built for.
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-musl";
 
-/// The environment variable by which cargo gives flags to rustc for that target alone.
+/// The environment variable with rustc's flags for only that target.
 const FLAGS: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS";
 
 /// Our static programs.

@@ -41,7 +41,7 @@ impl Boot<'_> {
     /// Boots, and gives every report to `on_report` as it comes. What it returns is the line that
     /// the guest hears.
     ///
-    /// `is_broken` tells whether a device that others serve has ended, with which there is nothing
+    /// `is_broken` says whether a device that others serve has ended, with which there is nothing
     /// more to wait for.
     ///
     /// Returns what was wrong with the boot itself: the kernel's complaints, a missing end, a

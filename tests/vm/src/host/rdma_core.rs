@@ -162,7 +162,7 @@ fn source_version(version: &str) -> &str {
     }
 }
 
-/// rdma-core's major number, which stands in its libraries' file names: `libibverbs.so.1.14.44.0`.
+/// rdma-core's major number, from its libraries' file names: `libibverbs.so.1.14.44.0`.
 fn major(tree: &Path) -> Result<String> {
     let library = fs::read_link(tree.join(LIBRARIES).join("libibverbs.so.1"));
     let library = library.context("the tree has no libibverbs")?;

@@ -42,7 +42,7 @@ impl Table {
         self.verdicts.insert((scenario.to_owned(), kernel.to_owned()), verdict);
     }
 
-    /// Those of these scenarios that were skipped wherever they could have run: nothing tests what they do.
+    /// Scenarios that were skipped everywhere they could have run, so nothing tests what they do.
     pub(crate) fn nowhere<'a>(&self, scenarios: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         let is_skipped = |scenario: &str, kernel: &String| {
             let verdict = self.verdicts.get(&(scenario.to_owned(), kernel.clone()));
@@ -69,7 +69,7 @@ impl Table {
         !self.all().iter().any(|(_, _, verdict)| matches!(verdict, Verdict::Failed(_)))
     }
 
-    /// The table, the reasons behind it, and the count as the last line.
+    /// The table, then the reasons, and the count as the last line.
     pub(crate) fn text(&self) -> String {
         let all = self.all();
         let first = self.scenarios.iter().map(String::len).max().unwrap_or(0);

@@ -35,7 +35,7 @@ const IB_MODULE: &str = "mlx5_ib.ko";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Function(pub(crate) usize);
 
-/// What a port event tells.
+/// The kinds of port events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PortEvent {
     /// The port went down.
@@ -115,7 +115,7 @@ impl Function {
         self.order(Order::Clear).map(drop)
     }
 
-    /// Changes a port of what it is now, and tells the driver by an event.
+    /// Changes a port of its current description, and sends the driver an event.
     ///
     /// InfiniBand only looks at what the event names.
     pub(crate) fn port_event(
@@ -141,13 +141,13 @@ impl Function {
         format!("{DEVICES}/{}/{name}", self.pci())
     }
 
-    /// Has the kernel take its PCI device away: the driver is told, and can still reach it.
+    /// Lets the kernel remove its PCI device: the driver is notified, and can still reach it.
     pub(crate) fn remove(self) -> Result<()> {
         write(&self.path("remove"), "1")?;
         wait_until(&format!("{self} is removed"), || !fs::exists(self.path("")).unwrap_or(true))
     }
 
-    /// Pulls it out of its slot: the kernel is not told, and nothing reaches it any more.
+    /// Pulls it out of its slot: the kernel is not notified, and nothing reaches it any more.
     pub(crate) fn pull_out(self) -> Result<()> {
         self.order(Order::Unplug).map(drop)
     }

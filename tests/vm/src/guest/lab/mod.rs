@@ -438,7 +438,7 @@ impl Namespace {
         output(&[&self.exec(), command].concat())
     }
 
-    /// What stands before a command that runs inside.
+    /// The words before a command that runs inside.
     pub(crate) fn exec(&self) -> [&str; 4] {
         ["ip", "netns", "exec", &self.0]
     }
@@ -464,7 +464,7 @@ impl Drop for Namespace {
     }
 }
 
-/// The mode in which a device belongs to one network namespace alone; shared again on drop.
+/// The mode in which a device belongs to only one network namespace; shared again on drop.
 #[derive(Debug)]
 pub(crate) struct Exclusive(());
 
@@ -571,7 +571,7 @@ pub(crate) fn two_soft_roce_devices() -> Result<(VlanLab, Ipv6Lab)> {
     Ok((first, Ipv6Lab { _rxe: rxe, _netdev: netdev }))
 }
 
-/// Takes away what a scenario left behind.
+/// Removes what a scenario left.
 ///
 /// # Errors
 /// Names everything that it found, and what could not be taken away.

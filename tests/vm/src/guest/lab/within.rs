@@ -22,11 +22,11 @@ const COULD_NOT: &str = "guest within: ";
 pub(crate) struct Within<'a> {
     /// The folder that is its root.
     pub(crate) root: &'a str,
-    /// The folders of ours that are in there, too; where the root is ours, they are anyway.
+    /// Our folders that are in there too. If the root is ours, they are in there anyway.
     pub(crate) mounts: &'a [&'a str],
     /// The user and group.
     pub(crate) user: u32,
-    /// What stands before the command: that which enters a network namespace.
+    /// The words before the command, which enter a network namespace.
     pub(crate) before: &'a [&'a str],
 }
 
@@ -42,7 +42,7 @@ impl Within<'_> {
     /// Where it cannot be started.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Result<(u32, Output)> {
         let (mounts, user) = (self.mounts.join(","), self.user.to_string());
-        // Its path: /proc/self/exe is not us behind what stands before.
+        // Its path: after those words /proc/self/exe is another program.
         let guest = env::current_exe()?;
         let guest = guest.to_str().context("our own path")?;
         let own = [guest, "within", self.root, &mounts, &user, program];
@@ -51,7 +51,7 @@ impl Within<'_> {
         let mut command = Command::new(first);
         command.args(rest).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().with_context(|| format!("starting {}", words.join(" ")))?;
-        // Whatever stands before becomes the program, too.
+        // The words before it become the program, too.
         let number = child.id();
         let done = child.wait_with_output()?;
         let said = String::from_utf8_lossy(&done.stderr);

@@ -98,7 +98,7 @@ pub(crate) fn agree_on_a_full_table() -> Result<()> {
     compare_verbs("rxe0")
 }
 
-/// Slots that were freed and taken anew: a sparse table.
+/// Slots that were freed and used again: a sparse table.
 pub(crate) fn agree_on_a_sparse_table() -> Result<()> {
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let rxe = SoftRoce::new("rxe0", &netdev)?;
@@ -264,7 +264,7 @@ fn entry_text(entry: &GidEntry) -> String {
 fn gid_line(text: &mut String, context: &Context, port: u32, index: u32) -> Result<()> {
     let answer = match context.query_gid_ex(port, index) {
         Ok(Some(entry)) => entry_text(&entry),
-        // An empty slot is no failure of ours; C calls it ENODATA.
+        // An empty slot is not an error here; in C it is ENODATA.
         Ok(None) => "errno 61".to_owned(),
         Err(error) => format!("errno {}", error.errno()),
     };

@@ -6,7 +6,7 @@
 //! and `usr/uverbs` those with ours, compiled of the same sources: `tests/vm/peer`, and of the newer
 //! release its own `ibv_devices`, `ibv_devinfo` and `ibstat`. Whatever `usr/uverbs` holds is run.
 //!
-//! The deliberate differences stand in [`DIFFERENCES`].
+//! The deliberate differences are in [`DIFFERENCES`].
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ const NOBODY: u32 = 65_534;
 const ROOTS: [&str; 2] = ["/", "/newer"];
 const MOUNTS: [&str; 4] = ["sys", "dev", "proc", "tmp"];
 
-/// How things stand where programs run.
+/// The situation in which programs run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Situation {
     /// Whoever asks may open every device.
@@ -50,7 +50,7 @@ enum Situation {
     NothingMounted,
 }
 
-/// A line of rdma-core's and one of ours that stand for each other, in a situation.
+/// A line of rdma-core's and the line of ours that may replace it in a situation.
 #[derive(Debug)]
 struct Difference {
     situation: Situation,
@@ -363,7 +363,7 @@ impl Compared {
     }
 }
 
-/// Runs a program. Where it prints its process's number, as `ibstat` does, `[PID]` stands.
+/// Runs a program. `[PID]` replaces its process number in the output, which `ibstat` prints.
 fn ran(within: Within, program: &str, arguments: &[&str]) -> Result<Output> {
     let (process, Output { status, stdout, stderr }) = within.run(program, arguments)?;
     let number = format!("[{process}]").into_bytes();
@@ -465,7 +465,7 @@ pub(crate) fn on_links_that_are_down() -> Result<()> {
     compare_in_turn(0)
 }
 
-/// A switch alone, and with soft RoCE beside it.
+/// Only a switch, and a switch with soft RoCE.
 pub(crate) fn on_a_switch() -> Result<()> {
     let _switch = IbSwitch::load()?;
     compare_in_turn(0)?;
@@ -659,7 +659,7 @@ pub(crate) fn under_valgrind() -> Result<()> {
     check_memory(&[LEAKS])
 }
 
-/// Every program of ours with our library under valgrind, on all devices that are there now: no
+/// Every program of this project with our library under valgrind, on all current devices: no
 /// error, and nothing lost.
 pub(super) fn check_memory(without: &[&str]) -> Result<()> {
     let devices = devices()?;
@@ -728,7 +728,7 @@ const SUPPRESSIONS: &str = "\
 }
 ";
 
-/// It ends without giving back what it got, whatever library it is linked with.
+/// It ends without giving back what it got, with either library.
 pub(super) const LEAKS: &str = "ibstat";
 
 /// Why, for each of the suppressions.

@@ -125,7 +125,7 @@ fn read_devices() -> Result<()> {
     Ok(())
 }
 
-/// A device stands while one that the kernel lists before it goes away: it is in every list, though
+/// A device exists while one that the kernel lists before it is removed: it is in every list, though
 /// the kernel's own listings leave it out now and then.
 pub(crate) fn standing_while_listed() -> Result<()> {
     let [passing, standing] =
@@ -138,7 +138,7 @@ pub(crate) fn standing_while_listed() -> Result<()> {
 
 fn list_while_one_goes(mut host: Host, passing: &Netdev, standing: &Netdev) -> Result<()> {
     let rounds = if sample().is_some() { 8 } else { 25 };
-    // Odd while rxe1 stands, another number each time.
+    // Odd while rxe1 exists, another number each time.
     let phase = AtomicU32::new(0);
     let mut listed = 0;
     thread::scope(|scope| {
@@ -425,7 +425,7 @@ fn unload(name: &str, unloaded: &mut Vec<String>) -> Result<()> {
 }
 
 /// For a minute, or some seconds of it, addresses and VLANs come and go under four readers: every row is one that was there,
-/// its GID on its own interface, and what stands is in every table.
+/// its GID on its own interface, and what does not change is in every table.
 pub(crate) fn churn_under_four_readers() -> Result<()> {
     let duration = Duration::from_secs(if sample().is_some() { 8 } else { 60 });
     let netdev = Netdev::dummy("d0", MAC)?;
@@ -521,8 +521,8 @@ fn change(netdev: &Netdev, round: u16) -> Result<()> {
     Ok(())
 }
 
-/// Each row's GID is of an address that [`change`] makes or that stands, on the interface that has it.
-/// In a whole table, what stands is there once.
+/// Each row's GID belongs to an address that [`change`] makes or that does not change, on the interface
+/// that has it. A whole table has each GID that does not change once.
 fn all_right<'a>(
     rows: impl IntoIterator<Item = (GidEntry, Option<&'a str>)>,
     base: u32,

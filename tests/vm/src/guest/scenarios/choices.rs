@@ -20,7 +20,7 @@ type Settings<'a> = &'a [(&'a str, &'a str)];
 /// What is chosen on a port.
 #[derive(Debug, PartialEq, Eq)]
 struct Choice {
-    /// The index. UCX logs it only where it was not told which to take.
+    /// The index. UCX logs it only if no index is set.
     index: Option<u32>,
     /// The interface of that row, by the name that sysfs has for it.
     netdev: Option<String>,
@@ -111,7 +111,7 @@ fn compare(scene: &str, expected: Option<&[(&str, u32)]>, settings: &[Settings])
     Ok(())
 }
 
-/// Soft RoCE: VLANs, sparse tables, IPv6 alone, no address at all, two subnets, a pod, settings.
+/// Soft RoCE: VLANs, sparse tables, only IPv6, no address at all, two subnets, a pod, settings.
 pub(crate) fn as_ucx_on_soft_roce() -> Result<()> {
     {
         let _lab = lab::two_soft_roce_devices()?;
@@ -179,7 +179,7 @@ pub(crate) fn as_ucx_on_soft_roce() -> Result<()> {
     pod.run(&["ip", "address", "add", "10.9.0.1/24", "dev", "m0"])?;
     rxe.wait_for_gids(3)?;
     if lab::kernel()? < (6, 1) {
-        // Linux 5.10 makes address handles in the first namespace alone, and no table tells whether
+        // Linux 5.10 makes address handles only in the first namespace, and no table says whether
         // that is an interface's: our model is of newer kernels, as its documentation says.
         let (theirs, ours) = (ucx(&[])?, chosen(UCX, &[])?);
         println!("figure: a pod's address: UCX {theirs:?}, uverbs {ours:?}");
@@ -190,7 +190,7 @@ pub(crate) fn as_ucx_on_soft_roce() -> Result<()> {
     compare("the only IPv4 address is a pod's", Some(&[("rxe0:1", 2)]), &[&[]])
 }
 
-/// mlx5 with RoCE, whose table has both versions: no address at all, IPv6 alone, IPv4, a VLAN, two
+/// mlx5 with RoCE, whose table has both versions: no address at all, only IPv6, IPv4, a VLAN, two
 /// subnets, a sparse table.
 pub(crate) fn as_ucx_on_mlx5_roce() -> Result<()> {
     let device = Mlx5::bind(0, &Description::roce())?;
@@ -267,7 +267,7 @@ fn perftest_s_scenes() -> Result<()> {
     perftest_s_rule("a sparse table", 3)
 }
 
-/// Soft RoCE has rows of version 2 alone.
+/// Soft RoCE has only rows of version 2.
 fn perftest_s_rule(scene: &str, expected: u64) -> Result<()> {
     let rows: Value = serde_json::from_str(&run(&["uverbs", "gids", "--json"])?)?;
     let rows = rows["gids"].as_array().context("no list")?;
@@ -296,7 +296,7 @@ fn perftest_s_index() -> Result<u64> {
     let server = server.args(TEST).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let _server = Ending(server.context("starting ib_send_bw")?);
     let mut said = String::new();
-    // Told when both sides are connected, whatever comes of the test.
+    // It is logged when both sides are connected, even if the test fails later.
     lab::wait_until("the server answers", || {
         let output = lab::output(&[&["ib_send_bw"], &TEST[..], &["127.0.0.1"]].concat());
         said = output.map_or_else(
@@ -334,7 +334,7 @@ pub(crate) fn a_snapshot_answers_as_the_host() -> Result<()> {
         let told = lab::output(&[&words[..], &["--from", FILE]].concat())?;
         let (mut live_json, mut told_json): (Value, Value) =
             (serde_json::from_slice(&live.stdout)?, serde_json::from_slice(&told.stdout)?);
-        // What is of the file alone.
+        // What only the file has.
         for answer in [&mut live_json, &mut told_json] {
             let object = answer.as_object_mut().context("no document")?;
             object.remove("fits_all");

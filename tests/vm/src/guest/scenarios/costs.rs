@@ -18,7 +18,7 @@ const FURTHER_DEVICE: usize = 9;
 pub(crate) fn one_call_for_the_table() -> Result<()> {
     let _lab = lab::vlan_lab()?;
     let calls = traced(&["/init", "query-table"])?;
-    // Between two marks, writes that nothing else makes, stand the calls of the query.
+    // The query's calls are between two marks, which are unique writes.
     let mark = |text: &str| {
         calls.iter().position(|call| call.contains(text)).with_context(|| format!("no {text}"))
     };

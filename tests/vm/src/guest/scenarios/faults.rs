@@ -98,7 +98,7 @@ pub(crate) fn port_speed_by_release() -> Result<()> {
     Ok(())
 }
 
-/// The driver id by probing is the one that netlink tells, and no other is accepted.
+/// Probing finds the driver id that netlink gives, and no other id is accepted.
 pub(crate) fn the_probe_finds_the_driver() -> Result<()> {
     let _lab = lab::vlan_lab()?;
     let mut device = Host::new().device("rxe0")?;

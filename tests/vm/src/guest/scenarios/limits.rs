@@ -33,7 +33,7 @@ fn rows(command: &str, output: &Output) -> Result<Vec<Value>> {
     Ok(answer[command].as_array().context("no list")?.clone())
 }
 
-/// Whether one value is another, or leaves open what it is. Who told is not compared.
+/// Whether a value is equal to another, or unknown. Sources are not compared.
 fn is_or_open(value: &Value, right: &Value) -> bool {
     match (value, right) {
         (Value::Null, _) => true,
@@ -68,7 +68,7 @@ pub(super) fn right_or_refused(command: &str, all: &[Value], output: &Output) ->
             Ok(!none)
         }
         Some(1) => {
-            // The reason stands in the document; where there is none, beside it.
+            // The reason is in the document; without a document, on stderr.
             let has_reason = output.stdout.windows(9).any(|text| text == b"\"error\":\"");
             ensure!(!said.is_empty() || has_reason, what());
             if !output.stdout.is_empty() {
@@ -164,7 +164,7 @@ pub(crate) fn little_memory() -> Result<()> {
     Ok(())
 }
 
-/// Where a filter forbids `ioctl`, sysfs answers and the reason is told; where it forbids sockets,
+/// If a filter forbids `ioctl`, sysfs answers and the reason is reported. If it forbids sockets,
 /// the devices are listed by sysfs.
 pub(crate) fn forbidden_calls() -> Result<()> {
     let _lab = lab::two_soft_roce_devices()?;
@@ -203,7 +203,7 @@ pub(crate) fn forbidden_calls() -> Result<()> {
 }
 
 /// Parts of `/sys` are hidden, as container engines do: what is left is right, and what is missing
-/// is told.
+/// is reported.
 pub(crate) fn hidden_folders() -> Result<()> {
     let _lab = lab::two_soft_roce_devices()?;
     for folders in [
@@ -302,7 +302,7 @@ pub(crate) fn thousands_of_opens() -> Result<()> {
     Ok(())
 }
 
-/// How many contexts the kernel counts on `rxe0`; before 5.13 it does not tell.
+/// How many contexts the kernel counts on `rxe0`; before 5.13 it does not say.
 fn contexts() -> Result<usize> {
     if lab::kernel()? < (5, 13) {
         return Ok(0);
@@ -327,7 +327,7 @@ pub(crate) fn every_call_fails_once() -> Result<()> {
     ];
     /// By which the C library and the allocator get memory: a program without ends itself.
     const MEMORY: [&str; 6] = ["brk", "mmap", "munmap", "mprotect", "mremap", "madvise"];
-    /// Of which a signal may be told, and is no reason to give up.
+    /// It may be interrupted by a signal, which is no reason to give up.
     const INTERRUPTED: [&str; 8] =
         ["getdents64", "ioctl", "open", "openat", "read", "recvmmsg", "sendto", "write"];
     const ERRORS: [&str; 6] = ["EINTR", "ENOMEM", "EMFILE", "EIO", "EPERM", "EAGAIN"];

@@ -38,7 +38,7 @@ use uverbs_vm::bed::Bed;
 /// A scenario: its name, a single word, and what it does.
 type Scenario = (&'static str, fn() -> Result<()>);
 
-/// The scenarios of software alone, in the order in which they run.
+/// The scenarios with only software, in the order in which they run.
 const SOFT: &[Scenario] = &[
     ("soft_roce_comes_up", soft_roce::comes_up),
     ("the_lab_cleans_up", laboratory::cleans_up),

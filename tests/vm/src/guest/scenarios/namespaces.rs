@@ -96,7 +96,7 @@ const FIRST: u32 = 2;
 /// The link-local address of a MAC address that [`lab`] often gives.
 const LINK_LOCAL: &str = "fe80::11:22ff:fe33:4455";
 
-/// Interfaces of two namespaces that stand on one port and have one MAC address: `v8` in blue has
+/// Interfaces of two namespaces on one port with one MAC address: `v8` in blue has
 /// the index of `d0` here, the port's own interface, and `v9` in blue that of `d0.7` here.
 struct SameIndices {
     rxe: lab::SoftRoce,
@@ -144,8 +144,8 @@ fn same_indices(without_ipv6: &[&str]) -> Result<SameIndices> {
     Ok(SameIndices { rxe, _vlan: vlan, _netdev: netdev, namespace, other: v9 })
 }
 
-/// Interfaces elsewhere that stand on the port's own, and have the indices of interfaces here: of
-/// the port's own, and of another that stands on it.
+/// Interfaces elsewhere on top of the port's own, with the indices of interfaces here: of the port's own,
+/// and of another interface on top of it.
 pub(crate) fn the_same_index_on_the_same_port() -> Result<()> {
     let lab = same_indices(&[])?;
     let here = rows(Preference::Ioctl)?;
@@ -494,7 +494,7 @@ fn all_named(rxe: &lab::SoftRoce, entries: &[(&str, &str)]) -> Result<()> {
     let mut by_sysfs = rows(Preference::Sysfs)?;
     println!("by sysfs: {by_sysfs:#?}");
     by_sysfs.sort_unstable();
-    // It tells no index.
+    // It gives no index.
     for row in &mut wanted {
         row.1 = 0;
     }

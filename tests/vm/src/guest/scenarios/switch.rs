@@ -1,5 +1,5 @@
 //! An InfiniBand switch, which has port 0 and no other: our module `ib_switch`, since no driver of
-//! Linux registers one. Its numbers stand in `modules/ib_switch/ib_switch.c`.
+//! Linux registers one. Its numbers are in `modules/ib_switch/ib_switch.c`.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ const GIDS: [(u32, &str); 2] = [(0, "fe80::200:c0ff:fe00:140"), (2, "fec0::7:200
 const GID_SLOTS: u32 = 4;
 const EINVAL: i32 = 22;
 
-/// The module loads without force and without a complaint, and leaves nothing behind.
+/// The module loads without force and without a complaint, and leaves nothing.
 pub(crate) fn comes_and_goes() -> Result<()> {
     let switch = IbSwitch::load()?;
     let (version, level) = lab::kernel()?;
@@ -38,14 +38,14 @@ pub(crate) fn comes_and_goes() -> Result<()> {
     lab::sweep()
 }
 
-/// The library by netlink and ioctl, and by sysfs alone.
+/// The library by netlink and ioctl, and only by sysfs.
 pub(crate) fn has_port_0_alone() -> Result<()> {
     let _switch = IbSwitch::load()?;
     for mut host in [Host::new(), Host::rooted("/sys", "/dev/infiniband")] {
         let device = host.device("switch0")?;
         println!("{device:?}");
         ensure!(device.node_type == NodeType::SWITCH && device.ports() == (0..=0));
-        // Neither netlink nor sysfs tells the 36 ports that it switches between.
+        // Neither netlink nor sysfs shows the 36 ports that it switches between.
         ensure!(device.port_count == 0, "{} ports", device.port_count);
         ensure!(device.node_guid.to_string() == NODE_GUID, "{}", device.node_guid);
         ensure!(device.sys_image_guid.to_string() == SYSTEM_GUID, "{}", device.sys_image_guid);
@@ -127,7 +127,7 @@ fn read_all(device: &Device, sysfs: &Sysfs, preference: Preference) -> Result<()
     Ok(())
 }
 
-/// What sysfs tells of these attributes.
+/// The part of these attributes that sysfs has.
 fn told_by_sysfs(port: &PortAttributes) -> PortAttributes {
     let mut told = port.clone();
     told.max_mtu = None;
@@ -143,7 +143,7 @@ fn told_by_sysfs(port: &PortAttributes) -> PortAttributes {
     told
 }
 
-/// libibverbs and libibumad, with the switch alone and with soft RoCE beside it. Where none is
+/// libibverbs and libibumad, with only the switch and with soft RoCE too. Where none is
 /// named, libibumad takes a switch as an active device.
 pub(crate) fn answers_agree() -> Result<()> {
     let _switch = IbSwitch::load()?;

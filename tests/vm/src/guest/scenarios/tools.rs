@@ -13,7 +13,7 @@ fn json(command: &[&str]) -> Result<Value> {
     serde_json::from_str(&text).with_context(|| format!("`{}` printed {text}", command.join(" ")))
 }
 
-/// What is behind `name:` on a line of its own, tabs and brackets aside.
+/// The text after `name:` on a separate line, without tabs and brackets.
 fn field(text: &str, name: &str) -> Result<String> {
     text.lines()
         .find_map(|line| Some(line.trim().strip_prefix(name)?.strip_prefix(':')?.trim().to_owned()))
@@ -28,7 +28,7 @@ fn text(row: &Value, name: &str) -> Result<String> {
     Ok(row.get(name).and_then(Value::as_str).with_context(|| format!("no {name} in {row}"))?.into())
 }
 
-/// The rows of a device in a list of ours.
+/// The rows of a device in our list.
 fn of(device: &str, list: &Value, kind: &str) -> Result<Vec<Value>> {
     let rows = list.get(kind).and_then(Value::as_array).context("no list")?;
     Ok(rows.iter().filter(|row| row["device"] == device).cloned().collect())

@@ -210,7 +210,7 @@ fn must(ip: &mut Ip, command: &str) -> Result<()> {
     Ok(())
 }
 
-/// One world, while it stands.
+/// One world, while it exists.
 struct World<'l> {
     lab: &'l mut Lab,
     random: Random,

@@ -38,7 +38,7 @@ fn incomplete(command: &[&str]) -> Result<Value> {
     document(command, &String::from_utf8(output.stdout)?)
 }
 
-/// Of each port, what is null has a reason, and nothing else has: nothing was asked in vain.
+/// In each port, a null has a reason, and nothing else has one: every question had an answer.
 fn nulls_have_reasons(answer: &Value) -> Result<()> {
     ensure!(answer["problems"] == Value::Array(Vec::new()), "{answer}");
     for row in answer["vports"].as_array().context("no list")? {
@@ -50,7 +50,7 @@ fn nulls_have_reasons(answer: &Value) -> Result<()> {
     Ok(())
 }
 
-/// An embedded CPU in switchdev mode, beside a device of another driver.
+/// An embedded CPU in switchdev mode, with a device of another driver.
 pub(crate) fn embedded_cpu() -> Result<()> {
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let _rxe = SoftRoce::new("rxe0", &netdev)?;
@@ -136,7 +136,7 @@ pub(crate) fn embedded_cpu() -> Result<()> {
     ensure!(!String::from_utf8_lossy(&shown.stdout).contains("not_asked"));
     let shown = String::from_utf8(shown.stdout)?;
     println!("{shown}");
-    // Linux 5.10 does not tell whose ports these are, so nothing is said of them.
+    // Linux 5.10 does not say whose ports these are, so they have no answer.
     let named = |port: u32, vport: &str| {
         shown
             .lines()
@@ -193,7 +193,7 @@ pub(crate) fn infiniband() -> Result<()> {
     Ok(())
 }
 
-/// RoCE: Ethernet's fields, and the addresses behind the GIDs.
+/// RoCE: Ethernet's fields, and the addresses of the GIDs.
 pub(crate) fn roce() -> Result<()> {
     let description = Description::roce();
     let device = Mlx5::bind(0, &description)?;

@@ -108,8 +108,8 @@ pub(crate) fn one_command_a_query() -> Result<()> {
     })?;
     let own = commands.iter().filter(|it| it.opcode == QUERY_HCA_CAP).count();
     ensure!(own == 1, "{commands:?}");
-    // In legacy mode the driver knows by itself that it has nothing to tell; a GID table is the
-    // kernel's own. (What the driver sends by itself meanwhile is in nobody's name and not these.)
+    // In legacy mode the driver knows without asking that it has no data. A GID table is the kernel's own.
+    // (Commands that the driver sends by itself meanwhile have no user context and are not counted.)
     let (_, commands) = function.commands_during(|| {
         ensure!(query_port(&context, 1).is_ok() == (lab::kernel()? >= (5, 13)));
         Ok(context.query_gid_table()?)

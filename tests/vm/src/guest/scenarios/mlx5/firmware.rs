@@ -32,7 +32,7 @@ const NOP: u16 = 0x80d;
 /// Kernels from this one on hand the firmware's reason over.
 const REASON_SINCE: (u32, u32) = (6, 1);
 
-/// Whether a kernel tells why the firmware refused. (Between 5.10 and 6.1 nothing is tested.)
+/// Whether a kernel says why the firmware refused. (Between 5.10 and 6.1 nothing is tested.)
 fn tells_reason() -> Result<bool> {
     Ok(lab::kernel()? >= REASON_SINCE)
 }
@@ -248,7 +248,7 @@ pub(crate) fn other_vports() -> Result<()> {
     Ok(())
 }
 
-/// How the names of those begin that the kernel lets through for nobody.
+/// Prefixes of the names of operations that the kernel never lets through.
 const NOT_GENERAL: &str = "not general: ";
 
 /// A command of a name, an input, and how much room there is for the output.
@@ -394,7 +394,7 @@ pub(super) fn compare_trials(device: &Mlx5) -> Result<()> {
 
     let mut refusals = 0;
     for (((what, ..), devx), plain) in trials.iter().zip(&with_devx).zip(&without) {
-        // What the device saw with DEVX alone needs it.
+        // Operations that the device saw only with DEVX need it.
         let needs_devx = devx.reached && !plain.reached;
         let cause = |tried: &Tried| tried.error.as_ref().map(|error| error.cause().clone());
         ensure!((cause(plain) == Some(Cause::NeedsDevx)) == needs_devx, "{what}, without DEVX");
@@ -412,7 +412,7 @@ pub(super) fn compare_trials(device: &Mlx5) -> Result<()> {
     Ok(())
 }
 
-/// Every status is told by its number, its name and the syndrome.
+/// Every status is reported with its number, its name and the syndrome.
 pub(crate) fn refusals() -> Result<()> {
     /// Status, and what kernels before 6.1 made of it.
     const STATUSES: [(u8, Errno); 17] = [
@@ -456,7 +456,7 @@ pub(crate) fn refusals() -> Result<()> {
     Ok(())
 }
 
-/// An answer that comes late is waited for, and holds nobody else up.
+/// The library waits for a late answer, which delays no other query.
 pub(crate) fn late_answers() -> Result<()> {
     let device = Mlx5::bind(0, &Description::infiniband(1))?;
     let function = device.function();

@@ -100,7 +100,7 @@ fn all_agree(device: &Mlx5, description: &Description) -> Result<()> {
     Ok(())
 }
 
-/// Finds a device and checks what is told of it without opening it.
+/// Finds a device and checks what is known of it without opening it.
 fn found(device: &Mlx5, description: &Description) -> Result<Device> {
     let found = Host::new().device(device.name())?;
     println!("{found:#?}");

@@ -177,7 +177,7 @@ fn representors(
     answers::compare_umad(&[2])
 }
 
-/// Two devices of different kinds beside each other.
+/// Two devices of different kinds at the same time.
 pub(crate) fn two_devices() -> Result<()> {
     let descriptions = [Description::infiniband(1), Description::roce().sibling()];
     let infiniband = Mlx5::bind(0, &descriptions[0])?;

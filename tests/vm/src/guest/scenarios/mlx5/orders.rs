@@ -68,7 +68,7 @@ pub(crate) fn failures_are_told() -> Result<()> {
 }
 
 /// A command that takes longer than the firmware allows is a failure, and its late answer no harm;
-/// 5.10 waits a minute, whatever the firmware says.
+/// 5.10 always waits a minute.
 pub(crate) fn commands_time_out() -> Result<()> {
     let description = Description { command_timeout: 1000, ..Description::infiniband(1) };
     let device = Mlx5::bind(0, &description)?;

@@ -1,4 +1,4 @@
-//! `QUERY_PORT`: what the driver tells of ports, in every mode, and why it does not.
+//! `QUERY_PORT`: the driver's answers about ports in every mode, and its refusals.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -21,8 +21,7 @@ use crate::scenarios::answers::compare;
 /// The first kernel that has the query.
 const SINCE: (u32, u32) = (5, 13);
 
-/// Outside of switchdev mode the query succeeds and tells nothing; ports that there are not are
-/// errors of their own.
+/// Outside switchdev mode the query succeeds without data. A port that does not exist is an error.
 pub(crate) fn nothing_to_tell() -> Result<()> {
     for description in [
         Description::infiniband(1),
@@ -104,7 +103,7 @@ pub(super) fn as_described(
     Ok(())
 }
 
-/// rdma-core's answers for all ports of a device, and for those beside them.
+/// rdma-core's answers for all ports of a device, and for numbers that are no ports.
 pub(super) fn compare_with_rdma_core(device: &str) -> Result<()> {
     let context = Host::new().open(device)?;
     let mut ours = String::new();

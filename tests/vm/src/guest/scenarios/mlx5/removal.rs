@@ -131,7 +131,7 @@ pub(crate) fn unplugged_while_open() -> Result<()> {
     Ok(())
 }
 
-/// The function is pulled out, of which the kernel is not told but has to notice; later it is back.
+/// The function is pulled out. The kernel gets no notice but has to notice it. Later it is back.
 pub(crate) fn pulled_out_while_open() -> Result<()> {
     let description = Description::infiniband(1);
     let device = Mlx5::bind(0, &description)?;
