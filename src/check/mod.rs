@@ -162,7 +162,7 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
             Absence::NoNodes { .. } => {}
         }
     }
-    // Its /sys may be another namespace's, with devices that are not here.
+    // /sys may belong to another namespace and show devices that are not here.
     let is_told = |own: &Absence| matches!(own, Absence::NoModule | Absence::NoDevice);
     if inventory.is_empty() && !inventory.absences.iter().any(is_told) {
         let absence = Absence::NoDevice;
@@ -605,7 +605,7 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
         is_pinned |= model.pinned().is_some();
         let outcomes: Vec<Outcome> =
             model.choose_all(&all).into_iter().map(|decision| decision.outcome).collect();
-        // A port that was not read, or not asked for, may be one that the list leaves.
+        // The list may include a port that was not read or not asked for.
         if !inventory.is_partial() && inventory.unread().is_empty() {
             judge_list(&set, program, &all, &outcomes, &mut found);
         }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use uverbs::choose::{self, Network, Outcome, Wish};
 use uverbs::host::Host;
-use uverbs::inventory::Wanted;
+use uverbs::inventory::{Parts, Wanted};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut wish = Wish::default();
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let address: IpAddr = text.parse()?;
         wish.networks.push(Network { address, bits: if address.is_ipv4() { 24 } else { 64 } });
     }
-    let inventory = Host::new().inventory(&Wanted::default());
+    let inventory = Host::new().inventory(&Wanted::new(Parts::CHOOSING));
     for port in choose::ports(&inventory) {
         let decision = choose::recommend(&port, &wish);
         match decision.outcome {
