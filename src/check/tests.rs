@@ -1,4 +1,4 @@
-//! Every finding once, and the wording of all that is told to operators, held by a golden file.
+//! Every finding once. A golden file has all sentences that operators read.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn on_port(row: GidRow, port: u32) -> GidRow {
     GidRow { record: entry.into(), ..row }
 }
 
-/// A host with one RoCE port in good order.
+/// A healthy host with one RoCE port.
 fn good() -> Inventory {
     let mut device = Device::named("mlx5_0");
     device.index = Some(0);
@@ -130,7 +130,7 @@ impl Inventory {
     }
 }
 
-/// What is wrong with a host, by what was done to a good one.
+/// Findings, each with the change to a healthy host that causes it.
 type Harm = (&'static [&'static str], fn(&mut Inventory));
 
 const HARMS: &[Harm] = &[
@@ -279,7 +279,7 @@ fn names(findings: &[Finding]) -> Vec<&str> {
 #[test]
 fn a_good_host_has_no_finding() {
     assert_eq!(check(&good(), Expected::default()), []);
-    // One that has no device, and does not say why.
+    // A host without a device and without a reason.
     assert_eq!(names(&check(&Inventory::default(), Expected::default())), ["no-device"]);
 }
 
@@ -307,21 +307,21 @@ fn a_device_that_cannot_be_read_is_told_once() {
     assert_eq!(names(&check(&inventory, Expected::default())), ["node-unusable"]);
 }
 
-/// What was told to be left out is not judged: no device was opened.
+/// What was left out on request is not judged: no device was opened.
 #[test]
 fn what_was_not_tried_is_no_finding() {
     let mut inventory = good();
     inventory.first().access = None;
     inventory.first().device.driver = None;
     assert_eq!(names(&check(&inventory, Expected::default())), ["not-checked"]);
-    // With nothing to look at there is nothing left out.
+    // Without devices nothing is left out.
     inventory.devices.clear();
     assert_eq!(names(&check(&inventory, Expected::default())), ["no-device"]);
     inventory.others.push(Device::named("mlx5_9"));
     assert_eq!(check(&inventory, Expected::default()), []);
 }
 
-/// Why rows are taken and are not.
+/// The reasons for which rows are taken or refused.
 fn tell_rows(text: &mut String) {
     text.push_str("\n# Rows\n");
     let name = || "eth0".to_owned();
@@ -373,11 +373,11 @@ fn tell_rows(text: &mut String) {
     }
 }
 
-/// All that operators read: every finding, reason, caveat and refusal.
+/// Everything that operators read: every finding, reason, caveat and refusal.
 fn wording() -> String {
     let mut text = String::from(
-        "All words that `uverbs check` and `uverbs choose` have for operators. A test compares them;\n\
-         UPDATE_WORDING=1 cargo test --lib wording writes them anew.\n\n# Findings\n",
+        "All sentences that `uverbs check` and `uverbs choose` have for operators. A test compares them;\n\
+         UPDATE_WORDING=1 cargo test --lib wording writes them again.\n\n# Findings\n",
     );
     let layer = Expected { link_layer: Some(LinkLayer::INFINIBAND) };
     let harmed = HARMS.iter().map(|(_, harm)| {
@@ -406,7 +406,7 @@ fn wording() -> String {
         }
     }
     tell_rows(&mut text);
-    text += "\n# What speaks against a row that is taken\n";
+    text += "\n# Reasons against a row that is taken\n";
     for caveat in [
         Caveat::LinkLocal,
         Caveat::V1,

@@ -94,7 +94,7 @@ impl Opened {
         Box::into_raw(self).wrapping_byte_add(CONTEXT).cast()
     }
 
-    /// The context behind C's pointer; `None` for NULL.
+    /// The context of C's pointer; `None` for NULL.
     ///
     /// # Safety
     /// `context` is NULL, or from [`into_c`](Self::into_c) and not closed while the answer is used.

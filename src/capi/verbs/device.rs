@@ -272,7 +272,7 @@ pub unsafe extern "C" fn ibv_free_device_list(list: *mut *mut abi::Device) {
         }
         // SAFETY: `c_array` put it there by `into_c`, and the list is freed once.
         drop(unsafe { Held::taken(device) });
-        // SAFETY: behind an element that is not NULL there is one more.
+        // SAFETY: an element that is not NULL is followed by another.
         element = unsafe { element.add(1) };
     }
     // SAFETY: from `calloc`, and by the contract not freed so far.

@@ -8,7 +8,7 @@
 //! * A device name of 19 bytes works. libibumad leaves its copy without a NUL, so for
 //!   [`get_ca_portguids`] and the defaults the memory after it decides.
 //! * A device name of 20 bytes or more is unknown to [`get_ca`] and [`get_ca_portguids`]. libibumad
-//!   reads whatever device the first 19 bytes name, if its caller has zeroed the structure.
+//!   reads the device that the first 19 bytes name, if its caller has zeroed the structure.
 //! * A name that leads out of the devices' folder is an unknown device.
 //! * Names are sorted by their bytes, as in the C locale, in every locale.
 //! * A P_Key outside the table is dropped; libibumad writes it past the end of its array.
@@ -169,7 +169,7 @@ pub struct Port {
     pub port_guid: Guid,
     /// The P_Key table.
     pub pkeys: Vec<PKey>,
-    /// Link layer in the kernel's words, `IB` where it does not tell.
+    /// Link layer in the kernel's words; `IB` if the kernel does not give it.
     pub link_layer: Text<20>,
 }
 

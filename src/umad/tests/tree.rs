@@ -130,7 +130,7 @@ impl Tree {
         self
     }
 
-    /// Removes whatever is there.
+    /// Removes a file or folder.
     pub(crate) fn remove(&self, path: &str) -> &Self {
         let path = self.path(path);
         let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
