@@ -1,4 +1,4 @@
-//! `check`: findings and statuses. Their wording is held by a golden file of the library.
+//! `check`: findings and statuses. A golden file of the library has their wording.
 
 use serde_json::{Value, json};
 

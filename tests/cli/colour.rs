@@ -1,4 +1,4 @@
-//! Colour: only where it is wanted, and never the only bearer of news.
+//! Colour: only on request or on a terminal, and never the only sign of something.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! The command line, run as its users run it, against sysfs trees made for the purpose.
+//! The command line, run as users run it, on sysfs trees that the tests make.
 
 #[cfg(test)]
 mod check;

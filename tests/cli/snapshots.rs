@@ -1,4 +1,4 @@
-//! Snapshots of hosts that there might be.
+//! Snapshots of invented hosts.
 
 use std::fs;
 use std::path::PathBuf;

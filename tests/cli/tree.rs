@@ -1,4 +1,4 @@
-//! Sysfs trees of hosts that there might be.
+//! Sysfs trees of invented hosts.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Wrong usage: status 2, nothing on stdout, a message that helps.
+//! Wrong usage: status 2, nothing on stdout, a helpful message.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,5 +1,5 @@
-//! `GET_CONTEXT` for every driver: each one's own rules (facts of kernels 6.1 to 7.3), and what
-//! becomes of a refusal.
+//! `GET_CONTEXT` for every driver: each driver's rules (facts of kernels 6.1 to 7.3), and the error after a
+//! refusal.
 
 use nix::libc;
 use rustix::io::Errno;

@@ -1,4 +1,4 @@
-//! The whole table, also where one call cannot return it.
+//! The whole table, also if one call cannot return it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

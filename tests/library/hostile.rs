@@ -1,4 +1,4 @@
-//! Answers that no kernel should give: an error each, never a panic and never a wrong row.
+//! Answers that no kernel should give: each is an error, never a panic and never a wrong row.
 
 use proptest::prelude::*;
 use rustix::io::Errno;

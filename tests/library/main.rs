@@ -1,7 +1,7 @@
-//! The library against a kernel made of test code: what no real kernel can be made to do on
-//! demand (more GIDs than one call returns, answers that make no sense), and what a call costs.
+//! The library on a simulated kernel, for what a real kernel does not do on demand (more GIDs than one call
+//! returns, senseless answers), and for the cost of a call.
 //!
-//! Real kernels are asked by `tests/vm`.
+//! `tests/vm` uses real kernels.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 #[cfg(feature = "capi")]

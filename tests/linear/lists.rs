@@ -1,8 +1,8 @@
-//! No input takes more time than in proportion to its size: instructions, counted by valgrind, at n, 2n and
-//! 4n elements of each kind of list that a snapshot has, and of files.
+//! The time for every input is proportional to its size. valgrind counts instructions at n, 2n and 4n
+//! elements of each kind of list that a snapshot has, and of files.
 //!
-//! Of a linear cost the second step is twice the first, of a quadratic one four times. Clocks are not asked:
-//! a loaded machine is no failure. Without valgrind it fails, and says so.
+//! If the cost is linear, the second step is twice the first; if it is quadratic, four times. No clock is
+//! used, so a loaded machine is no failure. Without valgrind the test fails and says so.
 //!
 //! `UVERBS_TEST_PROGRAM` names the program; the released one takes a tenth of the debug build's instructions.
 //! All are counted, unless `UVERBS_LINEAR_SEED` is set: then a third, and three seeds that follow one another

@@ -1,5 +1,5 @@
-//! Prints the public API that a crate's rustdoc JSON describes, an item a line. `tests/api/run` compares
-//! it with what is written down.
+//! Prints the public API of a crate from its rustdoc JSON, one item per line. `tests/api/run` compares it
+//! with the recorded API.
 
 use std::env;
 

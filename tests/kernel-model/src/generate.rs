@@ -1,7 +1,7 @@
-//! Requests, good ones and malformed ones, from a seed.
+//! Good and malformed requests, from a seed.
 //!
-//! Each begins as a good request of a method that the model knows; then up to three things about it
-//! are changed. What would have the kernel make objects is never asked for.
+//! Each begins as a good request of a method that the model knows. Then up to three parts of it are
+//! changed. No request makes the kernel create an object.
 
 use fastrand::Rng;
 use uverbs_uapi::device::{method, object, query_gid_entry, query_gid_table, write_command};

@@ -1,10 +1,10 @@
-//! A model of the kernel's uverbs ioctl: what a kernel release answers to the bytes of a request, and
-//! what it writes where.
+//! A model of the kernel's uverbs ioctl: how a kernel release answers the bytes of a request, and what it
+//! writes where.
 //!
-//! Written from what is known of the kernel and compared with real ones in `tests/vm`; it shares
-//! nothing with the library but the numbers of `uverbs-uapi`. The order of the modules is that of a
-//! request's way: [`memory`] of the program, the framework ([`ioctl`]) that takes the request apart by
-//! the specifications of [`spec`], and the handlers.
+//! `tests/vm` compares the model with real kernels. It shares only the numbers of `uverbs-uapi` with the
+//! library. The modules are in the order in which a request passes through them: [`memory`] of the
+//! program, the framework ([`ioctl`]) that takes the request apart by the specifications of [`spec`], and
+//! the handlers.
 //!
 //! Objects other than devices and event files are not modelled: their methods make things. A
 //! request to one that the kernel would look into is [`Outcome::NotModelled`].

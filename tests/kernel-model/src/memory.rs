@@ -1,4 +1,4 @@
-//! A program's memory as the kernel sees it: one mapped piece, and nothing around it.
+//! A program's memory as the kernel sees it: one mapped region, and nothing around it.
 
 use crate::errno::{EFAULT, Errno};
 

@@ -1,5 +1,5 @@
-//! How long things of C live: lists and contexts made, asked, closed and freed in every order, by
-//! the functions that C calls. Under Miri each pointer is checked at each use.
+//! Lifetimes of C objects: lists and contexts are made, used, closed and freed in every order, through the
+//! functions that C calls. Miri checks each pointer at each use.
 
 use core::ffi::{CStr, c_int};
 use core::ptr::null;

@@ -1,5 +1,5 @@
-//! BAR 0: the initialisation segment with the command doorbell, health buffer and timer. Behind
-//! it are the doorbell pages: of what is rung there only send queues matter.
+//! BAR 0: the initialisation segment with the command doorbell, health buffer and timer. The doorbell pages
+//! follow it. Only doorbells of send queues have an effect.
 
 use crate::command::queue;
 use crate::description::{Description, Mode};

@@ -1,8 +1,7 @@
-//! What may be asked of a function while it runs.
+//! Orders to a function while it runs.
 //!
-//! One JSON object a line in both directions, a [`Request`] for the function with that number and
-//! then a [`Response`]. An order that makes no sense is answered by [`Reply::Error`] and changes
-//! nothing.
+//! Each line in both directions is one JSON object: a [`Request`] to the function with that number, then a
+//! [`Response`]. The answer to an invalid order is [`Reply::Error`], and nothing changes.
 
 use crate::description::Description;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
-//! What a function is: the scenario description that tests choose.
+//! Descriptions of functions, which tests choose.
 //!
-//! Plain data with the numbers as the firmware interface has them; what the driver makes of them
-//! is for the tests to see.
+//! They are plain data with the numbers of the firmware interface. The tests check what the driver makes of
+//! them.
 
 use serde::{Deserialize, Serialize};
 use std::fmt::{Debug, Display};

@@ -1,4 +1,4 @@
-//! The whole device: what the machine does to it, and what is ordered, meets here.
+//! The whole device: it receives the machine's accesses and the tests' orders.
 
 use crate::bar::{Bar, Health};
 use crate::command::queue::{INLINE, LOG_SLOTS, Slot};

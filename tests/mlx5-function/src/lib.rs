@@ -1,8 +1,8 @@
 //! An emulated ConnectX PCI function for the kernel's own, unmodified mlx5 drivers.
 //!
-//! [`description`] says what the function is (mode, ports, tables, addresses), [`control`] what may
-//! be asked of it while it runs (other tables, failures, events, its log of commands). Both are
-//! plain data, shared by the host that serves the function and the guest that tests against it.
+//! [`description`] describes the function (mode, ports, tables, addresses). [`control`] has the orders to it
+//! while it runs (other tables, failures, events, its log of commands). Both are plain data, shared by the
+//! host that serves the function and the guest that tests with it.
 //!
 //! With the feature `serve`, [`Function`] serves one over vfio-user, and [`requests`] takes orders
 //! as lines of text. There is no data path: the drivers load, register their devices and answer

@@ -1,4 +1,4 @@
-//! What happened: the driver's commands, and remarks on what should not have happened.
+//! The log: the driver's commands, and remarks about unexpected events.
 
 use crate::control::Command;
 use std::collections::VecDeque;

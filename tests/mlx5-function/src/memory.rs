@@ -1,4 +1,4 @@
-//! The guest's memory as far as the machine lets the function see it.
+//! The part of the guest's memory that the function may access.
 
 use anyhow::{Context, Result, ensure};
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Opcodes: names of all that the function knows, constants of those that are more than a status.
+//! Opcodes: names of all that the function knows, and constants for those with more than a status.
 
 pub(crate) const QUERY_HCA_CAP: u16 = 0x100;
 pub(crate) const QUERY_ADAPTER: u16 = 0x101;

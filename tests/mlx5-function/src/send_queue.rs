@@ -1,9 +1,10 @@
-//! Send queues: what is posted there is lost on the way, but it is completed.
+//! Send queues. Posted requests are lost, but some are completed.
 //!
-//! Drivers wait for completions: the network driver with every packet, and for twenty seconds when
-//! an interface is set up; `ib_core` with every management datagram, and for ever when the device is
-//! removed. So requests are completed that promise nothing about their arrival: of send queues and
-//! of queue pairs that are datagrams or the driver's own. Those of connected queue pairs are not.
+//! Drivers wait for completions: the network driver for every packet, and up to twenty seconds when an
+//! interface is set up; `ib_core` for every management datagram, and for ever when the device is removed.
+//! So the function completes requests that promise nothing about their arrival: requests of send queues,
+//! and of queue pairs for datagrams or for the driver itself. It does not complete those of connected queue
+//! pairs.
 
 use crate::bits::{Field, at};
 use crate::event_queue::Trouble;

@@ -1,4 +1,4 @@
-//! The function's side of vfio-user: regions, interrupts and memory, for one machine's life.
+//! The function's side of vfio-user: regions, interrupts and memory, as long as one machine runs.
 
 use crate::bar::Rung;
 use crate::device::{Device, Later};

@@ -1,4 +1,4 @@
-//! What a machine is equipped with, since no one machine suits every scenario.
+//! The hardware of a machine. No single machine suits every scenario.
 
 use std::fmt;
 use std::str::FromStr;

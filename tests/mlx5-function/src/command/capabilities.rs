@@ -1,5 +1,5 @@
-//! Capabilities, in groups. What is asked next depends on them: a bit set here makes the driver
-//! use a feature, and ask for the group that describes it.
+//! Capabilities, in groups. They decide what the driver asks next: a bit that is set here makes the driver
+//! use a feature and ask for the group that describes it.
 
 use super::eswitch::{self, Vport};
 use super::{Answer, Call, HEADER, LEAST, Refusal};

@@ -1,4 +1,4 @@
-//! The firmware: what it remembers, and its answers to commands, grouped by what they are about.
+//! The firmware: its state, and its answers to commands, grouped by subject.
 
 mod capabilities;
 mod eswitch;

@@ -1,5 +1,5 @@
-//! Objects that the driver makes: the firmware only gives them their numbers. Every kind has
-//! numbers of its own, since their widths differ.
+//! Objects that the driver makes. The firmware only gives them numbers. Each kind has separate numbers,
+//! because their widths differ.
 
 use super::{Answer, Call, LEAST, NUMBER, Refusal};
 use crate::bits::{Field, at};

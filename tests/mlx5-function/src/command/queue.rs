@@ -1,5 +1,5 @@
-//! The command queue: slots in the guest's memory, and the chains of mailboxes that hold what is
-//! longer than a slot. The guest is not trusted: lengths and chains may have any value.
+//! The command queue: slots in the guest's memory, and chains of mailboxes for data that is longer than a
+//! slot. The guest is not trusted: lengths and chains may have any value.
 
 use crate::bits::{Field, at};
 use crate::memory::{Memory, Outside};

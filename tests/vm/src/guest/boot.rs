@@ -1,4 +1,4 @@
-//! What an init does first and last: mounts, modules, the report port, power.
+//! The first and last steps of an init: mounts, modules, the report port, power.
 
 use anyhow::{Context, Result};
 use rustix::mount::{MountFlags, mount};

@@ -1,9 +1,8 @@
 //! The program inside the VM: PID 1 of the initramfs.
 //!
-//! As `/init` it mounts what programs expect, loads the kernel modules, does its [job]
-//! and switches the machine off. Each scenario runs as a child, `guest scenario NAME`, so that
-//! it may crash or hang without taking the rest along. `guest list` names the scenarios; the
-//! host asks for that.
+//! As `/init` it mounts file systems, loads the kernel modules, does its [job] and switches the machine
+//! off. Each scenario runs as a child, `guest scenario NAME`, so a crash or hang does not affect the others.
+//! `guest list` prints the names of the scenarios for the host.
 
 mod boot;
 #[path = "../../../schemas/differences.rs"]

@@ -1,6 +1,6 @@
-//! Containers as their runtimes make them, as far as it matters here: a root folder with one static
-//! program and mount points, `/sys` read-only and of the container's own network namespace, device
-//! nodes or none, no capability, no new privileges. There is no `/proc`, no `/etc`, no shell.
+//! Containers as runtimes make them, as far as it matters here: a root folder with one static program and
+//! mount points, a read-only `/sys` of the container's own network namespace, device nodes or none, no
+//! capability, no new privileges. There is no `/proc`, no `/etc` and no shell.
 
 use std::convert::Infallible;
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! `ip` as a process that stays: a command costs a line, not a process.
+//! A permanent `ip` process: a command costs a line, not a process.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};

@@ -1,5 +1,4 @@
-//! Programs from which something is withheld: open files, memory, system calls, a folder, a place in
-//! an rdma cgroup.
+//! Programs that lack something: open files, memory, system calls, a folder, room in an rdma cgroup.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -1,7 +1,7 @@
-//! Emulated mlx5 functions: orders to them, and a guard that has the kernel's driver bound to one.
+//! Emulated mlx5 functions: orders to them, and a guard that binds the kernel's driver to one.
 //!
-//! The functions run on the host ([`uverbs_mlx5_function`]); orders travel over a serial card. No
-//! driver binds to a function by itself, so a scenario chooses first what the function is.
+//! The functions run on the host ([`uverbs_mlx5_function`]). Orders go over a serial card. No driver binds
+//! to a function by itself, so a scenario first chooses the function's description.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};

@@ -3,8 +3,8 @@
 //! [`limited`] programs that have to do without something, [`stopped`] programs that wait in the middle. Each is a guard that takes its thing away
 //! again when it is dropped, in reverse order of making where they stand in one scope.
 //!
-//! All of it is done with Debian's `ip`, `rdma` and `devlink` programs and the kernel's own files:
-//! the lab must not share code with what it tests.
+//! The lab uses Debian's `ip`, `rdma` and `devlink` programs and the kernel's own files. It must not share
+//! code with what it tests.
 
 pub(crate) mod container;
 pub(crate) mod ip;

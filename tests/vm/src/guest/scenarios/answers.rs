@@ -1,7 +1,7 @@
 //! Our answers and rdma-core's to the same questions, line by line.
 //!
-//! The program `answers` (`tests/vm/peer/answers.c`) prints what libibverbs and libibumad answer
-//! or fail with; here the same lines are made of our answers. All of them must agree.
+//! The program `answers` (`tests/vm/peer/answers.c`) prints the answers and errors of libibverbs and
+//! libibumad. This module makes the same lines from our answers. All lines must agree.
 //!
 //! Deliberate differences, kept out of the comparison:
 //! * room for more than 2,047 entries: rdma-core fails with `EINVAL`, ours reads the table;

@@ -1,10 +1,9 @@
-//! C programs print the same, byte for byte, and end the same, whether they are linked with
-//! rdma-core's libraries or with ours in their place.
+//! C programs print the same bytes and have the same exit status with rdma-core's libraries and with ours.
 //!
-//! There are two releases of rdma-core: that of the peers, and a newer one in a root of its own
-//! (`/newer`) with its C library. In each root `usr/bin` has the programs with rdma-core's libraries
-//! and `usr/uverbs` those with ours, compiled of the same sources: `tests/vm/peer`, and of the newer
-//! release its own `ibv_devices`, `ibv_devinfo` and `ibstat`. Whatever `usr/uverbs` holds is run.
+//! There are two releases of rdma-core: that of the peers, and a newer one in a separate root (`/newer`)
+//! with its C library. In each root `usr/bin` has the programs with rdma-core's libraries, and `usr/uverbs`
+//! those with ours. Both are compiled from the same sources: `tests/vm/peer`, `tests/examples`, and
+//! `ibv_devices`, `ibv_devinfo` and `ibstat` of the newer release. Every program in `usr/uverbs` is run.
 //!
 //! The deliberate differences are in [`DIFFERENCES`].
 

@@ -1,5 +1,5 @@
-//! What changes while it is looked at: devices that are removed in every phase of a question, modules
-//! that are unloaded, addresses and VLANs that come and go.
+//! Changes during a query: devices are removed in every phase of a query, modules are unloaded, addresses
+//! and VLANs come and go.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Which GID is chosen: our model of UCX against UCX itself, of Debian's release, and what perftest
-//! takes by default. Every port that UCX offers, in every scene, with the index that it logs.
+//! The chosen GID: our model of UCX is compared with Debian's UCX, for every port that UCX offers, in every
+//! scene, by the index that it logs; and the default of perftest.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};

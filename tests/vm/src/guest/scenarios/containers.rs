@@ -1,5 +1,5 @@
-//! The static command as the image has it: in a root folder that holds nothing else, with what the
-//! README says of containers, and what it takes of memory.
+//! The static command as in the image: in a root folder with nothing else. Checks the statements of
+//! `src/docs/containers.md`, and the memory that it uses.
 
 use std::fs;
 use std::io::{Read as _, Write as _, pipe};

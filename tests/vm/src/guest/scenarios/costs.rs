@@ -1,4 +1,4 @@
-//! What questions cost, counted in system calls by strace.
+//! The cost of queries in system calls, counted by strace.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Rights that are missing, nodes that are not there, drivers to be found out, very many devices.
+//! Missing permissions, missing nodes, unknown drivers, very many devices.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};

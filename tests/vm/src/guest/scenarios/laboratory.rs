@@ -1,4 +1,4 @@
-//! The lab itself: what it makes is there, and gone once its guards are dropped.
+//! The lab itself: what it makes exists, and disappears when its guards are dropped.
 
 use crate::lab::{self, Namespace, Netdev};
 use anyhow::{Result, ensure};

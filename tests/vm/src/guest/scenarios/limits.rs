@@ -1,5 +1,5 @@
-//! Programs from which something is withheld: files, memory, system calls, `/sys`, a place in the
-//! rdma cgroup. They answer as without it, or say what is missing.
+//! Programs that lack something: files, memory, system calls, `/sys`, room in the rdma cgroup. They give
+//! the same answers as without limits, or say what is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;

@@ -1,12 +1,11 @@
 //! What is tested on each kernel: a file for each topic, a function for each scenario.
 //!
-//! To add one, write a function that returns `Result<()>` and list it in [`SOFT`] or [`mlx5::ALL`],
-//! which says what machine it runs on. It runs in a process of its own on a machine without any
-//! RDMA device, builds what it needs with [`lab`](crate::lab), prints what would help the reader of
-//! a failure (a line `figure: …` is shown in any case), and returns an error where something is not
-//! as it should be (`anyhow::ensure!`). Scenarios may not depend on one another. Where one has no
-//! meaning on some kernel, it returns [`skip`](crate::lab::skip) with the reason; where a claim
-//! holds from one kernel on, it proves the opposite on the older ones
+//! To add one, write a function that returns `Result<()>` and list it in [`SOFT`] or [`mlx5::ALL`], which
+//! decides its machine. It runs in a separate process on a machine without any RDMA device, and builds what
+//! it needs with [`lab`](crate::lab). It prints what helps the reader of a failure (a line `figure: …` is
+//! always shown), and returns an error if something is wrong (`anyhow::ensure!`). Scenarios must not depend
+//! on each other. If a scenario does not apply to a kernel, it returns [`skip`](crate::lab::skip) with the
+//! reason. If a claim holds from one kernel on, it proves the opposite on the older ones
 //! ([`kernel`](crate::lab::kernel)).
 #![expect(clippy::indexing_slicing, reason = "a scenario fails by panicking")]
 
@@ -35,7 +34,7 @@ pub(crate) use costs::query_table;
 use anyhow::{Context, Result};
 use uverbs_vm::bed::Bed;
 
-/// A scenario: its name, a single word, and what it does.
+/// A scenario: its name, which is a single word, and its function.
 type Scenario = (&'static str, fn() -> Result<()>);
 
 /// The scenarios with only software, in the order in which they run.

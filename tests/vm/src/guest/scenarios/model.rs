@@ -1,4 +1,4 @@
-//! The model of the kernel's ioctl against the kernel: the same requests, the same answers.
+//! The model of the kernel's ioctl gives the same answers as the kernel to the same requests.
 
 #![expect(unsafe_code, reason = "requests that no library would send")]
 

@@ -1,4 +1,4 @@
-//! Network namespaces: whose interface a GID's is, and whose device a device is.
+//! Network namespaces: which namespace a GID's interface and a device belong to.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

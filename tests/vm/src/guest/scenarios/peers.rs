@@ -1,5 +1,5 @@
-//! The programs that answer the same questions by other means, as the other scenarios rely on
-//! them: rdma-core's from Debian, and our own C programs linked with its libraries.
+//! The peers, on which the other scenarios rely: rdma-core's programs from Debian, and our own C programs
+//! linked with rdma-core's libraries.
 
 use crate::lab::{self, run};
 use anyhow::{Result, ensure};

@@ -1,5 +1,5 @@
-//! An InfiniBand switch, which has port 0 and no other: our module `ib_switch`, since no driver of
-//! Linux registers one. Its numbers are in `modules/ib_switch/ib_switch.c`.
+//! An InfiniBand switch, which has only port 0: our module `ib_switch`, because no driver of Linux
+//! registers one. Its numbers are in `modules/ib_switch/ib_switch.c`.
 
 use std::fs;
 

@@ -1,5 +1,4 @@
-//! Debian's own tools against the command line: what `ibv_devinfo -v` and `ibstat` show is what
-//! `uverbs` shows, field by field.
+//! Debian's own tools: `ibv_devinfo -v` and `ibstat` show the same as `uverbs`, field by field.
 
 use std::net::Ipv6Addr;
 

@@ -1,5 +1,5 @@
 //! Random worlds: interfaces of all kinds in several namespaces, whose indices and addresses collide on
-//! purpose. No row may be named for an interface that is not its own.
+//! purpose. No row may get the name of another row's interface.
 //!
 //! Commands run one at a time, and what rows each adds is recorded: so it is known whose each row is,
 //! without asking what is tested. The kernel does this work in one queue; when a row of an interface

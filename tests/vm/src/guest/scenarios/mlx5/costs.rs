@@ -1,4 +1,4 @@
-//! What our requests cost the device: the commands that the driver sends to the firmware for them.
+//! The cost of our requests for the device: the commands that the driver sends to the firmware for them.
 
 use std::collections::BTreeMap;
 

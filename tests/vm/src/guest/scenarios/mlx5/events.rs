@@ -1,4 +1,4 @@
-//! What changes while it is looked at.
+//! Events, and changes during queries.
 
 use std::io::{BufRead as _, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Stdio};

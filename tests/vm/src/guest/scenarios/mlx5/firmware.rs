@@ -1,4 +1,4 @@
-//! Commands to the firmware: typed answers against the description, bytes and errnos against
+//! Commands to the firmware: typed answers are compared with the description, bytes and errnos with
 //! rdma-core's.
 
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! A device whose firmware says that it is lost.
+//! A device whose firmware reports a fatal error.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Scenarios on emulated mlx5 functions, with the kernel's own drivers.
 //!
-//! A function is what its [`Description`] says, so that is what all answers are compared with.
+//! All answers are compared with the function's [`Description`].
 
 mod c_programs;
 mod commands;

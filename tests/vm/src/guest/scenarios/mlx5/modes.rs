@@ -1,4 +1,4 @@
-//! Each kind of function: what becomes of it, and that all sources agree about it.
+//! Each kind of function: the resulting device, on which all sources agree.
 
 use std::net::Ipv6Addr;
 

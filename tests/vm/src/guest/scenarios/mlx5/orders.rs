@@ -1,4 +1,4 @@
-//! The lab itself: orders reach a function, are answered, and carried out.
+//! The lab itself: orders reach a function, are answered and carried out.
 
 use std::thread;
 

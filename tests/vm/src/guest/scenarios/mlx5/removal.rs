@@ -1,4 +1,4 @@
-//! Devices that go away while they are open, and come back.
+//! Devices that are removed while they are open, and come back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
