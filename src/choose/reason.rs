@@ -106,9 +106,9 @@ impl fmt::Display for Reason {
             Self::Recommended => f.write_str("recommended"),
             Self::Pinned => f.write_str("taken: this index is set, whatever it holds"),
             Self::LowestFit => f.write_str("taken: the lowest index that fits"),
-            Self::Untyped => f.write_str(
-                "taken: its type is unknown and counts as version -1, which is wanted",
-            ),
+            Self::Untyped => {
+                f.write_str("taken: its type is unknown and counts as version -1, which is wanted")
+            }
             Self::StartFits => {
                 f.write_str("taken: index 0 fits, and its address is not checked against the range")
             }
@@ -119,7 +119,9 @@ impl fmt::Display for Reason {
             Self::DefaultIndex => f.write_str("taken: index 0 is the default"),
             Self::Routable => f.write_str("taken: a routable GID (FLID)"),
             Self::FirstOf(class) => write!(f, "taken: the first row of {class}"),
-            Self::LastResort => f.write_str("taken: no row is usable, and index 0 is the last resort"),
+            Self::LastResort => {
+                f.write_str("taken: no row is usable, and index 0 is the last resort")
+            }
             Self::Unlooked => f.write_str("not looked at"),
             Self::LowerFits(index) => write!(f, "equally good, but index {index} is lower"),
             Self::OtherFamily(family) => write!(f, "not {family}, which is wanted"),
@@ -154,7 +156,10 @@ impl fmt::Display for Reason {
                 )
             }
             Self::UnprovenBelow(index) => {
-                write!(f, "its interface is not proven to be in this namespace; that of index {index} is")
+                write!(
+                    f,
+                    "its interface is not proven to be in this namespace; that of index {index} is"
+                )
             }
             Self::Foreign => f.write_str("no interface of this network namespace has its address"),
             Self::InterfaceDown(name) => write!(f, "its interface {name} is down"),
@@ -227,7 +232,9 @@ impl fmt::Display for Why {
                 write!(f, "sysfs does not give the type of index {index}, which ends the search")
             }
             Self::NoTypes => f.write_str("sysfs has no GID type files, which ends the search"),
-            Self::NoRoom => f.write_str("32 other ports are already used, and it has room for no more"),
+            Self::NoRoom => {
+                f.write_str("32 other ports are already used, and it has room for no more")
+            }
             Self::Overrun => f.write_str(
                 "it has room for 32 ports, and writes past the end when one device exceeds it",
             ),

@@ -14,7 +14,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = arguments.next().ok_or("usage: watch_events DEVICE [COUNT]")?;
     let mut left: u64 = arguments.next().map_or(Ok(u64::MAX), |count| count.parse())?;
 
-    let events = Host::new().open(&device)?.async_events()?;
+    // The context stays open: events end with it.
+    let context = Host::new().open(&device)?;
+    let events = context.async_events()?;
     eprintln!("watching {device}");
     while left > 0 {
         let event = events.next_event()?;
