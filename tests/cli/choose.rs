@@ -339,7 +339,7 @@ fn a_tree() {
     assert_eq!((index(0), index(1), index(2)), (json!(0), json!(null), json!(3)));
     assert_eq!(
         rows[2]["caveats"],
-        json!(["whether its interface is in this network namespace is not known"])
+        json!(["it is not known whether its interface is in this network namespace"])
     );
     assert_eq!(rows[2]["netdev"], json!(null));
     let named = tree.uverbs(&["choose", "--netdev", "eth0.7", "--no-header", "mlx5_0"]);
@@ -359,7 +359,7 @@ fn more_ports_than_nccl_has_room_for() {
         rows[32]["nccl"],
         json!({
             "index": null,
-            "outcome": "not used: 32 ports are used already, which is all it has room for",
+            "outcome": "not used: 32 other ports are already used, and it has room for no more",
         })
     );
     assert_eq!((&rows[32]["ucx"]["index"], &rows[32]["differs"]), (&json!(3), &json!(true)));
@@ -371,7 +371,7 @@ fn more_ports_than_nccl_has_room_for() {
     assert_eq!(check["check"].as_array().unwrap().len(), 1, "{check}");
     assert_eq!(
         check["check"][0]["seen"],
-        "NCCL has room for 32 ports, and does not use mlx5_32:1, nor 7 more"
+        "NCCL has room for 32 ports, and leaves out mlx5_32:1 and 7 more"
     );
     let run = fleet.uverbs(&["env", "nccl"]);
     let said =
