@@ -655,11 +655,11 @@ fn judge_room(program: Program, ports: &[&Port<'_>], outcomes: &[Outcome]) -> Op
     let count = overrun.len() + left.len();
     let (severity, seen) = if count > 0 && !choose::nccl::is_order_known(ports) {
         let seen = format!(
-            "{program} has room for {room} ports, and there are {count} more; which it takes is not known"
+            "{program} has room for {room} ports, and there are {count} more; it is not known which it takes"
         );
         (Severity::Warning, seen)
     } else if let Some(first) = overrun.first() {
-        let seen = format!("{program} has room for {room} ports, and writes past it at {first}");
+        let seen = format!("{program} has room for {room} ports, and writes past the end at {first}");
         (Severity::Problem, seen)
     } else {
         let (first, more) = left.split_first()?;

@@ -1,7 +1,7 @@
 //! What scenarios build their situations from: network devices, VLANs, namespaces, soft-RoCE
 //! links, an InfiniBand switch; [`mlx5`] has the emulated functions, [`within`] other roots,
 //! [`limited`] programs that have to do without something, [`stopped`] programs that wait in the middle. Each is a guard that takes its thing away
-//! again when it is dropped, in reverse order of making where they stand in one scope.
+//! again when it is dropped, in reverse order of making if they are in one scope.
 //!
 //! The lab uses Debian's `ip`, `rdma` and `devlink` programs and the kernel's own files. It must not share
 //! code with what it tests.

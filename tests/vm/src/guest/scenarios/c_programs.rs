@@ -254,7 +254,7 @@ impl Compared {
         Self { without: &[], roots, runs: 0, bytes: 0, programs, known, unknown: String::new() }
     }
 
-    /// Runs every program on these devices in each root, as this user, behind these words.
+    /// Runs every program on these devices in each root, as this user, after these words.
     fn all(&mut self, situation: Situation, devices: &[Device], within: Within) -> Result<()> {
         for &root in self.roots {
             for program in programs(root)? {
@@ -621,7 +621,7 @@ pub(crate) fn sanitized() -> Result<()> {
     check_accesses(1)
 }
 
-/// Every program of ours whose accesses to memory, and those of our library, the compilers check, on
+/// Every program of this project whose accesses to memory, and those of our library, the compilers check, on
 /// all devices that are there now: no error, nothing lost, and the same answers. A run that takes
 /// samples has one of `of` runs.
 pub(super) fn check_accesses(of: u64) -> Result<()> {
