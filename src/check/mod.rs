@@ -659,7 +659,8 @@ fn judge_room(program: Program, ports: &[&Port<'_>], outcomes: &[Outcome]) -> Op
         );
         (Severity::Warning, seen)
     } else if let Some(first) = overrun.first() {
-        let seen = format!("{program} has room for {room} ports, and writes past the end at {first}");
+        let seen =
+            format!("{program} has room for {room} ports, and writes past the end at {first}");
         (Severity::Problem, seen)
     } else {
         let (first, more) = left.split_first()?;
