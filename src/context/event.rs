@@ -76,6 +76,9 @@ pub struct AsyncEvents {
 impl Context {
     /// Opens one more event file of this context.
     ///
+    /// Keep the context as long as you wait. The kernel sends no event after it is closed, and
+    /// [`next_event`](AsyncEvents::next_event) then waits for ever.
+    ///
     /// # Errors
     /// `EIO`: the device is gone; `EPROTONOSUPPORT`: Linux before 5.6; `EMFILE`, `ENFILE`: too many
     /// open files.
