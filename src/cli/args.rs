@@ -237,7 +237,8 @@ Examples:
     ///
     /// `--from FILE` of the other commands reads it, elsewhere and later. It has the host's name, the
     /// devices, ports, GIDs and GUIDs, network interfaces with their addresses, and the variables of
-    /// NCCL, NVSHMEM and UCX that choose GIDs; nothing else.
+    /// NCCL, NVSHMEM and UCX that choose GIDs; nothing else. What could not be read is in the document with
+    /// its error, and does not change the status.
     #[command(
         verbatim_doc_comment,
         after_help = "\

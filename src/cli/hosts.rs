@@ -1,7 +1,7 @@
 //! The hosts that are looked at: this one, the host of a sysfs tree, or those of snapshots.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -67,6 +67,11 @@ impl Seen {
         let selected = select(inventory, asked, report);
         // A snapshot's devices were read when it was written.
         for own in selected.iter().filter(|_| name.is_none()) {
+            // Without a port there is none to report that it could not be opened.
+            if let (Some(Err(problem)), true) = (&own.record.access, own.device.ports().is_empty())
+            {
+                report.problem(&own.device.name, problem.clone());
+            }
             if let Some(problem) = own.record.fallback() {
                 report.note(format!("{} (so sysfs was read)", problem.text));
             }
@@ -121,11 +126,16 @@ pub(crate) fn read(
     }
     let mut room = snapshot::ROOM;
     let mut seen = Vec::new();
+    let mut names = BTreeSet::new();
     for path in from {
         match snapshot::read(path, &mut room) {
             Ok(mut inventory) => {
                 wanted.narrow(&mut inventory);
-                let name = inventory.host.clone().unwrap_or_else(|| file_name(path));
+                let mut name = inventory.host.clone().unwrap_or_else(|| file_name(path));
+                // Two hosts with one name are told apart by their files.
+                if !names.insert(name.clone()) {
+                    name = path.display().to_string();
+                }
                 seen.push(Seen { name: Some(name), inventory });
             }
             Err(problem) => report.bad_file(&file_name(path), problem),
@@ -261,6 +271,11 @@ pub(crate) fn missing(hosts: &Hosts, asked: &Asked<'_>, report: &mut Report) -> 
     let before = report.problems().len();
     for Seen { name, inventory } in &hosts.seen {
         report.turn_to(name.as_deref());
+        for (device, problem) in &inventory.unlisted {
+            if !asked.is_all() && asked.has_device(device) {
+                report.problem(device, problem.clone());
+            }
+        }
         select(inventory, asked, report);
     }
     report.turn_to(None);

@@ -71,18 +71,18 @@ impl<'s> Asked<'s> {
 pub(crate) struct Selected<'d> {
     pub(crate) record: &'d DeviceRecord,
     pub(crate) device: &'d Device,
-    /// None if all.
-    ports: Option<&'d BTreeSet<u32>>,
+    /// What is asked of it; none if all devices are.
+    asked: Option<&'d Ports>,
 }
 
 impl Selected<'_> {
     pub(crate) fn includes(&self, port: u32) -> bool {
-        self.ports.is_none_or(|ports| ports.contains(&port))
+        self.asked.is_none_or(|asked| asked.is_whole || asked.named.contains(&port))
     }
 
     /// Whether the port itself is asked for, not only its device.
     pub(crate) fn names(&self, port: u32) -> bool {
-        self.ports.is_some_and(|ports| ports.contains(&port))
+        self.asked.is_some_and(|asked| asked.named.contains(&port))
     }
 
     /// The ports that are asked for, ascending.
@@ -101,20 +101,21 @@ pub(crate) fn select<'d>(
     let mut known: BTreeMap<&str, &Device> = BTreeMap::new();
     let mut selected = Vec::new();
     let mut found = 0;
-    // What a device answers to of what is asked: how many selectors, and its ports.
     let mut find = |device: &'d Device| {
         known.insert(&device.name, device);
         let own = asked.devices.get(device.name.as_str())?;
-        let count = usize::from(own.is_whole) + own.named.range(device.ports()).count();
+        let ports = device.ports();
+        // A range that ends before it begins is a mistake to a set.
+        let named = if ports.is_empty() { 0 } else { own.named.range(ports).count() };
+        let count = usize::from(own.is_whole) + named;
         found += count;
-        (count > 0).then_some((!own.is_whole).then_some(&own.named))
+        (count > 0).then_some(own)
     };
     for record in &inventory.devices {
         let device = &record.device;
-        match find(device) {
-            Some(ports) => selected.push(Selected { record, device, ports }),
-            None if asked.is_all() => selected.push(Selected { record, device, ports: None }),
-            None => {}
+        let own = find(device);
+        if own.is_some() || asked.is_all() {
+            selected.push(Selected { record, device, asked: own });
         }
     }
     for device in &inventory.others {
@@ -139,4 +140,27 @@ pub(crate) fn select<'d>(
         missing -= 1;
     }
     selected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A snapshot may have such a device.
+    #[test]
+    fn a_device_without_ports_has_none_that_is_asked_for() {
+        let mut device = Device::named("x");
+        device.port_count = 0;
+        let mut inventory = Inventory::default();
+        inventory.others.push(device.clone());
+        device.name = "y".to_owned();
+        inventory.devices.push(DeviceRecord::new(device));
+        let selectors = ["x:1", "y:1", "y"].map(|text| text.parse().unwrap());
+        let asked = Asked::new(&selectors);
+        let mut report = Report::default();
+        let selected = select(&inventory, &asked, &mut report);
+        assert_eq!(selected.iter().map(|own| own.device.name.as_str()).collect::<Vec<_>>(), ["y"]);
+        assert!(selected[0].names(1) && selected[0].includes(2));
+        assert_eq!(report.problems().len(), 2, "each lacks a port");
+    }
 }

@@ -70,6 +70,8 @@ pub struct Host {
     sysfs: Sysfs,
     dev: PathBuf,
     netlink: Netlink,
+    /// Why RDMA netlink, which is open, did not list the devices.
+    refusal: Option<Cause>,
 }
 
 #[derive(Debug)]
@@ -96,6 +98,7 @@ impl Host {
             sysfs: Sysfs::host(),
             dev: PathBuf::from("/dev/infiniband"),
             netlink: Netlink::Unopened(None),
+            refusal: None,
         }
     }
 
@@ -103,7 +106,7 @@ impl Host {
     /// not asked, as it would tell of this process's host.
     #[must_use]
     pub fn rooted(sysfs: impl Into<PathBuf>, dev: impl Into<PathBuf>) -> Self {
-        Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent }
+        Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent, refusal: None }
     }
 
     /// This host, with a socket whose answers are there already.
@@ -148,12 +151,11 @@ impl Host {
     /// interfaces are not known then.
     #[must_use]
     pub fn netlink_error(&self) -> Option<Error> {
-        match self.netlink {
-            Netlink::Unopened(Some(errno)) => {
-                Some(Error::new("host", Request::Netlink, Cause::of(errno)))
-            }
-            _ => None,
-        }
+        let cause = match self.netlink {
+            Netlink::Unopened(Some(errno)) => Cause::of(errno),
+            _ => self.refusal.clone()?,
+        };
+        Some(Error::new("host", Request::Netlink, cause))
     }
 
     /// Lists the devices of this network namespace, in natural order of their names.
@@ -177,13 +179,19 @@ impl Host {
     pub fn list(&mut self) -> Result<Listing> {
         let (sysfs, dev) = (self.sysfs.clone(), self.dev.clone());
         let listed = self.netlink().map(|socket| list_by_netlink(socket, &sysfs, &dev));
+        let mut refusal = None;
         let mut listing = match listed {
             Some(Ok(listing)) => listing,
             Some(Err(cause)) if !leaves_no_netlink(&cause) => {
                 return Err(Error::new("host", Request::ListDevices, cause));
             }
-            Some(Err(_)) | None => list_by_sysfs(&sysfs, &dev)?,
+            Some(Err(cause)) => {
+                refusal = Some(cause);
+                list_by_sysfs(&sysfs, &dev)?
+            }
+            None => list_by_sysfs(&sysfs, &dev)?,
         };
+        self.refusal = refusal;
         listing.devices.sort_by(|one, other| natural(&one.name, &other.name));
         Ok(listing)
     }
@@ -375,5 +383,13 @@ mod tests {
         assert_eq!((listing.devices.len(), listing.problems.len()), (1, 1));
         let said = listing.problems[0].to_string();
         assert!(said.starts_with("host: ") && said.contains("class/infiniband_verbs"), "{said}");
+    }
+
+    #[test]
+    fn netlink_that_does_not_list_is_not_netlink_that_answers() {
+        let refusal = crate::netlink::Datagram::refusal(Errno::PERM, 1);
+        let mut host = Host::with_netlink(Socket::given(vec![vec![refusal]]));
+        let _ = host.list();
+        assert_eq!(host.netlink_error().map(|error| error.errno()), Some(1));
     }
 }

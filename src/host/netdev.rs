@@ -278,7 +278,9 @@ impl Host {
         // The kernel may have put it above an interface that is not here, or in a way not known here.
         let may_be_above_others = wanted.is_ethernet && !links.are_lowers_told(wanted);
         let may = |device: &&Device| {
-            let has_rows = device.protocol.as_deref().is_none_or(|protocol| protocol == "roce");
+            // The kernel names the protocol of the first port only.
+            let has_rows = device.ports().count() > 1
+                || device.protocol.as_deref().is_none_or(|protocol| protocol == "roce");
             device.index.is_none()
                 || (may_be_above_others && has_rows)
                 || device.ports().any(|port| match port_netdevs.get(&(device.name.clone(), port)) {

@@ -98,9 +98,12 @@ impl Host {
         let mut inventory = Inventory::default();
         match self.list() {
             Ok(listing) => {
-                let unlisted = listing.problems.iter();
-                inventory.unlisted =
-                    unlisted.map(|it| (it.subject().to_owned(), it.into())).collect();
+                for error in &listing.problems {
+                    match error.subject() {
+                        "host" => inventory.problems.push(error.into()),
+                        device => inventory.unlisted.push((device.to_owned(), error.into())),
+                    }
+                }
                 let places = self.places(&listing.devices);
                 let (devices, others) =
                     listing.devices.into_iter().partition(|device| (wanted.devices)(device));
@@ -205,7 +208,7 @@ impl Host {
             let own = LazyCell::new(|| sysfs.of(device).ok());
             for row in gids.iter_mut().flatten().flatten() {
                 row.type_is_hidden = row.netdev.is_none()
-                    && row.record.entry.netdev_ifindex().is_some()
+                    && row.record.may_have_netdev()
                     && own.as_ref().is_some_and(|own| is_type_hidden(own, &device.name, row));
             }
         }
@@ -224,7 +227,7 @@ fn shown(text: &str) -> String {
 /// be ours are asked about, as others are never hidden.
 fn is_type_hidden(sysfs: &Sysfs, device: &str, row: &GidRow) -> bool {
     let entry = &row.record.entry;
-    entry.netdev_ifindex().is_some()
+    row.record.may_have_netdev()
         && sysfs.port(device, entry.port()).is_ok_and(|folder| {
             let types = folder.join("gid_attrs/types");
             types.read_bytes(&entry.index().to_string()) == Err(Errno::INVAL)
@@ -293,8 +296,7 @@ fn read_slot(
 ) -> Result<Vec<GidRecord>, Error> {
     let record = reader.gid(port, index)?;
     if record.as_ref().is_some_and(GidRecord::may_have_netdev) {
-        // Without the table there is just no name.
-        *table = reader.gid_table().ok();
+        *table = Some(reader.gid_table()?);
     }
     Ok(record.into_iter().collect())
 }
@@ -315,6 +317,7 @@ fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, parts: Parts
     }
     if parts.effective {
         let asked = reader.context().map(|context| context.query_port_speed(number));
+        // Kernels before 7.0 do not know it, and most drivers do not offer it.
         record.effective = asked.and_then(Result::ok);
     }
     if parts.guids {

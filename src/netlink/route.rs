@@ -119,6 +119,8 @@ pub(crate) struct Links {
     pub(crate) by_name: BTreeMap<String, u32>,
     /// What is directly above each, here.
     pub(crate) uppers: BTreeMap<u32, Vec<u32>>,
+    /// The members of each bond, bridge …
+    pub(crate) members: BTreeMap<u32, Vec<u32>>,
 }
 
 impl FromIterator<Link> for Links {
@@ -131,6 +133,7 @@ impl FromIterator<Link> for Links {
             }
             if let Some(master) = link.master {
                 links.uppers.entry(index).or_default().push(master);
+                links.members.entry(master).or_default().push(index);
             }
             links.by_name.insert(link.name.clone(), index);
             links.by_index.insert(index, link);
@@ -173,8 +176,8 @@ impl Links {
                 return false;
             }
             if seen.insert(link.index) {
-                let index = Some(link.index.get());
-                next.extend(self.by_index.values().filter(|member| member.master == index));
+                let members = self.members.get(&link.index.get()).into_iter().flatten();
+                next.extend(members.filter_map(|member| self.by_index.get(member)));
                 next.extend(lower.flatten());
             }
         }

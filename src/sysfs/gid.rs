@@ -142,15 +142,21 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<GidType, Cause> {
             "IB/RoCE v1" => {}
             _ => return Ok(GidType::UNNAMED),
         },
-        // What old kernels say of a slot that is not RoCE.
+        // What old kernels say of a slot that is not RoCE; and that of MLNX_OFED of a row of another
+        // namespace, whatever its type is.
+        Err(Cause::Os(libc::EINVAL)) if is_roce(port_folder)? => return Ok(GidType::UNNAMED),
         Err(Cause::Os(libc::EINVAL)) => {}
         // Kernels without the folder have no RoCE v2.
         Err(Cause::Os(libc::ENOENT)) if !attributes.exists() => {}
         Err(cause) => return Err(cause),
     }
-    let roce = LinkLayer::of_sysfs(port_folder)? == LinkLayer::ETHERNET
-        && port_folder.join("../..").read_number("node_type")? != u64::from(node_type::RNIC);
-    Ok(if roce { GidType::ROCE_V1 } else { GidType::IB })
+    Ok(if is_roce(port_folder)? { GidType::ROCE_V1 } else { GidType::IB })
+}
+
+/// Whether the port is one of RoCE.
+fn is_roce(port_folder: &Folder) -> Result<bool, Cause> {
+    Ok(LinkLayer::of_sysfs(port_folder)? == LinkLayer::ETHERNET
+        && port_folder.join("../..").read_number("node_type")? != u64::from(node_type::RNIC))
 }
 
 #[cfg(test)]
