@@ -487,7 +487,10 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
                 "give the port's interface an IPv4 or a global IPv6 address",
             );
         }
-        if !port.rows.iter().any(|row| row.gid_type == GidType::ROCE_V2) {
+        // A type that is not known may be it.
+        let may_be_v2 =
+            |row: &choose::Row<'_>| !matches!(row.gid_type, GidType::IB | GidType::ROCE_V1);
+        if !port.rows.iter().any(may_be_v2) {
             findings.add(
                 "no-roce-v2",
                 Warning,

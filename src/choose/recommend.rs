@@ -157,6 +157,6 @@ pub fn caveats(port: &Port<'_>, index: u32) -> Vec<Caveat> {
     };
     let beyond = (index > MAX_INDEX).then_some(Caveat::BeyondByte);
     let local = (is_roce && is_local(row)).then_some(Caveat::LinkLocal);
-    let old = (is_roce && row.gid_type != GidType::ROCE_V2).then_some(Caveat::V1);
+    let old = (is_roce && row.gid_type == GidType::ROCE_V1).then_some(Caveat::V1);
     [beyond, home, local, old].into_iter().flatten().collect()
 }

@@ -133,12 +133,19 @@ pub(crate) fn read(
                 wanted.narrow(&mut inventory);
                 let mut name = inventory.host.clone().unwrap_or_else(|| file_name(path));
                 // Two hosts with one name are told apart by their files.
-                if !names.insert(name.clone()) {
-                    name = path.display().to_string();
+                while !names.insert(name.clone()) {
+                    let file = path.display().to_string();
+                    name = if name == file || name.starts_with(&file) { name + "+" } else { file };
                 }
                 seen.push(Seen { name: Some(name), inventory });
             }
-            Err(problem) => report.bad_file(&file_name(path), problem),
+            Err(problem) => {
+                let mut name = file_name(path);
+                if !names.insert(name.clone()) {
+                    name = path.display().to_string();
+                }
+                report.bad_file(&name, problem);
+            }
         }
     }
     seen

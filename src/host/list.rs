@@ -199,9 +199,20 @@ fn nodes_by_sysfs(
                 continue;
             }
         };
+        let number = match folder.read("dev").map(|text| device_number(&text)) {
+            Ok(Some(number)) => number,
+            Ok(None) => {
+                unread = Some(Cause::Malformed("a node's number"));
+                continue;
+            }
+            Err(cause) if matches!(cause.errno(), libc::ENOENT | libc::ENODEV) => continue,
+            Err(cause) => {
+                unread = Some(cause);
+                continue;
+            }
+        };
+        // Another may have taken over the name between two files.
         if let Ok(id) = folder.id()
-            && let Some(number) = folder.read_optional("dev").as_deref().and_then(device_number)
-            // Another may have taken over the name between two files.
             && id.stands().is_ok()
         {
             let node = Node { path: dev.join(&name), name, number };

@@ -179,19 +179,17 @@ impl Host {
     pub fn list(&mut self) -> Result<Listing> {
         let (sysfs, dev) = (self.sysfs.clone(), self.dev.clone());
         let listed = self.netlink().map(|socket| list_by_netlink(socket, &sysfs, &dev));
-        let mut refusal = None;
+        self.refusal = match &listed {
+            Some(Err(cause)) => Some(cause.clone()),
+            _ => None,
+        };
         let mut listing = match listed {
             Some(Ok(listing)) => listing,
             Some(Err(cause)) if !leaves_no_netlink(&cause) => {
                 return Err(Error::new("host", Request::ListDevices, cause));
             }
-            Some(Err(cause)) => {
-                refusal = Some(cause);
-                list_by_sysfs(&sysfs, &dev)?
-            }
-            None => list_by_sysfs(&sysfs, &dev)?,
+            Some(Err(_)) | None => list_by_sysfs(&sysfs, &dev)?,
         };
-        self.refusal = refusal;
         listing.devices.sort_by(|one, other| natural(&one.name, &other.name));
         Ok(listing)
     }

@@ -163,6 +163,7 @@ impl Host {
         let known: Vec<&GidTable> = tables.iter().flatten().collect();
         let names = self.netdevs_by(&known, dump).unwrap_or_else(|error| {
             inventory.problems.push(error.into());
+            inventory.has_netlink = false;
             Vec::new()
         });
         let mut names = names.into_iter();
@@ -191,6 +192,8 @@ impl Host {
             .collect();
         let found = self.port_netdevs(&ports).unwrap_or_else(|error| {
             inventory.problems.push(error.into());
+            // Of no port it is known whether its interface is here.
+            inventory.has_netlink = false;
             BTreeMap::new()
         });
         for record in &mut inventory.devices {
