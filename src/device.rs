@@ -47,20 +47,20 @@ pub struct Device {
     pub node_guid: Guid,
     /// System image GUID.
     pub sys_image_guid: Guid,
-    /// Firmware version, where the driver tells.
+    /// Firmware version, if the driver gives one.
     pub fw_version: Option<String>,
     /// `ib`, `roce`, `iw`, `opa`, `usnic`; `None` where the kernel does not say (also with sysfs).
     pub protocol: Option<String>,
     /// Number of its last port; 0 on an InfiniBand switch, however many ports it switches between.
     pub port_count: u32,
-    /// Its driver, where netlink tells; else [`probe_driver`](crate::context::probe_driver) finds out.
+    /// Its driver, if netlink names it; else [`probe_driver`](crate::context::probe_driver) finds out.
     pub driver: Option<DriverId>,
     /// Its uverbs node; `None` without `ib_uverbs`.
     pub node: Option<Node>,
     pub(crate) identity: Identity,
 }
 
-/// By what a device is told from another that takes over its name or its node. A driver's index is
+/// What distinguishes a device from another that takes over its name or its node. A driver's index is
 /// one such thing, but a name, the number of a node and GUIDs are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
@@ -81,11 +81,21 @@ pub(crate) struct FolderId {
 
 /// A uverbs character device.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(expecting = "an object")
+)]
 #[non_exhaustive]
 pub struct Node {
     /// Its name, as `uverbs0`.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::plain"))]
     pub name: String,
     /// Where it should be.
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "crate::form::plain", serialize_with = "crate::form::write_path")
+    )]
     pub path: PathBuf,
     /// Its device number (`dev_t`), against which an open is checked.
     pub number: u64,
@@ -126,13 +136,13 @@ impl Device {
         }
     }
 
-    /// Such a device that netlink tells of, for tests.
+    /// Such a device that netlink lists, for tests.
     #[cfg(any(test, all(feature = "capi", feature = "simulated-kernel")))]
     pub(crate) fn sample(name: &str) -> Self {
         Self { index: Some(0), ..Self::named(name) }
     }
 
-    /// Whether the kernel told of it, and not a program made it up.
+    /// Whether the kernel listed it, and no program made it up.
     pub(crate) fn is_listed(&self) -> bool {
         self.index.is_some() || self.identity != Identity::default()
     }

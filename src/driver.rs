@@ -17,6 +17,7 @@ use zerocopy::IntoBytes;
 /// assert_eq!(DriverId(99).to_string(), "unknown(99)");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct DriverId(pub u32);
 
 /// What is known of a driver.
@@ -211,7 +212,8 @@ mod tests {
         assert_eq!(of(99, 0x0001_0002_0003), "1.2.3");
         assert_eq!(of(driver_id::IRDMA, 0x0001_0000_0044), "1.68");
         assert_eq!(of(driver_id::CXGB4, 0x0119_0401), "1.25.4.1");
-        assert_eq!(of(driver_id::EFA, 0x0403_0201), "1.2.3.4");
+        let in_memory = u64::from_ne_bytes([1, 2, 3, 4, 0, 0, 0, 0]);
+        assert_eq!(of(driver_id::EFA, in_memory), "1.2.3.4");
         assert_eq!(of(driver_id::IONIC, 7), "1.2-x");
         assert_eq!(of(driver_id::MANA, 7), "");
     }

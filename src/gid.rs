@@ -149,9 +149,28 @@ impl fmt::Display for Gid {
     }
 }
 
+#[cfg(feature = "serde")]
+impl serde::Serialize for Gid {
+    /// The text that it prints as.
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Gid {
+    /// From an IPv6 address.
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        use serde::de::DeserializeSeed as _;
+        let parse = |text: &str| text.parse::<Ipv6Addr>().ok().map(Self::from);
+        crate::form::Parsed { expected: "16 bytes, written as IPv6", parse }.deserialize(from)
+    }
+}
+
 /// What a GID is used for. A newer kernel's types keep their number.
 #[doc(alias = "ibv_gid_type")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct GidType(pub u32);
 
 impl GidType {
@@ -164,17 +183,19 @@ impl GidType {
     /// RoCE version 2 (UDP port 4791).
     #[doc(alias = "IBV_GID_TYPE_ROCE_V2")]
     pub const ROCE_V2: Self = Self(abi::gid_type::ROCE_V2);
-    /// A type that sysfs names in words which this version does not know. No kernel uses the number.
+    /// A type that sysfs does not show, or names in words which this version does not know. No kernel uses
+    /// the number.
     pub const UNNAMED: Self = Self(u32::MAX);
 }
 
 impl fmt::Display for GidType {
-    /// `ib`, `roce_v1`, `roce_v2` or `unknown(N)`.
+    /// `ib`, `roce_v1`, `roce_v2`, `unknown(N)`, or `unknown` where there is no number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::IB => f.pad("ib"),
             Self::ROCE_V1 => f.pad("roce_v1"),
             Self::ROCE_V2 => f.pad("roce_v2"),
+            Self::UNNAMED => f.pad("unknown"),
             Self(other) => f.pad(&format!("unknown({other})")),
         }
     }
@@ -288,6 +309,11 @@ impl From<GidEntry> for abi::GidEntry {
 
 /// Which source answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
 #[non_exhaustive]
 pub enum Source {
     /// The uverbs ioctl.
@@ -327,15 +353,19 @@ pub struct GidRecord {
     /// The interface's name in **its own** network namespace, as sysfs shows it. That need not be your
     /// namespace: [`Host::netdevs`](crate::Host::netdevs) finds out.
     pub sysfs_netdev: Option<String>,
-    /// Sysfs has a file with the interface's name and did not let it be read: there may be an interface.
+    /// Whether there may be an interface although its name is not known: sysfs did not let the file be
+    /// read, or keeps the whole row back.
     pub netdev_is_unread: bool,
+    /// Whether sysfs keeps the type back (`EINVAL` on a RoCE port), as the kernel of `MLNX_OFED` does with
+    /// rows of other namespaces. The type then is [`GidType::UNNAMED`].
+    pub type_is_unread: bool,
 }
 
 impl GidRecord {
     /// A record without an interface's name.
     #[must_use]
     pub const fn new(entry: GidEntry, source: Source) -> Self {
-        Self { entry, source, sysfs_netdev: None, netdev_is_unread: false }
+        Self { entry, source, sysfs_netdev: None, netdev_is_unread: false, type_is_unread: false }
     }
 
     /// The same with this name of an interface.
@@ -348,6 +378,12 @@ impl GidRecord {
     #[must_use]
     pub fn with_netdev_unread(self, is_unread: bool) -> Self {
         Self { netdev_is_unread: is_unread, ..self }
+    }
+
+    /// The same, and whether sysfs keeps the type back.
+    #[must_use]
+    pub fn with_type_unread(self, is_unread: bool) -> Self {
+        Self { type_is_unread: is_unread, ..self }
     }
 
     /// Whether it has an interface, or may have one.

@@ -2,12 +2,13 @@
 //!
 //! A port's GUID is, as [`umad_get_ca_portguids(3)`] defines it, the lower half of the GID at index
 //! 0 of the port; no file and no ioctl names it otherwise. On InfiniBand this is the subnet's port
-//! GUID, on RoCE the EUI-64 of the interface's MAC address as long as the default GID stands there.
+//! GUID, on RoCE the EUI-64 of the interface's MAC address as long as the default GID is there.
 //!
 //! [`umad_get_ca_portguids(3)`]: https://man7.org/linux/man-pages/man3/umad_get_ca_portguids.3.html
 
 use core::fmt;
 use core::str::FromStr;
+use std::borrow::Cow;
 
 use crate::gid::Gid;
 
@@ -43,7 +44,7 @@ impl Guid {
         u64::from_be_bytes(self.0)
     }
 
-    /// Whether it is all zero, which stands for "none".
+    /// Whether it is all zero, which means "none".
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.to_u64() == 0
@@ -69,6 +70,24 @@ impl fmt::Display for Guid {
     }
 }
 
+#[cfg(feature = "serde")]
+impl serde::Serialize for Guid {
+    /// The text that it prints as.
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Guid {
+    /// From any text that [`FromStr`] reads.
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        use serde::de::DeserializeSeed as _;
+        let parse = |text: &str| text.parse().ok();
+        crate::form::Parsed { expected: "a GUID", parse }.deserialize(from)
+    }
+}
+
 /// A text that is not a GUID.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -82,11 +101,14 @@ impl FromStr for Guid {
     /// Reads what sysfs, `ibstat`, `ibv_devices` and this type print.
     fn from_str(text: &str) -> Result<Self, InvalidGuid> {
         let invalid = || InvalidGuid(text.to_owned());
-        let groups: Vec<&str> = text.split(':').collect();
-        let digits = match groups.as_slice() {
-            [one] => one.strip_prefix("0x").unwrap_or(one).to_owned(),
-            [_, _, _, _] if groups.iter().all(|group| group.len() == 4) => groups.concat(),
-            _ => return Err(invalid()),
+        let digits = if text.contains(':') {
+            let groups: Vec<&str> = text.split(':').collect();
+            if groups.len() != 4 || groups.iter().any(|group| group.len() != 4) {
+                return Err(invalid());
+            }
+            Cow::Owned(groups.concat())
+        } else {
+            Cow::Borrowed(text.strip_prefix("0x").unwrap_or(text))
         };
         if digits.len() != 16 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(invalid());

@@ -49,6 +49,7 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `capi` | no | [`capi`](https://docs.rs/uverbs/latest/uverbs/capi/index.html): the C functions of the man pages, for `libuverbs.a` and `libuverbs.so` |
+//! | `serde` | no | `Serialize` and `Deserialize` of an [`Inventory`] and what is in it, `Serialize` of findings and choices, and [`inventory::Snapshots`](https://docs.rs/uverbs/latest/uverbs/inventory/struct.Snapshots.html), which reads what `uverbs snapshot` writes |
 #![cfg(target_os = "linux")]
 
 pub use uverbs_uapi as uapi;
@@ -57,6 +58,8 @@ pub use uverbs_uapi as uapi;
 pub mod device;
 pub mod driver;
 pub mod error;
+#[cfg(feature = "serde")]
+mod form;
 pub mod gid;
 pub mod guid;
 mod mlx5_firmware;

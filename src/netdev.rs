@@ -8,11 +8,17 @@ use std::net::IpAddr;
 
 /// A network interface that is shown to be in this namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(expecting = "an object")
+)]
 #[non_exhaustive]
 pub struct Netdev {
     /// Its index here.
     pub index: NonZeroU32,
     /// Its name here; `#` and its index, if the name does not show as what it is.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::interface_name"))]
     pub name: String,
 }
 
@@ -26,11 +32,17 @@ impl Netdev {
 
 /// A network interface of this namespace, with its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(expecting = "an object")
+)]
 #[non_exhaustive]
 pub struct Interface {
     /// Its index here.
     pub index: NonZeroU32,
     /// Its name here; `#` and its index, if the name does not show as what it is.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::interface_name"))]
     pub name: String,
     /// Whether it is switched on (`IFF_UP`).
     pub is_up: bool,
@@ -39,9 +51,11 @@ pub struct Interface {
     /// MTU: the longest packet in bytes.
     pub mtu: u32,
     /// MAC address; `None` where it is not of six bytes, as on IPoIB.
+    #[cfg_attr(feature = "serde", serde(default, with = "crate::form::mac"))]
     pub mac: Option<[u8; 6]>,
     /// Addresses with the lengths of their prefixes; of a point-to-point link as in GIDs, for IPv4 the
     /// far end's and for IPv6 the near end's.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::list"))]
     pub addresses: Vec<(IpAddr, u8)>,
 }
 

@@ -9,6 +9,7 @@ use core::fmt;
 
 /// A partition key: 15 bits of partition, and the membership bit on top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct PKey(pub u16);
 
 impl PKey {

@@ -1,7 +1,7 @@
 //! Ports: state, sizes of their tables, LIDs, MTU, width and speed.
 //!
 //! By ioctl: `QUERY_PORT` (Linux 5.0) and `QUERY_PORT_SPEED` (7.0), with the semantics of
-//! [`ibv_query_port(3)`]. By sysfs: the files of `ports/P`, which know less: what they do not tell
+//! [`ibv_query_port(3)`]. By sysfs: the files of `ports/P`, which have less: what they do not have
 //! is `None`. States and speeds that this version does not know keep their number.
 //!
 //! [`ibv_query_port(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_port.3.html
@@ -68,6 +68,7 @@ named! {
 /// Code of a maximum transfer unit.
 #[doc(alias = "ibv_mtu")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Mtu(pub u8);
 
 impl Mtu {
@@ -87,6 +88,7 @@ impl Mtu {
 
 /// Code of a link's width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Width(pub u8);
 
 impl Width {
@@ -159,6 +161,7 @@ impl Speed {
 
 /// A data rate in units of 100 Mb/s, so that 2.5 Gb/s is a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Rate(pub u64);
 
 impl Rate {
@@ -181,9 +184,14 @@ impl fmt::Display for Rate {
     }
 }
 
-/// What is known of a port. `None` where the source does not tell.
+/// What is known of a port. `None` where the source does not say.
 #[doc(alias = "ibv_port_attr")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(expecting = "an object")
+)]
 #[non_exhaustive]
 pub struct PortAttributes {
     /// Logical state.
@@ -210,7 +218,7 @@ pub struct PortAttributes {
     pub pkey_tbl_len: u32,
     /// Width in use.
     pub active_width: Option<Width>,
-    /// Speed of a lane, without the cap at NDR where the kernel tells the full code (`active_speed_ex`, Linux 6.7).
+    /// Speed of a lane, without the cap at NDR where the kernel gives the full code (`active_speed_ex`, Linux 6.7).
     pub active_speed: Option<Speed>,
     /// Capability bits of the InfiniBand specification.
     pub port_cap_flags: u32,

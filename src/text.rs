@@ -1,6 +1,6 @@
 //! Names from outside: what may be the name of a device, an interface or a file, and their order.
 
-/// Whether a name stands for an entry of a folder and nothing else.
+/// Whether a name is one entry of a folder, and no path.
 pub(crate) fn is_file_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
 }
@@ -16,20 +16,28 @@ pub fn is_plain_char(c: char) -> bool {
 /// Whether a text is not empty and shows as what it is.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(is_plain_char)
+    let is_ascii = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    !text.is_empty() && (is_ascii || text.chars().all(is_plain_char))
 }
 
-/// Whether a device can have this name. Programs are told of devices in lists with commas, with a colon
-/// before the port; a name that would read as something else there is refused, and one that is not UTF-8,
-/// which has its odd bytes replaced here.
+/// Whether a name is of letters, digits, `_` and `-`, as nearly all are. Such a name breaks no other rule.
+fn is_word(name: &str) -> bool {
+    let is_own = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    !name.is_empty() && name.bytes().all(is_own)
+}
+
+/// Whether a device can have this name. Programs take lists of devices with commas, with a colon before the
+/// port. A name that would mean something else there is refused. So is a name that is not UTF-8; its odd
+/// bytes were replaced before.
 #[must_use]
 pub fn is_device_name(name: &str) -> bool {
     /// The kernel's `IB_DEVICE_NAME_MAX`, less the byte of zero at the end.
     const LONGEST: usize = 63;
-    name.len() <= LONGEST
-        && is_plain(name)
-        && is_file_name(name)
-        && !name.contains([',', ':', char::REPLACEMENT_CHARACTER])
+    let is_other = || {
+        let odd = [',', ':', char::REPLACEMENT_CHARACTER];
+        is_plain(name) && is_file_name(name) && !name.contains(odd)
+    };
+    name.len() <= LONGEST && (is_word(name) || is_other())
 }
 
 /// Whether a network interface can have this name: the kernel's own rule, but for characters that do
@@ -38,11 +46,9 @@ pub fn is_device_name(name: &str) -> bool {
 pub fn is_interface_name(name: &str) -> bool {
     /// The kernel's `IFNAMSIZ`, less the byte of zero at the end.
     const LONGEST: usize = 15;
-    name.len() <= LONGEST
-        && is_plain(name)
-        && is_file_name(name)
-        && !name
-            .contains(|c: char| matches!(c, ':' | char::REPLACEMENT_CHARACTER) || c.is_whitespace())
+    let is_odd = |c: char| matches!(c, ':' | char::REPLACEMENT_CHARACTER) || c.is_whitespace();
+    let is_other = || is_plain(name) && is_file_name(name) && !name.contains(is_odd);
+    name.len() <= LONGEST && (is_word(name) || is_other())
 }
 
 /// Orders names as people do: `mlx5_2` before `mlx5_10`.

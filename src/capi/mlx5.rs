@@ -9,7 +9,8 @@ use uverbs_uapi::mlx5_firmware::{
 };
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::verbs::abi::{self, layout};
+use super::layout::{ALIGN_64, layout};
+use super::verbs::abi;
 use super::verbs::{Held, Opened, open};
 use super::{guarded, number, set_errno};
 use crate::context::probe_driver;
@@ -24,11 +25,15 @@ use crate::mlx5::devx;
 #[repr(C)]
 pub struct ContextAttr {
     flags: u32,
-    padding: u32,
+    padding: [u8; ALIGN_64 - 4],
     comp_mask: u64,
 }
 
-layout!(ContextAttr, size 16, { flags: 0, comp_mask: 8 });
+layout!(begins "struct mlx5dv_context_attr", ContextAttr, size [16, 16, 12], align [8, 8, 4], {
+    flags: 0,
+    padding as "": 4,
+    comp_mask: [8, 8, 4],
+});
 
 /// `MLX5DV_CONTEXT_FLAGS_DEVX`.
 const DEVX: u32 = 1;

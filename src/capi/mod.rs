@@ -36,8 +36,8 @@
 //!
 //! # Under valgrind
 //!
-//! Memcheck does not know what the uverbs ioctl writes. On x86-64 and 64-bit Arm this library tells it
-//! after each call, as rdma-core does: memory that the kernel wrote is defined, other memory is not.
+//! Memcheck does not know what the uverbs ioctl writes. On x86-64 and 64-bit Arm this library marks the
+//! memory that the kernel wrote as defined after each call, as rdma-core does. Other memory is not marked.
 //!
 //! # Deliberate differences
 //!
@@ -66,6 +66,7 @@
 
 #![expect(unsafe_code, reason = "C hands pointers, and only its contract says what they point to")]
 
+mod layout;
 pub mod mlx5;
 pub mod umad;
 pub mod verbs;

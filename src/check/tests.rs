@@ -3,15 +3,16 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use super::port::why_down;
 use super::*;
-use crate::choose::{Caveat, Family, Reason, ucx};
+use crate::choose::{Caveat, Family, Outcome, Reason, Why, ucx};
 use crate::device::{Device, Node};
 use crate::driver::DriverId;
-use crate::gid::{Gid, GidEntry};
+use crate::gid::{Gid, GidEntry, GidRecord, GidType};
 use crate::host::Source;
-use crate::inventory::{Answer, GidRow, Problem, Setting};
+use crate::inventory::{Answer, GidRow, PortRecord, Problem, Setting};
 use crate::netdev::{Interface, Netdev};
-use crate::port::{Speed, Width};
+use crate::port::{Mtu, PhysState, PortAttributes, PortState, Speed, Width};
 use core::num::NonZeroU32;
 use std::net::IpAddr;
 
@@ -27,7 +28,7 @@ fn row(index: u32, gid: &str, gid_type: GidType, netdev: Option<Netdev>) -> GidR
     let gid = Gid::from(gid.parse::<std::net::Ipv6Addr>().unwrap());
     let ifindex = Some(NonZeroU32::MIN).filter(|_| gid_type != GidType::IB);
     let entry = GidEntry::new(1, index, gid).with_type(gid_type).with_netdev_ifindex(ifindex);
-    GidRow { record: entry.into(), netdev, type_is_hidden: false }
+    GidRow { netdev, ..GidRow::from(GidRecord::from(entry)) }
 }
 
 /// The same row of another port.
@@ -154,6 +155,9 @@ const HARMS: &[Harm] = &[
     (&["not-checked"], |it| it.others.push(Device::named("mlx5_9"))),
     (&["port-guid-unreadable"], |it| {
         it.first().ports[0].guid = Err(problem("mlx5_0: query GID 0 of port 1: no", 5));
+    }),
+    (&["port-rate-unreadable"], |it| {
+        it.first().ports[0].effective = Some(Err(problem("mlx5_0: query speed of port 1: no", 5)));
     }),
     (&["no-uverbs-module", "no-node"], |it| {
         it.modules.pop();

@@ -24,6 +24,9 @@
 //! what the peer chooses. They also do not know whether a UCX address handle fails for another reason
 //! than an interface that is down (Linux 5.10 refuses an interface outside the first network namespace).
 
+mod fleet;
+#[cfg(feature = "serde")]
+mod form;
 pub mod nccl;
 pub mod plan;
 mod reason;
@@ -34,15 +37,16 @@ mod recorded;
 mod tests;
 pub mod ucx;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 pub use reason::{Caveat, Reason, Why};
-pub use recommend::{Wish, caveats, recommend};
+pub use recommend::{Wish, caveats, is_sure, recommend};
 
 use crate::device::NodeType;
 use crate::gid::{Gid, GidType};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
+use crate::netdev::Interface;
 use crate::port::{LinkLayer, PortState};
 
 /// The greatest index that a program can use: it is sent as one byte.
@@ -107,10 +111,13 @@ pub enum Home<'i> {
         /// Whether it is the port's own, and not a VLAN, macvlan or bridge on top of it.
         is_port_s: bool,
     },
-    /// It is not proven to be in this namespace, but some interface here has the address, or the MAC
-    /// address that the GID is made from.
-    Unproven,
-    /// No interface of this namespace has the address.
+    /// It is not proven to be in this namespace, and it may be: an interface here has the row's index (or
+    /// name) and the address, or the MAC address that the GID is made from.
+    Unproven {
+        /// The name of that interface, if there is one.
+        name: Option<&'i str>,
+    },
+    /// No interface of this namespace can be its own.
     Foreign,
     /// Nothing is known about the interfaces here.
     Unknown {
@@ -124,7 +131,20 @@ impl Row<'_> {
     #[must_use]
     pub fn new(index: u32, gid: Gid, gid_type: GidType) -> Self {
         let (type_is_hidden, has_address_handle) = (false, true);
-        Self { index, gid, gid_type, type_is_hidden, has_address_handle, home: Home::Unproven }
+        Self {
+            index,
+            gid,
+            gid_type,
+            type_is_hidden,
+            has_address_handle,
+            home: Home::Unproven { name: None },
+        }
+    }
+
+    /// Whether its type is not known.
+    #[must_use]
+    pub fn is_type_unread(&self) -> bool {
+        self.type_is_hidden && self.gid_type == GidType::UNNAMED
     }
 
     /// The family of its address.
@@ -352,6 +372,7 @@ pub struct Surroundings<'i> {
     addresses: BTreeSet<IpAddr>,
     /// The GIDs that the kernel derives from their MAC addresses.
     made: BTreeSet<Gid>,
+    by_name: BTreeMap<&'i str, &'i Interface>,
 }
 
 impl<'i> Surroundings<'i> {
@@ -363,8 +384,10 @@ impl<'i> Surroundings<'i> {
             owned: BTreeSet::new(),
             addresses: BTreeSet::new(),
             made: BTreeSet::new(),
+            by_name: BTreeMap::new(),
         };
         for interface in inventory.interfaces.iter().flatten() {
+            here.by_name.insert(&interface.name, interface);
             here.made.extend(interface.mac.into_iter().flat_map(made_of));
             for (address, _) in &interface.addresses {
                 here.owned.insert((interface.index.get(), *address));
@@ -373,6 +396,37 @@ impl<'i> Surroundings<'i> {
         }
         here
     }
+
+    /// The interface of this namespace that a row without a name may belong to: it has the row's index (or
+    /// name) and the address, or the MAC address that the GID is made from.
+    #[must_use]
+    pub fn candidate(&self, row: &GidRow) -> Option<&'i Interface> {
+        let entry = &row.record.entry;
+        let meant = match (entry.netdev_ifindex(), &row.record.sysfs_netdev) {
+            (Some(index), _) => self.inventory.interface(index.get()),
+            (None, Some(name)) => self.by_name.get(name.as_str()).copied(),
+            (None, None) => None,
+        };
+        meant.filter(|own| !row.netdev_is_elsewhere && self.has_address(own, entry.gid()))
+    }
+
+    /// Whether some interface has the GID's address, or the MAC address that the GID is made from.
+    fn is_made_here(&self, gid: Gid) -> bool {
+        self.addresses.contains(&address_of(gid)) || self.made.contains(&gid)
+    }
+
+    /// Whether an interface of this namespace has the GID's address, or the MAC address that the GID is made
+    /// from.
+    #[must_use]
+    pub fn has_address(&self, interface: &Interface, gid: Gid) -> bool {
+        self.owned.contains(&(interface.index.get(), address_of(gid)))
+            || interface.mac.is_some_and(|mac| made_of(mac).contains(&gid))
+    }
+}
+
+/// The address that a GID is made from.
+fn address_of(gid: Gid) -> IpAddr {
+    gid.ipv4().map_or(IpAddr::V6(gid.ipv6()), IpAddr::V4)
 }
 
 /// Everything that a choice on a port depends on; `None` if its attributes or its table could not be
@@ -425,11 +479,11 @@ fn home<'i>(here: &Surroundings<'i>, port: &PortRecord, row: &'i GidRow) -> Home
     let entry = &row.record.entry;
     if inventory.interfaces.is_none() || !inventory.has_netlink {
         let has_one = row.record.may_have_netdev();
-        let name = row.record.sysfs_netdev.as_deref();
+        let named = row.netdev.as_ref().map(|netdev| netdev.name.as_str());
+        let name = named.or(row.record.sysfs_netdev.as_deref());
         return if has_one { Home::Unknown { name } } else { Home::None };
     }
     let gid = entry.gid();
-    let address = gid.ipv4().map_or(IpAddr::V6(gid.ipv6()), IpAddr::V4);
     if let Some(netdev) = &row.netdev {
         // It came or went while the host was read: of its state nothing is known.
         let Some(interface) = inventory.interface(netdev.index.get()) else {
@@ -438,19 +492,20 @@ fn home<'i>(here: &Surroundings<'i>, port: &PortRecord, row: &'i GidRow) -> Home
         return Home::Ours {
             name: &netdev.name,
             is_up: interface.is_up && interface.is_lower_up,
-            has_address: here.owned.contains(&(interface.index.get(), address))
-                || interface.mac.is_some_and(|mac| made_of(mac).contains(&gid)),
+            has_address: here.has_address(interface, gid),
             is_port_s: port.netdev.as_ref().is_none_or(|own| own.index == netdev.index),
         };
     }
-    if !row.record.may_have_netdev() {
-        Home::None
-    } else if here.addresses.contains(&address) || here.made.contains(&gid) {
-        Home::Unproven
-    } else if row.record.netdev_is_unread {
-        Home::Unknown { name: None }
-    } else {
-        Home::Foreign
+    let record = &row.record;
+    if !record.may_have_netdev() {
+        return Home::None;
+    }
+    match here.candidate(row) {
+        _ if row.netdev_is_elsewhere => Home::Foreign,
+        Some(own) => Home::Unproven { name: Some(&own.name) },
+        None if record.netdev_is_unread && here.is_made_here(gid) => Home::Unproven { name: None },
+        None if record.netdev_is_unread => Home::Unknown { name: None },
+        None => Home::Foreign,
     }
 }
 

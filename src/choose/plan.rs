@@ -4,11 +4,12 @@
 //! choice limited to addresses of one network. The first candidate that is right on every port is the plan.
 //! The program must not use a port that is not wanted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{Decision, Family, Network, Outcome, Port, nccl, ucx};
-use crate::gid::GidType;
+pub use super::fleet::Fleet;
+use super::{Decision, Family, Network, Outcome, Port, Row, nccl, ucx};
+use crate::gid::{Gid, GidType};
 use crate::port::PortState;
 
 /// Programs that read variables.
@@ -55,6 +56,7 @@ impl Program {
                 ("NCCL_IB_ROCE_VERSION_NUM", "2"),
                 ("NCCL_IB_ADDR_FAMILY", "AF_INET"),
                 ("NCCL_IB_ADDR_RANGE", "0.0.0.0/0"),
+                ("NCCL_IB_ROUTABLE_FLID_GID_INDEX", "1"),
             ],
             Self::Nvshmem => &[
                 ("NVSHMEM_ENABLE_NIC_PE_MAPPING", "0"),
@@ -67,6 +69,7 @@ impl Program {
                 ("UCX_NET_DEVICES", "all"),
                 ("UCX_IB_GID_INDEX", "auto"),
                 ("UCX_IB_ROCE_SUBNETS", "all"),
+                ("UCX_IB_FLID_ROUTE", "y"),
             ],
         }
     }
@@ -187,11 +190,98 @@ pub fn plan(
     has_others: bool,
     is_set: impl Fn(&str) -> bool,
 ) -> Option<Plan> {
-    if targets.iter().all(|target| target.index.is_none()) {
+    plan_of(program, targets, has_others, is_set)
+}
+
+/// Targets by their hosts.
+pub(super) trait Hosts {
+    /// Whether something holds of the targets of every host. It is asked host by host, to the first of
+    /// which it does not hold.
+    fn all(&self, holds: &mut dyn FnMut(&[Target<'_, '_>]) -> bool) -> bool;
+}
+
+impl Hosts for [Target<'_, '_>] {
+    fn all(&self, holds: &mut dyn FnMut(&[Target<'_, '_>]) -> bool) -> bool {
+        self.chunk_by(|one, other| one.host == other.host).all(holds)
+    }
+}
+
+/// What the candidates are made of.
+#[derive(Default)]
+struct Wanted {
+    /// Whether some port is wanted.
+    is_any: bool,
+    /// Whether some active port is not wanted.
+    has_spare: bool,
+    /// The wanted ports as a list of devices names them, each once; `None` if no list can name them.
+    names: Option<Vec<String>>,
+    /// The rows that Ethernet ports should use.
+    rows: Vec<Right>,
+}
+
+/// A row that is right.
+#[derive(Clone, Copy)]
+struct Right {
+    index: u32,
+    gid: Gid,
+    gid_type: GidType,
+}
+
+impl Wanted {
+    fn of(hosts: &(impl Hosts + ?Sized)) -> Self {
+        let mut this = Self { names: Some(Vec::new()), ..Self::default() };
+        let mut known: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+        hosts.all(&mut |targets| {
+            for Target { port, index, .. } in targets {
+                let Some(index) = *index else {
+                    this.has_spare |= port.state == PortState::ACTIVE;
+                    continue;
+                };
+                this.is_any = true;
+                let is_new = if let Some(numbers) = known.get_mut(port.device) {
+                    numbers.insert(port.number)
+                } else {
+                    known.insert(port.device.to_owned(), BTreeSet::from([port.number]));
+                    true
+                };
+                if is_new {
+                    this.name(port);
+                }
+                if let Some(row) = port.row(index).filter(|_| port.is_ethernet()) {
+                    let Row { index, gid, gid_type, .. } = *row;
+                    this.rows.push(Right { index, gid, gid_type });
+                }
+            }
+            true
+        });
+        this
+    }
+
+    /// Adds a port's name.
+    fn name(&mut self, port: &Port<'_>) {
+        // Other characters may have a meaning in a list, now or in a later release.
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '!');
+        if port.device.is_empty() || !port.device.chars().all(is_word) {
+            self.names = None;
+        } else if let Some(names) = &mut self.names {
+            names.push(format!("{}:{}", port.device, port.number));
+        }
+    }
+}
+
+/// The same for targets that are kept in another way.
+pub(super) fn plan_of(
+    program: Program,
+    hosts: &(impl Hosts + ?Sized),
+    has_others: bool,
+    is_set: impl Fn(&str) -> bool,
+) -> Option<Plan> {
+    let wanted = Wanted::of(hosts);
+    if !wanted.is_any {
         return None;
     }
-    let list = device_list(program, targets, has_others)?;
-    candidates(program, targets).into_iter().find_map(|(way, variables)| {
+    let list = device_list(program, &wanted, has_others)?;
+    candidates(program, &wanted.rows).into_iter().find_map(|(way, variables)| {
         let mut variables: Vec<(&'static str, String)> =
             list.iter().cloned().chain(variables).collect();
         for (name, default) in program.defaults().iter().filter(|(name, _)| is_set(name)) {
@@ -208,8 +298,7 @@ pub fn plan(
             host.iter().zip(decisions).all(|(target, own)| target.is_met_by(&own.outcome))
         };
         let fits = |(name, value): &(&str, String)| name.len() + value.len() + 2 <= LONGEST;
-        let mut hosts = targets.chunk_by(|one, other| one.host == other.host);
-        let is_plan = hosts.all(is_right) && variables.iter().all(fits);
+        let is_plan = variables.iter().all(fits) && hosts.all(&mut |host| is_right(host));
         is_plan.then_some(Plan { way, variables })
     })
 }
@@ -218,26 +307,13 @@ pub fn plan(
 /// wanted ports.
 fn device_list(
     program: Program,
-    targets: &[Target<'_, '_>],
+    wanted: &Wanted,
     has_others: bool,
 ) -> Option<Vec<(&'static str, String)>> {
-    let is_spare =
-        |own: &Target<'_, '_>| own.index.is_none() && own.port.state == PortState::ACTIVE;
-    if !has_others && !targets.iter().any(is_spare) {
+    if !has_others && !wanted.has_spare {
         return Some(Vec::new());
     }
-    let mut names: Vec<String> = Vec::new();
-    let mut known = BTreeSet::new();
-    for own in targets.iter().filter(|own| own.index.is_some()) {
-        // Other characters may have a meaning in a list, now or in a later release.
-        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '!');
-        if own.port.device.is_empty() || !own.port.device.chars().all(is_word) {
-            return None;
-        }
-        if known.insert((own.port.device, own.port.number)) {
-            names.push(format!("{}:{}", own.port.device, own.port.number));
-        }
-    }
+    let names = wanted.names.as_ref()?;
     let names = names.join(",");
     Some(match program {
         Program::Nccl => vec![("NCCL_IB_HCA", format!("={names}"))],
@@ -250,12 +326,9 @@ fn device_list(
 
 type Candidate = (Way, Vec<(&'static str, String)>);
 
-fn candidates(program: Program, targets: &[Target<'_, '_>]) -> Vec<Candidate> {
-    let rows: Vec<_> = targets
-        .iter()
-        .filter(|own| own.port.is_ethernet())
-        .filter_map(|own| own.port.row(own.index?))
-        .collect();
+fn candidates(program: Program, rows: &[Right]) -> Vec<Candidate> {
+    /// The shortest network in a list, as `::/128` with a comma.
+    const SHORTEST: usize = 7;
     let index = program.index_variable();
     let automatic = match program {
         Program::Ucx => (index, "auto".to_owned()),
@@ -278,8 +351,10 @@ fn candidates(program: Program, targets: &[Target<'_, '_>]) -> Vec<Candidate> {
         let covers = [covering(&addresses, Family::V4), covering(&addresses, Family::V6)];
         let short: Vec<String> = covers.iter().flatten().map(Network::to_string).collect();
         let exact = |own: &IpAddr| format!("{own}/{}", if own.is_ipv4() { 32 } else { 128 });
-        let exact: Vec<String> = addresses.iter().map(exact).collect();
-        for subnets in [short, exact] {
+        // More would not fit.
+        let has_room = addresses.len() <= LONGEST / SHORTEST;
+        let exact = has_room.then(|| addresses.iter().map(exact).collect::<Vec<String>>());
+        for subnets in [Some(short), exact].into_iter().flatten() {
             let subnets = ("UCX_IB_ROCE_SUBNETS", subnets.join(","));
             list.push((Way::Addresses, vec![automatic.clone(), subnets]));
         }
@@ -292,14 +367,14 @@ fn candidates(program: Program, targets: &[Target<'_, '_>]) -> Vec<Candidate> {
     };
     let [family_variable, version_variable, range_variable] = prefix;
     let mut chosen = vec![automatic];
-    if rows.iter().all(|row| row.family() == Family::V6) {
+    if rows.iter().all(|row| Family::of(row.gid) == Family::V6) {
         chosen.push((family_variable, "AF_INET6".to_owned()));
     }
     if rows.iter().all(|row| row.gid_type == GidType::ROCE_V1) {
         chosen.push((version_variable, "1".to_owned()));
     }
     list.push((Way::Automatic, chosen.clone()));
-    if let Some(network) = covering(&addresses, first.family()) {
+    if let Some(network) = covering(&addresses, Family::of(first.gid)) {
         chosen.push((range_variable, network.to_string()));
         list.push((Way::Addresses, chosen));
     }
@@ -328,207 +403,4 @@ fn covering(addresses: &[IpAddr], family: Family) -> Option<Network> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::choose::tests::{port, row};
-
-    /// RoCE ports by their rows, each with the index that is wanted.
-    fn planned(program: Program, ports: &[(&'static str, &[&str], Option<u32>)]) -> Option<String> {
-        planned_beside(false, program, ports)
-    }
-
-    /// The same, where there may be other ports.
-    fn planned_beside(
-        has_others: bool,
-        program: Program,
-        ports: &[(&'static str, &[&str], Option<u32>)],
-    ) -> Option<String> {
-        let ports: Vec<_> = ports
-            .iter()
-            .map(|(device, rows, index)| {
-                let rows = rows.iter().map(|line| row(line)).collect();
-                let port = port("port 1 link_layer Ethernet gid_tbl_len 16", rows);
-                (Port { device, ..port }, *index)
-            })
-            .collect();
-        let targets: Vec<_> =
-            ports.iter().map(|(port, index)| Target { host: 0, port, index: *index }).collect();
-        plan(program, &targets, has_others, |name| SET.contains(&name)).map(|plan| {
-            let pairs = plan.variables.iter().map(|(name, value)| format!("{name}={value}"));
-            pairs.collect::<Vec<_>>().join(" ")
-        })
-    }
-
-    const DUAL: &[&str] = &[
-        "1 0 fe80::1 v1 e",
-        "1 1 fe80::1 v2 e",
-        "1 2 ::ffff:10.0.0.1 v1 e",
-        "1 3 ::ffff:10.0.0.1 v2 e",
-    ];
-    const LATER: &[&str] = &[
-        "1 0 fe80::1 v1 e",
-        "1 1 fe80::1 v2 e",
-        "1 4 ::ffff:10.0.0.2 v1 e",
-        "1 5 ::ffff:10.0.0.2 v2 e",
-    ];
-    const VLAN: &[&str] = &[
-        "1 0 fe80::1 v1 e",
-        "1 1 fe80::1 v2 e",
-        "1 3 ::ffff:192.168.7.1 v2 e.7",
-        "1 5 ::ffff:10.0.0.3 v2 e",
-    ];
-    const POD: &[&str] = &["1 6 ::ffff:10.1.2.3 v1 n", "1 7 ::ffff:10.1.2.3 v2 n"];
-    const IPV6: &[&str] = &["1 0 fe80::1 v1 e", "1 2 fd00::1 v1 e", "1 3 fd00::1 v2 e"];
-
-    /// Set already, on these hosts: of no effect on what is not NVSHMEM's.
-    const SET: &[&str] = &["NVSHMEM_IB_ADDR_RANGE"];
-
-    #[test]
-    fn one_index_where_it_is_right_on_all() {
-        let ports = [("a", DUAL, Some(3)), ("b", DUAL, Some(3))];
-        assert_eq!(planned(Program::Nccl, &ports).as_deref(), Some("NCCL_IB_GID_INDEX=3"));
-        assert_eq!(
-            planned(Program::Nvshmem, &ports).as_deref(),
-            Some("NVSHMEM_IB_GID_INDEX=3 NVSHMEM_IB_ADDR_RANGE=0.0.0.0/0")
-        );
-        assert_eq!(planned(Program::Ucx, &ports).as_deref(), Some("UCX_IB_GID_INDEX=3"));
-    }
-
-    #[test]
-    fn the_program_s_own_choice_where_indices_differ() {
-        let ports = [("a", DUAL, Some(3)), ("b", LATER, Some(5))];
-        assert_eq!(planned(Program::Nccl, &ports).as_deref(), Some("NCCL_IB_GID_INDEX=-1"));
-        assert_eq!(planned(Program::Ucx, &ports).as_deref(), Some("UCX_IB_GID_INDEX=auto"));
-        let ports =
-            [("a", IPV6, Some(3)), ("b", &["1 0 fe80::1 v2 e", "1 1 fd00::2 v2 e"], Some(1))];
-        assert_eq!(
-            planned(Program::Nccl, &ports).as_deref(),
-            Some("NCCL_IB_GID_INDEX=-1 NCCL_IB_ADDR_FAMILY=AF_INET6")
-        );
-    }
-
-    #[test]
-    fn an_address_range_where_its_own_choice_is_wrong() {
-        let ports = [("a", DUAL, Some(3)), ("b", VLAN, Some(5))];
-        assert_eq!(
-            planned(Program::Nccl, &ports).as_deref(),
-            Some("NCCL_IB_GID_INDEX=-1 NCCL_IB_ADDR_RANGE=10.0.0.0/30")
-        );
-        assert_eq!(
-            planned(Program::Ucx, &ports).as_deref(),
-            Some("UCX_IB_GID_INDEX=auto UCX_IB_ROCE_SUBNETS=10.0.0.0/30")
-        );
-    }
-
-    #[test]
-    fn a_list_of_devices_where_a_port_is_not_wanted() {
-        let ports = [("a", DUAL, Some(3)), ("b", DUAL, None)];
-        assert_eq!(
-            planned(Program::Nccl, &ports).as_deref(),
-            Some("NCCL_IB_HCA==a:1 NCCL_IB_GID_INDEX=3")
-        );
-        assert_eq!(
-            planned(Program::Ucx, &ports).as_deref(),
-            Some("UCX_NET_DEVICES=a:1 UCX_IB_GID_INDEX=3")
-        );
-        // The same name is wanted on one host and not on another: no list can say that.
-        let ports = [("a", DUAL, Some(3)), ("a", DUAL, None)];
-        assert_eq!(planned(Program::Nccl, &ports), None);
-    }
-
-    #[test]
-    fn no_more_ports_than_there_is_room_for() {
-        const NAMES: [&str; 33] = [
-            "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q",
-            "r", "s", "t", "u", "v", "w", "x", "y", "z", "A", "B", "C", "D", "E", "F", "G",
-        ];
-        let all = NAMES.map(|name| (name, DUAL, Some(3)));
-        assert_eq!(planned(Program::Nccl, &all), None);
-        assert_eq!(planned(Program::Nccl, &all[1..]).as_deref(), Some("NCCL_IB_GID_INDEX=3"));
-        assert_eq!(planned(Program::Ucx, &all).as_deref(), Some("UCX_IB_GID_INDEX=3"));
-        let mut some = all;
-        some[0].2 = None;
-        let list = NAMES[1..].join(":1,");
-        let expected = format!("NCCL_IB_HCA=={list}:1 NCCL_IB_GID_INDEX=3");
-        assert_eq!(planned(Program::Nccl, &some), Some(expected));
-    }
-
-    #[test]
-    fn a_list_of_devices_where_a_port_is_not_known() {
-        let ports = [("a", DUAL, Some(3)), ("b", DUAL, Some(3))];
-        assert_eq!(
-            planned_beside(true, Program::Nccl, &ports).as_deref(),
-            Some("NCCL_IB_HCA==a:1,b:1 NCCL_IB_GID_INDEX=3")
-        );
-    }
-
-    #[test]
-    fn nothing_is_wanted_of_no_port() {
-        for program in [Program::Nccl, Program::Nvshmem, Program::Ucx] {
-            assert_eq!(planned(program, &[]), None);
-            assert_eq!(planned(program, &[("a", DUAL, None)]), None);
-            assert_eq!(planned_beside(true, program, &[]), None);
-        }
-    }
-
-    #[test]
-    fn a_name_that_would_mean_something_else_is_in_no_list() {
-        for odd in ["", "a,b", "^a", "=a", "a[0-1]", "a b", "a:1"] {
-            for program in [Program::Nccl, Program::Nvshmem, Program::Ucx] {
-                assert_eq!(
-                    planned(program, &[(odd, DUAL, Some(3)), ("b", DUAL, None)]),
-                    None,
-                    "{odd:?}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn what_the_kernel_hands_to_no_program_is_no_plan() {
-        let rows = |n: u32| {
-            let [.., a, b] = n.to_be_bytes();
-            vec![
-                "1 0 fe80::1 v1 e".to_owned(),
-                format!("1 3 ::ffff:10.{}.{a}.{b} v2 e.7", 2 * (n % 2) + 1),
-                format!("1 {} ::ffff:10.{}.{a}.{b} v2 e", 5 + n % 2, 2 * (n % 2)),
-            ]
-        };
-        let planned = |count: u32| {
-            let rows: Vec<Vec<String>> = (0..count).map(rows).collect();
-            let rows: Vec<Vec<&str>> =
-                rows.iter().map(|rows| rows.iter().map(String::as_str).collect()).collect();
-            let ports: Vec<_> = (0u32..)
-                .zip(&rows)
-                .map(|(n, rows)| ("a", rows.as_slice(), Some(5 + n % 2)))
-                .collect();
-            planned(Program::Ucx, &ports)
-        };
-        assert!(planned(1000).unwrap().contains("UCX_IB_ROCE_SUBNETS=10.0.0.0/32,10.2.0.1/32,"));
-        assert_eq!(planned(20_000), None);
-    }
-
-    #[test]
-    fn nothing_may_be_right() {
-        // UCX skips a port with an empty slot 0 unless an index is set, and the indices differ.
-        let ports = [("a", POD, Some(7)), ("b", LATER, Some(5))];
-        assert_eq!(planned(Program::Ucx, &ports), None);
-        assert_eq!(planned(Program::Nccl, &ports).as_deref(), Some("NCCL_IB_GID_INDEX=-1"));
-        let mixed = [("a", DUAL, Some(3)), ("b", IPV6, Some(3))];
-        assert_eq!(planned(Program::Nccl, &mixed).as_deref(), Some("NCCL_IB_GID_INDEX=3"));
-    }
-
-    #[test]
-    fn covering_networks() {
-        let cover = |list: &[&str]| {
-            let list: Vec<IpAddr> = list.iter().map(|text| text.parse().unwrap()).collect();
-            let family = if list[0].is_ipv4() { Family::V4 } else { Family::V6 };
-            covering(&list, family).unwrap().to_string()
-        };
-        assert_eq!(cover(&["10.0.0.1"]), "10.0.0.1/32");
-        assert_eq!(cover(&["10.0.0.1", "10.0.1.1"]), "10.0.0.0/23");
-        assert_eq!(cover(&["10.0.0.1", "192.168.0.1"]), "0.0.0.0/0");
-        assert_eq!(cover(&["fd00::1"]), "fd00::1/128");
-        assert_eq!(cover(&["fd00::1", "fe00::1"]), "fc00::/6");
-    }
-}
+mod tests;

@@ -63,8 +63,12 @@ pub enum Reason {
     UpperBelow(u32),
     /// Its interface is not proven to be in this network namespace; that of the row at this index is.
     UnprovenBelow(u32),
-    /// No interface of this network namespace has its address.
+    /// No interface of this network namespace can be its own.
     Foreign,
+    /// Its type cannot be read, and matters.
+    TypeUnread,
+    /// Its interface cannot be read, and matters.
+    InterfaceUnread,
     /// Its interface is down.
     InterfaceDown(String),
     /// The interface no longer has the address.
@@ -161,7 +165,9 @@ impl fmt::Display for Reason {
                     "its interface is not proven to be in this namespace; that of index {index} is"
                 )
             }
-            Self::Foreign => f.write_str("no interface of this network namespace has its address"),
+            Self::Foreign => f.write_str("its interface is not in this network namespace"),
+            Self::TypeUnread => f.write_str("its type cannot be read"),
+            Self::InterfaceUnread => f.write_str("its interface cannot be read"),
             Self::InterfaceDown(name) => write!(f, "its interface {name} is down"),
             Self::AddressGone(name) => write!(f, "its address is no longer on {name}"),
             Self::Loopback => f.write_str("a loopback address"),
@@ -257,8 +263,10 @@ pub enum Caveat {
     LinkLocal,
     /// It is RoCE v1.
     V1,
-    /// No interface of this network namespace has its address.
+    /// No interface of this network namespace can be its own.
     Foreign,
+    /// Its type cannot be read.
+    TypeUnread,
     /// Its interface is not proven to be in this network namespace.
     Unproven,
     /// Nothing is known about interfaces.
@@ -276,7 +284,8 @@ impl fmt::Display for Caveat {
         f.write_str(match self {
             Self::LinkLocal => "link-local: reaches only hosts on the same link",
             Self::V1 => "RoCE v1: reaches only hosts on the same link that also use v1",
-            Self::Foreign => "no interface of this network namespace has its address",
+            Self::Foreign => "its interface is not in this network namespace",
+            Self::TypeUnread => "its type cannot be read",
             Self::Unproven => "its interface is not proven to be in this network namespace",
             Self::Unknown => "it is not known whether its interface is in this network namespace",
             Self::Down => "its interface is down",

@@ -28,20 +28,21 @@ pub struct Wish {
 
 impl Wish {
     /// The first thing that a row does not have although it is required.
-    fn refuses(&self, row: &Row<'_>) -> Option<&'static str> {
-        let name = match row.home {
-            Home::Ours { name, .. } => Some(name),
-            Home::Unknown { name } => name,
-            Home::None | Home::Unproven | Home::Foreign => None,
+    fn refuses(&self, row: &Row<'_>) -> Option<Reason> {
+        let (name, is_known) = match row.home {
+            Home::Ours { name, .. } => (Some(name), true),
+            Home::Unproven { name } | Home::Unknown { name } => (name, name.is_some()),
+            Home::None | Home::Foreign => (None, true),
         };
-        if self.gid_type.is_some_and(|own| own != row.gid_type) {
-            Some("type")
-        } else if self.family.is_some_and(|own| own != row.family()) {
-            Some("family")
-        } else if self.netdev.as_deref().is_some_and(|own| Some(own) != name) {
-            Some("interface")
+        if self.family.is_some_and(|own| own != row.family()) {
+            Some(Reason::Unwanted("family"))
         } else if self.networks.iter().any(|network| !network.holds(row.gid)) {
-            Some("network")
+            Some(Reason::Unwanted("network"))
+        } else if self.gid_type.is_some_and(|own| own != row.gid_type) {
+            let may_be = row.is_type_unread() && self.gid_type != Some(GidType::IB);
+            Some(if may_be { Reason::TypeUnread } else { Reason::Unwanted("type") })
+        } else if self.netdev.as_deref().is_some_and(|own| Some(own) != name) {
+            Some(if is_known { Reason::Unwanted("interface") } else { Reason::InterfaceUnread })
         } else {
             None
         }
@@ -100,7 +101,7 @@ fn refusal(row: &Row<'_>, wish: &Wish) -> Option<Reason> {
         _ if row.index > MAX_INDEX => Some(Reason::BeyondByte),
         Home::Foreign => Some(Reason::Foreign),
         _ if is_loopback => Some(Reason::Loopback),
-        _ if let Some(what) = wish.refuses(row) => Some(Reason::Unwanted(what)),
+        _ if let Some(reason) = wish.refuses(row) => Some(reason),
         Home::Ours { name, is_up: false, .. } => Some(Reason::InterfaceDown(name.to_owned())),
         Home::Ours { name, has_address: false, .. } => Some(Reason::AddressGone(name.to_owned())),
         _ => None,
@@ -119,7 +120,7 @@ fn is_upper(row: &Row<'_>) -> bool {
 /// What makes a row worse than others, the most important first.
 fn rank(row: &Row<'_>, is_roce: bool) -> ([bool; 5], u32) {
     let marks = [
-        row.home == Home::Unproven,
+        matches!(row.home, Home::Unproven { .. }),
         row.gid_type != GidType::ROCE_V2,
         is_local(row),
         row.family() == Family::V6,
@@ -134,12 +135,21 @@ fn below(row: &Row<'_>, best: &Row<'_>, is_roce: bool) -> Reason {
     let at = best.index;
     match own.iter().zip(other).position(|(own, other)| *own && !other) {
         Some(0) => Reason::UnprovenBelow(at),
+        Some(1) if row.is_type_unread() => Reason::TypeUnread,
         Some(1) => Reason::V1Below(at),
         Some(2) => Reason::LinkLocalBelow(at),
         Some(3) => Reason::V6Below(at),
         Some(_) => Reason::UpperBelow(at),
         None => Reason::LowerFits(at),
     }
+}
+
+/// Whether it is known that a row is what it seems to be: nothing that matters of it was inferred or could
+/// not be read.
+#[must_use]
+pub fn is_sure(port: &Port<'_>, index: u32) -> bool {
+    let unsure = [Caveat::Unproven, Caveat::Unknown, Caveat::TypeUnread];
+    !caveats(port, index).iter().any(|caveat| unsure.contains(caveat))
 }
 
 /// Reasons against using a row, whoever chose it.
@@ -151,12 +161,13 @@ pub fn caveats(port: &Port<'_>, index: u32) -> Vec<Caveat> {
         Home::Ours { is_up: false, .. } => Some(Caveat::Down),
         Home::Ours { has_address: false, .. } => Some(Caveat::AddressGone),
         Home::Ours { .. } | Home::None => None,
-        Home::Unproven => Some(Caveat::Unproven),
+        Home::Unproven { .. } => Some(Caveat::Unproven),
         Home::Foreign => Some(Caveat::Foreign),
         Home::Unknown { .. } => Some(Caveat::Unknown),
     };
     let beyond = (index > MAX_INDEX).then_some(Caveat::BeyondByte);
     let local = (is_roce && is_local(row)).then_some(Caveat::LinkLocal);
     let old = (is_roce && row.gid_type == GidType::ROCE_V1).then_some(Caveat::V1);
-    [beyond, home, local, old].into_iter().flatten().collect()
+    let unread = row.is_type_unread().then_some(Caveat::TypeUnread);
+    [beyond, home, unread, local, old].into_iter().flatten().collect()
 }

@@ -424,7 +424,7 @@ fn the_recommendation_and_its_reasons() {
         home("1 0 fe80::1 v1 e", ours("eth0")),
         home("1 1 fe80::1 v2 e", ours("eth0")),
         home("1 2 ::ffff:10.0.0.1 v2 e", Home::Foreign),
-        home("1 3 ::ffff:10.0.0.2 v2 e", Home::Unproven),
+        home("1 3 ::ffff:10.0.0.2 v2 e", Home::Unproven { name: None }),
         home("1 4 ::ffff:10.7.0.1 v2 e", ours("eth0.7")),
         home("1 5 ::ffff:127.0.0.1 v2 e", ours("eth0")),
         home("1 6 ::ffff:10.0.0.6 v2 e", down),
@@ -530,7 +530,7 @@ fn any_row() -> impl Strategy<Value = Row<'static>> {
     let home = prop_oneof![
         Just(Home::None),
         Just(Home::Foreign),
-        Just(Home::Unproven),
+        Just(Home::Unproven { name: None }),
         Just(Home::Unknown { name: Some("e") }),
         (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
             |(is_up, has_address, is_port_s)| {

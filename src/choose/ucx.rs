@@ -135,7 +135,7 @@ impl Settings {
             },
             devices: Devices::new(variable("UCX_NET_DEVICES").unwrap_or("all"), release),
             heeds_flid: release >= Release::V1_16
-                && !matches!(variable("UCX_IB_FLID_ROUTE"), Some("n" | "N" | "no" | "off" | "0")),
+                && !variable("UCX_IB_FLID_ROUTE").is_some_and(is_no),
         }
     }
 
@@ -149,14 +149,37 @@ impl Settings {
     }
 }
 
-/// A decimal number, followed by any text: `0x3` is 0.
+/// What UCX reads as no.
+fn is_no(text: &str) -> bool {
+    ["n", "no", "off", "0"].iter().any(|no| text.eq_ignore_ascii_case(no))
+}
+
+/// A decimal number as `sscanf` reads it for `%lu`, followed by any text: `0x3` is 0. It may have a sign.
+/// UCX keeps 32 bits of 64; of these, -2 means `auto`.
 fn gid_index(text: &str) -> Setting<u32> {
+    const AUTO: u64 = 2u64.wrapping_neg();
     if text.eq_ignore_ascii_case("auto") {
         return Setting::Default;
     }
-    let digits = text.trim_start();
+    let text = text.trim_start();
+    let (is_negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    digits.get(..end).and_then(|digits| digits.parse().ok()).map_or(Setting::Bad, Setting::Set)
+    let digits = digits.get(..end).unwrap_or_default();
+    if digits.is_empty() {
+        return Setting::Bad;
+    }
+    // What is larger than 64 bits is the largest number.
+    let number = digits
+        .parse::<u64>()
+        .map_or(u64::MAX, |own| if is_negative { own.wrapping_neg() } else { own });
+    if number == AUTO {
+        return Setting::Default;
+    }
+    let [.., a, b, c, d] = number.to_be_bytes();
+    Setting::Set(u32::from_be_bytes([a, b, c, d]))
 }
 
 fn subnets(text: &str) -> Setting<Subnets> {
@@ -365,4 +388,44 @@ fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
     };
     let rows = port.rows.iter().map(|row| (row.index, reason(row))).collect();
     Decision { outcome, rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_is_read_as_ucx_reads_it() {
+        let index = |text: &str| {
+            let variable = |name: &str| (name == "UCX_IB_GID_INDEX").then_some(text);
+            let settings = Settings::new(Release::NEWEST, variable);
+            (settings.pinned(), settings.gid_index == Setting::Bad)
+        };
+        for (text, expected) in [
+            ("3", Some(3)),
+            ("+3", Some(3)),
+            (" 3 ", Some(3)),
+            ("0x3", Some(0)),
+            ("4294967299", Some(3)),
+            ("99999999999999999999", Some(u32::MAX)),
+            ("-1", Some(u32::MAX)),
+            ("-2", None),
+            ("Auto", None),
+        ] {
+            assert_eq!(index(text), (expected, false), "{text:?}");
+        }
+        for text in ["", "abc", "-", "+", "--3"] {
+            assert_eq!(index(text), (None, true), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_is_no_in_any_case() {
+        let heeds = |text: &str| {
+            let variable = |name: &str| (name == "UCX_IB_FLID_ROUTE").then_some(text);
+            Settings::new(Release::NEWEST, variable).heeds_flid
+        };
+        assert!(["y", "Yes", "1"].iter().all(|text| heeds(text)));
+        assert!(!["n", "No", "NO", "0"].iter().any(|text| heeds(text)));
+    }
 }

@@ -36,7 +36,7 @@ pub(crate) fn send(node: &File, command: Command<'_>) -> Result<()> {
             framed(abi::command::QUERY, query.as_bytes(), len)
         }
     };
-    // Not rustix's: it tells the compiler that a write leaves all memory of the process as it is.
+    // Not rustix's: there, the compiler may assume that a write changes no memory of the process.
     let mut node = node;
     if node.write(&bytes)? != bytes.len() {
         return Err(Error::from(ErrorKind::WriteZero));

@@ -2,17 +2,20 @@
 //!
 //! An identifier is bound to the GID's address. The kernel (`cma_acquire_dev_by_src_ip`) then looks for the
 //! address's interface in this namespace, and for a port with a row of this GID that points to this very
-//! interface: not to one with its index or its name. Only a port that has one is told. It is a row of
-//! the type that the connection manager uses by default for this port, RoCE v2 where the port has it; an
-//! administrator may set another, so which one it was is not known.
+//! interface. It does not compare indices or names. It answers only with a port that has such a row. The
+//! row's type is the one that the connection manager uses by default for this port: RoCE v2 where the port
+//! has it. An administrator may set another, so the row's type is not known.
 //!
-//! Of several interfaces with one address the kernel takes the first; only of IPv6 link-local it
-//! takes the one that is named. Of several ports it tells the first. Interfaces that are not Ethernet it
-//! does not compare. All this is the caller's to heed.
+//! The caller must know this:
 //!
-//! The identifier gets a number in a port space that sockets do not have, and goes when the file is
-//! closed. Nothing is sent. No right is needed: all may write to the node. Where it or the module is
-//! missing, or something else is in its place, there is no answer, and no module is loaded.
+//! - Of several interfaces with one address, the kernel takes the first. For IPv6 link-local addresses it
+//!   takes the one that is named.
+//! - Of several ports, it answers with the first.
+//! - It does not compare interfaces that are not Ethernet.
+//!
+//! The identifier's number is in a port space that sockets do not have. The kernel frees it when the file is
+//! closed. Nothing is sent. No right is needed: everyone may write to the node. If the node or the module is
+//! missing, or something else is in the node's place, there is no answer. No module is loaded.
 
 mod command;
 
@@ -39,7 +42,7 @@ pub(crate) struct ConnectionManager {
 const NOTHING: u32 = u32::MAX;
 
 impl ConnectionManager {
-    /// Opens its node, if that is the one that sysfs tells of in `class`.
+    /// Opens its node, if it is the node that sysfs shows in `class`.
     pub(crate) fn open(class: &Folder, node: &Path) -> Option<Self> {
         if class.read_number("abi_version").ok()? != u64::from(abi::ABI_VERSION) {
             return None;
@@ -70,8 +73,8 @@ impl ConnectionManager {
     }
 }
 
-/// Where parts of a socket address are: behind the family and the port, the address of IPv4; behind
-/// the flow label that of IPv6, and its scope.
+/// Where parts of a socket address are: the IPv4 address follows the family and the port; the IPv6 address
+/// follows the flow label, and its scope comes last.
 const V4: usize = 4;
 const V6: usize = 8;
 const SCOPE: usize = 24;
@@ -191,9 +194,9 @@ mod tests {
         }
     }
 
-    /// Whatever is in the node's place is not opened: a FIFO, were it opened to write, would tell.
+    /// Whatever else is in the node's place is not opened.
     #[test]
-    fn only_the_node_that_sysfs_tells_of_is_opened() {
+    fn only_the_node_that_sysfs_shows_is_opened() {
         let tree = tempfile::tempdir().unwrap();
         let class = tree.path().join("rdma_cm");
         std::fs::create_dir(&class).unwrap();
@@ -201,13 +204,13 @@ mod tests {
             ConnectionManager::open(&Sysfs::at(tree.path()).folder("rdma_cm"), Path::new(path))
         };
         // The number of /dev/null.
-        let tell = |file: &str, text: &str| std::fs::write(class.join(file), text).unwrap();
+        let write = |file: &str, text: &str| std::fs::write(class.join(file), text).unwrap();
         assert!(open("/dev/null").is_none(), "no module");
-        tell("dev", "1:3\n");
+        write("dev", "1:3\n");
         assert!(open("/dev/null").is_none(), "no version");
-        tell("abi_version", "5\n");
+        write("abi_version", "5\n");
         assert!(open("/dev/null").is_none(), "another version");
-        tell("abi_version", "4\n");
+        write("abi_version", "4\n");
         let null = open("/dev/null").unwrap();
         assert!(open("/dev/zero").is_none() && open("/nowhere").is_none());
         // Which takes commands, and answers nothing.

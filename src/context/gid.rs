@@ -2,9 +2,9 @@
 //! [`ibv_query_gid_ex(3)`] and [`ibv_query_gid_table(3)`].
 //!
 //! This is where the kernel's [`abi::GidEntry`] becomes a [`GidEntry`]. The request names the bytes of one
-//! entry, and the kernel writes at that distance: the beginning of its entries if they are longer, zeros
-//! behind them if they are shorter. So a caller's slice is the kernel's memory too: entries are converted
-//! where they are.
+//! entry, and the kernel writes at that distance: the beginning of its entries if they are longer, and
+//! zeros after them if they are shorter. So the kernel writes into the caller's slice, and entries are
+//! converted in place.
 //!
 //! [`ibv_query_gid_ex(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_gid_ex.3.html
 //! [`ibv_query_gid_table(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_gid_table.3.html
@@ -150,8 +150,8 @@ impl Context {
     /// Fills the caller's slice with all valid entries of all ports; returns how many.
     ///
     /// One system call and no allocation for up to 2047 entries ([`MAX_TABLE_ENTRIES`]). With room
-    /// for more, and more valid entries than that, there is one call for each slot. Entries behind the
-    /// returned count keep what they held, unless it took that second way. After an error the slice holds
+    /// for more, and more valid entries than that, there is one call for each slot. Entries after the
+    /// returned count keep what they held, unless there was a call for each slot. After an error the slice holds
     /// anything.
     ///
     /// ```no_run
@@ -227,19 +227,18 @@ impl Context {
         entries: &mut [u8],
     ) -> Result<usize, Cause> {
         let room = entries.len().checked_div(entry_size).unwrap_or(0);
-        // Zero beforehand: a 32-bit kernel writes four of the eight bytes.
-        let mut count = 0u64;
+        let mut count = UNWRITTEN;
         let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::QUERY_GID_TABLE);
         command
             .constant(abi::query_gid_table::ENTRY_SIZE, entry_size as u64)
             .flags(abi::query_gid_table::FLAGS, flags.into())
             .output(abi::query_gid_table::RESP_ENTRIES, entries)
-            .output(abi::query_gid_table::RESP_NUM_ENTRIES, count.as_mut_bytes());
+            .output(abi::query_gid_table::RESP_NUM_ENTRIES, &mut count);
         self.send(&mut command)?;
         if !command.is_output_valid(abi::query_gid_table::RESP_NUM_ENTRIES) {
             return Err(Cause::Malformed("a GID table without a count"));
         }
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let count = usize::try_from(count_of(count)).unwrap_or(usize::MAX);
         if count > room {
             return Err(Cause::Malformed("more GID entries than there was room for"));
         }
@@ -276,6 +275,19 @@ impl Context {
             }
         }
         Ok(())
+    }
+}
+
+/// What the count of entries holds before the kernel writes it.
+const UNWRITTEN: [u8; 8] = [0xff; 8];
+
+/// The count of entries. A kernel of 64 bits writes eight bytes. One of 32 bits writes the first four and
+/// leaves the others as they are. If eight bytes end like that, their number is too large for any room,
+/// in either byte order.
+fn count_of(bytes: [u8; 8]) -> u64 {
+    match bytes {
+        [a, b, c, d, 0xff, 0xff, 0xff, 0xff] => u32::from_ne_bytes([a, b, c, d]).into(),
+        _ => u64::from_ne_bytes(bytes),
     }
 }
 

@@ -31,7 +31,7 @@ impl Device {
         }
     }
 
-    /// As RDMA netlink tells it. The kernel gives an index to one device, and to no other after it.
+    /// As RDMA netlink gives it. The kernel gives an index to one device, and to no other after it.
     fn still_has_number(&self) -> Result<(), Cause> {
         let (Some(index), Some(node)) = (self.index, &self.node) else { return Ok(()) };
         let mut socket = Socket::rdma().map_err(Cause::of)?;

@@ -172,7 +172,7 @@ impl Context {
             .submit(&kernel, driver.0)
             .map_err(|refused| error(Request::QueryContext, cause(refused, &kernel, driver)))?;
         let (name, ports) = (device.name.clone(), device.ports());
-        // Whether it may send commands to the firmware is not told.
+        // Whether it may send commands to the firmware is not known.
         let kind = Kind::Plain;
         Self { device: name, ports, driver, kind, kernel, num_comp_vectors, core_support }
             .confirmed(device)
@@ -369,7 +369,7 @@ impl AsFd for Context {
 
 /// Finds out a device's driver by asking it, without a context and without side effects.
 ///
-/// For the devices of which netlink does not tell: mthca, hns, and all where there is no netlink.
+/// For devices whose driver netlink does not name: mthca, hns, and all where there is no netlink.
 ///
 /// # Errors
 /// Those of opening the node, and `EINVAL` if the device accepts no known id.
@@ -378,7 +378,7 @@ pub fn probe_driver(device: &Device) -> Result<DriverId> {
     probe(&kernel).map_err(|cause| Error::new(&*device.name, Request::ProbeDriver, cause))
 }
 
-/// The driver, as netlink told it or as the open device tells it.
+/// The driver, by netlink or by the open device.
 fn driver_of(device: &Device, kernel: &Kernel) -> Result<DriverId> {
     match device.driver {
         Some(driver) => Ok(driver),

@@ -51,7 +51,7 @@ impl Context {
     /// used links. Linux 7.0; of the drivers, mlx5 and efa answer.
     ///
     /// # Errors
-    /// `EOPNOTSUPP`: the driver does not tell; `EINVAL`: no such port; `EIO`: the device is gone;
+    /// `EOPNOTSUPP`: the driver does not offer it; `EINVAL`: no such port; `EIO`: the device is gone;
     /// `EPROTONOSUPPORT`: Linux before 7.0.
     #[doc(alias = "ibv_query_port_speed")]
     pub fn query_port_speed(&self, port: u32) -> Result<Rate> {

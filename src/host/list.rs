@@ -42,9 +42,8 @@ pub(super) fn list_by_netlink(
     Err(Cause::Os(libc::EAGAIN))
 }
 
-/// Lists the devices, unless they change meanwhile. The kernel counts devices to know how far a
-/// dump has come, so that it leaves one out for each that is removed before it. A second dump tells:
-/// it has not got the one that was removed.
+/// Lists the devices, unless they change meanwhile. The kernel resumes a dump by counting devices, so it
+/// skips one for each that is removed before it. A second dump shows this: it lacks the removed device.
 fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>, Cause> {
     let request = devices_request();
     let found = socket.dump(&request, |payload| Ok(parse_device(payload)))?;
@@ -127,7 +126,7 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
         match listed {
             Ok(device) => listing.devices.push(device),
             // It has gone since it was listed.
-            Err(_) if !by_name.exists() => {}
+            Err(_) if by_name.is_gone() => {}
             Err(cause) => {
                 let request = Request::Sysfs { path: by_name.path().to_owned() };
                 listing.problems.push(Error::new(name, request, cause));
@@ -190,10 +189,10 @@ fn nodes_by_sysfs(
         let folder = class.join(&name);
         let device = match folder.read("ibdev") {
             Ok(device) => device,
-            // It has gone since it was listed; or it is the file `abi_version`.
-            Err(cause) if matches!(cause.errno(), libc::ENOENT | libc::ENODEV | libc::ENOTDIR) => {
-                continue;
-            }
+            // It is the file `abi_version`.
+            Err(cause) if cause.errno() == libc::ENOTDIR => continue,
+            // It has gone since it was listed.
+            Err(cause) if cause.errno() == libc::ENODEV || folder.is_gone() => continue,
             Err(cause) => {
                 unread = Some(cause);
                 continue;
@@ -229,7 +228,7 @@ fn read_device(folder: &Folder, name: String) -> Result<Device, Cause> {
     let node_type = u8::try_from(folder.read_number("node_type")?)
         .map(NodeType)
         .map_err(|_| Cause::Malformed("a node type"))?;
-    // The kernel numbers ports from 1 without a gap; a switch has its port 0 alone.
+    // The kernel numbers ports from 1 without a gap; a switch has only port 0.
     let first = u32::from(node_type != NodeType::SWITCH);
     if !ports.iter().copied().eq((first..).take(ports.len())) {
         return Err(Cause::Malformed("port numbers with a gap"));

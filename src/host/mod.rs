@@ -3,14 +3,14 @@
 //! RDMA netlink is asked first: devices, character devices and driver ids in two exchanges for all
 //! devices together, and a third that shows that none went away meanwhile. Where there is no netlink
 //! (old kernels, a tree that is not this host's),
-//! sysfs tells the same but the driver. Nothing here opens a device.
+//! sysfs has the same but the driver. Nothing here opens a device.
 //!
 //! # A device is the one that was listed
 //!
 //! Another device may take over a device's name, or the number of its node. So after a node is opened
 //! its folder in sysfs must be the one that was there when the device was listed: the kernel takes it
 //! away before it gives the number to another, and gives no two folders one inode number. Without
-//! sysfs, RDMA netlink must tell the same number for the device's index, which no other device gets.
+//! sysfs, RDMA netlink must give the same number for the device's index, which no other device gets.
 //! The open device must have the node GUID that was listed. Sysfs is read from the device's own
 //! folder, kept open ([`Sysfs::of`]).
 //!
@@ -103,7 +103,7 @@ impl Host {
     }
 
     /// The host whose sysfs is mounted at `sysfs` and whose uverbs nodes are in `dev`. Netlink is
-    /// not asked, as it would tell of this process's host.
+    /// not asked, as it would answer for this process's host.
     #[must_use]
     pub fn rooted(sysfs: impl Into<PathBuf>, dev: impl Into<PathBuf>) -> Self {
         Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent, refusal: None }
@@ -162,7 +162,7 @@ impl Host {
     ///
     /// A device that vanishes meanwhile is left out, and so is one that cannot be read: see
     /// [`list`](Self::list). A host without devices gives an empty list: [`absence`](Self::absence)
-    /// tells why.
+    /// says why.
     ///
     /// # Errors
     /// Netlink's errno, if it answers and its answer is no use; the errno of sysfs, if there is no
@@ -228,7 +228,7 @@ impl Host {
     }
 
     /// Whether devices are shared by all network namespaces (the default) or belong to one each
-    /// (`rdma system set netns exclusive`); `None` if the kernel does not tell.
+    /// (`rdma system set netns exclusive`); `None` if the kernel does not say.
     pub fn shares_namespaces(&mut self) -> Option<bool> {
         let request = Message::new(message_type(abi::op::SYS_GET), &[]);
         let mut mode = None;

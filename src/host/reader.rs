@@ -1,7 +1,7 @@
 //! One device read by the best source there is, with the source named in every answer.
 //!
 //! `Auto` takes the ioctl. Only where the kernel, the rights or the container leave no ioctl does
-//! it read sysfs instead, and keeps the reason. Any other error stands: it is never papered over
+//! it read sysfs instead, and keeps the reason. Any other error is the answer: it is never covered up
 //! by the other source.
 
 use core::ops::Deref;
@@ -145,7 +145,7 @@ pub struct Reader<'d> {
 }
 
 impl<'d> Reader<'d> {
-    /// Opens the device, unless sysfs alone is wanted.
+    /// Opens the device, unless only sysfs is wanted.
     ///
     /// # Errors
     /// Those of [`Context::open`]; with `Auto` only those that sysfs is no answer to.
@@ -233,7 +233,7 @@ impl<'d> Reader<'d> {
         Ok(GidTable { device: self.device.clone(), records, full })
     }
 
-    /// A port's attributes. The ioctl cannot name ports above 255: with `Auto`, sysfs tells theirs.
+    /// A port's attributes. The ioctl cannot name ports above 255: with `Auto`, sysfs is read for them.
     ///
     /// # Errors
     /// Those of [`Context::query_port`] or [`Sysfs::query_port`].
@@ -281,7 +281,7 @@ fn table_by_ioctl(context: &Context) -> Result<Rows> {
     let is_full = |port: &u32, used: &BTreeSet<u32>| {
         let beyond = used.last().map_or(0, |last| last.saturating_add(1)).max(UNRESERVED);
         let is_gapless = (UNRESERVED..beyond).all(|index| used.contains(&index));
-        // No slot behind the last row, or none that answers.
+        // No slot after the last row, or none that answers.
         is_gapless && context.query_gid_ex(*port, beyond).is_err()
     };
     let full = used.iter().filter(|(port, used)| is_full(port, used)).map(|(port, _)| *port);

@@ -1,7 +1,7 @@
 //! What is known of a host, as plain data: all that [`crate::choose`] and [`crate::check`] look at.
 //!
 //! An [`Inventory`] is filled from this host by [`Host::inventory`], or put together from a record of
-//! another one. Nothing here asks the kernel. What could not be read stands where it belongs, as a
+//! another one. Nothing here asks the kernel. What could not be read is in its place as a
 //! [`Problem`]: one bad device or port never hides another.
 //!
 //! ```
@@ -15,8 +15,12 @@
 //!
 //! [`Host::inventory`]: crate::host::Host::inventory
 
+#[cfg(feature = "serde")]
+mod document;
 mod read;
 pub mod settings;
+#[cfg(feature = "serde")]
+mod snapshot;
 mod wanted;
 
 use crate::device::{Absence, Device};
@@ -29,6 +33,8 @@ use crate::port::{PortAttributes, Rate};
 
 pub use crate::text::{is_device_name, is_interface_name, is_plain, is_plain_char};
 pub use settings::{Reading, Setting};
+#[cfg(feature = "serde")]
+pub use snapshot::{LONGEST_SNAPSHOT, SnapshotError, Snapshots};
 pub use wanted::{Parts, Wanted};
 
 /// An answer, or why there is none.
@@ -64,9 +70,9 @@ pub struct Inventory {
     pub kernel: Option<String>,
     /// Kernel modules that matter to RDMA and are there, loaded or built in.
     pub modules: Vec<String>,
-    /// Whether devices are shared by all network namespaces; `None` if the kernel does not tell.
+    /// Whether devices are shared by all network namespaces; `None` if the kernel does not say.
     pub shares_namespaces: Option<bool>,
-    /// Whether RDMA netlink answered, which alone tells what interface a port has.
+    /// Whether RDMA netlink answered. Nothing else knows a port's interface.
     pub has_netlink: bool,
     /// The devices of this network namespace, in natural order of their names.
     pub devices: Vec<DeviceRecord>,
@@ -112,8 +118,8 @@ pub struct PortRecord {
     pub number: u32,
     /// Its attributes, and their source; `None` if they were not wanted.
     pub attributes: Option<Answer<(PortAttributes, Source)>>,
-    /// Its effective rate, where the driver tells.
-    pub effective: Option<Rate>,
+    /// Its effective rate; `None` if it was not wanted, or if the kernel or the driver does not offer it.
+    pub effective: Option<Answer<Rate>>,
     /// Its GUID, if it has one.
     pub guid: Answer<Option<Guid>>,
     /// Its network interface, if that is in this network namespace.
@@ -121,7 +127,7 @@ pub struct PortRecord {
     /// The P_Keys in use with their indices; not asked for where the link layer is Ethernet, or where
     /// they are not wanted.
     pub pkeys: Option<Answer<Vec<(u32, PKey)>>>,
-    /// Whether sysfs has the files that tell the types of GIDs; `None` if that was not looked at.
+    /// Whether sysfs has the files with the types of GIDs; `None` if that was not looked at.
     pub has_types: Option<bool>,
 }
 
@@ -130,11 +136,21 @@ pub struct PortRecord {
 pub struct GidRow {
     /// The entry.
     pub record: GidRecord,
-    /// Its network interface, if that is shown to be in this namespace: see [`crate::netdev`].
+    /// Its network interface, if that is proven to be in this namespace: see [`crate::netdev`].
     pub netdev: Option<Netdev>,
-    /// Whether sysfs, which NCCL and UCX ask, refuses to tell the row's type (`EINVAL`). The kernel of
+    /// Whether no interface of this namespace can be its own. `false` if that is not known.
+    pub netdev_is_elsewhere: bool,
+    /// Whether sysfs, which NCCL and UCX read, refuses to show the row's type (`EINVAL`). The kernel of
     /// `MLNX_OFED` does so for rows of other namespaces.
     pub type_is_hidden: bool,
+}
+
+impl From<GidRecord> for GidRow {
+    /// A row of whose interface nothing is known.
+    fn from(record: GidRecord) -> Self {
+        let type_is_hidden = record.type_is_unread;
+        Self { record, netdev: None, netdev_is_elsewhere: false, type_is_hidden }
+    }
 }
 
 impl Inventory {

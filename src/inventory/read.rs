@@ -20,7 +20,7 @@ use crate::host::Host;
 use crate::host::{GidRecord, GidTable, Preference, Reader};
 use crate::netlink::route::Dump;
 use crate::pkey::PKey;
-use crate::port::LinkLayer;
+use crate::port::{LinkLayer, Rate};
 use crate::sysfs::Sysfs;
 use crate::text::is_plain_char;
 
@@ -155,7 +155,7 @@ impl Host {
     ) {
         let is_wanted = |record: &DeviceRecord| {
             let mut rows = record.all_rows().iter();
-            rows.any(|row| (wanted.rows)(&record.device, &row.record.entry))
+            rows.any(|row| (wanted.rows)(&record.device, &row.record))
         };
         if !inventory.devices.iter().any(is_wanted) {
             return;
@@ -174,7 +174,8 @@ impl Host {
             let mut row = rows.next();
             for (record, name) in table.iter().zip(names.next().unwrap_or_default()) {
                 if let Some(own) = row.as_mut().filter(|own| own.record == *record) {
-                    own.netdev = name;
+                    own.netdev = name.netdev;
+                    own.netdev_is_elsewhere = name.is_elsewhere;
                     row = rows.next();
                 }
             }
@@ -210,8 +211,7 @@ impl Host {
             // Its own files, where they are wanted.
             let own = LazyCell::new(|| sysfs.of(device).ok());
             for row in gids.iter_mut().flatten().flatten() {
-                row.type_is_hidden = row.netdev.is_none()
-                    && row.record.may_have_netdev()
+                row.type_is_hidden |= row.netdev.is_none()
                     && own.as_ref().is_some_and(|own| is_type_hidden(own, &device.name, row));
             }
         }
@@ -276,7 +276,7 @@ fn read_device(record: &mut DeviceRecord, sysfs: &Sysfs, wanted: &Wanted<'_>) ->
             Some((port, index)) => read_slot(&mut reader, port, index, &mut table),
             None => reader.gid_table().map(|read| table.insert(read).to_vec()),
         };
-        let row = |record| GidRow { record, netdev: None, type_is_hidden: false };
+        let row = GidRow::from;
         let gids = gids.map(|records| records.into_iter().map(row).collect());
         record.gids = Some(gids.map_err(Problem::from));
     }
@@ -320,8 +320,13 @@ fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, parts: Parts
     }
     if parts.effective {
         let asked = reader.context().map(|context| context.query_port_speed(number));
-        // Kernels before 7.0 do not know it, and most drivers do not offer it.
-        record.effective = asked.and_then(Result::ok);
+        // Kernels before 7.0 do not know the method, and most drivers do not offer it. Where there is no
+        // ioctl, the reader says why.
+        let is_offered = |answer: &Result<Rate, Error>| {
+            let error = answer.as_ref().err();
+            !error.is_some_and(|it| it.is_not_supported() || it.leaves_no_ioctl())
+        };
+        record.effective = asked.filter(is_offered).map(|answer| answer.map_err(Problem::from));
     }
     if parts.guids {
         record.guid = reader.port_guid(number).map_err(Problem::from);

@@ -1,4 +1,4 @@
-//! The variables by which NCCL, NVSHMEM and UCX are told what GID to use, and where they are set.
+//! The variables that set which GID NCCL, NVSHMEM and UCX use, and where they are set.
 //!
 //! NCCL reads files of `NAME=VALUE` lines beside the environment, and never overwrites what is set:
 //! so the environment counts before the user's file, and that before `/etc/nccl.conf`. Which file is
@@ -33,7 +33,7 @@ pub const NAMES: [&str; 21] = [
     "UCX_IB_FLID_ROUTE",
 ];
 
-/// Releases of NCCL, as they differ in which files they read, and how. Each stands for all up to the
+/// Releases of NCCL, as they differ in which files they read, and how. Each means all up to the
 /// next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reading {

@@ -4,7 +4,7 @@
 use core::fmt;
 
 use crate::device::Device;
-use crate::gid::GidEntry;
+use crate::gid::GidRecord;
 use crate::host::Preference;
 
 /// Parts of a host. Those that are not wanted stay empty in the inventory.
@@ -96,7 +96,7 @@ pub struct Wanted<'w> {
     pub(super) ports: &'w dyn Fn(&Device, u32) -> bool,
     pub(super) slot: Option<(u32, u32)>,
     pub(super) netdev: Option<&'w str>,
-    pub(super) rows: &'w dyn Fn(&Device, &GidEntry) -> bool,
+    pub(super) rows: &'w dyn Fn(&Device, &GidRecord) -> bool,
 }
 
 impl Default for Wanted<'_> {
@@ -160,7 +160,7 @@ impl<'w> Wanted<'w> {
 
     /// Looks up network interfaces only if there is one of these rows.
     #[must_use]
-    pub fn rows(mut self, includes: &'w dyn Fn(&Device, &GidEntry) -> bool) -> Self {
+    pub fn rows(mut self, includes: &'w dyn Fn(&Device, &GidRecord) -> bool) -> Self {
         self.rows = includes;
         self
     }

@@ -14,7 +14,7 @@ use crate::error::{Cause, EncodeError};
 use crate::ioctl::sys::frame::{Frame, NotAdded, Payload};
 use crate::ioctl::sys::kernel::{Kernel, NotAnswered};
 
-/// The most attributes a command may have: what one page of 4 KiB holds behind the header.
+/// The most attributes a command may have: what one page of 4 KiB holds after the header.
 ///
 /// The kernel compares a request's length with its own page size, which is never smaller.
 pub const MAX_ATTRIBUTES: usize = 254;
@@ -68,9 +68,9 @@ impl<'a, const N: usize> Command<'a, N> {
         }
     }
 
-    /// Bytes for the kernel (`PTR_IN`): up to eight stand inline, more are passed by address.
+    /// Bytes for the kernel (`PTR_IN`): up to eight are inline, more are passed by address.
     ///
-    /// The kernel decides by the length alone, so there is no choice.
+    /// The kernel decides by the length, so there is no choice.
     pub fn input(&mut self, attr_id: u16, bytes: &'a [u8]) -> &mut Self {
         self.push(attr_id, 0, by_length(bytes))
     }
@@ -117,7 +117,7 @@ impl<'a, const N: usize> Command<'a, N> {
         self.push(attr_id, 0, Payload::value(u64::MAX, 0))
     }
 
-    /// Ids of several objects (`IDRS_ARRAY`): up to two stand inline.
+    /// Ids of several objects (`IDRS_ARRAY`): up to two are inline.
     pub fn objects(&mut self, attr_id: u16, ids: &'a [u32]) -> &mut Self {
         self.input(attr_id, ids.as_bytes())
     }

@@ -25,7 +25,7 @@ pub struct Read {
     pub netdevs: Vec<Netdev>,
     /// As messages about addresses: the interface, the address, the length of the network's part.
     pub addresses: Vec<(u32, IpAddr, u8)>,
-    /// As messages about interfaces: each with what stands on it.
+    /// As messages about interfaces: each with the interfaces on top of it.
     pub links: Vec<(u32, BTreeSet<u32>)>,
 }
 

@@ -352,4 +352,4 @@ pub(crate) fn standing_on_each(messages: &[&[u8]]) -> Vec<(u32, BTreeSet<u32>)> 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -89,7 +89,7 @@ pub(crate) struct Slot {
 /// Reads a slot's files; none if it is empty.
 ///
 /// They are three files, and the slot may change between them. So the GID is read once more at
-/// the end, and only if it still stands do the answers belong together.
+/// the end. Only if it is unchanged, the answers belong together.
 fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRecord>, Cause> {
     let name = index.to_string();
     let gids = port_folder.join("gids");
@@ -103,15 +103,21 @@ fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRec
         let netdev = read_netdev(port_folder, &name);
         let again = read()?;
         if again == gid {
-            let entry = GidEntry::new(port, index, gid).with_type(gid_type?);
+            let gid_type = gid_type?;
+            let entry =
+                GidEntry::new(port, index, gid).with_type(gid_type.unwrap_or(GidType::UNNAMED));
             // What cannot be read is not known; what cannot be a name is a broken answer.
             if let Err(cause @ Cause::Malformed(_)) = netdev {
                 return Err(cause);
             }
-            let netdev_is_unread = netdev.is_err();
-            let sysfs_netdev = netdev.unwrap_or_default();
-            let source = Source::Sysfs;
-            return Ok(Some(GidRecord { entry, source, sysfs_netdev, netdev_is_unread }));
+            let is_hidden = gid_type.is_none();
+            // The kernel that hides the type hides the interface too. Each row of RoCE has one.
+            let is_unread = netdev.as_ref().map_or(true, |name| is_hidden && name.is_none());
+            let record = GidRecord::new(entry, Source::Sysfs)
+                .with_sysfs_netdev(netdev.unwrap_or_default())
+                .with_netdev_unread(is_unread)
+                .with_type_unread(is_hidden);
+            return Ok(Some(record));
         }
         gid = again;
     }
@@ -132,25 +138,25 @@ fn read_netdev(port_folder: &Folder, name: &str) -> Result<Option<String>, Cause
     }
 }
 
-/// Reads `gid_attrs/types/I`, which does not tell InfiniBand and iWARP from RoCE v1: the link layer
-/// and the node type do.
-fn read_gid_type(port_folder: &Folder, name: &str) -> Result<GidType, Cause> {
+/// Reads `gid_attrs/types/I`; none if the kernel keeps the type back. The file has the same text for
+/// InfiniBand, iWARP and RoCE v1: the link layer and the node type make the difference.
+fn read_gid_type(port_folder: &Folder, name: &str) -> Result<Option<GidType>, Cause> {
     let attributes = port_folder.join("gid_attrs");
     match attributes.join("types").read(name) {
         Ok(text) => match text.as_str() {
-            "RoCE v2" => return Ok(GidType::ROCE_V2),
+            "RoCE v2" => return Ok(Some(GidType::ROCE_V2)),
             "IB/RoCE v1" => {}
-            _ => return Ok(GidType::UNNAMED),
+            _ => return Ok(Some(GidType::UNNAMED)),
         },
         // What old kernels say of a slot that is not RoCE; and that of MLNX_OFED of a row of another
         // namespace, whatever its type is.
-        Err(Cause::Os(libc::EINVAL)) if is_roce(port_folder)? => return Ok(GidType::UNNAMED),
+        Err(Cause::Os(libc::EINVAL)) if is_roce(port_folder)? => return Ok(None),
         Err(Cause::Os(libc::EINVAL)) => {}
         // Kernels without the folder have no RoCE v2.
         Err(Cause::Os(libc::ENOENT)) if !attributes.exists() => {}
         Err(cause) => return Err(cause),
     }
-    Ok(if is_roce(port_folder)? { GidType::ROCE_V1 } else { GidType::IB })
+    Ok(Some(if is_roce(port_folder)? { GidType::ROCE_V1 } else { GidType::IB }))
 }
 
 /// Whether the port is one of RoCE.

@@ -114,7 +114,7 @@ impl Sysfs {
     }
 
     /// Why `request` failed that reads `slot` in a device's port: what is not there is the device, the
-    /// port, or the index that the slot stands for (`EINVAL`, as the kernel says it).
+    /// port, or the slot's index (`EINVAL`, as the kernel says it).
     pub(crate) fn missing_or(
         &self,
         device: &str,
@@ -191,6 +191,16 @@ impl Folder {
             Some((base, path)) => rustix::fs::statat(&base.fd, path, AtFlags::empty()).is_ok(),
             None => self.path.exists(),
         }
+    }
+
+    /// Whether its name is there no more. A name that leads nowhere, or that may not be looked at, is there.
+    pub(crate) fn is_gone(&self) -> bool {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let looked = match self.place() {
+            Some((base, path)) => rustix::fs::statat(&base.fd, path, flags),
+            None => rustix::fs::statat(rustix::fs::CWD, &self.path, flags),
+        };
+        looked.is_err_and(|errno| errno == Errno::NOENT)
     }
 
     /// Whether it is a folder in which files can be listed and opened.
@@ -307,9 +317,8 @@ impl Folder {
         Ok(names)
     }
 
-    /// As [`names`](Self::names), of a folder whose entries come and go. If the kernel is about to
-    /// tell the entry behind one that is just removed, it leaves it out although it stands; so
-    /// the folder is read until two readings agree.
+    /// As [`names`](Self::names), of a folder whose entries come and go. readdir can skip an entry when the
+    /// one before it is removed; the folder is read until two passes agree.
     pub(crate) fn steady_names(&self) -> Result<Vec<String>, Cause> {
         steady(|| self.names())
     }

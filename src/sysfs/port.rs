@@ -34,9 +34,16 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
         Err(Cause::Os(libc::ENOENT)) => Ok(0),
         Err(cause) => Err(cause),
     };
-    // The kernel refuses to read it where it does not know the width.
-    let rate = folder.read_optional("rate").unwrap_or_default();
+    let rate = match folder.read("rate") {
+        Ok(text) => text,
+        // The kernel does not know the width, or the file.
+        Err(Cause::Os(libc::EINVAL | libc::ENOENT)) => String::new(),
+        Err(cause) => return Err(cause),
+    };
     let (active_width, active_speed) = parse_rate(&rate);
+    if active_width.is_none() && !rate.is_empty() && !rate.contains(" Gb/sec (") {
+        return Err(Cause::Malformed("a port's rate"));
+    }
     Ok(PortAttributes {
         state: PortState(byte("state")?),
         phys_state: PhysState(byte("phys_state")?),
@@ -73,7 +80,8 @@ impl LinkLayer {
         Ok(match port_folder.read("link_layer")?.as_str() {
             "InfiniBand" => Self::INFINIBAND,
             "Ethernet" => Self::ETHERNET,
-            _ => Self::UNSPECIFIED,
+            "Unknown" => Self::UNSPECIFIED,
+            _ => return Err(Cause::Malformed("a link layer")),
         })
     }
 }

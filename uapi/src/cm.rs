@@ -1,4 +1,4 @@
-//! The connection manager's character device, as far as it tells of which RDMA device an address is.
+//! The connection manager's character device, as far as it finds the RDMA device of an address.
 //!
 //! Kernel header `rdma/rdma_user_cm.h`. A command is written to the device: a [`CommandHeader`], then the
 //! command's own structure. What has an answer holds the address where the kernel puts it. Where no
@@ -63,7 +63,7 @@ layout!(CommandHeader, size 8, align 4, { command: 0, input_len: 4, output_len: 
 )]
 #[repr(C, align(8))]
 pub struct CreateId {
-    /// What events are told with.
+    /// The value that comes back with events.
     pub uid: u64,
     /// The address for the answer.
     pub response: u64,
@@ -93,7 +93,9 @@ layout!(CreateIdResponse, size 4, align 4, { id: 0 });
 
 /// C name `struct rdma_ucm_bind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
-#[repr(C, align(8))]
+// C's structure for any address is aligned like a pointer.
+#[repr(C)]
+#[cfg_attr(target_pointer_width = "64", repr(align(8)))]
 pub struct Bind {
     /// The identifier.
     pub id: u32,
@@ -105,7 +107,7 @@ pub struct Bind {
     pub addr: [u8; ADDRESS_LEN],
 }
 
-layout!(Bind, size 136, align 8, { id: 0, addr_size: 4, reserved: 6, addr: 8 });
+layout!(Bind, size 136, align size_of::<usize>(), { id: 0, addr_size: 4, reserved: 6, addr: 8 });
 
 impl Default for Bind {
     fn default() -> Self {
@@ -131,7 +133,7 @@ layout!(Query, size 16, align 8, { response: 0, id: 8, option: 12 });
 
 /// The answer to [`query::ADDR`]. C name `struct rdma_ucm_query_addr_resp`.
 ///
-/// The kernel writes as much of it as there is room for, and before 5.9 nothing behind the addresses.
+/// The kernel writes as much of it as there is room for, and before 5.9 nothing after the addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C, align(8))]
 pub struct QueryAddrResponse {

@@ -21,7 +21,7 @@
 ///
 /// The list must name every field: its pattern has no `..`, so a missing field does not compile.
 macro_rules! layout {
-    ($name:ident, size $size:literal, align $align:literal, {
+    ($name:ident, size $size:literal, align $align:expr, {
         $($field:ident: $offset:literal),+ $(,)?
     }) => {
         const _: () = {

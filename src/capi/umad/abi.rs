@@ -5,6 +5,8 @@ use core::ptr::null_mut;
 
 use uverbs_uapi::umad::{UMAD_CA_MAX_PORTS, UMAD_CA_NAME_LEN};
 
+use crate::capi::layout::layout;
+
 /// A name as an array of characters that ends with a NUL.
 pub type CaName = [u8; UMAD_CA_NAME_LEN];
 
@@ -117,24 +119,7 @@ pub struct UmadDeviceNode {
     pub ca_name: *const c_char,
 }
 
-/// Pins a structure's layout; the list must name every field.
-#[cfg(target_pointer_width = "64")]
-macro_rules! layout {
-    ($name:ident, size $size:literal, { $($field:ident: $offset:literal),+ $(,)? }) => {
-        const _: () = {
-            fn _names_every_field($name { $($field: _),+ }: $name) {}
-            assert!(size_of::<$name>() == $size, "size");
-            assert!(align_of::<$name>() == 8, "alignment");
-            $(assert!(
-                core::mem::offset_of!($name, $field) == $offset,
-                concat!("offset of ", stringify!($field))
-            );)+
-        };
-    };
-}
-
-#[cfg(target_pointer_width = "64")]
-layout!(UmadPort, size 112, {
+layout!("umad_port_t", UmadPort, size [112, 104, 100], align [8, 8, 4], {
     ca_name: 0,
     portnum: 20,
     base_lid: 24,
@@ -148,22 +133,23 @@ layout!(UmadPort, size 112, {
     gid_prefix: 56,
     port_guid: 64,
     pkeys_size: 72,
-    pkeys: 80,
-    link_layer: 88,
+    pkeys: [80, 76, 76],
+    link_layer: [88, 80, 80],
 });
 
-#[cfg(target_pointer_width = "64")]
-layout!(UmadCa, size 208, {
+layout!("umad_ca_t", UmadCa, size [208, 168, 164], align [8, 8, 4], {
     ca_name: 0,
     node_type: 20,
     numports: 24,
     fw_ver: 28,
     ca_type: 48,
     hw_ver: 88,
-    node_guid: 112,
-    system_guid: 120,
-    ports: 128,
+    node_guid: [112, 112, 108],
+    system_guid: [120, 120, 116],
+    ports: [128, 128, 124],
 });
 
-#[cfg(target_pointer_width = "64")]
-layout!(UmadDeviceNode, size 16, { next: 0, ca_name: 8 });
+layout!("struct umad_device_node", UmadDeviceNode, size [16, 8, 8], align [8, 4, 4], {
+    next: 0,
+    ca_name: [8, 4, 4],
+});

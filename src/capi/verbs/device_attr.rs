@@ -141,7 +141,7 @@ fn attributes(opened: &Opened, end: usize) -> Result<abi::DeviceAttrEx, Cause> {
         rc_odp_caps: odp.rc_odp_caps,
         uc_odp_caps: odp.uc_odp_caps,
         ud_odp_caps: odp.ud_odp_caps,
-        padding: 0,
+        ..abi::OdpCaps::default()
     };
     attr.completion_timestamp_mask = response.timestamp_mask;
     attr.hca_core_clock = response.hca_core_clock;
@@ -273,7 +273,7 @@ fn original(base: &QueryDeviceResponse) -> abi::DeviceAttr {
         max_pkeys: base.max_pkeys,
         local_ca_ack_delay: base.local_ca_ack_delay,
         phys_port_cnt: base.phys_port_cnt,
-        padding: [0; 4],
+        padding: [0; _],
     }
 }
 

@@ -198,7 +198,8 @@ mod sent {
                 } else {
                     let address = u64::from_ne_bytes(attribute[8..].try_into().unwrap());
                     memory.write(address, &[7])?;
-                    attribute[4] |= 2;
+                    let flags = u16::from_ne_bytes([attribute[4], attribute[5]]) | 2;
+                    attribute[4..6].copy_from_slice(&flags.to_ne_bytes());
                 }
             }
             Ok(())

@@ -1,4 +1,4 @@
-//! One uverbs ioctl request in memory: the header, and behind it the attributes.
+//! One uverbs ioctl request in memory: the header, then the attributes.
 //!
 //! A [`Frame`] keeps one promise, on which the system call rests: every attribute was made from a
 //! [`Payload`], and the frame remembers how. An attribute made by [`Payload::write_to`] is the
@@ -9,6 +9,7 @@ use core::mem::size_of;
 
 use uverbs_uapi::ioctl::{ATTR_F_VALID_OUTPUT, Attribute, IoctlHeader};
 
+use super::access::Access;
 use super::outputs::{allows, outputs};
 
 /// The 64-bit data of an attribute, and the memory it may point to.
@@ -18,18 +19,6 @@ pub(crate) struct Payload<'a> {
     len: usize,
     access: Access,
     borrow: PhantomData<&'a mut [u8]>,
-}
-
-/// What an attribute's data is to the kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Access {
-    /// A value.
-    #[default]
-    Value,
-    /// The address of memory that is borrowed for reading.
-    Read,
-    /// The address of memory that is borrowed for writing.
-    Write,
 }
 
 impl<'a> Payload<'a> {

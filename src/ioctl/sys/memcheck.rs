@@ -46,7 +46,7 @@ pub(super) fn written(address: u64, len: u64) {
     }
 }
 
-/// Nobody is told: for this machine no request is known here.
+/// Does nothing: memcheck's request is not known here for this machine.
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
 pub(super) fn written(_address: u64, _len: u64) {}
 

@@ -9,6 +9,7 @@
     reason = "the one module that makes system calls which the type system cannot check"
 )]
 
+mod access;
 pub(crate) mod frame;
 pub(crate) mod kernel;
 mod memcheck;

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use uverbs_uapi::ioctl::{Attribute, IoctlHeader};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::frame::Access;
+use super::access::Access;
 
 /// Answers uverbs requests in place of the kernel.
 pub trait SimulatedKernel: Send + Sync + core::fmt::Debug {

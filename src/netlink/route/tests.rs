@@ -1,4 +1,4 @@
-//! Interfaces and addresses, as the kernel tells them and as nobody does.
+//! Interfaces and addresses, as the kernel sends them, and as it never does.
 
 use std::net::Ipv6Addr;
 
@@ -10,11 +10,11 @@ use crate::netlink::rdma::parse_port;
 const MAC: [u8; 6] = [0x02, 0x11, 0x22, 0x33, 0x44, 0x55];
 const ACTIVE_BACKUP: u8 = 1;
 
-fn index(index: u32) -> NonZeroU32 {
+pub(crate) fn index(index: u32) -> NonZeroU32 {
     NonZeroU32::new(index).unwrap()
 }
 
-fn link(number: u32, name: &str) -> Link {
+pub(crate) fn link(number: u32, name: &str) -> Link {
     Link {
         index: index(number),
         name: name.into(),
@@ -30,28 +30,27 @@ fn link(number: u32, name: &str) -> Link {
 }
 
 /// A bond in this mode.
-fn bond(number: u32, name: &str, mode: u8, active: Option<u32>) -> Link {
+pub(crate) fn bond(number: u32, name: &str, mode: u8, active: Option<u32>) -> Link {
     Link { bond: Some(Bond { mode: Some(mode), active }), ..link(number, name) }
 }
 
 #[test]
 fn route_messages() {
-    let flags = u32::to_ne_bytes(UP | LOWER_UP);
-    let body = [&[0, 0, 0, 0, 9, 0, 0, 0], &flags[..], &[0; 4]].concat();
+    let (nine, flags) = (9u32.to_ne_bytes(), u32::to_ne_bytes(UP | LOWER_UP));
+    let body = [[0; 4], nine, flags, [0; 4]].concat();
     let message = Message::new(0, &body)
         .text(libc::IFLA_IFNAME, "d0.7")
         .number(libc::IFLA_MTU, 9000)
         .attribute(libc::IFLA_ADDRESS, &MAC)
         .number(libc::IFLA_MASTER, 5);
     let parsed = parse_link(&message.finish_for_test()).unwrap().unwrap();
-    let number = u32::from_ne_bytes([9, 0, 0, 0]);
     let expected = Link {
         flags: UP | LOWER_UP,
         is_ethernet: false,
         mtu: 9000,
         mac: Some(MAC),
         master: Some(5),
-        ..link(number, "d0.7")
+        ..link(9, "d0.7")
     };
     assert_eq!(parsed, expected);
     assert!(parse_link(&[0; 7]).is_err());
@@ -60,30 +59,31 @@ fn route_messages() {
     let bonded = Message::new(0, &[])
         .text(libc::IFLA_INFO_KIND, "bond")
         .attribute(libc::IFLA_INFO_DATA, &data);
-    let message = Message::new(0, &[0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+    let message = Message::new(0, &[[0; 4], nine, [0; 4], [0; 4]].concat())
         .attribute(libc::IFLA_LINKINFO, &bonded.finish_for_test());
     let parsed = parse_link(&message.finish_for_test()).unwrap().unwrap();
-    let bond = Link { is_ethernet: false, ..bond(number, "#9", ACTIVE_BACKUP, Some(4)) };
+    let bond = Link { is_ethernet: false, ..bond(9, "#9", ACTIVE_BACKUP, Some(4)) };
     assert_eq!(parsed, bond);
     let ethernet = [&[0, 0][..], &libc::ARPHRD_ETHER.to_ne_bytes(), &[9; 12]].concat();
     assert!(parse_link(&ethernet).unwrap().unwrap().is_ethernet);
 
     let address = |near: &[u8], far: &[u8]| {
-        let message = Message::new(0, &[2, 24, 0, 0, 9, 0, 0, 0])
+        let message = Message::new(0, &[[2, 24, 0, 0], nine].concat())
             .attribute(libc::IFA_LOCAL, near)
             .attribute(libc::IFA_ADDRESS, far);
         parse_address(&message.finish_for_test()).unwrap().unwrap()
     };
     let expected_of = |ip: &str, near: &str| {
         let (ip, near) = (ip.parse().unwrap(), near.parse().unwrap());
-        Address { index: number, ip, near, prefix: 24 }
+        Address { index: 9, ip, near, prefix: 24 }
     };
     let expected = |ip| expected_of(ip, ip);
     let far = expected_of("10.0.0.2", "10.0.0.1");
     assert_eq!(address(&[10, 0, 0, 1], &[10, 0, 0, 2]), far, "the far end");
     let v6 = |last| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last).octets();
     assert_eq!(address(&v6(1), &v6(2)), expected("fd00::1"), "the near end");
-    let message = Message::new(0, &[10, 24, 0, 0, 9, 0, 0, 0]).attribute(libc::IFA_ADDRESS, &v6(3));
+    let message =
+        Message::new(0, &[[10, 24, 0, 0], nine].concat()).attribute(libc::IFA_ADDRESS, &v6(3));
     let parsed = parse_address(&message.finish_for_test()).unwrap();
     assert_eq!(parsed, Some(expected("fd00::3")), "without a far end");
     assert!(parse_address(&[0; 3]).is_err());
@@ -122,7 +122,7 @@ proptest::proptest! {
 fn a_name_that_does_not_show_is_not_printed() {
     let message = |name: &[u8]| {
         let mut body = [0; LINK_BODY];
-        body[4] = 7;
+        body[4..8].copy_from_slice(&7u32.to_ne_bytes());
         Message::new(0, &body)
             .attribute(libc::IFLA_IFNAME, &[name, b"\0"].concat())
             .finish_for_test()

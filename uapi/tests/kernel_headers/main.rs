@@ -4,7 +4,8 @@
 //!
 //! The headers are those of the machine (Debian: `linux-libc-dev`). If the environment variable
 //! `UVERBS_KERNEL_HEADERS` names a directory, its headers come first. A C compiler is needed: `cc`, or the
-//! one that the environment variable `CC` names.
+//! one that the environment variable `CC` names, which may be another machine's. `UVERBS_RUN` then names the
+//! emulator that runs its programs, if one is needed.
 //!
 //! `table` lists what is compared. This file runs the compiler twice. The first program has each item on
 //! its own line, so the lines with errors show which items the headers lack. The second program prints the
@@ -192,13 +193,23 @@ fn values(expressions: &[&str]) -> (Release, Vec<u64>) {
     program.push_str("    return 0;\n}\n");
     let source = write_program("values.c", &program);
     let binary = source.with_extension("bin");
-    let output = compiler().arg("-o").arg(&binary).arg(&source).output().unwrap();
+    let mut link = compiler();
+    if std::env::var_os("CC").is_some() {
+        // Another machine's C library is in a place of its own.
+        link.arg("-static");
+    }
+    let output = link.arg("-o").arg(&binary).arg(&source).output().unwrap();
     assert!(
         output.status.success(),
         "the items that compile one by one do not compile together: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let output = Command::new(&binary).output().unwrap();
+    let mut program = Command::new(&binary);
+    if let Some(emulator) = std::env::var_os("UVERBS_RUN").filter(|name| !name.is_empty()) {
+        program = Command::new(emulator);
+        program.arg(&binary);
+    }
+    let output = program.output().unwrap();
     assert!(output.status.success());
     std::fs::remove_file(source).unwrap();
     std::fs::remove_file(binary).unwrap();

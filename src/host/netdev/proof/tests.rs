@@ -5,16 +5,14 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use nix::libc;
 
+use super::super::*;
 use super::*;
-use crate::gid::GidEntry;
-use crate::netlink::route::{Bond, parse_link};
+use crate::gid::{Gid, GidEntry, GidType};
+use crate::netlink::route::tests::{bond, index, link};
+use crate::netlink::route::{Address, Bond, Link, Links, parse_link};
 use crate::sysfs::Sysfs;
 
 const MAC: [u8; 6] = [0x02, 0x11, 0x22, 0x33, 0x44, 0x55];
-
-fn index(index: u32) -> NonZeroU32 {
-    NonZeroU32::new(index).unwrap()
-}
 
 fn gid(address: &str) -> Gid {
     match address.parse().unwrap() {
@@ -39,30 +37,10 @@ fn record(ifindex: u32, address: &str) -> GidRecord {
         .into()
 }
 
-fn link(number: u32, name: &str) -> Link {
-    Link {
-        index: index(number),
-        name: name.into(),
-        flags: 0,
-        is_ethernet: true,
-        mtu: 0,
-        mac: None,
-        lower: None,
-        is_lower_told: true,
-        master: None,
-        bond: None,
-    }
-}
-
-/// A bond in this mode.
-fn bond(number: u32, name: &str, mode: u8, active: Option<u32>) -> Link {
-    Link { bond: Some(Bond { mode: Some(mode), active }), ..link(number, name) }
-}
-
 const BALANCE_RR: u8 = 0;
 const ACTIVE_BACKUP: u8 = 1;
 
-/// A namespace where `rxe0` port 1 stands on interface 2, `d0`.
+/// A namespace where `rxe0` port 1 is on interface 2, `d0`.
 fn namespace(addresses: &[(u32, &str)], links: Vec<Link>) -> Namespace {
     let own = Netdev { index: index(2), name: "d0".into() };
     let address = |(index, text): &(u32, &str)| {
@@ -106,7 +84,7 @@ fn the_right_index_without_the_address_is_another_namespace_s() {
 #[test]
 fn the_right_address_without_the_index_is_another_interface() {
     let here = namespace(&[(2, "10.0.0.1"), (3, "10.0.0.9")], vec![link(2, "d0"), link(3, "e0")]);
-    assert_eq!(name(&here, "rxe0", record(3, "10.0.0.9")), None, "e0 does not stand on d0");
+    assert_eq!(name(&here, "rxe0", record(3, "10.0.0.9")), None, "e0 is not on top of d0");
     assert_eq!(name(&here, "rxe0", record(3, "10.0.0.1")), None);
 }
 
@@ -227,7 +205,7 @@ fn a_pod_s_interface_is_known_by_the_connection_manager() {
     let questions = here.questions(&table, &here.name_table(&table));
     let question = Question { gid: gid("10.7.0.1"), interface: index(61) };
     assert_eq!(questions, [(1, question)]);
-    // By sysfs, which tells no index.
+    // By sysfs, which has no index.
     let row = GidRecord { sysfs_netdev: Some("net1".into()), ..record(0, "10.7.0.1") };
     let table = GidTable::sample("rxe0", vec![row.clone()]);
     assert_eq!(answered(&here, &table, PORT), [Some("net1".into())]);
@@ -268,11 +246,11 @@ fn what_the_connection_manager_cannot_tell_apart_is_not_asked() {
     let links = pod(&[], net1()).links;
     let here = Namespace { links, ..Namespace::new(BTreeMap::new(), &[far]) };
     assert!(!asked(&here, &row), "a far end");
-    // Only of link-local addresses is it told which is meant.
+    // Only for link-local addresses the question says which interface is meant.
     let both = [(61, "fe80::1"), (62, "fe80::1"), (61, "fd00::1"), (62, "fd00::1")];
     assert!(asked(&pod(&both, net1()), &record(61, "fe80::1")));
     assert!(!asked(&pod(&both, net1()), &record(61, "fd00::1")));
-    // A device that netlink does not tell of has no number.
+    // A device that netlink does not list has no number.
     let here = pod(&[(61, "10.7.0.1")], net1());
     let host = Host::rooted("/nowhere", "/nowhere");
     assert!(host.connection_manager().is_none());
@@ -378,7 +356,7 @@ fn what_a_tunnel_is_bound_to_is_not_below_it() {
     }
 }
 
-/// A link as the kernel tells it.
+/// A link as the kernel sends it.
 fn parsed(number: u32, name: &str, kind: &str, lower: Option<u32>, is_guest: bool) -> Link {
     let ethernet = libc::ARPHRD_ETHER.to_ne_bytes();
     let body = [&[0; 2][..], &ethernet, &number.to_ne_bytes(), &[0; 8]].concat();
@@ -394,7 +372,7 @@ fn parsed(number: u32, name: &str, kind: &str, lower: Option<u32>, is_guest: boo
     parse_link(&message.finish_for_test()).unwrap().unwrap()
 }
 
-/// Our row may not have found a place, and another's is alone.
+/// Our row may not have found a place, and the only row is another's.
 #[test]
 fn a_full_table_has_rows_of_others() {
     let d0 = Link { mac: Some(MAC), ..link(2, "d0") };
@@ -438,6 +416,11 @@ fn a_row_that_keeps_its_interface_back_may_be_the_one() {
     let unread = GidRecord { netdev_is_unread: true, ..record(0, "10.0.0.1") };
     let names = names_of(&here, "rxe0", &[of_d0("10.0.0.1"), unread, of_d0("10.0.0.2")]);
     assert_eq!(names, [None, None, Some("d0".into())]);
+    // Of any type, if it keeps that back as well.
+    let hidden = GidEntry::new(1, 8, gid("10.0.0.1")).with_type(GidType::UNNAMED);
+    let hidden = GidRecord::from(hidden).with_netdev_unread(true).with_type_unread(true);
+    let names = names_of(&here, "rxe0", &[of_d0("10.0.0.1"), hidden, of_d0("10.0.0.2")]);
+    assert_eq!(names, [None, None, Some("d0".into())]);
 }
 
 #[test]
@@ -466,7 +449,7 @@ fn without_netlink_nothing_is_named() {
     assert_eq!(names[0].netdev(1, 7), None);
 }
 
-/// A port that has gone has no interface. Of one that the kernel does not tell of, nothing is known.
+/// A port that has gone has no interface. Of one that the kernel does not answer for, nothing is known.
 #[test]
 fn a_port_that_is_not_told_of_is_not_one_without_an_interface() {
     let asked = |errno| {
@@ -544,7 +527,7 @@ fn naming_is_linear() {
         let output = std::process::Command::new("valgrind")
             .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
             .arg(std::env::current_exe().unwrap())
-            .args(["--exact", "host::netdev::tests::naming", "--test-threads=1"])
+            .args(["--exact", "host::netdev::proof::tests::naming", "--test-threads=1"])
             .env(COUNT, count.to_string())
             .output()
             .unwrap_or_else(|error| {

@@ -1,0 +1,314 @@
+//! Findings about one port: its state, its interface, its GIDs, its width.
+
+use std::collections::BTreeMap;
+
+use super::{Expected, Findings, Severity};
+use crate::choose::{self, Home, Outcome, Port, Surroundings, Why, Wish, recommend};
+use crate::device::NodeType;
+use crate::driver::DriverId;
+use crate::gid::GidType;
+use crate::inventory::{DeviceRecord, Inventory, PortRecord};
+use crate::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState};
+
+/// What each port is compared with.
+pub(super) struct Scene<'i> {
+    pub(super) inventory: &'i Inventory,
+    pub(super) here: Surroundings<'i>,
+    pub(super) widest: Widest<'i>,
+    pub(super) expected: Expected,
+}
+
+pub(super) fn check_port(
+    scene: &Scene<'_>,
+    record: &DeviceRecord,
+    port: &PortRecord,
+    findings: &mut Findings<'_>,
+) {
+    use Severity::{Problem, Warning};
+    let Scene { inventory, here, widest, expected } = scene;
+    let attributes = match &port.attributes {
+        Some(Ok((attributes, _))) => attributes,
+        None => return,
+        // A device that cannot be read at all has its own finding.
+        Some(Err(problem)) if record.problem() == Some(problem) => return,
+        Some(Err(problem)) => {
+            findings.add(
+                "port-unreadable",
+                Problem,
+                &problem.text,
+                "the kernel's log may say more",
+            );
+            return;
+        }
+    };
+    let is_ethernet = attributes.link_layer == LinkLayer::ETHERNET;
+    if let Some(layer) = expected.link_layer.filter(|layer| *layer != attributes.link_layer) {
+        findings.add(
+            "other-link-layer",
+            Problem,
+            format!("link layer {}, expected {layer}", attributes.link_layer),
+            "change the port's type (mlxconfig LINK_TYPE), or expect another",
+        );
+    }
+    if !matches!(attributes.state, PortState::ACTIVE | PortState::ACTIVE_DEFER) {
+        let (seen, advice) = why_down(attributes);
+        findings.add("port-down", Problem, seen, advice);
+    }
+    match &port.pkeys {
+        Some(Ok(pkeys)) if pkeys.is_empty() && attributes.link_layer == LinkLayer::INFINIBAND => {
+            findings.add(
+                "no-pkey",
+                Problem,
+                "no P_Key is in use",
+                "the subnet manager assigns P_Keys: is the port in a partition?",
+            );
+        }
+        Some(Err(problem)) => {
+            findings.add("pkeys-unreadable", Warning, &problem.text, "is sysfs masked?");
+        }
+        _ => {}
+    }
+    if let Err(problem) = &port.guid
+        && record.problem() != Some(problem)
+    {
+        let advice = "the kernel's log may say more";
+        findings.add("port-guid-unreadable", Warning, &problem.text, advice);
+    }
+    if let Some(Err(problem)) = &port.effective {
+        let advice = "the kernel's log may say more";
+        findings.add("port-rate-unreadable", Warning, &problem.text, advice);
+    }
+    if is_ethernet {
+        check_netdev(inventory, port, attributes, findings);
+    }
+    if let Some(seen) = choose::port(here, record, port) {
+        check_gids(&seen, findings);
+    }
+    check_width(widest, record, attributes, findings);
+}
+
+/// Why a port is not active, and what to do.
+pub(super) fn why_down(attributes: &PortAttributes) -> (String, &'static str) {
+    let (state, phys_state) = (attributes.state, attributes.phys_state);
+    let is_ethernet = attributes.link_layer == LinkLayer::ETHERNET;
+    let advice = match phys_state {
+        PhysState::LINK_UP
+            if !is_ethernet && matches!(state, PortState::INIT | PortState::ARMED) =>
+        {
+            "the link is up but no subnet manager has activated the port: is one running?"
+        }
+        PhysState::LINK_UP => "the link is up but the port is not: look at the kernel's log",
+        PhysState::DISABLED if is_ethernet => {
+            "no link: is the interface up (ip link set up), the cable in, the switch port on?"
+        }
+        PhysState::DISABLED => "the port is disabled: enable it (ibportstate … enable)",
+        PhysState::POLLING => {
+            "no signal from the other end: look at cable, transceiver, switch port"
+        }
+        PhysState::TRAINING | PhysState::RECOVERY => {
+            "the link does not settle: look at cable and transceiver, and that both ends agree on \
+             speed and FEC"
+        }
+        PhysState::SLEEP => "the link sleeps: look at power saving at both ends",
+        _ => "look at cable, transceiver and switch port",
+    };
+    (format!("the port is {state}, its link {phys_state}"), advice)
+}
+
+fn check_netdev(
+    inventory: &Inventory,
+    port: &PortRecord,
+    attributes: &PortAttributes,
+    findings: &mut Findings<'_>,
+) {
+    use Severity::{Note, Problem, Warning};
+    if inventory.interfaces.is_none() || !inventory.has_netlink {
+        return;
+    }
+    let Some(netdev) = &port.netdev else {
+        // mlx5 in switchdev mode has a port for each possible vport. A port without a vport has no
+        // interface in any namespace, no MTU and no GID table: check_gids reports it.
+        let has_mtu = attributes.active_mtu.is_some_and(|mtu| mtu.0 != 0);
+        if !has_mtu && attributes.gid_tbl_len == 0 {
+            return;
+        }
+        findings.add(
+            "netdev-elsewhere",
+            Note,
+            "the port's network interface is not in this network namespace",
+            "use a GID whose interface is: uverbs choose --explain shows which",
+        );
+        return;
+    };
+    let Some(interface) = inventory.interface(netdev.index.get()) else { return };
+    let name = &interface.name;
+    if !interface.is_up {
+        findings.add(
+            "netdev-down",
+            Problem,
+            format!("{name} is down"),
+            format!("ip link set {name} up"),
+        );
+    } else if !interface.is_lower_up {
+        findings.add(
+            "netdev-down",
+            Problem,
+            format!("{name} has no carrier"),
+            "look at cable, transceiver and switch port",
+        );
+    }
+    // The payload that fits after the headers of RoCE. Drivers count the headers differently.
+    let rooms = [96, 80].map(|headers| interface.mtu.saturating_sub(headers));
+    let sizes = [4096, 2048, 1024, 512, 256];
+    let active = attributes.active_mtu.and_then(Mtu::bytes).map(u32::from);
+    let greatest = attributes.max_mtu.and_then(Mtu::bytes).map_or(4096, u32::from);
+    let fitting = rooms.map(|room| sizes.into_iter().find(|size| *size <= room.min(greatest)));
+    if let ([Some(fitting), other], Some(active)) = (fitting, active)
+        && active != fitting
+        && other != Some(active)
+    {
+        findings.add(
+            "mtu-mismatch",
+            Warning,
+            format!(
+                "{name} has MTU {}, which allows RDMA MTU {fitting}, but the port uses {active}",
+                interface.mtu
+            ),
+            "set the interface's MTU again, to the same value on all hosts and switches",
+        );
+    }
+}
+
+fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
+    use Severity::{Note, Problem, Warning};
+    let is_roce = port.link_layer == LinkLayer::ETHERNET && port.node_type != NodeType::RNIC;
+    if port.gid_tbl_len == 0 {
+        findings.add(
+            "no-gid-table",
+            Warning,
+            "the port has no GID table",
+            "it is a representor (switchdev mode), or has no RoCE: use another port",
+        );
+        return;
+    }
+    if port.rows.is_empty() {
+        findings.add(
+            "empty-gid-table",
+            Problem,
+            "the GID table is empty",
+            if is_roce {
+                "give the port's interface an address and bring it up"
+            } else {
+                "is a subnet manager running?"
+            },
+        );
+        return;
+    }
+    if is_roce {
+        let is_local = |row: &choose::Row<'_>| {
+            row.gid.ipv6().is_unicast_link_local()
+                || row.gid.ipv4().is_some_and(|v4| v4.is_link_local())
+        };
+        if port.rows.iter().all(is_local) {
+            findings.add(
+                "only-link-local",
+                Problem,
+                "all GIDs are link-local",
+                "give the port's interface an IPv4 or a global IPv6 address",
+            );
+        }
+        // A type that is not known may be it.
+        let may_be_v2 =
+            |row: &choose::Row<'_>| !matches!(row.gid_type, GidType::IB | GidType::ROCE_V1);
+        if !port.rows.iter().any(may_be_v2) {
+            findings.add(
+                "no-roce-v2",
+                Warning,
+                "no GID is of type RoCE v2",
+                "the device or its driver offers only v1, which is not routed: enable v2",
+            );
+        }
+        for row in &port.rows {
+            if let Home::Ours { name, has_address: false, .. } = row.home {
+                findings.add(
+                    "address-gone",
+                    Warning,
+                    format!("GID {} is {}, which is no longer on {name}", row.index, row.gid),
+                    "set the address again, or restart the program that still holds the GID",
+                );
+            }
+        }
+        let foreign = port.rows.iter().filter(|row| row.home == Home::Foreign).count();
+        if foreign > 0 {
+            findings.add(
+                "foreign-gids",
+                Note,
+                format!(
+                    "{foreign} of {} GIDs belong to no interface in this network namespace",
+                    port.rows.len()
+                ),
+                "programs that do not check this may take one: uverbs env says what to set",
+            );
+        }
+    }
+    let is_told = findings.has_problem();
+    let decision = recommend(port, &Wish::default());
+    if let Outcome::Ignored(Why::NoRow) = decision.outcome
+        && !is_told
+    {
+        findings.add(
+            "no-usable-gid",
+            Problem,
+            "no GID is usable here",
+            "uverbs choose --explain gives the reason for each",
+        );
+    }
+}
+
+/// The active port with the most lanes, by driver and link layer.
+pub(super) type Widest<'i> = BTreeMap<(u32, u8), (u8, &'i str, u32)>;
+
+fn lanes(own: &PortAttributes) -> Option<u8> {
+    let is_active = own.state == PortState::ACTIVE;
+    own.active_width.filter(|_| is_active)?.lanes()
+}
+
+pub(super) fn widest(inventory: &Inventory) -> Widest<'_> {
+    let mut widest = Widest::new();
+    for record in &inventory.devices {
+        let Some(DriverId(driver)) = record.device.driver else { continue };
+        for port in &record.ports {
+            let Some(attributes) = port.known() else { continue };
+            let Some(lanes) = lanes(attributes) else { continue };
+            let own = (lanes, record.device.name.as_str(), port.number);
+            let most = widest.entry((driver, attributes.link_layer.0)).or_insert(own);
+            if lanes >= most.0 {
+                *most = own;
+            }
+        }
+    }
+    widest
+}
+
+/// Finds a link that is narrower than those of other ports of the same driver. The kernel does not say
+/// how wide it could be.
+fn check_width(
+    widest: &Widest<'_>,
+    record: &DeviceRecord,
+    attributes: &PortAttributes,
+    findings: &mut Findings<'_>,
+) {
+    let Some(own) = lanes(attributes) else { return };
+    let Some(DriverId(driver)) = record.device.driver else { return };
+    if let Some((most, name, number)) = widest.get(&(driver, attributes.link_layer.0))
+        && own < *most
+    {
+        let rate = attributes.rate().map(|rate| format!(", {rate} Gb/s")).unwrap_or_default();
+        findings.add(
+            "narrow-link",
+            Severity::Warning,
+            format!("the link is {own}X wide{rate}; that of {name}:{number} is {most}X"),
+            "look at cable and transceiver, and reseat them",
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! Findings about the settings of programs: what they take, and what is recommended.
+
+use std::collections::BTreeMap;
+
+use super::{Finding, Severity};
+use crate::choose::plan::{Model, Program};
+use crate::choose::{self, Decision, Outcome, Port, Why, Wish, is_sure, recommend};
+use crate::inventory::{Inventory, Reading, Setting};
+use crate::port::{LinkLayer, PortState};
+
+/// Findings about programs that take another GID than the recommended one, with the variables as they
+/// are set now.
+#[must_use]
+pub fn settings(inventory: &Inventory) -> Vec<Finding> {
+    let ports = choose::ports(inventory);
+    let recommended: Vec<(&Port<'_>, Decision)> =
+        ports.iter().map(|port| (port, recommend(port, &Wish::default()))).collect();
+    let all: Vec<&Port<'_>> = ports.iter().collect();
+    // What comes first counts.
+    let mut set: BTreeMap<&str, &Setting> = BTreeMap::new();
+    for setting in inventory.settings.iter().filter(|own| own.readings.contains(&Reading::NEWEST)) {
+        set.entry(&setting.name).or_insert(setting);
+    }
+    let variable = |name: &str| set.get(name).map(|setting| setting.value.as_str());
+    let mut found = Vec::new();
+    let mut is_pinned = false;
+    for program in [Program::Nccl, Program::Ucx, Program::Nvshmem] {
+        let is_nvshmem_s = |name: &str| name.starts_with("NVSHMEM_");
+        if program == Program::Nvshmem && !set.keys().any(|name| is_nvshmem_s(name)) {
+            continue;
+        }
+        let model = program.model(variable);
+        is_pinned |= model.pinned().is_some();
+        let outcomes: Vec<Outcome> =
+            model.choose_all(&all).into_iter().map(|decision| decision.outcome).collect();
+        // The list may include a port that was not read or not asked for.
+        if !inventory.is_partial() && inventory.unread().is_empty() {
+            judge_list(&set, program, &all, &outcomes, &mut found);
+        }
+        found.extend(judge_room(program, &all, &outcomes));
+        let index = program.index_variable();
+        let index = set.get(index).map_or_else(|| index.to_owned(), ToString::to_string);
+        for ((port, decision), outcome) in recommended.iter().zip(&outcomes) {
+            let Some(right) = decision.outcome.index() else { continue };
+            // Without RoCE any GID that is used will do.
+            let is_used = matches!(outcome, Outcome::Taken(_) | Outcome::ByLid);
+            if port.link_layer == LinkLayer::ETHERNET || !is_used {
+                found.extend(judge(&index, program, &model, port, right, outcome));
+            }
+        }
+    }
+    let mut indices: Vec<(u32, &Port<'_>)> = recommended
+        .iter()
+        .filter(|(port, _)| port.link_layer == LinkLayer::ETHERNET)
+        .filter_map(|(port, decision)| Some((decision.outcome.index()?, *port)))
+        .collect();
+    indices.dedup_by_key(|(index, _)| *index);
+    if let [(one, at), (other, there), ..] = indices.as_slice() {
+        found.push(Finding {
+            name: "different-indices",
+            severity: if is_pinned { Severity::Warning } else { Severity::Note },
+            device: None,
+            port: None,
+            program: None,
+            seen: format!(
+                "the right index is {one} on {}:{} and {other} on {}:{}",
+                at.device, at.number, there.device, there.number
+            ),
+            advice: "set no index; uverbs env says what to set instead".to_owned(),
+        });
+    }
+    found
+}
+
+/// Finds active ports for which NCCL has no room.
+fn judge_room(program: Program, ports: &[&Port<'_>], outcomes: &[Outcome]) -> Option<Finding> {
+    let name = |port: &Port<'_>| format!("{}:{}", port.device, port.number);
+    let without = |what: Outcome| {
+        let own = ports.iter().zip(outcomes).filter(move |(_, own)| **own == what);
+        own.map(|(port, _)| name(port)).collect::<Vec<String>>()
+    };
+    let overrun = without(Outcome::Fails(Why::Overrun));
+    let left = without(Outcome::Ignored(Why::NoRoom));
+    let room = choose::nccl::ROOM;
+    let count = overrun.len() + left.len();
+    let (severity, seen) = if count > 0 && !choose::nccl::is_order_known(ports) {
+        let seen = format!(
+            "{program} has room for {room} ports, and there are {count} more; it is not known which it takes"
+        );
+        (Severity::Warning, seen)
+    } else if let Some(first) = overrun.first() {
+        let seen =
+            format!("{program} has room for {room} ports, and writes past the end at {first}");
+        (Severity::Problem, seen)
+    } else {
+        let (first, more) = left.split_first()?;
+        let more = match more.len() {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        let seen = format!("{program} has room for {room} ports, and leaves out {first}{more}");
+        (Severity::Warning, seen)
+    };
+    Some(Finding {
+        name: "too-many-ports",
+        severity,
+        device: None,
+        port: None,
+        program: Some(program),
+        seen,
+        advice: "name the ports to use: uverbs env nccl DEV:PORT… says what to set".to_owned(),
+    })
+}
+
+/// Finds a list of devices that leaves no active port.
+fn judge_list(
+    set: &BTreeMap<&str, &Setting>,
+    program: Program,
+    ports: &[&Port<'_>],
+    outcomes: &[Outcome],
+    found: &mut Vec<Finding>,
+) {
+    let mut variables = Vec::new();
+    for (port, outcome) in ports.iter().zip(outcomes) {
+        match outcome {
+            _ if port.state != PortState::ACTIVE => {}
+            Outcome::Ignored(Why::NotListed(variable)) => variables.push(variable),
+            _ => return,
+        }
+    }
+    if variables.is_empty() {
+        return;
+    }
+    let setting = variables.first().and_then(|variable| set.get(*variable));
+    found.push(Finding {
+        name: "list-leaves-none",
+        severity: Severity::Problem,
+        device: None,
+        port: None,
+        program: Some(program),
+        seen: format!(
+            "{} leaves {program} no active port",
+            setting.map(ToString::to_string).unwrap_or_default()
+        ),
+        advice: "write device names as uverbs devices prints them, without blanks".to_owned(),
+    });
+}
+
+/// Finds what is wrong with a program's use of a port.
+fn judge(
+    set: &str,
+    program: Program,
+    model: &Model,
+    port: &Port<'_>,
+    right: u32,
+    outcome: &Outcome,
+) -> Option<Finding> {
+    use Severity::{Problem, Warning};
+    let place = format!("{}:{}", port.device, port.number);
+    let word = if is_sure(port, right) { "is" } else { "may be" };
+    let instead =
+        format!("index {right} {word} right here; uverbs env says what to set for all ports");
+    let finding = |name, severity, seen: String, advice: String| {
+        let device = Some(port.device.to_owned());
+        let (port, program) = (Some(port.number), Some(program));
+        Some(Finding { name, severity, device, port, program, seen, advice })
+    };
+    let is_pinned = model.pinned().is_some();
+    match outcome {
+        Outcome::Taken(index) if *index == right => None,
+        // One finding covers all ports without room.
+        Outcome::Ignored(Why::NotListed(_) | Why::NotActive(_) | Why::Disabled | Why::NoRoom)
+        | Outcome::Fails(Why::Overrun)
+        | Outcome::ByLid => None,
+        Outcome::Empty(_) | Outcome::Ignored(Why::EmptyFirst(_)) if is_pinned => {
+            finding("pinned-index-empty", Problem, format!("{set} is empty on {place}"), instead)
+        }
+        Outcome::Outside(_) | Outcome::Ignored(Why::OutsideFirst(_)) if is_pinned => finding(
+            "pinned-index-outside",
+            Problem,
+            format!("{set} is outside the GID table of {place}"),
+            instead,
+        ),
+        Outcome::Taken(index) => {
+            let (row, best) = (port.row(*index)?, port.row(right)?);
+            let what = format!("{} ({})", row.gid, row.gid_type);
+            match (is_pinned, row.gid_type == best.gid_type) {
+                (true, false) => finding(
+                    "pinned-index-other-type",
+                    Warning,
+                    format!("{set} is of type {} on {place}", row.gid_type),
+                    instead,
+                ),
+                (true, true) => {
+                    let seen = format!("{set} is {what} on {place}");
+                    finding("pinned-index-other", Warning, seen, instead)
+                }
+                (false, _) => finding(
+                    "takes-other-gid",
+                    Warning,
+                    format!("{program} takes GID {index} of {place}, {what}"),
+                    instead,
+                ),
+            }
+        }
+        other => finding(
+            "takes-no-gid",
+            Warning,
+            format!("{program} gets no GID of {place}: {other}"),
+            instead,
+        ),
+    }
+}

@@ -1,0 +1,199 @@
+use super::*;
+use crate::choose::tests::{port, row};
+
+/// RoCE ports by their rows, each with the index that is wanted.
+fn planned(program: Program, ports: &[(&'static str, &[&str], Option<u32>)]) -> Option<String> {
+    planned_beside(false, program, ports)
+}
+
+/// The same, where there may be other ports.
+fn planned_beside(
+    has_others: bool,
+    program: Program,
+    ports: &[(&'static str, &[&str], Option<u32>)],
+) -> Option<String> {
+    let ports: Vec<_> = ports
+        .iter()
+        .map(|(device, rows, index)| {
+            let rows = rows.iter().map(|line| row(line)).collect();
+            let port = port("port 1 link_layer Ethernet gid_tbl_len 16", rows);
+            (Port { device, ..port }, *index)
+        })
+        .collect();
+    let targets: Vec<_> =
+        ports.iter().map(|(port, index)| Target { host: 0, port, index: *index }).collect();
+    plan(program, &targets, has_others, |name| SET.contains(&name)).map(|plan| {
+        let pairs = plan.variables.iter().map(|(name, value)| format!("{name}={value}"));
+        pairs.collect::<Vec<_>>().join(" ")
+    })
+}
+
+const DUAL: &[&str] = &[
+    "1 0 fe80::1 v1 e",
+    "1 1 fe80::1 v2 e",
+    "1 2 ::ffff:10.0.0.1 v1 e",
+    "1 3 ::ffff:10.0.0.1 v2 e",
+];
+const LATER: &[&str] = &[
+    "1 0 fe80::1 v1 e",
+    "1 1 fe80::1 v2 e",
+    "1 4 ::ffff:10.0.0.2 v1 e",
+    "1 5 ::ffff:10.0.0.2 v2 e",
+];
+const VLAN: &[&str] = &[
+    "1 0 fe80::1 v1 e",
+    "1 1 fe80::1 v2 e",
+    "1 3 ::ffff:192.168.7.1 v2 e.7",
+    "1 5 ::ffff:10.0.0.3 v2 e",
+];
+const POD: &[&str] = &["1 6 ::ffff:10.1.2.3 v1 n", "1 7 ::ffff:10.1.2.3 v2 n"];
+const IPV6: &[&str] = &["1 0 fe80::1 v1 e", "1 2 fd00::1 v1 e", "1 3 fd00::1 v2 e"];
+
+/// Set already, on these hosts: of no effect on what is not NVSHMEM's.
+const SET: &[&str] = &["NVSHMEM_IB_ADDR_RANGE"];
+
+#[test]
+fn one_index_where_it_is_right_on_all() {
+    let ports = [("a", DUAL, Some(3)), ("b", DUAL, Some(3))];
+    assert_eq!(planned(Program::Nccl, &ports).as_deref(), Some("NCCL_IB_GID_INDEX=3"));
+    assert_eq!(
+        planned(Program::Nvshmem, &ports).as_deref(),
+        Some("NVSHMEM_IB_GID_INDEX=3 NVSHMEM_IB_ADDR_RANGE=0.0.0.0/0")
+    );
+    assert_eq!(planned(Program::Ucx, &ports).as_deref(), Some("UCX_IB_GID_INDEX=3"));
+}
+
+#[test]
+fn the_program_s_own_choice_where_indices_differ() {
+    let ports = [("a", DUAL, Some(3)), ("b", LATER, Some(5))];
+    assert_eq!(planned(Program::Nccl, &ports).as_deref(), Some("NCCL_IB_GID_INDEX=-1"));
+    assert_eq!(planned(Program::Ucx, &ports).as_deref(), Some("UCX_IB_GID_INDEX=auto"));
+    let ports = [("a", IPV6, Some(3)), ("b", &["1 0 fe80::1 v2 e", "1 1 fd00::2 v2 e"], Some(1))];
+    assert_eq!(
+        planned(Program::Nccl, &ports).as_deref(),
+        Some("NCCL_IB_GID_INDEX=-1 NCCL_IB_ADDR_FAMILY=AF_INET6")
+    );
+}
+
+#[test]
+fn an_address_range_where_its_own_choice_is_wrong() {
+    let ports = [("a", DUAL, Some(3)), ("b", VLAN, Some(5))];
+    assert_eq!(
+        planned(Program::Nccl, &ports).as_deref(),
+        Some("NCCL_IB_GID_INDEX=-1 NCCL_IB_ADDR_RANGE=10.0.0.0/30")
+    );
+    assert_eq!(
+        planned(Program::Ucx, &ports).as_deref(),
+        Some("UCX_IB_GID_INDEX=auto UCX_IB_ROCE_SUBNETS=10.0.0.0/30")
+    );
+}
+
+#[test]
+fn a_list_of_devices_where_a_port_is_not_wanted() {
+    let ports = [("a", DUAL, Some(3)), ("b", DUAL, None)];
+    assert_eq!(
+        planned(Program::Nccl, &ports).as_deref(),
+        Some("NCCL_IB_HCA==a:1 NCCL_IB_GID_INDEX=3")
+    );
+    assert_eq!(
+        planned(Program::Ucx, &ports).as_deref(),
+        Some("UCX_NET_DEVICES=a:1 UCX_IB_GID_INDEX=3")
+    );
+    // The same name is wanted on one host and not on another: no list can say that.
+    let ports = [("a", DUAL, Some(3)), ("a", DUAL, None)];
+    assert_eq!(planned(Program::Nccl, &ports), None);
+}
+
+#[test]
+fn no_more_ports_than_there_is_room_for() {
+    const NAMES: [&str; 33] = [
+        "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r",
+        "s", "t", "u", "v", "w", "x", "y", "z", "A", "B", "C", "D", "E", "F", "G",
+    ];
+    let all = NAMES.map(|name| (name, DUAL, Some(3)));
+    assert_eq!(planned(Program::Nccl, &all), None);
+    assert_eq!(planned(Program::Nccl, &all[1..]).as_deref(), Some("NCCL_IB_GID_INDEX=3"));
+    assert_eq!(planned(Program::Ucx, &all).as_deref(), Some("UCX_IB_GID_INDEX=3"));
+    let mut some = all;
+    some[0].2 = None;
+    let list = NAMES[1..].join(":1,");
+    let expected = format!("NCCL_IB_HCA=={list}:1 NCCL_IB_GID_INDEX=3");
+    assert_eq!(planned(Program::Nccl, &some), Some(expected));
+}
+
+#[test]
+fn a_list_of_devices_where_a_port_is_not_known() {
+    let ports = [("a", DUAL, Some(3)), ("b", DUAL, Some(3))];
+    assert_eq!(
+        planned_beside(true, Program::Nccl, &ports).as_deref(),
+        Some("NCCL_IB_HCA==a:1,b:1 NCCL_IB_GID_INDEX=3")
+    );
+}
+
+#[test]
+fn nothing_is_wanted_of_no_port() {
+    for program in [Program::Nccl, Program::Nvshmem, Program::Ucx] {
+        assert_eq!(planned(program, &[]), None);
+        assert_eq!(planned(program, &[("a", DUAL, None)]), None);
+        assert_eq!(planned_beside(true, program, &[]), None);
+    }
+}
+
+#[test]
+fn a_name_that_would_mean_something_else_is_in_no_list() {
+    for odd in ["", "a,b", "^a", "=a", "a[0-1]", "a b", "a:1"] {
+        for program in [Program::Nccl, Program::Nvshmem, Program::Ucx] {
+            assert_eq!(
+                planned(program, &[(odd, DUAL, Some(3)), ("b", DUAL, None)]),
+                None,
+                "{odd:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_the_kernel_hands_to_no_program_is_no_plan() {
+    let rows = |n: u32| {
+        let [.., a, b] = n.to_be_bytes();
+        vec![
+            "1 0 fe80::1 v1 e".to_owned(),
+            format!("1 3 ::ffff:10.{}.{a}.{b} v2 e.7", 2 * (n % 2) + 1),
+            format!("1 {} ::ffff:10.{}.{a}.{b} v2 e", 5 + n % 2, 2 * (n % 2)),
+        ]
+    };
+    let planned = |count: u32| {
+        let rows: Vec<Vec<String>> = (0..count).map(rows).collect();
+        let rows: Vec<Vec<&str>> =
+            rows.iter().map(|rows| rows.iter().map(String::as_str).collect()).collect();
+        let ports: Vec<_> =
+            (0u32..).zip(&rows).map(|(n, rows)| ("a", rows.as_slice(), Some(5 + n % 2))).collect();
+        planned(Program::Ucx, &ports)
+    };
+    assert!(planned(1000).unwrap().contains("UCX_IB_ROCE_SUBNETS=10.0.0.0/32,10.2.0.1/32,"));
+    assert_eq!(planned(20_000), None);
+}
+
+#[test]
+fn nothing_may_be_right() {
+    // UCX skips a port with an empty slot 0 unless an index is set, and the indices differ.
+    let ports = [("a", POD, Some(7)), ("b", LATER, Some(5))];
+    assert_eq!(planned(Program::Ucx, &ports), None);
+    assert_eq!(planned(Program::Nccl, &ports).as_deref(), Some("NCCL_IB_GID_INDEX=-1"));
+    let mixed = [("a", DUAL, Some(3)), ("b", IPV6, Some(3))];
+    assert_eq!(planned(Program::Nccl, &mixed).as_deref(), Some("NCCL_IB_GID_INDEX=3"));
+}
+
+#[test]
+fn covering_networks() {
+    let cover = |list: &[&str]| {
+        let list: Vec<IpAddr> = list.iter().map(|text| text.parse().unwrap()).collect();
+        let family = if list[0].is_ipv4() { Family::V4 } else { Family::V6 };
+        covering(&list, family).unwrap().to_string()
+    };
+    assert_eq!(cover(&["10.0.0.1"]), "10.0.0.1/32");
+    assert_eq!(cover(&["10.0.0.1", "10.0.1.1"]), "10.0.0.0/23");
+    assert_eq!(cover(&["10.0.0.1", "192.168.0.1"]), "0.0.0.0/0");
+    assert_eq!(cover(&["fd00::1"]), "fd00::1/128");
+    assert_eq!(cover(&["fd00::1", "fe00::1"]), "fc00::/6");
+}

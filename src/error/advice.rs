@@ -1,0 +1,96 @@
+//! What a person can do about an error.
+
+use core::fmt;
+
+use nix::libc;
+
+use super::{Cause, Request};
+
+/// What a person can do about it: the end of an error's sentence.
+pub(super) struct Advice<'e>(pub(super) &'e Request, pub(super) &'e Cause);
+
+impl fmt::Display for Advice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let advice = match (self.0, self.1) {
+            (_, Cause::NoNode) => "load the module ib_uverbs, or read sysfs instead",
+            (_, Cause::NodeMissing) => "give the container this device node, or read sysfs instead",
+            (_, Cause::WrongNode) => "the node is stale: make it anew, or restart the container",
+            (_, Cause::PermissionDenied) => {
+                "allow this user to read the node (the kernel makes it with mode 0666)"
+            }
+            (Request::Open { .. }, Cause::NotPermitted) => {
+                "the device is in another network namespace (rdma system netns exclusive), or the \
+                 container's device rules forbid it"
+            }
+            (_, Cause::NotPermitted | Cause::Os(libc::ENOSYS)) => {
+                "a filter of system calls (seccomp) may forbid it; read sysfs instead"
+            }
+            (_, Cause::Os(libc::EMFILE)) => "this process may have no more open files (ulimit -n)",
+            (_, Cause::DeviceGone(_) | Cause::Replaced)
+            | (Request::Sysfs { .. }, Cause::Os(libc::ENOENT)) => "list the devices again",
+            (_, Cause::NoIoctl)
+            | (Request::GidEntry { .. } | Request::GidTable, Cause::UnknownToKernel) => {
+                "read sysfs, or use Linux 5.10 or newer"
+            }
+            (Request::PortSpeed { .. }, Cause::UnknownToKernel) => "it came with Linux 7.0",
+            (Request::Mlx5Port { .. }, Cause::UnknownToKernel) => "it came with Linux 5.13",
+            (Request::Firmware { .. }, Cause::UnknownToKernel) => {
+                "the device's firmware has no user contexts"
+            }
+            (Request::GetDevxContext, Cause::Os(libc::EINVAL)) => {
+                "the device's firmware may have no user contexts"
+            }
+            (Request::GetDevxContext, Cause::Refused | Cause::Os(libc::ENOMEM)) => {
+                "the rdma cgroup's limit of hca_handle is reached, or the firmware has no user \
+                 context left"
+            }
+            (_, Cause::NeedsDevx) | (Request::Firmware { .. }, Cause::NotOffered) => {
+                "open the device with mlx5::devx::open"
+            }
+            (Request::Firmware { .. }, Cause::Os(libc::EINVAL)) => {
+                "the kernel lets no such command through, or not of that length; before Linux 6.1 \
+                 the firmware's refusal may look the same"
+            }
+            (Request::Mlx5Port { .. }, Cause::Os(libc::EINVAL)) => {
+                "the port's own function has no driver, or the firmware refused: see the kernel's \
+                 log"
+            }
+            (
+                Request::Firmware { .. } | Request::Mlx5Port { .. } | Request::GetDevxContext,
+                Cause::Os(libc::EIO | libc::ENXIO | libc::EBUSY | libc::ETIMEDOUT),
+            ) => "the firmware failed, is busy or being reset; the kernel's log says more",
+            (_, Cause::UnknownToKernel) => "use a newer kernel, or read sysfs instead",
+            (Request::GetContext, Cause::Refused) => {
+                "the rdma cgroup's limit of hca_handle is reached, or the device is not active yet, \
+                 or its firmware has nothing left; read sysfs instead"
+            }
+            // Drivers make the same number of a request that they do not know and of one that the
+            // firmware refuses.
+            (Request::GetContext, Cause::Os(libc::EINVAL) | Cause::NotOffered) => {
+                "the driver made no context: its firmware refused (see the kernel's log), or it does \
+                 not know this version's request; read sysfs instead"
+            }
+            (_, Cause::UnknownDriver) => {
+                "the driver is newer than this program; read sysfs instead"
+            }
+            (_, Cause::NoRoom(_)) => "give more room",
+            (_, Cause::NoSuchDevice) => "list the devices that this network namespace sees",
+            (Request::GidEntry { .. }, Cause::Os(libc::EINVAL)) => {
+                "the index is outside the port's table"
+            }
+            (Request::Port { port }, Cause::Os(libc::EINVAL)) if *port > u8::MAX.into() => {
+                "the request cannot name ports above 255; read sysfs instead"
+            }
+            (Request::Port { .. } | Request::PortSpeed { .. }, Cause::Os(libc::EINVAL)) => {
+                "the driver or its firmware refused, though the port is there; the kernel's log may \
+                 say more"
+            }
+            (Request::Netlink | Request::ListDevices, Cause::Os(_)) => {
+                "is the module ib_core loaded?"
+            }
+            _ => "",
+        };
+        write!(f, " (errno {})", self.1.errno())?;
+        if advice.is_empty() { Ok(()) } else { write!(f, "; {advice}") }
+    }
+}

@@ -1,0 +1,345 @@
+//! What the rules of [the module above](super) show: whether a row is of an interface here.
+
+use core::num::NonZeroU32;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::device::Device;
+use crate::gid::{Gid, GidRecord, GidType};
+use crate::host::GidTable;
+use crate::netdev::Netdev;
+use crate::netlink::route::{Address, Link, Links, gid_of};
+
+/// What this namespace is known to hold.
+#[derive(Debug)]
+pub(super) struct Namespace {
+    port_netdevs: BTreeMap<(String, u32), Netdev>,
+    /// Which interface has which address, as the GID that is made of it.
+    addresses: BTreeSet<(u32, Gid)>,
+    /// Which interfaces have a GID's address as their own, and not as that of a far end.
+    near: BTreeMap<Gid, BTreeSet<u32>>,
+    /// Not read until it is wanted.
+    pub(super) links: Option<Links>,
+}
+
+/// What is known of a row's interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Naming {
+    /// It, if it is proven to be here.
+    pub(crate) netdev: Option<Netdev>,
+    /// Whether it is proven to be elsewhere, or to have gone.
+    pub(crate) is_elsewhere: bool,
+}
+
+/// Which port has a row of this GID for this interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Question {
+    pub(super) gid: Gid,
+    pub(super) interface: NonZeroU32,
+}
+
+/// What a row says of its interface: rows of a port that say the same cannot all be one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Claim<'r> {
+    port: u32,
+    gid: Gid,
+    gid_type: u32,
+    index: Option<NonZeroU32>,
+    name: Option<&'r str>,
+}
+
+impl<'r> Claim<'r> {
+    fn of(record: &'r GidRecord) -> Self {
+        let entry = &record.entry;
+        Self {
+            port: entry.port(),
+            gid: entry.gid(),
+            gid_type: entry.gid_type().0,
+            index: entry.netdev_ifindex(),
+            name: record.sysfs_netdev.as_deref(),
+        }
+    }
+
+    /// The claim of a row that keeps back what it says.
+    fn without_netdev(&self) -> Self {
+        Self { index: None, name: None, ..self.clone() }
+    }
+
+    /// The claim of the row that the kernel makes beside a row of RoCE, on a port that has both types.
+    fn of_other_type(&self) -> Option<Self> {
+        let gid_type = match GidType(self.gid_type) {
+            GidType::ROCE_V1 => GidType::ROCE_V2.0,
+            GidType::ROCE_V2 => GidType::ROCE_V1.0,
+            _ => return None,
+        };
+        Some(Self { gid_type, ..self.clone() })
+    }
+}
+
+/// The claims of a table's rows.
+#[derive(Debug, Default)]
+struct Claims<'r> {
+    /// How many rows have each.
+    counts: BTreeMap<Claim<'r>, u32>,
+    /// Those of rows that keep back what they say.
+    kept_back: BTreeSet<Claim<'r>>,
+}
+
+impl<'r> Claims<'r> {
+    fn of(table: &'r GidTable) -> Self {
+        let mut claims = Self::default();
+        for record in table {
+            *claims.counts.entry(Claim::of(record)).or_default() += 1;
+            let claim = Claim::of(record).without_netdev();
+            if record.type_is_unread {
+                let types = [GidType::ROCE_V1, GidType::ROCE_V2];
+                let of_type = |own: GidType| Claim { gid_type: own.0, ..claim.clone() };
+                claims.kept_back.extend(types.map(of_type));
+            }
+            if record.netdev_is_unread {
+                claims.kept_back.insert(claim);
+            }
+        }
+        claims
+    }
+
+    /// How many rows may have this claim, if that is known.
+    fn count(&self, claim: &Claim<'_>) -> Option<u32> {
+        let is_told = !self.kept_back.contains(&claim.without_netdev());
+        is_told.then(|| self.counts.get(claim).copied().unwrap_or(0))
+    }
+}
+
+impl Namespace {
+    pub(super) fn new(
+        port_netdevs: BTreeMap<(String, u32), Netdev>,
+        addresses: &[Address],
+    ) -> Self {
+        let mut near: BTreeMap<Gid, BTreeSet<u32>> = BTreeMap::new();
+        for address in addresses {
+            near.entry(gid_of(address.near)).or_default().insert(address.index);
+        }
+        let addresses = addresses.iter().map(|it| (it.index, gid_of(it.ip))).collect();
+        Self { port_netdevs, addresses, near, links: None }
+    }
+
+    pub(super) fn name(&self, tables: &[&GidTable]) -> Vec<Vec<Option<Netdev>>> {
+        tables.iter().map(|table| self.name_table(table)).collect()
+    }
+
+    /// What is known of each row, by the names that were found.
+    pub(super) fn namings(
+        &self,
+        tables: &[&GidTable],
+        names: Vec<Vec<Option<Netdev>>>,
+    ) -> Vec<Vec<Naming>> {
+        let of_table = |(table, names): (&&GidTable, Vec<Option<Netdev>>)| {
+            let of_row = |(record, netdev): (&GidRecord, Option<Netdev>)| Naming {
+                is_elsewhere: netdev.is_none() && self.is_elsewhere(table.device(), record),
+                netdev,
+            };
+            table.iter().zip(names).map(of_row).collect()
+        };
+        tables.iter().zip(names).map(of_table).collect()
+    }
+
+    /// Whether no interface here can be the row's: none has its index or name, or all is known of what is
+    /// below that interface, and the port's own is not it and not below it.
+    fn is_elsewhere(&self, device: &Device, record: &GidRecord) -> bool {
+        let Some(links) = &self.links else { return false };
+        let link = match (record.entry.netdev_ifindex(), &record.sysfs_netdev) {
+            (Some(index), _) => links.by_index.get(&index.get()),
+            (None, Some(name)) => links.named(name),
+            (None, None) => return false,
+        };
+        let Some(link) = link else { return true };
+        let own = self.port_netdevs.get(&(device.name.clone(), record.entry.port()));
+        let is_above = own.is_some_and(|own| {
+            own.index == link.index || links.above(own.index).contains(&link.index.get())
+        });
+        device.index.is_some() && !is_above && links.are_lowers_told(link)
+    }
+
+    /// Whether the links could not name a further row: none is left, on a port whose interface is
+    /// here, or with an address that is here.
+    pub(super) fn is_settled(&self, tables: &[&GidTable], names: &[Vec<Option<Netdev>>]) -> bool {
+        tables.iter().zip(names).all(|(table, names)| {
+            let device = &table.device().name;
+            let is_here = |record: &GidRecord| {
+                self.port_netdevs.contains_key(&(device.clone(), record.entry.port()))
+                    || self.has_near_address(record)
+            };
+            table.iter().zip(names).all(|(record, name)| {
+                name.is_some() || !record.may_have_netdev() || !is_here(record)
+            })
+        })
+    }
+
+    /// Whether an interface with the row's index has its address; any interface if the row has no index.
+    fn has_near_address(&self, record: &GidRecord) -> bool {
+        let index = record.entry.netdev_ifindex();
+        self.near
+            .get(&record.entry.gid())
+            .is_some_and(|here| index.is_none_or(|index| here.contains(&index.get())))
+    }
+
+    /// What there is to ask of the connection manager, with the places of the rows that its answer names.
+    pub(super) fn questions(
+        &self,
+        table: &GidTable,
+        names: &[Option<Netdev>],
+    ) -> Vec<(usize, Question)> {
+        if table.device().index.is_none() {
+            return Vec::new();
+        }
+        let claims = Claims::of(table);
+        let mut questions = Vec::new();
+        for (place, (record, name)) in table.iter().zip(names).enumerate() {
+            if name.is_none() && is_shown_by_any(&claims, table, record) {
+                questions.extend(self.question(record).map(|question| (place, question)));
+            }
+        }
+        questions
+    }
+
+    /// The question about a row's interface, if the connection manager can distinguish it from all others here.
+    fn question(&self, record: &GidRecord) -> Option<Question> {
+        let gid = record.entry.gid();
+        let here = self.near.get(&gid)?;
+        let link = match (record.entry.netdev_ifindex(), &record.sysfs_netdev) {
+            (Some(index), _) => self.link(index.get())?,
+            (None, Some(name)) => self.links.as_ref()?.named(name)?,
+            (None, None) => return None,
+        };
+        let is_meant = here.len() == 1 || gid.ipv6().is_unicast_link_local();
+        let question = Question { gid, interface: link.index };
+        (link.is_ethernet && is_meant && here.contains(&link.index.get())).then_some(question)
+    }
+
+    /// Names the rows of a table that answers show to be of interfaces here.
+    pub(super) fn name_answered(
+        &self,
+        table: &GidTable,
+        questions: &[(usize, Question)],
+        answers: &BTreeMap<Question, (u32, u32)>,
+        names: &mut [Option<Netdev>],
+    ) {
+        for (place, question) in questions {
+            let (Some(record), Some(name)) = (table.get(*place), names.get_mut(*place)) else {
+                continue;
+            };
+            let port = table.device().index.map(|index| (index, record.entry.port()));
+            if port.is_some_and(|port| answers.get(question) == Some(&port)) {
+                *name = self.link(question.interface.get()).map(Link::netdev);
+            }
+        }
+    }
+
+    fn name_table(&self, table: &GidTable) -> Vec<Option<Netdev>> {
+        let mut ports: BTreeMap<u32, Option<PortHere>> = BTreeMap::new();
+        let first_types = first_types(table);
+        let claims = Claims::of(table);
+        for record in table {
+            let number = record.entry.port();
+            ports.entry(number).or_insert_with(|| self.port(table, number, &first_types));
+        }
+        let name = |record: &GidRecord| {
+            let claim = Claim::of(record);
+            let is_only_one = claims.count(&claim) == Some(1);
+            let port = ports.get(&claim.port)?.as_ref().filter(|_| is_only_one)?;
+            self.netdev(port, record)
+        };
+        table.iter().map(name).collect()
+    }
+
+    /// Gathers what is known of a port, if its interface is here.
+    fn port(
+        &self,
+        table: &GidTable,
+        number: u32,
+        first_types: &BTreeMap<(u32, u32), GidType>,
+    ) -> Option<PortHere> {
+        let own = self.port_netdevs.get(&(table.device().name.clone(), number))?.clone();
+        let bond = self.link(own.index.get()).and_then(|link| self.link(link.master?));
+        let type_in = |index| first_types.get(&(number, index)).copied();
+        Some(PortHere {
+            bond: bond.filter(|master| master.bond.is_some()).map(|bond| bond.index),
+            uppers: self.links.as_ref().map(|links| links.served_by(own.index)).unwrap_or_default(),
+            has_both_types: (type_in(0), type_in(1))
+                == (Some(GidType::ROCE_V1), Some(GidType::ROCE_V2)),
+            is_full: table.is_full(number),
+            own,
+        })
+    }
+
+    fn link(&self, index: u32) -> Option<&Link> {
+        self.links.as_ref()?.by_index.get(&index)
+    }
+
+    /// The interface here that a record's index or name means, if the evidence is there.
+    fn netdev(&self, port: &PortHere, record: &GidRecord) -> Option<Netdev> {
+        let entry = &record.entry;
+        let own = &port.own;
+        let netdev = match (entry.netdev_ifindex(), record.sysfs_netdev.as_ref()) {
+            (Some(index), _) if index == own.index => own.clone(),
+            (None, Some(name)) if *name == own.name => own.clone(),
+            (Some(index), _) => self.link(index.get())?.netdev(),
+            (None, Some(name)) => self.links.as_ref()?.named(name)?.netdev(),
+            (None, None) => return None,
+        };
+        let index = netdev.index.get();
+        let has_row = !port.is_full
+            && (netdev.index == own.index || port.uppers.contains(&index))
+            && self.addresses.contains(&(index, entry.gid()));
+        (has_row || self.is_made_of_mac(port, netdev.index, record)).then_some(netdev)
+    }
+
+    /// Whether the kernel has made this GID of the interface's MAC address: it is in a slot that
+    /// is kept for this. The interface is the bond that the port's interface belongs to, else that
+    /// interface. VLANs and bridges have the same MAC address, and prove nothing by it.
+    fn is_made_of_mac(&self, port: &PortHere, index: NonZeroU32, record: &GidRecord) -> bool {
+        let slot = record.entry.index();
+        let is_reserved = slot == 0 || (slot == 1 && port.has_both_types);
+        let gid = record.entry.gid();
+        let mac = self.link(index.get()).and_then(|link| link.mac);
+        is_reserved
+            && index == port.bond.unwrap_or(port.own.index)
+            && mac.is_some_and(|mac| gid == Gid::of_roce(mac) || gid == Gid::of_iwarp(mac))
+    }
+}
+
+/// Whether a row is of an interface, if that has a row on this port with its GID and index, of RoCE
+/// v1 or v2. The kernel makes both at once; where it had room for one only, it is not known of which.
+fn is_shown_by_any(claims: &Claims<'_>, table: &GidTable, record: &GidRecord) -> bool {
+    let claim = Claim::of(record);
+    let Some(other) = claim.of_other_type() else { return false };
+    claims.count(&claim) == Some(1)
+        && match claims.count(&other) {
+            Some(0) => true,
+            Some(1) => !table.is_full(claim.port),
+            _ => false,
+        }
+}
+
+/// The types of the rows of each port in the slots that may be kept for GIDs made of MAC addresses.
+fn first_types(table: &GidTable) -> BTreeMap<(u32, u32), GidType> {
+    let entries = table.iter().map(|record| &record.entry);
+    let first = entries.filter(|entry| entry.index() < 2);
+    first.map(|entry| ((entry.port(), entry.index()), entry.gid_type())).collect()
+}
+
+/// A port whose own interface is here.
+#[derive(Debug)]
+struct PortHere {
+    own: Netdev,
+    /// The bond that it belongs to.
+    bond: Option<NonZeroU32>,
+    /// What is above it, here, as far as the kernel makes rows of it for this port.
+    uppers: BTreeSet<u32>,
+    /// Whether it makes two rows of each address, of RoCE v1 and v2; so two slots are kept.
+    has_both_types: bool,
+    /// Whether the table may have been without room for a row.
+    is_full: bool,
+}
+
+#[cfg(test)]
+mod tests;
