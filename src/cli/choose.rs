@@ -1,31 +1,28 @@
 //! `uverbs choose`: which GID each port should use, and which NCCL and UCX take.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::{Args, ValueHint};
 use serde::Serialize;
-use serde_json::{Map, Value};
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::Model;
-use uverbs::choose::plan::{Program, Target, plan};
+use uverbs::choose::plan::Program;
 use uverbs::choose::{Caveat, Decision, Outcome, Port, caveats};
 use uverbs::choose::{nccl, ucx};
 use uverbs::gid::{Gid, GidType};
 use uverbs::inventory::{Parts, Reading};
 use uverbs::selector::Selector;
 
-use crate::args::Common;
-use crate::args::{FromArg, SourceArg};
+use crate::args::{Common, FromArg, SourceArg};
 use crate::filter::{FamilyChoice, FilterArgs};
-use crate::gids::short_type;
-use crate::hosts::{
-    Chosen, Hosts, choose, differing, is_set, is_used, look, missing, some, variable,
-};
-use crate::output::{Answer, Text, json};
-use crate::report::{Problem, Report};
+use crate::gid_row::short_type;
+use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, some, variable};
+use crate::output::{Answer, List, Pairs, Text};
+use crate::report::{Problem, Report, Stage};
 use crate::selection::Asked;
 use crate::table::{Mark, NONE, Table, cell};
+use crate::verdict::{Indices, Verdict};
 
 #[derive(Debug, Args)]
 pub(crate) struct ChooseArgs {
@@ -97,7 +94,7 @@ impl std::str::FromStr for Like {
     }
 }
 
-/// A port as it is shown, and as it stands in JSON.
+/// A port in the table and in JSON.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +110,7 @@ struct Row<'a> {
     /// What comes of the choice where that is not a row: a word or two.
     why: Option<String>,
     /// What speaks against the row.
-    caveats: Vec<Text<Caveat>>,
+    caveats: Vec<Caveat>,
     recommended: Took,
     nccl: Took,
     ucx: Took,
@@ -156,13 +153,15 @@ struct Fits {
     unread: Vec<String>,
     /// Ports that have no usable GID, and hosts without a port: no setting is for them.
     unusable: Vec<String>,
+    /// Ports of whose GID it is not known that it is right.
+    unproven: Vec<String>,
     #[serde(flatten)]
     all: Fit,
     /// The same of what was read, where that is not all.
     #[serde(skip_serializing_if = "Option::is_none")]
     read: Option<Fit>,
     /// Hosts that are not as most are, with what differs.
-    differing: Map<String, Value>,
+    differing: Pairs<Vec<String>>,
 }
 
 /// What is right on ports.
@@ -174,13 +173,13 @@ struct Fit {
     #[serde(skip)]
     is_any: bool,
     /// Variables that are right on all, or null.
-    nccl: Option<Map<String, Value>>,
-    ucx: Option<Map<String, Value>>,
+    nccl: Option<Pairs<String>>,
+    ucx: Option<Pairs<String>>,
 }
 
+/// What the document has after its rows.
 #[derive(Debug, Serialize)]
-struct Document<'a> {
-    choose: Vec<Row<'a>>,
+struct Rest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     fits_all: Option<Fits>,
     problems: &'a [Problem],
@@ -192,52 +191,58 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
-    let from = &args.from.from;
+    let from = args.from.from.as_slice();
     let (asked, wish) = (Asked::new(&args.selectors), args.filter.wish(args.family));
-    let hosts = look(common, from, preference, Parts::CHOOSING, &asked, report);
-    missing(&hosts, &asked, report);
-    // All ports, as those that are not asked for take room from those that are.
-    let chosen = choose(&hosts, &asked, &wish, report);
-    let taken = take(&hosts, &chosen, args.like);
-    tell_room(&hosts, &chosen, report);
-    let (mut chosen, rows): (Vec<_>, Vec<_>) = chosen
-        .into_iter()
-        .zip(taken)
-        .filter(|(own, _)| asked.has_port(own.port.device, own.port.number))
-        .unzip();
-    // Whether all hosts fit is asked of the recommendation, whatever is shown.
-    let fits = (!from.is_empty()).then(|| fits(&hosts, &chosen, &asked));
-    for (own, taken) in chosen.iter_mut().zip(&rows) {
-        if let Some(like) = &taken.like {
-            own.decision = like.clone();
+    let mut rows = Rows::new(common.json, args.explain);
+    let (mut verdict, mut indices) = (Verdict::default(), Indices::default());
+    look(common, (from, preference, Parts::CHOOSING), &asked, report, |host, report| {
+        missing(host, &asked, report);
+        // All ports, as those that are not asked for take room from those that are.
+        let chosen = choose(host, &asked, &wish, report);
+        let taken = take(host, &chosen, args.like);
+        tell_room(host, chosen.len(), report);
+        let (mut chosen, taken): (Vec<_>, Vec<_>) = chosen
+            .into_iter()
+            .zip(taken)
+            .filter(|(own, _)| asked.has_port(own.port.device, own.port.number))
+            .unzip();
+        // Whether all hosts fit is asked of the recommendation, whatever is shown.
+        if let Some(name) = &host.name {
+            indices.add(name, &chosen);
+            let ports = chosen.iter().map(|own| (own, own.decision.outcome.index()));
+            verdict.add(host, &asked, ports);
         }
-    }
-    for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
-        report.note(match &own.decision.outcome {
-            ignored @ Outcome::Ignored(_) => format!("{}: {ignored}", own.name()),
-            other => format!("{}: no usable GID: {other}", own.name()),
-        });
-    }
-    let all: Vec<&Chosen<'_>> = chosen.iter().collect();
-    if all.chunk_by(|one, other| one.place == other.place).any(|own| lacks(own, &asked)) {
-        report.fail();
-    }
-    let rows: Vec<Row<'_>> =
-        chosen.iter().zip(&rows).map(|(own, taken)| Row::new(own, taken, args.explain)).collect();
-    if common.json {
-        return json(&Document { choose: rows, fits_all: fits, problems: report.problems() });
-    }
-    for row in rows.iter().filter(|row| row.differs) {
-        let host = row.host.map(|host| format!("{host}: ")).unwrap_or_default();
-        report.note(format!(
-            "{host}{}:{}: they differ: recommended {}, NCCL {}, UCX {}",
-            row.device, row.port, row.recommended.outcome, row.nccl.outcome, row.ucx.outcome
-        ));
-    }
+        for (own, taken) in chosen.iter_mut().zip(&taken) {
+            if let Some(like) = &taken.like {
+                own.decision = like.clone();
+            }
+        }
+        report.enter(Stage::Unusable);
+        for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
+            report.note(match &own.decision.outcome {
+                ignored @ Outcome::Ignored(_) => format!("{}: {ignored}", own.name()),
+                other => format!("{}: no usable GID: {other}", own.name()),
+            });
+        }
+        if lacks(&chosen.iter().collect::<Vec<_>>(), &asked) {
+            report.fail();
+        }
+        report.enter(Stage::Differing);
+        let mut shown = chosen.iter().zip(&taken);
+        shown.try_for_each(|(own, taken)| rows.add(&Row::new(own, taken, args.explain), report))
+    })?;
+    let fits = (!from.is_empty()).then(|| fits(&verdict, &indices, &asked, report));
+    let table = match rows {
+        Rows::Json(list) => {
+            return list.end(&Rest { fits_all: fits, problems: report.problems() });
+        }
+        Rows::Plain(table) => table.answer(),
+        Rows::Explained(table) => table.answer(),
+    };
     if let Some(fits) = fits {
         tell_fits(&fits, &asked, report);
     }
-    Ok(if args.explain { explain(&rows) } else { tabulate(&rows) })
+    Ok(table)
 }
 
 /// Whether a host has no usable GID for something that is asked for: a port or a device that is named,
@@ -257,29 +262,22 @@ pub(crate) fn lacks(chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
     usable.iter().any(|((device, port), is_used)| !is_used && asked.names(device, *port))
 }
 
-/// Says of which hosts it is not known what NCCL does: ports that could not be read may take the room of
-/// others.
-fn tell_room(hosts: &Hosts, chosen: &[Chosen<'_>], report: &mut Report) {
-    let mut read = vec![0; hosts.seen.len()];
-    for own in chosen {
-        if let Some(count) = read.get_mut(own.place) {
-            *count += 1;
-        }
-    }
-    for (host, read) in hosts.seen.iter().zip(read) {
-        let all = host.ports();
-        report.turn_to(host.name.as_deref());
-        if read < all && host.fills() {
-            report.note(format!(
-                "NCCL has room for {ROOM} ports, and {read} of {all} could be read: what it does may \
-                 be something else"
-            ));
-        } else if host.fills() && !host.has_order() {
-            report.note(format!(
-                "NCCL has room for {ROOM} ports, and in which order it takes the {all} is not known: what \
-                 it does may be something else"
-            ));
-        }
+/// Says of a host if it is not known what NCCL does there: ports that could not be read may take the room
+/// of others.
+fn tell_room(host: &Seen, read: usize, report: &mut Report) {
+    let all = host.ports();
+    report.enter(Stage::Room);
+    report.turn_to(host.name.as_deref());
+    if read < all && host.fills() {
+        report.note(format!(
+            "NCCL has room for {ROOM} ports, and {read} of {all} could be read: what it does may \
+             be something else"
+        ));
+    } else if host.fills() && !host.has_order() {
+        report.note(format!(
+            "NCCL has room for {ROOM} ports, and in which order it takes the {all} is not known: what \
+             it does may be something else"
+        ));
     }
     report.turn_to(None);
 }
@@ -294,29 +292,24 @@ struct Taken {
     like: Option<Decision>,
 }
 
-/// What programs do with each port by the settings of its host, host by host: NCCL has no room for any
-/// number of ports.
-fn take(hosts: &Hosts, chosen: &[Chosen<'_>], like: Option<Like>) -> Vec<Taken> {
-    let mut taken = Vec::with_capacity(chosen.len());
-    for own in chosen.chunk_by(|one, other| one.place == other.place) {
-        let Some(host) = own.first().and_then(|own| hosts.seen.get(own.place)) else { continue };
-        let ports: Vec<&Port<'_>> = own.iter().map(|own| &own.port).collect();
-        let settings = |reading| variable(&host.inventory, reading);
-        let outcomes = |program: Program| {
-            let decisions = program.model(settings(Reading::NEWEST)).choose_all(&ports);
-            decisions.into_iter().map(|own| own.outcome)
-        };
-        let mut like =
-            like.map(|like| like.model(settings(like.reading())).choose_all(&ports).into_iter());
-        let outcomes = outcomes(Program::Nccl).zip(outcomes(Program::Ucx));
-        taken.extend(own.iter().zip(outcomes).map(|(own, (nccl, ucx))| Taken {
-            recommended: own.decision.outcome.clone(),
-            nccl,
-            ucx,
-            like: like.as_mut().and_then(Iterator::next),
-        }));
-    }
-    taken
+/// What programs do with each port by the settings of its host. NCCL has no room for any number of ports.
+fn take(host: &Seen, chosen: &[Chosen<'_>], like: Option<Like>) -> Vec<Taken> {
+    let ports: Vec<&Port<'_>> = chosen.iter().map(|own| &own.port).collect();
+    let settings = |reading| variable(&host.inventory, reading);
+    let outcomes = |program: Program| {
+        let decisions = program.model(settings(Reading::NEWEST)).choose_all(&ports);
+        decisions.into_iter().map(|own| own.outcome)
+    };
+    let mut like =
+        like.map(|like| like.model(settings(like.reading())).choose_all(&ports).into_iter());
+    let outcomes = outcomes(Program::Nccl).zip(outcomes(Program::Ucx));
+    let taken = chosen.iter().zip(outcomes).map(|(own, (nccl, ucx))| Taken {
+        recommended: own.decision.outcome.clone(),
+        nccl,
+        ucx,
+        like: like.as_mut().and_then(Iterator::next),
+    });
+    taken.collect()
 }
 
 impl<'a> Row<'a> {
@@ -342,7 +335,7 @@ impl<'a> Row<'a> {
             gid_type: row.map(|row| Text(row.gid_type)),
             netdev: index.and_then(netdev),
             why: index.is_none().then(|| decision.outcome.to_string()),
-            caveats: index.into_iter().flat_map(|index| caveats(port, index)).map(Text).collect(),
+            caveats: index.into_iter().flat_map(|index| caveats(port, index)).collect(),
             recommended: Took::new(recommended),
             nccl: Took::new(nccl),
             ucx: Took::new(ucx),
@@ -363,44 +356,34 @@ impl<'a> Row<'a> {
     }
 }
 
-fn fits(hosts: &Hosts, chosen: &[Chosen<'_>], asked: &Asked<'_>) -> Fits {
-    let targets: Vec<Target<'_, '_>> = chosen.iter().map(target).collect();
-    let unread = hosts.unread(asked);
+fn fits(verdict: &Verdict, indices: &Indices, asked: &Asked<'_>, report: &Report) -> Fits {
+    let unread = verdict.unread(report);
     // What is not among the targets may take their room: only a list keeps it for them.
     let is_whole = asked.is_all() && unread.is_empty();
-    let has_others = hosts.seen.iter().any(|host| host.fills() && !(is_whole && host.has_order()));
+    let has_others = if is_whole { verdict.is_unordered } else { verdict.fills };
     let variables = |program| {
         let has_others = has_others && program == Program::Nccl;
-        let plan = plan(program, &targets, has_others, |name| is_set(hosts, name))?;
+        let plan = verdict.plan(program, has_others, |name| verdict.is_set(name))?;
         let pairs = plan.variables.into_iter();
-        Some(pairs.map(|(name, value)| (name.to_owned(), value.into())).collect())
+        Some(Pairs(pairs.map(|(name, value)| (name.to_owned(), value)).collect()))
     };
-    let mut indices = chosen.iter().filter_map(|own| own.decision.outcome.index());
-    let first = indices.next();
     let fit = Fit {
-        is_any: first.is_some(),
-        index: first.filter(|first| indices.all(|index| index == *first)),
+        is_any: indices.is_any,
+        index: indices.one(),
         nccl: variables(Program::Nccl),
         ucx: variables(Program::Ucx),
     };
-    let has_port: BTreeSet<usize> = chosen.iter().map(|own| own.place).collect();
-    let portless = hosts.seen.iter().enumerate().filter(|(place, _)| !has_port.contains(place));
-    let portless = portless.filter_map(|(_, own)| own.name.clone());
-    let spare = chosen.iter().filter(|own| own.decision.outcome.index().is_none());
-    let (all, read) = if unread.is_empty() { (fit, None) } else { (Fit::default(), Some(fit)) };
+    let is_known = unread.is_empty() && indices.unproven.is_empty();
+    let (all, read) = if is_known { (fit, None) } else { (Fit::default(), Some(fit)) };
     Fits {
-        hosts: hosts.seen.len(),
+        hosts: verdict.hosts,
         unread,
-        unusable: portless.chain(spare.map(Chosen::name)).collect(),
+        unusable: indices.unusable(),
+        unproven: indices.unproven.clone(),
         all,
         read,
-        differing: differing(chosen),
+        differing: indices.differing(),
     }
-}
-
-/// A port with what is recommended for it.
-pub(crate) fn target<'p, 'i>(own: &'p Chosen<'i>) -> Target<'p, 'i> {
-    Target { host: own.place, port: &own.port, index: own.decision.outcome.index() }
 }
 
 fn tell_fits(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
@@ -415,6 +398,12 @@ fn tell_fits(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
         report
             .note(format!("not read, so what is right there is not known: {}", some(&fits.unread)));
         all += " that were read";
+    }
+    if !fits.unproven.is_empty() {
+        let names = some(&fits.unproven);
+        report
+            .note(format!("not known to be right, see --explain: what is recommended on {names}"));
+        all += ", as far as is known";
     }
     if !fits.unusable.is_empty() {
         let _ = write!(all, " but those without a usable GID ({})", some(&fits.unusable));
@@ -433,66 +422,88 @@ fn tell_fits(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
             report.note(format!("{program}: no setting is right on {all}"));
             continue;
         };
-        let pairs: Vec<String> = pairs
-            .iter()
-            .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
-            .collect();
+        let pairs: Vec<String> =
+            pairs.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let pairs = if pairs.is_empty() { "nothing to set".to_owned() } else { pairs.join(" ") };
         report.note(format!("{program}: right on {all}: {pairs}"));
     }
-    for (host, what) in &fits.differing {
-        let what: Vec<&str> =
-            what.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    for (host, what) in &fits.differing.0 {
         report.note(format!("{host} differs: {}", what.join(", ")));
     }
 }
 
-fn tabulate(rows: &[Row<'_>]) -> Answer {
-    let mut table = Table::new(["DEVICE", "PORT", "INDEX", "GID", "TYPE", "NETDEV", "NCCL", "UCX"]);
-    let took = |took: &Took| cell(took.index);
-    let mut hosts = Vec::new();
-    for row in rows {
-        let cells = [
-            row.device.to_owned(),
-            row.port.to_string(),
-            cell(row.index),
-            cell(row.gid),
-            row.gid_type.map_or_else(|| NONE.to_owned(), |own| short_type(own.0)),
-            cell(row.netdev),
-            took(&row.nccl),
-            took(&row.ucx),
-        ];
-        let is_plain = row.index.is_some() && !row.differs;
-        table.row(cells, if is_plain { Mark::Plain } else { Mark::Attention });
-        hosts.push(row.host);
-    }
-    table.answer_of(hosts)
+/// The rows, in the form that is asked for.
+#[derive(Debug)]
+enum Rows {
+    Json(List),
+    Plain(Table<8>),
+    /// A line for each row of a GID table.
+    Explained(Table<7>),
 }
 
-fn explain(rows: &[Row<'_>]) -> Answer {
-    let mut table = Table::new(["DEVICE", "PORT", "INDEX", "GID", "TYPE", "NETDEV", "REASON"]);
-    let mut hosts = Vec::new();
-    for row in rows {
-        let mut line = |cells: [String; 5], mark| {
-            let [index, gid, gid_type, netdev, reason] = cells;
-            let (device, port) = (row.device.to_owned(), row.port.to_string());
-            table.row([device, port, index, gid, gid_type, netdev, reason], mark);
-            hosts.push(row.host);
-        };
-        for own in row.rows.iter().flatten() {
-            let mut reason = own.reason.clone();
-            if own.is_taken {
-                let but = |caveat: &Text<Caveat>| format!("; but {caveat}");
-                reason.extend(row.caveats.iter().map(but));
-            }
-            let (gid, gid_type) = (own.gid.to_string(), short_type(own.gid_type.0));
-            let mark = if own.is_taken { Mark::Attention } else { Mark::Plain };
-            line([own.index.to_string(), gid, gid_type, cell(own.netdev), reason], mark);
+impl Rows {
+    fn new(is_json: bool, is_explained: bool) -> Self {
+        if is_json {
+            return Self::Json(List::new("choose"));
         }
-        if let Some(why) = &row.why {
-            let none = || NONE.to_owned();
-            line([none(), none(), none(), none(), why.clone()], Mark::Attention);
+        if is_explained {
+            let heading = ["DEVICE", "PORT", "INDEX", "GID", "TYPE", "NETDEV", "REASON"];
+            return Self::Explained(Table::new(heading));
         }
+        let heading = ["DEVICE", "PORT", "INDEX", "GID", "TYPE", "NETDEV", "NCCL", "UCX"];
+        Self::Plain(Table::new(heading))
     }
-    table.answer_of(hosts)
+
+    fn add(&mut self, row: &Row<'_>, report: &mut Report) -> serde_json::Result<()> {
+        match self {
+            Self::Json(list) => return list.add(row),
+            Self::Plain(table) => tabulate(row, table),
+            Self::Explained(table) => explain(row, table),
+        }
+        if row.differs {
+            let host = row.host.map(|host| format!("{host}: ")).unwrap_or_default();
+            report.note(format!(
+                "{host}{}:{}: they differ: recommended {}, NCCL {}, UCX {}",
+                row.device, row.port, row.recommended.outcome, row.nccl.outcome, row.ucx.outcome
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn tabulate(row: &Row<'_>, table: &mut Table<8>) {
+    let cells = [
+        row.device.to_owned(),
+        row.port.to_string(),
+        cell(row.index),
+        cell(row.gid),
+        row.gid_type.map_or_else(|| NONE.to_owned(), |own| short_type(own.0)),
+        cell(row.netdev),
+        cell(row.nccl.index),
+        cell(row.ucx.index),
+    ];
+    let is_plain = row.index.is_some() && !row.differs;
+    table.row_of(row.host, &cells, if is_plain { Mark::Plain } else { Mark::Attention });
+}
+
+fn explain(row: &Row<'_>, table: &mut Table<7>) {
+    let mut line = |cells: [String; 5], mark| {
+        let [index, gid, gid_type, netdev, reason] = cells;
+        let (device, port) = (row.device.to_owned(), row.port.to_string());
+        table.row_of(row.host, &[device, port, index, gid, gid_type, netdev, reason], mark);
+    };
+    for own in row.rows.iter().flatten() {
+        let mut reason = own.reason.clone();
+        if own.is_taken {
+            let but = |caveat: &Caveat| format!("; but {caveat}");
+            reason.extend(row.caveats.iter().map(but));
+        }
+        let (gid, gid_type) = (own.gid.to_string(), short_type(own.gid_type.0));
+        let mark = if own.is_taken { Mark::Attention } else { Mark::Plain };
+        line([own.index.to_string(), gid, gid_type, cell(own.netdev), reason], mark);
+    }
+    if let Some(why) = &row.why {
+        let none = || NONE.to_owned();
+        line([none(), none(), none(), none(), why.clone()], Mark::Attention);
+    }
 }

@@ -7,11 +7,11 @@ use uverbs::driver::DriverId;
 use uverbs::guid::Guid;
 use uverbs::inventory::{Parts, Wanted};
 
-use crate::args::Common;
-use crate::args::FromArg;
-use crate::hosts::read;
-use crate::output::{Answer, Text, json};
-use crate::report::{Problem, Report};
+use crate::args::{Common, FromArg};
+use crate::hosts::each;
+use crate::output::{Answer, Text};
+use crate::report::Report;
+use crate::rows::Rows;
 use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
 
@@ -21,7 +21,7 @@ pub(crate) struct DevicesArgs {
     pub(crate) from: FromArg,
 }
 
-/// A device as it is shown, and as it stands in JSON.
+/// A device in the table and in JSON.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,46 +59,37 @@ impl<'a> Row<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    devices: Vec<Row<'a>>,
-    problems: &'a [Problem],
-}
-
 pub(crate) fn answer(
     common: &Common,
     args: &DevicesArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let hosts = read(common, &args.from.from, &Wanted::new(Parts::DEVICES), report);
-    let mut rows = Vec::new();
+    let heading = ["DEVICE", "TYPE", "PROTOCOL", "DRIVER", "PORTS", "NODE_GUID", "FW", "UVERBS"];
+    let mut rows = Rows::new(common, "devices", heading);
     let everyone = Asked::default();
-    for host in &hosts {
+    each(common, &args.from.from, &Wanted::new(Parts::DEVICES), report, |host, report| {
         for selected in host.select(&everyone, report) {
             if let (Some(Err(problem)), None) = (&selected.record.access, &host.name) {
                 report.problem(&selected.device.name, problem.clone());
             }
-            rows.push(Row::new(host.name.as_deref(), selected.device));
+            let row = Row::new(host.name.as_deref(), selected.device);
+            rows.add(&row, tabulate)?;
         }
-    }
-    report.turn_to(None);
-    if common.json {
-        return json(&Document { devices: rows, problems: report.problems() });
-    }
-    let mut table =
-        Table::new(["DEVICE", "TYPE", "PROTOCOL", "DRIVER", "PORTS", "NODE_GUID", "FW", "UVERBS"]);
-    for row in &rows {
-        let cells = [
-            row.device.to_owned(),
-            row.node_type.to_string(),
-            cell(row.protocol),
-            cell(row.driver),
-            row.ports.to_string(),
-            row.node_guid.to_string(),
-            cell(row.fw_version),
-            cell(row.uverbs),
-        ];
-        table.row(cells, Mark::Plain);
-    }
-    Ok(table.answer_of(rows.iter().map(|row| row.host)))
+        Ok(())
+    })?;
+    rows.end(report)
+}
+
+fn tabulate(row: &Row<'_>, table: &mut Table<8>) {
+    let cells = [
+        row.device.to_owned(),
+        row.node_type.to_string(),
+        cell(row.protocol),
+        cell(row.driver),
+        row.ports.to_string(),
+        row.node_guid.to_string(),
+        cell(row.fw_version),
+        cell(row.uverbs),
+    ];
+    table.row_of(row.host, &cells, Mark::Plain);
 }

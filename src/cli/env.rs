@@ -5,23 +5,23 @@ use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use uverbs::check::{Finding, settings};
 use uverbs::choose::nccl::ROOM;
-use uverbs::choose::plan::{Plan, Program, Way, plan};
+use uverbs::choose::plan::{Plan, Program, Way};
 use uverbs::choose::{Outcome, caveats};
 use uverbs::inventory::Parts;
 use uverbs::selector::Selector;
 
-use crate::args::Common;
-use crate::args::{FromArg, SourceArg};
+use crate::args::{Common, FromArg, SourceArg};
 use crate::check;
-use crate::choose::{lacks, target};
+use crate::choose::lacks;
 use crate::filter::{FamilyChoice, FilterArgs};
-use crate::hosts::{Chosen, Hosts, Seen, choose, is_set, look, missing, some};
-use crate::output::{Answer, json, plain_json};
-use crate::report::{Problem, Report};
+use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
+use crate::output::{Answer, Pairs, json, plain_json};
+use crate::report::{Problem, Report, Stage};
 use crate::selection::Asked;
+use crate::verdict::Verdict;
 
 #[derive(Debug, Args)]
 pub(crate) struct EnvArgs {
@@ -84,9 +84,9 @@ pub(crate) enum EnvFormat {
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     /// Names and values, in the order to set them; null if none are right.
-    env: Option<Map<String, Value>>,
+    env: Option<Pairs<String>>,
     /// `index`, `automatic` or `addresses`.
-    way: Option<&'static str>,
+    way: Option<Way>,
     /// What is set now and does not fit.
     now: Vec<check::Row<'a>>,
     problems: &'a [Problem],
@@ -97,45 +97,49 @@ pub(crate) fn answer(
     args: &EnvArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let preference = args.source.preference(common);
+    let source = (args.from.from.as_slice(), args.source.preference(common), Parts::CHOOSING);
     let named = Asked::new(&args.selectors);
-    let hosts =
-        look(common, &args.from.from, preference, Parts::CHOOSING, &Asked::default(), report);
-    let is_missing = missing(&hosts, &named, report);
-    let program = args.program.into();
-    // All ports, as one that is not asked for must be left alone.
     let wish = args.filter.wish(args.family);
-    let all = choose(&hosts, &named, &wish, report);
-    let asked = |own: &Chosen<'_>| named.has_port(own.port.device, own.port.number);
-    let targets: Vec<_> = all
-        .iter()
-        .map(|own| {
-            let mut target = target(own);
-            target.index = target.index.filter(|_| asked(own));
-            target
-        })
-        .collect();
-    for own in all.iter().filter(|own| asked(own) && own.decision.outcome.index().is_none()) {
-        report.note(match &own.decision.outcome {
-            Outcome::Ignored(why) => format!("{}: left out: {why}", own.name()),
-            other => format!("{}: left out: {other}", own.name()),
-        });
-    }
-    let usable: Vec<&Chosen<'_>> = all
-        .iter()
-        .zip(&targets)
-        .filter(|(_, target)| target.index.is_some())
-        .map(|(own, _)| own)
-        .collect();
+    let program = args.program.into();
+    let mut verdict = Verdict::default();
+    let mut right = Right::default();
+    let (mut is_missing, mut is_met) = (false, true);
+    let mut now: Vec<(Option<String>, Finding)> = Vec::new();
+    let mut doubts = Vec::new();
+    look(common, source, &Asked::default(), report, |host, report| {
+        is_missing |= missing(host, &named, report);
+        // All ports, as one that is not asked for must be left alone.
+        let all = choose(host, &named, &wish, report);
+        let is_asked = |own: &Chosen<'_>| named.has_port(own.port.device, own.port.number);
+        let wanted: Vec<&Chosen<'_>> = all.iter().filter(|own| is_asked(own)).collect();
+        report.enter(Stage::Unusable);
+        for own in wanted.iter().filter(|own| own.decision.outcome.index().is_none()) {
+            report.note(match &own.decision.outcome {
+                Outcome::Ignored(why) => format!("{}: left out: {why}", own.name()),
+                other => format!("{}: left out: {other}", own.name()),
+            });
+        }
+        is_met &= !lacks(&wanted, &named);
+        for own in &wanted {
+            let index = own.decision.outcome.index();
+            for caveat in index.into_iter().flat_map(|index| caveats(&own.port, index)) {
+                doubts.push(format!("{}: {}: {caveat}", own.name(), own.decision.outcome));
+            }
+        }
+        right.add(&wanted);
+        let index = |own: &Chosen<'_>| own.decision.outcome.index().filter(|_| is_asked(own));
+        verdict.add(host, &named, all.iter().map(|own| (own, index(own))));
+        let found = settings(&host.inventory).into_iter();
+        let own = found.filter(|finding| finding.program == Some(program));
+        now.extend(own.map(|finding| (host.name.clone(), finding)));
+        Ok(())
+    })?;
     // What is not known is not printed: a shell takes what is printed, whatever the status is.
-    let unread = hosts.unread(&named);
-    let wanted = all.iter().filter(|own| asked(own)).collect::<Vec<_>>();
-    let lacking = wanted.chunk_by(|one, other| one.place == other.place);
-    let is_known = unread.is_empty() && !hosts.seen.is_empty() && !is_missing;
-    let is_met = !lacking.into_iter().any(|own| lacks(own, &named));
-    let plan = if is_known && !usable.is_empty() && is_met {
-        let has_others = has_others(program, &hosts);
-        plan(program, &targets, has_others, |name| has_a_say(&hosts, args.format(common), name))
+    let unread = verdict.unread(report);
+    let is_known = unread.is_empty() && verdict.hosts > 0 && !is_missing;
+    let plan = if is_known && !right.is_empty() && is_met {
+        let has_a_say = |name: &str| has_a_say(&verdict, args.format(common), name);
+        verdict.plan(program, has_others(program, &verdict, report), has_a_say)
     } else {
         None
     };
@@ -145,50 +149,39 @@ pub(crate) fn answer(
              they are others",
             some(&unread)
         ));
-    } else if is_known && !usable.is_empty() && !is_met {
+    } else if is_known && !right.is_empty() && !is_met {
         report.note("no variables, as not all that is asked for has a usable GID");
     } else if is_known {
-        explain(program, plan.as_ref(), &usable, report);
+        explain(program, plan.as_ref(), &right, report);
     }
     if plan.is_none() {
         report.fail();
     }
-    for own in all.iter().filter(|own| plan.is_some() && asked(own)) {
-        let index = own.decision.outcome.index();
-        for caveat in index.into_iter().flat_map(|index| caveats(&own.port, index)) {
-            report.note(format!("{}: {}: {caveat}", own.name(), own.decision.outcome));
+    if plan.is_some() {
+        for doubt in &doubts {
+            report.note(doubt);
         }
     }
-    let now: Vec<(Option<&str>, Finding)> = hosts
-        .seen
-        .iter()
-        .flat_map(|host| {
-            let found = settings(&host.inventory).into_iter();
-            let own = found.filter(|finding| finding.program == Some(program));
-            own.map(|finding| (host.name.as_deref(), finding))
-        })
-        .collect();
     if args.format(common) == EnvFormat::Json {
         let variables = |plan: &Plan| {
             let pairs = plan.variables.iter();
-            pairs.map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect()
+            Pairs(pairs.map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
         };
         return json(&Document {
             env: plan.as_ref().map(variables),
-            way: plan.as_ref().map(|plan| match plan.way {
-                Way::Index(_) => "index",
-                Way::Automatic => "automatic",
-                Way::Addresses => "addresses",
-            }),
-            now: now.iter().map(|(host, finding)| check::Row::new(*host, finding)).collect(),
+            way: plan.as_ref().map(|plan| plan.way),
+            now: now
+                .iter()
+                .map(|(host, finding)| check::Row::new(host.as_deref(), finding))
+                .collect(),
             problems: report.problems(),
         });
     }
     for (host, finding) in &now {
-        let host = host.map(|host| format!("{host}: ")).unwrap_or_default();
+        let host = host.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();
         report.note(format!("{host}{}; {}", finding.seen, finding.advice));
     }
-    Ok(Answer::Text(printed(plan.as_ref(), args.format(common))))
+    Ok(Answer::Text(printed(plan.as_ref(), args.format(common)).into_bytes()))
 }
 
 /// The variables as a shell or Kubernetes reads them.
@@ -207,48 +200,84 @@ fn printed(plan: Option<&Plan>, format: EnvFormat) -> String {
 }
 
 /// Whether other ports than those that are known may take the room of one that is named.
-fn has_others(program: Program, hosts: &Hosts) -> bool {
-    let is_unordered = |host: &Seen| host.fills() && !host.has_order();
-    !hosts.unread(&Asked::default()).is_empty()
-        || (program == Program::Nccl && hosts.seen.iter().any(is_unordered))
+fn has_others(program: Program, verdict: &Verdict, report: &Report) -> bool {
+    verdict.has_unread
+        || report.bad_files().next().is_some()
+        || (program == Program::Nccl && verdict.is_unordered)
 }
 
 /// Whether a variable is set on some host; or in the shell that takes what is printed, whatever hosts are
 /// looked at.
-fn has_a_say(hosts: &Hosts, format: EnvFormat, name: &str) -> bool {
-    is_set(hosts, name) || (format == EnvFormat::Shell && std::env::var_os(name).is_some())
+fn has_a_say(verdict: &Verdict, format: EnvFormat, name: &str) -> bool {
+    verdict.is_set(name) || (format == EnvFormat::Shell && std::env::var_os(name).is_some())
 }
 
-/// How many ports are to be used on one host, where that is more than the program has room for.
-fn too_many(program: Program, wanted: &[&Chosen<'_>]) -> Option<usize> {
-    let hosts = wanted.chunk_by(|one, other| one.place == other.place);
-    let most = hosts.map(<[_]>::len).max()?;
-    (program == Program::Nccl && most > ROOM).then_some(most)
+/// The indices that are right on the ports to be used.
+#[derive(Debug, Default)]
+struct Right {
+    indices: Vec<RightIndex>,
+    /// How many ports are to be used on the host that has the most.
+    most: usize,
+}
+
+/// An index that is right on some ports.
+#[derive(Debug)]
+struct RightIndex {
+    index: u32,
+    /// The names of the first ports, as many as are shown.
+    names: Vec<String>,
+    count: usize,
+}
+
+impl Right {
+    /// Adds a host's ports.
+    fn add(&mut self, ports: &[&Chosen<'_>]) {
+        let before: usize = self.count();
+        for own in ports {
+            let Some(index) = own.decision.outcome.index() else { continue };
+            if !self.indices.iter().any(|known| known.index == index) {
+                self.indices.push(RightIndex { index, names: Vec::new(), count: 0 });
+            }
+            let known = self.indices.iter_mut().filter(|known| known.index == index);
+            for known in known {
+                known.count += 1;
+                if known.names.len() < SHOWN {
+                    known.names.push(own.name());
+                }
+            }
+        }
+        self.most = self.most.max(self.count() - before);
+    }
+
+    /// On how many ports of all hosts.
+    fn count(&self) -> usize {
+        self.indices.iter().map(|known| known.count).sum()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.indices.is_empty()
+    }
+
+    /// How many ports are to be used on one host, where that is more than the program has room for.
+    fn too_many(&self, program: Program) -> Option<usize> {
+        (program == Program::Nccl && self.most > ROOM).then_some(self.most)
+    }
 }
 
 /// Says how the plan works, or why there is none.
-fn explain(program: Program, plan: Option<&Plan>, wanted: &[&Chosen<'_>], report: &mut Report) {
+fn explain(program: Program, plan: Option<&Plan>, right: &Right, report: &mut Report) {
     let index = program.index_variable();
-    let mut right: Vec<(u32, Vec<String>)> = Vec::new();
-    for own in wanted {
-        let Some(row) = own.decision.outcome.index().and_then(|index| own.port.row(index)) else {
-            continue;
-        };
-        match right.iter_mut().find(|(known, _)| *known == row.index) {
-            Some((_, names)) => names.push(own.name()),
-            None => right.push((row.index, vec![own.name()])),
-        }
-    }
     let differing = || {
-        let texts = right.iter().map(|(index, names)| format!("{index} on {}", some(names)));
-        texts.collect::<Vec<_>>().join("; ")
+        let text =
+            |own: &RightIndex| format!("{} on {}", own.index, some_of(&own.names, own.count));
+        right.indices.iter().map(text).collect::<Vec<_>>().join("; ")
     };
     if plan.is_some_and(|plan| plan.variables.is_empty()) {
         report.note(format!("nothing need be set: {program} uses the right GIDs by itself"));
     }
     match plan.map(|plan| plan.way) {
-        None if wanted.is_empty() => report.note("no port that is asked for has a usable GID"),
-        None if let Some(count) = too_many(program, wanted) => report.note(format!(
+        None if right.is_empty() => report.note("no port that is asked for has a usable GID"),
+        None if let Some(count) = right.too_many(program) => report.note(format!(
             "{program} has room for {ROOM} ports of a host, and there are {count}: name those to use"
         )),
         None => report.note(format!(
@@ -256,7 +285,7 @@ fn explain(program: Program, plan: Option<&Plan>, wanted: &[&Chosen<'_>], report
             differing()
         )),
         Some(Way::Index(_)) => {}
-        Some(Way::Automatic) if right.len() < 2 => {}
+        Some(Way::Automatic) if right.indices.len() < 2 => {}
         Some(Way::Automatic) => report.note(format!(
             "no single {index} is right ({}); {program} chooses right by itself",
             differing()
@@ -269,7 +298,7 @@ fn explain(program: Program, plan: Option<&Plan>, wanted: &[&Chosen<'_>], report
     }
 }
 
-/// A word for a shell. No name of a device has a NUL, which alone cannot be quoted.
+/// A word for a shell. Only a NUL cannot be quoted, and no device's name has one.
 fn quote(value: &str) -> Cow<'_, str> {
     shlex::try_quote(value).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Which GIDs are shown: by type, address and interface.
 //!
-//! A device that can have no such GID is not opened. RDMA netlink's word of the protocol is all
-//! that is known of it then; a protocol that is not known, or not told, excludes nothing.
+//! A device that can have no such GID is not opened. Only its protocol is known then, by RDMA netlink. An
+//! unknown protocol excludes nothing.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use uverbs::choose::Network;
 use uverbs::choose::{Family, Wish};
 use uverbs::device::Device;
-use uverbs::gid::{GidEntry, GidType};
+use uverbs::gid::{GidRecord, GidType};
 
 /// Which GIDs are meant.
 #[derive(Debug, Args)]
@@ -77,6 +77,15 @@ impl From<TypeChoice> for GidType {
     }
 }
 
+/// What a filter says of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Passes,
+    /// It has the address, and may have the type.
+    TypeUnknown,
+    Fails,
+}
+
 #[derive(Debug)]
 pub(crate) struct Filter<'a> {
     gid_type: Option<GidType>,
@@ -97,7 +106,7 @@ impl<'a> Filter<'a> {
     /// Whether no GID of the device can pass.
     pub(crate) fn excludes(&self, device: &Device) -> bool {
         let Some(protocol) = device.protocol.as_deref() else { return false };
-        // The kernel tells that of the first port alone. An mlx4 device may have one of InfiniBand and one
+        // The kernel gives the first port's protocol only. An mlx4 device may have one of InfiniBand and one
         // of RoCE.
         if device.ports().count() > 1 {
             return false;
@@ -116,10 +125,17 @@ impl<'a> Filter<'a> {
         by_type || by_netdev || by_network
     }
 
-    /// Whether an entry passes, as far as it says itself.
-    pub(crate) fn admits(&self, entry: &GidEntry) -> bool {
-        self.gid_type.is_none_or(|gid_type| gid_type == entry.gid_type())
-            && self.networks.iter().all(|network| network.holds(entry.gid()))
+    /// Whether a row has the type and the address.
+    pub(crate) fn verdict(&self, record: &GidRecord) -> Verdict {
+        let GidRecord { entry, type_is_unread, .. } = record;
+        if !self.networks.iter().all(|network| network.holds(entry.gid())) {
+            return Verdict::Fails;
+        }
+        match self.gid_type {
+            Some(GidType::ROCE_V1 | GidType::ROCE_V2) if *type_is_unread => Verdict::TypeUnknown,
+            Some(gid_type) if gid_type != entry.gid_type() => Verdict::Fails,
+            _ => Verdict::Passes,
+        }
     }
 
     /// Whether an entry's interface passes.
@@ -131,7 +147,7 @@ impl<'a> Filter<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::syntax::{Cli, Command};
     use crate::testing::host;
     use clap::Parser;
 

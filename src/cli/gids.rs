@@ -1,27 +1,23 @@
 //! `uverbs gids` and `uverbs gid`: GID tables, and one entry.
 
-use core::num::NonZeroU32;
-use std::net::Ipv4Addr;
-
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
-use serde::Serialize;
+use uverbs::choose::Surroundings;
 use uverbs::device::Device;
-use uverbs::gid::{Gid, GidEntry, GidType};
-use uverbs::host::Source;
-use uverbs::inventory::{DeviceRecord, GidRow, Parts, PortRecord, Wanted};
+use uverbs::gid::GidRecord;
+use uverbs::inventory::{DeviceRecord, GidRow, Inventory, Parts, PortRecord, Wanted};
+use uverbs::netdev::Interface;
 use uverbs::selector::Selector;
 
-use crate::args::Common;
-use crate::args::{FromArg, SourceArg, port};
-use crate::filter::Filter;
-use crate::filter::FilterArgs;
-use crate::hosts::{Seen, read};
-use crate::output::{Answer, Text, json};
-use crate::report::{Problem, Report};
+use crate::args::{Common, FromArg, SourceArg, port};
+use crate::filter::{Filter, FilterArgs, Verdict};
+use crate::gid_row::Row;
+use crate::hosts::{Seen, each, some};
+use crate::output::{Answer, List, Rest};
+use crate::report::Report;
 use crate::selection::{Asked, Selected};
-use crate::show_gids;
-use crate::table::{Mark, NONE, Table, cell};
+use crate::show_gids::ShowGids;
+use crate::table::{Mark, Table};
 
 #[derive(Debug, Args)]
 pub(crate) struct GidsArgs {
@@ -86,86 +82,6 @@ impl ValueEnum for Format {
     }
 }
 
-/// A GID as it is shown, and as it stands in JSON.
-#[derive(Debug, Serialize)]
-pub(crate) struct Row<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<&'a str>,
-    pub(crate) device: &'a str,
-    pub(crate) port: u32,
-    pub(crate) index: u32,
-    pub(crate) gid: Text<Gid>,
-    pub(crate) gid_type: Text<GidType>,
-    ipv4: Option<Ipv4Addr>,
-    /// The interface, in whichever namespace it is.
-    ifindex: Option<NonZeroU32>,
-    /// Its name, if it is in this namespace.
-    pub(crate) netdev: Option<&'a str>,
-    /// Its name in its own namespace.
-    #[serde(skip)]
-    foreign_netdev: Option<&'a str>,
-    /// Whether it may have one whose name cannot be read.
-    #[serde(skip)]
-    netdev_is_unread: bool,
-    source: Text<Source>,
-}
-
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    gids: Vec<Row<'a>>,
-    problems: &'a [Problem],
-}
-
-impl<'a> Row<'a> {
-    fn new(host: Option<&'a str>, device: &'a Device, row: &'a GidRow) -> Self {
-        let GidRow { record, netdev, .. } = row;
-        let entry = &record.entry;
-        let netdev = netdev.as_ref();
-        Self {
-            host,
-            device: &device.name,
-            port: entry.port(),
-            index: entry.index(),
-            gid: Text(entry.gid()),
-            gid_type: Text(entry.gid_type()),
-            ipv4: entry.gid().ipv4(),
-            ifindex: netdev.map(|netdev| netdev.index).or(entry.netdev_ifindex()),
-            netdev: netdev.map(|netdev| netdev.name.as_str()),
-            foreign_netdev: record.sysfs_netdev.as_deref(),
-            netdev_is_unread: record.netdev_is_unread,
-            source: Text(record.source),
-        }
-    }
-
-    fn cells(&self) -> [String; 7] {
-        let netdev = match (self.netdev, self.ifindex, self.foreign_netdev) {
-            (Some(name), ..) => name.to_owned(),
-            (None, Some(index), _) => format!("#{index}"),
-            (None, None, Some(name)) => format!("{name}?"),
-            (None, None, None) if self.netdev_is_unread => "?".to_owned(),
-            (None, None, None) => NONE.to_owned(),
-        };
-        [
-            self.device.to_owned(),
-            self.port.to_string(),
-            self.index.to_string(),
-            self.gid.to_string(),
-            short_type(self.gid_type.0),
-            cell(self.ipv4),
-            netdev,
-        ]
-    }
-}
-
-/// A GID's type in the words of `--type`.
-pub(crate) fn short_type(gid_type: GidType) -> String {
-    match gid_type {
-        GidType::ROCE_V1 => "v1".to_owned(),
-        GidType::ROCE_V2 => "v2".to_owned(),
-        other => other.to_string(),
-    }
-}
-
 pub(crate) fn answer_gids(
     common: &Common,
     args: &GidsArgs,
@@ -175,37 +91,111 @@ pub(crate) fn answer_gids(
     let netdev = args.filter.netdev.as_deref();
     let asked = Asked::new(&args.selectors);
     let is_device = |device: &Device| asked.has_device(&device.name) && !filter.excludes(device);
-    let is_row = |device: &Device, entry: &GidEntry| {
-        asked.has_port(&device.name, entry.port()) && filter.admits(entry)
+    let is_row = |device: &Device, record: &GidRecord| {
+        asked.has_port(&device.name, record.entry.port())
+            && filter.verdict(record) != Verdict::Fails
     };
-    let wanted = Wanted::new(Parts::GIDS)
+    // The interfaces show which rows without a name may be those that are asked for.
+    let mut parts = Parts::GIDS;
+    parts.interfaces = netdev.is_some();
+    let wanted = Wanted::new(parts)
         .preference(args.source.preference(common))
         .devices(&is_device)
         .netdev(netdev)
         .rows(&is_row);
-    let hosts = read(common, &args.from.from, &wanted, report);
-    let mut rows = Vec::new();
-    for host in &hosts {
+    let mut rows = Rows::new(args.format(common));
+    each(common, &args.from.from, &wanted, report, |host, report| {
+        if !rows.has_room(report) {
+            return Ok(());
+        }
         let selected = host.select(&asked, report);
         if let Some(name) = netdev {
             doubt_netdev(host, name, report);
         }
+        let meant = netdev.map(|name| Meant::new(&host.inventory, name));
+        let mut doubts = Doubts::default();
         for Selected { record, device, .. } in selected {
             if let Some(problem) = record.problem() {
                 report.problem(&device.name, problem.clone());
             }
-            for own in record.all_rows().iter().filter(|own| is_row(device, &own.record.entry)) {
+            let own = record.all_rows().iter();
+            for own in own.filter(|own| asked.has_port(&device.name, own.record.entry.port())) {
                 let row = Row::new(host.name.as_deref(), device, own);
                 // In another host's tree, its own word of the interface is all there is.
                 let name = if common.sysfs.is_some() { row.foreign_netdev } else { row.netdev };
-                if filter.admits_netdev(name) {
-                    rows.push(row);
+                let is_named = filter.admits_netdev(name);
+                let may_be_named = || meant.as_ref().is_some_and(|meant| meant.may_be_of(own));
+                match filter.verdict(&own.record) {
+                    Verdict::Passes if is_named => rows.add(&row)?,
+                    Verdict::Passes if may_be_named() => doubts.netdevs.push(row.place()),
+                    Verdict::TypeUnknown if is_named || may_be_named() => {
+                        doubts.types.push(row.place());
+                    }
+                    _ => {}
                 }
             }
         }
+        doubts.tell(&args.filter, report);
+        Ok(())
+    })?;
+    rows.end(report)
+}
+
+/// Rows that may be of those that are asked for. They are not shown.
+#[derive(Debug, Default)]
+struct Doubts {
+    /// Whose interface is not proven.
+    netdevs: Vec<String>,
+    /// Whose type is not known.
+    types: Vec<String>,
+}
+
+impl Doubts {
+    fn tell(&self, filter: &FilterArgs, report: &mut Report) {
+        if let (Some(netdev), false) = (&filter.netdev, self.netdevs.is_empty()) {
+            report.nothing(format!(
+                "--netdev {netdev}: not shown, as it is not known whether the interface is theirs: {}",
+                some(&self.netdevs)
+            ));
+        }
+        if !self.types.is_empty() {
+            report.nothing(format!(
+                "--type: not shown, as sysfs keeps their types back: {}",
+                some(&self.types)
+            ));
+        }
     }
-    report.turn_to(None);
-    print(rows, args.format(common), report)
+}
+
+/// The interface that is asked for, as far as it is known.
+struct Meant<'h> {
+    here: Surroundings<'h>,
+    name: &'h str,
+    interface: Option<&'h Interface>,
+    /// Whether the interfaces of this host are known at all.
+    is_known: bool,
+}
+
+impl<'h> Meant<'h> {
+    fn new(inventory: &'h Inventory, name: &'h str) -> Self {
+        let interface = inventory.interfaces.iter().flatten().find(|own| own.name == name);
+        let (here, is_known) = (Surroundings::of(inventory), inventory.interfaces.is_some());
+        Self { here, name, interface, is_known }
+    }
+
+    /// Whether it may be a row's, although that is not proven.
+    fn may_be_of(&self, row: &GidRow) -> bool {
+        let GidRow { record, netdev, .. } = row;
+        let is_kept_back = || {
+            let has_address = |own| self.here.has_address(own, record.entry.gid());
+            record.netdev_is_unread && self.interface.map_or(!self.is_known, has_address)
+        };
+        netdev.is_none()
+            && match self.here.candidate(row) {
+                Some(own) => own.name == self.name,
+                None => is_kept_back(),
+            }
+    }
 }
 
 /// Says that rows of an interface cannot be known, if that is so.
@@ -213,6 +203,13 @@ fn doubt_netdev(host: &Seen, netdev: &str, report: &mut Report) {
     let inventory = &host.inventory;
     if host.name.is_some() && !inventory.has_netlink {
         report.nothing(format!("--netdev {netdev}: no interface is known to the snapshot"));
+    }
+    let mut interfaces = inventory.interfaces.iter().flatten();
+    if inventory.interfaces.is_some() && !interfaces.any(|own| own.name == netdev) {
+        report.nothing(format!(
+            "--netdev {netdev}: this network namespace has no interface of that name (an alternative \
+             name is not looked up)"
+        ));
     }
     if inventory.without_netlink.is_some() {
         report.nothing(format!("--netdev {netdev}: without RDMA netlink no interface is known"));
@@ -232,19 +229,17 @@ pub(crate) fn answer_gid(
         .preference(args.source.preference(common))
         .devices(&is_device)
         .slot(*port, args.index);
-    let hosts = read(common, &args.from.from, &wanted, report);
-    let mut rows = Vec::new();
-    for host in &hosts {
+    let mut rows = Rows::new(if common.json { Format::Json } else { Format::Table });
+    each(common, &args.from.from, &wanted, report, |host, report| {
         for Selected { record, device, .. } in host.select(&asked, report) {
             match record.row(*port, args.index) {
-                Some(own) => rows.push(Row::new(host.name.as_deref(), device, own)),
+                Some(own) => rows.add(&Row::new(host.name.as_deref(), device, own))?,
                 None => explain_empty(record, *port, args.index, report),
             }
         }
-    }
-    report.turn_to(None);
-    let format = if common.json { Format::Json } else { Format::Table };
-    print(rows, format, report)
+        Ok(())
+    })?;
+    rows.end(report)
 }
 
 /// Reports why there is no entry at an index.
@@ -265,17 +260,48 @@ fn explain_empty(record: &DeviceRecord, port: u32, index: u32, report: &mut Repo
     }
 }
 
-fn print(rows: Vec<Row<'_>>, format: Format, report: &Report) -> serde_json::Result<Answer> {
-    match format {
-        Format::Json => json(&Document { gids: rows, problems: report.problems() }),
-        Format::ShowGids => Ok(Answer::Text(show_gids::print(&rows))),
-        Format::Table => {
-            let mut table =
-                Table::new(["DEVICE", "PORT", "INDEX", "GID", "TYPE", "IPV4", "NETDEV"]);
-            for row in &rows {
-                table.row(row.cells(), Mark::Plain);
-            }
-            Ok(table.answer_of(rows.iter().map(|row| row.host)))
+/// The rows, in the form that is asked for.
+#[derive(Debug)]
+enum Rows {
+    Table(Table<7>),
+    Json(List),
+    ShowGids(ShowGids),
+}
+
+impl Rows {
+    fn new(format: Format) -> Self {
+        const HEADING: [&str; 7] = ["DEVICE", "PORT", "INDEX", "GID", "TYPE", "IPV4", "NETDEV"];
+        match format {
+            Format::Table => Self::Table(Table::new(HEADING)),
+            Format::Json => Self::Json(List::new("gids")),
+            Format::ShowGids => Self::ShowGids(ShowGids::default()),
+        }
+    }
+
+    /// Whether there is room for a host, which is noted if there is none.
+    fn has_room(&mut self, report: &mut Report) -> bool {
+        let Self::ShowGids(own) = self else { return true };
+        let has_room = own.begin_host();
+        if !has_room {
+            report.nothing("show_gids knows one host: the first is shown");
+        }
+        has_room
+    }
+
+    fn add(&mut self, row: &Row<'_>) -> serde_json::Result<()> {
+        match self {
+            Self::Table(table) => table.row_of(row.host, &row.cells(), Mark::Plain),
+            Self::Json(list) => list.add(row)?,
+            Self::ShowGids(own) => own.add(row),
+        }
+        Ok(())
+    }
+
+    fn end(self, report: &Report) -> serde_json::Result<Answer> {
+        match self {
+            Self::Table(table) => Ok(table.answer()),
+            Self::Json(list) => list.end(&Rest { problems: report.problems() }),
+            Self::ShowGids(own) => Ok(Answer::Text(own.end().into_bytes())),
         }
     }
 }

@@ -9,11 +9,11 @@ use uverbs::guid::Guid;
 use uverbs::inventory::{DeviceRecord, Parts, PortRecord, Problem, Wanted};
 use uverbs::selector::Selector;
 
-use crate::args::Common;
-use crate::args::{FromArg, SourceArg, device};
-use crate::hosts::read;
-use crate::output::{Answer, Text, json};
-use crate::report::{self, Report};
+use crate::args::{Common, FromArg, SourceArg, device};
+use crate::hosts::each;
+use crate::output::{Answer, Text};
+use crate::report::Report;
+use crate::rows::Rows;
 use crate::selection::{Asked, Selected};
 use crate::table::{Mark, Table, cell};
 
@@ -28,7 +28,7 @@ pub(crate) struct GuidsArgs {
     pub(crate) from: FromArg,
 }
 
-/// A device as it stands in JSON; a table has a line for each of its ports.
+/// A device in JSON; the table has a line for each of its ports.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,12 +43,6 @@ struct Row<'a> {
     ports: RangeInclusive<u32>,
 }
 
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    guids: Vec<Row<'a>>,
-    problems: &'a [report::Problem],
-}
-
 pub(crate) fn answer(
     common: &Common,
     args: &GuidsArgs,
@@ -58,46 +52,43 @@ pub(crate) fn answer(
     let is_asked = |device: &Device| asked.has_device(&device.name);
     let wanted =
         Wanted::new(Parts::GUIDS).preference(args.source.preference(common)).devices(&is_asked);
-    let hosts = read(common, &args.from.from, &wanted, report);
-    let mut rows = Vec::new();
-    for host in &hosts {
+    let heading = ["DEVICE", "NODE_GUID", "SYS_IMAGE_GUID", "PORT", "PORT_GUID"];
+    let mut rows = Rows::new(common, "guids", heading);
+    each(common, &args.from.from, &wanted, report, |host, report| {
         for Selected { record, device, .. } in host.select(&asked, report) {
-            rows.push(Row {
+            let row = Row {
                 host: host.name.as_deref(),
                 device: &device.name,
                 node_guid: Text(device.node_guid),
                 sys_image_guid: Text(device.sys_image_guid),
                 ports: device.ports(),
                 port_guids: port_guids(record, report),
-            });
+            };
+            rows.add(&row, tabulate)?;
         }
+        Ok(())
+    })?;
+    rows.end(report)
+}
+
+/// A line for each port.
+fn tabulate(row: &Row<'_>, table: &mut Table<5>) {
+    let mut line = |port: Option<u32>, guid: Option<Text<Guid>>| {
+        let cells = [
+            row.device.to_owned(),
+            row.node_guid.to_string(),
+            row.sys_image_guid.to_string(),
+            cell(port),
+            cell(guid),
+        ];
+        table.row_of(row.host, &cells, Mark::Plain);
+    };
+    if row.port_guids.is_empty() {
+        line(None, None);
     }
-    report.turn_to(None);
-    if common.json {
-        return json(&Document { guids: rows, problems: report.problems() });
+    for (port, guid) in row.ports.clone().zip(&row.port_guids) {
+        line(Some(port), *guid);
     }
-    let mut hosts = Vec::new();
-    let mut table = Table::new(["DEVICE", "NODE_GUID", "SYS_IMAGE_GUID", "PORT", "PORT_GUID"]);
-    for row in &rows {
-        let mut line = |port: Option<u32>, guid: Option<Text<Guid>>| {
-            let cells = [
-                row.device.to_owned(),
-                row.node_guid.to_string(),
-                row.sys_image_guid.to_string(),
-                cell(port),
-                cell(guid),
-            ];
-            table.row(cells, Mark::Plain);
-            hosts.push(row.host);
-        };
-        if row.port_guids.is_empty() {
-            line(None, None);
-        }
-        for (port, guid) in row.ports.clone().zip(&row.port_guids) {
-            line(Some(port), *guid);
-        }
-    }
-    Ok(table.answer_of(hosts))
 }
 
 /// One element for each port; none where there is no answer.

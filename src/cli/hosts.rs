@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
 use uverbs::device::{Absence, Device};
@@ -12,7 +11,7 @@ use uverbs::host::{Host, Preference};
 use uverbs::inventory::{DeviceRecord, Inventory, Parts, Reading, Unread, Wanted};
 
 use crate::args::Common;
-use crate::report::Report;
+use crate::report::{Report, Stage};
 use crate::selection::{Asked, Selected, select};
 use crate::snapshot;
 
@@ -113,71 +112,99 @@ pub(crate) fn live(common: &Common, wanted: &Wanted<'_>) -> Inventory {
     common.sysfs.as_ref().map_or_else(Host::new, host).inventory(wanted)
 }
 
-/// Reads what is wanted: of this host, of another's sysfs tree, or of each snapshot. Nothing else differs
-/// between the three.
-pub(crate) fn read(
+/// Reads what is wanted, of this host, of another's sysfs tree, or of each snapshot, and shows each host
+/// in turn. Nothing else differs between the three. Only one host is in memory.
+pub(crate) fn each(
     common: &Common,
     from: &[PathBuf],
     wanted: &Wanted<'_>,
     report: &mut Report,
-) -> Vec<Seen> {
+    see: impl FnMut(&Seen, &mut Report) -> serde_json::Result<()>,
+) -> serde_json::Result<()> {
+    each_of(|| live(common, wanted), from, wanted, report, see)
+}
+
+fn each_of(
+    live: impl FnOnce() -> Inventory,
+    from: &[PathBuf],
+    wanted: &Wanted<'_>,
+    report: &mut Report,
+    mut see: impl FnMut(&Seen, &mut Report) -> serde_json::Result<()>,
+) -> serde_json::Result<()> {
+    let mut names = Names::default();
     if from.is_empty() {
-        return vec![Seen { name: None, inventory: live(common, wanted) }];
+        see(&Seen { name: None, inventory: live() }, report)?;
     }
-    let mut room = snapshot::ROOM;
-    let mut seen = Vec::new();
-    let mut names = BTreeSet::new();
-    for path in from {
-        match snapshot::read(path, &mut room) {
-            Ok(mut inventory) => {
-                wanted.narrow(&mut inventory);
-                let mut name = inventory.host.clone().unwrap_or_else(|| file_name(path));
-                // Two hosts with one name are told apart by their files.
-                while !names.insert(name.clone()) {
-                    let file = path.display().to_string();
-                    name = if name == file || name.starts_with(&file) { name + "+" } else { file };
-                }
-                seen.push(Seen { name: Some(name), inventory });
-            }
-            Err(problem) => {
-                let mut name = file_name(path);
-                if !names.insert(name.clone()) {
-                    name = path.display().to_string();
-                }
-                report.bad_file(&name, problem);
+    snapshot::each(from, |path, line, read| match read {
+        Ok(mut inventory) => {
+            wanted.narrow(&mut inventory);
+            let name = names.of_host(inventory.host.as_deref(), path, line);
+            see(&Seen { name: Some(name), inventory }, report)
+        }
+        Err(problem) => {
+            report.bad_file(&names.of_file(path, line), problem);
+            Ok(())
+        }
+    })?;
+    report.end_hosts();
+    Ok(())
+}
+
+/// The names of hosts. No two are the same.
+#[derive(Debug, Default)]
+struct Names {
+    all: BTreeSet<String>,
+    /// How often a file's name was needed.
+    again: BTreeMap<String, u32>,
+}
+
+impl Names {
+    /// The name of a host whose document begins at a line of a file. Hosts with one name differ by their
+    /// files.
+    fn of_host(&mut self, host: Option<&str>, path: &Path, line: u64) -> String {
+        let mut name = host.map_or_else(|| at_line(file_name(path), line), str::to_owned);
+        if !self.all.insert(name.clone()) {
+            let file = at_line(path.display().to_string(), line);
+            name.clone_from(&file);
+            while !self.all.insert(name.clone()) {
+                let count = self.again.entry(file.clone()).or_insert(1);
+                *count += 1;
+                name = format!("{file} ({count})");
             }
         }
+        name
     }
-    seen
+
+    /// The name of a document that cannot be read.
+    fn of_file(&mut self, path: &Path, line: u64) -> String {
+        let name = at_line(file_name(path), line);
+        if self.all.insert(name.clone()) {
+            return name;
+        }
+        at_line(path.display().to_string(), line)
+    }
+}
+
+/// A file's name, with the line if that is not the first.
+fn at_line(file: String, line: u64) -> String {
+    if line > 1 { format!("{file}:{line}") } else { file }
 }
 
 fn file_name(path: &Path) -> String {
     path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// The hosts that are looked at.
-#[derive(Debug)]
-pub(crate) struct Hosts {
-    pub(crate) seen: Vec<Seen>,
-    /// Files that could not be read.
-    pub(crate) unread: Vec<String>,
-}
-
-impl Hosts {
-    /// What of that which the selectors name could not be read: hosts, devices and ports, by name. What is
-    /// said of all does not cover it.
-    pub(crate) fn unread(&self, asked: &Asked<'_>) -> Vec<String> {
-        let mut names = self.unread.clone();
-        for Seen { name, inventory } in &self.seen {
-            let own = inventory.unread().into_iter().filter(|own| is_asked(own, asked));
-            names.extend(own.map(|own| match (name, own) {
-                (Some(host), Unread::Host | Unread::Listing) => host.clone(),
-                (Some(host), own) => format!("{host}: {own}"),
-                (None, own) => own.to_string(),
-            }));
-        }
-        names
-    }
+/// What of that which the selectors name could not be read: the host, devices and ports, by name. What is
+/// said of all does not cover it.
+pub(crate) fn unread(host: &Seen, asked: &Asked<'_>) -> Vec<String> {
+    let Seen { name, inventory } = host;
+    let own = inventory.unread().into_iter().filter(|own| is_asked(own, asked));
+    let own = own.map(|own| match (name, own) {
+        (Some(host), Unread::Host | Unread::Listing) => host.clone(),
+        (Some(host), own) => format!("{host}: {own}"),
+        (None, own) => own.to_string(),
+    });
+    own.collect()
 }
 
 /// Whether something that could not be read matters to what is asked for. A device that could not be
@@ -191,26 +218,29 @@ fn is_asked(unread: &Unread<'_>, asked: &Asked<'_>) -> bool {
     }
 }
 
+/// How many names are shown of many.
+pub(crate) const SHOWN: usize = 3;
+
 /// A few names, and how many more there are.
 pub(crate) fn some(names: &[String]) -> String {
-    match names {
-        [first, second, third, _, ..] => {
-            format!("{first}, {second}, {third} and {} more", names.len() - 3)
-        }
-        few => few.join(", "),
-    }
+    some_of(names, names.len())
 }
 
-/// Reads what the selectors name. For choosing it is all devices, where that costs nothing, or where there
-/// are so many ports that others may take the room of those that are named.
+/// The same of so many names, of which the first are known.
+pub(crate) fn some_of(first: &[String], count: usize) -> String {
+    let shown = first.get(..SHOWN).unwrap_or(first).join(", ");
+    if count > SHOWN { format!("{shown} and {} more", count - SHOWN) } else { shown }
+}
+
+/// Reads what the selectors name, and shows each host in turn. For choosing it is all devices, where that
+/// costs nothing, or where there are so many ports that others may take the room of those that are named.
 pub(crate) fn look(
     common: &Common,
-    from: &[PathBuf],
-    preference: Preference,
-    parts: Parts,
+    (from, preference, parts): (&[PathBuf], Preference, Parts),
     asked: &Asked<'_>,
     report: &mut Report,
-) -> Hosts {
+    see: impl FnMut(&Seen, &mut Report) -> serde_json::Result<()>,
+) -> serde_json::Result<()> {
     let count = Cell::new(0);
     let is_choosing = parts == Parts::CHOOSING;
     let is_named = |device: &Device| {
@@ -218,73 +248,71 @@ pub(crate) fn look(
         asked.has_device(&device.name) || (is_choosing && !from.is_empty())
     };
     let wanted = Wanted::new(parts).preference(preference);
-    let mut seen = read(common, from, &wanted.devices(&is_named), report);
-    if is_choosing && count.get() > ROOM && seen.iter().any(|own| own.inventory.is_partial()) {
-        seen = read(common, from, &wanted, report);
-    }
-    Hosts { seen, unread: report.bad_files().map(str::to_owned).collect() }
+    let named = wanted.devices(&is_named);
+    let live = || {
+        let inventory = live(common, &named);
+        if is_choosing && count.get() > ROOM && inventory.is_partial() {
+            return live(common, &wanted);
+        }
+        inventory
+    };
+    each_of(live, from, &named, report, see)
 }
 
 /// A port with the recommendation for it.
 #[derive(Debug)]
 pub(crate) struct Chosen<'s> {
     pub(crate) host: Option<&'s str>,
-    /// The host's place among those that are looked at.
-    pub(crate) place: usize,
     pub(crate) record: &'s DeviceRecord,
     pub(crate) port: Port<'s>,
     pub(crate) decision: choose::Decision,
 }
 
 impl Chosen<'_> {
-    /// `mlx5_0:1`, behind the host's name if there is one.
+    /// `mlx5_0:1`, after the host's name if there is one.
     pub(crate) fn name(&self) -> String {
         let host = self.host.map(|host| format!("{host}: ")).unwrap_or_default();
         format!("{host}{}:{}", self.port.device, self.port.number)
     }
 }
 
-/// Chooses for each port, also those that are not asked for. Reports what is asked for and could not be read.
+/// Chooses for each port of a host, also those that are not asked for. Reports what is asked for and could
+/// not be read.
 pub(crate) fn choose<'s>(
-    hosts: &'s Hosts,
+    host: &'s Seen,
     asked: &Asked<'_>,
     wish: &Wish,
     report: &mut Report,
 ) -> Vec<Chosen<'s>> {
+    let Seen { name, inventory } = host;
     let mut chosen = Vec::new();
-    for (place, Seen { name, inventory }) in hosts.seen.iter().enumerate() {
-        report.turn_to(name.as_deref());
-        tell_problems(inventory, asked, report);
-        let here = Surroundings::of(inventory);
-        for record in &inventory.devices {
-            for port in &record.ports {
-                let Some(port) = choose::port(&here, record, port) else { continue };
-                chosen.push(Chosen {
-                    host: name.as_deref(),
-                    place,
-                    record,
-                    decision: recommend(&port, wish),
-                    port,
-                });
-            }
+    report.enter(Stage::Unread);
+    report.turn_to(name.as_deref());
+    tell_problems(inventory, asked, report);
+    report.turn_to(None);
+    let here = Surroundings::of(inventory);
+    for record in &inventory.devices {
+        for port in &record.ports {
+            let Some(port) = choose::port(&here, record, port) else { continue };
+            let (host, decision) = (name.as_deref(), recommend(&port, wish));
+            chosen.push(Chosen { host, record, port, decision });
         }
     }
-    report.turn_to(None);
     chosen
 }
 
-/// Reports selectors that name nothing, and whether there is one.
-pub(crate) fn missing(hosts: &Hosts, asked: &Asked<'_>, report: &mut Report) -> bool {
+/// Reports selectors that name nothing on a host, and whether there is one.
+pub(crate) fn missing(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> bool {
+    let Seen { name, inventory } = host;
     let before = report.problems().len();
-    for Seen { name, inventory } in &hosts.seen {
-        report.turn_to(name.as_deref());
-        for (device, problem) in &inventory.unlisted {
-            if !asked.is_all() && asked.has_device(device) {
-                report.problem(device, problem.clone());
-            }
+    report.enter(Stage::Names);
+    report.turn_to(name.as_deref());
+    for (device, problem) in &inventory.unlisted {
+        if !asked.is_all() && asked.has_device(device) {
+            report.problem(device, problem.clone());
         }
-        select(inventory, asked, report);
     }
+    select(inventory, asked, report);
     report.turn_to(None);
     report.problems().len() > before
 }
@@ -315,57 +343,12 @@ fn tell_problems(inventory: &Inventory, asked: &Asked<'_>, report: &mut Report) 
     }
 }
 
-/// Which hosts are not as most are: each with what differs, as `mlx5_0:1 uses 5 (most use 3)`. Where there
-/// is no such thing as most, each host says what it uses.
-pub(crate) fn differing(chosen: &[Chosen<'_>]) -> Map<String, Value> {
-    // How often each index is right on the port of a name.
-    let mut counts: BTreeMap<(&str, u32), BTreeMap<Option<u32>, usize>> = BTreeMap::new();
-    for own in chosen {
-        let indices = counts.entry((own.port.device, own.port.number)).or_default();
-        *indices.entry(own.decision.outcome.index()).or_default() += 1;
-    }
-    let usual: BTreeMap<(&str, u32), Option<Option<u32>>> = counts
-        .into_iter()
-        .map(|(port, indices)| {
-            let all: usize = indices.values().sum();
-            let most = indices.into_iter().find(|(_, count)| 2 * count > all);
-            (port, most.map(|(index, _)| index))
-        })
-        .collect();
-    let text = |index: Option<u32>| index.map_or_else(|| "none".to_owned(), |i| i.to_string());
-    let mut found = Map::new();
-    for own in chosen {
-        let index = own.decision.outcome.index();
-        let (Some(host), Some(usual)) = (own.host, usual.get(&(own.port.device, own.port.number)))
-        else {
-            continue;
-        };
-        let place = format!("{}:{} uses {}", own.port.device, own.port.number, text(index));
-        let what = match usual {
-            Some(usual) if *usual == index => continue,
-            Some(usual) => format!("{place} (most use {})", text(*usual)),
-            None => place,
-        };
-        let list = found.entry(host).or_insert_with(|| Value::Array(Vec::new()));
-        if let Value::Array(list) = list {
-            list.push(what.into());
-        }
-    }
-    found
-}
-
 /// What a variable is set to on a host, as these releases of NCCL see it.
 pub(crate) fn variable<'i>(
     inventory: &'i Inventory,
     reading: Reading,
 ) -> impl Fn(&str) -> Option<&'i str> {
     move |name| inventory.setting_of(name, reading).map(|setting| setting.value.as_str())
-}
-
-/// Whether a variable is set on some host, for any release.
-pub(crate) fn is_set(hosts: &Hosts, name: &str) -> bool {
-    let mut settings = hosts.seen.iter().flat_map(|host| &host.inventory.settings);
-    settings.any(|setting| setting.name == name)
 }
 
 /// Whether a port is used at all.
@@ -396,8 +379,8 @@ mod tests {
         let (_, rows) = seen(Preference::Auto, &mut report);
         assert_eq!(rows, 1);
         assert!(report.is_complete());
-        assert_eq!(report.notes().len(), 1);
-        let note = &report.notes()[0];
+        assert_eq!(report.notes().count(), 1);
+        let note = report.notes().next().unwrap();
         assert!(note.starts_with("rxe0: open ") && note.ends_with("(so sysfs was read)"), "{note}");
     }
 
@@ -405,7 +388,7 @@ mod tests {
     fn where_only_the_ioctl_will_do_its_absence_is_a_problem() {
         let mut report = Report::default();
         let (seen, rows) = seen(Preference::Ioctl, &mut report);
-        assert_eq!((rows, report.notes().len()), (0, 0));
+        assert_eq!((rows, report.notes().count()), (0, 0));
         assert_eq!(seen.inventory.devices[0].problem().map(|problem| problem.errno), Some(2));
     }
 }

@@ -1,7 +1,7 @@
 //! The program `uverbs`: the RDMA devices of a host, their ports, GID tables and GUIDs, for people and scripts.
 //!
-//! A command gathers its answer and its `Report` in memory; `output` writes both at the end,
-//! each in one go. Nothing is opened for help, completions or wrong usage.
+//! A command looks at one host at a time. It gathers its answer and its `Report` in memory; `output` writes
+//! both at the end, each in one go, but for long JSON documents. Nothing is opened for help, completions or wrong usage.
 
 mod args;
 mod check;
@@ -12,29 +12,38 @@ mod conforms;
 mod devices;
 mod env;
 mod filter;
+#[cfg(test)]
+#[path = "../../tests/fleet/host.rs"]
+mod fleet;
+mod gid_row;
 mod gids;
 mod guids;
 mod hosts;
+#[cfg(test)]
+mod memory;
 mod mlx5;
 mod output;
 mod pages;
 mod ports;
 mod report;
+mod rows;
 mod selection;
 mod show_gids;
 mod snapshot;
+mod syntax;
 mod table;
 #[cfg(test)]
 mod testing;
+mod verdict;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use uverbs::gid::{GidEntry, GidType};
+use uverbs::gid::{GidEntry, GidRecord, GidType};
 
-use args::{Cli, Command};
 use output::Answer;
 use report::Report;
+use syntax::{Cli, Command};
 
 /// Runs the program.
 #[must_use]
@@ -46,15 +55,15 @@ pub fn main() -> ExitCode {
     };
     let mut report = Report::default();
     match answer(&cli, &mut report) {
-        Ok(answer) => output::write(&answer, &report, cli.shows_problems()),
+        Ok(answer) => output::write(answer, &cli.common, &report, cli.shows_problems()),
         Err(error) => output::fail(&error.to_string()),
     }
 }
 
 /// What goes to stdout.
-fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Vec<u8>> {
+fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Answer> {
     let common = &cli.common;
-    let answer = match &cli.command {
+    Ok(match &cli.command {
         Command::Devices(args) => devices::answer(common, args, report)?,
         Command::Gids(args) => gids::answer_gids(common, args, report)?,
         Command::Gid(args) => gids::answer_gid(common, args, report)?,
@@ -63,16 +72,11 @@ fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Vec<u8>> {
         Command::Choose(args) => choose::answer(common, args, report)?,
         Command::Env(args) => env::answer(common, args, report)?,
         Command::Check(args) => check::answer(common, args, report)?,
-        Command::Snapshot(args) => snapshot::answer(common, args, report),
+        Command::Snapshot(args) => snapshot::answer(common, args, report)?,
         Command::Mlx5(command) => mlx5::answer(common, command, report)?,
-        Command::Completions { shell } => return Ok(pages::completions(*shell)),
-        Command::Man { command } => return Ok(pages::man(command.as_deref())),
-    };
-    Ok(match answer {
-        Answer::Table(table) => table.print(common),
-        Answer::Json(text) | Answer::Text(text) => text,
-    }
-    .into_bytes())
+        Command::Completions { shell } => Answer::Text(pages::completions(*shell)),
+        Command::Man { command } => Answer::Text(pages::man(command.as_deref())),
+    })
 }
 
 /// Reads a command line as the program does, and filters a GID by it, for fuzzing: the type of GID that is
@@ -88,6 +92,7 @@ pub fn filtered<'w>(
     let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
     let Command::Gids(arguments) = &cli.command else { return Ok(None) };
     let filter = filter::Filter::new(&arguments.filter);
-    let passes = filter.admits(entry) && filter.admits_netdev(Some("eth0"));
+    let passes = filter.verdict(&GidRecord::from(*entry)) == filter::Verdict::Passes
+        && filter.admits_netdev(Some("eth0"));
     Ok(Some((arguments.filter.gid_type.map(GidType::from), passes)))
 }

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::args::Cli;
+use crate::syntax::Cli;
 
 pub(crate) fn completions(shell: Shell) -> Vec<u8> {
     let mut text = Vec::new();
@@ -42,7 +42,7 @@ pub(crate) fn man(name: Option<&str>) -> Vec<u8> {
     page
 }
 
-/// A command by its name; a command's command behind a hyphen.
+/// A command by its name; a subcommand's name follows a hyphen.
 fn find<'c>(root: &'c clap::Command, name: &str) -> Option<&'c clap::Command> {
     let mut command = root;
     for name in name.split('-') {
@@ -52,7 +52,7 @@ fn find<'c>(root: &'c clap::Command, name: &str) -> Option<&'c clap::Command> {
 }
 
 /// The end of a help text as sections of a page: a line that ends in a colon is a heading, what
-/// is indented below it stands as it is.
+/// is indented below it stays as it is.
 fn sections(help: &str) -> Roff {
     let mut page = Roff::new();
     for line in help.lines() {

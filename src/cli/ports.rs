@@ -12,11 +12,11 @@ use uverbs::inventory::{Parts, PortRecord, Wanted};
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortState, Speed, Width};
 use uverbs::selector::Selector;
 
-use crate::args::Common;
-use crate::args::{FromArg, SourceArg};
-use crate::hosts::read;
-use crate::output::{Answer, Gbps, Text, json};
-use crate::report::{Problem, Report};
+use crate::args::{Common, FromArg, SourceArg};
+use crate::hosts::each;
+use crate::output::{Answer, Gbps, Text};
+use crate::report::Report;
+use crate::rows::Rows;
 use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
 
@@ -31,7 +31,7 @@ pub(crate) struct PortsArgs {
     pub(crate) from: FromArg,
 }
 
-/// A port as it is shown, and as it stands in JSON.
+/// A port in the table and in JSON.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,19 +80,17 @@ impl<'a> Row<'a> {
             active_width: attributes.active_width.map(|width| Text(Lanes(width))),
             active_speed: attributes.active_speed.map(Text),
             rate_gbps: attributes.rate().map(Gbps),
-            effective_gbps: port.effective.map(Gbps),
+            effective_gbps: port
+                .effective
+                .as_ref()
+                .and_then(|it| it.as_ref().ok().copied())
+                .map(Gbps),
             ifindex: netdev.map(|netdev| netdev.index),
             netdev: netdev.map(|netdev| netdev.name.as_str()),
             port_guid: port.guid.as_ref().ok().copied().flatten().map(Text),
             source: Text(*source),
         })
     }
-}
-
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    ports: Vec<Row<'a>>,
-    problems: &'a [Problem],
 }
 
 /// A width as `4X`.
@@ -148,9 +146,8 @@ pub(crate) fn answer(
         .preference(args.source.preference(common))
         .devices(&is_device)
         .ports(&is_port);
-    let hosts = read(common, &args.from.from, &wanted, report);
-    let mut rows = Vec::new();
-    for host in &hosts {
+    let mut rows = Rows::new(common, "ports", HEADING);
+    each(common, &args.from.from, &wanted, report, |host, report| {
         for selected in host.select(&asked, report) {
             let name = &selected.device.name;
             for port in selected.record.ports.iter().filter(|port| selected.includes(port.number)) {
@@ -158,52 +155,49 @@ pub(crate) fn answer(
                     report.problem(name, problem.clone());
                 }
                 let row = Row::new(host.name.as_deref(), selected.device, port);
-                if let (Some(_), Err(problem)) = (&row, &port.guid) {
+                let Some(row) = row else { continue };
+                let effective = port.effective.as_ref().and_then(|rate| rate.as_ref().err());
+                for problem in effective.into_iter().chain(port.guid.as_ref().err()) {
                     report.problem(name, problem.clone());
                 }
-                rows.extend(row);
+                rows.add(&row, tabulate)?;
             }
         }
-    }
-    report.turn_to(None);
-    if common.json {
-        return json(&Document { ports: rows, problems: report.problems() });
-    }
-    Ok(tabulate(&rows).answer_of(rows.iter().map(|row| row.host)))
+        Ok(())
+    })?;
+    rows.end(report)
 }
 
-fn tabulate(rows: &[Row<'_>]) -> Table<12> {
-    let mut table = Table::new([
-        "DEVICE",
-        "PORT",
-        "STATE",
-        "PHYS_STATE",
-        "LINK",
-        "MTU",
-        "GBPS",
-        "WIDTH",
-        "SPEED",
-        "LID",
-        "NETDEV",
-        "PORT_GUID",
-    ]);
-    for row in rows {
-        let cells = [
-            row.device.to_owned(),
-            row.port.to_string(),
-            row.state.to_string(),
-            row.phys_state.to_string(),
-            row.link_layer.to_string(),
-            cell(row.active_mtu),
-            cell(row.rate_gbps.map(|gbps| gbps.0)),
-            cell(row.active_width),
-            cell(row.active_speed),
-            row.lid.to_string(),
-            cell(row.netdev),
-            cell(row.port_guid),
-        ];
-        let is_active = matches!(row.state.0, PortState::ACTIVE | PortState::ACTIVE_DEFER);
-        table.row(cells, if is_active { Mark::Plain } else { Mark::Attention });
-    }
-    table
+const HEADING: [&str; 12] = [
+    "DEVICE",
+    "PORT",
+    "STATE",
+    "PHYS_STATE",
+    "LINK",
+    "MTU",
+    "GBPS",
+    "WIDTH",
+    "SPEED",
+    "LID",
+    "NETDEV",
+    "PORT_GUID",
+];
+
+fn tabulate(row: &Row<'_>, table: &mut Table<12>) {
+    let cells = [
+        row.device.to_owned(),
+        row.port.to_string(),
+        row.state.to_string(),
+        row.phys_state.to_string(),
+        row.link_layer.to_string(),
+        cell(row.active_mtu),
+        cell(row.rate_gbps.map(|gbps| gbps.0)),
+        cell(row.active_width),
+        cell(row.active_speed),
+        row.lid.to_string(),
+        cell(row.netdev),
+        cell(row.port_guid),
+    ];
+    let is_active = matches!(row.state.0, PortState::ACTIVE | PortState::ACTIVE_DEFER);
+    table.row_of(row.host, &cells, if is_active { Mark::Plain } else { Mark::Attention });
 }

@@ -25,6 +25,26 @@ pub(crate) struct Problem {
     device: Option<String>,
     error: String,
     errno: i32,
+    #[serde(skip)]
+    stage: Stage,
+}
+
+/// What is looked at. Hosts are looked at one by one, and what is said of them is ordered by this.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// Whether a file can be read.
+    Files,
+    /// Whether what is named is there, and all that has no stage of its own.
+    #[default]
+    Names,
+    /// What could not be read.
+    Unread,
+    /// Whether a program has room for all ports.
+    Room,
+    /// Which ports have no usable GID.
+    Unusable,
+    /// Where programs differ.
+    Differing,
 }
 
 impl Problem {
@@ -46,7 +66,7 @@ pub(crate) struct Report {
     known: BTreeSet<(Option<String>, Option<String>, String)>,
     /// Hosts and devices that have a problem.
     failed: BTreeSet<(Option<String>, String)>,
-    notes: Vec<String>,
+    notes: Vec<(Stage, String)>,
     bad_files: Vec<String>,
     /// How many names were reported that are not there.
     missing: usize,
@@ -54,6 +74,7 @@ pub(crate) struct Report {
     status: Option<u8>,
     /// The snapshot's host that is being asked.
     host: Option<String>,
+    stage: Stage,
 }
 
 impl Report {
@@ -61,8 +82,8 @@ impl Report {
         &self.problems
     }
 
-    pub(crate) fn notes(&self) -> &[String] {
-        &self.notes
+    pub(crate) fn notes(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().map(|(_, text)| text.as_str())
     }
 
     /// Whether everything that was asked for was answered.
@@ -70,14 +91,26 @@ impl Report {
         self.problems.is_empty() && !self.is_incomplete
     }
 
-    /// What is told from now on is told of this host.
+    /// What is reported from now on is of this stage.
+    pub(crate) fn enter(&mut self, stage: Stage) {
+        self.stage = stage;
+    }
+
+    /// Orders what was reported of all hosts by stages. What is reported from now on comes after it.
+    pub(crate) fn end_hosts(&mut self) {
+        self.turn_to(None);
+        self.problems.sort_by_key(|problem| problem.stage);
+        self.notes.sort_by_key(|(stage, _)| *stage);
+    }
+
+    /// What is reported from now on is this host's.
     pub(crate) fn turn_to(&mut self, host: Option<&str>) {
         self.host = host.map(str::to_owned);
     }
 
     /// Something to know that is no problem.
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
-        self.notes.push(on(self.host.as_deref(), text.as_ref()));
+        self.notes.push((self.stage, on(self.host.as_deref(), text.as_ref())));
     }
 
     /// What was asked for is not there, which is a clear answer, and yet not the one wanted.
@@ -86,7 +119,7 @@ impl Report {
         self.note(text);
     }
 
-    /// The status of this run, whatever else is told.
+    /// The status of this run, whatever else is reported.
     pub(crate) fn end_with(&mut self, status: u8) {
         self.status = Some(status);
     }
@@ -111,8 +144,8 @@ impl Report {
     pub(crate) fn bad_file(&mut self, host: &str, problem: inventory::Problem) {
         self.bad_files.push(host.to_owned());
         let inventory::Problem { text: error, errno } = problem;
-        let problem = Problem { host: Some(host.to_owned()), device: None, error, errno };
-        self.problems.push(problem);
+        let (host, stage) = (Some(host.to_owned()), Stage::Files);
+        self.problems.push(Problem { host, device: None, error, errno, stage });
     }
 
     /// The names of files that are no snapshots.
@@ -189,7 +222,8 @@ impl Report {
             self.failed.insert((self.host.clone(), device.clone()));
         }
         if self.known.insert((self.host.clone(), device.clone(), error.clone())) {
-            self.problems.push(Problem { host: self.host.clone(), device, error, errno });
+            let (host, stage) = (self.host.clone(), self.stage);
+            self.problems.push(Problem { host, device, error, errno, stage });
         }
     }
 }

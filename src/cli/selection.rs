@@ -144,7 +144,39 @@ pub(crate) fn select<'d>(
 
 #[cfg(test)]
 mod tests {
+    use uverbs::inventory;
+
     use super::*;
+    use crate::hosts::Seen;
+    use crate::report::Problem;
+
+    #[test]
+    fn a_port_that_is_not_there_is_missed_also_beside_its_device() {
+        let mut inventory = Inventory::default();
+        inventory.devices.push(DeviceRecord::new(Device::named("x")));
+        let selectors = ["x", "x:7", "x:1"].map(|text| text.parse().unwrap());
+        let asked = Asked::new(&selectors);
+        let mut report = Report::default();
+        assert_eq!(select(&inventory, &asked, &mut report).len(), 1);
+        let problems: Vec<String> = report.problems().iter().map(Problem::text).collect();
+        assert_eq!(problems, ["x: no port 7 (errno 22); its only port is 1"]);
+    }
+
+    #[test]
+    fn a_device_that_could_not_be_listed_is_not_missed_as_well() {
+        let problem = inventory::Problem { text: "x: list: broken".to_owned(), errno: 71 };
+        let mut inventory = Inventory::default();
+        inventory.unlisted.push(("x".to_owned(), problem));
+        let selectors = ["x", "y"].map(|text| text.parse().unwrap());
+        let asked = Asked::new(&selectors);
+        let mut report = Report::default();
+        let seen = Seen { name: None, inventory };
+        assert!(seen.select(&asked, &mut report).is_empty());
+        let problems: Vec<String> = report.problems().iter().map(Problem::text).collect();
+        assert_eq!(problems.len(), 2);
+        assert_eq!(problems[0], "x: list: broken");
+        assert!(problems[1].starts_with("y: no such device"), "{problems:?}");
+    }
 
     /// A snapshot may have such a device.
     #[test]

@@ -1,6 +1,6 @@
 //! The output of mlnx-tools' `show_gids`, for scripts that were written for it.
 //!
-//! Tabs alone, no widths; the IPv4 column is filled for every GID whose first group is zero; what
+//! Tabs, no widths; the IPv4 column is filled for every GID whose first group is zero; what
 //! is not RoCE v2 says `v1`. Two differences are meant: indices are in numeric order (the script
 //! has 10 before 2), and an interface is named only if it is in this network namespace.
 
@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 
 use uverbs::gid::{Gid, GidType};
 
-use crate::gids::Row;
+use crate::gid_row::Row;
 use crate::output::printable;
 
 const HEADING: &str = "\
@@ -20,27 +20,44 @@ DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV
 /// `fe80::`, which the script leaves out.
 const PREFIX_ALONE: Gid = Gid::from_bytes([0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 
-pub(crate) fn print(rows: &[Row<'_>]) -> String {
-    let mut text = HEADING.to_owned();
-    let mut count = 0;
-    for row in rows.iter().filter(|row| !row.gid.0.is_zero() && row.gid.0 != PREFIX_ALONE) {
+/// The text, row by row.
+#[derive(Debug, Default)]
+pub(crate) struct ShowGids {
+    text: String,
+    count: usize,
+    has_host: bool,
+}
+
+impl ShowGids {
+    /// Begins with a host. There is one.
+    pub(crate) fn begin_host(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_host, true)
+    }
+
+    pub(crate) fn add(&mut self, row: &Row<'_>) {
         let Row { device, port, index, gid, .. } = row;
+        if gid.0.is_zero() || gid.0 == PREFIX_ALONE {
+            return;
+        }
         let device = printable(device);
-        let _ = write!(text, "{device}\t{port}\t{index}\t{}\t", gid.0.full());
+        let _ = write!(self.text, "{device}\t{port}\t{index}\t{}\t", gid.0.full());
         let _ = match ipv4(row.gid.0) {
-            Some(address) => write!(text, "{address}  \t"),
-            None => write!(text, "\t\t"),
+            Some(address) => write!(self.text, "{address}  \t"),
+            None => write!(self.text, "\t\t"),
         };
         let version = match row.gid_type.0 {
             GidType::IB | GidType::ROCE_V1 => "v1".to_owned(),
             GidType::ROCE_V2 => "v2".to_owned(),
             newer => newer.to_string(),
         };
-        let _ = writeln!(text, "{version}\t{}", printable(row.netdev.unwrap_or_default()));
-        count += 1;
+        let netdev = printable(row.netdev.unwrap_or_default());
+        let _ = writeln!(self.text, "{version}\t{netdev}");
+        self.count += 1;
     }
-    let _ = writeln!(text, "n_gids_found={count}");
-    text
+
+    pub(crate) fn end(self) -> String {
+        format!("{HEADING}{}n_gids_found={}\n", self.text, self.count)
+    }
 }
 
 /// The script's idea of an IPv4 address: the end of any GID whose first group is zero.

@@ -1,15 +1,14 @@
 //! Tables: columns as wide as their content, two blanks between them, nothing else.
 
-use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 
 use serde_json::Value;
-use tabwriter::TabWriter;
+use unicode_width::UnicodeWidthChar as _;
 
 use crate::args::{Color, Common};
-use crate::output::{Answer, printable};
+use crate::output::{Answer, Out, printable};
 
-/// What stands in a cell without a value.
+/// The text of a cell without a value.
 pub(crate) const NONE: &str = "-";
 
 /// A value's text, or [`NONE`].
@@ -38,123 +37,126 @@ const RESET: &str = "\x1b[0m";
 
 /// A table under construction.
 #[derive(Debug)]
-pub(crate) struct Table<const N: usize> {
-    heading: [&'static str; N],
-    rows: Vec<([String; N], Mark)>,
-}
+pub(crate) struct Table<const N: usize>(Sheet);
 
 impl<const N: usize> Table<N> {
     pub(crate) fn new(heading: [&'static str; N]) -> Self {
-        Self { heading, rows: Vec::new() }
+        Self(Sheet { heading: heading.into(), ..Sheet::default() })
     }
 
-    pub(crate) fn row(&mut self, cells: [String; N], mark: Mark) {
-        self.rows.push((cells, mark));
+    pub(crate) fn row(&mut self, cells: &[String; N], mark: Mark) {
+        self.row_of(None, cells, mark);
     }
 
-    fn sheet(self) -> Sheet {
-        let rows = self.rows.into_iter().map(|(cells, mark)| (Vec::from(cells), mark)).collect();
-        Sheet { heading: Vec::from(self.heading), rows }
+    /// A row with its host in front. All rows have one, or none has.
+    pub(crate) fn row_of(&mut self, host: Option<&str>, cells: &[String; N], mark: Mark) {
+        self.0.add(host, cells, mark);
     }
 
     pub(crate) fn answer(self) -> Answer {
-        Answer::Table(self.sheet())
-    }
-
-    /// The answer, with the host of each row in front if rows have one.
-    pub(crate) fn answer_of<'h>(self, hosts: impl IntoIterator<Item = Option<&'h str>>) -> Answer {
-        let mut sheet = self.sheet();
-        let hosts: Vec<Option<&str>> = hosts.into_iter().collect();
-        if hosts.iter().any(Option::is_some) {
-            sheet.name_hosts(hosts.iter().map(|host| host.unwrap_or(NONE)));
-        }
-        Answer::Table(sheet)
+        Answer::Table(self.0)
     }
 }
 
-/// A table of any width.
-#[derive(Debug)]
+/// A table of any width. A row takes no more memory than its text.
+#[derive(Debug, Default)]
 pub(crate) struct Sheet {
     heading: Vec<&'static str>,
-    rows: Vec<(Vec<String>, Mark)>,
+    /// The cells of all rows, each with a tab after it, or with a newline after the last of a row.
+    text: String,
+    marks: Vec<Mark>,
+    /// How wide the widest cell of each column is.
+    widths: Vec<usize>,
 }
+
+/// A cell that is wider is not aligned with others, or each row would be as long as it.
+const WIDEST: usize = 256;
 
 impl Sheet {
-    /// Puts a column with the hosts' names in front.
-    pub(crate) fn name_hosts<'h>(&mut self, hosts: impl Iterator<Item = &'h str>) {
-        self.heading.insert(0, "HOST");
-        for ((cells, _), host) in self.rows.iter_mut().zip(hosts) {
-            cells.insert(0, host.to_owned());
+    fn add(&mut self, host: Option<&str>, cells: &[String], mark: Mark) {
+        if host.is_some() && self.marks.is_empty() {
+            self.heading.insert(0, "HOST");
         }
+        self.marks.push(mark);
+        let start = self.text.len();
+        for cell in host.into_iter().chain(cells.iter().map(String::as_str)) {
+            self.text += &printable(cell);
+            self.text.push('\t');
+        }
+        self.text.pop();
+        let Self { text, widths, .. } = self;
+        let line = text.get(start..).unwrap_or_default();
+        if !is_apart(line) {
+            widen(widths, line.split('\t'));
+        }
+        text.push('\n');
     }
 
-    /// The table's lines, coloured if that is wanted.
-    pub(crate) fn print(&self, common: &Common) -> String {
-        let text = self.align(!common.no_header);
-        if !is_coloured(common.color) {
-            return text;
+    /// Writes the table's lines, coloured if that is wanted.
+    pub(crate) fn print(mut self, common: &Common, mut out: Out) -> Out {
+        let is_coloured = is_coloured(common.color);
+        let heading = (!common.no_header).then(|| self.heading.join("\t"));
+        if let Some(heading) = &heading {
+            widen(&mut self.widths, heading.split('\t'));
         }
-        let heading = (!common.no_header).then_some(Some(BOLD));
-        let colours = heading.into_iter().chain(self.rows.iter().map(|(_, mark)| mark.colour()));
-        let mut coloured = String::new();
-        for (line, colour) in text.lines().zip(colours) {
-            let _ = match colour {
-                Some(colour) => writeln!(coloured, "{colour}{line}{RESET}"),
-                None => writeln!(coloured, "{line}"),
-            };
-        }
-        coloured
-    }
-
-    /// A row with a very long cell stands by itself: its width is not that of the others, or each of them
-    /// would be as long as it.
-    fn align(&self, with_heading: bool) -> String {
-        const WIDEST: usize = 256;
-        let mut tabs = String::new();
-        if with_heading {
-            tabs += &self.heading.join("\t");
-            tabs.push('\n');
-        }
-        let mut apart = Vec::new();
-        for (place, (cells, _)) in self.rows.iter().enumerate() {
-            let cells: Vec<_> = cells.iter().map(|cell| printable(cell)).collect();
-            let before_last = cells.split_last().map_or(&[][..], |(_, cells)| cells);
-            if before_last.iter().any(|cell| cell.len() > WIDEST) {
-                apart.push((place + usize::from(with_heading), cells.join("  ")));
-                continue;
+        let colours = self.marks.iter().map(|mark| mark.colour());
+        let colours = heading.iter().map(|_| Some(BOLD)).chain(colours);
+        let lines = heading.as_deref().into_iter().chain(self.text.lines());
+        for (line, colour) in lines.zip(colours) {
+            let colour = colour.filter(|_| is_coloured);
+            out.push(colour.unwrap_or_default());
+            push_aligned(line, &self.widths, &mut out);
+            if colour.is_some() {
+                out.push(RESET);
             }
-            tabs += &cells.join("\t");
-            tabs.push('\n');
+            out.push("\n");
         }
-        let aligned = aligned(tabs);
-        if apart.is_empty() {
-            return aligned;
-        }
-        let mut text = String::with_capacity(aligned.len());
-        let (mut lines, mut apart) = (aligned.lines(), apart.into_iter().peekable());
-        for place in 0.. {
-            let own = apart.next_if(|(own, _)| *own == place);
-            let line = own.as_ref().map(|(_, line)| line.as_str()).or_else(|| lines.next());
-            let Some(line) = line else { break };
-            text += line;
-            text.push('\n');
-        }
-        text
+        out
     }
 }
 
-/// Lines whose cells end with tabs, aligned.
-fn aligned(tabs: String) -> String {
-    let mut writer = TabWriter::new(Vec::with_capacity(2 * tabs.len())).minwidth(0).padding(2);
-    // Nothing can fail in memory; if it did, tabs are better than nothing.
-    let aligned = writer.write_all(tabs.as_bytes()).ok().and_then(|()| {
-        let bytes = writer.into_inner().ok()?;
-        String::from_utf8(bytes).ok()
-    });
-    aligned.unwrap_or(tabs)
+/// Whether a row stands by itself, as one of its cells is very long. Nothing is aligned with the last.
+fn is_apart(line: &str) -> bool {
+    let cells = line.rsplit('\t').skip(1);
+    line.len() > WIDEST && cells.into_iter().any(|cell| cell.len() > WIDEST)
 }
 
-/// Rows with many fields as a table: a line for each field, named as in JSON, behind what names
+fn widen<'c>(widths: &mut Vec<usize>, cells: impl Iterator<Item = &'c str>) {
+    for (place, cell) in cells.enumerate() {
+        let own = width(cell);
+        match widths.get_mut(place) {
+            Some(width) => *width = own.max(*width),
+            None => widths.push(own),
+        }
+    }
+}
+
+/// How many columns of a terminal a text takes.
+fn width(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().filter_map(char::width).sum() }
+}
+
+/// Adds a line whose cells are as wide as their columns, with two blanks between them.
+fn push_aligned(line: &str, widths: &[usize], out: &mut Out) {
+    const BLANKS: &str = "                                                                ";
+    let is_apart = is_apart(line);
+    let widths = widths.iter().copied().chain(std::iter::repeat(0));
+    let mut cells = line.split('\t').zip(widths).peekable();
+    while let Some((cell, widest)) = cells.next() {
+        out.push(cell);
+        if cells.peek().is_none() {
+            break;
+        }
+        let mut blanks = if is_apart { 2 } else { (widest + 2).saturating_sub(width(cell)) };
+        while blanks > 0 {
+            let some = BLANKS.get(..blanks).unwrap_or(BLANKS);
+            out.push(some);
+            blanks -= some.len();
+        }
+    }
+}
+
+/// Rows with many fields as a table: a line for each field, named as in JSON, after what names
 /// the row. `key` are those fields that do.
 pub(crate) fn fields(heading: &'static str, rows: &[Value], key: &[&str]) -> Answer {
     let mut table = Table::new([heading, "FIELD", "VALUE"]);
@@ -165,7 +167,7 @@ pub(crate) fn fields(heading: &'static str, rows: &[Value], key: &[&str]) -> Ans
             flatten(field.clone(), value, &mut lines);
         }
         for (field, value) in lines {
-            table.row([name.join(":"), field, value], Mark::Plain);
+            table.row(&[name.join(":"), field, value], Mark::Plain);
         }
     }
     table.answer()
@@ -214,19 +216,23 @@ fn is_coloured(color: Color) -> bool {
 mod tests {
     use super::*;
 
+    fn printed(answer: Answer, no_header: bool) -> String {
+        let common = Common { json: false, no_header, sysfs: None, color: Color::Never };
+        let Answer::Table(table) = answer else { panic!("a table") };
+        table.print(&common, Out::default()).into_text()
+    }
+
     #[test]
     fn columns_are_as_wide_as_their_content() {
         let mut table = Table::new(["A", "LONG", "B"]);
-        table.row(["mlx5_0".into(), "1".into(), "x".into()], Mark::Plain);
-        table.row(["é\t\n\x1b[0m".into(), "22".into(), NONE.into()], Mark::Plain);
-        let Answer::Table(table) = table.answer() else { panic!("a table") };
+        table.row(&["mlx5_0".into(), "1".into(), "x".into()], Mark::Plain);
+        table.row(&["é\t\n\x1b[0m".into(), "22".into(), NONE.into()], Mark::Plain);
         assert_eq!(
-            table.align(true),
+            printed(table.answer(), false),
             "A               LONG  B\n\
              mlx5_0          1     x\n\
              é\\t\\n\\u{1b}[0m  22    -\n"
         );
-        assert_eq!(table.align(false).lines().count(), 2);
     }
 
     #[test]
@@ -235,11 +241,7 @@ mod tests {
             "device": "a", "port": 1, "none": null, "text": "b", "pair": [1, 2], "empty": [],
             "inner": {"z": true, "a": {"deep": 1}}, "list": [{"x": 1}, {"x": null}],
         });
-        let common = Common { json: false, no_header: true, sysfs: None, color: Color::Never };
-        let Answer::Table(table) = fields("PORT", &[row], &["device", "port"]) else {
-            panic!("a table")
-        };
-        let text = table.print(&common);
+        let text = printed(fields("PORT", &[row], &["device", "port"]), true);
         let lines: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split("  ").filter(|it| !it.is_empty()).map(str::trim).collect())

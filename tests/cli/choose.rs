@@ -48,7 +48,7 @@ fn every_row_and_its_reason() {
         let reasons = run.stdout.lines().map(|line| line.rsplit("  ").next().unwrap().to_owned());
         reasons.collect::<Vec<_>>()
     };
-    let foreign = "no interface of this network namespace has its address";
+    let foreign = "its interface is not in this network namespace";
     assert_eq!(
         explained(&[]),
         [foreign, foreign, foreign, foreign, "RoCE v1; index 7 is v2", "recommended"]
@@ -56,7 +56,7 @@ fn every_row_and_its_reason() {
     let nccl = explained(&["--like", "nccl"]);
     assert_eq!(
         nccl[3],
-        "taken: the lowest index that fits; but no interface of this network namespace has its address"
+        "taken: the lowest index that fits; but its interface is not in this network namespace"
     );
     assert_eq!(nccl[5], "equally good, but index 3 is lower");
     let old = explained(&["--like", "nccl-2.20"]);
@@ -115,7 +115,7 @@ fn a_fleet_and_those_that_differ() {
     assert_eq!(
         fits,
         json!({
-            "hosts": 3, "unread": [], "unusable": [], "index": null,
+            "hosts": 3, "unread": [], "unusable": [], "unproven": [], "index": null,
             "nccl": { "NCCL_IB_GID_INDEX": "-1", "NCCL_IB_ADDR_RANGE": "10.0.0.0/30" },
             "ucx": { "UCX_IB_GID_INDEX": "auto", "UCX_IB_ROCE_SUBNETS": "10.0.0.0/30" },
             "differing": { "node3": ["mlx5_0:1 uses 5 (most use 3)"] },
@@ -195,7 +195,7 @@ fn no_host_and_no_usable_port() {
     assert_eq!(
         fits,
         json!({
-            "hosts": 0, "unread": ["node0", "node1"], "unusable": [], "index": null, "nccl": null,
+            "hosts": 0, "unread": ["node0", "node1"], "unusable": [], "unproven": [], "index": null, "nccl": null,
             "ucx": null, "read": { "index": null, "nccl": null, "ucx": null }, "differing": {},
         })
     );
@@ -467,4 +467,75 @@ fn variables_of_the_shell_are_put_back() {
     let mut run = program();
     run.args(["env", "nccl", "--from"]).arg(file).env("NCCL_IB_HCA", "mlx5_7");
     assert_eq!(finish(&mut run).stdout, "export NCCL_IB_GID_INDEX=3\nexport NCCL_IB_HCA=''\n");
+}
+
+/// A row of a pod's namespace, seen from the host: the same address is here, with another index.
+#[test]
+fn the_address_without_the_index_is_no_evidence() {
+    let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+    let rows = one["devices"][0]["gids"].as_array_mut().unwrap();
+    for row in rows.iter_mut() {
+        (row["netdev"], row["ifindex"]) = (Value::Null, 777.into());
+    }
+    let fleet = Fleet::new(&[one.clone()]);
+    let run = fleet.uverbs(&["choose", "--explain", "--no-header"]);
+    assert_eq!(
+        (run.status, run.stdout.matches("not in this network namespace").count()),
+        (1, 4),
+        "{run:?}"
+    );
+    assert_eq!(
+        (fleet.uverbs(&["env", "nccl"]).stdout.as_str(), fleet.uverbs(&["env", "nccl"]).status),
+        ("", 1)
+    );
+    // With the index it may be ours, which is not certain.
+    for row in one["devices"][0]["gids"].as_array_mut().unwrap() {
+        row["ifindex"] = 2.into();
+    }
+    let fleet = Fleet::new(&[one.clone()]);
+    let fits = fleet.json(&["choose"])["fits_all"].clone();
+    assert_eq!((&fits["index"], &fits["unproven"]), (&Value::Null, &json!(["node1: mlx5_0:1"])));
+    assert_eq!(fits["read"]["index"], 3);
+    let run = fleet.uverbs(&["choose", "--netdev", "eth0"]);
+    assert!(run.stdout.contains("::ffff:10.0.0.1"), "{run:?}");
+    assert!(run.stderr.contains("not known to be right"), "{run:?}");
+    assert!(run.stderr.contains("index 3 is right on all ports, as far as is known"), "{run:?}");
+    let run = fleet.uverbs(&["check"]);
+    assert!(!run.stdout.contains("is right here"), "{run:?}");
+    // Unless the host knew better.
+    for row in one["devices"][0]["gids"].as_array_mut().unwrap() {
+        row["netdev_is_elsewhere"] = true.into();
+    }
+    let run = Fleet::new(&[one]).uverbs(&["choose"]);
+    assert_eq!(run.status, 1, "{run:?}");
+}
+
+#[test]
+fn types_that_cannot_be_read_are_no_types() {
+    let tree = Tree::new();
+    let port = tree.with_roce().port_again(1);
+    port.refuse("gid_attrs/types/3");
+    for wanted in ["v1", "v2"] {
+        let run = tree.uverbs(&["choose", "--explain", "--type", wanted, "--no-header"]);
+        let row = run.stdout.lines().find(|line| line.contains("192.168.77.1")).unwrap();
+        assert!(row.ends_with("its type cannot be read"), "{run:?}");
+    }
+    let answer = tree.uverbs(&["choose", "--cidr", "192.168.0.0/16", "--json"]).stdout;
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let caveats = answer["choose"][0]["caveats"].to_string();
+    assert!(caveats.contains("its type cannot be read"), "{answer}");
+}
+
+#[test]
+fn a_variable_that_makes_it_fail_is_not_left() {
+    let mut one = host("node1", &[("mlx5_0", port(&[(0, "fe80::2:c903:4:1", 0, None)]))]);
+    one["devices"][0]["protocol"] = "ib".into();
+    one["devices"][0]["ports"][0]["attributes"][0]["link_layer"] = 1.into();
+    one["devices"][0]["gids"][0]["ifindex"] = Value::Null;
+    let check = |one: &Value| Fleet::new(std::slice::from_ref(one)).uverbs(&["check"]);
+    assert!(!check(&one).stdout.contains("takes-no-gid"));
+    set(&mut one, "NCCL_IB_ROUTABLE_FLID_GID_INDEX", "-1", None);
+    let run = Fleet::new(&[one.clone()]).uverbs(&["env", "nccl"]);
+    assert_eq!(run.stdout, "export NCCL_IB_ROUTABLE_FLID_GID_INDEX=1\n", "{run:?}");
+    assert!(check(&one).stdout.contains("takes-no-gid"), "{:?}", check(&one));
 }

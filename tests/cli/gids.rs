@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::snapshots::{Fleet, VLAN, host, port};
 use crate::tree::{LINK_LOCAL, Tree};
 
 /// Device, port and index of each row.
@@ -112,6 +113,107 @@ fn filters() {
     // Nothing found is an answer, and has a heading.
     let none = tree.answer(&["gids", "--ip", "10.9.9.9"]);
     assert_eq!(none, "DEVICE  PORT  INDEX  GID  TYPE  IPV4  NETDEV\n");
+}
+
+/// As the kernel of `MLNX_OFED` does with rows of other namespaces.
+#[test]
+fn rows_whose_types_sysfs_keeps_back_are_named_where_they_may_be_meant() {
+    let tree = Tree::new();
+    let port = tree.with_roce().port_again(1);
+    port.refuse("gid_attrs/types/3");
+    port.refuse("gid_attrs/ndevs/3");
+    let table = tree.answer(&["gids", "--ip", "192.168.77.1", "--no-header"]);
+    assert_eq!(table, "mlx5_0  1  3  ::ffff:192.168.77.1  ?  192.168.77.1  ?\n");
+    let shown = ["mlx5_0:1 1", "mlx5_0:1 10"];
+    let run = tree.uverbs(&["gids", "--type", "v2", "--json"]);
+    assert_eq!(places(&serde_json::from_str(&run.stdout).unwrap()), shown, "{run:?}");
+    let note = "--type: not shown, as sysfs keeps their types back: mlx5_0:1 3";
+    assert!(run.status == 1 && run.stderr.contains(note), "{run:?}");
+    // It is RoCE, and it is of no other address.
+    for filter in [["--type", "ib"], ["--cidr", "10.0.0.0/8"]] {
+        tree.answer(&[&["gids"], &filter[..]].concat());
+    }
+    // The interface is kept back too.
+    let run = tree.uverbs(&["gids", "--netdev", "eth0.7", "--json"]);
+    assert_eq!(places(&serde_json::from_str(&run.stdout).unwrap()), ["mlx5_0:1 10"], "{run:?}");
+    let note = "--netdev eth0.7: not shown, as it is not known whether the interface is theirs: \
+                mlx5_0:1 3";
+    assert!(run.status == 1 && run.stderr.contains(note), "{run:?}");
+    // Words that this version does not know are no RoCE v2.
+    port.remove("gid_attrs/types/3");
+    port.file("gid_attrs/types/3", "RoCE v3");
+    tree.answer(&["gids", "--type", "v2"]);
+}
+
+#[test]
+fn rows_that_may_be_an_interface_s_are_named() {
+    let mut one = host("node1", &[("mlx5_0", port(VLAN))]);
+    let row = &mut one["devices"][0]["gids"][2];
+    row["netdev"] = Value::Null;
+    let run = Fleet::new(&[one.clone()]).uverbs(&["gids", "--netdev", "eth0.7"]);
+    let note = "node1: --netdev eth0.7: not shown, as it is not known whether the interface is \
+                theirs: mlx5_0:1 3";
+    assert!(run.status == 1 && run.stderr.contains(note), "{run:?}");
+    // Its index is that of eth0.7, so it is not eth0's.
+    let run = Fleet::new(&[one.clone()]).uverbs(&["gids", "--netdev", "eth0", "--no-header"]);
+    assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{run:?}");
+    assert_eq!(run.stdout.lines().count(), 3);
+    // Nor is a row of eth0.7's index whose address eth0.7 does not have: pods often have equal indices.
+    one["devices"][0]["gids"][2]["gid"] = "::ffff:192.168.9.9".into();
+    let run = Fleet::new(&[one]).uverbs(&["gids", "--netdev", "eth0.7", "--no-header"]);
+    assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{run:?}");
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_missed() {
+    let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(VLAN))])]);
+    let run = fleet.uverbs(&["gids", "--netdev", "eth9", "--json"]);
+    assert!(run.status == 1 && run.stderr.contains("no interface of that name"), "{run:?}");
+}
+
+#[test]
+fn a_device_that_leads_nowhere_is_not_absent() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let class = tree.path().join("class/infiniband");
+    std::os::unix::fs::symlink("../../devices/nowhere", class.join("mlx5_1")).unwrap();
+    for command in ["devices", "gids", "ports", "guids", "choose"] {
+        let run = tree.uverbs(&[command]);
+        assert!(run.status == 1 && run.stderr.contains("mlx5_1"), "{run:?}");
+    }
+    let run = tree.uverbs(&["env", "nccl"]);
+    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    let snapshot = tree.uverbs(&["snapshot"]);
+    let document: Value = serde_json::from_str(&snapshot.stdout).unwrap();
+    assert_eq!(document["unlisted"][0]["device"], "mlx5_1");
+    let file = tree.path().join("own.json");
+    std::fs::write(&file, snapshot.stdout).unwrap();
+    let from = file.to_str().unwrap();
+    let run = crate::run::uverbs(&["gids", "mlx5_1", "--from", from]);
+    assert!(run.status == 1 && run.stderr.contains("No such file"), "{run:?}");
+}
+
+#[test]
+fn a_row_of_a_port_that_is_not_there_is_refused() {
+    let mut one = host("node1", &[("mlx5_0", port(VLAN))]);
+    one["devices"][0]["gids"][3]["port"] = 7.into();
+    let run = Fleet::new(&[one]).uverbs(&["gids"]);
+    assert!(run.status == 1 && run.stderr.contains("a row of a port that the device"), "{run:?}");
+}
+
+#[test]
+fn hosts_of_one_name_keep_apart() {
+    let one = host("node1", &[("mlx5_0", port(VLAN))]);
+    let fleet = Fleet::new(&[one.clone(), one]);
+    let answer = fleet.json(&["gids", "--ip", "10.0.0.3"]);
+    let names: Vec<&str> = answer["gids"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["host"].as_str().unwrap())
+        .collect();
+    assert_eq!(names[0], "node1");
+    assert!(names.len() == 2 && names[1].ends_with("node1.json"), "{names:?}");
 }
 
 #[test]

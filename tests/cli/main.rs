@@ -12,6 +12,8 @@ mod conforms;
 #[cfg(test)]
 mod devices;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod forms;
 #[cfg(test)]
 mod gids;

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::snapshots::{DUAL, Fleet, host};
 use crate::tree::Tree;
 
 #[test]
@@ -70,4 +71,27 @@ fn a_port_without_a_pkey_table_is_a_port() {
     let answer = tree.json(&["ports"]);
     assert_eq!(answer["ports"][0]["pkey_tbl_len"], 0);
     assert_eq!(answer["ports"][0]["gid_tbl_len"], 1);
+}
+
+#[test]
+fn a_rate_that_cannot_be_read_is_a_problem() {
+    let tree = Tree::new();
+    let port = tree.with_roce().port_again(1);
+    // The kernel refuses this where it does not know the width.
+    port.refuse("rate");
+    assert_eq!(tree.json(&["ports"])["ports"][0]["rate_gbps"], json!(null));
+    port.remove("rate");
+    port.file("rate/x", "");
+    let run = tree.uverbs(&["ports"]);
+    assert!(run.status == 1 && run.stderr.contains("Is a directory (errno 21)"), "{run:?}");
+    // The effective rate, by ioctl.
+    let mut node = host("node1", &[("mlx5_0", crate::snapshots::port(DUAL))]);
+    let text = "mlx5_0: query speed of port 1: Input/output error (errno 5)";
+    node["devices"][0]["ports"][0]["effective"] = json!({ "error": text, "errno": 5 });
+    let fleet = Fleet::new(&[node]);
+    let run = fleet.uverbs(&["ports", "--no-header"]);
+    assert_eq!((run.status, run.stdout.lines().count()), (1, 1), "{run:?}");
+    assert!(run.stderr.contains(text), "{run:?}");
+    let run = fleet.uverbs(&["check"]);
+    assert!(run.stdout.contains("port-rate-unreadable"), "{run:?}");
 }

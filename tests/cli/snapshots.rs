@@ -219,11 +219,14 @@ fn hostile_files() {
     };
     let cases: [(&str, String); 17] = [
         ("no JSON", String::new()),
-        ("no JSON", "[".repeat(10_000)),
+        ("expected an object", "[".repeat(10_000)),
         ("expected an object", "[]".into()),
-        ("schema_version: expected a number", "{}".into()),
+        ("missing field `schema_version`", "{}".into()),
         ("form 2", with(&|it| it["schema_version"] = json!(2))),
-        ("devices: expected a list", with(&|it| it["devices"] = json!(7))),
+        (
+            "devices: invalid type: integer `7`, expected a list",
+            with(&|it| it["devices"] = json!(7)),
+        ),
         (
             "two devices with one name",
             with(&|it| {
@@ -239,9 +242,8 @@ fn hostile_files() {
         ),
         ("devices.0.ports: port numbers", with(&|it| it["devices"][0]["node_type"] = json!(2))),
         (
-            "devices.0.ports.0.attributes.state",
+            "devices.0.ports.0.attributes.0.state",
             with(&|it| {
-                // Of a pair the place is the pair's.
                 it["devices"][0]["ports"][0]["attributes"][0]["state"] = json!(256);
             }),
         ),

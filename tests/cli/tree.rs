@@ -138,6 +138,15 @@ impl Port {
         fs::remove_file(self.0.join(name)).unwrap();
     }
 
+    /// Makes a file one that the kernel refuses to read (`EINVAL`): the speed of the loopback interface.
+    pub(crate) fn refuse(&self, name: &str) {
+        const REFUSED: &str = "/sys/class/net/lo/speed";
+        let errno = fs::read(REFUSED).map_err(|error| error.raw_os_error());
+        assert_eq!(errno, Err(Some(22)), "this test needs {REFUSED}: mount /sys");
+        self.remove(name);
+        std::os::unix::fs::symlink(REFUSED, self.0.join(name)).unwrap();
+    }
+
     pub(crate) fn gid(&self, index: u32, gid: &str, gid_type: &str, netdev: Option<&str>) {
         self.file(&format!("gids/{index}"), gid);
         self.file(&format!("gid_attrs/types/{index}"), gid_type);

@@ -15,7 +15,7 @@ use crate::report::{EINVAL, Problem, Report};
 use crate::selection::Asked;
 use crate::table::fields;
 
-/// A device as it is shown, and as it stands in JSON.
+/// A device in the table and in JSON.
 #[derive(Debug, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "the firmware has as many")]
 struct Row<'a> {

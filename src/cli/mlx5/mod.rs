@@ -1,4 +1,4 @@
-//! `uverbs mlx5`: what only the mlx5 driver and its devices' firmware tell.
+//! `uverbs mlx5`: what only the mlx5 driver and its devices' firmware know.
 
 use clap::{Args, Subcommand, ValueHint};
 use serde::Serialize;
@@ -7,8 +7,7 @@ use uverbs::error::{Cause, Error, Result};
 use uverbs::inventory::{Parts, Wanted};
 use uverbs::selector::Selector;
 
-use crate::args::Common;
-use crate::args::device;
+use crate::args::{Common, device};
 use crate::hosts::{Seen, live, some};
 use crate::output::Answer;
 use crate::report::Report;
@@ -21,7 +20,7 @@ pub(crate) enum Mlx5Command {
     /// In switchdev mode each port represents a vport of the e-switch: `uplink` is the wire, `ecpf`
     /// the physical function of a smart NIC's own CPU, 0 a physical function, others are VFs and
     /// sub-functions; ports that represent none are counted. Outside of switchdev mode the driver
-    /// tells nothing, and FLAGS is 0x0 (of multi-port RoCE Linux 6.12 tells the vhca id).
+    /// says nothing, and FLAGS is 0x0 (for multi-port RoCE, Linux 6.12 gives the vhca id).
     /// `REG_C0` is value/mask. Asks as `mlx5dv_query_port` does; Linux 5.13.
     #[command(
         verbatim_doc_comment,
@@ -124,7 +123,7 @@ fn told<T>(answer: Option<Result<T>>, device: &str, report: &mut Report) -> Opti
     answer?.map_err(|error| report.problem(device, &error)).ok()
 }
 
-/// Ports of a device in switchdev mode that stand for no vport: mlx5 has one for each vport that
+/// Ports of a device in switchdev mode without a vport: mlx5 has one for each vport that
 /// there could be. Like an empty slot of a GID table that is no problem, unless one is named.
 #[derive(Debug, Default)]
 struct Vacant(Vec<u32>);

@@ -12,7 +12,7 @@ use crate::report::{Problem, Report};
 use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
 
-/// A port as it stands in JSON.
+/// A port in JSON.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     device: &'a str,
@@ -70,7 +70,7 @@ pub(crate) fn answer(
         let own = ports.get(first..).unwrap_or_default();
         if !own.is_empty() && own.iter().all(|(_, _, port)| port.flags() == 0) {
             report.note(format!(
-                "{name}: the driver tells nothing of its ports, as it does outside of switchdev mode"
+                "{name}: the driver says nothing about its ports; it does so only in switchdev mode"
             ));
         }
     }
@@ -119,7 +119,7 @@ fn tabulate(ports: &[(&str, u32, SteeringPort)]) -> Table<9> {
             cell(port.vport_steering_icm_rx().map(Hex)),
             cell(port.vport_steering_icm_tx().map(Hex)),
         ];
-        table.row(cells, Mark::Plain);
+        table.row(&cells, Mark::Plain);
     }
     table
 }

@@ -23,7 +23,7 @@ use crate::report::{Problem, Report};
 use crate::selection::{Asked, Selected};
 use crate::table::fields;
 
-/// A port as it is shown, and as it stands in JSON. What its kind of port does not have is null.
+/// A port in the table and in JSON. What its kind of port does not have is null.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     device: &'a str,
@@ -170,7 +170,7 @@ fn ask<'d>(
     Ok(())
 }
 
-/// What the driver tells of a port.
+/// What the driver knows of a port.
 fn steering(context: &Context, own: &Capabilities, port: u32) -> Result<SteeringPort> {
     query_port(context, port).or_else(|error| {
         // Linux before 5.13. In switchdev mode a device has more ports than its function.
@@ -225,7 +225,7 @@ impl Asking<'_> {
     fn row<'d>(&self, device: &'d str, report: &mut Report) -> Row<'d> {
         let Self { context, own, port, steering, ref whom } = *self;
         let is_ib = own.port_type == PortType::IB;
-        // Of the wire only its state is told; what the function is, is another port.
+        // The uplink is the wire: only its state is known. The function itself is another port.
         let (vport, side, is_wire) = match *whom {
             Whom::Vport(VportNumber::UPLINK) => (Some(Vport::Own), VportSide::Uplink, true),
             Whom::Vport(number) => (Some(Vport::Other(number)), VportSide::Eswitch, false),

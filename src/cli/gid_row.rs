@@ -1,0 +1,95 @@
+//! A GID in the table and in JSON.
+
+use core::num::NonZeroU32;
+use std::net::Ipv4Addr;
+
+use serde::Serialize;
+use uverbs::device::Device;
+use uverbs::gid::{Gid, GidType};
+use uverbs::host::Source;
+use uverbs::inventory::GidRow;
+
+use crate::output::Text;
+use crate::table::{NONE, cell};
+
+/// A row.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<&'a str>,
+    pub(crate) device: &'a str,
+    pub(crate) port: u32,
+    pub(crate) index: u32,
+    pub(crate) gid: Text<Gid>,
+    pub(crate) gid_type: Text<GidType>,
+    ipv4: Option<Ipv4Addr>,
+    /// The interface, in whichever namespace it is.
+    ifindex: Option<NonZeroU32>,
+    /// Its name, if it is in this namespace.
+    pub(crate) netdev: Option<&'a str>,
+    /// Its name in its own namespace.
+    #[serde(skip)]
+    pub(crate) foreign_netdev: Option<&'a str>,
+    /// Whether it may have one whose name cannot be read.
+    #[serde(skip)]
+    netdev_is_unread: bool,
+    #[serde(skip)]
+    type_is_unread: bool,
+    source: Text<Source>,
+}
+
+impl<'a> Row<'a> {
+    pub(crate) fn new(host: Option<&'a str>, device: &'a Device, row: &'a GidRow) -> Self {
+        let GidRow { record, netdev, .. } = row;
+        let entry = &record.entry;
+        let netdev = netdev.as_ref();
+        Self {
+            host,
+            device: &device.name,
+            port: entry.port(),
+            index: entry.index(),
+            gid: Text(entry.gid()),
+            gid_type: Text(entry.gid_type()),
+            ipv4: entry.gid().ipv4(),
+            ifindex: netdev.map(|netdev| netdev.index).or(entry.netdev_ifindex()),
+            netdev: netdev.map(|netdev| netdev.name.as_str()),
+            foreign_netdev: record.sysfs_netdev.as_deref(),
+            netdev_is_unread: record.netdev_is_unread,
+            type_is_unread: record.type_is_unread,
+            source: Text(record.source),
+        }
+    }
+
+    /// `mlx5_0:1 3`: what `uverbs gid` takes.
+    pub(crate) fn place(&self) -> String {
+        format!("{}:{} {}", self.device, self.port, self.index)
+    }
+
+    pub(crate) fn cells(&self) -> [String; 7] {
+        let netdev = match (self.netdev, self.ifindex, self.foreign_netdev) {
+            (Some(name), ..) => name.to_owned(),
+            (None, Some(index), _) => format!("#{index}"),
+            (None, None, Some(name)) => format!("{name}?"),
+            (None, None, None) if self.netdev_is_unread => "?".to_owned(),
+            (None, None, None) => NONE.to_owned(),
+        };
+        [
+            self.device.to_owned(),
+            self.port.to_string(),
+            self.index.to_string(),
+            self.gid.to_string(),
+            if self.type_is_unread { "?".to_owned() } else { short_type(self.gid_type.0) },
+            cell(self.ipv4),
+            netdev,
+        ]
+    }
+}
+
+/// A GID's type in the words of `--type`.
+pub(crate) fn short_type(gid_type: GidType) -> String {
+    match gid_type {
+        GidType::ROCE_V1 => "v1".to_owned(),
+        GidType::ROCE_V2 => "v2".to_owned(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,184 @@
+//! What is said of all hosts together. It is gathered host by host, in far less memory than the hosts take.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use uverbs::choose::is_sure;
+use uverbs::choose::plan::{Fleet, Plan, Program};
+
+use crate::hosts::{Chosen, Seen, unread};
+use crate::output::Pairs;
+use crate::report::Report;
+use crate::selection::Asked;
+
+/// What is known of all hosts.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    /// How many were read.
+    pub(crate) hosts: usize,
+    /// What of that which is asked for could not be read: hosts, devices and ports, by name.
+    unread: Vec<String>,
+    /// Whether there is anything else that could not be read.
+    pub(crate) has_unread: bool,
+    /// Whether a host may have more ports than NCCL has room for.
+    pub(crate) fills: bool,
+    /// Whether such a host's order of devices is not known.
+    pub(crate) is_unordered: bool,
+    /// Variables that are set on some host, for any release.
+    set: BTreeSet<String>,
+    /// The ports.
+    fleet: Fleet,
+}
+
+impl Verdict {
+    /// Adds a host, and of its ports those that are looked at, each with the index that it should use.
+    pub(crate) fn add<'c, 's: 'c>(
+        &mut self,
+        host: &Seen,
+        asked: &Asked<'_>,
+        ports: impl Iterator<Item = (&'c Chosen<'s>, Option<u32>)>,
+    ) {
+        self.hosts += 1;
+        self.unread.extend(unread(host, asked));
+        self.has_unread |= !host.inventory.unread().is_empty();
+        self.fills |= host.fills();
+        self.is_unordered |= host.fills() && !host.has_order();
+        for setting in &host.inventory.settings {
+            if !self.set.contains(&setting.name) {
+                self.set.insert(setting.name.clone());
+            }
+        }
+        self.fleet.add(ports.map(|(own, index)| (&own.port, index)));
+    }
+
+    /// What of that which is asked for could not be read. What is said of all does not cover it.
+    pub(crate) fn unread(&self, report: &Report) -> Vec<String> {
+        report.bad_files().map(str::to_owned).chain(self.unread.iter().cloned()).collect()
+    }
+
+    /// Whether a variable is set on some host.
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.set.contains(name)
+    }
+
+    /// One setting for all ports.
+    pub(crate) fn plan(
+        &self,
+        program: Program,
+        has_others: bool,
+        is_set: impl Fn(&str) -> bool,
+    ) -> Option<Plan> {
+        self.fleet.plan(program, has_others, is_set)
+    }
+}
+
+/// Which index is right on which port of which host.
+#[derive(Debug, Default)]
+pub(crate) struct Indices {
+    /// The index that is right on all ports so far that have one.
+    one: Option<u32>,
+    /// Whether some port has one, and whether another has another.
+    pub(crate) is_any: bool,
+    is_mixed: bool,
+    /// Hosts without a port.
+    portless: Vec<String>,
+    /// Ports without a usable GID.
+    unusable: Vec<String>,
+    /// Ports of whose GID it is not known that it is right.
+    pub(crate) unproven: Vec<String>,
+    hosts: Vec<String>,
+    /// Ports by their device's name, each with its place among them.
+    ports: BTreeMap<String, BTreeMap<u32, usize>>,
+    count: usize,
+    /// The place of a host, the place of a port, and the index.
+    taken: Vec<(usize, usize, Option<u32>)>,
+}
+
+impl Indices {
+    /// Adds a snapshot's host.
+    pub(crate) fn add(&mut self, host: &str, chosen: &[Chosen<'_>]) {
+        if chosen.is_empty() {
+            self.portless.push(host.to_owned());
+        }
+        for own in chosen {
+            let index = own.decision.outcome.index();
+            match index {
+                None => self.unusable.push(own.name()),
+                Some(index) => {
+                    if !is_sure(&own.port, index) {
+                        self.unproven.push(own.name());
+                    }
+                    self.is_any = true;
+                    self.is_mixed |= *self.one.get_or_insert(index) != index;
+                }
+            }
+            let port = self.port(own.port.device, own.port.number);
+            self.taken.push((self.hosts.len(), port, index));
+        }
+        self.hosts.push(host.to_owned());
+    }
+
+    fn port(&mut self, device: &str, number: u32) -> usize {
+        if !self.ports.contains_key(device) {
+            self.ports.insert(device.to_owned(), BTreeMap::new());
+        }
+        let Self { ports, count, .. } = self;
+        let place = ports.get_mut(device).map(|ports| {
+            *ports.entry(number).or_insert_with(|| {
+                *count += 1;
+                *count - 1
+            })
+        });
+        place.unwrap_or_default()
+    }
+
+    /// The index that is right on all ports that have one.
+    pub(crate) fn one(&self) -> Option<u32> {
+        self.one.filter(|_| !self.is_mixed)
+    }
+
+    /// Hosts without a port, and ports without a usable GID: no setting is for them.
+    pub(crate) fn unusable(&self) -> Vec<String> {
+        self.portless.iter().chain(&self.unusable).cloned().collect()
+    }
+
+    /// Which hosts are not as most are: each with what differs, as `mlx5_0:1 uses 5 (most use 3)`. Where
+    /// there is no such thing as most, each host says what it uses.
+    pub(crate) fn differing(&self) -> Pairs<Vec<String>> {
+        let names = self.ports.iter().flat_map(|(device, ports)| {
+            ports.iter().map(move |(number, place)| (*place, format!("{device}:{number}")))
+        });
+        let names: BTreeMap<usize, String> = names.collect();
+        // How often each index is right on the port of a name.
+        let mut counts: BTreeMap<usize, BTreeMap<Option<u32>, usize>> = BTreeMap::new();
+        for (_, port, index) in &self.taken {
+            *counts.entry(*port).or_default().entry(*index).or_default() += 1;
+        }
+        let usual = counts.into_iter().map(|(port, indices)| {
+            let all: usize = indices.values().sum();
+            let most = indices.into_iter().find(|(_, count)| 2 * count > all);
+            (port, most.map(|(index, _)| index))
+        });
+        let usual: BTreeMap<usize, Option<Option<u32>>> = usual.collect();
+        let text = |index: Option<u32>| index.map_or_else(|| "none".to_owned(), |i| i.to_string());
+        let mut found: Vec<(String, Vec<String>)> = Vec::new();
+        for (host, port, index) in &self.taken {
+            let (Some(host), Some(name), Some(usual)) =
+                (self.hosts.get(*host), names.get(port), usual.get(port))
+            else {
+                continue;
+            };
+            let place = format!("{name} uses {}", text(*index));
+            let what = match usual {
+                Some(usual) if usual == index => continue,
+                Some(usual) => format!("{place} (most use {})", text(*usual)),
+                None => place,
+            };
+            // Hosts come one after the other.
+            match found.last_mut() {
+                Some((known, list)) if known == host => list.push(what),
+                _ => found.push((host.clone(), vec![what])),
+            }
+        }
+        Pairs(found)
+    }
+}

@@ -1,0 +1,155 @@
+//! Several snapshots in one file, or on standard input.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::run::{Run, finish, program};
+use crate::snapshots::{DUAL, Fleet, VLAN, fleet_with_everything, host, port};
+
+/// A file with these lines.
+fn file(folder: &TempDir, lines: &[String]) -> PathBuf {
+    let path = folder.path().join("fleet.jsonl");
+    fs::write(&path, lines.join("\n")).unwrap();
+    path
+}
+
+fn uverbs(args: &[&str], file: &Path) -> Run {
+    finish(program().args(args).arg("--from").arg(file))
+}
+
+fn json(args: &[&str], file: &Path) -> Value {
+    let run = uverbs(&[args, &["--json"]].concat(), file);
+    serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run:?}"))
+}
+
+fn hosts(names: &[&str]) -> Vec<String> {
+    let rows = [DUAL, VLAN];
+    let text = |(place, name): (usize, &&str)| {
+        host(name, &[("mlx5_0", port(rows[place % 2])), ("mlx5_1", port(DUAL))]).to_string()
+    };
+    names.iter().enumerate().map(text).collect()
+}
+
+/// In one file or in many, in a line or in many, hosts are the same.
+#[test]
+fn one_file_or_many() {
+    let many = fleet_with_everything();
+    let texts: Vec<String> =
+        (0..2).map(|number| fs::read_to_string(many.file(number)).unwrap()).collect();
+    let pretty: Vec<String> = texts
+        .iter()
+        .map(|text| {
+            let value: Value = serde_json::from_str(text).unwrap();
+            serde_json::to_string_pretty(&value).unwrap()
+        })
+        .collect();
+    let folder = TempDir::new().unwrap();
+    for lines in [texts, pretty] {
+        let file = file(&folder, &lines);
+        for command in [
+            &["devices"] as &[&str],
+            &["gids"],
+            &["gid", "mlx5_0:1", "3"],
+            &["ports", "mlx5_1"],
+            &["guids"],
+            &["choose", "--explain"],
+            &["choose", "nowhere"],
+            &["check"],
+            &["env", "nccl"],
+            &["env", "ucx", "mlx5_0"],
+        ] {
+            for format in [&[] as &[&str], &["--json"]] {
+                let words = [command, format].concat();
+                let (one, other) = (uverbs(&words, &file), many.uverbs(&words));
+                assert_eq!(one.stdout, other.stdout, "{words:?}");
+                assert_eq!((one.stderr, one.status), (other.stderr, other.status), "{words:?}");
+            }
+        }
+        let from = fs::File::open(&file).unwrap();
+        let run = finish(program().args(["choose", "--json", "--from", "-"]).stdin(from));
+        assert_eq!(run.stdout, many.uverbs(&["choose", "--json"]).stdout);
+    }
+}
+
+#[test]
+fn empty_lines_and_a_torn_end() {
+    let folder = TempDir::new().unwrap();
+    let [one, two, torn] = <[String; 3]>::try_from(hosts(&["node1", "node2", "node3"])).unwrap();
+    let torn = torn[..torn.len() / 2].to_owned();
+    let file = file(&folder, &[String::new(), one, "  ".into(), two, String::new(), torn]);
+    let answer = json(&["devices"], &file);
+    let names = |answer: &Value| {
+        let rows = answer["devices"].as_array().unwrap().iter();
+        rows.map(|row| row["host"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&answer), ["node1", "node1", "node2", "node2"]);
+    let problem = &answer["problems"][0];
+    assert_eq!(problem["host"], "fleet:6");
+    let error = problem["error"].as_str().unwrap();
+    assert!(error.contains("fleet.jsonl: line 6: no JSON: EOF while"), "{error}");
+    assert_eq!(answer["problems"].as_array().unwrap().len(), 1);
+    // Nothing is said of all hosts.
+    let fits = json(&["choose"], &file)["fits_all"].clone();
+    assert_eq!((&fits["index"], fits["hosts"].as_u64()), (&Value::Null, Some(2)), "{fits}");
+    assert_eq!(fits["unread"], serde_json::json!(["fleet:6"]));
+    let run = uverbs(&["env", "nccl"], &file);
+    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    assert!(run.stderr.contains("(fleet:6)"), "{run:?}");
+    assert_eq!(uverbs(&["check"], &file).status, 2);
+}
+
+#[test]
+fn a_bad_or_a_huge_document_between_others() {
+    let folder = TempDir::new().unwrap();
+    let [one, two, bad] = <[String; 3]>::try_from(hosts(&["node1", "node2", "node3"])).unwrap();
+    let huge = bad.replace("6.12.0", &"x".repeat(17 << 20));
+    let bad = bad.replace("\"mlx5_1\"", "\"mlx5_0\"");
+    let file = file(&folder, &[one, huge, bad, two]);
+    let run = uverbs(&["devices", "--no-header"], &file);
+    let hosts: Vec<&str> = run.stdout.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(hosts, ["node1", "node1", "node2", "node2"], "{run:?}");
+    let said: Vec<&str> = run.stderr.lines().collect();
+    assert!(said[0].ends_with("fleet.jsonl: line 2: longer than 16 MiB"), "{said:?}");
+    assert!(said[1].ends_with("line 3: devices: two devices with one name"), "{said:?}");
+    assert_eq!((said.len(), run.status), (2, 1));
+}
+
+/// Hosts with one name are told apart by their lines.
+#[test]
+fn one_name_of_several_hosts() {
+    let folder = TempDir::new().unwrap();
+    let file = file(&folder, &hosts(&["node1", "node1", "node1"]));
+    let answer = json(&["devices"], &file);
+    let name = |place: usize| answer["devices"][place]["host"].as_str().unwrap().to_owned();
+    assert_eq!(name(0), "node1");
+    assert_eq!(name(2), format!("{}:2", file.display()));
+    assert_eq!(name(4), format!("{}:3", file.display()));
+}
+
+#[test]
+fn show_gids_has_one_host() {
+    let folder = TempDir::new().unwrap();
+    let lines = hosts(&["node1", "node2"]);
+    let both = uverbs(&["gids", "--format", "show_gids"], &file(&folder, &lines));
+    let one = uverbs(&["gids", "--format", "show_gids"], &file(&folder, &lines[..1]));
+    assert_eq!(both.stdout, one.stdout);
+    assert_eq!((both.status, one.status), (1, 0));
+    assert!(both.stderr.contains("show_gids knows one host"), "{both:?}");
+}
+
+/// What is said of hosts has the order of what is asked, not that of the hosts.
+#[test]
+fn problems_have_an_order() {
+    let fleet = Fleet::new(&[host("a", &[]), serde_json::json!({}), host("b", &[])]);
+    let answer = fleet.json(&["ports", "mlx5_0"]);
+    let hosts: Vec<&str> = answer["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|problem| problem["host"].as_str().unwrap())
+        .collect();
+    assert_eq!(hosts, ["node1", "a", "b"], "the file, then the hosts");
+}
