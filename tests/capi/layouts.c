@@ -45,13 +45,20 @@ static int left_out;
 #endif
 
 /*
- * A structure that has grown. Where rdma-core's is still the old one it ends where ours goes on, so
- * that what the library fills for an old program fits.
+ * A structure that has grown. Where rdma-core's is still the old one it ends where ours goes on (or
+ * its padding does), so that what the library fills for an old program fits.
  */
 #ifdef UVERBS_H
-#define OLD_SIZE(type, field) printf("%s: size %zu\n", #type, offsetof(type, field))
+#define UP_TO(field, align) ((field + align - 1) / align * align)
+#define OLD_SIZE(type, field)                                                                      \
+	printf("%s: size %zu\n", #type, UP_TO(offsetof(type, field), _Alignof(type)))
 #else
 #define OLD_SIZE(type, field) TYPE(type)
+#endif
+#if RDMA_CORE >= 44
+#define SIZE_SINCE_44(type, field) TYPE(type)
+#else
+#define SIZE_SINCE_44(type, field) OLD_SIZE(type, field)
 #endif
 #if RDMA_CORE >= 56
 #define SIZE_SINCE_56(type, field) TYPE(type)
@@ -270,7 +277,7 @@ static void device_attributes(void)
 	FIELD(struct ibv_pci_atomic_caps, swap);
 	FIELD(struct ibv_pci_atomic_caps, compare_swap);
 
-	TYPE(struct ibv_device_attr_ex);
+	SIZE_SINCE_44(struct ibv_device_attr_ex, phys_port_cnt_ex);
 	FIELD(struct ibv_device_attr_ex, orig_attr);
 	FIELD(struct ibv_device_attr_ex, comp_mask);
 	FIELD(struct ibv_device_attr_ex, odp_caps);

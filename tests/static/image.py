@@ -1,8 +1,8 @@
-"""tests/static/image.py LAYOUT OUT
+"""tests/static/image.py LAYOUT OUT NAME=PLATFORM…
 
 Reads an OCI image layout from its index down to the layers, by the specification alone: every
-descriptor's digest and size are those of what it names, both architectures are there, and each runs
-the program. Unpacks the layers of each into OUT/x86_64 and OUT/aarch64.
+descriptor's digest and size are those of what it names, these platforms (amd64, arm/v7) are there, and each
+runs the program. Unpacks the layers of each into OUT/NAME.
 """
 
 import gzip
@@ -14,9 +14,9 @@ import shutil
 import sys
 import tarfile
 
-layout, out = map(pathlib.Path, sys.argv[1:])
+layout, out = map(pathlib.Path, sys.argv[1:3])
 OCI = "application/vnd.oci.image."
-MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+MACHINES = {platform: name for name, platform in (word.split("=") for word in sys.argv[3:])}
 
 
 def blob(descriptor, *kinds):
@@ -35,10 +35,14 @@ for entry in json.loads(blob(top, "index.v1+json"))["manifests"]:
     manifest = json.loads(blob(entry, "manifest.v1+json"))
     config = json.loads(blob(manifest["config"], "config.v1+json"))
     assert config["os"] == "linux" == entry["platform"]["os"]
-    assert config["architecture"] == entry["platform"]["architecture"]
+    platform = entry["platform"]["architecture"]
+    assert config["architecture"] == platform
+    # 32-bit Arm has several, and only there do we name one.
+    if platform == "arm":
+        platform += "/" + entry["platform"]["variant"]
     assert config["config"]["Entrypoint"] == ["/uverbs"] and "Cmd" not in config["config"]
     assert config["config"]["User"] == "65534:65534"
-    machine = MACHINES[config["architecture"]]
+    machine = MACHINES[platform]
     found.add(machine)
     shutil.rmtree(out / machine, ignore_errors=True)
     (out / machine).mkdir(parents=True)
