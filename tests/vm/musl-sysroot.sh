@@ -1,37 +1,36 @@
 #!/bin/sh
-# musl-sysroot.sh ARCHITECTURE PARTS LIBRARY OUT
+# musl-sysroot.sh TARGET TOOLS MUSL PARTS LIBRARY OUT
 #
-# Makes a sysroot for x86_64- or aarch64-unknown-linux-musl, to be given to rustc by --sysroot, for
+# Makes a sysroot for one of Rust's targets with musl, to be given to rustc by --sysroot, for
 # static programs. It holds what rustup's component for the target holds: the C half (musl and an
 # unwinder) and the Rust half (the standard library), built here. It differs in one thing: a panic
 # prints no backtrace. The code for that is 220 kB of every program, and in a stripped one it finds
 # nothing to print.
 #
-# ARCHITECTURE  x86_64 or aarch64; where it is not this machine's, GCC for it must be installed
-# PARTS         unpacked Debian packages of that architecture: musl-dev, and libunwind-19-dev
-# LIBRARY       the source of the standard library of the very version of `rustc`
-# OUT           an existing directory to fill
+# TARGET   the target
+# TOOLS    the prefix of GCC's and the binutils' names; empty for this machine's own
+# MUSL     the name of the folders of Debian's musl
+# PARTS    unpacked Debian packages of that machine: musl-dev, and libunwind-19-dev
+# LIBRARY  the source of the standard library of the very version of `rustc`
+# OUT      an existing directory to fill
 #
-# The harness fetches the parts and the source ("vm musl-env").
+# The harness fetches the parts and the source, and knows the rest from src/packaging/machines ("vm musl-env").
 set -eu
 
-architecture=$1
-parts=$(realpath "$2")
-library=$(realpath "$3")
-out=$(realpath "$4")
-target=$architecture-unknown-linux-musl
-if [ "$(uname -m)" = "$architecture" ]; then
-    cc=cc ar=ar
-else
-    cc=$architecture-linux-gnu-gcc ar=$architecture-linux-gnu-ar
-fi
+target=$1
+cc=${2:+$2-}gcc
+ar=${2:+$2-}ar
+folder=$3
+parts=$(realpath "$4")
+library=$(realpath "$5")
+out=$(realpath "$6")
 work=$out/work
 into=$out/lib/rustlib/$target/lib
 mkdir -p "$work" "$into/self-contained"
 
 # The C half. What rustc links every static program with: the C library with its start files,
 # GCC's begin and end of the constructor lists, and the unwinder.
-musl=$parts/usr/lib/$architecture-linux-musl
+musl=$parts/usr/lib/$folder
 cp "$musl"/*crt?.o "$musl/libc.a" "$into/self-contained/"
 # Both are empty in musl; the unwinder names them as libraries it depends on.
 cp "$musl/libdl.a" "$musl/libpthread.a" "$into/self-contained/"
@@ -55,7 +54,7 @@ int __fprintf_chk(FILE *file, int flag, const char *format, ...)
 	return written;
 }
 C
-$cc -O2 -fPIC -ffunction-sections -nostdinc -isystem "$parts/usr/include/$architecture-linux-musl" \
+$cc -O2 -fPIC -ffunction-sections -nostdinc -isystem "$parts/usr/include/$folder" \
     -isystem "$($cc -print-file-name=include)" -c "$work/fprintf_chk.c" -o "$work/fprintf_chk.o"
 $ar rsD "$into/self-contained/libunwind.a" "$work/fprintf_chk.o"
 

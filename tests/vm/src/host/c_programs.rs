@@ -8,7 +8,8 @@
 use crate::apt::{Apt, Checked};
 use crate::cache::Cache;
 use crate::initramfs::LIBRARIES;
-use crate::musl::{self, Architecture};
+use crate::machines::Machine;
+use crate::musl;
 use crate::programs;
 use crate::rdma_core::{Newer, RdmaCore};
 use crate::{elf, paths};
@@ -178,6 +179,21 @@ impl<'a> Builder<'a> {
         Ok(statics)
     }
 
+    /// The program with canaries around all that our library writes, for i686, by our header.
+    ///
+    /// # Errors
+    /// Its compiler or Rust's standard library is not installed.
+    pub(crate) fn of_i686(&self) -> Result<Static> {
+        let library = programs::build_library_for_i686()?;
+        let program = self.folder("static")?.join("i686");
+        let tests = paths::package().join("../capi/canaries.c");
+        let mut cc = Command::new(format!("{}-gcc", Machine::named("i686")?.tools));
+        cc.args(["-std=gnu11", "-O1", "-g0", "-static", "-DUVERBS_H", "-I"]);
+        cc.arg(paths::workspace().join("src/capi")).arg(tests).arg(library);
+        cc.arg("-o").arg(&program).checked()?;
+        Ok(Static { libc: "i686", program })
+    }
+
     fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.into.join(name);
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
@@ -228,7 +244,7 @@ pub(crate) struct Musl {
 impl Musl {
     /// With the library that is released, in this folder.
     pub(crate) fn new(released: &Path, cache: &Cache, apt: &mut Apt) -> Result<Self> {
-        let package = musl::c_library(Architecture::X86_64, cache, apt)?;
+        let package = musl::c_library(Machine::guest()?, cache, apt)?;
         Ok(Self {
             uverbs: released.join("libuverbs.a"),
             headers: package.join("usr/include/x86_64-linux-musl"),

@@ -1,7 +1,7 @@
 //! Boots Debian's kernels in QEMU and runs tests and commands inside.
 //!
 //! The modules, from the packages up to the verdict: [`sources`] and [`apt`] fetch, [`cache`]
-//! keeps, [`kernels`], [`packages`] and [`rdma_core`] say what; [`musl`], [`programs`],
+//! keeps, [`kernels`], [`packages`] and [`rdma_core`] say what; [`machines`] has the table of machines; [`musl`], [`programs`],
 //! [`c_programs`] and [`modules`] build ours,
 //! [`initramfs`] puts all into an archive ([`elf`] helps both), [`qemu`] boots it with
 //! [`functions`] and [`console`] judges the kernel's log. [`selection`] says which scenarios run,
@@ -17,6 +17,7 @@ mod elf;
 mod functions;
 mod initramfs;
 mod kernels;
+mod machines;
 mod modules;
 mod musl;
 mod packages;
@@ -36,7 +37,7 @@ use crate::cache::Cache;
 use crate::functions::Functions;
 use crate::initramfs::{Initramfs, Tree};
 use crate::kernels::Kernel;
-use crate::musl::Architecture;
+use crate::machines::Machine;
 use crate::test::Wanted;
 use crate::times::timed;
 use anyhow::{Context, Result, bail};
@@ -108,9 +109,9 @@ enum Action {
     Headers,
     /// Print the environment (NAME=VALUE) in which static files are built.
     MuslEnv {
-        /// For which machines.
-        #[arg(value_enum, default_value = "x86_64-unknown-linux-musl")]
-        target: Architecture,
+        /// For which machine: a name of src/packaging/machines, or its static target.
+        #[arg(default_value = "x86_64")]
+        machine: String,
     },
     /// Print the environment (NAME=VALUE) of `tests/capi/run`.
     CEnv,
@@ -162,7 +163,7 @@ fn act(action: Action) -> Result<ExitCode> {
             packages::peers(&cache, &mut apt)?;
             rdma_core::newer(&cache, &mut apt)?;
             packages::headers(&cache, &mut apt)?;
-            musl::sysroot(Architecture::X86_64, &cache, &mut apt)?;
+            musl::sysroot(Machine::guest()?, &cache, &mut apt)?;
             let complete = missing.is_empty() && kernels.iter().all(|it| it.own_modules.is_ok());
             Ok(ExitCode::from(u8::from(!complete)))
         }
@@ -178,8 +179,9 @@ fn act(action: Action) -> Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Action::MuslEnv { target } => {
-            for (name, value) in musl::environment(target, &cache, &mut apt)? {
+        Action::MuslEnv { machine } => {
+            let machine = Machine::named(&machine)?;
+            for (name, value) in musl::environment(machine, &cache, &mut apt)? {
                 println!("{name}={}", value.display());
             }
             Ok(ExitCode::SUCCESS)
@@ -263,6 +265,11 @@ impl Lab {
         }
         for program in builder.statics(&newer.rdma_core, &Musl::new(&ours.released, cache, apt)?)? {
             initramfs.program(&format!("static/{}", program.libc), &program.program)?;
+        }
+        match builder.of_i686() {
+            Ok(it) => initramfs.program(&format!("static/{}", it.libc), &it.program)?,
+            // The scenario says so again, and counts as skipped.
+            Err(error) => status(&format!("NO PROGRAM OF i686: {error:#}")),
         }
         times::spent("building C programs", start.elapsed().as_secs_f32());
         status(&format!("the initramfs holds {} MB beside modules", initramfs.size() / 1_000_000));

@@ -3,9 +3,9 @@
 
 use crate::apt::Apt;
 use crate::cache::Cache;
-use crate::musl::{self, Architecture};
-use crate::paths;
+use crate::machines::Machine;
 use crate::times::timed;
+use crate::{musl, paths};
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -29,7 +29,7 @@ pub(crate) struct Static {
 
 /// Builds our static files.
 pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
-    let sysroot = musl::sysroot(Architecture::X86_64, cache, apt)?;
+    let sysroot = musl::sysroot(Machine::guest()?, cache, apt)?;
     let flags = sysroot.as_ref().map(|sysroot| format!("--sysroot={}", sysroot.display()));
     let mut guest = cargo("build", TARGET, flags.as_deref());
     // It is built after every change, and its size is no matter.
@@ -58,6 +58,20 @@ pub(crate) fn build_library(target: &str) -> Result<PathBuf> {
     rustc.args(["--package", "uverbs", "--lib", "--features", "capi"]);
     run(rustc.args(["--crate-type", "staticlib"]))?;
     Ok(paths::target().join(target).join("release/libuverbs.a"))
+}
+
+/// Our library for C on i686, without optimisation.
+///
+/// # Errors
+/// Rust's standard library for i686 is not installed.
+pub(crate) fn build_library_for_i686() -> Result<PathBuf> {
+    const TARGET: &str = "i686-unknown-linux-gnu";
+    let mut rustc = Command::new("cargo");
+    rustc.args(["rustc", "--quiet", "--target", TARGET, "--target-dir"]).arg(paths::target());
+    rustc.args(["--package", "uverbs", "--lib", "--features", "capi"]);
+    rustc.args(["--crate-type", "staticlib"]).current_dir(paths::workspace());
+    run(&mut rustc)?;
+    Ok(paths::target().join(TARGET).join("debug/libuverbs.a"))
 }
 
 /// The same with the compiler's checks of every access to memory. Only a compiler that accepts

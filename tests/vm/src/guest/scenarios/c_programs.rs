@@ -407,12 +407,12 @@ fn one_root(situation: u64) -> &'static [&'static str] {
 }
 
 /// Every program, on all devices that are there now, with nothing in the way.
-pub(super) fn compare() -> Result<()> {
+fn compare() -> Result<()> {
     compare_without(&[], &ROOTS, Situation::Open)
 }
 
 /// The same in the roots of the situation with this number.
-fn compare_in_turn(number: u64) -> Result<()> {
+pub(super) fn compare_in_turn(number: u64) -> Result<()> {
     compare_without(&[], roots(number)?, Situation::Open)
 }
 

@@ -110,12 +110,16 @@ pub(crate) fn filters_come_before_opening() -> Result<()> {
         (&["--netdev", "d1"], &["uverbs1"]),
         (&["--netdev", "d0.7"], &["uverbs0"]),
         (&["--netdev", "lo"], &[]),
-        (&["--netdev", "nosuch"], &[]),
         (&["--type", "ib"], &[]),
     ] {
         let opened = opened(arguments)?;
         ensure!(opened == expected, "{arguments:?} opens {opened:?}");
     }
+    // Which interface is not there is said, and the status is 1.
+    let words = ["strace", "-f", "-o", "/tmp/missing", "uverbs", "gids", "--netdev", "nosuch"];
+    ensure!(lab::output(&words)?.status.code() == Some(1));
+    let calls = fs::read_to_string("/tmp/missing")?;
+    ensure!(calls.contains("socket(") && !calls.contains("/dev/infiniband/uverbs"), "{calls}");
     let rows = run(&["uverbs", "gids", "--netdev", "d0.7", "--no-header"])?;
     ensure!(rows.lines().count() == 2 && rows.lines().all(|row| row.ends_with(" d0.7")), "{rows}");
     Ok(())

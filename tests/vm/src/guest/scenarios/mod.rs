@@ -17,12 +17,14 @@ mod containers;
 mod costs;
 mod examples;
 mod faults;
+mod i686;
 mod laboratory;
 mod limits;
 mod mlx5;
 mod model;
 mod namespaces;
 mod peers;
+mod readme;
 mod replaced;
 mod soft_roce;
 mod switch;
@@ -120,6 +122,7 @@ const SOFT: &[Scenario] = &[
     ("a_host_is_checked", choices::a_host_is_checked),
     ("perftest_s_default", choices::perftest_s_default),
     ("examples_run", examples::run_on_soft_roce),
+    ("the_readme_shows_real_outputs", readme::on_soft_roce),
     ("c_programs_on_soft_roce", c_programs::on_soft_roce),
     ("c_programs_on_links_that_are_down", c_programs::on_links_that_are_down),
     ("c_programs_on_a_switch", c_programs::on_a_switch),
@@ -129,6 +132,7 @@ const SOFT: &[Scenario] = &[
     ("c_programs_in_another_namespace", c_programs::in_another_namespace),
     ("c_programs_with_nothing_mounted", c_programs::with_nothing_mounted),
     ("c_programs_in_an_empty_root", c_programs::in_an_empty_root),
+    ("c_programs_of_32_bits", i686::canaries),
     ("c_programs_sanitized", c_programs::sanitized),
     ("c_programs_under_valgrind", c_programs::under_valgrind),
 ];

@@ -516,6 +516,16 @@ pub(crate) fn the_same_index_and_address_in_two_namespaces() -> Result<()> {
     let there = namespace.call(|| rows(Preference::Ioctl))?;
     println!("there: {there:#?}");
     ensure!(named(&there, "::ffff:192.168.77.1") == [None], "x0 was taken for d0");
+    // It is not above the port's interface, so no row is its own, and none is recommended.
+    for command in
+        [&["choose"][..], &["choose", "--netdev", "x0"], &["env", "nccl"], &["env", "ucx"]]
+    {
+        let output = lab::output(&[&namespace.exec()[..], &["uverbs"], command].concat())?;
+        let said = String::from_utf8(output.stdout)?;
+        println!("{command:?}: {}: {said}{}", output.status, String::from_utf8(output.stderr)?);
+        ensure!(output.status.code() == Some(1) && !said.contains("192.168.77.1"), "{command:?}");
+        ensure!(!said.contains("export"), "{command:?}");
+    }
     Ok(())
 }
 
@@ -552,8 +562,14 @@ pub(crate) fn indices_of_other_namespaces() -> Result<()> {
         &["gids", "--source", "sysfs", "--json"],
         &["snapshot"],
     ] {
-        let said = a.run(&[&["uverbs"], arguments].concat())?;
-        println!("{arguments:?}: {said}");
+        let output = lab::output(&[&a.exec()[..], &["uverbs"], arguments].concat())?;
+        let said = String::from_utf8(output.stdout)?;
+        let noted = String::from_utf8(output.stderr)?;
+        println!("{arguments:?}: {said}{noted}");
+        // It may be net1's, for all that is known here.
+        let is_doubted = arguments.contains(&"--netdev");
+        ensure!(output.status.code() == Some(i32::from(is_doubted)), "{}", output.status);
+        ensure!(noted.contains("it is not known whether the interface is theirs") == is_doubted);
         let document: Value = serde_json::from_str(&said)?;
         let mut rows = document["gids"].as_array().cloned().unwrap_or_default();
         for device in document["devices"].as_array().into_iter().flatten() {

@@ -391,6 +391,8 @@ struct Count {
     unnamed: BTreeMap<&'static str, u32>,
     others: u32,
     commands: u32,
+    /// How often a command said that it leaves out rows that may be meant.
+    doubts: u32,
     /// How often the index and the address together would have given a wrong name.
     lookalikes: u32,
     wrong: Vec<String>,
@@ -421,11 +423,12 @@ fn names(tables: &[GidTable]) -> Result<Names> {
 }
 
 /// What the command answers.
-fn command(arguments: &[&str]) -> Result<Value> {
+fn command(arguments: &[&str]) -> Result<(Value, bool)> {
     let output = Command::new("uverbs").args(arguments).env("PATH", PATH).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("uverbs {}: {} {said}", arguments.join(" "), output.status))
+    let document = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("uverbs {}: {} {said}", arguments.join(" "), output.status))?;
+    Ok((document, output.status.success()))
 }
 
 /// The rows of a document of `gids`, `gid` or `snapshot`.
@@ -495,6 +498,7 @@ impl World<'_> {
             }
             if place == asks_command {
                 self.ask_command(count, place, &ours)?;
+                self.ask_for_unnamed(count, place, &ours)?;
             }
         }
         Ok(())
@@ -569,6 +573,22 @@ impl World<'_> {
         }
     }
 
+    /// Asks for the rows of an interface that has one which is not proven to be its: the command says that
+    /// it leaves one out.
+    fn ask_for_unnamed(&self, count: &mut Count, place: usize, ours: &Names) -> Result<()> {
+        let mut unnamed = ours.iter().filter(|(_, name)| name.is_none());
+        let owned = unnamed.find_map(|(slot, _)| {
+            let (home, name) = self.owners.get(slot)?;
+            (*home == place).then_some((slot, name))
+        });
+        let Some((slot, name)) = owned else { return Ok(()) };
+        let way = ["gids", "--netdev", name, "--json"];
+        let (document, is_complete) = self.lab.within(place, || command(&way))?;
+        ensure!(!is_complete, "{place}: --netdev {name} says nothing of {slot:?}: {document}");
+        count.doubts += 1;
+        Ok(())
+    }
+
     /// Asks the command in one way, and that it says what the library says.
     fn ask_command(&mut self, count: &mut Count, place: usize, ours: &Names) -> Result<()> {
         let device = self.random.one(&["rxe0", "rxe1", "rxe2"]).to_string();
@@ -593,7 +613,7 @@ impl World<'_> {
             &["snapshot", "--source", "sysfs"],
         ];
         let way = *self.random.one(&ways);
-        let document = self.lab.within(place, || command(way))?;
+        let (document, _) = self.lab.within(place, || command(way))?;
         let rows: BTreeMap<Slot, Option<String>> = rows_of(&document).into_iter().collect();
         count.commands += 1;
         let said = way.join(" ");
@@ -644,6 +664,7 @@ pub(crate) fn random_worlds() -> Result<()> {
          rows are looked at from others; the command is asked {} times",
         count.rows, count.others, count.commands
     );
+    println!("figure: random worlds: {} times `--netdev` said what it leaves out", count.doubts);
     println!(
         "figure: random worlds: {} of {} without the connection manager",
         count.named_without, count.rows

@@ -11,7 +11,7 @@ use super::modes::unlike_ports;
 use crate::lab::mlx5::Mlx5;
 use crate::lab::{self, run};
 use crate::scenarios::c_programs::{
-    LEAKS, check_accesses, check_memory, compare, compare_shortly, compare_without_devx,
+    LEAKS, check_accesses, check_memory, compare_in_turn, compare_shortly, compare_without_devx,
 };
 
 /// Most of these take minutes, as each P_Key is a command of its own to the firmware, so only the
@@ -25,7 +25,7 @@ fn on_the_newest_kernel() -> Result<()> {
 pub(crate) fn on_one_infiniband_port() -> Result<()> {
     on_the_newest_kernel()?;
     let _device = Mlx5::bind(0, &Description::infiniband(1))?;
-    compare()
+    compare_in_turn(2)
 }
 
 /// InfiniBand, two ports that have nothing in common.
@@ -93,7 +93,7 @@ pub(crate) fn without_devx() -> Result<()> {
 pub(crate) fn sanitized() -> Result<()> {
     on_the_newest_kernel()?;
     let _device = Mlx5::bind(0, &Description::infiniband(2))?;
-    check_accesses(3)
+    check_accesses(6)
 }
 
 /// Valgrind, with firmware commands. What libibumad's part does is the same as on soft RoCE, and takes

@@ -189,7 +189,7 @@ pub(crate) fn infiniband() -> Result<()> {
     ensure!(answer["ports"][1]["flags"] == "0x0" && answer["ports"][1]["vport"].is_null());
     let shown = output(&command)?;
     let said = String::from_utf8_lossy(&shown.stderr).into_owned();
-    ensure!(shown.status.success() && said.contains("outside of switchdev mode"), "{said}");
+    ensure!(shown.status.success() && said.contains("only in switchdev mode"), "{said}");
     Ok(())
 }
 

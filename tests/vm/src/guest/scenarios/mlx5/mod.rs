@@ -26,7 +26,7 @@ use uverbs_mlx5_function::description::{Description, Port};
 
 pub(super) use firmware::trial_words as firmware_words;
 
-use super::{Scenario, answers, choices, containers, model};
+use super::{Scenario, answers, choices, containers, i686, model};
 use crate::lab::mlx5::Mlx5;
 
 /// Every scenario of them, in the order in which they run.
@@ -44,6 +44,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_port_goes_down_and_up", events::port_goes_down_and_up),
     ("mlx5_tables_change", events::tables_change),
     ("mlx5_examples_run", super::examples::run_on_mlx5),
+    ("mlx5_the_readme_shows_real_outputs", super::readme::on_mlx5),
     ("mlx5_ports_have_nothing_to_tell", ports::nothing_to_tell),
     ("mlx5_ports_odd_memory", ports::odd_memory),
     ("mlx5_ports_another_driver", ports::another_driver),
@@ -79,6 +80,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("c_programs_on_mlx5_embedded_cpu", c_programs::on_an_embedded_cpu),
     ("c_programs_on_two_mlx5_devices", c_programs::on_two_devices),
     ("c_programs_on_mlx5_without_devx", c_programs::without_devx),
+    ("c_programs_on_mlx5_of_32_bits", i686::canaries_on_mlx5),
     ("c_programs_on_mlx5_sanitized", c_programs::sanitized),
     ("c_programs_on_mlx5_under_valgrind", c_programs::under_valgrind),
 ];
