@@ -86,5 +86,40 @@ fn main() -> std::io::Result<()> {
     ] {
         save("syntax", name, line.as_bytes())?;
     }
+    let host = snapshot("node1");
+    let other = host.replace("node1", "node2").replace("10.0.0.1", "10.0.0.2");
+    for (name, text) in [
+        ("a-host", host.clone()),
+        ("two-hosts", format!("{host}\n{other}\n")),
+        ("lines", host.replace(',', ",\n")),
+        ("torn", format!("{}\n{other}", &host[..host.len() / 2])),
+        ("bad", format!("\n{}\n{other}", host.replace("ioctl", "x"))),
+        ("nothing", "\n".to_owned()),
+    ] {
+        save("snapshots", name, text.as_bytes())?;
+    }
     Ok(())
+}
+
+/// A host with something in every list.
+fn snapshot(name: &str) -> String {
+    let problem = r#"{"error":"host: no","errno":5}"#;
+    let netdev = r#"{"index":2,"name":"eth0"}"#;
+    let row = format!(
+        r#"{{"port":1,"index":3,"gid":"::ffff:10.0.0.1","gid_type":2,"ifindex":2,"source":"ioctl","netdev":{netdev},"type_is_hidden":false}}"#
+    );
+    let attributes = r#"{"state":4,"phys_state":5,"link_layer":2,"lid":0,"sm_lid":0,"sm_sl":0,"lmc":0,"gid_tbl_len":16,"pkey_tbl_len":1,"port_cap_flags":0,"active_width":2,"active_speed":32}"#;
+    let port = format!(
+        r#"{{"number":1,"attributes":[{attributes},"sysfs"],"effective":{problem},"guid":"0x001122fffe334455","netdev":{netdev},"pkeys":[[0,65535]]}}"#
+    );
+    let device = format!(
+        r#"{{"name":"mlx5_0","index":0,"node_type":1,"driver":1,"node_guid":"0x0002c90300000004","sys_image_guid":"0x0002c90300000004","node":{{"name":"uverbs0","path":"/dev/infiniband/uverbs0","number":59328}},"access":true,"ports":[{port}],"gids":[{row}]}}"#
+    );
+    let interface = r#"{"index":2,"name":"eth0","is_up":true,"is_lower_up":true,"mtu":1500,"mac":"02:11:22:33:44:55","addresses":[["10.0.0.1",24]]}"#;
+    let absence = r#"{"reason":"other_namespace","device":"mlx5_9","node":"uverbs9"}"#;
+    let setting =
+        r#"{"name":"NCCL_IB_GID_INDEX","value":"4","file":"/etc/nccl.conf","since":"2.23"}"#;
+    format!(
+        r#"{{"schema_version":1,"host":"{name}","kernel":"6.12.0","modules":["ib_core"],"has_netlink":true,"devices":[{device}],"absences":[{absence}],"interfaces":[{interface}],"settings":[{setting}],"problems":[{problem}]}}"#
+    )
 }

@@ -107,8 +107,8 @@ fn one(context: *mut abi::Context, call: &Call, is_sound: bool) {
     let (said, real) = match call.function {
         Function::QueryPort => call.length(56, false),
         Function::OldQueryPort => (48, 48),
-        Function::QueryDeviceEx { .. } => call.length(400, false),
-        Function::OldQueryDevice => (232, 232),
+        Function::QueryDeviceEx { .. } => call.length(size_of::<abi::DeviceAttrEx>(), false),
+        Function::OldQueryDevice => (size_of::<abi::DeviceAttr>(), size_of::<abi::DeviceAttr>()),
         Function::QueryGidEx => call.length(32, true),
         Function::QueryGid => (16, 16),
         Function::QueryGidType => (4, 4),
@@ -136,7 +136,7 @@ fn one(context: *mut abi::Context, call: &Call, is_sound: bool) {
             // SAFETY: NULL or a context, NULL or the structure, NULL or `said` bytes.
             unsafe { uverbs_query_device_ex(context, input.cast(), at.cast(), said) }
         }
-        // SAFETY: NULL or a context, NULL or 232 bytes.
+        // SAFETY: NULL or a context, NULL or room for the structure.
         Function::OldQueryDevice => unsafe { ibv_query_device(context, at.cast()) },
         Function::QueryGidEx => {
             let (port, index) = (call.port % 8, call.index % 64);

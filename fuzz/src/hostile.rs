@@ -90,7 +90,11 @@ impl SimulatedKernel for Hostile {
                 (at, number(&request[at + 8..at + 16]), len.into())
             })
             .collect();
-        let asked = |place: usize| lent.get(place).map_or(0, |(_, data, _)| *data).to_ne_bytes();
+        // The low half of a number of 64 bits.
+        let asked = |place: usize| {
+            let number = lent.get(place).map_or(0, |(_, data, _)| *data) & u64::from(u32::MAX);
+            u32::try_from(number).expect("32 bits").to_ne_bytes()
+        };
         for (place, (at, address, len)) in lent.iter().enumerate() {
             if !answer.fills.is_empty() && memory.write(*address, &[]).is_ok() {
                 let mut bytes = match &answer.fills[place % answer.fills.len()] {
@@ -99,7 +103,7 @@ impl SimulatedKernel for Hostile {
                     Fill::Count(count) => u64::from(*count).to_ne_bytes().to_vec(),
                     Fill::Huge(count) => count.to_ne_bytes().to_vec(),
                     Fill::Entry { gid, kind, ndev } => {
-                        let slot = [&asked(1)[..4], &asked(0)[..4]].concat();
+                        let slot = [asked(1), asked(0)].concat();
                         // Most are the kernel's.
                         let kind = if *kind < 192 { kind % 4 } else { *kind };
                         let kind = u32::from(kind).to_ne_bytes();
@@ -129,7 +133,8 @@ impl SimulatedKernel for Hostile {
                 memory.write(*address, &bytes)?;
             }
             if answer.marks >> (place % 16) & 1 != 0 {
-                request[at + 4] |= 2;
+                let flags = u16::from_ne_bytes([request[at + 4], request[at + 5]]) | 2;
+                request[at + 4..at + 6].copy_from_slice(&flags.to_ne_bytes());
             }
         }
         for (place, byte) in &answer.scribbles {

@@ -11,6 +11,7 @@ mod hostile;
 pub mod hostile_kernel;
 mod model;
 pub mod netlink;
+pub mod snapshots;
 pub mod syntax;
 pub mod sysfs;
 
@@ -35,11 +36,12 @@ macro_rules! target {
 pub type Run = fn(&[u8]);
 
 /// Every target by its name.
-pub const TARGETS: [(&str, Run); 6] = [
+pub const TARGETS: [(&str, Run); 7] = [
     ("encoder", encoder::run),
     ("hostile_kernel", hostile_kernel::run),
     ("sysfs", sysfs::run),
     ("netlink", netlink::run),
+    ("snapshots", snapshots::run),
     ("syntax", syntax::run),
     ("c_arguments", c_arguments::run),
 ];

@@ -1,4 +1,4 @@
-//! Sysfs trees: whatever stands there, an answer or an error, and nothing that hangs; also while
+//! Sysfs trees: whatever is there, an answer or an error, and nothing that hangs; also while
 //! somebody changes them.
 #![expect(unsafe_code, reason = "it calls as C does")]
 

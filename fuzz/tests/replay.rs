@@ -54,6 +54,11 @@ fn netlink() {
 }
 
 #[test]
+fn snapshots() {
+    target("snapshots", 4000);
+}
+
+#[test]
 fn syntax() {
     target("syntax", 10_000);
 }
