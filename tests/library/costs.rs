@@ -13,6 +13,8 @@ use uverbs::mlx5::query_port;
 use uverbs::simulated::{SimulatedKernel, UserMemory};
 use uverbs::uapi::device::method;
 
+use crate::kernel::mark_written;
+
 /// Says yes to everything and fills in what it must; without a heap of its own.
 #[derive(Debug)]
 struct Frugal(Arc<AtomicUsize>);
@@ -21,7 +23,7 @@ impl SimulatedKernel for Frugal {
     fn ioctl(&self, request: &mut [u8], memory: &UserMemory<'_>) -> Result<(), Errno> {
         self.0.fetch_add(1, Ordering::Relaxed);
         for attribute in request[24..].chunks_exact_mut(16) {
-            attribute[4] |= 2;
+            mark_written(attribute);
         }
         let data = |place: usize| {
             let at = 24 + 16 * place + 8;

@@ -42,6 +42,10 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
+fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
 /// The rules, the strictest of all releases for each driver.
 const RULES: &[(u32, Rule)] = &[
     (driver_id::MLX5, |request, _| {
@@ -50,7 +54,7 @@ const RULES: &[(u32, Rule)] = &[
         refuse_unless(word(request, 0) > word(request, 4), Errno::INVAL)?;
         refuse_unless(word(request, 8) == 0 && word(request, 12) == 0, Errno::OPNOTSUPP)?;
         refuse_unless(request[16..24] == [0; 8], Errno::OPNOTSUPP)?;
-        refuse_unless(word(request, 24) == 2, Errno::NOMEM)
+        refuse_unless(long(request, 24) == 2, Errno::NOMEM)
     }),
     (driver_id::MLX4, |_, room| refuse_unless(room >= 16, Errno::FAULT)),
     (driver_id::CXGB4, |_, room| refuse_unless(room >= 12, Errno::FAULT)),
@@ -101,7 +105,7 @@ fn every_driver_gets_what_it_wants() {
 #[test]
 fn devx_is_one_bit_more_than_mlx5_wants_otherwise() {
     let rule: Rule = |request, _| {
-        refuse_unless(request.len() == 32 && word(request, 24) == 2, Errno::NOMEM)?;
+        refuse_unless(request.len() == 32 && long(request, 24) == 2, Errno::NOMEM)?;
         refuse_unless(word(request, 8) == 1, Errno::INVAL)
     };
     let context =

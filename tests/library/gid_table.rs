@@ -10,9 +10,11 @@ use uverbs::driver::DriverId;
 use uverbs::error::Cause;
 use uverbs::gid::{GidEntry, MAX_TABLE_ENTRIES};
 use uverbs::simulated::{SimulatedKernel, UserMemory};
-use uverbs::uapi::device::{method, query_gid_entry};
+use uverbs::uapi::device::{method, query_gid_entry, query_gid_table};
 
-use crate::kernel::{Tables, attributes, context, entry, switch, table, value};
+use crate::kernel::{
+    Tables, attributes, context, entry, kernel_entry, mark_written, switch, table, value,
+};
 
 /// What all entries of these tables are, in order.
 fn all(ports: &[(u32, u32)]) -> Vec<GidEntry> {
@@ -160,6 +162,46 @@ fn a_slot_that_is_being_emptied_is_not_called_outside_of_its_table() {
     let context = Context::simulated("sim0", 1..=1, DriverId::RXE, Box::new(kernel)).unwrap();
     assert_eq!(context.query_gid_ex(1, 7).unwrap(), Some(entry(1, 7)));
     assert_eq!(context.query_gid_ex(1, 10).unwrap_err().errno(), 22);
+}
+
+/// Writes the count of a table in as many bytes as are given. Linux has a number as long as a pointer there.
+#[derive(Debug)]
+struct Counting(Tables, &'static [u8]);
+
+impl SimulatedKernel for Counting {
+    fn ioctl(&self, request: &mut [u8], memory: &UserMemory<'_>) -> Result<(), Errno> {
+        let (asked, list) = attributes(request);
+        if asked != method::QUERY_GID_TABLE {
+            return self.0.ioctl(request, memory);
+        }
+        let address = |id| list.iter().find(|attribute| attribute.id == id).unwrap().data;
+        for (place, entry) in (0..).zip(self.0.ports.iter().flatten().flatten()) {
+            let to = address(query_gid_table::RESP_ENTRIES) + 32 * place;
+            memory.write(to, &kernel_entry(*entry)[..32])?;
+        }
+        memory.write(address(query_gid_table::RESP_NUM_ENTRIES), self.1)?;
+        request[24..].chunks_exact_mut(16).for_each(mark_written);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_count_is_read_by_its_width() {
+    const WORD: [u8; 4] = 3u32.to_ne_bytes();
+    const LONG: [u8; 8] = 3u64.to_ne_bytes();
+    let counted = |count| {
+        let tables = Tables { first: 1, ports: vec![table(1, 3, 1)], calls: Arc::default() };
+        let kernel = Box::new(Counting(tables, count));
+        let context = Context::simulated("sim0", 1..=1, DriverId::RXE, kernel).unwrap();
+        context.query_gid_table().map(|entries| entries.len())
+    };
+    assert_eq!(counted(&LONG).unwrap(), 3, "of a kernel with 64 bits");
+    assert_eq!(counted(&WORD).unwrap(), 3, "of a kernel with 32 bits");
+    // What is marked as written, and was not, is no count.
+    for broken in [&[0xff; 8][..], &[]] {
+        let error = counted(broken).unwrap_err();
+        assert!(matches!(error.cause(), Cause::Malformed(_)), "{error}");
+    }
 }
 
 /// A firmware that refuses what is asked about any port.

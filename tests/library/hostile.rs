@@ -10,7 +10,7 @@ use uverbs::simulated::{SimulatedKernel, UserMemory};
 use uverbs::uapi::device::{QueryPortResponse, method};
 use zerocopy::IntoBytes;
 
-use crate::kernel::{answer, attributes, entry, kernel_entry, value};
+use crate::kernel::{answer, attributes, entry, kernel_entry, mark_written, value};
 
 /// After a proper context, every output is filled with these bytes and marked as written.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl SimulatedKernel for Hostile {
             let filling: Vec<u8> = self.bytes.iter().copied().cycle().take(attribute.len).collect();
             let written = memory.write(attribute.data, &filling).is_ok();
             if written && self.mark {
-                request[24 + 16 * place + 4] |= 2;
+                mark_written(&mut request[24 + 16 * place..]);
             }
         }
         self.errno.map_or(Ok(()), |errno| Err(Errno::from_raw_os_error(errno)))

@@ -13,7 +13,7 @@ use uverbs::mlx5::{devx, query_port_into};
 use uverbs::simulated::{SimulatedKernel, UserMemory};
 use uverbs::uapi::device::method;
 
-use crate::kernel::{entry, kernel_entry};
+use crate::kernel::{entry, kernel_entry, mark_written};
 
 const GUARD: u8 = 0xa5;
 
@@ -32,7 +32,7 @@ impl SimulatedKernel for Writer {
         for attribute in request[24..].chunks_exact_mut(16) {
             let len = u16::from_ne_bytes([attribute[2], attribute[3]]);
             let address = u64::from_ne_bytes(attribute[8..].try_into().unwrap());
-            match (is_table, attribute[0]) {
+            match (is_table, u16::from_ne_bytes([attribute[0], attribute[1]])) {
                 (true, 2) => {
                     for index in 0..self.entries {
                         memory.write(
@@ -50,7 +50,7 @@ impl SimulatedKernel for Writer {
                     }
                 }
             }
-            attribute[4] |= 2;
+            mark_written(attribute);
         }
         Ok(())
     }

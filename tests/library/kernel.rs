@@ -39,6 +39,12 @@ pub(crate) fn attributes(request: &[u8]) -> (u16, Vec<Attribute>) {
     (short(4), list)
 }
 
+/// Marks the attribute whose bytes begin here as written (`VALID_OUTPUT` in its 16 bits of flags).
+pub(crate) fn mark_written(attribute: &mut [u8]) {
+    let flags = u16::from_ne_bytes([attribute[4], attribute[5]]) | 2;
+    attribute[4..6].copy_from_slice(&flags.to_ne_bytes());
+}
+
 /// Writes an answer where the attribute asks for it, and marks it as written.
 pub(crate) fn answer(
     request: &mut [u8],
@@ -50,7 +56,7 @@ pub(crate) fn answer(
     let Some(attribute) = list.iter().find(|attribute| attribute.id == id) else { return Ok(()) };
     let count = bytes.len().min(attribute.len);
     memory.write(attribute.data, &bytes[..count])?;
-    request[attribute.at + 4] |= 2;
+    mark_written(&mut request[attribute.at..]);
     Ok(())
 }
 
@@ -112,7 +118,7 @@ impl SimulatedKernel for Tables {
                     count += 1;
                 }
                 let at = target.at;
-                request[at + 4] |= 2;
+                mark_written(&mut request[at..]);
                 answer(request, memory, 3, &count.to_ne_bytes())
             }
             _ => Err(Errno::PROTONOSUPPORT),

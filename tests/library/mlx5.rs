@@ -18,7 +18,7 @@ use uverbs::mlx5::{query_port, query_port_into};
 use uverbs::simulated::{SimulatedKernel, UserMemory};
 use uverbs::uapi::device::method;
 
-use crate::kernel::{Attribute, attributes, value};
+use crate::kernel::{Attribute, attributes, mark_written, value};
 
 const MLX5_METHOD: u16 = 0x1000;
 const DEVX: u16 = 0x1000;
@@ -56,7 +56,7 @@ impl SimulatedKernel for Device {
             (0, method::GET_CONTEXT) => return Ok(()),
             // How a device is asked whether it is there: for a GID of a port that cannot be.
             (0, method::QUERY_GID_ENTRY) => {
-                assert_eq!(value(&list, 0), u32::MAX.into());
+                assert_eq!(value(&list, 0), u64::from(u32::MAX));
                 return Err(self.core.unwrap_or(Errno::INVAL));
             }
             (0 | DEVX, MLX5_METHOD) => {}
@@ -77,13 +77,13 @@ impl SimulatedKernel for Device {
         match &self.answer {
             Answer::Bytes(bytes) => {
                 write(bytes)?;
-                request[24 + 16 + 4] |= 2;
+                mark_written(&mut request[24 + 16..]);
                 Ok(())
             }
             Answer::Refusal(bytes, errno) => {
                 if !bytes.is_empty() {
                     write(bytes)?;
-                    request[24 + 16 + 4] |= 2;
+                    mark_written(&mut request[24 + 16..]);
                 }
                 Err(*errno)
             }

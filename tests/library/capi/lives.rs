@@ -23,7 +23,7 @@ use uverbs::mlx5::devx::DevxContext;
 use uverbs::simulated::{SimulatedKernel, UserMemory};
 
 use super::c_entry;
-use crate::kernel::{Tables, attributes, entry, table};
+use crate::kernel::{Tables, attributes, entry, mark_written, table};
 
 /// Ports and GIDs as [`super::Device`] has them, and an answer to mlx5's own requests.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl SimulatedKernel for Mlx5 {
         }
         let output = list.iter().find(|attribute| attribute.id == 0x1001).unwrap();
         memory.write(output.data, &vec![0; output.len])?;
-        request[24 + 16 + 4] |= 2;
+        mark_written(&mut request[24 + 16..]);
         Ok(())
     }
 }
@@ -126,7 +126,7 @@ impl Held {
                 let devices = self.devices();
                 let (device, nth) = if is_first { devices[0] } else { devices[devices.len() - 1] };
                 // struct mlx5dv_context_attr: DEVX, and no comp_mask.
-                let mut attr = [1u64, 0];
+                let mut attr: [u64; 2] = zerocopy::transmute!([1u32, 0, 0, 0]);
                 let context = if is_first {
                     // SAFETY: held by a list or by a context.
                     unsafe { ibv_open_device(device) }
@@ -163,7 +163,7 @@ fn name(device: *mut abi::Device, nth: u8) {
     unsafe {
         assert_eq!(CStr::from_ptr(ibv_get_device_name(device)), c"sim0");
         assert_eq!(ibv_get_device_guid(device), u64::from(nth).to_be());
-        assert_eq!(ibv_get_device_index(device), nth.into());
+        assert_eq!(ibv_get_device_index(device), i32::from(nth));
         assert!(mlx5dv_is_supported(device));
     }
 }
