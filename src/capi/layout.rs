@@ -4,8 +4,8 @@
 //! eight bytes or to four, and how long the C library's mutex is. [`layout`] takes the numbers for each
 //! kind of machine and asserts those of the machine that is compiled for. `layouts.txt` has the same
 //! numbers as C compilers print them for rdma-core's headers. The tests below compare both for all
-//! kinds, on any machine; `tests/capi/run` compares the file with the compilers. A machine whose layouts
-//! nobody has compared does not compile.
+//! kinds, on any machine. `tests/capi/run` compares the file with three compilers, and `tests/arch/run` with
+//! that of each other machine. On a machine that is not among them the C interface does not compile.
 
 use nix::libc;
 
