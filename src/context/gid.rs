@@ -9,6 +9,8 @@
 //! [`ibv_query_gid_ex(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_gid_ex.3.html
 //! [`ibv_query_gid_table(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_gid_table.3.html
 
+use core::mem::offset_of;
+
 use nix::libc;
 use uverbs_uapi::device as abi;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
@@ -21,11 +23,12 @@ use crate::ioctl::{Command, MAX_PAYLOAD};
 /// Room that [`Context::query_gid_table`] tries first; few hosts have more valid entries.
 const USUAL_ENTRIES: usize = 256;
 
-/// Bytes of the kernel's entry. It takes no shorter room for one entry.
-const KERNEL_ENTRY: usize = size_of::<abi::GidEntry>();
+/// Bytes of one entry that the kernel takes at least. A C program that was compiled for an older kernel has
+/// room for no more.
+const SHORTEST_ENTRY: usize = abi::GidEntry::FIRST_SIZE;
 
 // A caller's slice has room for the kernel's entries.
-const _: () = assert!(size_of::<GidEntry>() >= KERNEL_ENTRY);
+const _: () = assert!(size_of::<GidEntry>() >= size_of::<abi::GidEntry>());
 
 impl Context {
     /// Asks for one entry of a port's GID table: `None` if the slot is empty.
@@ -79,9 +82,10 @@ impl Context {
             Err(Cause::Os(libc::ENODATA)) => return Ok(false),
             Err(cause) => return Err(cause),
         }
-        match abi::GidEntry::read_from_prefix(entry) {
-            Ok((entry, _)) if (entry.port_num, entry.gid_index) == (port, index) => Ok(true),
-            _ => Err(Cause::Malformed("a GID entry of another slot")),
+        if is_of(entry, port, index) {
+            Ok(true)
+        } else {
+            Err(Cause::Malformed("a GID entry of another slot"))
         }
     }
 
@@ -197,7 +201,7 @@ impl Context {
         match self.gid_table_call(flags, entry_size, one_call) {
             // Of the arguments of a request without flags, EINVAL can only mean the room.
             Err(Cause::Os(libc::EINVAL))
-                if flags == 0 && (KERNEL_ENTRY..=MAX_PAYLOAD).contains(&entry_size) => {}
+                if flags == 0 && (SHORTEST_ENTRY..=MAX_PAYLOAD).contains(&entry_size) => {}
             answer => return answer,
         }
         if room <= most {
@@ -207,7 +211,7 @@ impl Context {
         let mut place = places.next();
         let mut count = 0;
         self.walk_gid_tables(|port, index| {
-            let mut beyond = [0; KERNEL_ENTRY];
+            let mut beyond = [0; SHORTEST_ENTRY];
             let entry = place.as_deref_mut().unwrap_or(&mut beyond);
             if self.slot_into(port, index, entry)? {
                 place.take().ok_or(Cause::NoRoom(room))?;
@@ -276,6 +280,13 @@ impl Context {
         }
         Ok(())
     }
+}
+
+/// Whether an entry in the kernel's layout, or only its beginning, is that of a slot.
+fn is_of(entry: &[u8], port: u32, index: u32) -> bool {
+    let field = |at: usize| entry.get(at..at + 4);
+    field(offset_of!(abi::GidEntry, port_num)) == Some(&port.to_ne_bytes())
+        && field(offset_of!(abi::GidEntry, gid_index)) == Some(&index.to_ne_bytes())
 }
 
 /// What the count of entries holds before the kernel writes it.

@@ -199,6 +199,12 @@ pub struct GidEntry {
     pub netdev_ifindex: u32,
 }
 
+impl GidEntry {
+    /// Bytes of the entry of the first kernel that has it. No kernel takes shorter room for one, and
+    /// programs that were compiled for it go on asking for this size if the entry grows.
+    pub const FIRST_SIZE: usize = 32;
+}
+
 layout!(GidEntry, size 32, align 8, {
     gid: 0,
     gid_index: 16,

@@ -217,6 +217,8 @@ struct World<'l> {
     links: Vec<Link>,
     /// The indices that were given on purpose, in each namespace.
     taken: BTreeSet<(usize, u32)>,
+    /// What was made a member of a bridge or a bond.
+    members: BTreeSet<Owner>,
     /// Whose each row is.
     owners: BTreeMap<Slot, Owner>,
     before: BTreeSet<(Slot, String)>,
@@ -242,8 +244,8 @@ impl<'l> World<'l> {
             index: None,
         };
         let links = BASES.iter().map(link).collect();
-        let (random, taken) = (Random(seed), BTreeSet::new());
-        Ok(Self { lab, random, links, taken, owners, before, log: String::new() })
+        let (random, taken, members) = (Random(seed), BTreeSet::new(), BTreeSet::new());
+        Ok(Self { lab, random, links, taken, members, owners, before, log: String::new() })
     }
 
     /// Runs a command in a namespace. The rows that come by it are `owner`'s.
@@ -343,13 +345,24 @@ impl<'l> World<'l> {
             for _ in 0..=self.random.below(3) {
                 let member = self.random.one(&self.links.clone()).clone();
                 if member.place == home && member.name != name {
-                    self.command(home, &format!("link set {} down", member.name), &owner)?;
-                    self.command(home, &format!("link set {} master {name}", member.name), &owner)?;
-                    self.command(home, &format!("link set {} up", member.name), &owner)?;
+                    self.join(&member, &owner)?;
                 }
             }
         }
         self.command(home, &format!("link set {name} up"), &owner).map(drop)
+    }
+
+    /// Makes an interface a member of a bridge or a bond.
+    fn join(&mut self, member: &Link, owner: &Owner) -> Result<()> {
+        let (place, name) = owner;
+        let own = (*place, member.name.clone());
+        self.command(*place, &format!("link set {} down", member.name), owner)?;
+        // An interface that leaves a bond has rows of its own again.
+        if !self.members.insert(own.clone()) {
+            self.command(*place, &format!("link set {} nomaster", member.name), &own)?;
+        }
+        self.command(*place, &format!("link set {} master {name}", member.name), owner)?;
+        self.command(*place, &format!("link set {} up", member.name), owner).map(drop)
     }
 
     /// Gives an interface an address; often one that others have, and most often to those with an
