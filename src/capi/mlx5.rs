@@ -4,17 +4,11 @@ use core::ffi::{c_int, c_void};
 use core::slice;
 
 use rustix::io::Errno;
-use uverbs_uapi::mlx5_firmware::{
-    InputHeader, QueryGeneralCapOutput, QueryHcaCapInput, capability_mode, capability_type, opcode,
-};
-use zerocopy::{FromZeros, IntoBytes};
 
 use super::layout::{ALIGN_64, layout};
 use super::verbs::abi;
 use super::verbs::{Held, Opened, open};
 use super::{guarded, number, set_errno};
-use crate::context::probe_driver;
-use crate::device::Device;
 use crate::driver::DriverId;
 use crate::error::Error;
 use crate::ioctl::MAX_PAYLOAD;
@@ -38,11 +32,6 @@ layout!(begins "struct mlx5dv_context_attr", ContextAttr, size [16, 16, 12], ali
 /// `MLX5DV_CONTEXT_FLAGS_DEVX`.
 const DEVX: u32 = 1;
 
-/// Whether a device has the mlx5 driver.
-pub(super) fn is_mlx5(device: &Device) -> bool {
-    device.driver.or_else(|| probe_driver(device).ok()) == Some(DriverId::MLX5)
-}
-
 /// Whether a device has the mlx5 driver; false for NULL.
 ///
 /// # Safety
@@ -51,7 +40,7 @@ pub(super) fn is_mlx5(device: &Device) -> bool {
 pub unsafe extern "C" fn mlx5dv_is_supported(device: *mut abi::Device) -> bool {
     // SAFETY: the same contract.
     let listed = unsafe { Held::of(device) };
-    guarded(false, || listed.is_some_and(|listed| is_mlx5(&listed.device)))
+    guarded(false, || listed.is_some_and(|listed| listed.is_mlx5()))
 }
 
 /// Opens an mlx5 device; with the flag `MLX5DV_CONTEXT_FLAGS_DEVX` only if firmware commands that
@@ -187,40 +176,13 @@ fn send(opened: &Opened, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
     }
 }
 
-/// Atomic operations on the bus, if the firmware reports them.
-pub(super) fn pci_atomics(opened: &Opened) -> Option<abi::PciAtomicCaps> {
-    /// Their offsets in the firmware's atomic capabilities: two bytes each.
-    const FETCH_ADD: usize = 0x50;
-    const SWAP: usize = 0x52;
-    const COMPARE_SWAP: usize = 0x54;
-    /// Offset of the capabilities in the output.
-    const CAPABILITIES: usize = 16;
-    let input = QueryHcaCapInput {
-        header: InputHeader {
-            opcode: opcode::QUERY_HCA_CAP.into(),
-            op_mod: (capability_type::ATOMIC << 1 | capability_mode::CURRENT).into(),
-            ..InputHeader::new_zeroed()
-        },
-        ..QueryHcaCapInput::new_zeroed()
-    };
-    let mut output = [0u8; size_of::<QueryGeneralCapOutput>()];
-    devx::general_cmd(&opened.context, input.as_bytes(), &mut output).ok()?;
-    let at = |offset| {
-        let bytes: [u8; 2] = *output.get(CAPABILITIES + offset..)?.first_chunk()?;
-        Some(u16::from_be_bytes(bytes))
-    };
-    Some(abi::PciAtomicCaps {
-        fetch_add: at(FETCH_ADD)?,
-        swap: at(SWAP)?,
-        compare_swap: at(COMPARE_SWAP)?,
-    })
-}
-
 // Miri opens no file with the flags of a node.
 #[cfg(all(test, feature = "simulated-kernel", not(miri)))]
 #[expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 #[expect(unsafe_code, reason = "the functions of C are called as C calls them")]
 mod tests {
+    use uverbs_uapi::mlx5_firmware::opcode;
+
     use super::*;
     use crate::capi::verbs::{ibv_close_device, simulated_at};
     use crate::context::Context;

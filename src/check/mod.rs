@@ -3,115 +3,20 @@
 //! Each [`Finding`] has a severity, a stable name, an observation and advice. Nothing here asks the
 //! kernel. What was left out of the inventory on request is not judged.
 
+mod finding;
 mod port;
 mod settings;
 
-use core::fmt;
-
 use crate::choose::Surroundings;
-use crate::choose::plan::Program;
 use crate::device::Absence;
 use crate::inventory::{DeviceRecord, Inventory};
-use crate::port::LinkLayer;
 
-pub use settings::settings;
-
+use finding::Findings;
 use port::{Scene, check_port, widest};
 
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
-pub enum Severity {
-    /// Good to know.
-    Note,
-    /// It may work, but not as intended.
-    Warning,
-    /// It does not work.
-    Problem,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Problem => "problem",
-        })
-    }
-}
-
-/// Something that was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Finding {
-    /// Its name, for programs. It does not change.
-    pub name: &'static str,
-    /// Its severity.
-    pub severity: Severity,
-    /// The device; `None` if the finding is about the host.
-    pub device: Option<String>,
-    /// The port; `None` if the finding is about the device.
-    pub port: Option<u32>,
-    /// The program, if the finding is about a program's settings or choice.
-    pub program: Option<Program>,
-    /// What was seen.
-    pub seen: String,
-    /// What to do.
-    pub advice: String,
-}
-
-/// What the user expects of the host. The default expects nothing.
-///
-/// ```
-/// let mut expected = uverbs::check::Expected::default();
-/// expected.link_layer = Some(uverbs::port::LinkLayer::ETHERNET);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Expected {
-    /// All ports have this link layer.
-    pub link_layer: Option<LinkLayer>,
-}
-
-/// Gathers findings of one place.
-struct Findings<'f> {
-    list: &'f mut Vec<Finding>,
-    /// How many there were before.
-    first: usize,
-    device: Option<&'f str>,
-    port: Option<u32>,
-}
-
-impl<'f> Findings<'f> {
-    fn of(list: &'f mut Vec<Finding>, device: Option<&'f str>, port: Option<u32>) -> Self {
-        Self { first: list.len(), list, device, port }
-    }
-
-    /// Whether a problem of this place was already added.
-    fn has_problem(&self) -> bool {
-        let own = self.list.get(self.first..).unwrap_or_default();
-        own.iter().any(|own| own.severity == Severity::Problem)
-    }
-
-    fn add(
-        &mut self,
-        name: &'static str,
-        severity: Severity,
-        seen: impl Into<String>,
-        advice: impl Into<String>,
-    ) {
-        self.list.push(Finding {
-            name,
-            severity,
-            device: self.device.map(str::to_owned),
-            port: self.port,
-            program: None,
-            seen: seen.into(),
-            advice: advice.into(),
-        });
-    }
-}
+pub use finding::{Finding, Severity};
+pub use port::Expected;
+pub use settings::settings;
 
 /// All findings: first the host's, then by device and port, then those about settings.
 ///

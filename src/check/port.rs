@@ -2,13 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use super::{Expected, Findings, Severity};
+use super::finding::{Findings, Severity};
 use crate::choose::{self, Home, Outcome, Port, Surroundings, Why, Wish, recommend};
 use crate::device::NodeType;
 use crate::driver::DriverId;
 use crate::gid::GidType;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState};
+
+/// What the user expects of the host. The default expects nothing.
+///
+/// ```
+/// let mut expected = uverbs::check::Expected::default();
+/// expected.link_layer = Some(uverbs::port::LinkLayer::ETHERNET);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Expected {
+    /// All ports have this link layer.
+    pub link_layer: Option<LinkLayer>,
+}
 
 /// What each port is compared with.
 pub(super) struct Scene<'i> {

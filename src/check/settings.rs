@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Finding, Severity};
+use super::finding::{Finding, Severity};
 use crate::choose::plan::{Model, Program};
 use crate::choose::{self, Decision, Outcome, Port, Why, Wish, is_sure, recommend};
 use crate::inventory::{Inventory, Reading, Setting};

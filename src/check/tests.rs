@@ -12,7 +12,7 @@ use crate::gid::{Gid, GidEntry, GidRecord, GidType};
 use crate::host::Source;
 use crate::inventory::{Answer, GidRow, PortRecord, Problem, Setting};
 use crate::netdev::{Interface, Netdev};
-use crate::port::{Mtu, PhysState, PortAttributes, PortState, Speed, Width};
+use crate::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState, Speed, Width};
 use core::num::NonZeroU32;
 use std::net::IpAddr;
 

@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use super::{Family, ucx};
+use super::address::Family;
+use super::ucx::class::Class;
 use crate::port::{LinkLayer, PortState};
 
 /// Why a row is taken or refused.
@@ -28,7 +29,7 @@ pub enum Reason {
     /// Taken: a routable GID of InfiniBand.
     Routable,
     /// Taken: the first row of the best class in the table.
-    FirstOf(ucx::Class),
+    FirstOf(Class),
     /// Taken: index 0, because no row is usable.
     LastResort,
     /// It was not looked at.
@@ -46,7 +47,7 @@ pub enum Reason {
     /// Sysfs does not give its type.
     TypeHidden,
     /// A better class of rows exists.
-    Below(ucx::Class),
+    Below(Class),
     /// Bytes 8 to 15 are zero.
     NoLowHalf,
     /// No address handle can be made with it.

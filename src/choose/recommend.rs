@@ -1,8 +1,10 @@
 //! This project's advice: the row that works. It also considers what other programs ignore, the
 //! interface and its network namespace.
 
-use super::is_link_local;
-use super::{Caveat, Decision, Family, Home, MAX_INDEX, Network, Outcome, Port, Reason, Row, Why};
+use super::address::{Family, Network, is_link_local};
+use super::decision::{Decision, Outcome};
+use super::port::{Home, MAX_INDEX, Port, Row};
+use super::reason::{Caveat, Reason, Why};
 use crate::device::NodeType;
 use crate::gid::GidType;
 use crate::port::PortState;

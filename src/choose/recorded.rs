@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use super::*;
 use crate::choose::nccl::{Program, Release, Settings};
+use crate::device::NodeType;
+use crate::gid::GidType;
+use crate::port::{LinkLayer, PortState};
 
 /// The recorded hosts, one JSON object per line.
 fn hosts() -> Vec<Value> {

@@ -4,7 +4,8 @@ use core::fmt;
 
 use nix::libc;
 
-use super::{Cause, Request};
+use super::cause::Cause;
+use super::request::Request;
 
 /// What a person can do about it: the end of an error's sentence.
 pub(super) struct Advice<'e>(pub(super) &'e Request, pub(super) &'e Cause);

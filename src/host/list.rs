@@ -6,7 +6,6 @@ use std::path::Path;
 use nix::libc;
 use rustix::io::Errno;
 
-use super::Listing;
 use crate::device::{Device, FolderId, Identity, Node, NodeType};
 use crate::error::{Cause, Error, Request, Result};
 use crate::guid::Guid;
@@ -14,6 +13,17 @@ use crate::netlink::Socket;
 use crate::netlink::rdma::{chardev_request, check, devices_request, parse_chardev, parse_device};
 use crate::sysfs::{Folder, Sysfs, device_number};
 use crate::text::is_device_name;
+
+/// The devices of a host.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Listing {
+    /// Those that could be read, in natural order of their names.
+    pub devices: Vec<Device>,
+    /// What could not be found out, of a device that is left out or of one that is listed without
+    /// its node; [`Error::subject`] names it.
+    pub problems: Vec<Error>,
+}
 
 /// The folder of uverbs nodes, which is that of all network namespaces.
 pub(super) const VERBS_CLASS: &str = "class/infiniband_verbs";

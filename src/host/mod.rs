@@ -42,19 +42,9 @@ use crate::text::natural;
 use list::{VERBS_CLASS, leaves_no_netlink, list_by_netlink, list_by_sysfs};
 
 pub use crate::gid::{GidRecord, Source};
+pub use list::Listing;
 pub use netdev::NamedTable;
 pub use reader::{GidTable, Preference, Reader};
-
-/// The devices of a host.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Listing {
-    /// Those that could be read, in natural order of their names.
-    pub devices: Vec<Device>,
-    /// What could not be found out, of a device that is left out or of one that is listed without
-    /// its node; [`Error::subject`] names it.
-    pub problems: Vec<Error>,
-}
 
 /// Where devices are looked for: this host, or a sysfs tree of another.
 ///

@@ -13,9 +13,7 @@ use serde::de::{DeserializeSeed as _, Deserializer, Error as _};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem, Reading, Setting, settings,
-};
+use super::{DeviceRecord, GidRow, Inventory, PortRecord, Problem, Reading, Setting, settings};
 use answer::{Done, Items, Told};
 
 use crate::device::{self, Node, NodeType};

@@ -13,8 +13,9 @@ use rustix::io::Errno;
 use super::abi;
 use super::sysfs::{root, sysfs_path};
 use crate::capi::{guarded, set_errno};
-use crate::context::Context;
+use crate::context::{Context, probe_driver};
 use crate::device::{Device, NodeType};
+use crate::driver::DriverId;
 use crate::error::Error;
 use crate::host::Host;
 use crate::mlx5::devx;
@@ -46,6 +47,12 @@ impl Listed {
             ibdev_path: text(&format!("{sysfs}/class/infiniband/{}", device.name))?,
         };
         Some(Self { c, device })
+    }
+
+    /// Whether it has the mlx5 driver.
+    pub(crate) fn is_mlx5(&self) -> bool {
+        let device = &self.device;
+        device.driver.or_else(|| probe_driver(device).ok()) == Some(DriverId::MLX5)
     }
 
     /// Opens it, with DEVX or without.

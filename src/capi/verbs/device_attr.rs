@@ -8,13 +8,17 @@ use uverbs_uapi::device::{ExQueryDeviceResponse, QueryDeviceResponse};
 use uverbs_uapi::driver::{
     Mlx4QueryDeviceResponse, Mlx5QueryDeviceResponse, PacketPacingCaps, RssHash, TsoCaps, driver_id,
 };
+use uverbs_uapi::mlx5_firmware::{
+    InputHeader, QueryGeneralCapOutput, QueryHcaCapInput, capability_mode, capability_type, opcode,
+};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::abi;
-use super::context::Opened;
-use crate::capi::{fill, guarded, mlx5, number};
+use super::opened::Opened;
+use crate::capi::{fill, guarded, number};
 use crate::driver::DriverId;
 use crate::error::Cause;
+use crate::mlx5::devx;
 
 /// Bytes of the attributes that every release has.
 const ORIGINAL: usize = size_of::<abi::DeviceAttr>();
@@ -183,13 +187,42 @@ fn attributes(opened: &Opened, end: usize) -> Result<abi::DeviceAttrEx, Cause> {
     };
     if driver == DriverId::MLX5
         && end >= PCI_ATOMICS
-        && let Some(atomics) = mlx5::pci_atomics(opened)
+        && let Some(atomics) = pci_atomics(opened)
     {
         attr.pci_atomic_caps = atomics;
         attr.orig_attr.atomic_cap =
             with_pci_atomics(attr.orig_attr.atomic_cap, attr.pci_atomic_caps);
     }
     Ok(attr)
+}
+
+/// Atomic operations on the bus, if the firmware reports them.
+fn pci_atomics(opened: &Opened) -> Option<abi::PciAtomicCaps> {
+    /// Their offsets in the firmware's atomic capabilities: two bytes each.
+    const FETCH_ADD: usize = 0x50;
+    const SWAP: usize = 0x52;
+    const COMPARE_SWAP: usize = 0x54;
+    /// Offset of the capabilities in the output.
+    const CAPABILITIES: usize = 16;
+    let input = QueryHcaCapInput {
+        header: InputHeader {
+            opcode: opcode::QUERY_HCA_CAP.into(),
+            op_mod: (capability_type::ATOMIC << 1 | capability_mode::CURRENT).into(),
+            ..InputHeader::new_zeroed()
+        },
+        ..QueryHcaCapInput::new_zeroed()
+    };
+    let mut output = [0u8; size_of::<QueryGeneralCapOutput>()];
+    devx::general_cmd(&opened.context, input.as_bytes(), &mut output).ok()?;
+    let at = |offset| {
+        let bytes: [u8; 2] = *output.get(CAPABILITIES + offset..)?.first_chunk()?;
+        Some(u16::from_be_bytes(bytes))
+    };
+    Some(abi::PciAtomicCaps {
+        fetch_add: at(FETCH_ADD)?,
+        swap: at(SWAP)?,
+        compare_swap: at(COMPARE_SWAP)?,
+    })
 }
 
 /// Atomic operations are atomic for the whole host (`IBV_ATOMIC_GLOB`) if the device can do operations of

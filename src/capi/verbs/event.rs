@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 use rustix::io::Errno;
 
 use super::abi::{self, AsyncEventElement};
-use super::context::Opened;
+use super::opened::Opened;
 use crate::capi::{failed, guarded};
 use crate::context::{EventType, read_event};
 

@@ -7,7 +7,7 @@ use nix::libc::ssize_t;
 use rustix::io::Errno;
 
 use super::abi;
-use super::context::Opened;
+use super::opened::Opened;
 use crate::capi::{failed, guarded, number};
 use crate::gid::{GidEntry, GidType};
 use crate::ioctl::MAX_PAYLOAD;

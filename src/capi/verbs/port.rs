@@ -7,7 +7,7 @@ use uverbs_uapi::device::QueryPortResponse;
 use zerocopy::IntoBytes;
 
 use super::abi;
-use super::context::Opened;
+use super::opened::Opened;
 use crate::capi::{failed, fill, guarded, number};
 use crate::driver::DriverId;
 use crate::error::Cause;

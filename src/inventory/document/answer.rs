@@ -10,8 +10,8 @@ use serde::de::{
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Problem};
 use crate::form;
+use crate::inventory::{Answer, Problem};
 
 /// An answer. A problem is an object, which no answer is.
 pub(super) struct Told<T>(pub(super) Answer<T>);

@@ -48,7 +48,12 @@ use crate::ioctl::Command;
 use crate::mlx5::require_mlx5;
 
 mod device;
+mod mac;
+mod roce_address;
 mod vport;
+mod vport_context;
+mod vport_counter;
+mod vport_state;
 
 pub use crate::mlx5_firmware::{FirmwareRefusal, FirmwareTarget, Status};
 pub use device::{
@@ -56,12 +61,15 @@ pub use device::{
     RoceCapabilities, nop, query_adapter, query_esw_functions, query_hca_cap, query_lag,
     query_roce_cap,
 };
-pub use vport::{
-    EswVportContext, HcaVportContext, MacAddress, NicVportContext, RoceAddress, RoceL3Type,
-    RoceVersion, Traffic, Vport, VportAdminState, VportCounters, VportLinkState, VportSide,
-    VportState, query_esw_vport_context, query_hca_vport_context, query_nic_vport_context,
-    query_roce_address, query_vport_counter, query_vport_state,
+pub use mac::MacAddress;
+pub use roce_address::{RoceAddress, RoceL3Type, RoceVersion, query_roce_address};
+pub use vport::Vport;
+pub use vport_context::{
+    EswVportContext, HcaVportContext, NicVportContext, query_esw_vport_context,
+    query_hca_vport_context, query_nic_vport_context,
 };
+pub use vport_counter::{Traffic, VportCounters, query_vport_counter};
+pub use vport_state::{VportAdminState, VportLinkState, VportSide, VportState, query_vport_state};
 
 /// Opens an mlx5 device with a firmware user context, for the commands that need one.
 ///

@@ -1,114 +1,25 @@
-//! A model of UCX's choice.
-//!
-//! UCX first looks at one GID to see whether to offer the port at all, then takes the lowest index of
-//! the best class of rows, and tries each by making an address handle with it.
+//! The variables of UCX that the choice depends on.
 
-use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::{Decision, Family, Outcome, Port, Reason, Row, Why, has_low_half, is_link_local};
-use crate::gid::GidType;
-use crate::port::PortState;
-
-/// Releases of UCX that choose differently. Each covers all releases up to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Release {
-    /// Up to 1.15.
-    V1_15,
-    /// 1.16 and 1.17: routable GIDs of InfiniBand.
-    V1_16,
-    /// 1.18 to 1.20: `UCX_IB_ROCE_SUBNETS`.
-    V1_18,
-    /// 1.21: link-local GIDs come after others; device names and `^` in `UCX_NET_DEVICES`.
-    V1_21,
-    /// 1.22: ranges in `UCX_NET_DEVICES`.
-    V1_22,
-}
-
-impl Release {
-    /// The newest known release.
-    pub const NEWEST: Self = Self::V1_22;
-
-    /// The release that covers a version: 1.13 is [`V1_15`](Self::V1_15).
-    #[must_use]
-    pub fn of(major: u32, minor: u32) -> Self {
-        match (major, minor) {
-            version if version < (1, 16) => Self::V1_15,
-            version if version < (1, 18) => Self::V1_16,
-            version if version < (1, 21) => Self::V1_18,
-            version if version < (1, 22) => Self::V1_21,
-            _ => Self::V1_22,
-        }
-    }
-}
-
-/// A class of rows. The lesser class is preferred.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Class {
-    /// RoCE v2, IPv4.
-    V2Ipv4,
-    /// RoCE v2, IPv6; without link-local addresses since 1.21.
-    V2Ipv6,
-    /// RoCE v2, link-local.
-    V2LinkLocal,
-    /// RoCE v1, IPv4.
-    V1Ipv4,
-    /// RoCE v1, IPv6; without link-local addresses since 1.21.
-    V1Ipv6,
-    /// RoCE v1, link-local.
-    V1LinkLocal,
-}
-
-impl Class {
-    fn of(row: &Row<'_>, release: Release) -> Option<Self> {
-        // A type that cannot be read counts as version 1; unknown text is an error.
-        let is_v2 = match row.gid_type {
-            _ if row.type_is_hidden => false,
-            GidType::ROCE_V2 => true,
-            GidType::IB | GidType::ROCE_V1 => false,
-            _ => return None,
-        };
-        let is_apart = release >= Release::V1_21 && is_link_local(row.gid);
-        Some(match (is_v2, row.family()) {
-            (true, Family::V4) => Self::V2Ipv4,
-            (true, Family::V6) if is_apart => Self::V2LinkLocal,
-            (true, Family::V6) => Self::V2Ipv6,
-            (false, Family::V4) => Self::V1Ipv4,
-            (false, Family::V6) if is_apart => Self::V1LinkLocal,
-            (false, Family::V6) => Self::V1Ipv6,
-        })
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::V2Ipv4 => "RoCE v2 over IPv4",
-            Self::V2Ipv6 => "RoCE v2 over IPv6",
-            Self::V2LinkLocal => "RoCE v2, link-local",
-            Self::V1Ipv4 => "RoCE v1, IPv4",
-            Self::V1Ipv6 => "RoCE v1, IPv6",
-            Self::V1LinkLocal => "RoCE v1, link-local",
-        })
-    }
-}
+use super::release::Release;
+use crate::choose::address::Family;
+use crate::choose::port::Row;
 
 /// The settings that the choice depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    release: Release,
-    gid_index: Setting<u32>,
-    subnets: Setting<Subnets>,
-    devices: Devices,
-    heeds_flid: bool,
+    pub(super) release: Release,
+    pub(super) gid_index: Setting<u32>,
+    pub(super) subnets: Setting<Subnets>,
+    pub(super) devices: Devices,
+    pub(super) heeds_flid: bool,
 }
 
 /// A setting that may be at its default, or unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Setting<T> {
+pub(super) enum Setting<T> {
     Default,
     Set(T),
     Bad,
@@ -116,7 +27,7 @@ enum Setting<T> {
 
 /// `UCX_IB_ROCE_SUBNETS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Subnets {
+pub(super) struct Subnets {
     excludes: bool,
     /// Address prefixes, by family and length. There are few lengths, but there may be many networks.
     networks: BTreeMap<(Family, u32), BTreeSet<u128>>,
@@ -212,7 +123,7 @@ fn beginning(address: u128, bits: u32) -> u128 {
 }
 
 impl Subnets {
-    fn admits(&self, row: &Row<'_>) -> bool {
+    pub(super) fn admits(&self, row: &Row<'_>) -> bool {
         // A multicast group has the family IPv4 too, but no IPv4 network contains it.
         let address = match (row.family(), row.gid.ipv4()) {
             (Family::V4, Some(own)) => Some(u128::from(own.to_bits()) << 96),
@@ -283,111 +194,6 @@ fn expand(entry: &str) -> Option<Vec<String>> {
         return None;
     }
     Some((first..=last).take(Devices::ROOM).map(|n| format!("{before}{n}{behind}")).collect())
-}
-
-/// What UCX does with a port.
-#[must_use]
-pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
-    let unlooked = |outcome| Decision::unlooked(port, outcome);
-    if settings.gid_index == Setting::Bad {
-        return unlooked(Outcome::Fails(Why::BadValue("UCX_IB_GID_INDEX")));
-    }
-    if let Some(why) = unoffered(port, settings) {
-        return unlooked(Outcome::Ignored(why));
-    }
-    if !port.is_ethernet() {
-        return choose_infiniband(port, settings);
-    }
-    match (&settings.subnets, settings.pinned()) {
-        (Setting::Bad, _) => unlooked(Outcome::Fails(Why::BadValue("UCX_IB_ROCE_SUBNETS"))),
-        (Setting::Set(_), Some(_)) => unlooked(Outcome::Fails(Why::IndexAndSubnets)),
-        (Setting::Default, Some(index)) => unlooked(Outcome::of_index(port, index.into())),
-        (_, None) => choose_roce(port, settings),
-    }
-}
-
-/// Why the port is not offered. The GID at the index that is set, or at index 0, decides this, on RoCE
-/// too.
-fn unoffered(port: &Port<'_>, settings: &Settings) -> Option<Why> {
-    let first = settings.pinned().unwrap_or(0);
-    if !settings.devices.takes(port.device, port.number) {
-        Some(Why::NotListed("UCX_NET_DEVICES"))
-    } else if port.gid_tbl_len == 0 {
-        Some(Why::NoTable)
-    } else if port.state != PortState::ACTIVE {
-        Some(Why::NotActive(port.state))
-    } else if first >= port.gid_tbl_len {
-        Some(Why::OutsideFirst(first))
-    } else {
-        match port.row(first) {
-            None => Some(Why::EmptyFirst(first)),
-            Some(row) if !has_low_half(row.gid) => Some(Why::NoLowHalf(first)),
-            Some(_) => None,
-        }
-    }
-}
-
-fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
-    if let Some(index) = settings.pinned() {
-        return Decision::unlooked(port, Outcome::of_index(port, index.into()));
-    }
-    let is_routable = settings.heeds_flid
-        && port.gid_tbl_len > 1
-        && port.row(1).is_some_and(|row| is_routable(row.gid.to_bytes()));
-    let (index, reason) =
-        if is_routable { (1, Reason::Routable) } else { (0, Reason::DefaultIndex) };
-    Decision::of_one(port, Outcome::of_index(port, index.into()), &reason)
-}
-
-/// Whether a GID is a routable one: a site-local prefix with an FLID, and the vendor's own id.
-fn is_routable(gid: [u8; 16]) -> bool {
-    matches!(gid, [0xfe, 0xc0, 0, 0, high, low, _, _, 0x00, 0x14, 0x05, ..] if (high, low) != (0, 0))
-}
-
-fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
-    let release = settings.release;
-    let subnets = match &settings.subnets {
-        Setting::Set(subnets) => Some(subnets),
-        _ => None,
-    };
-    // Why a row is skipped, or its class.
-    let judge = |row: &Row<'_>| -> Result<Class, Reason> {
-        if release >= Release::V1_21 && !has_low_half(row.gid) {
-            return Err(Reason::NoLowHalf);
-        }
-        let class = Class::of(row, release).ok_or(Reason::TypeHidden)?;
-        if !row.has_address_handle || row.gid.is_zero() {
-            return Err(Reason::NoAddressHandle);
-        }
-        if subnets.is_some_and(|subnets| !subnets.admits(row)) {
-            return Err(Reason::OutOfSubnets);
-        }
-        Ok(class)
-    };
-    let seen: Vec<_> = port.rows.iter().filter(|row| row.index < port.gid_tbl_len).collect();
-    let best = seen.iter().filter_map(|row| Some((judge(row).ok()?, row.index))).min();
-    let outcome = match best {
-        Some((_, index)) => Outcome::Taken(index),
-        None if subnets.is_some() => Outcome::Fails(Why::NoRow),
-        // The last slot that was looked at decides.
-        None if release < Release::V1_21 => Outcome::of_index(port, 0),
-        None => match port.row(port.gid_tbl_len.saturating_sub(1)) {
-            Some(row) if has_low_half(row.gid) => Outcome::of_index(port, 0),
-            _ => Outcome::Fails(Why::LastEmpty),
-        },
-    };
-    let reason = |row: &Row<'_>| match (judge(row), best) {
-        _ if row.index >= port.gid_tbl_len => Reason::Unlooked,
-        (Ok(class), Some((_, index))) if index == row.index => Reason::FirstOf(class),
-        (Ok(class), Some((best, index))) if class == best => Reason::LowerFits(index),
-        (Ok(_), Some((best, _))) => Reason::Below(best),
-        _ if outcome.index() == Some(row.index) => Reason::LastResort,
-        (Err(reason), _) => reason,
-        // A row that could be judged would be the best.
-        (Ok(_), None) => Reason::Unlooked,
-    };
-    let rows = port.rows.iter().map(|row| (row.index, reason(row))).collect();
-    Decision { outcome, rows }
 }
 
 #[cfg(test)]

@@ -1,0 +1,256 @@
+//! A model of NCCL's choice, and of NVSHMEM's, which is a copy of NCCL's with its own variable names.
+//!
+//! Since 2.21 NCCL walks the table from index 0 and changes its choice when a row fits better: first by
+//! address family, then by RoCE version. It does not look at interfaces. Older releases use index 0.
+//!
+//! `tests/golden/nccl-answers.jsonl.gz` records what NCCL's own code answered for random tables and
+//! settings. This model gives the same answers. NCCL reads uninitialised memory for the version of a row
+//! whose type cannot be read. The model assumes a version that no row has, as in the recorded runs.
+
+mod devices;
+mod numbers;
+mod release;
+mod settings;
+
+use super::address::Family;
+use super::decision::{Decision, Outcome};
+use super::port::{Port, Row};
+use super::reason::{Reason, Why};
+use crate::port::{LinkLayer, PortState};
+use settings::Range;
+
+pub use devices::{DeviceList, ROOM};
+pub use release::{Program, Release};
+pub use settings::Settings;
+
+/// What NCCL or NVSHMEM does with a port.
+#[must_use]
+pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
+    match unused(port, settings) {
+        Some(why) => Decision::unlooked(port, Outcome::Ignored(why)),
+        None if port.is_ethernet() => choose_roce(port, settings),
+        None => choose_infiniband(port, settings),
+    }
+}
+
+/// What NCCL or NVSHMEM does with all ports of a host, in the order given. It is what [`choose`] says of
+/// each port, except that NCCL has room for only 32 ports.
+///
+/// It counts device by device in libibverbs's order. Where that is not known, the order given is taken:
+/// see [`is_order_known`].
+#[must_use]
+pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
+    let mut decisions: Vec<Decision> = ports.iter().map(|port| choose(port, settings)).collect();
+    let is_used = |own: &Decision| !matches!(own.outcome, Outcome::Ignored(_));
+    if matches!(settings.program, Program::Nvshmem)
+        || decisions.iter().filter(|own| is_used(own)).count() <= ROOM
+    {
+        return decisions;
+    }
+    let mut order: Vec<(&&Port<'_>, &mut Decision)> = ports.iter().zip(&mut decisions).collect();
+    if is_order_known(ports) {
+        order.sort_by_key(|(port, _)| port.place);
+    }
+    let mut used = 0;
+    for device in order.chunk_by_mut(|(one, _), (other, _)| one.device == other.device) {
+        // NCCL checks the limit before each device, not before each port.
+        let is_looked_at = used < ROOM;
+        for (port, decision) in device.iter_mut().filter(|(_, own)| is_used(own)) {
+            used += 1;
+            if used > ROOM {
+                let outcome = if is_looked_at {
+                    Outcome::Fails(Why::Overrun)
+                } else {
+                    Outcome::Ignored(Why::NoRoom)
+                };
+                **decision = Decision::unlooked(port, outcome);
+            }
+        }
+    }
+    decisions
+}
+
+/// Whether it is known in which order libibverbs lists the devices of these ports of a host.
+#[must_use]
+pub fn is_order_known(ports: &[&Port<'_>]) -> bool {
+    ports.iter().all(|port| port.place.is_some())
+}
+
+/// Why a port is not used.
+fn unused(port: &Port<'_>, settings: &Settings) -> Option<Why> {
+    if settings.is_disabled {
+        Some(Why::Disabled)
+    } else if port.state != PortState::ACTIVE {
+        Some(Why::NotActive(port.state))
+    } else if !matches!(port.link_layer, LinkLayer::INFINIBAND | LinkLayer::ETHERNET) {
+        Some(Why::LinkLayer(port.link_layer))
+    } else if settings.devices.takes(port.device, port.number) {
+        None
+    } else {
+        Some(Why::NotListed(settings.devices.variable))
+    }
+}
+
+/// On InfiniBand NCCL uses LIDs within a subnet. Up to 2.21 it never uses a GID there. The accepting side
+/// still reads one by the rules of RoCE, and fails if there is none.
+fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
+    if settings.program == Program::Nvshmem {
+        return Decision::unlooked(port, Outcome::ByLid);
+    }
+    if settings.program.release() < Release::V2_22 {
+        let outcome = match index_of_roce(port, settings) {
+            Ok(index) => match Outcome::of_index(port, index) {
+                Outcome::Taken(_) | Outcome::Empty(_) => Outcome::ByLid,
+                outside => outside,
+            },
+            Err(why) => Outcome::Fails(why),
+        };
+        return Decision::unlooked(port, outcome);
+    }
+    let index = match u32::try_from(settings.flid_index) {
+        Err(_) => {
+            let why = Why::BadValue("NCCL_IB_ROUTABLE_FLID_GID_INDEX");
+            return Decision::unlooked(port, Outcome::Fails(why));
+        }
+        Ok(index) if index < port.gid_tbl_len && port.row(index).is_some_and(has_flid) => index,
+        Ok(_) => 0,
+    };
+    let reason = if index == 0 { Reason::DefaultIndex } else { Reason::Routable };
+    Decision::of_one(port, Outcome::of_index(port, index.into()), &reason)
+}
+
+/// Whether bytes 4 and 5 are not zero, as in a routable GID. The prefix is not checked.
+fn has_flid(row: &Row<'_>) -> bool {
+    let [_, _, _, _, high, low, ..] = row.gid.to_bytes();
+    (high, low) != (0, 0)
+}
+
+/// Whether NCCL accepts the GID as an address: neither zero nor in `fe80::/64`.
+fn is_valid(row: &Row<'_>) -> bool {
+    !row.gid.is_zero() && row.gid.subnet_prefix() != 0xfe80 << 48
+}
+
+fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
+    let outcome = match index_of_roce(port, settings) {
+        Ok(index) => Outcome::of_index(port, index),
+        Err(why) => return Decision::unlooked(port, Outcome::Fails(why)),
+    };
+    if settings.pinned().is_some() {
+        let is_default =
+            settings.program == Program::Nccl(Release::V2_20) && settings.gid_index == 0;
+        let reason = if is_default { Reason::DefaultIndex } else { Reason::Pinned };
+        return Decision::of_one(port, outcome, &reason);
+    }
+    let taken = outcome.index();
+    let rows = port.rows.iter().map(|row| (row.index, explain(row, taken, port, settings)));
+    Decision { rows: rows.collect(), outcome }
+}
+
+/// The index by the rules of RoCE: the index that is set, or the result of the search.
+fn index_of_roce(port: &Port<'_>, settings: &Settings) -> Result<i64, Why> {
+    if let Some(pinned) = settings.pinned() {
+        return Ok(pinned);
+    }
+    if settings.range == Range::NoSlash
+        && matches!(
+            settings.program,
+            Program::Nccl(Release::V2_21 | Release::V2_22) | Program::Nvshmem
+        )
+    {
+        return Err(Why::RangeCrash);
+    }
+    walk(port, settings).map(i64::from)
+}
+
+/// The version that NCCL assumes for a candidate until the types file gives one. A user can ask for this
+/// version.
+const UNKNOWN_VERSION: i32 = -1;
+
+/// The version that the types file of a row gives.
+fn version_of(port: &Port<'_>, row: Option<&Row<'_>>) -> Option<i32> {
+    row.filter(|_| port.has_types).and_then(Row::version).map(i32::from)
+}
+
+/// NCCL's walk over the table. An empty slot is a GID of zeros, which counts as IPv6.
+fn walk(port: &Port<'_>, settings: &Settings) -> Result<u32, Why> {
+    let (bears_missing, bears_hidden) = match settings.program {
+        Program::Nvshmem => (true, true),
+        Program::Nccl(release) => (false, release >= Release::V2_26),
+    };
+    // Reads the types file. That of an empty slot is hidden too.
+    let read = |index, row: Option<&Row<'_>>| {
+        if !port.has_types && !bears_missing {
+            Err(Why::NoTypes)
+        } else if row.is_none_or(|row| row.type_is_hidden) && !bears_hidden {
+            Err(Why::UnreadableType(index))
+        } else {
+            Ok(version_of(port, row))
+        }
+    };
+    let family = |row: Option<&Row<'_>>| row.map_or(Family::V6, Row::family);
+    let mut current = (0, port.row(0));
+    for (index, row) in slots(port) {
+        let is_wanted = family(row) == settings.family && settings.range.holds(row);
+        if is_wanted && family(current.1) != settings.family {
+            current = (index, row);
+        } else if is_wanted && row.is_some_and(is_valid) {
+            // NCCL writes nothing for the row taken so far if its type is not known.
+            let own = read(current.0, current.1)?;
+            let candidate = read(index, row)?.unwrap_or(UNKNOWN_VERSION);
+            let is_worse = own != Some(candidate) || !current.1.is_some_and(is_valid);
+            if candidate == settings.version && is_worse {
+                current = (index, row);
+            }
+        }
+    }
+    Ok(current.0)
+}
+
+/// The slots from 1 on that can matter: those in use, and the first slot of each run of empty ones.
+fn slots<'p, 'i>(port: &'p Port<'i>) -> impl Iterator<Item = (u32, Option<&'p Row<'i>>)> {
+    let rows = port.rows.iter().filter(|row| (1..port.gid_tbl_len).contains(&row.index));
+    let mut next = 1;
+    let length = port.gid_tbl_len;
+    rows.map(Some)
+        .chain([None])
+        .flat_map(move |row| {
+            let index = row.map_or(length, |row| row.index);
+            let gap = (next < index).then_some((next, None));
+            next = index.saturating_add(1);
+            [gap, row.map(|row| (index, Some(row)))]
+        })
+        .flatten()
+}
+
+/// The reason for a row, given the chosen index; `None` for an empty slot.
+fn explain(row: &Row<'_>, taken: Option<u32>, port: &Port<'_>, settings: &Settings) -> Reason {
+    let version = version_of(port, Some(row)).unwrap_or(UNKNOWN_VERSION);
+    let has_version = version == settings.version;
+    let is_fit = row.family() == settings.family && is_valid(row);
+    let is_in_range = settings.range.holds(Some(row));
+    if row.index >= port.gid_tbl_len {
+        return Reason::Unlooked;
+    }
+    if taken == Some(row.index) {
+        return match (is_fit && has_version, is_in_range) {
+            (true, true) if settings.version == UNKNOWN_VERSION => Reason::Untyped,
+            (true, true) => Reason::LowestFit,
+            (true, false) => Reason::StartFits,
+            (false, _) if row.index == 0 => Reason::Start,
+            (false, _) => Reason::FamilyAlone(settings.family),
+        };
+    }
+    if row.type_is_hidden {
+        Reason::TypeHidden
+    } else if row.family() != settings.family {
+        Reason::OtherFamily(settings.family)
+    } else if !is_in_range {
+        Reason::OutOfRange
+    } else if !is_valid(row) {
+        Reason::NotValid
+    } else if let (true, Some(taken)) = (has_version, taken) {
+        Reason::LowerFits(taken)
+    } else {
+        Reason::OtherVersion(settings.version)
+    }
+}

@@ -1,0 +1,135 @@
+//! The variables of NCCL and NVSHMEM that the choice depends on.
+
+use std::net::IpAddr;
+
+use super::devices::DeviceList;
+use super::numbers::{atoi, int, number};
+use super::release::{Program, Release};
+use crate::choose::address::{Family, alike, parse_address};
+use crate::choose::port::Row;
+
+/// The settings that the choice depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub(super) program: Program,
+    pub(super) is_disabled: bool,
+    pub(super) devices: DeviceList,
+    pub(super) gid_index: i32,
+    pub(super) version: i32,
+    pub(super) family: Family,
+    pub(super) range: Range,
+    pub(super) flid_index: i32,
+}
+
+/// `NCCL_IB_ADDR_RANGE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Range {
+    /// None, or one that NCCL ignores.
+    All,
+    /// The address and the number of bits. A negative number matches nothing.
+    Network(IpAddr, i32),
+    /// It has no slash.
+    NoSlash,
+}
+
+impl Settings {
+    /// Reads the settings. `variable` returns the value of a variable.
+    ///
+    /// ```
+    /// use uverbs::choose::nccl::{Program, Release, Settings};
+    /// let settings = Settings::new(Program::Nccl(Release::NEWEST), |name| {
+    ///     (name == "NCCL_IB_ADDR_FAMILY").then_some("AF_INET6")
+    /// });
+    /// # let _ = settings;
+    /// ```
+    #[must_use]
+    pub fn new<'v>(program: Program, variable: impl Fn(&str) -> Option<&'v str>) -> Self {
+        let release = program.release();
+        let (names, devices) = match program {
+            Program::Nccl(_) => {
+                let list = variable("NCCL_IB_HCA").unwrap_or_default();
+                (&NCCL, DeviceList::nccl(list, release))
+            }
+            Program::Nvshmem => {
+                let is_on = number(variable("NVSHMEM_ENABLE_NIC_PE_MAPPING"), 0) != 0;
+                let list = variable("NVSHMEM_HCA_LIST").filter(|_| is_on);
+                (&NVSHMEM, DeviceList::nvshmem(list.unwrap_or_default()))
+            }
+        };
+        let family = match variable(names.family) {
+            Some("AF_INET6") => Family::V6,
+            _ => Family::V4,
+        };
+        let default = if release == Release::V2_20 { 0 } else { -1 };
+        Self {
+            program,
+            is_disabled: matches!(program, Program::Nccl(_))
+                && number(variable("NCCL_IB_DISABLE"), 0) != 0,
+            devices,
+            gid_index: int(number(variable(names.gid_index), default)),
+            version: int(number(variable(names.version), 2)),
+            family,
+            range: range(variable(names.range), family),
+            flid_index: int(number(variable("NCCL_IB_ROUTABLE_FLID_GID_INDEX"), 1)),
+        }
+    }
+
+    /// The index that is set, if the program uses it.
+    #[must_use]
+    pub fn pinned(&self) -> Option<i64> {
+        (self.gid_index >= 0 || self.program.release() == Release::V2_20)
+            .then_some(self.gid_index.into())
+    }
+}
+
+/// Names of the variables.
+struct Names {
+    gid_index: &'static str,
+    version: &'static str,
+    family: &'static str,
+    range: &'static str,
+}
+
+const NCCL: Names = Names {
+    gid_index: "NCCL_IB_GID_INDEX",
+    version: "NCCL_IB_ROCE_VERSION_NUM",
+    family: "NCCL_IB_ADDR_FAMILY",
+    range: "NCCL_IB_ADDR_RANGE",
+};
+
+const NVSHMEM: Names = Names {
+    gid_index: "NVSHMEM_IB_GID_INDEX",
+    version: "NVSHMEM_IB_ROCE_VERSION_NUM",
+    family: "NVSHMEM_IB_ADDR_FAMILY",
+    range: "NVSHMEM_IB_ADDR_RANGE",
+};
+
+/// Reads `NCCL_IB_ADDR_RANGE`.
+fn range(value: Option<&str>, family: Family) -> Range {
+    /// How much of it NCCL copies.
+    const LIMIT: usize = 127;
+    let Some(value) = value.filter(|value| !value.is_empty()) else { return Range::All };
+    let (value, _) = value.split_at(value.floor_char_boundary(LIMIT));
+    let Some((address, bits)) = value.split_once('/') else { return Range::NoSlash };
+    let Some(address) = parse_address(address, family) else { return Range::All };
+    let length = if address.is_ipv4() { 32 } else { 128 };
+    match atoi(bits) {
+        bits if bits <= length => Range::Network(address, bits),
+        _ => Range::All,
+    }
+}
+
+impl Range {
+    pub(super) fn holds(&self, row: Option<&Row<'_>>) -> bool {
+        let Self::Network(address, bits) = self else { return true };
+        let Ok(bits) = u8::try_from(*bits) else { return false };
+        let gid = row.map_or([0; 16], |row| row.gid.to_bytes());
+        match address {
+            IpAddr::V4(own) => {
+                let [.., a, b, c, d] = gid;
+                alike(&own.octets(), &[a, b, c, d], bits)
+            }
+            IpAddr::V6(own) => alike(&own.octets(), &gid, bits),
+        }
+    }
+}

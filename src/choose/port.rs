@@ -1,0 +1,151 @@
+//! A port as programs see it when they choose: its attributes and the rows of its table.
+
+use super::address::Family;
+use crate::device::NodeType;
+use crate::gid::{Gid, GidType};
+use crate::port::{LinkLayer, PortState};
+
+/// The greatest index that a program can use: it is sent as one byte.
+pub const MAX_INDEX: u32 = 255;
+
+/// A port, with everything that a choice depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Port<'i> {
+    /// The device's name.
+    pub device: &'i str,
+    /// Its node type.
+    pub node_type: NodeType,
+    /// The port's number.
+    pub number: u32,
+    /// libibverbs lists devices in the order of these numbers; `None` if it is not known.
+    pub place: Option<u32>,
+    /// Logical state.
+    pub state: PortState,
+    /// Link layer.
+    pub link_layer: LinkLayer,
+    /// Slots of the GID table, including empty ones.
+    pub gid_tbl_len: u32,
+    /// Whether sysfs has the files with the types of rows. Without them NCCL cannot compare two rows.
+    pub has_types: bool,
+    /// The rows in use, ascending by index, no index twice.
+    pub rows: Vec<Row<'i>>,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Row<'i> {
+    /// Index in the table.
+    pub index: u32,
+    /// The GID.
+    pub gid: Gid,
+    /// Its type.
+    pub gid_type: GidType,
+    /// Whether sysfs refuses to give the type.
+    pub type_is_hidden: bool,
+    /// Whether an address handle can be made with it, as far as is known. UCX tries to make one.
+    pub has_address_handle: bool,
+    /// Its network interface.
+    pub home: Home<'i>,
+}
+
+/// Where a row's interface is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Home<'i> {
+    /// The row has none, as on InfiniBand.
+    None,
+    /// In this network namespace.
+    Ours {
+        /// Its name.
+        name: &'i str,
+        /// Whether it is up, with a carrier.
+        is_up: bool,
+        /// Whether it has the row's address. A GID made from its MAC address counts.
+        has_address: bool,
+        /// Whether it is the port's own, and not a VLAN, macvlan or bridge on top of it.
+        is_port_s: bool,
+    },
+    /// It is not proven to be in this namespace, and it may be: an interface here has the row's index (or
+    /// name) and the address, or the MAC address that the GID is made from.
+    Unproven {
+        /// The name of that interface, if there is one.
+        name: Option<&'i str>,
+    },
+    /// No interface of this namespace can be its own.
+    Foreign,
+    /// Nothing is known about the interfaces here.
+    Unknown {
+        /// Its name in sysfs, valid in its own namespace.
+        name: Option<&'i str>,
+    },
+}
+
+impl Row<'_> {
+    /// A row whose type sysfs shows, with an address handle, of whose interface nothing is known.
+    #[must_use]
+    pub fn new(index: u32, gid: Gid, gid_type: GidType) -> Self {
+        let (type_is_hidden, has_address_handle) = (false, true);
+        Self {
+            index,
+            gid,
+            gid_type,
+            type_is_hidden,
+            has_address_handle,
+            home: Home::Unproven { name: None },
+        }
+    }
+
+    /// Whether its type is not known.
+    #[must_use]
+    pub fn is_type_unread(&self) -> bool {
+        self.type_is_hidden && self.gid_type == GidType::UNNAMED
+    }
+
+    /// The family of its address.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        Family::of(self.gid)
+    }
+
+    /// The RoCE version as the types file in sysfs gives it: 1 for InfiniBand and iWARP rows.
+    pub(super) fn version(&self) -> Option<u8> {
+        match self.gid_type {
+            _ if self.type_is_hidden => None,
+            GidType::IB | GidType::ROCE_V1 => Some(1),
+            GidType::ROCE_V2 => Some(2),
+            _ => None,
+        }
+    }
+}
+
+impl<'i> Port<'i> {
+    /// An active Ethernet port of a channel adapter, without rows; set what you know.
+    #[must_use]
+    pub fn new(device: &'i str, number: u32) -> Self {
+        Self {
+            device,
+            node_type: NodeType::CA,
+            number,
+            place: None,
+            state: PortState::ACTIVE,
+            link_layer: LinkLayer::ETHERNET,
+            gid_tbl_len: 0,
+            has_types: true,
+            rows: Vec::new(),
+        }
+    }
+
+    /// The row at an index.
+    #[must_use]
+    pub fn row(&self, index: u32) -> Option<&Row<'_>> {
+        let place = self.rows.binary_search_by_key(&index, |row| row.index).ok()?;
+        self.rows.get(place)
+    }
+
+    /// Whether programs treat it as RoCE. They treat iWARP as RoCE too.
+    pub(super) fn is_ethernet(&self) -> bool {
+        self.link_layer == LinkLayer::ETHERNET
+    }
+}

@@ -1,0 +1,166 @@
+//! Ports and rows of an [`Inventory`], each with what this network namespace knows about its interface.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::address::address_of;
+use super::port::{Home, Port, Row};
+use crate::gid::Gid;
+use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
+use crate::netdev::Interface;
+
+/// The ports of a host whose attributes and GID tables could be read.
+#[must_use]
+pub fn ports(inventory: &Inventory) -> Vec<Port<'_>> {
+    let here = Surroundings::of(inventory);
+    let devices = inventory.devices.iter();
+    devices.flat_map(|record| record.ports.iter().filter_map(|p| port(&here, record, p))).collect()
+}
+
+/// The interfaces that ports and rows are compared with. It is made once for a host, because each row
+/// looks up its address.
+#[derive(Clone, Debug)]
+pub struct Surroundings<'i> {
+    inventory: &'i Inventory,
+    /// Each interface's index with each of its addresses.
+    owned: BTreeSet<(u32, IpAddr)>,
+    /// All their addresses.
+    addresses: BTreeSet<IpAddr>,
+    /// The GIDs that the kernel derives from their MAC addresses.
+    made: BTreeSet<Gid>,
+    by_name: BTreeMap<&'i str, &'i Interface>,
+}
+
+impl<'i> Surroundings<'i> {
+    /// The interfaces of a host.
+    #[must_use]
+    pub fn of(inventory: &'i Inventory) -> Self {
+        let mut here = Self {
+            inventory,
+            owned: BTreeSet::new(),
+            addresses: BTreeSet::new(),
+            made: BTreeSet::new(),
+            by_name: BTreeMap::new(),
+        };
+        for interface in inventory.interfaces.iter().flatten() {
+            here.by_name.insert(&interface.name, interface);
+            here.made.extend(interface.mac.into_iter().flat_map(made_of));
+            for (address, _) in &interface.addresses {
+                here.owned.insert((interface.index.get(), *address));
+                here.addresses.insert(*address);
+            }
+        }
+        here
+    }
+
+    /// The interface of this namespace that a row without a name may belong to: it has the row's index (or
+    /// name) and the address, or the MAC address that the GID is made from.
+    #[must_use]
+    pub fn candidate(&self, row: &GidRow) -> Option<&'i Interface> {
+        let entry = &row.record.entry;
+        let meant = match (entry.netdev_ifindex(), &row.record.sysfs_netdev) {
+            (Some(index), _) => self.inventory.interface(index.get()),
+            (None, Some(name)) => self.by_name.get(name.as_str()).copied(),
+            (None, None) => None,
+        };
+        meant.filter(|own| !row.netdev_is_elsewhere && self.has_address(own, entry.gid()))
+    }
+
+    /// Whether some interface has the GID's address, or the MAC address that the GID is made from.
+    fn is_made_here(&self, gid: Gid) -> bool {
+        self.addresses.contains(&address_of(gid)) || self.made.contains(&gid)
+    }
+
+    /// Whether an interface of this namespace has the GID's address, or the MAC address that the GID is made
+    /// from.
+    #[must_use]
+    pub fn has_address(&self, interface: &Interface, gid: Gid) -> bool {
+        self.owned.contains(&(interface.index.get(), address_of(gid)))
+            || interface.mac.is_some_and(|mac| made_of(mac).contains(&gid))
+    }
+}
+
+/// Everything that a choice on a port depends on; `None` if its attributes or its table could not be
+/// read.
+#[must_use]
+pub fn port<'i>(
+    here: &Surroundings<'i>,
+    record: &'i DeviceRecord,
+    port: &'i PortRecord,
+) -> Option<Port<'i>> {
+    let attributes = port.known()?;
+    record.gids.as_ref()?.as_ref().ok()?;
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for row in record.rows(port.number) {
+        // Rows ascend. A row that does not is not part of a table.
+        let index = row.record.entry.index();
+        if rows.last().is_none_or(|last| last.index < index) {
+            rows.push(see(here, port, row));
+        }
+    }
+    Some(Port {
+        device: &record.device.name,
+        node_type: record.device.node_type,
+        number: port.number,
+        place: record.device.index.or(record.place),
+        state: attributes.state,
+        link_layer: attributes.link_layer,
+        gid_tbl_len: attributes.gid_tbl_len,
+        has_types: port.has_types != Some(false),
+        rows,
+    })
+}
+
+fn see<'i>(here: &Surroundings<'i>, port: &PortRecord, row: &'i GidRow) -> Row<'i> {
+    let entry = &row.record.entry;
+    let home = home(here, port, row);
+    Row {
+        index: entry.index(),
+        gid: entry.gid(),
+        gid_type: entry.gid_type(),
+        type_is_hidden: row.type_is_hidden || port.has_types == Some(false),
+        // The kernel that hides types also refuses address handles.
+        has_address_handle: !row.type_is_hidden && !matches!(home, Home::Ours { is_up: false, .. }),
+        home,
+    }
+}
+
+fn home<'i>(here: &Surroundings<'i>, port: &PortRecord, row: &'i GidRow) -> Home<'i> {
+    let inventory = here.inventory;
+    let entry = &row.record.entry;
+    if inventory.interfaces.is_none() || !inventory.has_netlink {
+        let has_one = row.record.may_have_netdev();
+        let named = row.netdev.as_ref().map(|netdev| netdev.name.as_str());
+        let name = named.or(row.record.sysfs_netdev.as_deref());
+        return if has_one { Home::Unknown { name } } else { Home::None };
+    }
+    let gid = entry.gid();
+    if let Some(netdev) = &row.netdev {
+        // It came or went while the host was read: of its state nothing is known.
+        let Some(interface) = inventory.interface(netdev.index.get()) else {
+            return Home::Unknown { name: Some(&netdev.name) };
+        };
+        return Home::Ours {
+            name: &netdev.name,
+            is_up: interface.is_up && interface.is_lower_up,
+            has_address: here.has_address(interface, gid),
+            is_port_s: port.netdev.as_ref().is_none_or(|own| own.index == netdev.index),
+        };
+    }
+    let record = &row.record;
+    if !record.may_have_netdev() {
+        return Home::None;
+    }
+    match here.candidate(row) {
+        _ if row.netdev_is_elsewhere => Home::Foreign,
+        Some(own) => Home::Unproven { name: Some(&own.name) },
+        None if record.netdev_is_unread && here.is_made_here(gid) => Home::Unproven { name: None },
+        None if record.netdev_is_unread => Home::Unknown { name: None },
+        None => Home::Foreign,
+    }
+}
+
+/// The GIDs that the kernel derives from a MAC address: RoCE's default GID, and iWARP's only GID.
+fn made_of(mac: [u8; 6]) -> [Gid; 2] {
+    [Gid::of_roce(mac), Gid::of_iwarp(mac)]
+}

@@ -1,0 +1,148 @@
+//! Any table and any settings.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::gid::Gid;
+
+fn any_gid() -> impl Strategy<Value = Gid> {
+    let known = prop_oneof![
+        Just("::"),
+        Just("fe80::1"),
+        Just("fe80:0:0:1::1"),
+        Just("::ffff:10.0.0.5"),
+        Just("::ffff:0.0.0.0"),
+        Just("ff0e::ffff:224.0.0.1"),
+        Just("fd00::5"),
+        Just("211:2233:4455::"),
+        Just("fec0:0:7:1:14:500:11:2233"),
+    ];
+    prop_oneof![
+        known.prop_map(|text| text.parse::<Ipv6Addr>().unwrap().into()),
+        any::<[u8; 16]>().prop_map(Gid::from_bytes),
+    ]
+}
+
+fn any_row() -> impl Strategy<Value = Row<'static>> {
+    let home = prop_oneof![
+        Just(Home::None),
+        Just(Home::Foreign),
+        Just(Home::Unproven { name: None }),
+        Just(Home::Unknown { name: Some("e") }),
+        (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+            |(is_up, has_address, is_port_s)| {
+                Home::Ours { name: "e", is_up, has_address, is_port_s }
+            }
+        ),
+    ];
+    let index = prop_oneof![8 => 0u32..12, 1 => any::<u32>()];
+    let gid_type = prop_oneof![8 => 0u32..3, 1 => any::<u32>()].prop_map(GidType);
+    (index, any_gid(), gid_type, any::<bool>(), any::<bool>(), home).prop_map(
+        |(index, gid, gid_type, type_is_hidden, has_address_handle, home)| Row {
+            index,
+            gid,
+            gid_type,
+            type_is_hidden,
+            has_address_handle,
+            home,
+        },
+    )
+}
+
+fn any_port() -> impl Strategy<Value = Port<'static>> {
+    let length = prop_oneof![8 => 0u32..16, 1 => any::<u32>()];
+    (proptest::collection::vec(any_row(), 0..10), length, 0u8..7, 0u8..4, 0u8..9).prop_map(
+        |(mut rows, gid_tbl_len, state, layer, node_type)| {
+            rows.sort_by_key(|row| row.index);
+            rows.dedup_by_key(|row| row.index);
+            Port {
+                device: "mlx5_0",
+                node_type: NodeType(node_type),
+                number: 1,
+                place: None,
+                has_types: true,
+                state: PortState(if state > 4 { 4 } else { state }),
+                link_layer: LinkLayer(layer),
+                gid_tbl_len,
+                rows,
+            }
+        },
+    )
+}
+
+/// NCCL's walk slot by slot, to compare with the walk of [`nccl`], which skips runs of empty slots.
+fn slot_by_slot(port: &Port<'_>, family: Family, version: u8) -> u32 {
+    let fam = |i| port.row(i).map_or(Family::V6, Row::family);
+    let valid = |i| {
+        port.row(i).is_some_and(|row| !row.gid.is_zero() && row.gid.subnet_prefix() != 0xfe80 << 48)
+    };
+    let version_of = |i| port.row(i).and_then(Row::version);
+    let mut current = 0;
+    for i in 1..port.gid_tbl_len {
+        let is_better = || {
+            valid(i)
+                && version_of(i) == Some(version)
+                && (version_of(current) != version_of(i) || !valid(current))
+        };
+        if fam(i) == family && (fam(current) != family || is_better()) {
+            current = i;
+        }
+    }
+    current
+}
+
+proptest! {
+    /// Every table and all settings give an answer, with a reason for every row. At most one row is taken:
+    /// the row of the outcome.
+    #[test]
+    fn any_table_has_an_answer(
+        port in any_port(),
+        values in proptest::collection::vec(
+            proptest::option::of("[-^=]?(0x|mlx5_|AF_INET|auto|all|10.0.0.0/|::/)?[0-9]{0,3}[:,/]?[a-z0-9\\[\\]-]{0,4}|\\PC{0,6}"), 21),
+    ) {
+        let variable = |name: &str| {
+            let place = crate::inventory::settings::NAMES.iter().position(|own| *own == name)?;
+            values.get(place)?.as_deref()
+        };
+        let mut decisions = vec![recommend(&port, &Wish::default())];
+        for version in 20..31 {
+            let program = Program::Nccl(nccl::Release::of(2, version, 7));
+            decisions.push(nccl::choose(&port, &nccl::Settings::new(program, variable)));
+        }
+        decisions.push(nccl::choose(&port, &nccl::Settings::new(Program::Nvshmem, variable)));
+        for version in [15, 16, 18, 21, 22] {
+            let release = ucx::Release::of(1, version);
+            decisions.push(ucx::choose(&port, &ucx::Settings::new(release, variable)));
+        }
+        for decision in decisions {
+            prop_assert_eq!(decision.rows.len(), port.rows.len());
+            let taken: Vec<u32> = decision.rows.iter()
+                .filter(|(_, reason)| reason.is_taken()).map(|(index, _)| *index).collect();
+            let expected: Vec<u32> = decision.outcome.index().into_iter().collect();
+            prop_assert_eq!(taken, expected, "{:?}", decision);
+            for (_, reason) in &decision.rows {
+                prop_assert!(!reason.to_string().is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn nccl_walks_as_if_slot_by_slot(port in any_port(), is_v6: bool, version in 1u8..4) {
+        let port = Port {
+            state: PortState::ACTIVE,
+            link_layer: LinkLayer::ETHERNET,
+            gid_tbl_len: port.gid_tbl_len.min(300),
+            ..port
+        };
+        let (family, word) = if is_v6 { (Family::V6, "AF_INET6") } else { (Family::V4, "AF_INET") };
+        let version_text = version.to_string();
+        let settings = nccl::Settings::new(Program::Nccl(nccl::Release::NEWEST), |name| match name {
+            "NCCL_IB_ADDR_FAMILY" => Some(word),
+            "NCCL_IB_ROCE_VERSION_NUM" => Some(&version_text),
+            _ => None,
+        });
+        let expected = slot_by_slot(&port, family, version);
+        let outcome = nccl::choose(&port, &settings).outcome;
+        prop_assert_eq!(outcome, Outcome::of_index(&port, expected.into()));
+    }
+}

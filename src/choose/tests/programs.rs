@@ -1,0 +1,132 @@
+//! What NCCL, NVSHMEM and UCX do with a port or a host, beyond the vectors.
+
+use super::*;
+
+#[test]
+fn releases_by_version() {
+    use nccl::Release;
+    for (version, release) in [
+        ((2, 4, 8), Release::V2_20),
+        ((2, 20, 5), Release::V2_20),
+        ((2, 21, 5), Release::V2_21),
+        ((2, 22, 3), Release::V2_22),
+        ((2, 25, 1), Release::V2_23),
+        ((2, 26, 2), Release::V2_26),
+        ((2, 29, 7), Release::V2_26),
+        ((2, 30, 4), Release::V2_30),
+        ((2, 30, 7), Release::V2_30_7),
+        ((3, 0, 0), Release::V2_30_7),
+    ] {
+        assert_eq!(Release::of(version.0, version.1, version.2), release, "{version:?}");
+    }
+    let ucx = |minor| ucx::Release::of(1, minor);
+    assert_eq!((ucx(8), ucx(13)), (ucx::Release::V1_15, ucx::Release::V1_15));
+    assert_eq!((ucx(17), ucx(20)), (ucx::Release::V1_16, ucx::Release::V1_18));
+    assert_eq!((ucx(21), ucx(30)), (ucx::Release::V1_21, ucx::Release::V1_22));
+}
+
+/// What NCCL does with the ports of a host: each device with its number and its count of ports.
+fn chosen_of_all(devices: &[(&'static str, Option<u32>, u32)], set: &str) -> Vec<Outcome> {
+    let rows = ["1 0 fe80::1 v1 e", "1 3 ::ffff:10.0.0.1 v2 e"].map(row);
+    let one = port("port 1 link_layer Ethernet gid_tbl_len 8", rows.to_vec());
+    let ports: Vec<Port<'_>> = devices
+        .iter()
+        .flat_map(|(device, place, count)| {
+            let one = &one;
+            (1..=*count).map(move |number| Port { device, place: *place, number, ..one.clone() })
+        })
+        .collect();
+    let ports: Vec<&Port<'_>> = ports.iter().collect();
+    let program = Program::Nccl(nccl::Release::NEWEST);
+    let settings = nccl::Settings::new(program, of(&variables(set)));
+    let decisions = nccl::choose_all(&ports, &settings);
+    decisions.into_iter().map(|decision| decision.outcome).collect()
+}
+
+#[test]
+fn nccl_has_room_for_32_ports() {
+    const NO_ROOM: Outcome = Outcome::Ignored(Why::NoRoom);
+    const OVERRUN: Outcome = Outcome::Fails(Why::Overrun);
+    let count = |outcomes: &[Outcome], what: &Outcome| {
+        outcomes.iter().filter(|outcome| *outcome == what).count()
+    };
+    let taken = Outcome::Taken(3);
+    // One port each: the 33rd device is not looked at.
+    let outcomes = chosen_of_all(&[("a", None, 31), ("b", None, 1), ("c", None, 1)], "(none)");
+    assert_eq!((count(&outcomes, &taken), &outcomes[32]), (32, &NO_ROOM));
+    // The kernel's order of devices counts, if it is known of all.
+    let numbered = [("a", Some(7), 31), ("b", Some(9), 1), ("c", Some(8), 1)];
+    let outcomes = chosen_of_all(&numbered, "(none)");
+    assert_eq!((&outcomes[31], &outcomes[32]), (&NO_ROOM, &taken));
+    let some = [("a", Some(7), 31), ("b", Some(9), 1), ("c", None, 1)];
+    assert_eq!(chosen_of_all(&some, "(none)")[32], NO_ROOM);
+    // NCCL finishes a device that it began, even past the end of its memory.
+    let outcomes = chosen_of_all(&[("a", None, 31), ("b", None, 2), ("c", None, 1)], "(none)");
+    assert_eq!((&outcomes[31], &outcomes[32], &outcomes[33]), (&taken, &OVERRUN, &NO_ROOM));
+    // Ports that are not used take no room.
+    let outcomes = chosen_of_all(&[("a", None, 31), ("b", None, 2)], "NCCL_IB_HCA=^b:1");
+    assert_eq!(count(&outcomes, &taken), 32);
+    assert_eq!(count(&chosen_of_all(&[("a", None, 32)], "(none)"), &taken), 32);
+}
+
+/// Without the files of types NCCL fails where it compares two rows, from 2.21 on.
+#[test]
+fn nccl_without_files_of_types() {
+    use nccl::Release;
+    let rows = ["1 0 fe80::1 v1 e", "1 1 ::ffff:10.0.0.1 v1 e", "1 2 ::ffff:10.0.0.1 v2 e"];
+    let whole = port("port 1 link_layer Ethernet gid_tbl_len 8", rows.map(row).to_vec());
+    let without = Port { has_types: false, ..whole.clone() };
+    let fails = Outcome::Fails(Why::NoTypes);
+    for release in [Release::V2_21, Release::V2_23, Release::V2_26, Release::V2_30_7] {
+        assert_eq!(nccl_of(&without, release, &[]).outcome, fails, "{release:?}");
+        assert_eq!(nccl_of(&whole, release, &[]).outcome, Outcome::Taken(2));
+        let set = variables("NCCL_IB_GID_INDEX=1");
+        assert_eq!(nccl_of(&without, release, &set).outcome, Outcome::Taken(1), "not looked at");
+    }
+    assert_eq!(nccl_of(&without, Release::V2_20, &[]).outcome, Outcome::Taken(0));
+    // One row of the family: nothing is compared.
+    let single = Port { rows: without.rows[..2].to_vec(), ..without.clone() };
+    assert_eq!(nccl_of(&single, Release::NEWEST, &[]).outcome, Outcome::Taken(1));
+    let nvshmem = nccl::Settings::new(Program::Nvshmem, |_| None);
+    assert_eq!(nccl::choose(&without, &nvshmem).outcome, Outcome::Taken(1));
+}
+
+/// NVSHMEM's copy: variables of its own, no trouble with types, and LIDs on InfiniBand.
+#[test]
+fn nvshmem() {
+    let rows = ["1 4 fe80::1 v1 n", "1 5 fe80::1 v2 n", "1 6 fd00::3 v1 n", "1 7 fd00::3 v2 n"];
+    let port =
+        |layer| port(&format!("port 1 link_layer {layer} gid_tbl_len 255"), rows.map(row).to_vec());
+    let choose = |set: &str, layer| {
+        let settings = nccl::Settings::new(Program::Nvshmem, of(&variables(set)));
+        words(&nccl::choose(&port(layer), &settings).outcome)
+    };
+    assert_eq!(choose("(none)", "Ethernet"), "0 (empty slot)");
+    assert_eq!(choose("NVSHMEM_IB_ADDR_FAMILY=AF_INET6", "Ethernet"), "7");
+    assert_eq!(choose("NVSHMEM_IB_GID_INDEX=6", "Ethernet"), "6");
+    assert_eq!(choose("NCCL_IB_GID_INDEX=6", "Ethernet"), "0 (empty slot)");
+    assert_eq!(choose("(none)", "InfiniBand"), "n/a");
+    let on = "NVSHMEM_HCA_LIST=^mlx5_0:1 NVSHMEM_ENABLE_NIC_PE_MAPPING=1";
+    assert_eq!(choose(on, "Ethernet"), "port ignored");
+    assert_eq!(choose("NVSHMEM_HCA_LIST=^mlx5_0:1", "Ethernet"), "0 (empty slot)");
+}
+
+#[test]
+fn ports_that_are_not_used() {
+    let good = port("port 1 link_layer Ethernet gid_tbl_len 4", vec![row("1 0 fe80::1 v2 e")]);
+    let nccl =
+        |port: &Port<'_>, set: &str| nccl_of(port, nccl::Release::NEWEST, &variables(set)).outcome;
+    let down = Port { state: PortState::DOWN, ..good.clone() };
+    let efa = Port { link_layer: LinkLayer::UNSPECIFIED, ..good.clone() };
+    let not_active = Outcome::Ignored(Why::NotActive(PortState::DOWN));
+    assert_eq!(nccl(&down, "(none)"), not_active);
+    assert_eq!(nccl(&efa, "(none)"), Outcome::Ignored(Why::LinkLayer(LinkLayer::UNSPECIFIED)));
+    assert_eq!(nccl(&good, "NCCL_IB_DISABLE=1"), Outcome::Ignored(Why::Disabled));
+    assert_eq!(nccl(&good, "NCCL_IB_HCA=^"), Outcome::Ignored(Why::NotListed("NCCL_IB_HCA")));
+    let ucx =
+        |port: &Port<'_>, set: &str| ucx_of(port, ucx::Release::NEWEST, &variables(set)).outcome;
+    assert_eq!(ucx(&down, "(none)"), not_active);
+    assert_eq!(ucx(&efa, "(none)"), Outcome::Taken(0), "as if it were InfiniBand");
+    let bad = Outcome::Fails(Why::BadValue("UCX_IB_GID_INDEX"));
+    assert_eq!(ucx(&good, "UCX_IB_GID_INDEX=x"), bad);
+}

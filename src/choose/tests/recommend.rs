@@ -1,0 +1,104 @@
+//! The recommendation, its reasons and its wishes.
+
+use super::*;
+
+fn home(line: &str, home: Home<'static>) -> Row<'static> {
+    Row { home, ..row(line) }
+}
+
+fn ours(name: &'static str) -> Home<'static> {
+    Home::Ours { name, is_up: true, has_address: true, is_port_s: !name.contains('.') }
+}
+
+/// A port with every kind of row that there is to refuse, with the reasons.
+#[test]
+fn the_recommendation_and_its_reasons() {
+    let down = Home::Ours { name: "eth1", is_up: false, has_address: true, is_port_s: true };
+    let gone = Home::Ours { name: "eth0", is_up: true, has_address: false, is_port_s: true };
+    let rows = vec![
+        home("1 0 fe80::1 v1 e", ours("eth0")),
+        home("1 1 fe80::1 v2 e", ours("eth0")),
+        home("1 2 ::ffff:10.0.0.1 v2 e", Home::Foreign),
+        home("1 3 ::ffff:10.0.0.2 v2 e", Home::Unproven { name: None }),
+        home("1 4 ::ffff:10.7.0.1 v2 e", ours("eth0.7")),
+        home("1 5 ::ffff:127.0.0.1 v2 e", ours("eth0")),
+        home("1 6 ::ffff:10.0.0.6 v2 e", down),
+        home("1 7 ::ffff:10.0.0.7 v2 e", gone),
+        home("1 8 fd00::8 v2 e", ours("eth0")),
+        home("1 9 ::ffff:10.0.0.9 v2 e", ours("eth0")),
+        home("1 10 ::ffff:10.0.0.10 v2 e", ours("eth0")),
+        home("1 11 ::ffff:169.254.1.1 v2 e", ours("eth0")),
+        home("1 300 ::ffff:10.0.0.12 v2 e", ours("eth0")),
+    ];
+    let port = port("port 1 link_layer Ethernet gid_tbl_len 1024", rows);
+    let decision = recommend(&port, &Wish::default());
+    assert_eq!(decision.outcome, Outcome::Taken(9));
+    let reasons: Vec<Reason> = decision.rows.into_iter().map(|(_, reason)| reason).collect();
+    let expected = [
+        Reason::V1Below(9),
+        Reason::LinkLocalBelow(9),
+        Reason::Foreign,
+        Reason::UnprovenBelow(9),
+        Reason::UpperBelow(9),
+        Reason::Loopback,
+        Reason::InterfaceDown("eth1".into()),
+        Reason::AddressGone("eth0".into()),
+        Reason::V6Below(9),
+        Reason::Recommended,
+        Reason::LowerFits(9),
+        Reason::LinkLocalBelow(9),
+        Reason::BeyondByte,
+    ];
+    assert_eq!(reasons, expected);
+    let with = |wish: Wish| recommend(&port, &wish).outcome.index();
+    assert_eq!(with(Wish { family: Some(Family::V6), ..Wish::default() }), Some(8));
+    assert_eq!(with(Wish { netdev: Some("eth0.7".into()), ..Wish::default() }), Some(4));
+    assert_eq!(with(Wish { gid_type: Some(GidType::ROCE_V1), ..Wish::default() }), Some(0));
+    let network = Network { address: "10.0.0.10".parse().unwrap(), bits: 32 };
+    assert_eq!(with(Wish { networks: vec![network], ..Wish::default() }), Some(10));
+    let elsewhere = Network { address: "192.0.2.0".parse().unwrap(), bits: 24 };
+    let both = vec![network, elsewhere];
+    assert_eq!(with(Wish { networks: both, ..Wish::default() }), None, "in all of them");
+    let nothing = Wish { netdev: Some("eth9".into()), ..Wish::default() };
+    assert_eq!(recommend(&port, &nothing).outcome, Outcome::Ignored(Why::NoRow));
+    let down = Port { state: PortState::INIT, ..port.clone() };
+    let decision = recommend(&down, &Wish::default());
+    assert_eq!(decision.outcome, Outcome::Ignored(Why::NotActive(PortState::INIT)));
+    assert_eq!(decision.rows[9].1, Reason::PortNotActive(PortState::INIT));
+    assert_eq!(caveats(&port, 0), [Caveat::LinkLocal, Caveat::V1]);
+    assert_eq!(caveats(&port, 6), [Caveat::Down]);
+    assert_eq!(caveats(&port, 9), []);
+}
+
+#[test]
+fn infiniband_and_iwarp_have_no_versions_to_choose_from() {
+    let rows = vec![row("1 0 fe80::b859:9f03:11:2233 ib -"), row("1 1 2001:db8::1 ib -")];
+    let infiniband = port("port 1 link_layer InfiniBand gid_tbl_len 8", rows);
+    assert_eq!(recommend(&infiniband, &Wish::default()).outcome, Outcome::Taken(0));
+    assert_eq!(caveats(&infiniband, 0), []);
+    let row = row("1 0 211:2233:4455:: ib eth0");
+    let iwarp = port("port 1 link_layer Ethernet gid_tbl_len 1", vec![row]);
+    let iwarp = Port { node_type: NodeType::RNIC, ..iwarp };
+    assert_eq!(recommend(&iwarp, &Wish::default()).outcome, Outcome::Taken(0));
+    assert_eq!(caveats(&iwarp, 0), []);
+    let empty = Port { rows: Vec::new(), ..iwarp.clone() };
+    assert_eq!(recommend(&empty, &Wish::default()).outcome, Outcome::Ignored(Why::EmptyTable));
+    let none = Port { gid_tbl_len: 0, ..empty };
+    assert_eq!(recommend(&none, &Wish::default()).outcome, Outcome::Ignored(Why::NoTable));
+}
+
+#[test]
+fn networks_hold_addresses() {
+    let holds = |network: &str, gid: &str| {
+        let (address, bits) = network.split_once('/').unwrap();
+        let network = Network { address: address.parse().unwrap(), bits: bits.parse().unwrap() };
+        network.holds(gid.parse::<Ipv6Addr>().unwrap().into())
+    };
+    assert!(holds("10.1.2.3/8", "::ffff:10.9.9.9"));
+    assert!(!holds("10.1.2.3/32", "::ffff:10.1.2.4"));
+    assert!(holds("0.0.0.0/0", "::ffff:10.9.9.9"));
+    assert!(!holds("0.0.0.0/0", "fe80::1"));
+    assert!(holds("fd00::/200", "fd00::"), "more bits than there are");
+    assert!(holds("::/0", "fe80::1"));
+    assert!(!holds("fd00::1/128", "fd00::2"));
+}

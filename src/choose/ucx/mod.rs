@@ -1,0 +1,124 @@
+//! A model of UCX's choice.
+//!
+//! UCX first looks at one GID to see whether to offer the port at all, then takes the lowest index of
+//! the best class of rows, and tries each by making an address handle with it.
+
+pub(super) mod class;
+mod release;
+mod settings;
+
+use super::address::has_low_half;
+use super::decision::{Decision, Outcome};
+use super::port::{Port, Row};
+use super::reason::{Reason, Why};
+use crate::port::PortState;
+use settings::Setting;
+
+pub use class::Class;
+pub use release::Release;
+pub use settings::{Devices, Settings};
+
+/// What UCX does with a port.
+#[must_use]
+pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
+    let unlooked = |outcome| Decision::unlooked(port, outcome);
+    if settings.gid_index == Setting::Bad {
+        return unlooked(Outcome::Fails(Why::BadValue("UCX_IB_GID_INDEX")));
+    }
+    if let Some(why) = unoffered(port, settings) {
+        return unlooked(Outcome::Ignored(why));
+    }
+    if !port.is_ethernet() {
+        return choose_infiniband(port, settings);
+    }
+    match (&settings.subnets, settings.pinned()) {
+        (Setting::Bad, _) => unlooked(Outcome::Fails(Why::BadValue("UCX_IB_ROCE_SUBNETS"))),
+        (Setting::Set(_), Some(_)) => unlooked(Outcome::Fails(Why::IndexAndSubnets)),
+        (Setting::Default, Some(index)) => unlooked(Outcome::of_index(port, index.into())),
+        (_, None) => choose_roce(port, settings),
+    }
+}
+
+/// Why the port is not offered. The GID at the index that is set, or at index 0, decides this, on RoCE
+/// too.
+fn unoffered(port: &Port<'_>, settings: &Settings) -> Option<Why> {
+    let first = settings.pinned().unwrap_or(0);
+    if !settings.devices.takes(port.device, port.number) {
+        Some(Why::NotListed("UCX_NET_DEVICES"))
+    } else if port.gid_tbl_len == 0 {
+        Some(Why::NoTable)
+    } else if port.state != PortState::ACTIVE {
+        Some(Why::NotActive(port.state))
+    } else if first >= port.gid_tbl_len {
+        Some(Why::OutsideFirst(first))
+    } else {
+        match port.row(first) {
+            None => Some(Why::EmptyFirst(first)),
+            Some(row) if !has_low_half(row.gid) => Some(Why::NoLowHalf(first)),
+            Some(_) => None,
+        }
+    }
+}
+
+fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
+    if let Some(index) = settings.pinned() {
+        return Decision::unlooked(port, Outcome::of_index(port, index.into()));
+    }
+    let is_routable = settings.heeds_flid
+        && port.gid_tbl_len > 1
+        && port.row(1).is_some_and(|row| is_routable(row.gid.to_bytes()));
+    let (index, reason) =
+        if is_routable { (1, Reason::Routable) } else { (0, Reason::DefaultIndex) };
+    Decision::of_one(port, Outcome::of_index(port, index.into()), &reason)
+}
+
+/// Whether a GID is a routable one: a site-local prefix with an FLID, and the vendor's own id.
+fn is_routable(gid: [u8; 16]) -> bool {
+    matches!(gid, [0xfe, 0xc0, 0, 0, high, low, _, _, 0x00, 0x14, 0x05, ..] if (high, low) != (0, 0))
+}
+
+fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
+    let release = settings.release;
+    let subnets = match &settings.subnets {
+        Setting::Set(subnets) => Some(subnets),
+        _ => None,
+    };
+    // Why a row is skipped, or its class.
+    let judge = |row: &Row<'_>| -> Result<Class, Reason> {
+        if release >= Release::V1_21 && !has_low_half(row.gid) {
+            return Err(Reason::NoLowHalf);
+        }
+        let class = Class::of(row, release).ok_or(Reason::TypeHidden)?;
+        if !row.has_address_handle || row.gid.is_zero() {
+            return Err(Reason::NoAddressHandle);
+        }
+        if subnets.is_some_and(|subnets| !subnets.admits(row)) {
+            return Err(Reason::OutOfSubnets);
+        }
+        Ok(class)
+    };
+    let seen: Vec<_> = port.rows.iter().filter(|row| row.index < port.gid_tbl_len).collect();
+    let best = seen.iter().filter_map(|row| Some((judge(row).ok()?, row.index))).min();
+    let outcome = match best {
+        Some((_, index)) => Outcome::Taken(index),
+        None if subnets.is_some() => Outcome::Fails(Why::NoRow),
+        // The last slot that was looked at decides.
+        None if release < Release::V1_21 => Outcome::of_index(port, 0),
+        None => match port.row(port.gid_tbl_len.saturating_sub(1)) {
+            Some(row) if has_low_half(row.gid) => Outcome::of_index(port, 0),
+            _ => Outcome::Fails(Why::LastEmpty),
+        },
+    };
+    let reason = |row: &Row<'_>| match (judge(row), best) {
+        _ if row.index >= port.gid_tbl_len => Reason::Unlooked,
+        (Ok(class), Some((_, index))) if index == row.index => Reason::FirstOf(class),
+        (Ok(class), Some((best, index))) if class == best => Reason::LowerFits(index),
+        (Ok(_), Some((best, _))) => Reason::Below(best),
+        _ if outcome.index() == Some(row.index) => Reason::LastResort,
+        (Err(reason), _) => reason,
+        // A row that could be judged would be the best.
+        (Ok(_), None) => Reason::Unlooked,
+    };
+    let rows = port.rows.iter().map(|row| (row.index, reason(row))).collect();
+    Decision { outcome, rows }
+}

@@ -1,0 +1,34 @@
+//! Releases of UCX.
+
+/// Releases of UCX that choose differently. Each covers all releases up to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Release {
+    /// Up to 1.15.
+    V1_15,
+    /// 1.16 and 1.17: routable GIDs of InfiniBand.
+    V1_16,
+    /// 1.18 to 1.20: `UCX_IB_ROCE_SUBNETS`.
+    V1_18,
+    /// 1.21: link-local GIDs come after others; device names and `^` in `UCX_NET_DEVICES`.
+    V1_21,
+    /// 1.22: ranges in `UCX_NET_DEVICES`.
+    V1_22,
+}
+
+impl Release {
+    /// The newest known release.
+    pub const NEWEST: Self = Self::V1_22;
+
+    /// The release that covers a version: 1.13 is [`V1_15`](Self::V1_15).
+    #[must_use]
+    pub fn of(major: u32, minor: u32) -> Self {
+        match (major, minor) {
+            version if version < (1, 16) => Self::V1_15,
+            version if version < (1, 18) => Self::V1_16,
+            version if version < (1, 21) => Self::V1_18,
+            version if version < (1, 22) => Self::V1_21,
+            _ => Self::V1_22,
+        }
+    }
+}

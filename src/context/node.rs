@@ -1,0 +1,28 @@
+//! The uverbs node of a device.
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::retry_on_intr;
+
+use crate::device::{Device, Node};
+use crate::error::{Cause, Error, Request, Result};
+use crate::ioctl::sys::kernel::Kernel;
+use crate::sysfs::is_node;
+
+/// Opens the uverbs node, and makes sure that it is the device's.
+pub(super) fn open_node(device: &Device) -> Result<Kernel> {
+    let Some(Node { path, number, .. }) = &device.node else {
+        return Err(Error::new(&*device.name, Request::GetContext, Cause::NoNode));
+    };
+    let error = |cause| Error::new(&*device.name, Request::Open { path: path.clone() }, cause);
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let fd = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))
+        .map_err(|errno| error(Cause::of_open(errno)))?;
+    match is_node(&fd, *number) {
+        Ok(true) => {}
+        Ok(false) => return Err(error(Cause::WrongNode)),
+        Err(errno) => return Err(error(Cause::of(errno))),
+    }
+    // Only now: the number may have been given to another device before the open, not after it.
+    device.still_has_node().map_err(error)?;
+    Ok(Kernel::Device(fd))
+}

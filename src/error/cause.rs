@@ -1,0 +1,170 @@
+//! Why there is no answer, and which errno says so.
+
+use nix::libc;
+use rustix::io::Errno;
+
+use crate::driver::DriverId;
+use crate::mlx5_firmware::FirmwareRefusal;
+
+/// Why a request was not answered. Numbers in it are errnos, positive.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The device has no uverbs node: `ib_uverbs` is not loaded, or the driver registers none (`ENOENT`).
+    #[error("the device has no uverbs node")]
+    NoNode,
+    /// The node is not there (`ENOENT`).
+    #[error("no such file")]
+    NodeMissing,
+    /// The node is not the device's character device (`ENXIO`).
+    #[error("not the device's character device")]
+    WrongNode,
+    /// The node may not be opened by this user (`EACCES`).
+    #[error("permission denied")]
+    PermissionDenied,
+    /// Refused (`EPERM`): the open, by another RDMA network namespace or a device cgroup; or the ioctl, by
+    /// a filter of system calls.
+    #[error("not permitted")]
+    NotPermitted,
+    /// The device has gone, or is going (`EIO`, `ENXIO`, `ENODEV`).
+    #[error("the device is gone")]
+    DeviceGone(i32),
+    /// The kernel has no uverbs ioctl (`ENOTTY`; before 4.20).
+    #[error("the kernel has no uverbs ioctl")]
+    NoIoctl,
+    /// The kernel does not know this request (`EPROTONOSUPPORT`).
+    #[error("the kernel does not know this request")]
+    UnknownToKernel,
+    /// The device or its driver does not offer this (`EOPNOTSUPP`).
+    #[error("the device does not offer this")]
+    NotOffered,
+    /// A limit was reached (`EAGAIN` of `GET_CONTEXT`): the rdma cgroup's, or the device is not active yet.
+    #[error("temporarily refused")]
+    Refused,
+    /// Another device has taken over the name or the node since this one was listed (`ENODEV`).
+    #[error("another device has taken its place")]
+    Replaced,
+    /// No driver id is accepted by the device (`EINVAL`).
+    #[error("no known driver id is accepted")]
+    UnknownDriver,
+    /// The caller's slice has no room for all entries (`EINVAL`, as the kernel says it).
+    #[error("the table has more valid entries than the caller's {0}")]
+    NoRoom(usize),
+    /// No device of that name is seen from here (`ENODEV`).
+    #[error("no such device")]
+    NoSuchDevice,
+    /// The device has no such port (`EINVAL`).
+    #[error("no such port")]
+    NoSuchPort,
+    /// In switchdev mode, a port that is no representor of a vport (`EOPNOTSUPP`).
+    #[error("the port represents no vport of the e-switch")]
+    NoRepresentor,
+    /// The request is another driver's (`EOPNOTSUPP`).
+    #[error("the device's driver is {0}, not mlx5")]
+    OtherDriver(DriverId),
+    /// The command needs a context with DEVX (`EINVAL`).
+    #[error("the kernel wants a DEVX context for this command")]
+    NeedsDevx,
+    /// The firmware refused a command (`EREMOTEIO`).
+    #[error(transparent)]
+    Firmware(#[from] FirmwareRefusal),
+    /// The answer of the kernel makes no sense (`EPROTO`).
+    #[error("unusable answer: {0}")]
+    Malformed(&'static str),
+    /// The request cannot be encoded (`EINVAL`).
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// Any other errno.
+    #[error("{}", nix::errno::Errno::from_raw(*.0))]
+    Os(i32),
+}
+
+/// Why a command cannot be sent. Found before the kernel sees anything; the C interface's errno is `EINVAL`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// A payload is longer than [`MAX_PAYLOAD`](crate::ioctl::MAX_PAYLOAD).
+    #[error("attribute {attr_id:#x}: {len} bytes, but one attribute carries at most {}", u16::MAX)]
+    PayloadTooLong {
+        /// The attribute.
+        attr_id: u16,
+        /// Its payload's length in bytes.
+        len: usize,
+    },
+    /// More attributes than the command has room for (or than a page holds).
+    #[error("attribute {attr_id:#x}: the command has room for {capacity} attributes")]
+    TooManyAttributes {
+        /// The attribute that found no room.
+        attr_id: u16,
+        /// Room of this command.
+        capacity: usize,
+    },
+    /// The command is not described where the kernel's writing is checked, or lends no memory to
+    /// an attribute that the kernel writes.
+    #[error(
+        "no memory is lent where the kernel writes, or the method is not known to this library"
+    )]
+    Undescribed,
+    /// The command was sent before, and the kernel has written into it.
+    #[error("the command was sent before")]
+    Sent,
+}
+
+impl Cause {
+    /// The errno of this cause, positive.
+    #[must_use]
+    pub fn errno(&self) -> i32 {
+        match self {
+            Self::NoNode | Self::NodeMissing => libc::ENOENT,
+            Self::WrongNode => libc::ENXIO,
+            Self::PermissionDenied => libc::EACCES,
+            Self::NotPermitted => libc::EPERM,
+            Self::NoSuchDevice | Self::Replaced => libc::ENODEV,
+            Self::NoIoctl => libc::ENOTTY,
+            Self::UnknownToKernel => libc::EPROTONOSUPPORT,
+            Self::NotOffered | Self::NoRepresentor | Self::OtherDriver(_) => libc::EOPNOTSUPP,
+            Self::Refused => libc::EAGAIN,
+            Self::UnknownDriver
+            | Self::NoRoom(_)
+            | Self::NoSuchPort
+            | Self::NeedsDevx
+            | Self::Encode(_) => libc::EINVAL,
+            Self::Firmware(_) => libc::EREMOTEIO,
+            Self::Malformed(_) => libc::EPROTO,
+            Self::DeviceGone(errno) | Self::Os(errno) => *errno,
+        }
+    }
+
+    /// [`errno`](Self::errno), as the system calls of this crate give it.
+    pub(crate) fn as_errno(&self) -> Errno {
+        Errno::from_raw_os_error(self.errno())
+    }
+
+    /// An errno that means nothing in particular.
+    pub(crate) fn of(errno: Errno) -> Self {
+        Self::Os(errno.raw_os_error())
+    }
+
+    /// The cause of an errno of an ioctl on an open uverbs node.
+    pub(crate) fn of_ioctl(errno: Errno) -> Self {
+        match errno {
+            Errno::IO => Self::DeviceGone(libc::EIO),
+            Errno::NOTTY => Self::NoIoctl,
+            Errno::PROTONOSUPPORT => Self::UnknownToKernel,
+            Errno::OPNOTSUPP => Self::NotOffered,
+            Errno::PERM => Self::NotPermitted,
+            other => Self::of(other),
+        }
+    }
+
+    /// The cause of an errno of opening a uverbs node.
+    pub(crate) fn of_open(errno: Errno) -> Self {
+        match errno {
+            Errno::NOENT => Self::NodeMissing,
+            Errno::ACCESS => Self::PermissionDenied,
+            Errno::PERM => Self::NotPermitted,
+            Errno::IO | Errno::NXIO | Errno::NODEV => Self::DeviceGone(errno.raw_os_error()),
+            other => Self::of(other),
+        }
+    }
+}

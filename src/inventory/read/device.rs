@@ -1,0 +1,136 @@
+//! What is read of one device and its ports.
+
+use rustix::io::Errno;
+
+use crate::context::probe_driver;
+use crate::device::Device;
+use crate::error::Error;
+use crate::host::{GidRecord, GidTable, Preference, Reader};
+use crate::inventory::{DeviceRecord, GidRow, Parts, PortRecord, Problem, Wanted};
+use crate::pkey::PKey;
+use crate::port::{LinkLayer, Rate};
+use crate::sysfs::Sysfs;
+
+/// Asks a device for its driver, if netlink did not name it. Not to know the driver of a device that
+/// cannot be asked is no problem.
+pub(super) fn find_driver(record: &mut DeviceRecord) {
+    let device = &mut record.device;
+    if device.driver.is_some() || device.node.is_none() {
+        return;
+    }
+    match probe_driver(device) {
+        Ok(driver) => device.driver = Some(driver),
+        Err(error) if error.leaves_no_ioctl() => {}
+        Err(error) => record.access = Some(Err(error.into())),
+    }
+}
+
+/// Reads a device; gives its GID table, by which the rows are named.
+pub(super) fn read_device(
+    record: &mut DeviceRecord,
+    sysfs: &Sysfs,
+    wanted: &Wanted<'_>,
+) -> Option<GidTable> {
+    let device = record.device.clone();
+    let parts = wanted.parts;
+    let numbers = device.ports().filter(|port| parts.has_ports() && (wanted.ports)(&device, *port));
+    let mut reader = match Reader::new(&device, sysfs, wanted.preference) {
+        Ok(reader) => reader,
+        Err(error) => {
+            let problem = Problem::from(error);
+            record.access = Some(Err(problem.clone()));
+            record.ports = numbers.map(|port| unread(port, &problem)).collect();
+            record.gids = parts.gids.then_some(Err(problem));
+            return None;
+        }
+    };
+    let mut table = None;
+    if parts.gids {
+        let gids = match wanted.slot {
+            Some((port, index)) => read_slot(&mut reader, port, index, &mut table),
+            None => reader.gid_table().map(|read| table.insert(read).to_vec()),
+        };
+        let row = GidRow::from;
+        let gids = gids.map(|records| records.into_iter().map(row).collect());
+        record.gids = Some(gids.map_err(Problem::from));
+    }
+    record.ports = numbers.map(|port| read_port(&mut reader, &device, port, parts)).collect();
+    if wanted.preference != Preference::Sysfs {
+        record.access = Some(reader.fallback().map_or(Ok(()), |error| Err(error.into())));
+    }
+    if let Some(context) = reader.context() {
+        record.device.driver = Some(context.driver());
+    }
+    table
+}
+
+/// Reads one entry; and if it has an interface, the table it is in, which shows whose that is.
+fn read_slot(
+    reader: &mut Reader<'_>,
+    port: u32,
+    index: u32,
+    table: &mut Option<GidTable>,
+) -> Result<Vec<GidRecord>, Error> {
+    let record = reader.gid(port, index)?;
+    if record.as_ref().is_some_and(GidRecord::may_have_netdev) {
+        *table = Some(reader.gid_table()?);
+    }
+    Ok(record.into_iter().collect())
+}
+
+/// A port of a device that cannot be read at all.
+fn unread(number: u32, problem: &Problem) -> PortRecord {
+    PortRecord {
+        attributes: Some(Err(problem.clone())),
+        guid: Err(problem.clone()),
+        ..PortRecord::new(number)
+    }
+}
+
+fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, parts: Parts) -> PortRecord {
+    let mut record = PortRecord::new(number);
+    if parts.attributes {
+        record.attributes = Some(reader.port(number).map_err(Problem::from));
+    }
+    if parts.effective {
+        let asked = reader.context().map(|context| context.query_port_speed(number));
+        // Kernels before 7.0 do not know the method, and most drivers do not offer it. Where there is no
+        // ioctl, the reader says why.
+        let is_offered = |answer: &Result<Rate, Error>| {
+            let error = answer.as_ref().err();
+            !error.is_some_and(|it| it.is_not_supported() || it.leaves_no_ioctl())
+        };
+        record.effective = asked.filter(is_offered).map(|answer| answer.map_err(Problem::from));
+    }
+    if parts.guids {
+        record.guid = reader.port_guid(number).map_err(Problem::from);
+    }
+    let is_ethernet = record.known().is_some_and(|it| it.link_layer == LinkLayer::ETHERNET);
+    if parts.pkeys && !is_ethernet {
+        record.pkeys = Some(read_pkeys(reader, &device.name, number).map_err(Problem::from));
+    }
+    if parts.types {
+        record.has_types = has_types(reader, &device.name, number);
+    }
+    record
+}
+
+/// The P_Keys in use.
+fn read_pkeys(reader: &Reader<'_>, device: &str, port: u32) -> Result<Vec<(u32, PKey)>, Error> {
+    let mut pkeys = reader.sysfs()?.query_pkeys(device, port)?;
+    pkeys.retain(|(_, pkey)| pkey.is_valid());
+    Ok(pkeys)
+}
+
+/// Whether the files can be read that hold the types of a port's GIDs, which NCCL reads. Not known if
+/// another device has taken this one's place.
+fn has_types(reader: &Reader<'_>, device: &str, port: u32) -> Option<bool> {
+    match reader.sysfs() {
+        Ok(sysfs) => {
+            let port = sysfs.port(device, port).ok()?;
+            Some(port.join("gid_attrs/types").can_be_read())
+        }
+        Err(error) if error.errno() == Errno::NOENT.raw_os_error() => Some(false),
+        Err(_) => None,
+    }
+}

@@ -1,0 +1,173 @@
+//! The settings of this process: its variables, and NCCL's files.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read as _};
+use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::inventory::settings::{self, NAMES, Reading, Setting};
+use crate::inventory::{Answer, Problem};
+
+/// The most that is read of a file of settings.
+const FILE_LIMIT: u64 = 64 * 1024;
+
+/// The variables of this process, then those of NCCL's files; and what keeps files from being read.
+pub(super) fn read_settings() -> (Vec<Setting>, Vec<Problem>) {
+    let variable =
+        |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let of_process = |name: &&str| Some(Setting::new(*name, variable(name)?, None));
+    let mut found: Vec<Setting> = NAMES.iter().filter_map(of_process).collect();
+    let mut problems = Vec::new();
+    for (path, readings) in files() {
+        match read_file(&path) {
+            Ok(bytes) => {
+                found.extend(settings::parse(&bytes, &path.to_string_lossy(), &readings));
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    (found, problems)
+}
+
+/// The files that NCCL reads, in the order in which they count, with the releases that read them.
+fn files() -> Vec<(PathBuf, RangeInclusive<Reading>)> {
+    let own = std::env::var_os("NCCL_CONF_FILE").filter(|path| !path.is_empty());
+    let own = own.map(PathBuf::from);
+    let home = std::env::var_os("HOME");
+    let of_home = |home: OsString| {
+        let mut path = home;
+        path.push("/.nccl.conf");
+        PathBuf::from(path)
+    };
+    let entry = password_home(home.clone()).map(of_home);
+    let user = |reading| match reading {
+        Reading::V2_4 => entry.clone(),
+        Reading::V2_23 => own.clone().or_else(|| entry.clone()),
+        Reading::V2_30 => own.clone().or_else(|| home.clone().map(of_home)),
+    };
+    let mut files: Vec<(PathBuf, RangeInclusive<Reading>)> = Vec::new();
+    for reading in Reading::ALL {
+        let Some(path) = user(reading) else { continue };
+        match files.last_mut() {
+            Some((known, readings)) if *known == path => *readings = *readings.start()..=reading,
+            _ => files.push((path, reading..=reading)),
+        }
+    }
+    // What the newest release reads comes first.
+    files.reverse();
+    files.push((PathBuf::from("/etc/nccl.conf"), Setting::everywhere()));
+    files
+}
+
+/// The home of this user's password entry, of `/etc/passwd`. Where the entry is a directory service's,
+/// which cannot be asked from here, it is taken to be `$HOME`.
+fn password_home(home: Option<OsString>) -> Option<OsString> {
+    let open = |path| std::fs::File::open(path).map(BufReader::new);
+    let uid = rustix::process::getuid().as_raw();
+    match open("/etc/passwd").map(|file| home_of(file, uid)) {
+        Ok(Some(own)) => Some(own),
+        _ if open("/etc/nsswitch.conf").is_ok_and(asks_others) => home,
+        _ => None,
+    }
+}
+
+/// A user's home, of a file of password entries.
+fn home_of(passwd: impl BufRead, uid: u32) -> Option<OsString> {
+    let mut lines = passwd.split(b'\n').map_while(Result::ok);
+    lines.find_map(|line| {
+        let fields: Vec<&[u8]> = line.split(|byte| *byte == b':').collect();
+        let [_, _, own, _, _, home, _] = fields.as_slice() else { return None };
+        let own: u32 = std::str::from_utf8(own).ok()?.parse().ok()?;
+        (own == uid).then(|| OsString::from_vec(home.to_vec()))
+    })
+}
+
+/// Whether password entries come from elsewhere than `/etc/passwd` too.
+fn asks_others(nsswitch: impl BufRead) -> bool {
+    let mut lines = nsswitch.lines().map_while(Result::ok);
+    let line = lines.find_map(|line| Some(line.trim_start().strip_prefix("passwd:")?.to_owned()));
+    line.is_some_and(|line| {
+        let sources = line.split('#').next().unwrap_or_default().split_whitespace();
+        sources.into_iter().any(|source| !source.starts_with('[') && source != "files")
+    })
+}
+
+/// A file of settings; what is not there, or may not be read, is empty, as it is for NCCL. What could
+/// make the reader wait is not read.
+fn read_file(path: &Path) -> Answer<Vec<u8>> {
+    let refused = |what: &str, errno: Errno| Problem {
+        text: format!("host: NCCL's settings in {}: {what}: not read", path.display()),
+        errno: errno.raw_os_error(),
+    };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let Ok(status) = rustix::fs::stat(path) else { return Ok(Vec::new()) };
+    match FileType::from_raw_mode(status.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Directory => return Ok(Vec::new()),
+        // NCCL_CONF_FILE=/dev/null is a way to have no file.
+        FileType::CharacterDevice if status.st_rdev == rustix::fs::makedev(1, 3) => {
+            return Ok(Vec::new());
+        }
+        _ => return Err(refused("no regular file", Errno::INVAL)),
+    }
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else { return Ok(Vec::new()) };
+    let mut bytes = Vec::new();
+    // What cannot be read any further has ended, for NCCL too.
+    let _ = std::fs::File::from(file).take(FILE_LIMIT + 1).read_to_end(&mut bytes);
+    if bytes.len() as u64 > FILE_LIMIT {
+        return Err(refused("longer than 64 KiB", Errno::FBIG));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn homes_of_users() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\n# none\nodd:x:1000\nx:x:1000:1000:a:/home/x:\n\
+                      y:x:1000:1000:a:/home/y:\nz:x:1001:1:::/bin/sh\n";
+        let home = |uid| home_of(passwd.as_bytes(), uid).map(|home| home.into_string().unwrap());
+        assert_eq!(home(0).as_deref(), Some("/root"));
+        assert_eq!(home(1000).as_deref(), Some("/home/x"));
+        assert_eq!(home(1001).as_deref(), Some(""));
+        assert_eq!(home(1002), None);
+    }
+
+    #[test]
+    fn sources_of_users() {
+        for (text, expected) in [
+            ("", false),
+            ("hosts: files dns\n", false),
+            ("passwd: files # ldap\n", false),
+            ("# passwd: ldap\npasswd:files\n", false),
+            ("passwd: files [NOTFOUND=return] sss\n", true),
+            (" passwd:\tfiles systemd\n", true),
+        ] {
+            assert_eq!(asks_others(text.as_bytes()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name| folder.path().join(name);
+        assert_eq!(read_file(&path("absent")), Ok(Vec::new()));
+        assert_eq!(read_file(folder.path()), Ok(Vec::new()));
+        assert_eq!(read_file(Path::new("/dev/null")), Ok(Vec::new()));
+        std::fs::write(path("file"), "NCCL_IB_HCA=a\n").unwrap();
+        assert_eq!(read_file(&path("file")).unwrap(), b"NCCL_IB_HCA=a\n");
+        std::fs::write(path("long"), vec![b'#'; 65537]).unwrap();
+        assert_eq!(read_file(&path("long")).unwrap_err().errno, 27);
+        // Nobody writes to it, so that a reader would wait for ever.
+        let fifo = path("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let problem = read_file(&fifo).unwrap_err();
+        assert!(problem.text.ends_with("/fifo: no regular file: not read"), "{}", problem.text);
+    }
+}
