@@ -28,14 +28,14 @@ use crate::port::{LinkLayer, PortState};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
-    hosts: Vec<Host>,
+    hosts: Vec<KeptHost>,
     /// Names of devices, which most hosts share.
     names: Vec<String>,
     known: BTreeMap<String, usize>,
 }
 
 #[derive(Clone, Debug)]
-struct Host {
+struct KeptHost {
     ports: Box<[KeptPort]>,
     /// Those of all ports, one port after the other.
     rows: Box<[KeptRow]>,
@@ -89,7 +89,7 @@ impl Fleet {
                 rows: u32::try_from(port.rows.len()).unwrap_or(u32::MAX),
             });
         }
-        self.hosts.push(Host { ports: kept.into(), rows: rows.into() });
+        self.hosts.push(KeptHost { ports: kept.into(), rows: rows.into() });
     }
 
     /// The place of a device's name.

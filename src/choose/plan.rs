@@ -79,10 +79,12 @@ impl Program {
     pub fn model<'v>(self, variable: impl Fn(&str) -> Option<&'v str>) -> Model {
         match self {
             Self::Nccl => {
-                let program = nccl::Program::Nccl(nccl::Release::NEWEST);
+                let program = nccl::Implementation::Nccl(nccl::Release::NEWEST);
                 Model::Nccl(nccl::Settings::new(program, variable))
             }
-            Self::Nvshmem => Model::Nccl(nccl::Settings::new(nccl::Program::Nvshmem, variable)),
+            Self::Nvshmem => {
+                Model::Nccl(nccl::Settings::new(nccl::Implementation::Nvshmem, variable))
+            }
             Self::Ucx => Model::Ucx(ucx::Settings::new(ucx::Release::NEWEST, variable)),
         }
     }
@@ -208,7 +210,7 @@ impl Hosts for [Target<'_, '_>] {
 
 /// What the candidates are made of.
 #[derive(Default)]
-struct Wanted {
+struct Needs {
     /// Whether some port is wanted.
     is_any: bool,
     /// Whether some active port is not wanted.
@@ -227,7 +229,7 @@ struct Right {
     gid_type: GidType,
 }
 
-impl Wanted {
+impl Needs {
     fn of(hosts: &(impl Hosts + ?Sized)) -> Self {
         let mut this = Self { names: Some(Vec::new()), ..Self::default() };
         let mut known: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
@@ -276,7 +278,7 @@ pub(super) fn plan_of(
     has_others: bool,
     is_set: impl Fn(&str) -> bool,
 ) -> Option<Plan> {
-    let wanted = Wanted::of(hosts);
+    let wanted = Needs::of(hosts);
     if !wanted.is_any {
         return None;
     }
@@ -307,7 +309,7 @@ pub(super) fn plan_of(
 /// wanted ports.
 fn device_list(
     program: Program,
-    wanted: &Wanted,
+    wanted: &Needs,
     has_others: bool,
 ) -> Option<Vec<(&'static str, String)>> {
     if !has_others && !wanted.has_spare {

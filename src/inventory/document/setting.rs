@@ -3,7 +3,7 @@
 use serde::de::{DeserializeSeed as _, Deserializer};
 use serde::{Deserialize, Serialize};
 
-use crate::form::{self, Text};
+use crate::form::{self, CheckedText};
 use crate::inventory::settings::{self, Reading, Setting};
 
 /// The longest value of a variable, which is as much as the kernel hands to a program.
@@ -22,7 +22,7 @@ pub(super) struct SettingForm {
 
 /// Any text that the environment can hold.
 fn value<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    Text(|value| value.len() <= LONGEST_VALUE && !value.contains('\0')).deserialize(from)
+    CheckedText(|value| value.len() <= LONGEST_VALUE && !value.contains('\0')).deserialize(from)
 }
 
 impl From<Setting> for SettingForm {
