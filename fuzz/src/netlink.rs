@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use uverbs::replies::{Replied, Received};
+use uverbs::replies::{Received, Replied};
 
 /// The errno of an answer that is no use, and of a list that changed each time.
 const PROTO: i32 = 71;
