@@ -174,9 +174,9 @@ impl<T, F: Fn(&str) -> Option<T>> Visitor<'_> for Parsed<F> {
 
 /// Reads a text that follows a rule.
 #[derive(Clone, Copy)]
-pub(crate) struct Text(pub(crate) fn(&str) -> bool);
+pub(crate) struct CheckedText(pub(crate) fn(&str) -> bool);
 
-impl<'de> DeserializeSeed<'de> for Text {
+impl<'de> DeserializeSeed<'de> for CheckedText {
     type Value = String;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<String, D::Error> {
@@ -188,46 +188,46 @@ impl<'de> DeserializeSeed<'de> for Text {
 /// What texts are read to: one, one that may be missing, or a list.
 pub(crate) trait Texts: Sized {
     /// Reads it. Each text follows the rule.
-    fn read<'de, D: Deserializer<'de>>(from: D, rule: Text) -> Result<Self, D::Error>;
+    fn read<'de, D: Deserializer<'de>>(from: D, rule: CheckedText) -> Result<Self, D::Error>;
 }
 
 impl Texts for String {
-    fn read<'de, D: Deserializer<'de>>(from: D, rule: Text) -> Result<Self, D::Error> {
+    fn read<'de, D: Deserializer<'de>>(from: D, rule: CheckedText) -> Result<Self, D::Error> {
         rule.deserialize(from)
     }
 }
 
 impl Texts for PathBuf {
-    fn read<'de, D: Deserializer<'de>>(from: D, rule: Text) -> Result<Self, D::Error> {
+    fn read<'de, D: Deserializer<'de>>(from: D, rule: CheckedText) -> Result<Self, D::Error> {
         rule.deserialize(from).map(Self::from)
     }
 }
 
 impl Texts for Option<String> {
-    fn read<'de, D: Deserializer<'de>>(from: D, rule: Text) -> Result<Self, D::Error> {
+    fn read<'de, D: Deserializer<'de>>(from: D, rule: CheckedText) -> Result<Self, D::Error> {
         Optional(rule).deserialize(from)
     }
 }
 
 impl Texts for Vec<String> {
-    fn read<'de, D: Deserializer<'de>>(from: D, rule: Text) -> Result<Self, D::Error> {
+    fn read<'de, D: Deserializer<'de>>(from: D, rule: CheckedText) -> Result<Self, D::Error> {
         List { element: rule, check: |_| Ok(()) }.deserialize(from)
     }
 }
 
 /// Reads texts that show as what they are.
 pub(crate) fn plain<'de, D: Deserializer<'de>, T: Texts>(from: D) -> Result<T, D::Error> {
-    T::read(from, Text(is_plain))
+    T::read(from, CheckedText(is_plain))
 }
 
 /// Reads names that a device can have.
 pub(crate) fn device_name<'de, D: Deserializer<'de>, T: Texts>(from: D) -> Result<T, D::Error> {
-    T::read(from, Text(is_device_name))
+    T::read(from, CheckedText(is_device_name))
 }
 
 /// Reads names that a network interface can have.
 pub(crate) fn interface_name<'de, D: Deserializer<'de>, T: Texts>(from: D) -> Result<T, D::Error> {
-    T::read(from, Text(is_interface_name))
+    T::read(from, CheckedText(is_interface_name))
 }
 
 /// Writes a path as a text. Bytes that are not UTF-8 are replaced.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use uverbs::replies::{Answer, Received};
+use uverbs::replies::{Received, Replied};
 
 /// The errno of an answer that is no use, and of a list that changed each time.
 const PROTO: i32 = 71;
@@ -200,11 +200,11 @@ fn written(datagram: &Datagram) -> Received {
 }
 
 /// What a message says.
-fn content(kind: u16, code: i32) -> Answer {
+fn content(kind: u16, code: i32) -> Replied {
     match (kind, code) {
-        (ERROR | DONE, 0) => Answer::Content(Vec::new()),
-        (ERROR | DONE, errno) => Answer::Errno(-errno),
-        (_, code) => Answer::Content(code.to_ne_bytes().to_vec()),
+        (ERROR | DONE, 0) => Replied::Content(Vec::new()),
+        (ERROR | DONE, errno) => Replied::Errno(-errno),
+        (_, code) => Replied::Content(code.to_ne_bytes().to_vec()),
     }
 }
 
@@ -223,8 +223,8 @@ fn heard(batch: &[Datagram]) -> impl Iterator<Item = Option<(u16, bool, u32, i32
     })
 }
 
-fn asked(questions: usize, batches: &[Vec<Datagram>]) -> (Vec<(usize, Answer)>, Option<i32>) {
-    let mut answers: Vec<(usize, Answer)> = Vec::new();
+fn asked(questions: usize, batches: &[Vec<Datagram>]) -> (Vec<(usize, Replied)>, Option<i32>) {
+    let mut answers: Vec<(usize, Replied)> = Vec::new();
     let mut batches = batches.iter();
     for first in (0..questions).step_by(AT_ONCE) {
         let places = first..questions.min(first + AT_ONCE);
@@ -261,12 +261,12 @@ fn dumped(batches: &[Vec<Datagram>]) -> Result<Vec<Vec<u8>>, i32> {
                 }
                 changed |= interrupted;
                 match content(kind, code) {
-                    Answer::Errno(errno) => return Err(errno),
-                    Answer::Content(_) if kind == DONE => {
+                    Replied::Errno(errno) => return Err(errno),
+                    Replied::Content(_) if kind == DONE => {
                         is_over = true;
                         break;
                     }
-                    Answer::Content(content) => list.push(content),
+                    Replied::Content(content) => list.push(content),
                 }
             }
         }

@@ -3,7 +3,7 @@
 
 use std::net::Ipv6Addr;
 
-use uverbs::choose::nccl::{self, Program};
+use uverbs::choose::nccl::{self, Implementation};
 use uverbs::choose::{Port, Row, ucx};
 use uverbs::gid::{Gid, GidEntry, GidType};
 use uverbs::guid::Guid;
@@ -71,9 +71,9 @@ fn variables(text: &str) {
     ];
     let variable = |_: &str| Some(text);
     let nccl = [(2, 4, 8), (2, 20, 5), (2, 22, 3), (2, 26, 2), (2, 30, 7)]
-        .map(|(major, minor, patch)| Program::Nccl(nccl::Release::of(major, minor, patch)))
+        .map(|(major, minor, patch)| Implementation::Nccl(nccl::Release::of(major, minor, patch)))
         .into_iter()
-        .chain([Program::Nvshmem])
+        .chain([Implementation::Nvshmem])
         .map(|program| nccl::choose(&port, &nccl::Settings::new(program, variable)));
     let ucx = [(1, 13), (1, 20), (1, 21), (1, 22)].map(|(major, minor)| {
         ucx::choose(&port, &ucx::Settings::new(ucx::Release::of(major, minor), variable))

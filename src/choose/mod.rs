@@ -26,7 +26,6 @@
 
 mod address;
 mod decision;
-mod fleet;
 #[cfg(feature = "serde")]
 mod form;
 pub mod nccl;

@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 use serde_json::Value;
 
 use super::*;
-use crate::choose::nccl::{Program, Release, Settings};
+use crate::choose::nccl::{Implementation, Release, Settings};
 use crate::device::NodeType;
 use crate::gid::GidType;
 use crate::port::{LinkLayer, PortState};
@@ -114,7 +114,7 @@ fn every_recorded_answer() {
         let ports = ports(&host);
         let variable = |name: &str| host["settings"][name].as_str();
         for (version, answers) in host["nccl"].as_object().unwrap() {
-            let settings = Settings::new(Program::Nccl(release(version)), variable);
+            let settings = Settings::new(Implementation::Nccl(release(version)), variable);
             for port in &ports {
                 let name = format!("{}:{}", port.device, port.number);
                 let is_ib = port.link_layer == LinkLayer::INFINIBAND;

@@ -66,8 +66,8 @@ impl Like {
     pub(crate) fn model<'v>(self, variable: impl Fn(&str) -> Option<&'v str>) -> Model {
         let nccl = |program| Model::Nccl(nccl::Settings::new(program, &variable));
         match self {
-            Self::Nccl(release) => nccl(nccl::Program::Nccl(release)),
-            Self::Nvshmem => nccl(nccl::Program::Nvshmem),
+            Self::Nccl(release) => nccl(nccl::Implementation::Nccl(release)),
+            Self::Nvshmem => nccl(nccl::Implementation::Nvshmem),
             Self::Ucx(release) => Model::Ucx(ucx::Settings::new(release, &variable)),
         }
     }

@@ -11,7 +11,7 @@ use uverbs_uapi::cm as abi;
 use zerocopy::IntoBytes;
 
 /// A command.
-pub(crate) enum Command<'a> {
+pub(crate) enum CmCommand<'a> {
     /// Makes an identifier, which lives as long as the open file.
     CreateId(&'a mut abi::CreateIdResponse),
     /// Binds one to an address.
@@ -21,16 +21,16 @@ pub(crate) enum Command<'a> {
 }
 
 /// Sends a command to an open connection manager.
-pub(crate) fn send(node: &File, command: Command<'_>) -> Result<()> {
+pub(crate) fn send(node: &File, command: CmCommand<'_>) -> Result<()> {
     let bytes = match command {
-        Command::CreateId(answer) => {
+        CmCommand::CreateId(answer) => {
             let (response, len) = lent(answer.as_mut_bytes());
             let (port_space, qp_type) = (abi::port_space::IB, abi::qp_type::RC);
             let create = abi::CreateId { response, port_space, qp_type, ..Default::default() };
             framed(abi::command::CREATE_ID, create.as_bytes(), len)
         }
-        Command::Bind(bind) => framed(abi::command::BIND, bind.as_bytes(), 0),
-        Command::QueryAddr(id, answer) => {
+        CmCommand::Bind(bind) => framed(abi::command::BIND, bind.as_bytes(), 0),
+        CmCommand::QueryAddr(id, answer) => {
             let (response, len) = lent(answer.as_mut_bytes());
             let query = abi::Query { response, id, option: abi::query::ADDR };
             framed(abi::command::QUERY, query.as_bytes(), len)
@@ -65,7 +65,7 @@ mod tests {
     use zerocopy::FromBytes;
 
     /// What a command is on its way to the kernel.
-    fn sent(command: Command<'_>) -> (abi::CommandHeader, Vec<u8>) {
+    fn sent(command: CmCommand<'_>) -> (abi::CommandHeader, Vec<u8>) {
         let (mut reader, writer) = std::io::pipe().unwrap();
         send(&File::from(OwnedFd::from(writer)), command).unwrap();
         let mut bytes = Vec::new();
@@ -78,20 +78,20 @@ mod tests {
     fn commands_lend_the_memory_for_their_answers() {
         let mut id = abi::CreateIdResponse::default();
         let address = (&raw const id).addr() as u64;
-        let (header, body) = sent(Command::CreateId(&mut id));
+        let (header, body) = sent(CmCommand::CreateId(&mut id));
         assert_eq!((header.command, header.input_len, header.output_len), (0, 24, 4));
         let create = abi::CreateId::read_from_bytes(&body).unwrap();
         assert_eq!((create.response, create.port_space, create.qp_type), (address, 0x13f, 2));
 
         let mut answer = abi::QueryAddrResponse::default();
         let address = (&raw const answer).addr() as u64;
-        let (header, body) = sent(Command::QueryAddr(7, &mut answer));
+        let (header, body) = sent(CmCommand::QueryAddr(7, &mut answer));
         assert_eq!((header.command, header.input_len, header.output_len), (19, 16, 280));
         let query = abi::Query::read_from_bytes(&body).unwrap();
         assert_eq!(query, abi::Query { response: address, id: 7, option: 0 });
 
         let bind = abi::Bind { id: 7, addr_size: 16, ..abi::Bind::default() };
-        let (header, body) = sent(Command::Bind(&bind));
+        let (header, body) = sent(CmCommand::Bind(&bind));
         assert_eq!((header.command, header.input_len, header.output_len), (20, 136, 0));
         assert_eq!(body, bind.as_bytes());
     }

@@ -28,7 +28,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 use uverbs_uapi::cm as abi;
 
-use self::command::{Command, send};
+use self::command::{CmCommand, send};
 use crate::gid::Gid;
 use crate::sysfs::{Folder, device_number, is_node};
 
@@ -63,12 +63,12 @@ impl ConnectionManager {
     /// interface, which is the only one here with the address.
     pub(crate) fn port_of(&self, gid: Gid, interface: NonZeroU32) -> Option<(u32, u32)> {
         let mut made = abi::CreateIdResponse { id: NOTHING };
-        send(&self.node, Command::CreateId(&mut made)).ok()?;
+        send(&self.node, CmCommand::CreateId(&mut made)).ok()?;
         let bind = bind(made.id, gid, interface);
-        send(&self.node, Command::Bind(&bind)).ok()?;
+        send(&self.node, CmCommand::Bind(&bind)).ok()?;
         let mut answer =
             abi::QueryAddrResponse { ibdev_index: NOTHING, ..abi::QueryAddrResponse::default() };
-        send(&self.node, Command::QueryAddr(made.id, &mut answer)).ok()?;
+        send(&self.node, CmCommand::QueryAddr(made.id, &mut answer)).ok()?;
         port_told(&bind, &answer)
     }
 }

@@ -84,7 +84,7 @@ use crate::device::Device;
 use crate::error::{Cause, Error, Request, Result};
 use crate::netdev::{Interface, Netdev};
 use crate::netlink::rdma::{message_type, parse_port};
-use crate::netlink::route::{Dump, read_addresses, read_links};
+use crate::netlink::route::{RouteDump, read_addresses, read_links};
 use crate::netlink::{Message, Socket};
 use proof::{Namespace, Question};
 
@@ -172,7 +172,7 @@ impl Host {
     pub(crate) fn netdevs_by(
         &mut self,
         tables: &[&GidTable],
-        dump: Option<Dump>,
+        dump: Option<RouteDump>,
     ) -> Result<Vec<Vec<Naming>>> {
         let nothing = || tables.iter().map(|table| vec![Naming::default(); table.len()]).collect();
         let mut ports: Vec<(&Device, u32)> = Vec::new();
@@ -252,7 +252,7 @@ impl Host {
     ///
     /// # Errors
     /// As of [`interfaces`](Self::interfaces).
-    pub(crate) fn dump(&self) -> Result<Option<Dump>> {
+    pub(crate) fn dump(&self) -> Result<Option<RouteDump>> {
         if !self.is_here() {
             return Ok(None);
         }
@@ -260,7 +260,7 @@ impl Host {
         let mut route = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
         let links = read_links(&mut route).map_err(error)?;
         let addresses = read_addresses(&mut route).map_err(error)?;
-        Ok(Some(Dump { links, addresses }))
+        Ok(Some(RouteDump { links, addresses }))
     }
 
     /// Whether each device may have a GID of the interface that is called `name` here, as far as

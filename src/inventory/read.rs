@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::{DeviceRecord, GidRow, Inventory, Problem, Wanted};
 use crate::device::{Absence, Device};
 use crate::host::{GidTable, Host};
-use crate::netlink::route::Dump;
+use crate::netlink::route::RouteDump;
 use crate::sysfs::Sysfs;
 use crate::text::is_plain_char;
 use device::{find_driver, read_device};
@@ -61,7 +61,7 @@ impl Host {
                 inventory.problems.push(error.into());
                 None
             });
-            inventory.interfaces = dump.as_ref().map(Dump::interfaces);
+            inventory.interfaces = dump.as_ref().map(RouteDump::interfaces);
         }
         if parts.gids {
             self.name_rows(&mut inventory, &tables, dump, wanted);
@@ -140,7 +140,7 @@ impl Host {
         &mut self,
         inventory: &mut Inventory,
         tables: &[Option<GidTable>],
-        dump: Option<Dump>,
+        dump: Option<RouteDump>,
         wanted: &Wanted<'_>,
     ) {
         let is_wanted = |record: &DeviceRecord| {

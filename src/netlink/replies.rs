@@ -59,7 +59,7 @@ pub type Received = (Option<u32>, bool, Vec<u8>);
 
 /// What came of questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Replied {
     /// A message, without its header.
     Content(Vec<u8>),
     /// The kernel's errno for this question.
@@ -70,14 +70,14 @@ pub enum Answer {
 /// was answered, and the answer, in the order of their coming; then the errno of the whole, if it
 /// failed. Their sequence numbers count from 1.
 #[must_use]
-pub fn ask(questions: usize, batches: Vec<Vec<Received>>) -> (Vec<(usize, Answer)>, Option<i32>) {
+pub fn ask(questions: usize, batches: Vec<Vec<Received>>) -> (Vec<(usize, Replied)>, Option<i32>) {
     let mut answers = Vec::new();
     let ended = socket(batches).ask(vec![Message::new(0x1401, &[]); questions], |place, reply| {
         answers.push((
             place,
             match reply {
-                Ok(content) => Answer::Content(content.to_vec()),
-                Err(errno) => Answer::Errno(errno.raw_os_error()),
+                Ok(content) => Replied::Content(content.to_vec()),
+                Err(errno) => Replied::Errno(errno.raw_os_error()),
             },
         ));
         Ok(())

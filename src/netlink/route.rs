@@ -86,12 +86,12 @@ impl Bond {
 
 /// The interfaces of this namespace with their addresses, as route netlink gave them.
 #[derive(Debug)]
-pub(crate) struct Dump {
+pub(crate) struct RouteDump {
     pub(crate) links: Links,
     pub(crate) addresses: Vec<Address>,
 }
 
-impl Dump {
+impl RouteDump {
     /// The interfaces by index.
     pub(crate) fn interfaces(&self) -> Vec<Interface> {
         let mut addresses: BTreeMap<u32, Vec<(IpAddr, u8)>> = BTreeMap::new();

@@ -185,7 +185,7 @@ pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
 /// cannot be read. A port's failure is in [`Ca::ports`].
 #[doc(alias = "umad_get_ca")]
 pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
-    let device = Device::find(sysfs, name)?;
+    let device = DeviceFolder::find(sysfs, name)?;
     let guid = |file| {
         device.ask(&device.folder, file, |folder| {
             folder.read(file)?.parse().map_err(|_| Cause::Malformed("a GUID"))
@@ -217,7 +217,7 @@ pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
 /// the errno of the file that cannot be read.
 #[doc(alias = "umad_get_port")]
 pub fn port(sysfs: &Sysfs, name: &str, number: u32) -> Result<Port> {
-    let device = Device::find(sysfs, name)?;
+    let device = DeviceFolder::find(sysfs, name)?;
     if !device.port_numbers()?.contains(&number) {
         return Err(Error::new(name, Request::Port { port: number }, Cause::Os(libc::EINVAL)));
     }
@@ -250,7 +250,7 @@ pub fn port_guids(sysfs: &Sysfs, name: Option<&str>) -> Result<PortGuids> {
         Some(name) => name.to_owned(),
         None => default_port(sysfs, None)?.0,
     };
-    let device = Device::find(sysfs, &ca_name)?;
+    let device = DeviceFolder::find(sysfs, &ca_name)?;
     let guids = device.each_port(|_, folder| {
         let gid = device.ask(folder, file::GID_0, read_gid)?;
         Ok(gid.filter(|gid| !gid.is_zero()).map(Guid::from))
@@ -281,7 +281,7 @@ pub fn port_guids(sysfs: &Sysfs, name: Option<&str>) -> Result<PortGuids> {
 /// `ENODEV`: no such device, or no usable port; otherwise the errno of the folder that cannot be read.
 pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
     let best_of = |name: &str| {
-        let device = Device::find(sysfs, name)?;
+        let device = DeviceFolder::find(sysfs, name)?;
         let ports = device.each_port(|number, folder| {
             let byte = |file| device.ask(folder, file, |folder| number_in(folder, file));
             Ok(Seen {
@@ -313,7 +313,9 @@ fn unsorted_names(sysfs: &Sysfs) -> Result<Vec<String>> {
     match class.steady_names() {
         Ok(names) => Ok(names
             .into_iter()
-            .filter(|name| Device::find(sysfs, name).is_ok_and(|device| device.is_infiniband()))
+            .filter(|name| {
+                DeviceFolder::find(sysfs, name).is_ok_and(|device| device.is_infiniband())
+            })
             .collect()),
         // Without the class there is no RDMA core, so there is no device.
         Err(Cause::Os(libc::ENOENT)) => Ok(Vec::new()),
@@ -325,13 +327,13 @@ fn unsorted_names(sysfs: &Sysfs) -> Result<Vec<String>> {
 }
 
 /// A device's folder whose node type was read.
-struct Device<'n> {
+struct DeviceFolder<'n> {
     name: &'n str,
     folder: Folder,
     node_type: NodeType,
 }
 
-impl<'n> Device<'n> {
+impl<'n> DeviceFolder<'n> {
     fn find(sysfs: &Sysfs, name: &'n str) -> Result<Self> {
         let missing = || Error::new(name, Request::ListDevices, Cause::NoSuchDevice);
         let folder = sysfs.device(name).map_err(|_| missing())?;
@@ -381,7 +383,7 @@ impl<'n> Device<'n> {
     }
 }
 
-fn read_port(sysfs: &Sysfs, device: &Device, number: u32) -> Result<Port> {
+fn read_port(sysfs: &Sysfs, device: &DeviceFolder, number: u32) -> Result<Port> {
     let folder = &device.port_folder(number);
     // Optional files come first: if the device is removed now, a later file is missing too.
     let gid = device.ask(folder, file::GID_0, read_gid)?;

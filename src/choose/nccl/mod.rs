@@ -20,7 +20,7 @@ use crate::port::{LinkLayer, PortState};
 use settings::Range;
 
 pub use devices::{DeviceList, ROOM};
-pub use release::{Program, Release};
+pub use release::{Implementation, Release};
 pub use settings::Settings;
 
 /// What NCCL or NVSHMEM does with a port.
@@ -42,7 +42,7 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
 pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
     let mut decisions: Vec<Decision> = ports.iter().map(|port| choose(port, settings)).collect();
     let is_used = |own: &Decision| !matches!(own.outcome, Outcome::Ignored(_));
-    if matches!(settings.program, Program::Nvshmem)
+    if matches!(settings.implementation, Implementation::Nvshmem)
         || decisions.iter().filter(|own| is_used(own)).count() <= ROOM
     {
         return decisions;
@@ -94,10 +94,10 @@ fn unused(port: &Port<'_>, settings: &Settings) -> Option<Why> {
 /// On InfiniBand NCCL uses LIDs within a subnet. Up to 2.21 it never uses a GID there. The accepting side
 /// still reads one by the rules of RoCE, and fails if there is none.
 fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
-    if settings.program == Program::Nvshmem {
+    if settings.implementation == Implementation::Nvshmem {
         return Decision::unlooked(port, Outcome::ByLid);
     }
-    if settings.program.release() < Release::V2_22 {
+    if settings.implementation.release() < Release::V2_22 {
         let outcome = match index_of_roce(port, settings) {
             Ok(index) => match Outcome::of_index(port, index) {
                 Outcome::Taken(_) | Outcome::Empty(_) => Outcome::ByLid,
@@ -136,8 +136,8 @@ fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
         Err(why) => return Decision::unlooked(port, Outcome::Fails(why)),
     };
     if settings.pinned().is_some() {
-        let is_default =
-            settings.program == Program::Nccl(Release::V2_20) && settings.gid_index == 0;
+        let is_default = settings.implementation == Implementation::Nccl(Release::V2_20)
+            && settings.gid_index == 0;
         let reason = if is_default { Reason::DefaultIndex } else { Reason::Pinned };
         return Decision::of_one(port, outcome, &reason);
     }
@@ -153,8 +153,8 @@ fn index_of_roce(port: &Port<'_>, settings: &Settings) -> Result<i64, Why> {
     }
     if settings.range == Range::NoSlash
         && matches!(
-            settings.program,
-            Program::Nccl(Release::V2_21 | Release::V2_22) | Program::Nvshmem
+            settings.implementation,
+            Implementation::Nccl(Release::V2_21 | Release::V2_22) | Implementation::Nvshmem
         )
     {
         return Err(Why::RangeCrash);
@@ -173,9 +173,9 @@ fn version_of(port: &Port<'_>, row: Option<&Row<'_>>) -> Option<i32> {
 
 /// NCCL's walk over the table. An empty slot is a GID of zeros, which counts as IPv6.
 fn walk(port: &Port<'_>, settings: &Settings) -> Result<u32, Why> {
-    let (bears_missing, bears_hidden) = match settings.program {
-        Program::Nvshmem => (true, true),
-        Program::Nccl(release) => (false, release >= Release::V2_26),
+    let (bears_missing, bears_hidden) = match settings.implementation {
+        Implementation::Nvshmem => (true, true),
+        Implementation::Nccl(release) => (false, release >= Release::V2_26),
     };
     // Reads the types file. That of an empty slot is hidden too.
     let read = |index, row: Option<&Row<'_>>| {

@@ -52,17 +52,17 @@ impl From<Release> for Reading {
     }
 }
 
-/// The program that chooses.
+/// Whose copy of the code chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Program {
+pub enum Implementation {
     /// NCCL.
     Nccl(Release),
     /// NVSHMEM.
     Nvshmem,
 }
 
-impl Program {
+impl Implementation {
     pub(super) fn release(self) -> Release {
         match self {
             Self::Nccl(release) => release,

@@ -4,14 +4,14 @@ use std::net::IpAddr;
 
 use super::devices::DeviceList;
 use super::numbers::{atoi, int, number};
-use super::release::{Program, Release};
+use super::release::{Implementation, Release};
 use crate::choose::address::{Family, alike, parse_address};
 use crate::choose::port::Row;
 
 /// The settings that the choice depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    pub(super) program: Program,
+    pub(super) implementation: Implementation,
     pub(super) is_disabled: bool,
     pub(super) devices: DeviceList,
     pub(super) gid_index: i32,
@@ -36,21 +36,24 @@ impl Settings {
     /// Reads the settings. `variable` returns the value of a variable.
     ///
     /// ```
-    /// use uverbs::choose::nccl::{Program, Release, Settings};
-    /// let settings = Settings::new(Program::Nccl(Release::NEWEST), |name| {
+    /// use uverbs::choose::nccl::{Implementation, Release, Settings};
+    /// let settings = Settings::new(Implementation::Nccl(Release::NEWEST), |name| {
     ///     (name == "NCCL_IB_ADDR_FAMILY").then_some("AF_INET6")
     /// });
     /// # let _ = settings;
     /// ```
     #[must_use]
-    pub fn new<'v>(program: Program, variable: impl Fn(&str) -> Option<&'v str>) -> Self {
-        let release = program.release();
-        let (names, devices) = match program {
-            Program::Nccl(_) => {
+    pub fn new<'v>(
+        implementation: Implementation,
+        variable: impl Fn(&str) -> Option<&'v str>,
+    ) -> Self {
+        let release = implementation.release();
+        let (names, devices) = match implementation {
+            Implementation::Nccl(_) => {
                 let list = variable("NCCL_IB_HCA").unwrap_or_default();
                 (&NCCL, DeviceList::nccl(list, release))
             }
-            Program::Nvshmem => {
+            Implementation::Nvshmem => {
                 let is_on = number(variable("NVSHMEM_ENABLE_NIC_PE_MAPPING"), 0) != 0;
                 let list = variable("NVSHMEM_HCA_LIST").filter(|_| is_on);
                 (&NVSHMEM, DeviceList::nvshmem(list.unwrap_or_default()))
@@ -62,8 +65,8 @@ impl Settings {
         };
         let default = if release == Release::V2_20 { 0 } else { -1 };
         Self {
-            program,
-            is_disabled: matches!(program, Program::Nccl(_))
+            implementation,
+            is_disabled: matches!(implementation, Implementation::Nccl(_))
                 && number(variable("NCCL_IB_DISABLE"), 0) != 0,
             devices,
             gid_index: int(number(variable(names.gid_index), default)),
@@ -77,7 +80,7 @@ impl Settings {
     /// The index that is set, if the program uses it.
     #[must_use]
     pub fn pinned(&self) -> Option<i64> {
-        (self.gid_index >= 0 || self.program.release() == Release::V2_20)
+        (self.gid_index >= 0 || self.implementation.release() == Release::V2_20)
             .then_some(self.gid_index.into())
     }
 }

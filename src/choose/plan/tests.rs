@@ -1,5 +1,9 @@
+use std::net::IpAddr;
+
+use super::search::covering;
 use super::*;
 use crate::choose::tests::{port, row};
+use crate::choose::{Family, Port};
 
 /// RoCE ports by their rows, each with the index that is wanted.
 fn planned(program: Program, ports: &[(&'static str, &[&str], Option<u32>)]) -> Option<String> {

@@ -106,10 +106,10 @@ proptest! {
         };
         let mut decisions = vec![recommend(&port, &Wish::default())];
         for version in 20..31 {
-            let program = Program::Nccl(nccl::Release::of(2, version, 7));
+            let program = Implementation::Nccl(nccl::Release::of(2, version, 7));
             decisions.push(nccl::choose(&port, &nccl::Settings::new(program, variable)));
         }
-        decisions.push(nccl::choose(&port, &nccl::Settings::new(Program::Nvshmem, variable)));
+        decisions.push(nccl::choose(&port, &nccl::Settings::new(Implementation::Nvshmem, variable)));
         for version in [15, 16, 18, 21, 22] {
             let release = ucx::Release::of(1, version);
             decisions.push(ucx::choose(&port, &ucx::Settings::new(release, variable)));
@@ -136,7 +136,7 @@ proptest! {
         };
         let (family, word) = if is_v6 { (Family::V6, "AF_INET6") } else { (Family::V4, "AF_INET") };
         let version_text = version.to_string();
-        let settings = nccl::Settings::new(Program::Nccl(nccl::Release::NEWEST), |name| match name {
+        let settings = nccl::Settings::new(Implementation::Nccl(nccl::Release::NEWEST), |name| match name {
             "NCCL_IB_ADDR_FAMILY" => Some(word),
             "NCCL_IB_ROCE_VERSION_NUM" => Some(&version_text),
             _ => None,

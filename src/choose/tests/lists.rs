@@ -100,7 +100,7 @@ fn a_list_of_any_length() {
         let list = list.join(",");
         for (mark, is_in) in [("", true), ("^", false)] {
             let list = format!("{mark}{list}");
-            let settings = nccl::Settings::new(Program::Nvshmem, |name| match name {
+            let settings = nccl::Settings::new(Implementation::Nvshmem, |name| match name {
                 "NVSHMEM_HCA_LIST" => Some(&list),
                 "NVSHMEM_ENABLE_NIC_PE_MAPPING" => Some("1"),
                 _ => None,

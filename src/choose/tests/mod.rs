@@ -9,7 +9,7 @@ mod vectors;
 use std::net::Ipv6Addr;
 
 use super::*;
-use crate::choose::nccl::Program;
+use crate::choose::nccl::Implementation;
 use crate::device::NodeType;
 use crate::gid::GidType;
 use crate::port::{LinkLayer, PortState};
@@ -27,7 +27,7 @@ fn of<'v>(variables: &'v [(String, String)]) -> impl Fn(&str) -> Option<&'v str>
 }
 
 fn nccl_of(port: &Port<'_>, release: nccl::Release, set: &[(String, String)]) -> Decision {
-    nccl::choose(port, &nccl::Settings::new(Program::Nccl(release), of(set)))
+    nccl::choose(port, &nccl::Settings::new(Implementation::Nccl(release), of(set)))
 }
 
 fn ucx_of(port: &Port<'_>, release: ucx::Release, set: &[(String, String)]) -> Decision {

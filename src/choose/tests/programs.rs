@@ -37,7 +37,7 @@ fn chosen_of_all(devices: &[(&'static str, Option<u32>, u32)], set: &str) -> Vec
         })
         .collect();
     let ports: Vec<&Port<'_>> = ports.iter().collect();
-    let program = Program::Nccl(nccl::Release::NEWEST);
+    let program = Implementation::Nccl(nccl::Release::NEWEST);
     let settings = nccl::Settings::new(program, of(&variables(set)));
     let decisions = nccl::choose_all(&ports, &settings);
     decisions.into_iter().map(|decision| decision.outcome).collect()
@@ -87,7 +87,7 @@ fn nccl_without_files_of_types() {
     // One row of the family: nothing is compared.
     let single = Port { rows: without.rows[..2].to_vec(), ..without.clone() };
     assert_eq!(nccl_of(&single, Release::NEWEST, &[]).outcome, Outcome::Taken(1));
-    let nvshmem = nccl::Settings::new(Program::Nvshmem, |_| None);
+    let nvshmem = nccl::Settings::new(Implementation::Nvshmem, |_| None);
     assert_eq!(nccl::choose(&without, &nvshmem).outcome, Outcome::Taken(1));
 }
 
@@ -98,7 +98,7 @@ fn nvshmem() {
     let port =
         |layer| port(&format!("port 1 link_layer {layer} gid_tbl_len 255"), rows.map(row).to_vec());
     let choose = |set: &str, layer| {
-        let settings = nccl::Settings::new(Program::Nvshmem, of(&variables(set)));
+        let settings = nccl::Settings::new(Implementation::Nvshmem, of(&variables(set)));
         words(&nccl::choose(&port(layer), &settings).outcome)
     };
     assert_eq!(choose("(none)", "Ethernet"), "0 (empty slot)");

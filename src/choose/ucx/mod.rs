@@ -12,7 +12,7 @@ use super::decision::{Decision, Outcome};
 use super::port::{Port, Row};
 use super::reason::{Reason, Why};
 use crate::port::PortState;
-use settings::Setting;
+use settings::Value;
 
 pub use class::Class;
 pub use release::Release;
@@ -22,7 +22,7 @@ pub use settings::{Devices, Settings};
 #[must_use]
 pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
     let unlooked = |outcome| Decision::unlooked(port, outcome);
-    if settings.gid_index == Setting::Bad {
+    if settings.gid_index == Value::Bad {
         return unlooked(Outcome::Fails(Why::BadValue("UCX_IB_GID_INDEX")));
     }
     if let Some(why) = unoffered(port, settings) {
@@ -32,9 +32,9 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
         return choose_infiniband(port, settings);
     }
     match (&settings.subnets, settings.pinned()) {
-        (Setting::Bad, _) => unlooked(Outcome::Fails(Why::BadValue("UCX_IB_ROCE_SUBNETS"))),
-        (Setting::Set(_), Some(_)) => unlooked(Outcome::Fails(Why::IndexAndSubnets)),
-        (Setting::Default, Some(index)) => unlooked(Outcome::of_index(port, index.into())),
+        (Value::Bad, _) => unlooked(Outcome::Fails(Why::BadValue("UCX_IB_ROCE_SUBNETS"))),
+        (Value::Set(_), Some(_)) => unlooked(Outcome::Fails(Why::IndexAndSubnets)),
+        (Value::Default, Some(index)) => unlooked(Outcome::of_index(port, index.into())),
         (_, None) => choose_roce(port, settings),
     }
 }
@@ -80,7 +80,7 @@ fn is_routable(gid: [u8; 16]) -> bool {
 fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
     let release = settings.release;
     let subnets = match &settings.subnets {
-        Setting::Set(subnets) => Some(subnets),
+        Value::Set(subnets) => Some(subnets),
         _ => None,
     };
     // Why a row is skipped, or its class.

@@ -11,15 +11,15 @@ use crate::choose::port::Row;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub(super) release: Release,
-    pub(super) gid_index: Setting<u32>,
-    pub(super) subnets: Setting<Subnets>,
+    pub(super) gid_index: Value<u32>,
+    pub(super) subnets: Value<Subnets>,
     pub(super) devices: Devices,
     pub(super) heeds_flid: bool,
 }
 
 /// A setting that may be at its default, or unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Setting<T> {
+pub(super) enum Value<T> {
     Default,
     Set(T),
     Bad,
@@ -39,10 +39,10 @@ impl Settings {
     pub fn new<'v>(release: Release, variable: impl Fn(&str) -> Option<&'v str>) -> Self {
         Self {
             release,
-            gid_index: variable("UCX_IB_GID_INDEX").map_or(Setting::Default, gid_index),
+            gid_index: variable("UCX_IB_GID_INDEX").map_or(Value::Default, gid_index),
             subnets: match variable("UCX_IB_ROCE_SUBNETS") {
                 Some(text) if release >= Release::V1_18 => subnets(text),
-                _ => Setting::Default,
+                _ => Value::Default,
             },
             devices: Devices::new(variable("UCX_NET_DEVICES").unwrap_or("all"), release),
             heeds_flid: release >= Release::V1_16
@@ -54,7 +54,7 @@ impl Settings {
     #[must_use]
     pub fn pinned(&self) -> Option<u32> {
         match self.gid_index {
-            Setting::Set(index) => Some(index),
+            Value::Set(index) => Some(index),
             _ => None,
         }
     }
@@ -67,10 +67,10 @@ fn is_no(text: &str) -> bool {
 
 /// A decimal number as `sscanf` reads it for `%lu`, followed by any text: `0x3` is 0. It may have a sign.
 /// UCX keeps 32 bits of 64; of these, -2 means `auto`.
-fn gid_index(text: &str) -> Setting<u32> {
+fn gid_index(text: &str) -> Value<u32> {
     const AUTO: u64 = 2u64.wrapping_neg();
     if text.eq_ignore_ascii_case("auto") {
-        return Setting::Default;
+        return Value::Default;
     }
     let text = text.trim_start();
     let (is_negative, digits) = match text.strip_prefix('-') {
@@ -80,22 +80,22 @@ fn gid_index(text: &str) -> Setting<u32> {
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     let digits = digits.get(..end).unwrap_or_default();
     if digits.is_empty() {
-        return Setting::Bad;
+        return Value::Bad;
     }
     // What is larger than 64 bits is the largest number.
     let number = digits
         .parse::<u64>()
         .map_or(u64::MAX, |own| if is_negative { own.wrapping_neg() } else { own });
     if number == AUTO {
-        return Setting::Default;
+        return Value::Default;
     }
     let [.., a, b, c, d] = number.to_be_bytes();
-    Setting::Set(u32::from_be_bytes([a, b, c, d]))
+    Value::Set(u32::from_be_bytes([a, b, c, d]))
 }
 
-fn subnets(text: &str) -> Setting<Subnets> {
+fn subnets(text: &str) -> Value<Subnets> {
     if text == "all" {
-        return Setting::Default;
+        return Value::Default;
     }
     let (excludes, text) = match text.strip_prefix('^') {
         Some(rest) => (true, rest),
@@ -111,10 +111,10 @@ fn subnets(text: &str) -> Setting<Subnets> {
     };
     let mut networks: BTreeMap<_, BTreeSet<u128>> = BTreeMap::new();
     for entry in text.split(',') {
-        let Some((family, bits, address)) = network(entry) else { return Setting::Bad };
+        let Some((family, bits, address)) = network(entry) else { return Value::Bad };
         networks.entry((family, bits)).or_default().insert(beginning(address, bits));
     }
-    Setting::Set(Subnets { excludes, networks })
+    Value::Set(Subnets { excludes, networks })
 }
 
 /// The first bits of an address; the others are zero.
@@ -205,7 +205,7 @@ mod tests {
         let index = |text: &str| {
             let variable = |name: &str| (name == "UCX_IB_GID_INDEX").then_some(text);
             let settings = Settings::new(Release::NEWEST, variable);
-            (settings.pinned(), settings.gid_index == Setting::Bad)
+            (settings.pinned(), settings.gid_index == Value::Bad)
         };
         for (text, expected) in [
             ("3", Some(3)),

@@ -93,7 +93,7 @@ fn route_messages() {
 fn up_and_carrier_are_two_things() {
     let with = |number, flags| Link { flags, ..link(number, "d0") };
     let links = [with(2, UP), with(3, LOWER_UP), with(4, UP | LOWER_UP), with(5, 0)];
-    let dump = Dump { links: links.into_iter().collect(), addresses: Vec::new() };
+    let dump = RouteDump { links: links.into_iter().collect(), addresses: Vec::new() };
     let told: Vec<_> = dump.interfaces().iter().map(|it| (it.is_up, it.is_lower_up)).collect();
     assert_eq!(told, [(true, false), (false, true), (true, true), (false, false)]);
 }

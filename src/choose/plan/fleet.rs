@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::{self, Plan, Program, Target};
-use super::{Home, Port, Row};
+use super::program::Program;
+use super::search::{self, Plan};
+use super::target::{Hosts, Target};
+use crate::choose::port::{Home, Port, Row};
 use crate::device::NodeType;
 use crate::gid::{Gid, GidType};
 use crate::port::{LinkLayer, PortState};
@@ -28,14 +30,14 @@ use crate::port::{LinkLayer, PortState};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
-    hosts: Vec<Host>,
+    hosts: Vec<KeptHost>,
     /// Names of devices, which most hosts share.
     names: Vec<String>,
     known: BTreeMap<String, usize>,
 }
 
 #[derive(Clone, Debug)]
-struct Host {
+struct KeptHost {
     ports: Box<[KeptPort]>,
     /// Those of all ports, one port after the other.
     rows: Box<[KeptRow]>,
@@ -89,7 +91,7 @@ impl Fleet {
                 rows: u32::try_from(port.rows.len()).unwrap_or(u32::MAX),
             });
         }
-        self.hosts.push(Host { ports: kept.into(), rows: rows.into() });
+        self.hosts.push(KeptHost { ports: kept.into(), rows: rows.into() });
     }
 
     /// The place of a device's name.
@@ -104,7 +106,7 @@ impl Fleet {
     }
 
     /// Finds variables with which a program uses the right row on every port of every host: what
-    /// [`plan`](plan::plan) finds for these targets.
+    /// [`plan`](super::plan) finds for these targets.
     #[must_use]
     pub fn plan(
         &self,
@@ -112,11 +114,11 @@ impl Fleet {
         has_others: bool,
         is_set: impl Fn(&str) -> bool,
     ) -> Option<Plan> {
-        plan::plan_of(program, self, has_others, is_set)
+        search::plan_of(program, self, has_others, is_set)
     }
 }
 
-impl plan::Hosts for Fleet {
+impl Hosts for Fleet {
     fn all(&self, holds: &mut dyn FnMut(&[Target<'_, '_>]) -> bool) -> bool {
         self.hosts.iter().enumerate().all(|(number, host)| {
             let mut rows = host.rows.iter().map(Row::from);

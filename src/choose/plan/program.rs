@@ -1,0 +1,122 @@
+//! The programs that read variables, each with its model.
+
+use crate::choose::decision::Decision;
+use crate::choose::port::Port;
+use crate::choose::{nccl, ucx};
+
+/// Programs that read variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Program {
+    /// NCCL.
+    Nccl,
+    /// NVSHMEM.
+    Nvshmem,
+    /// UCX.
+    Ucx,
+}
+
+impl core::fmt::Display for Program {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(match self {
+            Self::Nccl => "NCCL",
+            Self::Nvshmem => "NVSHMEM",
+            Self::Ucx => "UCX",
+        })
+    }
+}
+
+impl Program {
+    /// The variable that sets the index.
+    #[must_use]
+    pub fn index_variable(self) -> &'static str {
+        match self {
+            Self::Nccl => "NCCL_IB_GID_INDEX",
+            Self::Nvshmem => "NVSHMEM_IB_GID_INDEX",
+            Self::Ucx => "UCX_IB_GID_INDEX",
+        }
+    }
+
+    /// Its variables that influence the choice, with values that have the effect of the default.
+    pub(super) fn defaults(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            // A range of zero bits contains everything; a range of the other family is ignored.
+            Self::Nccl => &[
+                ("NCCL_IB_DISABLE", "0"),
+                ("NCCL_IB_HCA", ""),
+                ("NCCL_IB_GID_INDEX", "-1"),
+                ("NCCL_IB_ROCE_VERSION_NUM", "2"),
+                ("NCCL_IB_ADDR_FAMILY", "AF_INET"),
+                ("NCCL_IB_ADDR_RANGE", "0.0.0.0/0"),
+                ("NCCL_IB_ROUTABLE_FLID_GID_INDEX", "1"),
+            ],
+            Self::Nvshmem => &[
+                ("NVSHMEM_ENABLE_NIC_PE_MAPPING", "0"),
+                ("NVSHMEM_IB_GID_INDEX", "-1"),
+                ("NVSHMEM_IB_ROCE_VERSION_NUM", "2"),
+                ("NVSHMEM_IB_ADDR_FAMILY", "AF_INET"),
+                ("NVSHMEM_IB_ADDR_RANGE", "0.0.0.0/0"),
+            ],
+            Self::Ucx => &[
+                ("UCX_NET_DEVICES", "all"),
+                ("UCX_IB_GID_INDEX", "auto"),
+                ("UCX_IB_ROCE_SUBNETS", "all"),
+                ("UCX_IB_FLID_ROUTE", "y"),
+            ],
+        }
+    }
+
+    /// A model of its newest release with these variables.
+    #[must_use]
+    pub fn model<'v>(self, variable: impl Fn(&str) -> Option<&'v str>) -> Model {
+        match self {
+            Self::Nccl => {
+                let program = nccl::Implementation::Nccl(nccl::Release::NEWEST);
+                Model::Nccl(nccl::Settings::new(program, variable))
+            }
+            Self::Nvshmem => {
+                Model::Nccl(nccl::Settings::new(nccl::Implementation::Nvshmem, variable))
+            }
+            Self::Ucx => Model::Ucx(ucx::Settings::new(ucx::Release::NEWEST, variable)),
+        }
+    }
+}
+
+/// A program with its settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Model {
+    /// NCCL or NVSHMEM.
+    Nccl(nccl::Settings),
+    /// UCX.
+    Ucx(ucx::Settings),
+}
+
+impl Model {
+    /// What the program does with a port.
+    #[must_use]
+    pub fn choose(&self, port: &Port<'_>) -> Decision {
+        match self {
+            Self::Nccl(settings) => nccl::choose(port, settings),
+            Self::Ucx(settings) => ucx::choose(port, settings),
+        }
+    }
+
+    /// What the program does with all ports of a host. NCCL has room for only some of them.
+    #[must_use]
+    pub fn choose_all(&self, ports: &[&Port<'_>]) -> Vec<Decision> {
+        match self {
+            Self::Nccl(settings) => nccl::choose_all(ports, settings),
+            Self::Ucx(settings) => ports.iter().map(|port| ucx::choose(port, settings)).collect(),
+        }
+    }
+
+    /// The index that is set, if the program uses it.
+    #[must_use]
+    pub fn pinned(&self) -> Option<i64> {
+        match self {
+            Self::Nccl(settings) => settings.pinned(),
+            Self::Ucx(settings) => settings.pinned().map(i64::from),
+        }
+    }
+}
