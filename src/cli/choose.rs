@@ -18,10 +18,11 @@ use crate::args::{Common, FromArg, SourceArg};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::gid_row::short_type;
 use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, some, variable};
-use crate::output::{Answer, List, Pairs, Text};
+use crate::output::{Answer, List};
 use crate::report::{Problem, Report, Stage};
 use crate::selection::Asked;
 use crate::table::{Mark, NONE, Table, cell};
+use crate::values::{Pairs, Text};
 use crate::verdict::{Indices, Verdict};
 
 #[derive(Debug, Args)]
@@ -236,8 +237,8 @@ pub(crate) fn answer(
         Rows::Json(list) => {
             return list.end(&Rest { fits_all: fits, problems: report.problems() });
         }
-        Rows::Plain(table) => table.answer(),
-        Rows::Explained(table) => table.answer(),
+        Rows::Plain(table) => table.into(),
+        Rows::Explained(table) => table.into(),
     };
     if let Some(fits) = fits {
         tell_fits(&fits, &asked, report);

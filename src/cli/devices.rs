@@ -9,11 +9,12 @@ use uverbs::inventory::{Parts, Wanted};
 
 use crate::args::{Common, FromArg};
 use crate::hosts::each;
-use crate::output::{Answer, Text};
+use crate::output::Answer;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
+use crate::values::Text;
 
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {

@@ -18,9 +18,11 @@ use crate::check;
 use crate::choose::lacks;
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
-use crate::output::{Answer, Pairs, json, plain_json};
+use crate::output::{Answer, json};
 use crate::report::{Problem, Report, Stage};
 use crate::selection::Asked;
+use crate::text::plain_json;
+use crate::values::Pairs;
 use crate::verdict::Verdict;
 
 #[derive(Debug, Args)]

@@ -299,7 +299,7 @@ impl Rows {
 
     fn end(self, report: &Report) -> serde_json::Result<Answer> {
         match self {
-            Self::Table(table) => Ok(table.answer()),
+            Self::Table(table) => Ok(table.into()),
             Self::Json(list) => list.end(&Rest { problems: report.problems() }),
             Self::ShowGids(own) => Ok(Answer::Text(own.end().into_bytes())),
         }

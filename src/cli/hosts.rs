@@ -11,9 +11,9 @@ use uverbs::host::{Host, Preference};
 use uverbs::inventory::{DeviceRecord, Inventory, Parts, Reading, Unread, Wanted};
 
 use crate::args::Common;
+use crate::files;
 use crate::report::{Report, Stage};
 use crate::selection::{Asked, Selected, select};
-use crate::snapshot;
 
 /// A host to look at.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ fn each_of(
     if from.is_empty() {
         see(&Seen { name: None, inventory: live() }, report)?;
     }
-    snapshot::each(from, |path, line, read| match read {
+    files::each(from, |path, line, read| match read {
         Ok(mut inventory) => {
             wanted.narrow(&mut inventory);
             let name = names.of_host(inventory.host.as_deref(), path, line);

@@ -11,6 +11,7 @@ mod choose;
 mod conforms;
 mod devices;
 mod env;
+mod files;
 mod filter;
 #[cfg(test)]
 #[path = "../../tests/fleet/host.rs"]
@@ -22,6 +23,7 @@ mod hosts;
 #[cfg(test)]
 mod memory;
 mod mlx5;
+mod out;
 mod output;
 mod pages;
 mod ports;
@@ -34,6 +36,8 @@ mod syntax;
 mod table;
 #[cfg(test)]
 mod testing;
+mod text;
+mod values;
 mod verdict;
 
 use std::process::ExitCode;

@@ -14,11 +14,12 @@ use uverbs::selector::Selector;
 
 use crate::args::{Common, FromArg, SourceArg};
 use crate::hosts::each;
-use crate::output::{Answer, Gbps, Text};
+use crate::output::Answer;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
+use crate::values::{Gbps, Text};
 
 #[derive(Debug, Args)]
 pub(crate) struct PortsArgs {

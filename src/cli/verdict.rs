@@ -6,9 +6,9 @@ use uverbs::choose::is_sure;
 use uverbs::choose::plan::{Fleet, Plan, Program};
 
 use crate::hosts::{Chosen, Seen, unread};
-use crate::output::Pairs;
 use crate::report::Report;
 use crate::selection::Asked;
+use crate::values::Pairs;
 
 /// What is known of all hosts.
 #[derive(Debug, Default)]

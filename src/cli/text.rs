@@ -1,0 +1,36 @@
+//! Texts in which every character shows as what it is, for people and in JSON.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use uverbs::inventory::is_plain_char;
+
+/// A JSON document in which every character shows as what it is. JSON itself asks so only of the first
+/// 32; all others are in texts.
+pub(crate) fn plain_json(text: &str) -> Cow<'_, str> {
+    shown(text, |plain, c| {
+        let _ = write!(plain, "\\u{:04x}", u32::from(c));
+    })
+}
+
+/// A text whose every character shows as what it is. A setting or an error's text may hold others.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    shown(text, |plain, c| plain.extend(c.escape_default()))
+}
+
+/// A text with an escape for each character that does not show as what it is.
+fn shown(text: &str, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
+    // Most texts are ASCII.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || text.chars().all(is_plain_char) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_plain_char(c) {
+            plain.push(c);
+        } else {
+            escape(&mut plain, c);
+        }
+    }
+    Cow::Owned(plain)
+}
