@@ -13,6 +13,7 @@ use crate::output::Answer;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
+use crate::status::Status;
 use crate::table::{Mark, Table, cell};
 
 #[derive(Debug, Args)]
@@ -48,11 +49,6 @@ impl From<LinkLayerChoice> for LinkLayer {
         }
     }
 }
-
-/// The status where a problem was found.
-const FOUND_PROBLEM: u8 = 2;
-/// The status where a warning was found that counts.
-const FOUND_WARNING: u8 = 1;
 
 /// A finding in JSON.
 #[derive(Debug, Serialize)]
@@ -95,7 +91,11 @@ pub(crate) fn answer(
     let (mut worst, mut is_any, mut is_missing) = (None, false, false);
     look(common, source, &asked, report, |host, report| {
         is_any = true;
-        is_missing |= missing(host, &asked, report);
+        if missing(host, &asked, report) {
+            // It could not be checked, which a slip of the keyboard has as well.
+            report.raise(Status::Failed);
+            is_missing = true;
+        }
         for finding in check(&host.inventory, expected) {
             worst = worst.max(Some(finding.severity));
             let row = Row::new(host.name.as_deref(), &finding);
@@ -104,10 +104,9 @@ pub(crate) fn answer(
         Ok(())
     })?;
     match worst {
-        _ if !report.is_complete() => report.end_with(FOUND_PROBLEM),
-        Some(Severity::Problem) => report.end_with(FOUND_PROBLEM),
-        Some(Severity::Warning) if args.strict => report.end_with(FOUND_WARNING),
-        _ => {}
+        Some(Severity::Problem) => report.raise(Status::Problem),
+        Some(Severity::Warning) if args.strict => report.raise(Status::Doubt),
+        Some(Severity::Warning | Severity::Note) | None => {}
     }
     if !common.json && worst.is_none() && is_any && !is_missing {
         let is_whole = report.bad_files().next().is_none();

@@ -21,6 +21,7 @@ use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, some, variable}
 use crate::output::{Answer, List};
 use crate::report::{Problem, Report, Stage};
 use crate::selection::Asked;
+use crate::status::Status;
 use crate::table::{Mark, NONE, Table, cell};
 use crate::values::{Pairs, Text};
 use crate::verdict::{Indices, Verdict};
@@ -226,7 +227,7 @@ pub(crate) fn answer(
             });
         }
         if lacks(&chosen.iter().collect::<Vec<_>>(), &asked) {
-            report.fail();
+            report.raise(Status::Doubt);
         }
         report.enter(Stage::Differing);
         let mut shown = chosen.iter().zip(&taken);

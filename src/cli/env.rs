@@ -21,6 +21,7 @@ use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
 use crate::output::{Answer, json};
 use crate::report::{Problem, Report, Stage};
 use crate::selection::Asked;
+use crate::status::Status;
 use crate::text::plain_json;
 use crate::values::Pairs;
 use crate::verdict::Verdict;
@@ -157,7 +158,7 @@ pub(crate) fn answer(
         explain(program, plan.as_ref(), &right, report);
     }
     if plan.is_none() {
-        report.fail();
+        report.raise(Status::Doubt);
     }
     if plan.is_some() {
         for doubt in &doubts {

@@ -32,6 +32,7 @@ mod rows;
 mod selection;
 mod show_gids;
 mod snapshot;
+mod status;
 mod syntax;
 mod table;
 #[cfg(test)]
@@ -40,6 +41,7 @@ mod text;
 mod values;
 mod verdict;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -47,6 +49,7 @@ use uverbs::gid::{GidEntry, GidRecord, GidType};
 
 use output::Answer;
 use report::Report;
+use status::Status;
 use syntax::{Cli, Command};
 
 /// Runs the program.
@@ -54,13 +57,22 @@ use syntax::{Cli, Command};
 pub fn main() -> ExitCode {
     let cli = match Cli::from_command_line() {
         Ok(cli) => cli,
-        // Help and version go to stdout with status 0, wrong usage to stderr with status 2.
-        Err(error) => error.exit(),
+        Err(error) => return explain(&error),
     };
     let mut report = Report::default();
     match answer(&cli, &mut report) {
         Ok(answer) => output::write(answer, &cli.common, &report, cli.shows_problems()),
         Err(error) => output::fail(&error.to_string()),
+    }
+}
+
+/// Prints help or the version to stdout, and what is wrong with the command line to stderr.
+fn explain(error: &clap::Error) -> ExitCode {
+    let is_wrong = error.use_stderr();
+    match error.print() {
+        _ if is_wrong => Status::Failed.into(),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => output::unwritten(&error),
+        Err(_) | Ok(()) => Status::Fine.into(),
     }
 }
 

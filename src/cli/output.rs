@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::args::Common;
 use crate::out::Out;
 use crate::report::{Problem, Report};
+use crate::status::Status;
 use crate::table::{Sheet, Table};
 use crate::text::{plain_json, printable};
 
@@ -45,14 +46,12 @@ pub(crate) fn write(
     match out.end() {
         Ok(()) => {}
         // Nobody reads any more, which is their right. What was found stays found.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-            return ExitCode::from(report.verdict());
-        }
-        Err(error) => return fail(&format!("cannot write: {error}")),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        Err(error) => return unwritten(&error),
     }
     let problems = report.problems().iter().filter(|_| with_problems);
     say(report.notes().map(str::to_owned).chain(problems.map(Problem::text)));
-    ExitCode::from(report.status())
+    report.status().into()
 }
 
 /// A JSON document that begins with a list, whose rows are added one by one.
@@ -93,10 +92,15 @@ pub(crate) struct Rest<'r> {
     pub(crate) problems: &'r [Problem],
 }
 
+/// Ends where stdout does not take the answer.
+pub(crate) fn unwritten(error: &io::Error) -> ExitCode {
+    fail(&format!("cannot write: {error}"))
+}
+
 /// Ends with a message and no answer.
 pub(crate) fn fail(message: &str) -> ExitCode {
     say([message.to_owned()].into_iter());
-    ExitCode::FAILURE
+    Status::Failed.into()
 }
 
 fn say(lines: impl Iterator<Item = String>) {

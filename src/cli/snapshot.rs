@@ -9,6 +9,7 @@ use crate::args::{Common, SnapshotArgs};
 use crate::hosts::live;
 use crate::output;
 use crate::report::Report;
+use crate::status::Status;
 use crate::text::plain_json;
 
 pub(crate) fn answer(
@@ -20,7 +21,8 @@ pub(crate) fn answer(
     let text = write(&live(common, &wanted))?;
     // What this program would refuse may be an odd name or a value that is too long.
     if let Some(Err(error)) = Snapshots::new(text.as_bytes()).next() {
-        report.nothing(format!("--from will not read this: {error}"));
+        report.raise(Status::Failed);
+        report.note(format!("--from will not read this: {error}"));
     }
     Ok(output::Answer::Text(text.into_bytes()))
 }

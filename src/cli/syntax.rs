@@ -17,6 +17,7 @@ use crate::gids::{Format, GidArgs, GidsArgs};
 use crate::guids::GuidsArgs;
 use crate::mlx5::Mlx5Command;
 use crate::ports::PortsArgs;
+use crate::status;
 
 /// Show RDMA devices, their ports, GID tables and GUIDs, and choose the right GID
 ///
@@ -30,7 +31,7 @@ use crate::ports::PortsArgs;
     propagate_version = true,
     subcommand_value_name = "COMMAND",
     after_help = AFTER_HELP,
-    after_long_help = AFTER_LONG_HELP,
+    after_long_help = after_long_help(),
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -49,7 +50,12 @@ Examples:
 
 See 'uverbs COMMAND --help' for more, 'uverbs --help' for exit statuses.";
 
-const AFTER_LONG_HELP: &str = "\
+/// What the long help and the man page end with.
+fn after_long_help() -> String {
+    format!("{EXAMPLES}\n\n{}\n\n{REST}", status::HELP)
+}
+
+const EXAMPLES: &str = "\
 Examples:
   uverbs gids                      all GIDs of all devices
   uverbs gids mlx5_0:1 --type v2   those of one port that RoCE v2 uses
@@ -57,15 +63,9 @@ Examples:
   uverbs choose                    the GID index to use on each port
   uverbs check                     what is wrong with this host
   uverbs --sysfs /host/sys gids    a host's GIDs, seen from a container
-  uverbs gids --from node7.json    those of a host whose snapshot was taken
+  uverbs gids --from node7.json    those of a host whose snapshot was taken";
 
-Exit status:
-  0  everything asked for was answered; also where a host has no device
-  1  something asked for was not answered: a device failed, or there is no such device or port;
-     all else was answered, and stderr says what is missing (with --json, \"problems\")
-  2  wrong usage
-  choose, env and check say in their own help what else their status means
-
+const REST: &str = "\
 JSON:
   One document with a list named after the command (gid: gids) and a list \"problems\" of
   {\"device\", \"error\", \"errno\"}. What is not known is null; GUIDs are texts of 0x and 16 digits;

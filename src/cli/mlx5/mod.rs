@@ -139,10 +139,11 @@ struct LeftOut<'a> {
 impl Vacant {
     /// Takes what came of a port that has no answer.
     fn add(&mut self, selected: &Selected<'_>, port: u32, error: &Error, report: &mut Report) {
-        if *error.cause() == Cause::NoRepresentor && !selected.names(port) {
-            self.0.push(port);
-        } else {
-            report.problem(&selected.device.name, error);
+        let name = &selected.device.name;
+        match error.cause() {
+            Cause::NoRepresentor if selected.names(port) => report.absent(name, error),
+            Cause::NoRepresentor => self.0.push(port),
+            _ => report.problem(name, error),
         }
     }
 
