@@ -21,14 +21,20 @@ pub(crate) fn cell<T: ToString>(value: Option<T>) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     Plain,
+    /// What is recommended, or taken.
+    Good,
     Attention,
+    /// A problem that was found.
+    Problem,
 }
 
 impl Mark {
     fn colour(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,
+            Self::Good => Some("\x1b[32m"),
             Self::Attention => Some("\x1b[33m"),
+            Self::Problem => Some("\x1b[31m"),
         }
     }
 }
