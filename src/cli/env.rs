@@ -13,7 +13,7 @@ use uverbs::choose::{Outcome, caveats};
 use uverbs::inventory::Parts;
 use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg};
+use crate::args::{Common, FromArg, SourceArg, selector};
 use crate::check;
 use crate::choose::lacks;
 use crate::filter::{FamilyChoice, FilterArgs};
@@ -31,7 +31,7 @@ pub(crate) struct EnvArgs {
     /// The program
     pub(crate) program: ProgramChoice,
     /// Devices and ports to use; all that have a usable GID if none is named
-    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
     pub(crate) selectors: Vec<Selector>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,

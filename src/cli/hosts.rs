@@ -90,17 +90,28 @@ fn tell_host(inventory: &Inventory, report: &mut Report) {
 }
 
 fn explain_absence(reasons: &[Absence], shares_namespaces: Option<bool>, report: &mut Report) {
-    if reasons.is_empty() {
-        report.note("no RDMA device");
-    }
-    for reason in reasons {
+    let is_elsewhere = |own: &&Absence| matches!(own, Absence::OtherNamespace { .. });
+    let has_others = reasons.iter().any(|own| is_elsewhere(&own));
+    for reason in reasons.iter().filter(is_elsewhere) {
         report.note(format!("no RDMA device: {reason}"));
     }
     if shares_namespaces == Some(false) {
         report.note(
-            "each RDMA device belongs to one network namespace (rdma system: netns exclusive): \
-             there may be devices in others",
+            "no RDMA device: each device belongs to one network namespace (rdma system: netns \
+             exclusive), and there may be devices in others: run there, or move one here (rdma dev \
+             set DEV netns NAME)",
         );
+    }
+    for reason in reasons {
+        match reason {
+            Absence::OtherNamespace { .. } => {}
+            // The drivers are loaded, then.
+            Absence::NoDevice if has_others => {}
+            other => report.note(format!("no RDMA device: {other}")),
+        }
+    }
+    if reasons.is_empty() && shares_namespaces != Some(false) {
+        report.note("no RDMA device");
     }
 }
 

@@ -13,6 +13,7 @@ mod devices;
 mod env;
 mod files;
 mod filter;
+mod fits;
 #[cfg(test)]
 #[path = "../../tests/fleet/host.rs"]
 mod fleet;
@@ -20,6 +21,8 @@ mod gid_row;
 mod gids;
 mod guids;
 mod hosts;
+mod like;
+mod looked;
 #[cfg(test)]
 mod memory;
 mod mlx5;
@@ -52,9 +55,12 @@ use report::Report;
 use status::Status;
 use syntax::{Cli, Command};
 
-/// Runs the program.
+/// Runs the program. Without a stdout there is nothing that it can do.
 #[must_use]
-pub fn main() -> ExitCode {
+pub fn main(has_stdout: bool) -> ExitCode {
+    if !has_stdout {
+        return output::fail("cannot write: the standard output is closed");
+    }
     let cli = match Cli::from_command_line() {
         Ok(cli) => cli,
         Err(error) => return explain(&error),

@@ -50,7 +50,8 @@ pub(crate) fn write(
         Err(error) => return unwritten(&error),
     }
     let problems = report.problems().iter().filter(|_| with_problems);
-    say(report.notes().map(str::to_owned).chain(problems.map(Problem::text)));
+    let lines = report.notes().map(str::to_owned).chain(problems.map(Problem::text));
+    say(lines.chain(report.last().map(str::to_owned)));
     report.status().into()
 }
 

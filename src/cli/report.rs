@@ -70,6 +70,7 @@ pub(crate) struct Report {
     failed: BTreeSet<(Option<String>, String)>,
     notes: Vec<(Stage, String)>,
     bad_files: Vec<String>,
+    last: Option<String>,
     /// How many names were reported that are not there.
     missing: usize,
     status: Status,
@@ -114,6 +115,15 @@ impl Report {
     pub(crate) fn nothing(&mut self, text: impl AsRef<str>) {
         self.raise(Status::Doubt);
         self.note(text);
+    }
+
+    /// The line after all others: what was looked at, and what came of it.
+    pub(crate) fn end_with(&mut self, text: String) {
+        self.last = Some(text);
+    }
+
+    pub(crate) fn last(&self) -> Option<&str> {
+        self.last.as_deref()
     }
 
     /// The status is no better than this one.

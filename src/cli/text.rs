@@ -34,3 +34,34 @@ fn shown(text: &str, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
     }
     Cow::Owned(plain)
 }
+
+/// A number with what it counts, for people: `1 port`, `1,000 ports`.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", thousands(number))
+}
+
+/// A number with a comma before each three of its last digits.
+pub(crate) fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        let texts = [0, 7, 999, 1000, 12_345, 1_234_567].map(thousands);
+        assert_eq!(texts, ["0", "7", "999", "1,000", "12,345", "1,234,567"]);
+        assert_eq!([0, 1, 2].map(|number| count(number, "GID")), ["0 GIDs", "1 GID", "2 GIDs"]);
+    }
+}

@@ -7,7 +7,7 @@ use uverbs::error::{Cause, Error, Result};
 use uverbs::inventory::{Parts, Wanted};
 use uverbs::selector::Selector;
 
-use crate::args::{Common, device};
+use crate::args::{Common, device, selector};
 use crate::hosts::{Seen, live, some};
 use crate::output::Answer;
 use crate::report::Report;
@@ -62,7 +62,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct Mlx5PortArgs {
     /// Devices and ports to show; all of mlx5's if none is named
-    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
     pub(crate) selectors: Vec<Selector>,
 }
 
