@@ -170,7 +170,6 @@ impl<'de> serde::Deserialize<'de> for Gid {
 /// What a GID is used for. A newer kernel's types keep their number.
 #[doc(alias = "ibv_gid_type")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct GidType(pub u32);
 
 impl GidType {
@@ -198,6 +197,49 @@ impl fmt::Display for GidType {
             Self::UNNAMED => f.pad("unknown"),
             Self(other) => f.pad(&format!("unknown({other})")),
         }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for GidType {
+    /// The word that it prints as.
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for GidType {
+    /// From the word, or from the kernel's number, which older snapshots have.
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct WordOrNumber;
+
+        impl serde::de::Visitor<'_> for WordOrNumber {
+            type Value = GidType;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("ib, roce_v1, roce_v2, unknown(N), unknown or a number")
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<GidType, E> {
+                let unexpected = serde::de::Unexpected::Unsigned(number);
+                let number = number.try_into();
+                number.map(GidType).map_err(|_| E::invalid_value(unexpected, &self))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<GidType, E> {
+                let number = || text.strip_prefix("unknown(")?.strip_suffix(')')?.parse().ok();
+                match text {
+                    "ib" => Ok(GidType::IB),
+                    "roce_v1" => Ok(GidType::ROCE_V1),
+                    "roce_v2" => Ok(GidType::ROCE_V2),
+                    "unknown" => Ok(GidType::UNNAMED),
+                    _ => number().map(GidType).ok_or_else(|| crate::form::misplaced(text)),
+                }
+            }
+        }
+
+        from.deserialize_any(WordOrNumber)
     }
 }
 

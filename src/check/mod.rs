@@ -51,9 +51,16 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
     for problem in inventory.problems.iter().chain(unlisted) {
         findings.add("host-unreadable", Problem, &problem.text, "the rest was read");
     }
+    let is_elsewhere = |own: &Absence| matches!(own, Absence::OtherNamespace { .. });
+    let has_others = inventory.absences.iter().any(is_elsewhere);
     for absence in &inventory.absences {
         let (seen, advice) = (absence.seen(), absence.advice());
         match absence {
+            // Its driver is loaded, then.
+            Absence::NoDevice if has_others => {
+                let advice = "run where the devices are, or move one here (rdma dev set)";
+                findings.add("no-device", Problem, seen, advice);
+            }
             Absence::NoModule => findings.add("no-rdma-module", Problem, seen, advice),
             Absence::NoDevice => findings.add("no-device", Problem, seen, advice),
             Absence::OtherNamespace { .. } => {
@@ -100,7 +107,7 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
             "not-checked",
             Note,
             "not looked at: devices that were not named, and their effect on those that were",
-            "run uverbs check without --device",
+            "run uverbs check without names",
         );
     }
 }

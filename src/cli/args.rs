@@ -32,8 +32,12 @@ pub(crate) struct SnapshotArgs {
 /// Snapshots to read.
 #[derive(Debug, Args)]
 pub(crate) struct FromArg {
-    /// Read snapshots, one on a line, and nothing of this host; `-` is standard input
-    #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath)]
+    /// Read snapshots, not this host: a file, a folder or `-` (stdin); may be repeated
+    ///
+    /// A file has one snapshot, or several of which each begins on a line of its own.
+    ///
+    /// Of a folder, the files *.json and *.jsonl are read.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) from: Vec<PathBuf>,
 }
 
@@ -77,18 +81,38 @@ pub(crate) enum Color {
     Never,
 }
 
+/// Reads a selector. A path is often meant for `--from`, and is told so.
+pub(crate) fn selector(text: &str) -> Result<Selector, String> {
+    text.parse().map_err(
+        |error: InvalidSelector| {
+            if is_file_like(text) { not_a_device(text) } else { error.to_string() }
+        },
+    )
+}
+
+/// Whether a word looks like a file of snapshots, which no device's name does.
+pub(crate) fn is_file_like(text: &str) -> bool {
+    [".json", ".jsonl", ".ndjson"].iter().any(|end| text.ends_with(end))
+}
+
+/// What is wrong with a file's name in the place of a device's.
+pub(crate) fn not_a_device(text: &str) -> String {
+    format!("{text} is not a device; --from takes one file: --from {text}")
+}
+
 /// Reads a selector that names a port.
 pub(crate) fn port(text: &str) -> Result<(String, u32), String> {
-    let selector: Selector = text.parse().map_err(|error: InvalidSelector| error.to_string())?;
+    let selector = selector(text)?;
     match selector.port {
         Some(port) => Ok((selector.device, port)),
+        None if is_file_like(text) => Err(not_a_device(text)),
         None => Err(format!("{text:?} names no port: expected DEV:PORT or DEV/PORT")),
     }
 }
 
 /// Reads a selector that names a device and no port.
 pub(crate) fn device(text: &str) -> Result<Selector, String> {
-    let selector: Selector = text.parse().map_err(|error: InvalidSelector| error.to_string())?;
+    let selector = selector(text)?;
     match selector.port {
         None => Ok(selector),
         Some(_) => Err(format!("{text:?} names a port: expected only a device")),

@@ -7,23 +7,26 @@ use uverbs::inventory::Parts;
 use uverbs::port::LinkLayer;
 use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg, device};
+use crate::args::{Common, FromArg, SourceArg, selector};
 use crate::hosts::{look, missing};
+use crate::looked::Looked;
 use crate::output::Answer;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
+use crate::status::Status;
 use crate::table::{Mark, Table, cell};
+use crate::text::{count, thousands};
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Check only this device; may be repeated
-    #[arg(long = "device", value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
+    /// Devices and ports to check; all if none is named
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
     pub(crate) selectors: Vec<Selector>,
     /// Expect this link layer of every port
     #[arg(long, value_name = "LAYER")]
     pub(crate) link_layer: Option<LinkLayerChoice>,
-    /// Let warnings count: status 1
+    /// Let warnings count: status 1 if there are only warnings
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
@@ -48,11 +51,6 @@ impl From<LinkLayerChoice> for LinkLayer {
         }
     }
 }
-
-/// The status where a problem was found.
-const FOUND_PROBLEM: u8 = 2;
-/// The status where a warning was found that counts.
-const FOUND_WARNING: u8 = 1;
 
 /// A finding in JSON.
 #[derive(Debug, Serialize)]
@@ -92,29 +90,122 @@ pub(crate) fn answer(
     expected.link_layer = args.link_layer.map(Into::into);
     let heading = ["SEVERITY", "NAME", "DEVICE", "PORT", "SEEN", "ADVICE"];
     let mut rows = Rows::new(common, "check", heading);
-    let (mut worst, mut is_any, mut is_missing) = (None, false, false);
+    let mut tally = Tally::default();
     look(common, source, &asked, report, |host, report| {
-        is_any = true;
-        is_missing |= missing(host, &asked, report);
-        for finding in check(&host.inventory, expected) {
-            worst = worst.max(Some(finding.severity));
-            let row = Row::new(host.name.as_deref(), &finding);
-            rows.add(&row, tabulate)?;
+        if missing(host, &asked, report) {
+            // It could not be checked. A slip of the keyboard is no problem of the host.
+            report.raise(Status::Failed);
+            tally.is_missing = true;
         }
+        tally.looked.add(host, &asked);
+        let (mut problems, mut warnings) = (0, 0);
+        let found = check(&host.inventory, expected).into_iter();
+        for finding in found.filter(|finding| is_asked(finding, &asked)) {
+            match finding.severity {
+                Severity::Problem => problems += 1,
+                Severity::Warning => warnings += 1,
+                Severity::Note => tally.is_partial |= finding.name == "not-checked",
+            }
+            rows.add(&Row::new(host.name.as_deref(), &finding), tabulate)?;
+        }
+        tally.end_host(problems, warnings);
         Ok(())
     })?;
-    match worst {
-        _ if !report.is_complete() => report.end_with(FOUND_PROBLEM),
-        Some(Severity::Problem) => report.end_with(FOUND_PROBLEM),
-        Some(Severity::Warning) if args.strict => report.end_with(FOUND_WARNING),
-        _ => {}
+    if tally.problems > 0 {
+        report.raise(Status::Problem);
+    } else if tally.warnings > 0 && args.strict {
+        report.raise(Status::Doubt);
     }
-    if !common.json && worst.is_none() && is_any && !is_missing {
-        let is_whole = report.bad_files().next().is_none();
-        let rest = if is_whole { "" } else { " on the hosts that were read" };
-        report.note(format!("nothing is found wrong{rest}"));
+    if !common.json {
+        report.end_with(tally.text(report.bad_files().count()));
     }
     rows.end(report)
+}
+
+/// Whether a finding is about something that is asked for, or about the whole host.
+fn is_asked(finding: &Finding, asked: &Asked<'_>) -> bool {
+    match (&finding.device, finding.port) {
+        (None, _) => true,
+        (Some(device), None) => asked.has_device(device),
+        (Some(device), Some(port)) => asked.has_port(device, port),
+    }
+}
+
+/// What the last line says.
+#[derive(Debug, Default)]
+struct Tally {
+    looked: Looked,
+    problems: usize,
+    warnings: usize,
+    /// Hosts with a problem.
+    bad: usize,
+    /// Hosts with warnings and no problem.
+    doubtful: usize,
+    /// Whether something that was named is not there.
+    is_missing: bool,
+    /// Whether something could not be looked at.
+    is_partial: bool,
+}
+
+impl Tally {
+    fn end_host(&mut self, problems: usize, warnings: usize) {
+        self.problems += problems;
+        self.warnings += warnings;
+        self.bad += usize::from(problems > 0);
+        self.doubtful += usize::from(problems == 0 && warnings > 0);
+    }
+
+    /// The line, where so many files could not be read.
+    fn text(&self, unread: usize) -> String {
+        let Self { looked, is_missing, is_partial, .. } = *self;
+        let mut text = if looked.hosts == 0 {
+            "nothing was checked".to_owned()
+        } else if is_missing && looked.devices == 0 && self.problems + self.warnings == 0 {
+            "nothing was checked: nothing that was named is there".to_owned()
+        } else {
+            let found = if looked.hosts == 1 { self.of_one() } else { self.of_many() };
+            let part = if is_partial || is_missing { " in what was looked at" } else { "" };
+            format!("{found}{part}: {looked}")
+        };
+        if is_missing && looked.devices > 0 {
+            text += "; not everything that was named is there";
+        }
+        if unread > 0 {
+            text += &format!("; {} could not be read", count(unread, "snapshot"));
+        }
+        text
+    }
+
+    fn of_one(&self) -> String {
+        match (self.problems, self.warnings) {
+            (0, 0) => "no problems found".to_owned(),
+            (0, some) => format!("no problems, {} found", count(some, "warning")),
+            (some, 0) => format!("{} found", count(some, "problem")),
+            (some, more) => {
+                format!("{}, {} found", count(some, "problem"), count(more, "warning"))
+            }
+        }
+    }
+
+    fn of_many(&self) -> String {
+        let hosts = count(self.looked.hosts, "host");
+        match (self.bad, self.doubtful) {
+            (0, 0) => format!("no problems found on {hosts}"),
+            (0, some) => format!("no problems found on {hosts}, warnings on {}", thousands(some)),
+            (some, 0) => format!("{} of {hosts} {} problems", thousands(some), have(some)),
+            (some, more) => format!(
+                "{} of {hosts} {} problems, {} more {} warnings",
+                thousands(some),
+                have(some),
+                thousands(more),
+                have(more)
+            ),
+        }
+    }
+}
+
+fn have(count: usize) -> &'static str {
+    if count == 1 { "has" } else { "have" }
 }
 
 fn tabulate(row: &Row<'_>, table: &mut Table<6>) {
@@ -126,6 +217,10 @@ fn tabulate(row: &Row<'_>, table: &mut Table<6>) {
         row.seen.to_owned(),
         row.advice.to_owned(),
     ];
-    let is_note = row.severity == Severity::Note;
-    table.row_of(row.host, &cells, if is_note { Mark::Plain } else { Mark::Attention });
+    let mark = match row.severity {
+        Severity::Note => Mark::Plain,
+        Severity::Warning => Mark::Attention,
+        Severity::Problem => Mark::Problem,
+    };
+    table.row_of(row.host, &cells, mark);
 }

@@ -1,33 +1,35 @@
 //! `uverbs choose`: which GID each port should use, and which NCCL and UCX take.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use uverbs::choose::nccl::ROOM;
-use uverbs::choose::plan::Model;
 use uverbs::choose::plan::Program;
 use uverbs::choose::{Caveat, Decision, Outcome, Port, caveats};
-use uverbs::choose::{nccl, ucx};
 use uverbs::gid::{Gid, GidType};
 use uverbs::inventory::{Parts, Reading};
 use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg};
+use crate::args::{Common, FromArg, SourceArg, selector};
 use crate::filter::{FamilyChoice, FilterArgs};
+use crate::fits::{self, Fits};
 use crate::gid_row::short_type;
-use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, some, variable};
-use crate::output::{Answer, List, Pairs, Text};
+use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, variable};
+use crate::like::Like;
+use crate::looked::Looked;
+use crate::output::{Answer, List};
 use crate::report::{Problem, Report, Stage};
 use crate::selection::Asked;
+use crate::status::Status;
 use crate::table::{Mark, NONE, Table, cell};
+use crate::values::Text;
 use crate::verdict::{Indices, Verdict};
 
 #[derive(Debug, Args)]
 pub(crate) struct ChooseArgs {
     /// Devices and ports to choose for; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
     pub(crate) selectors: Vec<Selector>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
@@ -44,54 +46,6 @@ pub(crate) struct ChooseArgs {
     pub(crate) source: SourceArg,
     #[command(flatten)]
     pub(crate) from: FromArg,
-}
-
-/// A program, of its newest release or of a named one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Like {
-    Nccl(nccl::Release),
-    Nvshmem,
-    Ucx(ucx::Release),
-}
-
-impl Like {
-    /// How it reads files of settings; only NCCL reads any.
-    pub(crate) fn reading(self) -> Reading {
-        match self {
-            Self::Nccl(release) => release.into(),
-            Self::Nvshmem | Self::Ucx(_) => Reading::NEWEST,
-        }
-    }
-
-    pub(crate) fn model<'v>(self, variable: impl Fn(&str) -> Option<&'v str>) -> Model {
-        let nccl = |program| Model::Nccl(nccl::Settings::new(program, &variable));
-        match self {
-            Self::Nccl(release) => nccl(nccl::Implementation::Nccl(release)),
-            Self::Nvshmem => nccl(nccl::Implementation::Nvshmem),
-            Self::Ucx(release) => Model::Ucx(ucx::Settings::new(release, &variable)),
-        }
-    }
-}
-
-impl std::str::FromStr for Like {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (program, release) = text.split_once('-').map_or((text, None), |(a, b)| (a, Some(b)));
-        let parts = release.into_iter().flat_map(|own| own.split('.'));
-        let numbers: Option<Vec<u32>> = parts.map(|part| part.parse().ok()).collect();
-        match (program, numbers.as_deref()) {
-            ("nccl", Some([])) => Ok(Self::Nccl(nccl::Release::NEWEST)),
-            ("nccl", Some([major, minor])) => Ok(Self::Nccl(nccl::Release::of(*major, *minor, 0))),
-            ("nccl", Some([major, minor, patch])) => {
-                Ok(Self::Nccl(nccl::Release::of(*major, *minor, *patch)))
-            }
-            ("ucx", Some([])) => Ok(Self::Ucx(ucx::Release::NEWEST)),
-            ("ucx", Some([major, minor, ..])) => Ok(Self::Ucx(ucx::Release::of(*major, *minor))),
-            ("nvshmem", Some([])) => Ok(Self::Nvshmem),
-            _ => Err("expected nccl, ucx or nvshmem, or a release: nccl-2.20, ucx-1.13".to_owned()),
-        }
-    }
 }
 
 /// A port in the table and in JSON.
@@ -144,39 +98,6 @@ struct Explained<'a> {
     reason: String,
 }
 
-/// What fits all hosts. Nothing is said to fit all if something was not read.
-#[derive(Debug, Serialize)]
-struct Fits {
-    /// How many were read.
-    hosts: usize,
-    /// What could not be read: hosts, devices, ports.
-    unread: Vec<String>,
-    /// Ports that have no usable GID, and hosts without a port: no setting is for them.
-    unusable: Vec<String>,
-    /// Ports of whose GID it is not known that it is right.
-    unproven: Vec<String>,
-    #[serde(flatten)]
-    all: Fit,
-    /// The same of what was read, where that is not all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    read: Option<Fit>,
-    /// Hosts that are not as most are, with what differs.
-    differing: Pairs<Vec<String>>,
-}
-
-/// What is right on ports.
-#[derive(Debug, Default, Serialize)]
-struct Fit {
-    /// The index that is right on all of them.
-    index: Option<u32>,
-    /// Whether some port has a usable GID.
-    #[serde(skip)]
-    is_any: bool,
-    /// Variables that are right on all, or null.
-    nccl: Option<Pairs<String>>,
-    ucx: Option<Pairs<String>>,
-}
-
 /// What the document has after its rows.
 #[derive(Debug, Serialize)]
 struct Rest<'a> {
@@ -195,8 +116,10 @@ pub(crate) fn answer(
     let (asked, wish) = (Asked::new(&args.selectors), args.filter.wish(args.family));
     let mut rows = Rows::new(common.json, args.explain);
     let (mut verdict, mut indices) = (Verdict::default(), Indices::default());
+    let mut looked = Looked::default();
     look(common, (from, preference, Parts::CHOOSING), &asked, report, |host, report| {
         missing(host, &asked, report);
+        looked.add(host, &asked);
         // All ports, as those that are not asked for take room from those that are.
         let chosen = choose(host, &asked, &wish, report);
         let taken = take(host, &chosen, args.like);
@@ -225,22 +148,22 @@ pub(crate) fn answer(
             });
         }
         if lacks(&chosen.iter().collect::<Vec<_>>(), &asked) {
-            report.fail();
+            report.raise(Status::Doubt);
         }
         report.enter(Stage::Differing);
         let mut shown = chosen.iter().zip(&taken);
         shown.try_for_each(|(own, taken)| rows.add(&Row::new(own, taken, args.explain), report))
     })?;
-    let fits = (!from.is_empty()).then(|| fits(&verdict, &indices, &asked, report));
+    let fits = (!from.is_empty()).then(|| fits::fits(&verdict, &indices, &asked, report));
     let table = match rows {
         Rows::Json(list) => {
             return list.end(&Rest { fits_all: fits, problems: report.problems() });
         }
-        Rows::Plain(table) => table.answer(),
-        Rows::Explained(table) => table.answer(),
+        Rows::Plain(table) => table.into(),
+        Rows::Explained(table) => table.into(),
     };
     if let Some(fits) = fits {
-        tell_fits(&fits, &asked, report);
+        fits::tell(&fits, &looked, &asked, report);
     }
     Ok(table)
 }
@@ -356,82 +279,6 @@ impl<'a> Row<'a> {
     }
 }
 
-fn fits(verdict: &Verdict, indices: &Indices, asked: &Asked<'_>, report: &Report) -> Fits {
-    let unread = verdict.unread(report);
-    // What is not among the targets may take their room: only a list keeps it for them.
-    let is_whole = asked.is_all() && unread.is_empty();
-    let has_others = if is_whole { verdict.is_unordered } else { verdict.fills };
-    let variables = |program| {
-        let has_others = has_others && program == Program::Nccl;
-        let plan = verdict.plan(program, has_others, |name| verdict.is_set(name))?;
-        let pairs = plan.variables.into_iter();
-        Some(Pairs(pairs.map(|(name, value)| (name.to_owned(), value)).collect()))
-    };
-    let fit = Fit {
-        is_any: indices.is_any,
-        index: indices.one(),
-        nccl: variables(Program::Nccl),
-        ucx: variables(Program::Ucx),
-    };
-    let is_known = unread.is_empty() && indices.unproven.is_empty();
-    let (all, read) = if is_known { (fit, None) } else { (Fit::default(), Some(fit)) };
-    Fits {
-        hosts: verdict.hosts,
-        unread,
-        unusable: indices.unusable(),
-        unproven: indices.unproven.clone(),
-        all,
-        read,
-        differing: indices.differing(),
-    }
-}
-
-fn tell_fits(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
-    let mut all = "all ports".to_owned();
-    if !asked.is_all() {
-        all += " that were named";
-    }
-    if fits.hosts > 1 {
-        let _ = write!(all, " of {} hosts", fits.hosts);
-    }
-    if !fits.unread.is_empty() {
-        report
-            .note(format!("not read, so what is right there is not known: {}", some(&fits.unread)));
-        all += " that were read";
-    }
-    if !fits.unproven.is_empty() {
-        let names = some(&fits.unproven);
-        report
-            .note(format!("not known to be right, see --explain: what is recommended on {names}"));
-        all += ", as far as is known";
-    }
-    if !fits.unusable.is_empty() {
-        let _ = write!(all, " but those without a usable GID ({})", some(&fits.unusable));
-    }
-    let fit = fits.read.as_ref().unwrap_or(&fits.all);
-    match (fit.index, fit.is_any) {
-        (Some(index), _) => report.note(format!("index {index} is right on {all}")),
-        (None, true) => report.note(format!("no single index is right on {all}")),
-        (None, false) if !asked.is_all() => {
-            return report.note("no port that is asked for has a usable GID");
-        }
-        (None, false) => return report.note("no port that was read has a usable GID"),
-    }
-    for (program, variables) in [("NCCL", &fit.nccl), ("UCX", &fit.ucx)] {
-        let Some(pairs) = variables else {
-            report.note(format!("{program}: no setting is right on {all}"));
-            continue;
-        };
-        let pairs: Vec<String> =
-            pairs.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let pairs = if pairs.is_empty() { "nothing to set".to_owned() } else { pairs.join(" ") };
-        report.note(format!("{program}: right on {all}: {pairs}"));
-    }
-    for (host, what) in &fits.differing.0 {
-        report.note(format!("{host} differs: {}", what.join(", ")));
-    }
-}
-
 /// The rows, in the form that is asked for.
 #[derive(Debug)]
 enum Rows {
@@ -499,7 +346,7 @@ fn explain(row: &Row<'_>, table: &mut Table<7>) {
             reason.extend(row.caveats.iter().map(but));
         }
         let (gid, gid_type) = (own.gid.to_string(), short_type(own.gid_type.0));
-        let mark = if own.is_taken { Mark::Attention } else { Mark::Plain };
+        let mark = if own.is_taken { Mark::Good } else { Mark::Plain };
         line([own.index.to_string(), gid, gid_type, cell(own.netdev), reason], mark);
     }
     if let Some(why) = &row.why {

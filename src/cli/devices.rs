@@ -1,22 +1,27 @@
 //! `uverbs devices`: what a host has.
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use serde::Serialize;
 use uverbs::device::{Device, NodeType};
 use uverbs::driver::DriverId;
 use uverbs::guid::Guid;
 use uverbs::inventory::{Parts, Wanted};
+use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg};
+use crate::args::{Common, FromArg, device};
 use crate::hosts::each;
-use crate::output::{Answer, Text};
+use crate::output::Answer;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
+use crate::values::Text;
 
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {
+    /// Devices to show; all if none is named
+    #[arg(value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
     #[command(flatten)]
     pub(crate) from: FromArg,
 }
@@ -66,9 +71,11 @@ pub(crate) fn answer(
 ) -> serde_json::Result<Answer> {
     let heading = ["DEVICE", "TYPE", "PROTOCOL", "DRIVER", "PORTS", "NODE_GUID", "FW", "UVERBS"];
     let mut rows = Rows::new(common, "devices", heading);
-    let everyone = Asked::default();
-    each(common, &args.from.from, &Wanted::new(Parts::DEVICES), report, |host, report| {
-        for selected in host.select(&everyone, report) {
+    let asked = Asked::new(&args.selectors);
+    let is_asked = |device: &Device| asked.has_device(&device.name);
+    let wanted = Wanted::new(Parts::DEVICES).devices(&is_asked);
+    each(common, &args.from.from, &wanted, report, |host, report| {
+        for selected in host.select(&asked, report) {
             if let (Some(Err(problem)), None) = (&selected.record.access, &host.name) {
                 report.problem(&selected.device.name, problem.clone());
             }

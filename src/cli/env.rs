@@ -13,14 +13,17 @@ use uverbs::choose::{Outcome, caveats};
 use uverbs::inventory::Parts;
 use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg};
+use crate::args::{Common, FromArg, SourceArg, selector};
 use crate::check;
 use crate::choose::lacks;
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
-use crate::output::{Answer, Pairs, json, plain_json};
+use crate::output::{Answer, json};
 use crate::report::{Problem, Report, Stage};
 use crate::selection::Asked;
+use crate::status::Status;
+use crate::text::plain_json;
+use crate::values::Pairs;
 use crate::verdict::Verdict;
 
 #[derive(Debug, Args)]
@@ -28,7 +31,7 @@ pub(crate) struct EnvArgs {
     /// The program
     pub(crate) program: ProgramChoice,
     /// Devices and ports to use; all that have a usable GID if none is named
-    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
     pub(crate) selectors: Vec<Selector>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
@@ -155,7 +158,7 @@ pub(crate) fn answer(
         explain(program, plan.as_ref(), &right, report);
     }
     if plan.is_none() {
-        report.fail();
+        report.raise(Status::Doubt);
     }
     if plan.is_some() {
         for doubt in &doubts {

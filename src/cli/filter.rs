@@ -12,6 +12,8 @@ use uverbs::choose::{Family, Wish};
 use uverbs::device::Device;
 use uverbs::gid::{GidRecord, GidType};
 
+use crate::gid_row::short_type;
+
 /// Which GIDs are meant.
 #[derive(Debug, Args)]
 pub(crate) struct FilterArgs {
@@ -24,8 +26,8 @@ pub(crate) struct FilterArgs {
     /// Only GIDs of this address; an IPv4 address means the GID that RoCE makes of it
     #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other, help_heading = "Filters")]
     pub(crate) ip: Option<IpAddr>,
-    /// Only GIDs of addresses in this network
-    #[arg(long, value_name = "NET", value_hint = ValueHint::Other, help_heading = "Filters")]
+    /// Only GIDs of addresses in this network, as 10.0.0.0/8
+    #[arg(long, value_name = "NET", value_parser = network, value_hint = ValueHint::Other, help_heading = "Filters")]
     pub(crate) cidr: Option<IpNet>,
 }
 
@@ -34,6 +36,18 @@ impl FilterArgs {
     pub(crate) fn networks(&self) -> impl Iterator<Item = Network> {
         let networks = self.ip.map(IpNet::from).into_iter().chain(self.cidr);
         networks.map(|net| Network { address: net.addr(), bits: net.prefix_len() })
+    }
+
+    /// The options that are given, as they are written: `--type v2 --netdev eth0`.
+    pub(crate) fn words(&self) -> String {
+        let gid_type = self.gid_type.map(|own| short_type(own.into()));
+        let words = [
+            gid_type.map(|own| format!("--type {own}")),
+            self.netdev.as_ref().map(|own| format!("--netdev {own}")),
+            self.ip.map(|own| format!("--ip {own}")),
+            self.cidr.map(|own| format!("--cidr {own}")),
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     pub(crate) fn wish(&self, family: Option<FamilyChoice>) -> Wish {
@@ -49,6 +63,19 @@ impl FilterArgs {
     }
 }
 
+/// Reads a network. An address without the length of a prefix is none.
+fn network(text: &str) -> Result<IpNet, String> {
+    text.parse().map_err(|_| match text.parse() {
+        Ok(IpAddr::V4(own)) => {
+            format!("the prefix length is missing, as in {own}/24; --ip {own} is one address")
+        }
+        Ok(IpAddr::V6(own)) => {
+            format!("the prefix length is missing, as in {own}/64; --ip {own} is one address")
+        }
+        Err(_) => "expected an address and a prefix length, as 10.0.0.0/8".to_owned(),
+    })
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FamilyChoice {
     /// IPv4
@@ -62,8 +89,10 @@ pub(crate) enum TypeChoice {
     /// InfiniBand, iWARP and others that are not RoCE
     Ib,
     /// RoCE v1
+    #[value(alias = "roce_v1")]
     V1,
     /// RoCE v2
+    #[value(alias = "roce_v2")]
     V2,
 }
 

@@ -9,8 +9,8 @@ use uverbs::gid::{Gid, GidType};
 use uverbs::host::Source;
 use uverbs::inventory::GidRow;
 
-use crate::output::Text;
 use crate::table::{NONE, cell};
+use crate::values::Text;
 
 /// A row.
 #[derive(Debug, Serialize)]

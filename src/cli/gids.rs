@@ -9,20 +9,21 @@ use uverbs::inventory::{DeviceRecord, GidRow, Inventory, Parts, PortRecord, Want
 use uverbs::netdev::Interface;
 use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg, port};
+use crate::args::{Common, FromArg, SourceArg, port, selector};
 use crate::filter::{Filter, FilterArgs, Verdict};
 use crate::gid_row::Row;
 use crate::hosts::{Seen, each, some};
 use crate::output::{Answer, List, Rest};
-use crate::report::Report;
+use crate::report::{EINVAL, Report};
 use crate::selection::{Asked, Selected};
 use crate::show_gids::ShowGids;
+use crate::status::Status;
 use crate::table::{Mark, Table};
 
 #[derive(Debug, Args)]
 pub(crate) struct GidsArgs {
     /// Devices and ports to show; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
     pub(crate) selectors: Vec<Selector>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
@@ -104,10 +105,12 @@ pub(crate) fn answer_gids(
         .netdev(netdev)
         .rows(&is_row);
     let mut rows = Rows::new(args.format(common));
+    let (mut is_any, mut has_device) = (false, false);
     each(common, &args.from.from, &wanted, report, |host, report| {
         if !rows.has_room(report) {
             return Ok(());
         }
+        has_device |= !(host.inventory.devices.is_empty() && host.inventory.others.is_empty());
         let selected = host.select(&asked, report);
         if let Some(name) = netdev {
             doubt_netdev(host, name, report);
@@ -126,7 +129,10 @@ pub(crate) fn answer_gids(
                 let is_named = filter.admits_netdev(name);
                 let may_be_named = || meant.as_ref().is_some_and(|meant| meant.may_be_of(own));
                 match filter.verdict(&own.record) {
-                    Verdict::Passes if is_named => rows.add(&row)?,
+                    Verdict::Passes if is_named => {
+                        is_any = true;
+                        rows.add(&row)?;
+                    }
                     Verdict::Passes if may_be_named() => doubts.netdevs.push(row.place()),
                     Verdict::TypeUnknown if is_named || may_be_named() => {
                         doubts.types.push(row.place());
@@ -138,7 +144,27 @@ pub(crate) fn answer_gids(
         doubts.tell(&args.filter, report);
         Ok(())
     })?;
+    if !is_any {
+        explain_none(&args.filter, has_device, report);
+    }
     rows.end(report)
+}
+
+/// Says why there is no row, if nothing else has said it.
+fn explain_none(filter: &FilterArgs, has_device: bool, report: &mut Report) {
+    let words = filter.words();
+    if report.status() != Status::Fine {
+        return;
+    }
+    match (words.is_empty(), has_device) {
+        (true, true) => report.note("no GID: all slots are empty"),
+        // The host has no device, which is said.
+        (true, false) => {}
+        (false, true) => {
+            report.nothing(format!("no GID matches {words}; `uverbs gids` shows all GIDs"));
+        }
+        (false, false) => report.nothing(format!("no GID matches {words}")),
+    }
 }
 
 /// Rows that may be of those that are asked for. They are not shown.
@@ -247,9 +273,11 @@ fn explain_empty(record: &DeviceRecord, port: u32, index: u32, report: &mut Repo
     let name = &record.device.name;
     let attributes = record.port(port);
     let problem = record.problem().or_else(|| attributes.and_then(PortRecord::problem));
-    if let Some(problem) = problem {
-        report.problem(name, problem.clone());
-        return;
+    match problem {
+        // So the kernel answers if the index is outside the table.
+        Some(problem) if problem.errno == EINVAL => return report.absent(name, problem.clone()),
+        Some(problem) => return report.problem(name, problem.clone()),
+        None => {}
     }
     // The kernel says so itself; a snapshot has the table's length.
     let length = attributes.and_then(PortRecord::known).map(|known| known.gid_tbl_len);
@@ -299,7 +327,7 @@ impl Rows {
 
     fn end(self, report: &Report) -> serde_json::Result<Answer> {
         match self {
-            Self::Table(table) => Ok(table.answer()),
+            Self::Table(table) => Ok(table.into()),
             Self::Json(list) => list.end(&Rest { problems: report.problems() }),
             Self::ShowGids(own) => Ok(Answer::Text(own.end().into_bytes())),
         }

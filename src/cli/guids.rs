@@ -11,11 +11,12 @@ use uverbs::selector::Selector;
 
 use crate::args::{Common, FromArg, SourceArg, device};
 use crate::hosts::each;
-use crate::output::{Answer, Text};
+use crate::output::Answer;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::{Asked, Selected};
 use crate::table::{Mark, Table, cell};
+use crate::values::Text;
 
 #[derive(Debug, Args)]
 pub(crate) struct GuidsArgs {

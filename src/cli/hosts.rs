@@ -11,9 +11,9 @@ use uverbs::host::{Host, Preference};
 use uverbs::inventory::{DeviceRecord, Inventory, Parts, Reading, Unread, Wanted};
 
 use crate::args::Common;
+use crate::files;
 use crate::report::{Report, Stage};
 use crate::selection::{Asked, Selected, select};
-use crate::snapshot;
 
 /// A host to look at.
 #[derive(Debug)]
@@ -90,17 +90,28 @@ fn tell_host(inventory: &Inventory, report: &mut Report) {
 }
 
 fn explain_absence(reasons: &[Absence], shares_namespaces: Option<bool>, report: &mut Report) {
-    if reasons.is_empty() {
-        report.note("no RDMA device");
-    }
-    for reason in reasons {
+    let is_elsewhere = |own: &&Absence| matches!(own, Absence::OtherNamespace { .. });
+    let has_others = reasons.iter().any(|own| is_elsewhere(&own));
+    for reason in reasons.iter().filter(is_elsewhere) {
         report.note(format!("no RDMA device: {reason}"));
     }
     if shares_namespaces == Some(false) {
         report.note(
-            "each RDMA device belongs to one network namespace (rdma system: netns exclusive): \
-             there may be devices in others",
+            "no RDMA device: each device belongs to one network namespace (rdma system: netns \
+             exclusive), and there may be devices in others: run there, or move one here (rdma dev \
+             set DEV netns NAME)",
         );
+    }
+    for reason in reasons {
+        match reason {
+            Absence::OtherNamespace { .. } => {}
+            // The drivers are loaded, then.
+            Absence::NoDevice if has_others => {}
+            other => report.note(format!("no RDMA device: {other}")),
+        }
+    }
+    if reasons.is_empty() && shares_namespaces != Some(false) {
+        report.note("no RDMA device");
     }
 }
 
@@ -135,7 +146,7 @@ fn each_of(
     if from.is_empty() {
         see(&Seen { name: None, inventory: live() }, report)?;
     }
-    snapshot::each(from, |path, line, read| match read {
+    files::each(from, |path, line, read| match read {
         Ok(mut inventory) => {
             wanted.narrow(&mut inventory);
             let name = names.of_host(inventory.host.as_deref(), path, line);
@@ -359,6 +370,7 @@ pub(crate) fn is_used(outcome: &Outcome) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::status::Status;
     use crate::testing::host;
 
     fn seen(preference: Preference, report: &mut Report) -> (Seen, usize) {
@@ -378,7 +390,7 @@ mod tests {
         let mut report = Report::default();
         let (_, rows) = seen(Preference::Auto, &mut report);
         assert_eq!(rows, 1);
-        assert!(report.is_complete());
+        assert_eq!(report.status(), Status::Fine);
         assert_eq!(report.notes().count(), 1);
         let note = report.notes().next().unwrap();
         assert!(note.starts_with("rxe0: open ") && note.ends_with("(so sysfs was read)"), "{note}");

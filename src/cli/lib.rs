@@ -11,7 +11,9 @@ mod choose;
 mod conforms;
 mod devices;
 mod env;
+mod files;
 mod filter;
+mod fits;
 #[cfg(test)]
 #[path = "../../tests/fleet/host.rs"]
 mod fleet;
@@ -19,9 +21,12 @@ mod gid_row;
 mod gids;
 mod guids;
 mod hosts;
+mod like;
+mod looked;
 #[cfg(test)]
 mod memory;
 mod mlx5;
+mod out;
 mod output;
 mod pages;
 mod ports;
@@ -30,12 +35,16 @@ mod rows;
 mod selection;
 mod show_gids;
 mod snapshot;
+mod status;
 mod syntax;
 mod table;
 #[cfg(test)]
 mod testing;
+mod text;
+mod values;
 mod verdict;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -43,20 +52,33 @@ use uverbs::gid::{GidEntry, GidRecord, GidType};
 
 use output::Answer;
 use report::Report;
+use status::Status;
 use syntax::{Cli, Command};
 
-/// Runs the program.
+/// Runs the program. Without a stdout there is nothing that it can do.
 #[must_use]
-pub fn main() -> ExitCode {
+pub fn main(has_stdout: bool) -> ExitCode {
+    if !has_stdout {
+        return output::fail("cannot write: the standard output is closed");
+    }
     let cli = match Cli::from_command_line() {
         Ok(cli) => cli,
-        // Help and version go to stdout with status 0, wrong usage to stderr with status 2.
-        Err(error) => error.exit(),
+        Err(error) => return explain(&error),
     };
     let mut report = Report::default();
     match answer(&cli, &mut report) {
         Ok(answer) => output::write(answer, &cli.common, &report, cli.shows_problems()),
         Err(error) => output::fail(&error.to_string()),
+    }
+}
+
+/// Prints help or the version to stdout, and what is wrong with the command line to stderr.
+fn explain(error: &clap::Error) -> ExitCode {
+    let is_wrong = error.use_stderr();
+    match error.print() {
+        _ if is_wrong => Status::Failed.into(),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => output::unwritten(&error),
+        Err(_) | Ok(()) => Status::Fine.into(),
     }
 }
 

@@ -12,18 +12,19 @@ use uverbs::inventory::{Parts, PortRecord, Wanted};
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortState, Speed, Width};
 use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg};
+use crate::args::{Common, FromArg, SourceArg, selector};
 use crate::hosts::each;
-use crate::output::{Answer, Gbps, Text};
+use crate::output::Answer;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
+use crate::values::{Gbps, Text};
 
 #[derive(Debug, Args)]
 pub(crate) struct PortsArgs {
     /// Devices and ports to show; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
     pub(crate) selectors: Vec<Selector>,
     #[command(flatten)]
     pub(crate) source: SourceArg,

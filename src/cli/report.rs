@@ -6,6 +6,8 @@ use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::inventory;
 
+use crate::status::Status;
+
 /// How many names that are not there are reported one by one. Each host may lack each of them.
 const MOST_MISSING: usize = 100;
 /// The errno of "not supported".
@@ -68,10 +70,10 @@ pub(crate) struct Report {
     failed: BTreeSet<(Option<String>, String)>,
     notes: Vec<(Stage, String)>,
     bad_files: Vec<String>,
+    last: Option<String>,
     /// How many names were reported that are not there.
     missing: usize,
-    is_incomplete: bool,
-    status: Option<u8>,
+    status: Status,
     /// The snapshot's host that is being asked.
     host: Option<String>,
     stage: Stage,
@@ -84,11 +86,6 @@ impl Report {
 
     pub(crate) fn notes(&self) -> impl Iterator<Item = &str> {
         self.notes.iter().map(|(_, text)| text.as_str())
-    }
-
-    /// Whether everything that was asked for was answered.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.problems.is_empty() && !self.is_incomplete
     }
 
     /// What is reported from now on is of this stage.
@@ -113,36 +110,36 @@ impl Report {
         self.notes.push((self.stage, on(self.host.as_deref(), text.as_ref())));
     }
 
-    /// What was asked for is not there, which is a clear answer, and yet not the one wanted.
+    /// What was asked for is not there, or is not known to be, which is a clear answer, and yet not the one
+    /// wanted.
     pub(crate) fn nothing(&mut self, text: impl AsRef<str>) {
-        self.is_incomplete = true;
+        self.raise(Status::Doubt);
         self.note(text);
     }
 
-    /// The status of this run, whatever else is reported.
-    pub(crate) fn end_with(&mut self, status: u8) {
-        self.status = Some(status);
+    /// The line after all others: what was looked at, and what came of it.
+    pub(crate) fn end_with(&mut self, text: String) {
+        self.last = Some(text);
     }
 
-    /// The status of this run.
-    pub(crate) fn status(&self) -> u8 {
-        self.status.unwrap_or(u8::from(!self.is_complete()))
+    pub(crate) fn last(&self) -> Option<&str> {
+        self.last.as_deref()
     }
 
-    /// The status that does not depend on whether the answer was read: what the command found, if it is
-    /// one that finds something.
-    pub(crate) fn verdict(&self) -> u8 {
-        self.status.unwrap_or(u8::from(self.is_incomplete))
+    /// The status is no better than this one.
+    pub(crate) fn raise(&mut self, status: Status) {
+        self.status = self.status.max(status);
     }
 
-    /// The answer as a whole is not what was wanted.
-    pub(crate) fn fail(&mut self) {
-        self.is_incomplete = true;
+    /// The status of this run. It does not depend on whether the answer is read.
+    pub(crate) fn status(&self) -> Status {
+        self.status
     }
 
     /// A file that is no snapshot.
     pub(crate) fn bad_file(&mut self, host: &str, problem: inventory::Problem) {
         self.bad_files.push(host.to_owned());
+        self.raise(Status::Failed);
         let inventory::Problem { text: error, errno } = problem;
         let (host, stage) = (Some(host.to_owned()), Stage::Files);
         self.problems.push(Problem { host, device: None, error, errno, stage });
@@ -156,13 +153,19 @@ impl Report {
     /// A device's failure.
     pub(crate) fn problem(&mut self, device: &str, problem: impl Into<inventory::Problem>) {
         let inventory::Problem { text, errno } = problem.into();
-        self.add(Some(device.to_owned()), text, errno);
+        self.add(Some(device.to_owned()), text, errno, Status::Failed);
     }
 
     /// A failure that is not one device's.
     pub(crate) fn host_problem(&mut self, problem: impl Into<inventory::Problem>) {
         let inventory::Problem { text, errno } = problem.into();
-        self.add(None, text, errno);
+        self.add(None, text, errno, Status::Failed);
+    }
+
+    /// What is named of a device is not there, which the error says.
+    pub(crate) fn absent(&mut self, device: &str, problem: impl Into<inventory::Problem>) {
+        let inventory::Problem { text, errno } = problem.into();
+        self.add(Some(device.to_owned()), text, errno, Status::Doubt);
     }
 
     /// A device that was named is not there, or has a problem that is known already.
@@ -175,7 +178,7 @@ impl Report {
             "{name}: no such device (errno {ENODEV}); `uverbs devices` lists those that are seen \
              from here"
         );
-        self.add(Some(name.to_owned()), error, ENODEV);
+        self.add(Some(name.to_owned()), error, ENODEV, Status::Doubt);
     }
 
     pub(crate) fn no_such_port(&mut self, device: &Device, port: u32) {
@@ -188,7 +191,7 @@ impl Report {
         let name = &device.name;
         self.missing += 1;
         let error = format!("{name}: no port {port} (errno {EINVAL}); {has}");
-        self.add(Some(name.clone()), error, EINVAL);
+        self.add(Some(name.clone()), error, EINVAL, Status::Doubt);
     }
 
     /// Whether names that are not there are still reported one by one.
@@ -199,7 +202,7 @@ impl Report {
     /// How many names beyond that are not there.
     pub(crate) fn more_missing(&mut self, count: usize) {
         let error = format!("{count} more that are named are no device or port (errno {ENODEV})");
-        self.add(None, error, ENODEV);
+        self.add(None, error, ENODEV, Status::Doubt);
     }
 
     /// An index that is outside its table, as the kernel says it.
@@ -208,16 +211,17 @@ impl Report {
             "{device}: query GID {index} of port {port}: Invalid argument (errno {EINVAL}); the \
              index is outside its table"
         );
-        self.add(Some(device.to_owned()), error, EINVAL);
+        self.add(Some(device.to_owned()), error, EINVAL, Status::Doubt);
     }
 
     /// A question that was not asked, since its answer would be another one's.
     pub(crate) fn unasked(&mut self, device: &str, why: &str) {
         let error = format!("{device}: {why} (errno {EOPNOTSUPP})");
-        self.add(Some(device.to_owned()), error, EOPNOTSUPP);
+        self.add(Some(device.to_owned()), error, EOPNOTSUPP, Status::Failed);
     }
 
-    fn add(&mut self, device: Option<String>, error: String, errno: i32) {
+    fn add(&mut self, device: Option<String>, error: String, errno: i32, status: Status) {
+        self.raise(status);
         if let Some(device) = &device {
             self.failed.insert((self.host.clone(), device.clone()));
         }

@@ -39,7 +39,7 @@ impl<const N: usize> Rows<N> {
     pub(crate) fn end(self, report: &Report) -> serde_json::Result<Answer> {
         match self {
             Self::Json(list) => list.end(&Rest { problems: report.problems() }),
-            Self::Table(table) => Ok(table.answer()),
+            Self::Table(table) => Ok(table.into()),
         }
     }
 }

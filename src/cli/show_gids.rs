@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use uverbs::gid::{Gid, GidType};
 
 use crate::gid_row::Row;
-use crate::output::printable;
+use crate::text::printable;
 
 const HEADING: &str = "\
 DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV

@@ -1,27 +1,18 @@
-//! Snapshots: what `uverbs snapshot` writes, and the files that `--from` names.
+//! `uverbs snapshot`: everything that the other commands read, as one JSON document.
 //!
 //! `tests/schemas/snapshot.json` describes the document; the library reads and writes it
-//! (`uverbs::inventory::Snapshots`). A file may come from anyone: its size is bounded, everything in it is
-//! checked, and what is refused is named by its place.
+//! (`uverbs::inventory::Snapshots`).
 
-use std::fmt::Display;
-use std::fs::File;
-use std::io::{self, BufReader, Read as _};
-use std::os::fd::AsFd as _;
-use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use uverbs::inventory::{Inventory, Problem, Snapshots, Wanted};
+use uverbs::inventory::{Inventory, Snapshots, Wanted};
 
 use crate::args::{Common, SnapshotArgs};
 use crate::hosts::live;
-use crate::output::{self, plain_json};
-use crate::report::{EINVAL, Report};
-
-/// The most that is read of all files together.
-const ROOM: u64 = 1 << 30;
-
-/// The errno of a file that is too large.
-const EFBIG: i32 = 27;
+use crate::output;
+use crate::report::Report;
+use crate::status::Status;
+use crate::text::plain_json;
 
 pub(crate) fn answer(
     common: &Common,
@@ -29,67 +20,42 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<output::Answer> {
     let wanted = Wanted::default().preference(args.source.preference(common));
-    let text = write(&live(common, &wanted))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let text = write(&live(common, &wanted), now.as_secs())?;
     // What this program would refuse may be an odd name or a value that is too long.
     if let Some(Err(error)) = Snapshots::new(text.as_bytes()).next() {
-        report.nothing(format!("--from will not read this: {error}"));
+        report.raise(Status::Failed);
+        report.note(format!("--from will not read this: {error}"));
     }
     Ok(output::Answer::Text(text.into_bytes()))
 }
 
-/// The document of a host, on a line.
-fn write(inventory: &Inventory) -> serde_json::Result<String> {
-    let mut text = plain_json(&serde_json::to_string(inventory)?).into_owned();
-    text.push('\n');
-    Ok(text)
+/// The document of a host, on a line, with when and by what it was written: after the first key, by which
+/// documents are found.
+fn write(inventory: &Inventory, seconds: u64) -> serde_json::Result<String> {
+    let text = serde_json::to_string(inventory)?;
+    let (first, rest) = text.split_once(',').unwrap_or_default();
+    let time = utc(seconds);
+    let version = env!("CARGO_PKG_VERSION");
+    let text =
+        format!("{first},\"written_at\":\"{time}\",\"written_by\":\"uverbs {version}\",{rest}");
+    Ok(plain_json(&text).into_owned() + "\n")
 }
 
-/// Reads the documents of files, one after the other. Each, or why it could not be read, is shown with its
-/// file and the number of its first line there.
-pub(crate) fn each<E>(
-    from: &[PathBuf],
-    mut see: impl FnMut(&Path, u64, Result<Inventory, Problem>) -> Result<(), E>,
-) -> Result<(), E> {
-    // One byte more than may be, to know whether there is more.
-    let mut room = ROOM + 1;
-    for path in from {
-        let problem = |error: &dyn Display, errno: i32| {
-            let text = format!("{}: {error}", path.display());
-            Problem { text, errno }
-        };
-        let mut documents = match open(path) {
-            Ok(file) => Snapshots::new(file.take(room)),
-            Err(error) => {
-                let errno = error.raw_os_error().unwrap_or(EINVAL);
-                see(path, 1, Err(problem(&error, errno)))?;
-                continue;
-            }
-        };
-        while let Some(read) = documents.next() {
-            let read = read.map_err(|error| match documents.get_ref().limit() {
-                0 => {
-                    let what = format!("all files together are longer than {} GiB", ROOM >> 30);
-                    problem(&what, EFBIG)
-                }
-                _ => problem(&error, error.errno()),
-            });
-            see(path, documents.line(), read)?;
-        }
-        room = documents.get_ref().limit();
-    }
-    Ok(())
-}
-
-/// Opens a file of snapshots; `-` is standard input.
-fn open(path: &Path) -> io::Result<BufReader<File>> {
-    /// Several documents of the usual size.
-    const BUFFER: usize = 64 << 10;
-    let file = if path.as_os_str() == "-" {
-        io::stdin().as_fd().try_clone_to_owned().map(File::from)
-    } else {
-        File::open(path)
-    };
-    Ok(BufReader::with_capacity(BUFFER, file?))
+/// Seconds since 1970 as a time of RFC 3339, in UTC.
+fn utc(seconds: u64) -> String {
+    const DAY: u64 = 24 * 60 * 60;
+    // In years that begin in March a leap day is the last one. They repeat every 400 years.
+    let days = seconds / DAY + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let date = day - (153 * month + 2) / 5 + 1;
+    let (month, is_next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = year + era * 400 + is_next;
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 #[cfg(test)]
@@ -113,7 +79,7 @@ mod tests {
     }
 
     fn write(inventory: &Inventory) -> String {
-        super::write(inventory).unwrap()
+        super::write(inventory, 0).unwrap()
     }
 
     /// A host with something in every field.
@@ -182,6 +148,21 @@ mod tests {
         assert_eq!(parse(&write(&inventory)).unwrap(), inventory);
         let empty = Inventory::default();
         assert_eq!(parse(&write(&empty)).unwrap(), empty);
+    }
+
+    #[test]
+    fn times() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (1_795_366_861, "2026-11-22T17:01:01Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (4_107_542_399, "2100-02-28T23:59:59Z"),
+        ] {
+            assert_eq!(utc(seconds), text);
+        }
     }
 
     proptest! {

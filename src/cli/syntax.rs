@@ -2,13 +2,14 @@
 //!
 //! Help, shell completions and man pages are made from this.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use uverbs::selector::Selector;
 
-use crate::args::{Common, SnapshotArgs, SourceChoice};
+use crate::args::{Common, SnapshotArgs, SourceChoice, is_file_like, not_a_device};
 use crate::check::CheckArgs;
 use crate::choose::ChooseArgs;
 use crate::devices::DevicesArgs;
@@ -17,6 +18,7 @@ use crate::gids::{Format, GidArgs, GidsArgs};
 use crate::guids::GuidsArgs;
 use crate::mlx5::Mlx5Command;
 use crate::ports::PortsArgs;
+use crate::status;
 
 /// Show RDMA devices, their ports, GID tables and GUIDs, and choose the right GID
 ///
@@ -30,7 +32,7 @@ use crate::ports::PortsArgs;
     propagate_version = true,
     subcommand_value_name = "COMMAND",
     after_help = AFTER_HELP,
-    after_long_help = AFTER_LONG_HELP,
+    after_long_help = after_long_help(),
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -49,7 +51,12 @@ Examples:
 
 See 'uverbs COMMAND --help' for more, 'uverbs --help' for exit statuses.";
 
-const AFTER_LONG_HELP: &str = "\
+/// What the long help and the man page end with.
+fn after_long_help() -> String {
+    format!("{EXAMPLES}\n\n{}\n\n{REST}", status::HELP)
+}
+
+const EXAMPLES: &str = "\
 Examples:
   uverbs gids                      all GIDs of all devices
   uverbs gids mlx5_0:1 --type v2   those of one port that RoCE v2 uses
@@ -57,15 +64,9 @@ Examples:
   uverbs choose                    the GID index to use on each port
   uverbs check                     what is wrong with this host
   uverbs --sysfs /host/sys gids    a host's GIDs, seen from a container
-  uverbs gids --from node7.json    those of a host whose snapshot was taken
+  uverbs gids --from node7.json    those of a host whose snapshot was taken";
 
-Exit status:
-  0  everything asked for was answered; also where a host has no device
-  1  something asked for was not answered: a device failed, or there is no such device or port;
-     all else was answered, and stderr says what is missing (with --json, \"problems\")
-  2  wrong usage
-  choose, env and check say in their own help what else their status means
-
+const REST: &str = "\
 JSON:
   One document with a list named after the command (gid: gids) and a list \"problems\" of
   {\"device\", \"error\", \"errno\"}. What is not known is null; GUIDs are texts of 0x and 16 digits;
@@ -88,6 +89,7 @@ pub(crate) enum Command {
         after_help = "\
 Examples:
   uverbs devices
+  uverbs devices mlx5_0
   uverbs devices --no-header | awk '{print $1}'   only names
   uverbs devices --json"
     )]
@@ -174,7 +176,8 @@ Examples:
   uverbs choose --like ucx-1.13                       what an older UCX takes
   uverbs choose --netdev eth0 --no-header | awk '{print $3}'
   uverbs choose --cidr 10.0.0.0/8 --json
-  uverbs choose --from node1.json node2.json          what fits both hosts, and which differ"
+  uverbs choose --from node1.json --from node2.json   what fits both hosts, and which differ
+  uverbs choose --from snapshots                      the same of all files in a folder"
     )]
     Choose(ChooseArgs),
     /// Print the variables by which a program uses the right GIDs
@@ -201,16 +204,21 @@ Examples:
     /// A line for each finding: how much it matters, its name, which does not change, what was seen
     /// and what to do.
     ///
+    /// The last line says what was looked at, and how many hosts have problems.
+    ///
     /// The status is 0 if there is no problem, 2 if there is one, and with --strict 1 if there are
-    /// only warnings. Notes do not count.
+    /// only warnings. Notes do not count. It is 3 if the check could not be made: a device that was named
+    /// is not there, a file cannot be read, or the command line is wrong. If some hosts or devices could
+    /// be checked and a problem was found, it is 2.
     #[command(
         verbatim_doc_comment,
         after_help = "\
 Examples:
   uverbs check
-  uverbs check --device mlx5_0 --device mlx5_1 --strict
+  uverbs check mlx5_0 mlx5_1:1 --strict
   uverbs check --link-layer infiniband
   uverbs check --source sysfs            without opening a device
+  uverbs check --from snapshots          all hosts whose snapshots are in a folder
   uverbs check --json"
     )]
     Check(CheckArgs),
@@ -324,20 +332,76 @@ impl Cli {
         &own.from
     }
 
+    /// The devices and ports that are named, of commands that can read snapshots.
+    fn selectors(&self) -> &[Selector] {
+        match &self.command {
+            Command::Devices(args) => &args.selectors,
+            Command::Gids(args) => &args.selectors,
+            Command::Ports(args) => &args.selectors,
+            Command::Guids(args) => &args.selectors,
+            Command::Choose(args) => &args.selectors,
+            Command::Env(args) => &args.selectors,
+            Command::Check(args) => &args.selectors,
+            Command::Gid(_)
+            | Command::Snapshot(_)
+            | Command::Mlx5(_)
+            | Command::Completions { .. }
+            | Command::Man { .. } => &[],
+        }
+    }
+
+    /// A file's name in the place of a device's, as in `--from a.json b.json`.
+    fn misplaced_file(&self) -> Option<String> {
+        let from = self.from();
+        // What has a port is no file, and a folder may have a device's name, as in sysfs.
+        let is_file = |name: &str| !from.is_empty() && Path::new(name).is_file();
+        let is_misplaced = |own: &&Selector| {
+            is_file_like(&own.device) || own.port.is_none() && is_file(&own.device)
+        };
+        let name = &self.selectors().iter().find(is_misplaced)?.device;
+        Some(from.first().map_or_else(
+            || not_a_device(name),
+            |first| {
+                format!(
+                    "{name} is not a device; --from takes one file: --from {} --from {name}",
+                    first.display()
+                )
+            },
+        ))
+    }
+
     /// Whether the answer is a JSON document.
     pub(crate) fn is_json(&self) -> bool {
         match &self.command {
             Command::Gids(args) => args.format(&self.common) == Format::Json,
             Command::Env(args) => args.format(&self.common) == EnvFormat::Json,
-            _ => self.common.json,
+            Command::Devices(_)
+            | Command::Gid(_)
+            | Command::Ports(_)
+            | Command::Guids(_)
+            | Command::Choose(_)
+            | Command::Check(_)
+            | Command::Snapshot(_)
+            | Command::Mlx5(_)
+            | Command::Completions { .. }
+            | Command::Man { .. } => self.common.json,
         }
     }
 
     fn is_table(&self) -> bool {
         match &self.command {
             Command::Gids(args) => args.format(&self.common) == Format::Table,
-            Command::Env(_) | Command::Snapshot(_) => false,
-            _ => !self.common.json,
+            Command::Devices(_)
+            | Command::Gid(_)
+            | Command::Ports(_)
+            | Command::Guids(_)
+            | Command::Choose(_)
+            | Command::Check(_)
+            | Command::Mlx5(_) => !self.common.json,
+            Command::Env(_)
+            | Command::Snapshot(_)
+            | Command::Completions { .. }
+            | Command::Man { .. } => false,
         }
     }
 
@@ -348,6 +412,9 @@ impl Cli {
     /// What clap cannot see, as options may come before the command or after it.
     fn contradiction(&self) -> Option<String> {
         let common = &self.common;
+        if let Some(message) = self.misplaced_file() {
+            return Some(message);
+        }
         let source = match &self.command {
             Command::Gids(args) => {
                 if common.json && args.format.is_some_and(|format| format != Format::Json) {

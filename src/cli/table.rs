@@ -6,7 +6,8 @@ use serde_json::Value;
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::args::{Color, Common};
-use crate::output::{Answer, Out, printable};
+use crate::out::Out;
+use crate::text::printable;
 
 /// The text of a cell without a value.
 pub(crate) const NONE: &str = "-";
@@ -20,14 +21,20 @@ pub(crate) fn cell<T: ToString>(value: Option<T>) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     Plain,
+    /// What is recommended, or taken.
+    Good,
     Attention,
+    /// A problem that was found.
+    Problem,
 }
 
 impl Mark {
     fn colour(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,
+            Self::Good => Some("\x1b[32m"),
             Self::Attention => Some("\x1b[33m"),
+            Self::Problem => Some("\x1b[31m"),
         }
     }
 }
@@ -52,9 +59,11 @@ impl<const N: usize> Table<N> {
     pub(crate) fn row_of(&mut self, host: Option<&str>, cells: &[String; N], mark: Mark) {
         self.0.add(host, cells, mark);
     }
+}
 
-    pub(crate) fn answer(self) -> Answer {
-        Answer::Table(self.0)
+impl<const N: usize> From<Table<N>> for Sheet {
+    fn from(table: Table<N>) -> Self {
+        table.0
     }
 }
 
@@ -158,7 +167,7 @@ fn push_aligned(line: &str, widths: &[usize], out: &mut Out) {
 
 /// Rows with many fields as a table: a line for each field, named as in JSON, after what names
 /// the row. `key` are those fields that do.
-pub(crate) fn fields(heading: &'static str, rows: &[Value], key: &[&str]) -> Answer {
+pub(crate) fn fields(heading: &'static str, rows: &[Value], key: &[&str]) -> Table<3> {
     let mut table = Table::new([heading, "FIELD", "VALUE"]);
     for row in rows.iter().filter_map(Value::as_object) {
         let name: Vec<String> = key.iter().filter_map(|key| row.get(*key)).map(text).collect();
@@ -170,7 +179,7 @@ pub(crate) fn fields(heading: &'static str, rows: &[Value], key: &[&str]) -> Ans
             table.row(&[name.join(":"), field, value], Mark::Plain);
         }
     }
-    table.answer()
+    table
 }
 
 /// A value's lines: fields of fields as `field.field`, a list of objects by numbers from 0.
@@ -216,10 +225,9 @@ fn is_coloured(color: Color) -> bool {
 mod tests {
     use super::*;
 
-    fn printed(answer: Answer, no_header: bool) -> String {
+    fn printed(table: impl Into<Sheet>, no_header: bool) -> String {
         let common = Common { json: false, no_header, sysfs: None, color: Color::Never };
-        let Answer::Table(table) = answer else { panic!("a table") };
-        table.print(&common, Out::default()).into_text()
+        table.into().print(&common, Out::default()).into_text()
     }
 
     #[test]
@@ -228,7 +236,7 @@ mod tests {
         table.row(&["mlx5_0".into(), "1".into(), "x".into()], Mark::Plain);
         table.row(&["é\t\n\x1b[0m".into(), "22".into(), NONE.into()], Mark::Plain);
         assert_eq!(
-            printed(table.answer(), false),
+            printed(table, false),
             "A               LONG  B\n\
              mlx5_0          1     x\n\
              é\\t\\n\\u{1b}[0m  22    -\n"

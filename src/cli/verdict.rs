@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use uverbs::choose::is_sure;
 use uverbs::choose::plan::{Fleet, Plan, Program};
+use uverbs::choose::{Outcome, Why, is_sure};
 
 use crate::hosts::{Chosen, Seen, unread};
-use crate::output::Pairs;
+use crate::looked::PortCount;
 use crate::report::Report;
 use crate::selection::Asked;
+use crate::values::Pairs;
 
 /// What is known of all hosts.
 #[derive(Debug, Default)]
@@ -85,6 +86,8 @@ pub(crate) struct Indices {
     unusable: Vec<String>,
     /// Ports of whose GID it is not known that it is right.
     pub(crate) unproven: Vec<String>,
+    /// How many ports there are.
+    pub(crate) counts: PortCount,
     hosts: Vec<String>,
     /// Ports by their device's name, each with its place among them.
     ports: BTreeMap<String, BTreeMap<u32, usize>>,
@@ -101,6 +104,9 @@ impl Indices {
         }
         for own in chosen {
             let index = own.decision.outcome.index();
+            self.counts.all += 1;
+            self.counts.active += usize::from(is_active(&own.decision.outcome));
+            self.counts.usable += usize::from(index.is_some());
             match index {
                 None => self.unusable.push(own.name()),
                 Some(index) => {
@@ -181,4 +187,9 @@ impl Indices {
         }
         Pairs(found)
     }
+}
+
+/// Whether a port with this outcome is active, as far as the recommendation looks at it.
+fn is_active(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::Ignored(Why::NotActive(_)))
 }

@@ -241,12 +241,6 @@ impl Host {
     pub fn absence(&self) -> Vec<Absence> {
         let mut reasons = Vec::new();
         let class = self.sysfs.folder("class/infiniband");
-        match class.steady_names() {
-            Err(Cause::Os(libc::ENOENT)) => reasons.push(Absence::NoModule),
-            Ok(names) if names.is_empty() => reasons.push(Absence::NoDevice),
-            // A folder that cannot be read says nothing; listing the devices has failed, then.
-            Ok(_) | Err(_) => {}
-        }
         let verbs = self.sysfs.folder(VERBS_CLASS);
         for node in verbs.steady_names().unwrap_or_default() {
             if let Some(device) = verbs.join(&node).read_optional("ibdev")
@@ -254,6 +248,12 @@ impl Host {
             {
                 reasons.push(Absence::OtherNamespace { device, node });
             }
+        }
+        match class.steady_names() {
+            Err(Cause::Os(libc::ENOENT)) => reasons.push(Absence::NoModule),
+            Ok(names) if names.is_empty() => reasons.push(Absence::NoDevice),
+            // A folder that cannot be read says nothing; listing the devices has failed, then.
+            Ok(_) | Err(_) => {}
         }
         // Where no device has a node there is no folder of them either.
         let has_nodes = !matches!(verbs.steady_names(), Ok(names) if names.iter().all(|name| {

@@ -261,10 +261,19 @@ impl Fault {
             return Self::NoJson(format!("{what} at line {line} column {column}"));
         }
         // Of another form all else may be another too.
-        if let Ok(Form { schema_version }) = serde_json::from_slice(document)
-            && schema_version != FORM
-        {
-            return Self::Invalid(String::new(), other_form(schema_version));
+        match serde_json::from_slice(document) {
+            Ok(Form { schema_version: FORM }) => {}
+            Ok(Form { schema_version }) => {
+                return Self::Invalid(String::new(), other_form(schema_version));
+            }
+            Err(_) => {
+                if let Some(command) = output_of(document) {
+                    let what = format!(
+                        "this is the output of `{command}`; a snapshot is made by `uverbs snapshot`"
+                    );
+                    return Self::Invalid(String::new(), what);
+                }
+            }
         }
         let start = match line {
             0 | 1 => 0,
@@ -284,6 +293,23 @@ impl Fault {
         };
         Self::Invalid(place, what.to_owned())
     }
+}
+
+/// The command of `uverbs` whose document begins with this key.
+fn output_of(document: &[u8]) -> Option<&'static str> {
+    let list = document.trim_ascii_start().strip_prefix(b"{")?.trim_ascii_start();
+    let key = list.strip_prefix(b"\"")?.split(|byte| *byte == b'"').next()?;
+    Some(match key {
+        b"devices" => "uverbs devices",
+        b"gids" => "uverbs gids",
+        b"ports" => "uverbs ports",
+        b"guids" => "uverbs guids",
+        b"choose" => "uverbs choose",
+        b"env" => "uverbs env",
+        b"check" => "uverbs check",
+        b"vports" => "uverbs mlx5 vport",
+        _ => return None,
+    })
 }
 
 /// Only the number of a document's form.

@@ -15,7 +15,10 @@ fn a_clean_host() {
     let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))])]);
     let run = fleet.uverbs(&["check", "--strict"]);
     assert_eq!(run.stdout, "SEVERITY  NAME  DEVICE  PORT  SEEN  ADVICE\n");
-    assert_eq!((run.stderr.as_str(), run.status), ("uverbs: nothing is found wrong\n", 0));
+    assert_eq!(
+        (run.stderr.as_str(), run.status),
+        ("uverbs: no problems found: 1 device, 1 port, 4 GIDs\n", 0)
+    );
     assert_eq!(fleet.json(&["check"]), json!({ "check": [], "problems": [] }));
 }
 
@@ -40,12 +43,84 @@ fn a_device_alone() {
     down["attributes"][0]["state"] = json!(1);
     let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", down)])]);
     assert_eq!(fleet.uverbs(&["check"]).status, 2);
-    let run = fleet.uverbs(&["check", "--device", "mlx5_0"]);
+    let run = fleet.uverbs(&["check", "mlx5_0"]);
     assert_eq!(run.status, 0, "{run:?}");
-    assert_eq!(names(&fleet.json(&["check", "--device", "mlx5_1"])), ["not-checked", "port-down"]);
-    let run = fleet.uverbs(&["check", "--device", "mlx5_9"]);
+    assert_eq!(names(&fleet.json(&["check", "mlx5_1"])), ["not-checked", "port-down"]);
+    let run = fleet.uverbs(&["check", "mlx5_9"]);
     assert!(run.stderr.contains("mlx5_9: no such device"), "{run:?}");
-    assert_eq!(run.status, 2);
+    let said = "uverbs: nothing was checked: nothing that was named is there\n";
+    assert!(run.stderr.ends_with(said), "{run:?}");
+    assert_eq!(run.status, 3);
+    let run = fleet.uverbs(&["check", "mlx5_9", "mlx5_0"]);
+    let said = "uverbs: no problems found in what was looked at: 1 device, 1 port, 4 GIDs; not \
+                everything that was named is there\n";
+    assert!(run.stderr.ends_with(said) && run.status == 3, "{run:?}");
+    // A problem that was found is certain.
+    assert_eq!(fleet.uverbs(&["check", "mlx5_9", "mlx5_1"]).status, 2);
+}
+
+#[test]
+fn a_port_alone() {
+    let tree = Tree::new();
+    tree.with_infiniband();
+    let findings = |selector: &str| {
+        let run = tree.uverbs(&["check", "--json", selector]);
+        (names(&serde_json::from_str(&run.stdout).unwrap()), run.status)
+    };
+    let (both, status) = findings("mlx4_0");
+    assert!(both.contains(&"port-down".to_owned()) && status == 2, "{both:?}");
+    assert_eq!(findings("mlx4_0:1"), (vec!["not-checked".to_owned()], 0));
+    assert_eq!(findings("mlx4_0/2"), (both, 2));
+    let said = tree.uverbs(&["check", "mlx4_0:1"]).stderr;
+    assert!(said.ends_with(": 1 device, 1 port, 1 GID\n"), "{said}");
+}
+
+/// The last line says how many hosts have what.
+#[test]
+fn the_last_line() {
+    let good = host("node1", &[("mlx5_0", port(DUAL))]);
+    let mut warning = host("node2", &[("mlx5_0", port(DUAL))]);
+    warning["interfaces"][0]["mtu"] = json!(9000);
+    let mut problem = host("node3", &[("mlx5_0", port(DUAL))]);
+    problem["interfaces"][0]["is_up"] = json!(false);
+    let mut worse = problem.clone();
+    (worse["host"], worse["interfaces"][0]["mtu"]) = (json!("node4"), json!(9000));
+    let said = |hosts: &[&Value]| {
+        let hosts: Vec<Value> = hosts.iter().copied().cloned().collect();
+        let run = Fleet::new(&hosts).uverbs(&["check"]);
+        (
+            run.stderr.lines().last().unwrap().strip_prefix("uverbs: ").unwrap().to_owned(),
+            run.status,
+        )
+    };
+    let of = |count: usize| format!("{count} devices, {count} ports, {} GIDs", 4 * count);
+    let one = "1 device, 1 port, 4 GIDs";
+    for (hosts, text, status) in [
+        (&[&good][..], format!("no problems found: {one}"), 0),
+        (&[&warning], format!("no problems, 1 warning found: {one}"), 0),
+        (&[&problem], format!("1 problem found: {one}"), 2),
+        (&[&worse], format!("1 problem, 1 warning found: {one}"), 2),
+        (&[&good, &good], format!("no problems found on 2 hosts: {}", of(2)), 0),
+        (&[&good, &warning], format!("no problems found on 2 hosts, warnings on 1: {}", of(2)), 0),
+        (&[&good, &problem], format!("1 of 2 hosts has problems: {}", of(2)), 2),
+        (
+            &[&problem, &worse, &warning],
+            format!("2 of 3 hosts have problems, 1 more has warnings: {}", of(3)),
+            2,
+        ),
+        (
+            &[&good, &json!({})],
+            format!("no problems found: {one}; 1 snapshot could not be read"),
+            3,
+        ),
+        (
+            &[&problem, &json!({})],
+            format!("1 problem found: {one}; 1 snapshot could not be read"),
+            2,
+        ),
+    ] {
+        assert_eq!(said(hosts), (text, status));
+    }
 }
 
 #[test]
@@ -74,7 +149,8 @@ fn what_was_not_looked_at() {
     assert_eq!(names(&answer)[0], "not-checked", "{answer}");
     let seen = answer["check"][0]["seen"].as_str().unwrap();
     assert!(seen.contains("network interfaces") && seen.contains("variables"), "{seen}");
-    assert!(!tree.uverbs(&["check"]).stderr.contains("nothing is found wrong"));
+    let said = "uverbs: no problems found in what was looked at: 1 device, 1 port, 4 GIDs\n";
+    assert!(tree.uverbs(&["check"]).stderr.ends_with(said));
 
     // The list may name a device that was not read, or not asked for.
     let mut two = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
@@ -83,19 +159,11 @@ fn what_was_not_looked_at() {
         let answer = Fleet::new(std::slice::from_ref(host)).json(&[&["check"], args].concat());
         names(&answer).contains(&"list-leaves-none".to_owned())
     };
-    assert!(!none(&two, &[]) && !none(&two, &["--device", "mlx5_0"]));
+    assert!(!none(&two, &[]) && !none(&two, &["mlx5_0"]));
     two["devices"][1]["gids"] = json!({ "error": "mlx5_1: no", "errno": 5 });
     assert!(!none(&two, &[]));
     two["devices"].as_array_mut().unwrap().pop();
     assert!(none(&two, &[]));
-
-    // A file that cannot be read is not among those on which nothing was found.
-    let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))]), json!({})]);
-    let run = fleet.uverbs(&["check"]);
-    assert!(run.stderr.contains("nothing is found wrong on the hosts that were read"), "{run:?}");
-    assert_eq!(run.status, 2);
-    let run = fleet.uverbs(&["check", "--device", "nowhere"]);
-    assert!(!run.stderr.contains("nothing is found wrong"), "{run:?}");
 }
 
 /// mlx5 has ports without an interface in any namespace.

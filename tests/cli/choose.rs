@@ -32,12 +32,49 @@ node1  mlx5_1  1     5      ::ffff:10.0.0.3  v2    eth0    3     3
         run.stderr,
         "\
 uverbs: node1: mlx5_1:1: they differ: recommended 5, NCCL 3, UCX 3
-uverbs: no single index is right on all ports
-uverbs: NCCL: right on all ports: NCCL_IB_GID_INDEX=-1 NCCL_IB_ADDR_RANGE=10.0.0.0/30
-uverbs: UCX: right on all ports: UCX_IB_GID_INDEX=auto UCX_IB_ROCE_SUBNETS=10.0.0.0/30
+uverbs: no single index is right on all 2 ports
+uverbs: NCCL: right on all 2 ports: NCCL_IB_GID_INDEX=-1 NCCL_IB_ADDR_RANGE=10.0.0.0/30
+uverbs: UCX: right on all 2 ports: UCX_IB_GID_INDEX=auto UCX_IB_ROCE_SUBNETS=10.0.0.0/30
 "
     );
     assert_eq!(run.status, 0);
+}
+
+/// Of many hosts the last line says what was looked at. "All" are those that have a usable GID.
+#[test]
+fn the_last_lines() {
+    let down = |name: &str| {
+        let mut down = port(DUAL);
+        down["attributes"][0]["state"] = json!(1);
+        host(name, &[("mlx5_0", port(DUAL)), ("mlx5_1", down)])
+    };
+    let said = |hosts: &[Value], args: &[&str]| {
+        let run = Fleet::new(hosts).uverbs(&[&["choose"], args].concat());
+        (run.stderr, run.status)
+    };
+    let good = |name: &str| host(name, &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    // A port that nobody named may be down.
+    let (one, status) = said(&[down("node1")], &[]);
+    assert!(one.contains("index 3 is right on the only active port of 2 (not on"), "{one}");
+    assert_eq!((status, one.contains("looked at")), (0, false));
+    let (one, status) = said(&[down("node1")], &["mlx5_1"]);
+    assert!(one.contains("no port that is asked for has a usable GID") && status == 1, "{one}");
+    let hosts = [good("node1"), down("node2"), good("node3")];
+    let (many, status) = said(&hosts, &[]);
+    assert!(many.contains("index 3 is right on all 5 active ports of 6 on 3 hosts (not"), "{many}");
+    let last = "uverbs: looked at 3 hosts: 6 devices, 6 ports, 24 GIDs; 1 host differs\n";
+    assert!(many.ends_with(last) && status == 0, "{many}");
+    let (many, _) = said(&hosts, &["mlx5_0"]);
+    assert!(many.contains("index 3 is right on all 3 named ports of 3 hosts\n"), "{many}");
+    let last = "uverbs: looked at 3 hosts: 3 devices, 3 ports, 12 GIDs; no host differs\n";
+    assert!(many.ends_with(last), "{many}");
+    let (many, status) = said(&[good("node1"), good("node2"), json!({})], &[]);
+    let last = "; no host differs; 1 snapshot could not be read\n";
+    assert!(many.ends_with(last) && status == 3, "{many}");
+    // Up, and without a usable GID.
+    let bare = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(&POD[..2]))]);
+    let (one, _) = said(&[bare], &[]);
+    assert!(one.contains("index 3 is right on the only usable port of 2 (not"), "{one}");
 }
 
 #[test]
@@ -161,13 +198,13 @@ fn what_was_not_read_is_not_covered() {
         assert_eq!(fits["read"]["index"], 3);
         let run = fleet.uverbs(&["choose"]);
         assert!(
-            run.stderr.contains("index 3 is right on all ports of 2 hosts that were read\n"),
+            run.stderr.contains("index 3 is right on all 2 ports of 2 hosts that were read\n"),
             "{run:?}"
         );
         assert!(run.stderr.contains(&format!("not known: {unread}\n")), "{run:?}");
         for program in ["nccl", "ucx", "nvshmem"] {
             let run = fleet.uverbs(&["env", program]);
-            assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+            assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
             assert!(run.stderr.contains(&format!("({unread})")), "{run:?}");
             let answer = fleet.json(&["env", program]);
             assert_eq!((&answer["env"], &answer["way"]), (&null, &null));
@@ -184,7 +221,7 @@ fn what_was_not_read_is_not_covered() {
             "{run:?}"
         );
         let run = Fleet::new(&[half_read(what)]).uverbs(&["env", "nccl", "mlx5_1"]);
-        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+        assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
     }
 }
 
@@ -203,11 +240,12 @@ fn no_host_and_no_usable_port() {
     assert!(!said.contains("right on") && said.contains("not known: node0, node1"), "{said}");
     for args in [&["env", "nccl"] as &[&str], &["env", "nccl", "mlx5_0"], &["env", "ucx"]] {
         let run = fleet.uverbs(args);
-        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+        assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
         assert!(!run.stderr.contains("no port"), "{run:?}");
     }
     let run = fleet.uverbs(&["check"]);
-    assert!(!run.stderr.contains("nothing is found wrong") && run.status == 2, "{run:?}");
+    let said = "uverbs: nothing was checked; 2 snapshots could not be read\n";
+    assert!(run.stderr.ends_with(said) && run.status == 3, "{run:?}");
 
     let fleet = Fleet::new(&[host("node1", &[("a", port(&POD[..2])), ("b", port(&[]))])]);
     let answer = fleet.json(&["choose"]);
@@ -222,10 +260,10 @@ fn no_host_and_no_usable_port() {
     down["attributes"][0]["state"] = json!(1);
     let fleet = Fleet::new(&[host("node1", &[("a", port(DUAL)), ("b", down)]), host("node2", &[])]);
     let said = fleet.uverbs(&["choose"]).stderr;
-    let all = "right on all ports of 2 hosts but those without a usable GID (node2, node1: b:1)";
+    let all = "index 3 is right on the only active port of 2 on 2 hosts (not on node2, node1: b:1)";
     assert!(said.contains(all), "{said}");
     let said = fleet.uverbs(&["choose", "a"]).stderr;
-    assert!(said.contains("right on all ports that were named of 2 hosts"), "{said}");
+    assert!(said.contains("right on the named port of 2 hosts"), "{said}");
 }
 
 /// If a named port cannot be read, a shell gets nothing.
@@ -499,7 +537,7 @@ fn the_address_without_the_index_is_no_evidence() {
     let run = fleet.uverbs(&["choose", "--netdev", "eth0"]);
     assert!(run.stdout.contains("::ffff:10.0.0.1"), "{run:?}");
     assert!(run.stderr.contains("not known to be right"), "{run:?}");
-    assert!(run.stderr.contains("index 3 is right on all ports, as far as is known"), "{run:?}");
+    assert!(run.stderr.contains("index 3 is right on the port, as far as is known"), "{run:?}");
     let run = fleet.uverbs(&["check"]);
     assert!(!run.stdout.contains("is right here"), "{run:?}");
     // Unless the host knew better.

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::run::program;
+use crate::snapshots::{DUAL, Fleet, host, port};
 use crate::tree::Tree;
 
 #[test]
@@ -27,6 +28,26 @@ fn never_into_a_pipe_unless_told_so() {
     for args in [&["gids", "--json"] as &[&str], &["gids", "--format", "show_gids"]] {
         assert!(!tree.answer(&[args, &["--color", "always"]].concat()).contains('\x1b'));
     }
+}
+
+/// What is recommended and what is a problem do not look alike.
+#[test]
+fn good_and_bad_have_their_own_colours() {
+    let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+    (one["interfaces"][0]["mtu"], one["settings"]) = (9000.into(), serde_json::json!([]));
+    let colour_of = |one: &serde_json::Value, args: &[&str], word: &str| {
+        let fleet = Fleet::new(std::slice::from_ref(one));
+        let run = fleet.uverbs(&[args, &["--color", "always"]].concat());
+        let line = run.stdout.lines().find(|line| line.contains(word)).map(str::to_owned);
+        let line = line.unwrap_or_else(|| panic!("{word}: {run:?}"));
+        line.split_once('m').filter(|_| line.starts_with('\x1b')).map(|own| own.0.to_owned())
+    };
+    let explain = ["choose", "--explain"];
+    assert_eq!(colour_of(&one, &explain, "recommended").as_deref(), Some("\x1b[32"));
+    assert_eq!(colour_of(&one, &explain, "link-local"), None);
+    assert_eq!(colour_of(&one, &["check"], "warning").as_deref(), Some("\x1b[33"));
+    one["interfaces"][0]["is_up"] = false.into();
+    assert_eq!(colour_of(&one, &["check"], "problem").as_deref(), Some("\x1b[31"));
 }
 
 /// What a run writes to a terminal.

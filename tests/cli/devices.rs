@@ -84,6 +84,47 @@ fn a_device_of_another_namespace() {
     assert_eq!(run.status, 0);
 }
 
+#[test]
+fn a_device_that_is_named() {
+    let tree = Tree::new();
+    tree.with_roce();
+    tree.with_switch();
+    let run = tree.uverbs(&["devices", "sw0", "--no-header"]);
+    assert_eq!((run.stdout.lines().count(), run.status), (1, 0), "{run:?}");
+    assert!(run.stdout.starts_with("sw0"), "{run:?}");
+    let run = tree.uverbs(&["devices", "sw0", "mlx5_9", "--no-header"]);
+    assert!(
+        run.stdout.starts_with("sw0") && run.stderr.contains("mlx5_9: no such device"),
+        "{run:?}"
+    );
+    assert_eq!(run.status, 1);
+}
+
+/// The device is elsewhere, so its driver is loaded.
+#[test]
+fn the_first_advice_in_exclusive_mode() {
+    let mut one = crate::snapshots::host("node1", &[]);
+    one["shares_namespaces"] = json!(false);
+    one["absences"] = json!([
+        { "reason": "no_device" },
+        { "reason": "other_namespace", "device": "mlx5_3", "node": "uverbs3" },
+    ]);
+    let run = |one: &serde_json::Value, command: &str| {
+        crate::snapshots::Fleet::new(std::slice::from_ref(one)).uverbs(&[command])
+    };
+    let said = run(&one, "gids").stderr;
+    let lines: Vec<&str> = said.lines().collect();
+    let first = "uverbs: node1: no RDMA device: mlx5_3 (uverbs3) is in another network namespace";
+    assert!(lines[0].starts_with(first) && lines[1].contains("netns exclusive"), "{said}");
+    assert!(!said.contains("load the device's driver") && lines.len() == 2, "{said}");
+    assert!(!run(&one, "check").stdout.contains("load the device's driver"));
+    // Where nobody says which device is elsewhere, the mode comes first.
+    one["absences"] = json!([{ "reason": "no_device" }]);
+    let said = run(&one, "gids").stderr;
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].contains("netns exclusive") && lines[1].contains("driver"), "{said}");
+}
+
 /// Whatever this host has, every command must end well on it.
 #[test]
 fn this_very_host() {
@@ -92,6 +133,6 @@ fn this_very_host() {
         let answer: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
         assert!(answer[command].is_array(), "{run:?}");
         let is_complete = answer["problems"].as_array().unwrap().is_empty();
-        assert_eq!(run.status, i32::from(!is_complete), "{run:?}");
+        assert_eq!(run.status, if is_complete { 0 } else { 3 }, "{run:?}");
     }
 }

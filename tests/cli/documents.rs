@@ -74,6 +74,69 @@ fn one_file_or_many() {
     }
 }
 
+/// Each `--from` takes one file, and a word after it is a selector.
+#[test]
+fn a_selector_after_a_file() {
+    let fleet = fleet_with_everything();
+    let (one, two) = (fleet.file(0), fleet.file(1));
+    let words = |words: &[&std::ffi::OsStr]| finish(program().args(words));
+    let [one, two] = [one.as_os_str(), two.as_os_str()];
+    let (from, port) = ("--from".as_ref(), "mlx5_0:1".as_ref());
+    let run = words(&["ports".as_ref(), from, one, port, "--no-header".as_ref()]);
+    assert_eq!((run.stdout.lines().count(), run.status), (1, 0), "{run:?}");
+    assert!(run.stdout.starts_with("node1  mlx5_0  1  active"), "{run:?}");
+    let before = words(&["ports".as_ref(), port, from, one, "--no-header".as_ref()]);
+    assert_eq!(run.stdout, before.stdout);
+    let both = words(&["ports".as_ref(), from, one, port, from, two, "--no-header".as_ref()]);
+    let hosts: Vec<&str> = both.stdout.lines().map(|line| &line[..5]).collect();
+    assert_eq!(hosts, ["node1", "node2"], "{both:?}");
+}
+
+/// A thousand files do not fit on every command line.
+#[test]
+fn a_folder_of_files() {
+    let folder = TempDir::new().unwrap();
+    let lines = hosts(&["node1", "node2", "node3"]);
+    for (name, line) in ["b.json", "a.jsonl", "c.txt"].iter().zip(&lines) {
+        fs::write(folder.path().join(name), line).unwrap();
+    }
+    let run = uverbs(&["devices", "--no-header"], folder.path());
+    let names: Vec<&str> = run.stdout.lines().map(|line| &line[..5]).collect();
+    assert_eq!(names, ["node2", "node2", "node1", "node1"], "by the names of files: {run:?}");
+    assert_eq!((run.stderr.as_str(), run.status), ("", 0));
+    let empty = TempDir::new().unwrap();
+    let run = uverbs(&["devices"], empty.path());
+    assert!(run.stderr.ends_with(": the folder has no file *.json or *.jsonl\n"), "{run:?}");
+    assert_eq!(run.status, 3);
+}
+
+/// What another command printed is easily taken for a snapshot.
+#[test]
+fn the_output_of_another_command() {
+    let fleet = fleet_with_everything();
+    let folder = TempDir::new().unwrap();
+    for (args, command) in [
+        (&["devices"] as &[&str], "devices"),
+        (&["gids"], "gids"),
+        (&["gid", "mlx5_0:1", "3"], "gids"),
+        (&["ports"], "ports"),
+        (&["guids"], "guids"),
+        (&["choose"], "choose"),
+        (&["env", "nccl"], "env"),
+        (&["check"], "check"),
+    ] {
+        let answer = fleet.json(args);
+        for text in [answer.to_string(), serde_json::to_string_pretty(&answer).unwrap()] {
+            let run = uverbs(&["gids"], &file(&folder, &[text]));
+            let said = format!(
+                "fleet.jsonl: this is the output of `uverbs {command}`; a snapshot is made by \
+                 `uverbs snapshot`\n"
+            );
+            assert!(run.stderr.ends_with(&said) && run.status == 3, "{run:?}");
+        }
+    }
+}
+
 #[test]
 fn empty_lines_and_a_torn_end() {
     let folder = TempDir::new().unwrap();
@@ -96,9 +159,9 @@ fn empty_lines_and_a_torn_end() {
     assert_eq!((&fits["index"], fits["hosts"].as_u64()), (&Value::Null, Some(2)), "{fits}");
     assert_eq!(fits["unread"], serde_json::json!(["fleet:6"]));
     let run = uverbs(&["env", "nccl"], &file);
-    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
     assert!(run.stderr.contains("(fleet:6)"), "{run:?}");
-    assert_eq!(uverbs(&["check"], &file).status, 2);
+    assert_eq!(uverbs(&["check"], &file).status, 3);
 }
 
 #[test]
@@ -114,7 +177,7 @@ fn a_bad_or_a_huge_document_between_others() {
     let said: Vec<&str> = run.stderr.lines().collect();
     assert!(said[0].ends_with("fleet.jsonl: line 2: longer than 16 MiB"), "{said:?}");
     assert!(said[1].ends_with("line 3: devices: two devices with one name"), "{said:?}");
-    assert_eq!((said.len(), run.status), (2, 1));
+    assert_eq!((said.len(), run.status), (2, 3));
 }
 
 /// Hosts with one name are told apart by their lines.

@@ -8,13 +8,14 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::conforms::conforms;
-use crate::run::{finish, program};
+use crate::run::{finish, from, program};
 use crate::snapshots::{Fleet, VLAN, fleet_with_everything, host, port};
 use crate::tree::Tree;
 
 /// Commands with JSON, each in all ways to ask for it, and the schemas of their answers.
 const COMMANDS: &[(&[&str], &str)] = &[
     (&["devices", "--json"], "devices.json"),
+    (&["devices", "mlx5_0", "nowhere", "--json"], "devices.json"),
     (&["gids", "--json"], "gids.json"),
     (&["gids", "--format", "json"], "gids.json"),
     (&["gids", "--type", "v2", "--netdev", "eth0", "--json"], "gids.json"),
@@ -31,7 +32,8 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["env", "ucx", "--format", "json"], "env.json"),
     (&["env", "nvshmem", "mlx5_0:1", "--json"], "env.json"),
     (&["check", "--json"], "check.json"),
-    (&["check", "--link-layer", "infiniband", "--device", "mlx5_0", "--json"], "check.json"),
+    (&["check", "--link-layer", "infiniband", "mlx5_0", "--json"], "check.json"),
+    (&["check", "mlx5_0:1", "--json"], "check.json"),
 ];
 
 /// Commands that read this host and nothing else.
@@ -117,7 +119,9 @@ fn snapshots() {
     ];
     for files in sources {
         for (command, schema) in COMMANDS {
-            conforms_with(command, &[&[Path::new("--from")], files].concat(), schema);
+            let words = from(files.iter());
+            let words: Vec<&Path> = words.iter().map(Path::new).collect();
+            conforms_with(command, &words, schema);
         }
     }
     // The list is there, and empty.
@@ -125,7 +129,7 @@ fn snapshots() {
         let run = finish(program().args([command, "--json", "--from"]).arg(&nowhere));
         let answer: Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(answer[command], serde_json::json!([]));
-        assert_eq!((&answer["problems"][0]["errno"], run.status), (&2.into(), 1));
+        assert_eq!((&answer["problems"][0]["errno"], run.status), (&2.into(), 3));
     }
     let rows = finish(program().args(["gids", "--format", "json", "--from"]).arg(&one));
     let rows: Value = serde_json::from_str(&rows.stdout).unwrap();

@@ -109,10 +109,47 @@ fn filters() {
     // In a tree of another host its own word of the interface counts.
     assert_eq!(found(&["--netdev", "eth0"]), ["mlx5_0:1 0", "mlx5_0:1 1", "mlx5_0:1 3"]);
     assert_eq!(found(&["--netdev", "eth0.7"]), ["mlx5_0:1 10"]);
-    assert_eq!(found(&["--netdev", "eth1"]), [""; 0]);
-    // Nothing found is an answer, and has a heading.
-    let none = tree.answer(&["gids", "--ip", "10.9.9.9"]);
-    assert_eq!(none, "DEVICE  PORT  INDEX  GID  TYPE  IPV4  NETDEV\n");
+}
+
+/// Nothing found is an answer, with a heading and a line that names what was asked for.
+#[test]
+fn a_filter_that_matches_nothing() {
+    let tree = Tree::new();
+    tree.with_roce();
+    for filter in [
+        &["--ip", "10.9.9.9"] as &[&str],
+        &["--netdev", "eth1"],
+        &["--type", "ib"],
+        &["--cidr", "10.9.0.0/16", "--type", "v2"],
+    ] {
+        let run = tree.uverbs(&[&["gids"], filter].concat());
+        assert_eq!(run.stdout, "DEVICE  PORT  INDEX  GID  TYPE  IPV4  NETDEV\n");
+        let mut words: Vec<&str> = filter.to_vec();
+        words.rotate_left(filter.len() - 2);
+        let said =
+            format!("uverbs: no GID matches {}; `uverbs gids` shows all GIDs\n", words.join(" "));
+        assert_eq!((run.stderr, run.status), (said, 1));
+        let run = tree.uverbs(&[&["gids", "--json"], filter].concat());
+        assert_eq!((run.stdout.as_str(), run.status), ("{\"gids\":[],\"problems\":[]}\n", 1));
+        // A host without a device has none that matches either.
+        let run = Tree::new().uverbs(&[&["gids"], filter].concat());
+        assert!(run.stderr.contains("no RDMA device") && run.status == 1, "{run:?}");
+    }
+    // One host that has it is enough.
+    let fleet = Fleet::new(&["node1", "node2"].map(|name| host(name, &[("mlx5_0", port(VLAN))])));
+    let run = fleet.uverbs(&["gids", "--ip", "10.0.0.3"]);
+    assert_eq!((run.stderr.as_str(), run.status), ("", 0), "{run:?}");
+}
+
+/// Nothing was named, so that nothing is missed.
+#[test]
+fn tables_without_an_entry() {
+    let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(&[]))])]);
+    for args in [&["gids"] as &[&str], &["gids", "mlx5_0"]] {
+        let run = fleet.uverbs(args);
+        let said = "uverbs: no GID: all slots are empty\n";
+        assert_eq!((run.stderr.as_str(), run.status), (said, 0), "{run:?}");
+    }
 }
 
 /// As the kernel of `MLNX_OFED` does with rows of other namespaces.
@@ -130,9 +167,9 @@ fn rows_whose_types_sysfs_keeps_back_are_named_where_they_may_be_meant() {
     let note = "--type: not shown, as sysfs keeps their types back: mlx5_0:1 3";
     assert!(run.status == 1 && run.stderr.contains(note), "{run:?}");
     // It is RoCE, and it is of no other address.
-    for filter in [["--type", "ib"], ["--cidr", "10.0.0.0/8"]] {
-        tree.answer(&[&["gids"], &filter[..]].concat());
-    }
+    let run = tree.uverbs(&["gids", "--type", "ib"]);
+    assert!(run.status == 1 && run.stderr.contains("no GID matches --type ib"), "{run:?}");
+    tree.answer(&["gids", "--cidr", "10.0.0.0/8"]);
     // The interface is kept back too.
     let run = tree.uverbs(&["gids", "--netdev", "eth0.7", "--json"]);
     assert_eq!(places(&serde_json::from_str(&run.stdout).unwrap()), ["mlx5_0:1 10"], "{run:?}");
@@ -161,7 +198,10 @@ fn rows_that_may_be_an_interface_s_are_named() {
     // Nor is a row of eth0.7's index whose address eth0.7 does not have: pods often have equal indices.
     one["devices"][0]["gids"][2]["gid"] = "::ffff:192.168.9.9".into();
     let run = Fleet::new(&[one]).uverbs(&["gids", "--netdev", "eth0.7", "--no-header"]);
-    assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{run:?}");
+    assert!(
+        run.status == 1 && run.stderr.starts_with("uverbs: no GID matches --netdev"),
+        "{run:?}"
+    );
 }
 
 #[test]
@@ -179,10 +219,10 @@ fn a_device_that_leads_nowhere_is_not_absent() {
     std::os::unix::fs::symlink("../../devices/nowhere", class.join("mlx5_1")).unwrap();
     for command in ["devices", "gids", "ports", "guids", "choose"] {
         let run = tree.uverbs(&[command]);
-        assert!(run.status == 1 && run.stderr.contains("mlx5_1"), "{run:?}");
+        assert!(run.status == 3 && run.stderr.contains("mlx5_1"), "{run:?}");
     }
     let run = tree.uverbs(&["env", "nccl"]);
-    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
     let snapshot = tree.uverbs(&["snapshot"]);
     let document: Value = serde_json::from_str(&snapshot.stdout).unwrap();
     assert_eq!(document["unlisted"][0]["device"], "mlx5_1");
@@ -190,7 +230,7 @@ fn a_device_that_leads_nowhere_is_not_absent() {
     std::fs::write(&file, snapshot.stdout).unwrap();
     let from = file.to_str().unwrap();
     let run = crate::run::uverbs(&["gids", "mlx5_1", "--from", from]);
-    assert!(run.status == 1 && run.stderr.contains("No such file"), "{run:?}");
+    assert!(run.status == 3 && run.stderr.contains("No such file"), "{run:?}");
 }
 
 #[test]
@@ -198,7 +238,7 @@ fn a_row_of_a_port_that_is_not_there_is_refused() {
     let mut one = host("node1", &[("mlx5_0", port(VLAN))]);
     one["devices"][0]["gids"][3]["port"] = 7.into();
     let run = Fleet::new(&[one]).uverbs(&["gids"]);
-    assert!(run.status == 1 && run.stderr.contains("a row of a port that the device"), "{run:?}");
+    assert!(run.status == 3 && run.stderr.contains("a row of a port that the device"), "{run:?}");
 }
 
 #[test]

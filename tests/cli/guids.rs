@@ -47,5 +47,5 @@ fn a_guid_that_cannot_be_read_is_null_and_a_problem() {
     assert_eq!(answer["guids"][0]["node_guid"], "0x0002c90300000004");
     assert_eq!(answer["problems"].as_array().unwrap().len(), 1);
     assert_eq!(answer["problems"][0]["errno"], 71);
-    assert_eq!(run.status, 1);
+    assert_eq!(run.status, 3);
 }

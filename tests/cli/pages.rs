@@ -57,7 +57,8 @@ fn every_help_begins_with_a_line_and_has_examples() {
         assert!(help.contains("Examples:\n  uverbs gids"), "{help}");
     }
     let long = page(&["--help"]);
-    for part in ["Exit status:\n  0 ", "\n  1  ", "\n  2  wrong usage", "NO_COLOR", "problems"] {
+    for part in ["Exit status:\n  0 ", "\n  1  ", "\n  2  check", "\n  3  ", "NO_COLOR", "problems"]
+    {
         assert!(long.contains(part), "{part:?} in {long}");
     }
 }
@@ -73,8 +74,8 @@ fn examples_are_right_usage() {
             let words = words.split(['|', '>']).next().unwrap();
             let args: Vec<&str> = words.split_whitespace().skip(1).collect();
             let run = uverbs(&args);
-            // The status 2 is also that of a check which finds something.
-            let is_refused = run.status == 2 && run.stderr.starts_with("error: ");
+            // The status 3 is also that of a file which is not there.
+            let is_refused = run.status == 3 && run.stderr.starts_with("error: ");
             assert!(!is_refused, "{example}: {run:?}");
         }
     }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::run::{finish, program};
+use crate::run::{finish, from, program};
 use crate::snapshots::{Fleet, VLAN, host, port};
 use crate::tree::Tree;
 
@@ -27,7 +27,7 @@ fn a_broken_device_among_good_ones() {
     assert_eq!(devices, ["DEVICE", "mlx4_0", "sw0"]);
     assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
     assert!(run.stderr.starts_with("uverbs: mlx5_0: query GID 3 of port 1: "), "{run:?}");
-    assert_eq!(run.status, 1);
+    assert_eq!(run.status, 3);
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn in_json_problems_are_rows() {
     assert_eq!(problems[0]["errno"], 71);
     assert!(problems[0]["error"].as_str().unwrap().contains("query GID 3 of port 1"));
     assert_eq!(problems[0].as_object().unwrap().len(), 3);
-    assert_eq!((run.stderr.as_str(), run.status), ("", 1));
+    assert_eq!((run.stderr.as_str(), run.status), ("", 3));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_broken_port_beside_a_good_one() {
     assert!(run.stdout.starts_with("mlx4_0  2  down"), "{run:?}");
     assert_eq!(run.stdout.lines().count(), 1);
     assert!(run.stderr.contains("mlx4_0: query port 1: "), "{run:?}");
-    assert_eq!(run.status, 1);
+    assert_eq!(run.status, 3);
 }
 
 /// Interfaces matter to every port, also to one that is named; a device that could not be listed does not
@@ -68,7 +68,7 @@ fn what_matters_to_every_port() {
         finish(program().args(["env", "nccl", "mlx5_0:1", "--from"]).arg(fleet.file(0)))
     };
     let run = asked("host: list network interfaces: Too many open files (errno 24)");
-    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
     assert!(run.stderr.contains("no variables"), "{run:?}");
     let run = asked("mlx5_9: /sys/class/infiniband/mlx5_9: Protocol error (errno 71)");
     assert!(run.stdout.starts_with("export NCCL_"), "{run:?}");
@@ -83,11 +83,7 @@ fn many_names_of_nothing_are_counted() {
     let files = (0..3).map(|n| fleet.file(n));
     for command in ["ports", "choose"] {
         let run = finish(
-            program()
-                .args([command, "--json"])
-                .args(names.clone())
-                .arg("--from")
-                .args(files.clone()),
+            program().args([command, "--json"]).args(names.clone()).args(from(files.clone())),
         );
         assert_eq!(run.status, 1, "{run:?}");
         let answer: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -173,12 +169,12 @@ fn names_do_not_reach_the_terminal_raw() {
         assert!(said.contains("a device's name"), "{command:?}: {run:?}");
     }
     let run = tree.uverbs(&["env", "nccl"]);
-    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
     // An interface's name in a tree.
     let tree = Tree::new();
     tree.with_roce().port_again(1).file("gid_attrs/ndevs/0", "eth0\u{1b}[31m");
     let run = tree.uverbs(&["gids"]);
-    assert!(run.stderr.contains("an interface's name") && run.status == 1, "{run:?}");
+    assert!(run.stderr.contains("an interface's name") && run.status == 3, "{run:?}");
 }
 
 /// A FIFO without a writer, and devices, are not settings files.
@@ -203,7 +199,8 @@ fn a_file_of_settings_that_is_none_is_not_waited_for() {
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    let tree = with_a_broken_one();
+    let tree = Tree::new();
+    tree.with_roce();
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
     let run = finish(program().args(["gids", "--sysfs"]).arg(tree.path()).stdout(writer));
@@ -224,13 +221,15 @@ fn a_closed_pipe_does_not_change_what_was_found() {
         (&["check"] as &[&str], 2),
         (&["check", "--json"], 2),
         (&["choose", "mlx4_0:2"], 1),
-        (&["env", "nccl", "--json"], 1),
+        (&["env", "nccl", "--json"], 3),
+        (&["gids"], 3),
     ] {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let run = finish(program().args(args).arg("--sysfs").arg(tree.path()).stdout(writer));
-        assert_eq!(run.status, status, "{args:?}: {run:?}");
-        assert_eq!(tree.uverbs(args).status, status, "{args:?}");
+        let read = tree.uverbs(args);
+        assert_eq!((run.status, read.status), (status, status), "{args:?}: {run:?}");
+        assert_eq!(run.stderr, read.stderr, "{args:?}");
     }
 }
 
@@ -241,7 +240,7 @@ fn closed_stderr_harms_nobody() {
     drop(reader);
     let run = finish(program().args(["gids", "--sysfs"]).arg(tree.path()).stderr(writer));
     assert_eq!(run.stdout.lines().count(), 3);
-    assert_eq!(run.status, 1);
+    assert_eq!(run.status, 3);
 }
 
 #[test]
@@ -252,7 +251,25 @@ fn a_full_disk_is_an_error() {
     let run =
         finish(program().args(["gids", "--sysfs"]).arg(tree.path()).stdout(Stdio::from(full)));
     assert!(run.stderr.starts_with("uverbs: cannot write: "), "{run:?}");
-    assert_eq!(run.status, 1);
+    assert_eq!(run.status, 3);
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let run = finish(program().arg("--help").stdout(Stdio::from(full)));
+    assert!(run.stderr.starts_with("uverbs: cannot write: "), "{run:?}");
+    assert_eq!(run.status, 3);
+}
+
+/// Rust's own start would open `/dev/null` in its place.
+#[test]
+fn a_closed_stdout_is_an_error() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let mut sh = std::process::Command::new("sh");
+    let uverbs = program();
+    let words = [uverbs.get_program()].into_iter().chain(uverbs.get_args());
+    sh.args(["-c", "\"$@\" >&-", "sh"]).args(words);
+    let run = finish(sh.args(["gids", "--sysfs"]).arg(tree.path()));
+    let said = "uverbs: cannot write: the standard output is closed\n";
+    assert_eq!((run.stderr.as_str(), run.status), (said, 3));
 }
 
 #[test]
@@ -263,11 +280,11 @@ fn a_device_that_cannot_be_read_is_told_if_it_is_asked_for() {
     for command in ["devices", "gids", "ports", "guids"] {
         let run = tree.uverbs(&[command]);
         assert!(run.stdout.contains("mlx5_0"), "{run:?}");
-        assert!(run.stderr.starts_with("uverbs: bad0: read ") && run.status == 1, "{run:?}");
+        assert!(run.stderr.starts_with("uverbs: bad0: read ") && run.status == 3, "{run:?}");
         assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
     }
     let run = tree.uverbs(&["gids", "bad0"]);
-    assert!(run.stderr.starts_with("uverbs: bad0: read ") && run.status == 1, "{run:?}");
+    assert!(run.stderr.starts_with("uverbs: bad0: read ") && run.status == 3, "{run:?}");
     assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
     let run = tree.uverbs(&["gids", "mlx5_0"]);
     assert_eq!((run.stderr.as_str(), run.status), ("", 0));
@@ -285,6 +302,6 @@ fn a_device_whose_name_is_no_text_is_not_left_out_in_silence() {
     for command in [&["devices"] as &[&str], &["choose"], &["env", "nccl"]] {
         let run = tree.uverbs(command);
         assert!(run.stderr.contains("a device's name"), "{command:?}: {run:?}");
-        assert_eq!(run.status, 1, "{command:?}: {run:?}");
+        assert_eq!(run.status, 3, "{command:?}: {run:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Runs the built program.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::process::{Command, Stdio};
 
 use crate::tree::Tree;
@@ -27,6 +27,11 @@ pub(crate) fn program() -> Command {
 
 pub(crate) fn uverbs<A: AsRef<OsStr>>(args: &[A]) -> Run {
     finish(program().args(args))
+}
+
+/// Words that name each file.
+pub(crate) fn from<P: AsRef<OsStr>>(files: impl IntoIterator<Item = P>) -> Vec<OsString> {
+    files.into_iter().flat_map(|file| ["--from".into(), file.as_ref().to_owned()]).collect()
 }
 
 pub(crate) fn finish(command: &mut Command) -> Run {

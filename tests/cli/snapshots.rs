@@ -1,12 +1,12 @@
 //! Snapshots of invented hosts.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::run::{Run, finish, program};
+use crate::run::{Run, finish, from, program};
 use crate::tree::Tree;
 
 /// A fleet's snapshots; removed when it is dropped.
@@ -122,7 +122,7 @@ impl Fleet {
     pub(crate) fn uverbs(&self, args: &[&str]) -> Run {
         let count = fs::read_to_string(self.0.path().join("count")).unwrap().parse().unwrap();
         let files = (0..count).map(|number| self.file(number));
-        finish(program().args(args).arg("--from").args(files))
+        finish(program().args(args).args(from(files)))
     }
 
     pub(crate) fn json(&self, args: &[&str]) -> Value {
@@ -193,6 +193,48 @@ fn a_snapshot_is_the_host() {
     assert_eq!(table.stdout, tree.answer(&["gids", "--format", "show_gids"]));
 }
 
+/// A snapshot says when and by what it was made, and types in the words of all other documents.
+#[test]
+fn what_a_snapshot_says_of_itself() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let text = tree.answer(&["snapshot"]);
+    assert!(text.starts_with("{\"schema_version\":1,\"written_at\":\"20"), "{text}");
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["written_by"], concat!("uverbs ", env!("CARGO_PKG_VERSION")));
+    let types = |document: &Value| -> Vec<Value> {
+        let rows = document["devices"][0]["gids"].as_array().unwrap().iter();
+        rows.map(|row| row["gid_type"].clone()).collect()
+    };
+    assert_eq!(types(&document), ["roce_v1", "roce_v2", "roce_v2", "roce_v2"]);
+    // Older snapshots have numbers, and neither time nor version.
+    let mut old = document.clone();
+    for (row, number) in
+        old["devices"][0]["gids"].as_array_mut().unwrap().iter_mut().zip([1, 2, 2, 7])
+    {
+        row["gid_type"] = json!(number);
+    }
+    old.as_object_mut().unwrap().retain(|key, _| !key.starts_with("written"));
+    let rows = Fleet::new(&[old]).json(&["gids"]);
+    let types: Vec<&Value> =
+        rows["gids"].as_array().unwrap().iter().map(|row| &row["gid_type"]).collect();
+    assert_eq!(types, ["roce_v1", "roce_v2", "roce_v2", "unknown(7)"]);
+    for (word, is_read) in [
+        (json!("unknown(7)"), true),
+        (json!("unknown"), true),
+        (json!("v2"), false),
+        (json!("unknown(x)"), false),
+        (json!(-1), false),
+        (json!(4_294_967_296_u64), false),
+    ] {
+        let mut other = document.clone();
+        other["devices"][0]["gids"][0]["gid_type"] = word.clone();
+        let run = Fleet::new(&[other]).uverbs(&["gids"]);
+        let is_refused = run.status == 3 && run.stderr.contains("devices.0.gids.0.gid_type: ");
+        assert_eq!((run.status == 0, is_refused), (is_read, !is_read), "{word}: {run:?}");
+    }
+}
+
 #[test]
 fn a_snapshot_of_a_snapshot_says_the_same() {
     let fleet = fleet_with_everything();
@@ -200,7 +242,7 @@ fn a_snapshot_of_a_snapshot_says_the_same() {
     assert!(again.stdout.starts_with("HOST   DEVICE"), "{again:?}");
     assert!(again.stdout.contains("node2  mlx5_0"), "{again:?}");
     assert_eq!(again.stderr, "uverbs: node2: mlx5_1: query GID table: no\n");
-    assert_eq!(again.status, 1);
+    assert_eq!(again.status, 3);
     let json = fleet.json(&["gids"]);
     assert_eq!(json["gids"][0]["host"], "node1");
     assert_eq!(json["problems"][0]["host"], "node2");
@@ -264,10 +306,11 @@ fn hostile_files() {
             let run = finish(program().args(command).arg("--from").arg(&path));
             assert!(run.stderr.contains("node1.json"), "{message}: {run:?}");
             assert!(run.stderr.contains(message), "{message}: {run:?}");
-            assert_eq!(run.status, 1, "{message}");
+            assert_eq!(run.status, 3, "{message}");
         }
         let run = finish(program().args(["check", "--from"]).arg(&path));
-        assert_eq!(run.status, 2, "{run:?}");
+        assert_eq!(run.status, 3, "{run:?}");
+        assert!(run.stderr.contains("nothing was checked"), "{run:?}");
     }
 }
 
@@ -331,7 +374,7 @@ fn odd_names() {
                     "{place} {name:?} {run:?}"
                 );
                 assert!(!run.stdout.contains("export"), "{place} {name:?}: {run:?}");
-                assert_eq!(run.status, 1, "{place} {name:?}: {run:?}");
+                assert_eq!(run.status, 3, "{place} {name:?}: {run:?}");
                 let shows = |c: char| {
                     c == '\n'
                         || !(c.is_control()
@@ -391,7 +434,7 @@ fn long_lists_and_texts() {
         change(&mut document);
         let run = Fleet::new(&[document]).uverbs(&["check"]);
         assert!(run.stderr.contains(message), "{message}: {run:?}");
-        assert_eq!(run.status, 2);
+        assert_eq!(run.status, 3);
     };
     refused("modules: a list of more than 100000", &|it| it["modules"] = vec!["a"; 100_001].into());
     refused("absences: a list of more than", &|it| {
@@ -417,14 +460,14 @@ fn long_lists_and_texts() {
 #[test]
 fn a_file_that_cannot_be_read_hides_no_other() {
     let fleet = fleet_with_everything();
-    let run =
-        finish(program().args(["devices", "--json", "--from", "/nowhere.json"]).arg(fleet.file(0)));
+    let files = from([Path::new("/nowhere.json"), &fleet.file(0)]);
+    let run = finish(program().args(["devices", "--json"]).args(files));
     let answer: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(answer["devices"].as_array().unwrap().len(), 2);
     assert_eq!(answer["problems"][0]["host"], "nowhere");
     assert_eq!(answer["problems"][0]["errno"], 2);
     assert!(answer["problems"][0]["error"].as_str().unwrap().contains("os error 2"));
-    assert_eq!(run.status, 1);
+    assert_eq!(run.status, 3);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Wrong usage: status 2, nothing on stdout, a helpful message.
+//! Wrong usage: status 3, nothing on stdout, a helpful message.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use crate::tree::Tree;
 
 fn refused(args: &[&str]) -> String {
     let run = uverbs(args);
-    assert_eq!((run.stdout.as_str(), run.status), ("", 2), "{args:?}: {run:?}");
+    assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{args:?}: {run:?}");
     run.stderr
 }
 
@@ -28,7 +28,9 @@ fn what_is_refused() {
         (&["gid", "mlx5_0:1", "4294967296"], "4294967296"),
         (&["gids", "--type", "v3"], "v3"),
         (&["gids", "--ip", "10.0.0"], "10.0.0"),
-        (&["gids", "--cidr", "10.0.0.0/33"], "10.0.0.0/33"),
+        (&["gids", "--cidr", "10.0.0.0/33"], "expected an address and a prefix length"),
+        (&["gids", "--cidr", "10.0.0.1"], "the prefix length is missing, as in 10.0.0.1/24"),
+        (&["choose", "--cidr", "fd00::1"], "the prefix length is missing, as in fd00::1/64"),
         (&["gids", "--source", "libibverbs"], "libibverbs"),
         (&["gids", "--json", "--format", "table"], "contradicts"),
         (&["--json", "gids", "--format", "show_gids"], "contradicts"),
@@ -42,16 +44,30 @@ fn what_is_refused() {
         (&["man", "gidz"], "gidz"),
         (&["choose", "--like", "mpi"], "expected nccl, ucx or nvshmem"),
         (&["choose", "--like", "ucx-x"], "expected nccl, ucx or nvshmem"),
+        (&["choose", "--like", "nvshmem-3.0"], "expected nccl, ucx or nvshmem"),
+        (&["choose", "--like", "ucx-99.9"], "known are ucx-1.15 and older, ucx-1.16, ucx-1.18"),
+        (&["choose", "--like", "ucx-1.23"], "ucx-1.21, ucx-1.22, each up to the next"),
+        (&["choose", "--like", "nccl-2.31"], "known are nccl-2.20 and older, nccl-2.21"),
+        (&["choose", "--like", "nccl-3.0.1"], "nccl-2.30.7, each up to the next"),
         (&["choose", "--family", "ipx"], "ipx"),
         (&["choose", "--from"], "--from"),
         (&["choose", "--from", "a.json", "--source", "sysfs"], "--from reads snapshots"),
         (&["gids", "--from", "a.json", "--sysfs", "/"], "--from reads snapshots"),
-        (&["gids", "--format", "show_gids", "--from", "a", "b"], "one host"),
+        (&["gids", "--format", "show_gids", "--from", "a", "--from", "b"], "one host"),
+        (
+            &["check", "--from", "a.json", "b.json"],
+            "b.json is not a device; --from takes one file: --from a.json --from b.json",
+        ),
+        (&["gids", "--from", "a.json", "x/b.json"], "x/b.json is not a device; --from takes one"),
+        (&["gid", "--from", "a.json", "b.json", "3"], "b.json is not a device; --from takes one"),
+        (&["devices", "--from", "a.json", "b.jsonl"], "b.jsonl is not a device"),
+        (&["env", "nccl", "b.json"], "b.json is not a device; --from takes one file"),
         (&["env"], "PROGRAM"),
         (&["env", "mpi"], "mpi"),
         (&["env", "nccl", "--json", "--format", "shell"], "contradicts"),
         (&["env", "nccl", "--no-header"], "for tables"),
-        (&["check", "--device", "mlx5_0:1"], "expected only a device"),
+        (&["check", "mlx5_0:x"], "names no device or port"),
+        (&["devices", "mlx5_0:1"], "expected only a device"),
         (&["check", "--link-layer", "token-ring"], "token-ring"),
         (&["snapshot", "--from", "a.json"], "--from"),
         (&["mlx5"], "Usage: uverbs mlx5"),
@@ -77,12 +93,33 @@ fn arguments_that_are_no_text() {
         [OsStr::new("gid"), OsStr::from_bytes(b"mlx5_0:\xb2")],
     ] {
         let run = uverbs(&args);
-        assert_eq!((run.stdout.as_str(), run.status), ("", 2), "{args:?}: {run:?}");
+        assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{args:?}: {run:?}");
         assert!(run.stderr.starts_with("error: "), "{run:?}");
     }
     // A folder may be named so.
     let run = uverbs(&[OsStr::new("gids"), OsStr::new("--sysfs"), odd]);
     assert!(run.stderr.contains("not a folder"), "{run:?}");
+}
+
+/// A file of any name after the one that `--from` takes.
+#[test]
+fn a_second_file_is_no_device() {
+    let folder = tempfile::TempDir::new().unwrap();
+    std::fs::write(folder.path().join("node2"), "{}").unwrap();
+    // In sysfs devices are folders.
+    std::fs::create_dir(folder.path().join("mlx5_0")).unwrap();
+    let run = |word: &str| {
+        let mut program = crate::run::program();
+        crate::run::finish(
+            program.args(["ports", "--from", "node1", word]).current_dir(folder.path()),
+        )
+    };
+    let refused = run("node2");
+    let said = "error: node2 is not a device; --from takes one file: --from node1 --from node2\n";
+    assert!(refused.stderr.starts_with(said) && refused.status == 3, "{refused:?}");
+    for word in ["mlx5_0", "mlx5_0:1", "node3"] {
+        assert!(run(word).stderr.starts_with("uverbs: node1: node1: No such file"), "{word}");
+    }
 }
 
 #[test]

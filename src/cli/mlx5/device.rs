@@ -10,10 +10,11 @@ use uverbs::mlx5::devx::{
 use super::Mlx5DeviceArgs;
 use super::{host, selected, told};
 use crate::args::Common;
-use crate::output::{Answer, Hex, Text, json};
+use crate::output::{Answer, json};
 use crate::report::{EINVAL, Problem, Report};
 use crate::selection::Asked;
 use crate::table::fields;
+use crate::values::{Hex, Text};
 
 /// A device in the table and in JSON.
 #[derive(Debug, Serialize)]
@@ -98,7 +99,7 @@ pub(crate) fn answer(
         return json(&Document { devices: rows, problems: report.problems() });
     }
     let rows = rows.iter().map(serde_json::to_value).collect::<serde_json::Result<Vec<_>>>()?;
-    Ok(fields("DEVICE", &rows, &["device"]))
+    Ok(fields("DEVICE", &rows, &["device"]).into())
 }
 
 /// Asks a device, which is opened once. What is not answered but the capabilities, on which all

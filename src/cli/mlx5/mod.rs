@@ -7,7 +7,7 @@ use uverbs::error::{Cause, Error, Result};
 use uverbs::inventory::{Parts, Wanted};
 use uverbs::selector::Selector;
 
-use crate::args::{Common, device};
+use crate::args::{Common, device, selector};
 use crate::hosts::{Seen, live, some};
 use crate::output::Answer;
 use crate::report::Report;
@@ -62,7 +62,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct Mlx5PortArgs {
     /// Devices and ports to show; all of mlx5's if none is named
-    #[arg(value_name = "DEV[:PORT]", value_hint = ValueHint::Other)]
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
     pub(crate) selectors: Vec<Selector>,
 }
 
@@ -139,10 +139,11 @@ struct LeftOut<'a> {
 impl Vacant {
     /// Takes what came of a port that has no answer.
     fn add(&mut self, selected: &Selected<'_>, port: u32, error: &Error, report: &mut Report) {
-        if *error.cause() == Cause::NoRepresentor && !selected.names(port) {
-            self.0.push(port);
-        } else {
-            report.problem(&selected.device.name, error);
+        let name = &selected.device.name;
+        match error.cause() {
+            Cause::NoRepresentor if selected.names(port) => report.absent(name, error),
+            Cause::NoRepresentor => self.0.push(port),
+            _ => report.problem(name, error),
         }
     }
 

@@ -7,10 +7,11 @@ use uverbs::mlx5::port::SteeringPort;
 use super::Mlx5PortArgs;
 use super::{LeftOut, Vacant, host, selected};
 use crate::args::Common;
-use crate::output::{Answer, Hex, json};
+use crate::output::{Answer, json};
 use crate::report::{Problem, Report};
 use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
+use crate::values::Hex;
 
 /// A port in JSON.
 #[derive(Debug, Serialize)]
@@ -92,7 +93,7 @@ pub(crate) fn answer(
             problems: report.problems(),
         });
     }
-    Ok(tabulate(&ports).answer())
+    Ok(tabulate(&ports).into())
 }
 
 fn tabulate(ports: &[(&str, u32, SteeringPort)]) -> Table<9> {

@@ -18,10 +18,11 @@ use uverbs::port::{PhysState, PortState};
 use super::Mlx5PortArgs;
 use super::{LeftOut, Vacant, host, selected, told};
 use crate::args::Common;
-use crate::output::{Answer, Gbps, Hex, Text, json};
+use crate::output::{Answer, json};
 use crate::report::{Problem, Report};
 use crate::selection::{Asked, Selected};
 use crate::table::fields;
+use crate::values::{Gbps, Hex, Text};
 
 /// A port in the table and in JSON. What its kind of port does not have is null.
 #[derive(Debug, Serialize)]
@@ -139,7 +140,7 @@ pub(crate) fn answer(
         }
         lines.push(line);
     }
-    Ok(fields("PORT", &lines, &["device", "port"]))
+    Ok(fields("PORT", &lines, &["device", "port"]).into())
 }
 
 /// Asks about the ports of one device, which is opened once.

@@ -1,0 +1,148 @@
+//! Whether one setting is right on all ports of all hosts, which `choose` says of snapshots.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use uverbs::choose::plan::Program;
+
+use crate::hosts::some;
+use crate::looked::{Looked, PortCount};
+use crate::report::Report;
+use crate::selection::Asked;
+use crate::text::count;
+use crate::values::Pairs;
+use crate::verdict::{Indices, Verdict};
+
+/// What fits all hosts. Nothing is said to fit all if something was not read.
+#[derive(Debug, Serialize)]
+pub(crate) struct Fits {
+    /// How many were read.
+    hosts: usize,
+    /// What could not be read: hosts, devices, ports.
+    unread: Vec<String>,
+    /// Ports that have no usable GID, and hosts without a port: no setting is for them.
+    unusable: Vec<String>,
+    /// Ports of whose GID it is not known that it is right.
+    unproven: Vec<String>,
+    #[serde(flatten)]
+    all: Fit,
+    /// The same of what was read, where that is not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read: Option<Fit>,
+    /// Hosts that are not as most are, with what differs.
+    differing: Pairs<Vec<String>>,
+    #[serde(skip)]
+    ports: PortCount,
+}
+
+/// What is right on ports.
+#[derive(Debug, Default, Serialize)]
+struct Fit {
+    /// The index that is right on all of them.
+    index: Option<u32>,
+    /// Whether some port has a usable GID.
+    #[serde(skip)]
+    is_any: bool,
+    /// Variables that are right on all, or null.
+    nccl: Option<Pairs<String>>,
+    ucx: Option<Pairs<String>>,
+}
+
+pub(crate) fn fits(
+    verdict: &Verdict,
+    indices: &Indices,
+    asked: &Asked<'_>,
+    report: &Report,
+) -> Fits {
+    let unread = verdict.unread(report);
+    // What is not among the targets may take their room: only a list keeps it for them.
+    let is_whole = asked.is_all() && unread.is_empty();
+    let has_others = if is_whole { verdict.is_unordered } else { verdict.fills };
+    let variables = |program| {
+        let has_others = has_others && program == Program::Nccl;
+        let plan = verdict.plan(program, has_others, |name| verdict.is_set(name))?;
+        let pairs = plan.variables.into_iter();
+        Some(Pairs(pairs.map(|(name, value)| (name.to_owned(), value)).collect()))
+    };
+    let fit = Fit {
+        is_any: indices.is_any,
+        index: indices.one(),
+        nccl: variables(Program::Nccl),
+        ucx: variables(Program::Ucx),
+    };
+    let is_known = unread.is_empty() && indices.unproven.is_empty();
+    let (all, read) = if is_known { (fit, None) } else { (Fit::default(), Some(fit)) };
+    Fits {
+        hosts: verdict.hosts,
+        unread,
+        unusable: indices.unusable(),
+        unproven: indices.unproven.clone(),
+        all,
+        read,
+        differing: indices.differing(),
+        ports: indices.counts,
+    }
+}
+
+/// Says it to people, after what was said of each port.
+pub(crate) fn tell(fits: &Fits, looked: &Looked, asked: &Asked<'_>, report: &mut Report) {
+    tell_settings(fits, asked, report);
+    let unread = report.bad_files().count();
+    if looked.hosts + unread < 2 {
+        return;
+    }
+    for (host, what) in &fits.differing.0 {
+        report.note(format!("{host} differs: {}", what.join(", ")));
+    }
+    let differing = match fits.differing.0.len() {
+        0 => "no host differs".to_owned(),
+        1 => "1 host differs".to_owned(),
+        some => format!("{} differ", count(some, "host")),
+    };
+    let mut last = format!("looked at {}: {looked}; {differing}", count(looked.hosts, "host"));
+    if unread > 0 {
+        let _ = write!(last, "; {} could not be read", count(unread, "snapshot"));
+    }
+    report.end_with(last);
+}
+
+fn tell_settings(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
+    let mut all = fits.ports.text(asked);
+    if fits.hosts > 1 {
+        let of = if fits.ports.is_whole() { "of" } else { "on" };
+        let _ = write!(all, " {of} {}", count(fits.hosts, "host"));
+    }
+    if !fits.unread.is_empty() {
+        report
+            .note(format!("not read, so what is right there is not known: {}", some(&fits.unread)));
+        all += " that were read";
+    }
+    if !fits.unproven.is_empty() {
+        let names = some(&fits.unproven);
+        report
+            .note(format!("not known to be right, see --explain: what is recommended on {names}"));
+        all += ", as far as is known";
+    }
+    if !fits.unusable.is_empty() {
+        let _ = write!(all, " (not on {})", some(&fits.unusable));
+    }
+    let fit = fits.read.as_ref().unwrap_or(&fits.all);
+    match (fit.index, fit.is_any) {
+        (Some(index), _) => report.note(format!("index {index} is right on {all}")),
+        (None, true) => report.note(format!("no single index is right on {all}")),
+        (None, false) if !asked.is_all() => {
+            return report.note("no port that is asked for has a usable GID");
+        }
+        (None, false) => return report.note("no port that was read has a usable GID"),
+    }
+    for (program, variables) in [("NCCL", &fit.nccl), ("UCX", &fit.ucx)] {
+        let Some(pairs) = variables else {
+            report.note(format!("{program}: no setting is right on {all}"));
+            continue;
+        };
+        let pairs: Vec<String> =
+            pairs.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let pairs = if pairs.is_empty() { "nothing to set".to_owned() } else { pairs.join(" ") };
+        report.note(format!("{program}: right on {all}: {pairs}"));
+    }
+}
