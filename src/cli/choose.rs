@@ -118,7 +118,7 @@ pub(crate) fn answer(
     let (mut verdict, mut indices) = (Verdict::default(), Indices::default());
     let mut looked = Looked::default();
     look(common, (from, preference, Parts::CHOOSING), &asked, report, |host, report| {
-        missing(host, &asked, report);
+        let is_missing = missing(host, &asked, report);
         looked.add(host, &asked);
         // All ports, as those that are not asked for take room from those that are.
         let chosen = choose(host, &asked, &wish, report);
@@ -131,9 +131,9 @@ pub(crate) fn answer(
             .unzip();
         // Whether all hosts fit is asked of the recommendation, whatever is shown.
         if let Some(name) = &host.name {
-            indices.add(name, &chosen);
             let ports = chosen.iter().map(|own| (own, own.decision.outcome.index()));
-            verdict.add(host, &asked, ports);
+            let is_read = verdict.add(host, (&asked, is_missing), ports);
+            indices.add(name, &chosen, is_read);
         }
         for (own, taken) in chosen.iter_mut().zip(&taken) {
             if let Some(like) = &taken.like {

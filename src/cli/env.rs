@@ -106,11 +106,11 @@ pub(crate) fn answer(
     let program = args.program.into();
     let mut verdict = Verdict::default();
     let mut right = Right::default();
-    let (mut is_missing, mut is_met) = (false, true);
+    let (mut are_missing, mut is_met) = (false, true);
     let mut now: Vec<(Option<String>, Finding)> = Vec::new();
     let mut doubts = Vec::new();
     look(common, source, &Asked::default(), report, |host, report| {
-        is_missing |= missing(host, &named, report);
+        let is_missing = missing(host, &named, report);
         // All ports, as one that is not asked for must be left alone.
         let all = choose(host, &named, &wish, report);
         let is_asked = |own: &Chosen<'_>| named.has_port(own.port.device, own.port.number);
@@ -131,7 +131,9 @@ pub(crate) fn answer(
         }
         right.add(&wanted);
         let index = |own: &Chosen<'_>| own.decision.outcome.index().filter(|_| is_asked(own));
-        verdict.add(host, &named, all.iter().map(|own| (own, index(own))));
+        let ports = all.iter().map(|own| (own, index(own)));
+        are_missing |= is_missing;
+        verdict.add(host, (&named, is_missing), ports);
         let found = settings(&host.inventory).into_iter();
         let own = found.filter(|finding| finding.program == Some(program));
         now.extend(own.map(|finding| (host.name.clone(), finding)));
@@ -139,7 +141,7 @@ pub(crate) fn answer(
     })?;
     // What is not known is not printed: a shell takes what is printed, whatever the status is.
     let unread = verdict.unread(report);
-    let is_known = unread.is_empty() && verdict.hosts > 0 && !is_missing;
+    let is_known = unread.is_empty() && verdict.hosts > 0 && !are_missing;
     let plan = if is_known && !right.is_empty() && is_met {
         let has_a_say = |name: &str| has_a_say(&verdict, args.format(common), name);
         verdict.plan(program, has_others(program, &verdict, report), has_a_say)

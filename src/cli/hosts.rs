@@ -1,5 +1,6 @@
 //! The hosts that are looked at: this one, the host of a sysfs tree, or those of snapshots.
 
+use core::fmt::Display;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use uverbs::choose::nccl::ROOM;
 use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
 use uverbs::device::{Absence, Device};
 use uverbs::host::{Host, Preference};
-use uverbs::inventory::{DeviceRecord, Inventory, Parts, Reading, Unread, Wanted};
+use uverbs::inventory::{DeviceRecord, Inventory, Parts, Problem, Reading, Unread, Wanted};
 
 use crate::args::Common;
 use crate::files;
@@ -330,8 +331,12 @@ pub(crate) fn missing(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> bo
 
 /// Reports what an inventory has no answer to, and was asked for; of the rest, that there is none.
 fn tell_problems(inventory: &Inventory, asked: &Asked<'_>, report: &mut Report) {
-    for (_, problem) in &inventory.unlisted {
-        report.host_problem(problem.clone());
+    for (device, problem) in &inventory.unlisted {
+        if asked.has_device(device) {
+            report.problem(device, problem.clone());
+        } else {
+            report.note(not_asked(device, problem));
+        }
     }
     tell_host(inventory, report);
     for record in &inventory.devices {
@@ -345,13 +350,18 @@ fn tell_problems(inventory: &Inventory, asked: &Asked<'_>, report: &mut Report) 
             if is_asked(&unread, asked) {
                 report.problem(name, problem.clone());
             } else {
-                report.note(format!("{unread}, which is not asked for: {}", problem.text));
+                report.note(not_asked(unread, problem));
             }
         }
         if let Some(problem) = record.fallback() {
             report.note(format!("{} (so sysfs was read)", problem.text));
         }
     }
+}
+
+/// What to say of something that could not be read and is not asked for.
+fn not_asked(what: impl Display, problem: &Problem) -> String {
+    format!("{what}, which is not asked for: {}", problem.text)
 }
 
 /// What a variable is set to on a host, as these releases of NCCL see it.

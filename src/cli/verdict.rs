@@ -31,15 +31,21 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// Adds a host, and of its ports those that are looked at, each with the index that it should use.
+    /// Adds a host, and of its ports those that are looked at, each with the index that it should use. With
+    /// what is asked for comes whether some of it is not there. Whether all that is asked for was read.
     pub(crate) fn add<'c, 's: 'c>(
         &mut self,
         host: &Seen,
-        asked: &Asked<'_>,
+        (asked, is_missing): (&Asked<'_>, bool),
         ports: impl Iterator<Item = (&'c Chosen<'s>, Option<u32>)>,
-    ) {
+    ) -> bool {
         self.hosts += 1;
-        self.unread.extend(unread(host, asked));
+        let mut unread = unread(host, asked);
+        if let Some(name) = host.name.as_ref().filter(|_| is_missing && unread.is_empty()) {
+            unread.push(name.clone());
+        }
+        let is_read = unread.is_empty();
+        self.unread.extend(unread);
         self.has_unread |= !host.inventory.unread().is_empty();
         self.fills |= host.fills();
         self.is_unordered |= host.fills() && !host.has_order();
@@ -49,6 +55,7 @@ impl Verdict {
             }
         }
         self.fleet.add(ports.map(|(own, index)| (&own.port, index)));
+        is_read
     }
 
     /// What of that which is asked for could not be read. What is said of all does not cover it.
@@ -97,9 +104,9 @@ pub(crate) struct Indices {
 }
 
 impl Indices {
-    /// Adds a snapshot's host.
-    pub(crate) fn add(&mut self, host: &str, chosen: &[Chosen<'_>]) {
-        if chosen.is_empty() {
+    /// Adds a snapshot's host, and whether all that is asked for was read there.
+    pub(crate) fn add(&mut self, host: &str, chosen: &[Chosen<'_>], is_read: bool) {
+        if chosen.is_empty() && is_read {
             self.portless.push(host.to_owned());
         }
         for own in chosen {

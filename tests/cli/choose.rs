@@ -174,7 +174,7 @@ fn half_read(what: &str) -> Value {
         // A device that could not be listed at all.
         _ => {
             one["devices"].as_array_mut().unwrap().pop();
-            one["problems"] = json!([problem]);
+            one["unlisted"] = json!([{ "device": "mlx5_1", "problem": problem }]);
         }
     }
     one
@@ -220,9 +220,33 @@ fn what_was_not_read_is_not_covered() {
             run.stdout, "export UCX_NET_DEVICES=mlx5_0:1\nexport UCX_IB_GID_INDEX=3\n",
             "{run:?}"
         );
+        assert_eq!(run.status, 0, "{run:?}");
         let run = Fleet::new(&[half_read(what)]).uverbs(&["env", "nccl", "mlx5_1"]);
         assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
     }
+}
+
+/// A device that is named and could not be listed, or is not there, has no part in what fits all.
+#[test]
+fn a_named_device_that_was_not_read_is_not_covered() {
+    let good = host("node2", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    let lacking = host("node1", &[("mlx5_0", port(DUAL))]);
+    for (other, status) in [(half_read("device"), 3), (lacking, 1)] {
+        let fleet = Fleet::new(&[other, good.clone()]);
+        let args = ["choose", "mlx5_0", "mlx5_1"];
+        let answer = fleet.json(&args);
+        let fits = &answer["fits_all"];
+        assert_eq!((&fits["index"], &fits["unread"]), (&Value::Null, &json!(["node1"])), "{fits}");
+        assert_eq!(answer["problems"].as_array().unwrap().len(), 1, "{answer}");
+        let run = fleet.uverbs(&args);
+        assert!(run.stderr.contains("on all 3 named ports of 2 hosts that were read\n"), "{run:?}");
+        assert_eq!(run.status, status, "{run:?}");
+    }
+    // A host of whose devices none could be listed is not one without a port.
+    let mut none = half_read("device");
+    none["devices"] = json!([]);
+    let fits = Fleet::new(&[none, good]).json(&["choose"])["fits_all"].clone();
+    assert_eq!((&fits["unread"], &fits["unusable"]), (&json!(["node1"]), &json!([])), "{fits}");
 }
 
 #[test]
