@@ -1,5 +1,7 @@
 //! `uverbs check`: the pre-flight.
 
+use std::fmt::Write as _;
+
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use uverbs::check::{Expected, Finding, Severity, check};
@@ -171,7 +173,7 @@ impl Tally {
             text += "; not everything that was named is there";
         }
         if unread > 0 {
-            text += &format!("; {} could not be read", count(unread, "snapshot"));
+            let _ = write!(text, "; {} could not be read", count(unread, "snapshot"));
         }
         text
     }

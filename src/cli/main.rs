@@ -23,8 +23,9 @@ static HAS_STDOUT: AtomicBool = AtomicBool::new(true);
 static AT_START: extern "C" fn() = look_at_stdout;
 
 extern "C" fn look_at_stdout() {
-    let is_open = rustix::io::fcntl_getfd(rustix::stdio::stdout()).is_ok();
-    HAS_STDOUT.store(is_open, Ordering::Relaxed);
+    let is_closed =
+        rustix::io::fcntl_getfd(rustix::stdio::stdout()) == Err(rustix::io::Errno::BADF);
+    HAS_STDOUT.store(!is_closed, Ordering::Relaxed);
 }
 
 fn main() -> ExitCode {

@@ -103,6 +103,8 @@ Examples:
     /// namespace. Else it is the index (`#5`), or the name by sysfs (`eth0?`), which may belong to
     /// another namespace; `?` is an interface that cannot be read, `-` is none.
     ///
+    /// If no GID matches the filters, stderr says so and the status is 1.
+    ///
     /// `--format show_gids` prints what the `show_gids` script prints, with two differences: indices
     /// are in numeric order, and an interface is named only if it is in this network namespace.
     #[command(
@@ -113,7 +115,7 @@ Examples:
   uverbs gids mlx5_0 mlx5_1/1
   uverbs gids --type v2 --netdev eth0
   uverbs gids --ip 192.168.77.1
-  uverbs gids --cidr 10.0.0.0/8 --no-header | awk '{print $3}'   indices alone
+  uverbs gids --cidr 10.0.0.0/8 --no-header | awk '{print $3}'   only indices
   uverbs gids --format show_gids"
     )]
     Gids(GidsArgs),
@@ -162,7 +164,8 @@ Examples:
     /// the indices that their newest releases take with the variables that are set here (with --from:
     /// there), `-` if they do not use the port. Where the three are not alike, stderr says so.
     ///
-    /// With --from, stderr also says whether one setting fits all hosts, and which hosts differ.
+    /// With --from, stderr also says whether one setting fits all hosts, and which hosts differ. "All
+    /// ports" are those that have a usable GID: a port that nobody named may be down.
     ///
     /// The status is 1 if a port that was named has no usable GID, no port of a device that was
     /// named, or, where none was named, no port of a host.

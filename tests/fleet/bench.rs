@@ -91,11 +91,13 @@ fn main() {
     let hosts = hosts.unwrap_or(1000);
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("all.jsonl");
+    let hosts_folder = folder.path().join("hosts");
+    fs::create_dir(&hosts_folder).unwrap();
     let mut all = File::create(&path).unwrap();
     let file = |host: usize| {
         let text = snapshot(host) + "\n";
         all.write_all(text.as_bytes()).unwrap();
-        let path = folder.path().join(format!("{host}.json"));
+        let path = hosts_folder.join(format!("{host}.json"));
         fs::write(&path, text).unwrap();
         path
     };
@@ -117,7 +119,8 @@ fn main() {
         &["ports"],
     ];
     for words in commands {
-        report(&[&[uverbs], words, &["--from"]].concat(), &many, &path);
+        let folder = std::slice::from_ref(&hosts_folder);
+        report(&[&[uverbs], words, &["--from"]].concat(), folder, &path);
     }
     report(&["jq", ".devices | length"], &many, &path);
     report(&["jq", "--compact-output", "."], &many, &path);

@@ -13,7 +13,7 @@ pub(crate) fn snapshot(host: usize) -> String {
             .flat_map(|(place, gid)| (0..2).map(move |version| (2 * place + version, gid)))
             .map(|(index, gid)| {
                 format!(
-                    r#"{{"port":1,"index":{index},"gid":"{gid}","gid_type":{},"ifindex":{ifindex},"sysfs_netdev":null,"source":"ioctl","netdev":{{"index":{ifindex},"name":"{name}"}},"type_is_hidden":false}}"#,
+                    r#"{{"port":1,"index":{index},"gid":"{gid}","gid_type":"roce_v{}","ifindex":{ifindex},"sysfs_netdev":null,"source":"ioctl","netdev":{{"index":{ifindex},"name":"{name}"}},"type_is_hidden":false}}"#,
                     index % 2 + 1
                 )
             })

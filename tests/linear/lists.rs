@@ -46,8 +46,7 @@ fn instructions(words: &[&str], files: &[PathBuf]) -> u64 {
         .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
         .arg(program)
         .args(words)
-        .arg("--from")
-        .args(files)
+        .args(files.iter().flat_map(|file| [Path::new("--from"), file]))
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .stdin(Stdio::null())
@@ -75,7 +74,7 @@ fn port(number: usize) -> Value {
 fn row(port: usize, index: usize, netdev: Option<usize>) -> Value {
     let [.., a, b, c] = index.to_be_bytes();
     json!({
-        "port": port, "index": index, "gid": format!("::ffff:10.{a}.{b}.{c}"), "gid_type": 2,
+        "port": port, "index": index, "gid": format!("::ffff:10.{a}.{b}.{c}"), "gid_type": "roce_v2",
         "ifindex": netdev.unwrap_or(7), "source": "ioctl", "type_is_hidden": false,
         "netdev": netdev.map(|index| json!({ "index": index, "name": format!("eth{index}") })),
     })
@@ -284,12 +283,7 @@ fn files_and_selectors() {
     let names: Vec<String> = (0..files.len()).map(|n| format!("mlx5_{n}")).collect();
     for words in [&["gids"] as &[&str], &["ports"], &["choose"], &["env", "ucx"], &["check"]] {
         let counts = [60, 120, 240].map(|count| {
-            let names = names[..count].iter().map(String::as_str);
-            let named: Vec<&str> = if *words == ["check"] {
-                names.flat_map(|name| ["--device", name]).collect()
-            } else {
-                names.collect()
-            };
+            let named: Vec<&str> = names[..count].iter().map(String::as_str).collect();
             instructions(&[words, &named].concat(), &files[..count])
         });
         hold("files and selectors", words, counts);

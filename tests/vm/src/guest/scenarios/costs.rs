@@ -11,6 +11,9 @@ use crate::lab::{self, Netdev, SoftRoce, run};
 /// The most system calls of the whole process `uverbs gids` on one device with five GIDs.
 const WHOLE_PROCESS: usize = 48;
 
+/// Where strace writes.
+const LOG: &str = "/tmp/strace";
+
 /// The most that each further device may add.
 const FURTHER_DEVICE: usize = 9;
 
@@ -96,23 +99,27 @@ pub(crate) fn interfaces_are_listed_once() -> Result<()> {
 /// What a filter excludes is not opened.
 pub(crate) fn filters_come_before_opening() -> Result<()> {
     let _lab = lab::two_soft_roce_devices()?;
-    let opened = |arguments: &[&str]| -> Result<Vec<String>> {
-        let calls = traced(&[&["uverbs", "gids"], arguments].concat())?;
+    let opened = |arguments: &[&str], status: i32| -> Result<Vec<String>> {
+        let words = [&["strace", "-f", "-o", LOG, "uverbs", "gids"], arguments].concat();
+        let output = lab::output(&words)?;
+        ensure!(output.status.code() == Some(status), "{arguments:?}: {output:?}");
+        let calls = logged()?;
         let nodes = calls.iter().filter_map(|call| {
             let (_, rest) = call.split_once("/dev/infiniband/")?;
             Some(rest.split('"').next()?.to_owned())
         });
         Ok(nodes.collect())
     };
-    for (arguments, expected) in [
-        (&[][..], &["uverbs0", "uverbs1"][..]),
-        (&["rxe1"], &["uverbs1"]),
-        (&["--netdev", "d1"], &["uverbs1"]),
-        (&["--netdev", "d0.7"], &["uverbs0"]),
-        (&["--netdev", "lo"], &[]),
-        (&["--type", "ib"], &[]),
+    // What matches no GID is said, and the status is 1.
+    for (arguments, expected, status) in [
+        (&[][..], &["uverbs0", "uverbs1"][..], 0),
+        (&["rxe1"], &["uverbs1"], 0),
+        (&["--netdev", "d1"], &["uverbs1"], 0),
+        (&["--netdev", "d0.7"], &["uverbs0"], 0),
+        (&["--netdev", "lo"], &[], 1),
+        (&["--type", "ib"], &[], 1),
     ] {
-        let opened = opened(arguments)?;
+        let opened = opened(arguments, status)?;
         ensure!(opened == expected, "{arguments:?} opens {opened:?}");
     }
     // Which interface is not there is said, and the status is 1.
@@ -139,9 +146,13 @@ fn five_gids(number: u8) -> Result<(SoftRoce, Netdev)> {
 
 /// The system calls of a program and its children, a line each.
 pub(super) fn traced(command: &[&str]) -> Result<Vec<String>> {
-    let log = "/tmp/strace";
-    run(&[&["strace", "-f", "-o", log], command].concat())?;
-    let text = fs::read_to_string(log)?;
+    run(&[&["strace", "-f", "-o", LOG], command].concat())?;
+    logged()
+}
+
+/// The system calls of the last program that was run so.
+fn logged() -> Result<Vec<String>> {
+    let text = fs::read_to_string(LOG)?;
     // Left out: "+++ exited with 0 +++" and signals.
     let is_call =
         |line: &&str| line.contains('(') && !line.contains("+++") && !line.contains("---");

@@ -67,7 +67,7 @@ pub(super) fn right_or_refused(command: &str, all: &[Value], output: &Output) ->
             ensure!(none || right, "{}\nand not {all:?}", what());
             Ok(!none)
         }
-        Some(1) => {
+        Some(1 | 3) => {
             // The reason is in the document; without a document, on stderr.
             let has_reason = output.stdout.windows(9).any(|text| text == b"\"error\":\"");
             ensure!(!said.is_empty() || has_reason, what());
@@ -194,7 +194,7 @@ pub(crate) fn forbidden_calls() -> Result<()> {
                 Limit::Ioctl(errno).output(&[UVERBS, command, "--json", "--source", "ioctl"])?;
             if command == "gids" || command == "ports" {
                 let answer: Value = serde_json::from_slice(&output.stdout)?;
-                ensure!(output.status.code() == Some(1), "{output:?}");
+                ensure!(output.status.code() == Some(3), "{output:?}");
                 ensure!(answer["problems"][0]["errno"] == errno, "{answer}");
             }
         }
@@ -222,11 +222,11 @@ pub(crate) fn hidden_folders() -> Result<()> {
             println!("{folders:?}, {command}: {output:?}");
             let said = String::from_utf8_lossy(&output.stderr);
             let what = format!("{folders:?} hidden, {command}: {output:?}");
-            ensure!(matches!(output.status.code(), Some(0 | 1)), "{what}");
+            ensure!(matches!(output.status.code(), Some(0 | 3)), "{what}");
             ensure!(!said.contains("panicked"), "{what}");
             let rows = rows(command, &output)?;
             ensure!(are_right(&rows, &all), "{what}\nand not {all:?}");
-            let is_missing = output.status.code() == Some(1) || said.contains("no RDMA device");
+            let is_missing = output.status.code() == Some(3) || said.contains("no RDMA device");
             ensure!(rows.len() == all.len() || is_missing, "{what}");
             // What is hidden is not "no such port".
             let told = String::from_utf8_lossy(&output.stdout);
@@ -261,7 +261,7 @@ pub(crate) fn a_cgroup_that_is_full() -> Result<()> {
         ensure!(output.status.success() && !output.stdout.is_empty());
         ensure!(String::from_utf8_lossy(&output.stderr).contains("hca_handle"), "no reason");
         let output = Limit::Cgroup(&cgroup).output(&[UVERBS, command, "--source", "ioctl"])?;
-        ensure!(output.status.code() == Some(1), "{output:?}");
+        ensure!(output.status.code() == Some(3), "{output:?}");
     }
     drop(first);
     drop(Context::open(&device).context("the place is free again")?);
@@ -359,7 +359,7 @@ pub(crate) fn every_call_fails_once() -> Result<()> {
                     output(&[&strace[..], &["-e", &inject, UVERBS, command, "--json"]].concat())?;
                 runs += 1;
                 let is_memory = MEMORY.contains(&&*name);
-                if is_memory && output.status.code().is_none_or(|code| code > 1) {
+                if is_memory && output.status.code().is_none_or(|code| code > 3) {
                     ensure!(output.stdout.is_empty(), "{inject}: {output:?}");
                     continue;
                 }
