@@ -1,9 +1,10 @@
 //! Which GID of a port to use, and which one NCCL, NVSHMEM and UCX take by themselves, with a reason
 //! for every row of the table.
 //!
-//! All functions are pure: they take a [`Port`], which [`ports`] makes from an [`Inventory`], and
-//! settings. [`recommend`] is this project's own advice. [`nccl`] and [`ucx`] are models of programs, by
-//! release where releases differ: they say what those programs do, not what would be right.
+//! All functions are pure: they take a [`Port`], which [`ports`] makes from an
+//! [`Inventory`](crate::Inventory), and settings. [`recommend`] is this project's own advice. [`nccl`] and
+//! [`ucx`] are models of programs, by release where releases differ: they say what those programs do, not
+//! what would be right.
 //!
 //! ```
 //! use uverbs::choose::{self, Outcome, Wish};

@@ -104,7 +104,7 @@ impl Context {
     /// Another device's node ([`Cause::WrongNode`], `ENXIO`; [`Cause::Replaced`], `ENODEV`, if only
     /// the node GUID shows it, or if the node is no longer the device's); no context yet (`EINVAL`); a driver
     /// that does not offer it ([`Cause::NotOffered`], `EOPNOTSUPP`); a device that is gone (`EIO`); and
-    /// if the driver has to be found out, as [`probe_driver`]. The file is closed then.
+    /// if the driver has to be found out, as [`probe_driver`](super::probe_driver). The file is closed then.
     #[doc(alias = "ibv_import_device")]
     pub fn import(device: &Device, fd: OwnedFd) -> Result<Self> {
         let error = |request, cause| Error::new(&*device.name, request, cause);
@@ -212,7 +212,6 @@ impl Context {
 }
 
 #[cfg(all(test, feature = "simulated-kernel"))]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use nix::libc;
 
