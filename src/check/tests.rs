@@ -242,10 +242,17 @@ const HARMS: &[Harm] = &[
         it.rows().push(row(4, "::ffff:10.0.0.4", GidType::ROCE_V2, Some(netdev())));
     }),
     (&["foreign-gids", "takes-other-gid", "takes-other-gid"], |it| {
-        it.rows().insert(0, row(0, "::ffff:10.9.9.9", GidType::ROCE_V2, None));
+        let row = row(0, "::ffff:10.9.9.9", GidType::ROCE_V2, None);
+        it.rows().insert(0, GidRow { netdev_is_elsewhere: true, ..row });
         it.rows().remove(1);
     }),
     (&["foreign-gids", "no-usable-gid"], |it| {
+        for row in it.rows() {
+            (row.netdev, row.netdev_is_elsewhere) = (None, true);
+        }
+    }),
+    // They may be those of an address that has gone.
+    (&["no-usable-gid"], |it| {
         for row in it.rows() {
             row.netdev = None;
         }
@@ -364,7 +371,11 @@ fn tell_rows(text: &mut String) {
         Reason::V6Below(3),
         Reason::UpperBelow(3),
         Reason::UnprovenBelow(3),
+        Reason::LessKnownBelow(3),
         Reason::Foreign,
+        Reason::WithoutAddress,
+        Reason::TypeUnread,
+        Reason::InterfaceUnread,
         Reason::InterfaceDown(name()),
         Reason::AddressGone(name()),
         Reason::Loopback,
@@ -415,6 +426,8 @@ fn wording() -> String {
         Caveat::LinkLocal,
         Caveat::V1,
         Caveat::Foreign,
+        Caveat::WithoutAddress,
+        Caveat::TypeUnread,
         Caveat::Unproven,
         Caveat::Unknown,
         Caveat::Down,
@@ -442,6 +455,7 @@ fn wording() -> String {
         Why::RangeCrash,
         Why::IndexAndSubnets,
         Why::NoRow,
+        Why::NotKnown(3),
         Why::LastEmpty,
     ];
     for why in whys {
