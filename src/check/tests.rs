@@ -238,6 +238,19 @@ const HARMS: &[Harm] = &[
             rows.extend(rows.clone().into_iter().map(|own| on_port(own, 2)));
         }
     }),
+    // One of them could not be read.
+    (&["gid-table-unreadable", "too-many-ports"], |it| {
+        for number in 1..=33 {
+            it.second(&format!("mlx5_{number}"));
+        }
+        it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
+    }),
+    (&["gid-table-unreadable", "too-many-ports"], |it| {
+        for number in 1..=32 {
+            it.second(&format!("mlx5_{number}"));
+        }
+        it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
+    }),
     (&["address-gone"], |it| {
         it.rows().push(row(4, "::ffff:10.0.0.4", GidType::ROCE_V2, Some(netdev())));
     }),
@@ -280,6 +293,18 @@ const HARMS: &[Harm] = &[
         rows.remove(2);
         rows.remove(2);
         rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())));
+    }),
+    // Of neither it is proven that its interface is here.
+    (&["pinned-index-empty", "different-indices"], |it| {
+        let rows = it.second("mlx5_1").gids.as_mut().unwrap().as_mut().unwrap();
+        rows.remove(2);
+        rows.remove(2);
+        rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, None));
+        for record in &mut it.devices {
+            let rows = record.gids.as_mut().unwrap().as_mut().unwrap();
+            rows.iter_mut().for_each(|row| row.netdev = None);
+        }
+        it.set("NCCL_IB_GID_INDEX", "3");
     }),
 ];
 

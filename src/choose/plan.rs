@@ -117,6 +117,19 @@ impl Model {
         }
     }
 
+    /// Whether the program is known to take the row that [`choose`](Self::choose) says. UCX takes another
+    /// one if it cannot make an address handle, which depends on an interface that may be elsewhere.
+    #[must_use]
+    pub fn is_sure(&self, port: &Port<'_>, outcome: &Outcome) -> bool {
+        let row = || port.row(outcome.index()?);
+        match self {
+            Self::Ucx(settings) if settings.pinned().is_none() && port.is_ethernet() => {
+                row().is_none_or(Row::is_address_handle_known)
+            }
+            _ => true,
+        }
+    }
+
     /// The index that is set, if the program uses it.
     #[must_use]
     pub fn pinned(&self) -> Option<i64> {

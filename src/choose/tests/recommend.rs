@@ -141,6 +141,7 @@ fn what_cannot_be_read_may_be_right() {
     let eth0 = ours("eth0");
     let of_type = |own| Wish { gid_type: Some(own), ..Wish::default() };
     assert_eq!(outcome(untyped(eth0), &Wish::default()), not_known);
+    assert_eq!(caveats(&roce(&[untyped(eth0)]), 3), [Caveat::TypeUnread]);
     assert_eq!(outcome(untyped(eth0), &of_type(GidType::ROCE_V1)), not_known);
     assert_eq!(outcome(untyped(eth0), &of_type(GidType::IB)), none);
     assert_eq!(outcome(untyped(eth0), &netdev("eth1")), none);
