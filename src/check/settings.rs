@@ -37,7 +37,9 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
         if !inventory.is_partial() && inventory.unread().is_empty() {
             judge_list(&set, program, &all, &outcomes, &mut found);
         }
-        found.extend(judge_room(program, &all, &outcomes));
+        if program == Program::Nccl {
+            found.extend(judge_room(inventory, &all, &outcomes));
+        }
         let index = program.index_variable();
         let index = set.get(index).map_or_else(|| index.to_owned(), ToString::to_string);
         for ((port, decision), outcome) in recommended.iter().zip(&outcomes) {
@@ -49,31 +51,50 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
             }
         }
     }
-    let mut indices: Vec<(u32, &Port<'_>)> = recommended
+    let indices: Vec<(u32, &Port<'_>)> = recommended
         .iter()
         .filter(|(port, _)| port.link_layer == LinkLayer::ETHERNET)
         .filter_map(|(port, decision)| Some((decision.outcome.index()?, *port)))
         .collect();
-    indices.dedup_by_key(|(index, _)| *index);
-    if let [(one, at), (other, there), ..] = indices.as_slice() {
-        found.push(Finding {
-            name: "different-indices",
-            severity: if is_pinned { Severity::Warning } else { Severity::Note },
-            device: None,
-            port: None,
-            program: None,
-            seen: format!(
-                "the right index is {one} on {}:{} and {other} on {}:{}",
-                at.device, at.number, there.device, there.number
-            ),
-            advice: "set no index; uverbs env says what to set instead".to_owned(),
-        });
-    }
+    found.extend(judge_indices(&indices, is_pinned));
     found
 }
 
-/// Finds active ports for which NCCL has no room.
-fn judge_room(program: Program, ports: &[&Port<'_>], outcomes: &[Outcome]) -> Option<Finding> {
+/// Finds two ports whose right indices differ. Two that are sure come before others.
+fn judge_indices(indices: &[(u32, &Port<'_>)], is_pinned: bool) -> Option<Finding> {
+    let sure: Vec<_> = indices.iter().filter(|(index, port)| is_sure(port, *index)).collect();
+    let all: Vec<_> = indices.iter().collect();
+    let two = |list: &[&(u32, &Port<'_>)]| {
+        let (one, at) = **list.first()?;
+        let (other, there) = **list.iter().find(|(index, _)| *index != one)?;
+        Some(format!(
+            "{one} on {}:{} and {other} on {}:{}",
+            at.device, at.number, there.device, there.number
+        ))
+    };
+    let (severity, seen) = match (two(&sure), two(&all)) {
+        (Some(two), _) if is_pinned => (Severity::Warning, format!("the right index is {two}")),
+        (Some(two), _) => (Severity::Note, format!("the right index is {two}")),
+        (None, Some(two)) => {
+            (Severity::Note, format!("the right index is {two}, as far as is known"))
+        }
+        (None, None) => return None,
+    };
+    Some(Finding {
+        name: "different-indices",
+        severity,
+        device: None,
+        port: None,
+        program: None,
+        seen,
+        advice: "set no index; uverbs env says what to set instead".to_owned(),
+    })
+}
+
+/// Finds active ports for which NCCL has no room. A port that was not read may take the room of others.
+fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) -> Option<Finding> {
+    let program = Program::Nccl;
+    let is_whole = !inventory.is_partial() && inventory.unread().is_empty();
     let name = |port: &Port<'_>| format!("{}:{}", port.device, port.number);
     let without = |what: Outcome| {
         let own = ports.iter().zip(outcomes).filter(move |(_, own)| **own == what);
@@ -83,7 +104,22 @@ fn judge_room(program: Program, ports: &[&Port<'_>], outcomes: &[Outcome]) -> Op
     let left = without(Outcome::Ignored(Why::NoRoom));
     let room = choose::nccl::ROOM;
     let count = overrun.len() + left.len();
-    let (severity, seen) = if count > 0 && !choose::nccl::is_order_known(ports) {
+    let all: usize = inventory.devices.iter().map(|own| own.ports.len()).sum();
+    let unread = all.saturating_sub(ports.len());
+    let is_used = |own: &&Outcome| !matches!(own, Outcome::Ignored(_));
+    let (severity, seen) = if count > 0 && !is_whole {
+        let seen = format!(
+            "{program} has room for {room} ports, and there are at least {count} more; it is not known \
+             which it takes"
+        );
+        (Severity::Warning, seen)
+    } else if unread > 0 && outcomes.iter().filter(is_used).count() + unread > room {
+        let seen = format!(
+            "{program} has room for {room} ports, and with those that could not be read there may be \
+             more; it is not known which it takes"
+        );
+        (Severity::Warning, seen)
+    } else if count > 0 && !choose::nccl::is_order_known(ports) {
         let seen = format!(
             "{program} has room for {room} ports, and there are {count} more; it is not known which it takes"
         );
@@ -195,12 +231,15 @@ fn judge(
                     let seen = format!("{set} is {what} on {place}");
                     finding("pinned-index-other", Warning, seen, instead)
                 }
-                (false, _) => finding(
-                    "takes-other-gid",
-                    Warning,
-                    format!("{program} takes GID {index} of {place}, {what}"),
-                    instead,
-                ),
+                (false, _) => {
+                    let takes = if model.is_sure(port, outcome) { "takes" } else { "may take" };
+                    finding(
+                        "takes-other-gid",
+                        Warning,
+                        format!("{program} {takes} GID {index} of {place}, {what}"),
+                        instead,
+                    )
+                }
             }
         }
         other => finding(

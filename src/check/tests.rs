@@ -238,14 +238,34 @@ const HARMS: &[Harm] = &[
             rows.extend(rows.clone().into_iter().map(|own| on_port(own, 2)));
         }
     }),
+    // One of them could not be read.
+    (&["gid-table-unreadable", "too-many-ports"], |it| {
+        for number in 1..=33 {
+            it.second(&format!("mlx5_{number}"));
+        }
+        it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
+    }),
+    (&["gid-table-unreadable", "too-many-ports"], |it| {
+        for number in 1..=32 {
+            it.second(&format!("mlx5_{number}"));
+        }
+        it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
+    }),
     (&["address-gone"], |it| {
         it.rows().push(row(4, "::ffff:10.0.0.4", GidType::ROCE_V2, Some(netdev())));
     }),
     (&["foreign-gids", "takes-other-gid", "takes-other-gid"], |it| {
-        it.rows().insert(0, row(0, "::ffff:10.9.9.9", GidType::ROCE_V2, None));
+        let row = row(0, "::ffff:10.9.9.9", GidType::ROCE_V2, None);
+        it.rows().insert(0, GidRow { netdev_is_elsewhere: true, ..row });
         it.rows().remove(1);
     }),
     (&["foreign-gids", "no-usable-gid"], |it| {
+        for row in it.rows() {
+            (row.netdev, row.netdev_is_elsewhere) = (None, true);
+        }
+    }),
+    // They may be those of an address that has gone.
+    (&["no-usable-gid"], |it| {
         for row in it.rows() {
             row.netdev = None;
         }
@@ -273,6 +293,18 @@ const HARMS: &[Harm] = &[
         rows.remove(2);
         rows.remove(2);
         rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())));
+    }),
+    // Of neither it is proven that its interface is here.
+    (&["pinned-index-empty", "different-indices"], |it| {
+        let rows = it.second("mlx5_1").gids.as_mut().unwrap().as_mut().unwrap();
+        rows.remove(2);
+        rows.remove(2);
+        rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, None));
+        for record in &mut it.devices {
+            let rows = record.gids.as_mut().unwrap().as_mut().unwrap();
+            rows.iter_mut().for_each(|row| row.netdev = None);
+        }
+        it.set("NCCL_IB_GID_INDEX", "3");
     }),
 ];
 
@@ -364,7 +396,11 @@ fn tell_rows(text: &mut String) {
         Reason::V6Below(3),
         Reason::UpperBelow(3),
         Reason::UnprovenBelow(3),
+        Reason::LessKnownBelow(3),
         Reason::Foreign,
+        Reason::WithoutAddress,
+        Reason::TypeUnread,
+        Reason::InterfaceUnread,
         Reason::InterfaceDown(name()),
         Reason::AddressGone(name()),
         Reason::Loopback,
@@ -415,6 +451,8 @@ fn wording() -> String {
         Caveat::LinkLocal,
         Caveat::V1,
         Caveat::Foreign,
+        Caveat::WithoutAddress,
+        Caveat::TypeUnread,
         Caveat::Unproven,
         Caveat::Unknown,
         Caveat::Down,
@@ -442,6 +480,7 @@ fn wording() -> String {
         Why::RangeCrash,
         Why::IndexAndSubnets,
         Why::NoRow,
+        Why::NotKnown(3),
         Why::LastEmpty,
     ];
     for why in whys {

@@ -15,7 +15,7 @@ pub enum Outcome {
     Outside(i64),
     /// No GID is chosen: connecting fails, or the program does not make the interface.
     Fails(Why),
-    /// The port is not used at all.
+    /// The port is not used at all, or it is not known which row is right ([`Why::NotKnown`]).
     Ignored(Why),
     /// The port is used by its LID, without a GID.
     ByLid,
@@ -50,6 +50,7 @@ impl core::fmt::Display for Outcome {
             Self::Empty(index) => write!(f, "{index} (empty slot)"),
             Self::Outside(index) => write!(f, "{index} (outside the table)"),
             Self::Fails(why) => write!(f, "failure: {why}"),
+            Self::Ignored(why @ Why::NotKnown(_)) => write!(f, "{why}"),
             Self::Ignored(why) => write!(f, "not used: {why}"),
             Self::ByLid => f.write_str("no GID: by LID"),
         }

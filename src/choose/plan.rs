@@ -2,7 +2,7 @@
 //!
 //! Candidates are tried on the program's model, in this order: one index; the program's own choice; that
 //! choice limited to addresses of one network. The first candidate that is right on every port is the plan.
-//! The program must not use a port that is not wanted.
+//! The program must not use a port that is not wanted. Other settings may be right where no candidate is.
 
 mod fleet;
 mod program;

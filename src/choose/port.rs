@@ -44,7 +44,9 @@ pub struct Row<'i> {
     pub gid_type: GidType,
     /// Whether sysfs refuses to give the type.
     pub type_is_hidden: bool,
-    /// Whether an address handle can be made with it, as far as is known. UCX tries to make one.
+    /// Whether an address handle can be made with it, as far as is known. UCX tries to make one. Of an
+    /// interface that is not proven to be here the state is not known: see
+    /// [`is_address_handle_known`](Self::is_address_handle_known).
     pub has_address_handle: bool,
     /// Its network interface.
     pub home: Home<'i>,
@@ -54,7 +56,7 @@ pub struct Row<'i> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Home<'i> {
-    /// The row has none, as on InfiniBand.
+    /// The row has none, as on InfiniBand. On RoCE each row has one, so there it was not read.
     None,
     /// In this network namespace.
     Ours {
@@ -73,11 +75,14 @@ pub enum Home<'i> {
         /// The name of that interface, if there is one.
         name: Option<&'i str>,
     },
-    /// No interface of this namespace can be its own.
+    /// It is proven to be in another namespace: no interface of this one can be its own.
     Foreign,
+    /// It is not known in which namespace it is, but no interface of this one that can be its own has its
+    /// address: it is in another one, or the address has gone.
+    WithoutAddress,
     /// Nothing is known about the interfaces here.
     Unknown {
-        /// Its name in sysfs, valid in its own namespace.
+        /// Its name, if that is valid where the row is: in another host's tree, all names are.
         name: Option<&'i str>,
     },
 }
@@ -103,6 +108,12 @@ impl Row<'_> {
         self.type_is_hidden && self.gid_type == GidType::UNNAMED
     }
 
+    /// Whether it is known if an address handle can be made with it.
+    #[must_use]
+    pub fn is_address_handle_known(&self) -> bool {
+        !self.has_address_handle || matches!(self.home, Home::Ours { .. })
+    }
+
     /// The family of its address.
     #[must_use]
     pub fn family(&self) -> Family {
@@ -118,6 +129,11 @@ impl Row<'_> {
             _ => None,
         }
     }
+}
+
+/// Whether a port is RoCE, so that its rows differ in more than the index.
+pub(super) fn is_roce(link_layer: LinkLayer, node_type: NodeType) -> bool {
+    link_layer == LinkLayer::ETHERNET && node_type != NodeType::RNIC
 }
 
 impl<'i> Port<'i> {

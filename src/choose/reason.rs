@@ -6,6 +6,9 @@ use super::address::Family;
 use super::ucx::class::Class;
 use crate::port::{LinkLayer, PortState};
 
+const WITHOUT_ADDRESS: &str =
+    "its interface is in another network namespace, or no longer has the address";
+
 /// Why a row is taken or refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -64,11 +67,15 @@ pub enum Reason {
     UpperBelow(u32),
     /// Its interface is not proven to be in this network namespace; that of the row at this index is.
     UnprovenBelow(u32),
+    /// Less is known of its interface than of that of the row at this index.
+    LessKnownBelow(u32),
     /// No interface of this network namespace can be its own.
     Foreign,
+    /// No interface of this network namespace that can be its own has its address.
+    WithoutAddress,
     /// Its type cannot be read, and matters.
     TypeUnread,
-    /// Its interface cannot be read, and matters.
+    /// It is not known whether its interface is the one that was asked for.
     InterfaceUnread,
     /// Its interface is down.
     InterfaceDown(String),
@@ -138,9 +145,9 @@ impl fmt::Display for Reason {
             Self::OtherVersion(version) => {
                 write!(f, "RoCE version {version} is wanted, but no row can have it")
             }
-            Self::TypeHidden => {
-                f.write_str("sysfs does not give its type: it belongs to another network namespace")
-            }
+            Self::TypeHidden => f.write_str(
+                "sysfs does not give its type: it may belong to another network namespace",
+            ),
             Self::Below(class) => write!(f, "{class} is preferred"),
             Self::NoLowHalf => f.write_str("its lower half is zero"),
             Self::NoAddressHandle => {
@@ -166,9 +173,15 @@ impl fmt::Display for Reason {
                     "its interface is not proven to be in this namespace; that of index {index} is"
                 )
             }
+            Self::LessKnownBelow(index) => {
+                write!(f, "less is known of its interface than of that of index {index}")
+            }
             Self::Foreign => f.write_str("its interface is not in this network namespace"),
+            Self::WithoutAddress => f.write_str(WITHOUT_ADDRESS),
             Self::TypeUnread => f.write_str("its type cannot be read"),
-            Self::InterfaceUnread => f.write_str("its interface cannot be read"),
+            Self::InterfaceUnread => {
+                f.write_str("it is not known whether its interface is the one that was asked for")
+            }
             Self::InterfaceDown(name) => write!(f, "its interface {name} is down"),
             Self::AddressGone(name) => write!(f, "its address is no longer on {name}"),
             Self::Loopback => f.write_str("a loopback address"),
@@ -219,6 +232,8 @@ pub enum Why {
     IndexAndSubnets,
     /// No row is usable.
     NoRow,
+    /// No row is known to be usable, but the one at this index may be.
+    NotKnown(u32),
     /// No row is usable, and the last slot of the table is empty. UCX reports that slot's error.
     LastEmpty,
 }
@@ -251,6 +266,9 @@ impl fmt::Display for Why {
                 f.write_str("UCX_IB_GID_INDEX and UCX_IB_ROCE_SUBNETS exclude each other")
             }
             Self::NoRow => f.write_str("no row is usable"),
+            Self::NotKnown(index) => {
+                write!(f, "it is not known whether GID {index} is right")
+            }
             Self::LastEmpty => f.write_str("no row is usable, and the last slot is empty"),
         }
     }
@@ -266,6 +284,8 @@ pub enum Caveat {
     V1,
     /// No interface of this network namespace can be its own.
     Foreign,
+    /// No interface of this network namespace that can be its own has its address.
+    WithoutAddress,
     /// Its type cannot be read.
     TypeUnread,
     /// Its interface is not proven to be in this network namespace.
@@ -286,6 +306,7 @@ impl fmt::Display for Caveat {
             Self::LinkLocal => "link-local: reaches only hosts on the same link",
             Self::V1 => "RoCE v1: reaches only hosts on the same link that also use v1",
             Self::Foreign => "its interface is not in this network namespace",
+            Self::WithoutAddress => WITHOUT_ADDRESS,
             Self::TypeUnread => "its type cannot be read",
             Self::Unproven => "its interface is not proven to be in this network namespace",
             Self::Unknown => "it is not known whether its interface is in this network namespace",

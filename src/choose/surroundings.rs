@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::address::address_of;
-use super::port::{Home, Port, Row};
+use super::port::{Home, Port, Row, is_roce};
 use crate::gid::Gid;
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
 use crate::netdev::Interface;
@@ -26,7 +26,9 @@ pub struct Surroundings<'i> {
     owned: BTreeSet<(u32, IpAddr)>,
     /// All their addresses.
     addresses: BTreeSet<IpAddr>,
-    /// The GIDs that the kernel derives from their MAC addresses.
+    /// Their MAC addresses, from which the kernel derives GIDs.
+    macs: BTreeSet<[u8; 6]>,
+    /// Those GIDs.
     made: BTreeSet<Gid>,
     by_name: BTreeMap<&'i str, &'i Interface>,
 }
@@ -39,11 +41,13 @@ impl<'i> Surroundings<'i> {
             inventory,
             owned: BTreeSet::new(),
             addresses: BTreeSet::new(),
+            macs: BTreeSet::new(),
             made: BTreeSet::new(),
             by_name: BTreeMap::new(),
         };
         for interface in inventory.interfaces.iter().flatten() {
             here.by_name.insert(&interface.name, interface);
+            here.macs.extend(interface.mac);
             here.made.extend(interface.mac.into_iter().flat_map(made_of));
             for (address, _) in &interface.addresses {
                 here.owned.insert((interface.index.get(), *address));
@@ -63,12 +67,28 @@ impl<'i> Surroundings<'i> {
             (None, Some(name)) => self.by_name.get(name.as_str()).copied(),
             (None, None) => None,
         };
-        meant.filter(|own| !row.netdev_is_elsewhere && self.has_address(own, entry.gid()))
+        let has_address = |own: &&Interface| {
+            let gid = entry.gid();
+            let is_made = own.mac.is_some() && own.mac == mac_with_id(gid);
+            is_made || self.has_address(own, gid)
+        };
+        meant.filter(|own| !row.netdev_is_elsewhere && has_address(own))
+    }
+
+    /// Whether no interface here has what a row calls its own: its index, or its name.
+    fn is_called_otherwise(&self, row: &GidRow) -> bool {
+        match (row.record.entry.netdev_ifindex(), &row.record.sysfs_netdev) {
+            (Some(index), _) => self.inventory.interface(index.get()).is_none(),
+            (None, Some(name)) => !self.by_name.contains_key(name.as_str()),
+            (None, None) => false,
+        }
     }
 
     /// Whether some interface has the GID's address, or the MAC address that the GID is made from.
     fn is_made_here(&self, gid: Gid) -> bool {
-        self.addresses.contains(&address_of(gid)) || self.made.contains(&gid)
+        self.addresses.contains(&address_of(gid))
+            || self.made.contains(&gid)
+            || mac_with_id(gid).is_some_and(|mac| self.macs.contains(&mac))
     }
 
     /// Whether an interface of this namespace has the GID's address, or the MAC address that the GID is made
@@ -90,17 +110,19 @@ pub fn port<'i>(
 ) -> Option<Port<'i>> {
     let attributes = port.known()?;
     record.gids.as_ref()?.as_ref().ok()?;
+    let node_type = record.device.node_type;
+    let is_roce = is_roce(attributes.link_layer, node_type);
     let mut rows: Vec<Row<'_>> = Vec::new();
     for row in record.rows(port.number) {
         // Rows ascend. A row that does not is not part of a table.
         let index = row.record.entry.index();
         if rows.last().is_none_or(|last| last.index < index) {
-            rows.push(see(here, port, row));
+            rows.push(see(here, (is_roce, port), row));
         }
     }
     Some(Port {
         device: &record.device.name,
-        node_type: record.device.node_type,
+        node_type,
         number: port.number,
         place: record.device.index.or(record.place),
         state: attributes.state,
@@ -111,9 +133,13 @@ pub fn port<'i>(
     })
 }
 
-fn see<'i>(here: &Surroundings<'i>, port: &PortRecord, row: &'i GidRow) -> Row<'i> {
+fn see<'i>(
+    here: &Surroundings<'i>,
+    (is_roce, port): (bool, &PortRecord),
+    row: &'i GidRow,
+) -> Row<'i> {
     let entry = &row.record.entry;
-    let home = home(here, port, row);
+    let home = home(here, (is_roce, port), row);
     Row {
         index: entry.index(),
         gid: entry.gid(),
@@ -125,17 +151,26 @@ fn see<'i>(here: &Surroundings<'i>, port: &PortRecord, row: &'i GidRow) -> Row<'
     }
 }
 
-fn home<'i>(here: &Surroundings<'i>, port: &PortRecord, row: &'i GidRow) -> Home<'i> {
+fn home<'i>(
+    here: &Surroundings<'i>,
+    (is_roce, port): (bool, &PortRecord),
+    row: &'i GidRow,
+) -> Home<'i> {
     let inventory = here.inventory;
-    let entry = &row.record.entry;
-    if inventory.interfaces.is_none() || !inventory.has_netlink {
-        let has_one = row.record.may_have_netdev();
-        let named = row.netdev.as_ref().map(|netdev| netdev.name.as_str());
-        let name = named.or(row.record.sysfs_netdev.as_deref());
-        return if has_one { Home::Unknown { name } } else { Home::None };
+    let record = &row.record;
+    if !record.may_have_netdev() && row.netdev.is_none() && !is_roce {
+        return Home::None;
     }
-    let gid = entry.gid();
-    if let Some(netdev) = &row.netdev {
+    let gid = record.entry.gid();
+    if inventory.interfaces.is_none() {
+        // In a tree of another host, its own names are all that is known. Names of this host's sysfs may
+        // be those of another namespace.
+        let is_tree = inventory.host.is_none();
+        let named = row.netdev.as_ref().map(|netdev| netdev.name.as_str());
+        let name = named.or(record.sysfs_netdev.as_deref().filter(|_| is_tree));
+        return Home::Unknown { name };
+    }
+    if let Some(netdev) = row.netdev.as_ref().filter(|_| inventory.has_netlink) {
         // It came or went while the host was read: of its state nothing is known.
         let Some(interface) = inventory.interface(netdev.index.get()) else {
             return Home::Unknown { name: Some(&netdev.name) };
@@ -147,16 +182,22 @@ fn home<'i>(here: &Surroundings<'i>, port: &PortRecord, row: &'i GidRow) -> Home
             is_port_s: port.netdev.as_ref().is_none_or(|own| own.index == netdev.index),
         };
     }
-    let record = &row.record;
-    if !record.may_have_netdev() {
-        return Home::None;
-    }
+    // Without RDMA netlink nothing proves that an interface is here. Addresses are known all the same.
+    let is_nameless = record.entry.netdev_ifindex().is_none() && record.sysfs_netdev.is_none();
     match here.candidate(row) {
-        _ if row.netdev_is_elsewhere => Home::Foreign,
+        _ if row.netdev_is_elsewhere || here.is_called_otherwise(row) => Home::Foreign,
         Some(own) => Home::Unproven { name: Some(&own.name) },
-        None if record.netdev_is_unread && here.is_made_here(gid) => Home::Unproven { name: None },
-        None if record.netdev_is_unread => Home::Unknown { name: None },
-        None => Home::Foreign,
+        None if is_nameless && here.is_made_here(gid) => Home::Unproven { name: None },
+        None => Home::WithoutAddress,
+    }
+}
+
+/// The MAC address in a default GID of an interface with a device id. The kernel then does not put `ff:fe` in
+/// the middle, and does not change a bit.
+fn mac_with_id(gid: Gid) -> Option<[u8; 6]> {
+    match gid.to_bytes() {
+        [0xfe, 0x80, 0, 0, 0, 0, 0, 0, a, b, c, _, _, d, e, f] => Some([a, b, c, d, e, f]),
+        _ => None,
     }
 }
 

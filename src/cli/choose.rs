@@ -24,7 +24,7 @@ use crate::selection::Asked;
 use crate::status::Status;
 use crate::table::{Mark, NONE, Table, cell};
 use crate::values::Text;
-use crate::verdict::{Indices, Verdict};
+use crate::verdict::{Indices, Verdict, is_known};
 
 #[derive(Debug, Args)]
 pub(crate) struct ChooseArgs {
@@ -68,6 +68,12 @@ struct Row<'a> {
     recommended: Took,
     nccl: Took,
     ucx: Took,
+    /// Whether UCX is known to do what it is said to.
+    #[serde(skip)]
+    ucx_is_sure: bool,
+    /// Whether it is known what is recommended.
+    #[serde(skip)]
+    is_known: bool,
     /// Whether those two and the recommendation are not all the same.
     differs: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -169,8 +175,11 @@ pub(crate) fn answer(
 }
 
 /// Whether a host has no usable GID for something that is asked for: a port or a device that is named,
-/// or the host as a whole.
+/// or the host as a whole. Also whether it is not known for a port which one is right.
 pub(crate) fn lacks(chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
+    if chosen.iter().any(|own| !is_known(&own.decision.outcome)) {
+        return true;
+    }
     if asked.is_all() {
         return !chosen.is_empty() && !chosen.iter().any(|own| is_used(&own.decision.outcome));
     }
@@ -211,6 +220,8 @@ struct Taken {
     recommended: Outcome,
     nccl: Outcome,
     ucx: Outcome,
+    /// Whether UCX is known to do this.
+    ucx_is_sure: bool,
     /// What the program does that was asked about.
     like: Option<Decision>,
 }
@@ -219,16 +230,19 @@ struct Taken {
 fn take(host: &Seen, chosen: &[Chosen<'_>], like: Option<Like>) -> Vec<Taken> {
     let ports: Vec<&Port<'_>> = chosen.iter().map(|own| &own.port).collect();
     let settings = |reading| variable(&host.inventory, reading);
+    let model = |program: Program| program.model(settings(Reading::NEWEST));
     let outcomes = |program: Program| {
-        let decisions = program.model(settings(Reading::NEWEST)).choose_all(&ports);
+        let decisions = model(program).choose_all(&ports);
         decisions.into_iter().map(|own| own.outcome)
     };
     let mut like =
         like.map(|like| like.model(settings(like.reading())).choose_all(&ports).into_iter());
+    let of_ucx = model(Program::Ucx);
     let outcomes = outcomes(Program::Nccl).zip(outcomes(Program::Ucx));
     let taken = chosen.iter().zip(outcomes).map(|(own, (nccl, ucx))| Taken {
         recommended: own.decision.outcome.clone(),
         nccl,
+        ucx_is_sure: of_ucx.is_sure(&own.port, &ucx),
         ucx,
         like: like.as_mut().and_then(Iterator::next),
     });
@@ -262,6 +276,8 @@ impl<'a> Row<'a> {
             recommended: Took::new(recommended),
             nccl: Took::new(nccl),
             ucx: Took::new(ucx),
+            is_known: is_known(recommended),
+            ucx_is_sure: taken.ucx_is_sure,
             differs: is_other(nccl) || is_other(ucx),
             rows: explain.then(|| {
                 let rows = port.rows.iter().zip(&decision.rows);
@@ -307,10 +323,11 @@ impl Rows {
             Self::Plain(table) => tabulate(row, table),
             Self::Explained(table) => explain(row, table),
         }
-        if row.differs {
+        if row.differs && row.is_known {
             let host = row.host.map(|host| format!("{host}: ")).unwrap_or_default();
+            let perhaps = if row.ucx_is_sure { "" } else { "perhaps " };
             report.note(format!(
-                "{host}{}:{}: they differ: recommended {}, NCCL {}, UCX {}",
+                "{host}{}:{}: they differ: recommended {}, NCCL {}, UCX {perhaps}{}",
                 row.device, row.port, row.recommended.outcome, row.nccl.outcome, row.ucx.outcome
             ));
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use uverbs::check::{Finding, settings};
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way};
-use uverbs::choose::{Outcome, caveats};
+use uverbs::choose::{Caveat, Outcome, caveats, is_sure};
 use uverbs::inventory::Parts;
 use uverbs::selector::Selector;
 
@@ -24,7 +24,7 @@ use crate::selection::Asked;
 use crate::status::Status;
 use crate::text::plain_json;
 use crate::values::Pairs;
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, is_known};
 
 #[derive(Debug, Args)]
 pub(crate) struct EnvArgs {
@@ -90,9 +90,25 @@ struct Document<'a> {
     env: Option<Pairs<String>>,
     /// `index`, `automatic` or `addresses`.
     way: Option<Way>,
+    /// What is not known of the GIDs that are right, and what speaks against them.
+    doubts: &'a [Doubt],
     /// What is set now and does not fit.
     now: Vec<check::Row<'a>>,
     problems: &'a [Problem],
+}
+
+/// Something that speaks against a GID that is right as far as is known.
+#[derive(Debug, Serialize)]
+struct Doubt {
+    /// The name of its port, after the host's.
+    #[serde(skip)]
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    device: String,
+    port: u32,
+    index: u32,
+    caveat: Caveat,
 }
 
 pub(crate) fn answer(
@@ -118,6 +134,7 @@ pub(crate) fn answer(
         report.enter(Stage::Unusable);
         for own in wanted.iter().filter(|own| own.decision.outcome.index().is_none()) {
             report.note(match &own.decision.outcome {
+                outcome if !is_known(outcome) => format!("{}: {outcome}", own.name()),
                 Outcome::Ignored(why) => format!("{}: left out: {why}", own.name()),
                 other => format!("{}: left out: {other}", own.name()),
             });
@@ -125,8 +142,16 @@ pub(crate) fn answer(
         is_met &= !lacks(&wanted, &named);
         for own in &wanted {
             let index = own.decision.outcome.index();
-            for caveat in index.into_iter().flat_map(|index| caveats(&own.port, index)) {
-                doubts.push(format!("{}: {}: {caveat}", own.name(), own.decision.outcome));
+            let caveats = |index| caveats(&own.port, index).into_iter().map(move |it| (index, it));
+            for (index, caveat) in index.into_iter().flat_map(caveats) {
+                doubts.push(Doubt {
+                    name: own.name(),
+                    host: own.host.map(str::to_owned),
+                    device: own.port.device.to_owned(),
+                    port: own.port.number,
+                    index,
+                    caveat,
+                });
             }
         }
         right.add(&wanted);
@@ -162,10 +187,8 @@ pub(crate) fn answer(
     if plan.is_none() {
         report.raise(Status::Doubt);
     }
-    if plan.is_some() {
-        for doubt in &doubts {
-            report.note(doubt);
-        }
+    for Doubt { name, index, caveat, .. } in &doubts {
+        report.note(format!("{name}: {index}: {caveat}"));
     }
     if args.format(common) == EnvFormat::Json {
         let variables = |plan: &Plan| {
@@ -175,6 +198,7 @@ pub(crate) fn answer(
         return json(&Document {
             env: plan.as_ref().map(variables),
             way: plan.as_ref().map(|plan| plan.way),
+            doubts: &doubts,
             now: now
                 .iter()
                 .map(|(host, finding)| check::Row::new(host.as_deref(), finding))
@@ -223,6 +247,8 @@ struct Right {
     indices: Vec<RightIndex>,
     /// How many ports are to be used on the host that has the most.
     most: usize,
+    /// Whether it is not known of some index that it is right.
+    is_doubtful: bool,
 }
 
 /// An index that is right on some ports.
@@ -243,6 +269,7 @@ impl Right {
             if !self.indices.iter().any(|known| known.index == index) {
                 self.indices.push(RightIndex { index, names: Vec::new(), count: 0 });
             }
+            self.is_doubtful |= !is_sure(&own.port, index);
             let known = self.indices.iter_mut().filter(|known| known.index == index);
             for known in known {
                 known.count += 1;
@@ -277,8 +304,9 @@ fn explain(program: Program, plan: Option<&Plan>, right: &Right, report: &mut Re
             |own: &RightIndex| format!("{} on {}", own.index, some_of(&own.names, own.count));
         right.indices.iter().map(text).collect::<Vec<_>>().join("; ")
     };
+    let known = if right.is_doubtful { ", as far as is known" } else { "" };
     if plan.is_some_and(|plan| plan.variables.is_empty()) {
-        report.note(format!("nothing need be set: {program} uses the right GIDs by itself"));
+        report.note(format!("nothing need be set: {program} uses the right GIDs by itself{known}"));
     }
     match plan.map(|plan| plan.way) {
         None if right.is_empty() => report.note("no port that is asked for has a usable GID"),
@@ -286,18 +314,19 @@ fn explain(program: Program, plan: Option<&Plan>, right: &Right, report: &mut Re
             "{program} has room for {ROOM} ports of a host, and there are {count}: name those to use"
         )),
         None => report.note(format!(
-            "no setting makes {program} use the right GID on every port: right are {}",
+            "no setting that uverbs tries makes {program} use the right GID on every port; right are \
+             {}{known}",
             differing()
         )),
         Some(Way::Index(_)) => {}
         Some(Way::Automatic) if right.indices.len() < 2 => {}
         Some(Way::Automatic) => report.note(format!(
-            "no single {index} is right ({}); {program} chooses right by itself",
+            "no single {index} is right ({}); {program} chooses right by itself{known}",
             differing()
         )),
         Some(Way::Addresses) => report.note(format!(
             "no single {index} is right, or {program} would choose others ({}); among these \
-             addresses it chooses right",
+             addresses it chooses right{known}",
             differing()
         )),
     }

@@ -137,7 +137,8 @@ fn tell_settings(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
     }
     for (program, variables) in [("NCCL", &fit.nccl), ("UCX", &fit.ucx)] {
         let Some(pairs) = variables else {
-            report.note(format!("{program}: no setting is right on {all}"));
+            let also = if fits.unusable.is_empty() { "" } else { " and uses no other port" };
+            report.note(format!("{program}: no setting that uverbs tries is right on {all}{also}"));
             continue;
         };
         let pairs: Vec<String> =

@@ -162,13 +162,14 @@ Examples:
     /// Recommended is a GID of RoCE v2 whose network interface is up and in this network namespace,
     /// of the port's own interface before a VLAN's, not link-local, IPv4 before IPv6. NCCL and UCX are
     /// the indices that their newest releases take with the variables that are set here (with --from:
-    /// there), `-` if they do not use the port. Where the three are not alike, stderr says so.
+    /// there), `-` if they take no GID of the port; the JSON says why. Where the three are not alike, stderr says so.
     ///
     /// With --from, stderr also says whether one setting fits all hosts, and which hosts differ. "All
     /// ports" are those that have a usable GID: a port that nobody named may be down.
     ///
     /// The status is 1 if a port that was named has no usable GID, no port of a device that was
-    /// named, or, where none was named, no port of a host.
+    /// named, or, where none was named, no port of a host; and if it is not known of a port which GID is
+    /// right, as a row could not be read.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -190,8 +191,9 @@ Examples:
     /// out ports that have no usable GID or are not named. Variables that are set now and do not fit
     /// are named on stderr. They are right for the newest releases; `choose --like` shows what others do.
     ///
-    /// The status is 1, and no variable is printed, if nothing that can be set is right on every port,
-    /// if a port could not be read that may be used, or if what is named has no usable GID.
+    /// The status is 1, and no variable is printed, if no setting that uverbs tries is right on every
+    /// port, if a port or a row could not be read that may be used, or if what is named has no usable GID.
+    /// What is printed although it is not proven to be right is named on stderr, and in the JSON as `doubts`.
     #[command(
         verbatim_doc_comment,
         after_help = "\

@@ -18,6 +18,8 @@ pub(crate) struct Verdict {
     pub(crate) hosts: usize,
     /// What of that which is asked for could not be read: hosts, devices and ports, by name.
     unread: Vec<String>,
+    /// Ports that are asked for, where it is not known which row is right.
+    doubtful: Vec<String>,
     /// Whether there is anything else that could not be read.
     pub(crate) has_unread: bool,
     /// Whether a host may have more ports than NCCL has room for.
@@ -39,6 +41,17 @@ impl Verdict {
         (asked, is_missing): (&Asked<'_>, bool),
         ports: impl Iterator<Item = (&'c Chosen<'s>, Option<u32>)>,
     ) -> bool {
+        // A row that could not be read may be right on a port: then it counts as a port that was not read.
+        let doubtful = &mut self.doubtful;
+        let ports = ports.filter(|(own, _)| {
+            let is_asked = asked.has_port(own.port.device, own.port.number);
+            let is_doubtful = is_asked && !is_known(&own.decision.outcome);
+            if is_doubtful {
+                doubtful.push(own.name());
+            }
+            !is_doubtful
+        });
+        self.fleet.add(ports.map(|(own, index)| (&own.port, index)));
         self.hosts += 1;
         let mut unread = unread(host, asked);
         if let Some(name) = host.name.as_ref().filter(|_| is_missing && unread.is_empty()) {
@@ -54,13 +67,14 @@ impl Verdict {
                 self.set.insert(setting.name.clone());
             }
         }
-        self.fleet.add(ports.map(|(own, index)| (&own.port, index)));
         is_read
     }
 
-    /// What of that which is asked for could not be read. What is said of all does not cover it.
+    /// What of that which is asked for could not be read, also if it is only a row that matters. What is
+    /// said of all does not cover it.
     pub(crate) fn unread(&self, report: &Report) -> Vec<String> {
-        report.bad_files().map(str::to_owned).chain(self.unread.iter().cloned()).collect()
+        let unread = self.unread.iter().chain(&self.doubtful).cloned();
+        report.bad_files().map(str::to_owned).chain(unread).collect()
     }
 
     /// Whether a variable is set on some host.
@@ -77,6 +91,11 @@ impl Verdict {
     ) -> Option<Plan> {
         self.fleet.plan(program, has_others, is_set)
     }
+}
+
+/// Whether it is known which row is right on a port, or that none is.
+pub(crate) fn is_known(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::Ignored(Why::NotKnown(_)))
 }
 
 /// Which index is right on which port of which host.
@@ -115,6 +134,7 @@ impl Indices {
             self.counts.active += usize::from(is_active(&own.decision.outcome));
             self.counts.usable += usize::from(index.is_some());
             match index {
+                None if !is_known(&own.decision.outcome) => {}
                 None => self.unusable.push(own.name()),
                 Some(index) => {
                     if !is_sure(&own.port, index) {

@@ -111,8 +111,9 @@ fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRec
                 return Err(cause);
             }
             let is_hidden = gid_type.is_none();
-            // The kernel that hides the type hides the interface too. Each row of RoCE has one.
-            let is_unread = netdev.as_ref().map_or(true, |name| is_hidden && name.is_none());
+            // Each row of RoCE has an interface, also if the file does not name it.
+            let is_roce = gid_type != Some(GidType::IB);
+            let is_unread = netdev.as_ref().map_or(true, |name| is_roce && name.is_none());
             let record = GidRecord::new(entry, Source::Sysfs)
                 .with_sysfs_netdev(netdev.unwrap_or_default())
                 .with_netdev_unread(is_unread)
@@ -124,7 +125,7 @@ fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRec
     Err(Cause::Os(libc::EAGAIN))
 }
 
-/// Reads `gid_attrs/ndevs/I`; none if there is no interface, which the kernel says by EINVAL.
+/// Reads `gid_attrs/ndevs/I`; none if the kernel names no interface, which it says by EINVAL.
 fn read_netdev(port_folder: &Folder, name: &str) -> Result<Option<String>, Cause> {
     let names = port_folder.join("gid_attrs/ndevs");
     match names.read(name) {
@@ -185,12 +186,17 @@ mod tests {
             std::fs::write(port.join(format!("gid_attrs/types/{slot}")), "RoCE v2\n").unwrap();
         }
         std::fs::write(port.join("gid_attrs/ndevs/0"), "d0\n").unwrap();
-        // Slot 1 has a folder for a file, which cannot be read; slot 2 an empty file.
+        // Slot 1 has a folder for a file, which cannot be read; slot 2 an empty file, but a row of RoCE
+        // has an interface; slot 3 is of InfiniBand.
         std::fs::write(port.join("gid_attrs/ndevs/2"), "").unwrap();
+        std::fs::write(port.join("link_layer"), "InfiniBand\n").unwrap();
+        std::fs::write(port.join("gids/3"), LINK_LOCAL).unwrap();
+        std::fs::write(port.join("gid_attrs/types/3"), "IB/RoCE v1\n").unwrap();
+        std::fs::write(port.join("gid_attrs/ndevs/3"), "").unwrap();
         let table = Sysfs::at(&root).query_gid_table("rxe0").unwrap();
         let found: Vec<_> =
             table.iter().map(|gid| (gid.sysfs_netdev.as_deref(), gid.netdev_is_unread)).collect();
-        assert_eq!(found, [(Some("d0"), false), (None, true), (None, false)]);
+        assert_eq!(found, [(Some("d0"), false), (None, true), (None, true), (None, false)]);
         std::fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -13,6 +13,7 @@ mod conforms;
 mod devices;
 #[cfg(test)]
 mod documents;
+mod doubts;
 #[cfg(test)]
 mod forms;
 #[cfg(test)]

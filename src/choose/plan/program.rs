@@ -1,7 +1,7 @@
 //! The programs that read variables, each with its model.
 
-use crate::choose::decision::Decision;
-use crate::choose::port::Port;
+use crate::choose::decision::{Decision, Outcome};
+use crate::choose::port::{Port, Row};
 use crate::choose::{nccl, ucx};
 
 /// Programs that read variables.
@@ -108,6 +108,19 @@ impl Model {
         match self {
             Self::Nccl(settings) => nccl::choose_all(ports, settings),
             Self::Ucx(settings) => ports.iter().map(|port| ucx::choose(port, settings)).collect(),
+        }
+    }
+
+    /// Whether the program is known to take the row that [`choose`](Self::choose) says. UCX takes another
+    /// one if it cannot make an address handle, which depends on an interface that may be elsewhere.
+    #[must_use]
+    pub fn is_sure(&self, port: &Port<'_>, outcome: &Outcome) -> bool {
+        let row = || port.row(outcome.index()?);
+        match self {
+            Self::Ucx(settings) if settings.pinned().is_none() && port.is_ethernet() => {
+                row().is_none_or(Row::is_address_handle_known)
+            }
+            _ => true,
         }
     }
 

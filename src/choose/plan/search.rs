@@ -36,7 +36,8 @@ pub struct Plan {
 const LONGEST: usize = 128 << 10;
 
 /// Finds variables with which a program uses the right row on every wanted port, and no other port. `None`
-/// if there are none. `None` also if no port is wanted, because no list of devices can name zero devices.
+/// if no setting that is tried does this. `None` also if no port is wanted, because no list of devices can
+/// name zero devices.
 ///
 /// `has_others` says whether there may be ports that are not among the targets because they could not be
 /// read. Only a list of devices excludes such ports. `is_set` says whether a variable is already set. If the
@@ -212,14 +213,17 @@ fn candidates(program: Program, rows: &[Right]) -> Vec<Candidate> {
     };
     let [family_variable, version_variable, range_variable] = prefix;
     let mut chosen = vec![automatic];
+    // A range of another family than the one that is set is ignored.
+    let mut family = Family::V4;
     if rows.iter().all(|row| Family::of(row.gid) == Family::V6) {
+        family = Family::V6;
         chosen.push((family_variable, "AF_INET6".to_owned()));
     }
     if rows.iter().all(|row| row.gid_type == GidType::ROCE_V1) {
         chosen.push((version_variable, "1".to_owned()));
     }
     list.push((Way::Automatic, chosen.clone()));
-    if let Some(network) = covering(&addresses, Family::of(first.gid)) {
+    if let Some(network) = covering(&addresses, family) {
         chosen.push((range_variable, network.to_string()));
         list.push((Way::Addresses, chosen));
     }

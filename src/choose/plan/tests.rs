@@ -92,6 +92,16 @@ fn an_address_range_where_its_own_choice_is_wrong() {
     );
 }
 
+/// NCCL takes an IPv6 row at index 0 if there is no IPv4 row. The range is for the ports that have some.
+#[test]
+fn an_address_range_in_any_order_of_ports() {
+    let only_ipv6: &[&str] = &["1 0 fd00::1 v2 e"];
+    let ports = [("a", only_ipv6, Some(0)), ("b", VLAN, Some(5))];
+    let range = "NCCL_IB_GID_INDEX=-1 NCCL_IB_ADDR_RANGE=10.0.0.3/32";
+    assert_eq!(planned(Program::Nccl, &ports).as_deref(), Some(range));
+    assert_eq!(planned(Program::Nccl, &[ports[1], ports[0]]).as_deref(), Some(range));
+}
+
 #[test]
 fn a_list_of_devices_where_a_port_is_not_wanted() {
     let ports = [("a", DUAL, Some(3)), ("b", DUAL, None)];

@@ -1,6 +1,7 @@
 //! The models of programs and the recommendation: what their tests share.
 
 mod any;
+mod homes;
 mod lists;
 mod programs;
 mod recommend;

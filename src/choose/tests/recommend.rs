@@ -60,7 +60,8 @@ fn the_recommendation_and_its_reasons() {
     let both = vec![network, elsewhere];
     assert_eq!(with(Wish { networks: both, ..Wish::default() }), None, "in all of them");
     let nothing = Wish { netdev: Some("eth9".into()), ..Wish::default() };
-    assert_eq!(recommend(&port, &nothing).outcome, Outcome::Ignored(Why::NoRow));
+    // The interface of row 3 is not known.
+    assert_eq!(recommend(&port, &nothing).outcome, Outcome::Ignored(Why::NotKnown(3)));
     let down = Port { state: PortState::INIT, ..port.clone() };
     let decision = recommend(&down, &Wish::default());
     assert_eq!(decision.outcome, Outcome::Ignored(Why::NotActive(PortState::INIT)));
@@ -68,6 +69,102 @@ fn the_recommendation_and_its_reasons() {
     assert_eq!(caveats(&port, 0), [Caveat::LinkLocal, Caveat::V1]);
     assert_eq!(caveats(&port, 6), [Caveat::Down]);
     assert_eq!(caveats(&port, 9), []);
+}
+
+fn v2(index: u32, gid: &str, home: Home<'static>) -> Row<'static> {
+    Row { home, ..row(&format!("1 {index} {gid} v2 e")) }
+}
+
+fn roce(rows: &[Row<'static>]) -> Port<'static> {
+    port("port 1 link_layer Ethernet gid_tbl_len 16", rows.to_vec())
+}
+
+/// The outcome, and the reason of each row.
+fn judged(rows: &[Row<'static>], wish: &Wish) -> (Outcome, Vec<Reason>) {
+    let decision = recommend(&roce(rows), wish);
+    (decision.outcome, decision.rows.into_iter().map(|(_, reason)| reason).collect())
+}
+
+const POSSIBLE: Home<'static> = Home::Unproven { name: Some("eth1") };
+const UNKNOWN: Home<'static> = Home::Unknown { name: None };
+
+/// What is better proven to be here comes first, whatever the address is. A row that sysfs keeps back comes
+/// last.
+#[test]
+fn the_best_proven_row_comes_first() {
+    let known = v2(9, "fe80::9", ours("eth0"));
+    let possible = v2(3, "fe80::3", POSSIBLE);
+    for (other, reason) in [
+        (v2(2, "::ffff:10.5.5.5", UNKNOWN), Reason::LessKnownBelow(3)),
+        (v2(2, "::ffff:10.5.5.5", Home::None), Reason::LessKnownBelow(3)),
+        (v2(2, "::ffff:10.5.5.5", Home::Foreign), Reason::Foreign),
+        (v2(2, "::ffff:10.5.5.5", Home::WithoutAddress), Reason::WithoutAddress),
+        (
+            Row { type_is_hidden: true, ..v2(2, "::ffff:10.5.5.5", POSSIBLE) },
+            Reason::LessKnownBelow(3),
+        ),
+    ] {
+        let (outcome, reasons) = judged(&[other, possible], &Wish::default());
+        assert_eq!(outcome, Outcome::Taken(3), "{other:?}");
+        assert_eq!(reasons, [reason, Reason::Recommended], "{other:?}");
+        let (outcome, reasons) = judged(&[other, possible, known], &Wish::default());
+        assert_eq!(outcome, Outcome::Taken(9), "{other:?}");
+        assert_eq!(reasons[1], Reason::UnprovenBelow(9));
+    }
+    // Without the files of types all rows lack theirs, which says nothing of one of them.
+    let hidden = Row { type_is_hidden: true, ..v2(2, "::ffff:10.5.5.5", POSSIBLE) };
+    let port = Port { has_types: false, ..roce(&[hidden, possible]) };
+    assert_eq!(recommend(&port, &Wish::default()).outcome, Outcome::Taken(2));
+}
+
+#[test]
+fn a_row_of_roce_without_an_interface_is_not_sure() {
+    let port = roce(&[v2(0, "::ffff:10.0.0.1", Home::None)]);
+    assert_eq!(caveats(&port, 0), [Caveat::Unknown]);
+    assert!(!is_sure(&port, 0));
+    let iwarp = Port { node_type: NodeType::RNIC, ..port };
+    assert!(is_sure(&iwarp, 0));
+}
+
+/// What cannot be read may be what is asked for: that is another answer than none.
+#[test]
+fn what_cannot_be_read_may_be_right() {
+    let untyped = |home| Row {
+        gid_type: GidType::UNNAMED,
+        type_is_hidden: true,
+        ..v2(3, "::ffff:10.0.0.3", home)
+    };
+    let netdev = |name: &str| Wish { netdev: Some(name.to_owned()), ..Wish::default() };
+    let not_known = Outcome::Ignored(Why::NotKnown(3));
+    let none = Outcome::Ignored(Why::NoRow);
+    let outcome = |row: Row<'static>, wish: &Wish| judged(&[row], wish).0;
+    let eth0 = ours("eth0");
+    let of_type = |own| Wish { gid_type: Some(own), ..Wish::default() };
+    assert_eq!(outcome(untyped(eth0), &Wish::default()), not_known);
+    assert_eq!(caveats(&roce(&[untyped(eth0)]), 3), [Caveat::TypeUnread]);
+    assert_eq!(outcome(untyped(eth0), &of_type(GidType::ROCE_V1)), not_known);
+    assert_eq!(outcome(untyped(eth0), &of_type(GidType::IB)), none);
+    assert_eq!(outcome(untyped(eth0), &netdev("eth1")), none);
+    assert_eq!(outcome(untyped(Home::WithoutAddress), &Wish::default()), none);
+    // An interface matches if it is proven to be that one, or if nothing but names is known.
+    let with = |home| v2(3, "::ffff:10.0.0.3", home);
+    assert_eq!(outcome(with(eth0), &netdev("eth0")), Outcome::Taken(3));
+    assert_eq!(outcome(with(POSSIBLE), &netdev("eth1")), not_known);
+    assert_eq!(outcome(with(POSSIBLE), &netdev("eth0")), none);
+    for home in [Home::Unproven { name: None }, UNKNOWN, Home::None] {
+        assert_eq!(outcome(with(home), &netdev("eth0")), not_known, "{home:?}");
+    }
+    let of_tree = Home::Unknown { name: Some("eth0") };
+    assert_eq!(outcome(with(of_tree), &netdev("eth0")), Outcome::Taken(3));
+    assert_eq!(outcome(with(of_tree), &netdev("eth1")), none);
+    // Another row fits, or the port is not used at all.
+    let (outcome, reasons) =
+        judged(&[untyped(eth0), v2(5, "::ffff:10.0.0.5", eth0)], &Wish::default());
+    assert_eq!(outcome, Outcome::Taken(5));
+    assert_eq!(reasons, [Reason::TypeUnread, Reason::Recommended]);
+    let down = Port { state: PortState::DOWN, ..roce(&[untyped(eth0)]) };
+    let outcome = recommend(&down, &Wish::default()).outcome;
+    assert_eq!(outcome, Outcome::Ignored(Why::NotActive(PortState::DOWN)));
 }
 
 #[test]

@@ -1,0 +1,148 @@
+//! Where the interface of a row is, by what is known of the interfaces here.
+
+use core::num::NonZeroU32;
+use std::net::IpAddr;
+
+use super::*;
+use crate::choose::surroundings::{Surroundings, port as seen};
+use crate::device::Device;
+use crate::gid::{Gid, GidEntry, GidRecord, Source};
+use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
+use crate::netdev::{Interface, Netdev};
+use crate::port::PortAttributes;
+
+const MAC: [u8; 6] = [0x02, 0x11, 0x22, 0x33, 0x44, 0x55];
+
+fn gid(text: &str) -> Gid {
+    text.parse::<Ipv6Addr>().unwrap().into()
+}
+
+/// eth0 has the index 2, and 10.0.0.1; eth1 has the index 3, and 10.0.0.2.
+fn here() -> Inventory {
+    let interface = |index, name: &str, address: &str| {
+        let mut own = Interface::new(NonZeroU32::new(index).unwrap(), name);
+        (own.is_up, own.is_lower_up) = (true, true);
+        own.mac = Some(MAC);
+        own.addresses = vec![(address.parse::<IpAddr>().unwrap(), 24)];
+        own
+    };
+    let interfaces = vec![interface(2, "eth0", "10.0.0.1"), interface(3, "eth1", "10.0.0.2")];
+    let mut inventory = Inventory::default();
+    inventory.host = Some("pod".to_owned());
+    inventory.has_netlink = true;
+    inventory.interfaces = Some(interfaces);
+    inventory
+}
+
+fn by_ioctl(text: &str, ifindex: u32) -> GidRow {
+    let entry = GidEntry::new(1, 0, gid(text)).with_type(GidType::ROCE_V2);
+    GidRow::from(GidRecord::from(entry.with_netdev_ifindex(NonZeroU32::new(ifindex))))
+}
+
+fn by_sysfs(text: &str, name: Option<&str>) -> GidRow {
+    let entry = GidEntry::new(1, 0, gid(text)).with_type(GidType::ROCE_V2);
+    let record = GidRecord::new(entry, Source::Sysfs);
+    GidRow::from(record.with_sysfs_netdev(name.map(str::to_owned)))
+}
+
+fn unread(text: &str) -> GidRow {
+    let mut row = by_sysfs(text, None);
+    row.record.netdev_is_unread = true;
+    row
+}
+
+/// The home of the row of a RoCE port, in words.
+fn home_in(inventory: &Inventory, row: &GidRow) -> String {
+    home_on(inventory, row, LinkLayer::ETHERNET)
+}
+
+fn home_on(inventory: &Inventory, row: &GidRow, link_layer: LinkLayer) -> String {
+    let attributes = PortAttributes {
+        state: PortState::ACTIVE,
+        link_layer,
+        gid_tbl_len: 8,
+        ..Default::default()
+    };
+    let mut record = DeviceRecord::new(Device::named("mlx5_0"));
+    record.gids = Some(Ok(vec![row.clone()]));
+    record.ports = vec![PortRecord {
+        number: 1,
+        attributes: Some(Ok((attributes, Source::Ioctl))),
+        effective: None,
+        guid: Ok(None),
+        netdev: None,
+        pkeys: None,
+        has_types: None,
+    }];
+    let surroundings = Surroundings::of(inventory);
+    let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
+    match port.rows[0].home {
+        Home::Ours { name, has_address, .. } => format!("ours {name} {has_address}"),
+        Home::Unproven { name } => format!("unproven {}", name.unwrap_or("-")),
+        Home::Unknown { name } => format!("unknown {}", name.unwrap_or("-")),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_proves_that_an_interface_is_elsewhere() {
+    let here = here();
+    let home = |row: &GidRow| home_in(&here, row);
+    // No interface here is called so.
+    assert_eq!(home(&by_ioctl("::ffff:10.0.0.1", 9)), "Foreign");
+    assert_eq!(home(&by_sysfs("::ffff:10.0.0.1", Some("eth9"))), "Foreign");
+    let elsewhere = GidRow { netdev_is_elsewhere: true, ..by_ioctl("::ffff:10.0.0.1", 2) };
+    assert_eq!(home(&elsewhere), "Foreign");
+    // One is, but has another address: the row may be of an address that has gone.
+    assert_eq!(home(&by_ioctl("::ffff:10.9.9.9", 2)), "WithoutAddress");
+    assert_eq!(home(&by_ioctl("::ffff:10.0.0.2", 2)), "WithoutAddress");
+    assert_eq!(home(&by_sysfs("::ffff:10.9.9.9", Some("eth0"))), "WithoutAddress");
+    // It has the address.
+    assert_eq!(home(&by_ioctl("::ffff:10.0.0.1", 2)), "unproven eth0");
+    assert_eq!(home(&by_sysfs("::ffff:10.0.0.1", Some("eth0"))), "unproven eth0");
+    let netdev = Some(Netdev::new(NonZeroU32::new(2).unwrap(), "eth0"));
+    let named = GidRow { netdev, ..by_ioctl("::ffff:10.0.0.1", 2) };
+    assert_eq!(home(&named), "ours eth0 true");
+}
+
+/// The default GID has the MAC address in it, with `ff:fe` or with the interface's device id.
+#[test]
+fn a_default_gid_is_made_from_the_mac_address() {
+    let here = here();
+    assert_eq!(home_in(&here, &by_ioctl("fe80::11:22ff:fe33:4455", 2)), "unproven eth0");
+    assert_eq!(home_in(&here, &by_ioctl("fe80::211:2200:133:4455", 2)), "unproven eth0");
+    assert_eq!(home_in(&here, &by_ioctl("fe80::211:2200:133:4466", 2)), "WithoutAddress");
+    assert_eq!(home_in(&here, &unread("fe80::211:2200:133:4455")), "unproven -");
+}
+
+/// A row that does not say what its interface is called has one all the same, on RoCE.
+#[test]
+fn a_row_without_a_name_is_judged_by_its_address() {
+    let here = here();
+    for row in [unread, |text: &str| by_sysfs(text, None), |text: &str| by_ioctl(text, 0)] {
+        assert_eq!(home_in(&here, &row("::ffff:10.0.0.1")), "unproven -");
+        assert_eq!(home_in(&here, &row("::ffff:10.9.9.9")), "WithoutAddress");
+    }
+    let row = by_ioctl("fe80::1", 0);
+    assert_eq!(home_on(&here, &row, LinkLayer::INFINIBAND), "None");
+}
+
+/// Without RDMA netlink nothing is proven to be here, but addresses are known all the same.
+#[test]
+fn without_netlink_addresses_count() {
+    let here = Inventory { has_netlink: false, ..here() };
+    assert_eq!(home_in(&here, &by_sysfs("::ffff:10.7.7.7", Some("eth0"))), "WithoutAddress");
+    assert_eq!(home_in(&here, &by_sysfs("::ffff:10.0.0.1", Some("eth0"))), "unproven eth0");
+    assert_eq!(home_in(&here, &by_ioctl("::ffff:10.0.0.1", 9)), "Foreign");
+}
+
+/// A name in the tree of another host is a name there. A name of this host's sysfs may be another
+/// namespace's.
+#[test]
+fn names_count_in_a_tree() {
+    let tree = Inventory::default();
+    let blind = Inventory { interfaces: None, ..here() };
+    let row = by_sysfs("::ffff:10.0.0.1", Some("eth0"));
+    assert_eq!(home_in(&tree, &row), "unknown eth0");
+    assert_eq!(home_in(&blind, &row), "unknown -");
+}

@@ -1,0 +1,222 @@
+//! What is not known, and what `choose`, `env` and `check` then say: snapshots and trees of which a part
+//! could not be read.
+
+use serde_json::{Value, json};
+
+use crate::snapshots::{DUAL, Fleet, host, port, set};
+use crate::tree::Tree;
+
+/// A row by sysfs, of an interface that is not proven to be here: v2, with the interface's name.
+fn named(index: u32, gid: &str, name: &str) -> Value {
+    json!({
+        "port": 1, "index": index, "gid": gid, "gid_type": 2, "ifindex": null, "source": "sysfs",
+        "type_is_hidden": false, "netdev": null, "sysfs_netdev": name,
+    })
+}
+
+/// A row by sysfs whose interface could not be read.
+fn unread(index: u32, gid: &str) -> Value {
+    let mut row = named(index, gid, "");
+    (row["sysfs_netdev"], row["netdev_is_unread"]) = (Value::Null, true.into());
+    row
+}
+
+/// The same of the kernel of `MLNX_OFED`, which keeps the type back too.
+fn hidden(index: u32, gid: &str) -> Value {
+    let mut row = unread(index, gid);
+    (row["gid_type"], row["type_is_hidden"]) = (u32::MAX.into(), true.into());
+    row
+}
+
+/// A pod with these addresses on eth0 and ports with these rows. The interfaces of the ports are elsewhere.
+fn pod(addresses: &[&str], ports: &[(&str, Vec<Value>)]) -> Value {
+    let devices: Vec<(&str, Value)> = ports.iter().map(|(name, _)| (*name, port(&[]))).collect();
+    let mut pod = host("pod", &devices);
+    for (place, (_, rows)) in ports.iter().enumerate() {
+        pod["devices"][place]["gids"] = rows.clone().into();
+        pod["devices"][place]["ports"][0]["netdev"] = Value::Null;
+    }
+    let own: Vec<Value> = addresses.iter().map(|address| json!([address, 24])).collect();
+    pod["interfaces"][0]["addresses"] = own.into();
+    pod
+}
+
+/// A row that is proven to be of eth0.
+fn proven(index: u32, gid: &str) -> Value {
+    port(&[(index, gid, 2, Some("eth0"))])["rows"][0].clone()
+}
+
+#[test]
+fn the_pod_s_own_row_comes_before_a_row_that_cannot_be_read() {
+    let own = named(3, "::ffff:10.0.0.9", "eth0");
+    let mut without = unread(2, "::ffff:10.5.5.5");
+    without["netdev_is_unread"] = false.into();
+    for other in [hidden(2, "::ffff:10.5.5.5"), unread(2, "::ffff:10.5.5.5"), without] {
+        let fleet = Fleet::new(&[pod(&["10.0.0.9"], &[("mlx5_0", vec![other, own.clone()])])]);
+        let run = fleet.uverbs(&["choose", "--explain", "--no-header"]);
+        let reasons: Vec<&str> =
+            run.stdout.lines().map(|line| line.rsplit("  ").next().unwrap()).collect();
+        let but = "its interface is not proven to be in this network namespace";
+        assert_eq!(
+            reasons,
+            [
+                "its interface is in another network namespace, or no longer has the address",
+                &format!("recommended; but {but}")
+            ]
+        );
+        let run = fleet.uverbs(&["env", "nccl"]);
+        assert_eq!(run.stdout, "export NCCL_IB_GID_INDEX=3\n", "{run:?}");
+        assert!(run.stderr.contains(&format!("pod: mlx5_0:1: 3: {but}\n")), "{run:?}");
+    }
+    // A proven IPv6 row comes before an IPv4 row that may be anywhere.
+    let rows = vec![proven(1, "2001:db8::1"), unread(3, "::ffff:10.9.9.9")];
+    let fleet = Fleet::new(&[pod(&["2001:db8::1"], &[("mlx5_0", rows)])]);
+    assert_eq!(fleet.json(&["choose"])["choose"][0]["index"], 1);
+    // Of two that cannot be read, the one whose address is here.
+    let rows = vec![unread(0, "fe80::5"), unread(3, "::ffff:10.0.0.1")];
+    let fleet = Fleet::new(&[pod(&["10.0.0.1"], &[("mlx5_0", rows)])]);
+    assert_eq!(fleet.json(&["choose"])["choose"][0]["index"], 3);
+}
+
+/// An address that no interface here has: that does not prove that the row is elsewhere.
+#[test]
+fn an_address_that_has_gone_is_not_foreign() {
+    let mut gone = proven(1, "::ffff:10.0.0.9");
+    gone["netdev"] = Value::Null;
+    let rows = vec![proven(0, "fe80::11:22ff:fe33:4455"), gone];
+    let fleet = Fleet::new(&[pod(&["fe80::11:22ff:fe33:4455"], &[("mlx5_0", rows)])]);
+    let run = fleet.uverbs(&["choose", "--explain"]);
+    let said = "its interface is in another network namespace, or no longer has the address";
+    assert!(run.stdout.contains(said), "{run:?}");
+    let run = fleet.uverbs(&["check"]);
+    assert!(!run.stdout.contains("foreign-gids"), "{run:?}");
+    assert!(run.stdout.contains("UCX may take GID 1 of mlx5_0:1"), "{run:?}");
+    let run = fleet.uverbs(&["choose"]);
+    assert!(run.stderr.contains("recommended 0, NCCL 1, UCX perhaps 1\n"), "{run:?}");
+}
+
+/// A row that may be the one that is asked for is neither a match nor none.
+#[test]
+fn a_row_that_cannot_be_read_may_be_asked_for() {
+    let tree = Tree::new();
+    let row = |number: u8, name: &str, gid: &str| {
+        let device = tree.device(name, "1: CA", number);
+        let port = device.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 8);
+        port.gid(3, &format!("0000:0000:0000:0000:0000:ffff:0a00:{gid}"), "RoCE v2", Some("eth0"));
+        port
+    };
+    row(0, "mlx5_0", "0001");
+    let port = row(1, "mlx5_1", "0002");
+    let not_known = |tree: &Tree, options: &[&str]| {
+        let run = tree.uverbs(&[&["env", "nccl"], options].concat());
+        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+        let said = "mlx5_1:1: it is not known whether GID 3 is right\n";
+        assert!(run.stderr.contains(said) && !run.stderr.contains("left out"), "{run:?}");
+        assert!(run.stderr.contains("no variables, as what was not read may be used too"));
+        let run = tree.uverbs(&[&["choose"], options].concat());
+        assert!(run.status == 1 && run.stderr.contains(said), "{run:?}");
+        assert!(!run.stderr.contains("recommended it is"), "{run:?}");
+        // Nothing is unknown of the other port.
+        let run = tree.uverbs(&[&["env", "nccl", "mlx5_0"], options].concat());
+        assert_eq!(run.status, 0, "{run:?}");
+        assert!(run.stdout.starts_with("export NCCL_IB_HCA='=mlx5_0:1'\n"), "{run:?}");
+    };
+    port.refuse("gid_attrs/ndevs/3");
+    not_known(&tree, &["--netdev", "eth0"]);
+    // Without such a wish the interface does not matter.
+    let run = tree.uverbs(&["env", "nccl", "--json"]);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(answer["env"], json!({ "NCCL_IB_GID_INDEX": "3" }));
+    let caveat = "it is not known whether its interface is in this network namespace";
+    let doubt = |device| json!({ "device": device, "port": 1, "index": 3, "caveat": caveat });
+    assert_eq!(answer["doubts"], json!([doubt("mlx5_0"), doubt("mlx5_1")]));
+    // Its type always matters.
+    port.remove("gid_attrs/ndevs/3");
+    port.file("gid_attrs/ndevs/3", "eth0");
+    port.refuse("gid_attrs/types/3");
+    for options in [&[][..], &["--type", "v2"], &["--type", "v1"], &["--netdev", "eth0"]] {
+        if options != ["--type", "v1"] {
+            not_known(&tree, options);
+        }
+        let run = tree.uverbs(&[&["choose", "mlx5_1"], options].concat());
+        assert_eq!(run.status, 1, "{run:?}");
+    }
+}
+
+/// What is said of a fleet does not cover such a port.
+#[test]
+fn a_fleet_with_a_row_that_cannot_be_read() {
+    let good = host("h1", &[("mlx5_0", port(DUAL))]);
+    let mut doubtful = pod(&["10.0.0.1"], &[("mlx5_0", vec![unread(5, "::ffff:10.0.0.1")])]);
+    doubtful["host"] = "h2".into();
+    let fleet = Fleet::new(&[good, doubtful]);
+    let netdev = ["choose", "--netdev", "eth0"];
+    let fits = fleet.json(&netdev)["fits_all"].clone();
+    assert_eq!((&fits["unread"], &fits["unusable"]), (&json!(["h2: mlx5_0:1"]), &json!([])));
+    assert_eq!((&fits["index"], &fits["read"]["index"]), (&Value::Null, &json!(3)));
+    assert_eq!(fits["read"]["nccl"], json!({ "NCCL_IB_GID_INDEX": "3" }));
+    let run = fleet.uverbs(&netdev);
+    assert!(run.status == 1 && run.stderr.contains("is not known: h2: mlx5_0:1\n"), "{run:?}");
+    // Its address is not here: then it is not usable, which is known.
+    let mut other = pod(&[], &[("mlx5_0", vec![unread(5, "::ffff:10.0.0.1")])]);
+    other["host"] = "h2".into();
+    let fleet = Fleet::new(&[host("h1", &[("mlx5_0", port(DUAL))]), other]);
+    let fits = fleet.json(&netdev)["fits_all"].clone();
+    assert_eq!((&fits["unread"], &fits["unusable"]), (&json!([]), &json!(["h2: mlx5_0:1"])));
+    let run = fleet.uverbs(&netdev);
+    let said = "NCCL: no setting that uverbs tries is right on ";
+    let line = run.stderr.lines().find(|line| line.contains(said)).expect("no setting");
+    assert!(line.ends_with(" and uses no other port"), "{run:?}");
+}
+
+/// Without RDMA netlink a name by sysfs may be another namespace's.
+#[test]
+fn a_name_is_no_match_without_netlink() {
+    for (address, status) in [("10.0.0.9", "no row is usable"), ("10.7.7.7", "GID 0 is right")] {
+        let mut pod = pod(&[address], &[("mlx5_0", vec![named(0, "::ffff:10.7.7.7", "eth0")])]);
+        pod["has_netlink"] = false.into();
+        pod["without_netlink"] = json!({ "error": "host: ask RDMA netlink: EPERM", "errno": 1 });
+        let fleet = Fleet::new(&[pod]);
+        for command in [&["choose", "--netdev", "eth0"][..], &["env", "nccl", "--netdev", "eth0"]] {
+            let run = fleet.uverbs(command);
+            assert!(run.status == 1 && run.stderr.contains(status), "{run:?}");
+            assert!(!run.stdout.contains("export") && !run.stdout.contains("10.7.7.7"), "{run:?}");
+        }
+    }
+}
+
+#[test]
+fn a_plan_of_rows_that_are_not_proven_says_so() {
+    let row = |index| named(index, "::ffff:10.0.0.9", "eth0");
+    let ports = [("mlx5_0", vec![row(3)]), ("mlx5_1", vec![row(5)])];
+    let mut pod = pod(&["10.0.0.9"], &ports);
+    set(&mut pod, "NCCL_IB_GID_INDEX", "3", None);
+    let fleet = Fleet::new(&[pod]);
+    let run = fleet.uverbs(&["env", "nccl"]);
+    assert!(run.stderr.contains("NCCL chooses right by itself, as far as is known\n"), "{run:?}");
+    // Slot 0 is empty, and the indices differ: UCX cannot be set right.
+    let run = fleet.uverbs(&["env", "ucx"]);
+    assert!(run.stdout.is_empty() && run.status == 1, "{run:?}");
+    let said = "right are 3 on pod: mlx5_0:1; 5 on pod: mlx5_1:1, as far as is known\n";
+    assert!(run.stderr.contains(said), "{run:?}");
+    assert!(run.stderr.contains("pod: mlx5_0:1: 3: its interface is not proven"), "{run:?}");
+    assert_eq!(fleet.json(&["env", "ucx"])["doubts"][1]["index"], 5);
+    let check = fleet.json(&["check"])["check"].clone();
+    let found = check.as_array().unwrap().iter().find(|own| own["name"] == "different-indices");
+    let found = found.unwrap();
+    let seen = "the right index is 3 on mlx5_0:1 and 5 on mlx5_1:1, as far as is known";
+    assert_eq!((&found["seen"], &found["severity"]), (&json!(seen), &json!("note")));
+}
+
+/// A port that could not be read may take the room of others.
+#[test]
+fn more_ports_than_room_and_one_that_could_not_be_read() {
+    let names: Vec<String> = (0..34).map(|number| format!("m{number}")).collect();
+    let devices: Vec<(&str, Value)> = names.iter().map(|name| (&**name, port(DUAL))).collect();
+    let mut one = host("node1", &devices);
+    one["devices"][0]["gids"] = json!({ "error": "m0: query GID table: EIO", "errno": 5 });
+    let check = Fleet::new(&[one]).uverbs(&["check"]);
+    let said =
+        "NCCL has room for 32 ports, and there are at least 1 more; it is not known which it takes";
+    assert!(check.stdout.contains(said) && !check.stdout.contains("leaves out"), "{check:?}");
+}
