@@ -35,8 +35,8 @@ pub(crate) struct Opened {
     verbs: UnsafeCell<abi::VerbsContext>,
 }
 
-/// The functions that C calls through a context. They take an [`Opened`], so that whoever opens one brings
-/// them along.
+/// The functions that C calls through a context. They use [`Opened`], so the caller of [`Opened::new`] gives
+/// them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queries {
     pub(super) port: abi::QueryPort,
