@@ -85,6 +85,8 @@ fn the_last_line() {
     problem["interfaces"][0]["is_up"] = json!(false);
     let mut worse = problem.clone();
     (worse["host"], worse["interfaces"][0]["mtu"]) = (json!("node4"), json!(9000));
+    let mut twice = problem.clone();
+    twice["devices"][0]["ports"][0]["attributes"][0]["state"] = json!(1);
     let said = |hosts: &[&Value]| {
         let hosts: Vec<Value> = hosts.iter().copied().cloned().collect();
         let run = Fleet::new(&hosts).uverbs(&["check"]);
@@ -103,6 +105,7 @@ fn the_last_line() {
         (&[&good, &good], format!("no problems found on 2 hosts: {}", of(2)), 0),
         (&[&good, &warning], format!("no problems found on 2 hosts, warnings on 1: {}", of(2)), 0),
         (&[&good, &problem], format!("1 of 2 hosts has problems: {}", of(2)), 2),
+        (&[&good, &twice], format!("1 of 2 hosts has problems: {}", of(2)), 2),
         (
             &[&problem, &worse, &warning],
             format!("2 of 3 hosts have problems, 1 more has warnings: {}", of(3)),
