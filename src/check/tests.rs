@@ -301,8 +301,9 @@ const HARMS: &[Harm] = &[
         rows.remove(2);
         rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, None));
         for record in &mut it.devices {
-            let rows = record.gids.as_mut().unwrap().as_mut().unwrap();
-            rows.iter_mut().for_each(|row| row.netdev = None);
+            for row in record.gids.as_mut().unwrap().as_mut().unwrap() {
+                row.netdev = None;
+            }
         }
         it.set("NCCL_IB_GID_INDEX", "3");
     }),

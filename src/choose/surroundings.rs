@@ -195,10 +195,9 @@ fn home<'i>(
 /// The MAC address in a default GID of an interface with a device id. The kernel then does not put `ff:fe` in
 /// the middle, and does not change a bit.
 fn mac_with_id(gid: Gid) -> Option<[u8; 6]> {
-    match gid.to_bytes() {
-        [0xfe, 0x80, 0, 0, 0, 0, 0, 0, a, b, c, _, _, d, e, f] => Some([a, b, c, d, e, f]),
-        _ => None,
-    }
+    let id = gid.interface_id();
+    let [_, _, mac @ ..] = (id >> 40 << 24 | id & 0xff_ffff).to_be_bytes();
+    (gid.subnet_prefix() == 0xfe80 << 48).then_some(mac)
 }
 
 /// The GIDs that the kernel derives from a MAC address: RoCE's default GID, and iWARP's only GID.

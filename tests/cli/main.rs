@@ -13,6 +13,7 @@ mod conforms;
 mod devices;
 #[cfg(test)]
 mod documents;
+#[cfg(test)]
 mod doubts;
 #[cfg(test)]
 mod forms;

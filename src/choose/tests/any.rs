@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::gid::Gid;
+use crate::inventory::settings::NAMES;
 
 fn any_gid() -> impl Strategy<Value = Gid> {
     let known = prop_oneof![
@@ -27,6 +28,7 @@ fn any_row() -> impl Strategy<Value = Row<'static>> {
     let home = prop_oneof![
         Just(Home::None),
         Just(Home::Foreign),
+        Just(Home::WithoutAddress),
         Just(Home::Unproven { name: None }),
         Just(Home::Unknown { name: Some("e") }),
         (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
@@ -98,19 +100,20 @@ proptest! {
     fn any_table_has_an_answer(
         port in any_port(),
         values in proptest::collection::vec(
-            proptest::option::of("[-^=]?(0x|mlx5_|AF_INET|auto|all|10.0.0.0/|::/)?[0-9]{0,3}[:,/]?[a-z0-9\\[\\]-]{0,4}|\\PC{0,6}"), 21),
+            proptest::option::of("[-^=]?(0x|mlx5_|AF_INET|auto|all|10.0.0.0/|::/)?[0-9]{0,3}[:,/]?[a-z0-9\\[\\]-]{0,4}|\\PC{0,6}"), NAMES.len()),
     ) {
         let variable = |name: &str| {
-            let place = crate::inventory::settings::NAMES.iter().position(|own| *own == name)?;
+            let place = NAMES.iter().position(|own| *own == name)?;
             values.get(place)?.as_deref()
         };
         let mut decisions = vec![recommend(&port, &Wish::default())];
-        for version in 20..31 {
-            let program = Implementation::Nccl(nccl::Release::of(2, version, 7));
+        // From before the oldest to after the newest that is known.
+        for (minor, patch) in (19..=31).map(|minor| (minor, 7)).chain([(30, 4)]) {
+            let program = Implementation::Nccl(nccl::Release::of(2, minor, patch));
             decisions.push(nccl::choose(&port, &nccl::Settings::new(program, variable)));
         }
         decisions.push(nccl::choose(&port, &nccl::Settings::new(Implementation::Nvshmem, variable)));
-        for version in [15, 16, 18, 21, 22] {
+        for version in 14..=23 {
             let release = ucx::Release::of(1, version);
             decisions.push(ucx::choose(&port, &ucx::Settings::new(release, variable)));
         }
@@ -123,6 +126,30 @@ proptest! {
             for (_, reason) in &decision.rows {
                 prop_assert!(!reason.to_string().is_empty());
             }
+        }
+    }
+
+    /// A row that is proven to be usable is never passed over for one that is not, and a row that cannot be
+    /// right is never taken.
+    #[test]
+    fn what_is_proven_comes_first(port in any_port()) {
+        let (state, link_layer) = (PortState::ACTIVE, LinkLayer::ETHERNET);
+        let port = Port { state, link_layer, node_type: NodeType::CA, ..port };
+        let is_ours = |row: &Row<'_>| {
+            matches!(row.home, Home::Ours { is_up: true, has_address: true, .. })
+                && !row.is_type_unread()
+        };
+        let is_loopback = |row: &Row<'_>| row.gid.ipv4().is_some_and(|v4| v4.is_loopback());
+        let is_usable = |row: &&Row<'_>| is_ours(row) && !is_loopback(row) && row.index <= 255;
+        let taken = recommend(&port, &Wish::default()).outcome.index();
+        let taken = taken.and_then(|index| port.row(index));
+        if port.rows.iter().any(|row| is_usable(&row)) {
+            prop_assert!(taken.is_some_and(is_ours));
+        }
+        if let Some(row) = taken {
+            prop_assert!(!matches!(row.home, Home::Foreign | Home::WithoutAddress));
+            prop_assert!(!row.is_type_unread());
+            prop_assert!(is_ours(row) || !is_sure(&port, row.index));
         }
     }
 

@@ -27,11 +27,12 @@ fn here() -> Inventory {
         own
     };
     let interfaces = vec![interface(2, "eth0", "10.0.0.1"), interface(3, "eth1", "10.0.0.2")];
-    let mut inventory = Inventory::default();
-    inventory.host = Some("pod".to_owned());
-    inventory.has_netlink = true;
-    inventory.interfaces = Some(interfaces);
-    inventory
+    Inventory {
+        host: Some("pod".to_owned()),
+        has_netlink: true,
+        interfaces: Some(interfaces),
+        ..Inventory::default()
+    }
 }
 
 fn by_ioctl(text: &str, ifindex: u32) -> GidRow {

@@ -19,6 +19,8 @@ fn releases_by_version() {
     ] {
         assert_eq!(Release::of(version.0, version.1, version.2), release, "{version:?}");
     }
+    assert_eq!(Release::of(u32::MAX, 0, 0), Release::NEWEST);
+    assert_eq!(ucx::Release::of(u32::MAX, 0), ucx::Release::NEWEST);
     let ucx = |minor| ucx::Release::of(1, minor);
     assert_eq!((ucx(8), ucx(13)), (ucx::Release::V1_15, ucx::Release::V1_15));
     assert_eq!((ucx(17), ucx(20)), (ucx::Release::V1_16, ucx::Release::V1_18));
