@@ -14,170 +14,31 @@
 //! * A P_Key outside the table is dropped; libibumad writes it past the end of its array.
 //! * A FIFO in place of a file reads as empty; libibumad waits for a writer.
 
+mod failure;
+mod read;
 mod text;
-
-use core::fmt;
-use std::path::PathBuf;
+mod values;
 
 use rustix::io::Errno;
-use uverbs_uapi::umad::{UMAD_CA_MAX_PORTS, UMAD_CA_NAME_LEN};
+use uverbs_uapi::umad::UMAD_CA_NAME_LEN;
 
-pub use self::text::Text;
 use super::choice::{self, Candidate, Seen};
 use super::file;
 use crate::device::NodeType;
-use crate::error::{Cause, Error, Request};
 use crate::guid::Guid;
-use crate::pkey::PKey;
-use crate::sysfs::{Folder, Sysfs};
+use crate::sysfs::Sysfs;
+use failure::UnreadFile;
+use read::{is_infiniband, read_ca, read_port};
+
+pub use failure::Failure;
+pub use text::Text;
+pub use values::{Ca, CaName, Port};
 
 /// The device that libibumad names if it finds none.
 const DEFAULT_NAME: &str = "mthca0";
 
 /// The port that goes with [`DEFAULT_NAME`].
 const DEFAULT_PORT: u32 = 1;
-
-/// `strcmp` with these is how libibumad knows an InfiniBand port.
-const INFINIBAND: [&str; 2] = ["InfiniBand", "IB"];
-
-/// Room for the text of a number or of a GUID, including its closing NUL.
-const NUMBER_ROOM: usize = 32;
-
-/// Room for the text of a GID, including its closing NUL.
-const GID_ROOM: usize = 64;
-
-/// The name of a CA, with the closing NUL within the 20 bytes of `UMAD_CA_NAME_LEN`.
-pub type CaName = Text<UMAD_CA_NAME_LEN>;
-
-/// What a function of libibumad returns when it fails.
-#[derive(Debug, thiserror::Error)]
-#[error("libibumad returns {value}{}", Because(.error))]
-pub struct Failure {
-    value: i32,
-    /// The errno of the failure, which may differ from the value.
-    reason: Errno,
-    // Not a `source`: the text has it.
-    error: Option<Box<Error>>,
-}
-
-/// The failure below, if there was one.
-struct Because<'e>(&'e Option<Box<Error>>);
-
-impl fmt::Display for Because<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|error| write!(f, ": {error}"))
-    }
-}
-
-impl Failure {
-    /// The return value: negative, and usually an errno.
-    #[must_use]
-    pub fn value(&self) -> i32 {
-        self.value
-    }
-
-    /// The error, if something could not be read.
-    #[must_use]
-    pub fn error(&self) -> Option<&Error> {
-        self.error.as_deref()
-    }
-
-    /// The errno of the failure, which may differ from the value.
-    #[cfg(feature = "capi")]
-    pub(crate) fn reason(&self) -> Errno {
-        self.reason
-    }
-
-    fn new(errno: Errno) -> Self {
-        Self { value: -errno.raw_os_error(), reason: errno, error: None }
-    }
-
-    /// The same reason with the return value of the calling function.
-    fn with(self, value: i32) -> Self {
-        Self { value, ..self }
-    }
-}
-
-/// A file that could not be read or understood.
-struct Unread {
-    path: PathBuf,
-    errno: Errno,
-}
-
-impl Unread {
-    fn of(&self, ca_name: &str, errno: Errno) -> Failure {
-        let request = Request::Sysfs { path: self.path.clone() };
-        let error = Error::new(ca_name, request, Cause::of(self.errno));
-        Failure { value: -errno.raw_os_error(), reason: self.errno, error: Some(Box::new(error)) }
-    }
-}
-
-/// The fields of `umad_ca_t`.
-#[doc(alias = "umad_ca_t")]
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Ca {
-    /// Name.
-    pub ca_name: CaName,
-    /// Node type.
-    pub node_type: u32,
-    /// The highest port number, 0 on a switch.
-    pub numports: u32,
-    /// Firmware version; empty if the driver gives none.
-    pub fw_ver: Text<20>,
-    /// The driver's name for the model; empty if it gives none.
-    pub ca_type: Text<40>,
-    /// Hardware revision; empty if the driver gives none.
-    pub hw_ver: Text<20>,
-    /// Node GUID.
-    pub node_guid: Guid,
-    /// System image GUID.
-    pub system_guid: Guid,
-    /// Ports by their numbers. Index 0 is the port of a switch.
-    pub ports: [Option<Port>; UMAD_CA_MAX_PORTS],
-}
-
-/// The fields of `umad_port_t`.
-#[doc(alias = "umad_port_t")]
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Port {
-    /// Name of the CA.
-    pub ca_name: CaName,
-    /// Its number.
-    pub portnum: i32,
-    /// Base LID.
-    pub base_lid: u32,
-    /// LID mask control.
-    pub lmc: u32,
-    /// LID of the subnet manager.
-    pub sm_lid: u32,
-    /// Service level of the subnet manager.
-    pub sm_sl: u32,
-    /// Logical state.
-    pub state: u32,
-    /// Physical state.
-    pub phys_state: u32,
-    /// Rate in whole Gb/s, rounded down: 2 for 2.5 Gb/s.
-    pub rate: u32,
-    /// Capability bits, as a number of this machine; in network order in the C structure.
-    pub capmask: u32,
-    /// Upper half of the GID at index 0, as a number of this machine; in network order in the C
-    /// structure.
-    pub gid_prefix: u64,
-    /// Lower half of the GID at index 0, which is 0 if that slot is empty.
-    pub port_guid: Guid,
-    /// The P_Key table.
-    pub pkeys: Vec<PKey>,
-    /// Link layer in the kernel's words; `IB` if the kernel does not give it.
-    pub link_layer: Text<20>,
-}
-
-impl Port {
-    fn is_infiniband(&self) -> bool {
-        INFINIBAND.iter().any(|name| self.link_layer == **name)
-    }
-}
 
 /// Lists up to `max` names of channel adapters, switches and routers, sorted by their bytes. Names
 /// of 20 bytes or more are left out.
@@ -230,7 +91,7 @@ pub fn get_ca_device_list(sysfs: &Sysfs) -> Result<Vec<String>, Failure> {
         Ok(names) => Ok(names.into_iter().filter(|name| is_infiniband(&class, name)).collect()),
         Err(cause) if cause.as_errno() == Errno::NOENT => Ok(Vec::new()),
         Err(cause) => {
-            let unread = Unread { path: class.path().to_owned(), errno: cause.as_errno() };
+            let unread = UnreadFile { path: class.path().to_owned(), errno: cause.as_errno() };
             Err(unread.of("host", unread.errno))
         }
     }
@@ -378,141 +239,4 @@ fn best_port(sysfs: &Sysfs, name: &str, wanted: Option<u32>) -> Result<Option<Ca
         })
         .collect();
     Ok(choice::port(ca.node_type == u32::from(NodeType::SWITCH.0), &ports, wanted))
-}
-
-/// Reads a CA by its name.
-fn read_ca(sysfs: &Sysfs, name: &str) -> Result<Ca, Failure> {
-    let folder = match sysfs.device(name) {
-        Ok(folder) if name.len() < UMAD_CA_NAME_LEN => folder,
-        _ => return Err(Failure::new(Errno::NOENT)),
-    };
-    let failure = |unread: Unread| unread.of(name, unread.errno);
-    let mut ca = Ca {
-        ca_name: CaName::new(name.as_bytes()),
-        node_type: read_number(&folder, file::NODE_TYPE).map_err(failure)?,
-        numports: 0,
-        fw_ver: read_text(&folder, file::FIRMWARE).unwrap_or_default(),
-        hw_ver: read_text(&folder, file::HARDWARE).unwrap_or_default(),
-        ca_type: read_text(&folder, file::CA_TYPE).unwrap_or_default(),
-        node_guid: read_guid(&folder, file::NODE_GUID).map_err(failure)?,
-        system_guid: read_guid(&folder, file::SYSTEM_GUID).map_err(failure)?,
-        ports: Default::default(),
-    };
-    let folder = folder.join(file::PORTS);
-    let entries = folder.names().map_err(|cause| {
-        let unread = Unread { path: folder.path().to_owned(), errno: cause.as_errno() };
-        unread.of(name, Errno::NOENT)
-    })?;
-    for entry in entries {
-        let number = match text::atoi(entry.as_bytes()) {
-            0 if entry != "0" => -1,
-            number => number,
-        };
-        let slot = usize::try_from(number).ok().and_then(|number| ca.ports.get_mut(number));
-        let Some(slot) = slot else {
-            let unread = Unread { path: folder.path().join(entry), errno: Errno::RANGE };
-            return Err(unread.of(name, Errno::IO));
-        };
-        let port = read_port(&folder, name, number).map_err(|unread| unread.of(name, Errno::IO))?;
-        *slot = Some(port);
-        ca.numports = ca.numports.max(number.unsigned_abs());
-    }
-    Ok(ca)
-}
-
-fn read_port(ports: &Folder, ca_name: &str, portnum: i32) -> Result<Port, Unread> {
-    let folder = ports.join(portnum.to_string());
-    let number = |file| read_number(&folder, file);
-    let mut port = Port {
-        ca_name: CaName::new(ca_name.as_bytes()),
-        portnum,
-        lmc: number(file::LMC)?,
-        sm_lid: number(file::SM_LID)?,
-        sm_sl: number(file::SM_SL)?,
-        base_lid: number(file::LID)?,
-        state: number(file::STATE)?,
-        phys_state: number(file::PHYS_STATE)?,
-        rate: number(file::RATE)?,
-        capmask: number(file::CAPABILITIES)?,
-        link_layer: read_text(&folder, file::LINK_LAYER).unwrap_or_else(|_| Text::new(b"IB")),
-        ..Port::default()
-    };
-    let [prefix, guid] = read_gid(&folder, file::GID_0)?;
-    port.gid_prefix = prefix;
-    port.port_guid = guid.into();
-    port.pkeys = read_pkeys(&folder.join(file::PKEYS))?;
-    Ok(port)
-}
-
-/// The P_Key table. Its length is the number of files; each file's name is its index.
-fn read_pkeys(folder: &Folder) -> Result<Vec<PKey>, Unread> {
-    let unread = |errno| Unread { path: folder.path().to_owned(), errno };
-    let mut names = folder.names().map_err(|cause| unread(cause.as_errno()))?;
-    names.retain(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
-    if names.is_empty() {
-        return Err(unread(Errno::NODATA));
-    }
-    let mut pkeys = vec![PKey(0); names.len()];
-    for name in names {
-        let [low, high, ..] = read_number(folder, &name)?.to_le_bytes();
-        let index = usize::try_from(text::strtoul(name.as_bytes(), 0));
-        if let Some(slot) = index.ok().and_then(|index| pkeys.get_mut(index)) {
-            *slot = PKey(u16::from_le_bytes([low, high]));
-        }
-    }
-    Ok(pkeys)
-}
-
-fn is_infiniband(class: &Folder, name: &str) -> bool {
-    read_number(&class.join(name), file::NODE_TYPE).is_ok_and(|node_type| {
-        [NodeType::CA, NodeType::SWITCH, NodeType::ROUTER]
-            .iter()
-            .any(|known| node_type == u32::from(known.0))
-    })
-}
-
-fn read(folder: &Folder, file: &str) -> Result<Vec<u8>, Unread> {
-    folder.read_bytes(file).map_err(|errno| Unread { path: folder.path().join(file), errno })
-}
-
-fn read_text<const ROOM: usize>(folder: &Folder, file: &str) -> Result<Text<ROOM>, Unread> {
-    Ok(Text::new(text::cut(&read(folder, file)?, ROOM)))
-}
-
-fn read_number(folder: &Folder, file: &str) -> Result<u32, Unread> {
-    let bytes = read(folder, file)?;
-    let value = text::strtoul(text::cut(&bytes, NUMBER_ROOM), 0);
-    // As the assignment to `unsigned` does.
-    let [a, b, c, d, ..] = value.to_le_bytes();
-    Ok(u32::from_le_bytes([a, b, c, d]))
-}
-
-fn read_guid(folder: &Folder, file: &str) -> Result<Guid, Unread> {
-    let [guid] = read_quads(folder, file, NUMBER_ROOM)?;
-    Ok(guid.into())
-}
-
-/// Both halves of a GID.
-fn read_gid(folder: &Folder, file: &str) -> Result<[u64; 2], Unread> {
-    read_quads(folder, file, GID_ROOM)
-}
-
-/// Numbers of four groups each; further groups are ignored.
-fn read_quads<const COUNT: usize>(
-    folder: &Folder,
-    file: &str,
-    room: usize,
-) -> Result<[u64; COUNT], Unread> {
-    let bytes = read(folder, file)?;
-    let mut groups = text::groups(text::cut(&bytes, room));
-    let mut quads = [0; COUNT];
-    for quad in &mut quads {
-        for _ in 0..4 {
-            let group = groups.next();
-            let errno = Errno::INVAL;
-            let group = group.ok_or_else(|| Unread { path: folder.path().join(file), errno })?;
-            *quad = *quad << 16 | u64::from(group);
-        }
-    }
-    Ok(quads)
 }

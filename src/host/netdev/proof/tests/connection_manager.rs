@@ -1,0 +1,142 @@
+//! What the connection manager is asked, and what its answers prove.
+
+use super::*;
+
+/// What the rows of `rxe0`, a device of another namespace, are named by this answer of the connection
+/// manager to all that it is asked.
+fn answered(here: &Namespace, table: &GidTable, answer: (u32, u32)) -> Vec<Option<String>> {
+    let mut names = here.name_table(table);
+    let questions = here.questions(table, &names);
+    let answers = questions.iter().map(|(_, question)| (*question, answer)).collect();
+    here.name_answered(table, &questions, &answers, &mut names);
+    names.into_iter().map(|netdev| netdev.map(|netdev| netdev.name)).collect()
+}
+
+/// A pod with `net1`, and `net2` beside it: the ports' own interfaces are in another namespace.
+fn pod(addresses: &[(u32, &str)], net1: Link) -> Namespace {
+    let links = vec![link(1, "lo"), net1, link(62, "net2")];
+    Namespace { port_netdevs: BTreeMap::new(), ..namespace(addresses, links) }
+}
+
+/// The number of the device of [`GidTable::sample`], and that of the port of [`record`].
+const PORT: (u32, u32) = (0, 1);
+
+#[test]
+fn a_pod_s_interface_is_known_by_the_connection_manager() {
+    let here = pod(&[(61, "10.7.0.1")], link(61, "net1"));
+    let rows = vec![record(60, "10.6.0.1"), record(61, "10.7.0.1"), record(61, "10.7.0.2")];
+    let table = GidTable::sample("rxe0", rows);
+    assert_eq!(answered(&here, &table, PORT), [None, Some("net1".into()), None]);
+    for of_another in [(0, 2), (1, 1), (0, 0)] {
+        assert_eq!(answered(&here, &table, of_another), [None, None, None], "{of_another:?}");
+    }
+    let questions = here.questions(&table, &here.name_table(&table));
+    let question = Question { gid: gid("10.7.0.1"), interface: index(61) };
+    assert_eq!(questions, [(1, question)]);
+    // By sysfs, which has no index.
+    let row = GidRecord { sysfs_netdev: Some("net1".into()), ..record(0, "10.7.0.1") };
+    let table = GidTable::sample("rxe0", vec![row.clone()]);
+    assert_eq!(answered(&here, &table, PORT), [Some("net1".into())]);
+    let other = GidRecord { sysfs_netdev: Some("net2".into()), ..row };
+    assert_eq!(answered(&here, &GidTable::sample("rxe0", vec![other]), PORT), [None]);
+}
+
+/// Its answer would be of another interface, or of none.
+#[test]
+fn what_the_connection_manager_cannot_tell_apart_is_not_asked() {
+    let asked = |here: &Namespace, row: &GidRecord| {
+        let table = GidTable::sample("rxe0", vec![row.clone()]);
+        !here.questions(&table, &here.name_table(&table)).is_empty()
+    };
+    let row = record(61, "10.7.0.1");
+    let net1 = || link(61, "net1");
+    assert!(asked(&pod(&[(61, "10.7.0.1")], net1()), &row));
+    assert!(!asked(&pod(&[(62, "10.7.0.1")], net1()), &row), "of another here");
+    let two = [(61, "10.7.0.1"), (62, "10.7.0.1")];
+    assert!(!asked(&pod(&two, net1()), &row), "of two here");
+    let infiniband = Link { is_ethernet: false, ..net1() };
+    assert!(!asked(&pod(&[(61, "10.7.0.1")], infiniband), &row), "not Ethernet");
+    let mut entry = GidEntry::new(1, 7, gid("10.7.0.1"))
+        .with_type(GidType::IB)
+        .with_netdev_ifindex(Some(index(61)));
+    assert!(!asked(&pod(&[(61, "10.7.0.1")], net1()), &entry.into()), "not RoCE");
+    entry = GidEntry::new(1, 7, gid("10.7.0.1"))
+        .with_type(GidType::ROCE_V1)
+        .with_netdev_ifindex(Some(index(61)));
+    assert!(asked(&pod(&[(61, "10.7.0.1")], net1()), &entry.into()));
+    // A far end is nobody's own address here.
+    let far = Address {
+        index: 61,
+        ip: "10.7.0.1".parse().unwrap(),
+        near: "10.7.0.2".parse().unwrap(),
+        prefix: 32,
+    };
+    let links = pod(&[], net1()).links;
+    let here = Namespace { links, ..Namespace::new(BTreeMap::new(), &[far]) };
+    assert!(!asked(&here, &row), "a far end");
+    // Only for link-local addresses the question says which interface is meant.
+    let both = [(61, "fe80::1"), (62, "fe80::1"), (61, "fd00::1"), (62, "fd00::1")];
+    assert!(asked(&pod(&both, net1()), &record(61, "fe80::1")));
+    assert!(!asked(&pod(&both, net1()), &record(61, "fd00::1")));
+    // A device that netlink does not list has no number.
+    let here = pod(&[(61, "10.7.0.1")], net1());
+    let host = Host::rooted("/nowhere", "/nowhere");
+    assert!(host.connection_manager().is_none());
+    let device = Device { index: None, ..Device::sample("rxe0") };
+    let table = GidTable::sample("rxe0", vec![row]).of(device);
+    assert!(here.questions(&table, &[None]).is_empty());
+}
+
+/// It does not say of which type the row is that it knows.
+#[test]
+fn rows_of_both_types_are_named_if_the_kernel_has_made_both() {
+    let here = pod(&[(61, "10.7.0.1")], link(61, "net1"));
+    let v2 = record(61, "10.7.0.1");
+    let v1 = GidRecord::from(
+        GidEntry::new(1, 8, v2.entry.gid())
+            .with_type(GidType::ROCE_V1)
+            .with_netdev_ifindex(Some(index(61))),
+    );
+    let named = |rows: &[&GidRecord]| {
+        let table = GidTable::sample("rxe0", rows.iter().map(|row| (*row).clone()).collect());
+        [answered(&here, &table, PORT), answered(&here, &table.filled(), PORT)]
+    };
+    let net1 = || Some("net1".to_owned());
+    assert_eq!(named(&[&v1, &v2]), [[net1(), net1()], [None, None]]);
+    // With one of them it is this.
+    assert_eq!(named(&[&v1]), [[net1()], [net1()]]);
+    assert_eq!(named(&[&v2]), [[net1()], [net1()]]);
+    // Another's is among them.
+    assert_eq!(named(&[&v2, &v2]), [[None, None], [None, None]]);
+    assert_eq!(named(&[&v1, &v2, &v2]), [[None, None, None], [None, None, None]]);
+    // Or may be.
+    let by_name = |row: &GidRecord| {
+        let entry = GidEntry::new(1, 7, row.entry.gid()).with_type(row.entry.gid_type());
+        GidRecord { sysfs_netdev: Some("net1".into()), ..entry.into() }
+    };
+    let unread = GidRecord { sysfs_netdev: None, netdev_is_unread: true, ..by_name(&v2) };
+    assert_eq!(named(&[&by_name(&v1), &by_name(&v2)])[0], [net1(), net1()]);
+    assert_eq!(named(&[&by_name(&v1), &unread])[0], [None, None]);
+    assert_eq!(named(&[&by_name(&v2), &unread])[0], [None, None]);
+}
+
+#[test]
+fn the_connection_manager_is_not_asked_of_what_has_a_name_or_no_address_here() {
+    let d0 = Link { mac: Some(MAC), ..link(2, "d0") };
+    let here = namespace(&[(2, "10.0.0.1")], vec![d0, link(61, "net1")]);
+    let rows = vec![
+        first(2, "fe80::11:22ff:fe33:4455"),
+        record(2, "10.0.0.1"),
+        record(61, "10.7.0.1"),
+        record(3, "10.0.0.1"),
+    ];
+    let table = GidTable::sample("rxe0", rows);
+    let names = [here.name_table(&table)];
+    assert!(here.questions(&table, &names[0]).is_empty());
+    // Nor are links read for it.
+    let far_away = GidTable::sample("rxe1", vec![record(61, "10.7.0.1"), record(3, "10.0.0.1")]);
+    let names = vec![here.name_table(&far_away)];
+    assert!(here.is_settled(&[&far_away], &names));
+    let near = pod(&[(61, "10.7.0.1")], link(61, "net1"));
+    assert!(!near.is_settled(&[&far_away], &names));
+}

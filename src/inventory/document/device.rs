@@ -1,0 +1,199 @@
+//! Devices, ports and rows in a document.
+
+use core::num::NonZeroU32;
+
+use serde::{Deserialize, Serialize};
+
+use super::answer::{Done, Items, Told};
+use crate::device::{Device, Node, NodeType};
+use crate::driver::DriverId;
+use crate::form;
+use crate::gid::{Gid, GidEntry, GidRecord, GidType, Source};
+use crate::guid::Guid;
+use crate::inventory::{DeviceRecord, GidRow, PortRecord};
+use crate::netdev::Netdev;
+use crate::pkey::PKey;
+use crate::port::{PortAttributes, Rate};
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct DeviceForm {
+    #[serde(deserialize_with = "form::device_name")]
+    name: String,
+    index: Option<u32>,
+    node_type: NodeType,
+    node_guid: Guid,
+    sys_image_guid: Guid,
+    #[serde(default, deserialize_with = "form::plain")]
+    fw_version: Option<String>,
+    #[serde(default, deserialize_with = "form::plain")]
+    protocol: Option<String>,
+    driver: Option<DriverId>,
+    node: Option<Node>,
+    place: Option<u32>,
+    node_mode: Option<u32>,
+    access: Option<Told<Done>>,
+    #[serde(deserialize_with = "form::list")]
+    ports: Vec<PortRecord>,
+    gids: Option<Told<Items<GidRow>>>,
+}
+
+impl From<DeviceRecord> for DeviceForm {
+    fn from(own: DeviceRecord) -> Self {
+        let device = own.device;
+        Self {
+            name: device.name,
+            index: device.index,
+            node_type: device.node_type,
+            node_guid: device.node_guid,
+            sys_image_guid: device.sys_image_guid,
+            fw_version: device.fw_version,
+            protocol: device.protocol,
+            driver: device.driver,
+            node: device.node,
+            place: own.place,
+            node_mode: own.node_mode,
+            access: own.access.map(|own| Told(own.map(|()| Done))),
+            ports: own.ports,
+            gids: own.gids.map(|own| Told(own.map(Items))),
+        }
+    }
+}
+
+impl TryFrom<DeviceForm> for DeviceRecord {
+    type Error = &'static str;
+
+    fn try_from(own: DeviceForm) -> Result<Self, &'static str> {
+        let mut device = Device::named(own.name);
+        device.index = own.index;
+        device.node_type = own.node_type;
+        device.node_guid = own.node_guid;
+        device.sys_image_guid = own.sys_image_guid;
+        device.fw_version = own.fw_version;
+        device.protocol = own.protocol;
+        device.driver = own.driver;
+        device.node = own.node;
+        device.port_count = own.ports.last().map_or(0, |port| port.number);
+        if device.port_count as usize > own.ports.len()
+            || !device.ports().eq(own.ports.iter().map(|port| port.number))
+        {
+            return Err(".ports: port numbers with a gap");
+        }
+        let Told(gids) = own.gids.ok_or(".gids: expected a list")?;
+        let record = Self {
+            device,
+            place: own.place,
+            node_mode: own.node_mode,
+            access: own.access.map(|Told(own)| own.map(|Done| ())),
+            ports: own.ports,
+            gids: Some(gids.map(|Items(rows)| rows)),
+        };
+        let entries = record.all_rows().iter().map(|row| &row.record.entry);
+        if !entries.is_sorted_by(|a, b| (a.port(), a.index()) < (b.port(), b.index())) {
+            return Err(".gids: not in order of port and index");
+        }
+        let mut numbers = record.all_rows().iter().map(|row| row.record.entry.port());
+        if !numbers.all(|port| record.device.ports().contains(&port)) {
+            return Err(".gids: a row of a port that the device does not have");
+        }
+        Ok(record)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct PortForm {
+    number: u32,
+    attributes: Option<Told<(PortAttributes, Source)>>,
+    effective: Option<Told<Rate>>,
+    guid: Option<Told<Guid>>,
+    netdev: Option<Netdev>,
+    pkeys: Option<Told<Items<(u32, PKey)>>>,
+    has_types: Option<bool>,
+}
+
+impl From<PortRecord> for PortForm {
+    fn from(own: PortRecord) -> Self {
+        Self {
+            number: own.number,
+            attributes: own.attributes.map(Told),
+            effective: own.effective.map(Told),
+            guid: own.guid.transpose().map(Told),
+            netdev: own.netdev,
+            pkeys: own.pkeys.map(|own| Told(own.map(Items))),
+            has_types: own.has_types,
+        }
+    }
+}
+
+impl TryFrom<PortForm> for PortRecord {
+    type Error = &'static str;
+
+    fn try_from(own: PortForm) -> Result<Self, &'static str> {
+        let Told(attributes) = own.attributes.ok_or(".attributes: expected a pair")?;
+        Ok(Self {
+            number: own.number,
+            attributes: Some(attributes),
+            effective: own.effective.map(|Told(own)| own),
+            guid: own.guid.map(|Told(own)| own).transpose(),
+            netdev: own.netdev,
+            pkeys: own.pkeys.map(|Told(own)| own.map(|Items(keys)| keys)),
+            has_types: own.has_types,
+        })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct RowForm {
+    port: u32,
+    index: u32,
+    gid: Gid,
+    gid_type: GidType,
+    ifindex: Option<NonZeroU32>,
+    #[serde(default, deserialize_with = "form::interface_name")]
+    sysfs_netdev: Option<String>,
+    /// Older snapshots do not say it.
+    #[serde(default)]
+    netdev_is_unread: bool,
+    source: Source,
+    netdev: Option<Netdev>,
+    /// Older snapshots do not say it.
+    #[serde(default)]
+    netdev_is_elsewhere: bool,
+    type_is_hidden: bool,
+}
+
+impl From<GidRow> for RowForm {
+    fn from(own: GidRow) -> Self {
+        let GidRow { record, netdev, netdev_is_elsewhere, type_is_hidden } = own;
+        Self {
+            port: record.entry.port(),
+            index: record.entry.index(),
+            gid: record.entry.gid(),
+            gid_type: record.entry.gid_type(),
+            ifindex: record.entry.netdev_ifindex(),
+            sysfs_netdev: record.sysfs_netdev,
+            netdev_is_unread: record.netdev_is_unread,
+            source: record.source,
+            netdev,
+            netdev_is_elsewhere,
+            type_is_hidden,
+        }
+    }
+}
+
+impl From<RowForm> for GidRow {
+    fn from(own: RowForm) -> Self {
+        let entry = GidEntry::new(own.port, own.index, own.gid)
+            .with_type(own.gid_type)
+            .with_netdev_ifindex(own.ifindex);
+        let record = GidRecord::new(entry, own.source)
+            .with_sysfs_netdev(own.sysfs_netdev)
+            .with_netdev_unread(own.netdev_is_unread)
+            .with_type_unread(own.type_is_hidden && own.gid_type == GidType::UNNAMED);
+        Self {
+            record,
+            netdev: own.netdev,
+            netdev_is_elsewhere: own.netdev_is_elsewhere,
+            type_is_hidden: own.type_is_hidden,
+        }
+    }
+}
