@@ -10,13 +10,13 @@ use core::fmt::Debug;
 
 use rustix::io::Errno;
 
-use crate::umad::tests::tree::Tree;
 use crate::guid::Guid;
 use crate::pkey::PKey;
 use crate::umad::choice::{self, Candidate};
 use crate::umad::strict::{
     Failure, get_ca, get_ca_device_list, get_ca_portguids, get_cas_names, get_port,
 };
+use crate::umad::tests::tree::Tree;
 
 const CA: &str = "1: CA";
 const LONG: &str = "a-name-of-twenty-bytes";
