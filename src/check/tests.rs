@@ -167,6 +167,21 @@ const HARMS: &[Harm] = &[
         it.first().node_mode = None;
         it.first().access = Some(Err(problem("no", 2)));
     }),
+    (&["not-checked", "node-missing"], |it| {
+        let record = it.first();
+        (record.node_mode, record.node_is_missing, record.access) = (None, true, None);
+    }),
+    // What could not be looked at is not missing.
+    (&["not-checked"], |it| {
+        let record = it.first();
+        (record.node_mode, record.access) = (None, None);
+    }),
+    (&["not-checked"], |it| {
+        it.modules.pop();
+        let record = it.first();
+        (record.device.node, record.device.node_is_unread) = (None, true);
+        record.access = Some(Err(problem("mlx5_0: get context: not known", 2)));
+    }),
     (&["node-forbidden"], |it| {
         it.first().node_mode = Some(0o20_600);
         it.first().access = Some(Err(problem("no", 13)));

@@ -137,7 +137,7 @@ fn half_read(what: &str) -> Value {
         // A device that could not be listed at all.
         _ => {
             one["devices"].as_array_mut().unwrap().pop();
-            one["problems"] = json!([problem]);
+            one["unlisted"] = json!([{ "device": "mlx5_1", "problem": problem }]);
         }
     }
     one
