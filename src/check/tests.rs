@@ -190,6 +190,13 @@ const HARMS: &[Harm] = &[
     (&["node-unusable"], |it| {
         it.first().access = Some(Err(problem("mlx5_0: get context: temporarily refused", 11)));
     }),
+    (&["gid-not-proven"], |it| it.rows().iter_mut().for_each(|row| row.netdev = None)),
+    (&["gid-not-proven"], |it| {
+        let mut row = row(0, "::ffff:10.0.0.9", GidType::ROCE_V2, None);
+        row.record = GidRecord::new(row.record.entry.with_netdev_ifindex(None), Source::Ioctl)
+            .with_netdev_unread(true);
+        *it.rows() = vec![row];
+    }),
     (&["driver-unknown"], |it| it.first().device.driver = Some(DriverId(77))),
     (&["gid-table-unreadable"], |it| {
         it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
