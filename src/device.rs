@@ -55,8 +55,10 @@ pub struct Device {
     pub port_count: u32,
     /// Its driver, if netlink names it; else [`probe_driver`](crate::context::probe_driver) finds out.
     pub driver: Option<DriverId>,
-    /// Its uverbs node; `None` without `ib_uverbs`.
+    /// Its uverbs node; `None` without `ib_uverbs`, or if it could not be found out.
     pub node: Option<Node>,
+    /// Whether it could not be found out which node it has, or whether it has one.
+    pub node_is_unread: bool,
     pub(crate) identity: Identity,
 }
 
@@ -132,6 +134,7 @@ impl Device {
             port_count: 1,
             driver: None,
             node: None,
+            node_is_unread: false,
             identity: Identity::default(),
         }
     }
@@ -152,7 +155,8 @@ impl Device {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Absence {
-    /// The kernel has no RDMA core loaded, or `/sys` is masked.
+    /// The kernel has no RDMA core loaded: sysfs has no class of RDMA devices, and RDMA netlink, if it was
+    /// asked, is not there.
     NoModule,
     /// No driver has registered a device in this network namespace.
     NoDevice,

@@ -12,11 +12,13 @@
 //! of a GID table is no error: queries answer `None`.
 //!
 //! ```
+//! use uverbs::error::Cause;
+//!
 //! let error = uverbs::Host::rooted("/nowhere", "/nowhere").open("rxe0").unwrap_err();
-//! assert!(error.is_no_such_device());
-//! assert_eq!(error.errno(), 19); // ENODEV
+//! assert_eq!(error.cause(), &Cause::NotSysfs);
+//! assert_eq!(error.errno(), 2); // ENOENT
 //! assert_eq!(std::io::Error::from(error).to_string(),
-//!     "rxe0: list devices: no such device (errno 19); list the devices that this network namespace sees");
+//!     "host: read /nowhere: not a sysfs, as it has no class and no module (errno 2); mount it, or name another");
 //! ```
 
 mod advice;
@@ -39,10 +41,28 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[error("{subject}: {request}: {cause}{}", Advice(.request, .cause))]
 pub struct Error {
-    subject: String,
+    subject: Subject,
     request: Request,
     // Not a `source`: the text has it.
     cause: Cause,
+}
+
+/// What was asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Subject {
+    /// The host, and no device of it.
+    Host,
+    /// A device of this name, which may be `host` too.
+    Device(String),
+}
+
+impl core::fmt::Display for Subject {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Host => f.write_str("host"),
+            Self::Device(name) => f.write_str(name),
+        }
+    }
 }
 
 impl From<Error> for io::Error {
@@ -53,14 +73,29 @@ impl From<Error> for io::Error {
 }
 
 impl Error {
-    pub(crate) fn new(subject: impl Into<String>, request: Request, cause: Cause) -> Self {
-        Self { subject: subject.into(), request, cause }
+    /// An error of a device.
+    pub(crate) fn new(device: impl Into<String>, request: Request, cause: Cause) -> Self {
+        Self { subject: Subject::Device(device.into()), request, cause }
+    }
+
+    /// An error that is no device's.
+    pub(crate) fn of_host(request: Request, cause: Cause) -> Self {
+        Self { subject: Subject::Host, request, cause }
     }
 
     /// What was asked about: a device's name, or `host`.
     #[must_use]
     pub fn subject(&self) -> &str {
-        &self.subject
+        self.device().unwrap_or("host")
+    }
+
+    /// The device that was asked about; `None` if it was the host. A device may have the name `host`.
+    #[must_use]
+    pub fn device(&self) -> Option<&str> {
+        match &self.subject {
+            Subject::Host => None,
+            Subject::Device(name) => Some(name),
+        }
     }
 
     /// What was asked.
@@ -127,6 +162,7 @@ impl Error {
         matches!(
             self.cause,
             Cause::NoNode
+                | Cause::NodeUnread
                 | Cause::NodeMissing
                 | Cause::WrongNode
                 | Cause::PermissionDenied
@@ -188,6 +224,17 @@ mod tests {
         ] {
             assert_eq!(holding(cause.clone()), expected, "{cause:?}");
         }
+    }
+
+    #[test]
+    fn a_device_of_the_name_host_is_a_device() {
+        let error = |own: Error| (own.device().map(str::to_owned), own.to_string());
+        let (device, text) = error(Error::new("host", Request::Device, Cause::NoSuchPort));
+        assert_eq!(device.as_deref(), Some("host"));
+        assert!(text.starts_with("host: query device: "), "{text}");
+        let (device, text) = error(Error::of_host(Request::Netlink, Cause::NoSuchPort));
+        assert_eq!(device, None);
+        assert!(text.starts_with("host: ask RDMA netlink: "), "{text}");
     }
 
     #[test]

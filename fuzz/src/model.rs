@@ -53,7 +53,7 @@ fn driver_errno(byte: u8) -> i32 {
 
 impl Described {
     pub(crate) fn device(&self) -> Device {
-        let driver = DriverId(u32::from(self.driver % 22).max(1));
+        let driver = DriverId(u32::from(self.driver % 22) + 1);
         let driver = if self.driver >= 200 { DriverId::MLX5 } else { driver };
         let first_port = u32::from(!self.is_switch);
         let most = if self.is_switch { 1 } else { 4 };

@@ -8,7 +8,7 @@ mod port;
 mod settings;
 
 use crate::choose::Surroundings;
-use crate::device::Absence;
+use crate::device::{Absence, Device};
 use crate::inventory::{DeviceRecord, Inventory};
 
 use finding::Findings;
@@ -35,7 +35,7 @@ pub fn check(inventory: &Inventory, expected: Expected) -> Vec<Finding> {
         Scene { inventory, here: Surroundings::of(inventory), widest: widest(inventory), expected };
     for record in &inventory.devices {
         let device = Some(record.device.name.as_str());
-        check_device(inventory, record, &mut Findings::of(&mut list, device, None));
+        check_device(record, &mut Findings::of(&mut list, device, None));
         for port in &record.ports {
             let mut findings = Findings::of(&mut list, device, Some(port.number));
             check_port(&scene, record, port, &mut findings);
@@ -78,7 +78,8 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
         let absence = Absence::NoDevice;
         findings.add("no-device", Problem, absence.seen(), absence.advice());
     }
-    let has_no_node = inventory.devices.iter().any(|record| record.device.node.is_none());
+    let lacks_node = |record: &DeviceRecord| has_no_node(&record.device);
+    let has_no_node = inventory.devices.iter().any(lacks_node);
     // A tree without the folder of modules has none.
     let has_modules = !inventory.modules.is_empty();
     if has_no_node && has_modules && !inventory.modules.iter().any(|it| it == "ib_uverbs") {
@@ -112,17 +113,24 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
     }
 }
 
+/// Whether it is known that a device has no node.
+fn has_no_node(device: &Device) -> bool {
+    device.node.is_none() && !device.node_is_unread
+}
+
 /// What was not read of a host that has devices. No finding covers it.
 fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
     if inventory.devices.is_empty() {
         return Vec::new();
     }
     let has_interfaces = inventory.interfaces.is_some() && inventory.has_netlink;
-    let has_node = |record: &&DeviceRecord| record.device.node.is_some();
-    let mut nodes = inventory.devices.iter().filter(has_node);
+    let may_have_node = |record: &&DeviceRecord| !has_no_node(&record.device);
+    let mut nodes = inventory.devices.iter().filter(may_have_node);
+    let are_nodes_known = inventory.devices.iter().all(|record| !record.device.node_is_unread);
     let is_opened = nodes.all(|record| record.access.is_some());
     [
         (!has_interfaces).then_some("network interfaces"),
+        (!are_nodes_known).then_some("which nodes devices have"),
         (!is_opened).then_some("whether devices can be opened"),
         inventory.host.is_none().then_some("variables that are set"),
     ]
@@ -131,7 +139,7 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
     .collect()
 }
 
-fn check_device(inventory: &Inventory, record: &DeviceRecord, findings: &mut Findings<'_>) {
+fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
     use Severity::{Problem, Warning};
     const ENOENT: i32 = 2;
     const EPERM: i32 = 1;
@@ -142,6 +150,8 @@ fn check_device(inventory: &Inventory, record: &DeviceRecord, findings: &mut Fin
     let mode = record.node_mode.map(|mode| format!(" (mode {:04o})", mode & 0o7777));
     let mode = mode.unwrap_or_default();
     match &record.access {
+        // Which node it has is not known, so there is none to judge.
+        _ if device.node_is_unread => {}
         _ if device.node.is_none() => findings.add(
             "no-node",
             Problem,
@@ -175,7 +185,7 @@ fn check_device(inventory: &Inventory, record: &DeviceRecord, findings: &mut Fin
                 "without it there is no RDMA; the kernel's log may say more",
             ),
         },
-        None if record.node_mode.is_none() && inventory.host.is_some() => findings.add(
+        None if record.node_is_missing => findings.add(
             "node-missing",
             Problem,
             format!("{path} is missing"),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::finding::{Findings, Severity};
-use crate::choose::{self, Home, Outcome, Port, Surroundings, Why, Wish, recommend};
+use crate::choose::{
+    self, Caveat, Home, Outcome, Port, Surroundings, Why, Wish, caveats, recommend,
+};
 use crate::device::NodeType;
 use crate::driver::DriverId;
 use crate::gid::GidType;
@@ -96,6 +98,7 @@ pub(super) fn check_port(
     }
     if let Some(seen) = choose::port(here, record, port) {
         check_gids(&seen, findings);
+        doubt_gid(inventory, &seen, findings);
     }
     check_width(widest, record, attributes, findings);
 }
@@ -274,6 +277,26 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
             Problem,
             "no GID is usable here",
             "uverbs choose --explain gives the reason for each",
+        );
+    }
+}
+
+/// Says of the GID that would be recommended why it is not known to be right. Where nothing is known of
+/// interfaces at all, that is said once, of the host.
+fn doubt_gid(inventory: &Inventory, port: &Port<'_>, findings: &mut Findings<'_>) {
+    let Some(index) = recommend(port, &Wish::default()).outcome.index() else { return };
+    let has_interfaces = inventory.interfaces.is_some() && inventory.has_netlink;
+    let doubt = caveats(port, index).into_iter().find(|caveat| match caveat {
+        Caveat::Unproven | Caveat::TypeUnread => true,
+        Caveat::Unknown => has_interfaces,
+        _ => false,
+    });
+    if let Some(doubt) = doubt {
+        findings.add(
+            "gid-not-proven",
+            Severity::Note,
+            format!("GID {index} is the best here, and it is not known to be right: {doubt}"),
+            "uverbs choose --explain gives what is known of each",
         );
     }
 }

@@ -150,7 +150,7 @@ const HARMS: &[Harm] = &[
     }),
     (&["no-nodes"], |it| it.absences.push(Absence::NoNodes { folder: "/dev/infiniband".into() })),
     (&["netns-exclusive"], |it| it.shares_namespaces = Some(false)),
-    (&["not-checked"], |it| it.interfaces = None),
+    (&["not-checked", "gid-not-proven"], |it| it.interfaces = None),
     (&["not-checked"], |it| it.has_netlink = false),
     (&["not-checked"], |it| it.others.push(Device::named("mlx5_9"))),
     (&["port-guid-unreadable"], |it| {
@@ -167,6 +167,21 @@ const HARMS: &[Harm] = &[
         it.first().node_mode = None;
         it.first().access = Some(Err(problem("no", 2)));
     }),
+    (&["not-checked", "node-missing"], |it| {
+        let record = it.first();
+        (record.node_mode, record.node_is_missing, record.access) = (None, true, None);
+    }),
+    // What could not be looked at is not missing.
+    (&["not-checked"], |it| {
+        let record = it.first();
+        (record.node_mode, record.access) = (None, None);
+    }),
+    (&["not-checked"], |it| {
+        it.modules.pop();
+        let record = it.first();
+        (record.device.node, record.device.node_is_unread) = (None, true);
+        record.access = Some(Err(problem("mlx5_0: get context: not known", 2)));
+    }),
     (&["node-forbidden"], |it| {
         it.first().node_mode = Some(0o20_600);
         it.first().access = Some(Err(problem("no", 13)));
@@ -174,6 +189,13 @@ const HARMS: &[Harm] = &[
     (&["node-not-permitted"], |it| it.first().access = Some(Err(problem("no", 1)))),
     (&["node-unusable"], |it| {
         it.first().access = Some(Err(problem("mlx5_0: get context: temporarily refused", 11)));
+    }),
+    (&["gid-not-proven"], |it| it.rows().iter_mut().for_each(|row| row.netdev = None)),
+    (&["gid-not-proven"], |it| {
+        let mut row = row(0, "::ffff:10.0.0.9", GidType::ROCE_V2, None);
+        row.record = GidRecord::new(row.record.entry.with_netdev_ifindex(None), Source::Ioctl)
+            .with_netdev_unread(true);
+        *it.rows() = vec![row];
     }),
     (&["driver-unknown"], |it| it.first().device.driver = Some(DriverId(77))),
     (&["gid-table-unreadable"], |it| {

@@ -50,13 +50,17 @@ impl Seen {
     ) -> Vec<Selected<'s>> {
         let Self { name, inventory } = self;
         report.turn_to(name.as_deref());
-        if let Some(problem) = &inventory.without_netlink
-            && !(inventory.devices.is_empty() && inventory.others.is_empty())
-        {
-            report.note(format!(
+        match &inventory.without_netlink {
+            // It is the reason why nothing is listed.
+            Some(problem) if inventory.problems.contains(problem) => {}
+            Some(problem) if inventory.devices.is_empty() && inventory.others.is_empty() => {
+                report.note(&problem.text);
+            }
+            Some(problem) => report.note(format!(
                 "{}; sysfs was read: drivers, protocols and interfaces are not known",
                 problem.text
-            ));
+            )),
+            None => {}
         }
         for (device, problem) in &inventory.unlisted {
             if asked.has_device(device) {

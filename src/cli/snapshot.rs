@@ -112,6 +112,9 @@ mod tests {
         let new = Setting { readings: Reading::V2_30..=Reading::V2_30, ..setting.clone() };
         inventory.settings = vec![setting, new, middle, old];
         inventory.problems = vec![Problem { text: "host: no".into(), errno: 5 }];
+        let mut other = Device::named("other");
+        (other.port_count, other.node_is_unread) = (7, true);
+        inventory.others = vec![other];
         let record = &mut inventory.devices[0];
         // What identifies the live device is not written.
         let live = std::mem::replace(&mut record.device, Device::named("rxe0"));
@@ -122,6 +125,7 @@ mod tests {
         record.device.fw_version = Some("1.2".into());
         record.place = Some(7);
         record.node_mode = Some(0o20_600);
+        record.node_is_missing = true;
         record.ports[0].netdev = Some(netdev.clone());
         record.ports[0].pkeys = Some(Ok(vec![(0, PKey(0xffff))]));
         record.ports[0].effective = Some(Ok(Rate(25)));

@@ -11,7 +11,7 @@ use crate::sysfs::is_node;
 /// Opens the uverbs node, and makes sure that it is the device's.
 pub(super) fn open_node(device: &Device) -> Result<Kernel> {
     let Some(Node { path, number, .. }) = &device.node else {
-        return Err(Error::new(&*device.name, Request::GetContext, Cause::NoNode));
+        return Err(Error::new(&*device.name, Request::GetContext, no_node(device)));
     };
     let error = |cause| Error::new(&*device.name, Request::Open { path: path.clone() }, cause);
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -25,4 +25,9 @@ pub(super) fn open_node(device: &Device) -> Result<Kernel> {
     // Only now: the number may have been given to another device before the open, not after it.
     device.still_has_node().map_err(error)?;
     Ok(Kernel::Device(fd))
+}
+
+/// Why no node of the device can be opened.
+pub(super) fn no_node(device: &Device) -> Cause {
+    if device.node_is_unread { Cause::NodeUnread } else { Cause::NoNode }
 }

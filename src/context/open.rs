@@ -10,7 +10,7 @@ use uverbs_uapi::{device as abi, mlx5};
 use zerocopy::IntoBytes;
 
 use super::cause::cause;
-use super::node::open_node;
+use super::node::{no_node, open_node};
 use super::probe::driver_of;
 use super::{Context, Kind};
 use crate::device::{Device, Node};
@@ -109,7 +109,7 @@ impl Context {
     pub fn import(device: &Device, fd: OwnedFd) -> Result<Self> {
         let error = |request, cause| Error::new(&*device.name, request, cause);
         let Some(Node { path, number, .. }) = &device.node else {
-            return Err(error(Request::QueryContext, Cause::NoNode));
+            return Err(error(Request::QueryContext, no_node(device)));
         };
         if !is_node(&fd, *number).map_err(|errno| error(Request::QueryContext, Cause::of(errno)))? {
             return Err(error(Request::Open { path: path.clone() }, Cause::WrongNode));

@@ -14,6 +14,8 @@ impl fmt::Display for Advice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let advice = match (self.0, self.1) {
             (_, Cause::NoNode) => "load the module ib_uverbs, or read sysfs instead",
+            (_, Cause::NodeUnread) => "the listing of devices says why; read sysfs instead",
+            (_, Cause::NotSysfs) => "mount it, or name another",
             (_, Cause::NodeMissing) => "give the container this device node, or read sysfs instead",
             (_, Cause::WrongNode) => "the node is stale: make it anew, or restart the container",
             (_, Cause::PermissionDenied) => {

@@ -13,6 +13,9 @@ pub enum Cause {
     /// The device has no uverbs node: `ib_uverbs` is not loaded, or the driver registers none (`ENOENT`).
     #[error("the device has no uverbs node")]
     NoNode,
+    /// It could not be found out which uverbs node the device has, or whether it has one (`ENOENT`).
+    #[error("it is not known which uverbs node the device has")]
+    NodeUnread,
     /// The node is not there (`ENOENT`).
     #[error("no such file")]
     NodeMissing,
@@ -50,6 +53,9 @@ pub enum Cause {
     /// The caller's slice has no room for all entries (`EINVAL`, as the kernel says it).
     #[error("the table has more valid entries than the caller's {0}")]
     NoRoom(usize),
+    /// The folder is no sysfs: it is not mounted there, or the path is wrong (`ENOENT`).
+    #[error("not a sysfs, as it has no class and no module")]
+    NotSysfs,
     /// No device of that name is seen from here (`ENODEV`).
     #[error("no such device")]
     NoSuchDevice,
@@ -115,7 +121,7 @@ impl Cause {
     #[must_use]
     pub fn errno(&self) -> i32 {
         match self {
-            Self::NoNode | Self::NodeMissing => libc::ENOENT,
+            Self::NoNode | Self::NodeUnread | Self::NodeMissing | Self::NotSysfs => libc::ENOENT,
             Self::WrongNode => libc::ENXIO,
             Self::PermissionDenied => libc::EACCES,
             Self::NotPermitted => libc::EPERM,

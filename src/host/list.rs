@@ -64,7 +64,7 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
         let (index, device) = match device {
             Ok(device) => device,
             Err(cause) => {
-                problems.push(Error::new("host", Request::ListDevices, cause.clone()));
+                problems.push(Error::of_host(Request::ListDevices, cause.clone()));
                 continue;
             }
         };
@@ -81,6 +81,7 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
             // No uverbs client on this device: it has no node.
             Err(Errno::OPNOTSUPP) => {}
             Err(errno) => {
+                device.node_is_unread = true;
                 problems.push(Error::new(&*device.name, Request::Netlink, Cause::of(errno)));
             }
         }
@@ -93,11 +94,15 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
     }
     if untold {
         let (nodes, unread) = nodes_by_sysfs(&class, dev);
+        let are_nodes_unread = unread.is_some();
         problems.extend(unread.map(|cause| unread_nodes(&class, cause)));
         for device in devices.iter_mut().filter(|device| device.node.is_none()) {
             if let Some((node, id)) = nodes.get(&device.name) {
                 device.node = Some(node.clone());
                 device.identity.node = Some(id.clone());
+                device.node_is_unread = false;
+            } else {
+                device.node_is_unread |= are_nodes_unread;
             }
         }
     }
@@ -108,20 +113,25 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
     Ok(Some(Listing { devices, problems }))
 }
 
-pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
+/// Lists the devices by sysfs; `None` if the tree has no class of RDMA devices.
+pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>> {
     let mut listing = Listing { devices: Vec::new(), problems: Vec::new() };
     let class = sysfs.folder("class/infiniband");
     let names = match class.steady_names() {
         Ok(names) => names,
-        // Without the class there is no RDMA core, and so no device; see `absence`.
-        Err(Cause::Os(libc::ENOENT)) => return Ok(listing),
+        Err(Cause::Os(libc::ENOENT)) if sysfs.is_mounted() => return Ok(None),
+        Err(Cause::Os(libc::ENOENT)) => {
+            let path = sysfs.root().to_owned();
+            return Err(Error::of_host(Request::Sysfs { path }, Cause::NotSysfs));
+        }
         Err(cause) => {
             let path = class.path().to_owned();
-            return Err(Error::new("host", Request::Sysfs { path }, cause));
+            return Err(Error::of_host(Request::Sysfs { path }, cause));
         }
     };
     let verbs = sysfs.folder(VERBS_CLASS);
     let (mut nodes, unread) = nodes_by_sysfs(&verbs, dev);
+    let are_nodes_unread = unread.is_some();
     listing.problems.extend(unread.map(|cause| unread_nodes(&verbs, cause)));
     for name in names {
         let by_name = class.join(&name);
@@ -134,7 +144,10 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
         }
         let listed = steady_device(&by_name, &name, &mut nodes, &verbs, dev);
         match listed {
-            Ok(device) => listing.devices.push(device),
+            Ok(mut device) => {
+                device.node_is_unread = device.node.is_none() && are_nodes_unread;
+                listing.devices.push(device);
+            }
             // It has gone since it was listed.
             Err(_) if by_name.is_gone() => {}
             Err(cause) => {
@@ -143,7 +156,7 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Listing> {
             }
         }
     }
-    Ok(listing)
+    Ok(Some(listing))
 }
 
 /// Reads a device and finds its node, both of one device.
@@ -179,7 +192,7 @@ fn steady_device(
 
 /// That nodes could not be read, so that devices may have one that is not known.
 fn unread_nodes(class: &Folder, cause: Cause) -> Error {
-    Error::new("host", Request::Sysfs { path: class.path().to_owned() }, cause)
+    Error::of_host(Request::Sysfs { path: class.path().to_owned() }, cause)
 }
 
 /// Each uverbs node with the name of its device, and what kept nodes from being read. The names are those
@@ -254,6 +267,7 @@ fn read_device(folder: &Folder, name: String) -> Result<Device, Cause> {
         port_count: ports.last().copied().unwrap_or(0),
         driver: None,
         node: None,
+        node_is_unread: false,
         identity: Identity::default(),
     };
     check(&device)?;

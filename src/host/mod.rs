@@ -25,7 +25,7 @@ mod netdev;
 mod reader;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::libc;
 use rustix::io::Errno;
@@ -35,9 +35,9 @@ use crate::cm::ConnectionManager;
 use crate::context::Context;
 use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request, Result};
-use crate::netlink::rdma::message_type;
+use crate::netlink::rdma::{devices_request, message_type};
 use crate::netlink::{Message, Socket, attributes};
-use crate::sysfs::Sysfs;
+use crate::sysfs::{Sysfs, is_absent};
 use crate::text::natural;
 use list::{VERBS_CLASS, leaves_no_netlink, list_by_netlink, list_by_sysfs};
 
@@ -145,7 +145,7 @@ impl Host {
             Netlink::Unopened(Some(errno)) => Cause::of(errno),
             _ => self.refusal.clone()?,
         };
-        Some(Error::new("host", Request::Netlink, cause))
+        Some(Error::of_host(Request::Netlink, cause))
     }
 
     /// Lists the devices of this network namespace, in natural order of their names.
@@ -155,8 +155,9 @@ impl Host {
     /// says why.
     ///
     /// # Errors
-    /// Netlink's errno, if it answers and its answer is no use; the errno of sysfs, if there is no
-    /// netlink and sysfs cannot be read either.
+    /// Netlink's errno, if it answers and its answer is no use, or if it refuses and sysfs has no class of
+    /// RDMA devices; the errno of sysfs, if there is no netlink and sysfs cannot be read either
+    /// ([`Cause::NotSysfs`], `ENOENT`: there is none).
     #[doc(alias = "ibv_get_device_list")]
     pub fn devices(&mut self) -> Result<Vec<Device>> {
         Ok(self.list()?.devices)
@@ -176,9 +177,17 @@ impl Host {
         let mut listing = match listed {
             Some(Ok(listing)) => listing,
             Some(Err(cause)) if !leaves_no_netlink(&cause) => {
-                return Err(Error::new("host", Request::ListDevices, cause));
+                return Err(Error::of_host(Request::ListDevices, cause));
             }
-            Some(Err(_)) | None => list_by_sysfs(&sysfs, &dev)?,
+            Some(Err(_)) | None => match list_by_sysfs(&sysfs, &dev)? {
+                Some(listing) => listing,
+                // Sysfs has no class of devices, which proves little: container engines mask it.
+                None => match self.netlink_error() {
+                    Some(error) if error.errno() != libc::EPROTONOSUPPORT => return Err(error),
+                    // Without the RDMA core there is no such protocol. See `absence`.
+                    _ => Listing { devices: Vec::new(), problems: Vec::new() },
+                },
+            },
         };
         listing.devices.sort_by(|one, other| natural(&one.name, &other.name));
         Ok(listing)
@@ -238,39 +247,59 @@ impl Host {
 
     /// Why there may be no device to list, in the order of what to look at first.
     #[must_use]
-    pub fn absence(&self) -> Vec<Absence> {
+    pub fn absence(&mut self) -> Vec<Absence> {
         let mut reasons = Vec::new();
         let class = self.sysfs.folder("class/infiniband");
+        let names = class.steady_names();
         let verbs = self.sysfs.folder(VERBS_CLASS);
-        for node in verbs.steady_names().unwrap_or_default() {
-            if let Some(device) = verbs.join(&node).read_optional("ibdev")
-                && !class.join(&device).exists()
+        let nodes = verbs.steady_names();
+        // Without its class a device may be anywhere.
+        for node in nodes.iter().flatten().filter(|_| names.is_ok()) {
+            if let Some(device) = verbs.join(node).read_optional("ibdev")
+                && class.join(&device).is_gone()
             {
-                reasons.push(Absence::OtherNamespace { device, node });
+                reasons.push(Absence::OtherNamespace { device, node: node.clone() });
             }
         }
-        match class.steady_names() {
-            Err(Cause::Os(libc::ENOENT)) => reasons.push(Absence::NoModule),
+        match names {
+            Err(Cause::Os(libc::ENOENT)) => reasons.extend(self.absence_without_class()),
             Ok(names) if names.is_empty() => reasons.push(Absence::NoDevice),
             // A folder that cannot be read says nothing; listing the devices has failed, then.
             Ok(_) | Err(_) => {}
         }
         // Where no device has a node there is no folder of them either.
-        let has_nodes = !matches!(verbs.steady_names(), Ok(names) if names.iter().all(|name| {
-            !verbs.join(name).join("dev").exists()
-        }));
-        if !self.dev.exists() && has_nodes {
+        let has_no_nodes = nodes
+            .is_ok_and(|nodes| nodes.iter().all(|node| verbs.join(node).join("dev").is_gone()));
+        if is_missing(&self.dev) && !has_no_nodes {
             reasons.push(Absence::NoNodes { folder: self.dev.clone() });
         }
         reasons
     }
+
+    /// Why there may be no device, where sysfs has no class of them. RDMA netlink may know.
+    fn absence_without_class(&mut self) -> Option<Absence> {
+        let is_mounted = self.sysfs.is_mounted();
+        if let Some(socket) = self.netlink() {
+            let devices = socket.dump(&devices_request(), |_| Ok(()));
+            return devices.is_ok_and(|all| all.is_empty()).then_some(Absence::NoDevice);
+        }
+        let is_asked_in_vain = match self.netlink {
+            Netlink::Unopened(errno) => errno != Some(Errno::PROTONOSUPPORT),
+            Netlink::Open(_) | Netlink::Absent => false,
+        };
+        (is_mounted && !is_asked_in_vain).then_some(Absence::NoModule)
+    }
+}
+
+/// Whether nothing has this path. What may not be looked at is not missing.
+fn is_missing(path: &Path) -> bool {
+    rustix::fs::stat(path).is_err_and(is_absent)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+    use crate::inventory::{Parts, Wanted};
 
     const GID: &str = "fe80:0000:0000:0000:0011:22ff:fe33:4455";
 
@@ -348,15 +377,15 @@ mod tests {
     #[test]
     fn a_host_whose_last_device_went_lacks_no_module() {
         let (tree, class, _) = tree();
-        let host = Host::rooted(tree.path(), "/nowhere/infiniband");
+        let mut host = Host::rooted(tree.path(), "/nowhere/infiniband");
         let lacks_nodes =
-            |host: &Host| host.absence().iter().any(|it| matches!(it, Absence::NoNodes { .. }));
-        assert!(lacks_nodes(&host), "the device has a node, and there is no folder");
+            |host: &mut Host| host.absence().iter().any(|it| matches!(it, Absence::NoNodes { .. }));
+        assert!(lacks_nodes(&mut host), "the device has a node, and there is no folder");
         std::fs::remove_dir_all(class.join("rxe0")).unwrap();
         std::fs::remove_dir_all(tree.path().join("class/infiniband_verbs/uverbs0")).unwrap();
-        assert!(!lacks_nodes(&host), "ib_uverbs is loaded");
+        assert!(!lacks_nodes(&mut host), "ib_uverbs is loaded");
         std::fs::remove_dir(tree.path().join("class/infiniband_verbs")).unwrap();
-        assert!(lacks_nodes(&host), "ib_uverbs is not loaded");
+        assert!(lacks_nodes(&mut host), "ib_uverbs is not loaded");
     }
 
     #[test]
@@ -366,11 +395,53 @@ mod tests {
         std::fs::remove_dir_all(&verbs).unwrap();
         let listing = host.list().unwrap();
         assert!(listing.devices[0].node.is_none() && listing.problems.is_empty());
+        assert!(!listing.devices[0].node_is_unread);
         std::fs::write(&verbs, "").unwrap();
         let listing = host.list().unwrap();
         assert_eq!((listing.devices.len(), listing.problems.len()), (1, 1));
+        assert!(listing.devices[0].node_is_unread);
+        let refused = Context::open(&listing.devices[0]).unwrap_err();
+        assert_eq!(refused.cause(), &Cause::NodeUnread);
         let said = listing.problems[0].to_string();
         assert!(said.starts_with("host: ") && said.contains("class/infiniband_verbs"), "{said}");
+    }
+
+    /// Of a sysfs where a class is hidden nothing follows, but what netlink says.
+    #[test]
+    fn a_host_whose_sysfs_is_hidden_lacks_no_module() {
+        let hidden = tempfile::tempdir().unwrap();
+        let at =
+            |netlink: Netlink| Host { sysfs: Sysfs::at(hidden.path()), netlink, ..Host::new() };
+        let no_module = |host: &mut Host| host.absence().contains(&Absence::NoModule);
+
+        // It is no sysfs.
+        let mut elsewhere = at(Netlink::Absent);
+        assert_eq!(elsewhere.list().unwrap_err().cause(), &Cause::NotSysfs);
+        assert!(!no_module(&mut elsewhere));
+        assert_eq!(elsewhere.inventory(&Wanted::new(Parts::GIDS)).problems.len(), 1);
+        std::fs::create_dir(hidden.path().join("class")).unwrap();
+        assert!(elsewhere.list().unwrap().devices.is_empty() && no_module(&mut elsewhere));
+
+        // RDMA netlink is there, so the RDMA core is.
+        let refusal = crate::netlink::Datagram::refusal(Errno::PERM, 1);
+        let mut refused = at(Netlink::Open(Socket::given(vec![vec![refusal]])));
+        assert_eq!(refused.list().unwrap_err().errno(), libc::EPERM);
+        assert!(!no_module(&mut refused));
+    }
+
+    #[test]
+    fn a_device_that_may_not_be_looked_at_is_not_elsewhere() {
+        let (_tree, class, mut host) = tree();
+        // As where a folder may be listed and not searched: its name leads nowhere.
+        std::fs::remove_dir_all(class.join("rxe0")).unwrap();
+        let is_elsewhere = |host: &mut Host| {
+            host.absence().iter().any(|it| matches!(it, Absence::OtherNamespace { .. }))
+        };
+        assert!(is_elsewhere(&mut host));
+        std::os::unix::fs::symlink(class.join("rxe0"), class.join("rxe0")).unwrap();
+        assert!(!is_elsewhere(&mut host));
+        std::fs::remove_dir_all(&class).unwrap();
+        assert!(!is_elsewhere(&mut host), "without the class it may be anywhere");
     }
 
     #[test]

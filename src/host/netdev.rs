@@ -133,7 +133,7 @@ impl Host {
                 }
                 Ok(())
             })
-            .map_err(|cause| Error::new("host", Request::Netlink, cause))?;
+            .map_err(|cause| Error::of_host(Request::Netlink, cause))?;
         Ok(found)
     }
 
@@ -189,7 +189,7 @@ impl Host {
             return Ok(nothing());
         }
         let port_netdevs = self.port_netdevs(&ports)?;
-        let error = |cause| Error::new("host", Request::Interfaces, cause);
+        let error = |cause| Error::of_host(Request::Interfaces, cause);
         let mut route = None;
         let (addresses, links) = if let Some(dump) = dump {
             (dump.addresses, Some(dump.links))
@@ -256,7 +256,7 @@ impl Host {
         if !self.is_here() {
             return Ok(None);
         }
-        let error = |cause| Error::new("host", Request::Interfaces, cause);
+        let error = |cause| Error::of_host(Request::Interfaces, cause);
         let mut route = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
         let links = read_links(&mut route).map_err(error)?;
         let addresses = read_addresses(&mut route).map_err(error)?;
@@ -281,7 +281,7 @@ impl Host {
             .flat_map(|device| device.ports().map(move |port| (*device, port)))
             .collect();
         let port_netdevs = self.port_netdevs(&ports)?;
-        let error = |cause| Error::new("host", Request::Interfaces, cause);
+        let error = |cause| Error::of_host(Request::Interfaces, cause);
         let mut route = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
         let links = read_links(&mut route).map_err(error)?;
         let Some(wanted) = links.named(name) else { return Ok(vec![false; devices.len()]) };

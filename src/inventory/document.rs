@@ -17,10 +17,11 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::{DeviceRecord, GidRow, Inventory, PortRecord, Problem, Setting};
+use crate::device::Device;
 use crate::form::{self, List, Optional};
 use crate::netdev::Interface;
 use absence::Absence;
-use device::{DeviceForm, PortForm, RowForm};
+use device::{DeviceForm, OtherForm, PortForm, RowForm};
 use problem::ProblemForm;
 use setting::SettingForm;
 
@@ -67,12 +68,15 @@ struct Document {
     has_netlink: bool,
     #[serde(deserialize_with = "devices")]
     devices: Vec<DeviceRecord>,
+    /// Only what was read on request has some, and older snapshots do not say it.
+    #[serde(default, deserialize_with = "form::list", skip_serializing_if = "Vec::is_empty")]
+    others: Vec<OtherForm>,
     #[serde(deserialize_with = "form::list")]
     absences: Vec<Absence>,
     #[serde(default, deserialize_with = "interfaces")]
     interfaces: Option<Vec<Interface>>,
     #[serde(deserialize_with = "form::list")]
-    settings: Vec<Setting>,
+    settings: Vec<SettingForm>,
     #[serde(deserialize_with = "form::list")]
     problems: Vec<Problem>,
     #[serde(default, deserialize_with = "form::list")]
@@ -130,21 +134,37 @@ fn interfaces<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Interface
 
 impl From<Inventory> for Document {
     fn from(own: Inventory) -> Self {
-        let unlisted = own.unlisted.into_iter();
+        let Inventory {
+            host,
+            kernel,
+            modules,
+            shares_namespaces,
+            has_netlink,
+            devices,
+            others,
+            absences,
+            interfaces,
+            settings,
+            problems,
+            unlisted,
+            without_netlink,
+        } = own;
+        let unlisted = unlisted.into_iter();
         Self {
             schema_version: SchemaVersion,
-            host: own.host,
-            kernel: own.kernel,
-            modules: own.modules,
-            shares_namespaces: own.shares_namespaces,
-            has_netlink: own.has_netlink,
-            devices: own.devices,
-            absences: own.absences.into_iter().map(Absence::from).collect(),
-            interfaces: own.interfaces,
-            settings: own.settings,
-            problems: own.problems,
+            host,
+            kernel,
+            modules,
+            shares_namespaces,
+            has_netlink,
+            devices,
+            others: others.into_iter().map(OtherForm::from).collect(),
+            absences: absences.into_iter().map(Absence::from).collect(),
+            interfaces,
+            settings: settings.into_iter().map(SettingForm::from).collect(),
+            problems,
             unlisted: unlisted.map(|(device, problem)| Unlisted { device, problem }).collect(),
-            without_netlink: own.without_netlink,
+            without_netlink,
         }
     }
 }
@@ -157,20 +177,37 @@ impl TryFrom<Document> for Inventory {
             let absence = crate::device::Absence::try_from(absence);
             absence.map_err(|what| format!(".absences.{place}.{what}"))
         });
-        Ok(Self {
+        let (settings, unknown) = setting::known(own.settings)?;
+        let mut inventory = Self {
             host: own.host,
             kernel: own.kernel,
             modules: own.modules,
             shares_namespaces: own.shares_namespaces,
             has_netlink: own.has_netlink,
             devices: own.devices,
+            others: own.others.into_iter().map(Device::from).collect(),
             absences: absences.collect::<Result<_, String>>()?,
             interfaces: own.interfaces,
-            settings: own.settings,
+            settings,
             problems: own.problems,
             unlisted: own.unlisted.into_iter().map(|own| (own.device, own.problem)).collect(),
             without_netlink: own.without_netlink,
-            ..Self::default()
-        })
+        };
+        inventory.problems.extend(unknown);
+        doubt_absence(&mut inventory);
+        Ok(inventory)
+    }
+}
+
+/// Older versions wrote that no module is loaded also where RDMA netlink was refused, and only sysfs was
+/// hidden. That netlink has no such protocol is what says it.
+fn doubt_absence(inventory: &mut Inventory) {
+    const EPROTONOSUPPORT: i32 = 93;
+    let is_refused = |problem: &&Problem| problem.errno != EPROTONOSUPPORT;
+    let Some(refusal) = inventory.without_netlink.as_ref().filter(is_refused) else { return };
+    let before = inventory.absences.len();
+    inventory.absences.retain(|reason| *reason != crate::device::Absence::NoModule);
+    if inventory.absences.len() < before && inventory.is_empty() {
+        inventory.problems.push(refusal.clone());
     }
 }

@@ -101,8 +101,11 @@ pub struct DeviceRecord {
     /// Where its node is in sysfs's own order. libibverbs lists devices so where RDMA netlink does not
     /// answer, else by their index; `None` there, and where it is not known.
     pub place: Option<u32>,
-    /// The mode of its uverbs node, with the bits of the file's type; `None` if it is not there.
+    /// The mode of its uverbs node, with the bits of the file's type; `None` if it is not there, or could not
+    /// be looked at.
     pub node_mode: Option<u32>,
+    /// Whether its uverbs node is known not to be where it should be.
+    pub node_is_missing: bool,
     /// Whether the node could be opened; `None` if that was not tried.
     pub access: Option<Answer<()>>,
     /// Its ports, ascending.
@@ -181,13 +184,9 @@ impl Inventory {
     #[must_use]
     pub fn unread(&self) -> Vec<Unread<'_>> {
         let mut found = Vec::new();
-        // A problem's sentence begins with what it is about.
-        let unlisted = self.unlisted.iter().map(|(_, problem)| problem);
-        let mut problems = self.problems.iter().chain(unlisted).peekable();
-        let is_empty = problems.peek().is_none();
-        if problems.any(|own| own.text.starts_with("host: ")) {
+        if !self.problems.is_empty() {
             found.push(Unread::Host);
-        } else if !is_empty {
+        } else if !self.unlisted.is_empty() {
             found.push(Unread::Listing);
         }
         for record in &self.devices {
@@ -250,7 +249,15 @@ impl DeviceRecord {
     /// A device of which nothing was read yet.
     #[must_use]
     pub fn new(device: Device) -> Self {
-        Self { device, place: None, node_mode: None, access: None, ports: Vec::new(), gids: None }
+        Self {
+            device,
+            place: None,
+            node_mode: None,
+            node_is_missing: false,
+            access: None,
+            ports: Vec::new(),
+            gids: None,
+        }
     }
 
     /// Why its GIDs could not be read.

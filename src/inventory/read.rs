@@ -4,15 +4,16 @@ mod device;
 mod settings;
 
 use core::cell::LazyCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustix::io::Errno;
 
 use super::{DeviceRecord, GidRow, Inventory, Problem, Wanted};
 use crate::device::{Absence, Device};
+use crate::gid::{Gid, GidRecord};
 use crate::host::{GidTable, Host};
 use crate::netlink::route::RouteDump;
-use crate::sysfs::Sysfs;
+use crate::sysfs::{Sysfs, is_absent};
 use crate::text::is_plain_char;
 use device::{find_driver, read_device};
 use settings::read_settings;
@@ -32,7 +33,7 @@ impl Host {
         let mut tables = Vec::new();
         for record in &mut inventory.devices {
             if parts.host && self.is_here() {
-                record.node_mode = node_mode(&record.device);
+                look_at_node(record);
             }
             if parts.drivers && self.is_here() {
                 find_driver(record);
@@ -42,17 +43,11 @@ impl Host {
             }
         }
         if parts.host || inventory.is_empty() {
-            inventory.absences = self.absence();
-            if !self.is_here() {
-                // What this host's /dev holds has no bearing on another's.
-                inventory.absences.retain(|reason| !matches!(reason, Absence::NoNodes { .. }));
-            }
+            inventory.absences = self.absences_beside(&inventory);
             inventory.shares_namespaces = self.shares_namespaces();
         }
         if parts.host {
-            let modules = self.sysfs().folder("module");
-            let is_there = |name: &&str| modules.join(*name).exists();
-            inventory.modules = MODULES.into_iter().filter(is_there).map(str::to_owned).collect();
+            inventory.modules = modules(self.sysfs());
         }
         // Once for all: it costs some drivers commands to their firmware.
         let mut dump = None;
@@ -83,15 +78,33 @@ impl Host {
         inventory
     }
 
+    /// Why devices may be missing beside those that are listed.
+    fn absences_beside(&mut self, inventory: &Inventory) -> Vec<Absence> {
+        let devices = inventory.devices.iter().map(|record| &record.device);
+        let listed: BTreeSet<&str> =
+            devices.chain(&inventory.others).map(|device| device.name.as_str()).collect();
+        let mut absences = self.absence();
+        absences.retain(|reason| match reason {
+            // What this host's /dev holds has no bearing on another's.
+            Absence::NoNodes { .. } => self.is_here(),
+            // The sysfs of another namespace does not have a device that netlink lists here.
+            Absence::OtherNamespace { device, .. } => !listed.contains(device.as_str()),
+            _ => true,
+        });
+        absences
+    }
+
     /// The devices that are wanted, of which nothing else is read yet.
     fn listed(&mut self, wanted: &Wanted<'_>) -> Inventory {
         let mut inventory = Inventory::default();
         match self.list() {
             Ok(listing) => {
                 for error in &listing.problems {
-                    match error.subject() {
-                        "host" => inventory.problems.push(error.into()),
-                        device => inventory.unlisted.push((device.to_owned(), error.into())),
+                    match error.device() {
+                        None => inventory.problems.push(error.into()),
+                        Some(device) => {
+                            inventory.unlisted.push((device.to_owned(), error.into()));
+                        }
                     }
                 }
                 let places = self.places(&listing.devices);
@@ -163,7 +176,8 @@ impl Host {
             let mut rows = rows.iter_mut();
             let mut row = rows.next();
             for (record, name) in table.iter().zip(names.next().unwrap_or_default()) {
-                if let Some(own) = row.as_mut().filter(|own| own.record == *record) {
+                let is_same = |own: &&mut &mut GidRow| slot(&own.record) == slot(record);
+                if let Some(own) = row.as_mut().filter(is_same) {
                     own.netdev = name.netdev;
                     own.netdev_is_elsewhere = name.is_elsewhere;
                     row = rows.next();
@@ -208,6 +222,12 @@ impl Host {
     }
 }
 
+/// What a row is known by in two readings of a table: its place, and the GID in it.
+fn slot(record: &GidRecord) -> (u32, u32, Gid) {
+    let entry = &record.entry;
+    (entry.port(), entry.index(), entry.gid())
+}
+
 /// A host's name or the like, which may be any bytes, with `?` for what does not show.
 fn shown(text: &str) -> String {
     if text.is_empty() {
@@ -227,6 +247,32 @@ fn is_type_hidden(sysfs: &Sysfs, device: &str, row: &GidRow) -> bool {
         })
 }
 
-fn node_mode(device: &Device) -> Option<u32> {
-    rustix::fs::stat(&device.node.as_ref()?.path).ok().map(|stat| stat.st_mode)
+fn look_at_node(record: &mut DeviceRecord) {
+    let Some(node) = &record.device.node else { return };
+    let looked = rustix::fs::stat(&node.path);
+    record.node_mode = looked.ok().map(|stat| stat.st_mode);
+    record.node_is_missing = looked.is_err_and(is_absent);
+}
+
+/// The modules that are there; none if they cannot be looked at, or are not in the tree. A module that is built in and has no
+/// parameters has no folder, but its class has.
+fn modules(sysfs: &Sysfs) -> Vec<String> {
+    let folder = sysfs.folder("module");
+    let mut modules = Vec::new();
+    for name in MODULES {
+        let class = match name {
+            "ib_core" => Some("class/infiniband"),
+            "ib_uverbs" => Some("class/infiniband_verbs"),
+            _ => None,
+        };
+        let is_there = match rustix::fs::stat(folder.join(name).path()) {
+            Ok(_) => true,
+            Err(errno) if is_absent(errno) && folder.exists() => {
+                class.is_some_and(|class| sysfs.folder(class).exists())
+            }
+            Err(_) => return Vec::new(),
+        };
+        modules.extend(is_there.then(|| name.to_owned()));
+    }
+    modules
 }

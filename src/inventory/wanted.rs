@@ -75,7 +75,19 @@ impl Parts {
 
     /// Whether something is read of each port.
     pub(super) const fn has_ports(self) -> bool {
-        self.attributes || self.effective || self.guids || self.port_netdevs || self.pkeys
+        let Self {
+            drivers: _,
+            attributes,
+            effective,
+            guids,
+            port_netdevs,
+            pkeys,
+            gids: _,
+            types: _,
+            interfaces: _,
+            host: _,
+        } = self;
+        attributes || effective || guids || port_netdevs || pkeys
     }
 }
 

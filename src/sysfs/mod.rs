@@ -72,6 +72,11 @@ impl Sysfs {
         &self.root
     }
 
+    /// Whether there is a sysfs at all. A path that is wrong, or where none is mounted, has neither folder.
+    pub(crate) fn is_mounted(&self) -> bool {
+        ["class", "module"].iter().any(|name| !self.folder(name).is_gone())
+    }
+
     /// `class/infiniband/NAME`, the folder of one device in this network namespace. A name that
     /// would lead out of the devices' folder is no device's.
     pub(crate) fn device(&self, name: &str) -> Result<Folder, Cause> {
@@ -351,6 +356,11 @@ fn cause(errno: Errno) -> Cause {
         Errno::NODEV => Cause::DeviceGone(libc::ENODEV),
         other => Cause::of(other),
     }
+}
+
+/// Whether an errno of looking at a path says that nothing has it. Others leave that open.
+pub(crate) fn is_absent(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR)
 }
 
 pub(crate) fn os_errno(error: &std::io::Error) -> Errno {

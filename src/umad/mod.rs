@@ -304,7 +304,7 @@ pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
     }
     let names = unsorted_names(sysfs)?;
     let best = choice::device(&names, |name| best_of(name).ok().flatten());
-    best.ok_or_else(|| Error::new("host", Request::ListDevices, Cause::NoSuchDevice))
+    best.ok_or_else(|| Error::of_host(Request::ListDevices, Cause::NoSuchDevice))
 }
 
 /// The InfiniBand-type devices in the order of the folder.
@@ -321,7 +321,7 @@ fn unsorted_names(sysfs: &Sysfs) -> Result<Vec<String>> {
         Err(Cause::Os(libc::ENOENT)) => Ok(Vec::new()),
         Err(cause) => {
             let path = class.path().to_owned();
-            Err(Error::new("host", Request::Sysfs { path }, cause))
+            Err(Error::of_host(Request::Sysfs { path }, cause))
         }
     }
 }

@@ -169,6 +169,22 @@ fn what_was_not_looked_at() {
     assert!(none(&two, &[]));
 }
 
+/// `choose` says that it is not known to be right, and so does `check`.
+#[test]
+fn a_gid_that_is_not_proven_to_be_right() {
+    let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+    for row in one["devices"][0]["gids"].as_array_mut().unwrap() {
+        row["netdev"] = json!(null);
+    }
+    // Whose address it is, is known.
+    one["interfaces"][0]["addresses"] = json!([["10.0.0.1", 24], ["fe80::11:22ff:fe33:4455", 64]]);
+    let fleet = Fleet::new(&[one]);
+    assert_eq!(names(&fleet.json(&["check"])), ["gid-not-proven"]);
+    assert_eq!(fleet.json(&["choose"])["fits_all"]["unproven"], json!(["node1: mlx5_0:1"]));
+    let run = fleet.uverbs(&["check"]);
+    assert!(!run.stderr.contains("nothing is found wrong"), "{run:?}");
+}
+
 /// mlx5 has ports without an interface in any namespace.
 #[test]
 fn a_port_without_a_representor() {

@@ -69,10 +69,39 @@ fn no_device_is_an_answer_with_a_reason() {
 #[test]
 fn no_module() {
     let tree = Tree::new();
-    fs::remove_dir_all(tree.path().join("class")).unwrap();
+    fs::remove_dir_all(tree.path().join("class/infiniband")).unwrap();
     let run = tree.uverbs(&["gids"]);
     assert!(run.stderr.contains("no RDMA module is loaded"), "{run:?}");
     assert_eq!(run.status, 0);
+}
+
+#[test]
+fn a_device_of_the_name_host_is_a_device() {
+    let tree = Tree::new();
+    tree.device("host", "odd", 0);
+    for command in [["gids", "host"], ["ports", "host"]] {
+        let run = tree.uverbs(&[&command[..], &["--json"]].concat());
+        let answer: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let problems = answer["problems"].as_array().unwrap();
+        assert_eq!(problems.len(), 1, "{run:?}");
+        assert_eq!(problems[0]["device"], json!("host"), "{run:?}");
+        assert!(problems[0]["error"].as_str().unwrap().starts_with("host: read "), "{run:?}");
+    }
+}
+
+/// As where the path is mistyped, or nothing is mounted there.
+#[test]
+fn a_folder_that_is_no_sysfs() {
+    let tree = Tree::new();
+    fs::remove_dir_all(tree.path().join("class")).unwrap();
+    let path = tree.path().display().to_string();
+    for command in [&["gids"] as &[&str], &["devices"], &["ports", "x"], &["choose"], &["check"]] {
+        let run = tree.uverbs(&[command, &["--json"]].concat());
+        assert!(run.stderr.is_empty() || !run.stderr.contains("no RDMA"), "{run:?}");
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(said.contains(&format!("host: read {path}: not a sysfs")), "{run:?}");
+        assert_ne!(run.status, 0);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::run::{finish, from, program};
-use crate::snapshots::{Fleet, VLAN, host, port};
+use crate::snapshots::{Fleet, VLAN, host, port, set};
 use crate::tree::Tree;
 
 /// Three devices, of which the middle one's GID table cannot be read.
@@ -60,18 +60,63 @@ fn a_broken_port_beside_a_good_one() {
 /// matter to another.
 #[test]
 fn what_matters_to_every_port() {
-    let asked = |error: &str| {
+    let asked = |key: &str, list: Value| {
         let mut node = host("node1", &[("mlx5_0", port(VLAN))]);
         node["interfaces"] = Value::Null;
-        node["problems"] = json!([{ "error": error, "errno": 24 }]);
+        node[key] = list;
         let fleet = Fleet::new(&[node]);
         finish(program().args(["env", "nccl", "mlx5_0:1", "--from"]).arg(fleet.file(0)))
     };
-    let run = asked("host: list network interfaces: Too many open files (errno 24)");
+    let problem = |error: &str| json!({ "error": error, "errno": 24 });
+    let interfaces = problem("host: list network interfaces: Too many open files (errno 24)");
+    let run = asked("problems", json!([interfaces]));
     assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
     assert!(run.stderr.contains("no variables"), "{run:?}");
-    let run = asked("mlx5_9: /sys/class/infiniband/mlx5_9: Protocol error (errno 71)");
-    assert!(run.stdout.starts_with("export NCCL_"), "{run:?}");
+    // A device may have any name.
+    for device in ["mlx5_9", "host"] {
+        let problem = problem(&format!("{device}: read sysfs: Protocol error (errno 71)"));
+        let run = asked("unlisted", json!([{ "device": device, "problem": problem }]));
+        assert!(run.stdout.starts_with("export NCCL_"), "{run:?}");
+    }
+}
+
+/// No class of devices in sysfs proves little where RDMA netlink was refused. Older versions wrote that no
+/// module is loaded.
+#[test]
+fn a_host_that_could_not_be_asked_is_not_a_host_without_devices() {
+    let mut node = host("node1", &[]);
+    node["absences"] = json!([{ "reason": "no_module" }]);
+    let refusal = "host: ask RDMA netlink: EPERM: Operation not permitted (errno 1)";
+    node["without_netlink"] = json!({ "error": refusal, "errno": 1 });
+    let fleet = Fleet::new(&[node.clone()]);
+    let answer = fleet.json(&["gids"]);
+    assert_eq!(answer["problems"][0]["error"], refusal);
+    let fits = fleet.json(&["choose"])["fits_all"].clone();
+    assert_eq!(fits["unread"], json!(["node1"]), "{fits}");
+    let run = fleet.uverbs(&["gids"]);
+    assert_eq!(run.stderr, format!("uverbs: node1: {refusal}\n"));
+    assert_ne!(run.status, 0);
+    let run = fleet.uverbs(&["check"]);
+    assert!(run.stdout.contains("host-unreadable") && !run.stdout.contains("no-"), "{run:?}");
+
+    // Without the RDMA core there is no such protocol.
+    node["without_netlink"]["errno"] = json!(93);
+    let run = Fleet::new(&[node]).uverbs(&["gids"]);
+    assert!(run.stderr.contains("no RDMA module is loaded"), "{run:?}");
+    assert!(run.stderr.contains(refusal), "why netlink did not answer: {run:?}");
+    assert_eq!(run.status, 0, "{run:?}");
+}
+
+/// A newer version may know more variables.
+#[test]
+fn a_setting_that_is_not_known_hides_nothing_else() {
+    let mut node = host("node1", &[("mlx5_0", port(VLAN))]);
+    set(&mut node, "NCCL_IB_NEW", "1", None);
+    let run = Fleet::new(&[node]).uverbs(&["gids"]);
+    assert!(run.stdout.contains("mlx5_0"), "{run:?}");
+    let said = "uverbs: node1: host: the setting NCCL_IB_NEW is left out";
+    assert!(run.stderr.starts_with(said), "{run:?}");
+    assert_ne!(run.status, 0);
 }
 
 /// Each host may lack each name: they are told one by one up to a number, then counted.

@@ -297,7 +297,14 @@ fn hostile_files() {
         ),
         ("interfaces.0.index", with(&|it| it["interfaces"][0]["index"] = json!(0))),
         ("interfaces.0.mac", with(&|it| it["interfaces"][0]["mac"] = json!("02:11"))),
-        ("settings.0.name", with(&|it| set(it, "LD_PRELOAD", "x", None))),
+        (
+            "settings.0.before: no release before it",
+            with(&|it| {
+                set(it, "NCCL_IB_HCA", "x", None);
+                let setting = &mut it["settings"][0];
+                (setting["since"], setting["before"]) = (json!("2.23"), json!("2.23"));
+            }),
+        ),
         ("longer than", " ".repeat((16 << 20) + 1)),
     ];
     for (message, text) in cases {

@@ -16,7 +16,7 @@ use crate::capi::{guarded, set_errno};
 use crate::context::{Context, probe_driver};
 use crate::device::{Device, NodeType};
 use crate::driver::DriverId;
-use crate::error::Error;
+use crate::error::{Cause, Error};
 use crate::host::Host;
 use crate::mlx5::devx;
 
@@ -164,7 +164,10 @@ pub(crate) fn list() -> Result<Vec<Arc<Listed>>, Errno> {
         return Ok(known(devices));
     }
     let mut host = root().map_or_else(Host::new, |sysfs| Host::rooted(sysfs, "/dev/infiniband"));
-    let mut devices = host.devices().map_err(|error| error.cause().as_errno())?;
+    let mut devices = host.devices().map_err(|error| match error.cause() {
+        Cause::NotSysfs => Errno::NOSYS,
+        cause => cause.as_errno(),
+    })?;
     if devices.is_empty()
         && host.netlink().is_none()
         && !host.sysfs().root().join("class/infiniband_verbs").exists()

@@ -1,6 +1,7 @@
 //! `uverbs mlx5 device`: the function as a whole, as its firmware knows it.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 use uverbs::device::Device;
 use uverbs::error::{Cause, Result};
 use uverbs::mlx5::devx::{
@@ -44,6 +45,8 @@ struct Row<'a> {
     lag: Option<LagRow>,
     /// Of a smart NIC's embedded CPU; null elsewhere.
     host: Option<HostRow>,
+    /// Fields that are null because the kernel kept the answer back, each with the reason.
+    not_asked: Map<String, Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -98,8 +101,19 @@ pub(crate) fn answer(
     if common.json {
         return json(&Document { devices: rows, problems: report.problems() });
     }
-    let rows = rows.iter().map(serde_json::to_value).collect::<serde_json::Result<Vec<_>>>()?;
-    Ok(fields("DEVICE", &rows, &["device"]).into())
+    let mut lines = Vec::new();
+    for row in &rows {
+        for (field, why) in &row.not_asked {
+            let why = why.as_str().unwrap_or_default();
+            report.note(format!("{}: {field} is not known: {why}", row.device));
+        }
+        let mut line = serde_json::to_value(row)?;
+        if let Some(fields) = line.as_object_mut() {
+            fields.remove("not_asked");
+        }
+        lines.push(line);
+    }
+    Ok(fields("DEVICE", &lines, &["device"]).into())
 }
 
 /// Asks a device, which is opened once. What is not answered but the capabilities, on which all
@@ -110,11 +124,16 @@ fn ask<'d>(device: &'d Device, report: &mut Report) -> Result<Row<'d>> {
     let name = &device.name;
     let roce =
         own.roce.then(|| devx::query_roce_cap(&context, CapabilityMode::Current, Vport::Own));
-    let lag = own.lag_master.then(|| unless_refused(devx::query_lag(&context)));
-    let functions =
-        own.eswitch_manager.then(|| unless_refused(devx::query_esw_functions(&context)));
+    let lag = own.lag_master.then(|| answered(devx::query_lag(&context)));
+    let functions = own.eswitch_manager.then(|| answered(devx::query_esw_functions(&context)));
     let adapter = Some(devx::query_adapter(&context));
     let is_ib = own.port_type == PortType::IB;
+    let (lag, functions) = (told(lag, name, report), told(functions, name, report));
+    let kept_back = [
+        ("lag", matches!(lag, Some(Answered::KeptBack))),
+        ("host", matches!(functions, Some(Answered::KeptBack))),
+    ];
+    let kept_back = kept_back.into_iter().filter(|(_, is_kept_back)| *is_kept_back);
     Ok(Row {
         device: name,
         vhca_id: own.vhca_id,
@@ -136,29 +155,52 @@ fn ask<'d>(device: &'d Device, report: &mut Report) -> Result<Row<'d>> {
         uctx_cap: Hex(own.uctx_cap),
         lag_master: own.lag_master,
         num_lag_ports: own.num_lag_ports,
-        lag: told(lag, name, report).flatten().map(LagRow::from),
-        host: told(functions, name, report).flatten().map(HostRow::from),
+        lag: lag.and_then(Answered::known).map(LagRow::from),
+        host: functions.and_then(Answered::known).map(HostRow::from),
+        not_asked: kept_back.map(|(field, _)| (field.to_owned(), KEPT_BACK.into())).collect(),
     })
 }
 
-/// No answer where the firmware says that there is nothing of the kind, as on most devices. Linux
-/// 5.10 does not say that it was the firmware.
-fn unless_refused<T>(answer: Result<T>) -> Result<Option<T>> {
-    match answer {
-        Ok(answer) => Ok(Some(answer)),
-        Err(error) if is_none_there(error.cause()) => Ok(None),
-        Err(error) => Err(error),
+/// Why it is not known whether there is something of the kind.
+const KEPT_BACK: &str = "the kernel lets no such command through, or keeps back what the firmware \
+    says (EINVAL); newer kernels than Linux 5.10 do not";
+
+/// What came of a question about something that most devices do not have.
+#[derive(Debug, PartialEq, Eq)]
+enum Answered<T> {
+    Known(T),
+    /// The firmware says that there is nothing of the kind.
+    None,
+    /// The kernel does not say whether the firmware was asked, or what it said: Linux 5.10.
+    KeptBack,
+}
+
+impl<T> Answered<T> {
+    fn known(self) -> Option<T> {
+        match self {
+            Self::Known(answer) => Some(answer),
+            Self::None | Self::KeptBack => None,
+        }
     }
 }
 
-fn is_none_there(cause: &Cause) -> bool {
+fn answered<T>(answer: Result<T>) -> Result<Answered<T>> {
+    match answer {
+        Ok(answer) => Ok(Answered::Known(answer)),
+        Err(error) => without_answer(error.cause()).ok_or(error),
+    }
+}
+
+/// What the cause of an error says of the answer, if that is anything.
+fn without_answer<T>(cause: &Cause) -> Option<Answered<T>> {
     match cause {
         Cause::Firmware(refusal) => matches!(
             refusal.status,
             Status::BAD_OP | Status::BAD_PARAM | Status::BAD_RES | Status::BAD_RES_STATE
-        ),
-        Cause::Os(_) => cause.errno() == EINVAL,
-        _ => false,
+        )
+        .then_some(Answered::None),
+        Cause::Os(EINVAL) => Some(Answered::KeptBack),
+        _ => None,
     }
 }
 
@@ -251,6 +293,10 @@ mod tests {
                 num_of_vfs: 4,
                 total_vfs: 8,
             }),
+            not_asked: [("host".to_owned(), KEPT_BACK.into())]
+                .into_iter()
+                .filter(|_| !is_full)
+                .collect(),
         };
         let mut report = Report::default();
         report.problem("mlx5_1", uverbs::inventory::Problem { text: "no".into(), errno: 5 });
@@ -260,13 +306,22 @@ mod tests {
 
     #[test]
     fn only_some_refusals_mean_that_there_is_none() {
+        let told = |cause: &Cause| without_answer::<Lag>(cause);
         let refused = |status| Cause::Firmware(FirmwareRefusal::new(status, 1));
         for status in [Status::BAD_OP, Status::BAD_PARAM, Status::BAD_RES, Status::BAD_RES_STATE] {
-            assert!(is_none_there(&refused(status)), "{status}");
+            assert_eq!(told(&refused(status)), Some(Answered::None), "{status}");
         }
         for status in [Status::RES_BUSY, Status::NOT_READY, Status::INTERNAL_ERR, Status(0xfe)] {
-            assert!(!is_none_there(&refused(status)), "{status}");
+            assert_eq!(told(&refused(status)), None, "{status}");
         }
-        assert!(!is_none_there(&Cause::NoSuchPort) && !is_none_there(&Cause::NotOffered));
+        for cause in [Cause::NoSuchPort, Cause::NotOffered, Cause::Os(5)] {
+            assert_eq!(told(&cause), None, "{cause}");
+        }
+    }
+
+    /// Linux 5.10 has one errno for a command that it does not let through and for the firmware's refusal.
+    #[test]
+    fn what_the_kernel_keeps_back_is_not_none() {
+        assert_eq!(without_answer::<Lag>(&Cause::Os(EINVAL)), Some(Answered::KeptBack));
     }
 }

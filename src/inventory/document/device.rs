@@ -3,12 +3,13 @@
 use core::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
+use uverbs_uapi::device as abi;
 
 use super::answer::{Done, Items, Told};
-use crate::device::{Device, Node, NodeType};
+use crate::device::{Device, Identity, Node, NodeType};
 use crate::driver::DriverId;
 use crate::form;
-use crate::gid::{Gid, GidEntry, GidRecord, GidType, Source};
+use crate::gid::{Gid, GidRecord, GidType, Source};
 use crate::guid::Guid;
 use crate::inventory::{DeviceRecord, GidRow, PortRecord};
 use crate::netdev::Netdev;
@@ -29,8 +30,14 @@ pub(super) struct DeviceForm {
     protocol: Option<String>,
     driver: Option<DriverId>,
     node: Option<Node>,
+    /// Older snapshots do not say it.
+    #[serde(default)]
+    node_is_unread: bool,
     place: Option<u32>,
     node_mode: Option<u32>,
+    /// Older snapshots do not say it.
+    #[serde(default)]
+    node_is_missing: bool,
     access: Option<Told<Done>>,
     #[serde(deserialize_with = "form::list")]
     ports: Vec<PortRecord>,
@@ -39,22 +46,39 @@ pub(super) struct DeviceForm {
 
 impl From<DeviceRecord> for DeviceForm {
     fn from(own: DeviceRecord) -> Self {
-        let device = own.device;
+        let DeviceRecord { device, place, node_mode, node_is_missing, access, ports, gids } = own;
+        let Device {
+            name,
+            index,
+            node_type,
+            node_guid,
+            sys_image_guid,
+            fw_version,
+            protocol,
+            // It is the number of the last port.
+            port_count: _,
+            driver,
+            node,
+            node_is_unread,
+            identity: _,
+        } = device;
         Self {
-            name: device.name,
-            index: device.index,
-            node_type: device.node_type,
-            node_guid: device.node_guid,
-            sys_image_guid: device.sys_image_guid,
-            fw_version: device.fw_version,
-            protocol: device.protocol,
-            driver: device.driver,
-            node: device.node,
-            place: own.place,
-            node_mode: own.node_mode,
-            access: own.access.map(|own| Told(own.map(|()| Done))),
-            ports: own.ports,
-            gids: own.gids.map(|own| Told(own.map(Items))),
+            name,
+            index,
+            node_type,
+            node_guid,
+            sys_image_guid,
+            fw_version,
+            protocol,
+            driver,
+            node,
+            node_is_unread,
+            place,
+            node_mode,
+            node_is_missing,
+            access: access.map(|own| Told(own.map(|()| Done))),
+            ports,
+            gids: gids.map(|own| Told(own.map(Items))),
         }
     }
 }
@@ -63,16 +87,20 @@ impl TryFrom<DeviceForm> for DeviceRecord {
     type Error = &'static str;
 
     fn try_from(own: DeviceForm) -> Result<Self, &'static str> {
-        let mut device = Device::named(own.name);
-        device.index = own.index;
-        device.node_type = own.node_type;
-        device.node_guid = own.node_guid;
-        device.sys_image_guid = own.sys_image_guid;
-        device.fw_version = own.fw_version;
-        device.protocol = own.protocol;
-        device.driver = own.driver;
-        device.node = own.node;
-        device.port_count = own.ports.last().map_or(0, |port| port.number);
+        let device = Device {
+            name: own.name,
+            index: own.index,
+            node_type: own.node_type,
+            node_guid: own.node_guid,
+            sys_image_guid: own.sys_image_guid,
+            fw_version: own.fw_version,
+            protocol: own.protocol,
+            port_count: own.ports.last().map_or(0, |port| port.number),
+            driver: own.driver,
+            node: own.node,
+            node_is_unread: own.node_is_unread,
+            identity: Identity::default(),
+        };
         if device.port_count as usize > own.ports.len()
             || !device.ports().eq(own.ports.iter().map(|port| port.number))
         {
@@ -83,6 +111,7 @@ impl TryFrom<DeviceForm> for DeviceRecord {
             device,
             place: own.place,
             node_mode: own.node_mode,
+            node_is_missing: own.node_is_missing,
             access: own.access.map(|Told(own)| own.map(|Done| ())),
             ports: own.ports,
             gids: Some(gids.map(|Items(rows)| rows)),
@@ -96,6 +125,77 @@ impl TryFrom<DeviceForm> for DeviceRecord {
             return Err(".gids: a row of a port that the device does not have");
         }
         Ok(record)
+    }
+}
+
+/// A device of which nothing but its listing is known.
+#[derive(Serialize, Deserialize)]
+#[serde(expecting = "an object")]
+pub(super) struct OtherForm {
+    #[serde(deserialize_with = "form::device_name")]
+    name: String,
+    index: Option<u32>,
+    node_type: NodeType,
+    node_guid: Guid,
+    sys_image_guid: Guid,
+    #[serde(default, deserialize_with = "form::plain")]
+    fw_version: Option<String>,
+    #[serde(default, deserialize_with = "form::plain")]
+    protocol: Option<String>,
+    port_count: u32,
+    driver: Option<DriverId>,
+    node: Option<Node>,
+    node_is_unread: bool,
+}
+
+impl From<Device> for OtherForm {
+    fn from(own: Device) -> Self {
+        let Device {
+            name,
+            index,
+            node_type,
+            node_guid,
+            sys_image_guid,
+            fw_version,
+            protocol,
+            port_count,
+            driver,
+            node,
+            node_is_unread,
+            identity: _,
+        } = own;
+        Self {
+            name,
+            index,
+            node_type,
+            node_guid,
+            sys_image_guid,
+            fw_version,
+            protocol,
+            port_count,
+            driver,
+            node,
+            node_is_unread,
+        }
+    }
+}
+
+impl From<OtherForm> for Device {
+    fn from(own: OtherForm) -> Self {
+        Self {
+            name: own.name,
+            index: own.index,
+            node_type: own.node_type,
+            node_guid: own.node_guid,
+            sys_image_guid: own.sys_image_guid,
+            fw_version: own.fw_version,
+            protocol: own.protocol,
+            port_count: own.port_count,
+            driver: own.driver,
+            node: own.node,
+            node_is_unread: own.node_is_unread,
+            identity: Identity::default(),
+        }
     }
 }
 
@@ -164,12 +264,15 @@ pub(super) struct RowForm {
 impl From<GidRow> for RowForm {
     fn from(own: GidRow) -> Self {
         let GidRow { record, netdev, netdev_is_elsewhere, type_is_hidden } = own;
+        // The kernel's structure, so that a field that it gains is missed here.
+        let abi::GidEntry { gid, gid_index, port_num, gid_type, netdev_ifindex } =
+            record.entry.into();
         Self {
-            port: record.entry.port(),
-            index: record.entry.index(),
-            gid: record.entry.gid(),
-            gid_type: record.entry.gid_type(),
-            ifindex: record.entry.netdev_ifindex(),
+            port: port_num,
+            index: gid_index,
+            gid: Gid::from_bytes(gid),
+            gid_type: GidType(gid_type),
+            ifindex: NonZeroU32::new(netdev_ifindex),
             sysfs_netdev: record.sysfs_netdev,
             netdev_is_unread: record.netdev_is_unread,
             source: record.source,
@@ -182,10 +285,14 @@ impl From<GidRow> for RowForm {
 
 impl From<RowForm> for GidRow {
     fn from(own: RowForm) -> Self {
-        let entry = GidEntry::new(own.port, own.index, own.gid)
-            .with_type(own.gid_type)
-            .with_netdev_ifindex(own.ifindex);
-        let record = GidRecord::new(entry, own.source)
+        let entry = abi::GidEntry {
+            gid: own.gid.to_bytes(),
+            gid_index: own.index,
+            port_num: own.port,
+            gid_type: own.gid_type.0,
+            netdev_ifindex: own.ifindex.map_or(0, NonZeroU32::get),
+        };
+        let record = GidRecord::new(entry.into(), own.source)
             .with_sysfs_netdev(own.sysfs_netdev)
             .with_netdev_unread(own.netdev_is_unread)
             .with_type_unread(own.type_is_hidden && own.gid_type == GidType::UNNAMED);

@@ -1,16 +1,24 @@
 //! Variables that are set, in a document.
 
+use core::fmt;
+
 use serde::de::{DeserializeSeed as _, Deserializer};
 use serde::{Deserialize, Serialize};
 
 use crate::form::{self, CheckedText};
+use crate::inventory::Problem;
 use crate::inventory::settings::{self, Reading, Setting};
 
 /// The longest value of a variable, which is as much as the kernel hands to a program.
 const LONGEST_VALUE: usize = 128 << 10;
 
+/// The errno of what is not known to this version.
+const EOPNOTSUPP: i32 = 95;
+
 #[derive(Serialize, Deserialize)]
+#[serde(expecting = "an object")]
 pub(super) struct SettingForm {
+    #[serde(deserialize_with = "form::plain")]
     name: String,
     #[serde(deserialize_with = "value")]
     value: String,
@@ -38,25 +46,64 @@ impl From<Setting> for SettingForm {
     }
 }
 
+/// Why a setting is not one of this version's.
+pub(super) enum SettingFault {
+    /// A newer version may have written it.
+    Unknown(&'static str),
+    /// No version writes it.
+    Wrong(&'static str),
+}
+
+impl fmt::Display for SettingFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Unknown(what) | Self::Wrong(what)) = self;
+        f.write_str(what)
+    }
+}
+
 /// Of variables only those that choose GIDs are accepted.
 impl TryFrom<SettingForm> for Setting {
-    type Error = &'static str;
+    type Error = SettingFault;
 
-    fn try_from(own: SettingForm) -> Result<Self, &'static str> {
+    fn try_from(own: SettingForm) -> Result<Self, SettingFault> {
+        use SettingFault::{Unknown, Wrong};
         if !settings::NAMES.contains(&own.name.as_str()) {
-            return Err(".name: not a variable that chooses GIDs");
+            return Err(Unknown(".name: not a variable that chooses GIDs"));
         }
         let place = |version: &str| {
             Reading::ALL.into_iter().position(|reading| reading.since() == Some(version))
         };
         let first = own.since.map_or(Some(0), |own| place(&own));
         let end = own.before.map_or(Some(Reading::ALL.len()), |own| place(&own));
-        let first = first.ok_or(".since: no release from which files are read in another way")?;
-        let end = end.ok_or(".before: no release from which files are read in another way")?;
+        let first =
+            first.ok_or(Unknown(".since: no release from which files are read in another way"))?;
+        let end =
+            end.ok_or(Unknown(".before: no release from which files are read in another way"))?;
         let seen = Reading::ALL.get(first..end).unwrap_or_default();
         let (Some(first), Some(last)) = (seen.first(), seen.last()) else {
-            return Err(".before: no release before it");
+            return Err(Wrong(".before: no release before it"));
         };
         Ok(Self { name: own.name, value: own.value, file: own.file, readings: *first..=*last })
     }
+}
+
+/// Settings as this version knows them, and those that it does not know, which a newer version wrote. Without
+/// them all else can be read.
+pub(super) fn known(forms: Vec<SettingForm>) -> Result<(Vec<Setting>, Vec<Problem>), String> {
+    let (mut settings, mut problems) = (Vec::new(), Vec::new());
+    for (place, form) in forms.into_iter().enumerate() {
+        let name = form.name.clone();
+        match Setting::try_from(form) {
+            Ok(setting) => settings.push(setting),
+            Err(SettingFault::Unknown(_)) => problems.push(Problem {
+                text: format!(
+                    "host: the setting {name} is left out, as this version does not know it, or \
+                     not for these releases; use a newer uverbs"
+                ),
+                errno: EOPNOTSUPP,
+            }),
+            Err(SettingFault::Wrong(what)) => return Err(format!(".settings.{place}{what}")),
+        }
+    }
+    Ok((settings, problems))
 }

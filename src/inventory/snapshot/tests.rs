@@ -1,4 +1,5 @@
 use super::*;
+use crate::inventory::{Reading, Setting};
 
 /// A host without devices.
 fn host(name: &str) -> String {
@@ -147,4 +148,55 @@ fn places() {
     assert_eq!(place(r#"{"a":[1,{"b":"x"}]"#), "a");
     assert_eq!(place(r#"{"a":[1],"b":[[],[2"#), "b.1.0");
     assert_eq!(place(r#"}]],{"a":1,"#), "");
+}
+
+/// The inventory of a text.
+fn inventory(text: &str) -> Inventory {
+    Snapshots::new(text.as_bytes()).next().unwrap().unwrap()
+}
+
+#[test]
+fn devices_that_were_not_wanted_are_kept() {
+    let mut partial = inventory(&host("a"));
+    assert!(!partial.is_partial());
+    partial.others.push(crate::device::Device::named("mlx5_9"));
+    let text = serde_json::to_string(&partial).unwrap();
+    assert_eq!(inventory(&text), partial);
+}
+
+#[test]
+fn a_setting_of_a_newer_version_is_left_out_and_said() {
+    let setting = |text: &str| host("a").replace(r#""settings":[]"#, text);
+    let new = inventory(&setting(
+        r#""settings":[{"name":"NCCL_IB_NEW","value":"1"},
+        {"name":"NCCL_IB_HCA","value":"x","since":"9.99"},{"name":"NCCL_IB_HCA","value":"y"}]"#,
+    ));
+    assert_eq!(new.settings, [Setting::new("NCCL_IB_HCA", "y", None)]);
+    let texts: Vec<&str> = new.problems.iter().map(|problem| problem.text.as_str()).collect();
+    assert_eq!(texts.len(), 2);
+    assert!(texts[0].starts_with("host: the setting NCCL_IB_NEW is left out"), "{texts:?}");
+    assert!(texts[1].starts_with("host: the setting NCCL_IB_HCA is left out"), "{texts:?}");
+    assert!(!new.unread().is_empty(), "no sentence about all covers it");
+    assert_eq!(inventory(&serde_json::to_string(&new).unwrap()), new);
+
+    let second = Reading::ALL[1].since().unwrap();
+    let same =
+        format!(r#""name":"NCCL_IB_HCA","value":"x","since":"{second}","before":"{second}""#);
+    let wrong = setting(&format!(r#""settings":[{{{same}}}]"#));
+    assert_eq!(read(&wrong), ["1 settings.0.before: no release before it"]);
+}
+
+/// Older versions wrote that no module is loaded.
+#[test]
+fn a_refusal_is_not_a_host_without_modules() {
+    let refused = |errno: i32| {
+        let text = host("a").replace(r#""absences":[]"#, r#""absences":[{"reason":"no_module"}]"#);
+        let refusal = format!(r#","without_netlink":{{"error":"host: no","errno":{errno}}}}}"#);
+        inventory(&(text.strip_suffix('}').unwrap().to_owned() + &refusal))
+    };
+    let known = refused(93);
+    assert!(known.is_empty() && known.unread().is_empty() && known.absences.len() == 1);
+    let unknown = refused(1);
+    assert!(!unknown.is_empty() && unknown.absences.is_empty());
+    assert_eq!(unknown.unread(), [crate::inventory::Unread::Host]);
 }

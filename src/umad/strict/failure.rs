@@ -64,8 +64,17 @@ pub(super) struct UnreadFile {
 
 impl UnreadFile {
     pub(super) fn of(&self, ca_name: &str, errno: Errno) -> Failure {
-        let request = Request::Sysfs { path: self.path.clone() };
-        let error = Error::new(ca_name, request, Cause::of(self.errno));
+        let error = Error::new(ca_name, self.request(), Cause::of(self.errno));
         Failure { value: -errno.raw_os_error(), reason: self.errno, error: Some(Box::new(error)) }
+    }
+
+    /// The same of a file that is no CA's.
+    pub(super) fn of_host(&self) -> Failure {
+        let error = Error::of_host(self.request(), Cause::of(self.errno));
+        Failure { error: Some(Box::new(error)), ..Failure::new(self.errno) }
+    }
+
+    fn request(&self) -> Request {
+        Request::Sysfs { path: self.path.clone() }
     }
 }

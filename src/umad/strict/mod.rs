@@ -92,7 +92,7 @@ pub fn get_ca_device_list(sysfs: &Sysfs) -> Result<Vec<String>, Failure> {
         Err(cause) if cause.as_errno() == Errno::NOENT => Ok(Vec::new()),
         Err(cause) => {
             let unread = UnreadFile { path: class.path().to_owned(), errno: cause.as_errno() };
-            Err(unread.of("host", unread.errno))
+            Err(unread.of_host())
         }
     }
 }

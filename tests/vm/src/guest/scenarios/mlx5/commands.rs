@@ -123,6 +123,7 @@ pub(crate) fn embedded_cpu() -> Result<()> {
     ensure!(row["eswitch_manager"] == true && row["vhca_id"] == description.vhca_id);
     // Linux 5.10 does not let the question through.
     ensure!(row["host"]["num_of_vfs"] == if old { Value::Null } else { 2.into() });
+    ensure!(row["not_asked"]["host"].is_string() == old, "{row:#}");
     if !old {
         let answer = json(&["uverbs", "mlx5", "vport", name])?;
         println!("{answer:#}");
