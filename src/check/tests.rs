@@ -150,8 +150,8 @@ const HARMS: &[Harm] = &[
     }),
     (&["no-nodes"], |it| it.absences.push(Absence::NoNodes { folder: "/dev/infiniband".into() })),
     (&["netns-exclusive"], |it| it.shares_namespaces = Some(false)),
-    (&["not-checked", "gid-not-proven"], |it| it.interfaces = None),
-    (&["not-checked"], |it| it.has_netlink = false),
+    (&["not-checked"], |it| it.interfaces = None),
+    (&["not-checked", "gid-not-proven"], |it| it.has_netlink = false),
     (&["not-checked"], |it| it.others.push(Device::named("mlx5_9"))),
     (&["port-guid-unreadable"], |it| {
         it.first().ports[0].guid = Err(problem("mlx5_0: query GID 0 of port 1: no", 5));

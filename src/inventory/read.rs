@@ -176,8 +176,9 @@ impl Host {
             let mut rows = rows.iter_mut();
             let mut row = rows.next();
             for (record, name) in table.iter().zip(names.next().unwrap_or_default()) {
-                let is_same = |own: &&mut &mut GidRow| slot(&own.record) == slot(record);
-                if let Some(own) = row.as_mut().filter(is_same) {
+                if let Some(own) = row.as_mut()
+                    && slot(&own.record) == slot(record)
+                {
                     own.netdev = name.netdev;
                     own.netdev_is_elsewhere = name.is_elsewhere;
                     row = rows.next();
