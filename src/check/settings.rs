@@ -109,8 +109,9 @@ fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) 
     let is_used = |own: &&Outcome| !matches!(own, Outcome::Ignored(_));
     let (severity, seen) = if count > 0 && !is_whole {
         let seen = format!(
-            "{program} has room for {room} ports, and there are at least {count} more; it is not known \
-             which it takes"
+            "{program} has room for {room} ports, and there are at least {}; it is not known which it \
+             takes",
+            room + count
         );
         (Severity::Warning, seen)
     } else if unread > 0 && outcomes.iter().filter(is_used).count() + unread > room {
