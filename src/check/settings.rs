@@ -22,7 +22,8 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
         set.entry(&setting.name).or_insert(setting);
     }
     let variable = |name: &str| set.get(name).map(|setting| setting.value.as_str());
-    let mut found = Vec::new();
+    let mut found: Vec<Finding> =
+        recommended.iter().filter_map(|(port, own)| judge_unread(port, own)).collect();
     let mut is_pinned = false;
     for program in [Program::Nccl, Program::Ucx, Program::Nvshmem] {
         let is_nvshmem_s = |name: &str| name.starts_with("NVSHMEM_");
@@ -58,6 +59,20 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
         .collect();
     found.extend(judge_indices(&indices, is_pinned));
     found
+}
+
+/// Finds a port on which only a row that could not be read may be right.
+fn judge_unread(port: &Port<'_>, decision: &Decision) -> Option<Finding> {
+    let Outcome::Ignored(why @ Why::NotKnown(_)) = &decision.outcome else { return None };
+    Some(Finding {
+        name: "right-gid-unknown",
+        severity: Severity::Warning,
+        device: Some(port.device.to_owned()),
+        port: Some(port.number),
+        program: None,
+        seen: why.to_string(),
+        advice: "uverbs choose --explain gives the reason".to_owned(),
+    })
 }
 
 /// Finds two ports whose right indices differ. Two that are sure come before others.
