@@ -273,7 +273,7 @@ const HARMS: &[Harm] = &[
     }),
     (&["right-gid-unknown"], |it| {
         let own = &mut it.rows()[3];
-        let entry = own.record.entry.clone().with_type(GidType::UNNAMED);
+        let entry = own.record.entry.with_type(GidType::UNNAMED);
         (own.record, own.type_is_hidden) = (GidRecord::from(entry).with_type_unread(true), true);
         it.rows().retain(|own| own.type_is_hidden);
     }),
