@@ -22,7 +22,8 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
         set.entry(&setting.name).or_insert(setting);
     }
     let variable = |name: &str| set.get(name).map(|setting| setting.value.as_str());
-    let mut found = Vec::new();
+    let mut found: Vec<Finding> =
+        recommended.iter().filter_map(|(port, own)| judge_unread(port, own)).collect();
     let mut is_pinned = false;
     for program in [Program::Nccl, Program::Ucx, Program::Nvshmem] {
         let is_nvshmem_s = |name: &str| name.starts_with("NVSHMEM_");
@@ -58,6 +59,20 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
         .collect();
     found.extend(judge_indices(&indices, is_pinned));
     found
+}
+
+/// Finds a port on which only a row that could not be read may be right.
+fn judge_unread(port: &Port<'_>, decision: &Decision) -> Option<Finding> {
+    let Outcome::Ignored(why @ Why::NotKnown(_)) = &decision.outcome else { return None };
+    Some(Finding {
+        name: "right-gid-unknown",
+        severity: Severity::Warning,
+        device: Some(port.device.to_owned()),
+        port: Some(port.number),
+        program: None,
+        seen: why.to_string(),
+        advice: "uverbs choose --explain gives the reason".to_owned(),
+    })
 }
 
 /// Finds two ports whose right indices differ. Two that are sure come before others.
@@ -109,8 +124,9 @@ fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) 
     let is_used = |own: &&Outcome| !matches!(own, Outcome::Ignored(_));
     let (severity, seen) = if count > 0 && !is_whole {
         let seen = format!(
-            "{program} has room for {room} ports, and there are at least {count} more; it is not known \
-             which it takes"
+            "{program} has room for {room} ports, and there are at least {}; it is not known which it \
+             takes",
+            room + count
         );
         (Severity::Warning, seen)
     } else if unread > 0 && outcomes.iter().filter(is_used).count() + unread > room {

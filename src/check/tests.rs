@@ -293,6 +293,12 @@ const HARMS: &[Harm] = &[
         }
         it.interfaces.as_mut().unwrap()[0].addresses.clear();
     }),
+    (&["right-gid-unknown"], |it| {
+        let own = &mut it.rows()[3];
+        let entry = own.record.entry.with_type(GidType::UNNAMED);
+        (own.record, own.type_is_hidden) = (GidRecord::from(entry).with_type_unread(true), true);
+        it.rows().retain(|own| own.type_is_hidden);
+    }),
     (&["narrow-link"], |it| {
         let other = it.second("mlx5_1");
         other.ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.active_width =

@@ -162,7 +162,8 @@ Examples:
     /// Recommended is a GID of RoCE v2 whose network interface is up and in this network namespace,
     /// of the port's own interface before a VLAN's, not link-local, IPv4 before IPv6. NCCL and UCX are
     /// the indices that their newest releases take with the variables that are set here (with --from:
-    /// there), `-` if they take no GID of the port; the JSON says why. Where the three are not alike, stderr says so.
+    /// there), `-` if they take no GID of the port; the JSON says why. Where the three are not alike,
+    /// stderr says so.
     ///
     /// With --from, stderr also says whether one setting fits all hosts, and which hosts differ. "All
     /// ports" are those that have a usable GID: a port that nobody named may be down.

@@ -217,6 +217,6 @@ fn more_ports_than_room_and_one_that_could_not_be_read() {
     one["devices"][0]["gids"] = json!({ "error": "m0: query GID table: EIO", "errno": 5 });
     let check = Fleet::new(&[one]).uverbs(&["check"]);
     let said =
-        "NCCL has room for 32 ports, and there are at least 1 more; it is not known which it takes";
+        "NCCL has room for 32 ports, and there are at least 33; it is not known which it takes";
     assert!(check.stdout.contains(said) && !check.stdout.contains("leaves out"), "{check:?}");
 }

@@ -187,10 +187,9 @@ fn walk(port: &Port<'_>, settings: &Settings) -> Result<u32, Why> {
             Ok(version_of(port, row))
         }
     };
-    let family = |row: Option<&Row<'_>>| row.map_or(Family::V6, Row::family);
     let mut current = (0, port.row(0));
     for (index, row) in slots(port) {
-        let is_wanted = family(row) == settings.family && settings.range.holds(row);
+        let is_wanted = unwanted(row, settings).is_none();
         if is_wanted && family(current.1) != settings.family {
             current = (index, row);
         } else if is_wanted && row.is_some_and(is_valid) {
@@ -204,6 +203,22 @@ fn walk(port: &Port<'_>, settings: &Settings) -> Result<u32, Why> {
         }
     }
     Ok(current.0)
+}
+
+/// The family of a slot's GID.
+fn family(row: Option<&Row<'_>>) -> Family {
+    row.map_or(Family::V6, Row::family)
+}
+
+/// Why the walk passes a slot, whatever it has taken so far.
+fn unwanted(row: Option<&Row<'_>>, settings: &Settings) -> Option<Reason> {
+    if family(row) != settings.family {
+        Some(Reason::OtherFamily(settings.family))
+    } else if !settings.range.holds(row) {
+        Some(Reason::OutOfRange)
+    } else {
+        None
+    }
 }
 
 /// The slots from 1 on that can matter: those in use, and the first slot of each run of empty ones.
@@ -242,10 +257,8 @@ fn explain(row: &Row<'_>, taken: Option<u32>, port: &Port<'_>, settings: &Settin
     }
     if row.type_is_hidden {
         Reason::TypeHidden
-    } else if row.family() != settings.family {
-        Reason::OtherFamily(settings.family)
-    } else if !is_in_range {
-        Reason::OutOfRange
+    } else if let Some(reason) = unwanted(Some(row), settings) {
+        reason
     } else if !is_valid(row) {
         Reason::NotValid
     } else if let (true, Some(taken)) = (has_version, taken) {
