@@ -192,7 +192,7 @@ const HARMS: &[Harm] = &[
     }),
     (&["gid-not-proven"], |it| it.rows().iter_mut().for_each(|row| row.netdev = None)),
     (&["gid-not-proven"], |it| {
-        let mut row = row(0, "::ffff:10.0.0.9", GidType::ROCE_V2, None);
+        let mut row = row(0, "::ffff:10.0.0.1", GidType::ROCE_V2, None);
         row.record = GidRecord::new(row.record.entry.with_netdev_ifindex(None), Source::Ioctl)
             .with_netdev_unread(true);
         *it.rows() = vec![row];
@@ -323,7 +323,7 @@ const HARMS: &[Harm] = &[
         rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())));
     }),
     // Of neither it is proven that its interface is here.
-    (&["pinned-index-empty", "different-indices"], |it| {
+    (&["gid-not-proven", "gid-not-proven", "pinned-index-empty", "different-indices"], |it| {
         let rows = it.second("mlx5_1").gids.as_mut().unwrap().as_mut().unwrap();
         rows.remove(2);
         rows.remove(2);
