@@ -70,7 +70,8 @@ pub enum Home<'i> {
         is_port_s: bool,
     },
     /// It is not proven to be in this namespace, and it may be: an interface here has the row's index (or
-    /// name) and the address, or the MAC address that the GID is made from.
+    /// name) and the address, or the MAC address that the GID is made from. The address is enough if the row
+    /// has neither an index nor the name of an interface here.
     Unproven {
         /// The name of that interface, if there is one.
         name: Option<&'i str>,

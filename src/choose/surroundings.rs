@@ -75,13 +75,19 @@ impl<'i> Surroundings<'i> {
         meant.filter(|own| !row.netdev_is_elsewhere && has_address(own))
     }
 
-    /// Whether no interface here has what a row calls its own: its index, or its name.
-    fn is_called_otherwise(&self, row: &GidRow) -> bool {
-        match (row.record.entry.netdev_ifindex(), &row.record.sysfs_netdev) {
-            (Some(index), _) => self.inventory.interface(index.get()).is_none(),
-            (None, Some(name)) => !self.by_name.contains_key(name.as_str()),
-            (None, None) => false,
-        }
+    /// Whether no interface here has a row's index. Of a name that would prove nothing: the interface may
+    /// have been renamed since.
+    fn has_no_such_index(&self, row: &GidRow) -> bool {
+        let index = row.record.entry.netdev_ifindex();
+        index.is_some_and(|index| self.inventory.interface(index.get()).is_none())
+    }
+
+    /// Whether a row says nothing that an interface here could be found by: it has no index, and no name
+    /// of one here.
+    fn is_nameless(&self, row: &GidRow) -> bool {
+        let name = row.record.sysfs_netdev.as_deref();
+        row.record.entry.netdev_ifindex().is_none()
+            && name.is_none_or(|name| !self.by_name.contains_key(name))
     }
 
     /// Whether some interface has the GID's address, or the MAC address that the GID is made from.
@@ -183,11 +189,10 @@ fn home<'i>(
         };
     }
     // Without RDMA netlink nothing proves that an interface is here. Addresses are known all the same.
-    let is_nameless = record.entry.netdev_ifindex().is_none() && record.sysfs_netdev.is_none();
     match here.candidate(row) {
-        _ if row.netdev_is_elsewhere || here.is_called_otherwise(row) => Home::Foreign,
+        _ if row.netdev_is_elsewhere || here.has_no_such_index(row) => Home::Foreign,
         Some(own) => Home::Unproven { name: Some(&own.name) },
-        None if is_nameless && here.is_made_here(gid) => Home::Unproven { name: None },
+        None if here.is_nameless(row) && here.is_made_here(gid) => Home::Unproven { name: None },
         None => Home::WithoutAddress,
     }
 }

@@ -89,9 +89,10 @@ fn home_on(inventory: &Inventory, row: &GidRow, link_layer: LinkLayer) -> String
 fn what_proves_that_an_interface_is_elsewhere() {
     let here = here();
     let home = |row: &GidRow| home_in(&here, row);
-    // No interface here is called so.
+    // No interface here has the index. One that has another name may have been renamed.
     assert_eq!(home(&by_ioctl("::ffff:10.0.0.1", 9)), "Foreign");
-    assert_eq!(home(&by_sysfs("::ffff:10.0.0.1", Some("eth9"))), "Foreign");
+    assert_eq!(home(&by_sysfs("::ffff:10.0.0.1", Some("eth9"))), "unproven -");
+    assert_eq!(home(&by_sysfs("::ffff:10.9.9.9", Some("eth9"))), "WithoutAddress");
     let elsewhere = GidRow { netdev_is_elsewhere: true, ..by_ioctl("::ffff:10.0.0.1", 2) };
     assert_eq!(home(&elsewhere), "Foreign");
     // One is, but has another address: the row may be of an address that has gone.
