@@ -91,6 +91,16 @@ use proof::{Namespace, Question};
 
 pub(crate) use proof::Naming;
 
+/// What an interface was when it was looked for by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sought {
+    /// It was not looked for.
+    NotYet,
+    Nowhere,
+    /// It had this index.
+    Found(NonZeroU32),
+}
+
 impl Host {
     /// The network interface of each port that has one in this namespace, as the kernel says it.
     ///
@@ -276,7 +286,7 @@ impl Host {
         Ok(self.may_have(devices, name)?.0)
     }
 
-    /// The same, with the index that the interface had then, if it was looked for and is there.
+    /// The same, with what the interface was then.
     ///
     /// # Errors
     /// As of [`may_have_netdev`](Self::may_have_netdev).
@@ -284,9 +294,9 @@ impl Host {
         &mut self,
         devices: &[&Device],
         name: &str,
-    ) -> Result<(Vec<bool>, Option<Option<NonZeroU32>>)> {
+    ) -> Result<(Vec<bool>, Sought)> {
         if devices.is_empty() || self.netlink().is_none() {
-            return Ok((vec![true; devices.len()], None));
+            return Ok((vec![true; devices.len()], Sought::NotYet));
         }
         let ports: Vec<(&Device, u32)> = devices
             .iter()
@@ -297,7 +307,7 @@ impl Host {
         let mut route = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
         let links = read_links(&mut route).map_err(error)?;
         let Some(wanted) = links.named(name) else {
-            return Ok((vec![false; devices.len()], Some(None)));
+            return Ok((vec![false; devices.len()], Sought::Nowhere));
         };
         // The kernel may have put it above an interface that is not here, or in a way not known here.
         let may_be_above_others =
@@ -317,7 +327,7 @@ impl Host {
                     None => false,
                 })
         };
-        Ok((devices.iter().map(may).collect(), Some(Some(wanted.index))))
+        Ok((devices.iter().map(may).collect(), Sought::Found(wanted.index)))
     }
 }
 

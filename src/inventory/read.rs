@@ -4,7 +4,6 @@ mod device;
 mod settings;
 
 use core::cell::LazyCell;
-use core::num::NonZeroU32;
 use std::collections::{BTreeMap, BTreeSet};
 
 use nix::libc;
@@ -14,7 +13,7 @@ use super::{DeviceRecord, GidRow, Inventory, Problem, Wanted};
 use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request};
 use crate::gid::{Gid, GidRecord};
-use crate::host::{GidTable, Host};
+use crate::host::{GidTable, Host, Sought};
 use crate::netlink::route::{Dump, Links};
 use crate::sysfs::{Sysfs, is_absent};
 use crate::text::is_plain_char;
@@ -32,7 +31,7 @@ impl Host {
     #[must_use]
     pub fn inventory(&mut self, wanted: &Wanted<'_>) -> Inventory {
         let parts = wanted.parts;
-        let (mut inventory, index) = self.listed(wanted);
+        let (mut inventory, sought) = self.listed(wanted);
         let mut tables = Vec::new();
         for record in &mut inventory.devices {
             if parts.host && self.is_here() {
@@ -61,7 +60,7 @@ impl Host {
             });
             inventory.interfaces = dump.as_ref().map(Dump::interfaces);
             if let (Some(dump), Some(name)) = (&dump, wanted.netdev) {
-                let change = changed(name, index, &dump.links);
+                let change = changed(name, sought, &dump.links);
                 inventory.problems.extend(change.map(Problem::from));
             }
         }
@@ -101,11 +100,11 @@ impl Host {
         absences
     }
 
-    /// The devices that are wanted, of which nothing else is read yet; and the index of the interface by which
+    /// The devices that are wanted, of which nothing else is read yet; and what the interface was by which
     /// others were left out.
     fn listed(&mut self, wanted: &Wanted<'_>) -> (Inventory, Sought) {
         let mut inventory = Inventory::default();
-        let mut index = None;
+        let mut sought = Sought::NotYet;
         match self.list() {
             Ok(listing) => {
                 for error in &listing.problems {
@@ -120,8 +119,8 @@ impl Host {
                 let (devices, others) =
                     listing.devices.into_iter().partition(|device| (wanted.devices)(device));
                 inventory.others = others;
-                let (devices, sought) = self.leave_out(devices, wanted, &mut inventory);
-                index = sought;
+                let (devices, found) = self.leave_out(devices, wanted, &mut inventory);
+                sought = found;
                 inventory.devices = devices.into_iter().map(DeviceRecord::new).collect();
                 for record in &mut inventory.devices {
                     record.place = places.get(&record.device.name).copied();
@@ -135,7 +134,7 @@ impl Host {
         inventory.has_netlink = self.is_here()
             && inventory.without_netlink.is_none()
             && inventory.devices.iter().all(is_known);
-        (inventory, index)
+        (inventory, sought)
     }
 
     /// Leaves out devices that have no GID of the interface that is wanted.
@@ -145,11 +144,11 @@ impl Host {
         wanted: &Wanted<'_>,
         inventory: &mut Inventory,
     ) -> (Vec<Device>, Sought) {
-        let Some(name) = wanted.netdev else { return (devices, None) };
+        let Some(name) = wanted.netdev else { return (devices, Sought::NotYet) };
         let known: Vec<&Device> = devices.iter().collect();
         let (may, sought) = self.may_have(&known, name).unwrap_or_else(|error| {
             inventory.problems.push(error.into());
-            (vec![true; devices.len()], None)
+            (vec![true; devices.len()], Sought::NotYet)
         });
         let mut may = may.into_iter();
         let (left, others): (Vec<_>, Vec<_>) =
@@ -186,8 +185,9 @@ impl Host {
             let mut rows = rows.iter_mut();
             let mut row = rows.next();
             for (record, name) in table.iter().zip(names.next().unwrap_or_default()) {
-                let is_same = |own: &&mut &mut GidRow| slot(&own.record) == slot(record);
-                if let Some(own) = row.as_mut().filter(is_same) {
+                if let Some(own) = row.as_mut()
+                    && slot(&own.record) == slot(record)
+                {
                     own.netdev = name.netdev;
                     own.netdev_is_elsewhere = name.is_elsewhere;
                     own.record.netdev_is_unread |= name.may_be_renamed;
@@ -233,13 +233,10 @@ impl Host {
     }
 }
 
-/// The index of an interface that was looked for by its name, or that there was none.
-type Sought = Option<Option<NonZeroU32>>;
-
 /// That an interface came, went or changed its name since devices were left out by it.
 fn changed(name: &str, before: Sought, links: &Links) -> Option<Error> {
-    let now = links.named(name).map(|link| link.index);
-    let is_same = before.is_none_or(|before| before == now);
+    let now = links.named(name).map_or(Sought::Nowhere, |link| Sought::Found(link.index));
+    let is_same = before == Sought::NotYet || before == now;
     let request = Request::Interface { name: name.to_owned() };
     (!is_same).then(|| Error::of_host(request, Cause::Os(libc::EAGAIN)))
 }
@@ -309,13 +306,14 @@ mod tests {
     fn an_interface_that_comes_or_goes_meanwhile_is_an_error() {
         let links: Links = [link(2, "d0"), link(3, "e0")].into_iter().collect();
         let errno = |name, before| changed(name, before, &links).map(|error| error.errno());
-        assert_eq!(errno("d0", Some(Some(index(2)))), None);
-        assert_eq!(errno("gone0", Some(None)), None);
-        assert_eq!(errno("d0", None), None, "no device was left out");
-        for (name, before) in [("d0", None), ("d0", Some(index(3))), ("gone0", Some(index(4)))] {
-            assert_eq!(errno(name, Some(before)), Some(libc::EAGAIN), "{name} {before:?}");
+        let found = |number| Sought::Found(index(number));
+        assert_eq!(errno("d0", found(2)), None);
+        assert_eq!(errno("gone0", Sought::Nowhere), None);
+        assert_eq!(errno("d0", Sought::NotYet), None, "no device was left out");
+        for (name, before) in [("d0", Sought::Nowhere), ("d0", found(3)), ("gone0", found(4))] {
+            assert_eq!(errno(name, before), Some(libc::EAGAIN), "{name} {before:?}");
         }
-        let text = changed("d0", Some(None), &links).unwrap().to_string();
+        let text = changed("d0", Sought::Nowhere, &links).unwrap().to_string();
         assert!(text.starts_with("host: find the network interface d0: "), "{text}");
         assert!(text.ends_with("it came, went or changed meanwhile: ask again"), "{text}");
     }
