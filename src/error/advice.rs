@@ -31,6 +31,9 @@ impl fmt::Display for Advice<'_> {
             (_, Cause::Os(libc::EMFILE)) => "this process may have no more open files (ulimit -n)",
             (_, Cause::DeviceGone(_) | Cause::Replaced)
             | (Request::Sysfs { .. }, Cause::Os(libc::ENOENT)) => "list the devices again",
+            (Request::Interface { .. }, Cause::Os(libc::EAGAIN)) => {
+                "it came, went or changed meanwhile: ask again"
+            }
             (_, Cause::NoIoctl)
             | (Request::GidEntry { .. } | Request::GidTable, Cause::UnknownToKernel) => {
                 "read sysfs, or use Linux 5.10 or newer"

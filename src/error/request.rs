@@ -15,6 +15,11 @@ pub enum Request {
     Netlink,
     /// Ask the kernel's network interfaces and addresses (route netlink).
     Interfaces,
+    /// Find a network interface by its name.
+    Interface {
+        /// The name.
+        name: String,
+    },
     /// Open the uverbs node.
     Open {
         /// The character device.
@@ -92,6 +97,7 @@ impl fmt::Display for Request {
             Self::ListDevices => f.write_str("list devices"),
             Self::Netlink => f.write_str("ask RDMA netlink"),
             Self::Interfaces => f.write_str("list network interfaces"),
+            Self::Interface { name } => write!(f, "find the network interface {name}"),
             Self::Open { path } => write!(f, "open {}", path.display()),
             Self::ProbeDriver => f.write_str("probe driver id"),
             Self::GetContext => f.write_str("get context"),

@@ -44,6 +44,7 @@ use list::{VERBS_CLASS, leaves_no_netlink, list_by_netlink, list_by_sysfs};
 pub use crate::gid::{GidRecord, Source};
 pub use list::Listing;
 pub use netdev::NamedTable;
+pub(crate) use netdev::Sought;
 pub use reader::{GidTable, Preference, Reader};
 
 /// Where devices are looked for: this host, or a sysfs tree of another.

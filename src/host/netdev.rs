@@ -74,6 +74,7 @@
 
 mod proof;
 
+use core::num::NonZeroU32;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustix::io::Errno;
@@ -89,6 +90,16 @@ use crate::netlink::{Message, Socket};
 use proof::{Namespace, Question};
 
 pub(crate) use proof::Naming;
+
+/// What an interface was when it was looked for by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sought {
+    /// It was not looked for.
+    NotYet,
+    Nowhere,
+    /// It had this index.
+    Found(NonZeroU32),
+}
 
 impl Host {
     /// The network interface of each port that has one in this namespace, as the kernel says it.
@@ -272,9 +283,20 @@ impl Host {
     /// # Errors
     /// Those of RDMA netlink and route netlink.
     pub fn may_have_netdev(&mut self, devices: &[&Device], name: &str) -> Result<Vec<bool>> {
-        let unknown = || vec![true; devices.len()];
+        Ok(self.may_have(devices, name)?.0)
+    }
+
+    /// The same, with what the interface was then.
+    ///
+    /// # Errors
+    /// As of [`may_have_netdev`](Self::may_have_netdev).
+    pub(crate) fn may_have(
+        &mut self,
+        devices: &[&Device],
+        name: &str,
+    ) -> Result<(Vec<bool>, Sought)> {
         if devices.is_empty() || self.netlink().is_none() {
-            return Ok(unknown());
+            return Ok((vec![true; devices.len()], Sought::NotYet));
         }
         let ports: Vec<(&Device, u32)> = devices
             .iter()
@@ -284,9 +306,12 @@ impl Host {
         let error = |cause| Error::of_host(Request::Interfaces, cause);
         let mut route = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
         let links = read_links(&mut route).map_err(error)?;
-        let Some(wanted) = links.named(name) else { return Ok(vec![false; devices.len()]) };
+        let Some(wanted) = links.named(name) else {
+            return Ok((vec![false; devices.len()], Sought::Nowhere));
+        };
         // The kernel may have put it above an interface that is not here, or in a way not known here.
-        let may_be_above_others = wanted.is_ethernet && !links.are_lowers_told(wanted);
+        let may_be_above_others =
+            wanted.is_ethernet && links.untold().contains(&wanted.index.get());
         let may = |device: &&Device| {
             // The kernel names the protocol of the first port only.
             let has_rows = device.ports().count() > 1
@@ -302,7 +327,7 @@ impl Host {
                     None => false,
                 })
         };
-        Ok(devices.iter().map(may).collect())
+        Ok((devices.iter().map(may).collect(), Sought::Found(wanted.index)))
     }
 }
 

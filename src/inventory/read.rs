@@ -6,13 +6,15 @@ mod settings;
 use core::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use nix::libc;
 use rustix::io::Errno;
 
 use super::{DeviceRecord, GidRow, Inventory, Problem, Wanted};
 use crate::device::{Absence, Device};
+use crate::error::{Cause, Error, Request};
 use crate::gid::{Gid, GidRecord};
-use crate::host::{GidTable, Host};
-use crate::netlink::route::RouteDump;
+use crate::host::{GidTable, Host, Sought};
+use crate::netlink::route::{Links, RouteDump};
 use crate::sysfs::{Sysfs, is_absent};
 use crate::text::is_plain_char;
 use device::{find_driver, read_device};
@@ -29,7 +31,7 @@ impl Host {
     #[must_use]
     pub fn inventory(&mut self, wanted: &Wanted<'_>) -> Inventory {
         let parts = wanted.parts;
-        let mut inventory = self.listed(wanted);
+        let (mut inventory, sought) = self.listed(wanted);
         let mut tables = Vec::new();
         for record in &mut inventory.devices {
             if parts.host && self.is_here() {
@@ -57,6 +59,10 @@ impl Host {
                 None
             });
             inventory.interfaces = dump.as_ref().map(RouteDump::interfaces);
+            if let (Some(dump), Some(name)) = (&dump, wanted.netdev) {
+                let change = changed(name, sought, &dump.links);
+                inventory.problems.extend(change.map(Problem::from));
+            }
         }
         if parts.gids {
             self.name_rows(&mut inventory, &tables, dump, wanted);
@@ -94,9 +100,11 @@ impl Host {
         absences
     }
 
-    /// The devices that are wanted, of which nothing else is read yet.
-    fn listed(&mut self, wanted: &Wanted<'_>) -> Inventory {
+    /// The devices that are wanted, of which nothing else is read yet; and what the interface was by which
+    /// others were left out.
+    fn listed(&mut self, wanted: &Wanted<'_>) -> (Inventory, Sought) {
         let mut inventory = Inventory::default();
+        let mut sought = Sought::NotYet;
         match self.list() {
             Ok(listing) => {
                 for error in &listing.problems {
@@ -111,7 +119,8 @@ impl Host {
                 let (devices, others) =
                     listing.devices.into_iter().partition(|device| (wanted.devices)(device));
                 inventory.others = others;
-                let devices = self.leave_out(devices, wanted, &mut inventory);
+                let (devices, found) = self.leave_out(devices, wanted, &mut inventory);
+                sought = found;
                 inventory.devices = devices.into_iter().map(DeviceRecord::new).collect();
                 for record in &mut inventory.devices {
                     record.place = places.get(&record.device.name).copied();
@@ -125,7 +134,7 @@ impl Host {
         inventory.has_netlink = self.is_here()
             && inventory.without_netlink.is_none()
             && inventory.devices.iter().all(is_known);
-        inventory
+        (inventory, sought)
     }
 
     /// Leaves out devices that have no GID of the interface that is wanted.
@@ -134,18 +143,18 @@ impl Host {
         devices: Vec<Device>,
         wanted: &Wanted<'_>,
         inventory: &mut Inventory,
-    ) -> Vec<Device> {
-        let Some(name) = wanted.netdev else { return devices };
+    ) -> (Vec<Device>, Sought) {
+        let Some(name) = wanted.netdev else { return (devices, Sought::NotYet) };
         let known: Vec<&Device> = devices.iter().collect();
-        let may = self.may_have_netdev(&known, name).unwrap_or_else(|error| {
+        let (may, sought) = self.may_have(&known, name).unwrap_or_else(|error| {
             inventory.problems.push(error.into());
-            vec![true; devices.len()]
+            (vec![true; devices.len()], Sought::NotYet)
         });
         let mut may = may.into_iter();
         let (left, others): (Vec<_>, Vec<_>) =
             devices.into_iter().partition(|_| may.next().unwrap_or(true));
         inventory.others.extend(others);
-        left
+        (left, sought)
     }
 
     /// Finds the interface of each row.
@@ -181,6 +190,7 @@ impl Host {
                 {
                     own.netdev = name.netdev;
                     own.netdev_is_elsewhere = name.is_elsewhere;
+                    own.record.netdev_is_unread |= name.may_be_renamed;
                     row = rows.next();
                 }
             }
@@ -221,6 +231,14 @@ impl Host {
             }
         }
     }
+}
+
+/// That an interface came, went or changed its name since devices were left out by it.
+fn changed(name: &str, before: Sought, links: &Links) -> Option<Error> {
+    let now = links.named(name).map_or(Sought::Nowhere, |link| Sought::Found(link.index));
+    let is_same = before == Sought::NotYet || before == now;
+    let request = Request::Interface { name: name.to_owned() };
+    (!is_same).then(|| Error::of_host(request, Cause::Os(libc::EAGAIN)))
 }
 
 /// What a row is known by in two readings of a table: its place, and the GID in it.
@@ -276,4 +294,60 @@ fn modules(sysfs: &Sysfs) -> Vec<String> {
         modules.extend(is_there.then(|| name.to_owned()));
     }
     modules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::route::tests::{index, link};
+
+    /// Devices were left out by an interface that was another, or not there.
+    #[test]
+    fn an_interface_that_comes_or_goes_meanwhile_is_an_error() {
+        let links: Links = [link(2, "d0"), link(3, "e0")].into_iter().collect();
+        let errno = |name, before| changed(name, before, &links).map(|error| error.errno());
+        let found = |number| Sought::Found(index(number));
+        assert_eq!(errno("d0", found(2)), None);
+        assert_eq!(errno("gone0", Sought::Nowhere), None);
+        assert_eq!(errno("d0", Sought::NotYet), None, "no device was left out");
+        for (name, before) in [("d0", Sought::Nowhere), ("d0", found(3)), ("gone0", found(4))] {
+            assert_eq!(errno(name, before), Some(libc::EAGAIN), "{name} {before:?}");
+        }
+        let text = changed("d0", Sought::Nowhere, &links).unwrap().to_string();
+        assert!(text.starts_with("host: find the network interface d0: "), "{text}");
+        assert!(text.ends_with("it came, went or changed meanwhile: ask again"), "{text}");
+    }
+
+    #[test]
+    fn a_node_that_cannot_be_looked_at_is_not_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let looked = |path: &std::path::Path| {
+            let mut device = Device::named("x");
+            device.node = Some(crate::device::Node::new("uverbs0", path, 1));
+            let mut record = DeviceRecord::new(device);
+            look_at_node(&mut record);
+            (record.node_mode.is_some(), record.node_is_missing)
+        };
+        assert_eq!(looked(folder.path()), (true, false));
+        assert_eq!(looked(&folder.path().join("uverbs0")), (false, true));
+        // A circle, which no user can look at.
+        let circle = folder.path().join("circle");
+        std::os::unix::fs::symlink(&circle, &circle).unwrap();
+        assert_eq!(looked(&circle), (false, false));
+    }
+
+    /// A module that is built in may have no folder.
+    #[test]
+    fn a_module_is_there_if_its_class_is() {
+        let tree = tempfile::tempdir().unwrap();
+        let make = |path: &str| std::fs::create_dir_all(tree.path().join(path)).unwrap();
+        let found = || modules(&Sysfs::at(tree.path()));
+        make("class/infiniband_verbs");
+        assert_eq!(found(), [""; 0], "without the folder of modules nothing is known");
+        make("module/ib_core");
+        assert_eq!(found(), ["ib_core", "ib_uverbs"]);
+        let circle = tree.path().join("module/ib_umad");
+        std::os::unix::fs::symlink(&circle, &circle).unwrap();
+        assert_eq!(found(), [""; 0], "it is not known of each");
+    }
 }

@@ -166,22 +166,17 @@ impl Links {
         self.all_above([lower.get()])
     }
 
-    /// Whether all interfaces below this one, over any number of steps, are known and here.
-    pub(crate) fn are_lowers_told(&self, link: &Link) -> bool {
-        let mut seen = BTreeSet::new();
-        let mut next = vec![link];
-        while let Some(link) = next.pop() {
-            let lower = link.lower.map(|lower| self.by_index.get(&lower));
-            if !link.is_lower_told || lower == Some(None) {
-                return false;
-            }
-            if seen.insert(link.index) {
-                let members = self.members.get(&link.index.get()).into_iter().flatten();
-                next.extend(members.filter_map(|member| self.by_index.get(member)));
-                next.extend(lower.flatten());
-            }
-        }
-        true
+    /// The interfaces of which it is not known what is below them, over any number of steps, or of which
+    /// something below is not here.
+    pub(crate) fn untold(&self) -> BTreeSet<u32> {
+        let is_untold = |link: &&Link| {
+            let lower = link.lower;
+            !link.is_lower_told || lower.is_some_and(|lower| !self.by_index.contains_key(&lower))
+        };
+        let untold = self.by_index.values().filter(is_untold).map(|link| link.index.get());
+        let mut found = self.all_above(untold.clone());
+        found.extend(untold);
+        found
     }
 
     /// Those of them of which the kernel makes rows for this one's port.

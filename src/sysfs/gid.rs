@@ -60,7 +60,7 @@ impl Sysfs {
         for port in ports.numbers().map_err(|cause| error(ports.path(), cause))? {
             let folder = ports.join(port.to_string());
             let gids = folder.join("gids");
-            let indices = match gids.numbers() {
+            let indices = match gids.slots() {
                 Ok(indices) => indices,
                 // A port without a GID table: its folder has no such entry.
                 Err(Cause::Os(libc::ENOENT)) if folder.exists() => continue,

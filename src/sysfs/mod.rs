@@ -106,7 +106,10 @@ impl Sysfs {
         match ask(&self.holding(name, folder.clone())) {
             // A folder that is taken away lists fewer entries, and does not say so.
             Ok(_) if !folder.exists() => Err(gone(Cause::Os(libc::ENOENT))),
-            Err(error) if error.errno() == libc::ENOENT && !folder.exists() => {
+            // One of which some are missing was read while it was taken away.
+            Err(error)
+                if matches!(error.errno(), libc::ENOENT | libc::EPROTO) && !folder.exists() =>
+            {
                 Err(gone(Cause::Os(libc::ENOENT)))
             }
             answer => answer,
@@ -333,6 +336,16 @@ impl Folder {
         let mut numbers: Vec<u32> = self.names()?.iter().filter_map(|name| decimal(name)).collect();
         numbers.sort_unstable();
         numbers.dedup();
+        Ok(numbers)
+    }
+
+    /// The slots of a table, which the kernel numbers from 0 without a gap. Were one missing, those that are
+    /// left would not say how long the table is.
+    pub(crate) fn slots(&self) -> Result<Vec<u32>, Cause> {
+        let numbers = self.numbers()?;
+        if !numbers.iter().copied().eq((0..).take(numbers.len())) {
+            return Err(Cause::Malformed("slots with a gap"));
+        }
         Ok(numbers)
     }
 }

@@ -47,7 +47,7 @@ impl Sysfs {
 
 fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Cause> {
     let folder = port.join("pkeys");
-    let indices = match folder.numbers() {
+    let indices = match folder.slots() {
         Ok(indices) => indices,
         Err(Cause::Os(libc::ENOENT)) if port.exists() => return Ok(Vec::new()),
         Err(cause) => return Err(cause),

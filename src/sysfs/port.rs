@@ -28,9 +28,9 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
     const RANGE: Cause = Cause::Malformed("a number beyond its range");
     let byte = |name| u8::try_from(folder.read_number(name)?).map_err(|_| RANGE);
     let long = |name| u32::try_from(folder.read_number(name)?).map_err(|_| RANGE);
-    // The kernel numbers slots from 0 without a gap; a port without a table has no folder.
-    let slots = |name| match folder.join(name).names() {
-        Ok(names) => u32::try_from(names.len()).map_err(|_| RANGE),
+    // A port without a table has no folder.
+    let slots = |name| match folder.join(name).slots() {
+        Ok(slots) => u32::try_from(slots.len()).map_err(|_| RANGE),
         Err(Cause::Os(libc::ENOENT)) => Ok(0),
         Err(cause) => Err(cause),
     };
@@ -104,5 +104,45 @@ mod tests {
         for odd in ["", "(", ")", "100 Gb/sec", "(3X EDR)", "(4X NEW)", "(X SDR)"] {
             assert_eq!(parsed(odd), None, "{odd:?}");
         }
+    }
+
+    /// By those that are left, the table would be shorter than it is.
+    #[cfg(not(miri))]
+    #[test]
+    fn a_table_with_a_gap_is_no_table() {
+        let root = tempfile::tempdir().unwrap();
+        let port = root.path().join("class/infiniband/x/ports/1");
+        for folder in ["gids", "pkeys"] {
+            std::fs::create_dir_all(port.join(folder)).unwrap();
+        }
+        for (file, text) in [
+            ("state", "4: ACTIVE"),
+            ("phys_state", "5: LinkUp"),
+            ("link_layer", "InfiniBand"),
+            ("lid", "0x1"),
+            ("sm_lid", "0x1"),
+            ("sm_sl", "0"),
+            ("lid_mask_count", "0"),
+            ("cap_mask", "0x0"),
+        ] {
+            std::fs::write(port.join(file), text).unwrap();
+        }
+        let empty = "0000:0000:0000:0000:0000:0000:0000:0000";
+        for slot in 0..4 {
+            std::fs::write(port.join(format!("gids/{slot}")), empty).unwrap();
+            std::fs::write(port.join(format!("pkeys/{slot}")), "0xffff").unwrap();
+        }
+        let sysfs = Sysfs::at(root.path());
+        let attributes = sysfs.query_port("x", 1).unwrap();
+        assert_eq!((attributes.gid_tbl_len, attributes.pkey_tbl_len), (4, 4));
+        assert_eq!(sysfs.gid_slots("x").unwrap().len(), 4);
+
+        std::fs::remove_file(port.join("pkeys/1")).unwrap();
+        assert_eq!(sysfs.query_pkeys("x", 1).unwrap_err().errno(), libc::EPROTO);
+        assert_eq!(sysfs.query_port("x", 1).unwrap_err().errno(), libc::EPROTO);
+        std::fs::write(port.join("pkeys/1"), "0xffff").unwrap();
+        std::fs::remove_file(port.join("gids/2")).unwrap();
+        assert_eq!(sysfs.query_gid_table("x").unwrap_err().errno(), libc::EPROTO);
+        assert_eq!(sysfs.query_port("x", 1).unwrap_err().errno(), libc::EPROTO);
     }
 }

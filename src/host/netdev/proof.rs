@@ -1,5 +1,6 @@
 //! What the rules of [the module above](super) show: whether a row is of an interface here.
 
+use core::cell::LazyCell;
 use core::num::NonZeroU32;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +29,32 @@ pub(crate) struct Naming {
     pub(crate) netdev: Option<Netdev>,
     /// Whether it is proven to be elsewhere, or to have gone.
     pub(crate) is_elsewhere: bool,
+    /// Whether the name that the row has is nobody's here, and an interface here may have had it when it was
+    /// read: one has the row's address.
+    pub(crate) may_be_renamed: bool,
+}
+
+/// An interface here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Here {
+    /// The one of this index.
+    Found(u32),
+    /// There is none.
+    Nowhere,
+    Unknown,
+}
+
+/// The interface here that has a row's index or name. An index is its interface's as long as that is here. A
+/// name was read before the interfaces were, and its interface may have another by then.
+fn interface_here(links: &Links, record: &GidRecord) -> Here {
+    match (record.entry.netdev_ifindex(), &record.sysfs_netdev) {
+        (Some(index), _) if links.by_index.contains_key(&index.get()) => Here::Found(index.get()),
+        (Some(_), _) => Here::Nowhere,
+        (None, Some(name)) => {
+            links.named(name).map_or(Here::Unknown, |link| Here::Found(link.index.get()))
+        }
+        (None, None) => Here::Unknown,
+    }
 }
 
 /// Which port has a row of this GID for this interface.
@@ -132,9 +159,37 @@ impl Namespace {
         tables: &[&GidTable],
         names: Vec<Vec<Option<Netdev>>>,
     ) -> Vec<Vec<Naming>> {
+        // Made once, as there may be many rows, and many interfaces above a port's.
+        let untold = LazyCell::new(|| self.links.as_ref().map(Links::untold).unwrap_or_default());
+        let made = LazyCell::new(|| self.made_of_macs());
+        let may_be_renamed = |record: &GidRecord| {
+            let is_named = record.entry.netdev_ifindex().is_none() && record.sysfs_netdev.is_some();
+            let links = self.links.as_ref().filter(|_| is_named);
+            links.is_some_and(|links| interface_here(links, record) == Here::Unknown)
+                && (self.has_near_address(record) || made.contains(&record.entry.gid()))
+        };
         let of_table = |(table, names): (&&GidTable, Vec<Option<Netdev>>)| {
+            let mut above: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+            let mut is_elsewhere = |record: &GidRecord| {
+                let Some(links) = &self.links else { return false };
+                match interface_here(links, record) {
+                    Here::Unknown => false,
+                    Here::Nowhere => true,
+                    Here::Found(index) => {
+                        let device = table.device();
+                        let port = record.entry.port();
+                        let above = above
+                            .entry(port)
+                            .or_insert_with(|| self.at_or_above(links, device, port));
+                        device.index.is_some()
+                            && !above.contains(&index)
+                            && !untold.contains(&index)
+                    }
+                }
+            };
             let of_row = |(record, netdev): (&GidRecord, Option<Netdev>)| Naming {
-                is_elsewhere: netdev.is_none() && self.is_elsewhere(table.device(), record),
+                is_elsewhere: netdev.is_none() && is_elsewhere(record),
+                may_be_renamed: netdev.is_none() && may_be_renamed(record),
                 netdev,
             };
             table.iter().zip(names).map(of_row).collect()
@@ -142,21 +197,21 @@ impl Namespace {
         tables.iter().zip(names).map(of_table).collect()
     }
 
-    /// Whether no interface here can be the row's: none has its index or name, or all is known of what is
-    /// below that interface, and the port's own is not it and not below it.
-    fn is_elsewhere(&self, device: &Device, record: &GidRecord) -> bool {
-        let Some(links) = &self.links else { return false };
-        let link = match (record.entry.netdev_ifindex(), &record.sysfs_netdev) {
-            (Some(index), _) => links.by_index.get(&index.get()),
-            (None, Some(name)) => links.named(name),
-            (None, None) => return false,
+    /// The GIDs that the kernel derives from the MAC addresses here.
+    fn made_of_macs(&self) -> BTreeSet<Gid> {
+        let links = self.links.iter().flat_map(|links| links.by_index.values());
+        let macs = links.filter_map(|link| link.mac);
+        macs.flat_map(|mac| [Gid::of_roce(mac), Gid::of_iwarp(mac)]).collect()
+    }
+
+    /// The port's own interface and all above it; none if the port's own is not here.
+    fn at_or_above(&self, links: &Links, device: &Device, port: u32) -> BTreeSet<u32> {
+        let Some(own) = self.port_netdevs.get(&(device.name.clone(), port)) else {
+            return BTreeSet::new();
         };
-        let Some(link) = link else { return true };
-        let own = self.port_netdevs.get(&(device.name.clone(), record.entry.port()));
-        let is_above = own.is_some_and(|own| {
-            own.index == link.index || links.above(own.index).contains(&link.index.get())
-        });
-        device.index.is_some() && !is_above && links.are_lowers_told(link)
+        let mut above = links.above(own.index);
+        above.insert(own.index.get());
+        above
     }
 
     /// Whether the links could not name a further row: none is left, on a port whose interface is

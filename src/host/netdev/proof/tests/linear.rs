@@ -46,6 +46,9 @@ fn naming() {
     let names = here.name(&tables);
     assert!(here.is_settled(&tables, &names));
     assert!(names[0].iter().all(Option::is_some), "{names:?}");
+    // None is named, as if none were proven, and each is looked for.
+    let unnamed = vec![vec![None; table.len()]];
+    assert!(here.namings(&tables, unnamed)[0].iter().all(|naming| !naming.is_elsewhere));
 }
 
 /// Instructions, counted by valgrind, at n, 2n and 4n: the second step is twice the first, and would be

@@ -181,7 +181,7 @@ fn a_guest_is_not_known_by_the_index_of_its_home() {
 fn what_is_below_an_interface_is_told_or_not() {
     let told = |links: Vec<Link>, index: u32| {
         let links: Links = links.into_iter().collect();
-        links.are_lowers_told(&links.by_index[&index])
+        !links.untold().contains(&index)
     };
     let vlan = |lower, is_guest| parsed(3, "d0.7", "vlan", lower, is_guest);
     assert!(told(vec![link(2, "d0"), vlan(Some(2), false)], 3));
@@ -338,4 +338,30 @@ fn interfaces_of_this_very_host() {
     let loopback = interfaces.iter().find(|interface| interface.index.get() == 1).unwrap();
     assert!(loopback.mtu > 0, "{loopback:?}");
     assert_eq!(Host::rooted("/nowhere", "/nowhere").interfaces().unwrap(), None);
+}
+
+/// By sysfs a row has a name, which was read before the interfaces were.
+#[test]
+fn a_name_that_nobody_has_is_not_known() {
+    let d0 = Link { mac: Some(MAC), ..link(2, "new0") };
+    let here = namespace(&[(2, "10.0.0.1")], vec![d0, link(3, "e0")]);
+    let by_name = |slot: u32, address: &str, name: &str| {
+        let entry = GidEntry::new(1, slot, gid(address)).with_type(GidType::ROCE_V2);
+        GidRecord::new(entry, crate::host::Source::Sysfs).with_sysfs_netdev(Some(name.to_owned()))
+    };
+    let table = GidTable::sample(
+        "rxe0",
+        vec![
+            by_name(0, "fe80::11:22ff:fe33:4455", "old0"),
+            by_name(3, "10.0.0.1", "old0"),
+            by_name(4, "10.0.0.9", "old0"),
+            by_name(5, "10.0.0.8", "e0"),
+            record(9, "10.0.0.7"),
+        ],
+    );
+    let tables = [&table];
+    let namings = here.namings(&tables, here.name(&tables)).remove(0);
+    let told: Vec<_> = namings.iter().map(|it| (it.is_elsewhere, it.may_be_renamed)).collect();
+    let (unknown, renamed, elsewhere) = ((false, false), (false, true), (true, false));
+    assert_eq!(told, [renamed, renamed, unknown, elsewhere, elsewhere]);
 }
