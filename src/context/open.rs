@@ -212,7 +212,6 @@ impl Context {
 }
 
 #[cfg(all(test, feature = "simulated-kernel"))]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use nix::libc;
 
