@@ -23,21 +23,25 @@ pub enum Release {
 }
 
 impl Release {
+    /// All, ascending, each with the first version that it covers. The oldest also covers all versions before it.
+    pub const ALL: &'static [(Self, [u32; 3])] = &[
+        (Self::V2_20, [2, 20, 0]),
+        (Self::V2_21, [2, 21, 0]),
+        (Self::V2_22, [2, 22, 0]),
+        (Self::V2_23, [2, 23, 0]),
+        (Self::V2_26, [2, 26, 0]),
+        (Self::V2_30, [2, 30, 0]),
+        (Self::V2_30_7, [2, 30, 7]),
+    ];
+
     /// The newest known release.
     pub const NEWEST: Self = Self::V2_30_7;
 
     /// The release that covers a version: 2.18 is [`V2_20`](Self::V2_20).
     #[must_use]
     pub fn of(major: u32, minor: u32, patch: u32) -> Self {
-        match (major, minor, patch) {
-            version if version < (2, 21, 0) => Self::V2_20,
-            version if version < (2, 22, 0) => Self::V2_21,
-            version if version < (2, 23, 0) => Self::V2_22,
-            version if version < (2, 26, 0) => Self::V2_23,
-            version if version < (2, 30, 0) => Self::V2_26,
-            version if version < (2, 30, 7) => Self::V2_30,
-            _ => Self::V2_30_7,
-        }
+        let is_reached = |(_, first): &&(Self, [u32; 3])| *first <= [major, minor, patch];
+        Self::ALL.iter().rfind(is_reached).map_or(Self::V2_20, |(release, _)| *release)
     }
 }
 

@@ -19,6 +19,11 @@ fn releases_by_version() {
     ] {
         assert_eq!(Release::of(version.0, version.1, version.2), release, "{version:?}");
     }
+    for (release, [major, minor, patch]) in Release::ALL {
+        assert_eq!(Release::of(*major, *minor, *patch), *release);
+    }
+    assert!(Release::ALL.is_sorted_by_key(|(_, first)| first));
+    assert!(ucx::Release::ALL.is_sorted_by_key(|(_, first)| first));
     assert_eq!(Release::of(u32::MAX, 0, 0), Release::NEWEST);
     assert_eq!(ucx::Release::of(u32::MAX, 0), ucx::Release::NEWEST);
     let ucx = |minor| ucx::Release::of(1, minor);

@@ -17,18 +17,22 @@ pub enum Release {
 }
 
 impl Release {
+    /// All, ascending, each with the first version that it covers. The oldest also covers all versions before it.
+    pub const ALL: &'static [(Self, [u32; 2])] = &[
+        (Self::V1_15, [1, 15]),
+        (Self::V1_16, [1, 16]),
+        (Self::V1_18, [1, 18]),
+        (Self::V1_21, [1, 21]),
+        (Self::V1_22, [1, 22]),
+    ];
+
     /// The newest known release.
     pub const NEWEST: Self = Self::V1_22;
 
     /// The release that covers a version: 1.13 is [`V1_15`](Self::V1_15).
     #[must_use]
     pub fn of(major: u32, minor: u32) -> Self {
-        match (major, minor) {
-            version if version < (1, 16) => Self::V1_15,
-            version if version < (1, 18) => Self::V1_16,
-            version if version < (1, 21) => Self::V1_18,
-            version if version < (1, 22) => Self::V1_21,
-            _ => Self::V1_22,
-        }
+        let is_reached = |(_, first): &&(Self, [u32; 2])| *first <= [major, minor];
+        Self::ALL.iter().rfind(is_reached).map_or(Self::V1_15, |(release, _)| *release)
     }
 }
