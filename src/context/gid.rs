@@ -25,7 +25,7 @@ const USUAL_ENTRIES: usize = 256;
 
 /// Bytes of one entry that the kernel takes at least. A C program that was compiled for an older kernel has
 /// room for no more.
-const SHORTEST_ENTRY: usize = abi::GidEntry::FIRST_SIZE;
+const SHORTEST_ENTRY: usize = abi::GID_ENTRY_FIRST_SIZE;
 
 // A caller's slice has room for the kernel's entries.
 const _: () = assert!(size_of::<GidEntry>() >= size_of::<abi::GidEntry>());

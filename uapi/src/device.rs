@@ -199,11 +199,9 @@ pub struct GidEntry {
     pub netdev_ifindex: u32,
 }
 
-impl GidEntry {
-    /// Bytes of the entry of the first kernel that has it. No kernel takes shorter room for one, and
-    /// programs that were compiled for it go on asking for this size if the entry grows.
-    pub const FIRST_SIZE: usize = 32;
-}
+/// Bytes of a [`GidEntry`] of the first kernel that has it. No kernel takes shorter room for one, and
+/// programs that were compiled for it go on asking for this size if the entry grows.
+pub const GID_ENTRY_FIRST_SIZE: usize = 32;
 
 layout!(GidEntry, size 32, align 8, {
     gid: 0,

@@ -243,7 +243,7 @@ fn of_device(device: &Device, method: u16) -> Found {
                 constant(query_gid_entry::PORT),
                 constant(query_gid_entry::GID_INDEX),
                 flags(query_gid_entry::FLAGS, true),
-                out_struct(query_gid_entry::RESP_ENTRY, device::GidEntry::FIRST_SIZE),
+                out_struct(query_gid_entry::RESP_ENTRY, device::GID_ENTRY_FIRST_SIZE),
             ],
         ),
         core::QUERY_PORT_SPEED if release >= (7, 0) => found(

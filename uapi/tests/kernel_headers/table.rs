@@ -747,6 +747,8 @@ fn add_netlink_constants(table: &mut Table) {
 #[rustfmt::skip]
 fn add_unconfirmed(table: &mut Table) {
     not_in_headers! { table,
+        "what Linux 5.10 had: headers have the entry of their own kernel":
+            device::GID_ENTRY_FIRST_SIZE;
         "kept by the kernel in its own rdma/ib_verbs.h, numbers of the InfiniBand specification":
             device::port_state::NOP, device::port_state::DOWN, device::port_state::INIT,
             device::port_state::ARMED, device::port_state::ACTIVE, device::port_state::ACTIVE_DEFER,
