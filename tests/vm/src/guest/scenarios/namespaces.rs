@@ -262,10 +262,11 @@ pub(crate) fn a_macvlan_in_a_pod() -> Result<()> {
 /// The node of the connection manager.
 const MANAGER: &str = "/dev/infiniband/rdma_cm";
 
-/// Makes an interface of this kind for a namespace, on another, with this index and address.
+/// Makes an interface of this kind for a namespace, on another, with an index that no other reaches in the
+/// course of a run, and this address.
 fn pod_interface(pod: &Namespace, lower: &Netdev, kind: &[&str], address: &str) -> Result<()> {
     let name = pod.exec()[3];
-    let link = ["link", lower.name(), "name", "net1", "index", "61", "netns", name, "type"];
+    let link = ["link", lower.name(), "name", "net1", "index", "1061", "netns", name, "type"];
     run(&[&["ip", "link", "add"], &link[..], kind].concat())?;
     pod.run(&["ip", "address", "add", address, "dev", "net1"])?;
     pod.run(&["ip", "link", "set", "net1", "up"]).map(drop)
@@ -534,13 +535,13 @@ pub(crate) fn the_same_index_and_address_in_two_namespaces() -> Result<()> {
 pub(crate) fn indices_of_other_namespaces() -> Result<()> {
     let (a, b) = (Namespace::new("a")?, Namespace::new("b")?);
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
-    let other = Netdev::dummy_with_index("e0", 60, "02:66:77:88:99:aa")?;
+    let other = Netdev::dummy_with_index("e0", 1060, "02:66:77:88:99:aa")?;
     let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
     for (namespace, below) in [("a", &other), ("b", &netdev)] {
-        let link = ["link", below.name(), "name", "net1", "index", "61", "netns", namespace];
+        let link = ["link", below.name(), "name", "net1", "index", "1061", "netns", namespace];
         run(&[&["ip", "link", "add"][..], &link, &["type", "macvlan", "mode", "bridge"]].concat())?;
     }
-    let vlan = ["link", "net1", "name", "net1.5", "index", "60", "type", "vlan", "id", "5"];
+    let vlan = ["link", "net1", "name", "net1.5", "index", "1060", "type", "vlan", "id", "5"];
     b.run(&[&["ip", "link", "add"][..], &vlan].concat())?;
     for namespace in [&a, &b] {
         namespace.run(&["ip", "address", "add", "10.7.0.1/24", "dev", "net1"])?;
@@ -589,10 +590,10 @@ pub(crate) fn a_tunnel_is_bound_to_an_interface() -> Result<()> {
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
     // First the VLAN: 5.10 refuses it an index that is taken here.
-    let vlan = ["link", "d0", "name", "v5", "index", "50", "netns", "blue"];
+    let vlan = ["link", "d0", "name", "v5", "index", "1050", "netns", "blue"];
     run(&[&["ip", "link", "add"][..], &vlan, &["type", "vlan", "id", "5"]].concat())?;
     let gre = ["type", "gre", "local", "10.9.0.1", "remote", "10.9.0.2", "dev", "d0"];
-    run(&[&["ip", "link", "add", "gre1", "index", "50"][..], &gre].concat())?;
+    run(&[&["ip", "link", "add", "gre1", "index", "1050"][..], &gre].concat())?;
     let tunnel = Netdev::made("gre1");
     tunnel.address("10.9.0.1/24")?;
     blue.run(&["ip", "address", "add", "10.9.0.1/24", "dev", "v5"])?;
@@ -628,9 +629,9 @@ pub(crate) fn an_idle_member_of_a_bond() -> Result<()> {
     let active = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let idle = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
     // First the VLAN: 5.10 refuses it an index that is taken here.
-    let vlan = ["link", "d1", "name", "v5", "index", "90", "netns", "blue"];
+    let vlan = ["link", "d1", "name", "v5", "index", "1090", "netns", "blue"];
     run(&[&["ip", "link", "add"][..], &vlan, &["type", "vlan", "id", "5"]].concat())?;
-    let bond = Netdev::bond_with_index("bond0", 90, &[&active, &idle])?;
+    let bond = Netdev::bond_with_index("bond0", 1090, &[&active, &idle])?;
     bond.address("10.4.0.1/24")?;
     let rxe = lab::SoftRoce::new("rxe0", &idle)?;
     let address = ["ip", "-netns", "blue", "address", "add", "10.4.0.1/24", "dev", "v5"];
@@ -647,7 +648,7 @@ pub(crate) fn a_full_table_names_nobody_else() -> Result<()> {
     let blue = Namespace::new("blue")?;
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
-    let link = ["link", "d0", "name", "m", "index", "70", "netns", "blue"];
+    let link = ["link", "d0", "name", "m", "index", "1070", "netns", "blue"];
     run(&[&["ip", "link", "add"][..], &link, &["type", "macvlan", "mode", "bridge"]].concat())?;
     let context = Host::new().open("rxe0")?;
     let length = context.query_port(1)?.gid_tbl_len;
@@ -659,7 +660,7 @@ pub(crate) fn a_full_table_names_nobody_else() -> Result<()> {
     let is_full = || context.query_gid_table().is_ok_and(|table| table.len() == length as usize);
     lab::wait_until("the table is full", is_full)?;
     drop(context);
-    let vlan = netdev.vlan_with_index(7, 70)?;
+    let vlan = netdev.vlan_with_index(7, 1070)?;
     vlan.address("10.60.0.5/8")?;
     rxe.settle()?;
     for preference in [Preference::Ioctl, Preference::Sysfs] {
