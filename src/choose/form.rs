@@ -72,8 +72,11 @@ mod tests {
 
     #[test]
     fn choices_and_findings_as_json() {
-        let decision =
-            Decision { outcome: Outcome::Taken(3), rows: vec![(3, Reason::Recommended)] };
+        let decision = Decision {
+            outcome: Outcome::Taken(3),
+            rows: vec![(3, Reason::Recommended)],
+            better_unknown: None,
+        };
         assert_eq!(
             serde_json::to_string(&decision).unwrap(),
             r#"{"index":3,"outcome":"3","rows":[[3,"recommended"]]}"#

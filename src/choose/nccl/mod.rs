@@ -143,7 +143,7 @@ fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
     }
     let taken = outcome.index();
     let rows = port.rows.iter().map(|row| (row.index, explain(row, taken, port, settings)));
-    Decision { rows: rows.collect(), outcome }
+    Decision { rows: rows.collect(), outcome, better_unknown: None }
 }
 
 /// The index by the rules of RoCE: the index that is set, or the result of the search.
