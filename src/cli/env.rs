@@ -303,7 +303,8 @@ fn explain(program: Program, plan: Option<&Plan>, right: &Right, report: &mut Re
             |own: &RightIndex| format!("{} on {}", own.index, some_of(&own.names, own.count));
         right.indices.iter().map(text).collect::<Vec<_>>().join("; ")
     };
-    let known = if right.is_doubtful { ", as far as is known" } else { "" };
+    let is_guess = plan.is_some_and(|plan| !plan.is_sure);
+    let known = if right.is_doubtful || is_guess { ", as far as is known" } else { "" };
     if plan.is_some_and(|plan| plan.variables.is_empty()) {
         report.note(format!("nothing need be set: {program} uses the right GIDs by itself{known}"));
     }
@@ -318,6 +319,9 @@ fn explain(program: Program, plan: Option<&Plan>, right: &Right, report: &mut Re
             differing()
         )),
         Some(Way::Index(_)) => {}
+        Some(Way::Automatic) if right.indices.len() < 2 && is_guess => {
+            report.note(format!("{program} chooses right by itself{known}"));
+        }
         Some(Way::Automatic) if right.indices.len() < 2 => {}
         Some(Way::Automatic) => report.note(format!(
             "no single {index} is right ({}); {program} chooses right by itself{known}",
