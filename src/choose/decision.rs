@@ -65,6 +65,9 @@ pub struct Decision {
     pub outcome: Outcome,
     /// Each row's index and why it was taken or refused, in the order of the table.
     pub rows: Vec<(u32, Reason)>,
+    /// A row that may be better than the one that is recommended, if too little is known of it to say. Programs
+    /// do not ask this: it is `None` for their choices.
+    pub better_unknown: Option<u32>,
 }
 
 impl Decision {
@@ -79,6 +82,6 @@ impl Decision {
             let is_taken = outcome.index() == Some(row.index);
             (row.index, if is_taken { taken.clone() } else { Reason::Unlooked })
         };
-        Self { rows: port.rows.iter().map(reason).collect(), outcome }
+        Self { rows: port.rows.iter().map(reason).collect(), outcome, better_unknown: None }
     }
 }

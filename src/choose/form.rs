@@ -72,14 +72,17 @@ mod tests {
 
     #[test]
     fn choices_and_findings_as_json() {
-        let decision =
-            Decision { outcome: Outcome::Taken(3), rows: vec![(3, Reason::Recommended)] };
+        let decision = Decision {
+            outcome: Outcome::Taken(3),
+            rows: vec![(3, Reason::Recommended)],
+            better_unknown: None,
+        };
         assert_eq!(
             serde_json::to_string(&decision).unwrap(),
             r#"{"index":3,"outcome":"3","rows":[[3,"recommended"]]}"#
         );
         let variables = vec![("NCCL_IB_GID_INDEX", "3".to_owned())];
-        let plan = Plan { way: Way::Index(3), variables };
+        let plan = Plan { way: Way::Index(3), variables, is_sure: true };
         assert_eq!(
             serde_json::to_string(&plan).unwrap(),
             r#"{"way":"index","variables":{"NCCL_IB_GID_INDEX":"3"}}"#

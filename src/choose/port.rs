@@ -73,8 +73,10 @@ pub enum Home<'i> {
     /// name) and the address, or the MAC address that the GID is made from. The address is enough if the row
     /// has neither an index nor the name of an interface here.
     Unproven {
-        /// The name of that interface, if there is one.
+        /// The name of that interface, if there is only one.
         name: Option<&'i str>,
+        /// Whether the row has its index or name. If not, only the address is here.
+        is_named: bool,
     },
     /// It is proven to be in another namespace: no interface of this one can be its own.
     Foreign,
@@ -99,7 +101,7 @@ impl Row<'_> {
             gid_type,
             type_is_hidden,
             has_address_handle,
-            home: Home::Unproven { name: None },
+            home: Home::Unproven { name: None, is_named: false },
         }
     }
 

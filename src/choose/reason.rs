@@ -69,6 +69,8 @@ pub enum Reason {
     UnprovenBelow(u32),
     /// Less is known of its interface than of that of the row at this index.
     LessKnownBelow(u32),
+    /// The row at this index may be what was asked for, and would then be better.
+    PerhapsBelow(u32),
     /// No interface of this network namespace can be its own.
     Foreign,
     /// No interface of this network namespace that can be its own has its address.
@@ -175,6 +177,9 @@ impl fmt::Display for Reason {
             }
             Self::LessKnownBelow(index) => {
                 write!(f, "less is known of its interface than of that of index {index}")
+            }
+            Self::PerhapsBelow(index) => {
+                write!(f, "index {index} may be what was asked for, and would then be better")
             }
             Self::Foreign => f.write_str("its interface is not in this network namespace"),
             Self::WithoutAddress => f.write_str(WITHOUT_ADDRESS),
@@ -292,6 +297,9 @@ pub enum Caveat {
     Unproven,
     /// Nothing is known about interfaces.
     Unknown,
+    /// The row at this index may be better: its interface is less proven to be in this network namespace, or
+    /// its type or its interface cannot be read.
+    BetterUnknown(u32),
     /// Its interface is down.
     Down,
     /// Its interface no longer has the address.
@@ -303,6 +311,9 @@ pub enum Caveat {
 impl fmt::Display for Caveat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::BetterUnknown(index) => {
+                return write!(f, "GID {index} may be better, but too little is known of it");
+            }
             Self::LinkLocal => "link-local: reaches only hosts on the same link",
             Self::V1 => "RoCE v1: reaches only hosts on the same link that also use v1",
             Self::Foreign => "its interface is not in this network namespace",

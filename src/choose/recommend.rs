@@ -28,32 +28,51 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// The first thing that a row does not have although it is required.
+    /// The first thing that a row is known not to have although it is required.
     fn refuses(&self, row: &Row<'_>, is_roce: bool) -> Option<Reason> {
-        if self.family.is_some_and(|own| own != row.family()) {
-            Some(Reason::Unwanted("family"))
+        let refused = if self.family.is_some_and(|own| own != row.family()) {
+            "family"
         } else if self.networks.iter().any(|network| !network.holds(row.gid)) {
-            Some(Reason::Unwanted("network"))
-        } else if let Some(reason) = self.refuses_netdev(row, is_roce) {
-            Some(reason)
-        } else if self.gid_type.is_some_and(|own| own != row.gid_type) {
-            let may_be = row.is_type_unread() && self.gid_type != Some(GidType::IB);
-            Some(if may_be { Reason::TypeUnread } else { Reason::Unwanted("type") })
+            "network"
+        } else if self.has_netdev(row, is_roce) == Some(false) {
+            "interface"
+        } else if self.has_type(row) == Some(false) {
+            "type"
+        } else {
+            return None;
+        };
+        Some(Reason::Unwanted(refused))
+    }
+
+    /// The first thing that is required, of which it is not known whether a row has it.
+    fn misses(&self, row: &Row<'_>, is_roce: bool) -> Option<Reason> {
+        if self.has_netdev(row, is_roce).is_none() {
+            Some(Reason::InterfaceUnread)
+        } else if self.has_type(row).is_none() {
+            Some(Reason::TypeUnread)
         } else {
             None
         }
     }
 
-    /// Whether a row is not of the interface that is required, or not proven to be.
-    fn refuses_netdev(&self, row: &Row<'_>, is_roce: bool) -> Option<Reason> {
-        let wanted = self.netdev.as_deref()?;
+    /// Whether a row is of the interface that is required, if that is known.
+    fn has_netdev(&self, row: &Row<'_>, is_roce: bool) -> Option<bool> {
+        let Some(wanted) = self.netdev.as_deref() else { return Some(true) };
         match home(row, is_roce) {
-            Home::Ours { name, .. } | Home::Unknown { name: Some(name) } if name == wanted => None,
-            Home::Unproven { name: Some(name) } if name == wanted => Some(Reason::InterfaceUnread),
-            Home::Unproven { name: None } | Home::Unknown { name: None } => {
-                Some(Reason::InterfaceUnread)
-            }
-            _ => Some(Reason::Unwanted("interface")),
+            Home::Ours { name, .. } | Home::Unknown { name: Some(name) } => Some(name == wanted),
+            Home::Unproven { name: Some(name), .. } if name != wanted => Some(false),
+            Home::Unproven { .. } | Home::Unknown { name: None } => None,
+            Home::None | Home::Foreign | Home::WithoutAddress => Some(false),
+        }
+    }
+
+    /// Whether a row has the type that is required, if that is known.
+    fn has_type(&self, row: &Row<'_>) -> Option<bool> {
+        let wanted = self.gid_type.filter(|own| *own != row.gid_type);
+        match wanted {
+            None => Some(true),
+            Some(own) if row.is_type_unread() && own != GidType::IB => None,
+            Some(_) => Some(false),
         }
     }
 }
@@ -76,11 +95,14 @@ fn home<'i>(row: &Row<'i>, is_roce: bool) -> Home<'i> {
 /// namespace or lacks the address, rows of RoCE whose type cannot be read, and loopback addresses. Among
 /// the other rows the choice prefers, in this order: a type that sysfs shows; an interface that is proven
 /// to be in this network namespace, before one that may be, before one of which nothing is known; RoCE v2;
-/// an address that is not link-local; IPv4; the port's own interface; the lowest index. On InfiniBand and
-/// iWARP only the index counts. The port must be active.
+/// an address that is not link-local; IPv4; the port's own interface; the lowest index. There is one
+/// exception: a row that reaches other links (RoCE v2, not link-local) comes before all that do not, even if
+/// its interface is not proven to be here, as long as an interface here has its index (or name) and its
+/// address. On InfiniBand and iWARP only the index counts. The port must be active.
 ///
 /// If no row is left, but one was refused because something of it is not known, the outcome is
-/// [`Why::NotKnown`].
+/// [`Why::NotKnown`]. It is also that if such a row may have what the wish asks for, and would then be better
+/// than the best. Of other rows that may be better, see [`Decision::better_unknown`].
 #[must_use]
 pub fn recommend(port: &Port<'_>, wish: &Wish) -> Decision {
     let is_roce = is_roce(port);
@@ -89,31 +111,60 @@ pub fn recommend(port: &Port<'_>, wish: &Wish) -> Decision {
         .iter()
         .filter(|row| refusal(row, wish, is_roce).is_none())
         .min_by_key(|row| rank(row, port));
-    let may_fit = |row: &&Row<'_>| {
+    let is_unread = |row: &&Row<'_>| {
         let reason = refusal(row, wish, is_roce);
         matches!(reason, Some(Reason::TypeUnread | Reason::InterfaceUnread))
     };
-    let doubtful = || port.rows.iter().find(may_fit);
-    let outcome = match best.or_else(doubtful) {
-        Some(_) if !is_active(port.state) => Outcome::Ignored(Why::NotActive(port.state)),
-        Some(row) if best.is_none() => Outcome::Ignored(Why::NotKnown(row.index)),
-        Some(row) => Outcome::Taken(row.index),
-        None if port.gid_tbl_len == 0 => Outcome::Ignored(Why::NoTable),
-        None if port.rows.is_empty() => Outcome::Ignored(Why::EmptyTable),
-        None => Outcome::Ignored(Why::NoRow),
+    let better = best.filter(|_| is_roce).and_then(|best| may_be_better(port, wish, best));
+    let doubtful = match best {
+        None => port.rows.iter().find(is_unread),
+        Some(_) => better.filter(|row| wish.misses(row, is_roce).is_some()),
+    };
+    let outcome = match (best, doubtful) {
+        (Some(_), _) | (_, Some(_)) if !is_active(port.state) => {
+            Outcome::Ignored(Why::NotActive(port.state))
+        }
+        (_, Some(row)) => Outcome::Ignored(Why::NotKnown(row.index)),
+        (Some(row), None) => Outcome::Taken(row.index),
+        (None, None) if port.gid_tbl_len == 0 => Outcome::Ignored(Why::NoTable),
+        (None, None) if port.rows.is_empty() => Outcome::Ignored(Why::EmptyTable),
+        (None, None) => Outcome::Ignored(Why::NoRow),
     };
     let reason = |row: &Row<'_>| match (refusal(row, wish, is_roce), best) {
         (Some(reason), _) => reason,
-        (None, Some(best)) if best.index == row.index => match outcome {
-            Outcome::Ignored(_) => Reason::PortNotActive(port.state),
-            _ => Reason::Recommended,
+        (None, Some(best)) if best.index == row.index => match (&outcome, doubtful) {
+            (Outcome::Taken(_), _) => Reason::Recommended,
+            (_, Some(doubtful)) => Reason::PerhapsBelow(doubtful.index),
+            (_, None) => Reason::PortNotActive(port.state),
         },
         (None, Some(best)) => below(row, best, port),
         // A row that is not refused is the best if no other row is better.
         (None, None) => Reason::Unlooked,
     };
     let rows = port.rows.iter().map(|row| (row.index, reason(row))).collect();
-    Decision { outcome, rows }
+    let better_unknown = better.filter(|_| outcome.index().is_some()).map(|row| row.index);
+    Decision { outcome, rows, better_unknown }
+}
+
+/// The row that would be better than the best if all were known of it. What the wish asks for and is not known
+/// comes first.
+fn may_be_better<'p, 'i>(port: &'p Port<'i>, wish: &Wish, best: &Row<'_>) -> Option<&'p Row<'i>> {
+    // Only what can be known of a row whose interface and type are not: the type is the best that it can be.
+    let hoped = |row: &Row<'_>| {
+        let gid_type = match wish.gid_type {
+            _ if !row.is_type_unread() => row.gid_type,
+            wanted => wanted.unwrap_or(GidType::ROCE_V2),
+        };
+        let [is_other, is_local, is_v6, _] = marks(&Row { gid_type, ..*row });
+        [is_other, is_local, is_v6]
+    };
+    let may_be = |row: &&Row<'_>| match refusal(row, wish, true) {
+        // One that is not refused is worse than the best only by what is known of it.
+        Some(Reason::TypeUnread | Reason::InterfaceUnread) | None => true,
+        Some(_) => false,
+    };
+    let better = port.rows.iter().filter(may_be).filter(|row| hoped(row) < hoped(best));
+    better.min_by_key(|row| (wish.misses(row, true).is_none(), hoped(row), row.index))
 }
 
 fn is_active(state: PortState) -> bool {
@@ -131,6 +182,7 @@ fn refusal(row: &Row<'_>, wish: &Wish, is_roce: bool) -> Option<Reason> {
         _ if let Some(reason) = wish.refuses(row, is_roce) => Some(reason),
         Home::Ours { name, is_up: false, .. } => Some(Reason::InterfaceDown(name.to_owned())),
         Home::Ours { name, has_address: false, .. } => Some(Reason::AddressGone(name.to_owned())),
+        _ if let Some(reason) = wish.misses(row, is_roce) => Some(reason),
         _ if is_roce && row.is_type_unread() => Some(Reason::TypeUnread),
         _ => None,
     }
@@ -175,18 +227,42 @@ fn marks(row: &Row<'_>) -> [bool; 4] {
     [row.gid_type != GidType::ROCE_V2, is_local(row), row.family() == Family::V6, is_upper(row)]
 }
 
+/// What counts before the marks. Of rows whose interface is here or may be, those that reach other links come
+/// first; but not those of which only an address says that it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Tier {
+    /// It is not link-local, and not RoCE v1; or there is no RoCE.
+    Far(Proof),
+    Near(Proof),
+    LittleKnown(Proof),
+}
+
+impl Tier {
+    fn of(row: &Row<'_>, port: &Port<'_>) -> Self {
+        let is_far = row.gid_type == GidType::ROCE_V2
+            && !is_local(row)
+            && !matches!(row.home, Home::Unproven { is_named: false, .. });
+        match Proof::of(row, port) {
+            proof @ (Proof::Proven | Proof::Possible) if is_far => Self::Far(proof),
+            proof @ (Proof::Proven | Proof::Possible) => Self::Near(proof),
+            proof => Self::LittleKnown(proof),
+        }
+    }
+}
+
 /// The rank of a row. The lowest is the best.
-fn rank(row: &Row<'_>, port: &Port<'_>) -> (Proof, [bool; 4], u32) {
+fn rank(row: &Row<'_>, port: &Port<'_>) -> (Tier, [bool; 4], u32) {
     if is_roce(port) {
-        (Proof::of(row, port), marks(row), row.index)
+        (Tier::of(row, port), marks(row), row.index)
     } else {
-        (Proof::Proven, [false; 4], row.index)
+        (Tier::Far(Proof::Proven), [false; 4], row.index)
     }
 }
 
 /// Why a row is not the best.
 fn below(row: &Row<'_>, best: &Row<'_>, port: &Port<'_>) -> Reason {
-    let ((proof, own, _), (best_proof, other, at)) = (rank(row, port), rank(best, port));
+    let ((tier, own, _), (best_tier, other, at)) = (rank(row, port), rank(best, port));
+    let (proof, best_proof) = (Proof::of(row, port), Proof::of(best, port));
     match own.iter().zip(other).position(|(own, other)| *own && !other) {
         _ if proof > best_proof && best_proof == Proof::Proven => Reason::UnprovenBelow(at),
         _ if proof > best_proof => Reason::LessKnownBelow(at),
@@ -194,21 +270,69 @@ fn below(row: &Row<'_>, best: &Row<'_>, port: &Port<'_>) -> Reason {
         Some(1) => Reason::LinkLocalBelow(at),
         Some(2) => Reason::V6Below(at),
         Some(_) => Reason::UpperBelow(at),
+        None if tier > best_tier => Reason::LessKnownBelow(at),
         None => Reason::LowerFits(at),
     }
 }
 
 /// Whether it is known that a row is what it seems to be: nothing that matters of it was inferred or could
-/// not be read.
+/// not be read. If it is what is recommended, it is also known that no other row is better.
 #[must_use]
 pub fn is_sure(port: &Port<'_>, index: u32) -> bool {
-    let unsure = [Caveat::Unproven, Caveat::Unknown, Caveat::WithoutAddress, Caveat::TypeUnread];
-    !caveats(port, index).iter().any(|caveat| unsure.contains(caveat))
+    is_known(&caveats(port, index))
 }
 
-/// Reasons against using a row, whoever chose it.
+fn is_known(caveats: &[Caveat]) -> bool {
+    !caveats.iter().any(|caveat| match caveat {
+        Caveat::Unproven
+        | Caveat::Unknown
+        | Caveat::WithoutAddress
+        | Caveat::TypeUnread
+        | Caveat::BetterUnknown(_) => true,
+        Caveat::LinkLocal
+        | Caveat::V1
+        | Caveat::Foreign
+        | Caveat::Down
+        | Caveat::AddressGone
+        | Caveat::BeyondByte => false,
+    })
+}
+
+/// Reasons against using a row, whoever chose it. Where something was asked for, use
+/// [`Decision::caveats`].
 #[must_use]
 pub fn caveats(port: &Port<'_>, index: u32) -> Vec<Caveat> {
+    let decision = recommend(port, &Wish::default());
+    let better = decision.better_unknown.filter(|_| decision.outcome.index() == Some(index));
+    with_better(own_caveats(port, index), better)
+}
+
+fn with_better(mut caveats: Vec<Caveat>, better: Option<u32>) -> Vec<Caveat> {
+    let place = caveats.iter().position(|own| matches!(own, Caveat::LinkLocal | Caveat::V1));
+    if let Some(better) = better {
+        caveats.insert(place.unwrap_or(caveats.len()), Caveat::BetterUnknown(better));
+    }
+    caveats
+}
+
+impl Decision {
+    /// Reasons against using the row that is taken; none if there is none.
+    #[must_use]
+    pub fn caveats(&self, port: &Port<'_>) -> Vec<Caveat> {
+        let index = self.outcome.index();
+        let own = index.map(|index| own_caveats(port, index)).unwrap_or_default();
+        with_better(own, self.better_unknown)
+    }
+
+    /// Whether it is known that the row that is taken is right, as [`is_sure`] says.
+    #[must_use]
+    pub fn is_sure(&self, port: &Port<'_>) -> bool {
+        is_known(&self.caveats(port))
+    }
+}
+
+/// Those of the row itself.
+fn own_caveats(port: &Port<'_>, index: u32) -> Vec<Caveat> {
     let Some(row) = port.row(index) else { return Vec::new() };
     let is_roce = is_roce(port);
     let home = match home(row, is_roce) {

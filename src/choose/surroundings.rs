@@ -97,6 +97,15 @@ impl<'i> Surroundings<'i> {
             || mac_with_id(gid).is_some_and(|mac| self.macs.contains(&mac))
     }
 
+    /// The name of the interface that [`is_made_here`](Self::is_made_here) means, if only one has the address.
+    fn only_owner(&self, gid: Gid) -> Option<&'i str> {
+        let mac = mac_with_id(gid);
+        let is_owner =
+            |own: &&Interface| self.has_address(own, gid) || (own.mac.is_some() && own.mac == mac);
+        let mut owners = self.inventory.interfaces.iter().flatten().filter(is_owner);
+        owners.next().filter(|_| owners.next().is_none()).map(|own| own.name.as_str())
+    }
+
     /// Whether an interface of this namespace has the GID's address, or the MAC address that the GID is made
     /// from.
     #[must_use]
@@ -191,8 +200,10 @@ fn home<'i>(
     // Without RDMA netlink nothing proves that an interface is here. Addresses are known all the same.
     match here.candidate(row) {
         _ if row.netdev_is_elsewhere || here.has_no_such_index(row) => Home::Foreign,
-        Some(own) => Home::Unproven { name: Some(&own.name) },
-        None if here.is_nameless(row) && here.is_made_here(gid) => Home::Unproven { name: None },
+        Some(own) => Home::Unproven { name: Some(&own.name), is_named: true },
+        None if here.is_nameless(row) && here.is_made_here(gid) => {
+            Home::Unproven { name: here.only_owner(gid), is_named: false }
+        }
         None => Home::WithoutAddress,
     }
 }

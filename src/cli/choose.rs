@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::Program;
-use uverbs::choose::{Caveat, Decision, Outcome, Port, caveats};
+use uverbs::choose::{Caveat, Decision, Outcome, Port};
 use uverbs::gid::{Gid, GidType};
 use uverbs::inventory::{Parts, Reading};
 use uverbs::selector::Selector;
@@ -272,7 +272,7 @@ impl<'a> Row<'a> {
             gid_type: row.map(|row| Text(row.gid_type)),
             netdev: index.and_then(netdev),
             why: index.is_none().then(|| decision.outcome.to_string()),
-            caveats: index.into_iter().flat_map(|index| caveats(port, index)).collect(),
+            caveats: decision.caveats(port),
             recommended: Took::new(recommended),
             nccl: Took::new(nccl),
             ucx: Took::new(ucx),

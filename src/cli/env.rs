@@ -9,7 +9,7 @@ use serde_json::Value;
 use uverbs::check::{Finding, settings};
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way};
-use uverbs::choose::{Caveat, Outcome, caveats, is_sure};
+use uverbs::choose::{Caveat, Outcome};
 use uverbs::inventory::Parts;
 use uverbs::selector::Selector;
 
@@ -141,9 +141,8 @@ pub(crate) fn answer(
         }
         is_met &= !lacks(&wanted, &named);
         for own in &wanted {
-            let index = own.decision.outcome.index();
-            let caveats = |index| caveats(&own.port, index).into_iter().map(move |it| (index, it));
-            for (index, caveat) in index.into_iter().flat_map(caveats) {
+            let Some(index) = own.decision.outcome.index() else { continue };
+            for caveat in own.decision.caveats(&own.port) {
                 doubts.push(Doubt {
                     name: own.name(),
                     host: own.host.map(str::to_owned),
@@ -269,7 +268,7 @@ impl Right {
             if !self.indices.iter().any(|known| known.index == index) {
                 self.indices.push(RightIndex { index, names: Vec::new(), count: 0 });
             }
-            self.is_doubtful |= !is_sure(&own.port, index);
+            self.is_doubtful |= !own.decision.is_sure(&own.port);
             let known = self.indices.iter_mut().filter(|known| known.index == index);
             for known in known {
                 known.count += 1;
@@ -304,7 +303,8 @@ fn explain(program: Program, plan: Option<&Plan>, right: &Right, report: &mut Re
             |own: &RightIndex| format!("{} on {}", own.index, some_of(&own.names, own.count));
         right.indices.iter().map(text).collect::<Vec<_>>().join("; ")
     };
-    let known = if right.is_doubtful { ", as far as is known" } else { "" };
+    let is_guess = plan.is_some_and(|plan| !plan.is_sure);
+    let known = if right.is_doubtful || is_guess { ", as far as is known" } else { "" };
     if plan.is_some_and(|plan| plan.variables.is_empty()) {
         report.note(format!("nothing need be set: {program} uses the right GIDs by itself{known}"));
     }
@@ -319,6 +319,9 @@ fn explain(program: Program, plan: Option<&Plan>, right: &Right, report: &mut Re
             differing()
         )),
         Some(Way::Index(_)) => {}
+        Some(Way::Automatic) if right.indices.len() < 2 && is_guess => {
+            report.note(format!("{program} chooses right by itself{known}"));
+        }
         Some(Way::Automatic) if right.indices.len() < 2 => {}
         Some(Way::Automatic) => report.note(format!(
             "no single {index} is right ({}); {program} chooses right by itself{known}",

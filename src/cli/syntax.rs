@@ -159,11 +159,16 @@ Examples:
     Guids(GuidsArgs),
     /// Choose the GID index to use on each port
     ///
-    /// Recommended is a GID of RoCE v2 whose network interface is up and in this network namespace,
-    /// of the port's own interface before a VLAN's, not link-local, IPv4 before IPv6. NCCL and UCX are
-    /// the indices that their newest releases take with the variables that are set here (with --from:
-    /// there), `-` if they take no GID of the port; the JSON says why. Where the three are not alike,
-    /// stderr says so.
+    /// No GID is recommended whose network interface is known to be down or in another network
+    /// namespace. Of the others uverbs prefers RoCE v2 before v1, then what is not link-local, then IPv4,
+    /// then the port's own interface before a VLAN's. A GID whose interface is proven to be in this
+    /// namespace comes before one of which that is not known, except that a GID whose address is here
+    /// comes before v1 and link-local ones. With --sysfs nothing is known of interfaces. --explain gives
+    /// the doubts.
+    ///
+    /// NCCL and UCX are the indices that their newest releases take with the variables that are set
+    /// here (with --from: there), `-` if they take no GID of the port; the JSON says why. Where the
+    /// three are not alike, stderr says so.
     ///
     /// With --from, stderr also says whether one setting fits all hosts, and which hosts differ. "All
     /// ports" are those that have a usable GID: a port that nobody named may be down.

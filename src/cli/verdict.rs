@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use uverbs::choose::plan::{Fleet, Plan, Program};
-use uverbs::choose::{Outcome, Why, is_sure};
+use uverbs::choose::{Outcome, Why};
 
 use crate::hosts::{Chosen, Seen, unread};
 use crate::looked::PortCount;
@@ -137,7 +137,7 @@ impl Indices {
                 None if !is_known(&own.decision.outcome) => {}
                 None => self.unusable.push(own.name()),
                 Some(index) => {
-                    if !is_sure(&own.port, index) {
+                    if !own.decision.is_sure(&own.port) {
                         self.unproven.push(own.name());
                     }
                     self.is_any = true;

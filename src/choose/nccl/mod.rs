@@ -143,7 +143,7 @@ fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
     }
     let taken = outcome.index();
     let rows = port.rows.iter().map(|row| (row.index, explain(row, taken, port, settings)));
-    Decision { rows: rows.collect(), outcome }
+    Decision { rows: rows.collect(), outcome, better_unknown: None }
 }
 
 /// The index by the rules of RoCE: the index that is set, or the result of the search.
@@ -159,7 +159,7 @@ fn index_of_roce(port: &Port<'_>, settings: &Settings) -> Result<i64, Why> {
     {
         return Err(Why::RangeCrash);
     }
-    walk(port, settings).map(i64::from)
+    walk(port, settings).map(|(index, _)| i64::from(index))
 }
 
 /// The version that NCCL assumes for a candidate until the types file gives one. A user can ask for this
@@ -171,8 +171,20 @@ fn version_of(port: &Port<'_>, row: Option<&Row<'_>>) -> Option<i32> {
     row.filter(|_| port.has_types).and_then(Row::version).map(i32::from)
 }
 
-/// NCCL's walk over the table. An empty slot is a GID of zeros, which counts as IPv6.
-fn walk(port: &Port<'_>, settings: &Settings) -> Result<u32, Why> {
+/// Whether NCCL or NVSHMEM is known to do what [`choose`] says: no comparison with uninitialised memory
+/// decides.
+#[must_use]
+pub fn is_sure(port: &Port<'_>, settings: &Settings) -> bool {
+    let is_pinned = settings.pinned().is_some();
+    if is_pinned || !port.is_ethernet() || unused(port, settings).is_some() {
+        return true;
+    }
+    walk(port, settings).map_or(true, |(_, is_sure)| is_sure)
+}
+
+/// NCCL's walk over the table, and whether it is known to end so. An empty slot is a GID of zeros, which
+/// counts as IPv6.
+fn walk(port: &Port<'_>, settings: &Settings) -> Result<(u32, bool), Why> {
     let (bears_missing, bears_hidden) = match settings.implementation {
         Implementation::Nvshmem => (true, true),
         Implementation::Nccl(release) => (false, release >= Release::V2_26),
@@ -187,6 +199,7 @@ fn walk(port: &Port<'_>, settings: &Settings) -> Result<u32, Why> {
             Ok(version_of(port, row))
         }
     };
+    let mut is_sure = true;
     let mut current = (0, port.row(0));
     for (index, row) in slots(port) {
         let is_wanted = unwanted(row, settings).is_none();
@@ -197,12 +210,15 @@ fn walk(port: &Port<'_>, settings: &Settings) -> Result<u32, Why> {
             let own = read(current.0, current.1)?;
             let candidate = read(index, row)?.unwrap_or(UNKNOWN_VERSION);
             let is_worse = own != Some(candidate) || !current.1.is_some_and(is_valid);
+            // What was not written may be any version, and so be the candidate's.
+            is_sure &=
+                candidate != settings.version || own.is_some() || !current.1.is_some_and(is_valid);
             if candidate == settings.version && is_worse {
                 current = (index, row);
             }
         }
     }
-    Ok(current.0)
+    Ok((current.0, is_sure))
 }
 
 /// The family of a slot's GID.

@@ -112,7 +112,8 @@ impl Model {
     }
 
     /// Whether the program is known to take the row that [`choose`](Self::choose) says. UCX takes another
-    /// one if it cannot make an address handle, which depends on an interface that may be elsewhere.
+    /// one if it cannot make an address handle, which depends on an interface that may be elsewhere. NCCL may
+    /// take another one if it compares with a type that it could not read.
     #[must_use]
     pub fn is_sure(&self, port: &Port<'_>, outcome: &Outcome) -> bool {
         let row = || port.row(outcome.index()?);
@@ -120,7 +121,8 @@ impl Model {
             Self::Ucx(settings) if settings.pinned().is_none() && port.is_ethernet() => {
                 row().is_none_or(Row::is_address_handle_known)
             }
-            _ => true,
+            Self::Ucx(_) => true,
+            Self::Nccl(settings) => nccl::is_sure(port, settings),
         }
     }
 

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::program::Program;
+use super::program::{Model, Program};
 use super::target::{Hosts, Target};
 use crate::choose::address::{Family, Network};
+use crate::choose::nccl;
 use crate::choose::port::{Port, Row};
 use crate::gid::{Gid, GidType};
 use crate::port::PortState;
@@ -29,6 +30,8 @@ pub struct Plan {
     pub way: Way,
     /// Names and values, in the order to set them.
     pub variables: Vec<(&'static str, String)>,
+    /// Whether NCCL is known to choose right with them. If not, it compares with a type that it cannot read.
+    pub is_sure: bool,
 }
 
 /// The longest variable that the kernel passes to a program (`MAX_ARG_STRLEN`), including its name and the
@@ -127,7 +130,7 @@ pub(super) fn plan_of(
         return None;
     }
     let list = device_list(program, &wanted, has_others)?;
-    candidates(program, &wanted.rows).into_iter().find_map(|(way, variables)| {
+    let plans = candidates(program, &wanted.rows).into_iter().filter_map(|(way, variables)| {
         let mut variables: Vec<(&'static str, String)> =
             list.iter().cloned().chain(variables).collect();
         for (name, default) in program.defaults().iter().filter(|(name, _)| is_set(name)) {
@@ -145,8 +148,24 @@ pub(super) fn plan_of(
         };
         let fits = |(name, value): &(&str, String)| name.len() + value.len() + 2 <= LONGEST;
         let is_plan = variables.iter().all(fits) && hosts.all(&mut |host| is_right(host));
-        is_plan.then_some(Plan { way, variables })
-    })
+        let is_sure = |host: &[Target<'_, '_>]| {
+            host.iter().all(|target| match &model {
+                Model::Nccl(settings) => nccl::is_sure(target.port, settings),
+                Model::Ucx(_) => true,
+            })
+        };
+        let is_sure = is_plan && hosts.all(&mut |host| is_sure(host));
+        is_plan.then_some(Plan { way, variables, is_sure })
+    });
+    // The first that is sure, else the first.
+    let mut first = None;
+    for plan in plans {
+        if plan.is_sure {
+            return Some(plan);
+        }
+        first.get_or_insert(plan);
+    }
+    first
 }
 
 /// The list of devices that is needed if some active port is not wanted; `None` if no list can name the

@@ -211,3 +211,26 @@ fn covering_networks() {
     assert_eq!(cover(&["fd00::1"]), "fd00::1/128");
     assert_eq!(cover(&["fd00::1", "fe00::1"]), "fc00::/6");
 }
+
+/// NCCL compares the version of a row with uninitialised memory if it cannot read the type of the row before. A
+/// range keeps it from that.
+#[test]
+fn what_does_not_depend_on_a_hidden_type_is_preferred() {
+    const HIDDEN: &[&str] = &[
+        "1 2 ::ffff:10.0.0.1 v1 e EINVAL",
+        "1 6 ::ffff:10.1.2.3 v1 n",
+        "1 7 ::ffff:10.1.2.3 v2 n",
+    ];
+    const LATER: &[&str] = &["1 8 ::ffff:10.1.2.3 v1 n", "1 9 ::ffff:10.1.2.3 v2 n"];
+    let plan = planned(Program::Nccl, &[("a", HIDDEN, Some(7)), ("b", LATER, Some(9))]);
+    let expected = "NCCL_IB_GID_INDEX=-1 NCCL_IB_ADDR_RANGE=10.1.2.3/32";
+    assert_eq!(plan.as_deref(), Some(expected));
+    let rows = HIDDEN.iter().map(|line| row(line)).collect();
+    let port = port("port 1 link_layer Ethernet gid_tbl_len 16", rows);
+    let is_sure = |range: Option<&str>| {
+        let model = Program::Nccl.model(|name| range.filter(|_| name == "NCCL_IB_ADDR_RANGE"));
+        model.is_sure(&port, &model.choose(&port).outcome)
+    };
+    assert!(!is_sure(None));
+    assert!(is_sure(Some("10.1.2.3/32")));
+}

@@ -29,7 +29,8 @@ fn any_row() -> impl Strategy<Value = Row<'static>> {
         Just(Home::None),
         Just(Home::Foreign),
         Just(Home::WithoutAddress),
-        Just(Home::Unproven { name: None }),
+        Just(Home::Unproven { name: None, is_named: false }),
+        Just(Home::Unproven { name: Some("e"), is_named: true }),
         Just(Home::Unknown { name: Some("e") }),
         (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
             |(is_up, has_address, is_port_s)| {
@@ -129,8 +130,8 @@ proptest! {
         }
     }
 
-    /// A row that is proven to be usable is never passed over for one that is not, and a row that cannot be
-    /// right is never taken.
+    /// A row that is proven to be usable is passed over for one that is not only if that reaches other links and
+    /// it does not. A row that cannot be right is never taken. Where a better row may be right, that is said.
     #[test]
     fn what_is_proven_comes_first(port in any_port()) {
         let (state, link_layer) = (PortState::ACTIVE, LinkLayer::ETHERNET);
@@ -143,8 +144,27 @@ proptest! {
         let is_usable = |row: &&Row<'_>| is_ours(row) && !is_loopback(row) && row.index <= 255;
         let taken = recommend(&port, &Wish::default()).outcome.index();
         let taken = taken.and_then(|index| port.row(index));
-        if port.rows.iter().any(|row| is_usable(&row)) {
-            prop_assert!(taken.is_some_and(is_ours));
+        let is_far = |row: &Row<'_>| {
+            let is_local = address::is_link_local(row.gid)
+                || row.gid.ipv4().is_some_and(|v4| v4.is_link_local());
+            row.gid_type == GidType::ROCE_V2 && !is_local
+        };
+        let is_possible = |row: &Row<'_>| {
+            matches!(row.home, Home::Unproven { is_named: true, .. }) && is_far(row)
+        };
+        if port.rows.iter().any(|row| is_usable(&row) && is_far(row)) {
+            prop_assert!(taken.is_some_and(|row| is_ours(row) && is_far(row)));
+        } else if port.rows.iter().any(|row| is_usable(&row)) {
+            prop_assert!(taken.is_some_and(|row| is_ours(row) || is_possible(row)));
+        }
+        let may_be_far = |row: &Row<'_>| {
+            is_far(&Row { gid_type: if row.is_type_unread() { GidType::ROCE_V2 } else { row.gid_type }, ..*row })
+                && !matches!(row.home, Home::Foreign | Home::WithoutAddress | Home::Ours { is_up: false, .. }
+                    | Home::Ours { has_address: false, .. })
+                && !is_loopback(row) && row.gid.ipv6() != Ipv6Addr::LOCALHOST && row.index <= 255
+        };
+        if let Some(row) = taken && !is_far(row) && port.rows.iter().any(may_be_far) {
+            prop_assert!(!is_sure(&port, row.index));
         }
         if let Some(row) = taken {
             prop_assert!(!matches!(row.home, Home::Foreign | Home::WithoutAddress));

@@ -79,7 +79,9 @@ fn home_on(inventory: &Inventory, row: &GidRow, link_layer: LinkLayer) -> String
     let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
     match port.rows[0].home {
         Home::Ours { name, has_address, .. } => format!("ours {name} {has_address}"),
-        Home::Unproven { name } => format!("unproven {}", name.unwrap_or("-")),
+        Home::Unproven { name, is_named } => {
+            format!("{}proven {}", if is_named { "un" } else { "address un" }, name.unwrap_or("-"))
+        }
         Home::Unknown { name } => format!("unknown {}", name.unwrap_or("-")),
         other => format!("{other:?}"),
     }
@@ -91,7 +93,7 @@ fn what_proves_that_an_interface_is_elsewhere() {
     let home = |row: &GidRow| home_in(&here, row);
     // No interface here has the index. One that has another name may have been renamed.
     assert_eq!(home(&by_ioctl("::ffff:10.0.0.1", 9)), "Foreign");
-    assert_eq!(home(&by_sysfs("::ffff:10.0.0.1", Some("eth9"))), "unproven -");
+    assert_eq!(home(&by_sysfs("::ffff:10.0.0.1", Some("eth9"))), "address unproven eth0");
     assert_eq!(home(&by_sysfs("::ffff:10.9.9.9", Some("eth9"))), "WithoutAddress");
     let elsewhere = GidRow { netdev_is_elsewhere: true, ..by_ioctl("::ffff:10.0.0.1", 2) };
     assert_eq!(home(&elsewhere), "Foreign");
@@ -114,7 +116,7 @@ fn a_default_gid_is_made_from_the_mac_address() {
     assert_eq!(home_in(&here, &by_ioctl("fe80::11:22ff:fe33:4455", 2)), "unproven eth0");
     assert_eq!(home_in(&here, &by_ioctl("fe80::211:2200:133:4455", 2)), "unproven eth0");
     assert_eq!(home_in(&here, &by_ioctl("fe80::211:2200:133:4466", 2)), "WithoutAddress");
-    assert_eq!(home_in(&here, &unread("fe80::211:2200:133:4455")), "unproven -");
+    assert_eq!(home_in(&here, &unread("fe80::211:2200:133:4455")), "address unproven -");
 }
 
 /// A row that does not say what its interface is called has one all the same, on RoCE.
@@ -122,7 +124,8 @@ fn a_default_gid_is_made_from_the_mac_address() {
 fn a_row_without_a_name_is_judged_by_its_address() {
     let here = here();
     for row in [unread, |text: &str| by_sysfs(text, None), |text: &str| by_ioctl(text, 0)] {
-        assert_eq!(home_in(&here, &row("::ffff:10.0.0.1")), "unproven -");
+        assert_eq!(home_in(&here, &row("::ffff:10.0.0.1")), "address unproven eth0");
+        assert_eq!(home_in(&here, &row("::ffff:10.0.0.2")), "address unproven eth1");
         assert_eq!(home_in(&here, &row("::ffff:10.9.9.9")), "WithoutAddress");
     }
     let row = by_ioctl("fe80::1", 0);

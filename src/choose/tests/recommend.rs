@@ -19,7 +19,7 @@ fn the_recommendation_and_its_reasons() {
         home("1 0 fe80::1 v1 e", ours("eth0")),
         home("1 1 fe80::1 v2 e", ours("eth0")),
         home("1 2 ::ffff:10.0.0.1 v2 e", Home::Foreign),
-        home("1 3 ::ffff:10.0.0.2 v2 e", Home::Unproven { name: None }),
+        home("1 3 ::ffff:10.0.0.2 v2 e", Home::Unproven { name: None, is_named: false }),
         home("1 4 ::ffff:10.7.0.1 v2 e", ours("eth0.7")),
         home("1 5 ::ffff:127.0.0.1 v2 e", ours("eth0")),
         home("1 6 ::ffff:10.0.0.6 v2 e", down),
@@ -85,7 +85,7 @@ fn judged(rows: &[Row<'static>], wish: &Wish) -> (Outcome, Vec<Reason>) {
     (decision.outcome, decision.rows.into_iter().map(|(_, reason)| reason).collect())
 }
 
-const POSSIBLE: Home<'static> = Home::Unproven { name: Some("eth1") };
+const POSSIBLE: Home<'static> = Home::Unproven { name: Some("eth1"), is_named: true };
 const UNKNOWN: Home<'static> = Home::Unknown { name: None };
 
 /// What is better proven to be here comes first, whatever the address is. A row that sysfs keeps back comes
@@ -151,7 +151,7 @@ fn what_cannot_be_read_may_be_right() {
     assert_eq!(outcome(with(eth0), &netdev("eth0")), Outcome::Taken(3));
     assert_eq!(outcome(with(POSSIBLE), &netdev("eth1")), not_known);
     assert_eq!(outcome(with(POSSIBLE), &netdev("eth0")), none);
-    for home in [Home::Unproven { name: None }, UNKNOWN, Home::None] {
+    for home in [Home::Unproven { name: None, is_named: false }, UNKNOWN, Home::None] {
         assert_eq!(outcome(with(home), &netdev("eth0")), not_known, "{home:?}");
     }
     let of_tree = Home::Unknown { name: Some("eth0") };
@@ -198,4 +198,74 @@ fn networks_hold_addresses() {
     assert!(holds("fd00::/200", "fd00::"), "more bits than there are");
     assert!(holds("::/0", "fe80::1"));
     assert!(!holds("fd00::1/128", "fd00::2"));
+}
+
+/// The default rows of a port are proven, and link-local. A row that an interface here surely has is better.
+#[test]
+fn a_row_that_reaches_further_need_not_be_proven() {
+    let local = v2(1, "fe80::1", ours("eth0"));
+    let old = row("1 0 ::ffff:10.0.0.1 v1 e");
+    let old = Row { home: ours("eth0"), ..old };
+    let far = v2(3, "::ffff:10.0.0.1", POSSIBLE);
+    let (outcome, reasons) = judged(&[old, local, far], &Wish::default());
+    assert_eq!(outcome, Outcome::Taken(3));
+    let expected = [Reason::V1Below(3), Reason::LinkLocalBelow(3), Reason::Recommended];
+    assert_eq!(reasons, expected);
+    assert_eq!(caveats(&roce(&[old, local, far]), 3), [Caveat::Unproven]);
+    // What is proven and reaches as far is better.
+    let proven = v2(5, "fd00::5", ours("eth0"));
+    assert_eq!(judged(&[local, far, proven], &Wish::default()).0, Outcome::Taken(5));
+}
+
+/// Where the best row is not known to be the best, that is said.
+#[test]
+fn a_row_that_may_be_better_is_named() {
+    let local = v2(1, "fe80::1", ours("eth0"));
+    let better = |row: Row<'static>, wish: &Wish| {
+        let port = roce(&[local, row]);
+        let decision = recommend(&port, wish);
+        assert_eq!(decision.outcome, Outcome::Taken(1), "{row:?}");
+        assert_eq!(decision.is_sure(&port), decision.better_unknown.is_none());
+        decision.better_unknown
+    };
+    let with = |home| v2(3, "::ffff:10.0.0.1", home);
+    let any = Wish::default();
+    let untyped = |home| Row { gid_type: GidType::UNNAMED, type_is_hidden: true, ..with(home) };
+    let by_address = Home::Unproven { name: Some("eth0"), is_named: false };
+    for row in [with(UNKNOWN), with(by_address), untyped(ours("eth0")), untyped(POSSIBLE)] {
+        assert_eq!(better(row, &any), Some(3), "{row:?}");
+        let port = roce(&[local, row]);
+        assert_eq!(caveats(&port, 1), [Caveat::BetterUnknown(3), Caveat::LinkLocal]);
+        assert!(!is_sure(&port, 1));
+    }
+    for row in [with(Home::Foreign), with(Home::WithoutAddress), v2(3, "fe80::3", UNKNOWN)] {
+        assert_eq!(better(row, &any), None, "{row:?}");
+    }
+    // It is not what is asked for.
+    let v6 = Wish { family: Some(Family::V6), ..Wish::default() };
+    assert_eq!(better(with(UNKNOWN), &v6), None);
+    let eth0 = Wish { netdev: Some("eth0".to_owned()), ..Wish::default() };
+    assert_eq!(better(with(POSSIBLE), &eth0), None, "it is of eth1");
+    // It may be what is asked for: then no other is known to be right.
+    let not_known = Outcome::Ignored(Why::NotKnown(3));
+    let typed = Wish { gid_type: Some(GidType::ROCE_V2), ..Wish::default() };
+    for (row, wish) in [(with(by_address), &eth0), (untyped(ours("eth0")), &typed)] {
+        let (outcome, reasons) = judged(&[local, row], wish);
+        assert_eq!(outcome, not_known, "{row:?}");
+        assert_eq!(reasons[0], Reason::PerhapsBelow(3));
+    }
+    // Its type is of no use where the interface is down.
+    let down = Home::Ours { name: "eth0", is_up: false, has_address: true, is_port_s: true };
+    assert_eq!(better(untyped(down), &typed), None);
+}
+
+/// A row without an interface is of the only one that has its address, or of none here.
+#[test]
+fn the_only_interface_with_the_address_is_compared() {
+    let row = |name| v2(3, "::ffff:10.0.0.3", Home::Unproven { name, is_named: false });
+    let eth0 = Wish { netdev: Some("eth0".to_owned()), ..Wish::default() };
+    let outcome = |name| judged(&[row(name)], &eth0).0;
+    assert_eq!(outcome(Some("eth1")), Outcome::Ignored(Why::NoRow));
+    assert_eq!(outcome(Some("eth0")), Outcome::Ignored(Why::NotKnown(3)));
+    assert_eq!(outcome(None), Outcome::Ignored(Why::NotKnown(3)));
 }

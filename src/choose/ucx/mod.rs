@@ -120,5 +120,5 @@ fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
         (Ok(_), None) => Reason::Unlooked,
     };
     let rows = port.rows.iter().map(|row| (row.index, reason(row))).collect();
-    Decision { outcome, rows }
+    Decision { outcome, rows, better_unknown: None }
 }

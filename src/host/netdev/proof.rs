@@ -162,11 +162,15 @@ impl Namespace {
         // Made once, as there may be many rows, and many interfaces above a port's.
         let untold = LazyCell::new(|| self.links.as_ref().map(Links::untold).unwrap_or_default());
         let made = LazyCell::new(|| self.made_of_macs());
-        let may_be_renamed = |record: &GidRecord| {
+        // Interfaces may have changed their names since the row's was read.
+        let may_have_had_name = |record: &GidRecord| {
             let is_named = record.entry.netdev_ifindex().is_none() && record.sysfs_netdev.is_some();
-            let links = self.links.as_ref().filter(|_| is_named);
+            is_named && (self.has_near_address(record) || made.contains(&record.entry.gid()))
+        };
+        let may_be_renamed = |record: &GidRecord| {
+            let links = self.links.as_ref();
             links.is_some_and(|links| interface_here(links, record) == Here::Unknown)
-                && (self.has_near_address(record) || made.contains(&record.entry.gid()))
+                && may_have_had_name(record)
         };
         let of_table = |(table, names): (&&GidTable, Vec<Option<Netdev>>)| {
             let mut above: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
@@ -184,6 +188,7 @@ impl Namespace {
                         device.index.is_some()
                             && !above.contains(&index)
                             && !untold.contains(&index)
+                            && !may_have_had_name(record)
                     }
                 }
             };

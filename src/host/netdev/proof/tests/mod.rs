@@ -356,6 +356,8 @@ fn a_name_that_nobody_has_is_not_known() {
             by_name(3, "10.0.0.1", "old0"),
             by_name(4, "10.0.0.9", "old0"),
             by_name(5, "10.0.0.8", "e0"),
+            // Another interface than that of this name has the address: they may have changed names.
+            by_name(6, "10.0.0.1", "e0"),
             record(9, "10.0.0.7"),
         ],
     );
@@ -363,5 +365,5 @@ fn a_name_that_nobody_has_is_not_known() {
     let namings = here.namings(&tables, here.name(&tables)).remove(0);
     let told: Vec<_> = namings.iter().map(|it| (it.is_elsewhere, it.may_be_renamed)).collect();
     let (unknown, renamed, elsewhere) = ((false, false), (false, true), (true, false));
-    assert_eq!(told, [renamed, renamed, unknown, elsewhere, elsewhere]);
+    assert_eq!(told, [renamed, renamed, unknown, elsewhere, unknown, elsewhere]);
 }
