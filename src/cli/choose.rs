@@ -71,10 +71,8 @@ struct Row<'a> {
     /// Whether UCX is known to do what it is said to.
     #[serde(skip)]
     ucx_is_sure: bool,
-    /// Whether it is known what is recommended.
-    #[serde(skip)]
-    is_known: bool,
-    /// Whether those two and the recommendation are not all the same.
+    /// Whether those two and the recommendation are not all the same; not where it is not known what is
+    /// recommended.
     differs: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<Vec<Explained<'a>>>,
@@ -276,9 +274,8 @@ impl<'a> Row<'a> {
             recommended: Took::new(recommended),
             nccl: Took::new(nccl),
             ucx: Took::new(ucx),
-            is_known: is_known(recommended),
             ucx_is_sure: taken.ucx_is_sure,
-            differs: is_other(nccl) || is_other(ucx),
+            differs: is_known(recommended) && (is_other(nccl) || is_other(ucx)),
             rows: explain.then(|| {
                 let rows = port.rows.iter().zip(&decision.rows);
                 rows.map(|(row, (index, reason))| Explained {
@@ -323,7 +320,7 @@ impl Rows {
             Self::Plain(table) => tabulate(row, table),
             Self::Explained(table) => explain(row, table),
         }
-        if row.differs && row.is_known {
+        if row.differs {
             let host = row.host.map(|host| format!("{host}: ")).unwrap_or_default();
             let perhaps = if row.ucx_is_sure { "" } else { "perhaps " };
             report.note(format!(

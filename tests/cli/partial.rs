@@ -54,3 +54,32 @@ fn a_device_that_was_only_listed_was_not_read() {
         format!("uverbs: {SAID}uverbs: nothing was checked: nothing that is asked for was read\n")
     );
 }
+
+#[test]
+fn what_is_not_known_of_a_fleet_is_not_none() {
+    let good = |name: &str| host(name, &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    // A row whose type is kept back may be the right one.
+    let mut unknown = host("h2", &[("mlx5_0", port(&DUAL[3..]))]);
+    let row = &mut unknown["devices"][0]["gids"][0];
+    (row["gid_type"], row["type_is_hidden"]) = (u32::MAX.into(), true.into());
+    (row["netdev"], row["source"]) = (Value::Null, "sysfs".into());
+    row["netdev_is_unread"] = true.into();
+    let one = |name: &str| host(name, &[("mlx5_0", port(DUAL))]);
+    let run = Fleet::new(&[one("h1"), unknown.clone(), one("h3")]).uverbs(&["choose"]);
+    assert!(!run.stderr.contains("uses none"), "{run:?}");
+    assert!(run.stderr.ends_with("; no host is known to differ\n"), "{run:?}");
+    assert!(run.stderr.contains("all 2 ports known to be usable of 3 on 3 hosts"), "{run:?}");
+    let fleet = Fleet::new(&[unknown]);
+    let run = fleet.uverbs(&["choose"]);
+    let said = "no port that was read is known to have a usable GID\n";
+    assert!(run.stderr.contains(said), "{run:?}");
+    assert_eq!(fleet.json(&["choose"])["choose"][0]["differs"], false);
+    // A table that was not read, and a port that is not there.
+    let mut bad = good("h3");
+    bad["devices"][1]["gids"] = json!({ "error": "mlx5_1: query GID table: no", "errno": 5 });
+    let run = Fleet::new(&[good("h1"), good("h2"), bad]).uverbs(&["choose"]);
+    assert!(run.stderr.ends_with("; no host that was read differs\n"), "{run:?}");
+    let run = Fleet::new(&[good("h1"), good("h2"), one("h3")]).uverbs(&["choose"]);
+    assert!(run.stderr.contains("h3 differs: has no mlx5_1:1\n"), "{run:?}");
+    assert!(run.stderr.ends_with("; 1 host differs\n"), "{run:?}");
+}
