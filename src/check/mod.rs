@@ -18,7 +18,7 @@ use port::{Scene, check_port, widest};
 
 pub use finding::{Finding, Severity};
 pub use port::Expected;
-pub use settings::settings;
+pub use settings::{settings, settings_for};
 
 /// All findings: first the host's, then by device and port, then those about settings.
 ///

@@ -151,7 +151,11 @@ pub(crate) fn answer(
                 other => format!("{}: no usable GID: {other}", own.name()),
             });
         }
-        if lacks(&chosen.iter().collect::<Vec<_>>(), &asked) {
+        for device in portless(host, &asked) {
+            let host = host.name.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();
+            report.note(format!("{host}{device}: no usable GID: it has no port"));
+        }
+        if lacks(host, &chosen.iter().collect::<Vec<_>>(), &asked) {
             report.raise(Status::Doubt);
         }
         report.enter(Stage::Differing);
@@ -174,7 +178,10 @@ pub(crate) fn answer(
 
 /// Whether a host has no usable GID for something that is asked for: a port or a device that is named,
 /// or the host as a whole. Also whether it is not known for a port which one is right.
-pub(crate) fn lacks(chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
+pub(crate) fn lacks(host: &Seen, chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
+    if portless(host, asked).next().is_some() {
+        return true;
+    }
     if chosen.iter().any(|own| !is_known(&own.decision.outcome)) {
         return true;
     }
@@ -190,6 +197,13 @@ pub(crate) fn lacks(chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
         }
     }
     usable.iter().any(|((device, port), is_used)| !is_used && asked.names(device, *port))
+}
+
+/// Devices that are named and have no port.
+fn portless<'s>(host: &'s Seen, asked: &Asked<'_>) -> impl Iterator<Item = &'s str> {
+    let devices = host.inventory.devices.iter().map(|record| &record.device);
+    let named = devices.filter(|own| own.ports().is_empty() && asked.names(&own.name, None));
+    named.map(|own| own.name.as_str())
 }
 
 /// Says of a host if it is not known what NCCL does there: ports that could not be read may take the room

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::snapshots::{DUAL, Fleet, host, port};
+use crate::snapshots::{DUAL, Fleet, VLAN, host, port, set};
+use crate::tree::Tree;
 
 /// A snapshot of a host of which a device was listed and not read.
 fn with_other(devices: &[(&str, Value)]) -> Fleet {
@@ -32,7 +33,7 @@ fn a_device_that_was_only_listed_was_not_read() {
         for names in [&[][..], &["mlx5_1"], &["mlx5_0", "mlx5_1"]] {
             let run = fleet.uverbs(&[command, names].concat());
             assert_eq!((run.status, run.stderr.contains(SAID)), (3, true), "{names:?} {run:?}");
-            assert!(!run.stderr.contains("all slots are empty"), "{run:?}");
+            assert!(!run.stderr.contains("no GID in what was asked for"), "{run:?}");
             assert!(!run.stdout.contains("export"), "{run:?}");
             assert!(!run.stdout.contains("host-unreadable"), "{run:?}");
         }
@@ -82,4 +83,51 @@ fn what_is_not_known_of_a_fleet_is_not_none() {
     let run = Fleet::new(&[good("h1"), good("h2"), one("h3")]).uverbs(&["choose"]);
     assert!(run.stderr.contains("h3 differs: has no mlx5_1:1\n"), "{run:?}");
     assert!(run.stderr.ends_with("; 1 host differs\n"), "{run:?}");
+}
+
+/// What is set is compared with what is right by the filters, on the ports that are asked for.
+#[test]
+fn env_says_of_a_setting_what_it_prints() {
+    let mut own = host("h", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(VLAN))]);
+    set(&mut own, "NCCL_IB_GID_INDEX", "3", None);
+    let fleet = Fleet::new(&[own]);
+    let run = fleet.uverbs(&["env", "nccl", "mlx5_1", "--netdev", "eth0.7"]);
+    assert!(run.stdout.ends_with("export NCCL_IB_GID_INDEX=3\n"), "{run:?}");
+    assert!(!run.stderr.contains("right here"), "{run:?}");
+    let run = fleet.uverbs(&["env", "nccl", "mlx5_0"]);
+    assert!(!run.stderr.contains("mlx5_1"), "{run:?}");
+    assert_eq!(fleet.json(&["env", "nccl", "mlx5_0"])["now"], json!([]));
+    let run = fleet.uverbs(&["env", "nccl", "mlx5_1"]);
+    assert!(run.stderr.contains("index 5 is right here"), "{run:?}");
+}
+
+#[test]
+fn a_named_device_without_ports_has_no_usable_gid() {
+    let tree = Tree::new();
+    tree.device("mlx5_0", "1: CA", 0);
+    let run = tree.uverbs(&["choose", "mlx5_0"]);
+    assert_eq!(run.status, 1, "{run:?}");
+    assert!(run.stderr.contains("mlx5_0: no usable GID: it has no port\n"), "{run:?}");
+    let run = tree.uverbs(&["env", "nccl", "mlx5_0"]);
+    assert_eq!((run.status, run.stdout.as_str()), (1, ""), "{run:?}");
+    assert_eq!(tree.uverbs(&["choose"]).status, 0);
+}
+
+/// A port without a GID, beside one that has some; and a device without ports.
+#[test]
+fn that_there_is_no_gid_is_said_of_what_is_asked_for() {
+    let tree = Tree::new();
+    let device = tree.device("mlx5_0", "1: CA", 0);
+    device.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 2);
+    device.port(2, "Ethernet", "100 Gb/sec (4X EDR)", 2).gid(
+        0,
+        "fe80:0000:0000:0000:0011:22ff:fe33:4455",
+        "RoCE v2",
+        Some("eth0"),
+    );
+    tree.device("mlx5_1", "1: CA", 1);
+    for name in ["mlx5_0:1", "mlx5_1"] {
+        let run = tree.uverbs(&["gids", name]);
+        assert_eq!(run.stderr, "uverbs: no GID in what was asked for\n", "{run:?}");
+    }
 }
