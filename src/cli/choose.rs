@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::Program;
-use uverbs::choose::{Caveat, Decision, Outcome, Port, caveats};
+use uverbs::choose::{Caveat, Decision, Outcome, Port, caveats, is_sure};
 use uverbs::gid::{Gid, GidType};
 use uverbs::inventory::{Parts, Reading};
 use uverbs::selector::Selector;
@@ -71,6 +71,9 @@ struct Row<'a> {
     /// Whether UCX is known to do what it is said to.
     #[serde(skip)]
     ucx_is_sure: bool,
+    /// Whether the row is known to be right, if there is one.
+    #[serde(skip)]
+    is_sure: bool,
     /// Whether those two and the recommendation are not all the same; not where it is not known what is
     /// recommended.
     differs: bool,
@@ -289,6 +292,7 @@ impl<'a> Row<'a> {
             nccl: Took::new(nccl),
             ucx: Took::new(ucx),
             ucx_is_sure: taken.ucx_is_sure,
+            is_sure: index.is_none_or(|index| is_sure(port, index)),
             differs: is_known(recommended) && (is_other(nccl) || is_other(ucx)),
             rows: explain.then(|| {
                 let rows = port.rows.iter().zip(&decision.rows);
@@ -331,7 +335,10 @@ impl Rows {
     fn add(&mut self, row: &Row<'_>, report: &mut Report) -> serde_json::Result<()> {
         match self {
             Self::Json(list) => return list.add(row),
-            Self::Plain(table) => tabulate(row, table),
+            Self::Plain(table) => {
+                tabulate(row, table);
+                tell_doubts(row, report);
+            }
             Self::Explained(table) => explain(row, table),
         }
         if row.differs {
@@ -343,6 +350,15 @@ impl Rows {
             ));
         }
         Ok(())
+    }
+}
+
+/// Says what is not known of a row that is shown. Of snapshots the lines after all rows say it.
+fn tell_doubts(row: &Row<'_>, report: &mut Report) {
+    if let (None, Some(index), false) = (row.host, row.index, row.is_sure) {
+        for caveat in &row.caveats {
+            report.note(format!("{}:{}: {index}: {caveat}", row.device, row.port));
+        }
     }
 }
 

@@ -131,3 +131,17 @@ fn that_there_is_no_gid_is_said_of_what_is_asked_for() {
         assert_eq!(run.stderr, "uverbs: no GID in what was asked for\n", "{run:?}");
     }
 }
+
+/// Sysfs does not prove whose an interface is.
+#[test]
+fn choose_says_what_is_not_proven_of_a_row() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let run = tree.uverbs(&["choose"]);
+    let said =
+        "uverbs: mlx5_0:1: 3: it is not known whether its interface is in this network namespace\n";
+    assert!(run.stderr.contains(said), "{run:?}");
+    assert_eq!(run.status, 0);
+    // There it is a reason.
+    assert!(!tree.uverbs(&["choose", "--explain"]).stderr.contains(said));
+}
