@@ -145,3 +145,15 @@ fn choose_says_what_is_not_proven_of_a_row() {
     // There it is a reason.
     assert!(!tree.uverbs(&["choose", "--explain"]).stderr.contains(said));
 }
+
+#[test]
+fn json_says_of_a_gid_what_could_not_be_read() {
+    let mut own = host("h", &[("mlx5_0", port(&DUAL[2..]))]);
+    let row = &mut own["devices"][0]["gids"][1];
+    (row["netdev"], row["source"]) = (Value::Null, "sysfs".into());
+    row["netdev_is_unread"] = true.into();
+    let rows = Fleet::new(&[own]).json(&["gids"]);
+    assert_eq!(rows["gids"][1]["netdev_is_unread"], true);
+    assert_eq!(rows["gids"][1].get("type_is_unread"), None);
+    assert_eq!(rows["gids"][0].get("netdev_is_unread"), None);
+}
