@@ -7,6 +7,8 @@ mod finding;
 mod port;
 mod settings;
 
+use std::collections::BTreeSet;
+
 use crate::choose::Surroundings;
 use crate::device::{Absence, Device};
 use crate::inventory::{DeviceRecord, Inventory};
@@ -16,7 +18,7 @@ use port::{Scene, check_port, widest};
 
 pub use finding::{Finding, Severity};
 pub use port::Expected;
-pub use settings::settings;
+pub use settings::{settings, settings_for};
 
 /// All findings: first the host's, then by device and port, then those about settings.
 ///
@@ -47,7 +49,10 @@ pub fn check(inventory: &Inventory, expected: Expected) -> Vec<Finding> {
 
 fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
     use Severity::{Note, Problem, Warning};
-    let unlisted = inventory.unlisted.iter().map(|(_, problem)| problem);
+    // Those that are known and were only not read are no problem of the host.
+    let others: BTreeSet<&str> = inventory.others.iter().map(|own| own.name.as_str()).collect();
+    let unlisted = inventory.unlisted.iter().filter(|(name, _)| !others.contains(name.as_str()));
+    let unlisted = unlisted.map(|(_, problem)| problem);
     for problem in inventory.problems.iter().chain(unlisted) {
         findings.add("host-unreadable", Problem, &problem.text, "the rest was read");
     }

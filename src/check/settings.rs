@@ -12,9 +12,22 @@ use crate::port::{LinkLayer, PortState};
 /// are set now.
 #[must_use]
 pub fn settings(inventory: &Inventory) -> Vec<Finding> {
+    settings_for(inventory, &Wish::default(), &|_, _| true)
+}
+
+/// The same of some ports, each by its device's name and its number, where GIDs are right by a wish.
+/// Programs still look at all ports.
+#[must_use]
+pub fn settings_for(
+    inventory: &Inventory,
+    wish: &Wish,
+    is_asked: &dyn Fn(&str, u32) -> bool,
+) -> Vec<Finding> {
     let ports = choose::ports(inventory);
-    let recommended: Vec<(&Port<'_>, Decision)> =
-        ports.iter().map(|port| (port, recommend(port, &Wish::default()))).collect();
+    let is_asked = |port: &Port<'_>| is_asked(port.device, port.number);
+    // What is not asked for is not judged.
+    let recommended: Vec<(&Port<'_>, Option<Decision>)> =
+        ports.iter().map(|port| (port, is_asked(port).then(|| recommend(port, wish)))).collect();
     let all: Vec<&Port<'_>> = ports.iter().collect();
     // What comes first counts.
     let mut set: BTreeMap<&str, &Setting> = BTreeMap::new();
@@ -23,7 +36,7 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
     }
     let variable = |name: &str| set.get(name).map(|setting| setting.value.as_str());
     let mut found: Vec<Finding> =
-        recommended.iter().filter_map(|(port, own)| judge_unread(port, own)).collect();
+        recommended.iter().filter_map(|(port, own)| judge_unread(port, own.as_ref()?)).collect();
     let mut is_pinned = false;
     for program in [Program::Nccl, Program::Ucx, Program::Nvshmem] {
         let is_nvshmem_s = |name: &str| name.starts_with("NVSHMEM_");
@@ -44,7 +57,8 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
         let index = program.index_variable();
         let index = set.get(index).map_or_else(|| index.to_owned(), ToString::to_string);
         for ((port, decision), outcome) in recommended.iter().zip(&outcomes) {
-            let Some(right) = decision.outcome.index() else { continue };
+            let right = decision.as_ref().and_then(|decision| decision.outcome.index());
+            let Some(right) = right else { continue };
             // Without RoCE any GID that is used will do.
             let is_used = matches!(outcome, Outcome::Taken(_) | Outcome::ByLid);
             if port.link_layer == LinkLayer::ETHERNET || !is_used {
@@ -55,7 +69,7 @@ pub fn settings(inventory: &Inventory) -> Vec<Finding> {
     let indices: Vec<(u32, &Port<'_>)> = recommended
         .iter()
         .filter(|(port, _)| port.link_layer == LinkLayer::ETHERNET)
-        .filter_map(|(port, decision)| Some((decision.outcome.index()?, *port)))
+        .filter_map(|(port, decision)| Some((decision.as_ref()?.outcome.index()?, *port)))
         .collect();
     found.extend(judge_indices(&indices, is_pinned));
     found

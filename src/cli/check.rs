@@ -1,5 +1,6 @@
 //! `uverbs check`: the pre-flight.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -10,7 +11,7 @@ use uverbs::port::LinkLayer;
 use uverbs::selector::Selector;
 
 use crate::args::{Common, FromArg, SourceArg, selector};
-use crate::hosts::{look, missing};
+use crate::hosts::{Seen, look, missing};
 use crate::looked::Looked;
 use crate::output::Answer;
 use crate::report::Report;
@@ -100,6 +101,7 @@ pub(crate) fn answer(
             tally.is_missing = true;
         }
         tally.looked.add(host, &asked);
+        tally.is_unread |= tell_others(host, &asked, report);
         let (mut problems, mut warnings) = (0, 0);
         let found = check(&host.inventory, expected).into_iter();
         for finding in found.filter(|finding| is_asked(finding, &asked)) {
@@ -124,6 +126,23 @@ pub(crate) fn answer(
     rows.end(report)
 }
 
+/// Reports devices that are asked for and were not read when the snapshot was written, and whether there
+/// are any. Devices that could not be listed are findings.
+fn tell_others(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> bool {
+    let Seen { name, inventory } = host;
+    let others: BTreeSet<&str> = inventory.others.iter().map(|own| own.name.as_str()).collect();
+    let unlisted = inventory.unlisted.iter();
+    let mut is_any = false;
+    report.turn_to(name.as_deref());
+    let is_unread = |name: &str| asked.has_device(name) && others.contains(name);
+    for (device, problem) in unlisted.filter(|(name, _)| is_unread(name)) {
+        report.problem(device, problem.clone());
+        is_any = true;
+    }
+    report.turn_to(None);
+    is_any
+}
+
 /// Whether a finding is about something that is asked for, or about the whole host.
 fn is_asked(finding: &Finding, asked: &Asked<'_>) -> bool {
     match (&finding.device, finding.port) {
@@ -145,6 +164,8 @@ struct Tally {
     doubtful: usize,
     /// Whether something that was named is not there.
     is_missing: bool,
+    /// Whether a device that is asked for is there and was not read.
+    is_unread: bool,
     /// Whether something could not be looked at.
     is_partial: bool,
 }
@@ -159,17 +180,22 @@ impl Tally {
 
     /// The line, where so many files could not be read.
     fn text(&self, unread: usize) -> String {
-        let Self { looked, is_missing, is_partial, .. } = *self;
+        let Self { looked, is_missing, is_unread, is_partial, .. } = *self;
         let mut text = if looked.hosts == 0 {
             "nothing was checked".to_owned()
+        } else if is_unread && looked.devices == 0 && self.problems + self.warnings == 0 {
+            "nothing was checked: nothing that is asked for was read".to_owned()
         } else if is_missing && looked.devices == 0 && self.problems + self.warnings == 0 {
             "nothing was checked: nothing that was named is there".to_owned()
         } else {
             let found = if looked.hosts == 1 { self.of_one() } else { self.of_many() };
-            let part = if is_partial || is_missing { " in what was looked at" } else { "" };
+            let part =
+                if is_partial || is_missing || is_unread { " in what was looked at" } else { "" };
             format!("{found}{part}: {looked}")
         };
-        if is_missing && looked.devices > 0 {
+        if is_unread && looked.devices > 0 {
+            text += "; not everything that is asked for was read";
+        } else if is_missing && looked.devices > 0 {
             text += "; not everything that was named is there";
         }
         if unread > 0 {

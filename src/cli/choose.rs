@@ -71,10 +71,11 @@ struct Row<'a> {
     /// Whether UCX is known to do what it is said to.
     #[serde(skip)]
     ucx_is_sure: bool,
-    /// Whether it is known what is recommended.
+    /// Whether the row is known to be right, if there is one.
     #[serde(skip)]
-    is_known: bool,
-    /// Whether those two and the recommendation are not all the same.
+    is_sure: bool,
+    /// Whether those two and the recommendation are not all the same; not where it is not known what is
+    /// recommended.
     differs: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<Vec<Explained<'a>>>,
@@ -153,7 +154,11 @@ pub(crate) fn answer(
                 other => format!("{}: no usable GID: {other}", own.name()),
             });
         }
-        if lacks(&chosen.iter().collect::<Vec<_>>(), &asked) {
+        for device in portless(host, &asked) {
+            let host = host.name.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();
+            report.note(format!("{host}{device}: no usable GID: it has no port"));
+        }
+        if lacks(host, &chosen.iter().collect::<Vec<_>>(), &asked) {
             report.raise(Status::Doubt);
         }
         report.enter(Stage::Differing);
@@ -176,7 +181,10 @@ pub(crate) fn answer(
 
 /// Whether a host has no usable GID for something that is asked for: a port or a device that is named,
 /// or the host as a whole. Also whether it is not known for a port which one is right.
-pub(crate) fn lacks(chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
+pub(crate) fn lacks(host: &Seen, chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
+    if portless(host, asked).next().is_some() {
+        return true;
+    }
     if chosen.iter().any(|own| !is_known(&own.decision.outcome)) {
         return true;
     }
@@ -192,6 +200,13 @@ pub(crate) fn lacks(chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
         }
     }
     usable.iter().any(|((device, port), is_used)| !is_used && asked.names(device, *port))
+}
+
+/// Devices that are named and have no port.
+fn portless<'s>(host: &'s Seen, asked: &Asked<'_>) -> impl Iterator<Item = &'s str> {
+    let devices = host.inventory.devices.iter().map(|record| &record.device);
+    let named = devices.filter(|own| own.ports().is_empty() && asked.names(&own.name, None));
+    named.map(|own| own.name.as_str())
 }
 
 /// Says of a host if it is not known what NCCL does there: ports that could not be read may take the room
@@ -276,9 +291,9 @@ impl<'a> Row<'a> {
             recommended: Took::new(recommended),
             nccl: Took::new(nccl),
             ucx: Took::new(ucx),
-            is_known: is_known(recommended),
             ucx_is_sure: taken.ucx_is_sure,
-            differs: is_other(nccl) || is_other(ucx),
+            is_sure: index.is_none() || decision.is_sure(port),
+            differs: is_known(recommended) && (is_other(nccl) || is_other(ucx)),
             rows: explain.then(|| {
                 let rows = port.rows.iter().zip(&decision.rows);
                 rows.map(|(row, (index, reason))| Explained {
@@ -320,10 +335,13 @@ impl Rows {
     fn add(&mut self, row: &Row<'_>, report: &mut Report) -> serde_json::Result<()> {
         match self {
             Self::Json(list) => return list.add(row),
-            Self::Plain(table) => tabulate(row, table),
+            Self::Plain(table) => {
+                tabulate(row, table);
+                tell_doubts(row, report);
+            }
             Self::Explained(table) => explain(row, table),
         }
-        if row.differs && row.is_known {
+        if row.differs {
             let host = row.host.map(|host| format!("{host}: ")).unwrap_or_default();
             let perhaps = if row.ucx_is_sure { "" } else { "perhaps " };
             report.note(format!(
@@ -332,6 +350,15 @@ impl Rows {
             ));
         }
         Ok(())
+    }
+}
+
+/// Says what is not known of a row that is shown. Of snapshots the lines after all rows say it.
+fn tell_doubts(row: &Row<'_>, report: &mut Report) {
+    if let (None, Some(index), false) = (row.host, row.index, row.is_sure) {
+        for caveat in &row.caveats {
+            report.note(format!("{}:{}: {index}: {caveat}", row.device, row.port));
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use serde_json::Value;
-use uverbs::check::{Finding, settings};
+use uverbs::check::{Finding, settings_for};
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way};
 use uverbs::choose::{Caveat, Outcome};
@@ -139,7 +139,7 @@ pub(crate) fn answer(
                 other => format!("{}: left out: {other}", own.name()),
             });
         }
-        is_met &= !lacks(&wanted, &named);
+        is_met &= !lacks(host, &wanted, &named);
         for own in &wanted {
             let Some(index) = own.decision.outcome.index() else { continue };
             for caveat in own.decision.caveats(&own.port) {
@@ -158,7 +158,8 @@ pub(crate) fn answer(
         let ports = all.iter().map(|own| (own, index(own)));
         are_missing |= is_missing;
         verdict.add(host, (&named, is_missing), ports);
-        let found = settings(&host.inventory).into_iter();
+        let is_asked = |device: &str, port| named.has_port(device, port);
+        let found = settings_for(&host.inventory, &wish, &is_asked).into_iter();
         let own = found.filter(|finding| finding.program == Some(program));
         now.extend(own.map(|finding| (host.name.clone(), finding)));
         Ok(())

@@ -95,6 +95,8 @@ pub(crate) fn tell(fits: &Fits, looked: &Looked, asked: &Asked<'_>, report: &mut
         report.note(format!("{host} differs: {}", what.join(", ")));
     }
     let differing = match fits.differing.0.len() {
+        0 if fits.ports.unknown > 0 => "no host is known to differ".to_owned(),
+        0 if !fits.unread.is_empty() => "no host that was read differs".to_owned(),
         0 => "no host differs".to_owned(),
         1 => "1 host differs".to_owned(),
         some => format!("{} differ", count(some, "host")),
@@ -127,13 +129,14 @@ fn tell_settings(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
         let _ = write!(all, " (not on {})", some(&fits.unusable));
     }
     let fit = fits.read.as_ref().unwrap_or(&fits.all);
+    let has = if fits.ports.unknown > 0 { "is known to have" } else { "has" };
     match (fit.index, fit.is_any) {
         (Some(index), _) => report.note(format!("index {index} is right on {all}")),
         (None, true) => report.note(format!("no single index is right on {all}")),
         (None, false) if !asked.is_all() => {
-            return report.note("no port that is asked for has a usable GID");
+            return report.note(format!("no port that is asked for {has} a usable GID"));
         }
-        (None, false) => return report.note("no port that was read has a usable GID"),
+        (None, false) => return report.note(format!("no port that was read {has} a usable GID")),
     }
     for (program, variables) in [("NCCL", &fit.nccl), ("UCX", &fit.ucx)] {
         let Some(pairs) = variables else {

@@ -31,9 +31,9 @@ pub(crate) struct Row<'a> {
     #[serde(skip)]
     pub(crate) foreign_netdev: Option<&'a str>,
     /// Whether it may have one whose name cannot be read.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "is_false")]
     netdev_is_unread: bool,
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "is_false")]
     type_is_unread: bool,
     source: Text<Source>,
 }
@@ -83,6 +83,11 @@ impl<'a> Row<'a> {
             netdev,
         ]
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// A GID's type in the words of `--type`.

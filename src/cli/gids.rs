@@ -157,7 +157,7 @@ fn explain_none(filter: &FilterArgs, has_device: bool, report: &mut Report) {
         return;
     }
     match (words.is_empty(), has_device) {
-        (true, true) => report.note("no GID: all slots are empty"),
+        (true, true) => report.note("no GID in what was asked for"),
         // The host has no device, which is said.
         (true, false) => {}
         (false, true) => {

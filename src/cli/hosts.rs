@@ -153,6 +153,7 @@ fn each_of(
     }
     files::each(from, |path, line, read| match read {
         Ok(mut inventory) => {
+            mark_others(&mut inventory);
             wanted.narrow(&mut inventory);
             let name = names.of_host(inventory.host.as_deref(), path, line);
             see(&Seen { name: Some(name), inventory }, report)
@@ -164,6 +165,17 @@ fn each_of(
     })?;
     report.end_hosts();
     Ok(())
+}
+
+/// What a document lists and has not read cannot be read now. It stays among the others.
+fn mark_others(inventory: &mut Inventory) {
+    const ENODATA: i32 = 61;
+    let Inventory { devices, others, unlisted, .. } = inventory;
+    let read: BTreeSet<&str> = devices.iter().map(|own| own.device.name.as_str()).collect();
+    for Device { name, .. } in others.iter().filter(|own| !read.contains(own.name.as_str())) {
+        let text = format!("{name}: was not read when the snapshot was written");
+        unlisted.push((name.clone(), Problem { text, errno: ENODATA }));
+    }
 }
 
 /// The names of hosts. No two are the same.

@@ -48,6 +48,8 @@ pub(crate) struct PortCount {
     pub(crate) active: usize,
     /// Those that have a usable GID.
     pub(crate) usable: usize,
+    /// Those of which it is not known whether they have one.
+    pub(crate) unknown: usize,
 }
 
 impl PortCount {
@@ -67,11 +69,19 @@ impl PortCount {
                 format!("all {all}{named} ports")
             };
         }
+        let usable = thousands(self.usable);
+        if self.unknown > 0 {
+            return if self.usable == 1 {
+                format!("the only port known to be usable of {all}{named}")
+            } else {
+                format!("all {usable} ports known to be usable of {all}{named}")
+            };
+        }
         let kind = if self.usable == self.active { "active" } else { "usable" };
         if self.usable == 1 {
             format!("the only {kind} port of {all}{named}")
         } else {
-            format!("all {} {kind} ports of {all}{named}", thousands(self.usable))
+            format!("all {usable} {kind} ports of {all}{named}")
         }
     }
 }

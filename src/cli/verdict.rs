@@ -114,12 +114,33 @@ pub(crate) struct Indices {
     pub(crate) unproven: Vec<String>,
     /// How many ports there are.
     pub(crate) counts: PortCount,
-    hosts: Vec<String>,
+    /// Each with whether all that is asked for was read there.
+    hosts: Vec<(String, bool)>,
     /// Ports by their device's name, each with its place among them.
     ports: BTreeMap<String, BTreeMap<u32, usize>>,
     count: usize,
-    /// The place of a host, the place of a port, and the index.
-    taken: Vec<(usize, usize, Option<u32>)>,
+    /// The place of a host, the place of a port, and the index where it is known.
+    taken: Vec<(usize, usize, Right)>,
+}
+
+/// What is right on a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Right {
+    Index(u32),
+    /// No index.
+    None,
+    /// It is not known which.
+    Unknown,
+}
+
+impl core::fmt::Display for Right {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Index(index) => write!(f, "{index}"),
+            Self::None => f.write_str("none"),
+            Self::Unknown => f.write_str("it is not known which"),
+        }
+    }
 }
 
 impl Indices {
@@ -133,21 +154,28 @@ impl Indices {
             self.counts.all += 1;
             self.counts.active += usize::from(is_active(&own.decision.outcome));
             self.counts.usable += usize::from(index.is_some());
-            match index {
-                None if !is_known(&own.decision.outcome) => {}
-                None => self.unusable.push(own.name()),
+            let right = match index {
+                None if !is_known(&own.decision.outcome) => {
+                    self.counts.unknown += 1;
+                    Right::Unknown
+                }
+                None => {
+                    self.unusable.push(own.name());
+                    Right::None
+                }
                 Some(index) => {
                     if !own.decision.is_sure(&own.port) {
                         self.unproven.push(own.name());
                     }
                     self.is_any = true;
                     self.is_mixed |= *self.one.get_or_insert(index) != index;
+                    Right::Index(index)
                 }
-            }
+            };
             let port = self.port(own.port.device, own.port.number);
-            self.taken.push((self.hosts.len(), port, index));
+            self.taken.push((self.hosts.len(), port, right));
         }
-        self.hosts.push(host.to_owned());
+        self.hosts.push((host.to_owned(), is_read));
     }
 
     fn port(&mut self, device: &str, number: u32) -> usize {
@@ -175,41 +203,55 @@ impl Indices {
     }
 
     /// Which hosts are not as most are: each with what differs, as `mlx5_0:1 uses 5 (most use 3)`. Where
-    /// there is no such thing as most, each host says what it uses.
+    /// there is no such thing as most, each host says what it uses. What is not known does not differ.
     pub(crate) fn differing(&self) -> Pairs<Vec<String>> {
         let names = self.ports.iter().flat_map(|(device, ports)| {
             ports.iter().map(move |(number, place)| (*place, format!("{device}:{number}")))
         });
         let names: BTreeMap<usize, String> = names.collect();
         // How often each index is right on the port of a name.
-        let mut counts: BTreeMap<usize, BTreeMap<Option<u32>, usize>> = BTreeMap::new();
-        for (_, port, index) in &self.taken {
-            *counts.entry(*port).or_default().entry(*index).or_default() += 1;
+        let mut counts: BTreeMap<usize, BTreeMap<Right, usize>> = BTreeMap::new();
+        for (_, port, right) in &self.taken {
+            *counts.entry(*port).or_default().entry(*right).or_default() += 1;
         }
-        let usual = counts.into_iter().map(|(port, indices)| {
-            let all: usize = indices.values().sum();
-            let most = indices.into_iter().find(|(_, count)| 2 * count > all);
-            (port, most.map(|(index, _)| index))
+        let most_have = counts.iter().filter(|(_, rights)| {
+            let count: usize = rights.values().sum();
+            2 * count > self.hosts.len()
         });
-        let usual: BTreeMap<usize, Option<Option<u32>>> = usual.collect();
-        let text = |index: Option<u32>| index.map_or_else(|| "none".to_owned(), |i| i.to_string());
+        let most_have: BTreeSet<usize> = most_have.map(|(port, _)| *port).collect();
+        let usual = counts.into_iter().filter_map(|(port, mut rights)| {
+            rights.remove(&Right::Unknown);
+            let all: usize = rights.values().sum();
+            let most = rights.into_iter().find(|(_, count)| 2 * count > all);
+            (all > 0).then_some((port, most.map(|(right, _)| right)))
+        });
+        let usual: BTreeMap<usize, Option<Right>> = usual.collect();
         let mut found: Vec<(String, Vec<String>)> = Vec::new();
-        for (host, port, index) in &self.taken {
-            let (Some(host), Some(name), Some(usual)) =
-                (self.hosts.get(*host), names.get(port), usual.get(port))
-            else {
-                continue;
-            };
-            let place = format!("{name} uses {}", text(*index));
-            let what = match usual {
-                Some(usual) if usual == index => continue,
-                Some(usual) => format!("{place} (most use {})", text(*usual)),
-                None => place,
-            };
-            // Hosts come one after the other.
-            match found.last_mut() {
-                Some((known, list)) if known == host => list.push(what),
-                _ => found.push((host.clone(), vec![what])),
+        // Hosts come one after the other.
+        let mut taken = self.taken.as_slice();
+        for (place, (host, is_read)) in self.hosts.iter().enumerate() {
+            let end = taken.partition_point(|(own, ..)| *own <= place);
+            let (own, rest) = taken.split_at(end);
+            taken = rest;
+            let mut list = Vec::new();
+            for (_, port, right) in own.iter().filter(|(_, _, right)| *right != Right::Unknown) {
+                let (Some(name), Some(usual)) = (names.get(port), usual.get(port)) else {
+                    continue;
+                };
+                match usual {
+                    Some(usual) if usual == right => {}
+                    Some(usual) => list.push(format!("{name} uses {right} (most use {usual})")),
+                    None => list.push(format!("{name} uses {right}")),
+                }
+            }
+            // A port that is missing elsewhere may only not have been read.
+            if *is_read {
+                let has: BTreeSet<usize> = own.iter().map(|(_, port, _)| *port).collect();
+                let lacks = most_have.difference(&has).filter_map(|port| names.get(port));
+                list.extend(lacks.map(|name| format!("has no {name}")));
+            }
+            if !list.is_empty() {
+                found.push((host.clone(), list));
             }
         }
         Pairs(found)

@@ -69,7 +69,7 @@ fn the_last_lines() {
     let last = "uverbs: looked at 3 hosts: 3 devices, 3 ports, 12 GIDs; no host differs\n";
     assert!(many.ends_with(last), "{many}");
     let (many, status) = said(&[good("node1"), good("node2"), json!({})], &[]);
-    let last = "; no host differs; 1 snapshot could not be read\n";
+    let last = "; no host that was read differs; 1 snapshot could not be read\n";
     assert!(many.ends_with(last) && status == 3, "{many}");
     // Up, and without a usable GID.
     let bare = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(&POD[..2]))]);

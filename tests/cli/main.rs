@@ -24,6 +24,8 @@ mod guids;
 #[cfg(test)]
 mod pages;
 #[cfg(test)]
+mod partial;
+#[cfg(test)]
 mod ports;
 #[cfg(test)]
 mod problems;
