@@ -481,6 +481,20 @@ pub(crate) fn without_a_device() -> Result<()> {
     compared.end(Situation::NoDevice)
 }
 
+/// Nodes that others may not open, until this is dropped. Those of devices go with them, but not that of the
+/// connection manager.
+struct Refused(Vec<(String, Permissions)>);
+
+impl Drop for Refused {
+    fn drop(&mut self) {
+        for (node, before) in self.0.drain(..) {
+            if let Err(error) = fs::set_permissions(&node, before) {
+                eprintln!("{node} keeps its mode: {error}");
+            }
+        }
+    }
+}
+
 /// Another user: with rights to the node the same as root, and without them.
 pub(crate) fn of_another_user() -> Result<()> {
     let _lab = lab::vlan_lab()?;
@@ -489,9 +503,12 @@ pub(crate) fn of_another_user() -> Result<()> {
     compared.all(Situation::Open, &devices()?, within)?;
     compared.end(Situation::Open)?;
 
+    let mut refused = Refused(Vec::new());
     for name in lab::names_in("/dev/infiniband")? {
         let node = format!("/dev/infiniband/{name}");
-        fs::set_permissions(node, Permissions::from_mode(0o600))?;
+        let before = fs::metadata(&node)?.permissions();
+        fs::set_permissions(&node, Permissions::from_mode(0o600))?;
+        refused.0.push((node, before));
     }
     // Every sentence that is another then is theirs or an example's.
     let sentences = [("query_gid_ex", &["rxe0", "1", "0"][..]), ("surface_verbs", &[])];
