@@ -36,6 +36,7 @@ macro_rules! layout {
     };
 }
 
+pub mod capability;
 pub mod cm;
 pub mod device;
 pub mod driver;

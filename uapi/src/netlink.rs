@@ -48,8 +48,12 @@ pub mod op {
     pub const RES_GET: u16 = 9;
     /// The character device of a device's client: "uverbs", "umad" or "issm". Since 5.3.
     pub const GET_CHARDEV: u16 = 15;
+    /// The counters of a port, or how they are bound to objects. Since 5.3.
+    pub const STAT_GET: u16 = 17;
     /// The ucontexts in use on a device. In 6.1, not in 5.10.
     pub const RES_CTX_GET: u16 = 22;
+    /// The names of a port's counters, and which optional ones are on. In 6.1, not in 5.10.
+    pub const STAT_GET_STATUS: u16 = 24;
     /// Makes a sub-device of a device. In 6.12, not in 6.1.
     pub const NEWDEV: u16 = 26;
     /// Removes a sub-device. In 6.12, not in 6.1.
@@ -90,6 +94,16 @@ pub mod attribute {
     pub const PORT_PHYS_STATE: u16 = 13;
     /// `u8`: one of [`node_type`](crate::device::node_type).
     pub const DEV_NODE_TYPE: u16 = 14;
+    /// Nested: a [`RES_SUMMARY_ENTRY`] for each kind of object.
+    pub const RES_SUMMARY: u16 = 15;
+    /// Nested: a kind's name and number.
+    pub const RES_SUMMARY_ENTRY: u16 = 16;
+    /// String: "qp", "cq", "mr" and so on.
+    pub const RES_SUMMARY_ENTRY_NAME: u16 = 17;
+    /// `u64`: how many there are.
+    pub const RES_SUMMARY_ENTRY_CURR: u16 = 18;
+    /// Nested: queue pairs in use. Also a value of [`STAT_RES`].
+    pub const RES_QP: u16 = 19;
     /// `u32`: index of the port's network device, if that is in the asker's network namespace.
     pub const NDEV_INDEX: u16 = 50;
     /// String: name of that network device.
@@ -113,10 +127,25 @@ pub mod attribute {
     /// `u32`, although the header says 64 bits: one of
     /// [`driver_id`](crate::driver::driver_id). Absent for mthca and hns.
     pub const UVERBS_DRIVER_ID: u16 = 73;
+    /// `u32`: one of [`stat_mode`](super::stat_mode). Since 5.3.
+    pub const STAT_MODE: u16 = 74;
+    /// `u32`: the attribute of the objects that counters are bound to, [`RES_QP`]. Since 5.3.
+    pub const STAT_RES: u16 = 75;
+    /// Nested: a [`STAT_HWCOUNTER_ENTRY`] for each counter. Since 5.3.
+    pub const STAT_HWCOUNTERS: u16 = 80;
+    /// Nested: a counter's name with its value or its state. Since 5.3.
+    pub const STAT_HWCOUNTER_ENTRY: u16 = 81;
+    /// String: the name, as sysfs has it. Since 5.3.
+    pub const STAT_HWCOUNTER_ENTRY_NAME: u16 = 82;
+    /// `u64`: the value. Since 5.3.
+    pub const STAT_HWCOUNTER_ENTRY_VALUE: u16 = 83;
     /// `u8`: whether completion moderation adapts itself.
     pub const DEV_DIM: u16 = 84;
     /// `u8`: 1 if memory registrations survive a fork. In 6.1, not in 5.10.
     pub const SYS_COPY_ON_FORK: u16 = 93;
+    /// `u8`: 1 if an optional counter is on, 0 if it is off; absent of one that is no option. In 6.1, not in
+    /// 5.10.
+    pub const STAT_HWCOUNTER_DYNAMIC: u16 = 95;
     /// `u8`: whether privileged `Q_Key`s are open to all. In 6.12, not in 6.1.
     pub const SYS_PRIVILEGED_QKEY_MODE: u16 = 96;
     /// `u8`: kind of a sub-device. In 6.12, not in 6.1.
@@ -158,6 +187,16 @@ pub mod event_type {
     pub const NETDEV_RENAME: u8 = 5;
 }
 
+/// Values of [`attribute::STAT_MODE`]: whether queue pairs have counters of their own. Since 5.3.
+pub mod stat_mode {
+    /// No queue pair has.
+    pub const NONE: u32 = 0;
+    /// New ones get some, by a rule.
+    pub const AUTO: u32 = 1;
+    /// Some were bound by hand.
+    pub const MANUAL: u32 = 2;
+}
+
 /// Values of [`attribute::SYS_NETNS_MODE`].
 pub mod netns_mode {
     /// A device is in one network namespace only.
@@ -195,7 +234,9 @@ mod tests {
             (op::SYS_SET, 0x1407),
             (op::RES_GET, 0x1409),
             (op::GET_CHARDEV, 0x140F),
+            (op::STAT_GET, 0x1411),
             (op::RES_CTX_GET, 0x1416),
+            (op::STAT_GET_STATUS, 0x1418),
             (op::NEWDEV, 0x141A),
             (op::DELDEV, 0x141B),
             (op::MONITOR, 0x141C),

@@ -8,7 +8,7 @@
 
 use core::mem::offset_of;
 
-use uverbs_uapi::{cm, device, driver, event, ioctl, mlx5, netlink, umad};
+use uverbs_uapi::{capability, cm, device, driver, event, ioctl, mlx5, netlink, umad};
 
 use crate::{Release, Since};
 
@@ -220,6 +220,7 @@ pub(crate) fn table() -> Table {
     add_driver_constants(&mut table);
     add_mlx5(&mut table);
     add_netlink_constants(&mut table);
+    add_capabilities(&mut table);
     add_unconfirmed(&mut table);
     table
 }
@@ -684,6 +685,8 @@ fn add_netlink_constants(table: &mut Table) {
         netlink::op::RES_GET = "RDMA_NLDEV_CMD_RES_GET",
         netlink::op::GET_CHARDEV = "RDMA_NLDEV_CMD_GET_CHARDEV" since (5, 3),
         netlink::op::RES_CTX_GET = "RDMA_NLDEV_CMD_RES_CTX_GET" after (5, 10) by (6, 1),
+        netlink::op::STAT_GET = "RDMA_NLDEV_CMD_STAT_GET" since (5, 3),
+        netlink::op::STAT_GET_STATUS = "RDMA_NLDEV_CMD_STAT_GET_STATUS" after (5, 10) by (6, 1),
         netlink::op::NEWDEV = "RDMA_NLDEV_CMD_NEWDEV" after (6, 1) by (6, 12),
         netlink::op::DELDEV = "RDMA_NLDEV_CMD_DELDEV" after (6, 1) by (6, 12),
         netlink::op::MONITOR = "RDMA_NLDEV_CMD_MONITOR" since (6, 12),
@@ -702,6 +705,11 @@ fn add_netlink_constants(table: &mut Table) {
         netlink::attribute::PORT_STATE = "RDMA_NLDEV_ATTR_PORT_STATE",
         netlink::attribute::PORT_PHYS_STATE = "RDMA_NLDEV_ATTR_PORT_PHYS_STATE",
         netlink::attribute::DEV_NODE_TYPE = "RDMA_NLDEV_ATTR_DEV_NODE_TYPE",
+        netlink::attribute::RES_SUMMARY = "RDMA_NLDEV_ATTR_RES_SUMMARY",
+        netlink::attribute::RES_SUMMARY_ENTRY = "RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY",
+        netlink::attribute::RES_SUMMARY_ENTRY_NAME = "RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME",
+        netlink::attribute::RES_SUMMARY_ENTRY_CURR = "RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR",
+        netlink::attribute::RES_QP = "RDMA_NLDEV_ATTR_RES_QP",
         netlink::attribute::NDEV_INDEX = "RDMA_NLDEV_ATTR_NDEV_INDEX",
         netlink::attribute::NDEV_NAME = "RDMA_NLDEV_ATTR_NDEV_NAME",
         netlink::attribute::LINK_TYPE = "RDMA_NLDEV_ATTR_LINK_TYPE",
@@ -713,8 +721,15 @@ fn add_netlink_constants(table: &mut Table) {
         netlink::attribute::CHARDEV_ABI = "RDMA_NLDEV_ATTR_CHARDEV_ABI" since (5, 3),
         netlink::attribute::CHARDEV = "RDMA_NLDEV_ATTR_CHARDEV" since (5, 3),
         netlink::attribute::UVERBS_DRIVER_ID = "RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID" since (5, 3),
+        netlink::attribute::STAT_MODE = "RDMA_NLDEV_ATTR_STAT_MODE" since (5, 3),
+        netlink::attribute::STAT_RES = "RDMA_NLDEV_ATTR_STAT_RES" since (5, 3),
+        netlink::attribute::STAT_HWCOUNTERS = "RDMA_NLDEV_ATTR_STAT_HWCOUNTERS" since (5, 3),
+        netlink::attribute::STAT_HWCOUNTER_ENTRY = "RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY" since (5, 3),
+        netlink::attribute::STAT_HWCOUNTER_ENTRY_NAME = "RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME" since (5, 3),
+        netlink::attribute::STAT_HWCOUNTER_ENTRY_VALUE = "RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE" since (5, 3),
         netlink::attribute::DEV_DIM = "RDMA_NLDEV_ATTR_DEV_DIM",
         netlink::attribute::SYS_COPY_ON_FORK = "RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK" after (5, 10) by (6, 1),
+        netlink::attribute::STAT_HWCOUNTER_DYNAMIC = "RDMA_NLDEV_ATTR_STAT_HWCOUNTER_DYNAMIC" after (5, 10) by (6, 1),
         netlink::attribute::SYS_PRIVILEGED_QKEY_MODE = "RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE" after (6, 1) by (6, 12),
         netlink::attribute::DEV_TYPE = "RDMA_NLDEV_ATTR_DEV_TYPE" after (6, 1) by (6, 12),
         netlink::attribute::PARENT_NAME = "RDMA_NLDEV_ATTR_PARENT_NAME" after (6, 1) by (6, 12),
@@ -724,6 +739,9 @@ fn add_netlink_constants(table: &mut Table) {
         netlink::group::IWPM = "RDMA_NL_GROUP_IWPM",
         netlink::group::LS = "RDMA_NL_GROUP_LS",
         netlink::group::NOTIFY = "RDMA_NL_GROUP_NOTIFY" since (6, 12),
+        netlink::stat_mode::NONE = "RDMA_COUNTER_MODE_NONE" since (5, 3),
+        netlink::stat_mode::AUTO = "RDMA_COUNTER_MODE_AUTO" since (5, 3),
+        netlink::stat_mode::MANUAL = "RDMA_COUNTER_MODE_MANUAL" since (5, 3),
         netlink::event_type::REGISTER = "RDMA_REGISTER_EVENT" since (6, 12),
         netlink::event_type::UNREGISTER = "RDMA_UNREGISTER_EVENT" since (6, 12),
         netlink::event_type::NETDEV_ATTACH = "RDMA_NETDEV_ATTACH_EVENT" since (6, 12),
@@ -741,6 +759,57 @@ fn add_netlink_constants(table: &mut Table) {
         umad::IB_UMAD_ABI_VERSION = "IB_USER_MAD_ABI_VERSION",
         umad::IB_USER_VERBS_ABI_VERSION = "IB_USER_VERBS_ABI_VERSION",
         umad::IB_DEVICE_NAME_MAX = "IB_DEVICE_NAME_MAX",
+    }
+}
+
+#[rustfmt::skip]
+fn add_capabilities(table: &mut Table) {
+    constants! { table,
+        capability::device::RESIZE_MAX_WR = "IB_UVERBS_DEVICE_RESIZE_MAX_WR" after (5, 10) by (6, 1),
+        capability::device::BAD_PKEY_CNTR = "IB_UVERBS_DEVICE_BAD_PKEY_CNTR" after (5, 10) by (6, 1),
+        capability::device::BAD_QKEY_CNTR = "IB_UVERBS_DEVICE_BAD_QKEY_CNTR" after (5, 10) by (6, 1),
+        capability::device::RAW_MULTI = "IB_UVERBS_DEVICE_RAW_MULTI" after (5, 10) by (6, 1),
+        capability::device::AUTO_PATH_MIG = "IB_UVERBS_DEVICE_AUTO_PATH_MIG" after (5, 10) by (6, 1),
+        capability::device::CHANGE_PHY_PORT = "IB_UVERBS_DEVICE_CHANGE_PHY_PORT" after (5, 10) by (6, 1),
+        capability::device::UD_AV_PORT_ENFORCE = "IB_UVERBS_DEVICE_UD_AV_PORT_ENFORCE" after (5, 10) by (6, 1),
+        capability::device::CURR_QP_STATE_MOD = "IB_UVERBS_DEVICE_CURR_QP_STATE_MOD" after (5, 10) by (6, 1),
+        capability::device::SHUTDOWN_PORT = "IB_UVERBS_DEVICE_SHUTDOWN_PORT" after (5, 10) by (6, 1),
+        capability::device::PORT_ACTIVE_EVENT = "IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT" after (5, 10) by (6, 1),
+        capability::device::SYS_IMAGE_GUID = "IB_UVERBS_DEVICE_SYS_IMAGE_GUID" after (5, 10) by (6, 1),
+        capability::device::RC_RNR_NAK_GEN = "IB_UVERBS_DEVICE_RC_RNR_NAK_GEN" after (5, 10) by (6, 1),
+        capability::device::SRQ_RESIZE = "IB_UVERBS_DEVICE_SRQ_RESIZE" after (5, 10) by (6, 1),
+        capability::device::N_NOTIFY_CQ = "IB_UVERBS_DEVICE_N_NOTIFY_CQ" after (5, 10) by (6, 1),
+        capability::device::MEM_WINDOW = "IB_UVERBS_DEVICE_MEM_WINDOW" after (5, 10) by (6, 1),
+        capability::device::UD_IP_CSUM = "IB_UVERBS_DEVICE_UD_IP_CSUM" after (5, 10) by (6, 1),
+        capability::device::XRC = "IB_UVERBS_DEVICE_XRC" after (5, 10) by (6, 1),
+        capability::device::MEM_MGT_EXTENSIONS = "IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS" after (5, 10) by (6, 1),
+        capability::device::MEM_WINDOW_TYPE_2A = "IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2A" after (5, 10) by (6, 1),
+        capability::device::MEM_WINDOW_TYPE_2B = "IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B" after (5, 10) by (6, 1),
+        capability::device::RC_IP_CSUM = "IB_UVERBS_DEVICE_RC_IP_CSUM" after (5, 10) by (6, 1),
+        capability::device::RAW_IP_CSUM = "IB_UVERBS_DEVICE_RAW_IP_CSUM" after (5, 10) by (6, 1),
+        capability::device::MANAGED_FLOW_STEERING = "IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING" after (5, 10) by (6, 1),
+        capability::device::RAW_SCATTER_FCS = "IB_UVERBS_DEVICE_RAW_SCATTER_FCS" after (5, 10) by (6, 1),
+        capability::device::PCI_WRITE_END_PADDING = "IB_UVERBS_DEVICE_PCI_WRITE_END_PADDING" after (5, 10) by (6, 1),
+        capability::device::FLUSH_GLOBAL = "IB_UVERBS_DEVICE_FLUSH_GLOBAL" after (6, 1) by (6, 12),
+        capability::device::FLUSH_PERSISTENT = "IB_UVERBS_DEVICE_FLUSH_PERSISTENT" after (6, 1) by (6, 12),
+        capability::device::ATOMIC_WRITE = "IB_UVERBS_DEVICE_ATOMIC_WRITE" after (6, 1) by (6, 12),
+        capability::raw_packet::CVLAN_STRIPPING = "IB_UVERBS_RAW_PACKET_CAP_CVLAN_STRIPPING" after (5, 10) by (6, 1),
+        capability::raw_packet::SCATTER_FCS = "IB_UVERBS_RAW_PACKET_CAP_SCATTER_FCS" after (5, 10) by (6, 1),
+        capability::raw_packet::IP_CSUM = "IB_UVERBS_RAW_PACKET_CAP_IP_CSUM" after (5, 10) by (6, 1),
+        capability::raw_packet::DELAY_DROP = "IB_UVERBS_RAW_PACKET_CAP_DELAY_DROP" after (5, 10) by (6, 1),
+        capability::rx_hash_function::TOEPLITZ = "MLX5_RX_HASH_FUNC_TOEPLITZ",
+        capability::rx_hash_fields::SRC_IPV4 = "MLX5_RX_HASH_SRC_IPV4",
+        capability::rx_hash_fields::DST_IPV4 = "MLX5_RX_HASH_DST_IPV4",
+        capability::rx_hash_fields::SRC_IPV6 = "MLX5_RX_HASH_SRC_IPV6",
+        capability::rx_hash_fields::DST_IPV6 = "MLX5_RX_HASH_DST_IPV6",
+        capability::rx_hash_fields::SRC_PORT_TCP = "MLX5_RX_HASH_SRC_PORT_TCP",
+        capability::rx_hash_fields::DST_PORT_TCP = "MLX5_RX_HASH_DST_PORT_TCP",
+        capability::rx_hash_fields::SRC_PORT_UDP = "MLX5_RX_HASH_SRC_PORT_UDP",
+        capability::rx_hash_fields::DST_PORT_UDP = "MLX5_RX_HASH_DST_PORT_UDP",
+        capability::rx_hash_fields::IPSEC_SPI = "MLX5_RX_HASH_IPSEC_SPI",
+        capability::rx_hash_fields::INNER = "MLX5_RX_HASH_INNER",
+        capability::qp_type::UD = "IB_UVERBS_QPT_UD",
+        capability::qp_type::RAW_PACKET = "IB_UVERBS_QPT_RAW_PACKET",
     }
 }
 
@@ -770,6 +839,19 @@ fn add_unconfirmed(table: &mut Table) {
             event::event_type::PKEY_CHANGE, event::event_type::SM_CHANGE,
             event::event_type::CLIENT_REREGISTER, event::event_type::GID_CHANGE,
             event::event_type::DEVICE_SPEED_CHANGE;
+        "no longer in the headers":
+            capability::device::INIT_TYPE;
+        "of rdma-core's infiniband/verbs.h, which has them from the kernel's own rdma/ib_verbs.h":
+            capability::general_odp::SUPPORT, capability::general_odp::SUPPORT_IMPLICIT,
+            capability::odp::SEND,
+            capability::odp::RECV,
+            capability::odp::WRITE,
+            capability::odp::READ,
+            capability::odp::ATOMIC,
+            capability::odp::SRQ_RECV,
+            capability::odp::FLUSH,
+            capability::odp::ATOMIC_WRITE,
+            capability::atomicity::NONE, capability::atomicity::HCA, capability::atomicity::GLOBAL;
         "the size of the data field, which the headers do not name":
             ioctl::INLINE_LEN;
         "a yes or no, which the headers do not name":
