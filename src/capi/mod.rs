@@ -117,6 +117,11 @@ fn number(errno: Errno) -> c_int {
     errno.raw_os_error()
 }
 
+/// The same bits with a sign, as C's older structures have them.
+fn signed(value: u32) -> c_int {
+    c_int::from_ne_bytes(value.to_ne_bytes())
+}
+
 /// Writes an answer into a C program's structure, which may belong to another release: as much as fits,
 /// followed by zeros.
 ///

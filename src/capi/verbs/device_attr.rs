@@ -4,10 +4,7 @@ use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
 
 use rustix::io::Errno;
-use uverbs_uapi::device::{ExQueryDeviceResponse, QueryDeviceResponse};
-use uverbs_uapi::driver::{
-    Mlx4QueryDeviceResponse, Mlx5QueryDeviceResponse, PacketPacingCaps, RssHash, TsoCaps, driver_id,
-};
+use uverbs_uapi::device::QueryDeviceResponse;
 use uverbs_uapi::mlx5_firmware::{
     InputHeader, QueryGeneralCapOutput, QueryHcaCapInput, capability_mode, capability_type, opcode,
 };
@@ -15,7 +12,7 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use super::abi;
 use super::opened::Opened;
-use crate::capi::{fill, guarded, number};
+use crate::capi::{fill, guarded, number, signed};
 use crate::driver::DriverId;
 use crate::error::Cause;
 use crate::mlx5::devx;
@@ -48,14 +45,6 @@ const ENDS: [usize; 16] = {
 };
 const PCI_ATOMICS: usize =
     offset_of!(abi::DeviceAttrEx, pci_atomic_caps) + size_of::<abi::PciAtomicCaps>();
-
-/// What drivers add to the kernel's common answer.
-#[derive(Clone, Copy, Debug, Default)]
-struct DriverPart {
-    tso: TsoCaps,
-    rss: RssHash,
-    pacing: PacketPacingCaps,
-}
 
 /// Asks for a device's attributes, as many as fit in `length` bytes. The headers' inline
 /// `ibv_query_device_ex(3)`, whose structure grew, calls it.
@@ -134,7 +123,8 @@ pub unsafe extern "C" fn _ibv_query_comp_cntr_caps(
 
 fn attributes(opened: &Opened, end: usize) -> Result<abi::DeviceAttrEx, Cause> {
     let driver = opened.context.driver();
-    let (response, driver_part) = response(opened)?;
+    let attributes = opened.context.device_attributes()?;
+    let (response, own) = (attributes.raw(), attributes.driver());
     let mut attr = abi::DeviceAttrEx::new_zeroed();
     attr.orig_attr = original(&response.base);
     let says = opened.listed.device.fw_version.as_deref();
@@ -150,21 +140,21 @@ fn attributes(opened: &Opened, end: usize) -> Result<abi::DeviceAttrEx, Cause> {
     attr.completion_timestamp_mask = response.timestamp_mask;
     attr.hca_core_clock = response.hca_core_clock;
     attr.device_cap_flags_ex = response.device_cap_flags_ex;
-    let DriverPart { tso, rss, pacing } = driver_part;
-    attr.tso_caps = abi::TsoCaps { max_tso: tso.max_tso, supported_qpts: tso.supported_qpts };
+    attr.tso_caps =
+        abi::TsoCaps { max_tso: own.tso.max_tso, supported_qpts: own.tso.supported_qpts };
     attr.rss_caps = abi::RssCaps {
         supported_qpts: response.rss_caps.supported_qpts,
         max_rwq_indirection_tables: response.rss_caps.max_rwq_indirection_tables,
         max_rwq_indirection_table_size: response.rss_caps.max_rwq_indirection_table_size,
-        rx_hash_fields_mask: rss.rx_hash_fields_mask,
-        rx_hash_function: rss.rx_hash_function,
+        rx_hash_fields_mask: own.rss_hash.rx_hash_fields_mask,
+        rx_hash_function: own.rss_hash.rx_hash_function,
         ..abi::RssCaps::default()
     };
     attr.max_wq_type_rq = response.max_wq_type_rq;
     attr.packet_pacing_caps = abi::PacketPacingCaps {
-        qp_rate_limit_min: pacing.qp_rate_limit_min,
-        qp_rate_limit_max: pacing.qp_rate_limit_max,
-        supported_qpts: pacing.supported_qpts,
+        qp_rate_limit_min: own.packet_pacing.qp_rate_limit_min,
+        qp_rate_limit_max: own.packet_pacing.qp_rate_limit_max,
+        supported_qpts: own.packet_pacing.supported_qpts,
     };
     attr.raw_packet_caps = response.raw_packet_caps;
     let tm = &response.tm_caps;
@@ -185,10 +175,8 @@ fn attributes(opened: &Opened, end: usize) -> Result<abi::DeviceAttrEx, Cause> {
         0 => response.base.phys_port_cnt.into(),
         count => count,
     };
-    if driver == DriverId::MLX5
-        && end >= PCI_ATOMICS
-        && let Some(atomics) = pci_atomics(opened)
-    {
+    let has_atomics = driver == DriverId::MLX5 && end >= PCI_ATOMICS;
+    if let Some(atomics) = has_atomics.then(|| pci_atomics(opened)).flatten() {
         attr.pci_atomic_caps = atomics;
         attr.orig_attr.atomic_cap =
             with_pci_atomics(attr.orig_attr.atomic_cap, attr.pci_atomic_caps);
@@ -238,32 +226,6 @@ fn with_pci_atomics(atomic_cap: u32, caps: abi::PciAtomicCaps) -> u32 {
     }
 }
 
-/// The kernel's answer, and the driver's part of it.
-fn response(opened: &Opened) -> Result<(ExQueryDeviceResponse, DriverPart), Cause> {
-    let context = &opened.context;
-    let mut part = DriverPart::default();
-    let response = match context.driver().0 {
-        driver_id::MLX5 => {
-            let mut own = Mlx5QueryDeviceResponse::new_zeroed();
-            let response = context.device_response(own.as_mut_bytes())?;
-            part.tso = own.tso_caps;
-            part.rss = own.rss_caps;
-            part.pacing = own.packet_pacing_caps;
-            response
-        }
-        driver_id::MLX4 => {
-            let mut own = Mlx4QueryDeviceResponse::new_zeroed();
-            let response = context.device_response(own.as_mut_bytes())?;
-            part.tso = own.tso_caps;
-            part.rss = own.rss_caps;
-            response
-        }
-        driver_id::BNXT_RE => context.device_response(part.pacing.as_mut_bytes())?,
-        _ => context.device_response(&mut [])?,
-    };
-    Ok((response, part))
-}
-
 fn original(base: &QueryDeviceResponse) -> abi::DeviceAttr {
     abi::DeviceAttr {
         fw_ver: [0; 64],
@@ -274,39 +236,39 @@ fn original(base: &QueryDeviceResponse) -> abi::DeviceAttr {
         vendor_id: base.vendor_id,
         vendor_part_id: base.vendor_part_id,
         hw_ver: base.hw_ver,
-        max_qp: base.max_qp.cast_signed(),
-        max_qp_wr: base.max_qp_wr.cast_signed(),
+        max_qp: signed(base.max_qp),
+        max_qp_wr: signed(base.max_qp_wr),
         device_cap_flags: base.device_cap_flags,
-        max_sge: base.max_sge.cast_signed(),
-        max_sge_rd: base.max_sge_rd.cast_signed(),
-        max_cq: base.max_cq.cast_signed(),
-        max_cqe: base.max_cqe.cast_signed(),
-        max_mr: base.max_mr.cast_signed(),
-        max_pd: base.max_pd.cast_signed(),
-        max_qp_rd_atom: base.max_qp_rd_atom.cast_signed(),
-        max_ee_rd_atom: base.max_ee_rd_atom.cast_signed(),
-        max_res_rd_atom: base.max_res_rd_atom.cast_signed(),
-        max_qp_init_rd_atom: base.max_qp_init_rd_atom.cast_signed(),
-        max_ee_init_rd_atom: base.max_ee_init_rd_atom.cast_signed(),
+        max_sge: signed(base.max_sge),
+        max_sge_rd: signed(base.max_sge_rd),
+        max_cq: signed(base.max_cq),
+        max_cqe: signed(base.max_cqe),
+        max_mr: signed(base.max_mr),
+        max_pd: signed(base.max_pd),
+        max_qp_rd_atom: signed(base.max_qp_rd_atom),
+        max_ee_rd_atom: signed(base.max_ee_rd_atom),
+        max_res_rd_atom: signed(base.max_res_rd_atom),
+        max_qp_init_rd_atom: signed(base.max_qp_init_rd_atom),
+        max_ee_init_rd_atom: signed(base.max_ee_init_rd_atom),
         atomic_cap: base.atomic_cap,
-        max_ee: base.max_ee.cast_signed(),
-        max_rdd: base.max_rdd.cast_signed(),
-        max_mw: base.max_mw.cast_signed(),
-        max_raw_ipv6_qp: base.max_raw_ipv6_qp.cast_signed(),
-        max_raw_ethy_qp: base.max_raw_ethy_qp.cast_signed(),
-        max_mcast_grp: base.max_mcast_grp.cast_signed(),
-        max_mcast_qp_attach: base.max_mcast_qp_attach.cast_signed(),
-        max_total_mcast_qp_attach: base.max_total_mcast_qp_attach.cast_signed(),
-        max_ah: base.max_ah.cast_signed(),
-        max_fmr: base.max_fmr.cast_signed(),
-        max_map_per_fmr: base.max_map_per_fmr.cast_signed(),
-        max_srq: base.max_srq.cast_signed(),
-        max_srq_wr: base.max_srq_wr.cast_signed(),
-        max_srq_sge: base.max_srq_sge.cast_signed(),
+        max_ee: signed(base.max_ee),
+        max_rdd: signed(base.max_rdd),
+        max_mw: signed(base.max_mw),
+        max_raw_ipv6_qp: signed(base.max_raw_ipv6_qp),
+        max_raw_ethy_qp: signed(base.max_raw_ethy_qp),
+        max_mcast_grp: signed(base.max_mcast_grp),
+        max_mcast_qp_attach: signed(base.max_mcast_qp_attach),
+        max_total_mcast_qp_attach: signed(base.max_total_mcast_qp_attach),
+        max_ah: signed(base.max_ah),
+        max_fmr: signed(base.max_fmr),
+        max_map_per_fmr: signed(base.max_map_per_fmr),
+        max_srq: signed(base.max_srq),
+        max_srq_wr: signed(base.max_srq_wr),
+        max_srq_sge: signed(base.max_srq_sge),
         max_pkeys: base.max_pkeys,
         local_ca_ack_delay: base.local_ca_ack_delay,
         phys_port_cnt: base.phys_port_cnt,
-        padding: [0; _],
+        padding: Default::default(),
     }
 }
 

@@ -95,8 +95,9 @@ pub unsafe extern "C" fn ibv_query_gid(
     index: c_int,
     gid: *mut [u8; 16],
 ) -> c_int {
+    let index = u32::from_ne_bytes(index.to_ne_bytes());
     // SAFETY: the same contract.
-    let entry = unsafe { entry_of(context, port_num, index.cast_unsigned(), gid.is_null()) };
+    let entry = unsafe { entry_of(context, port_num, index, gid.is_null()) };
     let entry = match entry {
         Ok(entry) => entry,
         Err(errno) => return failed(errno),

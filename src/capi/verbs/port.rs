@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 
 use super::abi;
 use super::opened::Opened;
-use crate::capi::{failed, fill, guarded, number};
+use crate::capi::{failed, fill, guarded, number, signed};
 use crate::driver::DriverId;
 use crate::error::Cause;
 
@@ -18,7 +18,7 @@ impl From<&QueryPortResponse> for abi::PortAttr {
             state: port.state.into(),
             max_mtu: port.max_mtu.into(),
             active_mtu: port.active_mtu.into(),
-            gid_tbl_len: port.gid_tbl_len.cast_signed(),
+            gid_tbl_len: signed(port.gid_tbl_len),
             port_cap_flags: port.port_cap_flags,
             max_msg_sz: port.max_msg_sz,
             bad_pkey_cntr: port.bad_pkey_cntr,
