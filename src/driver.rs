@@ -100,8 +100,12 @@ const DRIVERS: &[Driver] = &[
 impl DriverId {
     /// NVIDIA (Mellanox) ConnectX-4 and newer.
     pub const MLX5: Self = Self(driver_id::MLX5);
+    /// NVIDIA (Mellanox) ConnectX-3.
+    pub const MLX4: Self = Self(driver_id::MLX4);
     /// Soft RoCE.
     pub const RXE: Self = Self(driver_id::RXE);
+    /// Soft iWARP.
+    pub const SIW: Self = Self(driver_id::SIW);
 
     fn driver(self) -> Option<&'static Driver> {
         DRIVERS.iter().find(|driver| driver.id == self.0)

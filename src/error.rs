@@ -38,7 +38,7 @@ pub use request::Request;
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// A request that could not be answered. See the [module](self) for its text, cause and errno.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{subject}: {request}: {cause}{}", Advice(.request, .cause))]
 pub struct Error {
     subject: Subject,

@@ -105,7 +105,7 @@ impl<'de, T, S: DeserializeSeed<'de, Value = T> + Copy> Visitor<'de> for List<T,
             if list.len() == LONGEST_LIST {
                 // To the end, where the place of the error is that of the list.
                 while items.next_element::<IgnoredAny>()?.is_some() {}
-                let what = format_args!("a list of more than {LONGEST_LIST}");
+                let what = format!("a list of more than {LONGEST_LIST}");
                 return Err(A::Error::custom(what));
             }
             list.push(item);
@@ -212,6 +212,12 @@ impl Texts for Option<String> {
 impl Texts for Vec<String> {
     fn read<'de, D: Deserializer<'de>>(from: D, rule: CheckedText) -> Result<Self, D::Error> {
         List { element: rule, check: |_| Ok(()) }.deserialize(from)
+    }
+}
+
+impl Texts for Option<Vec<String>> {
+    fn read<'de, D: Deserializer<'de>>(from: D, rule: CheckedText) -> Result<Self, D::Error> {
+        Optional(List { element: rule, check: |_| Ok(()) }).deserialize(from)
     }
 }
 

@@ -53,7 +53,7 @@ impl Gid {
     /// As an IPv6 address.
     #[must_use]
     pub const fn ipv6(self) -> Ipv6Addr {
-        Ipv6Addr::from_octets(self.0)
+        Ipv6Addr::from_bits(u128::from_be_bytes(self.0))
     }
 
     /// The IPv4 address of a v4-mapped GID (`::ffff:a.b.c.d`), as RoCE makes of an IPv4 address.

@@ -23,15 +23,18 @@
 //! | its effective rate | [`Context::query_port_speed`] | – |
 //! | the device's limits | [`Context::query_device`] | – |
 //! | P_Keys | – | [`Sysfs::query_pkeys`] |
+//! | its PCI function, NUMA node and board | – | [`Sysfs::hardware`] |
 //! | GUIDs | [`Context::query_gid_ex`] of index 0 | [`umad`] |
-//! | what changes | [`Context::async_events`] | – |
+//! | counters | – | [`host::CounterReader`], and RDMA netlink |
+//! | what changes | [`Host::watch`], [`Context::async_events`] | [`Host::watch`] |
 //! | an mlx5 port's vport | [`mlx5::query_port`] | – |
 //! | what an mlx5 device's firmware knows | [`mlx5::devx`] | – |
 //! | a request of your own | [`Context::submit`] | – |
 //! | all of a host | [`Host::inventory`] | [`Host::rooted`] |
 //!
 //! [`host::Reader`] chooses between ioctl and sysfs and says which one answered. Three modules work on
-//! answers and ask nothing themselves: [`inventory`], [`choose`] and [`check`].
+//! answers and ask nothing themselves: [`inventory`], [`choose`] and [`check`]. [`watch`] asks again whenever
+//! something may have changed.
 //!
 //! # Names
 //!
@@ -55,6 +58,7 @@
 pub use uverbs_uapi as uapi;
 
 // Values, without a question to anybody.
+pub mod counter;
 pub mod device;
 pub mod driver;
 pub mod error;
@@ -62,6 +66,7 @@ pub mod error;
 mod form;
 pub mod gid;
 pub mod guid;
+pub mod hardware;
 mod mlx5_firmware;
 mod named;
 pub mod netdev;
@@ -86,6 +91,7 @@ pub mod umad;
 pub mod check;
 pub mod choose;
 pub mod inventory;
+pub mod watch;
 
 #[cfg(feature = "capi")]
 pub mod capi;

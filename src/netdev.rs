@@ -6,6 +6,8 @@
 use core::num::NonZeroU32;
 use std::net::IpAddr;
 
+use crate::guid::Guid;
+
 /// A network interface that is shown to be in this namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(
@@ -53,10 +55,48 @@ pub struct Interface {
     /// MAC address; `None` where it is not of six bytes, as on IPoIB.
     #[cfg_attr(feature = "serde", serde(default, with = "crate::form::mac"))]
     pub mac: Option<[u8; 6]>,
+    /// Of an IPoIB interface, the GUID of the InfiniBand port below it.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub port_guid: Option<Guid>,
     /// Addresses with the lengths of their prefixes; of a point-to-point link as in GIDs, for IPv4 the
     /// far end's and for IPv6 the near end's.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::list"))]
     pub addresses: Vec<(IpAddr, u8)>,
+    /// Those of its addresses that no program can use, each with the reason.
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            default,
+            deserialize_with = "crate::form::list",
+            skip_serializing_if = "Vec::is_empty"
+        )
+    )]
+    pub unfit: Vec<(IpAddr, Unfit)>,
+}
+
+/// Why an address cannot be used, although the kernel makes a GID of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
+#[non_exhaustive]
+pub enum Unfit {
+    /// It is the other end's of a point-to-point link (`ip address add NEAR peer FAR`). Of IPv4 the kernel makes the
+    /// GID of that end.
+    FarEnd,
+    /// Another host has it: duplicate address detection failed (`IFA_F_DADFAILED`).
+    Duplicate,
+}
+
+impl core::fmt::Display for Unfit {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::FarEnd => "its address is that of the other end of a point-to-point link",
+            Self::Duplicate => "another host has its address (duplicate address detection failed)",
+        })
+    }
 }
 
 impl Interface {
@@ -77,7 +117,9 @@ impl Interface {
             is_lower_up: false,
             mtu: 0,
             mac: None,
+            port_guid: None,
             addresses: Vec::new(),
+            unfit: Vec::new(),
         }
     }
 }

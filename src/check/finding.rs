@@ -71,6 +71,21 @@ impl<'f> Findings<'f> {
         own.iter().any(|own| own.severity == Severity::Problem)
     }
 
+    /// Adds one of a device, while it gathers those of the host.
+    pub(super) fn add_of(
+        &mut self,
+        device: &str,
+        name: &'static str,
+        severity: Severity,
+        seen: impl Into<String>,
+        advice: impl Into<String>,
+    ) {
+        self.add(name, severity, seen, advice);
+        if let Some(last) = self.list.last_mut() {
+            last.device = Some(device.to_owned());
+        }
+    }
+
     pub(super) fn add(
         &mut self,
         name: &'static str,

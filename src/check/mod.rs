@@ -4,6 +4,7 @@
 //! kernel. What was left out of the inventory on request is not judged.
 
 mod finding;
+mod needs;
 mod port;
 mod settings;
 
@@ -11,9 +12,11 @@ use std::collections::BTreeSet;
 
 use crate::choose::Surroundings;
 use crate::device::{Absence, Device};
+use crate::hardware::PciFunction;
 use crate::inventory::{DeviceRecord, Inventory};
 
 use finding::Findings;
+use needs::check_needs;
 use port::{Scene, check_port, widest};
 
 pub use finding::{Finding, Severity};
@@ -33,6 +36,7 @@ pub use settings::{settings, settings_for};
 pub fn check(inventory: &Inventory, expected: Expected) -> Vec<Finding> {
     let mut list = Vec::new();
     check_host(inventory, &mut Findings::of(&mut list, None, None));
+    check_needs(inventory, expected, &mut Findings::of(&mut list, None, None));
     let scene =
         Scene { inventory, here: Surroundings::of(inventory), widest: widest(inventory), expected };
     for record in &inventory.devices {
@@ -52,9 +56,11 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
     // Those that are known and were only not read are no problem of the host.
     let others: BTreeSet<&str> = inventory.others.iter().map(|own| own.name.as_str()).collect();
     let unlisted = inventory.unlisted.iter().filter(|(name, _)| !others.contains(name.as_str()));
-    let unlisted = unlisted.map(|(_, problem)| problem);
-    for problem in inventory.problems.iter().chain(unlisted) {
+    for problem in &inventory.problems {
         findings.add("host-unreadable", Problem, &problem.text, "the rest was read");
+    }
+    for (name, problem) in unlisted {
+        findings.add_of(name, "device-unreadable", Problem, &problem.text, "the rest was read");
     }
     let is_elsewhere = |own: &Absence| matches!(own, Absence::OtherNamespace { .. });
     let has_others = inventory.absences.iter().any(is_elsewhere);
@@ -81,7 +87,9 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
     let is_told = |own: &Absence| matches!(own, Absence::NoModule | Absence::NoDevice);
     if inventory.is_empty() && !inventory.absences.iter().any(is_told) {
         let absence = Absence::NoDevice;
-        findings.add("no-device", Problem, absence.seen(), absence.advice());
+        let is_loaded = inventory.has_netlink || inventory.modules.iter().any(|it| it == "ib_core");
+        let seen = if is_loaded { absence.seen() } else { "there is no RDMA device".to_owned() };
+        findings.add("no-device", Problem, seen, absence.advice());
     }
     let lacks_node = |record: &DeviceRecord| has_no_node(&record.device);
     let has_no_node = inventory.devices.iter().any(lacks_node);
@@ -108,13 +116,13 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
             "run uverbs check on the host itself, with /dev/infiniband and RDMA netlink",
         );
     }
-    if inventory.is_partial() && !inventory.devices.is_empty() {
-        findings.add(
-            "not-checked",
-            Note,
-            "not looked at: devices that were not named, and their effect on those that were",
-            "run uverbs check without names",
-        );
+    if inventory.is_partial() {
+        let seen = if inventory.devices.is_empty() {
+            "not looked at: any device"
+        } else {
+            "not looked at: devices that were not named, and their effect on those that were"
+        };
+        findings.add("not-checked", Note, seen, "run uverbs check without names");
     }
 }
 
@@ -207,14 +215,34 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
             "use a newer uverbs",
         );
     }
-    if let Some(problem) = record.problem()
-        && record.access.as_ref().and_then(|access| access.as_ref().err()) != Some(problem)
-    {
+    check_link(record, findings);
+    if device.ports().is_empty() {
+        let advice = "no program can use it; the kernel's log may say more";
+        findings.add("no-port", Warning, "the device has no port", advice);
+    }
+    let of_access = record.access.as_ref().and_then(|access| access.as_ref().err());
+    if let Some(problem) = record.problem().filter(|own| of_access != Some(*own)) {
         findings.add(
             "gid-table-unreadable",
             Problem,
             &problem.text,
             "without it no GID can be chosen; the kernel's log may say more",
+        );
+    }
+}
+
+/// Finds a PCIe link that is not what the device is capable of. Virtual functions and sub-functions share
+/// that of their function, which has the finding.
+fn check_link(record: &DeviceRecord, findings: &mut Findings<'_>) {
+    let function = record.hardware.as_ref().and_then(|own| own.pci.as_ref());
+    let is_own = |own: &&PciFunction| own.physical.is_none() && !own.has_sub_function;
+    let Some(own) = function.filter(is_own) else { return };
+    if let (true, Some(link), Some(max)) = (own.is_narrow(), own.link, own.max_link) {
+        findings.add(
+            "pcie-narrow",
+            Severity::Warning,
+            format!("the PCIe link of {} is {link}, and the device is capable of {max}", own.address),
+            "reseat the card, or move it to a slot that is as fast and wide (lspci -vv: LnkCap, LnkSta)",
         );
     }
 }

@@ -6,7 +6,6 @@ use super::finding::{Findings, Severity};
 use crate::choose::{
     self, Caveat, Home, Outcome, Port, Surroundings, Why, Wish, caveats, recommend,
 };
-use crate::device::NodeType;
 use crate::driver::DriverId;
 use crate::gid::GidType;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
@@ -23,6 +22,10 @@ use crate::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState};
 pub struct Expected {
     /// All ports have this link layer.
     pub link_layer: Option<LinkLayer>,
+    /// Programs send and receive management datagrams (`ib_umad`): `ibstat`, `perfquery`, a subnet manager.
+    pub umad: bool,
+    /// Programs use the connection manager (`rdma_ucm`): those that are linked with librdmacm.
+    pub rdma_cm: bool,
 }
 
 /// What each port is compared with.
@@ -65,7 +68,7 @@ pub(super) fn check_port(
             "change the port's type (mlxconfig LINK_TYPE), or expect another",
         );
     }
-    if !matches!(attributes.state, PortState::ACTIVE | PortState::ACTIVE_DEFER) {
+    if attributes.state != PortState::ACTIVE {
         let (seen, advice) = why_down(attributes);
         findings.add("port-down", Problem, seen, advice);
     }
@@ -83,9 +86,8 @@ pub(super) fn check_port(
         }
         _ => {}
     }
-    if let Err(problem) = &port.guid
-        && record.problem() != Some(problem)
-    {
+    let of_guid = port.guid.as_ref().err();
+    if let Some(problem) = of_guid.filter(|own| record.problem() != Some(*own)) {
         let advice = "the kernel's log may say more";
         findings.add("port-guid-unreadable", Warning, &problem.text, advice);
     }
@@ -94,7 +96,8 @@ pub(super) fn check_port(
         findings.add("port-rate-unreadable", Warning, &problem.text, advice);
     }
     if is_ethernet {
-        check_netdev(inventory, port, attributes, findings);
+        let is_roce = choose::is_roce(attributes.link_layer, record.device.node_type);
+        check_netdev(inventory, (port, is_roce), attributes, findings);
     }
     if let Some(seen) = choose::port(here, record, port) {
         check_gids(&seen, findings);
@@ -133,7 +136,7 @@ pub(super) fn why_down(attributes: &PortAttributes) -> (String, &'static str) {
 
 fn check_netdev(
     inventory: &Inventory,
-    port: &PortRecord,
+    (port, is_roce): (&PortRecord, bool),
     attributes: &PortAttributes,
     findings: &mut Findings<'_>,
 ) {
@@ -151,8 +154,8 @@ fn check_netdev(
         findings.add(
             "netdev-elsewhere",
             Note,
-            "the port's network interface is not in this network namespace",
-            "use a GID whose interface is: uverbs choose --explain shows which",
+            "the port has no network interface in this network namespace",
+            "use a GID of an interface that is: uverbs choose --explain shows which",
         );
         return;
     };
@@ -173,16 +176,17 @@ fn check_netdev(
             "look at cable, transceiver and switch port",
         );
     }
+    if !is_roce {
+        return;
+    }
     // The payload that fits after the headers of RoCE. Drivers count the headers differently.
     let rooms = [96, 80].map(|headers| interface.mtu.saturating_sub(headers));
     let sizes = [4096, 2048, 1024, 512, 256];
     let active = attributes.active_mtu.and_then(Mtu::bytes).map(u32::from);
     let greatest = attributes.max_mtu.and_then(Mtu::bytes).map_or(4096, u32::from);
     let fitting = rooms.map(|room| sizes.into_iter().find(|size| *size <= room.min(greatest)));
-    if let ([Some(fitting), other], Some(active)) = (fitting, active)
-        && active != fitting
-        && other != Some(active)
-    {
+    let ([Some(fitting), other], Some(active)) = (fitting, active) else { return };
+    if active != fitting && other != Some(active) {
         findings.add(
             "mtu-mismatch",
             Warning,
@@ -197,7 +201,7 @@ fn check_netdev(
 
 fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
     use Severity::{Note, Problem, Warning};
-    let is_roce = port.link_layer == LinkLayer::ETHERNET && port.node_type != NodeType::RNIC;
+    let is_roce = choose::is_roce(port.link_layer, port.node_type);
     if port.gid_tbl_len == 0 {
         findings.add(
             "no-gid-table",
@@ -269,9 +273,7 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
     }
     let is_told = findings.has_problem();
     let decision = recommend(port, &Wish::default());
-    if let Outcome::Ignored(Why::NoRow) = decision.outcome
-        && !is_told
-    {
+    if !is_told && matches!(decision.outcome, Outcome::Ignored(Why::NoRow)) {
         findings.add(
             "no-usable-gid",
             Problem,
@@ -336,9 +338,8 @@ fn check_width(
 ) {
     let Some(own) = lanes(attributes) else { return };
     let Some(DriverId(driver)) = record.device.driver else { return };
-    if let Some((most, name, number)) = widest.get(&(driver, attributes.link_layer.0))
-        && own < *most
-    {
+    let widest = widest.get(&(driver, attributes.link_layer.0));
+    if let Some((most, name, number)) = widest.filter(|(most, ..)| own < *most) {
         let rate = attributes.rate().map(|rate| format!(", {rate} Gb/s")).unwrap_or_default();
         findings.add(
             "narrow-link",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::finding::{Finding, Severity};
 use crate::choose::plan::{Model, Program};
 use crate::choose::{self, Decision, Outcome, Port, Why, Wish, is_sure, recommend};
-use crate::inventory::{Inventory, Reading, Setting};
+use crate::inventory::{self, Inventory, Reading, Setting};
 use crate::port::{LinkLayer, PortState};
 
 /// Findings about programs that take another GID than the recommended one, with the variables as they
@@ -43,7 +43,20 @@ pub fn settings_for(
         if program == Program::Nvshmem && !set.keys().any(|name| is_nvshmem_s(name)) {
             continue;
         }
+        if program == Program::Nccl && !inventory.unread_settings.is_empty() {
+            found.extend(inventory.unread_settings.iter().map(judge_unread_setting));
+            continue;
+        }
         let model = program.model(variable);
+        // What another transport does is not known, and so no problem.
+        let replaced_by = match &model {
+            Model::Nccl(settings) => settings.replaced_by().and_then(|name| set.get(name)),
+            _ => None,
+        };
+        if let Some(setting) = replaced_by {
+            found.push(judge_transport(setting));
+            continue;
+        }
         is_pinned |= model.pinned().is_some();
         let outcomes: Vec<Outcome> =
             model.choose_all(&all).into_iter().map(|decision| decision.outcome).collect();
@@ -176,6 +189,34 @@ fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) 
         seen,
         advice: "name the ports to use: uverbs env nccl DEV:PORT… says what to set".to_owned(),
     })
+}
+
+/// Finds a setting of NCCL's that was not read. What NCCL takes is not known then, and so no problem.
+fn judge_unread_setting(problem: &inventory::Problem) -> Finding {
+    Finding {
+        name: "settings-unreadable",
+        severity: Severity::Warning,
+        device: None,
+        port: None,
+        program: Some(Program::Nccl),
+        seen: format!("{}; so what NCCL takes is not known", problem.text),
+        advice: "make it a file that can be read, or remove it".to_owned(),
+    }
+}
+
+/// Finds a variable that may make NCCL use another transport than its own.
+fn judge_transport(setting: &Setting) -> Finding {
+    Finding {
+        name: "other-transport",
+        severity: Severity::Note,
+        device: None,
+        port: None,
+        program: Some(Program::Nccl),
+        seen: format!(
+            "{setting}: NCCL may use another transport than its own, whose choice is not known"
+        ),
+        advice: "look at what NCCL_DEBUG=INFO prints of the network that is used".to_owned(),
+    }
 }
 
 /// Finds a list of devices that leaves no active port.

@@ -9,9 +9,10 @@ use crate::choose::{Caveat, Family, Outcome, Reason, Why, ucx};
 use crate::device::{Device, Node};
 use crate::driver::DriverId;
 use crate::gid::{Gid, GidEntry, GidRecord, GidType};
+use crate::hardware::{Hardware, PciFunction, PcieLink};
 use crate::host::Source;
-use crate::inventory::{Answer, GidRow, PortRecord, Problem, Setting};
-use crate::netdev::{Interface, Netdev};
+use crate::inventory::{Answer, GidRow, LockedMemory, PortRecord, Problem, Setting};
+use crate::netdev::{Interface, Netdev, Unfit};
 use crate::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState, Speed, Width};
 use core::num::NonZeroU32;
 use std::net::IpAddr;
@@ -77,7 +78,7 @@ fn good() -> Inventory {
         guid: Ok(None),
         netdev: Some(netdev()),
         pkeys: None,
-        has_types: None,
+        has_types: Some(true),
     }];
     let address = |text: &str| (text.parse::<IpAddr>().unwrap(), 24);
     Inventory {
@@ -93,7 +94,9 @@ fn good() -> Inventory {
             is_lower_up: true,
             mtu: 1500,
             mac: None,
+            port_guid: None,
             addresses: vec![address("10.0.0.1"), address("fe80::1")],
+            unfit: Vec::new(),
         }]),
         ..Inventory::default()
     }
@@ -304,6 +307,22 @@ const HARMS: &[Harm] = &[
         other.ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.active_width =
             Some(Width(1));
     }),
+    (&["pcie-narrow"], |it| {
+        let mut function = PciFunction::at("0000:17:00.0".parse().unwrap());
+        function.link = Some(PcieLink { speed: 160, width: 8 });
+        function.max_link = Some(PcieLink { speed: 160, width: 16 });
+        let mut hardware = Hardware { pci: Some(function.clone()), ..Hardware::default() };
+        it.first().hardware = Some(hardware.clone());
+        // It is said of the function, not of each that shares it.
+        let other = it.second("mlx5_1");
+        function.physical = Some(function.address);
+        hardware.pci = Some(function.clone());
+        other.hardware = Some(hardware.clone());
+        let other = it.second("mlx5_2");
+        (function.physical, function.has_sub_function) = (None, true);
+        hardware.pci = Some(function);
+        other.hardware = Some(hardware);
+    }),
     (&["takes-no-gid"], |it| {
         it.rows().remove(0);
     }),
@@ -316,11 +335,30 @@ const HARMS: &[Harm] = &[
     (&["pinned-index-other"], |it| it.set("UCX_IB_GID_INDEX", "1")),
     (&["takes-no-gid"], |it| it.set("UCX_IB_GID_INDEX", "x")),
     (&["list-leaves-none"], |it| it.set("NCCL_IB_HCA", " mlx5_0")),
+    (&["settings-unreadable"], |it| {
+        it.set("NCCL_IB_GID_INDEX", "9");
+        let text =
+            "host: NCCL's settings in /etc/nccl.conf were not read: it is longer than 64 KiB";
+        it.unread_settings.push(problem(text, 27));
+    }),
+    (&["other-transport"], |it| it.set("NCCL_NET_PLUGIN", "ofi")),
     (&["different-indices"], |it| {
         let rows = it.second("mlx5_1").gids.as_mut().unwrap().as_mut().unwrap();
         rows.remove(2);
         rows.remove(2);
         rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())));
+    }),
+    (&["locked-memory-low"], |it| {
+        it.locked_memory = Some(LockedMemory { limit: Some(8 << 20), is_exempt: false });
+    }),
+    (&["no-peer-memory"], |it| {
+        it.modules.push("nvidia".into());
+        it.proprietary = Some(vec!["nvidia".into()]);
+    }),
+    (&["no-peer-memory"], |it| {
+        it.modules.push("nvidia".into());
+        it.proprietary = Some(Vec::new());
+        it.kernel = Some("5.10.0-30-amd64".into());
     }),
     // Of neither it is proven that its interface is here.
     (&["gid-not-proven", "gid-not-proven", "pinned-index-empty", "different-indices"], |it| {
@@ -356,8 +394,57 @@ fn every_harm_is_found_and_nothing_else() {
         let found = check(&inventory, Expected::default());
         assert_eq!(names(&found), *expected, "harm {place}: {found:#?}");
     }
-    let expected = Expected { link_layer: Some(LinkLayer::INFINIBAND) };
+    let expected = Expected { link_layer: Some(LinkLayer::INFINIBAND), ..Expected::default() };
     assert_eq!(names(&check(&good(), expected)), ["other-link-layer"]);
+}
+
+/// Only what is asked for is missed, and only what was looked for is missing.
+#[test]
+fn modules_that_programs_need() {
+    let expected = Expected { umad: true, rdma_cm: true, ..Expected::default() };
+    assert_eq!(names(&check(&good(), expected)), ["no-umad-module", "no-rdma-ucm-module"]);
+    let mut inventory = good();
+    inventory.modules.push("ib_umad".into());
+    assert_eq!(names(&check(&inventory, expected)), ["no-rdma-ucm-module"]);
+    inventory.modules.push("rdma_ucm".into());
+    assert_eq!(check(&inventory, expected), []);
+    inventory.modules.clear();
+    assert_eq!(names(&check(&inventory, expected)), ["modules-unknown", "modules-unknown"]);
+    assert_eq!(check(&inventory, Expected::default()), []);
+}
+
+/// Nothing is said of memory and GPUs where it may be well, or where there is no RDMA.
+#[test]
+fn what_may_be_well_is_no_finding() {
+    let of = |change: &dyn Fn(&mut Inventory)| {
+        let mut inventory = good();
+        inventory.kernel = Some("6.12.0".into());
+        inventory.modules.push("nvidia".into());
+        inventory.proprietary = Some(Vec::new());
+        inventory.locked_memory = Some(LockedMemory { limit: Some(64 << 20), is_exempt: false });
+        change(&mut inventory);
+        check(&inventory, Expected::default())
+    };
+    let limit = |limit, is_exempt| Some(LockedMemory { limit, is_exempt });
+    assert_eq!(of(&|_| ()), []);
+    assert_eq!(of(&|it| it.locked_memory = limit(Some(65_536), true)), []);
+    assert_eq!(of(&|it| it.locked_memory = limit(None, false)), []);
+    assert_eq!(of(&|it| it.proprietary = None), []);
+    assert_eq!(of(&|it| it.kernel = None), []);
+    let proprietary = || Some(vec!["nvidia".to_owned()]);
+    for peer in ["nvidia_peermem", "nv_peer_mem"] {
+        let loaded = |it: &mut Inventory| {
+            it.proprietary = proprietary();
+            it.modules.push(peer.into());
+        };
+        assert_eq!(of(&loaded), []);
+    }
+    let alone = |it: &mut Inventory| {
+        it.locked_memory = limit(Some(0), false);
+        it.proprietary = proprietary();
+        it.devices.clear();
+    };
+    assert_eq!(names(&of(&alone)), ["no-device"]);
 }
 
 /// A device that cannot be read at all has one finding, not one for each of its parts.
@@ -383,7 +470,7 @@ fn what_was_not_tried_is_no_finding() {
     inventory.devices.clear();
     assert_eq!(names(&check(&inventory, Expected::default())), ["no-device"]);
     inventory.others.push(Device::named("mlx5_9"));
-    assert_eq!(check(&inventory, Expected::default()), []);
+    assert_eq!(names(&check(&inventory, Expected::default())), ["not-checked"]);
 }
 
 /// The reasons for which rows are taken or refused.
@@ -433,6 +520,8 @@ fn tell_rows(text: &mut String) {
         Reason::InterfaceUnread,
         Reason::InterfaceDown(name()),
         Reason::AddressGone(name()),
+        Reason::Unfit(Unfit::FarEnd),
+        Reason::Unfit(Unfit::Duplicate),
         Reason::Loopback,
         Reason::BeyondByte,
         Reason::Unwanted("type"),
@@ -449,13 +538,20 @@ fn wording() -> String {
         "All sentences that `uverbs check` and `uverbs choose` have for operators. A test compares them;\n\
          UPDATE_WORDING=1 cargo test --lib wording writes them again.\n\n# Findings\n",
     );
-    let layer = Expected { link_layer: Some(LinkLayer::INFINIBAND) };
+    let layer = Expected { link_layer: Some(LinkLayer::INFINIBAND), ..Expected::default() };
+    let needs = Expected { umad: true, rdma_cm: true, ..Expected::default() };
+    let bare = Inventory { modules: Vec::new(), ..good() };
     let harmed = HARMS.iter().map(|(_, harm)| {
         let mut inventory = good();
         harm(&mut inventory);
         check(&inventory, Expected::default())
     });
-    for finding in harmed.flatten().chain(check(&good(), layer)) {
+    for finding in harmed
+        .flatten()
+        .chain(check(&good(), layer))
+        .chain(check(&good(), needs))
+        .chain(check(&bare, needs))
+    {
         let Finding { name, severity, seen, advice, .. } = finding;
         let line = format!("{severity}: {name}: {seen}\n    {advice}\n");
         if !text.contains(&line) {
@@ -488,6 +584,7 @@ fn wording() -> String {
         Caveat::BetterUnknown(3),
         Caveat::Down,
         Caveat::AddressGone,
+        Caveat::Unfit(Unfit::FarEnd),
         Caveat::BeyondByte,
     ] {
         let _ = writeln!(text, "{caveat}");

@@ -20,13 +20,14 @@ macro_rules! texts {
 texts! { Caveat, Family, Network, Outcome, Program, Reason, Why }
 
 impl Serialize for Decision {
-    /// As `{"index": 3, "outcome": "3", "rows": [[0, "not looked at"], …]}`. `index` is null if no row is
-    /// used.
+    /// As `{"index": 3, "outcome": "3", "rows": [[0, "not looked at"], …], "better_unknown": null}`. `index`
+    /// is null if no row is used.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut object = to.serialize_struct("Decision", 3)?;
+        let mut object = to.serialize_struct("Decision", 4)?;
         object.serialize_field("index", &self.outcome.index())?;
         object.serialize_field("outcome", &self.outcome)?;
         object.serialize_field("rows", &self.rows)?;
+        object.serialize_field("better_unknown", &self.better_unknown)?;
         object.end()
     }
 }
@@ -43,7 +44,7 @@ impl Serialize for Way {
 }
 
 impl Serialize for Plan {
-    /// As `{"way": "index", "variables": {"NCCL_IB_GID_INDEX": "3"}}`.
+    /// As `{"way": "index", "variables": {"NCCL_IB_GID_INDEX": "3"}, "is_sure": true}`.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         struct Variables<'p>(&'p [(&'static str, String)]);
 
@@ -57,9 +58,10 @@ impl Serialize for Plan {
             }
         }
 
-        let mut object = to.serialize_struct("Plan", 2)?;
+        let mut object = to.serialize_struct("Plan", 3)?;
         object.serialize_field("way", &self.way)?;
         object.serialize_field("variables", &Variables(&self.variables))?;
+        object.serialize_field("is_sure", &self.is_sure)?;
         object.end()
     }
 }
@@ -75,17 +77,17 @@ mod tests {
         let decision = Decision {
             outcome: Outcome::Taken(3),
             rows: vec![(3, Reason::Recommended)],
-            better_unknown: None,
+            better_unknown: Some(5),
         };
         assert_eq!(
             serde_json::to_string(&decision).unwrap(),
-            r#"{"index":3,"outcome":"3","rows":[[3,"recommended"]]}"#
+            r#"{"index":3,"outcome":"3","rows":[[3,"recommended"]],"better_unknown":5}"#
         );
         let variables = vec![("NCCL_IB_GID_INDEX", "3".to_owned())];
         let plan = Plan { way: Way::Index(3), variables, is_sure: true };
         assert_eq!(
             serde_json::to_string(&plan).unwrap(),
-            r#"{"way":"index","variables":{"NCCL_IB_GID_INDEX":"3"}}"#
+            r#"{"way":"index","variables":{"NCCL_IB_GID_INDEX":"3"},"is_sure":true}"#
         );
         let findings = check(&Inventory::default(), Expected::default());
         let json = serde_json::to_value(&findings).unwrap();

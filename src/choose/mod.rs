@@ -43,6 +43,7 @@ pub mod ucx;
 
 pub use address::{Family, Network};
 pub use decision::{Decision, Outcome};
+pub(crate) use port::is_roce;
 pub use port::{Home, MAX_INDEX, Port, Row};
 pub use reason::{Caveat, Reason, Why};
 pub use recommend::{Wish, caveats, is_sure, recommend};

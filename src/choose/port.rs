@@ -3,6 +3,7 @@
 use super::address::Family;
 use crate::device::NodeType;
 use crate::gid::{Gid, GidType};
+use crate::netdev::Unfit;
 use crate::port::{LinkLayer, PortState};
 
 /// The greatest index that a program can use: it is sent as one byte.
@@ -28,6 +29,8 @@ pub struct Port<'i> {
     pub gid_tbl_len: u32,
     /// Whether sysfs has the files with the types of rows. Without them NCCL cannot compare two rows.
     pub has_types: bool,
+    /// Whether that is only assumed, as sysfs could not be looked at.
+    pub assumes_types: bool,
     /// The rows in use, ascending by index, no index twice.
     pub rows: Vec<Row<'i>>,
 }
@@ -66,6 +69,8 @@ pub enum Home<'i> {
         is_up: bool,
         /// Whether it has the row's address. A GID made from its MAC address counts.
         has_address: bool,
+        /// Why no program can use the row's address, if there is a reason.
+        unfit: Option<Unfit>,
         /// Whether it is the port's own, and not a VLAN, macvlan or bridge on top of it.
         is_port_s: bool,
     },
@@ -134,9 +139,10 @@ impl Row<'_> {
     }
 }
 
-/// Whether a port is RoCE, so that its rows differ in more than the index.
-pub(super) fn is_roce(link_layer: LinkLayer, node_type: NodeType) -> bool {
-    link_layer == LinkLayer::ETHERNET && node_type != NodeType::RNIC
+/// Whether a port is RoCE, so that its rows differ in more than the index: an Ethernet port of a channel adapter.
+/// iWARP and usNIC have other node types.
+pub(crate) fn is_roce(link_layer: LinkLayer, node_type: NodeType) -> bool {
+    link_layer == LinkLayer::ETHERNET && node_type == NodeType::CA
 }
 
 impl<'i> Port<'i> {
@@ -152,6 +158,7 @@ impl<'i> Port<'i> {
             link_layer: LinkLayer::ETHERNET,
             gid_tbl_len: 0,
             has_types: true,
+            assumes_types: false,
             rows: Vec::new(),
         }
     }

@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::address::Family;
 use super::ucx::class::Class;
+use crate::netdev::Unfit;
 use crate::port::{LinkLayer, PortState};
 
 const WITHOUT_ADDRESS: &str =
@@ -79,12 +80,18 @@ pub enum Reason {
     TypeUnread,
     /// It is not known whether its interface is the one that was asked for.
     InterfaceUnread,
-    /// Its interface is down.
+    /// Its interface is down, or has no carrier.
     InterfaceDown(String),
     /// The interface no longer has the address.
     AddressGone(String),
+    /// No program can use its address.
+    Unfit(Unfit),
+    /// Its type is none that this release of uverbs knows.
+    TypeUnknown,
     /// A loopback address.
     Loopback,
+    /// No address that a host can have: multicast, broadcast or unspecified.
+    NotUnicast,
     /// Its index does not fit in a byte.
     BeyondByte,
     /// It does not have the type, family, interface or network that was asked for.
@@ -187,9 +194,14 @@ impl fmt::Display for Reason {
             Self::InterfaceUnread => {
                 f.write_str("it is not known whether its interface is the one that was asked for")
             }
-            Self::InterfaceDown(name) => write!(f, "its interface {name} is down"),
+            Self::InterfaceDown(name) => {
+                write!(f, "its interface {name} is down, or has no carrier")
+            }
             Self::AddressGone(name) => write!(f, "its address is no longer on {name}"),
+            Self::Unfit(why) => why.fmt(f),
+            Self::TypeUnknown => f.write_str("its type is not known to this release of uverbs"),
             Self::Loopback => f.write_str("a loopback address"),
+            Self::NotUnicast => f.write_str("no address that a host can have"),
             Self::BeyondByte => f.write_str("its index is above 255; no program can use it"),
             Self::Unwanted(what) => write!(f, "not the {what} that was asked for"),
             Self::PortNotActive(state) => {
@@ -300,10 +312,12 @@ pub enum Caveat {
     /// The row at this index may be better: its interface is less proven to be in this network namespace, or
     /// its type or its interface cannot be read.
     BetterUnknown(u32),
-    /// Its interface is down.
+    /// Its interface is down, or has no carrier.
     Down,
     /// Its interface no longer has the address.
     AddressGone,
+    /// No program can use its address.
+    Unfit(Unfit),
     /// Its index does not fit in a byte.
     BeyondByte,
 }
@@ -314,6 +328,7 @@ impl fmt::Display for Caveat {
             Self::BetterUnknown(index) => {
                 return write!(f, "GID {index} may be better, but too little is known of it");
             }
+            Self::Unfit(why) => return why.fmt(f),
             Self::LinkLocal => "link-local: reaches only hosts on the same link",
             Self::V1 => "RoCE v1: reaches only hosts on the same link that also use v1",
             Self::Foreign => "its interface is not in this network namespace",
@@ -321,7 +336,7 @@ impl fmt::Display for Caveat {
             Self::TypeUnread => "its type cannot be read",
             Self::Unproven => "its interface is not proven to be in this network namespace",
             Self::Unknown => "it is not known whether its interface is in this network namespace",
-            Self::Down => "its interface is down",
+            Self::Down => "its interface is down, or has no carrier",
             Self::AddressGone => "its address is no longer on the interface",
             Self::BeyondByte => "its index is above 255; no program can use it",
         })

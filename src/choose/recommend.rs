@@ -92,7 +92,8 @@ fn home<'i>(row: &Row<'i>, is_roce: bool) -> Home<'i> {
 /// Chooses the row that should be used.
 ///
 /// Refused are rows that do not fulfil the wish, rows whose interface is down, is in another network
-/// namespace or lacks the address, rows of RoCE whose type cannot be read, and loopback addresses. Among
+/// namespace or lacks the address, rows of RoCE whose type cannot be read or is not known, and addresses of
+/// loopback or that no host can have. Among
 /// the other rows the choice prefers, in this order: a type that sysfs shows; an interface that is proven
 /// to be in this network namespace, before one that may be, before one of which nothing is known; RoCE v2;
 /// an address that is not link-local; IPv4; the port's own interface; the lowest index. There is one
@@ -168,23 +169,39 @@ fn may_be_better<'p, 'i>(port: &'p Port<'i>, wish: &Wish, best: &Row<'_>) -> Opt
 }
 
 fn is_active(state: PortState) -> bool {
-    matches!(state, PortState::ACTIVE | PortState::ACTIVE_DEFER)
+    state == PortState::ACTIVE
 }
 
 /// Why a row is refused.
 fn refusal(row: &Row<'_>, wish: &Wish, is_roce: bool) -> Option<Reason> {
     let is_loopback = row.gid.ipv4().map_or(row.gid.ipv6().is_loopback(), |v4| v4.is_loopback());
+    let (refused, missed) = (wish.refuses(row, is_roce), wish.misses(row, is_roce));
     match row.home {
         _ if row.index > MAX_INDEX => Some(Reason::BeyondByte),
         Home::Foreign => Some(Reason::Foreign),
         Home::WithoutAddress => Some(Reason::WithoutAddress),
         _ if is_loopback => Some(Reason::Loopback),
-        _ if let Some(reason) = wish.refuses(row, is_roce) => Some(reason),
+        _ if !is_unicast(row) => Some(Reason::NotUnicast),
+        _ if refused.is_some() => refused,
         Home::Ours { name, is_up: false, .. } => Some(Reason::InterfaceDown(name.to_owned())),
         Home::Ours { name, has_address: false, .. } => Some(Reason::AddressGone(name.to_owned())),
-        _ if let Some(reason) = wish.misses(row, is_roce) => Some(reason),
+        Home::Ours { unfit: Some(why), .. } => Some(Reason::Unfit(why)),
+        _ if missed.is_some() => missed,
         _ if is_roce && row.is_type_unread() => Some(Reason::TypeUnread),
+        _ if is_roce && !is_type_known(row) => Some(Reason::TypeUnknown),
         _ => None,
+    }
+}
+
+fn is_type_known(row: &Row<'_>) -> bool {
+    matches!(row.gid_type, GidType::IB | GidType::ROCE_V1 | GidType::ROCE_V2)
+}
+
+/// Whether a host can have the address. A GID of zeros is an empty slot, which has no row.
+fn is_unicast(row: &Row<'_>) -> bool {
+    match row.gid.ipv4() {
+        Some(own) => !(own.is_multicast() || own.is_broadcast() || own.is_unspecified()),
+        None => !row.gid.ipv6().is_multicast(),
     }
 }
 
@@ -294,6 +311,7 @@ fn is_known(caveats: &[Caveat]) -> bool {
         | Caveat::Foreign
         | Caveat::Down
         | Caveat::AddressGone
+        | Caveat::Unfit(_)
         | Caveat::BeyondByte => false,
     })
 }
@@ -338,6 +356,7 @@ fn own_caveats(port: &Port<'_>, index: u32) -> Vec<Caveat> {
     let home = match home(row, is_roce) {
         Home::Ours { is_up: false, .. } => Some(Caveat::Down),
         Home::Ours { has_address: false, .. } => Some(Caveat::AddressGone),
+        Home::Ours { unfit: Some(why), .. } => Some(Caveat::Unfit(why)),
         Home::Ours { .. } | Home::None => None,
         Home::Unproven { .. } => Some(Caveat::Unproven),
         Home::Foreign => Some(Caveat::Foreign),

@@ -55,6 +55,7 @@ fn ports(host: &Value) -> Vec<Port<'_>> {
         link_layer: LinkLayer(small(&port["link"])),
         gid_tbl_len: small(&port["length"]),
         has_types: true,
+        assumes_types: false,
         rows: port["rows"].as_array().unwrap().iter().map(row).collect(),
     };
     let devices = host["devices"].as_array().unwrap().iter();

@@ -7,7 +7,7 @@ use super::address::address_of;
 use super::port::{Home, Port, Row, is_roce};
 use crate::gid::Gid;
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
-use crate::netdev::Interface;
+use crate::netdev::{Interface, Unfit};
 
 /// The ports of a host whose attributes and GID tables could be read.
 #[must_use]
@@ -67,11 +67,7 @@ impl<'i> Surroundings<'i> {
             (None, Some(name)) => self.by_name.get(name.as_str()).copied(),
             (None, None) => None,
         };
-        let has_address = |own: &&Interface| {
-            let gid = entry.gid();
-            let is_made = own.mac.is_some() && own.mac == mac_with_id(gid);
-            is_made || self.has_address(own, gid)
-        };
+        let has_address = |own: &&Interface| self.has_address(own, entry.gid());
         meant.filter(|own| !row.netdev_is_elsewhere && has_address(own))
     }
 
@@ -82,12 +78,19 @@ impl<'i> Surroundings<'i> {
         index.is_some_and(|index| self.inventory.interface(index.get()).is_none())
     }
 
-    /// Whether a row says nothing that an interface here could be found by: it has no index, and no name
-    /// of one here.
-    fn is_nameless(&self, row: &GidRow) -> bool {
-        let name = row.record.sysfs_netdev.as_deref();
-        row.record.entry.netdev_ifindex().is_none()
-            && name.is_none_or(|name| !self.by_name.contains_key(name))
+    /// Whether an interface of this namespace may be a row's, although nothing proves it. It is the row's
+    /// [`candidate`](Self::candidate), or it has the address of a row that has no index: the interface may
+    /// have been renamed after the row was read.
+    #[must_use]
+    pub fn may_be_of(&self, row: &GidRow, interface: &Interface) -> bool {
+        match self.candidate(row) {
+            Some(own) => own.index == interface.index,
+            None => {
+                row.record.entry.netdev_ifindex().is_none()
+                    && !row.netdev_is_elsewhere
+                    && self.has_address(interface, row.record.entry.gid())
+            }
+        }
     }
 
     /// Whether some interface has the GID's address, or the MAC address that the GID is made from.
@@ -99,9 +102,7 @@ impl<'i> Surroundings<'i> {
 
     /// The name of the interface that [`is_made_here`](Self::is_made_here) means, if only one has the address.
     fn only_owner(&self, gid: Gid) -> Option<&'i str> {
-        let mac = mac_with_id(gid);
-        let is_owner =
-            |own: &&Interface| self.has_address(own, gid) || (own.mac.is_some() && own.mac == mac);
+        let is_owner = |own: &&Interface| self.has_address(own, gid);
         let mut owners = self.inventory.interfaces.iter().flatten().filter(is_owner);
         owners.next().filter(|_| owners.next().is_none()).map(|own| own.name.as_str())
     }
@@ -112,6 +113,7 @@ impl<'i> Surroundings<'i> {
     pub fn has_address(&self, interface: &Interface, gid: Gid) -> bool {
         self.owned.contains(&(interface.index.get(), address_of(gid)))
             || interface.mac.is_some_and(|mac| made_of(mac).contains(&gid))
+            || (interface.mac.is_some() && interface.mac == mac_with_id(gid))
     }
 }
 
@@ -129,9 +131,9 @@ pub fn port<'i>(
     let is_roce = is_roce(attributes.link_layer, node_type);
     let mut rows: Vec<Row<'_>> = Vec::new();
     for row in record.rows(port.number) {
-        // Rows ascend. A row that does not is not part of a table.
+        // Rows ascend. A row that does not, or is past the end, is not part of the table.
         let index = row.record.entry.index();
-        if rows.last().is_none_or(|last| last.index < index) {
+        if rows.last().is_none_or(|last| last.index < index) && index < attributes.gid_tbl_len {
             rows.push(see(here, (is_roce, port), row));
         }
     }
@@ -144,6 +146,7 @@ pub fn port<'i>(
         link_layer: attributes.link_layer,
         gid_tbl_len: attributes.gid_tbl_len,
         has_types: port.has_types != Some(false),
+        assumes_types: port.has_types.is_none(),
         rows,
     })
 }
@@ -160,8 +163,12 @@ fn see<'i>(
         gid: entry.gid(),
         gid_type: entry.gid_type(),
         type_is_hidden: row.type_is_hidden || port.has_types == Some(false),
-        // The kernel that hides types also refuses address handles.
-        has_address_handle: !row.type_is_hidden && !matches!(home, Home::Ours { is_up: false, .. }),
+        // The kernel that hides types also refuses address handles. The carrier does not matter.
+        has_address_handle: !row.type_is_hidden
+            && match home {
+                Home::Ours { name, .. } => here.by_name.get(name).is_none_or(|own| own.is_up),
+                _ => true,
+            },
         home,
     }
 }
@@ -194,6 +201,7 @@ fn home<'i>(
             name: &netdev.name,
             is_up: interface.is_up && interface.is_lower_up,
             has_address: here.has_address(interface, gid),
+            unfit: unfit(interface, gid),
             is_port_s: port.netdev.as_ref().is_none_or(|own| own.index == netdev.index),
         };
     }
@@ -201,11 +209,18 @@ fn home<'i>(
     match here.candidate(row) {
         _ if row.netdev_is_elsewhere || here.has_no_such_index(row) => Home::Foreign,
         Some(own) => Home::Unproven { name: Some(&own.name), is_named: true },
-        None if here.is_nameless(row) && here.is_made_here(gid) => {
+        // Without an index there is only a name, which another interface may have by now.
+        None if row.record.entry.netdev_ifindex().is_none() && here.is_made_here(gid) => {
             Home::Unproven { name: here.only_owner(gid), is_named: false }
         }
         None => Home::WithoutAddress,
     }
+}
+
+/// Why a GID's address cannot be used on an interface.
+fn unfit(interface: &Interface, gid: Gid) -> Option<Unfit> {
+    let address = address_of(gid);
+    interface.unfit.iter().find(|(own, _)| *own == address).map(|(_, why)| *why)
 }
 
 /// The MAC address in a default GID of an interface with a device id. The kernel then does not put `ff:fe` in

@@ -6,6 +6,9 @@
 //! [`ibv_query_device_ex(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_device_ex.3.html
 
 use uverbs_uapi::device as abi;
+use uverbs_uapi::driver::{
+    Mlx4QueryDeviceResponse, Mlx5QueryDeviceResponse, PacketPacingCaps, RssHash, TsoCaps, driver_id,
+};
 use zerocopy::{FromZeros, IntoBytes};
 
 use crate::context::Context;
@@ -17,25 +20,47 @@ use crate::ioctl::Command;
 /// know are zero.
 #[doc(alias = "ibv_device_attr_ex")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceAttributes(abi::ExQueryDeviceResponse);
+pub struct DeviceAttributes {
+    common: abi::ExQueryDeviceResponse,
+    driver: DriverAttributes,
+}
+
+/// What drivers add to the kernel's common answer: mlx5 all of it, mlx4 all but packet pacing, `bnxt_re` packet
+/// pacing. The rest is zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DriverAttributes {
+    /// TCP segmentation by the device. C structure `ibv_tso_caps`.
+    pub tso: TsoCaps,
+    /// Hashing of received packets. C structure `ibv_rss_caps` has it with the common part.
+    pub rss_hash: RssHash,
+    /// Limits on the rate of a queue pair. C structure `ibv_packet_pacing_caps`.
+    pub packet_pacing: PacketPacingCaps,
+}
 
 impl DeviceAttributes {
-    /// All fields, as the kernel gave them.
+    /// All common fields, as the kernel gave them.
     #[must_use]
     pub fn raw(&self) -> &abi::ExQueryDeviceResponse {
-        &self.0
+        &self.common
+    }
+
+    /// What the driver adds.
+    #[must_use]
+    pub fn driver(&self) -> &DriverAttributes {
+        &self.driver
     }
 
     /// Node GUID.
     #[must_use]
     pub fn node_guid(&self) -> Guid {
-        Guid::from_be_bytes(self.0.base.node_guid)
+        Guid::from_be_bytes(self.common.base.node_guid)
     }
 
     /// System image GUID.
     #[must_use]
     pub fn sys_image_guid(&self) -> Guid {
-        Guid::from_be_bytes(self.0.base.sys_image_guid)
+        Guid::from_be_bytes(self.common.base.sys_image_guid)
     }
 }
 
@@ -56,9 +81,32 @@ impl Context {
     #[doc(alias = "ibv_query_device")]
     #[doc(alias = "ibv_query_device_ex")]
     pub fn query_device(&self) -> Result<DeviceAttributes> {
-        self.device_response(&mut [])
-            .map(DeviceAttributes)
-            .map_err(|cause| self.error(Request::Device, cause))
+        self.device_attributes().map_err(|cause| self.error(Request::Device, cause))
+    }
+
+    /// The same, without saying of which device an error is.
+    pub(crate) fn device_attributes(&self) -> Result<DeviceAttributes, Cause> {
+        let mut driver = DriverAttributes::default();
+        let common = match self.driver().0 {
+            driver_id::MLX5 => {
+                let mut own = Mlx5QueryDeviceResponse::new_zeroed();
+                let common = self.device_response(own.as_mut_bytes())?;
+                driver.tso = own.tso_caps;
+                driver.rss_hash = own.rss_caps;
+                driver.packet_pacing = own.packet_pacing_caps;
+                common
+            }
+            driver_id::MLX4 => {
+                let mut own = Mlx4QueryDeviceResponse::new_zeroed();
+                let common = self.device_response(own.as_mut_bytes())?;
+                driver.tso = own.tso_caps;
+                driver.rss_hash = own.rss_caps;
+                common
+            }
+            driver_id::BNXT_RE => self.device_response(driver.packet_pacing.as_mut_bytes())?,
+            _ => self.device_response(&mut [])?,
+        };
+        Ok(DeviceAttributes { common, driver })
     }
 
     /// The node GUID, by the older command: the core of the kernel answers it without its driver.
@@ -79,10 +127,7 @@ impl Context {
 
     /// The answer, and in `driver_part` what the driver adds to it; the latter is not asked for if
     /// there is no room for it, as some drivers refuse that.
-    pub(crate) fn device_response(
-        &self,
-        driver_part: &mut [u8],
-    ) -> Result<abi::ExQueryDeviceResponse, Cause> {
+    fn device_response(&self, driver_part: &mut [u8]) -> Result<abi::ExQueryDeviceResponse, Cause> {
         let request = abi::ExQueryDeviceRequest::default();
         let mut response = abi::ExQueryDeviceResponse::new_zeroed();
         let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::INVOKE_WRITE);
@@ -131,7 +176,8 @@ mod tests {
         let mut response = abi::ExQueryDeviceResponse::new_zeroed();
         response.base.node_guid = [1, 2, 3, 4, 5, 6, 7, 8];
         response.base.sys_image_guid = [8, 7, 6, 5, 4, 3, 2, 1];
-        let attributes = DeviceAttributes(response);
+        let driver = DriverAttributes::default();
+        let attributes = DeviceAttributes { common: response, driver };
         assert_eq!(attributes.node_guid().to_be_bytes(), [1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(attributes.sys_image_guid().to_be_bytes(), [8, 7, 6, 5, 4, 3, 2, 1]);
     }

@@ -9,6 +9,9 @@ pub mod commands {}
 #[doc = include_str!("choosing.md")]
 pub mod choosing {}
 
+#[doc = include_str!("watch.md")]
+pub mod watch {}
+
 #[doc = include_str!("containers.md")]
 pub mod containers {}
 
@@ -17,6 +20,9 @@ pub mod c {}
 
 #[doc = include_str!("figures.md")]
 pub mod figures {}
+
+#[doc = include_str!("metrics.md")]
+pub mod metrics {}
 
 #[doc = include_str!("testing.md")]
 pub mod testing {}

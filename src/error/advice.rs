@@ -87,7 +87,10 @@ impl fmt::Display for Advice<'_> {
             (Request::Port { port }, Cause::Os(libc::EINVAL)) if *port > u8::MAX.into() => {
                 "the request cannot name ports above 255; read sysfs instead"
             }
-            (Request::Port { .. } | Request::PortSpeed { .. }, Cause::Os(libc::EINVAL)) => {
+            (
+                Request::Port { .. } | Request::PortSpeed { .. } | Request::Counters { .. },
+                Cause::Os(libc::EINVAL),
+            ) => {
                 "the driver or its firmware refused, though the port is there; the kernel's log may \
                  say more"
             }

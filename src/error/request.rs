@@ -84,6 +84,15 @@ pub enum Request {
         /// Id of the object's method.
         method: u16,
     },
+    /// The counters of a port, or of the device.
+    Counters {
+        /// Port number; `None` for those of the device.
+        port: Option<u32>,
+    },
+    /// How many objects are in use.
+    Resources,
+    /// Wait for changes.
+    Watch,
     /// A file or folder of sysfs.
     Sysfs {
         /// The file, below the root that is read.
@@ -120,6 +129,10 @@ impl fmt::Display for Request {
                 None => write!(f, "firmware command {opcode:#x}{target}"),
             },
             Self::Ioctl { object, method } => write!(f, "method {method:#x} of object {object:#x}"),
+            Self::Counters { port: Some(port) } => write!(f, "read counters of port {port}"),
+            Self::Counters { port: None } => f.write_str("read counters"),
+            Self::Resources => f.write_str("count objects in use"),
+            Self::Watch => f.write_str("wait for changes"),
             Self::Sysfs { path } => write!(f, "read {}", path.display()),
         }
     }

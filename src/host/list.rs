@@ -119,7 +119,12 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>
     let class = sysfs.folder("class/infiniband");
     let names = match class.steady_names() {
         Ok(names) => names,
-        Err(Cause::Os(libc::ENOENT)) if sysfs.is_mounted() => return Ok(None),
+        Err(Cause::Os(libc::ENOENT)) if sysfs.is_mounted() && !has_core(sysfs) => return Ok(None),
+        // The module makes the class: this is a part of a sysfs.
+        Err(Cause::Os(libc::ENOENT)) if sysfs.is_mounted() => {
+            let path = class.path().to_owned();
+            return Err(Error::of_host(Request::Sysfs { path }, Cause::Os(libc::ENOENT)));
+        }
         Err(Cause::Os(libc::ENOENT)) => {
             let path = sysfs.root().to_owned();
             return Err(Error::of_host(Request::Sysfs { path }, Cause::NotSysfs));
@@ -131,7 +136,7 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>
     };
     let verbs = sysfs.folder(VERBS_CLASS);
     let (mut nodes, unread) = nodes_by_sysfs(&verbs, dev);
-    let are_nodes_unread = unread.is_some();
+    let are_nodes_unread = unread.is_some() || lacks_nodes(sysfs);
     listing.problems.extend(unread.map(|cause| unread_nodes(&verbs, cause)));
     for name in names {
         let by_name = class.join(&name);
@@ -190,6 +195,17 @@ fn steady_device(
     Err(Cause::Os(libc::EAGAIN))
 }
 
+/// Whether the RDMA core is loaded, by its module's folder. One that is built in has none.
+pub(super) fn has_core(sysfs: &Sysfs) -> bool {
+    sysfs.folder("module/ib_core").exists()
+}
+
+/// Whether the class of nodes is missing in a tree that does not show that `ib_uverbs` is not loaded.
+fn lacks_nodes(sysfs: &Sysfs) -> bool {
+    let is_gone = |path| sysfs.folder(path).is_gone();
+    is_gone(VERBS_CLASS) && (is_gone("module") || !is_gone("module/ib_uverbs"))
+}
+
 /// That nodes could not be read, so that devices may have one that is not known.
 fn unread_nodes(class: &Folder, cause: Cause) -> Error {
     Error::of_host(Request::Sysfs { path: class.path().to_owned() }, cause)
@@ -234,9 +250,7 @@ fn nodes_by_sysfs(
             }
         };
         // Another may have taken over the name between two files.
-        if let Ok(id) = folder.id()
-            && id.stands().is_ok()
-        {
+        if let Some(id) = folder.id().ok().filter(|id| id.stands().is_ok()) {
             let node = Node { path: dev.join(&name), name, number };
             nodes.entry(device).or_insert((node, id));
         }

@@ -20,6 +20,7 @@
 //! node that was made by hand while the number's former device is open elsewhere, more than the node
 //! GUID.
 
+mod counters;
 mod list;
 mod netdev;
 mod reader;
@@ -42,9 +43,10 @@ use crate::text::natural;
 use list::{VERBS_CLASS, leaves_no_netlink, list_by_netlink, list_by_sysfs};
 
 pub use crate::gid::{GidRecord, Source};
+pub use counters::{Cost, CounterReader, Counters, DeviceCounters, PortCounters};
 pub use list::Listing;
 pub use netdev::NamedTable;
-pub(crate) use netdev::Sought;
+pub(crate) use netdev::{PortNetdevs, Sought};
 pub use reader::{GidTable, Preference, Reader};
 
 /// Where devices are looked for: this host, or a sysfs tree of another.
@@ -230,20 +232,26 @@ impl Host {
     /// Whether devices are shared by all network namespaces (the default) or belong to one each
     /// (`rdma system set netns exclusive`); `None` if the kernel does not say.
     pub fn shares_namespaces(&mut self) -> Option<bool> {
+        let mode = self.system_setting(abi::attribute::SYS_NETNS_MODE)?;
+        Some(mode == abi::netns_mode::SHARED)
+    }
+
+    /// A setting of the RDMA subsystem; `None` if the kernel does not say.
+    pub(crate) fn system_setting(&mut self, kind: u16) -> Option<u8> {
         let request = Message::new(message_type(abi::op::SYS_GET), &[]);
-        let mut mode = None;
+        let mut setting = None;
         self.netlink()?
             .ask(vec![request], |_, reply| {
                 for attribute in attributes(reply.map_err(Cause::of)?) {
                     let attribute = attribute?;
-                    if attribute.kind == abi::attribute::SYS_NETNS_MODE {
-                        mode = Some(attribute.u8()? == abi::netns_mode::SHARED);
+                    if attribute.kind == kind {
+                        setting = Some(attribute.u8()?);
                     }
                 }
                 Ok(())
             })
             .ok()?;
-        mode
+        setting
     }
 
     /// Why there may be no device to list, in the order of what to look at first.
@@ -256,9 +264,8 @@ impl Host {
         let nodes = verbs.steady_names();
         // Without its class a device may be anywhere.
         for node in nodes.iter().flatten().filter(|_| names.is_ok()) {
-            if let Some(device) = verbs.join(node).read_optional("ibdev")
-                && class.join(&device).is_gone()
-            {
+            let device = verbs.join(node).read_optional("ibdev");
+            if let Some(device) = device.filter(|own| class.join(own).is_gone()) {
                 reasons.push(Absence::OtherNamespace { device, node: node.clone() });
             }
         }
@@ -288,7 +295,8 @@ impl Host {
             Netlink::Unopened(errno) => errno != Some(Errno::PROTONOSUPPORT),
             Netlink::Open(_) | Netlink::Absent => false,
         };
-        (is_mounted && !is_asked_in_vain).then_some(Absence::NoModule)
+        let is_unloaded = is_mounted && !list::has_core(&self.sysfs);
+        (is_unloaded && !is_asked_in_vain).then_some(Absence::NoModule)
     }
 }
 
@@ -396,7 +404,11 @@ mod tests {
         std::fs::remove_dir_all(&verbs).unwrap();
         let listing = host.list().unwrap();
         assert!(listing.devices[0].node.is_none() && listing.problems.is_empty());
-        assert!(!listing.devices[0].node_is_unread);
+        assert!(listing.devices[0].node_is_unread, "the tree may be a part of one");
+        std::fs::create_dir(tree.path().join("module")).unwrap();
+        assert!(!host.list().unwrap().devices[0].node_is_unread, "ib_uverbs is not loaded");
+        std::fs::create_dir(tree.path().join("module/ib_uverbs")).unwrap();
+        assert!(host.list().unwrap().devices[0].node_is_unread, "it is loaded");
         std::fs::write(&verbs, "").unwrap();
         let listing = host.list().unwrap();
         assert_eq!((listing.devices.len(), listing.problems.len()), (1, 1));

@@ -91,6 +91,9 @@ use proof::{Namespace, Question};
 
 pub(crate) use proof::Naming;
 
+/// The interface of each port that was asked, by device and number; `None` if it has none here.
+pub(crate) type PortNetdevs = BTreeMap<(String, u32), Option<Netdev>>;
+
 /// What an interface was when it was looked for by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sought {
@@ -113,9 +116,23 @@ impl Host {
         &mut self,
         ports: &[(&Device, u32)],
     ) -> Result<BTreeMap<(String, u32), Netdev>> {
+        let mut known = PortNetdevs::new();
+        self.ask_port_netdevs(ports, &mut known)?;
+        Ok(known.into_iter().filter_map(|(port, netdev)| Some((port, netdev?))).collect())
+    }
+
+    /// The same, of those that are not known yet: adds what came of it.
+    pub(crate) fn ask_port_netdevs(
+        &mut self,
+        ports: &[(&Device, u32)],
+        known: &mut PortNetdevs,
+    ) -> Result<()> {
         let mut asked = Vec::new();
         let mut requests = Vec::new();
         for (device, port) in ports {
+            if known.contains_key(&(device.name.clone(), *port)) {
+                continue;
+            }
             if let Some(index) = device.index {
                 asked.push((device.name.clone(), *port));
                 requests.push(
@@ -125,27 +142,26 @@ impl Host {
                 );
             }
         }
-        let mut found = BTreeMap::new();
         if requests.is_empty() {
-            return Ok(found);
+            return Ok(());
         }
-        let Some(socket) = self.netlink() else { return Ok(found) };
+        let Some(socket) = self.netlink() else { return Ok(()) };
+        let mut found = PortNetdevs::new();
         socket
             .ask(requests, |place, reply| {
-                let reply = match reply {
-                    Ok(reply) => reply,
+                let netdev = match reply {
+                    Ok(reply) => parse_port(reply)?,
                     // A port that has gone has no interface.
-                    Err(Errno::INVAL | Errno::NODEV) => return Ok(()),
+                    Err(Errno::INVAL | Errno::NODEV) => None,
                     // Of any other it is not known.
                     Err(errno) => return Err(Cause::of(errno)),
                 };
-                if let (Some(port), Some(netdev)) = (asked.get(place), parse_port(reply)?) {
-                    found.insert(port.clone(), netdev);
-                }
+                found.extend(asked.get(place).map(|port| (port.clone(), netdev)));
                 Ok(())
             })
             .map_err(|cause| Error::of_host(Request::Netlink, cause))?;
-        Ok(found)
+        known.append(&mut found);
+        Ok(())
     }
 
     /// Finds the interface of each row of each table: one answer a table, in their order.
@@ -171,7 +187,7 @@ impl Host {
     /// # Errors
     /// Those of RDMA netlink and route netlink.
     pub fn netdevs<'t>(&mut self, tables: &[&'t GidTable]) -> Result<Vec<NamedTable<'t>>> {
-        let namings = self.netdevs_by(tables, None)?;
+        let namings = self.netdevs_by(tables, None, PortNetdevs::new())?;
         let named = |(table, namings): (&&'t GidTable, Vec<Naming>)| NamedTable {
             table,
             netdevs: namings.into_iter().map(|naming| naming.netdev).collect(),
@@ -184,6 +200,7 @@ impl Host {
         &mut self,
         tables: &[&GidTable],
         dump: Option<RouteDump>,
+        mut known: PortNetdevs,
     ) -> Result<Vec<Vec<Naming>>> {
         let nothing = || tables.iter().map(|table| vec![Naming::default(); table.len()]).collect();
         let mut ports: Vec<(&Device, u32)> = Vec::new();
@@ -199,7 +216,9 @@ impl Host {
         if !ports.iter().any(|(device, _)| device.index.is_some()) || self.netlink().is_none() {
             return Ok(nothing());
         }
-        let port_netdevs = self.port_netdevs(&ports)?;
+        self.ask_port_netdevs(&ports, &mut known)?;
+        let with_netdev = |(port, netdev): (_, Option<Netdev>)| Some((port, netdev?));
+        let port_netdevs = known.into_iter().filter_map(with_netdev).collect();
         let error = |cause| Error::of_host(Request::Interfaces, cause);
         let mut route = None;
         let (addresses, links) = if let Some(dump) = dump {

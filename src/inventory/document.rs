@@ -16,7 +16,7 @@ use serde::de::{DeserializeSeed as _, Deserializer, Error as _};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::{DeviceRecord, GidRow, Inventory, PortRecord, Problem, Setting};
+use super::{DeviceRecord, GidRow, Inventory, LockedMemory, PortRecord, Problem, Setting};
 use crate::device::Device;
 use crate::form::{self, List, Optional};
 use crate::netdev::Interface;
@@ -50,6 +50,7 @@ forms! {
     Inventory as Document;
     DeviceRecord as DeviceForm;
     PortRecord as PortForm;
+    LockedMemory as LockedMemoryForm;
     GidRow as RowForm;
     Setting as SettingForm;
     Problem as ProblemForm;
@@ -64,6 +65,10 @@ struct Document {
     kernel: Option<String>,
     #[serde(deserialize_with = "form::plain")]
     modules: Vec<String>,
+    /// Older snapshots have neither this nor the next key.
+    #[serde(default, deserialize_with = "form::plain")]
+    proprietary: Option<Vec<String>>,
+    locked_memory: Option<LockedMemory>,
     shares_namespaces: Option<bool>,
     has_netlink: bool,
     #[serde(deserialize_with = "devices")]
@@ -77,11 +82,32 @@ struct Document {
     interfaces: Option<Vec<Interface>>,
     #[serde(deserialize_with = "form::list")]
     settings: Vec<SettingForm>,
+    #[serde(default, deserialize_with = "form::list", skip_serializing_if = "Vec::is_empty")]
+    unread_settings: Vec<Problem>,
     #[serde(deserialize_with = "form::list")]
     problems: Vec<Problem>,
     #[serde(default, deserialize_with = "form::list")]
     unlisted: Vec<Unlisted>,
     without_netlink: Option<Problem>,
+}
+
+/// How much memory may be locked.
+#[derive(Serialize, Deserialize)]
+struct LockedMemoryForm {
+    limit: Option<u64>,
+    is_exempt: bool,
+}
+
+impl From<LockedMemory> for LockedMemoryForm {
+    fn from(LockedMemory { limit, is_exempt }: LockedMemory) -> Self {
+        Self { limit, is_exempt }
+    }
+}
+
+impl From<LockedMemoryForm> for LockedMemory {
+    fn from(LockedMemoryForm { limit, is_exempt }: LockedMemoryForm) -> Self {
+        Self { limit, is_exempt }
+    }
 }
 
 /// A device that could not be listed.
@@ -138,6 +164,8 @@ impl From<Inventory> for Document {
             host,
             kernel,
             modules,
+            proprietary,
+            locked_memory,
             shares_namespaces,
             has_netlink,
             devices,
@@ -145,6 +173,7 @@ impl From<Inventory> for Document {
             absences,
             interfaces,
             settings,
+            unread_settings,
             problems,
             unlisted,
             without_netlink,
@@ -155,6 +184,8 @@ impl From<Inventory> for Document {
             host,
             kernel,
             modules,
+            proprietary,
+            locked_memory,
             shares_namespaces,
             has_netlink,
             devices,
@@ -162,6 +193,7 @@ impl From<Inventory> for Document {
             absences: absences.into_iter().map(Absence::from).collect(),
             interfaces,
             settings: settings.into_iter().map(SettingForm::from).collect(),
+            unread_settings,
             problems,
             unlisted: unlisted.map(|(device, problem)| Unlisted { device, problem }).collect(),
             without_netlink,
@@ -177,23 +209,27 @@ impl TryFrom<Document> for Inventory {
             let absence = crate::device::Absence::try_from(absence);
             absence.map_err(|what| format!(".absences.{place}.{what}"))
         });
-        let (settings, unknown) = setting::known(own.settings)?;
+        let known = setting::known(own.settings)?;
         let mut inventory = Self {
             host: own.host,
             kernel: own.kernel,
             modules: own.modules,
+            proprietary: own.proprietary,
+            locked_memory: own.locked_memory,
             shares_namespaces: own.shares_namespaces,
             has_netlink: own.has_netlink,
             devices: own.devices,
             others: own.others.into_iter().map(Device::from).collect(),
             absences: absences.collect::<Result<_, String>>()?,
             interfaces: own.interfaces,
-            settings,
+            settings: known.settings,
+            unread_settings: own.unread_settings,
             problems: own.problems,
             unlisted: own.unlisted.into_iter().map(|own| (own.device, own.problem)).collect(),
             without_netlink: own.without_netlink,
         };
-        inventory.problems.extend(unknown);
+        inventory.unread_settings.extend(known.unread);
+        inventory.problems.extend(known.problems);
         doubt_absence(&mut inventory);
         Ok(inventory)
     }

@@ -26,12 +26,14 @@ mod wanted;
 use crate::device::{Absence, Device};
 use crate::error::Error;
 use crate::guid::Guid;
+use crate::hardware::Hardware;
 use crate::host::{GidRecord, Source};
 use crate::netdev::{Interface, Netdev};
 use crate::pkey::PKey;
 use crate::port::{PortAttributes, Rate};
 
 pub use crate::text::{is_device_name, is_interface_name, is_plain, is_plain_char};
+pub use read::Kept;
 pub use settings::{Reading, Setting};
 #[cfg(feature = "serde")]
 pub use snapshot::{LONGEST_SNAPSHOT, SnapshotError, Snapshots};
@@ -70,6 +72,11 @@ pub struct Inventory {
     pub kernel: Option<String>,
     /// Kernel modules that matter to RDMA and are there, loaded or built in.
     pub modules: Vec<String>,
+    /// Those of the modules that are not free software, by what the kernel says of them (`taint`); `None` if that
+    /// is not known.
+    pub proprietary: Option<Vec<String>>,
+    /// How much memory the process that looked may lock; `None` if that is not known.
+    pub locked_memory: Option<LockedMemory>,
     /// Whether devices are shared by all network namespaces; `None` if the kernel does not say.
     pub shares_namespaces: Option<bool>,
     /// Whether RDMA netlink answered. Nothing else knows a port's interface.
@@ -85,12 +92,24 @@ pub struct Inventory {
     /// Variables that choose GIDs, as they are set; of those that a release of NCCL sees, what comes
     /// first counts.
     pub settings: Vec<Setting>,
+    /// NCCL's files of settings that could not be read, and settings that this version does not know. What NCCL
+    /// does is not known if there are any.
+    pub unread_settings: Vec<Problem>,
     /// What went wrong and is no device's.
     pub problems: Vec<Problem>,
     /// Devices that could not be listed, by name.
     pub unlisted: Vec<(String, Problem)>,
     /// Why sysfs was read instead of RDMA netlink. Drivers, protocols and interfaces are not known then.
     pub without_netlink: Option<Problem>,
+}
+
+/// How much memory a process may lock. RDMA locks all memory that it registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockedMemory {
+    /// The limit that counts, in bytes (`RLIMIT_MEMLOCK`, the soft limit); `None` if there is none.
+    pub limit: Option<u64>,
+    /// Whether the process has `CAP_IPC_LOCK` in the initial user namespace, so that the limit is not applied to it.
+    pub is_exempt: bool,
 }
 
 /// A device.
@@ -108,6 +127,8 @@ pub struct DeviceRecord {
     pub node_is_missing: bool,
     /// Whether the node could be opened; `None` if that was not tried.
     pub access: Option<Answer<()>>,
+    /// Its hardware and its place in the machine; `None` if that was not wanted, or could not be read.
+    pub hardware: Option<Hardware>,
     /// Its ports, ascending.
     pub ports: Vec<PortRecord>,
     /// The GIDs of all ports, ascending by port and index; `None` if they were not wanted.
@@ -255,6 +276,7 @@ impl DeviceRecord {
             node_mode: None,
             node_is_missing: false,
             access: None,
+            hardware: None,
             ports: Vec::new(),
             gids: None,
         }

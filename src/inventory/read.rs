@@ -1,6 +1,8 @@
 //! Filling an [`Inventory`] from this host, or from a sysfs tree.
 
 mod device;
+mod kept;
+mod needs;
 mod settings;
 
 use core::cell::LazyCell;
@@ -13,15 +15,18 @@ use super::{DeviceRecord, GidRow, Inventory, Problem, Wanted};
 use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request};
 use crate::gid::{Gid, GidRecord};
-use crate::host::{GidTable, Host, Sought};
+use crate::host::{GidTable, Host, PortNetdevs, Sought};
 use crate::netlink::route::{Links, RouteDump};
 use crate::sysfs::{Sysfs, is_absent};
 use crate::text::is_plain_char;
-use device::{find_driver, read_device};
+use device::{find_driver, find_hardware, read_device};
 use settings::read_settings;
 
-/// Modules that RDMA needs, or that people look for.
-const MODULES: [&str; 6] = ["ib_core", "ib_uverbs", "ib_umad", "ib_ipoib", "rdma_cm", "rdma_ucm"];
+pub use kept::Kept;
+use kept::Known;
+
+/// What is known of ports already, by device and number.
+type KnownPorts = BTreeMap<(String, u32), Known>;
 
 impl Host {
     /// Reads what is wanted. It never fails: what could not be read is a [`Problem`] in its place.
@@ -30,9 +35,47 @@ impl Host {
     /// of another host's sysfs tree only the tree.
     #[must_use]
     pub fn inventory(&mut self, wanted: &Wanted<'_>) -> Inventory {
+        self.read_inventory(wanted, None)
+    }
+
+    /// The same, for who reads again and again: takes over what ports said the last time, if it is shown that they
+    /// would say the same now.
+    ///
+    /// mlx5 asks its firmware for a port's attributes and for its interface, four commands a port. For an Ethernet
+    /// port, route netlink shows that nothing has changed: its interface is up and the same as before, its carrier
+    /// neither came nor went meanwhile, and it belongs to no bond. All other ports are asked each time, and all are
+    /// unless [`Parts::interfaces`](super::Parts::interfaces) is wanted.
+    ///
+    /// ```no_run
+    /// use uverbs::Host;
+    /// use uverbs::inventory::{Kept, Parts, Wanted};
+    ///
+    /// let (mut host, mut kept) = (Host::new(), Kept::default());
+    /// loop {
+    ///     let inventory = host.inventory_keeping(&Wanted::new(Parts::CHOOSING), &mut kept);
+    ///     println!("{} devices", inventory.devices.len());
+    ///     std::thread::sleep(std::time::Duration::from_secs(15));
+    /// }
+    /// ```
+    #[must_use]
+    pub fn inventory_keeping(&mut self, wanted: &Wanted<'_>, kept: &mut Kept) -> Inventory {
+        self.read_inventory(wanted, Some(kept))
+    }
+
+    fn read_inventory(&mut self, wanted: &Wanted<'_>, kept: Option<&mut Kept>) -> Inventory {
         let parts = wanted.parts;
         let (mut inventory, sought) = self.listed(wanted);
         let mut tables = Vec::new();
+        // Before the ports are asked, so that each change after this is seen the next time.
+        // One list: each costs some drivers commands to their firmware.
+        let mut dump = None;
+        let keeps = kept.is_some();
+        if keeps && parts.interfaces {
+            dump = self.listed_interfaces(&mut inventory);
+        }
+        let kept = kept.and_then(|kept| Some((kept, dump.as_ref()?.links.clone())));
+        let known = kept.as_ref().map(|(kept, links)| known_ports(kept, &inventory, links));
+        let known = known.unwrap_or_default();
         for record in &mut inventory.devices {
             if parts.host && self.is_here() {
                 look_at_node(record);
@@ -40,8 +83,11 @@ impl Host {
             if parts.drivers && self.is_here() {
                 find_driver(record);
             }
+            if parts.hardware {
+                find_hardware(record, self.sysfs());
+            }
             if parts.has_ports() || parts.gids {
-                tables.push(read_device(record, self.sysfs(), wanted));
+                tables.push(read_device(record, self.sysfs(), wanted, &known));
             }
         }
         if parts.host || inventory.is_empty() {
@@ -49,26 +95,34 @@ impl Host {
             inventory.shares_namespaces = self.shares_namespaces();
         }
         if parts.host {
-            inventory.modules = modules(self.sysfs());
+            inventory.modules = needs::modules(self.sysfs(), parts.needs);
         }
-        // Once for all: it costs some drivers commands to their firmware.
-        let mut dump = None;
+        if parts.needs {
+            inventory.proprietary = needs::proprietary(self.sysfs(), &inventory.modules);
+            if self.is_here() {
+                inventory.locked_memory = needs::locked_memory();
+            }
+        }
         if parts.interfaces {
-            dump = self.dump().unwrap_or_else(|error| {
-                inventory.problems.push(error.into());
-                None
-            });
+            if !keeps {
+                dump = self.listed_interfaces(&mut inventory);
+            }
             inventory.interfaces = dump.as_ref().map(RouteDump::interfaces);
             if let (Some(dump), Some(name)) = (&dump, wanted.netdev) {
                 let change = changed(name, sought, &dump.links);
                 inventory.problems.extend(change.map(Problem::from));
             }
         }
-        if parts.gids {
-            self.name_rows(&mut inventory, &tables, dump, wanted);
-        }
+        let mut netdevs: PortNetdevs =
+            known.into_iter().map(|(port, own)| (port, Some(own.netdev))).collect();
         if parts.port_netdevs {
-            self.name_ports(&mut inventory);
+            self.name_ports(&mut inventory, &mut netdevs);
+        }
+        if parts.gids {
+            self.name_rows(&mut inventory, &tables, dump, netdevs, wanted);
+        }
+        if let Some((kept, links)) = kept {
+            kept.keep(&inventory.devices, &links);
         }
         if parts.types {
             self.find_hidden_types(&mut inventory);
@@ -79,9 +133,16 @@ impl Host {
             inventory.kernel = Some(shown(&uname.release().to_string_lossy()));
             let (settings, problems) = read_settings();
             inventory.settings = settings;
-            inventory.problems.extend(problems);
+            inventory.unread_settings = problems;
         }
         inventory
+    }
+
+    fn listed_interfaces(&self, inventory: &mut Inventory) -> Option<RouteDump> {
+        self.dump().unwrap_or_else(|error| {
+            inventory.problems.push(error.into());
+            None
+        })
     }
 
     /// Why devices may be missing beside those that are listed.
@@ -163,6 +224,7 @@ impl Host {
         inventory: &mut Inventory,
         tables: &[Option<GidTable>],
         dump: Option<RouteDump>,
+        known: PortNetdevs,
         wanted: &Wanted<'_>,
     ) {
         let is_wanted = |record: &DeviceRecord| {
@@ -172,8 +234,8 @@ impl Host {
         if !inventory.devices.iter().any(is_wanted) {
             return;
         }
-        let known: Vec<&GidTable> = tables.iter().flatten().collect();
-        let names = self.netdevs_by(&known, dump).unwrap_or_else(|error| {
+        let read: Vec<&GidTable> = tables.iter().flatten().collect();
+        let names = self.netdevs_by(&read, dump, known).unwrap_or_else(|error| {
             inventory.problems.push(error.into());
             inventory.has_netlink = false;
             Vec::new()
@@ -185,9 +247,7 @@ impl Host {
             let mut rows = rows.iter_mut();
             let mut row = rows.next();
             for (record, name) in table.iter().zip(names.next().unwrap_or_default()) {
-                if let Some(own) = row.as_mut()
-                    && slot(&own.record) == slot(record)
-                {
+                if let Some(own) = row.as_mut().filter(|own| slot(&own.record) == slot(record)) {
                     own.netdev = name.netdev;
                     own.netdev_is_elsewhere = name.is_elsewhere;
                     own.record.netdev_is_unread |= name.may_be_renamed;
@@ -197,8 +257,8 @@ impl Host {
         }
     }
 
-    /// Finds the interface of each port.
-    fn name_ports(&mut self, inventory: &mut Inventory) {
+    /// Finds the interface of each port; adds what was asked to what is known.
+    fn name_ports(&mut self, inventory: &mut Inventory, known: &mut PortNetdevs) {
         let numbers = |record: &DeviceRecord| record.ports.iter().map(|port| port.number).collect();
         let listed: Vec<(Device, Vec<u32>)> =
             inventory.devices.iter().map(|it| (it.device.clone(), numbers(it))).collect();
@@ -206,15 +266,15 @@ impl Host {
             .iter()
             .flat_map(|(device, ports)| ports.iter().map(move |port| (device, *port)))
             .collect();
-        let found = self.port_netdevs(&ports).unwrap_or_else(|error| {
+        if let Err(error) = self.ask_port_netdevs(&ports, known) {
             inventory.problems.push(error.into());
             // Of no port it is known whether its interface is here.
             inventory.has_netlink = false;
-            BTreeMap::new()
-        });
+        }
         for record in &mut inventory.devices {
             for port in &mut record.ports {
-                port.netdev = found.get(&(record.device.name.clone(), port.number)).cloned();
+                let own = known.get(&(record.device.name.clone(), port.number));
+                port.netdev = own.cloned().flatten();
             }
         }
     }
@@ -231,6 +291,19 @@ impl Host {
             }
         }
     }
+}
+
+/// What ports said before and would say now.
+fn known_ports(kept: &Kept, inventory: &Inventory, links: &Links) -> KnownPorts {
+    let mut known = KnownPorts::new();
+    for DeviceRecord { device, .. } in &inventory.devices {
+        for port in device.ports() {
+            if let Some(own) = kept.known(device, port, links) {
+                known.insert((device.name.clone(), port), own);
+            }
+        }
+    }
+    known
 }
 
 /// That an interface came, went or changed its name since devices were left out by it.
@@ -273,29 +346,6 @@ fn look_at_node(record: &mut DeviceRecord) {
     record.node_is_missing = looked.is_err_and(is_absent);
 }
 
-/// The modules that are there; none if they cannot be looked at, or are not in the tree. A module that is built in and has no
-/// parameters has no folder, but its class has.
-fn modules(sysfs: &Sysfs) -> Vec<String> {
-    let folder = sysfs.folder("module");
-    let mut modules = Vec::new();
-    for name in MODULES {
-        let class = match name {
-            "ib_core" => Some("class/infiniband"),
-            "ib_uverbs" => Some("class/infiniband_verbs"),
-            _ => None,
-        };
-        let is_there = match rustix::fs::stat(folder.join(name).path()) {
-            Ok(_) => true,
-            Err(errno) if is_absent(errno) && folder.exists() => {
-                class.is_some_and(|class| sysfs.folder(class).exists())
-            }
-            Err(_) => return Vec::new(),
-        };
-        modules.extend(is_there.then(|| name.to_owned()));
-    }
-    modules
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,20 +384,5 @@ mod tests {
         let circle = folder.path().join("circle");
         std::os::unix::fs::symlink(&circle, &circle).unwrap();
         assert_eq!(looked(&circle), (false, false));
-    }
-
-    /// A module that is built in may have no folder.
-    #[test]
-    fn a_module_is_there_if_its_class_is() {
-        let tree = tempfile::tempdir().unwrap();
-        let make = |path: &str| std::fs::create_dir_all(tree.path().join(path)).unwrap();
-        let found = || modules(&Sysfs::at(tree.path()));
-        make("class/infiniband_verbs");
-        assert_eq!(found(), [""; 0], "without the folder of modules nothing is known");
-        make("module/ib_core");
-        assert_eq!(found(), ["ib_core", "ib_uverbs"]);
-        let circle = tree.path().join("module/ib_umad");
-        std::os::unix::fs::symlink(&circle, &circle).unwrap();
-        assert_eq!(found(), [""; 0], "it is not known of each");
     }
 }

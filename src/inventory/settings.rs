@@ -9,7 +9,7 @@ use core::fmt;
 use core::ops::RangeInclusive;
 
 /// The variables that are looked for. No others are read or recorded.
-pub const NAMES: [&str; 21] = [
+pub const NAMES: [&str; 22] = [
     "NCCL_IB_DISABLE",
     "NCCL_IB_HCA",
     "NCCL_IB_GID_INDEX",
@@ -17,6 +17,7 @@ pub const NAMES: [&str; 21] = [
     "NCCL_IB_ADDR_FAMILY",
     "NCCL_IB_ADDR_RANGE",
     "NCCL_IB_ROUTABLE_FLID_GID_INDEX",
+    "NCCL_NET",
     "NCCL_NET_PLUGIN",
     "NVSHMEM_HCA_LIST",
     "NVSHMEM_ENABLE_NIC_PE_MAPPING",

@@ -89,8 +89,36 @@ impl<R: BufRead> Snapshots<R> {
         self.line
     }
 
+    /// Whether the last document ends with a line. One that does not may be the beginning of a longer one.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.text.get(..self.next).is_some_and(|own| own.ends_with(b"\n"))
+    }
+
+    /// Says that the last document, which could be read, does not fit.
+    pub(crate) fn misfit(&self, what: String) -> SnapshotError {
+        self.fault(Fault::Invalid(String::new(), what))
+    }
+
+    /// Reads the next document as something else.
+    pub(crate) fn next_by<T>(&mut self, parse: Parse<T>) -> Option<Result<T, SnapshotError>> {
+        if self.is_done {
+            return None;
+        }
+        let read = self.read(parse).transpose();
+        if read.is_none() {
+            self.is_done = true;
+            if !self.is_any {
+                self.line = 1;
+                let nothing = checked(b"", parse).err()?;
+                return Some(Err(self.fault(Fault::of(b"", &nothing, 1))));
+            }
+        }
+        self.is_any = true;
+        read
+    }
+
     /// Reads the next document; `None` at the end of the input.
-    fn read(&mut self) -> Result<Option<Inventory>, SnapshotError> {
+    fn read<T>(&mut self, parse: Parse<T>) -> Result<Option<T>, SnapshotError> {
         loop {
             self.line += self.lines;
             self.lines = 1;
@@ -102,16 +130,16 @@ impl<R: BufRead> Snapshots<R> {
             let is_object = self.text.starts_with(b"{");
             if !self.text.trim_ascii_start().is_empty() && (is_object || !self.is_lost) {
                 self.is_lost = false;
-                return self.read_document().map(Some);
+                return self.read_document(parse).map(Some);
             }
         }
     }
 
     /// Reads the document whose first line is known.
-    fn read_document(&mut self) -> Result<Inventory, SnapshotError> {
+    fn read_document<T>(&mut self, parse: Parse<T>) -> Result<T, SnapshotError> {
         // Nearly every document is a line, and good.
-        let mut error = match parse(&self.text) {
-            Ok(inventory) => return Ok(inventory),
+        let mut error = match checked(&self.text, parse) {
+            Ok(read) => return Ok(read),
             Err(error) => error,
         };
         let mut brackets = Brackets::default();
@@ -127,8 +155,8 @@ impl<R: BufRead> Snapshots<R> {
         }
         let document = self.text.get(..self.next).unwrap_or_default();
         if self.lines > 1 {
-            error = match parse(document) {
-                Ok(inventory) => return Ok(inventory),
+            error = match checked(document, parse) {
+                Ok(read) => return Ok(read),
                 Err(error) => error,
             };
         }
@@ -168,27 +196,17 @@ impl<R: BufRead> Iterator for Snapshots<R> {
     type Item = Result<Inventory, SnapshotError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.is_done {
-            return None;
-        }
-        let read = self.read().transpose();
-        if read.is_none() {
-            self.is_done = true;
-            if !self.is_any {
-                self.line = 1;
-                let nothing = parse(b"").err()?;
-                return Some(Err(self.fault(Fault::of(b"", &nothing, 1))));
-            }
-        }
-        self.is_any = true;
-        read
+        self.next_by(|text| serde_json::from_str(text))
     }
 }
 
+/// How a document is understood.
+type Parse<T> = fn(&str) -> serde_json::Result<T>;
+
 /// Reads a document. UTF-8 is checked of the whole, so that it need not be of each text.
-fn parse(document: &[u8]) -> serde_json::Result<Inventory> {
+fn checked<T>(document: &[u8], parse: Parse<T>) -> serde_json::Result<T> {
     match core::str::from_utf8(document) {
-        Ok(text) => serde_json::from_str(text),
+        Ok(text) => parse(text),
         Err(error) => Err(serde_json::Error::custom(format!("no UTF-8: {error}"))),
     }
 }

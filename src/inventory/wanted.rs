@@ -14,6 +14,8 @@ use crate::host::Preference;
 pub struct Parts {
     /// The drivers that RDMA netlink does not name. Each device is opened and asked.
     pub drivers: bool,
+    /// Devices: their hardware, by sysfs.
+    pub hardware: bool,
     /// Ports: their attributes.
     pub attributes: bool,
     /// Ports: their effective rates.
@@ -32,12 +34,15 @@ pub struct Parts {
     pub interfaces: bool,
     /// The host: its name, kernel, modules and settings, and why devices may be missing.
     pub host: bool,
+    /// What programs need of the host beside devices: how much memory they may lock, and the modules of GPUs.
+    pub needs: bool,
 }
 
 impl Parts {
     /// Devices as they are listed. None is opened.
     pub const LISTED: Self = Self {
         drivers: false,
+        hardware: false,
         attributes: false,
         effective: false,
         guids: false,
@@ -47,21 +52,26 @@ impl Parts {
         types: false,
         interfaces: false,
         host: false,
+        needs: false,
     };
     /// Devices with their drivers.
     pub const DEVICES: Self = Self { drivers: true, ..Self::LISTED };
     /// Port GUIDs.
     pub const GUIDS: Self = Self { guids: true, ..Self::LISTED };
+    /// P_Keys, of ports of all link layers.
+    pub const PKEYS: Self = Self { pkeys: true, ..Self::LISTED };
     /// Ports with their attributes, rates, GUIDs and network interfaces.
     pub const PORTS: Self =
         Self { attributes: true, effective: true, port_netdevs: true, ..Self::GUIDS };
     /// GID tables.
     pub const GIDS: Self = Self { gids: true, ..Self::LISTED };
-    /// What [`crate::choose`] looks at: all but P_Keys and effective rates.
-    pub const CHOOSING: Self = Self { pkeys: false, effective: false, ..Self::ALL };
+    /// What [`crate::choose`] looks at: all but hardware, P_Keys, effective rates and the needs of programs.
+    pub const CHOOSING: Self =
+        Self { hardware: false, pkeys: false, effective: false, needs: false, ..Self::ALL };
     /// Everything.
     pub const ALL: Self = Self {
         drivers: false,
+        hardware: true,
         attributes: true,
         effective: true,
         guids: true,
@@ -71,12 +81,14 @@ impl Parts {
         types: true,
         interfaces: true,
         host: true,
+        needs: true,
     };
 
     /// Whether something is read of each port.
     pub(super) const fn has_ports(self) -> bool {
         let Self {
             drivers: _,
+            hardware: _,
             attributes,
             effective,
             guids,
@@ -86,6 +98,7 @@ impl Parts {
             types: _,
             interfaces: _,
             host: _,
+            needs: _,
         } = self;
         attributes || effective || guids || port_netdevs || pkeys
     }

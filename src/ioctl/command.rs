@@ -106,8 +106,9 @@ impl<'a, const N: usize> Command<'a, N> {
 
     /// An existing object that is an fd (`FD`), or a plain one (`RAW_FD`).
     pub fn fd(&mut self, attr_id: u16, fd: BorrowedFd<'a>) -> &mut Self {
-        // A negative number cannot come from a borrowed fd; as 64 bits it keeps its sign.
-        self.push(attr_id, 0, Payload::value(i64::from(fd.as_raw_fd()).cast_unsigned(), 0))
+        // 64 bits with a sign; that of a borrowed fd is never negative.
+        let number = i64::from(fd.as_raw_fd());
+        self.push(attr_id, 0, Payload::value(u64::from_ne_bytes(number.to_ne_bytes()), 0))
     }
 
     /// Asks for a new object that is an fd. After a successful send its number is the attribute's

@@ -5,11 +5,13 @@
 //! back in one, as the kernel has queued them all when the first returns. So nothing here ever
 //! blocks. `rdma` and `route` know what the messages mean.
 
+pub(crate) mod listen;
 mod message;
 pub(crate) mod rdma;
 #[cfg(feature = "simulated-kernel")]
 pub mod replies;
 pub(crate) mod route;
+pub(crate) mod statistics;
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -80,6 +82,18 @@ impl Datagram<Vec<u8>> {
     pub(crate) fn refusal(errno: Errno, sequence: u32) -> Self {
         let code = (-errno.raw_os_error()).to_ne_bytes();
         let bytes = Message::new(message::ERROR, &code).finish(0, sequence);
+        Self { sender: Some(0), is_cut: false, bytes }
+    }
+
+    /// The kernel's answer to it.
+    pub(crate) fn reply(content: &[u8], sequence: u32) -> Self {
+        let bytes = Message::new(0x1401, content).finish(0, sequence);
+        Self { sender: Some(0), is_cut: false, bytes }
+    }
+
+    /// The end of the list with this number.
+    pub(crate) fn end(sequence: u32) -> Self {
+        let bytes = Message::new(DONE, &[0; 4]).finish(0, sequence);
         Self { sender: Some(0), is_cut: false, bytes }
     }
 }

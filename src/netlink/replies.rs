@@ -6,9 +6,12 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
 
+use super::listen::{parse_route_news, parse_uevent};
 use super::rdma::{parse_chardev, parse_device, parse_port};
 use super::route::{parse_address, standing_on_each};
+use super::statistics::{parse_counters, parse_mode, parse_resources, parse_states};
 use super::{Datagram, Message, Replies, Socket, attributes};
+use crate::counter::{Counter, CounterSource, Group, OptionalCounter, ResourceUse};
 use crate::device::Device;
 use crate::netdev::Netdev;
 
@@ -25,6 +28,14 @@ pub struct Read {
     pub netdevs: Vec<Netdev>,
     /// As messages about addresses: the interface, the address, the length of the network's part.
     pub addresses: Vec<(u32, IpAddr, u8)>,
+    /// As messages about a port's counters.
+    pub counters: Vec<Counter>,
+    /// As messages about their states.
+    pub optional: Vec<OptionalCounter>,
+    /// As messages about objects in use.
+    pub resources: Vec<ResourceUse>,
+    /// As multicasts: how many say something.
+    pub news: usize,
     /// As messages about interfaces: each with the interfaces on top of it.
     pub links: Vec<(u32, BTreeSet<u32>)>,
 }
@@ -42,6 +53,14 @@ pub fn read(datagram: &[u8], dev: &Path) -> Read {
         }
         read.devices.extend(parse_device(content).map(|(_, device)| device));
         read.netdevs.extend(parse_port(content).ok().flatten());
+        let counters = parse_counters(content).unwrap_or_default().into_iter();
+        read.counters.extend(counters.map(|(name, number)| {
+            Counter::new(name, Group::Hardware, CounterSource::Netlink, None, number)
+        }));
+        read.optional
+            .extend(parse_states(content).map(|(_, optional)| optional).unwrap_or_default());
+        read.resources.extend(parse_resources(content).map(|(_, own)| own).unwrap_or_default());
+        let _ = parse_mode(content);
         let address = parse_address(content).ok().flatten();
         read.addresses.extend(address.map(|it| (it.index, it.ip, it.prefix)));
     }
@@ -51,6 +70,8 @@ pub fn read(datagram: &[u8], dev: &Path) -> Read {
         }
     }
     read.links = standing_on_each(&contents);
+    parse_route_news(datagram, &mut |_| read.news += 1);
+    read.news += usize::from(parse_uevent(datagram).is_some());
     read
 }
 

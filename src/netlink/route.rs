@@ -9,7 +9,8 @@ use nix::libc;
 use super::{Attribute, Message, Socket, attributes, number_at, short_at};
 use crate::error::Cause;
 use crate::gid::Gid;
-use crate::netdev::{Interface, Netdev};
+use crate::guid::Guid;
+use crate::netdev::{Interface, Netdev, Unfit};
 use crate::text::is_interface_name;
 
 /// Leaves the counters of virtual functions out of interface messages, which are most of their bytes.
@@ -49,7 +50,11 @@ pub(crate) struct Link {
     pub(crate) flags: u32,
     pub(crate) is_ethernet: bool,
     pub(crate) mtu: u32,
+    /// How often its carrier came and went.
+    pub(crate) carrier_changes: u32,
     pub(crate) mac: Option<[u8; 6]>,
+    /// Of IPoIB, the GUID of the port below it.
+    pub(crate) port_guid: Option<Guid>,
     /// The interface that it is an upper device of, if that is in this namespace.
     pub(crate) lower: Option<u32>,
     /// Whether it is known what it is an upper device of.
@@ -95,8 +100,12 @@ impl RouteDump {
     /// The interfaces by index.
     pub(crate) fn interfaces(&self) -> Vec<Interface> {
         let mut addresses: BTreeMap<u32, Vec<(IpAddr, u8)>> = BTreeMap::new();
-        for Address { index, ip, prefix, .. } in &self.addresses {
-            addresses.entry(*index).or_default().push((*ip, *prefix));
+        let mut unfit: BTreeMap<u32, Vec<(IpAddr, Unfit)>> = BTreeMap::new();
+        for own in &self.addresses {
+            addresses.entry(own.index).or_default().push((own.ip, own.prefix));
+            if let Some(why) = own.unfit() {
+                unfit.entry(own.index).or_default().push((own.ip, why));
+            }
         }
         let interface = |link: &Link| Interface {
             index: link.index,
@@ -104,7 +113,9 @@ impl RouteDump {
             is_lower_up: link.flags & LOWER_UP != 0,
             mtu: link.mtu,
             mac: link.mac,
+            port_guid: link.port_guid,
             addresses: addresses.remove(&link.index.get()).unwrap_or_default(),
+            unfit: unfit.remove(&link.index.get()).unwrap_or_default(),
             name: link.name.clone(),
         };
         self.links.by_index.values().map(interface).collect()
@@ -112,7 +123,7 @@ impl RouteDump {
 }
 
 /// The interfaces of this namespace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
     pub(crate) by_index: BTreeMap<u32, Link>,
     /// Their indices by name.
@@ -143,6 +154,13 @@ impl FromIterator<Link> for Links {
 }
 
 impl Links {
+    /// The link that carries what a port sends, if nothing else may: it is up, and belongs to no bond.
+    pub(crate) fn carrier(&self, netdev: &Netdev) -> Option<&Link> {
+        let link = self.by_index.get(&netdev.index.get())?;
+        let is_up = link.flags & (UP | LOWER_UP) == UP | LOWER_UP;
+        (is_up && link.master.is_none()).then_some(link)
+    }
+
     pub(crate) fn named(&self, name: &str) -> Option<&Link> {
         self.by_index.get(self.by_name.get(name)?).filter(|link| link.name == name)
     }
@@ -208,6 +226,19 @@ pub(crate) struct Address {
     pub(crate) near: IpAddr,
     /// Length of the network's part.
     pub(crate) prefix: u8,
+    /// Whether another host has it.
+    pub(crate) is_duplicate: bool,
+}
+
+impl Address {
+    /// Why no program can use it, if there is a reason.
+    fn unfit(&self) -> Option<Unfit> {
+        if self.ip == self.near {
+            self.is_duplicate.then_some(Unfit::Duplicate)
+        } else {
+            Some(Unfit::FarEnd)
+        }
+    }
 }
 
 /// The GID that the kernel makes of an address.
@@ -229,6 +260,7 @@ pub(crate) fn read_addresses(socket: &mut Socket) -> Result<Vec<Address>, Cause>
 pub(crate) fn parse_address(payload: &[u8]) -> Result<Option<Address>, Cause> {
     const SHORT: Cause = Cause::Malformed("an address message");
     let prefix = *payload.get(1).ok_or(SHORT)?;
+    let flags = *payload.get(2).ok_or(SHORT)?;
     let index = number_at(payload, 4).ok_or(SHORT)?;
     let (mut far, mut near) = (None, None);
     for attribute in attributes(payload.get(ADDRESS_BODY..).ok_or(SHORT)?) {
@@ -240,7 +272,8 @@ pub(crate) fn parse_address(payload: &[u8]) -> Result<Option<Address>, Cause> {
         }
     }
     let of_gid = far.filter(IpAddr::is_ipv4).or(near.filter(IpAddr::is_ipv6)).or(far);
-    Ok(of_gid.map(|ip| Address { index, ip, near: near.unwrap_or(ip), prefix }))
+    let is_duplicate = u32::from(flags) & libc::IFA_F_DADFAILED != 0;
+    Ok(of_gid.map(|ip| Address { index, ip, near: near.unwrap_or(ip), prefix, is_duplicate }))
 }
 
 fn ip(bytes: &[u8]) -> Option<IpAddr> {
@@ -255,6 +288,12 @@ pub(crate) fn read_links(socket: &mut Socket) -> Result<Links, Cause> {
     Ok(links.into_iter().flatten().collect())
 }
 
+/// The GUID in a hardware address of IPoIB: four bytes with the queue pair's number, and a GID.
+fn port_guid(address: &[u8]) -> Option<Guid> {
+    let (_, guid) = address.split_last_chunk()?;
+    (address.len() == 20).then(|| Guid::from_be_bytes(*guid))
+}
+
 pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
     const SHORT: Cause = Cause::Malformed("an interface message");
     let Some(index) = NonZeroU32::new(number_at(payload, 4).ok_or(SHORT)?) else { return Ok(None) };
@@ -264,12 +303,15 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
         flags: number_at(payload, 8).ok_or(SHORT)?,
         is_ethernet: short_at(payload, 2).ok_or(SHORT)? == libc::ARPHRD_ETHER,
         mtu: 0,
+        carrier_changes: 0,
         mac: None,
+        port_guid: None,
         lower: None,
         is_lower_told: false,
         master: None,
         bond: None,
     };
+    let is_infiniband = short_at(payload, 2).ok_or(SHORT)? == libc::ARPHRD_INFINIBAND;
     let mut lower = None;
     let mut is_lower_elsewhere = false;
     let mut kind = Kind::default();
@@ -278,7 +320,11 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
         match attribute.kind {
             libc::IFLA_IFNAME => link.name = attribute.text(),
             libc::IFLA_MTU => link.mtu = attribute.u32()?,
-            libc::IFLA_ADDRESS => link.mac = attribute.bytes().try_into().ok(),
+            libc::IFLA_CARRIER_CHANGES => link.carrier_changes = attribute.u32()?,
+            libc::IFLA_ADDRESS => {
+                link.mac = attribute.bytes().try_into().ok();
+                link.port_guid = port_guid(attribute.bytes()).filter(|_| is_infiniband);
+            }
             libc::IFLA_LINK => lower = Some(attribute.u32()?).filter(|lower| *lower != 0),
             libc::IFLA_LINK_NETNSID => is_lower_elsewhere = true,
             libc::IFLA_MASTER => link.master = Some(attribute.u32()?),

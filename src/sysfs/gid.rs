@@ -153,7 +153,10 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<Option<GidType>, Ca
         // namespace, whatever its type is.
         Err(Cause::Os(libc::EINVAL)) if is_roce(port_folder)? => return Ok(None),
         Err(Cause::Os(libc::EINVAL)) => {}
-        // Kernels without the folder have no RoCE v2.
+        // Every kernel since Linux 4.5 has the folder: this tree is a part of a sysfs.
+        Err(Cause::Os(libc::ENOENT)) if !attributes.exists() && is_roce(port_folder)? => {
+            return Ok(None);
+        }
         Err(Cause::Os(libc::ENOENT)) if !attributes.exists() => {}
         Err(cause) => return Err(cause),
     }
@@ -163,7 +166,7 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<Option<GidType>, Ca
 /// Whether the port is one of RoCE.
 fn is_roce(port_folder: &Folder) -> Result<bool, Cause> {
     Ok(LinkLayer::of_sysfs(port_folder)? == LinkLayer::ETHERNET
-        && port_folder.join("../..").read_number("node_type")? != u64::from(node_type::RNIC))
+        && port_folder.join("../..").read_number("node_type")? == u64::from(node_type::CA))
 }
 
 #[cfg(test)]

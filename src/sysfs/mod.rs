@@ -4,8 +4,10 @@
 //! trusts them: a file is read once, up to a page; what does not parse is an error. The meaning of
 //! the files is known to the modules below, and to [`crate::umad`].
 
+mod counters;
 mod device;
 mod gid;
+mod hardware;
 mod pkey;
 mod port;
 
@@ -22,6 +24,7 @@ use crate::device::FolderId;
 use crate::error::{Cause, Error, Request};
 use crate::text::is_file_name;
 
+pub(crate) use counters::{counter_names, read_counter};
 pub(crate) use gid::Slot;
 
 /// Longest content of a sysfs attribute: one page.

@@ -19,6 +19,8 @@ pub struct Settings {
     pub(super) family: Family,
     pub(super) range: Range,
     pub(super) flid_index: i32,
+    /// The variable that may make NCCL use another transport than its own for InfiniBand and RoCE.
+    pub(super) replaced_by: Option<&'static str>,
 }
 
 /// `NCCL_IB_ADDR_RANGE`.
@@ -74,7 +76,18 @@ impl Settings {
             family,
             range: range(variable(names.range), family),
             flid_index: int(number(variable("NCCL_IB_ROUTABLE_FLID_GID_INDEX"), 1)),
+            replaced_by: match implementation {
+                Implementation::Nccl(_) => replaced_by(variable),
+                Implementation::Nvshmem => None,
+            },
         }
+    }
+
+    /// The variable that may make NCCL use another transport than its own for InfiniBand and RoCE, if one is
+    /// set: `NCCL_NET` names another, or `NCCL_NET_PLUGIN` a plug-in. Then it is not known what NCCL does.
+    #[must_use]
+    pub fn replaced_by(&self) -> Option<&'static str> {
+        self.replaced_by
     }
 
     /// The index that is set, if the program uses it.
@@ -83,6 +96,18 @@ impl Settings {
         (self.gid_index >= 0 || self.implementation.release() == Release::V2_20)
             .then_some(self.gid_index.into())
     }
+}
+
+/// Plug-ins bring transports of their own. The one that NCCL brings is called `IB`.
+fn replaced_by<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> Option<&'static str> {
+    let is_other = |name: &str, own: &str| {
+        variable(name).is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case(own))
+    };
+    if is_other("NCCL_NET", "IB") {
+        return Some("NCCL_NET");
+    }
+    // A transport of that name may still be the plug-in's.
+    is_other("NCCL_NET_PLUGIN", "none").then_some("NCCL_NET_PLUGIN")
 }
 
 /// Names of the variables.
@@ -112,7 +137,8 @@ fn range(value: Option<&str>, family: Family) -> Range {
     /// How much of it NCCL copies.
     const LIMIT: usize = 127;
     let Some(value) = value.filter(|value| !value.is_empty()) else { return Range::All };
-    let (value, _) = value.split_at(value.floor_char_boundary(LIMIT));
+    let end = (0..=LIMIT).rev().find(|end| value.is_char_boundary(*end));
+    let (value, _) = value.split_at(end.unwrap_or_default());
     let Some((address, bits)) = value.split_once('/') else { return Range::NoSlash };
     let Some(address) = parse_address(address, family) else { return Range::All };
     let length = if address.is_ipv4() { 32 } else { 128 };

@@ -55,6 +55,7 @@ struct KeptPort {
     state: PortState,
     link_layer: LinkLayer,
     has_types: bool,
+    assumes_types: bool,
     /// How many rows it has.
     rows: u32,
 }
@@ -88,6 +89,7 @@ impl Fleet {
                 state: port.state,
                 link_layer: port.link_layer,
                 has_types: port.has_types,
+                assumes_types: port.assumes_types,
                 rows: u32::try_from(port.rows.len()).unwrap_or(u32::MAX),
             });
         }
@@ -135,6 +137,7 @@ impl Hosts for Fleet {
                         link_layer: kept.link_layer,
                         gid_tbl_len: kept.gid_tbl_len,
                         has_types: kept.has_types,
+                        assumes_types: kept.assumes_types,
                         rows: rows.by_ref().take(kept.rows as usize).collect(),
                     };
                     (port, kept.index)

@@ -113,10 +113,15 @@ impl Model {
 
     /// Whether the program is known to take the row that [`choose`](Self::choose) says. UCX takes another
     /// one if it cannot make an address handle, which depends on an interface that may be elsewhere. NCCL may
-    /// take another one if it compares with a type that it could not read.
+    /// take another one if it compares with a type that it could not read. Both read types in sysfs: where it is
+    /// not known whether sysfs has them, they must make no difference.
     #[must_use]
     pub fn is_sure(&self, port: &Port<'_>, outcome: &Outcome) -> bool {
         let row = || port.row(outcome.index()?);
+        let outcome_of = |port: &Port<'_>| self.choose(port).outcome;
+        if port.assumes_types && outcome_of(port) != outcome_of(&without_types(port)) {
+            return false;
+        }
         match self {
             Self::Ucx(settings) if settings.pinned().is_none() && port.is_ethernet() => {
                 row().is_none_or(Row::is_address_handle_known)
@@ -134,4 +139,13 @@ impl Model {
             Self::Ucx(settings) => settings.pinned().map(i64::from),
         }
     }
+}
+
+/// A port as it would be if sysfs had no types of its rows.
+fn without_types<'i>(port: &Port<'i>) -> Port<'i> {
+    let mut port = Port { has_types: false, assumes_types: false, ..port.clone() };
+    for row in &mut port.rows {
+        row.type_is_hidden = true;
+    }
+    port
 }

@@ -1,6 +1,7 @@
 //! Any table and any settings.
 
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 use super::*;
 use crate::gid::Gid;
@@ -34,7 +35,7 @@ fn any_row() -> impl Strategy<Value = Row<'static>> {
         Just(Home::Unknown { name: Some("e") }),
         (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
             |(is_up, has_address, is_port_s)| {
-                Home::Ours { name: "e", is_up, has_address, is_port_s }
+                Home::Ours { name: "e", is_up, has_address, unfit: None, is_port_s }
             }
         ),
     ];
@@ -64,6 +65,7 @@ fn any_port() -> impl Strategy<Value = Port<'static>> {
                 number: 1,
                 place: None,
                 has_types: true,
+                assumes_types: false,
                 state: PortState(if state > 4 { 4 } else { state }),
                 link_layer: LinkLayer(layer),
                 gid_tbl_len,
@@ -95,6 +97,11 @@ fn slot_by_slot(port: &Port<'_>, family: Family, version: u8) -> u32 {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: Some(Box::new(FileFailurePersistence::SourceParallel("tests/regressions"))),
+        ..ProptestConfig::default()
+    })]
+
     /// Every table and all settings give an answer, with a reason for every row. At most one row is taken:
     /// the row of the outcome.
     #[test]
@@ -140,7 +147,15 @@ proptest! {
             matches!(row.home, Home::Ours { is_up: true, has_address: true, .. })
                 && !row.is_type_unread()
         };
-        let is_loopback = |row: &Row<'_>| row.gid.ipv4().is_some_and(|v4| v4.is_loopback());
+        // Nor any other address that is no host's, nor a type that nobody knows.
+        let is_loopback = |row: &Row<'_>| {
+            let is_odd = |v4: std::net::Ipv4Addr| {
+                v4.is_loopback() || v4.is_multicast() || v4.is_broadcast() || v4.is_unspecified()
+            };
+            row.gid.ipv4().is_some_and(is_odd)
+                || row.gid.ipv6().is_multicast()
+                || (!row.is_type_unread() && row.gid_type > GidType::ROCE_V2)
+        };
         let is_usable = |row: &&Row<'_>| is_ours(row) && !is_loopback(row) && row.index <= 255;
         let taken = recommend(&port, &Wish::default()).outcome.index();
         let taken = taken.and_then(|index| port.row(index));

@@ -95,6 +95,8 @@ fn what_proves_that_an_interface_is_elsewhere() {
     assert_eq!(home(&by_ioctl("::ffff:10.0.0.1", 9)), "Foreign");
     assert_eq!(home(&by_sysfs("::ffff:10.0.0.1", Some("eth9"))), "address unproven eth0");
     assert_eq!(home(&by_sysfs("::ffff:10.9.9.9", Some("eth9"))), "WithoutAddress");
+    // Two interfaces may have exchanged their names.
+    assert_eq!(home(&by_sysfs("::ffff:10.0.0.1", Some("eth1"))), "address unproven eth0");
     let elsewhere = GidRow { netdev_is_elsewhere: true, ..by_ioctl("::ffff:10.0.0.1", 2) };
     assert_eq!(home(&elsewhere), "Foreign");
     // One is, but has another address: the row may be of an address that has gone.
@@ -117,6 +119,10 @@ fn a_default_gid_is_made_from_the_mac_address() {
     assert_eq!(home_in(&here, &by_ioctl("fe80::211:2200:133:4455", 2)), "unproven eth0");
     assert_eq!(home_in(&here, &by_ioctl("fe80::211:2200:133:4466", 2)), "WithoutAddress");
     assert_eq!(home_in(&here, &unread("fe80::211:2200:133:4455")), "address unproven -");
+    // No IPv6 address is needed for it.
+    let netdev = Some(Netdev::new(NonZeroU32::new(2).unwrap(), "eth0"));
+    let named = GidRow { netdev, ..by_ioctl("fe80::211:2200:133:4455", 2) };
+    assert_eq!(home_in(&here, &named), "ours eth0 true");
 }
 
 /// A row that does not say what its interface is called has one all the same, on RoCE.

@@ -81,6 +81,7 @@ pub(super) fn port(head: &str, rows: Vec<Row<'static>>) -> Port<'static> {
         link_layer: if is_infiniband { LinkLayer::INFINIBAND } else { LinkLayer::ETHERNET },
         gid_tbl_len: words[5].parse().unwrap(),
         has_types: true,
+        assumes_types: false,
         rows,
     }
 }

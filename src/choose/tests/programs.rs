@@ -98,6 +98,23 @@ fn nccl_without_files_of_types() {
     assert_eq!(nccl::choose(&without, &nvshmem).outcome, Outcome::Taken(1));
 }
 
+/// Where it is not known whether there are files of types, what depends on them is not known.
+#[test]
+fn files_of_types_that_may_be_missing() {
+    let rows = ["1 0 fe80::1 v1 e", "1 1 ::ffff:10.0.0.1 v1 e", "1 2 ::ffff:10.0.0.1 v2 e"];
+    let whole = port("port 1 link_layer Ethernet gid_tbl_len 8", rows.map(row).to_vec());
+    let assumed = Port { assumes_types: true, ..whole.clone() };
+    let single = Port { rows: assumed.rows[1..2].to_vec(), ..assumed.clone() };
+    let is_sure = |port: &Port<'_>, setting: &str| {
+        let set = variables(setting);
+        let model = plan::Program::Nccl.model(of(&set));
+        model.is_sure(port, &model.choose(port).outcome)
+    };
+    assert!(is_sure(&whole, "(none)") && !is_sure(&assumed, "(none)"));
+    assert!(is_sure(&assumed, "NCCL_IB_GID_INDEX=1"), "no type is looked at");
+    assert!(is_sure(&single, "(none)"), "nothing is compared");
+}
+
 /// NVSHMEM's copy: variables of its own, no trouble with types, and LIDs on InfiniBand.
 #[test]
 fn nvshmem() {

@@ -1,20 +1,30 @@
 //! The recommendation, its reasons and its wishes.
 
 use super::*;
+use crate::netdev::Unfit;
 
 fn home(line: &str, home: Home<'static>) -> Row<'static> {
     Row { home, ..row(line) }
 }
 
 fn ours(name: &'static str) -> Home<'static> {
-    Home::Ours { name, is_up: true, has_address: true, is_port_s: !name.contains('.') }
+    Home::Ours { name, is_up: true, has_address: true, unfit: None, is_port_s: !name.contains('.') }
 }
 
 /// A port with every kind of row that there is to refuse, with the reasons.
 #[test]
 fn the_recommendation_and_its_reasons() {
-    let down = Home::Ours { name: "eth1", is_up: false, has_address: true, is_port_s: true };
-    let gone = Home::Ours { name: "eth0", is_up: true, has_address: false, is_port_s: true };
+    let down =
+        Home::Ours { name: "eth1", is_up: false, has_address: true, unfit: None, is_port_s: true };
+    let far = Home::Ours {
+        name: "eth0",
+        is_up: true,
+        has_address: true,
+        unfit: Some(Unfit::FarEnd),
+        is_port_s: true,
+    };
+    let gone =
+        Home::Ours { name: "eth0", is_up: true, has_address: false, unfit: None, is_port_s: true };
     let rows = vec![
         home("1 0 fe80::1 v1 e", ours("eth0")),
         home("1 1 fe80::1 v2 e", ours("eth0")),
@@ -28,6 +38,7 @@ fn the_recommendation_and_its_reasons() {
         home("1 9 ::ffff:10.0.0.9 v2 e", ours("eth0")),
         home("1 10 ::ffff:10.0.0.10 v2 e", ours("eth0")),
         home("1 11 ::ffff:169.254.1.1 v2 e", ours("eth0")),
+        home("1 12 ::ffff:10.0.0.13 v2 e", far),
         home("1 300 ::ffff:10.0.0.12 v2 e", ours("eth0")),
     ];
     let port = port("port 1 link_layer Ethernet gid_tbl_len 1024", rows);
@@ -47,6 +58,7 @@ fn the_recommendation_and_its_reasons() {
         Reason::Recommended,
         Reason::LowerFits(9),
         Reason::LinkLocalBelow(9),
+        Reason::Unfit(Unfit::FarEnd),
         Reason::BeyondByte,
     ];
     assert_eq!(reasons, expected);
@@ -255,7 +267,8 @@ fn a_row_that_may_be_better_is_named() {
         assert_eq!(reasons[0], Reason::PerhapsBelow(3));
     }
     // Its type is of no use where the interface is down.
-    let down = Home::Ours { name: "eth0", is_up: false, has_address: true, is_port_s: true };
+    let down =
+        Home::Ours { name: "eth0", is_up: false, has_address: true, unfit: None, is_port_s: true };
     assert_eq!(better(untyped(down), &typed), None);
 }
 

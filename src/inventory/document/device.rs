@@ -11,6 +11,7 @@ use crate::driver::DriverId;
 use crate::form;
 use crate::gid::{Gid, GidRecord, GidType, Source};
 use crate::guid::Guid;
+use crate::hardware::Hardware;
 use crate::inventory::{DeviceRecord, GidRow, PortRecord};
 use crate::netdev::Netdev;
 use crate::pkey::PKey;
@@ -39,6 +40,8 @@ pub(super) struct DeviceForm {
     #[serde(default)]
     node_is_missing: bool,
     access: Option<Told<Done>>,
+    /// Older snapshots do not say it.
+    hardware: Option<Hardware>,
     #[serde(deserialize_with = "form::list")]
     ports: Vec<PortRecord>,
     gids: Option<Told<Items<GidRow>>>,
@@ -46,7 +49,16 @@ pub(super) struct DeviceForm {
 
 impl From<DeviceRecord> for DeviceForm {
     fn from(own: DeviceRecord) -> Self {
-        let DeviceRecord { device, place, node_mode, node_is_missing, access, ports, gids } = own;
+        let DeviceRecord {
+            device,
+            place,
+            node_mode,
+            node_is_missing,
+            access,
+            hardware,
+            ports,
+            gids,
+        } = own;
         let Device {
             name,
             index,
@@ -77,6 +89,7 @@ impl From<DeviceRecord> for DeviceForm {
             node_mode,
             node_is_missing,
             access: access.map(|own| Told(own.map(|()| Done))),
+            hardware,
             ports,
             gids: gids.map(|own| Told(own.map(Items))),
         }
@@ -113,6 +126,7 @@ impl TryFrom<DeviceForm> for DeviceRecord {
             node_mode: own.node_mode,
             node_is_missing: own.node_is_missing,
             access: own.access.map(|Told(own)| own.map(|Done| ())),
+            hardware: own.hardware,
             ports: own.ports,
             gids: Some(gids.map(|Items(rows)| rows)),
         };

@@ -87,23 +87,36 @@ impl TryFrom<SettingForm> for Setting {
     }
 }
 
-/// Settings as this version knows them, and those that it does not know, which a newer version wrote. Without
-/// them all else can be read.
-pub(super) fn known(forms: Vec<SettingForm>) -> Result<(Vec<Setting>, Vec<Problem>), String> {
-    let (mut settings, mut problems) = (Vec::new(), Vec::new());
+/// Settings of a document.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) settings: Vec<Setting>,
+    /// NCCL's that this version does not know, as a newer one wrote them. Without them all else can be read.
+    pub(super) unread: Vec<Problem>,
+    /// Those of other programs.
+    pub(super) problems: Vec<Problem>,
+}
+
+/// Separates settings that this version knows from others.
+pub(super) fn known(forms: Vec<SettingForm>) -> Result<Known, String> {
+    let mut known = Known::default();
     for (place, form) in forms.into_iter().enumerate() {
         let name = form.name.clone();
         match Setting::try_from(form) {
-            Ok(setting) => settings.push(setting),
-            Err(SettingFault::Unknown(_)) => problems.push(Problem {
-                text: format!(
-                    "host: the setting {name} is left out, as this version does not know it, or \
-                     not for these releases; use a newer uverbs"
-                ),
-                errno: EOPNOTSUPP,
-            }),
+            Ok(setting) => known.settings.push(setting),
+            Err(SettingFault::Unknown(_)) => {
+                let is_nccl_s = name.starts_with("NCCL_");
+                let to = if is_nccl_s { &mut known.unread } else { &mut known.problems };
+                to.push(Problem {
+                    text: format!(
+                        "host: the setting {name} is left out, as this version does not know it, or \
+                         not for these releases; use a newer uverbs"
+                    ),
+                    errno: EOPNOTSUPP,
+                });
+            }
             Err(SettingFault::Wrong(what)) => return Err(format!(".settings.{place}{what}")),
         }
     }
-    Ok((settings, problems))
+    Ok(known)
 }

@@ -2,6 +2,7 @@
 
 use rustix::io::Errno;
 
+use super::{Known, KnownPorts};
 use crate::context::probe_driver;
 use crate::device::Device;
 use crate::error::Error;
@@ -25,11 +26,19 @@ pub(super) fn find_driver(record: &mut DeviceRecord) {
     }
 }
 
+/// Reads what carries the device. Where sysfs is masked, nothing is known of it.
+pub(super) fn find_hardware(record: &mut DeviceRecord, sysfs: &Sysfs) {
+    let device = &record.device;
+    let hardware = sysfs.of(device).and_then(|sysfs| sysfs.hardware(&device.name));
+    record.hardware = hardware.ok();
+}
+
 /// Reads a device; gives its GID table, by which the rows are named.
 pub(super) fn read_device(
     record: &mut DeviceRecord,
     sysfs: &Sysfs,
     wanted: &Wanted<'_>,
+    known: &KnownPorts,
 ) -> Option<GidTable> {
     let device = record.device.clone();
     let parts = wanted.parts;
@@ -54,7 +63,10 @@ pub(super) fn read_device(
         let gids = gids.map(|records| records.into_iter().map(row).collect());
         record.gids = Some(gids.map_err(Problem::from));
     }
-    record.ports = numbers.map(|port| read_port(&mut reader, &device, port, parts)).collect();
+    for port in numbers {
+        let known = known.get(&(device.name.clone(), port));
+        record.ports.push(read_port(&mut reader, &device, port, parts, known));
+    }
     if wanted.preference != Preference::Sysfs {
         record.access = Some(reader.fallback().map_or(Ok(()), |error| Err(error.into())));
     }
@@ -87,10 +99,18 @@ fn unread(number: u32, problem: &Problem) -> PortRecord {
     }
 }
 
-fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, parts: Parts) -> PortRecord {
+fn read_port(
+    reader: &mut Reader<'_>,
+    device: &Device,
+    number: u32,
+    parts: Parts,
+    known: Option<&Known>,
+) -> PortRecord {
     let mut record = PortRecord::new(number);
     if parts.attributes {
-        record.attributes = Some(reader.port(number).map_err(Problem::from));
+        let known = known.map(|known| known.attributes.clone());
+        let attributes = known.map_or_else(|| reader.port(number), Ok);
+        record.attributes = Some(attributes.map_err(Problem::from));
     }
     if parts.effective {
         let asked = reader.context().map(|context| context.query_port_speed(number));

@@ -63,8 +63,8 @@ fn files() -> Vec<(PathBuf, RangeInclusive<Reading>)> {
     files
 }
 
-/// The home of this user's password entry, of `/etc/passwd`. Where the entry is a directory service's,
-/// which cannot be asked from here, it is taken to be `$HOME`.
+/// The home of this user's password entry, of `/etc/passwd`. Where the entry is a directory service's (LDAP, SSSD),
+/// which cannot be asked from here, it is taken to be `$HOME`. A user without an entry has none.
 fn password_home(home: Option<OsString>) -> Option<OsString> {
     let open = |path| std::fs::File::open(path).map(BufReader::new);
     let uid = rustix::process::getuid().as_raw();
@@ -86,13 +86,16 @@ fn home_of(passwd: impl BufRead, uid: u32) -> Option<OsString> {
     })
 }
 
-/// Whether password entries come from elsewhere than `/etc/passwd` too.
+/// Whether a directory service has password entries too. systemd has only those of its own users.
 fn asks_others(nsswitch: impl BufRead) -> bool {
     let mut lines = nsswitch.lines().map_while(Result::ok);
     let line = lines.find_map(|line| Some(line.trim_start().strip_prefix("passwd:")?.to_owned()));
     line.is_some_and(|line| {
         let sources = line.split('#').next().unwrap_or_default().split_whitespace();
-        sources.into_iter().any(|source| !source.starts_with('[') && source != "files")
+        sources.into_iter().any(|source| {
+            !source.starts_with('[')
+                && !matches!(source, "files" | "systemd" | "compat" | "altfiles")
+        })
     })
 }
 
@@ -100,7 +103,7 @@ fn asks_others(nsswitch: impl BufRead) -> bool {
 /// make the reader wait is not read.
 fn read_file(path: &Path) -> Answer<Vec<u8>> {
     let refused = |what: &str, errno: Errno| Problem {
-        text: format!("host: NCCL's settings in {}: {what}: not read", path.display()),
+        text: format!("host: NCCL's settings in {} were not read: {what}", path.display()),
         errno: errno.raw_os_error(),
     };
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -112,14 +115,14 @@ fn read_file(path: &Path) -> Answer<Vec<u8>> {
         FileType::CharacterDevice if status.st_rdev == rustix::fs::makedev(1, 3) => {
             return Ok(Vec::new());
         }
-        _ => return Err(refused("no regular file", Errno::INVAL)),
+        _ => return Err(refused("it is no regular file", Errno::INVAL)),
     }
     let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else { return Ok(Vec::new()) };
     let mut bytes = Vec::new();
     // What cannot be read any further has ended, for NCCL too.
     let _ = std::fs::File::from(file).take(FILE_LIMIT + 1).read_to_end(&mut bytes);
     if bytes.len() as u64 > FILE_LIMIT {
-        return Err(refused("longer than 64 KiB", Errno::FBIG));
+        return Err(refused("it is longer than 64 KiB", Errno::FBIG));
     }
     Ok(bytes)
 }
@@ -147,7 +150,8 @@ mod tests {
             ("passwd: files # ldap\n", false),
             ("# passwd: ldap\npasswd:files\n", false),
             ("passwd: files [NOTFOUND=return] sss\n", true),
-            (" passwd:\tfiles systemd\n", true),
+            (" passwd:\tfiles systemd\n", false),
+            ("passwd: files systemd ldap\n", true),
         ] {
             assert_eq!(asks_others(text.as_bytes()), expected, "{text:?}");
         }
@@ -168,6 +172,10 @@ mod tests {
         let fifo = path("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
         let problem = read_file(&fifo).unwrap_err();
-        assert!(problem.text.ends_with("/fifo: no regular file: not read"), "{}", problem.text);
+        assert!(
+            problem.text.ends_with("/fifo were not read: it is no regular file"),
+            "{}",
+            problem.text
+        );
     }
 }

@@ -86,8 +86,8 @@ impl Kernel {
             return Ok(stand_in.try_clone().ok());
         }
         let made = frame.attributes().iter().find(|attribute| attribute.attr_id == attr_id);
-        let number = made.and_then(|attribute| RawFd::try_from(attribute.data.cast_signed()).ok());
-        Ok(number.filter(|number| *number >= 0).map(|number| {
+        let number = made.and_then(|attribute| RawFd::try_from(attribute.data).ok());
+        Ok(number.map(|number| {
             // SAFETY: by `outputs::new_fd` the kernel, which just succeeded, installed a new file
             // descriptor and wrote its number into this attribute; nobody else knows it. It is
             // taken once, as a frame is sent once.

@@ -21,7 +21,9 @@ pub(crate) fn link(number: u32, name: &str) -> Link {
         flags: 0,
         is_ethernet: true,
         mtu: 0,
+        carrier_changes: 0,
         mac: None,
+        port_guid: None,
         lower: None,
         is_lower_told: true,
         master: None,
@@ -75,7 +77,7 @@ fn route_messages() {
     };
     let expected_of = |ip: &str, near: &str| {
         let (ip, near) = (ip.parse().unwrap(), near.parse().unwrap());
-        Address { index: 9, ip, near, prefix: 24 }
+        Address { index: 9, ip, near, prefix: 24, is_duplicate: false }
     };
     let expected = |ip| expected_of(ip, ip);
     let far = expected_of("10.0.0.2", "10.0.0.1");
@@ -87,6 +89,45 @@ fn route_messages() {
     let parsed = parse_address(&message.finish_for_test()).unwrap();
     assert_eq!(parsed, Some(expected("fd00::3")), "without a far end");
     assert!(parse_address(&[0; 3]).is_err());
+}
+
+/// The port's GUID ends IPoIB's hardware address, and only IPoIB's.
+#[test]
+fn ipoib_names_its_port() {
+    let link = |kind: u16, address: &[u8]| {
+        let body = [&[0, 0][..], &kind.to_ne_bytes(), &9u32.to_ne_bytes(), &[0; 8]].concat();
+        let message = Message::new(0, &body).attribute(libc::IFLA_ADDRESS, address);
+        parse_link(&message.finish_for_test()).unwrap().unwrap().port_guid
+    };
+    let mut address = [0; 20];
+    address[4..6].copy_from_slice(&[0xfe, 0x80]);
+    address[12..].copy_from_slice(&[0, 2, 0xc9, 3, 0, 4, 0, 1]);
+    assert_eq!(link(libc::ARPHRD_INFINIBAND, &address), Some(0x0002_c903_0004_0001.into()));
+    assert_eq!(link(libc::ARPHRD_INFINIBAND, &address[1..]), None);
+    assert_eq!(link(libc::ARPHRD_ETHER, &address), None);
+}
+
+#[test]
+fn addresses_that_nobody_can_use() {
+    let address = |flags: u8, near: &[u8], far: &[u8]| {
+        let body = [&[2, 24, flags, 0], &9u32.to_ne_bytes()[..]].concat();
+        let message = Message::new(0, &body)
+            .attribute(libc::IFA_LOCAL, near)
+            .attribute(libc::IFA_ADDRESS, far);
+        parse_address(&message.finish_for_test()).unwrap().unwrap()
+    };
+    let v6 = |last| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last);
+    let addresses = vec![
+        address(0x80, &[10, 0, 0, 1], &[10, 0, 0, 1]),
+        address(0x80, &[10, 0, 0, 3], &[10, 0, 0, 4]),
+        address(0x80, &v6(1).octets(), &v6(2).octets()),
+        address(0xc8, &v6(5).octets(), &v6(5).octets()),
+    ];
+    let dump = RouteDump { links: [link(9, "d0")].into_iter().collect(), addresses };
+    let [own] = &dump.interfaces()[..] else { panic!("one interface") };
+    assert_eq!(own.addresses.len(), 4);
+    let far = ("10.0.0.4".parse().unwrap(), Unfit::FarEnd);
+    assert_eq!(own.unfit, [far, (v6(5).into(), Unfit::Duplicate)]);
 }
 
 #[test]

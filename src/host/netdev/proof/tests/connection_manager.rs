@@ -70,6 +70,7 @@ fn what_the_connection_manager_cannot_tell_apart_is_not_asked() {
         ip: "10.7.0.1".parse().unwrap(),
         near: "10.7.0.2".parse().unwrap(),
         prefix: 32,
+        is_duplicate: false,
     };
     let links = pod(&[], net1()).links;
     let here = Namespace { links, ..Namespace::new(BTreeMap::new(), &[far]) };

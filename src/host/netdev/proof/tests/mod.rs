@@ -48,7 +48,7 @@ fn namespace(addresses: &[(u32, &str)], links: Vec<Link>) -> Namespace {
     let own = Netdev { index: index(2), name: "d0".into() };
     let address = |(index, text): &(u32, &str)| {
         let ip = text.parse().unwrap();
-        Address { index: *index, ip, near: ip, prefix: 24 }
+        Address { index: *index, ip, near: ip, prefix: 24, is_duplicate: false }
     };
     let addresses: Vec<Address> = addresses.iter().map(address).collect();
     let links = Some(links.into_iter().collect());

@@ -1,0 +1,133 @@
+//! Findings about what RDMA programs need of the host beside devices: memory that they may lock, modules.
+
+use super::finding::{Findings, Severity};
+use super::port::Expected;
+use crate::inventory::Inventory;
+
+/// A limit below this is low, in bytes. Programs lock all that they register: NCCL alone has buffers of 4 MiB for
+/// each of its channels to each peer. The usual limits are 64 KiB (Linux before 5.16) and 8 MiB, or none.
+const LOW: u64 = 64 << 20;
+
+/// The first Linux with which the memory of a GPU can be registered without a module of its vendor (dma-buf).
+const WITH_DMA_BUF: (u32, u32) = (5, 12);
+
+pub(super) fn check_needs(inventory: &Inventory, expected: Expected, findings: &mut Findings<'_>) {
+    use Severity::{Note, Problem, Warning};
+    let needed = [
+        (expected.umad, "ib_umad", "no-umad-module", "management datagrams are not possible"),
+        (expected.rdma_cm, "rdma_ucm", "no-rdma-ucm-module", "librdmacm does not work"),
+    ];
+    for (is_needed, module, name, harm) in needed {
+        if !is_needed || has_module(inventory, module) {
+            continue;
+        }
+        if inventory.modules.is_empty() {
+            let seen =
+                format!("it is not known whether the module {module} is loaded: {harm} without it");
+            findings.add("modules-unknown", Warning, seen, "let uverbs read /sys/module");
+        } else {
+            let seen = format!("the module {module} is not loaded: {harm}");
+            findings.add(name, Problem, seen, format!("modprobe {module}"));
+        }
+    }
+    if inventory.devices.is_empty() {
+        return;
+    }
+    let limit = inventory.locked_memory.filter(|own| !own.is_exempt).and_then(|own| own.limit);
+    if let Some(limit) = limit.filter(|own| *own < LOW) {
+        findings.add(
+            "locked-memory-low",
+            Warning,
+            format!(
+                "a process like this may lock {} of memory (RLIMIT_MEMLOCK), and RDMA locks what it registers",
+                bytes(limit)
+            ),
+            "ulimit -l unlimited for the program: limits.conf(5) for logins, LimitMEMLOCK=infinity for \
+             services, --ulimit memlock=-1 for containers",
+        );
+    }
+    let (severity, why) = match dma_buf(inventory) {
+        Some(DmaBuf::NotOfDriver) => (
+            Warning,
+            "NVIDIA documents dma-buf only for its open modules, which this is none of".to_owned(),
+        ),
+        Some(DmaBuf::NotOfKernel(version, level)) => {
+            let kernel = format!("Linux {version}.{level}");
+            (Note, format!("{kernel} has no dma-buf for RDMA unless its distribution added it"))
+        }
+        None => return,
+    };
+    findings.add(
+        "no-peer-memory",
+        severity,
+        format!(
+            "the module nvidia is loaded, neither nvidia_peermem nor nv_peer_mem is, and {why}"
+        ),
+        "if RDMA devices are to reach the GPUs' memory (GPUDirect RDMA): modprobe nvidia_peermem, which needs \
+         MLNX_OFED, or use NVIDIA's open kernel modules with Linux 5.12 or later",
+    );
+}
+
+fn has_module(inventory: &Inventory, name: &str) -> bool {
+    inventory.modules.iter().any(|module| module == name)
+}
+
+/// Why the memory of GPUs is not reached by dma-buf.
+enum DmaBuf {
+    NotOfDriver,
+    /// The version and patch level of the kernel.
+    NotOfKernel(u32, u32),
+}
+
+/// Why RDMA devices do not reach the memory of NVIDIA's GPUs; `None` if they may. There are two ways: a module of
+/// NVIDIA's, and dma-buf, which both the kernel and the driver must have.
+fn dma_buf(inventory: &Inventory) -> Option<DmaBuf> {
+    let peers = ["nvidia_peermem", "nv_peer_mem"];
+    if !has_module(inventory, "nvidia") || peers.iter().any(|own| has_module(inventory, own)) {
+        return None;
+    }
+    // NVIDIA's documentation of its GPU Operator wants the open modules for dma-buf.
+    if inventory.proprietary.as_ref()?.iter().any(|name| name == "nvidia") {
+        return Some(DmaBuf::NotOfDriver);
+    }
+    let (version, level) = release(inventory.kernel.as_deref()?)?;
+    ((version, level) < WITH_DMA_BUF).then_some(DmaBuf::NotOfKernel(version, level))
+}
+
+/// Version and patch level of a kernel's release: (6, 12) of `6.12.9-amd64`.
+fn release(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// A number of bytes with its largest whole unit.
+fn bytes(count: u64) -> String {
+    for (shift, unit) in [(20, "MiB"), (10, "KiB")] {
+        if count >> shift > 0 && count.trailing_zeros() >= shift {
+            return format!("{} {unit}", count >> shift);
+        }
+    }
+    format!("{count} bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_whole_units() {
+        assert_eq!(bytes(8 << 20), "8 MiB");
+        assert_eq!(bytes(64 << 10), "64 KiB");
+        assert_eq!(bytes((8 << 20) + 1), "8388609 bytes");
+        assert_eq!(bytes(0), "0 bytes");
+    }
+
+    #[test]
+    fn releases_of_kernels() {
+        assert_eq!(release("5.10.0-30-amd64"), Some((5, 10)));
+        assert_eq!(release("6.12.117"), Some((6, 12)));
+        assert_eq!(release("7.3-rc1"), Some((7, 3)));
+        assert_eq!(release("6"), None);
+        assert_eq!(release("unknown"), None);
+    }
+}

@@ -1,0 +1,203 @@
+//! What a device is made of, and its place in the machine: PCI function, PCIe link, NUMA node, board.
+//!
+//! [`Sysfs::hardware`](crate::sysfs::Sysfs::hardware) reads it. What a device does not have, or the kernel does
+//! not say, is `None`: all of it of soft RoCE.
+
+use core::fmt;
+use core::str::FromStr;
+
+/// What is known of a device's hardware.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(expecting = "an object", default)
+)]
+#[non_exhaustive]
+pub struct Hardware {
+    /// The driver's name for the board (`board_id`), as `MT_0000000224`.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::plain"))]
+    pub board_id: Option<String>,
+    /// The driver's name for the model (`hca_type`), as `MT4129`.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::plain"))]
+    pub ca_type: Option<String>,
+    /// Hardware revision (`hw_rev`), in the driver's own form.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::plain"))]
+    pub hw_rev: Option<String>,
+    /// The NUMA node that is next to it.
+    pub numa_node: Option<u32>,
+    /// Its PCI function.
+    pub pci: Option<PciFunction>,
+}
+
+/// A PCI function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(expecting = "an object")
+)]
+#[non_exhaustive]
+pub struct PciFunction {
+    /// Its address.
+    pub address: PciAddress,
+    /// Number of the vendor and of the device, as `lspci -n` has them.
+    pub id: Option<(u16, u16)>,
+    /// Whether the RDMA device is a sub-function of it, as mlx5 has them.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub has_sub_function: bool,
+    /// Its physical function, if it is a virtual one (VF).
+    pub physical: Option<PciAddress>,
+    /// The PCIe link as it is; of a VF that of its physical function.
+    pub link: Option<PcieLink>,
+    /// The best link that the function itself is capable of, in any slot.
+    pub max_link: Option<PcieLink>,
+}
+
+impl PciFunction {
+    /// A function of which only the address is known.
+    #[must_use]
+    pub fn at(address: PciAddress) -> Self {
+        Self {
+            address,
+            id: None,
+            has_sub_function: false,
+            physical: None,
+            link: None,
+            max_link: None,
+        }
+    }
+
+    /// Whether its link is known to be slower or narrower than it could be.
+    #[must_use]
+    pub fn is_narrow(&self) -> bool {
+        let (Some(link), Some(max)) = (self.link, self.max_link) else { return false };
+        link.speed < max.speed || link.width < max.width
+    }
+}
+
+/// A PCIe link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(expecting = "an object")
+)]
+pub struct PcieLink {
+    /// Transfers of a lane in units of 0.1 GT/s, so that 2.5 GT/s (25) is a whole number.
+    pub speed: u32,
+    /// Lanes, 1 to 32.
+    pub width: u8,
+}
+
+impl fmt::Display for PcieLink {
+    /// `16GT/s,x8`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.speed % 10 {
+            0 => write!(f, "{}GT/s,x{}", self.speed / 10, self.width),
+            tenth => write!(f, "{}.{tenth}GT/s,x{}", self.speed / 10, self.width),
+        }
+    }
+}
+
+/// Address of a PCI function: domain, bus, device and function.
+///
+/// ```
+/// use uverbs::hardware::PciAddress;
+/// let address: PciAddress = "0000:17:00.1".parse()?;
+/// assert_eq!(address.to_string(), "0000:17:00.1");
+/// # Ok::<(), uverbs::hardware::InvalidPciAddress>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PciAddress {
+    domain: u32,
+    bus: u8,
+    /// Device and function, as the kernel's `devfn`.
+    devfn: u8,
+}
+
+impl fmt::Display for PciAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { domain, bus, devfn } = self;
+        write!(f, "{domain:04x}:{bus:02x}:{:02x}.{}", devfn >> 3, devfn & 7)
+    }
+}
+
+/// A text that is not the address of a PCI function.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not the address of a PCI function, as 0000:17:00.0")]
+pub struct InvalidPciAddress(String);
+
+impl FromStr for PciAddress {
+    type Err = InvalidPciAddress;
+
+    /// Reads what the kernel and this type print.
+    fn from_str(text: &str) -> Result<Self, InvalidPciAddress> {
+        let parse = || {
+            let (domain, rest) = text.split_once(':')?;
+            let (bus, rest) = rest.split_once(':')?;
+            let (device, function) = rest.split_once('.')?;
+            let number = |digits: &str| u32::from_str_radix(digits, 16).ok();
+            let function = u8::try_from(number(function)?).ok()?;
+            let devfn =
+                u8::try_from(number(device)?).ok()?.checked_mul(8)?.checked_add(function)?;
+            Some(Self { domain: number(domain)?, bus: u8::try_from(number(bus)?).ok()?, devfn })
+        };
+        // Only in the form in which it prints: no sign, no missing zero.
+        let is_plain = |own: &Self| own.to_string() == text;
+        parse().filter(is_plain).ok_or_else(|| InvalidPciAddress(text.to_owned()))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for PciAddress {
+    /// The text that it prints as.
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for PciAddress {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        use serde::de::DeserializeSeed as _;
+        let parse = |text: &str| text.parse().ok();
+        crate::form::Parsed { expected: "the address of a PCI function", parse }.deserialize(from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for text in ["0000:00:00.0", "0000:17:1f.7", "10000:e1:00.0", "ffffffff:ff:1f.7"] {
+            assert_eq!(text.parse::<PciAddress>().unwrap().to_string(), text);
+        }
+        let odd = ["", "17:00.0", "0000:17:00", "0000:17:00.8", "0000:17:20.0", "0000:100:00.0"];
+        for text in
+            odd.into_iter().chain(["0000:17:0.0", "+000:17:00.0", "0000:17:00.0 ", "0000:1F:00.0"])
+        {
+            assert!(text.parse::<PciAddress>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_narrow_if_it_could_be_better() {
+        let link = |speed, width| Some(PcieLink { speed, width });
+        let mut own = PciFunction::at("0000:17:00.0".parse().unwrap());
+        own.max_link = link(160, 16);
+        for (now, is_narrow) in
+            [(link(160, 16), false), (link(80, 16), true), (link(160, 8), true), (None, false)]
+        {
+            own.link = now;
+            assert_eq!(own.is_narrow(), is_narrow, "{now:?}");
+        }
+        own.link = link(25, 1);
+        own.max_link = None;
+        assert!(!own.is_narrow());
+        assert_eq!(own.link.unwrap().to_string(), "2.5GT/s,x1");
+        assert_eq!(link(160, 16).unwrap().to_string(), "16GT/s,x16");
+    }
+}

@@ -1,0 +1,529 @@
+//! Counters of all devices and ports, by the cheapest source that has them.
+//!
+//! RDMA netlink gives all of a driver's own counters of a port in one reply, also in a network namespace where
+//! sysfs has none (a pod's); the requests for all ports go out together. Sysfs has a file for each counter,
+//! and mlx5 asks its firmware once or twice for each file: it is read where netlink has no answer, for the
+//! counters of a whole device, and for those of the performance management agent (PMA), which nothing else
+//! has.
+//!
+//! A port, a group or a file that fails is a problem of its own.
+
+use nix::libc;
+use rustix::io::Errno;
+
+use super::Host;
+use crate::counter::{Counter, CounterSource, Group, OptionalCounter, ResourceUse};
+use crate::device::Device;
+use crate::driver::DriverId;
+use crate::error::{Cause, Error, Request};
+use crate::netlink::statistics::{
+    counters_request, mode_request, parse_counters, parse_mode, parse_resources, parse_states,
+    resources_request, states_request,
+};
+use crate::sysfs::{Folder, Sysfs, counter_names, read_counter};
+
+/// The counters of devices, and what could not be read and is no device's.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Each device that was given, in that order.
+    pub devices: Vec<DeviceCounters>,
+    /// What went wrong and is no device's.
+    pub problems: Vec<Error>,
+}
+
+/// The counters of a device.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct DeviceCounters {
+    /// Its name.
+    pub device: String,
+    /// Those of the whole device.
+    pub counters: Vec<Counter>,
+    /// Its ports, ascending.
+    pub ports: Vec<PortCounters>,
+    /// How many objects are in use; `None` if netlink does not say.
+    pub resources: Option<Vec<ResourceUse>>,
+    /// Files of the whole device that were not read: see [`CounterReader::frugal`].
+    pub left_out: Vec<String>,
+    /// What could not be read and is no port's.
+    pub problems: Vec<Error>,
+}
+
+/// The counters of a port.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PortCounters {
+    /// Its number.
+    pub number: u32,
+    /// Its counters, those of the driver first.
+    pub counters: Vec<Counter>,
+    /// Counters that can be turned on and off; none before Linux 5.16.
+    pub optional: Vec<OptionalCounter>,
+    /// Files that were not read, as each costs a command to the firmware: see [`CounterReader::frugal`].
+    pub left_out: Vec<String>,
+    /// What could not be read.
+    pub problems: Vec<Error>,
+    /// What the reading cost.
+    pub cost: Cost,
+}
+
+/// What a reading of a port's counters cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cost {
+    /// Requests of RDMA netlink. Those of 16 go out and come back in two system calls.
+    pub netlink_requests: u32,
+    /// Files of sysfs.
+    pub files: u32,
+    /// Commands to the device's firmware, where that is known: none for devices in software, and for mlx5
+    /// those that its driver sends. Of a port that is a bond it is what one member costs. `None` for other
+    /// drivers, if something failed, and if queue pairs have counters of their own (`rdma statistic qp`).
+    pub firmware_commands: Option<u32>,
+}
+
+/// Reads counters, and remembers what was refused.
+///
+/// What a port refused is not asked again by the same reader: with restricted functions each refusal is a
+/// line in the kernel's log. Its error is given again instead. It is asked again if the device is replaced,
+/// or after [`forget`](Self::forget).
+///
+/// ```no_run
+/// use uverbs::Host;
+/// use uverbs::host::CounterReader;
+///
+/// let mut host = Host::new();
+/// let devices = host.devices()?;
+/// let mut reader = CounterReader::new();
+/// for device in reader.read(&mut host, &devices, &|_, _| true).devices {
+///     for port in device.ports {
+///         for counter in port.counters {
+///             println!("{}:{} {} {:?}", device.device, port.number, counter.name, counter.reading);
+///         }
+///     }
+/// }
+/// # Ok::<(), uverbs::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct CounterReader {
+    is_frugal: bool,
+    /// A few at most: each is searched for among all.
+    refused: Vec<(Place, Error)>,
+}
+
+/// Something that can be refused. A device is the same as long as its name, index and folder are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    device: (String, Option<u32>, Option<u64>),
+    port: Option<u32>,
+    what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    /// All of a driver's counters of a port, by netlink.
+    Netlink,
+    /// The files that the kernel fills from one attribute of the PMA.
+    Traffic,
+    Errors,
+    /// A file of `hw_counters`.
+    File(String),
+}
+
+/// What came of asking netlink for a port's counters.
+#[derive(Debug, Default)]
+struct Told {
+    /// The driver's counters, or why there are none.
+    counters: Option<Result<Vec<(String, u64)>, Cause>>,
+    /// How many there are by name, without a question to the driver.
+    count: usize,
+    /// Whether no queue pair has counters of its own.
+    is_plain: bool,
+}
+
+/// Files that say what matters most, of those that cost a command each.
+const FRUGAL: [&str; 8] = [
+    "port_rcv_data",
+    "port_xmit_data",
+    "link_downed",
+    "symbol_error",
+    // Of the driver, where netlink does not have them.
+    "out_of_buffer",
+    "out_of_sequence",
+    "packet_seq_err",
+    "local_ack_timeout_err",
+];
+
+impl CounterReader {
+    /// A reader of all counters.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A reader that leaves out most files where each costs a command to the firmware (drivers mlx5 and mlx4).
+    /// Of the PMA it reads data, `link_downed` and `symbol_error`; of the driver's counters that
+    /// netlink does not have, `out_of_buffer`, `out_of_sequence`, `packet_seq_err` and
+    /// `local_ack_timeout_err`.
+    #[must_use]
+    pub fn frugal() -> Self {
+        Self { is_frugal: true, ..Self::default() }
+    }
+
+    /// Asks again for what was refused.
+    pub fn forget(&mut self) {
+        self.refused.clear();
+    }
+
+    /// Reads the counters of these ports of these devices.
+    ///
+    /// Where a network namespace or a container hides sysfs, what only sysfs has is not there: that is no
+    /// problem.
+    #[must_use]
+    pub fn read(
+        &mut self,
+        host: &mut Host,
+        devices: &[Device],
+        ports: &dyn Fn(&Device, u32) -> bool,
+    ) -> Counters {
+        self.refused.retain(|(place, _)| devices.iter().any(|own| identity(own) == place.device));
+        let mut found = Counters::default();
+        for device in devices {
+            let numbers = device.ports().filter(|port| ports(device, *port));
+            found.devices.push(DeviceCounters {
+                device: device.name.clone(),
+                counters: Vec::new(),
+                ports: numbers.map(PortCounters::new).collect(),
+                resources: None,
+                left_out: Vec::new(),
+                problems: Vec::new(),
+            });
+        }
+        let told = self.ask(host, devices, &mut found);
+        let mut told = told.into_iter();
+        for (device, own) in devices.iter().zip(&mut found.devices) {
+            let sysfs = Self::open(host.sysfs(), device, own);
+            for port in &mut own.ports {
+                let told = told.next().unwrap_or_default();
+                self.fill(device, port, told, sysfs.as_ref());
+            }
+            if let Some(sysfs) = &sysfs {
+                self.read_device(device, sysfs, own);
+            }
+        }
+        found
+    }
+
+    /// Asks netlink for all ports together: what it said of each, in their order.
+    fn ask(&self, host: &mut Host, devices: &[Device], found: &mut Counters) -> Vec<Told> {
+        let count = found.devices.iter().map(|own| own.ports.len()).sum();
+        let mut told: Vec<Told> = core::iter::repeat_with(Told::default).take(count).collect();
+        let is_listed = devices.iter().any(|device| device.index.is_some());
+        let Some(socket) = host.netlink().filter(|_| is_listed) else { return told };
+        let (mut requests, mut places, mut own_place) = (Vec::new(), Vec::new(), 0);
+        for (number, (device, own)) in devices.iter().zip(&mut found.devices).enumerate() {
+            for (place, port) in own.ports.iter_mut().enumerate() {
+                let place_of_told = own_place;
+                own_place += 1;
+                let Some(index) = device.index else { continue };
+                if self.refusal(device, Some(port.number), What::Netlink).is_some() {
+                    continue;
+                }
+                // Of these the driver is asked the first only.
+                let asked = [counters_request, states_request, mode_request];
+                for (question, request) in asked.into_iter().enumerate() {
+                    requests.push(request(index, port.number));
+                    places.push((number, place, place_of_told, question));
+                    port.cost.netlink_requests += 1;
+                }
+            }
+        }
+        let mut optional = Vec::new();
+        let asked = socket.ask(requests, |request, reply| {
+            let Some(&(number, place, own, question)) = places.get(request) else { return Ok(()) };
+            let Some(told) = told.get_mut(own) else { return Ok(()) };
+            let reply = reply.map_err(Cause::of);
+            match question {
+                0 => told.counters = Some(reply.and_then(parse_counters)),
+                1 => {
+                    if let Ok((count, states)) = reply.and_then(parse_states) {
+                        told.count = count;
+                        optional.push((number, place, states));
+                    }
+                }
+                _ => told.is_plain = reply.and_then(parse_mode) == Ok(Some(true)),
+            }
+            Ok(())
+        });
+        let resources = socket.dump(&resources_request(), |reply| Ok(parse_resources(reply)));
+        for (number, place, states) in optional {
+            let device = found.devices.get_mut(number);
+            if let Some(port) = device.and_then(|own| own.ports.get_mut(place)) {
+                port.optional = states;
+            }
+        }
+        for problem in [asked.err(), resources.as_ref().err().cloned()].into_iter().flatten() {
+            found.problems.push(Error::of_host(Request::Netlink, problem));
+        }
+        let mut in_use: Vec<(u32, Vec<ResourceUse>)> = Vec::new();
+        for own in resources.unwrap_or_default() {
+            match own {
+                Ok(own) => in_use.push(own),
+                Err(cause) => found.problems.push(Error::of_host(Request::Resources, cause)),
+            }
+        }
+        for (device, own) in devices.iter().zip(&mut found.devices) {
+            let mut all = in_use.iter_mut();
+            let found = all.find(|(index, _)| Some(*index) == device.index);
+            own.resources = found.map(|(_, own)| core::mem::take(own));
+        }
+        told
+    }
+
+    /// The device's files, if there are any.
+    fn open(sysfs: &Sysfs, device: &Device, own: &mut DeviceCounters) -> Option<Sysfs> {
+        match sysfs.of(device) {
+            Ok(sysfs) => Some(sysfs),
+            // Hidden by a container, where netlink answers.
+            Err(error) if error.errno() == libc::ENOENT && device.index.is_some() => None,
+            Err(error) => {
+                own.problems.push(error);
+                None
+            }
+        }
+    }
+
+    /// Reads a port.
+    fn fill(
+        &mut self,
+        device: &Device,
+        port: &mut PortCounters,
+        told: Told,
+        sysfs: Option<&Sysfs>,
+    ) {
+        let mut commands = software(device.driver);
+        let number = Some(port.number);
+        let folder = sysfs.and_then(|sysfs| sysfs.port(&device.name, port.number).ok());
+        if let Some(error) = self.refusal(device, number, What::Netlink) {
+            port.problems.push(error.clone());
+        } else {
+            match told.counters {
+                Some(Ok(counters)) => {
+                    if device.driver == Some(DriverId::MLX5) && told.is_plain {
+                        commands = Some(mlx5_commands(&counters, &port.optional));
+                    }
+                    port.counters.extend(counters.into_iter().map(|(name, value)| {
+                        let (group, source) = (Group::Hardware, CounterSource::Netlink);
+                        Counter::new(name, group, source, device.driver, value)
+                    }));
+                }
+                // The driver was asked for counters that it has, and failed.
+                Some(Err(cause)) if told.count > 0 && cause.as_errno() != Errno::MSGSIZE => {
+                    commands = None;
+                    let request = Request::Counters { port: number };
+                    let error = Error::new(&*device.name, request, cause);
+                    self.refuse(device, number, What::Netlink, &error);
+                    port.problems.push(error);
+                }
+                // It has none, or more than fit into a message; or there is no netlink.
+                _ => {
+                    if let Some(folder) = folder.as_ref().map(|folder| folder.join("hw_counters")) {
+                        if device.driver == Some(DriverId::MLX5) {
+                            commands = None;
+                        }
+                        let read = self.read_folder(device, number, &folder);
+                        port.take(read);
+                    }
+                }
+            }
+        }
+        if let Some(folder) = &folder {
+            let read = self.read_pma(device, port.number, &folder.join("counters"));
+            if let (Some(DriverId::MLX5), Some(commands)) = (device.driver, &mut commands) {
+                *commands += read.files;
+            }
+            if !read.problems.is_empty() && device.driver == Some(DriverId::MLX5) {
+                commands = None;
+            }
+            port.take(read);
+        }
+        port.cost.firmware_commands = commands;
+    }
+
+    /// Reads the counters of a whole device, which only sysfs has.
+    fn read_device(&mut self, device: &Device, sysfs: &Sysfs, own: &mut DeviceCounters) {
+        let Ok(folder) = sysfs.device(&device.name) else { return };
+        let read = self.read_folder(device, None, &folder.join("hw_counters"));
+        own.counters = read.counters;
+        own.left_out = read.left_out;
+        own.problems.extend(read.problems);
+    }
+
+    /// Reads a folder of the driver's counters.
+    fn read_folder(&mut self, device: &Device, port: Option<u32>, folder: &Folder) -> Read {
+        let mut read = Read::default();
+        for name in read.names(device, port, folder) {
+            if self.leaves_out(device, &name) {
+                read.left_out.push(name);
+                continue;
+            }
+            if let Some(error) = self.refusal(device, port, What::File(name.clone())) {
+                read.problems.push(error.clone());
+                continue;
+            }
+            if let Err(error) = read.file(device, Group::Hardware, folder, &name) {
+                self.refuse(device, port, What::File(name), &error);
+                let is_gone = error.is_gone() || error.errno() == libc::ENOENT;
+                read.problems.push(error);
+                if is_gone {
+                    break;
+                }
+            }
+        }
+        read
+    }
+
+    /// Reads the counters of the PMA. The kernel fills all files of an attribute by the same question, so
+    /// that if one is refused, all are.
+    fn read_pma(&mut self, device: &Device, port: u32, folder: &Folder) -> Read {
+        let mut read = Read::default();
+        let number = Some(port);
+        let mut failed = Vec::new();
+        for name in read.names(device, number, folder) {
+            if self.leaves_out(device, &name) {
+                read.left_out.push(name);
+                continue;
+            }
+            let is_traffic = name.ends_with("_data") || name.ends_with("_packets");
+            let what = if is_traffic { What::Traffic } else { What::Errors };
+            if failed.contains(&what) {
+                continue;
+            }
+            if let Some(error) = self.refusal(device, number, what.clone()) {
+                read.problems.push(error.clone());
+                failed.push(what);
+                continue;
+            }
+            if let Err(error) = read.file(device, Group::Pma, folder, &name) {
+                if !matches!(error.cause(), Cause::Malformed(_)) {
+                    self.refuse(device, number, what.clone(), &error);
+                    failed.push(what);
+                }
+                read.problems.push(error);
+            }
+        }
+        read
+    }
+
+    /// Whether a file is not read, as it costs a command.
+    fn leaves_out(&self, device: &Device, name: &str) -> bool {
+        let costs_commands = matches!(device.driver, Some(DriverId::MLX5 | DriverId::MLX4));
+        self.is_frugal && costs_commands && !FRUGAL.contains(&name)
+    }
+
+    fn refusal(&self, device: &Device, port: Option<u32>, what: What) -> Option<&Error> {
+        if self.refused.is_empty() {
+            return None;
+        }
+        let place = Place { device: identity(device), port, what };
+        self.refused.iter().find(|(known, _)| *known == place).map(|(_, error)| error)
+    }
+
+    /// Remembers a refusal, unless it may be another next time.
+    fn refuse(&mut self, device: &Device, port: Option<u32>, what: What, error: &Error) {
+        const LASTING: [i32; 9] = [
+            libc::EINVAL,
+            libc::EIO,
+            libc::ENXIO,
+            libc::EOPNOTSUPP,
+            libc::EPERM,
+            libc::EACCES,
+            libc::EREMOTEIO,
+            libc::EPROTO,
+            libc::ENODATA,
+        ];
+        if LASTING.contains(&error.errno()) {
+            self.refused.push((Place { device: identity(device), port, what }, error.clone()));
+        }
+    }
+}
+
+impl PortCounters {
+    /// A port of which nothing was read yet.
+    #[must_use]
+    pub fn new(number: u32) -> Self {
+        Self {
+            number,
+            counters: Vec::new(),
+            optional: Vec::new(),
+            left_out: Vec::new(),
+            problems: Vec::new(),
+            cost: Cost::default(),
+        }
+    }
+
+    fn take(&mut self, read: Read) {
+        self.counters.extend(read.counters);
+        self.left_out.extend(read.left_out);
+        self.problems.extend(read.problems);
+        self.cost.files += read.files;
+    }
+}
+
+/// What came of a folder.
+#[derive(Debug, Default)]
+struct Read {
+    counters: Vec<Counter>,
+    left_out: Vec<String>,
+    problems: Vec<Error>,
+    files: u32,
+}
+
+impl Read {
+    fn names(&mut self, device: &Device, port: Option<u32>, folder: &Folder) -> Vec<String> {
+        counter_names(folder).unwrap_or_else(|cause| {
+            let request = Request::Counters { port };
+            self.problems.push(Error::new(&*device.name, request, cause));
+            Vec::new()
+        })
+    }
+
+    fn file(
+        &mut self,
+        device: &Device,
+        group: Group,
+        folder: &Folder,
+        name: &str,
+    ) -> Result<(), Error> {
+        self.files += 1;
+        let number = read_counter(folder, name).map_err(|cause| {
+            let path = folder.path().join(name);
+            Error::new(&*device.name, Request::Sysfs { path }, cause)
+        })?;
+        let source = CounterSource::Sysfs;
+        self.counters.push(Counter::new(name, group, source, device.driver, number));
+        Ok(())
+    }
+}
+
+fn identity(device: &Device) -> (String, Option<u32>, Option<u64>) {
+    let folder = device.identity.device.as_ref().or(device.identity.node.as_ref());
+    (device.name.clone(), device.index, folder.map(|folder| folder.inode))
+}
+
+/// What devices in software cost.
+fn software(driver: Option<DriverId>) -> Option<u32> {
+    matches!(driver, Some(DriverId::RXE | DriverId::SIW)).then_some(0)
+}
+
+/// The commands by which the driver answered: one for all Q counters, one for all of congestion control, one
+/// for the register of `rx_icrc_encapsulated`, and one for each optional counter that is on.
+fn mlx5_commands(counters: &[(String, u64)], optional: &[OptionalCounter]) -> u32 {
+    let has = |wanted: &str| counters.iter().any(|(name, _)| name == wanted);
+    let groups = [has("out_of_buffer"), has("rp_cnp_ignored"), has("rx_icrc_encapsulated")];
+    let on = optional.iter().filter(|own| own.is_on);
+    groups.into_iter().map(u32::from).sum::<u32>() + on.map(|_| 1).sum::<u32>()
+}
+
+#[cfg(test)]
+mod tests;

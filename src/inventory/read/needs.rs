@@ -1,0 +1,130 @@
+//! What RDMA programs need of a host beside devices: kernel modules, and memory that they may lock.
+
+use rustix::process::{Resource, getrlimit};
+
+use crate::inventory::LockedMemory;
+use crate::sysfs::{Sysfs, is_absent};
+
+/// Modules that RDMA needs, or that people look for. One that is built in and has no parameters has no folder, but
+/// its class, or its device, has.
+const MODULES: [(&str, Option<&str>); 6] = [
+    ("ib_core", Some("class/infiniband")),
+    ("ib_uverbs", Some("class/infiniband_verbs")),
+    ("ib_umad", Some("class/infiniband_mad")),
+    ("ib_ipoib", None),
+    ("rdma_cm", None),
+    ("rdma_ucm", Some("class/misc/rdma_cm")),
+];
+
+/// NVIDIA's driver, and the modules by which RDMA devices reach its GPUs' memory: today's, and that of before 2021.
+const GPUS: [(&str, Option<&str>); 3] =
+    [("nvidia", None), ("nvidia_peermem", None), ("nv_peer_mem", None)];
+
+/// The modules that are there; none if they cannot be looked at, or are not in the tree.
+pub(super) fn modules(sysfs: &Sysfs, has_gpus: bool) -> Vec<String> {
+    let folder = sysfs.folder("module");
+    let mut modules = Vec::new();
+    for (name, class) in MODULES.iter().chain(has_gpus.then_some(&GPUS).into_iter().flatten()) {
+        let is_there = match rustix::fs::stat(folder.join(name).path()) {
+            Ok(_) => true,
+            Err(errno) if is_absent(errno) && folder.exists() => {
+                class.is_some_and(|class| sysfs.folder(class).exists())
+            }
+            Err(_) => return Vec::new(),
+        };
+        modules.extend(is_there.then(|| (*name).to_owned()));
+    }
+    modules
+}
+
+/// Those of NVIDIA's modules that taint the kernel as proprietary; `None` if that cannot be read of all.
+pub(super) fn proprietary(sysfs: &Sysfs, modules: &[String]) -> Option<Vec<String>> {
+    let is_nvidia_s = |name: &&String| GPUS.iter().any(|(own, _)| own == name);
+    let mut found = Vec::new();
+    for name in modules.iter().filter(is_nvidia_s) {
+        let taint = sysfs.folder("module").join(name).read_bytes("taint").ok()?;
+        if taint.contains(&b'P') {
+            found.push(name.clone());
+        }
+    }
+    Some(found)
+}
+
+/// How much memory this process may lock; `None` if `/proc` does not say what it is permitted.
+pub(super) fn locked_memory() -> Option<LockedMemory> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let users = std::fs::read_to_string("/proc/self/uid_map").ok()?;
+    let is_exempt = has_ipc_lock(&status)? && is_initial(&users);
+    Some(LockedMemory { limit: getrlimit(Resource::Memlock).current, is_exempt })
+}
+
+/// Whether `CAP_IPC_LOCK` is effective, by `/proc/PID/status`.
+fn has_ipc_lock(status: &str) -> Option<bool> {
+    const CAP_IPC_LOCK: u32 = 14;
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    let effective = u64::from_str_radix(effective.trim(), 16).ok()?;
+    Some(effective >> CAP_IPC_LOCK & 1 == 1)
+}
+
+/// Whether a map of users is that of the initial namespace: all users are themselves.
+fn is_initial(users: &str) -> bool {
+    users.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_capability_counts_only_in_the_initial_namespace() {
+        let status = |set: &str| format!("Name:\tx\nCapPrm:\t0\nCapEff:\t{set}\nCapBnd:\t0\n");
+        assert_eq!(has_ipc_lock(&status("000001ffffffffff")), Some(true));
+        assert_eq!(has_ipc_lock(&status("0000000000004000")), Some(true));
+        assert_eq!(has_ipc_lock(&status("000001ffffffbfff")), Some(false));
+        assert_eq!(has_ipc_lock(&status("no number")), None);
+        assert_eq!(has_ipc_lock("Name:\tx\n"), None);
+        assert!(is_initial("         0          0 4294967295\n"));
+        assert!(!is_initial("         0       1000          1\n"));
+        assert!(!is_initial(""));
+        assert!(locked_memory().is_some());
+    }
+
+    #[test]
+    fn modules_that_are_built_in_have_a_class_or_a_device() {
+        let root = tempfile::tempdir().unwrap();
+        let sysfs = Sysfs::at(root.path());
+        let make = |folder: &str| fs::create_dir_all(root.path().join(folder)).unwrap();
+        make("class/misc/rdma_cm");
+        assert_eq!(
+            modules(&sysfs, true),
+            [""; 0],
+            "without the folder of modules nothing is known"
+        );
+        make("module/nvidia");
+        make("class/infiniband_mad");
+        assert_eq!(modules(&sysfs, true), ["ib_umad", "rdma_ucm", "nvidia"]);
+        assert_eq!(modules(&sysfs, false), ["ib_umad", "rdma_ucm"]);
+        make("class/infiniband_verbs");
+        make("module/ib_core");
+        assert_eq!(modules(&sysfs, false), ["ib_core", "ib_uverbs", "ib_umad", "rdma_ucm"]);
+        let circle = root.path().join("module/ib_ipoib");
+        std::os::unix::fs::symlink(&circle, &circle).unwrap();
+        assert_eq!(modules(&sysfs, false), [""; 0], "it is not known of each");
+    }
+
+    #[test]
+    fn what_is_proprietary_is_known_of_all_or_not_at_all() {
+        let root = tempfile::tempdir().unwrap();
+        let sysfs = Sysfs::at(root.path());
+        let known = ["ib_core", "nvidia", "nvidia_peermem"].map(str::to_owned);
+        assert_eq!(proprietary(&sysfs, &known[..1]), Some(Vec::new()));
+        assert_eq!(proprietary(&sysfs, &known), None);
+        for (name, taint) in [("nvidia", "POE\n"), ("nvidia_peermem", "OE\n")] {
+            let folder = root.path().join("module").join(name);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("taint"), taint).unwrap();
+        }
+        assert_eq!(proprietary(&sysfs, &known), Some(vec!["nvidia".to_owned()]));
+    }
+}

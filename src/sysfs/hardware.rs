@@ -1,0 +1,238 @@
+//! A device's hardware by sysfs: the device's own folder, and that of the PCI function which carries it.
+
+use super::{Folder, Sysfs};
+use crate::error::{Error, Request, Result};
+use crate::hardware::{Hardware, PciAddress, PciFunction, PcieLink};
+
+impl Sysfs {
+    /// Reads what the kernel says of a device's hardware. What it does not say is `None`; there is no
+    /// error of a file that is missing or reads as something else.
+    ///
+    /// ```no_run
+    /// let hardware = uverbs::sysfs::Sysfs::host().hardware("mlx5_0")?;
+    /// if let Some(pci) = hardware.pci {
+    ///     println!("{} on NUMA node {:?}", pci.address, hardware.numa_node);
+    /// }
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ENOENT`: no such device, here or any more.
+    pub fn hardware(&self, device: &str) -> Result<Hardware> {
+        let request = || Request::Sysfs { path: self.root().join("class/infiniband").join(device) };
+        self.steadily(device, request, |sysfs| {
+            let folder =
+                sysfs.device(device).map_err(|cause| Error::new(device, request(), cause))?;
+            Ok(read_hardware(&folder))
+        })
+    }
+}
+
+fn read_hardware(folder: &Folder) -> Hardware {
+    let plain = |name| folder.read_optional(name).filter(|text| crate::text::is_plain(text));
+    let below = folder.join("device");
+    let pci = find_function(&below);
+    // Of a sub-function it is the function that has a node. It is -1 where the machine has none.
+    let is_sub = pci.as_ref().is_some_and(|own| own.has_sub_function);
+    let with_node = if is_sub { below.join("..") } else { below };
+    Hardware {
+        board_id: plain("board_id"),
+        ca_type: plain("hca_type"),
+        hw_rev: plain("hw_rev"),
+        numa_node: with_node.read_optional("numa_node").and_then(|text| text.parse().ok()),
+        pci,
+    }
+}
+
+/// The PCI function that carries a device: its parent, or that of its sub-function.
+fn find_function(parent: &Folder) -> Option<PciFunction> {
+    let about = parent.read_optional("uevent")?;
+    if value(&about, "PCI_SLOT_NAME").is_some() {
+        return read_function(parent, &about);
+    }
+    if !value(&about, "MODALIAS")?.starts_with("auxiliary:") {
+        return None;
+    }
+    let above = parent.join("..");
+    let mut function = read_function(&above, &above.read_optional("uevent")?)?;
+    function.has_sub_function = true;
+    Some(function)
+}
+
+fn read_function(folder: &Folder, about: &str) -> Option<PciFunction> {
+    let mut function = PciFunction::at(address(about)?);
+    function.id = value(about, "PCI_ID").and_then(|id| {
+        let (vendor, device) = id.split_once(':')?;
+        let number = |digits| u16::from_str_radix(digits, 16).ok();
+        Some((number(vendor)?, number(device)?))
+    });
+    let physical = folder.join("physfn");
+    function.physical = physical.read_optional("uevent").as_deref().and_then(address);
+    // The kernel knows no link of a VF.
+    let of_link = if function.physical.is_some() { &physical } else { folder };
+    function.link = link(of_link, "current_link_speed", "current_link_width");
+    function.max_link = link(of_link, "max_link_speed", "max_link_width");
+    Some(function)
+}
+
+fn address(about: &str) -> Option<PciAddress> {
+    value(about, "PCI_SLOT_NAME")?.parse().ok()
+}
+
+/// A value of a `uevent` file, which has a line `KEY=value` for each.
+fn value<'a>(about: &'a str, key: &str) -> Option<&'a str> {
+    about.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+}
+
+fn link(folder: &Folder, speed: &str, width: &str) -> Option<PcieLink> {
+    // 0 and 255 are that it is not known.
+    const WIDTHS: core::ops::RangeInclusive<u8> = 1..=32;
+    let speed = parse_speed(&folder.read_optional(speed)?)?;
+    let width = folder.read_optional(width)?.parse().ok().filter(|width| WIDTHS.contains(width))?;
+    Some(PcieLink { speed, width })
+}
+
+/// `16.0 GT/s PCIe`, or `8 GT/s` of older kernels; not `Unknown`.
+fn parse_speed(text: &str) -> Option<u32> {
+    let number = text.split_once(" GT/s")?.0;
+    let (whole, tenth) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if tenth.len() != 1 || !digits(whole) || !digits(tenth) {
+        return None;
+    }
+    let tenths = whole.parse::<u32>().ok()?.checked_mul(10)?.checked_add(tenth.parse().ok()?)?;
+    (tenths > 0).then_some(tenths)
+}
+
+#[cfg(test)]
+#[cfg(not(miri))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    #[test]
+    fn speeds() {
+        for (text, tenths) in
+            [("16.0 GT/s PCIe", 160), ("8 GT/s", 80), ("2.5 GT/s", 25), ("64.0 GT/s PCIe", 640)]
+        {
+            assert_eq!(parse_speed(text), Some(tenths));
+        }
+        let odd =
+            ["", "Unknown", "Unknown speed", "-8 GT/s", "8.25 GT/s", " GT/s", "0 GT/s", "+8 GT/s"];
+        for text in odd.into_iter().chain(["99999999999 GT/s", "8. GT/s", ".5 GT/s"]) {
+            assert_eq!(parse_speed(text), None, "{text:?}");
+        }
+    }
+
+    fn write(folder: &Path, files: &[(&str, &str)]) {
+        std::fs::create_dir_all(folder).unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.join(name), format!("{text}\n")).unwrap();
+        }
+    }
+
+    /// A device whose parent is this folder of the tree.
+    fn device(root: &Path, name: &str, parent: &str) {
+        let own = root.join(parent).join("infiniband").join(name);
+        std::fs::create_dir_all(own.join("ports")).unwrap();
+        std::fs::create_dir_all(root.join("class/infiniband")).unwrap();
+        symlink(root.join(parent), own.join("device")).unwrap();
+        symlink(&own, root.join("class/infiniband").join(name)).unwrap();
+    }
+
+    /// As the kernel has them: a function, its VF, a sub-function, and soft RoCE.
+    #[test]
+    fn functions_of_all_kinds() {
+        let tree = tempfile::tempdir().unwrap();
+        let (root, bus) = (tree.path(), "devices/pci0000:16/0000:16:02.0");
+        let (pf, vf) = (format!("{bus}/0000:17:00.0"), format!("{bus}/0000:17:00.2"));
+        let sf = format!("{pf}/mlx5_core.sf.4");
+        write(
+            &root.join(&pf),
+            &[
+                ("uevent", "DRIVER=mlx5_core\nPCI_ID=15B3:1021\nPCI_SLOT_NAME=0000:17:00.0"),
+                ("numa_node", "1"),
+                ("current_link_speed", "16.0 GT/s PCIe"),
+                ("current_link_width", "8"),
+                ("max_link_speed", "32.0 GT/s PCIe"),
+                ("max_link_width", "16"),
+            ],
+        );
+        write(
+            &root.join(&vf),
+            &[
+                ("uevent", "PCI_ID=15B3:101E\nPCI_SLOT_NAME=0000:17:00.2"),
+                ("numa_node", "-1"),
+                ("current_link_speed", "Unknown"),
+                ("current_link_width", "0"),
+                ("max_link_speed", "Unknown"),
+                ("max_link_width", "255"),
+            ],
+        );
+        symlink(root.join(&pf), root.join(&vf).join("physfn")).unwrap();
+        write(&root.join(&sf), &[("uevent", "MODALIAS=auxiliary:mlx5_core.sf")]);
+        for (name, parent) in [("mlx5_0", &pf), ("mlx5_1", &vf), ("mlx5_2", &sf)] {
+            device(root, name, parent);
+        }
+        write(
+            &root.join("class/infiniband/mlx5_0"),
+            &[("board_id", "MT_224"), ("hca_type", "MT4129"), ("hw_rev", "0")],
+        );
+        write(&root.join("class/infiniband/rxe0/ports"), &[]);
+        let read = |name| Sysfs::at(root).hardware(name).unwrap();
+        let address = |text: &str| text.parse::<PciAddress>().unwrap();
+
+        let own = read("mlx5_0");
+        assert_eq!(
+            (own.board_id.as_deref(), own.ca_type.as_deref()),
+            (Some("MT_224"), Some("MT4129"))
+        );
+        assert_eq!((own.hw_rev.as_deref(), own.numa_node), (Some("0"), Some(1)));
+        let function = own.pci.unwrap();
+        let mut expected = PciFunction::at(address("0000:17:00.0"));
+        expected.id = Some((0x15b3, 0x1021));
+        expected.link = Some(PcieLink { speed: 160, width: 8 });
+        expected.max_link = Some(PcieLink { speed: 320, width: 16 });
+        assert_eq!(function, expected);
+
+        let own = read("mlx5_1");
+        assert_eq!(own.numa_node, None);
+        let virtual_one = own.pci.unwrap();
+        assert_eq!(virtual_one.physical, Some(address("0000:17:00.0")));
+        assert_eq!(
+            (virtual_one.address, virtual_one.link),
+            (address("0000:17:00.2"), function.link)
+        );
+
+        let own = read("mlx5_2");
+        let sub = own.pci.unwrap();
+        assert!(sub.has_sub_function && sub.address == function.address && sub.physical.is_none());
+        assert_eq!((own.numa_node, sub.max_link), (Some(1), function.max_link));
+
+        assert_eq!(read("rxe0"), Hardware::default());
+        assert_eq!(Sysfs::at(root).hardware("mlx5_9").unwrap_err().errno(), 2);
+    }
+
+    #[test]
+    fn what_reads_as_something_else_is_not_known() {
+        let tree = tempfile::tempdir().unwrap();
+        let pf = "devices/0000:17:00.0";
+        device(tree.path(), "x", pf);
+        let read = |uevent: &str, numa: &str| {
+            write(&tree.path().join(pf), &[("uevent", uevent), ("numa_node", numa)]);
+            Sysfs::at(tree.path()).hardware("x").unwrap()
+        };
+        for uevent in [
+            "",
+            "PCI_SLOT_NAME=",
+            "PCI_SLOT_NAME=17:00.0",
+            "MODALIAS=auxiliary:x",
+            "MODALIAS=usb:x",
+        ] {
+            assert_eq!(read(uevent, "x"), Hardware::default(), "{uevent:?}");
+        }
+        let own = read("PCI_SLOT_NAME=0000:17:00.0\nPCI_ID=15B3", "99999999999").pci.unwrap();
+        assert_eq!(own, PciFunction::at("0000:17:00.0".parse().unwrap()));
+    }
+}

@@ -1,0 +1,189 @@
+//! Reading what may have changed, and finding out what has.
+
+use super::apply::put;
+use super::pending::{Ladder, Scope};
+use super::{Options, Origin, Watch, What, differences, now};
+use crate::device::Device;
+use crate::host::Host;
+use crate::inventory::{Inventory, Parts, PortRecord, Wanted};
+
+/// How often a reading that finds less than the one before is made again before it is believed. A device that
+/// goes, or a driver that is busy, cannot be read for a moment.
+const MOST_DOUBTS: u32 = 3;
+
+impl Watch {
+    /// Reads what is due, and finds what differs.
+    pub(super) fn read_due(&mut self) {
+        let now = now();
+        if self.next_reread.is_some_and(|at| at <= now) {
+            self.want(Scope::All, Origin::Reread);
+            self.plan_reread();
+            // It has waited long enough.
+            return self.read_pending();
+        }
+        if self.pending.as_ref().is_some_and(|own| own.due() <= now) {
+            return self.read_pending();
+        }
+        let rung = self.ladder.as_ref().filter(|own| own.due() <= now);
+        if let (Some(scope), None) = (rung.map(Ladder::scope), &self.pending) {
+            self.want(scope, Origin::Route);
+            self.read_pending();
+        }
+    }
+
+    fn read_pending(&mut self) {
+        let Some(pending) = self.pending.take() else { return };
+        let (next, is_all) = match &pending.scope {
+            Scope::All => (self.read_all(), true),
+            Scope::Devices(devices) => match self.read_some(devices) {
+                Some(next) => (next, false),
+                None => (self.read_all(), true),
+            },
+        };
+        if is_worse(&self.inventory, &next) && self.doubts < MOST_DOUBTS {
+            self.doubts += 1;
+            self.pending = Some(pending.again(now()));
+            return;
+        }
+        self.doubts = 0;
+        for difference in differences(&self.inventory, &next) {
+            self.tell(pending.origins.clone(), What::Difference(difference));
+        }
+        self.inventory = next;
+        self.climb();
+        if is_all {
+            self.follow();
+            self.hold_contexts();
+        }
+    }
+
+    /// Goes on with the tables that are written late.
+    fn climb(&mut self) {
+        if let Some(ladder) = self.ladder.take() {
+            self.ladder = ladder.climb(&self.inventory, now());
+        }
+    }
+
+    /// Remembers devices that have a name which is watched, by what outlives the name.
+    pub(super) fn follow(&mut self) {
+        let names = &self.options.devices;
+        let own = self.inventory.devices.iter().map(|own| &own.device);
+        let own = own.filter(|own| names.contains(&own.name));
+        for index in own.filter_map(|own| own.index) {
+            if !self.followed.contains(&index) {
+                self.followed.push(index);
+            }
+        }
+        if self.links.is_empty() {
+            self.read_links();
+        }
+    }
+
+    /// Reads which interface is above which.
+    pub(super) fn read_links(&mut self) {
+        if self.sources.route.is_none() {
+            return;
+        }
+        // If it fails, each message is taken for one about each device.
+        let dump = self.host.dump().ok().flatten();
+        let links = dump.map(|dump| dump.links.by_index.into_values());
+        self.links = links.into_iter().flatten().collect();
+    }
+
+    /// Reads everything that is watched.
+    pub(super) fn read_all(&mut self) -> Inventory {
+        let Self { host, options, followed, .. } = self;
+        read(host, (options, options.parts), followed, &|_| true)
+    }
+
+    /// Lists what is watched.
+    pub(super) fn list_all(&mut self) -> Inventory {
+        let Self { host, options, followed, .. } = self;
+        read(host, (options, Parts::LISTED), followed, &|_| true)
+    }
+
+    /// Reads some devices, and what is no device's; `None` if devices came or went.
+    fn read_some(&mut self, wanted: &[String]) -> Option<Inventory> {
+        let Self { host, options, followed, inventory, .. } = self;
+        let is_wanted = |device: &Device| wanted.contains(&device.name);
+        let mut read = read(host, (options, options.parts), followed, &is_wanted);
+        // Those that were read, and those that were only listed.
+        let listed = read.devices.iter().map(|own| &own.device).chain(&read.others);
+        let mut count = 0;
+        for device in listed.filter(|own| is_watched(own, options, followed)) {
+            let known = inventory.device(&device.name)?;
+            if known.device.index != device.index || known.device.identity != device.identity {
+                return None;
+            }
+            count += 1;
+        }
+        if count != inventory.devices.len() {
+            return None;
+        }
+        for own in &inventory.devices {
+            if read.device(&own.device.name).is_none() {
+                put(&mut read.devices, own.clone());
+            }
+        }
+        read.others.clear();
+        Some(read)
+    }
+}
+
+/// Whether a device is watched.
+fn is_watched(device: &Device, options: &Options, followed: &[u32]) -> bool {
+    options.devices.is_empty()
+        || options.devices.contains(&device.name)
+        || device.index.is_some_and(|index| followed.contains(&index))
+}
+
+/// Reads devices that are watched and wanted, without what is no state. The others of those that are watched are
+/// listed.
+fn read(
+    host: &mut Host,
+    (options, parts): (&Options, Parts),
+    followed: &[u32],
+    wanted: &dyn Fn(&Device) -> bool,
+) -> Inventory {
+    let is_wanted = |device: &Device| is_watched(device, options, followed) && wanted(device);
+    let wanted = Wanted::new(parts).preference(options.preference).devices(&is_wanted);
+    let mut inventory = host.inventory(&wanted);
+    if !parts.host {
+        // They are read all the same where there is no device.
+        inventory.absences.clear();
+        inventory.shares_namespaces = None;
+    }
+    inventory.others.retain(|own| is_watched(own, options, followed) && !is_wanted(own));
+    for port in inventory.devices.iter_mut().flat_map(|own| &mut own.ports) {
+        if let Some(Ok((attributes, _))) = &mut port.attributes {
+            (attributes.bad_pkey_cntr, attributes.qkey_viol_cntr) = (None, None);
+        }
+    }
+    for interface in inventory.interfaces.iter_mut().flatten() {
+        interface.addresses.sort_unstable();
+    }
+    inventory
+}
+
+/// Whether something could be read before and cannot be read now.
+fn is_worse(before: &Inventory, after: &Inventory) -> bool {
+    if after.problems.len() > before.problems.len() || after.unlisted.len() > before.unlisted.len()
+    {
+        return true;
+    }
+    let mut devices = after.devices.iter();
+    devices.any(|own| {
+        let Some(was) = before.device(&own.device.name) else {
+            return own.problem().is_some()
+                || own.ports.iter().any(|port| port.problem().is_some());
+        };
+        let is_new = |port: &PortRecord| {
+            port.problem().is_some()
+                && was.port(port.number).is_some_and(|own| own.problem().is_none())
+        };
+        own.problem().is_some() && was.problem().is_none() || own.ports.iter().any(is_new)
+    })
+}
+
+#[cfg(test)]
+mod tests;

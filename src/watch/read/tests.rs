@@ -1,0 +1,128 @@
+//! A watch of a sysfs tree, in which nothing can be heard.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::*;
+use crate::port::PortState;
+use crate::watch::difference::Difference;
+use crate::watch::{Options, PortValue, Watch};
+
+fn write(root: &Path, file: &str, text: &str) {
+    let path = root.join("class/infiniband/rxe0").join(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn tree() -> tempfile::TempDir {
+    let tree = tempfile::tempdir().unwrap();
+    for (file, text) in [
+        ("node_type", "1: CA"),
+        ("node_guid", "0011:22ff:fe33:4455"),
+        ("sys_image_guid", "0011:22ff:fe33:4455"),
+        ("ports/1/gids/0", "fe80:0000:0000:0000:0011:22ff:fe33:4455"),
+        ("ports/1/gid_attrs/types/0", "RoCE v2"),
+        ("ports/1/state", "4: ACTIVE"),
+        ("ports/1/phys_state", "5: LinkUp"),
+        ("ports/1/link_layer", "Ethernet"),
+        ("ports/1/lid", "0x0"),
+        ("ports/1/sm_lid", "0x0"),
+        ("ports/1/sm_sl", "0"),
+        ("ports/1/lid_mask_count", "0"),
+        ("ports/1/cap_mask", "0x00010000"),
+    ] {
+        write(tree.path(), file, text);
+    }
+    tree
+}
+
+fn watched(tree: &Path, reread: Option<Duration>) -> Watch {
+    let host = Host::rooted(tree, tree.join("dev"));
+    host.watch(Options { reread, ..Options::default() }).unwrap()
+}
+
+const SOON: Option<Duration> = Some(Duration::from_millis(1));
+
+#[test]
+fn what_is_not_heard_is_said_and_found_by_reading_again() {
+    let tree = tree();
+    let mut watch = watched(tree.path(), SOON);
+    let unheard: Vec<Origin> = watch.unheard().iter().map(|own| own.origin).collect();
+    assert_eq!(unheard, [Origin::AsyncEvent, Origin::Monitor, Origin::Route, Origin::Uevent]);
+    let mut copy = watch.inventory().clone();
+    assert_eq!(watch.wait(Some(Duration::ZERO)).unwrap(), None);
+
+    write(tree.path(), "ports/1/state", "1: DOWN");
+    write(tree.path(), "ports/1/gids/1", "0000:0000:0000:0000:0000:ffff:0a00:0001");
+    write(tree.path(), "ports/1/gid_attrs/types/1", "RoCE v2");
+    let mut found = Vec::new();
+    while found.len() < 3 {
+        let change = watch.wait(None).unwrap().unwrap();
+        assert_eq!(change.origins, [Origin::Reread]);
+        let What::Difference(difference) = change.what else { panic!("{change:?}") };
+        difference.apply(&mut copy).unwrap();
+        found.push(difference);
+    }
+    let (state, attributes) = (&found[0], &found[1]);
+    assert!(
+        matches!(
+            state,
+            Difference::Port {
+                before: PortValue::State(PortState::ACTIVE),
+                after: PortValue::State(PortState::DOWN),
+                ..
+            }
+        ),
+        "{state:?}"
+    );
+    // The table has one more slot.
+    assert_eq!((attributes.name(), found[2].name()), ("port_attributes", "gid_came"));
+    assert_eq!(&copy, watch.inventory());
+
+    std::fs::remove_dir_all(tree.path().join("class/infiniband/rxe0")).unwrap();
+    let change = watch.wait(None).unwrap().unwrap();
+    let What::Difference(difference) = change.what else { panic!("{change:?}") };
+    assert_eq!((difference.name(), difference.device()), ("device_went", Some("rxe0")));
+}
+
+#[test]
+fn without_a_pause_nothing_is_read_again() {
+    let tree = tree();
+    let mut watch = watched(tree.path(), None);
+    write(tree.path(), "ports/1/state", "1: DOWN");
+    assert_eq!(watch.wait(Some(Duration::from_millis(20))).unwrap(), None);
+}
+
+/// A file that cannot be read for a moment is not a change. One that stays so is.
+#[test]
+fn a_fault_is_believed_when_it_stays() {
+    let tree = tree();
+    let mut watch = watched(tree.path(), SOON);
+    write(tree.path(), "ports/1/state", "nonsense");
+    let mut found = Vec::new();
+    // Whether the port has P_Keys is not known either.
+    while found.last() != Some(&"port_attributes") {
+        let change = watch.wait(None).unwrap().unwrap();
+        let What::Difference(difference) = change.what else { panic!("{change:?}") };
+        found.push(difference.name());
+    }
+    assert!(watch.inventory().devices[0].ports[0].problem().is_some());
+}
+
+#[test]
+fn only_what_is_named_is_watched() {
+    let tree = tree();
+    let other = tree.path().join("class/infiniband/rxe1");
+    std::fs::create_dir_all(other.join("ports")).unwrap();
+    for file in ["node_type", "node_guid", "sys_image_guid"] {
+        let from = tree.path().join("class/infiniband/rxe0").join(file);
+        std::fs::copy(from, other.join(file)).unwrap();
+    }
+    let host = Host::rooted(tree.path(), tree.path().join("dev"));
+    let options = Options { devices: vec!["rxe1".to_owned()], ..Options::default() };
+    let watch = host.watch(options).unwrap();
+    let names: Vec<&str> =
+        watch.inventory().devices.iter().map(|own| own.device.name.as_str()).collect();
+    assert_eq!(names, ["rxe1"]);
+    assert_eq!(watch.inventory().others, []);
+}

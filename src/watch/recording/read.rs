@@ -1,0 +1,330 @@
+//! Reading a recording: what happened, one line after the other, and what was known then.
+
+use core::mem::take;
+use std::io::BufRead;
+use std::time::{Duration, SystemTime};
+
+use super::super::apply::{put, rename, slot};
+use super::super::{Change, Origin, What, differences};
+use super::form::{Head, Line, Step};
+use crate::context::{Event, EventType};
+use crate::device::Device;
+use crate::inventory::{DeviceRecord, GidRow, Inventory, SnapshotError, Snapshots};
+use crate::text::{is_device_name, is_interface_name};
+
+/// How an inventory begins that begins a recording.
+const HEAD: &[u8] = b"{\"schema_version\":1,\"recording\":{";
+/// How all other lines begin.
+const LINE: &[u8] = b"{\"number\":";
+
+/// A document of a file that may be a recording.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Entry {
+    /// A snapshot, which is no part of a recording.
+    Snapshot(Box<Inventory>),
+    /// A line of a recording.
+    Moment(Moment),
+}
+
+/// A line of a recording.
+#[derive(Debug)]
+pub struct Moment {
+    number: u64,
+    time: SystemTime,
+    monotonic: Duration,
+    goes_on: bool,
+    origins: Vec<Origin>,
+    news: News,
+}
+
+#[derive(Debug)]
+enum News {
+    Begun(Box<Inventory>),
+    Steps(Vec<Step>),
+}
+
+/// A recording that is read line by line. Memory is needed for one line and one inventory.
+///
+/// A last line that is not whole is not there: who wrote it was stopped. After a line that cannot be read, and where
+/// lines are missing, nothing is known until the next inventory.
+///
+/// ```
+/// use uverbs::inventory::Inventory;
+/// use uverbs::watch::{Entry, Lines, Recording};
+///
+/// let text = Lines::new().begin(&Inventory::default(), false)? + "\n";
+/// let mut recording = Recording::new(text.as_bytes());
+/// while let Some(read) = recording.next() {
+///     if let Entry::Moment(mut moment) = read? {
+///         // Here the inventory is still that before this line.
+///         recording.apply(&mut moment)?;
+///         println!("{} devices", recording.inventory().map_or(0, |own| own.devices.len()));
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Recording<R> {
+    documents: Snapshots<R>,
+    inventory: Option<Inventory>,
+    /// The number of the last line.
+    number: u64,
+    is_any: bool,
+}
+
+impl Moment {
+    /// When it was written by the clock on the wall; of changes, when they were found.
+    #[must_use]
+    pub fn time(&self) -> SystemTime {
+        self.time
+    }
+
+    /// The same by `CLOCK_MONOTONIC`.
+    #[must_use]
+    pub fn monotonic(&self) -> Duration {
+        self.monotonic
+    }
+
+    /// Whether something is new: an inventory, or changes. If not, all is as before.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        !matches!(&self.news, News::Steps(steps) if steps.is_empty())
+    }
+
+    /// What happened: the differences of two inventories, before these news and after them, and what no
+    /// inventory shows.
+    #[must_use]
+    pub fn changes(&self, before: &Inventory, after: &Inventory) -> Vec<Change> {
+        let steps = match &self.news {
+            News::Steps(steps) => steps.as_slice(),
+            News::Begun(_) => &[],
+        };
+        let others = steps.iter().filter_map(|step| match (step.lost, step.event, &step.device) {
+            (Some(cause), ..) => Some(What::Lost(cause.0)),
+            (_, Some((event_type, element)), Some(device)) => Some(What::Event {
+                device: device.clone(),
+                event: Event { event_type: EventType(event_type), element },
+            }),
+            _ => None,
+        });
+        let all = others.chain(differences(before, after).into_iter().map(What::Difference));
+        let (monotonic, time) = (self.monotonic, self.time);
+        all.map(|what| Change { monotonic, time, origins: self.origins.clone(), what }).collect()
+    }
+}
+
+impl<R: BufRead> Recording<R> {
+    /// The lines that a reader gives. Nothing is read yet.
+    pub fn new(reader: R) -> Self {
+        Self { documents: Snapshots::new(reader), inventory: None, number: 0, is_any: false }
+    }
+
+    /// Whether a file that begins so may be a recording, or the beginning of one.
+    #[must_use]
+    pub fn may_begin(beginning: &[u8]) -> bool {
+        beginning.starts_with(HEAD) || HEAD.starts_with(beginning)
+    }
+
+    /// Goes on with another file, which was begun when this one was full.
+    pub fn go_on(&mut self, reader: R) {
+        self.documents = Snapshots::new(reader);
+    }
+
+    /// The reader.
+    #[must_use]
+    pub fn get_ref(&self) -> &R {
+        self.documents.get_ref()
+    }
+
+    /// The number of the first line of the last document, from 1.
+    #[must_use]
+    pub fn line(&self) -> u64 {
+        self.documents.line()
+    }
+
+    /// What is known after all lines that were applied; `None` if nothing is.
+    #[must_use]
+    pub fn inventory(&self) -> Option<&Inventory> {
+        self.inventory.as_ref()
+    }
+
+    /// Whether nothing is known of the time between the line before and this one.
+    #[must_use]
+    pub fn is_gap(&self, moment: &Moment) -> bool {
+        let is_next = self.inventory.is_some() && moment.number == self.number + 1;
+        match moment.news {
+            News::Begun(_) => !(is_next && moment.goes_on),
+            News::Steps(_) => !is_next,
+        }
+    }
+
+    /// Reads the next document; `None` at the end.
+    ///
+    /// # Errors
+    /// What cannot be read. The next document is read all the same, if there is one.
+    #[expect(clippy::should_implement_trait, reason = "what it gives is to be given back")]
+    pub fn next(&mut self) -> Option<Result<Entry, SnapshotError>> {
+        let read = self.documents.next_by(parse)?;
+        if self.is_any && !self.documents.is_whole() {
+            return None;
+        }
+        self.is_any |= matches!(read, Ok(Entry::Moment(_)));
+        if read.is_err() {
+            self.inventory = None;
+        }
+        Some(read)
+    }
+
+    /// Does what a line says.
+    ///
+    /// # Errors
+    /// If it does not fit to what is known. Nothing is known then. Where nothing was known, it changes nothing.
+    pub fn apply(&mut self, moment: &mut Moment) -> Result<(), SnapshotError> {
+        let is_gap = self.is_gap(moment);
+        self.number = moment.number;
+        let Some(inventory) = &mut self.inventory else {
+            if let News::Begun(own) = &mut moment.news {
+                self.inventory = Some(take(own));
+            }
+            return Ok(());
+        };
+        let done = match &mut moment.news {
+            News::Begun(own) => {
+                *inventory = take(own);
+                return Ok(());
+            }
+            News::Steps(_) if is_gap => Err("lines are missing before this one".to_owned()),
+            News::Steps(steps) => {
+                let mut steps = steps.iter_mut().enumerate();
+                let done = steps.try_for_each(|(place, step)| {
+                    apply(step, inventory).map_err(|what| format!("changes.{place}: {what}"))
+                });
+                let names = inventory.devices.iter().map(|own| &own.device.name);
+                let mut pairs = names.clone().zip(names.skip(1));
+                let is_twice = pairs.any(|(one, other)| one == other);
+                done.and(if is_twice {
+                    Err("two devices with one name".to_owned())
+                } else {
+                    Ok(())
+                })
+            }
+        };
+        done.map_err(|what| {
+            self.inventory = None;
+            self.documents.misfit(what)
+        })
+    }
+}
+
+/// Reads a document as what it begins like.
+fn parse(text: &str) -> serde_json::Result<Entry> {
+    let bytes = text.as_bytes();
+    if bytes.starts_with(HEAD) {
+        let Head { recording } = serde_json::from_str(text)?;
+        return Ok(Entry::Moment(Moment {
+            number: recording.number,
+            time: recording.time.0,
+            monotonic: Duration::from_nanos(recording.monotonic_ns),
+            goes_on: recording.goes_on,
+            origins: Vec::new(),
+            news: News::Begun(serde_json::from_str(text)?),
+        }));
+    }
+    if bytes.starts_with(LINE) {
+        let line: Line = serde_json::from_str(text)?;
+        return Ok(Entry::Moment(Moment {
+            number: line.number,
+            time: line.time.0,
+            monotonic: Duration::from_nanos(line.monotonic_ns),
+            goes_on: true,
+            origins: line.causes.into_iter().map(|own| own.0).collect(),
+            news: News::Steps(line.changes),
+        }));
+    }
+    serde_json::from_str(text).map(|own| Entry::Snapshot(Box::new(own)))
+}
+
+/// Makes of what was what is. Records move out of the step.
+fn apply(step: &mut Step, inventory: &mut Inventory) -> Result<(), String> {
+    if let Some(own) = step.whole.take() {
+        inventory.devices.retain(|other| other.device.name != own.device.name);
+        put(&mut inventory.devices, *own);
+    } else if let Some(host) = step.host.take() {
+        *inventory = Inventory { devices: take(&mut inventory.devices), ..*host };
+    } else if let Some(own) = step.interface.take() {
+        let all = inventory.interfaces.get_or_insert_default();
+        match all.binary_search_by_key(&own.index, |own| own.index) {
+            Ok(place) => drop(all.get_mut(place).map(|old| *old = *own)),
+            Err(place) => all.insert(place, *own),
+        }
+    } else if let Some(index) = step.ifindex {
+        match &step.renamed {
+            Some((before, after)) if is_interface_name(after) => {
+                rename(inventory, index, before, after);
+            }
+            Some((_, after)) => return Err(format!("{after:?} does not belong here")),
+            None => {
+                let all = inventory.interfaces.iter_mut();
+                all.for_each(|all| all.retain(|own| own.index != index));
+            }
+        }
+    } else if let (Some(index), Some((before, after))) = (step.index, &step.renamed) {
+        let is_own = |own: &Device| own.index == Some(index) && own.name == *before;
+        let place = inventory.devices.iter().position(|own| is_own(&own.device));
+        let place = place.filter(|_| is_device_name(after)).ok_or_else(|| unknown(before))?;
+        let mut own = inventory.devices.remove(place);
+        own.device.name.clone_from(after);
+        put(&mut inventory.devices, own);
+    } else if let Some(device) = step.device.as_ref().filter(|_| step.event.is_none()) {
+        let place = inventory.devices.iter().position(|own| own.device.name == *device);
+        let place = place.ok_or_else(|| unknown(device))?;
+        if step.is_gone {
+            inventory.devices.remove(place);
+        } else if let Some(own) = inventory.devices.get_mut(place) {
+            apply_to(step, own)?;
+        }
+    } else if step.event.is_none() && step.lost.is_none() {
+        return Err(NOT_KNOWN.to_owned());
+    }
+    Ok(())
+}
+
+/// The same of a device.
+fn apply_to(step: &mut Step, own: &mut DeviceRecord) -> Result<(), String> {
+    if let Some(port) = step.port.take() {
+        let Some(old) = own.ports.iter_mut().find(|own| own.number == port.number) else {
+            return Err(unknown(&port.number));
+        };
+        *old = *port;
+        return Ok(());
+    }
+    let (ports, name) = (own.device.ports(), &own.device.name);
+    let Some(Ok(rows)) = &mut own.gids else {
+        return Err(unknown(&format!("the table of {name}")));
+    };
+    let find = |rows: &[GidRow], of| rows.binary_search_by_key(&of, slot);
+    if let Some(row) = step.row.take() {
+        if !ports.contains(&slot(&row).0) {
+            return Err(unknown(&slot(&row).0));
+        }
+        match find(rows, slot(&row)) {
+            Ok(place) => drop(rows.get_mut(place).map(|old| *old = *row)),
+            Err(place) => rows.insert(place, *row),
+        }
+    } else if let Some(slot) = step.empty {
+        if let Ok(place) = find(rows, slot) {
+            rows.remove(place);
+        }
+    } else {
+        return Err(NOT_KNOWN.to_owned());
+    }
+    Ok(())
+}
+
+/// What a newer version may write.
+const NOT_KNOWN: &str = "a change that this version does not know; use a newer uverbs";
+
+fn unknown(what: &dyn core::fmt::Display) -> String {
+    format!("{what} is not known here")
+}

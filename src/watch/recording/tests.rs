@@ -1,0 +1,229 @@
+use std::time::{Duration, SystemTime};
+
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+use super::super::diff::tests::host;
+use super::super::{Change, Origin, What, differences};
+use super::*;
+use crate::context::{Event, EventType};
+use crate::inventory::{Inventory, LockedMemory, Snapshots};
+use crate::port::PortAttributes;
+
+/// A host as it is read for a recording: with everything in it.
+fn whole(mut host: Inventory) -> Inventory {
+    for own in &mut host.devices {
+        own.device.port_count = u32::try_from(own.ports.len()).unwrap();
+        for port in &mut own.ports {
+            port.attributes
+                .get_or_insert_with(|| Ok((PortAttributes::default(), crate::gid::Source::Ioctl)));
+        }
+        let ports = own.device.ports();
+        if let Ok(rows) = own.gids.get_or_insert_with(|| Ok(Vec::new())) {
+            rows.retain(|row| ports.contains(&row.record.entry.port()));
+        }
+    }
+    host
+}
+
+fn found(what: Vec<What>) -> Vec<Change> {
+    let change = |what| Change {
+        monotonic: Duration::from_secs(7),
+        time: SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_366_861),
+        origins: vec![Origin::Route, Origin::Reread],
+        what,
+    };
+    what.into_iter().map(change).collect()
+}
+
+/// The recording of a host that was so, one after the other.
+fn record(states: &[Inventory]) -> String {
+    let mut lines = Lines::new();
+    let mut text = lines.begin(&states[0], false).unwrap() + "\n";
+    for pair in states.windows(2) {
+        let changes = differences(&pair[0], &pair[1]).into_iter().map(What::Difference).collect();
+        match lines.changes(&found(changes), &pair[1]).unwrap() {
+            Some(line) => text += &(line + "\n"),
+            None => text += &(lines.unchanged().unwrap() + "\n"),
+        }
+    }
+    text
+}
+
+/// What is known after each line, or what is wrong with it.
+fn replay(text: &str) -> Vec<Result<Inventory, String>> {
+    let mut recording = Recording::new(text.as_bytes());
+    let mut states = Vec::new();
+    while let Some(read) = recording.next() {
+        let applied = match read {
+            Ok(Entry::Moment(mut moment)) => recording.apply(&mut moment),
+            Ok(Entry::Snapshot(_)) => {
+                states.push(Err("a snapshot".to_owned()));
+                continue;
+            }
+            Err(error) => Err(error),
+        };
+        states.push(match (applied, recording.inventory()) {
+            (Err(error), _) => Err(error.to_string()),
+            (Ok(()), Some(own)) => Ok(own.clone()),
+            (Ok(()), None) => Err("nothing is known".to_owned()),
+        });
+    }
+    states
+}
+
+fn lines_of(states: &[Inventory]) -> Vec<String> {
+    record(states).lines().map(str::to_owned).collect()
+}
+
+fn with_kernel(kernel: &str) -> Inventory {
+    Inventory { kernel: Some(kernel.to_owned()), ..Inventory::default() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: Some(Box::new(FileFailurePersistence::SourceParallel("tests/regressions"))),
+        ..ProptestConfig::with_cases(512)
+    })]
+
+    #[test]
+    fn what_was_recorded_is_read(states in proptest::collection::vec(host().prop_map(whole), 1..4)) {
+        let text = record(&states);
+        prop_assert_eq!(replay(&text), states.iter().cloned().map(Ok).collect::<Vec<_>>(), "{}", text);
+        // The differences are those that were found.
+        let mut recording = Recording::new(text.as_bytes());
+        for (place, after) in states.iter().enumerate() {
+            let Some(Ok(Entry::Moment(mut moment))) = recording.next() else { panic!("{text}") };
+            let before = recording.inventory().cloned();
+            prop_assert_eq!(recording.is_gap(&moment), place == 0);
+            recording.apply(&mut moment).unwrap();
+            if let Some(before) = before {
+                let changes = moment.changes(&before, recording.inventory().unwrap());
+                let own = differences(&before, after).into_iter().map(What::Difference).collect();
+                prop_assert_eq!(changes, found(own));
+            }
+        }
+    }
+
+    /// Wherever it is torn, what is whole is read, and nothing else.
+    #[test]
+    fn a_torn_recording(
+        states in proptest::collection::vec(host().prop_map(whole), 1..4),
+        end in any::<prop::sample::Index>(),
+    ) {
+        let text = record(&states);
+        let first = text.find('\n').unwrap() + 1;
+        let end = first + end.index(text.len() - first + 1);
+        let read = replay(&text[..end]);
+        let count = text[..end].matches('\n').count();
+        prop_assert_eq!(read, states[..count].iter().cloned().map(Ok).collect::<Vec<_>>());
+    }
+
+    /// Whatever is changed in it: it is read or refused.
+    #[test]
+    fn a_recording_from_anyone(
+        states in proptest::collection::vec(host().prop_map(whole), 1..4),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = record(&states).into_bytes();
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        for own in replay(&String::from_utf8_lossy(&bytes)).into_iter().flatten() {
+            let text = serde_json::to_string(&own).unwrap();
+            let again: Inventory = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(own, again);
+        }
+    }
+}
+
+#[test]
+fn the_first_line_is_a_snapshot() {
+    let locked_memory = Some(LockedMemory { limit: Some(1), is_exempt: false });
+    let own = Inventory { locked_memory, ..with_kernel("7.2") };
+    let text = Lines::new().begin(&own, false).unwrap();
+    assert!(text.starts_with(r#"{"schema_version":1,"recording":{"number":0,"time":""#), "{text}");
+    let read = Snapshots::new(text.as_bytes()).next().unwrap().unwrap();
+    assert_eq!(read, with_kernel("7.2"), "without the recorder's own limit");
+}
+
+#[test]
+fn what_no_inventory_shows_is_kept() {
+    let event = Event { event_type: EventType::PORT_ERR, element: 1 };
+    let what = vec![What::Lost(Origin::Route), What::Event { device: "rxe0".to_owned(), event }];
+    let mut lines = Lines::new();
+    let own = with_kernel("7.2");
+    let begun = lines.begin(&own, false).unwrap();
+    let line = lines.changes(&found(what.clone()), &own).unwrap().unwrap();
+    let text = format!("{begun}\n{line}\n");
+    let mut recording = Recording::new(text.as_bytes());
+    let mut changes = Vec::new();
+    while let Some(read) = recording.next() {
+        let Entry::Moment(mut moment) = read.unwrap() else { panic!("{text}") };
+        recording.apply(&mut moment).unwrap();
+        changes = moment.changes(&own, &own);
+    }
+    assert_eq!(changes, found(what));
+    assert_eq!(lines.changes(&[], &own).unwrap(), None);
+}
+
+#[test]
+fn where_lines_are_missing_nothing_is_known() {
+    let states = ["a", "b", "c", "d"].map(with_kernel);
+    let all = lines_of(&states);
+    let text = [&*all[0], &*all[1], &*all[3], &*all[0], &*all[1]].join("\n") + "\n";
+    let known: Vec<_> = replay(&text)
+        .into_iter()
+        .map(|own| own.map(|own| own.kernel.unwrap()).map_err(|error| error.clone()))
+        .collect();
+    let missing = Err("line 3: lines are missing before this one".to_owned());
+    assert_eq!(known, [Ok("a".into()), Ok("b".into()), missing, Ok("a".into()), Ok("b".into())]);
+    // A line that is broken is named, and so is what comes after it until all is known again.
+    let text = [&*all[0], "{\"number\":1,", &*all[2], &*all[0], ""].join("\n");
+    let read = replay(&text);
+    assert!(read[1].as_ref().is_err_and(|error| error.contains("no JSON")), "{read:?}");
+    assert_eq!(read.last().unwrap().as_ref().unwrap().kernel.as_deref(), Some("a"), "{read:?}");
+}
+
+#[test]
+fn a_file_that_goes_on() {
+    let mut lines = Lines::new();
+    let first = lines.begin(&with_kernel("a"), false).unwrap() + "\n";
+    let second = lines.begin(&with_kernel("a"), true).unwrap() + "\n";
+    let is_gap = |texts: &[&str]| -> Vec<bool> {
+        let mut recording = Recording::new(texts[0].as_bytes());
+        let mut gaps = Vec::new();
+        for text in texts {
+            recording.go_on(text.as_bytes());
+            while let Some(read) = recording.next() {
+                let Entry::Moment(mut moment) = read.unwrap() else { panic!("{text}") };
+                gaps.push(recording.is_gap(&moment));
+                recording.apply(&mut moment).unwrap();
+            }
+        }
+        gaps
+    };
+    assert_eq!(is_gap(&[&first, &second]), [true, false]);
+    assert_eq!(is_gap(&[&second]), [true], "by itself it begins");
+    assert_eq!(is_gap(&[&first, &first]), [true, true]);
+}
+
+#[test]
+fn what_a_newer_version_writes_is_refused() {
+    let all = lines_of(&[with_kernel("a"), with_kernel("b")]);
+    let newer =
+        r#"{"number":1,"time":"2026-11-22T00:00:00Z","monotonic_ns":1,"changes":[{"later":1}]}"#;
+    let read = replay(&format!("{}\n{newer}\n", all[0]));
+    assert!(read[1].as_ref().is_err_and(|error| error.contains("use a newer uverbs")), "{read:?}");
+    for (step, wrong) in [
+        (r#"{"device":"rxe7","is_gone":true}"#, "rxe7 is not known here"),
+        (r#"{"index":1,"renamed":["a","b"]}"#, "a is not known here"),
+        (r#"{"ifindex":1,"renamed":["a","b/c"]}"#, "\"b/c\" does not belong here"),
+    ] {
+        let line = newer.replace(r#"{"later":1}"#, step);
+        let read = replay(&format!("{}\n{line}\n", all[0]));
+        let error = read[1].as_ref().unwrap_err();
+        assert!(error.contains(wrong), "{step}: {error}");
+    }
+}

@@ -1,0 +1,456 @@
+//! The files that say that something may have changed, and hearing them.
+
+use std::mem::MaybeUninit;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::epoll;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+use uverbs_uapi::netlink as abi;
+
+use super::pending::{Expected, Ladder, Pending, Scope, once};
+use super::{Change, Origin, Unheard, Watch, What, now};
+use crate::context::{AsyncEvents, Context, Event, EventType};
+use crate::device::Device;
+use crate::driver::DriverId;
+use crate::error::{Cause, Error, Request};
+use crate::host::Preference;
+use crate::inventory::Problem;
+use crate::netlink::listen::{Listener, RouteNews, parse_route_news, parse_uevent};
+
+// What an event of epoll is about.
+const TIMER: u64 = 0;
+const MONITOR: u64 = 1;
+const ROUTE: u64 = 2;
+const UEVENTS: u64 = 3;
+const FIRST_DEVICE: u64 = 16;
+
+/// The files.
+#[derive(Debug)]
+pub(super) struct Sources {
+    epoll: OwnedFd,
+    timer: OwnedFd,
+    monitor: Option<Listener>,
+    pub(super) route: Option<Listener>,
+    uevents: Option<Listener>,
+    /// Open devices.
+    held: Vec<Held>,
+    next: u64,
+}
+
+/// A device that is kept open.
+#[derive(Debug)]
+struct Held {
+    /// What epoll says.
+    token: u64,
+    name: String,
+    index: Option<u32>,
+    node: Option<String>,
+    events: AsyncEvents,
+    /// Without it nothing arrives.
+    _context: Context,
+}
+
+impl Sources {
+    pub(super) fn new() -> Result<Self, Errno> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let data = epoll::EventData::new_u64(TIMER);
+        epoll::add(&epoll, &timer, data, epoll::EventFlags::IN)?;
+        let (monitor, route, uevents) = (None, None, None);
+        let (held, next) = (Vec::new(), FIRST_DEVICE);
+        Ok(Self { epoll, timer, monitor, route, uevents, held, next })
+    }
+
+    fn add(&self, file: impl AsFd, token: u64) -> Result<(), Errno> {
+        let data = epoll::EventData::new_u64(token);
+        epoll::add(&self.epoll, file, data, epoll::EventFlags::IN)
+    }
+
+    /// Sets the timer to a time since the host was started; `None` stops it.
+    pub(super) fn set_timer(&self, at: Option<Duration>) -> Result<(), Errno> {
+        const NEVER: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // Zero would stop it.
+        let at = at.map(|at| at.max(Duration::from_nanos(1)));
+        let it_value = at.and_then(|at| Timespec::try_from(at).ok()).unwrap_or(NEVER);
+        let value = Itimerspec { it_interval: NEVER, it_value };
+        rustix::time::timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &value).map(drop)
+    }
+
+    /// Whether a device is kept open.
+    fn holds(&self, device: &str) -> bool {
+        self.held.iter().any(|own| own.name == device)
+    }
+}
+
+impl AsFd for Sources {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+/// Whether a device of this driver can be removed although it is open, by the kernel's release. Of others the
+/// removal waits until every open file is closed.
+fn lets_go(driver: DriverId, kernel: (u32, u32)) -> bool {
+    use uverbs_uapi::driver::driver_id as id;
+    let since = match driver.0 {
+        id::MLX5 | id::MLX4 | id::HNS => (0, 0),
+        id::IRDMA => (6, 1),
+        id::BNXT_RE | id::ERDMA | id::MANA => (6, 12),
+        id::IONIC => (7, 2),
+        id::RXE => (7, 3),
+        _ => return false,
+    };
+    kernel >= since
+}
+
+/// Version and patch level of a release: `6.12.95-amd64` is (6, 12).
+fn version(release: &str) -> (u32, u32) {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|text| text.parse().ok());
+    let mut next = || numbers.next().flatten().unwrap_or(0);
+    (next(), next())
+}
+
+impl Watch {
+    /// Subscribes to all that can be heard without an open device.
+    pub(super) fn listen(&mut self) {
+        if !self.host.is_here() {
+            let what = "only its files are read, and no file of sysfs says that it changed";
+            for origin in [Origin::AsyncEvent, Origin::Monitor, Origin::Route, Origin::Uevent] {
+                self.miss(origin, None, what.to_owned(), Errno::OPNOTSUPP.raw_os_error());
+            }
+            return;
+        }
+        let has_monitor = self.host.system_setting(abi::attribute::SYS_MONITOR_MODE) == Some(1);
+        let monitor = if has_monitor { Listener::monitor() } else { Err(Errno::OPNOTSUPP) };
+        self.sources.monitor = self.heard(Origin::Monitor, MONITOR, monitor);
+        self.sources.route = self.heard(Origin::Route, ROUTE, Listener::route());
+        self.sources.uevents = self.heard(Origin::Uevent, UEVENTS, Listener::uevents());
+    }
+
+    /// Waits for a socket, or says why it cannot be heard.
+    fn heard(
+        &mut self,
+        origin: Origin,
+        token: u64,
+        listener: Result<Listener, Errno>,
+    ) -> Option<Listener> {
+        let added = listener.and_then(|own| self.sources.add(&own, token).map(|()| own));
+        match added {
+            Ok(listener) => Some(listener),
+            Err(Errno::OPNOTSUPP) if origin == Origin::Monitor => {
+                let what = "the kernel has no RDMA monitor; it came with Linux 6.12";
+                self.miss(origin, None, what.to_owned(), Errno::OPNOTSUPP.raw_os_error());
+                None
+            }
+            Err(errno) => {
+                let Problem { text, errno } =
+                    Error::of_host(Request::Watch, Cause::of(errno)).into();
+                self.miss(origin, None, text, errno);
+                None
+            }
+        }
+    }
+
+    fn miss(&mut self, origin: Origin, device: Option<&str>, text: String, errno: i32) {
+        let device = device.map(str::to_owned);
+        if !self.unheard.iter().any(|own| own.origin == origin && own.device == device) {
+            self.unheard.push(Unheard { origin, device, problem: Problem { text, errno } });
+        }
+    }
+
+    /// Keeps those devices open, and no others, that are there and whose removal does not wait for it.
+    pub(super) fn hold_contexts(&mut self) {
+        if !self.host.is_here() || self.options.preference == Preference::Sysfs {
+            return;
+        }
+        let kernel = version(&rustix::system::uname().release().to_string_lossy());
+        let devices: Vec<Device> =
+            self.inventory.devices.iter().map(|own| own.device.clone()).collect();
+        let is_there = |held: &Held| {
+            devices.iter().any(|own| own.name == held.name && own.index == held.index)
+        };
+        self.sources.held.retain(is_there);
+        self.unheard.retain(|own| {
+            let name = own.device.as_deref();
+            name.is_none_or(|name| devices.iter().any(|own| own.name == name))
+        });
+        for device in &devices {
+            if self.sources.holds(&device.name) {
+                continue;
+            }
+            let name = Some(device.name.as_str());
+            match device.driver {
+                Some(driver) if lets_go(driver, kernel) => match self.hold(device) {
+                    Ok(()) => {}
+                    Err(error) => {
+                        let Problem { text, errno } = error.into();
+                        self.miss(Origin::AsyncEvent, name, text, errno);
+                    }
+                },
+                driver => {
+                    let driver = driver
+                        .map_or("an unknown driver".to_owned(), |own| format!("the driver {own}"));
+                    let text = format!(
+                        "{}: not kept open: with {driver} on Linux {}.{} its removal could wait for that",
+                        device.name, kernel.0, kernel.1
+                    );
+                    self.miss(Origin::AsyncEvent, name, text, Errno::OPNOTSUPP.raw_os_error());
+                }
+            }
+        }
+    }
+
+    fn hold(&mut self, device: &Device) -> Result<(), Error> {
+        let context = Context::open(device)?;
+        let events = context.async_events()?;
+        let failed = |errno| Error::new(&*device.name, Request::Events, Cause::of(errno));
+        rustix::fs::fcntl_setfl(&events, OFlags::NONBLOCK).map_err(failed)?;
+        let token = self.sources.next;
+        self.sources.next += 1;
+        self.sources.add(&events, token).map_err(failed)?;
+        let node = device.node.as_ref().map(|own| own.name.clone());
+        let (name, index) = (device.name.clone(), device.index);
+        self.sources.held.push(Held { token, name, index, node, events, _context: context });
+        Ok(())
+    }
+
+    /// Takes everything that is there to hear.
+    pub(super) fn hear(&mut self) -> Result<(), Errno> {
+        loop {
+            let mut room = [MaybeUninit::<epoll::Event>::uninit(); 16];
+            let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let ready = match epoll::wait(&self.sources.epoll, &mut room, Some(&zero)) {
+                Ok((ready, _)) => ready.iter().map(|own| own.data.u64()).collect::<Vec<u64>>(),
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(errno),
+            };
+            let is_all = ready.len() < room.len();
+            for token in ready {
+                match token {
+                    TIMER => {
+                        let mut count = [0; 8];
+                        // It is read to be quiet. What is due is known.
+                        let _ = rustix::io::read(&self.sources.timer, &mut count);
+                        self.armed = None;
+                    }
+                    MONITOR => self.hear_monitor(),
+                    ROUTE => self.hear_route(),
+                    UEVENTS => self.hear_uevents(),
+                    token => self.hear_device(token),
+                }
+            }
+            if is_all {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Wants a reading.
+    pub(super) fn want(&mut self, scope: Scope, origin: Origin) {
+        let now = now();
+        self.pending.get_or_insert_with(|| Pending::new(now)).add(scope, origin, now);
+    }
+
+    /// Says that messages were lost, and wants everything read.
+    fn lose(&mut self, origin: Origin) {
+        self.tell(vec![origin], What::Lost(origin));
+        self.want(Scope::All, origin);
+        if origin == Origin::Route {
+            self.read_links();
+        }
+    }
+
+    pub(super) fn tell(&mut self, origins: Vec<Origin>, what: What) {
+        let (monotonic, time) = (now(), std::time::SystemTime::now());
+        self.found.push_back(Change { monotonic, time, origins, what });
+    }
+
+    fn hear_monitor(&mut self) {
+        let Some(listener) = &mut self.sources.monitor else { return };
+        let mut is_any = false;
+        let drained = listener.drain(&mut |_| is_any = true);
+        if drained.unwrap_or(true) {
+            self.lose(Origin::Monitor);
+        }
+        if is_any {
+            self.want(Scope::All, Origin::Monitor);
+        }
+    }
+
+    fn hear_uevents(&mut self) {
+        let Some(listener) = &mut self.sources.uevents else { return };
+        let held = &mut self.sources.held;
+        let mut is_any = false;
+        let drained = listener.drain(&mut |datagram| {
+            let Some(event) = parse_uevent(datagram) else { return };
+            is_any = true;
+            // At once, in case the removal waits for it after all.
+            if event.action == "remove" && event.node.is_some() {
+                held.retain(|own| own.node.as_deref() != event.node);
+            }
+        });
+        if drained.unwrap_or(true) {
+            self.sources.held.clear();
+            self.lose(Origin::Uevent);
+        }
+        if is_any {
+            self.want(Scope::All, Origin::Uevent);
+        }
+    }
+
+    fn hear_device(&mut self, token: u64) {
+        let Some(own) = self.sources.held.iter().find(|own| own.token == token) else { return };
+        let name = own.name.clone();
+        let (mut is_over, mut is_any) = (false, false);
+        let mut others: Vec<Event> = Vec::new();
+        loop {
+            match own.events.next_event() {
+                Ok(event) => {
+                    is_any = true;
+                    is_over |= event.event_type == EventType::DEVICE_FATAL && event.element == 0;
+                    if !is_in_tables(event.event_type) && !others.contains(&event) {
+                        others.push(event);
+                    }
+                }
+                Err(error) if error.errno() == Errno::INTR.raw_os_error() => {}
+                Err(error) => {
+                    is_over |= error.errno() != Errno::AGAIN.raw_os_error();
+                    break;
+                }
+            }
+        }
+        for event in others {
+            self.tell(vec![Origin::AsyncEvent], What::Event { device: name.clone(), event });
+        }
+        if is_over {
+            self.sources.held.retain(|own| own.token != token);
+            self.want(Scope::All, Origin::AsyncEvent);
+        } else if is_any {
+            self.want(Scope::Devices(vec![name]), Origin::AsyncEvent);
+        }
+    }
+
+    fn hear_route(&mut self) {
+        let Some(listener) = &mut self.sources.route else { return };
+        let mut news = Vec::new();
+        let drained = listener.drain(&mut |datagram| {
+            parse_route_news(datagram, &mut |own| news.push(own));
+        });
+        if drained.unwrap_or(true) || news.contains(&RouteNews::Unread) {
+            return self.lose(Origin::Route);
+        }
+        // What an interface was, as long as it matters what was above what.
+        let mut gone = Vec::new();
+        let mut touched: Vec<(u32, Touch)> = Vec::new();
+        for own in news {
+            match own {
+                RouteNews::Link(link) => {
+                    let index = link.index.get();
+                    let place = self.links.binary_search_by_key(&index, |own| own.index.get());
+                    let touch = match place.map(|place| (place, self.links.get_mut(place))) {
+                        Ok((_, Some(known))) if *known == link => continue,
+                        Ok((_, Some(known))) => {
+                            // Another name changes no table.
+                            known.name.clone_from(&link.name);
+                            let touch = if *known == link { Touch::Name } else { Touch::Any };
+                            *known = link;
+                            touch
+                        }
+                        Ok((place, None)) | Err(place) => {
+                            self.links.insert(place, link);
+                            Touch::Any
+                        }
+                    };
+                    touched.push((index, touch));
+                }
+                RouteNews::LinkGone(link) => {
+                    touched.push((link.index.get(), Touch::Any));
+                    gone.push(link.index.get());
+                }
+                RouteNews::Address(own) => {
+                    touched.push((own.index, Touch::Address(own.ip, true)));
+                }
+                RouteNews::AddressGone(own) => {
+                    touched.push((own.index, Touch::Address(own.ip, false)));
+                }
+                RouteNews::Unread => {}
+            }
+        }
+        if touched.is_empty() {
+            return;
+        }
+        let now = now();
+        let mut devices = Vec::new();
+        for (device, concern) in self.concerned() {
+            for (index, touch) in &touched {
+                let place = self.links.binary_search_by_key(index, |own| own.index.get());
+                let link = place.ok().and_then(|place| self.links.get(place));
+                if !concern.has(*index, link) {
+                    continue;
+                }
+                once(&mut devices, device.clone());
+                // An event follows if the device is kept open.
+                if self.sources.holds(&device) {
+                    continue;
+                }
+                let expected = match *touch {
+                    Touch::Name => continue,
+                    Touch::Any => None,
+                    Touch::Address(ip, is_there) => {
+                        Some(Expected { device: device.clone(), ip, index: *index, is_there })
+                    }
+                };
+                self.ladder.get_or_insert_with(|| Ladder::new(now)).add(&device, expected, now);
+            }
+        }
+        self.links.retain(|own| !gone.contains(&own.index.get()));
+        if !devices.is_empty() || self.options.parts.interfaces {
+            self.want(Scope::Devices(devices), Origin::Route);
+        }
+    }
+}
+
+/// What changed of an interface.
+#[derive(Clone, Copy, Debug)]
+enum Touch {
+    /// Only its name, which changes no table.
+    Name,
+    /// Anything.
+    Any,
+    /// It has an address now, or no longer has it.
+    Address(IpAddr, bool),
+}
+
+/// Whether what such an event is about shows in a table that is read.
+fn is_in_tables(event: EventType) -> bool {
+    matches!(
+        event,
+        EventType::PORT_ACTIVE
+            | EventType::PORT_ERR
+            | EventType::LID_CHANGE
+            | EventType::PKEY_CHANGE
+            | EventType::GID_CHANGE
+            | EventType::DEVICE_SPEED_CHANGE
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_drivers_that_let_go_are_kept_open() {
+        use uverbs_uapi::driver::driver_id as id;
+        let of = |id, release| lets_go(DriverId(id), version(release));
+        assert!(of(id::MLX5, "5.10.0-35-amd64") && of(id::HNS, "6.1.0"));
+        assert!(!of(id::RXE, "7.2.13") && of(id::RXE, "7.3.4") && of(id::RXE, "10.0"));
+        assert!(!of(id::BNXT_RE, "6.1.0") && of(id::BNXT_RE, "6.12.95+deb13"));
+        assert!(!of(id::SIW, "9.9.9") && !of(id::EFA, "9.9.9") && !of(999, "9.9.9"));
+        assert!(!of(id::RXE, "") && !of(id::RXE, "x"));
+    }
+}
