@@ -6,6 +6,8 @@ use clap::{Args, ValueEnum, ValueHint};
 use uverbs::host::Preference;
 use uverbs::selector::{InvalidSelector, Selector};
 
+use crate::at::At;
+
 /// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
@@ -15,6 +17,9 @@ pub(crate) struct Common {
     /// Leave out a table's heading, for grep and awk
     #[arg(long, global = true)]
     pub(crate) no_header: bool,
+    /// Show all columns, also on a narrower terminal; devices and ports have more
+    #[arg(long, global = true)]
+    pub(crate) wide: bool,
     /// Read the sysfs tree at DIR (a host's /sys in a container) and nothing of this host
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) sysfs: Option<PathBuf>,
@@ -30,7 +35,7 @@ pub(crate) struct SnapshotArgs {
 }
 
 /// Snapshots to read.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct FromArg {
     /// Read snapshots, not this host: a file, a folder or `-` (stdin); may be repeated
     ///
@@ -39,6 +44,13 @@ pub(crate) struct FromArg {
     /// Of a folder, the files *.json and *.jsonl are read.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) from: Vec<PathBuf>,
+    /// Of a recording, what was known then: 2026-11-22T03:12:00Z, 03:12Z, 10m (ago), end
+    ///
+    /// `watch --record` makes recordings. A time of day is the last such one; Z is UTC.
+    ///
+    /// In the place of Z may be an offset, as +01:00. `end` is the last moment of the recording.
+    #[arg(long, value_name = "TIME", requires = "from", value_hint = ValueHint::Other)]
+    pub(crate) at: Option<At>,
 }
 
 /// Where to read from.

@@ -29,6 +29,9 @@ pub(crate) struct CheckArgs {
     /// Expect this link layer of every port
     #[arg(long, value_name = "LAYER")]
     pub(crate) link_layer: Option<LinkLayerChoice>,
+    /// Expect what these programs need of the kernel
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) need: Vec<Need>,
     /// Let warnings count: status 1 if there are only warnings
     #[arg(long)]
     pub(crate) strict: bool,
@@ -44,6 +47,15 @@ pub(crate) enum LinkLayerChoice {
     Infiniband,
     /// Ethernet: RoCE, iWARP
     Ethernet,
+}
+
+/// What programs need that others do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Need {
+    /// Management datagrams (`ib_umad`): ibstat, perfquery, subnet managers
+    Umad,
+    /// The connection manager (`rdma_ucm`): programs with librdmacm
+    RdmaCm,
 }
 
 impl From<LinkLayerChoice> for LinkLayer {
@@ -87,15 +99,17 @@ pub(crate) fn answer(
     args: &CheckArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let source = (args.from.from.as_slice(), args.source.preference(common), Parts::ALL);
+    let source = (&args.from, args.source.preference(common), Parts::ALL);
     let asked = Asked::new(&args.selectors);
     let mut expected = Expected::default();
     expected.link_layer = args.link_layer.map(Into::into);
+    expected.umad = args.need.contains(&Need::Umad);
+    expected.rdma_cm = args.need.contains(&Need::RdmaCm);
     let heading = ["SEVERITY", "NAME", "DEVICE", "PORT", "SEEN", "ADVICE"];
     let mut rows = Rows::new(common, "check", heading);
     let mut tally = Tally::default();
     look(common, source, &asked, report, |host, report| {
-        if missing(host, &asked, report) {
+        if missing(host, &asked, report).0 {
             // It could not be checked. A slip of the keyboard is no problem of the host.
             report.raise(Status::Failed);
             tally.is_missing = true;
@@ -144,7 +158,7 @@ fn tell_others(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> bool {
 }
 
 /// Whether a finding is about something that is asked for, or about the whole host.
-fn is_asked(finding: &Finding, asked: &Asked<'_>) -> bool {
+pub(crate) fn is_asked(finding: &Finding, asked: &Asked<'_>) -> bool {
     match (&finding.device, finding.port) {
         (None, _) => true,
         (Some(device), None) => asked.has_device(device),

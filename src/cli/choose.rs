@@ -68,12 +68,10 @@ struct Row<'a> {
     recommended: Took,
     nccl: Took,
     ucx: Took,
-    /// Whether UCX is known to do what it is said to.
-    #[serde(skip)]
-    ucx_is_sure: bool,
-    /// Whether the row is known to be right, if there is one.
-    #[serde(skip)]
+    /// Whether it is known that the row is right; with `--like`, that the program takes it.
     is_sure: bool,
+    #[serde(skip)]
+    is_like: bool,
     /// Whether those two and the recommendation are not all the same; not where it is not known what is
     /// recommended.
     differs: bool,
@@ -86,11 +84,29 @@ struct Row<'a> {
 struct Took {
     index: Option<u32>,
     outcome: String,
+    /// Whether that is known. If not, it is what is likely.
+    is_sure: bool,
 }
 
 impl Took {
-    fn new(outcome: &Outcome) -> Self {
-        Self { index: outcome.index(), outcome: outcome.to_string() }
+    fn new(own: &Done) -> Self {
+        let Done { outcome, is_sure } = own;
+        Self { index: outcome.index(), outcome: outcome.to_string(), is_sure: *is_sure }
+    }
+}
+
+impl Took {
+    /// The index, with a mark if that is not known: `3?`.
+    fn cell(&self) -> String {
+        let mark = if self.is_sure { "" } else { "?" };
+        self.index.map_or_else(|| NONE.to_owned(), |index| format!("{index}{mark}"))
+    }
+}
+
+impl core::fmt::Display for Took {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let perhaps = if self.is_sure { "" } else { "perhaps " };
+        write!(f, "{perhaps}{}", self.outcome)
     }
 }
 
@@ -119,18 +135,19 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
     let preference = args.source.preference(common);
-    let from = args.from.from.as_slice();
+    let from = &args.from;
     let (asked, wish) = (Asked::new(&args.selectors), args.filter.wish(args.family));
     let mut rows = Rows::new(common.json, args.explain);
     let (mut verdict, mut indices) = (Verdict::default(), Indices::default());
     let mut looked = Looked::default();
     look(common, (from, preference, Parts::CHOOSING), &asked, report, |host, report| {
-        let is_missing = missing(host, &asked, report);
+        let (_, missing) = missing(host, &asked, report);
         looked.add(host, &asked);
         // All ports, as those that are not asked for take room from those that are.
         let chosen = choose(host, &asked, &wish, report);
         let taken = take(host, &chosen, args.like);
         tell_room(host, chosen.len(), report);
+        tell_settings(host, report);
         let (mut chosen, taken): (Vec<_>, Vec<_>) = chosen
             .into_iter()
             .zip(taken)
@@ -139,11 +156,11 @@ pub(crate) fn answer(
         // Whether all hosts fit is asked of the recommendation, whatever is shown.
         if let Some(name) = &host.name {
             let ports = chosen.iter().map(|own| (own, own.decision.outcome.index()));
-            let is_read = verdict.add(host, (&asked, is_missing), ports);
-            indices.add(name, &chosen, is_read);
+            let is_read = verdict.add(host, &asked, ports);
+            indices.add(name, &chosen, missing, is_read);
         }
         for (own, taken) in chosen.iter_mut().zip(&taken) {
-            if let Some(like) = &taken.like {
+            if let Some((like, _)) = &taken.like {
                 own.decision = like.clone();
             }
         }
@@ -165,7 +182,7 @@ pub(crate) fn answer(
         let mut shown = chosen.iter().zip(&taken);
         shown.try_for_each(|(own, taken)| rows.add(&Row::new(own, taken, args.explain), report))
     })?;
-    let fits = (!from.is_empty()).then(|| fits::fits(&verdict, &indices, &asked, report));
+    let fits = (!from.from.is_empty()).then(|| fits::fits(&verdict, &indices, &asked, report));
     let table = match rows {
         Rows::Json(list) => {
             return list.end(&Rest { fits_all: fits, problems: report.problems() });
@@ -229,37 +246,84 @@ fn tell_room(host: &Seen, read: usize, report: &mut Report) {
     report.turn_to(None);
 }
 
+/// Says of a host if it is not known what NCCL does there, as its settings were not read.
+pub(crate) fn tell_settings(host: &Seen, report: &mut Report) {
+    report.turn_to(host.name.as_deref());
+    for problem in &host.inventory.unread_settings {
+        report.note(format!("{}: what NCCL does may be something else", problem.text));
+    }
+    report.turn_to(None);
+}
+
 /// What comes of a port.
 #[derive(Debug)]
-struct Taken {
-    recommended: Outcome,
-    nccl: Outcome,
-    ucx: Outcome,
-    /// Whether UCX is known to do this.
-    ucx_is_sure: bool,
-    /// What the program does that was asked about.
-    like: Option<Decision>,
+pub(crate) struct Taken {
+    pub(crate) recommended: Done,
+    pub(crate) nccl: Done,
+    pub(crate) ucx: Done,
+    /// What the program does that was asked about, and whether that is known.
+    pub(crate) like: Option<(Decision, bool)>,
+}
+
+impl Taken {
+    /// Whether a program takes another GID than is recommended, as far as that is known.
+    pub(crate) fn differs(&self) -> bool {
+        let Self { recommended, nccl, ucx, .. } = self;
+        // InfiniBand needs no GID, so that what is used does not differ.
+        let is_other = |own: &Done| {
+            own.outcome.index() != recommended.outcome.index() && own.outcome != Outcome::ByLid
+        };
+        is_known(&recommended.outcome) && (is_other(nccl) || is_other(ucx))
+    }
+}
+
+/// What a program does with a port, and whether that is known.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) outcome: Outcome,
+    pub(crate) is_sure: bool,
+}
+
+impl Done {
+    /// The index that it is known to take, if it takes one.
+    pub(crate) fn known_index(&self) -> Option<u32> {
+        self.outcome.index().filter(|_| self.is_sure)
+    }
 }
 
 /// What programs do with each port by the settings of its host. NCCL has no room for any number of ports.
-fn take(host: &Seen, chosen: &[Chosen<'_>], like: Option<Like>) -> Vec<Taken> {
+pub(crate) fn take(host: &Seen, chosen: &[Chosen<'_>], like: Option<Like>) -> Vec<Taken> {
     let ports: Vec<&Port<'_>> = chosen.iter().map(|own| &own.port).collect();
     let settings = |reading| variable(&host.inventory, reading);
-    let model = |program: Program| program.model(settings(Reading::NEWEST));
-    let outcomes = |program: Program| {
-        let decisions = model(program).choose_all(&ports);
-        decisions.into_iter().map(|own| own.outcome)
+    let is_read = |program| host.inventory.unread_settings.is_empty() || program != Program::Nccl;
+    let done = |program: Program| {
+        let model = program.model(settings(Reading::NEWEST));
+        let decisions = model.choose_all(&ports);
+        let own = ports.iter().zip(decisions).map(|(port, Decision { outcome, .. })| {
+            let is_sure = is_read(program) && model.is_sure(port, &outcome);
+            Done { outcome, is_sure }
+        });
+        own.collect::<Vec<_>>()
     };
-    let mut like =
-        like.map(|like| like.model(settings(like.reading())).choose_all(&ports).into_iter());
-    let of_ucx = model(Program::Ucx);
-    let outcomes = outcomes(Program::Nccl).zip(outcomes(Program::Ucx));
-    let taken = chosen.iter().zip(outcomes).map(|(own, (nccl, ucx))| Taken {
-        recommended: own.decision.outcome.clone(),
+    let has_files = |like| matches!(like, Like::Nccl(_));
+    let is_like_read = !like.is_some_and(has_files) || is_read(Program::Nccl);
+    let like = like.map(|like| like.model(settings(like.reading())));
+    let mut likes = like.iter().flat_map(|model| {
+        let own = ports.iter().zip(model.choose_all(&ports));
+        own.map(|(port, own)| {
+            let is_sure = is_like_read && model.is_sure(port, &own.outcome);
+            (own, is_sure)
+        })
+    });
+    let done = done(Program::Nccl).into_iter().zip(done(Program::Ucx));
+    let taken = chosen.iter().zip(done).map(|(own, (nccl, ucx))| Taken {
+        recommended: Done {
+            outcome: own.decision.outcome.clone(),
+            is_sure: is_known(&own.decision.outcome) && own.decision.is_sure(&own.port),
+        },
         nccl,
-        ucx_is_sure: of_ucx.is_sure(&own.port, &ucx),
         ucx,
-        like: like.as_mut().and_then(Iterator::next),
+        like: likes.next(),
     });
     taken.collect()
 }
@@ -274,10 +338,6 @@ impl<'a> Row<'a> {
             Some(row.netdev.as_ref()?.name.as_str())
         };
         let row = index.and_then(|index| port.row(index));
-        // InfiniBand needs no GID, so that what is used does not differ.
-        let is_other = |outcome: &Outcome| {
-            outcome.index() != recommended.index() && *outcome != Outcome::ByLid
-        };
         Row {
             host: *host,
             device: port.device,
@@ -291,9 +351,9 @@ impl<'a> Row<'a> {
             recommended: Took::new(recommended),
             nccl: Took::new(nccl),
             ucx: Took::new(ucx),
-            ucx_is_sure: taken.ucx_is_sure,
-            is_sure: index.is_none() || decision.is_sure(port),
-            differs: is_known(recommended) && (is_other(nccl) || is_other(ucx)),
+            is_sure: taken.like.as_ref().map_or(taken.recommended.is_sure, |(_, is_sure)| *is_sure),
+            is_like: taken.like.is_some(),
+            differs: taken.differs(),
             rows: explain.then(|| {
                 let rows = port.rows.iter().zip(&decision.rows);
                 rows.map(|(row, (index, reason))| Explained {
@@ -343,10 +403,9 @@ impl Rows {
         }
         if row.differs {
             let host = row.host.map(|host| format!("{host}: ")).unwrap_or_default();
-            let perhaps = if row.ucx_is_sure { "" } else { "perhaps " };
             report.note(format!(
-                "{host}{}:{}: they differ: recommended {}, NCCL {}, UCX {perhaps}{}",
-                row.device, row.port, row.recommended.outcome, row.nccl.outcome, row.ucx.outcome
+                "{host}{}:{}: they differ: recommended {}, NCCL {}, UCX {}",
+                row.device, row.port, row.recommended.outcome, row.nccl, row.ucx
             ));
         }
         Ok(())
@@ -366,12 +425,15 @@ fn tabulate(row: &Row<'_>, table: &mut Table<8>) {
     let cells = [
         row.device.to_owned(),
         row.port.to_string(),
-        cell(row.index),
+        match row.index {
+            Some(index) if row.is_like && !row.is_sure => format!("{index}?"),
+            index => cell(index),
+        },
         cell(row.gid),
         row.gid_type.map_or_else(|| NONE.to_owned(), |own| short_type(own.0)),
         cell(row.netdev),
-        cell(row.nccl.index),
-        cell(row.ucx.index),
+        row.nccl.cell(),
+        row.ucx.cell(),
     ];
     let is_plain = row.index.is_some() && !row.differs;
     table.row_of(row.host, &cells, if is_plain { Mark::Plain } else { Mark::Attention });

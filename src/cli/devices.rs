@@ -1,11 +1,12 @@
 //! `uverbs devices`: what a host has.
 
 use clap::{Args, ValueHint};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use uverbs::device::{Device, NodeType};
 use uverbs::driver::DriverId;
 use uverbs::guid::Guid;
-use uverbs::inventory::{Parts, Wanted};
+use uverbs::hardware::{Hardware, PciAddress, PciFunction, PcieLink};
+use uverbs::inventory::{DeviceRecord, Parts, Wanted};
 use uverbs::selector::Selector;
 
 use crate::args::{Common, FromArg, device};
@@ -28,7 +29,7 @@ pub(crate) struct DevicesArgs {
 
 /// A device in the table and in JSON.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
+pub(crate) struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a str>,
     device: &'a str,
@@ -36,17 +37,90 @@ struct Row<'a> {
     node_type: Text<NodeType>,
     protocol: Option<&'a str>,
     driver: Option<Text<DriverId>>,
-    node_guid: Text<Guid>,
+    pub(crate) node_guid: Text<Guid>,
     sys_image_guid: Text<Guid>,
     fw_version: Option<&'a str>,
     /// Those that can be asked about: of an InfiniBand switch only its port 0.
     ports: usize,
     uverbs: Option<&'a str>,
     node: Option<String>,
+    pci: Option<Pci>,
+    numa_node: Option<u32>,
+    board_id: Option<&'a str>,
+    ca_type: Option<&'a str>,
+    hw_rev: Option<&'a str>,
+}
+
+/// A PCI function.
+#[derive(Debug, Serialize)]
+struct Pci {
+    address: Text<PciAddress>,
+    function: Kind,
+    physical: Option<Text<PciAddress>>,
+    id: Option<String>,
+    link: Option<Link>,
+    max_link: Option<Link>,
+}
+
+/// What of a PCI function a device is.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    /// Physical.
+    Pf,
+    /// Virtual.
+    Vf,
+    /// A sub-function.
+    Sf,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pf => "pf",
+            Self::Vf => "vf",
+            Self::Sf => "sf",
+        }
+    }
+}
+
+/// A PCIe link: in JSON its GT/s and its lanes.
+#[derive(Clone, Copy, Debug)]
+struct Link(PcieLink);
+
+impl Serialize for Link {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Form {
+            gts: f64,
+            lanes: u8,
+        }
+        Form { gts: f64::from(self.0.speed) / 10.0, lanes: self.0.width }.serialize(to)
+    }
+}
+
+impl Pci {
+    fn new(own: &PciFunction) -> Self {
+        Self {
+            address: Text(own.address),
+            function: match own.physical {
+                Some(_) => Kind::Vf,
+                None if own.has_sub_function => Kind::Sf,
+                None => Kind::Pf,
+            },
+            physical: own.physical.map(Text),
+            id: own.id.map(|(vendor, device)| format!("{vendor:04x}:{device:04x}")),
+            link: own.link.map(Link),
+            max_link: own.max_link.map(Link),
+        }
+    }
 }
 
 impl<'a> Row<'a> {
-    fn new(host: Option<&'a str>, device: &'a Device) -> Self {
+    pub(crate) fn new(host: Option<&'a str>, record: &'a DeviceRecord) -> Self {
+        let DeviceRecord { device, hardware, .. } = record;
+        let hardware = hardware.as_ref();
+        let text = |text: fn(&Hardware) -> &Option<String>| text(hardware?).as_deref();
         Self {
             host,
             device: &device.name,
@@ -60,6 +134,11 @@ impl<'a> Row<'a> {
             ports: device.ports().count(),
             uverbs: device.node.as_ref().map(|node| node.name.as_str()),
             node: device.node.as_ref().map(|node| node.path.to_string_lossy().into_owned()),
+            pci: hardware.and_then(|own| own.pci.as_ref()).map(Pci::new),
+            numa_node: hardware.and_then(|own| own.numa_node),
+            board_id: text(|own| &own.board_id),
+            ca_type: text(|own| &own.ca_type),
+            hw_rev: text(|own| &own.hw_rev),
         }
     }
 }
@@ -69,17 +148,19 @@ pub(crate) fn answer(
     args: &DevicesArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let heading = ["DEVICE", "TYPE", "PROTOCOL", "DRIVER", "PORTS", "NODE_GUID", "FW", "UVERBS"];
-    let mut rows = Rows::new(common, "devices", heading);
+    let mut rows =
+        Rows::first(common, common.json, "devices", NARROW, HEADING).spare(&["UVERBS", "PROTOCOL"]);
     let asked = Asked::new(&args.selectors);
     let is_asked = |device: &Device| asked.has_device(&device.name);
-    let wanted = Wanted::new(Parts::DEVICES).devices(&is_asked);
-    each(common, &args.from.from, &wanted, report, |host, report| {
+    let mut parts = Parts::DEVICES;
+    parts.hardware = common.wide || common.json;
+    let wanted = Wanted::new(parts).devices(&is_asked);
+    each(common, &args.from, &wanted, report, |host, report| {
         for selected in host.select(&asked, report) {
             if let (Some(Err(problem)), None) = (&selected.record.access, &host.name) {
                 report.problem(&selected.device.name, problem.clone());
             }
-            let row = Row::new(host.name.as_deref(), selected.device);
+            let row = Row::new(host.name.as_deref(), selected.record);
             rows.add(&row, tabulate)?;
         }
         Ok(())
@@ -87,7 +168,33 @@ pub(crate) fn answer(
     rows.end(report)
 }
 
-fn tabulate(row: &Row<'_>, table: &mut Table<8>) {
+/// Columns without --wide.
+const NARROW: usize = 8;
+
+const HEADING: [&str; 19] = [
+    "DEVICE",
+    "TYPE",
+    "PROTOCOL",
+    "DRIVER",
+    "PORTS",
+    "NODE_GUID",
+    "FW",
+    "UVERBS",
+    "SYS_IMAGE_GUID",
+    "PCI",
+    "FUNCTION",
+    "PF",
+    "NUMA",
+    "PCIE",
+    "MAX_PCIE",
+    "PCI_ID",
+    "BOARD",
+    "CA_TYPE",
+    "HW_REV",
+];
+
+fn tabulate(row: &Row<'_>, table: &mut Table<19>) {
+    let pci = row.pci.as_ref();
     let cells = [
         row.device.to_owned(),
         row.node_type.to_string(),
@@ -97,6 +204,17 @@ fn tabulate(row: &Row<'_>, table: &mut Table<8>) {
         row.node_guid.to_string(),
         cell(row.fw_version),
         cell(row.uverbs),
+        row.sys_image_guid.to_string(),
+        cell(pci.map(|own| own.address)),
+        cell(pci.map(|own| own.function.name())),
+        cell(pci.and_then(|own| own.physical)),
+        cell(row.numa_node),
+        cell(pci.and_then(|own| own.link).map(|own| own.0)),
+        cell(pci.and_then(|own| own.max_link).map(|own| own.0)),
+        cell(pci.and_then(|own| own.id.as_deref())),
+        cell(row.board_id),
+        cell(row.ca_type),
+        cell(row.hw_rev),
     ];
     table.row_of(row.host, &cells, Mark::Plain);
 }

@@ -7,15 +7,15 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use serde_json::Value;
 use uverbs::check::{Finding, settings_for};
+use uverbs::choose::Outcome;
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way};
-use uverbs::choose::{Caveat, Outcome};
 use uverbs::inventory::Parts;
 use uverbs::selector::Selector;
 
 use crate::args::{Common, FromArg, SourceArg, selector};
 use crate::check;
-use crate::choose::lacks;
+use crate::choose::{lacks, tell_settings};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
 use crate::output::{Answer, json};
@@ -90,6 +90,8 @@ struct Document<'a> {
     env: Option<Pairs<String>>,
     /// `index`, `automatic` or `addresses`.
     way: Option<Way>,
+    /// Whether it is known that the program then uses the right GIDs.
+    is_sure: Option<bool>,
     /// What is not known of the GIDs that are right, and what speaks against them.
     doubts: &'a [Doubt],
     /// What is set now and does not fit.
@@ -97,7 +99,7 @@ struct Document<'a> {
     problems: &'a [Problem],
 }
 
-/// Something that speaks against a GID that is right as far as is known.
+/// Something that speaks against a GID that is right as far as is known, or why it is not known which is right.
 #[derive(Debug, Serialize)]
 struct Doubt {
     /// The name of its port, after the host's.
@@ -107,8 +109,22 @@ struct Doubt {
     host: Option<String>,
     device: String,
     port: u32,
-    index: u32,
-    caveat: Caveat,
+    /// `None` if it is not known which index is right.
+    index: Option<u32>,
+    caveat: String,
+}
+
+impl Doubt {
+    fn new(own: &Chosen<'_>, caveat: String) -> Self {
+        Self {
+            name: own.name(),
+            host: own.host.map(str::to_owned),
+            device: own.port.device.to_owned(),
+            port: own.port.number,
+            index: own.decision.outcome.index(),
+            caveat,
+        }
+    }
 }
 
 pub(crate) fn answer(
@@ -116,17 +132,17 @@ pub(crate) fn answer(
     args: &EnvArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let source = (args.from.from.as_slice(), args.source.preference(common), Parts::CHOOSING);
+    let source = (&args.from, args.source.preference(common), Parts::CHOOSING);
     let named = Asked::new(&args.selectors);
     let wish = args.filter.wish(args.family);
     let program = args.program.into();
     let mut verdict = Verdict::default();
     let mut right = Right::default();
-    let (mut are_missing, mut is_met) = (false, true);
+    let (mut are_missing, mut has_unnamed, mut is_met) = (false, false, true);
     let mut now: Vec<(Option<String>, Finding)> = Vec::new();
     let mut doubts = Vec::new();
     look(common, source, &Asked::default(), report, |host, report| {
-        let is_missing = missing(host, &named, report);
+        are_missing |= missing(host, &named, report).0;
         // All ports, as one that is not asked for must be left alone.
         let all = choose(host, &named, &wish, report);
         let is_asked = |own: &Chosen<'_>| named.has_port(own.port.device, own.port.number);
@@ -140,24 +156,23 @@ pub(crate) fn answer(
             });
         }
         is_met &= !lacks(host, &wanted, &named);
+        if program == Program::Nccl {
+            tell_settings(host, report);
+        }
         for own in &wanted {
-            let Some(index) = own.decision.outcome.index() else { continue };
-            for caveat in own.decision.caveats(&own.port) {
-                doubts.push(Doubt {
-                    name: own.name(),
-                    host: own.host.map(str::to_owned),
-                    device: own.port.device.to_owned(),
-                    port: own.port.number,
-                    index,
-                    caveat,
-                });
+            let outcome = &own.decision.outcome;
+            if !is_known(outcome) {
+                doubts.push(Doubt::new(own, outcome.to_string()));
             }
+            let caveats = own.decision.caveats(&own.port).into_iter();
+            doubts.extend(caveats.map(|caveat| Doubt::new(own, caveat.to_string())));
         }
         right.add(&wanted);
         let index = |own: &Chosen<'_>| own.decision.outcome.index().filter(|_| is_asked(own));
         let ports = all.iter().map(|own| (own, index(own)));
-        are_missing |= is_missing;
-        verdict.add(host, (&named, is_missing), ports);
+        // A port that is not asked for may come up later.
+        has_unnamed |= !all.iter().all(is_asked);
+        verdict.add(host, &named, ports);
         let is_asked = |device: &str, port| named.has_port(device, port);
         let found = settings_for(&host.inventory, &wish, &is_asked).into_iter();
         let own = found.filter(|finding| finding.program == Some(program));
@@ -166,10 +181,12 @@ pub(crate) fn answer(
     })?;
     // What is not known is not printed: a shell takes what is printed, whatever the status is.
     let unread = verdict.unread(report);
-    let is_known = unread.is_empty() && verdict.hosts > 0 && !are_missing;
+    let has_settings = verdict.has_settings_of(program);
+    let is_known = unread.is_empty() && verdict.hosts > 0 && !are_missing && has_settings;
     let plan = if is_known && !right.is_empty() && is_met {
         let has_a_say = |name: &str| has_a_say(&verdict, args.format(common), name);
-        verdict.plan(program, has_others(program, &verdict, report), has_a_say)
+        let has_others = has_unnamed || has_others(program, &verdict, report);
+        verdict.plan(program, has_others, has_a_say)
     } else {
         None
     };
@@ -179,6 +196,8 @@ pub(crate) fn answer(
              they are others",
             some(&unread)
         ));
+    } else if !has_settings {
+        report.note("no variables, as not all settings of NCCL could be read");
     } else if is_known && !right.is_empty() && !is_met {
         report.note("no variables, as not all that is asked for has a usable GID");
     } else if is_known {
@@ -187,8 +206,11 @@ pub(crate) fn answer(
     if plan.is_none() {
         report.raise(Status::Doubt);
     }
+    // That it is not known which index is right was said of the port.
     for Doubt { name, index, caveat, .. } in &doubts {
-        report.note(format!("{name}: {index}: {caveat}"));
+        if let Some(index) = index {
+            report.note(format!("{name}: {index}: {caveat}"));
+        }
     }
     if args.format(common) == EnvFormat::Json {
         let variables = |plan: &Plan| {
@@ -198,6 +220,7 @@ pub(crate) fn answer(
         return json(&Document {
             env: plan.as_ref().map(variables),
             way: plan.as_ref().map(|plan| plan.way),
+            is_sure: plan.as_ref().map(|plan| plan.is_sure && !right.is_doubtful),
             doubts: &doubts,
             now: now
                 .iter()
@@ -309,26 +332,26 @@ fn explain(program: Program, plan: Option<&Plan>, right: &Right, report: &mut Re
     if plan.is_some_and(|plan| plan.variables.is_empty()) {
         report.note(format!("nothing need be set: {program} uses the right GIDs by itself{known}"));
     }
-    match plan.map(|plan| plan.way) {
-        None if right.is_empty() => report.note("no port that is asked for has a usable GID"),
-        None if let Some(count) = right.too_many(program) => report.note(format!(
+    match (plan.map(|plan| plan.way), right.too_many(program)) {
+        (None, _) if right.is_empty() => report.note("no port that is asked for has a usable GID"),
+        (None, Some(count)) => report.note(format!(
             "{program} has room for {ROOM} ports of a host, and there are {count}: name those to use"
         )),
-        None => report.note(format!(
+        (None, None) => report.note(format!(
             "no setting that uverbs tries makes {program} use the right GID on every port; right are \
              {}{known}",
             differing()
         )),
-        Some(Way::Index(_)) => {}
-        Some(Way::Automatic) if right.indices.len() < 2 && is_guess => {
+        (Some(Way::Index(_)), _) => {}
+        (Some(Way::Automatic), _) if right.indices.len() < 2 && is_guess => {
             report.note(format!("{program} chooses right by itself{known}"));
         }
-        Some(Way::Automatic) if right.indices.len() < 2 => {}
-        Some(Way::Automatic) => report.note(format!(
+        (Some(Way::Automatic), _) if right.indices.len() < 2 => {}
+        (Some(Way::Automatic), _) => report.note(format!(
             "no single {index} is right ({}); {program} chooses right by itself{known}",
             differing()
         )),
-        Some(Way::Addresses) => report.note(format!(
+        (Some(Way::Addresses), _) => report.note(format!(
             "no single {index} is right, or {program} would choose others ({}); among these \
              addresses it chooses right{known}",
             differing()

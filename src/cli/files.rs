@@ -1,35 +1,45 @@
-//! The files that `--from` names.
+//! The files that `--from` names: snapshots and recordings.
 //!
 //! A file may come from anyone: its size is bounded, everything in it is checked, and what is refused is
 //! named by its place.
 
 use std::fmt::Display;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use uverbs::inventory::{Inventory, Problem, Snapshots};
+use uverbs::inventory::{Inventory, Problem};
+use uverbs::watch::{Entry, Recording};
 
+use crate::args::FromArg;
+use crate::at::{At, Search};
 use crate::report::EINVAL;
 
 /// The most that is read of all files together.
-const ROOM: u64 = 1 << 30;
+pub(crate) const ROOM: u64 = 1 << 30;
 
 /// The errno of what is not there.
 const ENOENT: i32 = 2;
 /// The errno of a file that is too large.
 const EFBIG: i32 = 27;
+/// The errno of what is not known.
+const ENODATA: i32 = 61;
+
+/// An inventory, and of which moment of a recording it is.
+type Read = Result<(Inventory, Option<SystemTime>), Problem>;
 
 /// Reads the documents of files, one after the other. Each, or why it could not be read, is shown with its
-/// file and the number of its first line there.
+/// file and the number of its first line there. Of a recording it is what was known at one moment.
 pub(crate) fn each<E>(
-    from: &[PathBuf],
-    mut see: impl FnMut(&Path, u64, Result<Inventory, Problem>) -> Result<(), E>,
+    from: &FromArg,
+    mut see: impl FnMut(&Path, u64, Read) -> Result<(), E>,
 ) -> Result<(), E> {
     // One byte more than may be, to know whether there is more.
     let mut room = ROOM + 1;
-    for path in from {
+    for path in &from.from {
         let paths = match files_of(path) {
             Ok(paths) => paths,
             Err(problem) => {
@@ -38,36 +48,143 @@ pub(crate) fn each<E>(
             }
         };
         for path in &paths {
-            room = each_of(path, room, &mut see)?;
+            let mut file = match Input::open(path, room) {
+                Ok(file) => file,
+                Err(problem) => {
+                    see(path, 1, Err(problem))?;
+                    continue;
+                }
+            };
+            match from.at {
+                None => each_snapshot(path, &mut file, &mut see)?,
+                Some(at) => see(path, 1, find(path, &mut file, at))?,
+            }
+            room = file.room();
         }
     }
     Ok(())
 }
 
-/// The same of a file, of which there is so much room. Gives the room that is left.
-fn each_of<E>(
+/// Shows the snapshots of a file.
+fn each_snapshot<E>(
     path: &Path,
-    room: u64,
-    see: &mut impl FnMut(&Path, u64, Result<Inventory, Problem>) -> Result<(), E>,
-) -> Result<u64, E> {
-    let mut documents = match open(path) {
-        Ok(file) => Snapshots::new(file.take(room)),
-        Err(error) => {
-            see(path, 1, Err(unread(path, &error)))?;
-            return Ok(room);
-        }
-    };
-    while let Some(read) = documents.next() {
-        let read = read.map_err(|error| match documents.get_ref().limit() {
-            0 => {
-                let what = format!("all files together are longer than {} GiB", ROOM >> 30);
-                problem(path, &what, EFBIG)
+    file: &mut Input,
+    see: &mut impl FnMut(&Path, u64, Read) -> Result<(), E>,
+) -> Result<(), E> {
+    while let Some(read) = file.next() {
+        let line = file.recording.line();
+        match read {
+            Ok(Entry::Snapshot(own)) => see(path, line, Ok((*own, None)))?,
+            Err(problem) => see(path, line, Err(problem))?,
+            // That of one moment is no answer to what is now.
+            Ok(_) => {
+                let what = "this is a recording: --at says of which moment, and `--at end` is the last one";
+                return see(path, line, Err(problem(path, &what, EINVAL)));
             }
-            _ => problem(path, &error, error.errno()),
-        });
-        see(path, documents.line(), read)?;
+        }
     }
-    Ok(documents.get_ref().limit())
+    Ok(())
+}
+
+/// What was known at a moment.
+fn find(path: &Path, file: &mut Input, at: At) -> Read {
+    let mut search = Search::new(at);
+    let mut fault = None;
+    while let Some(read) = file.next() {
+        match read {
+            Ok(Entry::Moment(mut moment)) => {
+                let own = &mut file.recording;
+                if own.is_gap(&moment) {
+                    search.see_last(own.inventory());
+                    search.see(&moment, None);
+                } else {
+                    search.see(&moment, own.inventory());
+                }
+                if let Err(error) = own.apply(&mut moment) {
+                    fault.get_or_insert(problem(path, &error, error.errno()));
+                }
+            }
+            Ok(_) => {
+                let what = "this is a snapshot, of one moment only; --at is for recordings of `watch --record`";
+                return Err(problem(path, &what, EINVAL));
+            }
+            Err(problem) => drop(fault.get_or_insert(problem)),
+        }
+    }
+    let known = file.recording.inventory();
+    search.see_last(known);
+    match search.end(known) {
+        Ok((inventory, time)) => Ok((inventory, Some(time))),
+        // What could not be read may be the reason.
+        Err(what) => Err(fault.unwrap_or_else(|| problem(path, &what, ENODATA))),
+    }
+}
+
+type Reader = io::Take<BufReader<File>>;
+
+/// A file, or the two files of a recording.
+pub(crate) struct Input<'p> {
+    path: &'p Path,
+    pub(crate) recording: Recording<Reader>,
+    /// The file that goes on where the first one ends.
+    second: Option<BufReader<File>>,
+}
+
+impl<'p> Input<'p> {
+    /// Opens a file, of which so much is read at most.
+    pub(crate) fn open(path: &'p Path, room: u64) -> Result<Self, Problem> {
+        let mut own = open(path).map_err(|error| unread(path, &error))?;
+        let (first, second) = match part_before(path, &mut own) {
+            Some(before) => (before, Some(own)),
+            None => (own, None),
+        };
+        Ok(Self { path, recording: Recording::new(first.take(room)), second })
+    }
+
+    /// How much may still be read.
+    fn room(&self) -> u64 {
+        self.recording.get_ref().limit()
+    }
+
+    /// Reads the next document.
+    pub(crate) fn next(&mut self) -> Option<Result<Entry, Problem>> {
+        loop {
+            match (self.recording.next(), self.second.take()) {
+                (None, None) => return None,
+                (None, Some(second)) => self.recording.go_on(second.take(self.room())),
+                (Some(read), second) => {
+                    self.second = second;
+                    return Some(read.map_err(|error| match self.room() {
+                        0 => {
+                            let what =
+                                format!("all files together are longer than {} GiB", ROOM >> 30);
+                            problem(self.path, &what, EFBIG)
+                        }
+                        _ => problem(self.path, &error, error.errno()),
+                    }));
+                }
+            }
+        }
+    }
+}
+
+/// The file that was recorded to before this one was begun.
+pub(crate) fn path_before(path: &Path) -> PathBuf {
+    let mut before = path.as_os_str().to_owned();
+    before.push(".1");
+    before.into()
+}
+
+/// The same, open, if it is there. It may have been this one until now.
+fn part_before(path: &Path, own: &mut BufReader<File>) -> Option<BufReader<File>> {
+    let file = own.get_ref().metadata().ok().filter(fs::Metadata::is_file)?;
+    let path = path_before(path);
+    let other = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    let is_other = (file.dev(), file.ino()) != (other.dev(), other.ino());
+    let is_recording =
+        |file: &mut BufReader<File>| file.fill_buf().is_ok_and(Recording::<Reader>::may_begin);
+    let mut before = open(&path).ok()?;
+    (is_other && is_recording(own) && is_recording(&mut before)).then_some(before)
 }
 
 fn problem(path: &Path, error: &dyn Display, errno: i32) -> Problem {

@@ -26,7 +26,7 @@ pub(crate) struct Fits {
     unproven: Vec<String>,
     #[serde(flatten)]
     all: Fit,
-    /// The same of what was read, where that is not all.
+    /// The same of what was read and as far as is known, where that is not all that is.
     #[serde(skip_serializing_if = "Option::is_none")]
     read: Option<Fit>,
     /// Hosts that are not as most are, with what differs.
@@ -35,8 +35,17 @@ pub(crate) struct Fits {
     ports: PortCount,
 }
 
+/// Variables, and whether it is known that the program then uses what is right.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+struct Setting {
+    #[serde(skip)]
+    is_sure: bool,
+    variables: Pairs<String>,
+}
+
 /// What is right on ports.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct Fit {
     /// The index that is right on all of them.
     index: Option<u32>,
@@ -44,8 +53,17 @@ struct Fit {
     #[serde(skip)]
     is_any: bool,
     /// Variables that are right on all, or null.
-    nccl: Option<Pairs<String>>,
-    ucx: Option<Pairs<String>>,
+    nccl: Option<Setting>,
+    ucx: Option<Setting>,
+}
+
+impl Fit {
+    /// Of the variables those that are known to be right.
+    fn sure(&self) -> Self {
+        let Self { nccl, ucx, .. } = self.clone();
+        let is_sure = |own: &Setting| own.is_sure;
+        Self { nccl: nccl.filter(is_sure), ucx: ucx.filter(is_sure), ..*self }
+    }
 }
 
 pub(crate) fn fits(
@@ -62,7 +80,8 @@ pub(crate) fn fits(
         let has_others = has_others && program == Program::Nccl;
         let plan = verdict.plan(program, has_others, |name| verdict.is_set(name))?;
         let pairs = plan.variables.into_iter();
-        Some(Pairs(pairs.map(|(name, value)| (name.to_owned(), value)).collect()))
+        let pairs = pairs.map(|(name, value)| (name.to_owned(), value)).collect();
+        Some(Setting { is_sure: plan.is_sure, variables: Pairs(pairs) })
     };
     let fit = Fit {
         is_any: indices.is_any,
@@ -71,7 +90,8 @@ pub(crate) fn fits(
         ucx: variables(Program::Ucx),
     };
     let is_known = unread.is_empty() && indices.unproven.is_empty();
-    let (all, read) = if is_known { (fit, None) } else { (Fit::default(), Some(fit)) };
+    let all = if is_known { fit.sure() } else { Fit::default() };
+    let read = (!is_known || all != fit).then_some(fit);
     Fits {
         hosts: verdict.hosts,
         unread,
@@ -115,9 +135,11 @@ fn tell_settings(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
         let _ = write!(all, " {of} {}", count(fits.hosts, "host"));
     }
     if !fits.unread.is_empty() {
-        report
-            .note(format!("not read, so what is right there is not known: {}", some(&fits.unread)));
-        all += " that were read";
+        report.note(format!(
+            "not known, as not everything was read: what is right on {}",
+            some(&fits.unread)
+        ));
+        all += ", among what was read";
     }
     if !fits.unproven.is_empty() {
         let names = some(&fits.unproven);
@@ -138,15 +160,17 @@ fn tell_settings(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
         }
         (None, false) => return report.note(format!("no port that was read {has} a usable GID")),
     }
-    for (program, variables) in [("NCCL", &fit.nccl), ("UCX", &fit.ucx)] {
-        let Some(pairs) = variables else {
+    for (program, setting) in [("NCCL", &fit.nccl), ("UCX", &fit.ucx)] {
+        let Some(Setting { variables, is_sure }) = setting else {
             let also = if fits.unusable.is_empty() { "" } else { " and uses no other port" };
             report.note(format!("{program}: no setting that uverbs tries is right on {all}{also}"));
             continue;
         };
         let pairs: Vec<String> =
-            pairs.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            variables.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let pairs = if pairs.is_empty() { "nothing to set".to_owned() } else { pairs.join(" ") };
-        report.note(format!("{program}: right on {all}: {pairs}"));
+        let known = ", as far as is known";
+        let known = if *is_sure || all.contains(known) { "" } else { known };
+        report.note(format!("{program}: right on {all}{known}: {pairs}"));
     }
 }

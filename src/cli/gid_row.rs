@@ -4,7 +4,6 @@ use core::num::NonZeroU32;
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
-use uverbs::device::Device;
 use uverbs::gid::{Gid, GidType};
 use uverbs::host::Source;
 use uverbs::inventory::GidRow;
@@ -39,13 +38,13 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    pub(crate) fn new(host: Option<&'a str>, device: &'a Device, row: &'a GidRow) -> Self {
+    pub(crate) fn new(host: Option<&'a str>, device: &'a str, row: &'a GidRow) -> Self {
         let GidRow { record, netdev, .. } = row;
         let entry = &record.entry;
         let netdev = netdev.as_ref();
         Self {
             host,
-            device: &device.name,
+            device,
             port: entry.port(),
             index: entry.index(),
             gid: Text(entry.gid()),
@@ -58,11 +57,6 @@ impl<'a> Row<'a> {
             type_is_unread: record.type_is_unread,
             source: Text(record.source),
         }
-    }
-
-    /// `mlx5_0:1 3`: what `uverbs gid` takes.
-    pub(crate) fn place(&self) -> String {
-        format!("{}:{} {}", self.device, self.port, self.index)
     }
 
     pub(crate) fn cells(&self) -> [String; 7] {

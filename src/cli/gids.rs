@@ -2,6 +2,7 @@
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
+use serde::Serialize;
 use uverbs::choose::Surroundings;
 use uverbs::device::Device;
 use uverbs::gid::GidRecord;
@@ -13,8 +14,8 @@ use crate::args::{Common, FromArg, SourceArg, port, selector};
 use crate::filter::{Filter, FilterArgs, Verdict};
 use crate::gid_row::Row;
 use crate::hosts::{Seen, each, some};
-use crate::output::{Answer, List, Rest};
-use crate::report::{EINVAL, Report};
+use crate::output::{Answer, List};
+use crate::report::{EINVAL, Problem, Report};
 use crate::selection::{Asked, Selected};
 use crate::show_gids::ShowGids;
 use crate::status::Status;
@@ -105,8 +106,9 @@ pub(crate) fn answer_gids(
         .netdev(netdev)
         .rows(&is_row);
     let mut rows = Rows::new(args.format(common));
-    let (mut is_any, mut has_device) = (false, false);
-    each(common, &args.from.from, &wanted, report, |host, report| {
+    let (mut is_any, mut has_device, mut may_match) = (false, false, Vec::new());
+    each(common, &args.from, &wanted, report, |host, report| {
+        report.turn_to(host.name.as_deref());
         if !rows.has_room(report) {
             return Ok(());
         }
@@ -123,7 +125,7 @@ pub(crate) fn answer_gids(
             }
             let own = record.all_rows().iter();
             for own in own.filter(|own| asked.has_port(&device.name, own.record.entry.port())) {
-                let row = Row::new(host.name.as_deref(), device, own);
+                let row = Row::new(host.name.as_deref(), &device.name, own);
                 // In another host's tree, its own word of the interface is all there is.
                 let name = if common.sysfs.is_some() { row.foreign_netdev } else { row.netdev };
                 let is_named = filter.admits_netdev(name);
@@ -133,21 +135,22 @@ pub(crate) fn answer_gids(
                         is_any = true;
                         rows.add(&row)?;
                     }
-                    Verdict::Passes if may_be_named() => doubts.netdevs.push(row.place()),
+                    Verdict::Passes if may_be_named() => doubts.add(&row, Unknown::Netdev),
                     Verdict::TypeUnknown if is_named || may_be_named() => {
-                        doubts.types.push(row.place());
+                        doubts.add(&row, Unknown::GidType);
                     }
                     _ => {}
                 }
             }
         }
         doubts.tell(&args.filter, report);
+        may_match.extend(doubts.rows);
         Ok(())
     })?;
     if !is_any {
         explain_none(&args.filter, has_device, report);
     }
-    rows.end(report)
+    rows.end(may_match, report)
 }
 
 /// Says why there is no row, if nothing else has said it.
@@ -167,36 +170,78 @@ fn explain_none(filter: &FilterArgs, has_device: bool, report: &mut Report) {
     }
 }
 
-/// Rows that may be of those that are asked for. They are not shown.
+/// A row that may be one of those that are asked for. It is not shown.
+#[derive(Debug, Serialize)]
+struct MayMatch {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    device: String,
+    port: u32,
+    index: u32,
+    /// What is not known of it.
+    unknown: Unknown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Unknown {
+    /// Whose interface it is.
+    Netdev,
+    GidType,
+}
+
+/// Such rows of a host.
 #[derive(Debug, Default)]
 struct Doubts {
-    /// Whose interface is not proven.
-    netdevs: Vec<String>,
-    /// Whose type is not known.
-    types: Vec<String>,
+    rows: Vec<MayMatch>,
 }
 
 impl Doubts {
+    fn add(&mut self, row: &Row<'_>, unknown: Unknown) {
+        self.rows.push(MayMatch {
+            host: row.host.map(str::to_owned),
+            device: row.device.to_owned(),
+            port: row.port,
+            index: row.index,
+            unknown,
+        });
+    }
+
+    /// Those of which this is not known, as `uverbs gid` takes them: `mlx5_0:1 3`.
+    fn places(&self, unknown: Unknown) -> Vec<String> {
+        let own = self.rows.iter().filter(|own| own.unknown == unknown);
+        own.map(|own| format!("{}:{} {}", own.device, own.port, own.index)).collect()
+    }
+
     fn tell(&self, filter: &FilterArgs, report: &mut Report) {
-        if let (Some(netdev), false) = (&filter.netdev, self.netdevs.is_empty()) {
+        let netdevs = self.places(Unknown::Netdev);
+        if let (Some(netdev), false) = (&filter.netdev, netdevs.is_empty()) {
             report.nothing(format!(
                 "--netdev {netdev}: not shown, as it is not known whether the interface is theirs: {}",
-                some(&self.netdevs)
+                some(&netdevs)
             ));
         }
-        if !self.types.is_empty() {
+        let types = self.places(Unknown::GidType);
+        if !types.is_empty() {
             report.nothing(format!(
                 "--type: not shown, as sysfs keeps their types back: {}",
-                some(&self.types)
+                some(&types)
             ));
         }
     }
 }
 
+/// What the document has after its rows.
+#[derive(Debug, Serialize)]
+struct Rest<'r> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    may_match: Vec<MayMatch>,
+    problems: &'r [Problem],
+}
+
 /// The interface that is asked for, as far as it is known.
 struct Meant<'h> {
     here: Surroundings<'h>,
-    name: &'h str,
     interface: Option<&'h Interface>,
     /// Whether the interfaces of this host are known at all.
     is_known: bool,
@@ -206,21 +251,14 @@ impl<'h> Meant<'h> {
     fn new(inventory: &'h Inventory, name: &'h str) -> Self {
         let interface = inventory.interfaces.iter().flatten().find(|own| own.name == name);
         let (here, is_known) = (Surroundings::of(inventory), inventory.interfaces.is_some());
-        Self { here, name, interface, is_known }
+        Self { here, interface, is_known }
     }
 
     /// Whether it may be a row's, although that is not proven.
     fn may_be_of(&self, row: &GidRow) -> bool {
-        let GidRow { record, netdev, .. } = row;
-        let is_kept_back = || {
-            let has_address = |own| self.here.has_address(own, record.entry.gid());
-            record.netdev_is_unread && self.interface.map_or(!self.is_known, has_address)
-        };
-        netdev.is_none()
-            && match self.here.candidate(row) {
-                Some(own) => own.name == self.name,
-                None => is_kept_back(),
-            }
+        let is_kept_back = !self.is_known && row.record.netdev_is_unread;
+        row.netdev.is_none()
+            && self.interface.map_or(is_kept_back, |own| self.here.may_be_of(row, own))
     }
 }
 
@@ -236,8 +274,7 @@ fn doubt_netdev(host: &Seen, netdev: &str, report: &mut Report) {
             "--netdev {netdev}: this network namespace has no interface of that name (an alternative \
              name is not looked up)"
         ));
-    }
-    if inventory.without_netlink.is_some() {
+    } else if inventory.without_netlink.is_some() {
         report.nothing(format!("--netdev {netdev}: without RDMA netlink no interface is known"));
     }
 }
@@ -256,26 +293,35 @@ pub(crate) fn answer_gid(
         .devices(&is_device)
         .slot(*port, args.index);
     let mut rows = Rows::new(if common.json { Format::Json } else { Format::Table });
-    each(common, &args.from.from, &wanted, report, |host, report| {
+    each(common, &args.from, &wanted, report, |host, report| {
         for Selected { record, device, .. } in host.select(&asked, report) {
             match record.row(*port, args.index) {
-                Some(own) => rows.add(&Row::new(host.name.as_deref(), device, own))?,
-                None => explain_empty(record, *port, args.index, report),
+                Some(own) => rows.add(&Row::new(host.name.as_deref(), &device.name, own))?,
+                None => explain_empty(host, record, (*port, args.index), report),
             }
         }
         Ok(())
     })?;
-    rows.end(report)
+    rows.end(Vec::new(), report)
 }
 
 /// Reports why there is no entry at an index.
-fn explain_empty(record: &DeviceRecord, port: u32, index: u32, report: &mut Report) {
+fn explain_empty(
+    host: &Seen,
+    record: &DeviceRecord,
+    (port, index): (u32, u32),
+    report: &mut Report,
+) {
     let name = &record.device.name;
+    // Only here one entry was asked for; a snapshot's problem is one of the whole table.
+    let is_of_entry = host.name.is_none() && !matches!(record.access, Some(Err(_)));
     let attributes = record.port(port);
     let problem = record.problem().or_else(|| attributes.and_then(PortRecord::problem));
     match problem {
         // So the kernel answers if the index is outside the table.
-        Some(problem) if problem.errno == EINVAL => return report.absent(name, problem.clone()),
+        Some(problem) if problem.errno == EINVAL && is_of_entry => {
+            return report.absent(name, problem.clone());
+        }
         Some(problem) => return report.problem(name, problem.clone()),
         None => {}
     }
@@ -288,6 +334,9 @@ fn explain_empty(record: &DeviceRecord, port: u32, index: u32, report: &mut Repo
     }
 }
 
+/// What the columns are.
+pub(crate) const HEADING: [&str; 7] = ["DEVICE", "PORT", "INDEX", "GID", "TYPE", "IPV4", "NETDEV"];
+
 /// The rows, in the form that is asked for.
 #[derive(Debug)]
 enum Rows {
@@ -298,7 +347,6 @@ enum Rows {
 
 impl Rows {
     fn new(format: Format) -> Self {
-        const HEADING: [&str; 7] = ["DEVICE", "PORT", "INDEX", "GID", "TYPE", "IPV4", "NETDEV"];
         match format {
             Format::Table => Self::Table(Table::new(HEADING)),
             Format::Json => Self::Json(List::new("gids")),
@@ -325,10 +373,11 @@ impl Rows {
         Ok(())
     }
 
-    fn end(self, report: &Report) -> serde_json::Result<Answer> {
+    /// The answer; of a document with the rows that may match, and with the problems.
+    fn end(self, may_match: Vec<MayMatch>, report: &Report) -> serde_json::Result<Answer> {
         match self {
             Self::Table(table) => Ok(table.into()),
-            Self::Json(list) => list.end(&Rest { problems: report.problems() }),
+            Self::Json(list) => list.end(&Rest { may_match, problems: report.problems() }),
             Self::ShowGids(own) => Ok(Answer::Text(own.end().into_bytes())),
         }
     }

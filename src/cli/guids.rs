@@ -55,7 +55,7 @@ pub(crate) fn answer(
         Wanted::new(Parts::GUIDS).preference(args.source.preference(common)).devices(&is_asked);
     let heading = ["DEVICE", "NODE_GUID", "SYS_IMAGE_GUID", "PORT", "PORT_GUID"];
     let mut rows = Rows::new(common, "guids", heading);
-    each(common, &args.from.from, &wanted, report, |host, report| {
+    each(common, &args.from, &wanted, report, |host, report| {
         for Selected { record, device, .. } in host.select(&asked, report) {
             let row = Row {
                 host: host.name.as_deref(),

@@ -3,15 +3,16 @@
 use core::fmt::Display;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
 use uverbs::device::{Absence, Device};
 use uverbs::host::{Host, Preference};
-use uverbs::inventory::{DeviceRecord, Inventory, Parts, Problem, Reading, Unread, Wanted};
+use uverbs::inventory::{DeviceRecord, Inventory, Kept, Parts, Problem, Reading, Unread, Wanted};
+use uverbs::watch::format_time;
 
-use crate::args::Common;
+use crate::args::{Common, FromArg};
 use crate::files;
 use crate::report::{Report, Stage};
 use crate::selection::{Asked, Selected, select};
@@ -120,19 +121,44 @@ fn explain_absence(reasons: &[Absence], shares_namespaces: Option<bool>, report:
     }
 }
 
-/// Reads this host, or another's sysfs tree.
-pub(crate) fn live(common: &Common, wanted: &Wanted<'_>) -> Inventory {
+/// This host, or that of another's sysfs tree.
+pub(crate) fn host(common: &Common) -> Host {
     // Where the nodes are on any host. Those of another host are named, never opened.
     const NODES: &str = "/dev/infiniband";
-    let host = |sysfs: &PathBuf| Host::rooted(sysfs, NODES);
-    common.sysfs.as_ref().map_or_else(Host::new, host).inventory(wanted)
+    let host = |sysfs: &Path| Host::rooted(sysfs, NODES);
+    common.sysfs.as_deref().map_or_else(Host::new, host)
+}
+
+/// Reads this host, or another's sysfs tree.
+pub(crate) fn live(common: &Common, wanted: &Wanted<'_>) -> Inventory {
+    host(common).inventory(wanted)
+}
+
+/// A host that is read once, or again and again.
+#[derive(Debug)]
+pub(crate) struct Again {
+    host: Host,
+    kept: Option<Kept>,
+}
+
+impl Again {
+    pub(crate) fn new(common: &Common, is_again: bool) -> Self {
+        Self { host: host(common), kept: is_again.then(Kept::default) }
+    }
+
+    fn inventory(&mut self, wanted: &Wanted<'_>) -> Inventory {
+        match &mut self.kept {
+            Some(kept) => self.host.inventory_keeping(wanted, kept),
+            None => self.host.inventory(wanted),
+        }
+    }
 }
 
 /// Reads what is wanted, of this host, of another's sysfs tree, or of each snapshot, and shows each host
 /// in turn. Nothing else differs between the three. Only one host is in memory.
 pub(crate) fn each(
     common: &Common,
-    from: &[PathBuf],
+    from: &FromArg,
     wanted: &Wanted<'_>,
     report: &mut Report,
     see: impl FnMut(&Seen, &mut Report) -> serde_json::Result<()>,
@@ -142,20 +168,25 @@ pub(crate) fn each(
 
 fn each_of(
     live: impl FnOnce() -> Inventory,
-    from: &[PathBuf],
+    from: &FromArg,
     wanted: &Wanted<'_>,
     report: &mut Report,
     mut see: impl FnMut(&Seen, &mut Report) -> serde_json::Result<()>,
 ) -> serde_json::Result<()> {
     let mut names = Names::default();
-    if from.is_empty() {
+    if from.from.is_empty() {
         see(&Seen { name: None, inventory: live() }, report)?;
     }
     files::each(from, |path, line, read| match read {
-        Ok(mut inventory) => {
+        Ok((mut inventory, time)) => {
             mark_others(&mut inventory);
             wanted.narrow(&mut inventory);
             let name = names.of_host(inventory.host.as_deref(), path, line);
+            if let Some(time) = time {
+                report.enter(Stage::Files);
+                report.note(format!("{name}: as it was at {}", format_time(time, 3)));
+                report.enter(Stage::default());
+            }
             see(&Seen { name: Some(name), inventory }, report)
         }
         Err(problem) => {
@@ -232,7 +263,14 @@ pub(crate) fn unread(host: &Seen, asked: &Asked<'_>) -> Vec<String> {
         (Some(host), own) => format!("{host}: {own}"),
         (None, own) => own.to_string(),
     });
-    own.collect()
+    // Where all are asked for, the host is not read as a whole.
+    let unlisted = inventory.unlisted.iter().map(|(device, _)| device);
+    let named = unlisted.filter(|device| !asked.is_all() && asked.has_device(device));
+    let named = named.map(|device| match name {
+        Some(host) => format!("{host}: {device}"),
+        None => device.clone(),
+    });
+    own.chain(named).collect()
 }
 
 /// Whether something that could not be read matters to what is asked for. A device that could not be
@@ -264,23 +302,37 @@ pub(crate) fn some_of(first: &[String], count: usize) -> String {
 /// costs nothing, or where there are so many ports that others may take the room of those that are named.
 pub(crate) fn look(
     common: &Common,
-    (from, preference, parts): (&[PathBuf], Preference, Parts),
+    (from, preference, parts): (&FromArg, Preference, Parts),
+    asked: &Asked<'_>,
+    report: &mut Report,
+    see: impl FnMut(&Seen, &mut Report) -> serde_json::Result<()>,
+) -> serde_json::Result<()> {
+    let mut again = Again::new(common, false);
+    look_again(&mut again, (from, preference, parts), asked, report, see)
+}
+
+/// The same, of a host that is read again and again.
+pub(crate) fn look_again(
+    again: &mut Again,
+    (from, preference, parts): (&FromArg, Preference, Parts),
     asked: &Asked<'_>,
     report: &mut Report,
     see: impl FnMut(&Seen, &mut Report) -> serde_json::Result<()>,
 ) -> serde_json::Result<()> {
     let count = Cell::new(0);
-    let is_choosing = parts == Parts::CHOOSING;
+    let mut needed = parts;
+    (needed.effective, needed.hardware) = (false, false);
+    let is_choosing = needed == Parts::CHOOSING;
     let is_named = |device: &Device| {
         count.set(device.ports().count().saturating_add(count.get()));
-        asked.has_device(&device.name) || (is_choosing && !from.is_empty())
+        asked.has_device(&device.name) || (is_choosing && !from.from.is_empty())
     };
     let wanted = Wanted::new(parts).preference(preference);
     let named = wanted.devices(&is_named);
     let live = || {
-        let inventory = live(common, &named);
+        let inventory = again.inventory(&named);
         if is_choosing && count.get() > ROOM && inventory.is_partial() {
-            return live(common, &wanted);
+            return again.inventory(&wanted);
         }
         inventory
     };
@@ -288,7 +340,7 @@ pub(crate) fn look(
 }
 
 /// A port with the recommendation for it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Chosen<'s> {
     pub(crate) host: Option<&'s str>,
     pub(crate) record: &'s DeviceRecord,
@@ -329,8 +381,9 @@ pub(crate) fn choose<'s>(
     chosen
 }
 
-/// Reports selectors that name nothing on a host, and whether there is one.
-pub(crate) fn missing(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> bool {
+/// Reports selectors that name nothing on a host, and devices that are named and could not be listed. Whether
+/// there are any, and those that name nothing.
+pub(crate) fn missing(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> (bool, Vec<String>) {
     let Seen { name, inventory } = host;
     let before = report.problems().len();
     report.enter(Stage::Names);
@@ -342,7 +395,7 @@ pub(crate) fn missing(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> bo
     }
     select(inventory, asked, report);
     report.turn_to(None);
-    report.problems().len() > before
+    (report.problems().len() > before, asked.missing(inventory))
 }
 
 /// Reports what an inventory has no answer to, and was asked for; of the rest, that there is none.

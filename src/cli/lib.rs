@@ -4,11 +4,14 @@
 //! both at the end, each in one go, but for long JSON documents. Nothing is opened for help, completions or wrong usage.
 
 mod args;
+mod at;
 mod check;
 mod choose;
+mod complete;
 #[cfg(test)]
 #[path = "../../tests/schemas/conforms.rs"]
 mod conforms;
+mod counters;
 mod devices;
 mod env;
 mod files;
@@ -20,16 +23,26 @@ mod fleet;
 mod gid_row;
 mod gids;
 mod guids;
+mod history;
 mod hosts;
+mod ibstat;
+mod layout;
 mod like;
+mod limits;
+mod line;
 mod looked;
 #[cfg(test)]
 mod memory;
+mod metrics;
 mod mlx5;
+mod other_tool;
 mod out;
 mod output;
 mod pages;
+mod parse;
+mod pkeys;
 mod ports;
+mod record;
 mod report;
 mod rows;
 mod selection;
@@ -43,6 +56,8 @@ mod testing;
 mod text;
 mod values;
 mod verdict;
+mod wait;
+mod watch;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -61,7 +76,10 @@ pub fn main(has_stdout: bool) -> ExitCode {
     if !has_stdout {
         return output::fail("cannot write: the standard output is closed");
     }
-    let cli = match Cli::from_command_line() {
+    if let Some(answer) = complete::answer(std::env::args_os().skip(1)) {
+        return output::write_text(answer);
+    }
+    let cli = match Cli::from_words(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return explain(&error),
     };
@@ -91,14 +109,29 @@ fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Answer> {
         Command::Gid(args) => gids::answer_gid(common, args, report)?,
         Command::Ports(args) => ports::answer(common, args, report)?,
         Command::Guids(args) => guids::answer(common, args, report)?,
+        Command::Pkeys(args) => pkeys::answer(common, args, report)?,
+        Command::Limits(args) => limits::answer(common, args, report)?,
+        Command::Counters(args) => counters::answer(common, args, report)?,
         Command::Choose(args) => choose::answer(common, args, report)?,
         Command::Env(args) => env::answer(common, args, report)?,
         Command::Check(args) => check::answer(common, args, report)?,
+        Command::Metrics(args) => metrics::answer(common, args, report)?,
         Command::Snapshot(args) => snapshot::answer(common, args, report)?,
+        Command::Watch(args) => watch::answer(common, args, report)?,
+        Command::Wait(args) => wait::answer(common, args, report)?,
+        Command::History(args) => history::answer(common, args, report)?,
         Command::Mlx5(command) => mlx5::answer(common, command, report)?,
-        Command::Completions { shell } => Answer::Text(pages::completions(*shell)),
+        Command::Completions { shell } => Answer::Text(complete::script(*shell).into()),
         Command::Man { command } => Answer::Text(pages::man(command.as_deref())),
     })
+}
+
+/// What the program says of a command line that it refuses, for those who would start it elsewhere. The first
+/// word is the program's name.
+#[must_use]
+pub fn refusal(words: &[String]) -> Option<String> {
+    let error = Cli::from_words(words).err()?;
+    error.use_stderr().then(|| error.to_string())
 }
 
 /// Reads a command line as the program does, and filters a GID by it, for fuzzing: the type of GID that is

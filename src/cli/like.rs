@@ -13,6 +13,14 @@ pub(crate) enum Like {
 }
 
 impl Like {
+    /// All that [`FromStr`](std::str::FromStr) reads: each program, and its releases that choose differently.
+    pub(crate) fn names() -> Vec<String> {
+        let mut names = ["nccl", "nvshmem", "ucx"].map(str::to_owned).to_vec();
+        names.extend(first_of_nccl().iter().map(|own| name("nccl", own)));
+        names.extend(first_of_ucx().iter().map(|own| name("ucx", own)));
+        names
+    }
+
     /// How it reads files of settings; only NCCL reads any.
     pub(crate) fn reading(self) -> Reading {
         match self {
@@ -85,13 +93,16 @@ fn is_known([major, minor, _]: [u32; 3], known: &[[u32; 3]]) -> bool {
     known.last().is_some_and(|newest| major == newest[0] && minor <= newest[1])
 }
 
-/// Says which versions are known.
-fn unknown(text: &str, program: &str, known: &[[u32; 3]]) -> String {
-    let name = |own: &[u32; 3]| match own {
+fn name(program: &str, version: &[u32; 3]) -> String {
+    match version {
         [major, minor, 0] => format!("{program}-{major}.{minor}"),
         [major, minor, patch] => format!("{program}-{major}.{minor}.{patch}"),
-    };
-    let mut names: Vec<String> = known.iter().map(name).collect();
+    }
+}
+
+/// Says which versions are known.
+fn unknown(text: &str, program: &str, known: &[[u32; 3]]) -> String {
+    let mut names: Vec<String> = known.iter().map(|own| name(program, own)).collect();
     if let Some(first) = names.first_mut() {
         first.push_str(" and older");
     }

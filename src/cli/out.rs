@@ -47,6 +47,12 @@ impl Out {
         }
     }
 
+    /// Writes what there is now, and says whether it was taken.
+    pub(crate) fn send(&mut self) -> bool {
+        self.flush();
+        self.failure.is_none()
+    }
+
     fn flush(&mut self) {
         if self.failure.is_none() {
             let mut stdout = io::stdout().lock();

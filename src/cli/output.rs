@@ -1,5 +1,5 @@
 //! Writing: the answer to stdout and what goes beside it to stderr, each in one go, unless the answer is
-//! long: then it is written as it comes.
+//! long: then it is written as it comes. `watch` writes its lines itself.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write};
@@ -38,8 +38,13 @@ pub(crate) fn write(
     report: &Report,
     with_problems: bool,
 ) -> ExitCode {
+    let mut hidden = Vec::new();
     let out = match answer {
-        Answer::Table(table) => table.print(common, Out::default()),
+        Answer::Table(table) => {
+            let (out, missing) = table.print(common, Out::default());
+            hidden = missing;
+            out
+        }
         Answer::Json(out) => out,
         Answer::Text(text) => Out::of(text),
     };
@@ -50,9 +55,19 @@ pub(crate) fn write(
         Err(error) => return unwritten(&error),
     }
     let problems = report.problems().iter().filter(|_| with_problems);
-    let lines = report.notes().map(str::to_owned).chain(problems.map(Problem::text));
+    let hidden = (!hidden.is_empty())
+        .then(|| format!("no room for {}; --wide shows all columns", hidden.join(", ")));
+    let lines = report.notes().map(str::to_owned).chain(problems.map(Problem::text)).chain(hidden);
     say(lines.chain(report.last().map(str::to_owned)));
     report.status().into()
+}
+
+/// Writes a text that needs no report.
+pub(crate) fn write_text(text: String) -> ExitCode {
+    match Out::of(text.into_bytes()).end() {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => unwritten(&error),
+        Err(_) | Ok(()) => Status::Fine.into(),
+    }
 }
 
 /// A JSON document that begins with a list, whose rows are added one by one.
@@ -104,7 +119,7 @@ pub(crate) fn fail(message: &str) -> ExitCode {
     Status::Failed.into()
 }
 
-fn say(lines: impl Iterator<Item = String>) {
+pub(crate) fn say(lines: impl Iterator<Item = String>) {
     let mut text = String::new();
     for line in lines {
         let _ = writeln!(text, "uverbs: {}", printable(&line));

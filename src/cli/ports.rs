@@ -3,7 +3,7 @@
 use core::fmt;
 use core::num::NonZeroU32;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use serde::{Serialize, Serializer};
 use uverbs::device::Device;
 use uverbs::guid::Guid;
@@ -14,12 +14,13 @@ use uverbs::selector::Selector;
 
 use crate::args::{Common, FromArg, SourceArg, selector};
 use crate::hosts::each;
+use crate::other_tool::OtherTool;
 use crate::output::Answer;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
 use crate::table::{Mark, Table, cell};
-use crate::values::{Gbps, Text};
+use crate::values::{Gbps, Hex, Text};
 
 #[derive(Debug, Args)]
 pub(crate) struct PortsArgs {
@@ -30,11 +31,36 @@ pub(crate) struct PortsArgs {
     pub(crate) source: SourceArg,
     #[command(flatten)]
     pub(crate) from: FromArg,
+    /// How to print
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<PortsFormat>,
+}
+
+impl PortsArgs {
+    pub(crate) fn format(&self, common: &Common) -> PortsFormat {
+        match self.format {
+            Some(format) => format,
+            None if common.json => PortsFormat::Json,
+            None => PortsFormat::Table,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PortsFormat {
+    /// Aligned columns
+    Table,
+    /// One JSON document; the same as --json
+    Json,
+    /// What ibdev2netdev prints
+    Ibdev2netdev,
+    /// What ibstat prints
+    Ibstat,
 }
 
 /// A port in the table and in JSON.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
+pub(crate) struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a str>,
     device: &'a str,
@@ -46,22 +72,36 @@ struct Row<'a> {
     active_mtu: Option<Bytes>,
     lid: u32,
     sm_lid: u32,
+    sm_sl: u8,
     lmc: u8,
     gid_tbl_len: u32,
     pkey_tbl_len: u32,
-    active_width: Option<Text<Lanes>>,
+    active_width: Option<Text<Links>>,
     active_speed: Option<Text<Speed>>,
     rate_gbps: Option<Gbps>,
     effective_gbps: Option<Gbps>,
     ifindex: Option<NonZeroU32>,
     netdev: Option<&'a str>,
     port_guid: Option<Text<Guid>>,
+    port_cap_flags: Hex<u32>,
+    port_cap_flags2: Option<Hex<u16>>,
+    max_msg_sz: Option<u32>,
+    /// Virtual lanes.
+    max_vl: Option<Lanes>,
+    bad_pkey_cntr: Option<u32>,
+    qkey_viol_cntr: Option<u32>,
+    subnet_timeout: Option<u8>,
+    init_type_reply: Option<u8>,
     source: Text<Source>,
 }
 
 impl<'a> Row<'a> {
     /// A port whose attributes were read.
-    fn new(host: Option<&'a str>, device: &'a Device, port: &'a PortRecord) -> Option<Self> {
+    pub(crate) fn new(
+        host: Option<&'a str>,
+        device: &'a Device,
+        port: &'a PortRecord,
+    ) -> Option<Self> {
         let (attributes, source) = port.attributes.as_ref()?.as_ref().ok()?;
         let netdev = port.netdev.as_ref();
         Some(Self {
@@ -75,10 +115,11 @@ impl<'a> Row<'a> {
             active_mtu: bytes(attributes.active_mtu),
             lid: attributes.lid,
             sm_lid: attributes.sm_lid,
+            sm_sl: attributes.sm_sl,
             lmc: attributes.lmc,
             gid_tbl_len: attributes.gid_tbl_len,
             pkey_tbl_len: attributes.pkey_tbl_len,
-            active_width: attributes.active_width.map(|width| Text(Lanes(width))),
+            active_width: attributes.active_width.map(|width| Text(Links(width))),
             active_speed: attributes.active_speed.map(Text),
             rate_gbps: attributes.rate().map(Gbps),
             effective_gbps: port
@@ -89,6 +130,14 @@ impl<'a> Row<'a> {
             ifindex: netdev.map(|netdev| netdev.index),
             netdev: netdev.map(|netdev| netdev.name.as_str()),
             port_guid: port.guid.as_ref().ok().copied().flatten().map(Text),
+            port_cap_flags: Hex(attributes.port_cap_flags),
+            port_cap_flags2: attributes.port_cap_flags2.map(Hex),
+            max_msg_sz: attributes.max_msg_sz,
+            max_vl: attributes.max_vl_num.map(Lanes),
+            bad_pkey_cntr: attributes.bad_pkey_cntr,
+            qkey_viol_cntr: attributes.qkey_viol_cntr,
+            subnet_timeout: attributes.subnet_timeout,
+            init_type_reply: attributes.init_type_reply,
             source: Text(*source),
         })
     }
@@ -96,9 +145,9 @@ impl<'a> Row<'a> {
 
 /// A width as `4X`.
 #[derive(Clone, Copy, Debug)]
-struct Lanes(Width);
+pub(crate) struct Links(pub(crate) Width);
 
-impl fmt::Display for Lanes {
+impl fmt::Display for Links {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.lanes() {
             Some(lanes) => write!(f, "{lanes}X"),
@@ -107,13 +156,46 @@ impl fmt::Display for Lanes {
     }
 }
 
+/// Virtual lanes as their number; a code that is not known as a text.
+#[derive(Clone, Copy, Debug)]
+struct Lanes(u8);
+
+impl Lanes {
+    /// 1, 2, 4, 8 or 15, as the InfiniBand specification has them.
+    fn count(self) -> Option<u8> {
+        match self.0 {
+            code @ 1..=4 => Some(1 << (code - 1)),
+            5 => Some(15),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Lanes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count() {
+            Some(count) => count.fmt(f),
+            None => write!(f, "unknown({})", self.0),
+        }
+    }
+}
+
+impl Serialize for Lanes {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.count() {
+            Some(count) => to.serialize_u8(count),
+            None => to.collect_str(self),
+        }
+    }
+}
+
 /// An MTU as its number of bytes; a code that is not known as a text.
 #[derive(Clone, Copy, Debug)]
-struct Bytes(Mtu);
+pub(crate) struct Bytes(Mtu);
 
 /// A port's MTU. Code 0 is that of a port without a network interface in any namespace, as mlx5 has them
 /// in switchdev mode: there is none.
-fn bytes(mtu: Option<Mtu>) -> Option<Bytes> {
+pub(crate) fn bytes(mtu: Option<Mtu>) -> Option<Bytes> {
     mtu.filter(|mtu| mtu.0 != 0).map(Bytes)
 }
 
@@ -140,16 +222,28 @@ pub(crate) fn answer(
     args: &PortsArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
+    let format = args.format(common);
     let asked = Asked::new(&args.selectors);
     let is_device = |device: &Device| asked.has_device(&device.name);
     let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);
-    let wanted = Wanted::new(Parts::PORTS)
+    let mut parts = Parts::PORTS;
+    parts.interfaces = format == PortsFormat::Ibdev2netdev;
+    parts.hardware = format == PortsFormat::Ibstat;
+    let wanted = Wanted::new(parts)
         .preference(args.source.preference(common))
         .devices(&is_device)
         .ports(&is_port);
-    let mut rows = Rows::new(common, "ports", HEADING);
-    each(common, &args.from.from, &wanted, report, |host, report| {
-        for selected in host.select(&asked, report) {
+    let mut rows =
+        Rows::first(common, format == PortsFormat::Json, "ports", NARROW, HEADING).spare(SPARE);
+    let mut text = OtherTool::new(format);
+    each(common, &args.from, &wanted, report, |host, report| {
+        if !text.has_room(report) {
+            return Ok(());
+        }
+        let mut selected = host.select(&asked, report);
+        text.order(&mut selected);
+        for selected in selected {
+            text.add_device(&selected, report);
             let name = &selected.device.name;
             for port in selected.record.ports.iter().filter(|port| selected.includes(port.number)) {
                 if let Some(problem) = port.problem() {
@@ -161,15 +255,27 @@ pub(crate) fn answer(
                 for problem in effective.into_iter().chain(port.guid.as_ref().err()) {
                     report.problem(name, problem.clone());
                 }
-                rows.add(&row, tabulate)?;
+                match &mut text {
+                    OtherTool::None => rows.add(&row, tabulate)?,
+                    text => text.add_port(&selected, port, &host.inventory, report),
+                }
             }
         }
         Ok(())
     })?;
-    rows.end(report)
+    match text.end() {
+        Some(text) => Ok(text),
+        None => rows.end(report),
+    }
 }
 
-const HEADING: [&str; 12] = [
+/// Columns without --wide.
+const NARROW: usize = 12;
+
+/// Columns that a narrow terminal does without.
+const SPARE: &[&str] = &["PORT_GUID", "LID", "PHYS_STATE"];
+
+const HEADING: [&str; 27] = [
     "DEVICE",
     "PORT",
     "STATE",
@@ -182,9 +288,24 @@ const HEADING: [&str; 12] = [
     "LID",
     "NETDEV",
     "PORT_GUID",
+    "MAX_MTU",
+    "SM_LID",
+    "SM_SL",
+    "LMC",
+    "CAP_MASK",
+    "CAP_MASK2",
+    "GIDS",
+    "PKEYS",
+    "EFFECTIVE",
+    "MAX_MSG",
+    "VLS",
+    "BAD_PKEYS",
+    "QKEY_VIOLATIONS",
+    "TIMEOUT",
+    "INIT_REPLY",
 ];
 
-fn tabulate(row: &Row<'_>, table: &mut Table<12>) {
+fn tabulate(row: &Row<'_>, table: &mut Table<27>) {
     let cells = [
         row.device.to_owned(),
         row.port.to_string(),
@@ -198,7 +319,22 @@ fn tabulate(row: &Row<'_>, table: &mut Table<12>) {
         row.lid.to_string(),
         cell(row.netdev),
         cell(row.port_guid),
+        cell(row.max_mtu),
+        row.sm_lid.to_string(),
+        row.sm_sl.to_string(),
+        row.lmc.to_string(),
+        row.port_cap_flags.to_string(),
+        cell(row.port_cap_flags2),
+        row.gid_tbl_len.to_string(),
+        row.pkey_tbl_len.to_string(),
+        cell(row.effective_gbps.map(|gbps| gbps.0)),
+        cell(row.max_msg_sz),
+        cell(row.max_vl),
+        cell(row.bad_pkey_cntr),
+        cell(row.qkey_viol_cntr),
+        cell(row.subnet_timeout),
+        cell(row.init_type_reply),
     ];
-    let is_active = matches!(row.state.0, PortState::ACTIVE | PortState::ACTIVE_DEFER);
+    let is_active = row.state.0 == PortState::ACTIVE;
     table.row_of(row.host, &cells, if is_active { Mark::Plain } else { Mark::Attention });
 }

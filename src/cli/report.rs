@@ -50,6 +50,11 @@ pub(crate) enum Stage {
 }
 
 impl Problem {
+    /// The host, if snapshots were read, and the device, if it is not the host's own problem.
+    pub(crate) fn place(&self) -> (Option<&str>, Option<&str>) {
+        (self.host.as_deref(), self.device.as_deref())
+    }
+
     /// A line for people.
     pub(crate) fn text(&self) -> String {
         on(self.host.as_deref(), &self.error)

@@ -17,7 +17,29 @@ pub(crate) enum Rows<const N: usize> {
 impl<const N: usize> Rows<N> {
     /// No rows yet: of a document whose first key this is, or of a table with this heading.
     pub(crate) fn new(common: &Common, key: &str, heading: [&'static str; N]) -> Self {
-        if common.json { Self::Json(List::new(key)) } else { Self::Table(Table::new(heading)) }
+        Self::first(common, common.json, key, N, heading)
+    }
+
+    /// The same of a table whose other columns only --wide shows.
+    pub(crate) fn first(
+        common: &Common,
+        is_json: bool,
+        key: &str,
+        shown: usize,
+        heading: [&'static str; N],
+    ) -> Self {
+        if is_json {
+            return Self::Json(List::new(key));
+        }
+        Self::Table(Table::first(if common.wide { N } else { shown }, heading))
+    }
+
+    /// Columns to give up where a terminal is too narrow, the first first.
+    pub(crate) fn spare(self, columns: &'static [&'static str]) -> Self {
+        match self {
+            Self::Table(table) => Self::Table(table.spare(columns)),
+            Self::Json(list) => Self::Json(list),
+        }
     }
 
     /// Adds a row, to a table by `tabulate`.

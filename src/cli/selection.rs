@@ -66,6 +66,25 @@ impl<'s> Asked<'s> {
     }
 }
 
+impl Asked<'_> {
+    /// The selectors that name nothing of a host. A device that could not be listed may be there.
+    pub(crate) fn missing(&self, inventory: &Inventory) -> Vec<String> {
+        if self.is_all() {
+            return Vec::new();
+        }
+        let devices = inventory.devices.iter().map(|own| &own.device).chain(&inventory.others);
+        let known: BTreeMap<&str, &Device> = devices.map(|own| (own.name.as_str(), own)).collect();
+        let unlisted: BTreeSet<&str> =
+            inventory.unlisted.iter().map(|(name, _)| name.as_str()).collect();
+        let is_missing = |own: &&&Selector| match (known.get(own.device.as_str()), own.port) {
+            (None, _) => !unlisted.contains(own.device.as_str()),
+            (Some(device), port) => port.is_some_and(|port| !device.ports().contains(&port)),
+        };
+        let missing = self.list.iter().filter(is_missing);
+        missing.map(ToString::to_string).collect()
+    }
+}
+
 /// A device with those of its ports that are asked for.
 #[derive(Debug)]
 pub(crate) struct Selected<'d> {
@@ -76,6 +95,11 @@ pub(crate) struct Selected<'d> {
 }
 
 impl Selected<'_> {
+    /// Whether the device itself is asked for, not only ports of it.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.asked.is_none_or(|asked| asked.is_whole)
+    }
+
     pub(crate) fn includes(&self, port: u32) -> bool {
         self.asked.is_none_or(|asked| asked.is_whole || asked.named.contains(&port))
     }

@@ -3,9 +3,10 @@
 //! `tests/schemas/snapshot.json` describes the document; the library reads and writes it
 //! (`uverbs::inventory::Snapshots`).
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use uverbs::inventory::{Inventory, Snapshots, Wanted};
+use uverbs::watch::format_time;
 
 use crate::args::{Common, SnapshotArgs};
 use crate::hosts::live;
@@ -20,8 +21,7 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<output::Answer> {
     let wanted = Wanted::default().preference(args.source.preference(common));
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let text = write(&live(common, &wanted), now.as_secs())?;
+    let text = write(&live(common, &wanted), SystemTime::now())?;
     // What this program would refuse may be an odd name or a value that is too long.
     if let Some(Err(error)) = Snapshots::new(text.as_bytes()).next() {
         report.raise(Status::Failed);
@@ -32,30 +32,14 @@ pub(crate) fn answer(
 
 /// The document of a host, on a line, with when and by what it was written: after the first key, by which
 /// documents are found.
-fn write(inventory: &Inventory, seconds: u64) -> serde_json::Result<String> {
+fn write(inventory: &Inventory, time: SystemTime) -> serde_json::Result<String> {
     let text = serde_json::to_string(inventory)?;
     let (first, rest) = text.split_once(',').unwrap_or_default();
-    let time = utc(seconds);
+    let time = format_time(time, 0);
     let version = env!("CARGO_PKG_VERSION");
     let text =
         format!("{first},\"written_at\":\"{time}\",\"written_by\":\"uverbs {version}\",{rest}");
     Ok(plain_json(&text).into_owned() + "\n")
-}
-
-/// Seconds since 1970 as a time of RFC 3339, in UTC.
-fn utc(seconds: u64) -> String {
-    const DAY: u64 = 24 * 60 * 60;
-    // In years that begin in March a leap day is the last one. They repeat every 400 years.
-    let days = seconds / DAY + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let date = day - (153 * month + 2) / 5 + 1;
-    let (month, is_next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let year = year + era * 400 + is_next;
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 #[cfg(test)]
@@ -79,7 +63,7 @@ mod tests {
     }
 
     fn write(inventory: &Inventory) -> String {
-        super::write(inventory, 0).unwrap()
+        super::write(inventory, SystemTime::UNIX_EPOCH).unwrap()
     }
 
     /// A host with something in every field.
@@ -152,21 +136,6 @@ mod tests {
         assert_eq!(parse(&write(&inventory)).unwrap(), inventory);
         let empty = Inventory::default();
         assert_eq!(parse(&write(&empty)).unwrap(), empty);
-    }
-
-    #[test]
-    fn times() {
-        for (seconds, text) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (951_868_800, "2000-03-01T00:00:00Z"),
-            (1_795_366_861, "2026-11-22T17:01:01Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-            (4_107_542_399, "2100-02-28T23:59:59Z"),
-        ] {
-            assert_eq!(utc(seconds), text);
-        }
     }
 
     proptest! {

@@ -1,24 +1,27 @@
-//! The command line's syntax: commands, their help, and what contradicts what.
+//! The command line's syntax: commands and their help.
 //!
 //! Help, shell completions and man pages are made from this.
 
-use std::path::{Path, PathBuf};
+use clap::{Parser, Subcommand};
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
-use clap_complete::Shell;
-use uverbs::selector::Selector;
-
-use crate::args::{Common, SnapshotArgs, SourceChoice, is_file_like, not_a_device};
+use crate::args::{Common, SnapshotArgs};
 use crate::check::CheckArgs;
 use crate::choose::ChooseArgs;
+use crate::complete::Shell;
+use crate::counters::CountersArgs;
 use crate::devices::DevicesArgs;
-use crate::env::{EnvArgs, EnvFormat};
-use crate::gids::{Format, GidArgs, GidsArgs};
+use crate::env::EnvArgs;
+use crate::gids::{GidArgs, GidsArgs};
 use crate::guids::GuidsArgs;
+use crate::history::HistoryArgs;
+use crate::limits::LimitsArgs;
+use crate::metrics::MetricsArgs;
 use crate::mlx5::Mlx5Command;
+use crate::pkeys::PkeysArgs;
 use crate::ports::PortsArgs;
 use crate::status;
+use crate::wait::WaitArgs;
+use crate::watch::WatchArgs;
 
 /// Show RDMA devices, their ports, GID tables and GUIDs, and choose the right GID
 ///
@@ -134,6 +137,9 @@ Examples:
     ///
     /// GBPS is the nominal rate in Gb/s, MTU the active one in bytes; sysfs does not have the MTU.
     /// NETDEV is the port's network interface if it is in this network namespace.
+    ///
+    /// `--format ibstat` prints what ibstat prints: of a device with all its ports, of a port only this one.
+    /// `--format ibdev2netdev` prints a line for each port whose interface is in this network namespace.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -141,6 +147,8 @@ Examples:
   uverbs ports
   uverbs ports mlx5_0:1
   uverbs ports --no-header | awk '$3 != \"active\" {print $1 \":\" $2}'   ports that are not active
+  uverbs ports --format ibstat
+  uverbs ports --format ibdev2netdev
   uverbs ports --json"
     )]
     Ports(PortsArgs),
@@ -157,6 +165,53 @@ Examples:
   uverbs guids --json"
     )]
     Guids(GuidsArgs),
+    /// Show what ports and devices count: traffic, errors, objects in use
+    ///
+    /// Counters that are 0 are left out, except with --all and in JSON. Data is in bytes, also where the
+    /// kernel counts words of 4 bytes. NOTE is `saturated` where a counter of few bits has reached its end
+    /// and counts no more until it is reset: its value is not known.
+    ///
+    /// A driver's own counters come from RDMA netlink, which has them in every network namespace; those
+    /// of the performance management agent (`symbol_error`, `link_downed`) only from sysfs, which shows them
+    /// in the device's own namespace. On mlx5 each file of sysfs costs a command to the firmware.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs counters
+  uverbs counters mlx5_0:1 --all
+  uverbs counters --rate 1                how much in a second
+  uverbs counters --json"
+    )]
+    Counters(CountersArgs),
+    /// Show the partitions that ports are members of
+    ///
+    /// The P_Keys that are in use, by sysfs: no ioctl has them. A full member can talk to all members of its
+    /// partition, a limited one only to full ones. Ethernet ports have 0xffff; snapshots do not have theirs.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs pkeys
+  uverbs pkeys mlx5_0:1
+  uverbs pkeys --no-header | awk '$5 == \"limited\" {print $1 \":\" $2, $4}'
+  uverbs pkeys --json"
+    )]
+    Pkeys(PkeysArgs),
+    /// Show limits and capabilities of devices
+    ///
+    /// A line for each field, named as by `ibv_devinfo -v`: sizes of queues and memory regions, capabilities,
+    /// on-demand paging, atomics. Capabilities are words; a bit without a name is unknown(N). `-` is that
+    /// the device, its driver or the kernel does not have it. Opens the device.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs limits mlx5_0
+  uverbs limits --no-header | awk '$2 == \"max_qp\" {print $1, $3}'
+  uverbs limits mlx5_0 --json"
+    )]
+    Limits(LimitsArgs),
     /// Choose the GID index to use on each port
     ///
     /// No GID is recommended whose network interface is known to be down or in another network
@@ -167,8 +222,8 @@ Examples:
     /// the doubts.
     ///
     /// NCCL and UCX are the indices that their newest releases take with the variables that are set
-    /// here (with --from: there), `-` if they take no GID of the port; the JSON says why. Where the
-    /// three are not alike, stderr says so.
+    /// here (with --from: there), `-` if they take no GID of the port; the JSON says why. A `?` after an
+    /// index means that this is not known. Where the three are not alike, stderr says so.
     ///
     /// With --from, stderr also says whether one setting fits all hosts, and which hosts differ. "All
     /// ports" are those that have a usable GID: a port that nobody named may be down.
@@ -210,7 +265,7 @@ Examples:
   uverbs env nvshmem --json"
     )]
     Env(EnvArgs),
-    /// Check this host: modules, nodes, ports, GIDs, interfaces, settings
+    /// Check this host: modules, limits, nodes, ports, GIDs, interfaces, settings
     ///
     /// A line for each finding: how much it matters, its name, which does not change, what was seen
     /// and what to do.
@@ -228,11 +283,35 @@ Examples:
   uverbs check
   uverbs check mlx5_0 mlx5_1:1 --strict
   uverbs check --link-layer infiniband
+  uverbs check --need umad --need rdma-cm
   uverbs check --source sysfs            without opening a device
   uverbs check --from snapshots          all hosts whose snapshots are in a folder
   uverbs check --json"
     )]
     Check(CheckArgs),
+    /// Print metrics for Prometheus: ports, GIDs, choices, findings, counters
+    ///
+    /// One reading, for the textfile collector of `node_exporter` or any other that takes a text. The page
+    /// metrics.md lists every metric. With --from, which reads snapshots, there are no counters.
+    ///
+    /// On mlx5, where each counter of the performance management agent costs a command to the firmware,
+    /// only data, `link_downed` and `symbol_error` are read of them; --full reads all.
+    ///
+    /// The status is 3 if something could not be read; the metrics say so as well, and have all the rest.
+    /// Findings do not change it.
+    ///
+    /// --listen serves them until it is stopped, GET and HEAD of /metrics, and reads once for each scrape.
+    /// It has no TLS: put a proxy before it, or leave it on loopback.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs metrics
+  uverbs metrics --output /var/lib/prometheus/node-exporter/uverbs.prom   for the textfile collector
+  uverbs metrics --format openmetrics
+  uverbs metrics --from node7.json"
+    )]
+    Metrics(MetricsArgs),
     /// Write all that these commands read as one JSON document
     ///
     /// `--from FILE` of the other commands reads it, elsewhere and later. It has the host's name, the
@@ -247,6 +326,63 @@ Examples:
   uverbs snapshot --source sysfs > node7.json   without opening a device"
     )]
     Snapshot(SnapshotArgs),
+    /// Print each change of devices, ports and GID tables as it happens
+    ///
+    /// A line for each difference: when it was found, the port, what it is, before and after, and what
+    /// caused the reading. A GID that moved has another index now. With --json each line is an object.
+    ///
+    /// What cannot be heard is said on stderr, and found when all is read again. A device is kept open only
+    /// where that does not hold up its removal; with --source sysfs none is opened. The filters show only
+    /// rows of GID tables.
+    ///
+    /// It ends with 0 on SIGINT and SIGTERM, when nobody reads the lines, and when --timeout is over; with 1 if
+    /// there were fewer lines than --count by then.
+    ///
+    /// --record writes to a file, for `uverbs history` and for --at of other commands: what a snapshot has, and
+    /// then what changes in it. A full file is kept as FILE.1, and the one before that is removed. If the disk is
+    /// full, stderr says so, and the recording goes on when there is room.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs watch --timeout 1
+  uverbs watch mlx5_0:1 --only gid --count 1 --timeout 1   until a row of the table changes
+  uverbs watch --json --timeout 0.5 | jq -r .what
+  uverbs watch --record node7.jsonl --timeout 0.5          a flight recorder"
+    )]
+    Watch(WatchArgs),
+    /// Wait until ports have a usable GID
+    ///
+    /// Ends with 0 as soon as each port and each device that is named has a GID that `uverbs choose`
+    /// recommends, and prints these; without names, as soon as any port has one. What is named need not be
+    /// there yet. The status is 1 if that is not so when --timeout is over; stderr says what is missing.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs wait --timeout 1
+  uverbs wait mlx5_0:1 mlx5_1:1 --timeout 0.5
+  uverbs wait mlx5_0 --type v2 --cidr 10.0.0.0/8 --timeout 0.5"
+    )]
+    Wait(WaitArgs),
+    /// Show how a host, a port or a row of a GID table went, by a recording
+    ///
+    /// Reads what `uverbs watch --record` wrote, FILE.1 first if that is there. A line for each difference, as
+    /// `uverbs watch` has them. `not_recorded` is a time of which nothing is known; what is different after it
+    /// has the cause `gap`.
+    ///
+    /// --like shows what a program would have taken on each port, right or wrong: a line for each change of
+    /// that, after the changes that were found at the same time.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs history node7.jsonl
+  uverbs history node7.jsonl mlx5_0:1 3                    how this row went
+  uverbs history node7.jsonl mlx5_0:1 --like nccl-2.20     which GID NCCL would have taken, and since when
+  uverbs history node7.jsonl --json"
+    )]
+    History(HistoryArgs),
     /// Show what only the mlx5 driver and its devices' firmware know
     ///
     /// For devices of the driver mlx5, NVIDIA ConnectX-4 and newer; `uverbs devices` names drivers.
@@ -262,6 +398,9 @@ Examples:
     )]
     Mlx5(Mlx5Command),
     /// Print a shell's completions
+    ///
+    /// They complete commands, options, devices, ports, interfaces, releases and files. The shell asks `uverbs`
+    /// for them each time, so they are those of this host, or of what --from or --sysfs names.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -291,16 +430,23 @@ Examples:
 }
 
 /// The commands that have a man page of their own; a subcommand's name follows a hyphen.
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 22] = [
     "devices",
     "gids",
     "gid",
     "ports",
     "guids",
+    "counters",
+    "pkeys",
+    "limits",
     "choose",
     "env",
     "check",
+    "metrics",
     "snapshot",
+    "watch",
+    "wait",
+    "history",
     "mlx5",
     "mlx5-port",
     "mlx5-vport",
@@ -309,175 +455,10 @@ const COMMANDS: [&str; 15] = [
     "man",
 ];
 
-impl Cli {
-    /// Reads the command line of this process.
-    pub(crate) fn from_command_line() -> Result<Self, clap::Error> {
-        let cli = Self::try_parse()?;
-        match cli.contradiction() {
-            None => Ok(cli),
-            Some(message) => Err(Self::command().error(ErrorKind::ArgumentConflict, message)),
-        }
-    }
-
-    /// Whether problems go to stderr, as they are not in the answer.
-    pub(crate) fn shows_problems(&self) -> bool {
-        !self.is_json()
-    }
-
-    /// The snapshots that are to be read.
-    pub(crate) fn from(&self) -> &[PathBuf] {
-        let own = match &self.command {
-            Command::Devices(args) => &args.from,
-            Command::Gids(args) => &args.from,
-            Command::Gid(args) => &args.from,
-            Command::Ports(args) => &args.from,
-            Command::Guids(args) => &args.from,
-            Command::Choose(args) => &args.from,
-            Command::Env(args) => &args.from,
-            Command::Check(args) => &args.from,
-            Command::Snapshot(_)
-            | Command::Mlx5(_)
-            | Command::Completions { .. }
-            | Command::Man { .. } => return &[],
-        };
-        &own.from
-    }
-
-    /// The devices and ports that are named, of commands that can read snapshots.
-    fn selectors(&self) -> &[Selector] {
-        match &self.command {
-            Command::Devices(args) => &args.selectors,
-            Command::Gids(args) => &args.selectors,
-            Command::Ports(args) => &args.selectors,
-            Command::Guids(args) => &args.selectors,
-            Command::Choose(args) => &args.selectors,
-            Command::Env(args) => &args.selectors,
-            Command::Check(args) => &args.selectors,
-            Command::Gid(_)
-            | Command::Snapshot(_)
-            | Command::Mlx5(_)
-            | Command::Completions { .. }
-            | Command::Man { .. } => &[],
-        }
-    }
-
-    /// A file's name in the place of a device's, as in `--from a.json b.json`.
-    fn misplaced_file(&self) -> Option<String> {
-        let from = self.from();
-        // What has a port is no file, and a folder may have a device's name, as in sysfs.
-        let is_file = |name: &str| !from.is_empty() && Path::new(name).is_file();
-        let is_misplaced = |own: &&Selector| {
-            is_file_like(&own.device) || own.port.is_none() && is_file(&own.device)
-        };
-        let name = &self.selectors().iter().find(is_misplaced)?.device;
-        Some(from.first().map_or_else(
-            || not_a_device(name),
-            |first| {
-                format!(
-                    "{name} is not a device; --from takes one file: --from {} --from {name}",
-                    first.display()
-                )
-            },
-        ))
-    }
-
-    /// Whether the answer is a JSON document.
-    pub(crate) fn is_json(&self) -> bool {
-        match &self.command {
-            Command::Gids(args) => args.format(&self.common) == Format::Json,
-            Command::Env(args) => args.format(&self.common) == EnvFormat::Json,
-            Command::Devices(_)
-            | Command::Gid(_)
-            | Command::Ports(_)
-            | Command::Guids(_)
-            | Command::Choose(_)
-            | Command::Check(_)
-            | Command::Snapshot(_)
-            | Command::Mlx5(_)
-            | Command::Completions { .. }
-            | Command::Man { .. } => self.common.json,
-        }
-    }
-
-    fn is_table(&self) -> bool {
-        match &self.command {
-            Command::Gids(args) => args.format(&self.common) == Format::Table,
-            Command::Devices(_)
-            | Command::Gid(_)
-            | Command::Ports(_)
-            | Command::Guids(_)
-            | Command::Choose(_)
-            | Command::Check(_)
-            | Command::Mlx5(_) => !self.common.json,
-            Command::Env(_)
-            | Command::Snapshot(_)
-            | Command::Completions { .. }
-            | Command::Man { .. } => false,
-        }
-    }
-
-    fn is_show_gids(&self) -> bool {
-        matches!(&self.command, Command::Gids(args) if args.format(&self.common) == Format::ShowGids)
-    }
-
-    /// What clap cannot see, as options may come before the command or after it.
-    fn contradiction(&self) -> Option<String> {
-        let common = &self.common;
-        if let Some(message) = self.misplaced_file() {
-            return Some(message);
-        }
-        let source = match &self.command {
-            Command::Gids(args) => {
-                if common.json && args.format.is_some_and(|format| format != Format::Json) {
-                    return Some("--json contradicts --format".to_owned());
-                }
-                args.source.source
-            }
-            Command::Gid(args) => args.source.source,
-            Command::Ports(args) => args.source.source,
-            Command::Guids(args) => args.source.source,
-            Command::Choose(args) => args.source.source,
-            Command::Check(args) => args.source.source,
-            Command::Snapshot(args) => args.source.source,
-            Command::Env(args) => {
-                if common.json && args.format.is_some_and(|format| format != EnvFormat::Json) {
-                    return Some("--json contradicts --format".to_owned());
-                }
-                args.source.source
-            }
-            Command::Mlx5(_) if common.sysfs.is_some() => {
-                return Some("mlx5 needs the device itself; --sysfs reads files only".to_owned());
-            }
-            Command::Devices(_)
-            | Command::Mlx5(_)
-            | Command::Completions { .. }
-            | Command::Man { .. } => None,
-        };
-        if !self.from().is_empty() {
-            if common.sysfs.is_some() || source.is_some() {
-                return Some("--from reads snapshots and nothing else".to_owned());
-            }
-            if self.is_show_gids() && self.from().len() > 1 {
-                return Some("show_gids knows one host: give --from one file".to_owned());
-            }
-        }
-        if common.no_header && !self.is_table() {
-            return Some("--no-header is for tables".to_owned());
-        }
-        if let Some(folder) = &common.sysfs {
-            if source.is_some_and(|source| source != SourceChoice::Sysfs) {
-                return Some("with --sysfs there is no other --source than sysfs".to_owned());
-            }
-            if !folder.is_dir() {
-                return Some(format!("--sysfs: {} is not a folder", folder.display()));
-            }
-        }
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
 
     #[test]
@@ -495,15 +476,5 @@ mod tests {
             names.extend(command.get_subcommands().map(|own| format!("{name}-{}", own.get_name())));
         }
         assert_eq!(names, COMMANDS);
-    }
-
-    #[test]
-    fn only_a_given_auto_contradicts_sysfs() {
-        let parsed = |args: &[&str]| Cli::try_parse_from(args).unwrap().contradiction();
-        assert_eq!(parsed(&["uverbs", "--sysfs", "/", "gids"]), None);
-        assert_eq!(parsed(&["uverbs", "gids", "--sysfs", "/", "--source", "sysfs"]), None);
-        for source in ["auto", "ioctl"] {
-            assert!(parsed(&["uverbs", "gids", "--sysfs", "/", "--source", source]).is_some());
-        }
     }
 }

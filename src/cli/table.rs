@@ -1,11 +1,11 @@
-//! Tables: columns as wide as their content, two blanks between them, nothing else.
-
-use std::io::IsTerminal as _;
+//! Tables: columns as wide as their content, two blanks between them, nothing else. On a terminal that is
+//! too narrow, [`Layout`] says which lines there are.
 
 use serde_json::Value;
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::args::{Color, Common};
+use crate::layout::Layout;
 use crate::out::Out;
 use crate::text::printable;
 
@@ -29,7 +29,7 @@ pub(crate) enum Mark {
 }
 
 impl Mark {
-    fn colour(self) -> Option<&'static str> {
+    pub(crate) fn colour(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,
             Self::Good => Some("\x1b[32m"),
@@ -44,11 +44,27 @@ const RESET: &str = "\x1b[0m";
 
 /// A table under construction.
 #[derive(Debug)]
-pub(crate) struct Table<const N: usize>(Sheet);
+pub(crate) struct Table<const N: usize> {
+    sheet: Sheet,
+    /// How many of its columns are shown.
+    shown: usize,
+}
 
 impl<const N: usize> Table<N> {
     pub(crate) fn new(heading: [&'static str; N]) -> Self {
-        Self(Sheet { heading: heading.into(), ..Sheet::default() })
+        Self::first(N, heading)
+    }
+
+    /// A table of which only the first columns are shown.
+    pub(crate) fn first(shown: usize, heading: [&'static str; N]) -> Self {
+        let heading = heading.into_iter().take(shown).collect();
+        Self { sheet: Sheet { heading, ..Sheet::default() }, shown }
+    }
+
+    /// Columns to give up where a terminal is too narrow, the first first.
+    pub(crate) fn spare(mut self, columns: &'static [&'static str]) -> Self {
+        self.sheet.spare = columns;
+        self
     }
 
     pub(crate) fn row(&mut self, cells: &[String; N], mark: Mark) {
@@ -57,13 +73,13 @@ impl<const N: usize> Table<N> {
 
     /// A row with its host in front. All rows have one, or none has.
     pub(crate) fn row_of(&mut self, host: Option<&str>, cells: &[String; N], mark: Mark) {
-        self.0.add(host, cells, mark);
+        self.sheet.add(host, cells.get(..self.shown).unwrap_or(cells), mark);
     }
 }
 
 impl<const N: usize> From<Table<N>> for Sheet {
     fn from(table: Table<N>) -> Self {
-        table.0
+        table.sheet
     }
 }
 
@@ -76,6 +92,9 @@ pub(crate) struct Sheet {
     marks: Vec<Mark>,
     /// How wide the widest cell of each column is.
     widths: Vec<usize>,
+    /// Whether a row is apart, so that it is not among the widths.
+    has_apart: bool,
+    spare: &'static [&'static str],
 }
 
 /// A cell that is wider is not aligned with others, or each row would be as long as it.
@@ -93,34 +112,67 @@ impl Sheet {
             self.text.push('\t');
         }
         self.text.pop();
-        let Self { text, widths, .. } = self;
+        let Self { text, widths, has_apart, .. } = self;
         let line = text.get(start..).unwrap_or_default();
-        if !is_apart(line) {
+        if is_apart(line) {
+            *has_apart = true;
+        } else {
             widen(widths, line.split('\t'));
         }
         text.push('\n');
     }
 
-    /// Writes the table's lines, coloured if that is wanted.
-    pub(crate) fn print(mut self, common: &Common, mut out: Out) -> Out {
-        let is_coloured = is_coloured(common.color);
-        let heading = (!common.no_header).then(|| self.heading.join("\t"));
+    /// Writes the table's lines, coloured if that is wanted, and as wide as the terminal if there is one.
+    /// Gives the names of columns that have no room.
+    pub(crate) fn print(self, common: &Common, out: Out) -> (Out, Vec<&'static str>) {
+        let terminal = terminal_width();
+        let is_coloured = has_colour(common.color, terminal.is_some());
+        let room = terminal.filter(|room| *room > 0 && !common.wide);
+        self.lay_out(common.no_header, room, is_coloured, out)
+    }
+
+    fn lay_out(
+        mut self,
+        no_header: bool,
+        room: Option<usize>,
+        is_coloured: bool,
+        mut out: Out,
+    ) -> (Out, Vec<&'static str>) {
+        let heading = (!no_header).then(|| self.heading.join("\t"));
         if let Some(heading) = &heading {
             widen(&mut self.widths, heading.split('\t'));
         }
+        let is_too_wide = |room: &usize| {
+            let total: usize = self.widths.iter().map(|width| width + 2).sum();
+            self.has_apart || total > room + 2
+        };
+        let layout = room
+            .filter(is_too_wide)
+            .map(|room| Layout::new(&self.heading, &self.text, &self.widths, self.spare, room));
         let colours = self.marks.iter().map(|mark| mark.colour());
         let colours = heading.iter().map(|_| Some(BOLD)).chain(colours);
         let lines = heading.as_deref().into_iter().chain(self.text.lines());
         for (line, colour) in lines.zip(colours) {
             let colour = colour.filter(|_| is_coloured);
+            let end = |out: &mut Out| {
+                if colour.is_some() {
+                    out.push(RESET);
+                }
+                out.push("\n");
+            };
+            if let Some(layout) = &layout {
+                for line in layout.lines(line) {
+                    out.push(colour.unwrap_or_default());
+                    out.push(&line);
+                    end(&mut out);
+                }
+                continue;
+            }
             out.push(colour.unwrap_or_default());
             push_aligned(line, &self.widths, &mut out);
-            if colour.is_some() {
-                out.push(RESET);
-            }
-            out.push("\n");
+            end(&mut out);
         }
-        out
+        (out, layout.map(|layout| layout.missing()).unwrap_or_default())
     }
 }
 
@@ -141,7 +193,7 @@ fn widen<'c>(widths: &mut Vec<usize>, cells: impl Iterator<Item = &'c str>) {
 }
 
 /// How many columns of a terminal a text takes.
-fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().filter_map(char::width).sum() }
 }
 
@@ -209,16 +261,29 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn is_coloured(color: Color) -> bool {
+/// Whether lines are coloured that go to stdout as they come.
+pub(crate) fn is_coloured(color: Color) -> bool {
+    has_colour(color, terminal_width().is_some())
+}
+
+fn has_colour(color: Color, is_terminal: bool) -> bool {
     match color {
         Color::Always => true,
         Color::Never => false,
         Color::Auto => {
-            std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-                && std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
-                && std::io::stdout().is_terminal()
+            is_terminal
+                && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
         }
     }
+}
+
+/// How many columns the terminal has to which stdout goes; 0 if it does not say. None where the environment
+/// has no terminal: then nothing is asked.
+fn terminal_width() -> Option<usize> {
+    std::env::var_os("TERM").filter(|term| !term.is_empty())?;
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    Some(size.ws_col.into())
 }
 
 #[cfg(test)]
@@ -226,8 +291,7 @@ mod tests {
     use super::*;
 
     fn printed(table: impl Into<Sheet>, no_header: bool) -> String {
-        let common = Common { json: false, no_header, sysfs: None, color: Color::Never };
-        table.into().print(&common, Out::default()).into_text()
+        table.into().lay_out(no_header, None, false, Out::default()).0.into_text()
     }
 
     #[test]

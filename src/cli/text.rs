@@ -46,7 +46,7 @@ pub(crate) fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
             text.push(',');
         }
         text.push(digit);

@@ -43,7 +43,7 @@ pub(crate) struct Gbps(pub(crate) Rate);
 
 impl Serialize for Gbps {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        if self.0.0.is_multiple_of(10) {
+        if self.0.0 % 10 == 0 {
             to.serialize_u64(self.0.0 / 10)
         } else {
             to.serialize_f64(self.0.gbps())
@@ -52,7 +52,7 @@ impl Serialize for Gbps {
 }
 
 /// An object of these keys, in their order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pairs<V>(pub(crate) Vec<(String, V)>);
 
 impl<V: Serialize> Serialize for Pairs<V> {

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use uverbs::choose::nccl::{Implementation, Release, Settings};
 use uverbs::choose::plan::{Fleet, Plan, Program};
 use uverbs::choose::{Outcome, Why};
+use uverbs::inventory::Reading;
+use uverbs::port::LinkLayer;
 
-use crate::hosts::{Chosen, Seen, unread};
+use crate::hosts::{Chosen, Seen, unread, variable};
 use crate::looked::PortCount;
 use crate::report::Report;
 use crate::selection::Asked;
@@ -26,6 +29,10 @@ pub(crate) struct Verdict {
     pub(crate) fills: bool,
     /// Whether such a host's order of devices is not known.
     pub(crate) is_unordered: bool,
+    /// A variable by which NCCL may use another transport than its own on some host.
+    replaced_by: Option<&'static str>,
+    /// On how many hosts not all of NCCL's settings were read.
+    unread_settings: usize,
     /// Variables that are set on some host, for any release.
     set: BTreeSet<String>,
     /// The ports.
@@ -33,12 +40,12 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// Adds a host, and of its ports those that are looked at, each with the index that it should use. With
-    /// what is asked for comes whether some of it is not there. Whether all that is asked for was read.
+    /// Adds a host, and of its ports those that are looked at, each with the index that it should use. Whether all
+    /// that is asked for was read.
     pub(crate) fn add<'c, 's: 'c>(
         &mut self,
         host: &Seen,
-        (asked, is_missing): (&Asked<'_>, bool),
+        asked: &Asked<'_>,
         ports: impl Iterator<Item = (&'c Chosen<'s>, Option<u32>)>,
     ) -> bool {
         // A row that could not be read may be right on a port: then it counts as a port that was not read.
@@ -53,15 +60,16 @@ impl Verdict {
         });
         self.fleet.add(ports.map(|(own, index)| (&own.port, index)));
         self.hosts += 1;
-        let mut unread = unread(host, asked);
-        if let Some(name) = host.name.as_ref().filter(|_| is_missing && unread.is_empty()) {
-            unread.push(name.clone());
-        }
+        let unread = unread(host, asked);
         let is_read = unread.is_empty();
         self.unread.extend(unread);
         self.has_unread |= !host.inventory.unread().is_empty();
         self.fills |= host.fills();
         self.is_unordered |= host.fills() && !host.has_order();
+        let program = Implementation::Nccl(Release::NEWEST);
+        let nccl = Settings::new(program, variable(&host.inventory, Reading::NEWEST));
+        self.unread_settings += usize::from(!host.inventory.unread_settings.is_empty());
+        self.replaced_by = self.replaced_by.or(nccl.replaced_by());
         for setting in &host.inventory.settings {
             if !self.set.contains(&setting.name) {
                 self.set.insert(setting.name.clone());
@@ -82,14 +90,22 @@ impl Verdict {
         self.set.contains(name)
     }
 
-    /// One setting for all ports.
+    /// Whether all settings of a program were read.
+    pub(crate) fn has_settings_of(&self, program: Program) -> bool {
+        program != Program::Nccl || self.unread_settings == 0
+    }
+
+    /// One setting for all ports. It does not change which transport NCCL uses.
     pub(crate) fn plan(
         &self,
         program: Program,
         has_others: bool,
         is_set: impl Fn(&str) -> bool,
     ) -> Option<Plan> {
-        self.fleet.plan(program, has_others, is_set)
+        let mut plan = self.fleet.plan(program, has_others, is_set)?;
+        plan.is_sure &= !(program == Program::Nccl && self.replaced_by.is_some());
+        plan.is_sure &= self.has_settings_of(program);
+        Some(plan)
     }
 }
 
@@ -101,12 +117,13 @@ pub(crate) fn is_known(outcome: &Outcome) -> bool {
 /// Which index is right on which port of which host.
 #[derive(Debug, Default)]
 pub(crate) struct Indices {
-    /// The index that is right on all ports so far that have one.
-    one: Option<u32>,
-    /// Whether some port has one, and whether another has another.
+    /// Whether some port has an index that is right.
     pub(crate) is_any: bool,
-    is_mixed: bool,
-    /// Hosts without a port.
+    /// The index that is right on all RoCE ports so far that have one.
+    of_roce: One,
+    /// The same of the others, which are not connected by their GIDs: a RoCE port decides.
+    of_others: One,
+    /// Hosts without a port, and what is asked for and not there.
     portless: Vec<String>,
     /// Ports without a usable GID.
     unusable: Vec<String>,
@@ -121,6 +138,23 @@ pub(crate) struct Indices {
     count: usize,
     /// The place of a host, the place of a port, and the index where it is known.
     taken: Vec<(usize, usize, Right)>,
+}
+
+/// One index, or several.
+#[derive(Debug, Default)]
+struct One {
+    first: Option<u32>,
+    is_mixed: bool,
+}
+
+impl One {
+    fn add(&mut self, index: u32) {
+        self.is_mixed |= *self.first.get_or_insert(index) != index;
+    }
+
+    fn get(&self) -> Option<u32> {
+        self.first.filter(|_| !self.is_mixed)
+    }
 }
 
 /// What is right on a port.
@@ -144,9 +178,18 @@ impl core::fmt::Display for Right {
 }
 
 impl Indices {
-    /// Adds a snapshot's host, and whether all that is asked for was read there.
-    pub(crate) fn add(&mut self, host: &str, chosen: &[Chosen<'_>], is_read: bool) {
-        if chosen.is_empty() && is_read {
+    /// Adds a snapshot's host, what is asked for and not there, and whether all that is there was read.
+    pub(crate) fn add(
+        &mut self,
+        host: &str,
+        chosen: &[Chosen<'_>],
+        missing: Vec<String>,
+        is_read: bool,
+    ) {
+        if !missing.is_empty() {
+            let missing = missing.into_iter().map(|own| format!("{host}: {own}"));
+            self.portless.extend(missing);
+        } else if chosen.is_empty() && is_read {
             self.portless.push(host.to_owned());
         }
         for own in chosen {
@@ -168,7 +211,8 @@ impl Indices {
                         self.unproven.push(own.name());
                     }
                     self.is_any = true;
-                    self.is_mixed |= *self.one.get_or_insert(index) != index;
+                    let is_ethernet = own.port.link_layer == LinkLayer::ETHERNET;
+                    (if is_ethernet { &mut self.of_roce } else { &mut self.of_others }).add(index);
                     Right::Index(index)
                 }
             };
@@ -194,10 +238,12 @@ impl Indices {
 
     /// The index that is right on all ports that have one.
     pub(crate) fn one(&self) -> Option<u32> {
-        self.one.filter(|_| !self.is_mixed)
+        let Self { of_roce, of_others, .. } = self;
+        if of_roce.first.is_some() { of_roce.get() } else { of_others.get() }
     }
 
-    /// Hosts without a port, and ports without a usable GID: no setting is for them.
+    /// Hosts without a port, what is asked for and not there, and ports without a usable GID: no setting is for
+    /// them.
     pub(crate) fn unusable(&self) -> Vec<String> {
         self.portless.iter().chain(&self.unusable).cloned().collect()
     }
@@ -214,16 +260,19 @@ impl Indices {
         for (_, port, right) in &self.taken {
             *counts.entry(*port).or_default().entry(*right).or_default() += 1;
         }
-        let most_have = counts.iter().filter(|(_, rights)| {
+        // Of two hosts that differ none is like the most.
+        let half_have = counts.iter().filter(|(_, rights)| {
             let count: usize = rights.values().sum();
-            2 * count > self.hosts.len()
+            2 * count >= self.hosts.len()
         });
-        let most_have: BTreeSet<usize> = most_have.map(|(port, _)| *port).collect();
-        let usual = counts.into_iter().filter_map(|(port, mut rights)| {
-            rights.remove(&Right::Unknown);
+        let half_have: BTreeSet<usize> = half_have.map(|(port, _)| *port).collect();
+        let usual = counts.into_iter().map(|(port, mut rights)| {
             let all: usize = rights.values().sum();
-            let most = rights.into_iter().find(|(_, count)| 2 * count > all);
-            (all > 0).then_some((port, most.map(|(right, _)| right)))
+            rights.remove(&Right::Unknown);
+            // Where all that are known are alike, none differs.
+            let is_one = rights.len() == 1;
+            let most = rights.into_iter().find(|(_, count)| is_one || 2 * count > all);
+            (port, most.map(|(right, _)| right))
         });
         let usual: BTreeMap<usize, Option<Right>> = usual.collect();
         let mut found: Vec<(String, Vec<String>)> = Vec::new();
@@ -247,7 +296,7 @@ impl Indices {
             // A port that is missing elsewhere may only not have been read.
             if *is_read {
                 let has: BTreeSet<usize> = own.iter().map(|(_, port, _)| *port).collect();
-                let lacks = most_have.difference(&has).filter_map(|port| names.get(port));
+                let lacks = half_have.difference(&has).filter_map(|port| names.get(port));
                 list.extend(lacks.map(|name| format!("has no {name}")));
             }
             if !list.is_empty() {

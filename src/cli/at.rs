@@ -1,0 +1,227 @@
+//! `--at`: a moment of a recording, and what was known then.
+
+use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use uverbs::inventory::Inventory;
+use uverbs::watch::{Moment, format_time, parse_clock, parse_time};
+
+/// A moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    Time(SystemTime),
+    /// The last one that is recorded.
+    End,
+}
+
+impl FromStr for At {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "end" {
+            return Ok(Self::End);
+        }
+        let now = SystemTime::now();
+        let time = parse_time(text).or_else(|| last(text, now)).or_else(|| ago(text, now));
+        time.map(Self::Time).ok_or_else(|| {
+            let without_zone = parse_time(&format!("{text}Z")).is_some();
+            if without_zone || parse_clock(&format!("{text}Z")).is_some() {
+                return format!("it is not said in which time zone: {text}Z is UTC, or give an offset: {text}+01:00");
+            }
+            "expected a time, as 2026-11-22T03:12:00Z, 03:12Z, 10m (ago) or end".to_owned()
+        })
+    }
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The last time of day that was so: `03:12Z`.
+fn last(text: &str, now: SystemTime) -> Option<SystemTime> {
+    let (clock, offset) = parse_clock(text)?;
+    let shift = Duration::from_secs(offset.unsigned_abs());
+    // Of which day there is only known when it is known which day there is now.
+    let there = if offset < 0 { now.checked_sub(shift) } else { now.checked_add(shift) }?;
+    let since = there.duration_since(UNIX_EPOCH).ok()?;
+    let today = Duration::from_secs(since.as_secs() / DAY.as_secs() * DAY.as_secs());
+    let then = if clock <= since.saturating_sub(today) {
+        today + clock
+    } else {
+        (today + clock).checked_sub(DAY)?
+    };
+    let then = UNIX_EPOCH.checked_add(then)?;
+    if offset < 0 { then.checked_add(shift) } else { then.checked_sub(shift) }
+}
+
+/// So long ago: `90s`, `10m`, `2h`, `3d`.
+fn ago(text: &str, now: SystemTime) -> Option<SystemTime> {
+    let seconds = match text.as_bytes().last()? {
+        b's' => 1,
+        b'm' => 60,
+        b'h' => 3600,
+        b'd' => DAY.as_secs(),
+        _ => return None,
+    };
+    let number = text.get(..text.len() - 1)?;
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    let seconds = number.parse::<u64>().ok().filter(|_| is_number)?.checked_mul(seconds)?;
+    let then = now.checked_sub(Duration::from_secs(seconds))?;
+    (then >= UNIX_EPOCH).then_some(then)
+}
+
+/// A clock that goes on by less than this is one that was set back.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// Looks for what was known at a moment, while a recording is read.
+#[derive(Debug)]
+pub(crate) struct Search {
+    at: At,
+    /// The times of the first line and of the last one, also by the clock that is never set.
+    first: Option<SystemTime>,
+    last: Option<(SystemTime, Duration)>,
+    found: Option<Box<Inventory>>,
+    /// Whether it was so, and otherwise too, as the clock was set back.
+    is_twice: bool,
+    /// What is around the moment, if nothing is known of it.
+    gap: Option<(SystemTime, SystemTime)>,
+}
+
+impl Search {
+    pub(crate) fn new(at: At) -> Self {
+        Self { at, first: None, last: None, found: None, is_twice: false, gap: None }
+    }
+
+    /// A line, before which this was known; `None` if nothing was known between the line before and this one.
+    pub(crate) fn see(&mut self, moment: &Moment, before: Option<&Inventory>) {
+        let (now, monotonic) = (moment.time(), moment.monotonic());
+        let last = self.last.replace((now, monotonic));
+        self.first.get_or_insert(now);
+        let (At::Time(at), Some((then, was))) = (self.at, last) else { return };
+        let passed = monotonic.saturating_sub(was);
+        let reached = then.checked_add(passed).unwrap_or(then);
+        match before {
+            None if then < at && at < now => self.gap = self.gap.or(Some((then, now))),
+            None => {}
+            Some(before) => {
+                let is_back = now.checked_add(SLACK).is_some_and(|now| now < reached);
+                let began = now.checked_sub(passed).unwrap_or(now);
+                let is_around = is_back && (then <= at && at <= reached || began <= at && at < now);
+                if then <= at && at < now || is_around {
+                    self.take(before);
+                }
+            }
+        }
+    }
+
+    /// What was known at the last moment before nothing was known, or at the end. It is asked for if that is
+    /// the moment itself.
+    pub(crate) fn see_last(&mut self, before: Option<&Inventory>) {
+        let is_it = match (self.at, self.last) {
+            (At::Time(at), Some((last, _))) => at == last,
+            _ => false,
+        };
+        if let (true, Some(before)) = (is_it, before) {
+            self.take(before);
+        }
+    }
+
+    fn take(&mut self, inventory: &Inventory) {
+        match &self.found {
+            Some(found) if **found != *inventory => self.is_twice = true,
+            Some(_) => {}
+            None => self.found = Some(Box::new(inventory.clone())),
+        }
+    }
+
+    /// What was known, and when; or why that is not known. This is what is known at the end.
+    pub(crate) fn end(self, known: Option<&Inventory>) -> Result<(Inventory, SystemTime), String> {
+        let show = |time| format_time(time, 3);
+        let (Some(first), Some((last, _))) = (self.first, self.last) else {
+            return Err("nothing is recorded".to_owned());
+        };
+        let at = match (self.at, known) {
+            (At::End, Some(known)) => return Ok((known.clone(), last)),
+            (At::End, None) => {
+                return Err("nothing is known at the end of the recording".to_owned());
+            }
+            (At::Time(at), _) => at,
+        };
+        if self.is_twice {
+            return Err(format!(
+                "the clock was set back, and it was {} more than once, not always with the same devices, ports \
+                 and GIDs; `uverbs history` shows them in their order",
+                show(at)
+            ));
+        }
+        match (self.found, self.gap) {
+            (Some(found), _) => Ok((*found, at)),
+            (None, Some((before, after))) => Err(format!(
+                "nothing is known of {}: nothing was recorded between {} and {}",
+                show(at),
+                show(before),
+                show(after)
+            )),
+            (None, None) if at < first => Err(format!(
+                "nothing is known of {}: the recording begins at {}",
+                show(at),
+                show(first)
+            )),
+            (None, None) if at > last => Err(format!(
+                "nothing is known of {}: the recording ends at {}; `--at end` is that",
+                show(at),
+                show(last)
+            )),
+            (None, None) => Err(format!("nothing is known of {}", show(at))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn times_of_day_and_times_ago() {
+        // 2026-11-22T17:01:01Z.
+        let now = at(1_795_366_861);
+        let shown =
+            |time: Option<SystemTime>| time.map(|own| format_time(own, 0)).unwrap_or_default();
+        for (text, expected) in [
+            ("17:01Z", "2026-11-22T17:01:00Z"),
+            ("17:01:01Z", "2026-11-22T17:01:01Z"),
+            ("17:01:02Z", "2026-11-21T17:01:02Z"),
+            ("03:12Z", "2026-11-22T03:12:00Z"),
+            ("18:01+01:00", "2026-11-22T17:01:00Z"),
+            // There it is the next day already.
+            ("00:30+09:00", "2026-11-22T15:30:00Z"),
+            ("23:00-08:00", "2026-11-22T07:00:00Z"),
+        ] {
+            assert_eq!(shown(last(text, now)), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("1s", "2026-11-22T17:01:00Z"),
+            ("10m", "2026-11-22T16:51:01Z"),
+            ("2h", "2026-11-22T15:01:01Z"),
+            ("1d", "2026-11-21T17:01:01Z"),
+            ("m", ""),
+            ("-1m", ""),
+            ("+1m", ""),
+            ("1.5h", ""),
+            ("99999999d", ""),
+            ("99999999999999999999d", ""),
+            ("1é", ""),
+        ] {
+            assert_eq!(shown(ago(text, now)), expected, "{text}");
+        }
+        assert_eq!("end".parse(), Ok(At::End));
+        for text in ["03:12", "2026-11-22T03:12:00", "2026-11-22 03:12"] {
+            assert!(text.parse::<At>().unwrap_err().contains("time zone"), "{text}");
+        }
+        for text in ["", "now", "yesterday", "2026-11-22", "12"] {
+            assert!(text.parse::<At>().unwrap_err().contains("expected a time"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! `uverbs counters`: what ports and devices count, and how fast.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueHint};
+use serde::Serialize;
+use uverbs::counter::{Counter, CounterSource, End, Group, Reading, Unit};
+use uverbs::device::Device;
+use uverbs::host::{CounterReader, Counters};
+use uverbs::inventory::{Parts, Wanted};
+use uverbs::selector::Selector;
+
+use crate::args::{Common, FromArg, selector};
+use crate::hosts::{each, host};
+use crate::output::{Answer, List};
+use crate::report::{Problem, Report};
+use crate::selection::Asked;
+use crate::table::{Mark, NONE, Table, cell};
+use crate::values::{Pairs, Text};
+
+#[derive(Debug, Args)]
+pub(crate) struct CountersArgs {
+    /// Devices and ports to show; all if none is named
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    /// Show counters that are 0 as well
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Read twice, so many seconds apart, and show how much was counted in a second
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) rate: Option<Duration>,
+}
+
+/// Reads a number of seconds, a day at most.
+fn seconds(text: &str) -> Result<Duration, String> {
+    // As milliseconds: all digits, of which up to three are after a point.
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = format!("{whole}{part:0<3}");
+    let is_number = part.len() <= 3 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number =
+        digits.parse().ok().filter(|number| is_number && (1..=86_400_000).contains(number));
+    let number = number.ok_or("expected a number of seconds, from 0.001 to 86400")?;
+    Ok(Duration::from_millis(number))
+}
+
+/// A counter in the table and in JSON.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    device: &'a str,
+    port: Option<u32>,
+    name: &'a str,
+    group: Text<Group>,
+    /// What was counted, in `unit`; null if the counter has stopped.
+    value: Option<u64>,
+    unit: Option<Text<Unit>>,
+    /// The kernel's own number.
+    raw: u64,
+    is_saturated: bool,
+    bits: Option<u8>,
+    end: Option<Text<End>>,
+    is_gauge: bool,
+    is_error: bool,
+    source: Text<CounterSource>,
+    #[serde(skip_serializing_if = "Rate::is_unasked")]
+    per_second: Rate,
+}
+
+/// How much is counted in a second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+enum Rate {
+    Unasked,
+    Unknown(()),
+    Known(f64),
+}
+
+impl Rate {
+    fn is_unasked(&self) -> bool {
+        *self == Self::Unasked
+    }
+}
+
+impl<'a> Row<'a> {
+    fn new(device: &'a str, port: Option<u32>, counter: &'a Counter) -> Self {
+        let amount = counter.amount();
+        let unit = match counter.unit {
+            Some(Unit::Words) => Some(Unit::Bytes),
+            unit => unit,
+        };
+        Self {
+            device,
+            port,
+            name: &counter.name,
+            group: Text(counter.group),
+            value: amount.map(|(value, _)| value),
+            unit: unit.map(Text),
+            raw: counter.raw(),
+            is_saturated: matches!(counter.reading, Reading::Saturated(_)),
+            bits: counter.bits,
+            end: counter.end.map(Text),
+            is_gauge: counter.is_gauge,
+            is_error: counter.is_error,
+            source: Text(counter.source),
+            per_second: Rate::Unasked,
+        }
+    }
+
+    /// Whether there is nothing to see.
+    fn is_idle(&self) -> bool {
+        match self.per_second {
+            Rate::Unasked => self.value == Some(0),
+            Rate::Unknown(()) => !self.is_saturated,
+            Rate::Known(rate) => rate == 0.0,
+        }
+    }
+}
+
+/// Beside the counters of a port: what can be turned on, and what the reading cost.
+#[derive(Debug, Serialize)]
+struct PortRow<'a> {
+    device: &'a str,
+    port: u32,
+    optional: Pairs<bool>,
+    netlink_requests: u32,
+    files: u32,
+    firmware_commands: Option<u32>,
+}
+
+#[derive(Debug, Serialize)]
+struct ResourceRow<'a> {
+    device: &'a str,
+    kind: &'a str,
+    used: u64,
+}
+
+/// What the document has after its counters.
+#[derive(Debug, Serialize)]
+struct Rest<'a> {
+    ports: Vec<PortRow<'a>>,
+    resources: Vec<ResourceRow<'a>>,
+    /// How long it was between two readings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+    problems: &'a [Problem],
+}
+
+pub(crate) fn answer(
+    common: &Common,
+    args: &CountersArgs,
+    report: &mut Report,
+) -> serde_json::Result<Answer> {
+    let asked = Asked::new(&args.selectors);
+    let is_device = |device: &Device| asked.has_device(&device.name);
+    let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);
+    let wanted = Wanted::new(Parts::LISTED).devices(&is_device);
+    let mut devices = Vec::new();
+    each(common, &FromArg::default(), &wanted, report, |seen, report| {
+        devices.extend(seen.select(&asked, report).into_iter().map(|own| own.device.clone()));
+        Ok(())
+    })?;
+    let (mut host, mut reader) = (host(common), CounterReader::new());
+    let mut read = || (reader.read(&mut host, &devices, &is_port), Instant::now());
+    let (mut now, mut then) = (read(), None);
+    if let Some(interval) = args.rate {
+        std::thread::sleep(interval);
+        then = Some(std::mem::replace(&mut now, read()));
+    }
+    let (now, at) = now;
+    tell(&now, report);
+    let elapsed = then.as_ref().map(|(_, before)| at.duration_since(*before).as_secs_f64());
+    let before = then.as_ref().map(|(counters, _)| index(counters));
+    let mut rows = Vec::new();
+    for (key, counter) in all(&now) {
+        let (device, port) = (key.device, key.port);
+        let mut row = Row::new(device, port, counter);
+        if let (Some(before), Some(elapsed)) = (&before, elapsed) {
+            let grown = before.get(&key).and_then(|before| counter.since(before));
+            row.per_second =
+                grown.map_or(Rate::Unknown(()), |grown| Rate::Known(per_second(grown, elapsed)));
+        }
+        rows.push(row);
+    }
+    if common.json {
+        return document(&rows, &now, elapsed, report);
+    }
+    Ok(tabulate(&rows, &now, args, report).into())
+}
+
+/// Reports what could not be read.
+fn tell(counters: &Counters, report: &mut Report) {
+    for problem in &counters.problems {
+        report.host_problem(problem);
+    }
+    for own in &counters.devices {
+        let of_ports = own.ports.iter().flat_map(|port| &port.problems);
+        for problem in own.problems.iter().chain(of_ports) {
+            report.problem(&own.device, problem);
+        }
+    }
+}
+
+/// What a counter is known by in two readings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key<'a> {
+    device: &'a str,
+    port: Option<u32>,
+    group: Group,
+    name: &'a str,
+}
+
+/// All counters, in the order of the answer: of a device its own, then those of its ports.
+fn all(counters: &Counters) -> impl Iterator<Item = (Key<'_>, &Counter)> {
+    counters.devices.iter().flat_map(|own| {
+        let of_ports = own
+            .ports
+            .iter()
+            .flat_map(|port| port.counters.iter().map(|counter| (Some(port.number), counter)));
+        own.counters.iter().map(|counter| (None, counter)).chain(of_ports).map(|(port, counter)| {
+            let (group, name) = (counter.group, counter.name.as_str());
+            (Key { device: &own.device, port, group, name }, counter)
+        })
+    })
+}
+
+fn index(counters: &Counters) -> BTreeMap<Key<'_>, &Counter> {
+    all(counters).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate is measured, and not exact")]
+fn per_second(grown: u64, seconds: f64) -> f64 {
+    grown as f64 / seconds
+}
+
+fn document(
+    rows: &[Row<'_>],
+    counters: &Counters,
+    seconds: Option<f64>,
+    report: &Report,
+) -> serde_json::Result<Answer> {
+    let mut list = List::new("counters");
+    rows.iter().try_for_each(|row| list.add(row))?;
+    let (mut ports, mut resources) = (Vec::new(), Vec::new());
+    for own in &counters.devices {
+        let device = own.device.as_str();
+        ports.extend(own.ports.iter().map(|port| PortRow {
+            device,
+            port: port.number,
+            optional: Pairs(port.optional.iter().map(|it| (it.name.clone(), it.is_on)).collect()),
+            netlink_requests: port.cost.netlink_requests,
+            files: port.cost.files,
+            firmware_commands: port.cost.firmware_commands,
+        }));
+        let used = own.resources.iter().flatten();
+        resources.extend(used.map(|it| ResourceRow { device, kind: &it.kind, used: it.used }));
+    }
+    list.end(&Rest { ports, resources, seconds, problems: report.problems() })
+}
+
+fn tabulate(
+    rows: &[Row<'_>],
+    counters: &Counters,
+    args: &CountersArgs,
+    report: &mut Report,
+) -> Table<6> {
+    let is_rate = args.rate.is_some();
+    let value = if is_rate { "PER_SECOND" } else { "VALUE" };
+    let mut table = Table::new(["DEVICE", "PORT", "COUNTER", value, "UNIT", "NOTE"]);
+    let mut hidden = 0;
+    for row in rows {
+        if row.is_idle() && !args.all {
+            hidden += 1;
+            continue;
+        }
+        let value = match (row.per_second, row.value) {
+            (Rate::Known(rate), _) => format!("{rate:.1}"),
+            (Rate::Unasked, Some(value)) => value.to_string(),
+            (Rate::Unasked, None) if row.is_saturated => format!(">={}", row.raw),
+            _ => NONE.to_owned(),
+        };
+        let (note, mark) = if row.is_saturated {
+            ("saturated", Mark::Problem)
+        } else if row.is_error && !row.is_idle() {
+            ("error", Mark::Attention)
+        } else {
+            (NONE, Mark::Plain)
+        };
+        let (device, port) = (row.device.to_owned(), cell(row.port));
+        let name = row.name.to_owned();
+        table.row(&[device, port, name, value, cell(row.unit), note.to_owned()], mark);
+    }
+    if !is_rate {
+        for own in &counters.devices {
+            for used in own.resources.iter().flatten().filter(|used| args.all || used.used > 0) {
+                let cells =
+                    [&own.device, NONE, &used.kind, &used.used.to_string(), "objects", "in use"];
+                table.row(&cells.map(str::to_owned), Mark::Plain);
+            }
+        }
+    }
+    if rows.is_empty() && !counters.devices.is_empty() {
+        report.note("no counters: the driver has none, or they cannot be seen from here");
+    } else if hidden > 0 && hidden == rows.len() {
+        let when = if is_rate { "nothing was counted meanwhile" } else { "every counter is 0" };
+        report.note(format!("{when}; --all shows all"));
+    }
+    table
+}

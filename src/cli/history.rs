@@ -1,0 +1,281 @@
+//! `uverbs history`: how a host, a port or a row went, by a recording.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+use uverbs::choose::{Outcome, Wish};
+use uverbs::inventory::{Inventory, Problem};
+use uverbs::selector::Selector;
+use uverbs::watch::{Difference, Entry, Moment, What, format_time};
+
+use crate::args::{Common, selector};
+use crate::choose::{Taken, take};
+use crate::files::{Input, ROOM};
+use crate::hosts::{Chosen, Seen, choose};
+use crate::like::Like;
+use crate::line::{Choice, Kind, Line, Side, gid, kind, rows, word};
+use crate::out::Out;
+use crate::output::{Answer, List, Rest};
+use crate::report::{EINVAL, Report};
+use crate::selection::Asked;
+use crate::text::printable;
+use crate::verdict::is_known;
+use crate::watch::summary;
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// What `uverbs watch --record` wrote
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// The device or port whose history this is; all if none is named
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
+    selector: Option<Selector>,
+    /// Only this row of the port's GID table
+    #[arg(value_name = "INDEX")]
+    index: Option<u32>,
+    /// Show when and why the choice of a program changed: nccl, ucx, nvshmem, nccl-2.20
+    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::Other)]
+    like: Option<Like>,
+}
+
+impl HistoryArgs {
+    /// What is wrong with the words together.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        let has_port = self.selector.as_ref().is_none_or(|own| own.port.is_some());
+        match (self.index, has_port, self.like) {
+            (Some(_), false, _) => Some("an index needs a port: DEV:PORT INDEX".to_owned()),
+            (Some(_), _, Some(_)) => {
+                Some("--like shows what a port's choice is, of all its rows".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn answer(
+    common: &Common,
+    args: &HistoryArgs,
+    report: &mut Report,
+) -> serde_json::Result<Answer> {
+    let asked = Asked::new(args.selector.as_slice());
+    let rows =
+        if common.json { Rows::Json(List::new("history")) } else { Rows::Plain(Out::default()) };
+    let mut history = History { args, asked, rows, choices: BTreeMap::new() };
+    match Input::open(&args.file, ROOM) {
+        Ok(mut file) => history.read(&mut file, report)?,
+        Err(problem) => report.host_problem(problem),
+    }
+    match history.rows {
+        Rows::Json(list) => list.end(&Rest { problems: report.problems() }),
+        Rows::Plain(out) => Ok(Answer::Json(out)),
+    }
+}
+
+/// The lines, in the form that is asked for.
+enum Rows {
+    Json(List),
+    Plain(Out),
+}
+
+impl Rows {
+    fn add(&mut self, line: &Line<'_>) -> serde_json::Result<()> {
+        match self {
+            Self::Json(list) => return list.add(line),
+            Self::Plain(out) => {
+                out.push(&printable(&line.text()));
+                out.push("\n");
+            }
+        }
+        Ok(())
+    }
+}
+
+struct History<'a> {
+    args: &'a HistoryArgs,
+    asked: Asked<'a>,
+    rows: Rows,
+    /// What the program takes on each port, as far as that is known.
+    choices: BTreeMap<(String, u32), Choice>,
+}
+
+impl History<'_> {
+    fn read(&mut self, file: &mut Input<'_>, report: &mut Report) -> serde_json::Result<()> {
+        let mut last = None;
+        let (mut has_name, mut is_any) = (self.asked.is_all(), false);
+        while let Some(read) = file.next() {
+            let mut moment = match read {
+                Ok(Entry::Moment(moment)) => moment,
+                Ok(_) => {
+                    let what = "this is a snapshot; `watch --record` writes recordings";
+                    report.host_problem(problem(&self.args.file, what));
+                    break;
+                }
+                Err(problem) => {
+                    report.host_problem(problem);
+                    continue;
+                }
+            };
+            let own = &mut file.recording;
+            let is_gap = own.is_gap(&moment);
+            let before = own.inventory().filter(|_| moment.has_news()).cloned();
+            if let Err(error) = own.apply(&mut moment) {
+                report.host_problem(problem(&self.args.file, &error.to_string()));
+                continue;
+            }
+            let Some(after) = own.inventory().filter(|_| moment.has_news()) else {
+                last = Some(moment.time());
+                continue;
+            };
+            is_any = true;
+            has_name |= self.asked.missing(after).is_empty();
+            if is_gap {
+                let mut line = Line::of(moment.time(), moment.monotonic(), "began");
+                if let Some(last) = last {
+                    line.what = "not_recorded".into();
+                    line.before = word(format_time(last, 3));
+                    line.after = word(format_time(moment.time(), 3));
+                } else {
+                    line.after = word(summary(after));
+                }
+                self.rows.add(&line)?;
+            }
+            last = Some(moment.time());
+            self.show(&moment, is_gap, before.as_ref(), after)?;
+        }
+        let selector = self.args.selector.as_ref().filter(|_| is_any && !has_name);
+        if let Some(own) = selector {
+            report.nothing(format!("{own} is nowhere in the recording"));
+        }
+        Ok(())
+    }
+
+    /// Shows what happened, as far as it is asked for.
+    fn show(
+        &mut self,
+        moment: &Moment,
+        is_gap: bool,
+        before: Option<&Inventory>,
+        after: &Inventory,
+    ) -> serde_json::Result<()> {
+        let changes = before.map(|before| moment.changes(before, after)).unwrap_or_default();
+        let choices = self.args.like.map(|like| self.choices(after, like));
+        let is_other = choices.as_ref().is_some_and(|own| *own != self.choices);
+        let mut causes = Vec::new();
+        for change in &changes {
+            let is_shown = match &choices {
+                Some(_) => is_other && self.may_matter(&change.what),
+                None => self.is_asked(&change.what),
+            };
+            if is_shown {
+                let mut line = Line::new(change);
+                if is_gap {
+                    line.causes = vec!["gap"];
+                }
+                self.rows.add(&line)?;
+                let What::Difference(own) = &change.what else { continue };
+                if !causes.contains(&own.name()) {
+                    causes.push(own.name());
+                }
+            }
+        }
+        match (&self.args.selector, self.args.index) {
+            // What it was before all changes.
+            (Some(Selector { device, port: Some(port) }), Some(index)) if before.is_none() => {
+                let row = after.device(device).and_then(|own| own.row(*port, index));
+                let line = Line::of(moment.time(), moment.monotonic(), "was");
+                let after = row.map_or(Side::None, |row| gid(device, row));
+                self.rows.add(&Line { device: Some(device), port: Some(*port), after, ..line })?;
+            }
+            _ => {}
+        }
+        let Some(choices) = choices else { return Ok(()) };
+        let old = std::mem::replace(&mut self.choices, choices);
+        let ports = old.keys().chain(self.choices.keys().filter(|own| !old.contains_key(own)));
+        for port in ports {
+            let (was, is) = (old.get(port), self.choices.get(port));
+            if was != is {
+                let (device, number) = port;
+                let line = Line::of(moment.time(), moment.monotonic(), "choice");
+                self.rows.add(&Line {
+                    device: Some(device),
+                    port: Some(*number),
+                    before: was.map_or(Side::None, Side::Choice),
+                    after: is.map_or(Side::None, Side::Choice),
+                    causes: causes.clone(),
+                    ..line
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a change is one of what is asked for.
+    fn is_asked(&self, what: &What) -> bool {
+        let asked = &self.asked;
+        let is_place = match what {
+            What::Difference(Difference::DeviceRenamed { before, after, .. }) => {
+                asked.has_device(before) || asked.has_device(after)
+            }
+            What::Difference(own) => match (own.device(), own.port()) {
+                (Some(device), Some(port)) => asked.has_port(device, port),
+                (Some(device), None) => asked.has_device(device),
+                (None, _) => asked.is_all(),
+            },
+            What::Event { device, event } => match u32::try_from(event.element) {
+                Ok(port @ 1..) => asked.has_port(device, port),
+                _ => asked.has_device(device),
+            },
+            // It may be anybody's.
+            _ => true,
+        };
+        let Some(index) = self.args.index else { return is_place };
+        let is_row = match what {
+            What::Difference(own) => {
+                let mut rows = rows(own).into_iter().flatten();
+                rows.any(|row| row.record.entry.index() == index)
+                    || matches!(own, Difference::Table { .. })
+            }
+            _ => false,
+        };
+        is_place && (is_row || !matches!(kind(what), Kind::Gid | Kind::Port))
+    }
+
+    /// Whether a choice may have changed by it.
+    fn may_matter(&self, what: &What) -> bool {
+        matches!(kind(what), Kind::Host | Kind::Loss) || self.is_asked(what)
+    }
+
+    /// What a program takes on each port that is asked for.
+    fn choices(&self, inventory: &Inventory, like: Like) -> BTreeMap<(String, u32), Choice> {
+        let host = Seen { name: None, inventory: inventory.clone() };
+        let chosen = choose(&host, &self.asked, &Wish::default(), &mut Report::default());
+        let taken = take(&host, &chosen, Some(like));
+        let all = chosen.iter().zip(&taken);
+        let all = all.filter(|(own, _)| self.asked.has_port(own.port.device, own.port.number));
+        all.filter_map(|(own, taken)| {
+            Some(((own.port.device.to_owned(), own.port.number), choice(own, taken)?))
+        })
+        .collect()
+    }
+}
+
+fn choice(own: &Chosen<'_>, taken: &Taken) -> Option<Choice> {
+    let (decision, is_sure) = taken.like.as_ref()?;
+    let (outcome, recommended) = (&decision.outcome, &taken.recommended);
+    let (index, right) = (outcome.index(), recommended.outcome.index());
+    let is_right = index == right || *outcome == Outcome::ByLid;
+    let is_judged = *is_sure && is_known(&recommended.outcome);
+    Some(Choice {
+        index,
+        gid: index.and_then(|index| own.port.row(index)).map(|row| row.gid.to_string()),
+        why: index.is_none().then(|| outcome.to_string()),
+        is_sure: *is_sure,
+        recommended: right,
+        is_right: is_judged.then_some(is_right),
+    })
+}
+
+fn problem(path: &Path, what: &str) -> Problem {
+    Problem { text: format!("{}: {what}", path.display()), errno: EINVAL }
+}

@@ -1,0 +1,115 @@
+//! The output of `ibstat` of Debian's infiniband-diags, for scripts that were written for it.
+//!
+//! As there: InfiniBand-type devices only, sorted by the bytes of their names; what is not known is empty or 0.
+//! Two differences are meant: the state of a port is asked by ioctl, so that its speed is never cut, and a
+//! device that cannot be read is a problem and does not end the output.
+
+use std::fmt::Write as _;
+
+use uverbs::device::NodeType;
+use uverbs::inventory::{DeviceRecord, PortRecord};
+use uverbs::port::{LinkLayer, PhysState, PortAttributes, PortState, Speed};
+
+use crate::text::printable;
+
+/// A device with all its ports.
+pub(crate) fn device(record: &DeviceRecord) -> Option<String> {
+    let own = &record.device;
+    let kind = kind(own.node_type)?;
+    let hardware = record.hardware.as_ref();
+    let text = |text: Option<&String>| printable(text.map_or("", String::as_str)).into_owned();
+    let mut all = format!(
+        "{kind} '{}'\n\t{kind} type: {}\n\tNumber of ports: {}\n\tFirmware version: {}\n\tHardware version: {}\n\
+         \tNode GUID: {}\n\tSystem image GUID: {}\n",
+        printable(&own.name),
+        text(hardware.and_then(|own| own.ca_type.as_ref())),
+        own.ports().last().unwrap_or_default(),
+        text(own.fw_version.as_ref()),
+        text(hardware.and_then(|own| own.hw_rev.as_ref())),
+        own.node_guid,
+        own.sys_image_guid,
+    );
+    for port in &record.ports {
+        lines(port, "\t", "\t\t", &mut all);
+    }
+    Some(all)
+}
+
+/// What a device of InfiniBand's types is called.
+fn kind(node_type: NodeType) -> Option<&'static str> {
+    match node_type {
+        NodeType::CA => Some("CA"),
+        NodeType::SWITCH => Some("Switch"),
+        NodeType::ROUTER => Some("Router"),
+        _ => None,
+    }
+}
+
+/// One port of a device.
+pub(crate) fn port(record: &DeviceRecord, port: &PortRecord) -> Option<String> {
+    kind(record.device.node_type)?;
+    let mut all = format!("CA: '{}'\n", printable(&record.device.name));
+    lines(port, "", "", &mut all);
+    Some(all)
+}
+
+/// The lines of a port whose attributes were read.
+fn lines(port: &PortRecord, first: &str, other: &str, to: &mut String) {
+    let Some(own) = port.known() else { return };
+    let guid = port.guid.as_ref().ok().copied().flatten().unwrap_or_default();
+    let _ = writeln!(to, "{first}Port {}:", port.number);
+    for (name, value) in [
+        ("State", state(own.state).to_owned()),
+        ("Physical state", phys_state(own.phys_state).to_owned()),
+        ("Rate", rate(own)),
+        ("Base lid", own.lid.to_string()),
+        ("LMC", own.lmc.to_string()),
+        ("SM lid", own.sm_lid.to_string()),
+        ("Capability mask", format!("{:#010x}", own.port_cap_flags)),
+        ("Port GUID", guid.to_string()),
+        ("Link layer", link_layer(own.link_layer).to_owned()),
+    ] {
+        let _ = writeln!(to, "{other}{name}: {value}");
+    }
+}
+
+fn state(state: PortState) -> &'static str {
+    match state {
+        PortState::DOWN => "Down",
+        PortState::INIT => "Initializing",
+        PortState::ARMED => "Armed",
+        PortState::ACTIVE => "Active",
+        _ => "???",
+    }
+}
+
+fn phys_state(state: PhysState) -> &'static str {
+    match state {
+        PhysState::NOP => "No state change",
+        PhysState::SLEEP => "Sleep",
+        PhysState::POLLING => "Polling",
+        PhysState::DISABLED => "Disabled",
+        PhysState::TRAINING => "PortConfigurationTraining",
+        PhysState::LINK_UP => "LinkUp",
+        PhysState::RECOVERY => "LinkErrorRecovery",
+        PhysState::TEST => "PhyTest",
+        _ => "???",
+    }
+}
+
+/// Whole Gb/s, but for 2.5.
+fn rate(own: &PortAttributes) -> String {
+    let rate = match own.rate().map_or(0, |rate| rate.0 / 10) {
+        2 => "2.5".to_owned(),
+        whole => whole.to_string(),
+    };
+    if own.active_speed == Some(Speed::FDR10) { format!("{rate} (FDR10)") } else { rate }
+}
+
+fn link_layer(layer: LinkLayer) -> &'static str {
+    match layer {
+        LinkLayer::ETHERNET => "Ethernet",
+        LinkLayer::INFINIBAND => "InfiniBand",
+        _ => "Unknown",
+    }
+}

@@ -1,0 +1,372 @@
+//! A change as a line for people, and as a JSON object.
+
+use std::borrow::Cow;
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+use uverbs::gid::Source;
+use uverbs::inventory::{Answer, DeviceRecord, GidRow, Problem};
+use uverbs::port::PortAttributes;
+use uverbs::watch::{Change, Difference, Origin, PortValue, What, format_time};
+
+use crate::gid_row::Row;
+use crate::table::NONE;
+use crate::values::{Gbps, Pairs, Text};
+use crate::{devices, ports};
+
+/// A change in JSON.
+#[derive(Debug, Serialize)]
+pub(crate) struct Line<'c> {
+    /// When it was found.
+    pub(crate) time: String,
+    pub(crate) monotonic_ns: u64,
+    pub(crate) what: Cow<'static, str>,
+    pub(crate) device: Option<&'c str>,
+    pub(crate) port: Option<u32>,
+    pub(crate) before: Side<'c>,
+    pub(crate) after: Side<'c>,
+    /// What caused the reading.
+    pub(crate) causes: Vec<&'static str>,
+}
+
+/// What was, or what is.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Side<'c> {
+    /// Nothing is there, or nothing is known.
+    None,
+    Word(Cow<'c, str>),
+    Number(u64),
+    Truth(bool),
+    Rate(Gbps),
+    /// Named values.
+    Pairs(Pairs<Side<'c>>),
+    Words(Vec<String>),
+    /// A row as `uverbs gids` has it.
+    Gid(Box<Row<'c>>),
+    Gids(Vec<Row<'c>>),
+    Whole(Box<Whole<'c>>),
+    /// What a program takes.
+    Choice(&'c Choice),
+    Problem {
+        error: &'c str,
+        errno: i32,
+    },
+}
+
+/// A device with all that is in it, in the forms of `uverbs devices`, `ports` and `gids`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Whole<'c> {
+    device: devices::Row<'c>,
+    ports: Vec<ports::Row<'c>>,
+    gids: Vec<Row<'c>>,
+}
+
+/// Which GID a program takes on a port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Choice {
+    pub(crate) index: Option<u32>,
+    pub(crate) gid: Option<String>,
+    /// What comes of it where that is not a row.
+    pub(crate) why: Option<String>,
+    /// Whether that is known.
+    pub(crate) is_sure: bool,
+    pub(crate) recommended: Option<u32>,
+    /// Whether it is the right one; null if that is not known.
+    pub(crate) is_right: Option<bool>,
+}
+
+/// What kind of thing a line is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Gid,
+    Port,
+    Device,
+    /// An interface, or the host.
+    Host,
+    /// Something was lost, which concerns all.
+    Loss,
+}
+
+pub(crate) fn kind(what: &What) -> Kind {
+    match what {
+        What::Lost(_) => Kind::Loss,
+        What::Difference(own) => match own {
+            Difference::GidCame { .. }
+            | Difference::GidWent { .. }
+            | Difference::GidChanged { .. }
+            | Difference::GidMoved { .. }
+            | Difference::Table { .. } => Kind::Gid,
+            Difference::Port { .. } => Kind::Port,
+            other if other.device().is_some() => Kind::Device,
+            _ => Kind::Host,
+        },
+        // An event, or what a newer library says.
+        _ => Kind::Device,
+    }
+}
+
+/// The rows that a difference is about.
+pub(crate) fn rows(difference: &Difference) -> [Option<&GidRow>; 2] {
+    match difference {
+        Difference::GidCame { row, .. } => [None, Some(row)],
+        Difference::GidWent { row, .. } => [Some(row), None],
+        Difference::GidChanged { before, after, .. }
+        | Difference::GidMoved { before, after, .. } => [Some(before), Some(after)],
+        _ => [None, None],
+    }
+}
+
+impl<'c> Line<'c> {
+    pub(crate) fn new(change: &'c Change) -> Self {
+        let (what, device, port, before, after) = match &change.what {
+            What::Difference(own) => {
+                let [before, after] = sides(own);
+                (Cow::Borrowed(own.name()), own.device(), own.port(), before, after)
+            }
+            What::Event { device, event } => {
+                let port = u32::try_from(event.element).ok().filter(|port| *port > 0);
+                let what = Cow::Owned(event.event_type.to_string());
+                (what, Some(device.as_str()), port, Side::None, Side::None)
+            }
+            What::Lost(origin) => {
+                (Cow::Borrowed("lost"), None, None, Side::None, word(origin.name()))
+            }
+            _ => (Cow::Borrowed("unknown"), None, None, Side::None, Side::None),
+        };
+        let causes = change.origins.iter().copied().map(Origin::name).collect();
+        let own = Self::of(change.time, change.monotonic, "");
+        Self { what, device, port, before, after, causes, ..own }
+    }
+
+    /// A line of which this is known.
+    pub(crate) fn of(time: SystemTime, monotonic: Duration, what: &'static str) -> Self {
+        Self {
+            time: format_time(time, 3),
+            monotonic_ns: u64::try_from(monotonic.as_nanos()).unwrap_or(u64::MAX),
+            what: Cow::Borrowed(what),
+            device: None,
+            port: None,
+            before: Side::None,
+            after: Side::None,
+            causes: Vec::new(),
+        }
+    }
+
+    /// The line for people.
+    pub(crate) fn text(&self) -> String {
+        let place = match (self.device, self.port) {
+            (Some(device), Some(port)) => format!("{device}:{port}"),
+            (Some(device), None) => device.to_owned(),
+            (None, _) => NONE.to_owned(),
+        };
+        let (before, after) = (self.before.text(), self.after.text());
+        let seen = match (&self.before, &self.after) {
+            (Side::None, Side::None) => String::new(),
+            (Side::None, _) if self.what.ends_with("_came") || self.what == "began" => after,
+            (_, Side::None) if self.what.ends_with("_went") => before,
+            (Side::None, _) if self.what == "lost" => format!("messages of {after}"),
+            _ => format!("{before} → {after}"),
+        };
+        let cells = format!("{}  {place:<10}  {:<14}  {seen}", self.time, self.what);
+        let causes = self.causes.join(", ");
+        let causes = if causes.is_empty() { causes } else { format!("  ({causes})") };
+        format!("{}{causes}", cells.trim_end())
+    }
+}
+
+pub(crate) fn word<'c>(text: impl Into<Cow<'c, str>>) -> Side<'c> {
+    Side::Word(text.into())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is called with numbers and words")]
+fn show<'c>(value: impl ToString) -> Side<'c> {
+    Side::Word(Cow::Owned(value.to_string()))
+}
+
+fn pairs<'c, const N: usize>(pairs: [(&str, Side<'c>); N]) -> Side<'c> {
+    Side::Pairs(Pairs(pairs.map(|(name, value)| (name.to_owned(), value)).into()))
+}
+
+fn problem(own: &Problem) -> Side<'_> {
+    Side::Problem { error: &own.text, errno: own.errno }
+}
+
+fn optional<'c, T>(own: Option<T>, side: impl FnOnce(T) -> Side<'c>) -> Side<'c> {
+    own.map_or(Side::None, side)
+}
+
+fn answer<'c, T>(own: &'c Answer<T>, side: impl FnOnce(&'c T) -> Side<'c>) -> Side<'c> {
+    match own {
+        Ok(own) => side(own),
+        Err(own) => problem(own),
+    }
+}
+
+pub(crate) fn gid<'c>(device: &'c str, row: &'c GidRow) -> Side<'c> {
+    Side::Gid(Box::new(Row::new(None, device, row)))
+}
+
+fn whole(own: &DeviceRecord) -> Side<'_> {
+    let (device, gids) = (&own.device, own.all_rows());
+    Side::Whole(Box::new(Whole {
+        device: devices::Row::new(None, own),
+        ports: own.ports.iter().filter_map(|port| ports::Row::new(None, device, port)).collect(),
+        gids: gids.iter().map(|row| Row::new(None, &device.name, row)).collect(),
+    }))
+}
+
+/// What a device is beside its ports and GIDs.
+fn listed(own: &DeviceRecord) -> Side<'_> {
+    let device = &own.device;
+    let node = device.node.as_ref().map(|node| node.name.as_str());
+    let access = own.access.as_ref().map(|own| answer(own, |()| Side::Truth(true)));
+    pairs([
+        ("index", optional(device.index, |index| Side::Number(index.into()))),
+        ("node_guid", show(device.node_guid)),
+        ("fw_version", optional(device.fw_version.as_deref(), word)),
+        ("uverbs", optional(node, word)),
+        ("access", access.unwrap_or(Side::None)),
+    ])
+}
+
+fn sides(own: &Difference) -> [Side<'_>; 2] {
+    match own {
+        Difference::DeviceCame(own) => [Side::None, whole(own)],
+        Difference::DeviceWent(own) => [whole(own), Side::None],
+        Difference::DeviceRenamed { before, after, .. }
+        | Difference::InterfaceRenamed { before, after, .. } => {
+            [word(before.as_str()), word(after.as_str())]
+        }
+        Difference::DeviceReplaced { before, after } => [whole(before), whole(after)],
+        Difference::Device { before, after } => [listed(before), listed(after)],
+        Difference::Port { before, after, .. } => [port(before), port(after)],
+        Difference::Table { device, before, after } => {
+            [table(device, before.as_ref()), table(device, after.as_ref())]
+        }
+        Difference::GidCame { device, .. }
+        | Difference::GidWent { device, .. }
+        | Difference::GidChanged { device, .. }
+        | Difference::GidMoved { device, .. } => {
+            rows(own).map(|row| optional(row, |row| gid(device, row)))
+        }
+        Difference::Host { before, after } => [before, after].map(|own| {
+            let problems = own.problems.iter().chain(own.unlisted.iter().map(|(_, own)| own));
+            let problems = problems.chain(&own.without_netlink);
+            Side::Words(problems.map(|own| own.text.clone()).collect())
+        }),
+        Difference::Interface { before, after } => [before, after].map(|own| {
+            optional(own.as_ref(), |own| {
+                let addresses =
+                    own.addresses.iter().map(|(address, bits)| format!("{address}/{bits}"));
+                pairs([
+                    ("name", word(own.name.as_str())),
+                    ("is_up", Side::Truth(own.is_up)),
+                    ("is_lower_up", Side::Truth(own.is_lower_up)),
+                    ("mtu", Side::Number(own.mtu.into())),
+                    ("addresses", Side::Words(addresses.collect())),
+                ])
+            })
+        }),
+        _ => [Side::None, Side::None],
+    }
+}
+
+fn table<'c>(device: &'c str, own: Option<&'c Answer<Vec<GidRow>>>) -> Side<'c> {
+    match own {
+        None => Side::None,
+        Some(Ok(rows)) => Side::Gids(rows.iter().map(|row| Row::new(None, device, row)).collect()),
+        Some(Err(own)) => problem(own),
+    }
+}
+
+fn port(own: &PortValue) -> Side<'_> {
+    match own {
+        PortValue::State(own) => show(own),
+        PortValue::PhysState(own) => show(own),
+        PortValue::Mtu(own) => optional(ports::bytes(*own), show),
+        PortValue::Speed(width, speed) => pairs([
+            ("active_width", optional(*width, |own| show(ports::Links(own)))),
+            ("active_speed", optional(*speed, show)),
+        ]),
+        PortValue::Lid(lid, lmc) => {
+            pairs([("lid", Side::Number((*lid).into())), ("lmc", Side::Number((*lmc).into()))])
+        }
+        PortValue::SubnetManager(lid, sl) => {
+            pairs([("sm_lid", Side::Number((*lid).into())), ("sm_sl", Side::Number((*sl).into()))])
+        }
+        PortValue::Effective(own) => {
+            optional(own.as_ref(), |own| answer(own, |own| Side::Rate(Gbps(*own))))
+        }
+        PortValue::PKeys(own) => optional(own.as_ref(), |own| {
+            answer(own, |own| {
+                let text = |(index, pkey): &(u32, _)| format!("{index}:{pkey}");
+                Side::Words(own.iter().map(text).collect())
+            })
+        }),
+        PortValue::Netdev(own) => optional(own.as_ref(), |own| word(own.name.as_str())),
+        PortValue::Guid(own) => answer(own, |own| optional(*own, show)),
+        PortValue::HasTypes(own) => optional(*own, Side::Truth),
+        PortValue::Attributes(own) => optional(own.as_ref(), |own| {
+            answer(own, |own: &(PortAttributes, Source)| {
+                let (known, source) = own;
+                pairs([
+                    ("link_layer", show(known.link_layer)),
+                    ("max_mtu", optional(ports::bytes(known.max_mtu), show)),
+                    ("gid_tbl_len", Side::Number(known.gid_tbl_len.into())),
+                    ("pkey_tbl_len", Side::Number(known.pkey_tbl_len.into())),
+                    ("port_cap_flags", Side::Number(known.port_cap_flags.into())),
+                    ("source", show(Text(*source))),
+                ])
+            })
+        }),
+        _ => Side::None,
+    }
+}
+
+impl Side<'_> {
+    fn text(&self) -> String {
+        match self {
+            Self::None => NONE.to_owned(),
+            Self::Word(own) => own.to_string(),
+            Self::Number(own) => own.to_string(),
+            Self::Truth(own) => own.to_string(),
+            Self::Rate(own) => own.0.to_string(),
+            Self::Pairs(own) => {
+                let pair = |(name, value): &(String, Self)| format!("{name} {}", value.text());
+                own.0.iter().map(pair).collect::<Vec<_>>().join(" ")
+            }
+            Self::Words(own) if own.is_empty() => NONE.to_owned(),
+            Self::Words(own) => own.join(" "),
+            Self::Gid(own) => {
+                let [_, _, index, gid, gid_type, _, netdev] = own.cells();
+                format!("{index} {gid} {gid_type} {netdev}")
+            }
+            Self::Gids(own) => format!("{} GIDs", own.len()),
+            Self::Whole(own) => {
+                let guid = &own.device.node_guid;
+                format!("{guid} ports {} GIDs {}", own.ports.len(), own.gids.len())
+            }
+            Self::Choice(own) => own.text(),
+            Self::Problem { error, .. } => (*error).to_owned(),
+        }
+    }
+}
+
+impl Choice {
+    fn text(&self) -> String {
+        let Self { index, gid, why, is_sure, recommended, is_right } = self;
+        let own = match (index, gid) {
+            (Some(index), Some(gid)) => format!("{index} {gid}"),
+            _ => why.clone().unwrap_or_else(|| NONE.to_owned()),
+        };
+        let perhaps = if *is_sure { "" } else { "perhaps " };
+        match (is_right, recommended) {
+            (Some(true), _) if index.is_none() => own,
+            (Some(true), _) => format!("{perhaps}{own} (right)"),
+            (Some(false), Some(right)) => format!("{perhaps}{own} (wrong: {right} is right)"),
+            (Some(false), None) => format!("{perhaps}{own} (none is right)"),
+            (None, _) => format!("{perhaps}{own} (not known whether that is right)"),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Writing a file that others read at any time: they see the old one or the new one, each whole.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// Puts a file with this text in the place of `path`.
+pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    // A device or a folder is not taken away.
+    if fs::metadata(path).is_ok_and(|known| !known.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    // The textfile collector reads no name of such an end.
+    let mut beside = OsString::from(name);
+    beside.push(format!(".{}", std::process::id()));
+    let beside = path.with_file_name(beside);
+    let written = write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // It may not be there at all.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+    // What a run that was killed left behind has the name of no other run that goes on.
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(path)?;
+    file.write_all(text)?;
+    // A disk that is full may say so only now.
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<OsString> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.prom");
+        for text in ["one", "two"] {
+            replace(&path, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            assert_eq!(names(folder.path()), ["x.prom"]);
+        }
+        let stale = folder.path().join(format!("x.prom.{}", std::process::id()));
+        fs::write(stale, "stale").unwrap();
+        replace(&path, b"three").unwrap();
+        assert_eq!(names(folder.path()), ["x.prom"]);
+    }
+
+    #[test]
+    fn what_is_no_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(replace(folder.path(), b"x").is_err() && folder.path().is_dir());
+        assert!(replace(Path::new("/dev/null"), b"x").is_err());
+        let nowhere = folder.path().join("none/x.prom");
+        assert_eq!(replace(&nowhere, b"x").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(names(folder.path()), [""; 0]);
+    }
+}

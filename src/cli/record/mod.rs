@@ -1,0 +1,175 @@
+//! `uverbs watch --record`: what is there and each change, as lines of a file.
+
+mod file;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueHint};
+use nix::sys::signal::{SigSet, Signal};
+use uverbs::inventory::{Inventory, Problem, Snapshots};
+use uverbs::watch::{Change, Lines, RECORDED, Watch};
+
+use crate::args::Common;
+use crate::out::Out;
+use crate::output::{Answer, say};
+use crate::report::{EINVAL, Report};
+use crate::watch::{WatchArgs, summary};
+use file::Log;
+
+/// Where to record to.
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Print nothing, and record to FILE: all that is there, and then each change
+    ///
+    /// `--from FILE --at TIME` of other commands and `uverbs history FILE` read it.
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["selectors", "only", "count", "gid_type", "netdev", "ip", "cidr"]
+    )]
+    pub(crate) record: Option<PathBuf>,
+    /// Begin a new file at this size, and keep the last as FILE.1 [default: 16M]
+    #[arg(long, value_name = "SIZE", requires = "record", value_parser = size)]
+    record_size: Option<u64>,
+}
+
+/// Reads a number of bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let (number, shift) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (text.get(..text.len() - 1), 10),
+        Some(b'M' | b'm') => (text.get(..text.len() - 1), 20),
+        Some(b'G' | b'g') => (text.get(..text.len() - 1), 30),
+        _ => (Some(text), 0),
+    };
+    let number = number.and_then(|own| own.parse::<u64>().ok());
+    let size = number.and_then(|own| own.checked_mul(1 << shift)).filter(|own| *own >= LEAST);
+    size.ok_or_else(|| "expected a number of bytes, at least 4K, as 500000 or 16M".to_owned())
+}
+
+const LEAST: u64 = 4 << 10;
+const SIZE: u64 = 16 << 20;
+
+/// How often it is written that all is as before, so that it is known how far the recording goes. Readings are
+/// mostly as far apart.
+const PACE: Duration = Duration::from_secs(30);
+/// No more often than this, however often all is read.
+const LEAST_PACE: Duration = Duration::from_secs(1);
+
+/// Records until it is ended. It never waits for a reader.
+pub(crate) fn answer(
+    common: &Common,
+    args: &WatchArgs,
+    path: &Path,
+    report: &mut Report,
+) -> Answer {
+    if let Err(problem) = record(common, args, path) {
+        report.host_problem(problem);
+    }
+    Answer::Json(Out::default())
+}
+
+fn record(common: &Common, args: &WatchArgs, path: &Path) -> Result<(), Problem> {
+    let failed = |error: &io::Error| Problem {
+        text: format!("{}: {error}", path.display()),
+        errno: error.raw_os_error().unwrap_or(EINVAL),
+    };
+    // A limit of files' sizes is an error then, and not the end.
+    let mut set = SigSet::empty();
+    set.add(Signal::SIGXFSZ);
+    let _ = set.thread_block();
+    let size = args.record.record_size.unwrap_or(SIZE);
+    let mut log = Log::open(path, size).map_err(|error| failed(&error))?;
+    let (mut watch, ends) = args.time.begin(common, args.source, &[], Some(RECORDED))?;
+    begin(watch.inventory(), path);
+    log.begin(watch.inventory()).and_then(|()| log.sync()).map_err(|error| failed(&error))?;
+    let pace = args.time.pace().unwrap_or(PACE).max(LEAST_PACE);
+    let mut last = Instant::now();
+    let (mut fault, mut is_over) = (None, false);
+    loop {
+        let found = found(&mut watch)?;
+        let now = Instant::now();
+        let is_end = is_over && found.is_empty();
+        if !found.is_empty() || is_end || now >= last + pace {
+            last = now;
+            let done = log.write(&found, watch.inventory());
+            tell(path, &log, done, &mut fault);
+        }
+        if is_end || log.due().is_some_and(|due| due <= now) {
+            let done = log.sync();
+            tell(path, &log, done, &mut fault);
+        }
+        match (is_end, fault) {
+            (true, Some(error)) => return Err(failed(&io::Error::other(error))),
+            (true, None) => return Ok(()),
+            (false, own) => fault = own,
+        }
+        if found.is_empty() {
+            is_over = ends.sleep(&watch, log.due().map_or(last + pace, |due| due.min(last + pace)));
+        }
+    }
+}
+
+/// All that one reading found.
+fn found(watch: &mut Watch) -> Result<Vec<Change>, Problem> {
+    let mut found = Vec::new();
+    loop {
+        match watch.wait(Some(Duration::ZERO))? {
+            Some(change) => found.push(change),
+            None => return Ok(found),
+        }
+        if !watch.has_found() {
+            return Ok(found);
+        }
+    }
+}
+
+/// Says on stderr what is recorded, and if it cannot be read.
+fn begin(inventory: &Inventory, path: &Path) {
+    let told = format!("recording {} to {}", summary(inventory), path.display());
+    // What this program would refuse may be an odd name or a value that is too long.
+    let text = Lines::new().begin(inventory, false).unwrap_or_default();
+    let refusal = Snapshots::new(text.as_bytes()).next().and_then(Result::err);
+    let refusal = refusal.map(|error| format!("--from will not read this: {error}"));
+    say(refusal.into_iter().chain([told]));
+}
+
+/// Says if nothing can be written any more, and if it can be again.
+fn tell(path: &Path, log: &Log, done: io::Result<()>, fault: &mut Option<String>) {
+    let path = path.display();
+    let said = match done {
+        Err(error) if fault.as_ref() == Some(&error.to_string()) => return,
+        Err(error) => {
+            *fault = Some(error.to_string());
+            format!("{path}: {error}; nothing is recorded until that is over")
+        }
+        Ok(()) if log.is_broken() || fault.take().is_none() => return,
+        Ok(()) => format!("{path}: recording again; the time between is missing"),
+    };
+    say([said].into_iter());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (text, expected) in [
+            ("4096", Some(4096)),
+            ("4K", Some(4096)),
+            ("16M", Some(16 << 20)),
+            ("1g", Some(1 << 30)),
+            ("4095", None),
+            ("M", None),
+            ("-1M", None),
+            ("99999999999G", None),
+            ("1.5M", None),
+            ("1é", None),
+        ] {
+            assert_eq!(size(text).ok(), expected, "{text}");
+        }
+    }
+}

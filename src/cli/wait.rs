@@ -1,0 +1,103 @@
+//! `uverbs wait`: waits until ports have a usable GID.
+
+use clap::{Args, ValueHint};
+use uverbs::inventory::Parts;
+use uverbs::selector::Selector;
+use uverbs::watch::Watch;
+
+use crate::args::{Common, SourceArg, selector};
+use crate::choose::lacks;
+use crate::filter::FilterArgs;
+use crate::gid_row::Row;
+use crate::gids::HEADING;
+use crate::hosts::{Seen, choose, is_used, missing};
+use crate::output::Answer;
+use crate::report::Report;
+use crate::rows::Rows;
+use crate::selection::Asked;
+use crate::table::Mark;
+use crate::watch::{Next, TimeArgs};
+
+#[derive(Debug, Args)]
+pub(crate) struct WaitArgs {
+    /// Devices and ports to wait for; any port if none is named
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
+    time: TimeArgs,
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+}
+
+pub(crate) fn answer(
+    common: &Common,
+    args: &WaitArgs,
+    report: &mut Report,
+) -> serde_json::Result<Answer> {
+    let mut rows = Rows::new(common, "wait", HEADING);
+    let parts = Some(Parts::CHOOSING);
+    let (mut watch, ends) = match args.time.begin(common, args.source, &args.selectors, parts) {
+        Ok(begun) => begun,
+        Err(error) => {
+            report.host_problem(error);
+            return rows.end(report);
+        }
+    };
+    loop {
+        // Only what is so at the end is reported.
+        *report = Report::default();
+        if see(&watch, args, &mut rows, report)? {
+            *report = Report::default();
+            return rows.end(report);
+        }
+        loop {
+            match ends.next(&mut watch) {
+                Ok(Next::Change(_)) if watch.has_found() => {}
+                Ok(Next::Change(_)) => break,
+                Ok(Next::TimeIsUp) => {
+                    report.nothing("the time is up: not all that is waited for has a usable GID");
+                    return rows.end(report);
+                }
+                Ok(Next::Ended) => return rows.end(report),
+                Err(error) => {
+                    report.host_problem(&error);
+                    return rows.end(report);
+                }
+            }
+        }
+    }
+}
+
+/// Whether all that is waited for has a usable GID, which is then added. Reports what has not.
+fn see(
+    watch: &Watch,
+    args: &WaitArgs,
+    rows: &mut Rows<7>,
+    report: &mut Report,
+) -> serde_json::Result<bool> {
+    let asked = Asked::new(&args.selectors);
+    let host = Seen { name: None, inventory: watch.inventory().clone() };
+    let (is_missing, _) = missing(&host, &asked, report);
+    let chosen = choose(&host, &asked, &args.filter.wish(None), report);
+    let chosen: Vec<_> =
+        chosen.iter().filter(|own| asked.has_port(own.port.device, own.port.number)).collect();
+    for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
+        report.note(format!("{}: no usable GID: {}", own.name(), own.decision.outcome));
+    }
+    let owned: Vec<_> = chosen.iter().map(|own| (*own).clone()).collect();
+    if is_missing || chosen.is_empty() || lacks(&host, &owned.iter().collect::<Vec<_>>(), &asked) {
+        return Ok(false);
+    }
+    for own in &chosen {
+        let index = own.decision.outcome.index();
+        let Some(row) = index.and_then(|index| own.record.row(own.port.number, index)) else {
+            continue;
+        };
+        rows.add(&Row::new(None, own.port.device, row), |row, table| {
+            table.row_of(None, &row.cells(), Mark::Plain);
+        })?;
+    }
+    Ok(true)
+}
