@@ -20,7 +20,9 @@ pub(crate) const QUERY_HCA_VPORT_CONTEXT: u16 = 0x762;
 pub(crate) const QUERY_HCA_VPORT_GID: u16 = 0x764;
 pub(crate) const QUERY_HCA_VPORT_PKEY: u16 = 0x765;
 pub(crate) const QUERY_VPORT_COUNTER: u16 = 0x770;
+pub(crate) const QUERY_Q_COUNTER: u16 = 0x773;
 pub(crate) const ACCESS_REG: u16 = 0x805;
+pub(crate) const QUERY_CONG_STATISTICS: u16 = 0x826;
 pub(crate) const QUERY_LAG: u16 = 0x842;
 
 /// The name of an opcode, if it is one that the function knows.
@@ -86,6 +88,9 @@ const NAMES: &[(u16, &str)] = &[
     (0x80f, "DEALLOC_XRCD"),
     (0x816, "ALLOC_TRANSPORT_DOMAIN"),
     (0x817, "DEALLOC_TRANSPORT_DOMAIN"),
+    (0x822, "QUERY_CONG_STATUS"),
+    (0x824, "QUERY_CONG_PARAMS"),
+    (0x826, "QUERY_CONG_STATISTICS"),
     (0x829, "SET_L2_TABLE_ENTRY"),
     (0x82b, "DELETE_L2_TABLE_ENTRY"),
     (0x842, "QUERY_LAG"),

@@ -6,7 +6,7 @@
 # Needs GCC, binutils and make; not root.
 #
 # TREE    unpacked Debian packages: linux-headers-…-amd64, linux-headers-…-common, and
-#         linux-kbuild-… with the libraries that it needs. They are changed here.
+#         linux-kbuild-… with the libraries that it needs. They are changed here, the first time.
 # SOURCE  the folder of the module: a Kbuild file and what it names
 # OUT     an existing directory to fill with the modules
 set -eu
@@ -16,6 +16,7 @@ source=$(realpath "$2")
 out=$(realpath "$3")
 headers=$(echo "$tree"/usr/src/linux-headers-*-amd64)
 
+if ! [ -e "$tree/prepared" ]; then
 # The one file of the headers that names where they are to be installed.
 sed -i "s:/usr/src/:$tree/usr/src/:" "$headers/Makefile"
 
@@ -36,12 +37,15 @@ exec "$loader" --library-path "$libraries" "$program.elf" "\$@"
 SH
     chmod +x "$program"
 done
+touch "$tree/prepared"
+fi
 
 # The compiler is this machine's, not the one that the kernel was built with, and the kernel's
 # configuration is that other one's:
 # * Of what the newest configuration takes for granted, bookworm's GCC 12 lacks but the flag
 #   -fmin-function-alignment; without it, an older flag is used.
 # * No type information (BTF) for the module: it needs pahole, and is not used.
+rm -rf "$tree/module"
 cp -r "$source" "$tree/module"
 unset MAKEFLAGS MAKELEVEL # of a make that this may run under
 make --silent -C "$headers" M="$tree/module" CC=gcc \

@@ -11,6 +11,9 @@ pub const FUNCTIONS: [&str; 2] = ["0000:00:01.0", "0000:00:02.0"];
 /// The PCI address of the serial port through which the guest gives its orders to the functions.
 pub const CONTROL: &str = "0000:00:10.0";
 
+/// The PCI address of the serial port that is the terminal of a person at the shell.
+pub const TERMINAL: &str = "0000:00:11.0";
+
 /// The kinds of machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bed {

@@ -17,6 +17,17 @@ pub enum Job {
     Scenarios,
     /// Set these devices up and run this command with its arguments.
     Try(Devices, Vec<String>),
+    /// Set these devices up and run a shell on a terminal of this size.
+    Shell(Devices, Size),
+}
+
+/// The size of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
 }
 
 /// The RDMA devices that a tried command finds.
@@ -37,7 +48,8 @@ pub enum Devices {
 }
 
 impl Devices {
-    const ALL: [(Self, &str); 6] = [
+    /// All, each with its name.
+    pub const ALL: [(Self, &str); 6] = [
         (Self::SoftRoce, "soft-roce"),
         (Self::InfiniBand1, "ib1"),
         (Self::InfiniBand2, "ib2"),
@@ -79,6 +91,9 @@ impl Job {
         let (word, arguments) = match self {
             Self::Scenarios => ("scenarios".to_owned(), &[][..]),
             Self::Try(devices, command) => (format!("try {devices}"), &command[..]),
+            Self::Shell(devices, size) => {
+                (format!("shell {devices} {} {}", size.rows, size.columns), &[][..])
+            }
         };
         let lines = arguments.iter().map(|argument| escape(argument.as_bytes()) + "\n");
         format!("{word}\n{}", lines.collect::<String>())
@@ -94,9 +109,13 @@ impl Job {
         let arguments: Vec<String> = lines
             .map(|line| String::from_utf8(unescape(line)).context("an argument is not UTF-8"))
             .collect::<Result<_>>()?;
-        match line.split_once(' ').unwrap_or((line, "")) {
-            ("scenarios", "") if arguments.is_empty() => Ok(Self::Scenarios),
-            ("try", devices) => Ok(Self::Try(devices.parse()?, arguments)),
+        match *line.split(' ').collect::<Vec<_>>() {
+            ["scenarios"] if arguments.is_empty() => Ok(Self::Scenarios),
+            ["try", devices] => Ok(Self::Try(devices.parse()?, arguments)),
+            ["shell", devices, rows, columns] if arguments.is_empty() => {
+                let size = Size { rows: rows.parse()?, columns: columns.parse()? };
+                Ok(Self::Shell(devices.parse()?, size))
+            }
             _ => bail!("unknown job {line:?}"),
         }
     }
@@ -113,6 +132,7 @@ mod tests {
             assert_eq!(devices.to_string(), name);
             let command = vec!["uverbs".into(), "a b".into(), String::new(), "ü\n".into()];
             jobs.push(Job::Try(devices, command));
+            jobs.push(Job::Shell(devices, Size { rows: 24, columns: 80 }));
         }
         for job in jobs {
             assert_eq!(Job::from_text(&job.to_text()).unwrap(), job);
@@ -121,5 +141,7 @@ mod tests {
         assert!(Job::from_text("dance\n").is_err());
         assert!(Job::from_text("scenarios\none\n").is_err());
         assert!(Job::from_text("try\nuverbs\n").is_err());
+        assert!(Job::from_text("shell soft-roce 24\n").is_err());
+        assert!(Job::from_text("shell soft-roce 24 wide\n").is_err());
     }
 }

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// The file in the guest that says why our own kernel modules are not there.
 pub const NOT_BUILT: &str = "/modules/not-built";
 
+/// The file beside the modules that says why there is no `siw.ko`.
+pub const NO_SIW: &str = "siw-not-built";
+
 /// The environment variable that stretches every time limit, for slow machines.
 pub const TIME_SCALE: &str = "UVERBS_VM_TIME_SCALE";
 

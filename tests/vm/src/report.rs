@@ -34,7 +34,8 @@ pub enum Outcome {
 pub enum Report {
     /// The guest waits for a line with the name of a scenario; an empty one is the end.
     Ready,
-    /// A scenario starts. Scenarios' names are single words.
+    /// A scenario starts, or what is tried: then the word is `command` or `shell`. Scenarios' names are single
+    /// words.
     Begin(String),
     /// The running scenario or command printed this (a line, or the rest before its end).
     Output(Stream, Vec<u8>),

@@ -87,6 +87,15 @@ const COMMON_ROCE: &[Entry] = &[
     (at(67, 5, 1), 1), // roce
 ];
 
+/// General capabilities of a function that is no e-switch's manager: it counts for the RDMA driver.
+const COMMON_COUNTING: &[Entry] = &[
+    (at(44, 1, 1), 1),   // cc_query_allowed
+    (at(48, 0, 1), 1),   // out_of_seq_cnt
+    (at(48, 2, 1), 1),   // retransmission_q_counters
+    (at(48, 6, 10), 64), // max_qp_cnt
+    (at(54, 1, 1), 1),   // enhanced_error_q_counters
+];
+
 /// General capabilities of an e-switch's manager.
 const COMMON_MANAGER: &[Entry] = &[
     (at(52, 0, 1), 1), // vport_group_manager
@@ -222,6 +231,8 @@ fn general(answer: &mut Answer, description: &Description, vport: Vport, set: Op
         }
         if is_manager(description.mode) {
             fill(answer, COMMON_MANAGER);
+        } else {
+            fill(answer, COMMON_COUNTING);
         }
     }
     let vhca_id = match vport {

@@ -7,6 +7,7 @@ mod objects;
 mod pages;
 pub(crate) mod queue;
 mod registers;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod vport;
@@ -84,6 +85,8 @@ impl Firmware {
             opcode::QUERY_HCA_VPORT_GID => vport::query_gids(call),
             opcode::QUERY_HCA_VPORT_PKEY => vport::query_pkeys(call),
             opcode::QUERY_VPORT_COUNTER => vport::query_counters(call),
+            opcode::QUERY_Q_COUNTER => statistics::query_q_counter(call),
+            opcode::QUERY_CONG_STATISTICS => statistics::query_congestion(call),
             opcode::SET_ROCE_ADDRESS => vport::set_roce_address(call, &mut self.roce_addresses),
             opcode::QUERY_ROCE_ADDRESS => vport::query_roce_address(call, &self.roce_addresses),
             opcode::QUERY_ESW_FUNCTIONS => eswitch::query_functions(call),

@@ -13,9 +13,11 @@ const PTYS: u16 = 0x5004;
 const PAOS: u16 = 0x5006;
 /// Virtual lanes.
 const PVLC: u16 = 0x500f;
-/// What the driver reads or writes without minding the answer: counters, node description, host
-/// endianness, timeouts (where 0 leaves it its own).
-const ECHOED: [u16; 4] = [0x5008, 0x6001, 0x7004, 0xc00e];
+/// Counters of ports.
+const PPCNT: u16 = 0x5008;
+/// What the driver reads or writes without minding the answer: node description, host endianness, timeouts
+/// (where 0 leaves it its own).
+const ECHOED: [u16; 3] = [0x6001, 0x7004, 0xc00e];
 
 /// The answer is what was sent, with what the register holds in its place.
 pub(super) fn access(call: &Call<'_>, remarks: &mut Remarks) -> Result<Answer, Refusal> {
@@ -34,6 +36,7 @@ pub(super) fn access(call: &Call<'_>, remarks: &mut Remarks) -> Result<Answer, R
             port(call)?;
             answer.set_inside(at(7, 4, 4), 4_u8); // lanes 0 to 7
         }
+        PPCNT => ppcnt(&mut answer, call),
         other if ECHOED.contains(&other) => {}
         other => remarks.add(format!("unknown register {other:#06x}: {call}")),
     }
@@ -45,6 +48,17 @@ fn port<'a>(call: &Call<'a>) -> Result<&'a Port, Refusal> {
     let number = call.get_usize(at(1, 0, 8).within(HEADER));
     let index = number.checked_sub(1).ok_or(Refusal::NO_PORT)?;
     call.description.ports.get(index).ok_or(Refusal::NO_PORT)
+}
+
+/// The group of InfiniBand's error counters. Other groups are zeros.
+fn ppcnt(answer: &mut Answer, call: &Call<'_>) {
+    const INFINIBAND: u64 = 0x20;
+    if call.get(at(3, 2, 6).within(HEADER)) == INFINIBAND {
+        answer.set_inside(at(8, 0, 16), 7_u8); // symbol_error_counter
+        answer.set_inside(at(11, 0, 8), 255_u8); // link_downed_counter: its last number
+        answer.set_inside(at(12, 0, 16), 3_u8); // port_rcv_errors
+        answer.set_inside(at(44, 0, 32), 9_u8); // port_xmit_wait
+    }
 }
 
 fn pmtu(answer: &mut Answer, mode: Mode, port: &Port) {

@@ -11,7 +11,15 @@
  * To user space its driver is soft RoCE, whose libibverbs provider asks for nothing of its own:
  * so rdma-core opens it, and its answers can be compared.
  *
- * src/guest/scenarios/switch.rs says what the tests expect of the numbers below.
+ * src/guest/scenarios/switch.rs says what the tests expect of the numbers below. The parameter "change" changes
+ * some of them, and raises the event that a driver would:
+ *
+ *   lid N           LID N, and LID mask control N mod 3
+ *   sm N            LID N of the subnet manager, with service level N mod 4
+ *   pkey N          the second P_Key
+ *   gid I LOW       the GID at index I, by the last part of its interface id; 0 empties the slot
+ *   state N         logical state: 1 down, 4 active
+ *   reregister      nothing but the event
  */
 #include <linux/module.h>
 #include <linux/platform_device.h>
@@ -29,14 +37,18 @@
 #define PKEY_SLOTS 2
 
 /* The first and the third slot are taken. */
-static const struct {
+static struct {
 	u64 prefix, interface_id;
 } gids[GID_SLOTS] = {
 	[0] = { 0xfe80000000000000ULL, PORT_GUID },
 	[2] = { 0xfec0000000000007ULL, 0x0200c0fffe000177ULL },
 };
 
-static const u16 pkeys[PKEY_SLOTS] = { 0xffff, 0x8123 };
+static u16 pkeys[PKEY_SLOTS] = { 0xffff, 0x8123 };
+
+static u16 lid = 11, sm_lid = 3;
+static u8 lmc = 1, sm_sl = 2;
+static enum ib_port_state state = IB_PORT_ACTIVE;
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 13, 0)
 typedef u8 port_number;
@@ -79,7 +91,7 @@ static int query_port(struct ib_device *device, port_number port, struct ib_port
 	/* Not only the kernel may ask for what does not exist. */
 	if (port != 0)
 		return -EINVAL;
-	attr->state = IB_PORT_ACTIVE;
+	attr->state = state;
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = IB_MTU_2048;
 	attr->gid_tbl_len = GID_SLOTS;
@@ -88,15 +100,16 @@ static int query_port(struct ib_device *device, port_number port, struct ib_port
 	attr->max_msg_sz = 1 << 20;
 	attr->bad_pkey_cntr = 5;
 	attr->qkey_viol_cntr = 6;
-	attr->lid = 11;
-	attr->sm_lid = 3;
-	attr->sm_sl = 2;
-	attr->lmc = 1;
+	attr->lid = lid;
+	attr->sm_lid = sm_lid;
+	attr->sm_sl = sm_sl;
+	attr->lmc = lmc;
 	attr->max_vl_num = 4;
 	attr->subnet_timeout = 18;
 	attr->active_width = IB_WIDTH_4X;
 	attr->active_speed = IB_SPEED_EDR;
-	attr->phys_state = IB_PORT_PHYS_STATE_LINK_UP;
+	attr->phys_state = state == IB_PORT_ACTIVE ? IB_PORT_PHYS_STATE_LINK_UP :
+						     IB_PORT_PHYS_STATE_POLLING;
 	return 0;
 }
 
@@ -135,6 +148,11 @@ static void dealloc_ucontext(struct ib_ucontext *context)
 {
 }
 
+/* With it a device can be removed while it is open. Nothing of a context is mapped that would have to go. */
+static void disassociate_ucontext(struct ib_ucontext *context)
+{
+}
+
 static const struct ib_device_ops ops = {
 	.owner = THIS_MODULE,
 	.driver_id = RDMA_DRIVER_RXE,
@@ -148,9 +166,49 @@ static const struct ib_device_ops ops = {
 	.query_pkey = query_pkey,
 	.alloc_ucontext = alloc_ucontext,
 	.dealloc_ucontext = dealloc_ucontext,
+	.disassociate_ucontext = disassociate_ucontext,
 
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, ib_switch_context, context),
 };
+
+static int change(const char *text, const struct kernel_param *parameter)
+{
+	unsigned int number, index;
+	struct ib_event event = {};
+
+	if (!the_switch)
+		return -ENODEV;
+	if (sscanf(text, "lid %u", &number) == 1) {
+		lid = number;
+		lmc = number % 3;
+		event.event = IB_EVENT_LID_CHANGE;
+	} else if (sscanf(text, "sm %u", &number) == 1) {
+		sm_lid = number;
+		sm_sl = number % 4;
+		event.event = IB_EVENT_SM_CHANGE;
+	} else if (sscanf(text, "pkey %u", &number) == 1) {
+		pkeys[1] = number;
+		event.event = IB_EVENT_PKEY_CHANGE;
+	} else if (sscanf(text, "gid %u %u", &index, &number) == 2 && index < GID_SLOTS) {
+		gids[index].prefix = number ? 0xfec0000000000007ULL : 0;
+		gids[index].interface_id = number ? 0x0200c0fffe000100ULL + number : 0;
+		event.event = IB_EVENT_GID_CHANGE;
+	} else if (sscanf(text, "state %u", &number) == 1) {
+		state = number;
+		event.event = state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
+	} else if (sysfs_streq(text, "reregister")) {
+		event.event = IB_EVENT_CLIENT_REREGISTER;
+	} else {
+		return -EINVAL;
+	}
+	event.device = &the_switch->device;
+	event.element.port_num = 0;
+	ib_dispatch_event(&event);
+	return 0;
+}
+
+static const struct kernel_param_ops change_ops = { .set = change };
+module_param_cb(change, &change_ops, NULL, 0200);
 
 static int __init ib_switch_init(void)
 {
@@ -187,6 +245,7 @@ static int __init ib_switch_init(void)
 		return 0;
 
 	ib_dealloc_device(device);
+	the_switch = NULL;
 no_device:
 	platform_device_unregister(parent);
 	return error;

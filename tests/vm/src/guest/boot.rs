@@ -1,6 +1,7 @@
 //! The first and last steps of an init: mounts, modules, the report port, power.
 
-use anyhow::{Context, Result};
+use crate::lab::names_in;
+use anyhow::{Context, Result, bail};
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, finit_module, reboot};
 use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
@@ -85,6 +86,21 @@ pub(crate) fn report_port() -> Result<Port> {
     settings.make_raw();
     tcsetattr(&file, OptionalActions::Now, &settings).with_context(|| format!("setting {path}"))?;
     Ok(Port(file))
+}
+
+/// Opens the serial port at a PCI address.
+pub(crate) fn serial_card(address: &str) -> Result<File> {
+    for name in names_in("/sys/class/tty")? {
+        let place = fs::read_link(format!("/sys/class/tty/{name}"))?;
+        if place.components().any(|part| part.as_os_str() == address) {
+            // O_NOCTTY: the port must not become anybody's terminal by itself.
+            let flags = i32::try_from(rustix::fs::OFlags::NOCTTY.bits())?;
+            let path = format!("/dev/{name}");
+            let port = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path);
+            return port.context(path);
+        }
+    }
+    bail!("this machine has no serial port at {address}")
 }
 
 impl Port {

@@ -3,12 +3,22 @@
 //! As `/init` it mounts file systems, loads the kernel modules, does its [job] and switches the machine
 //! off. Each scenario runs as a child, `guest scenario NAME`, so a crash or hang does not affect the others.
 //! `guest list` prints the names of the scenarios for the host.
+//!
+//! Without the feature `scenarios` it has none, and is built in less time: it then tries a command, or runs
+//! a shell.
+#![cfg_attr(
+    not(feature = "scenarios"),
+    expect(dead_code, reason = "scenarios use most of the lab")
+)]
 
 mod boot;
+#[cfg(feature = "scenarios")]
 #[path = "../../../schemas/differences.rs"]
 mod differences;
 mod lab;
+#[cfg(feature = "scenarios")]
 mod scenarios;
+mod shell;
 mod supervisor;
 
 use anyhow::{Context, Result, bail};
@@ -21,6 +31,21 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match *arguments.as_slice() {
         _ if std::process::id() == 1 => init(),
+        ["shell", rows, columns] => supervisor::child(|| shell::run(rows, columns)),
+        _ => child(&arguments),
+    }
+}
+
+#[cfg(not(feature = "scenarios"))]
+fn child(_: &[&str]) -> ExitCode {
+    eprintln!("usage: guest shell ROWS COLUMNS");
+    ExitCode::FAILURE
+}
+
+/// What scenarios, and the host, start.
+#[cfg(feature = "scenarios")]
+fn child(arguments: &[&str]) -> ExitCode {
+    match *arguments {
         ["list"] => {
             for (name, bed, _) in scenarios::all() {
                 println!("{name} {bed}");
@@ -43,7 +68,9 @@ fn main() -> ExitCode {
         }
         ["query-table"] => supervisor::child(scenarios::query_table),
         _ => {
-            eprintln!("usage: guest list | scenario NAME | sweep | query-table");
+            eprintln!(
+                "usage: guest list | scenario NAME | sweep | query-table | shell ROWS COLUMNS"
+            );
             eprintln!("       guest container NODES USER ARGUMENT…");
             eprintln!("       guest limited LIMIT PROGRAM ARGUMENT…");
             eprintln!("       guest stopped CALL PROGRAM ARGUMENT…");
@@ -74,17 +101,29 @@ fn work(port: &mut boot::Port) -> Result<()> {
     let text =
         std::fs::read_to_string(job::PATH).with_context(|| format!("reading {}", job::PATH))?;
     match Job::from_text(&text)? {
+        #[cfg(feature = "scenarios")]
         Job::Scenarios => supervisor::scenarios(port),
+        #[cfg(not(feature = "scenarios"))]
+        Job::Scenarios => bail!("this guest has no scenarios"),
         Job::Try(devices, command) => {
             let Some((program, arguments)) = command.split_first() else {
                 bail!("no command to try");
             };
-            // Nobody needs the devices' removal: the machine goes off.
-            match devices {
-                Devices::SoftRoce => std::mem::forget(lab::two_soft_roce_devices()?),
-                _ => std::mem::forget(lab::mlx5::tried(devices)?),
-            }
+            set_up(devices)?;
             supervisor::attempt(program, arguments, port)
         }
+        Job::Shell(devices, size) => {
+            set_up(devices)?;
+            supervisor::shell(size, port)
+        }
     }
+}
+
+/// Sets devices up that stay. Nobody needs their removal: the machine goes off.
+fn set_up(devices: Devices) -> Result<()> {
+    match devices {
+        Devices::SoftRoce => std::mem::forget(lab::two_soft_roce_devices()?),
+        _ => std::mem::forget(lab::mlx5::tried(devices)?),
+    }
+    Ok(())
 }

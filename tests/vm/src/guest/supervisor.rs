@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+use uverbs_vm::job::Size;
 use uverbs_vm::report::{Outcome, Report, Stream};
 use uverbs_vm::stretched;
 
@@ -67,12 +68,28 @@ fn scenario(name: &str, port: &mut Port) -> Result<Outcome> {
 
 /// Runs a command of the user's and reports its exit status as a shell would.
 pub(crate) fn attempt(program: &str, arguments: &[String], port: &mut Port) -> Result<()> {
+    port.send(&Report::Begin("command".into()))?;
     let ended = run(Command::new(program).args(arguments), LIMIT, port)?;
-    let status = match ended.status {
-        Some(status) => status.code().or(status.signal().map(|signal| 128 + signal)),
-        None => Some(124),
-    };
-    port.send(&Report::Exit(status.unwrap_or(1)))
+    port.send(&Report::Exit(ended.status.map_or(124, of_a_shell)))
+}
+
+/// Runs a shell as long as the user likes, and reports its exit status. What it prints goes to its terminal.
+pub(crate) fn shell(size: Size, port: &mut Port) -> Result<()> {
+    let mut child = Command::new("/proc/self/exe")
+        .args(["shell", &size.rows.to_string(), &size.columns.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("starting the shell")?;
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().context("no pipe")?).read_line(&mut ready)?;
+    port.send(&Report::Begin("shell".into()))?;
+    port.send(&Report::Exit(of_a_shell(child.wait()?)))
+}
+
+/// A status as a shell gives it.
+fn of_a_shell(status: ExitStatus) -> i32 {
+    status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1)
 }
 
 /// How a child ended.

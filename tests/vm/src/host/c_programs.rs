@@ -140,6 +140,7 @@ impl<'a> Builder<'a> {
         Ok(vec![
             self.pair("ibv_devices", release, &objects(&["libibverbs/examples/device_list"])?)?,
             self.pair("ibv_devinfo", release, &objects(&["libibverbs/examples/devinfo"])?)?,
+            self.pair("ibv_asyncwatch", release, &objects(&["libibverbs/examples/asyncwatch"])?)?,
             self.pair("ibstat", release, &ibstat)?,
         ])
     }
@@ -271,6 +272,7 @@ fn private_headers(newer: &Newer, into: &Path) -> Result<PathBuf> {
     }
     for (from, to) in [
         ("libibmad/iba_types.h", "util/iba_types.h"),
+        ("util/compiler.h", "util/compiler.h"),
         ("libibnetdisc/ibnetdisc.h", "infiniband/ibnetdisc.h"),
     ] {
         fs::copy(newer.source.join(from), include.join(to)).with_context(|| from.to_owned())?;

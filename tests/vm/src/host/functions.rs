@@ -7,7 +7,7 @@ use std::fs::{self, DirBuilder};
 use std::io::{BufReader, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -29,12 +29,12 @@ pub(crate) struct Functions {
     directory: Directory,
 }
 
-/// The sockets' directory, removed on drop. Its path is short, as a socket's must be.
+/// A directory of sockets, removed on drop. Its path is short, as a socket's must be.
 #[derive(Debug)]
-struct Directory(PathBuf);
+pub(crate) struct Directory(PathBuf);
 
 impl Directory {
-    fn create(name: &str) -> Result<Self> {
+    pub(crate) fn create(name: &str) -> Result<Self> {
         let path = std::env::temp_dir().join(format!("uverbs-vm-{}-{name}", process::id()));
         // No other process uses it: the name has our process number. A killed process leaves it, and in a
         // container its number soon comes again.
@@ -45,6 +45,10 @@ impl Directory {
         }
         DirBuilder::new().mode(0o700).create(&path).with_context(|| path.display().to_string())?;
         Ok(Self(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
     }
 }
 
@@ -133,7 +137,7 @@ fn take_orders(functions: &[Function], listener: &UnixListener) -> Result<()> {
 }
 
 /// The slot in a PCI address, as QEMU wants it.
-fn slot(address: &str) -> &str {
+pub(crate) fn slot(address: &str) -> &str {
     address.rsplit(':').next().unwrap_or(address)
 }
 

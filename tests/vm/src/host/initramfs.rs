@@ -62,14 +62,20 @@ pub(crate) struct Initramfs {
 }
 
 impl Initramfs {
-    /// What every boot has: our programs and the peers.
+    /// What every boot of a test has: our programs and the peers.
     pub(crate) fn new(init: &Path, tree: Tree) -> Result<Self> {
+        let mut this = Self::with(init, PROGRAMS, tree)?;
+        this.providers(tree)?;
+        Ok(this)
+    }
+
+    /// Only these of a tree's programs.
+    pub(crate) fn with(init: &Path, programs: &[&str], tree: Tree) -> Result<Self> {
         let mut this = Self::default();
         this.program("init", init)?;
-        for program in PROGRAMS {
+        for program in programs {
             this.taken(program, tree)?;
         }
-        this.providers(tree)?;
         Ok(this)
     }
 

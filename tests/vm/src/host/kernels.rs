@@ -40,8 +40,6 @@ const MODULES: &[(&str, &str, Need)] = &[
     // rxe up to 6.12 asks the crypto layer for it by name; gone in 7.x.
     ("crc32_generic", "", Need::IfThere),
     ("rdma_rxe", "", Need::Always),
-    // Not built by Debian so far.
-    ("siw", "", Need::IfThere),
     ("dummy", "numdummies=0", Need::Always),
     ("8021q", "", Need::Always),
     ("veth", "", Need::Always),
@@ -86,8 +84,22 @@ pub(crate) struct Kernel {
     pub(crate) own_modules: Result<PathBuf, Lack>,
 }
 
-/// A kernel of this series, from the cache or fetched.
+/// The series of this name.
+pub(crate) fn series(name: &str) -> Result<&'static Series> {
+    let known: Vec<&str> = ALL.iter().map(|series| series.name).collect();
+    let series = ALL.iter().find(|series| series.name == name);
+    series.with_context(|| format!("no kernel series {name:?}; there are {}", known.join(", ")))
+}
+
+/// A kernel of this series, from the cache or fetched, and our own modules, built for it.
 pub(crate) fn get(series: &'static Series, cache: &Cache, apt: &mut Apt) -> Result<Kernel> {
+    let kernel = plain(series, cache, apt)?;
+    let own_modules = modules::get(series.name, &kernel.version, series.releases, cache, apt);
+    Ok(Kernel { own_modules, ..kernel })
+}
+
+/// A kernel of this series without modules of ours.
+pub(crate) fn plain(series: &'static Series, cache: &Cache, apt: &mut Apt) -> Result<Kernel> {
     let request = format!("{series:?}\n{MODULES:?}\n");
     let directory = cache.keep(&format!("kernel-{}", series.name), &request, |scratch| {
         fetch(series, scratch, apt)
@@ -95,7 +107,7 @@ pub(crate) fn get(series: &'static Series, cache: &Cache, apt: &mut Apt) -> Resu
     let version = fs::read_to_string(directory.join("version"))?.trim().to_owned();
     Ok(Kernel {
         series: series.name,
-        own_modules: modules::get(series.name, &version, series.releases, cache, apt),
+        own_modules: Err(Lack { why: "nobody asked for them".into(), is_broken: false }),
         version,
         image: directory.join("vmlinuz"),
         modules: directory.join("modules"),

@@ -4,8 +4,10 @@
 //! keeps, [`kernels`], [`packages`] and [`rdma_core`] say what; [`machines`] has the table of machines; [`musl`], [`programs`],
 //! [`c_programs`] and [`modules`] build ours,
 //! [`initramfs`] puts all into an archive ([`elf`] helps both), [`qemu`] boots it with
-//! [`functions`] and [`console`] judges the kernel's log. [`selection`] says which scenarios run,
-//! [`test`](mod@test) runs them, [`times`] has the seconds, [`table`] shows how it went. What runs inside is the program `guest`.
+//! [`functions`] and [`console`] judges the kernel's log. [`words`] refuses names that do not exist, [`selection`] says
+//! which scenarios run, [`test`](mod@test) runs them, [`times`] has the seconds, [`table`] shows how it went.
+//! [`trying`] runs one command or a shell ([`terminal`]), and [`phases`] shows what it does. What runs inside
+//! is the program `guest`.
 //! [`capi`] fetches for `tests/capi/run`, which boots nothing.
 
 mod apt;
@@ -22,14 +24,18 @@ mod modules;
 mod musl;
 mod packages;
 mod paths;
+mod phases;
 mod programs;
 mod qemu;
 mod rdma_core;
 mod selection;
 mod sources;
 mod table;
+mod terminal;
 mod test;
 mod times;
+mod trying;
+mod words;
 
 use crate::apt::Apt;
 use crate::c_programs::{Builder, Musl};
@@ -38,17 +44,17 @@ use crate::functions::Functions;
 use crate::initramfs::{Initramfs, Tree};
 use crate::kernels::Kernel;
 use crate::machines::Machine;
+use crate::terminal::Terminal;
 use crate::test::Wanted;
 use crate::times::timed;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 use uverbs_vm::bed::Bed;
 use uverbs_vm::job::{Devices, Job};
-use uverbs_vm::report::{Report, Stream};
+use uverbs_vm::report::Report;
 
 /// Runs tests and commands in virtual machines with Debian's kernels.
 #[derive(Debug, Parser)]
@@ -81,7 +87,8 @@ enum Action {
         #[arg(long, value_name = "SECONDS")]
         limit: Option<u64>,
     },
-    /// Run a command on a machine with two soft-RoCE devices, or with an mlx5 device.
+    /// Run a command, or a shell, on a machine with two soft-RoCE devices, or with an mlx5 device. tests/vm/try
+    /// builds what this needs.
     Try {
         /// The kernel's series; the newest where it is left out.
         #[arg(long, value_name = "SERIES", env = "UVERBS_VM_KERNEL")]
@@ -95,8 +102,11 @@ enum Action {
             env = "UVERBS_VM_MLX5"
         )]
         mlx5: Option<Devices>,
-        /// The command and its arguments.
-        #[arg(required = true, last = true)]
+        /// How many seconds building took.
+        #[arg(long, value_name = "SECONDS")]
+        built: Option<f32>,
+        /// The command and its arguments; a shell without them.
+        #[arg(last = true)]
         command: Vec<String>,
     },
     /// Fetch and build everything that a test needs.
@@ -129,11 +139,26 @@ fn main() -> ExitCode {
 
 /// Tells the person at the terminal what is going on.
 fn status(what: &str) {
+    phases::end_line();
     eprintln!("vm: {what}");
 }
 
 fn act(action: Action) -> Result<ExitCode> {
     let refresh = matches!(action, Action::Fetch { refresh: true });
+    // Wrong words are refused before anything is waited for, fetched or built.
+    match &action {
+        Action::Test { kernels, scenarios, .. } => {
+            words::check("kernels", kernels)?;
+            words::check("scenarios", scenarios)?;
+        }
+        Action::Try { kernel, command, .. } => {
+            words::check("kernels", kernel.as_slice())?;
+            if let Some(code) = trying::refusal(command) {
+                return Ok(code);
+            }
+        }
+        _ => {}
+    }
     let cache = Cache::open(paths::cache(), refresh)?;
     let mut apt = Apt::new(cache.path("apt"));
     match action {
@@ -149,13 +174,11 @@ fn act(action: Action) -> Result<ExitCode> {
             let wanted = Wanted { scenarios, jobs, sample, rotate, limit };
             test::run(&kernels, &missing, &wanted, &lab)
         }
-        Action::Try { kernel, mlx5, command } => {
+        Action::Try { kernel, mlx5, built, command } => {
             let newest = kernels::ALL.last().context("no kernels")?;
-            let kernel =
-                kernels::get(kernel.as_deref().map_or(Ok(newest), series)?, &cache, &mut apt)?;
-            let lab = Lab::prepare(&cache, &mut apt)?;
-            drop((apt, cache));
-            attempt(&kernel, mlx5.unwrap_or(Devices::SoftRoce), command, &lab)
+            let series = kernel.as_deref().map_or(Ok(newest), kernels::series)?;
+            let devices = mlx5.unwrap_or(Devices::SoftRoce);
+            trying::run(trying::Wanted { series, devices, command, built }, cache, apt)
         }
         Action::Fetch { .. } => {
             let (kernels, missing) = obtain(&[], &cache, &mut apt)?;
@@ -189,13 +212,6 @@ fn act(action: Action) -> Result<ExitCode> {
     }
 }
 
-/// The series of this name.
-fn series(name: &str) -> Result<&'static kernels::Series> {
-    let known: Vec<&str> = kernels::ALL.iter().map(|series| series.name).collect();
-    let series = kernels::ALL.iter().find(|series| series.name == name);
-    series.with_context(|| format!("no kernel series {name:?}; there are {}", known.join(", ")))
-}
-
 /// A series and why it could not be had.
 type Missing = (&'static str, String);
 
@@ -203,7 +219,7 @@ type Missing = (&'static str, String);
 fn obtain(names: &[String], cache: &Cache, apt: &mut Apt) -> Result<(Vec<Kernel>, Vec<Missing>)> {
     let mut wanted: Vec<&'static kernels::Series> = Vec::new();
     for name in names {
-        wanted.push(series(name)?);
+        wanted.push(kernels::series(name)?);
     }
     if wanted.is_empty() {
         wanted.extend(kernels::ALL);
@@ -224,6 +240,14 @@ fn obtain(names: &[String], cache: &Cache, apt: &mut Apt) -> Result<(Vec<Kernel>
 /// The root, in the guest, of what runs with the newer release of rdma-core.
 const NEWER: &str = "newer/";
 
+/// What a machine has beside processors and memory.
+#[derive(Debug, Clone, Copy)]
+struct Hardware<'a> {
+    bed: Bed,
+    /// The terminal of a person who plays.
+    terminal: Option<&'a Terminal>,
+}
+
 /// Everything that a boot needs except its kernel.
 #[derive(Debug)]
 struct Lab {
@@ -235,9 +259,10 @@ struct Lab {
 
 impl Lab {
     fn prepare(cache: &Cache, apt: &mut Apt) -> Result<Self> {
-        let (qemu, older, newer) = timed("QEMU and the peers", || -> Result<_> {
+        let (qemu, node_exporter, older, newer) = timed("QEMU and the peers", || -> Result<_> {
             let qemu = packages::qemu(cache, apt)?;
-            Ok((qemu, rdma_core::older(cache, apt)?, rdma_core::newer(cache, apt)?))
+            let node_exporter = packages::node_exporter(cache, apt)?;
+            Ok((qemu, node_exporter, rdma_core::older(cache, apt)?, rdma_core::newer(cache, apt)?))
         })?;
         let ours = programs::build_static(cache, apt)?;
         let tree = Tree { directory: &older.tree, root: "" };
@@ -248,6 +273,8 @@ impl Lab {
             initramfs.program(&format!("usr/bin/{}", name.display()), example)?;
         }
         initramfs.valgrind(tree)?;
+        let exporter = std::fs::read(&node_exporter)?;
+        initramfs.dynamic("usr/bin/prometheus-node-exporter", &exporter, tree)?;
         let newer_tree = Tree { directory: &newer.rdma_core.tree, root: NEWER };
         initramfs.providers(newer_tree)?;
         initramfs.file(&format!("{NEWER}about"), newer.about.clone().into_bytes());
@@ -286,12 +313,12 @@ impl Lab {
         list.lines().map(scenario).collect()
     }
 
-    /// Boots this kernel on this machine for this job, with this seed of samples, gives every report
+    /// Boots this kernel on a machine like this for this job, with this seed of samples, gives every report
     /// to `on_report`, whose answers the guest hears, and returns what was wrong with the machine. The logs are kept under `name`.
     fn boot(
         &self,
         kernel: &Kernel,
-        bed: Bed,
+        hardware: Hardware,
         name: &str,
         job: &Job,
         sample: Option<u64>,
@@ -301,52 +328,21 @@ impl Lab {
         std::fs::create_dir_all(&logs)?;
         let initramfs = logs.join("initramfs");
         self.initramfs.write(kernel, job, &initramfs)?;
-        let functions = match bed {
+        let functions = match hardware.bed {
             Bed::Soft => None,
             Bed::Mlx5 => {
                 qemu::has_device(&self.qemu, functions::DEVICE)?;
                 Some(Functions::start(name)?)
             }
         };
-        let devices = functions.as_ref().map(Functions::qemu_arguments).unwrap_or_default();
-        let boot = qemu::Boot { qemu: &self.qemu, kernel, initramfs, devices, logs, sample };
+        let mut devices = functions.as_ref().map(Functions::qemu_arguments).unwrap_or_default();
+        devices.extend(hardware.terminal.iter().flat_map(|it| it.qemu_arguments()));
+        let is_played_with = hardware.terminal.is_some();
+        let qemu = &self.qemu;
+        let boot = qemu::Boot { qemu, kernel, initramfs, devices, logs, sample, is_played_with };
         let is_broken = || functions.as_ref().is_some_and(Functions::is_one_finished);
         let ran = boot.run(on_report, is_broken);
         let broken = functions.map(Functions::finish).unwrap_or_default();
         Ok(ran?.into_iter().chain(broken).collect())
-    }
-}
-
-/// Runs one command in a guest; its output and exit status become ours.
-fn attempt(kernel: &Kernel, devices: Devices, command: Vec<String>, lab: &Lab) -> Result<ExitCode> {
-    status(&format!("booting {}", kernel.version));
-    // Several may be tried at once.
-    let name = format!("try-{}", std::process::id());
-    let job = Job::Try(devices, command);
-    let mut exit = None;
-    let mut printed = Ok(());
-    let trouble = lab.boot(kernel, devices.bed(), &name, &job, None, |report| {
-        match report {
-            Report::Output(Stream::Out, bytes) if printed.is_ok() => {
-                printed =
-                    std::io::stdout().write_all(&bytes).and_then(|()| std::io::stdout().flush());
-            }
-            Report::Output(Stream::Err, bytes) if printed.is_ok() => {
-                printed = std::io::stderr().write_all(&bytes);
-            }
-            Report::Exit(status) => exit = Some(status),
-            Report::Trouble(what) => status(&what),
-            _ => {}
-        }
-        None
-    })?;
-    printed.context("printing the command's output")?;
-    match exit {
-        Some(status) if trouble.is_empty() => {
-            std::fs::remove_dir_all(paths::logs(&name))?;
-            Ok(ExitCode::from(u8::try_from(status)?))
-        }
-        Some(_) => bail!("the machine is not well\n{}", trouble.join("\n")),
-        None => bail!("the command did not run to its end\n{}", trouble.join("\n")),
     }
 }

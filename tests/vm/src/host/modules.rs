@@ -1,16 +1,18 @@
-//! Our own kernel modules, built against the headers of exactly the kernels that are booted.
+//! Kernel modules that Debian does not build, built against the headers of exactly the kernels that are booted: our
+//! own, and soft iWARP (`siw`) of the kernel's own source.
 //!
-//! The headers are fetched and unpacked like everything else, used by `modules/build.sh`, and
+//! Headers and source are fetched and unpacked like everything else, used by `modules/build.sh`, and
 //! deleted; what stays are the modules.
 
 use crate::apt::{Apt, Checked, Package, Release};
 use crate::cache::Cache;
 use crate::{paths, status};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use uverbs_vm::NO_SIW;
 
 /// Why this project's modules do not exist for a kernel.
 #[derive(Debug, Clone)]
@@ -65,14 +67,62 @@ fn make(
         unpack_headers(version, releases, apt, &tree)?;
         let into = scratch.join("modules");
         fs::create_dir(&into)?;
-        Command::new("sh")
-            .arg(&recipe)
-            .args([&tree, &source, &into])
-            .checked()
-            .context(DoesNotBuild)?;
+        let build = |source: &Path| {
+            let mut sh = Command::new("sh");
+            sh.arg(&recipe).args([tree.as_path(), source, &into]).checked()
+        };
+        build(&source).context(DoesNotBuild)?;
+        // What the kernel's own source does not build is not ours: its scenarios say so. The source is large, and
+        // siw of 5.10 wants another module first: only the newest kernel has it.
+        let is_newest = crate::kernels::ALL.last().is_some_and(|newest| newest.name == series);
+        let mut siw = || {
+            ensure!(is_newest, "siw is built for the newest kernel only");
+            build(&siw_source(version, releases, apt, &scratch.join("source"))?)
+        };
+        if let Err(error) = siw() {
+            let why = format!("{error:#}");
+            status(&format!("NO SIW FOR {version}: {why}"));
+            fs::write(into.join(NO_SIW), why)?;
+        }
+        if scratch.join("source").exists() {
+            fs::remove_dir_all(scratch.join("source"))?;
+        }
         fs::remove_dir_all(&tree).context("removing the headers")
     })?;
     Ok(directory.join("modules"))
+}
+
+/// Unpacks the source of soft iWARP for this version of a kernel, with a Kbuild file for building it alone.
+fn siw_source(version: &str, releases: &[Release], apt: &mut Apt, into: &Path) -> Result<PathBuf> {
+    let mut numbers = version.split('.');
+    let (Some(number), Some(level)) = (numbers.next(), numbers.next()) else {
+        bail!("{version} is no version of a kernel");
+    };
+    let name = format!("linux-source-{number}.{level}");
+    for &release in releases {
+        let offered = apt.versions(release, &name)?;
+        let Some(package) = offered.into_iter().find(|package| package.version == version) else {
+            continue;
+        };
+        status(&format!("fetching siw of {name}, which is large"));
+        apt.unpack(release, &[package], into)?;
+        let folder = format!("{name}/drivers/infiniband/sw/siw");
+        let archive = into.join(format!("usr/src/{name}.tar.xz"));
+        let mut tar = Command::new("tar");
+        tar.arg("-xf").arg(archive).arg("-C").arg(into).arg(&folder).checked()?;
+        let source = into.join(folder);
+        let mut objects = Vec::new();
+        for file in sorted_files(&source)? {
+            if file.extension().is_some_and(|extension| extension == "c") {
+                let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                objects.push(format!("{stem}.o"));
+            }
+        }
+        let kbuild = format!("obj-m := siw.o\nsiw-y := {}\n", objects.join(" "));
+        fs::write(source.join("Kbuild"), kbuild)?;
+        return Ok(source);
+    }
+    bail!("the mirror does not offer {name} {version}")
 }
 
 fn sorted_files(directory: &Path) -> Result<Vec<PathBuf>> {

@@ -41,6 +41,28 @@ pub(crate) fn peers(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
     })
 }
 
+/// `node_exporter`, of a release that shows the drivers' counters too.
+pub(crate) fn node_exporter(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
+    const NAME: &str = "prometheus-node-exporter";
+    let tree = cache.keep("node-exporter", "forky", |scratch| {
+        let versions = apt.versions(FORKY, NAME)?;
+        let Some(newest) = versions.first() else { bail!("the mirror offers no {NAME}") };
+        status(&format!("fetching {NAME} {}", newest.version));
+        apt.unpack(FORKY, std::slice::from_ref(newest), scratch)
+    })?;
+    Ok(tree.join("usr/bin").join(NAME))
+}
+
+/// What a person who tries the command has beside it: the programs with which the devices are made, and a
+/// shell with the usual commands.
+pub(crate) fn to_play(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
+    let (suite, names) = ("bookworm", ["iproute2", "busybox-static"]);
+    cache.keep("to-play", &format!("{suite} {names:?}"), |scratch| {
+        status("fetching ip, rdma and a shell");
+        apt.unpack_closure(BOOKWORM, suite, &names, scratch)
+    })
+}
+
 /// Folders of the newest kernel headers that the newest kernels' release has.
 #[derive(Debug)]
 pub(crate) struct Headers {

@@ -34,7 +34,8 @@ pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
     let mut guest = cargo("build", TARGET, flags.as_deref());
     // It is built after every change, and its size is no matter.
     guest.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-    guest.args(["--package", "uverbs-vm", "--bin", "guest", "--no-default-features"]);
+    guest.args(["--package", "uverbs-vm", "--bin", "guest"]);
+    guest.args(["--no-default-features", "--features", "uverbs-vm/scenarios"]);
     guest.args(["--package", "uverbs", "--examples"]);
     timed("building the guest and the examples", || run(&mut guest))?;
 

@@ -15,6 +15,8 @@ use uverbs_vm::{SAMPLE, TIME_SCALE, WORLDS, stretched, time_scale};
 
 /// How long one boot may take, the tests in it included.
 const LIMIT: Duration = Duration::from_mins(40);
+/// How long a person may play.
+const LIMIT_OF_A_PERSON: Duration = Duration::from_hours(24);
 /// How long QEMU may take to end after the guest's last word.
 const END_LIMIT: Duration = Duration::from_mins(1);
 /// How long QEMU may take to end after it has closed its connections to the devices.
@@ -35,6 +37,8 @@ pub(crate) struct Boot<'a> {
     pub(crate) logs: PathBuf,
     /// The seed of samples; none where all is wanted.
     pub(crate) sample: Option<u64>,
+    /// Whether a person uses it.
+    pub(crate) is_played_with: bool,
 }
 
 impl Boot<'_> {
@@ -57,7 +61,8 @@ impl Boot<'_> {
         let mut qemu = Running(self.command()?.spawn().context("starting QEMU")?);
 
         let mut wrong = Vec::new();
-        let mut deadline = Instant::now() + stretched(LIMIT);
+        let limit = if self.is_played_with { LIMIT_OF_A_PERSON } else { LIMIT };
+        let mut deadline = Instant::now() + stretched(limit);
         let mut late = "the guest was not done in time";
         let (mut ended, mut broken) = (false, false);
         loop {
@@ -176,7 +181,9 @@ fn program(root: &Path) -> Result<Command> {
     for file in [&loader, &qemu] {
         ensure!(file.exists(), "no {}: `vm fetch --refresh` gets QEMU anew", file.display());
     }
-    let mut command = Command::new(loader);
+    // It ends with this program, even if that is killed.
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(loader);
     command.arg("--library-path").arg(root.join("usr/lib/x86_64-linux-gnu")).arg(qemu);
     Ok(command)
 }

@@ -2,7 +2,8 @@
 //!
 //! A whole run has all of them on all. One that takes samples has all on the newest kernel; on the
 //! older ones those in which kernels differ, and of the others those whose turn it is: ten seeds that
-//! follow one another have them all.
+//! follow one another have them all. If its time is limited, it has those in which kernels differ on one of the
+//! older kernels, and a third of those of other programs that take long, by turns.
 
 use crate::kernels;
 use uverbs_vm::TURNS;
@@ -16,6 +17,14 @@ pub(crate) enum Rank {
     Later(u64),
 }
 
+/// How a run takes samples.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    pub(crate) seed: u64,
+    /// Whether its time is limited.
+    pub(crate) is_limited: bool,
+}
+
 /// Scenarios whose course depends on the kernel's release: other calls, other answers, another way
 /// to remove a device, other modules.
 const DIFFERS: &[&str] = &[
@@ -24,6 +33,8 @@ const DIFFERS: &[&str] = &[
     "answers_agree_on_a_device_that_is_gone",
     "answers_agree_on_a_refused_open",
     "few_calls_for_the_command",
+    "counters_agree",
+    "counters_in_a_fresh_namespace",
     "what_containers_need",
     "the_same_index_and_address_in_two_namespaces",
     "the_connection_manager_names_pods",
@@ -31,6 +42,8 @@ const DIFFERS: &[&str] = &[
     "removed_while_open",
     "removed_before_the_open",
     "modules_are_unloaded",
+    "differences_add_up",
+    "nothing_waits_for_a_watch",
     "standing_while_listed",
     "requests_on_soft_roce",
     "port_speed_by_release",
@@ -44,6 +57,7 @@ const DIFFERS: &[&str] = &[
     "mlx5_embedded_cpu",
     "mlx5_ports_have_nothing_to_tell",
     "mlx5_fewer_firmware_commands",
+    "mlx5_counters_cost_a_tenth",
     "requests_on_mlx5_infiniband",
     "requests_on_mlx5_roce",
     "requests_on_mlx5_switchdev",
@@ -53,17 +67,36 @@ const DIFFERS: &[&str] = &[
     "replaced_at_every_call",
 ];
 
-/// The rank of a scenario in a run with this seed; in a whole run where there is none.
-pub(crate) fn rank(sample: Option<u64>, series: &str, scenario: &str) -> Rank {
-    let Some(seed) = sample else { return Rank::Always };
-    let is_newest = kernels::ALL.last().is_some_and(|newest| newest.name == series);
-    if is_newest || DIFFERS.contains(&scenario) {
+/// The rank of a scenario in a run that takes such a sample; in a whole run where there is none.
+pub(crate) fn rank(sample: Option<Sample>, series: &str, scenario: &str) -> Rank {
+    let Some(Sample { seed, is_limited }) = sample else { return Rank::Always };
+    let place = kernels::ALL.iter().position(|own| own.name == series).unwrap_or_default();
+    let older = kernels::ALL.len() - 1;
+    let (turn, turns) = if place == older {
+        if !is_limited || !is_of_others(scenario) {
+            return Rank::Always;
+        }
+        (turn(series, scenario) % 3, 3)
+    } else if !DIFFERS.contains(&scenario) {
+        (turn(series, scenario), TURNS)
+    } else if is_limited {
+        (place as u64, older as u64)
+    } else {
         return Rank::Always;
-    }
-    match (turn(series, scenario) + TURNS - seed % TURNS) % TURNS {
+    };
+    match (turn + turns - seed % turns) % turns {
         0 => Rank::Always,
         later => Rank::Later(later),
     }
+}
+
+/// Whether a scenario runs many programs of others: the C programs in all ways but the two usual ones, UCX, and
+/// libibverbs with many devices. They take long.
+fn is_of_others(scenario: &str) -> bool {
+    let is_usual = matches!(scenario, "c_programs_on_soft_roce" | "c_programs_on_mlx5_roce");
+    scenario == "the_order_of_libibverbs"
+        || scenario.starts_with("as_ucx_")
+        || (scenario.starts_with("c_programs_") && !is_usual)
 }
 
 /// The last digit of the seeds that have it.
@@ -91,10 +124,30 @@ mod tests {
         for series in ["5.10", "6.1", "6.12"] {
             for number in 0..200 {
                 let scenario = format!("scenario_{number}");
-                let its_runs =
-                    (70..80).filter(|seed| rank(Some(*seed), series, &scenario) == Rank::Always);
+                let its_runs = (70..80).filter(|seed| ranks(*seed, series, &scenario)[0]);
                 assert_eq!(its_runs.count(), 1, "{scenario}");
             }
+        }
+    }
+
+    /// Whether it runs always, without and with limited time.
+    fn ranks(seed: u64, series: &str, scenario: &str) -> [bool; 2] {
+        [false, true].map(|is_limited| {
+            let sample = Some(Sample { seed, is_limited });
+            rank(sample, series, scenario) == Rank::Always
+        })
+    }
+
+    #[test]
+    fn with_limited_time_one_older_kernel_has_what_differs() {
+        for seed in 70..80 {
+            let older = ["5.10", "6.1", "6.12"];
+            let has = |series: &&&str| ranks(seed, series, "answers_agree")[1];
+            assert_eq!(older.iter().filter(has).count(), 1, "{seed}");
+            assert!(ranks(seed, "7", "answers_agree")[1]);
+            assert!(ranks(seed, "7", "c_programs_on_soft_roce")[1]);
+            let thirds = [0, 1, 2].map(|more| ranks(seed + more, "7", "as_ucx_on_soft_roce")[1]);
+            assert_eq!(thirds.iter().filter(|has| **has).count(), 1);
         }
     }
 
@@ -111,8 +164,7 @@ mod tests {
     #[test]
     fn some_run_always() {
         for seed in 0..10 {
-            assert_eq!(rank(Some(seed), "7", "anything"), Rank::Always);
-            assert_eq!(rank(Some(seed), "5.10", "answers_agree"), Rank::Always);
+            assert!(ranks(seed, "7", "anything")[0] && ranks(seed, "5.10", "answers_agree")[0]);
         }
         assert_eq!(rank(None, "5.10", "anything"), Rank::Always);
     }

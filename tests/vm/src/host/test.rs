@@ -7,10 +7,10 @@
 
 use crate::kernels::{self, Kernel};
 use crate::modules::Lack;
-use crate::selection::{self, Rank};
+use crate::selection::{self, Rank, Sample};
 use crate::table::{Table, Verdict};
 use crate::times::{self, Times};
-use crate::{Lab, Missing, paths, status};
+use crate::{Hardware, Lab, Missing, paths, status, words};
 use anyhow::{Context, Result, ensure};
 use std::fs::{self, File};
 use std::path::Path;
@@ -175,10 +175,11 @@ pub(crate) fn run(
     let known = lab.scenarios()?;
     let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
     let only = &wanted.scenarios;
-    for name in only {
-        let all = names.join(", ");
-        ensure!(names.contains(&name.as_str()), "no scenario {name:?}; there are {all}");
-    }
+    let told = words::of("scenarios")?;
+    ensure!(
+        told == names,
+        "tests/vm/words does not name the scenarios that the guest has: {told:?}"
+    );
     let unknown = selection::unknown(&names);
     ensure!(unknown.is_empty(), "selection.rs names scenarios that there are not: {unknown:?}");
     let on_bed = |bed: Bed| {
@@ -210,7 +211,8 @@ pub(crate) fn run(
     for kernel in kernels {
         for (bed, scenarios) in &beds {
             // What is named is wanted now.
-            let sample = wanted.sample.filter(|_| only.is_empty());
+            let seed = wanted.sample.filter(|_| only.is_empty());
+            let sample = seed.map(|seed| Sample { seed, is_limited: wanted.limit.is_some() });
             let waiting = scenarios.iter().map(|name| Waiting {
                 name: name.clone(),
                 rank: selection::rank(sample, kernel.series, name),
@@ -317,7 +319,9 @@ impl Machine<'_, '_> {
         let say = |what: &str| status(&format!("{:>5} {bed}{number}  {what}", kernel.series));
         say(&format!("booting {}", kernel.version));
 
-        let wrong = self.lab.boot(kernel, bed, &log, &Job::Scenarios, self.sample, |report| {
+        let hardware = Hardware { bed, terminal: None };
+        let job = Job::Scenarios;
+        let wrong = self.lab.boot(kernel, hardware, &log, &job, self.sample, |report| {
             match report {
                 Report::Ready => {
                     if !is_up {

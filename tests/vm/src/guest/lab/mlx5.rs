@@ -4,9 +4,8 @@
 //! to a function by itself, so a scenario first chooses the function's description.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -48,6 +47,8 @@ pub(crate) enum PortEvent {
     PKeys = 7,
     /// Its GIDs changed.
     Gids = 8,
+    /// Its subnet manager asks to register again.
+    Reregister = 9,
 }
 
 impl Function {
@@ -488,7 +489,7 @@ fn exchange(function: usize, order: Order) -> Result<Reply> {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
 
-    let mut port = serial_card()?;
+    let mut port = boot::serial_card(CONTROL)?;
     let mut settings = tcgetattr(&port)?;
     settings.make_raw();
     settings.set_speed(115_200)?;
@@ -522,18 +523,4 @@ fn exchange(function: usize, order: Order) -> Result<Reply> {
 fn next_number() -> u64 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     u64::from(process::id()) << 32 | u64::from(NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-fn serial_card() -> Result<File> {
-    for name in names_in("/sys/class/tty")? {
-        let place = fs::read_link(format!("/sys/class/tty/{name}"))?;
-        if place.components().any(|part| part.as_os_str() == CONTROL) {
-            // O_NOCTTY: the port must not become anybody's terminal.
-            let flags = i32::try_from(rustix::fs::OFlags::NOCTTY.bits())?;
-            let path = format!("/dev/{name}");
-            let port = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path);
-            return port.context(path);
-        }
-    }
-    bail!("no serial port at {CONTROL}: this machine has no emulated functions")
 }

@@ -8,13 +8,15 @@
 
 pub(crate) mod container;
 pub(crate) mod ip;
+#[cfg(feature = "scenarios")]
 pub(crate) mod limited;
 pub(crate) mod mlx5;
+#[cfg(feature = "scenarios")]
 pub(crate) mod stopped;
 pub(crate) mod within;
 
 use anyhow::{Context, Result, bail};
-use rustix::system::{delete_module, finit_module};
+use rustix::system::delete_module;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs;
 use std::io::Write;
@@ -24,7 +26,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use uverbs_vm::{NOT_BUILT, stretched};
+use uverbs_vm::{NO_SIW, NOT_BUILT, stretched};
 
 use crate::boot;
 use crate::supervisor::PATH;
@@ -371,8 +373,7 @@ impl Drop for SoftRoce {
     }
 }
 
-/// The InfiniBand switch `switch0` of our own module; see `modules/ib_switch`. Unloaded on drop,
-/// which works once every context on it is closed.
+/// The InfiniBand switch `switch0` of our own module; see `modules/ib_switch`. Unloaded on drop.
 #[derive(Debug)]
 pub(crate) struct IbSwitch(());
 
@@ -386,10 +387,25 @@ impl IbSwitch {
             println!("{why}");
             return Err(skip("our modules are not built for this kernel"));
         }
-        let path = "/modules/ib_switch.ko";
-        let file = fs::File::open(path).context(path)?;
-        finit_module(&file, c"", 0).with_context(|| format!("loading {path}"))?;
+        Self::load_again()?;
         Ok(Self(()))
+    }
+
+    /// Loads the module, which was unloaded.
+    pub(crate) fn load_again() -> Result<()> {
+        boot::load_module("ib_switch.ko", "")
+    }
+
+    /// Unloads the module, if it can be.
+    pub(crate) fn try_unload() -> rustix::io::Result<()> {
+        delete_module(c"ib_switch", 0)
+    }
+
+    /// Changes something of the port, as the module says that it is written: `lid 12`.
+    #[expect(clippy::unused_self, reason = "only while the module is loaded")]
+    pub(crate) fn change(&self, what: &str) -> Result<()> {
+        let path = "/sys/module/ib_switch/parameters/change";
+        fs::write(path, what).with_context(|| format!("writing {what} to {path}"))
     }
 
     fn is_loaded() -> Result<bool> {
@@ -397,13 +413,55 @@ impl IbSwitch {
     }
 
     fn unload() {
-        if let Err(error) = delete_module(c"ib_switch", 0) {
+        if let Err(error) = Self::try_unload() {
             eprintln!("undoing: unloading ib_switch: {error}");
         }
     }
 }
 
 impl Drop for IbSwitch {
+    fn drop(&mut self) {
+        Self::unload();
+    }
+}
+
+/// The module `siw` (soft iWARP) of the kernel's own source, which Debian does not build. Unloaded on drop, with its
+/// devices.
+#[derive(Debug)]
+pub(crate) struct SoftIwarp(());
+
+impl SoftIwarp {
+    /// Loads the module.
+    ///
+    /// # Errors
+    /// [`Skip`], if it could not be built for this kernel.
+    pub(crate) fn load() -> Result<Self> {
+        for place in [NOT_BUILT.to_owned(), format!("/modules/{NO_SIW}")] {
+            if let Ok(why) = fs::read_to_string(place) {
+                return Err(skip(&format!("siw is not built for this kernel: {why}")));
+            }
+        }
+        boot::load_module("siw.ko", "")?;
+        Ok(Self(()))
+    }
+
+    /// Adds a soft-iWARP device on a network device. It goes with the module.
+    pub(crate) fn add(name: &str, netdev: &Netdev) -> Result<()> {
+        run(&["rdma", "link", "add", name, "type", "siw", "netdev", netdev.name()]).map(drop)
+    }
+
+    fn is_loaded() -> Result<bool> {
+        Ok(fs::exists("/sys/module/siw")?)
+    }
+
+    fn unload() {
+        if let Err(error) = delete_module(c"siw", 0) {
+            eprintln!("undoing: unloading siw: {error}");
+        }
+    }
+}
+
+impl Drop for SoftIwarp {
     fn drop(&mut self) {
         Self::unload();
     }
@@ -417,6 +475,12 @@ impl Namespace {
     /// A new, empty namespace.
     pub(crate) fn new(name: &str) -> Result<Self> {
         run(&["ip", "netns", "add", name])?;
+        Ok(Self(name.to_owned()))
+    }
+
+    /// The first process's namespace by a name, for programs that take only names.
+    pub(crate) fn first(name: &str) -> Result<Self> {
+        run(&["ip", "netns", "attach", name, "1"])?;
         Ok(Self(name.to_owned()))
     }
 
@@ -586,6 +650,10 @@ pub(crate) fn sweep() -> Result<()> {
     for link in names_in("/sys/class/infiniband")? {
         undo(&["rdma", "link", "delete", &link]);
         found.push(link);
+    }
+    if SoftIwarp::is_loaded()? {
+        SoftIwarp::unload();
+        found.push("siw".to_owned());
     }
     // The second is no interface, but a file of the module bonding.
     let stays = |name: &String| ["lo", "bonding_masters"].contains(&name.as_str());

@@ -41,16 +41,9 @@ impl Within<'_> {
     /// # Errors
     /// Where it cannot be started.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Result<(u32, Output)> {
-        let (mounts, user) = (self.mounts.join(","), self.user.to_string());
-        // Its path: after those words /proc/self/exe is another program.
-        let guest = env::current_exe()?;
-        let guest = guest.to_str().context("our own path")?;
-        let own = [guest, "within", self.root, &mounts, &user, program];
-        let words = [self.before, &own, arguments].concat();
-        let (first, rest) = words.split_first().context("no command")?;
-        let mut command = Command::new(first);
-        command.args(rest).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().with_context(|| format!("starting {}", words.join(" ")))?;
+        let mut command = self.command(program, arguments)?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().with_context(|| format!("starting {command:?}"))?;
         // The words before it become the program, too.
         let number = child.id();
         let done = child.wait_with_output()?;
@@ -59,6 +52,20 @@ impl Within<'_> {
             bail!("{}", said.trim());
         }
         Ok((number, done))
+    }
+
+    /// What becomes the program.
+    pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Result<Command> {
+        let (mounts, user) = (self.mounts.join(","), self.user.to_string());
+        // Its path: after those words /proc/self/exe is another program.
+        let guest = env::current_exe()?;
+        let guest = guest.to_str().context("our own path")?;
+        let own = [guest, "within", self.root, &mounts, &user, program];
+        let words = [self.before, &own, arguments].concat();
+        let (first, rest) = words.split_first().context("no command")?;
+        let mut command = Command::new(first);
+        command.args(rest);
+        Ok(command)
     }
 }
 

@@ -3,7 +3,7 @@
 //! There are two releases of rdma-core: that of the peers, and a newer one in a separate root (`/newer`)
 //! with its C library. In each root `usr/bin` has the programs with rdma-core's libraries, and `usr/uverbs`
 //! those with ours. Both are compiled from the same sources: `tests/vm/peer`, `tests/examples`, and
-//! `ibv_devices`, `ibv_devinfo` and `ibstat` of the newer release. Every program in `usr/uverbs` is run.
+//! `ibv_devices`, `ibv_devinfo`, `ibv_asyncwatch` and `ibstat` of the newer release. Every program in `usr/uverbs` is run.
 //!
 //! The deliberate differences are in [`DIFFERENCES`].
 
@@ -26,7 +26,7 @@ const NOBODY: u32 = 65_534;
 
 /// The roots of rdma-core's releases, and what is mounted there.
 const ROOTS: [&str; 2] = ["/", "/newer"];
-const MOUNTS: [&str; 4] = ["sys", "dev", "proc", "tmp"];
+pub(super) const MOUNTS: [&str; 4] = ["sys", "dev", "proc", "tmp"];
 
 /// The situation in which programs run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,6 +202,8 @@ fn lines(program: &str, devices: &[Device]) -> Vec<Line> {
         }
         // A switch has no port 1, and a port may have no GID.
         "query_gid_table" => add(false, &[]),
+        // It waits for events, without an end: see `c_events`.
+        "ibv_asyncwatch" => add(true, &["-h"]),
         "query_gid_ex" => {
             add(false, &[]);
             add(false, &["nosuch0", "1", "0"]);

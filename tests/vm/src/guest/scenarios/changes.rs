@@ -25,16 +25,8 @@ use crate::boot;
 use crate::lab::{self, Netdev, SoftRoce, run};
 use uverbs_vm::sample;
 
-/// The device of an open context is removed: each query says so, and a new listing is empty.
-pub(crate) fn removed_while_open() -> Result<()> {
-    let lab = lab::vlan_lab()?;
-    let mut host = Host::new();
-    let device = host.device("rxe0")?;
-    let context = Context::open(&device)?;
-    let removal = thread::spawn(move || drop(lab));
-    lab::wait_for_removal(&removal)?;
-    let waits = !removal.is_finished();
-    println!("the removal {} for the context", if waits { "waits" } else { "does not wait" });
+/// Every query of a device that was removed while it was open fails with `EIO`, unless the removal waits.
+pub(super) fn answers_after_removal(context: &Context, waits: bool) -> Result<()> {
     for error in [
         context.query_gid_table().err(),
         context.query_gid_ex(1, 0).err(),
@@ -49,6 +41,20 @@ pub(crate) fn removed_while_open() -> Result<()> {
             None => ensure!(waits, "an answer of a device that is gone"),
         }
     }
+    Ok(())
+}
+
+/// The device of an open context is removed: each query says so, and a new listing is empty.
+pub(crate) fn removed_while_open() -> Result<()> {
+    let lab = lab::vlan_lab()?;
+    let mut host = Host::new();
+    let device = host.device("rxe0")?;
+    let context = Context::open(&device)?;
+    let removal = thread::spawn(move || drop(lab));
+    lab::wait_for_removal(&removal)?;
+    let waits = !removal.is_finished();
+    println!("the removal {} for the context", if waits { "waits" } else { "does not wait" });
+    answers_after_removal(&context, waits)?;
     drop(context);
     removal.join().map_err(|_| anyhow::anyhow!("the removal failed"))?;
     ensure!(host.devices()?.is_empty(), "the device is still listed");

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
+use rustix::system::delete_module;
 use serde_json::Value;
 use uverbs_mlx5_function::description::Description;
 
+use crate::boot;
 use crate::lab::mlx5::Mlx5;
 use crate::lab::{self, Namespace, Netdev, SoftRoce, run};
 
@@ -280,7 +282,7 @@ fn perftest_s_rule(scene: &str, expected: u64) -> Result<()> {
 }
 
 /// A child that ends with its scope.
-struct Ending(Child);
+pub(super) struct Ending(pub(super) Child);
 
 impl Drop for Ending {
     fn drop(&mut self) {
@@ -371,6 +373,16 @@ pub(crate) fn a_host_is_checked() -> Result<()> {
     is(&[], 2, &["no-device"])?;
     let lab = lab::vlan_lab()?;
     is(&["--strict"], 0, &[])?;
+    // All modules are loaded, until one is not.
+    is(&["--need", "umad", "--need", "rdma-cm", "--strict"], 0, &[])?;
+    delete_module(c"rdma_ucm", 0)?;
+    let missed = is(&["--need", "umad", "--need", "rdma-cm"], 2, &["no-rdma-ucm-module"]);
+    boot::load_module("rdma_ucm.ko", "")?;
+    missed?;
+    // Root may lock any memory, other users by default little.
+    let limited = lab::output_as_nobody(&["uverbs", "check", "--json"])?;
+    let limited = String::from_utf8(limited.stdout)?;
+    ensure!(limited.contains("locked-memory-low"), "{limited}");
     is(&["--link-layer", "infiniband"], 2, &["other-link-layer"])?;
     let aside = lab::Aside::moved("/dev/infiniband/uverbs0")?;
     is(&[], 2, &["node-missing"])?;
@@ -390,4 +402,40 @@ pub(crate) fn a_host_is_checked() -> Result<()> {
     rxe.wait_for_gids(2)?;
     is(&[], 0, &["takes-other-gid"])?;
     is(&["--strict"], 1, &["takes-other-gid"])
+}
+
+/// Of an IPv4 address of a point-to-point link the kernel makes the GID of the other end. An IPv6 address that
+/// another host has keeps its GID, too. Neither is recommended.
+pub(crate) fn addresses_that_nobody_can_use() -> Result<()> {
+    let _lab = lab::two_soft_roce_devices()?;
+    run(&["ip", "address", "add", "10.9.0.1", "peer", "10.9.0.2", "dev", "d0"])?;
+    // Two ends of a cable, and both are given fd00:9::9.
+    let elsewhere = Namespace::new("duplicate")?;
+    run(&["ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1"])?;
+    let cable = Netdev::made("v0");
+    elsewhere.take(Netdev::made("v1"))?;
+    elsewhere.run(&["ip", "link", "set", "v1", "up"])?;
+    elsewhere.run(&["ip", "address", "add", "fd00:9::9/64", "dev", "v1", "nodad"])?;
+    run(&["ip", "link", "set", "v0", "up"])?;
+    let _rdma = SoftRoce::new("rxe9", &cable)?;
+    lab::wait_until("v0 has a carrier", || {
+        std::fs::read_to_string("/sys/class/net/v0/carrier").is_ok_and(|text| text.trim() == "1")
+    })?;
+    run(&["ip", "address", "add", "fd00:9::9/64", "dev", "v0"])?;
+    lab::wait_until("the address is found to be another's", || {
+        run(&["ip", "address", "show", "dev", "v0"]).is_ok_and(|text| text.contains("dadfailed"))
+    })?;
+    for (device, gid, why) in [
+        (
+            "rxe0",
+            "::ffff:10.9.0.2",
+            "its address is that of the other end of a point-to-point link",
+        ),
+        ("rxe9", "fd00:9::9", "another host has its address"),
+    ] {
+        let answer = run(&["uverbs", "choose", device, "--explain"])?;
+        let line = answer.lines().find(|line| line.contains(gid)).context("no row")?;
+        ensure!(line.contains(why) && !line.contains("recommended"), "{answer}");
+    }
+    Ok(())
 }

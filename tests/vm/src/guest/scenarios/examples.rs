@@ -56,7 +56,7 @@ pub(crate) fn run_on_mlx5() -> Result<()> {
 }
 
 /// The event that `watch_events` prints after a change.
-fn watched(device: &str, change: impl FnOnce() -> Result<()>) -> Result<String> {
+pub(super) fn watched(device: &str, change: impl FnOnce() -> Result<()>) -> Result<String> {
     let mut watch = Command::new("watch_events")
         .args([device, "1"])
         .stdout(Stdio::piped())

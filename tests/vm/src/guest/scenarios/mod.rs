@@ -10,25 +10,31 @@
 #![expect(clippy::indexing_slicing, reason = "a scenario fails by panicking")]
 
 mod answers;
+mod c_events;
 mod c_programs;
 mod changes;
 mod choices;
 mod containers;
 mod costs;
+mod counters;
 mod examples;
 mod faults;
 mod i686;
 mod laboratory;
 mod limits;
+mod metrics;
 mod mlx5;
 mod model;
 mod namespaces;
 mod peers;
 mod readme;
+mod record;
 mod replaced;
+mod siw;
 mod soft_roce;
 mod switch;
 mod tools;
+mod watch;
 mod worlds;
 
 pub(crate) use costs::query_table;
@@ -52,10 +58,17 @@ const SOFT: &[Scenario] = &[
     ("answers_agree_on_a_refused_open", answers::agree_on_a_refused_open),
     ("ibv_devinfo_agrees", tools::ibv_devinfo_agrees),
     ("ibstat_agrees", tools::ibstat_agrees),
+    ("ibstat_is_printed_byte_for_byte", tools::ibstat_is_printed_byte_for_byte),
+    ("nothing_of_other_tools_is_missing", tools::nothing_of_other_tools_is_missing),
+    ("limits_agree", tools::limits_agree),
     ("one_call_for_the_table", costs::one_call_for_the_table),
     ("few_calls_for_the_command", costs::few_calls_for_the_command),
     ("interfaces_are_listed_once", costs::interfaces_are_listed_once),
     ("filters_come_before_opening", costs::filters_come_before_opening),
+    ("counters_agree", counters::on_soft_roce),
+    ("counters_in_a_fresh_namespace", counters::in_a_fresh_namespace),
+    ("metrics_of_eight_ports", metrics::eight_ports),
+    ("metrics_on_a_full_disk", metrics::a_full_disk),
     ("an_empty_root", containers::an_empty_root),
     ("little_memory_and_one_thread", containers::little_memory_and_one_thread),
     ("what_containers_need", containers::what_containers_need),
@@ -100,6 +113,17 @@ const SOFT: &[Scenario] = &[
     ("standing_while_listed", changes::standing_while_listed),
     ("addresses_while_read", changes::addresses_while_read),
     ("churn_under_four_readers", changes::churn_under_four_readers),
+    ("differences_add_up", watch::on_soft_roce),
+    ("differences_add_up_without_rereading", watch::on_soft_roce_without_rereading),
+    ("differences_add_up_in_exclusive_mode", watch::on_soft_roce_of_its_own_namespace),
+    ("differences_add_up_on_a_switch", watch::on_a_switch),
+    ("readings_after_events_are_right", watch::readings_after_events_on_soft_roce),
+    ("nothing_waits_for_a_watch", watch::nothing_waits_for_a_watch),
+    ("an_idle_watch_sleeps", watch::an_idle_watch_sleeps),
+    ("a_stopped_watch_says_what_it_lost", watch::a_stopped_watch_says_what_it_lost),
+    ("waiting_for_a_gid", watch::waiting_for_a_gid),
+    ("each_moment_is_as_it_was", record::each_moment_is_as_it_was),
+    ("a_recorder_on_a_full_disk", record::a_recorder_on_a_full_disk),
     ("few_files", limits::few_files),
     ("little_memory", limits::little_memory),
     ("forbidden_calls", limits::forbidden_calls),
@@ -117,15 +141,22 @@ const SOFT: &[Scenario] = &[
     ("answers_agree_on_a_switch", switch::answers_agree),
     ("tools_agree_on_a_switch", switch::tools_agree),
     ("the_command_on_a_switch", switch::the_command),
+    ("iwarp_comes_up", siw::comes_up),
+    ("answers_agree_on_iwarp", siw::answers_agree),
+    ("iwarp_has_events", siw::events),
+    ("iwarp_is_removed_while_open", siw::removed_while_open),
     ("as_ucx_on_soft_roce", choices::as_ucx_on_soft_roce),
     ("a_snapshot_answers_as_the_host", choices::a_snapshot_answers_as_the_host),
     ("a_host_is_checked", choices::a_host_is_checked),
     ("perftest_s_default", choices::perftest_s_default),
+    ("addresses_that_nobody_can_use", choices::addresses_that_nobody_can_use),
     ("examples_run", examples::run_on_soft_roce),
     ("the_readme_shows_real_outputs", readme::on_soft_roce),
     ("c_programs_on_soft_roce", c_programs::on_soft_roce),
     ("c_programs_on_links_that_are_down", c_programs::on_links_that_are_down),
     ("c_programs_on_a_switch", c_programs::on_a_switch),
+    ("c_programs_hear_events_on_soft_roce", c_events::on_soft_roce),
+    ("c_programs_hear_events_on_a_switch", c_events::on_a_switch),
     ("c_programs_without_a_device", c_programs::without_a_device),
     ("c_programs_of_another_user", c_programs::of_another_user),
     ("c_programs_without_nodes", c_programs::without_nodes),

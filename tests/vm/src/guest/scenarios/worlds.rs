@@ -53,9 +53,13 @@ const APART: (&str, &str) = ("apart", "rxe9");
 
 /// Numbers that look random: splitmix64.
 #[derive(Debug)]
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -64,16 +68,16 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    pub(super) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % end.max(1) as u64).unwrap_or(0)
     }
 
-    fn one<'l, T>(&mut self, list: &'l [T]) -> &'l T {
+    pub(super) fn one<'l, T>(&mut self, list: &'l [T]) -> &'l T {
         &list[self.below(list.len())]
     }
 
     /// Whether it is so in one of `n` cases.
-    fn once_in(&mut self, n: usize) -> bool {
+    pub(super) fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 }

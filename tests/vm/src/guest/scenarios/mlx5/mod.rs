@@ -5,9 +5,11 @@
 mod c_programs;
 mod commands;
 mod costs;
+mod counters;
 mod events;
 mod firmware;
 mod health;
+mod metrics;
 mod modes;
 mod orders;
 mod ports;
@@ -26,7 +28,7 @@ use uverbs_mlx5_function::description::{Description, Port};
 
 pub(super) use firmware::trial_words as firmware_words;
 
-use super::{Scenario, answers, choices, containers, i686, model};
+use super::{Scenario, answers, c_events, choices, containers, i686, model, watch};
 use crate::lab::mlx5::Mlx5;
 
 /// Every scenario of them, in the order in which they run.
@@ -43,6 +45,10 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_two_devices", modes::two_devices),
     ("mlx5_port_goes_down_and_up", events::port_goes_down_and_up),
     ("mlx5_tables_change", events::tables_change),
+    ("mlx5_differences_add_up_on_roce", watch::on_mlx5_roce),
+    ("mlx5_differences_add_up_on_infiniband", watch::on_mlx5_infiniband),
+    ("mlx5_readings_after_events_are_right", watch::readings_after_events_on_mlx5),
+    ("mlx5_nothing_waits_for_a_watch", watch::nothing_waits_for_a_watch_of_mlx5),
     ("mlx5_examples_run", super::examples::run_on_mlx5),
     ("mlx5_the_readme_shows_real_outputs", super::readme::on_mlx5),
     ("mlx5_ports_have_nothing_to_tell", ports::nothing_to_tell),
@@ -58,6 +64,11 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_fewer_firmware_commands", costs::fewer_commands),
     ("mlx5_choosing_reads_no_pkeys", costs::choosing_reads_no_pkeys),
     ("mlx5_one_firmware_command_a_query", costs::one_command_a_query),
+    ("mlx5_limits_agree", modes::limits_agree),
+    ("mlx5_counters_cost_a_tenth", counters::agree_and_cost_a_tenth),
+    ("mlx5_counters_a_refused_register", counters::a_refused_register),
+    ("mlx5_metrics_cost_a_tenth", metrics::cost_a_tenth),
+    ("mlx5_metrics_through_faults", metrics::through_faults),
     ("mlx5_commands_embedded_cpu", commands::embedded_cpu),
     ("mlx5_commands_infiniband", commands::infiniband),
     ("mlx5_commands_roce", commands::roce),
@@ -76,6 +87,8 @@ pub(crate) const ALL: &[Scenario] = &[
     ("c_programs_on_one_mlx5_port", c_programs::on_one_infiniband_port),
     ("c_programs_on_two_mlx5_ports", c_programs::on_two_infiniband_ports),
     ("c_programs_on_mlx5_roce", c_programs::on_roce),
+    ("c_programs_hear_events_on_mlx5_infiniband", c_events::on_mlx5_infiniband),
+    ("c_programs_hear_events_on_mlx5_roce", c_events::on_mlx5_roce),
     ("c_programs_on_mlx5_switchdev", c_programs::on_switchdev),
     ("c_programs_on_mlx5_embedded_cpu", c_programs::on_an_embedded_cpu),
     ("c_programs_on_two_mlx5_devices", c_programs::on_two_devices),

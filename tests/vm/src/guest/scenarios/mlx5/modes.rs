@@ -202,3 +202,16 @@ pub(crate) fn two_devices() -> Result<()> {
     }
     tools::compare_ibstat(&names)
 }
+
+/// What the driver adds to a device's limits is what `ibv_devinfo -v` shows: TCP segmentation, hashing.
+pub(crate) fn limits_agree() -> Result<()> {
+    let device = Mlx5::bind(0, &Description::roce())?;
+    let limits = tools::limits_agree_of(device.name())?;
+    // The function offers packets of 2^18 bytes.
+    ensure!(
+        limits["max_tso"] == 1 << 18 && limits["tso_supported_qp"][0] == "raw_packet",
+        "{limits}"
+    );
+    ensure!(limits["rx_hash_function"][0] == "toeplitz", "{limits}");
+    Ok(())
+}

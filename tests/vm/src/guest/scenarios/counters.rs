@@ -1,0 +1,148 @@
+//! Counters: ours are sysfs's and those of `rdma statistic`, one by one; also where sysfs has none.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use super::choices::Ending;
+use crate::lab::{self, Namespace, run};
+
+/// Counters by their names.
+pub(super) type Numbers = BTreeMap<String, u64>;
+
+/// The kernel's numbers of a port's counters of a group (`hw`, `pma`), by our command.
+pub(super) fn ours(before: &[&str], port: &str, group: &str) -> Result<Numbers> {
+    let text = run(&[before, &["uverbs", "counters", port, "--json"]].concat())?;
+    let answer: Value = serde_json::from_str(&text)?;
+    ensure!(answer["problems"] == serde_json::json!([]), "{text}");
+    let rows = answer["counters"].as_array().context("no list")?;
+    let rows = rows.iter().filter(|row| row["group"] == group && !row["port"].is_null());
+    rows.map(|row| {
+        let name = row["name"].as_str().context("no name")?;
+        Ok((name.to_owned(), row["raw"].as_u64().context("no number")?))
+    })
+    .collect()
+}
+
+/// The same by sysfs; none if it has no such folder.
+pub(super) fn by_sysfs(device: &str, folder: &str) -> Result<Numbers> {
+    let folder = format!("/sys/class/infiniband/{device}/ports/1/{folder}");
+    let Ok(entries) = fs::read_dir(&folder) else { return Ok(Numbers::new()) };
+    let mut numbers = Numbers::new();
+    for entry in entries {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name != "lifespan" {
+            let text = fs::read_to_string(format!("{folder}/{name}"))?;
+            numbers.insert(name, text.trim().parse()?);
+        }
+    }
+    Ok(numbers)
+}
+
+/// The same by iproute2.
+pub(super) fn by_rdma(before: &[&str], device: &str) -> Result<Numbers> {
+    let link = format!("{device}/1");
+    let text = run(&[before, &["rdma", "-j", "statistic", "show", "link", &link]].concat())?;
+    let answer: Value = serde_json::from_str(&text).with_context(|| text.clone())?;
+    let row = answer[0].as_object().context("no object")?;
+    let row = row.iter().filter(|(name, _)| !["ifname", "ifindex", "port"].contains(&&***name));
+    row.map(|(name, value)| Ok((name.clone(), value.as_u64().context("no number")?))).collect()
+}
+
+/// All agree, value by value, while nothing is counted.
+fn agree() -> Result<(Numbers, Numbers)> {
+    let mut agreed = None;
+    lab::wait_until("nothing is counted", || {
+        let read = || -> Result<_> {
+            let before = (ours(&[], "rxe0:1", "hw")?, ours(&[], "rxe0:1", "pma")?);
+            let theirs = (by_sysfs("rxe0", "hw_counters")?, by_sysfs("rxe0", "counters")?);
+            let told = by_rdma(&[], "rxe0")?;
+            let after = (ours(&[], "rxe0:1", "hw")?, ours(&[], "rxe0:1", "pma")?);
+            Ok((before == after).then_some((before, theirs, told)))
+        };
+        agreed = read().transpose();
+        agreed.is_some()
+    })?;
+    let ((hardware, pma), (files, pma_files), told) = agreed.context("not read")??;
+    println!("{hardware:?}\n{pma:?}");
+    ensure!(!hardware.is_empty() && hardware == files, "sysfs: {files:?}");
+    ensure!(hardware == told, "rdma: {told:?}");
+    ensure!(pma == pma_files, "sysfs: {pma_files:?}");
+    Ok((hardware, pma))
+}
+
+/// At rest, and after traffic that the device counts.
+pub(crate) fn on_soft_roce() -> Result<()> {
+    let _lab = lab::vlan_lab()?;
+    run(&["ip", "link", "set", "lo", "up"])?;
+    let compared = on_soft_roce_with_loopback();
+    run(&["ip", "link", "set", "lo", "down"])?;
+    compared
+}
+
+fn on_soft_roce_with_loopback() -> Result<()> {
+    let (before, _) = agree()?;
+    traffic()?;
+    let (after, pma) = agree()?;
+    for name in ["sent_pkts", "rcvd_pkts", "rdma_sends", "rdma_recvs"] {
+        ensure!(after[name] > before[name], "{name} did not grow: {}", after[name]);
+    }
+    // From 7.2 on the agent counts as the driver does, in words of 4 bytes.
+    if let (Some(bytes), Some(words)) = (after.get("sent_bytes"), pma.get("port_xmit_data")) {
+        ensure!(bytes / 4 == *words, "{bytes} bytes, {words} words");
+    }
+    let newest = lab::is_newest_kernel()?;
+    ensure!(newest || pma.is_empty(), "soft RoCE had no agent for counters before 7.2: {pma:?}");
+    // As bytes and packets, and per second.
+    let text = run(&["uverbs", "counters", "rxe0", "--rate", "0.01"])?;
+    ensure!(text.starts_with("DEVICE  PORT  COUNTER"), "{text}");
+    let text = run(&["uverbs", "metrics"])?;
+    let sent = format!(
+        "uverbs_port_hw_sent_pkts_total{{device=\"rxe0\",port=\"1\"}} {}\n",
+        after["sent_pkts"]
+    );
+    ensure!(text.contains(&sent), "{sent}: {text}");
+    ensure!(text.contains("uverbs_reading_firmware_commands{device=\"rxe0\",port=\"1\"} 0\n"));
+    let contexts = "uverbs_device_resources{device=\"rxe0\",kind=\"qp\"} 1\n";
+    ensure!(text.contains(contexts), "{text}");
+    Ok(())
+}
+
+/// Sends over soft RoCE, from the device to itself.
+fn traffic() -> Result<()> {
+    const TEST: [&str; 7] = ["-d", "rxe0", "-F", "-n", "100", "-x", "1"];
+    let mut server = Command::new("ib_send_bw");
+    let server = server.args(TEST).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let _server = Ending(server.context("starting ib_send_bw")?);
+    let mut said = String::new();
+    lab::wait_until("the traffic is over", || {
+        let output = lab::output(&[&["ib_send_bw"], &TEST[..], &["127.0.0.1"]].concat());
+        output.is_ok_and(|output| {
+            said = String::from_utf8_lossy(&output.stdout).into_owned();
+            output.status.success()
+        })
+    })
+    .with_context(|| said.clone())
+}
+
+/// As in a pod: sysfs has no counters there, netlink has them all the same.
+pub(crate) fn in_a_fresh_namespace() -> Result<()> {
+    let _lab = lab::vlan_lab()?;
+    let here = ours(&[], "rxe0:1", "hw")?;
+    let pod = Namespace::new("pod")?;
+    let inside = pod.exec();
+    let files = pod.run(&["uverbs", "counters", "rxe0", "--json", "--sysfs", "/sys"])?;
+    ensure!(files.starts_with("{\"counters\":[],"), "sysfs has them there: {files}");
+    let there = ours(&inside, "rxe0:1", "hw")?;
+    let names = |numbers: &Numbers| numbers.keys().cloned().collect::<Vec<_>>();
+    println!("{there:?}");
+    ensure!(!there.is_empty() && names(&there) == names(&here), "{here:?}");
+    ensure!(names(&by_rdma(&inside, "rxe0")?) == names(&there));
+    ensure!(ours(&inside, "rxe0:1", "pma")?.is_empty());
+    let metrics = pod.run(&["uverbs", "metrics"])?;
+    ensure!(metrics.contains("uverbs_port_hw_sent_pkts_total{device=\"rxe0\""), "{metrics}");
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Soft iWARP (`siw`): a device of another node type and transport, whose one GID is its MAC address.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use uverbs::context::Context;
+use uverbs::device::NodeType;
+use uverbs::error::Cause;
+use uverbs::gid::GidType;
+use uverbs::host::Host;
+use uverbs::port::{LinkLayer, PortState};
+use uverbs::sysfs::Sysfs;
+use uverbs_vm::stretched;
+
+use super::changes::answers_after_removal;
+use super::{answers, examples};
+use crate::lab::{self, Netdev, SoftIwarp, run};
+
+/// Why older kernels do not have them.
+const ONLY: &str = "siw of older kernels was not tried";
+
+const MAC: &str = "02:11:22:33:44:55";
+/// The same as a GID.
+const GID: &str = "211:2233:4455::";
+
+/// A device `siw0` on `d0`, with addresses.
+struct IwarpLab {
+    _module: SoftIwarp,
+    _netdev: Netdev,
+}
+
+impl IwarpLab {
+    fn new() -> Result<Self> {
+        let module = SoftIwarp::load()?;
+        let netdev = Netdev::dummy("d0", MAC)?;
+        netdev.address("192.168.77.1/24")?;
+        SoftIwarp::add("siw0", &netdev)?;
+        lab::wait_until("the port is active", || {
+            Sysfs::host().query_port("siw0", 1).is_ok_and(|port| port.state == PortState::ACTIVE)
+        })?;
+        Ok(Self { _module: module, _netdev: netdev })
+    }
+}
+
+/// What the library says of the device, its port and its GID, from each source.
+pub(crate) fn comes_up() -> Result<()> {
+    lab::on_the_newest_kernel(ONLY)?;
+    let lab = IwarpLab::new()?;
+    let mut host = Host::new();
+    let device = host.device("siw0")?;
+    println!("{device:#?}");
+    ensure!(device.node_type == NodeType::RNIC && device.ports() == (1..=1), "{device:?}");
+    ensure!(device.protocol.as_deref() == Some("iw"), "{:?}", device.protocol);
+    let context = Context::open(&device)?;
+    ensure!(context.driver().name() == Some("siw"), "{:?}", context.driver());
+    let port = context.query_port(1)?;
+    println!("{port:#?}");
+    ensure!(port.link_layer == LinkLayer::ETHERNET && port.state == PortState::ACTIVE, "{port:?}");
+
+    let table = context.query_gid_table()?;
+    println!("figure: the GID table by ioctl: {table:?}");
+    let [entry] = &table[..] else { anyhow::bail!("not one GID: {table:?}") };
+    ensure!(entry.gid().to_string() == GID && entry.gid_type() == GidType::IB, "{entry:?}");
+    let by_sysfs = Sysfs::host().query_gid_table("siw0")?;
+    let [record] = &by_sysfs[..] else { anyhow::bail!("not one GID in sysfs: {by_sysfs:?}") };
+    ensure!(record.entry.gid() == entry.gid() && record.entry.index() == entry.index());
+    drop(context);
+
+    for command in [&["devices"][..], &["ports"], &["gids"], &["choose", "--explain"], &["check"]] {
+        let output = lab::output(&[&["uverbs"], command].concat())?;
+        println!("{command:?}: {}", String::from_utf8_lossy(&output.stdout));
+        ensure!(output.status.code().is_some_and(|status| status < 3), "{output:?}");
+    }
+    let listed = run(&["uverbs", "devices", "--no-header"])?;
+    let words: Vec<&str> = listed.split_whitespace().collect();
+    ensure!(words[..5] == ["siw0", "rnic", "iw", "siw", "1"], "{listed}");
+    drop(lab);
+    lab::sweep()
+}
+
+/// libibverbs and libibumad, alone, beside soft RoCE, and with an interface that is down.
+pub(crate) fn answers_agree() -> Result<()> {
+    lab::on_the_newest_kernel(ONLY)?;
+    let _lab = IwarpLab::new()?;
+    answers::compare_verbs("siw0")?;
+    answers::compare_umad(&[0, 1, 2])?;
+    let other = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
+    SoftIwarp::add("siw1", &other)?;
+    run(&["ip", "link", "set", "d0", "down"])?;
+    lab::wait_until("the port is down", || {
+        Sysfs::host().query_port("siw0", 1).is_ok_and(|port| port.state != PortState::ACTIVE)
+    })?;
+    for device in ["siw0", "siw1"] {
+        answers::compare_verbs(device)?;
+    }
+    answers::compare_umad(&[0, 1, 2])
+}
+
+/// A new MAC address is a change of the LID, which the driver has instead of a change of the GID.
+pub(crate) fn events() -> Result<()> {
+    lab::on_the_newest_kernel(ONLY)?;
+    let _lab = IwarpLab::new()?;
+    let change = || run(&["ip", "link", "set", "d0", "address", "02:11:22:33:44:66"]).map(drop);
+    let event = examples::watched("siw0", change)?;
+    println!("figure: a new MAC address is {event}");
+    ensure!(event == "lid_change 1", "{event}");
+    // libibverbs must read the same GID.
+    answers::compare_verbs("siw0")
+}
+
+/// The device is removed while a context is open: each query says so.
+pub(crate) fn removed_while_open() -> Result<()> {
+    lab::on_the_newest_kernel(ONLY)?;
+    let lab = IwarpLab::new()?;
+    let mut host = Host::new();
+    let device = host.device("siw0")?;
+    let context = Context::open(&device)?;
+    let removal = thread::spawn(|| run(&["rdma", "link", "delete", "siw0"]).map(drop));
+    thread::sleep(stretched(Duration::from_secs(1)));
+    let waits = !removal.is_finished();
+    println!(
+        "figure: the removal {} for the context",
+        if waits { "waits" } else { "does not wait" }
+    );
+    answers_after_removal(&context, waits)?;
+    drop(context);
+    removal.join().map_err(|_| anyhow::anyhow!("the removal failed"))??;
+    ensure!(host.devices()?.is_empty(), "the device is still listed");
+    let error = Context::open(&device).err().context("a device that is gone opened")?;
+    ensure!(matches!(error.cause(), Cause::NodeMissing | Cause::DeviceGone(_)), "{error:?}");
+    drop(lab);
+    lab::sweep()
+}

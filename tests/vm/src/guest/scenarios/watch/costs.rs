@@ -1,0 +1,160 @@
+//! What a watch costs while nothing happens, after one change, and after very many; and `uverbs wait`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use nix::sys::signal::{Signal, kill};
+use serde_json::Value;
+use uverbs_vm::sample;
+
+use super::{Running, has, made_on};
+use crate::lab::{self, Netdev, SoftRoce, output, run, wait_until};
+use crate::supervisor::PATH;
+
+/// Between two readings a watch makes no system call. One change of an address costs few.
+pub(crate) fn an_idle_watch_sleeps() -> Result<()> {
+    const LOG: &str = "/tmp/watch.strace";
+    let lab = lab::vlan_lab()?;
+    lab.rxe.settle()?;
+    let calls = |end: &str| -> Result<Vec<String>> {
+        let text = fs::read_to_string(LOG)?;
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains('(')).collect();
+        let begin = lines.iter().position(|line| line.contains("watching ")).context("no begin")?;
+        let rest = &lines[begin + 1..];
+        let end = rest.iter().position(|line| line.contains(end)).context("no end")?;
+        Ok(rest[..end].iter().map(|line| (*line).to_owned()).collect())
+    };
+    let traced = ["strace", "-f", "-s", "200", "-o", LOG, "uverbs", "watch", "--reread", "0"];
+    run(&[&traced[..], &["--timeout", "3"]].concat())?;
+    // From its first look at what is there to its end, which closes all files. Some machines ask the kernel
+    // for the time.
+    let all = calls("exit_group(")?;
+    println!("{}", all.join("\n"));
+    let is_own = |call: &&String| !call.contains("clock_gettime(");
+    let from_first = all.iter().skip_while(|call| !call.contains("epoll")).filter(is_own);
+    let idle: Vec<&String> = from_first.take_while(|call| !call.contains("close(")).collect();
+    let sleeps = idle.iter().filter(|call| call.contains("poll(") && !call.contains("epoll"));
+    // It looks, sleeps once, until the time is up, and looks again.
+    ensure!(sleeps.count() == 1 && idle.len() == 3, "not one sleep: {idle:#?}");
+    println!("figure: a watch without a change: {} system calls, one of them asleep", idle.len());
+
+    // The log of the first one says the same.
+    fs::remove_file(LOG)?;
+    let child = Command::new(traced[0])
+        .args(&traced[1..])
+        .args(["--count", "1", "--timeout", "60"])
+        .env("PATH", PATH)
+        .stdout(Stdio::piped())
+        .spawn()?;
+    wait_until("it sleeps", || {
+        fs::read_to_string(LOG).is_ok_and(|log| {
+            let after = log.split("watching ").nth(1).unwrap_or_default();
+            after.contains("poll([") || after.contains("ppoll([")
+        })
+    })?;
+    lab.netdev.address("10.1.2.3/24")?;
+    let output = child.wait_with_output()?;
+    println!("{}", String::from_utf8_lossy(&output.stdout));
+    ensure!(output.status.success(), "{output:?}");
+    let one = calls("gid_came")?;
+    println!("{}", one.join("\n"));
+    let tables = one.iter().filter(|call| call.contains("/dev/infiniband/uverbs")).count();
+    println!("figure: one address: {} system calls, {tables} openings of the device", one.len());
+    ensure!((1..=5).contains(&tables), "opened {tables} times");
+    Ok(())
+}
+
+/// A watch is stopped through very many changes. Afterwards its lines give what there is, and it says that it
+/// lost something.
+pub(crate) fn a_stopped_watch_says_what_it_lost() -> Result<()> {
+    let changes = if sample().is_some() { 2000 } else { 10_000 };
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let watch = Running::new(&["watch", "--json", "--reread", "0"])?;
+    let rxe = made_on(&netdev, "rxe0")?;
+    let came = || watch.lines().is_ok_and(|lines| has(&lines, "device_came", "rxe0"));
+    wait_until("the device is seen", came)?;
+    kill(watch.pid()?, Signal::SIGSTOP)?;
+    let mut batch = String::new();
+    for number in 0..changes / 2 {
+        let address = format!("10.{}.{}.1/32", number / 250 % 250, number % 250);
+        writeln!(batch, "addr add {address} dev d0\naddr del {address} dev d0")?;
+    }
+    batch += "addr add 192.168.77.1/24 dev d0\naddr add 2001:db8::7/64 dev d0 nodad\n";
+    fs::write("/tmp/batch", batch)?;
+    run(&["ip", "-batch", "/tmp/batch"])?;
+    rxe.wait_for_gids(3)?;
+    kill(watch.pid()?, Signal::SIGCONT)?;
+    let now = run(&["uverbs", "gids", "--json"])?;
+    let now: Value = serde_json::from_str(&now)?;
+    let mut copy = BTreeMap::new();
+    wait_until("all is found", || {
+        copy = watch.lines().map(|lines| table(&lines)).unwrap_or_default();
+        let rows = now["gids"].as_array().into_iter().flatten();
+        copy.values().eq(rows)
+    })
+    .with_context(|| format!("{copy:#?} and {now:#}"))?;
+    let lines = watch.lines()?;
+    ensure!(lines.iter().any(|line| line["what"] == "lost"), "no loss was told");
+    let status = fs::read_to_string(format!("/proc/{}/status", watch.pid()?))?;
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).context("no peak")?;
+    println!("figure: stopped through {changes} changes: {} lines, {peak}", lines.len());
+    watch.end()
+}
+
+/// The rows of a table that lines make, by port and index.
+fn table(lines: &[Value]) -> BTreeMap<(u64, u64), Value> {
+    let mut rows = BTreeMap::new();
+    let slot = |row: &Value| {
+        (row["port"].as_u64().unwrap_or_default(), row["index"].as_u64().unwrap_or_default())
+    };
+    for line in lines {
+        let (before, after) = (&line["before"], &line["after"]);
+        let what = line["what"].as_str().unwrap_or_default();
+        if what == "device_came" {
+            for row in after["gids"].as_array().into_iter().flatten() {
+                rows.insert(slot(row), row.clone());
+            }
+        } else if what.starts_with("gid_") {
+            if !before.is_null() {
+                rows.remove(&slot(before));
+            }
+            if !after.is_null() {
+                rows.insert(slot(after), after.clone());
+            }
+        }
+    }
+    rows
+}
+
+/// `uverbs wait` ends when the port has a GID, also if the device is not there at first.
+pub(crate) fn waiting_for_a_gid() -> Result<()> {
+    let begun = Instant::now();
+    let late = output(&["uverbs", "wait", "rxe0:1", "--timeout", "1"])?;
+    let said = String::from_utf8_lossy(&late.stderr).into_owned();
+    println!("{said}");
+    ensure!(late.status.code() == Some(1), "{late:?}");
+    ensure!(said.contains("rxe0: no such device") && said.contains("the time is up"), "{said}");
+    ensure!(begun.elapsed() >= Duration::from_secs(1), "it did not wait");
+
+    let mut child = Command::new("uverbs")
+        .args(["wait", "rxe0:1", "--cidr", "192.168.77.0/24", "--json", "--reread", "0"])
+        .env("PATH", PATH)
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let rxe = SoftRoce::new("rxe0", &netdev)?;
+    rxe.wait_for_gids(1)?;
+    ensure!(child.try_wait()?.is_none(), "it ended before the address was there");
+    netdev.address("192.168.77.1/24")?;
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut child.stdout.take().context("its answer")?, &mut text)?;
+    let status = child.wait()?;
+    ensure!(status.success(), "{status}: {text}");
+    let answer: Value = serde_json::from_str(&text)?;
+    ensure!(answer["wait"][0]["ipv4"] == "192.168.77.1", "{answer}");
+    Ok(())
+}
