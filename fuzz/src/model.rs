@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use uverbs::context::Context;
 use uverbs::driver::DriverId;
 use uverbs::simulated::{SimulatedKernel, UserMemory};
+use uverbs::uapi::driver::driver_id;
 use uverbs::uapi::ioctl::RDMA_VERBS_IOCTL;
 use uverbs_kernel_model::memory::Memory;
 use uverbs_kernel_model::spec::{self, Found, Kind};
@@ -54,7 +55,12 @@ fn driver_errno(byte: u8) -> i32 {
 impl Described {
     pub(crate) fn device(&self) -> Device {
         let driver = DriverId(u32::from(self.driver % 22) + 1);
-        let driver = if self.driver >= 200 { DriverId::MLX5 } else { driver };
+        let driver = match driver.0 {
+            _ if self.driver >= 200 => DriverId::MLX5,
+            // The model does not have what these add to a device's attributes.
+            driver_id::MLX4 | driver_id::BNXT_RE => DriverId::RXE,
+            _ => driver,
+        };
         let first_port = u32::from(!self.is_switch);
         let most = if self.is_switch { 1 } else { 4 };
         let mut ports: Vec<Port> = (first_port..)

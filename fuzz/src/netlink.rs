@@ -60,6 +60,10 @@ fn check(datagram: &[u8]) {
         }
         let _ = format!("{device:?} {}", device.node_type);
     }
+    let entries = read.counters.len() + read.optional.len() + read.resources.len();
+    // Each takes the heads of an entry, of a name and of a number.
+    assert!(entries <= 3 * (datagram.len() / 12 + 1));
+    assert!(read.counters.iter().all(|own| !own.name.is_empty() && own.amount().is_some()));
     for (index, above) in &read.links {
         assert!(*index != 0 && above.len() <= read.messages + read.messages);
     }

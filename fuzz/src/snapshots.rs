@@ -1,10 +1,11 @@
-//! A file of snapshots, which may come from anyone. Each document is read or refused. What is read is
+//! A file of snapshots, or a recording, which may come from anyone. Each document is read or refused. What is read is
 //! written and read alike, and all that looks at a host can look at it.
 
 use uverbs::check::{Expected, check};
 use uverbs::choose::plan::{Fleet, Program};
 use uverbs::choose::{Wish, ports, recommend};
 use uverbs::inventory::{Inventory, Snapshots};
+use uverbs::watch::{Entry, Recording};
 
 /// Runs the target on a file.
 ///
@@ -25,6 +26,17 @@ pub fn run(data: &[u8]) {
         }
     }
     assert!(line > 0, "also nothing is an error");
+    let mut recording = Recording::new(data);
+    while let Some(read) = recording.next() {
+        let Ok(Entry::Moment(mut moment)) = read else { continue };
+        let before = recording.inventory().cloned();
+        if recording.apply(&mut moment).is_ok()
+            && let Some(after) = recording.inventory()
+        {
+            look(after, &mut fleet);
+            let _ = before.map(|before| moment.changes(&before, after));
+        }
+    }
     for program in [Program::Nccl, Program::Nvshmem, Program::Ucx] {
         let plan = fleet.plan(program, line > 1, |_| true);
         assert!(plan.is_none_or(|plan| plan.variables.iter().all(|(_, own)| !own.contains('\0'))));

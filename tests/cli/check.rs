@@ -142,6 +142,23 @@ fn expectations_and_settings() {
     );
 }
 
+/// What programs need of the host is found in a snapshot, and modules only if they are asked for.
+#[test]
+fn needs() {
+    let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+    one["modules"] = json!(["ib_core", "ib_uverbs", "ib_umad", "nvidia"]);
+    one["proprietary"] = json!(["nvidia"]);
+    one["locked_memory"] = json!({ "limit": 65_536, "is_exempt": false });
+    let fleet = Fleet::new(&[one]);
+    let both = ["locked-memory-low", "no-peer-memory"];
+    assert_eq!(names(&fleet.json(&["check"])), both);
+    assert_eq!(names(&fleet.json(&["check", "--need", "umad"])), both);
+    let run = fleet.uverbs(&["check", "--need", "umad", "--need", "rdma-cm"]);
+    assert!(run.stdout.contains("no-rdma-ucm-module") && run.status == 2, "{run:?}");
+    assert!(run.stdout.contains("may lock 64 KiB of memory"), "{run:?}");
+    assert_eq!(fleet.uverbs(&["check", "--need", "nvidia"]).status, 3);
+}
+
 /// `check` does not report as good what it did not read.
 #[test]
 fn what_was_not_looked_at() {

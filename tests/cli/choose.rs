@@ -198,10 +198,11 @@ fn what_was_not_read_is_not_covered() {
         assert_eq!(fits["read"]["index"], 3);
         let run = fleet.uverbs(&["choose"]);
         assert!(
-            run.stderr.contains("index 3 is right on all 2 ports of 2 hosts that were read\n"),
+            run.stderr
+                .contains("index 3 is right on all 2 ports of 2 hosts, among what was read\n"),
             "{run:?}"
         );
-        assert!(run.stderr.contains(&format!("not known: {unread}\n")), "{run:?}");
+        assert!(run.stderr.contains(&format!("what is right on {unread}\n")), "{run:?}");
         for program in ["nccl", "ucx", "nvshmem"] {
             let run = fleet.uverbs(&["env", program]);
             assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
@@ -231,16 +232,24 @@ fn what_was_not_read_is_not_covered() {
 fn a_named_device_that_was_not_read_is_not_covered() {
     let good = host("node2", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
     let lacking = host("node1", &[("mlx5_0", port(DUAL))]);
-    for (other, status) in [(half_read("device"), 3), (lacking, 1)] {
+    let lost = json!(["node1: mlx5_1"]);
+    for (other, is_unread) in [(half_read("device"), true), (lacking, false)] {
         let fleet = Fleet::new(&[other, good.clone()]);
         let args = ["choose", "mlx5_0", "mlx5_1"];
         let answer = fleet.json(&args);
         let fits = &answer["fits_all"];
-        assert_eq!((&fits["index"], &fits["unread"]), (&Value::Null, &json!(["node1"])), "{fits}");
+        // What is not there was read.
+        let none = json!([]);
+        let (index, unread, unusable) =
+            if is_unread { (Value::Null, &lost, &none) } else { (json!(3), &none, &lost) };
+        assert_eq!(fits["index"], index, "{fits}");
+        assert_eq!((&fits["unread"], &fits["unusable"]), (unread, unusable), "{fits}");
         assert_eq!(answer["problems"].as_array().unwrap().len(), 1, "{answer}");
         let run = fleet.uverbs(&args);
-        assert!(run.stderr.contains("on all 3 named ports of 2 hosts that were read\n"), "{run:?}");
-        assert_eq!(run.status, status, "{run:?}");
+        let said = if is_unread { ", among what was read\n" } else { " (not on node1: mlx5_1)\n" };
+        let said = format!("index 3 is right on all 3 named ports of 2 hosts{said}");
+        assert!(run.stderr.contains(&said), "{run:?}");
+        assert_eq!(run.status, if is_unread { 3 } else { 1 }, "{run:?}");
     }
     // A host of whose devices none could be listed is not one without a port.
     let mut none = half_read("device");
@@ -261,7 +270,8 @@ fn no_host_and_no_usable_port() {
         })
     );
     let said = fleet.uverbs(&["choose"]).stderr;
-    assert!(!said.contains("right on") && said.contains("not known: node0, node1"), "{said}");
+    let unknown = "what is right on node0, node1\n";
+    assert!(!said.contains("index") && said.contains(unknown), "{said}");
     for args in [&["env", "nccl"] as &[&str], &["env", "nccl", "mlx5_0"], &["env", "ucx"]] {
         let run = fleet.uverbs(args);
         assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
@@ -423,6 +433,7 @@ fn more_ports_than_nccl_has_room_for() {
         json!({
             "index": null,
             "outcome": "not used: 32 other ports are already used, and it has room for no more",
+            "is_sure": true,
         })
     );
     assert_eq!((&rows[32]["ucx"]["index"], &rows[32]["differs"]), (&json!(3), &json!(true)));

@@ -1,13 +1,8 @@
 //! Colour: only on request or on a terminal, and never the only sign of something.
 
-use std::fs::File;
-use std::io::Read;
-use std::process::Stdio;
-
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
 use crate::run::program;
 use crate::snapshots::{DUAL, Fleet, host, port};
+use crate::terminal::on_a_terminal;
 use crate::tree::Tree;
 
 #[test]
@@ -50,31 +45,16 @@ fn good_and_bad_have_their_own_colours() {
     assert_eq!(colour_of(&one, &["check"], "problem").as_deref(), Some("\x1b[31"));
 }
 
-/// What a run writes to a terminal.
-fn on_a_terminal(tree: &Tree, environment: &[(&str, &str)], args: &[&str]) -> String {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    let mut command = program();
-    command.envs(environment.iter().copied()).arg("gids").args(args).arg("--sysfs");
-    let mut child = command.arg(tree.path()).stdout(Stdio::from(terminal)).spawn().unwrap();
-    assert!(child.wait().unwrap().success());
-    drop(command);
-    let mut text = Vec::new();
-    // The terminal's end is EIO.
-    let _ = File::from(master).read_to_end(&mut text);
-    String::from_utf8(text).unwrap()
-}
-
 #[test]
 fn on_a_terminal_unless_the_environment_says_otherwise() {
     let tree = Tree::new();
     tree.with_roce();
     let xterm = ("TERM", "xterm");
     let is_coloured = |environment: &[(&str, &str)], args: &[&str]| {
-        let text = on_a_terminal(&tree, environment, args);
+        let mut command = program();
+        command.env_remove("TERM").envs(environment.iter().copied()).arg("gids").args(args);
+        command.arg("--sysfs").arg(tree.path());
+        let text = on_a_terminal(command, 200);
         assert!(text.contains("DEVICE"), "{text:?}");
         text.contains('\x1b')
     };

@@ -25,12 +25,79 @@ sw0     switch  -         -       1      0x0002c9030000000c  28.39.2048  uverbs1
             "device": "mlx4_0", "index": null, "node_type": "ca", "protocol": null,
             "driver": null, "node_guid": "0x0002c90300000004",
             "sys_image_guid": "0x0002c90300010004", "fw_version": null, "ports": 2,
-            "uverbs": "uverbs4", "node": "/dev/infiniband/uverbs4",
+            "uverbs": "uverbs4", "node": "/dev/infiniband/uverbs4", "pci": null,
+            "numa_node": null, "board_id": null, "ca_type": null, "hw_rev": null,
         }],
         "problems": [],
     });
     fs::remove_dir_all(tree.path().join("class/infiniband/sw0")).unwrap();
     assert_eq!(tree.json(&["devices"]), expected);
+}
+
+/// A function whose link is narrow, and its virtual function.
+#[test]
+fn the_place_of_a_device() {
+    let tree = Tree::new();
+    let files = |device: &crate::tree::Device, folder: &str, address: &str| {
+        let uevent = format!("DRIVER=mlx5_core\nPCI_ID=15B3:1021\nPCI_SLOT_NAME={address}");
+        for (file, text) in [
+            ("uevent", uevent.as_str()),
+            ("numa_node", "1"),
+            ("current_link_speed", "16.0 GT/s PCIe"),
+            ("current_link_width", "8"),
+            ("max_link_speed", "32.0 GT/s PCIe"),
+            ("max_link_width", "16"),
+        ] {
+            device.file(&format!("{folder}/{file}"), text);
+        }
+    };
+    let function = tree.with_roce();
+    files(&function, "device", "0000:17:00.0");
+    function.file("board_id", "MT_0000000838");
+    function.file("hca_type", "MT4129");
+    function.file("hw_rev", "0");
+    let other = tree.device("mlx5_1", "1: CA", 1);
+    other.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 4);
+    files(&other, "device", "0000:17:00.2");
+    files(&other, "device/physfn", "0000:17:00.0");
+    let devices = &tree.json(&["devices"])["devices"];
+    let link = json!({ "gts": 16.0, "lanes": 8 });
+    let max = json!({ "gts": 32.0, "lanes": 16 });
+    assert_eq!(
+        devices[0]["pci"],
+        json!({ "address": "0000:17:00.0", "function": "pf", "physical": null,
+                "id": "15b3:1021", "link": link, "max_link": max })
+    );
+    assert_eq!(
+        (&devices[0]["numa_node"], &devices[0]["board_id"]),
+        (&json!(1), &json!("MT_0000000838"))
+    );
+    assert_eq!((&devices[0]["ca_type"], &devices[0]["hw_rev"]), (&json!("MT4129"), &json!("0")));
+    assert_eq!(devices[1]["pci"]["function"], "vf");
+    assert_eq!(devices[1]["pci"]["physical"], "0000:17:00.0");
+    let wide = tree.answer(&["devices", "--wide"]);
+    let cells = "0000:17:00.2  vf        0000:17:00.0  1     16GT/s,x8  32GT/s,x16  15b3:1021";
+    assert!(wide.contains(cells), "{wide}");
+    // It is in a snapshot, and those of older versions have none.
+    let mut document: serde_json::Value =
+        serde_json::from_str(&tree.answer(&["snapshot"])).unwrap();
+    let of_file = |document: &serde_json::Value| {
+        let fleet = crate::snapshots::Fleet::new(std::slice::from_ref(document));
+        (fleet.json(&["devices"]), fleet.uverbs(&["check"]).stdout)
+    };
+    let (mut from_snapshot, found) = of_file(&document);
+    from_snapshot["devices"][0].as_object_mut().unwrap().remove("host");
+    assert_eq!(from_snapshot["devices"][0], devices[0]);
+    assert_eq!(from_snapshot["devices"][1]["pci"], devices[1]["pci"]);
+    // It is said of the function only.
+    assert_eq!(found.matches("pcie-narrow").count(), 1, "{found}");
+    assert!(found.contains("of 0000:17:00.0 is 16GT/s,x8"), "{found}");
+    for device in document["devices"].as_array_mut().unwrap() {
+        device.as_object_mut().unwrap().remove("hardware");
+    }
+    let (older, found) = of_file(&document);
+    assert_eq!(older["devices"][0]["pci"], json!(null));
+    assert!(!found.contains("pcie-narrow"), "{found}");
 }
 
 #[test]

@@ -113,6 +113,12 @@ fn a_row_that_cannot_be_read_may_be_asked_for() {
         let said = "mlx5_1:1: it is not known whether GID 3 is right\n";
         assert!(run.stderr.contains(said) && !run.stderr.contains("left out"), "{run:?}");
         assert!(run.stderr.contains("no variables, as what was not read may be used too"));
+        let run = tree.uverbs(&[&["env", "nccl", "--json"], options].concat());
+        let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+        let caveat = "it is not known whether GID 3 is right";
+        let doubt = json!({ "device": "mlx5_1", "port": 1, "index": null, "caveat": caveat });
+        assert_eq!(answer["doubts"].as_array().unwrap().last(), Some(&doubt), "{answer}");
+        assert_eq!((&answer["env"], &answer["is_sure"]), (&Value::Null, &Value::Null));
         let run = tree.uverbs(&[&["choose"], options].concat());
         assert!(run.status == 1 && run.stderr.contains(said), "{run:?}");
         assert!(!run.stderr.contains("recommended it is"), "{run:?}");
@@ -130,6 +136,7 @@ fn a_row_that_cannot_be_read_may_be_asked_for() {
     let caveat = "it is not known whether its interface is in this network namespace";
     let doubt = |device| json!({ "device": device, "port": 1, "index": 3, "caveat": caveat });
     assert_eq!(answer["doubts"], json!([doubt("mlx5_0"), doubt("mlx5_1")]));
+    assert_eq!(answer["is_sure"], false);
     // Its type always matters.
     port.remove("gid_attrs/ndevs/3");
     port.file("gid_attrs/ndevs/3", "eth0");
@@ -156,7 +163,7 @@ fn a_fleet_with_a_row_that_cannot_be_read() {
     assert_eq!((&fits["index"], &fits["read"]["index"]), (&Value::Null, &json!(3)));
     assert_eq!(fits["read"]["nccl"], json!({ "NCCL_IB_GID_INDEX": "3" }));
     let run = fleet.uverbs(&netdev);
-    assert!(run.status == 1 && run.stderr.contains("is not known: h2: mlx5_0:1\n"), "{run:?}");
+    assert!(run.status == 1 && run.stderr.contains("what is right on h2: mlx5_0:1\n"), "{run:?}");
     // Its address is not here: then it is not usable, which is known.
     let mut other = pod(&[], &[("mlx5_0", vec![unread(5, "::ffff:10.0.0.1")])]);
     other["host"] = "h2".into();
@@ -219,4 +226,194 @@ fn more_ports_than_room_and_one_that_could_not_be_read() {
     let said =
         "NCCL has room for 32 ports, and there are at least 33; it is not known which it takes";
     assert!(check.stdout.contains(said) && !check.stdout.contains("leaves out"), "{check:?}");
+}
+
+/// Rows that may match are in the document too.
+#[test]
+fn rows_that_may_match_are_listed() {
+    let rows = vec![unread(1, "::ffff:10.0.0.1"), hidden(2, "::ffff:10.0.0.1")];
+    let fleet = Fleet::new(&[pod(&["10.0.0.1"], &[("mlx5_0", rows)])]);
+    let may = |index: u32, unknown: &str| json!({ "host": "pod", "device": "mlx5_0", "port": 1, "index": index, "unknown": unknown });
+    let answer = fleet.json(&["gids", "--netdev", "eth0"]);
+    assert_eq!(answer["gids"], json!([]));
+    assert_eq!(answer["may_match"], json!([may(1, "netdev"), may(2, "netdev")]));
+    let answer = fleet.json(&["gids", "--type", "v2"]);
+    assert_eq!(answer["gids"].as_array().unwrap().len(), 1);
+    assert_eq!(answer["may_match"], json!([may(2, "gid_type")]));
+    assert_eq!(fleet.json(&["gids"]).get("may_match"), None);
+}
+
+/// Another transport than NCCL's own: what it chooses is not known.
+#[test]
+fn a_plug_in_may_replace_the_transport() {
+    let with = |name: &str, value: &str| {
+        let mut own = host("h", &[("mlx5_0", port(DUAL))]);
+        set(&mut own, name, value, None);
+        Fleet::new(&[own])
+    };
+    for (name, value, is_sure) in [
+        ("NCCL_NET_PLUGIN", "ofi", false),
+        ("NCCL_NET", "Socket", false),
+        ("NCCL_NET_PLUGIN", "none", true),
+        ("NCCL_NET", "ib", true),
+        ("NCCL_NET", "", true),
+    ] {
+        let fleet = with(name, value);
+        let answer = fleet.json(&["choose"]);
+        let (row, fits) = (&answer["choose"][0], &answer["fits_all"]);
+        assert_eq!(
+            (&row["nccl"]["is_sure"], &row["ucx"]["is_sure"]),
+            (&is_sure.into(), &true.into())
+        );
+        let own = json!({ "NCCL_IB_GID_INDEX": "3" });
+        assert_eq!(fits["nccl"], if is_sure { own.clone() } else { Value::Null }, "{fits}");
+        assert_eq!(fits["read"]["nccl"], if is_sure { Value::Null } else { own }, "{fits}");
+        assert_eq!(fits["index"], 3);
+        assert_eq!(fleet.json(&["env", "nccl"])["is_sure"], is_sure);
+        assert_eq!(fleet.json(&["env", "ucx"])["is_sure"], true);
+        let run = fleet.uverbs(&["check"]);
+        assert_eq!(run.stdout.contains("other-transport"), !is_sure, "{run:?}");
+        let run = fleet.uverbs(&["choose"]);
+        assert_eq!(
+            run.stderr.contains("NCCL: right on the port, as far as is known: "),
+            !is_sure,
+            "{run:?}"
+        );
+    }
+}
+
+/// An address of the other end of a link, or of another host, is nothing to send from.
+#[test]
+fn addresses_that_nobody_can_use() {
+    let rows = &[
+        (1, "::ffff:10.0.0.2", 2, Some("eth0")),
+        (3, "fd00::5", 2, Some("eth0")),
+        (5, "fd00::6", 2, Some("eth0")),
+    ];
+    let mut host = host("a", &[("mlx5_0", port(rows))]);
+    host["interfaces"][0]["unfit"] = json!([["10.0.0.2", "far_end"], ["fd00::5", "duplicate"]]);
+    let fleet = Fleet::new(&[host]);
+    let answer = fleet.json(&["choose", "--explain"]);
+    assert_eq!(answer["choose"][0]["index"], 5, "{answer}");
+    let run = fleet.uverbs(&["choose", "--explain"]);
+    for said in ["the other end of a point-to-point link", "duplicate address detection failed"] {
+        assert!(run.stdout.contains(said), "{run:?}");
+    }
+}
+
+/// A file of NCCL's settings that cannot be read makes NCCL's choice doubtful, and nothing else.
+#[test]
+fn settings_that_were_not_read() {
+    let mut host = host("a", &[("mlx5_0", port(DUAL))]);
+    let text = "host: NCCL's settings in /f were not read: it is no regular file";
+    host["unread_settings"] = json!([{ "error": text, "errno": 22 }]);
+    let fleet = Fleet::new(&[host]);
+    let answer = fleet.json(&["choose"]);
+    let (row, fits) = (&answer["choose"][0], &answer["fits_all"]);
+    assert_eq!(
+        (&row["is_sure"], &row["nccl"]["is_sure"], &row["ucx"]["is_sure"]),
+        (&true.into(), &false.into(), &true.into())
+    );
+    assert_eq!((&fits["index"], &fits["nccl"]), (&json!(3), &Value::Null), "{fits}");
+    assert_ne!(fits["ucx"], Value::Null);
+    for (like, is_sure) in [("nccl", false), ("nccl-2.20", false), ("ucx", true)] {
+        let answer = fleet.json(&["choose", "--like", like]);
+        assert_eq!(answer["choose"][0]["is_sure"], is_sure, "{answer}");
+    }
+    let run = fleet.uverbs(&["env", "nccl"]);
+    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    assert!(run.stderr.contains(text), "{run:?}");
+    let run = fleet.uverbs(&["env", "ucx"]);
+    assert!(run.stdout.contains("export UCX_IB_GID_INDEX=") && run.status == 0, "{run:?}");
+    assert!(!run.stderr.contains(text), "{run:?}");
+    let run = fleet.uverbs(&["check"]);
+    assert!(run.stdout.contains("settings-unreadable") && run.status == 0, "{run:?}");
+    let run = fleet.uverbs(&["gids"]);
+    assert_eq!((run.stderr.as_str(), run.status), ("", 0), "{run:?}");
+}
+
+/// Names that two interfaces exchanged while the host was read do not make a row another namespace's.
+#[test]
+fn an_exchange_of_names() {
+    let mut pod = pod(&["10.0.0.1"], &[("mlx5_0", vec![named(1, "::ffff:10.0.0.1", "eth1")])]);
+    let mut other = pod["interfaces"][0].clone();
+    (other["name"], other["index"], other["addresses"]) = ("eth1".into(), 77.into(), json!([]));
+    pod["interfaces"].as_array_mut().unwrap().push(other);
+    let fleet = Fleet::new(&[pod]);
+    let answer = fleet.json(&["choose"]);
+    assert_eq!(answer["choose"][0]["index"], 1, "{answer}");
+    assert_eq!(answer["choose"][0]["recommended"]["is_sure"], false, "{answer}");
+    let may = fleet.json(&["gids", "--netdev", "eth0"])["may_match"].clone();
+    assert_eq!(may[0]["index"], 1, "{may}");
+    assert_eq!(fleet.json(&["gids", "--netdev", "eth1"]).get("may_match"), None);
+}
+
+/// What another transport of NCCL's does is not known, and so no problem.
+#[test]
+fn another_transport_has_no_problems() {
+    for (name, value) in [("NCCL_IB_GID_INDEX", "9"), ("NCCL_IB_HCA", "none")] {
+        let mut own = host("h", &[("mlx5_0", port(DUAL))]);
+        set(&mut own, name, value, None);
+        let run = Fleet::new(&[own.clone()]).uverbs(&["check"]);
+        assert_eq!(run.status, 2, "{run:?}");
+        set(&mut own, "NCCL_NET", "Socket", None);
+        let run = Fleet::new(&[own]).uverbs(&["check"]);
+        assert_eq!(run.status, 0, "{run:?}");
+    }
+}
+
+/// Rows that nobody can use: of a type that this release does not know, and with an address that no host has.
+#[test]
+fn a_row_that_is_none_is_not_recommended() {
+    let with = |row: Value| Fleet::new(&[pod(&["10.0.0.1"], &[("mlx5_0", vec![row])])]);
+    let mut odd = proven(1, "::ffff:10.0.0.1");
+    odd["gid_type"] = 7.into();
+    let run = with(odd).uverbs(&["choose", "--explain"]);
+    assert!(run.stdout.contains("its type is not known to this release"), "{run:?}");
+    assert_eq!(run.status, 1, "{run:?}");
+    for gid in ["::ffff:224.0.0.1", "::ffff:255.255.255.255", "ff02::1"] {
+        let run = with(proven(1, gid)).uverbs(&["choose", "--explain"]);
+        assert!(run.stdout.contains("no address that a host can have"), "{run:?}");
+    }
+    // A row past the end of its table is none.
+    let mut short = pod(&["10.0.0.1"], &[("mlx5_0", vec![proven(2, "::ffff:10.0.0.1")])]);
+    assert_eq!(Fleet::new(&[short.clone()]).uverbs(&["choose"]).status, 0);
+    short["devices"][0]["ports"][0]["attributes"][0]["gid_tbl_len"] = 2.into();
+    let run = Fleet::new(&[short]).uverbs(&["choose"]);
+    assert_eq!(run.status, 1, "{run:?}");
+}
+
+/// A part of a sysfs is not a host without what is missing in it.
+#[test]
+fn a_part_of_a_sysfs() {
+    let tree = Tree::new();
+    let device = tree.device("mlx5_0", "1: CA", 0);
+    let port = device.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 8);
+    port.gid(3, "0000:0000:0000:0000:0000:ffff:0a00:0001", "RoCE v2", Some("eth0"));
+    port.remove_folder("gid_attrs");
+    let run = tree.uverbs(&["gids", "--no-header"]);
+    assert!(run.stdout.contains("  ?  "), "{run:?}");
+    assert_eq!(tree.uverbs(&["gids", "--type", "v2"]).status, 1);
+}
+
+/// With --like the doubt is the program's.
+#[test]
+fn a_release_that_is_not_known_to_take_the_row() {
+    let mut own = host("h", &[("mlx5_0", port(DUAL))]);
+    set(&mut own, "NCCL_NET", "Socket", None);
+    let fleet = Fleet::new(&[own]);
+    let row = fleet.json(&["choose", "--like", "nccl-2.21"])["choose"][0].clone();
+    assert_eq!((&row["index"], &row["is_sure"]), (&json!(3), &json!(false)));
+    let run = fleet.uverbs(&["choose", "--like", "nccl", "--no-header"]);
+    assert!(run.stdout.contains("  3?  "), "{run:?}");
+    assert_eq!(fleet.json(&["choose", "--like", "ucx"])["choose"][0]["is_sure"], true);
+}
+
+/// A table that was not read has no slots, whatever the errno is.
+#[test]
+fn a_table_that_was_not_read_is_not_a_slot_outside() {
+    let mut own = host("h", &[("mlx5_0", port(DUAL))]);
+    own["devices"][0]["gids"] = json!({ "error": "mlx5_0: query GID table: no", "errno": 22 });
+    let run = Fleet::new(&[own]).uverbs(&["gid", "mlx5_0:1", "3"]);
+    assert_eq!(run.status, 3, "{run:?}");
 }

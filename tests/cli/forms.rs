@@ -24,7 +24,10 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["gid", "mlx5_0:1", "2", "--json"], "gids.json"),
     (&["ports", "--json"], "ports.json"),
     (&["ports", "nowhere:7", "--json"], "ports.json"),
+    (&["ports", "--format", "json"], "ports.json"),
     (&["guids", "--json"], "guids.json"),
+    (&["pkeys", "--json"], "pkeys.json"),
+    (&["pkeys", "mlx4_0:1", "nowhere", "--json"], "pkeys.json"),
     (&["choose", "--json"], "choose.json"),
     (&["choose", "--explain", "--like", "ucx", "--json"], "choose.json"),
     (&["choose", "mlx5_0:1", "--json"], "choose.json"),
@@ -42,6 +45,11 @@ const HERE: &[(&[&str], &str)] = &[
     (&["mlx5", "port", "nowhere:1", "--json"], "mlx5-port.json"),
     (&["mlx5", "vport", "--json"], "mlx5-vport.json"),
     (&["mlx5", "device", "--json"], "mlx5-device.json"),
+    (&["counters", "--json"], "counters.json"),
+    (&["counters", "--rate", "0.001", "nowhere:1", "--json"], "counters.json"),
+    (&["wait", "--timeout", "0", "--json"], "wait.json"),
+    (&["limits", "--json"], "limits.json"),
+    (&["limits", "nowhere", "--json"], "limits.json"),
     (&["snapshot"], "snapshot.json"),
     (&["snapshot", "--source", "sysfs"], "snapshot.json"),
     (&["gids", "--source", "ioctl", "--json"], "gids.json"),
@@ -86,6 +94,7 @@ fn trees() {
             conforms_with(command, &[Path::new("--sysfs"), tree], schema);
         }
         conforms_with(&["snapshot"], &[Path::new("--sysfs"), tree], "snapshot.json");
+        conforms_with(&["counters", "--json"], &[Path::new("--sysfs"), tree], "counters.json");
     }
 }
 
@@ -125,7 +134,7 @@ fn snapshots() {
         }
     }
     // The list is there, and empty.
-    for command in ["devices", "gids", "ports", "guids"] {
+    for command in ["devices", "gids", "ports", "guids", "pkeys"] {
         let run = finish(program().args([command, "--json", "--from"]).arg(&nowhere));
         let answer: Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(answer[command], serde_json::json!([]));

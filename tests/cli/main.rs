@@ -7,8 +7,12 @@ mod choose;
 #[cfg(test)]
 mod colour;
 #[cfg(test)]
+mod completions;
+#[cfg(test)]
 #[path = "../schemas/conforms.rs"]
 mod conforms;
+#[cfg(test)]
+mod counters;
 #[cfg(test)]
 mod devices;
 #[cfg(test)]
@@ -22,6 +26,12 @@ mod gids;
 #[cfg(test)]
 mod guids;
 #[cfg(test)]
+mod metrics;
+#[cfg(test)]
+mod metrics_faults;
+#[cfg(test)]
+mod other_tools;
+#[cfg(test)]
 mod pages;
 #[cfg(test)]
 mod partial;
@@ -30,10 +40,18 @@ mod ports;
 #[cfg(test)]
 mod problems;
 #[cfg(test)]
+mod record;
+#[cfg(test)]
 mod run;
 #[cfg(test)]
+mod screens;
+#[cfg(test)]
 mod snapshots;
+#[cfg(test)]
+mod terminal;
 #[cfg(test)]
 mod tree;
 #[cfg(test)]
 mod usage;
+#[cfg(test)]
+mod watch;

@@ -5,16 +5,23 @@ use std::process::{Command, Stdio};
 
 use crate::run::uverbs;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 22] = [
     "devices",
     "gids",
     "gid",
     "ports",
     "guids",
+    "pkeys",
+    "limits",
+    "counters",
     "choose",
     "env",
     "check",
+    "metrics",
     "snapshot",
+    "watch",
+    "wait",
+    "history",
     "mlx5",
     "mlx5 port",
     "mlx5 vport",
@@ -29,7 +36,7 @@ fn with<'a>(before: &[&'a str], command: &'a str, behind: &[&'a str]) -> Vec<&'a
     before.iter().copied().chain(words).chain(behind.iter().copied()).collect()
 }
 
-fn page(args: &[&str]) -> String {
+pub(crate) fn page(args: &[&str]) -> String {
     let run = uverbs(args);
     assert_eq!((run.stderr.as_str(), run.status), ("", 0), "{args:?}: {run:?}");
     run.stdout
@@ -66,6 +73,8 @@ fn every_help_begins_with_a_line_and_has_examples() {
 /// An example that is not accepted would be worse than none.
 #[test]
 fn examples_are_right_usage() {
+    // Some write files.
+    let folder = tempfile::TempDir::new().unwrap();
     for command in COMMANDS {
         let help = page(&with(&[], command, &["--help"]));
         let examples = help.split("Examples:\n").nth(1).unwrap();
@@ -73,7 +82,8 @@ fn examples_are_right_usage() {
             let words = example.trim().split("   ").next().unwrap();
             let words = words.split(['|', '>']).next().unwrap();
             let args: Vec<&str> = words.split_whitespace().skip(1).collect();
-            let run = uverbs(&args);
+            let run =
+                crate::run::finish(crate::run::program().args(&args).current_dir(folder.path()));
             // The status 3 is also that of a file which is not there.
             let is_refused = run.status == 3 && run.stderr.starts_with("error: ");
             assert!(!is_refused, "{example}: {run:?}");
@@ -89,23 +99,35 @@ fn the_version() {
 #[test]
 fn completions_of_every_shell() {
     for (shell, part) in [
-        ("bash", "table json show_gids"),
-        ("bash", "complete -F _uverbs"),
+        ("bash", "complete -F _uverbs uverbs"),
         ("zsh", "#compdef uverbs"),
         ("fish", "complete -c uverbs"),
-        ("elvish", "uverbs"),
-        ("powershell", "uverbs"),
     ] {
         let text = page(&["completions", shell]);
-        assert!(text.contains(part), "{shell}");
-        for word in ["netdev", "no-header", "guids"] {
-            assert!(text.contains(word), "{word} in the completions of {shell}");
-        }
+        assert!(text.contains(part) && text.contains("__complete"), "{shell}");
     }
 }
 
+/// What a shell asks never fails, whatever is typed.
+#[test]
+fn every_question_of_a_shell_has_an_answer() {
+    for words in [
+        &["__complete"] as &[&str],
+        &["__complete", ""],
+        &["__complete", "--"],
+        &["__complete", "gids", "--from", "/nowhere", ""],
+        &["__complete", "--sysfs", "/nowhere", "gids", ""],
+        &["__complete", "x", "y", "--z=", "=", "-"],
+        &["__complete", "gids", "\u{1b}[0m"],
+    ] {
+        let text = page(words);
+        assert!(text.lines().all(|line| line.contains('\t')), "{words:?}: {text:?}");
+    }
+    assert!(page(&["__complete", ""]).contains("gids\tShow the GID tables of devices or ports\n"));
+}
+
 /// Says so, past what is shown of failed tests only: `tests/run` counts it.
-fn skipped(what: &str, why: &str) {
+pub(crate) fn skipped(what: &str, why: &str) {
     writeln!(std::io::stdout().lock(), "\nSKIPPED: {what}: {why}").unwrap();
 }
 
@@ -123,23 +145,96 @@ fn bash_accepts_its_completions() {
 #[test]
 fn man_pages() {
     let root = page(&["man"]);
+    let version = env!("CARGO_PKG_VERSION");
     for part in [
-        ".TH uverbs 1",
         ".SH NAME\nuverbs \\- Show RDMA devices",
+        ".SH SYNOPSIS\n\\fBuverbs\\fR [OPTIONS] <COMMAND>\n",
+        ".SH OPTIONS",
+        ".SH COMMANDS",
         ".SH EXAMPLES",
-        ".SH \"EXIT STATUS\"",
+        ".SH EXIT STATUS",
         ".SH ENVIRONMENT",
-        "uverbs\\-gids(1)",
+        "\nuverbs\\-gids(1)\n",
     ] {
         assert!(root.contains(part), "{part:?} in {root}");
     }
     for command in COMMANDS {
         let name = command.replace(' ', "-");
         let text = page(&["man", &name]);
-        assert!(text.contains(&format!(".TH uverbs-{name} 1")), "{text}");
-        assert!(text.contains(&format!("\\fBuverbs {command}\\fR")), "{text}");
+        let title = format!(".TH UVERBS-{} 1 20", name.to_uppercase());
+        assert!(text.starts_with(&title), "{text}");
+        let heading = text.lines().next().unwrap();
+        assert!(
+            heading.ends_with(&format!(" \"uverbs {version}\" \"User Commands\"")),
+            "{heading}"
+        );
+        let usage = format!(".SH SYNOPSIS\n\\fBuverbs {command}\\fR ");
+        assert!(text.contains(&usage), "{usage:?} in {text}");
         assert!(text.contains(".SH EXAMPLES\n.nf\nuverbs "), "{text}");
-        assert!(!text.contains("panicked"), "{text}");
+        let above =
+            name.rsplit_once('-').map_or("uverbs".to_owned(), |(own, _)| format!("uverbs\\-{own}"));
+        assert!(text.contains(&format!(".SH SEE ALSO\n.BR {above} (1)")), "{text}");
+    }
+    let text = page(&["man", "mlx5-port"]);
+    assert!(text.contains("\\fBuverbs mlx5 port\\fR [OPTIONS] [DEV[:PORT]]...\n"), "{text}");
+}
+
+/// The same on every day: the date is that of the pages, or that of the build.
+#[test]
+fn the_date_of_a_page() {
+    let dated = |epoch: Option<&str>| {
+        let mut program = crate::run::program();
+        program.args(["man", "gids"]).env_remove("SOURCE_DATE_EPOCH");
+        program.envs(epoch.map(|epoch| ("SOURCE_DATE_EPOCH", epoch)));
+        let run = crate::run::finish(&mut program);
+        run.stdout.split(' ').nth(3).unwrap().to_owned()
+    };
+    assert_eq!(dated(Some("951782400")), "2000-02-29");
+    let own = dated(None);
+    for odd in ["", "x", "-1", "99999999999999999999", "253402300800"] {
+        assert_eq!(dated(Some(odd)), own);
+    }
+    assert!(own.len() == 10 && own.starts_with("20"), "{own}");
+}
+
+/// What man and mandoc have to say of the pages, if they are installed: nothing.
+#[test]
+fn man_pages_are_right_to_man_and_mandoc() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let names = COMMANDS.map(|command| command.replace(' ', "-"));
+    for name in [None].into_iter().chain(names.iter().map(Some)) {
+        let args: Vec<&str> = ["man"].into_iter().chain(name.map(String::as_str)).collect();
+        let own = name.map_or_else(|| "uverbs.1".to_owned(), |name| format!("uverbs-{name}.1"));
+        let path = folder.path().join(own);
+        std::fs::write(&path, page(&args)).unwrap();
+        for (program, words) in [
+            ("man", &["--warnings", "-l", "-E", "UTF-8"] as &[&str]),
+            ("mandoc", &["-man", "-T", "lint", "-W", "warning"]),
+        ] {
+            let mut command = Command::new(program);
+            command.args(words).arg(&path).env("MANWIDTH", "80").env("LC_ALL", "C.UTF-8");
+            let Ok(checked) = command.output() else {
+                skipped("man pages", &format!("there is no {program}"));
+                continue;
+            };
+            let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+            let said = if program == "mandoc" {
+                String::from_utf8_lossy(&checked.stdout).into_owned() + &said
+            } else {
+                // The header and the footer that people see.
+                let shown = String::from_utf8_lossy(&checked.stdout);
+                let title = path.file_stem().unwrap().to_str().unwrap().to_uppercase();
+                let (first, last) =
+                    (shown.lines().next().unwrap(), shown.trim_end().lines().last().unwrap());
+                assert!(
+                    first.starts_with(&format!("{title}(1)")) && first.contains("User Commands"),
+                    "{first}"
+                );
+                assert!(last.starts_with(concat!("uverbs ", env!("CARGO_PKG_VERSION"))), "{last}");
+                said
+            };
+            assert_eq!(said, "", "{args:?} by {program}");
+        }
     }
 }
 

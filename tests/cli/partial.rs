@@ -49,7 +49,8 @@ fn a_device_that_was_only_listed_was_not_read() {
                 is asked for was read\n";
     assert!(run.stderr.ends_with(last), "{run:?}");
     let run = with_other(&[]).uverbs(&["check"]);
-    assert_eq!((run.status, run.stdout.lines().count()), (3, 1), "{run:?}");
+    assert_eq!((run.status, run.stdout.lines().count()), (3, 2), "{run:?}");
+    assert!(run.stdout.contains("not looked at: any device"), "{run:?}");
     assert_eq!(
         run.stderr,
         format!("uverbs: {SAID}uverbs: nothing was checked: nothing that is asked for was read\n")

@@ -33,9 +33,12 @@ fn json() {
         "ports": [{
             "device": "mlx4_0", "port": 1, "state": "active", "phys_state": "link_up",
             "link_layer": "infiniband", "max_mtu": null, "active_mtu": null, "lid": 17,
-            "sm_lid": 1, "lmc": 0, "gid_tbl_len": 2, "pkey_tbl_len": 1, "active_width": "4X",
+            "sm_lid": 1, "sm_sl": 0, "lmc": 0, "gid_tbl_len": 2, "pkey_tbl_len": 1, "active_width": "4X",
             "active_speed": "FDR", "rate_gbps": 56, "effective_gbps": null, "ifindex": null,
-            "netdev": null, "port_guid": "0x0002c90300040001", "source": "sysfs",
+            "netdev": null, "port_guid": "0x0002c90300040001", "port_cap_flags": "0x4010000",
+            "port_cap_flags2": null, "max_msg_sz": null, "max_vl": null, "bad_pkey_cntr": null,
+            "qkey_viol_cntr": null, "subnet_timeout": null, "init_type_reply": null,
+            "source": "sysfs",
         }],
         "problems": [],
     });
@@ -94,4 +97,31 @@ fn a_rate_that_cannot_be_read_is_a_problem() {
     assert!(run.stderr.contains(text), "{run:?}");
     let run = fleet.uverbs(&["check"]);
     assert!(run.stdout.contains("port-rate-unreadable"), "{run:?}");
+}
+
+/// What `ibv_devinfo` and `ibstat` show of a port and the short table does not.
+#[test]
+fn all_of_a_port() {
+    let mut one = crate::snapshots::port(DUAL);
+    let attributes = &mut one["attributes"][0];
+    for (key, value) in [("max_vl_num", 4), ("max_msg_sz", 1 << 30), ("bad_pkey_cntr", 7)] {
+        attributes[key] = value.into();
+    }
+    let mut other = one.clone();
+    other["attributes"][0]["max_vl_num"] = 6.into();
+    let fleet = Fleet::new(&[host("node1", &[("mlx5_0", one), ("mlx5_1", other)])]);
+    let ports = &fleet.json(&["ports"])["ports"];
+    assert_eq!((&ports[0]["max_vl"], &ports[1]["max_vl"]), (&json!(8), &json!("unknown(6)")));
+    assert_eq!((&ports[0]["max_msg_sz"], &ports[0]["bad_pkey_cntr"]), (&json!(1 << 30), &json!(7)));
+    let wide = fleet.uverbs(&["ports", "--wide"]).stdout;
+    let short = fleet.uverbs(&["ports"]).stdout;
+    for (line, short) in wide.lines().zip(short.lines()) {
+        assert!(line.starts_with(short), "{line}");
+    }
+    let cells: Vec<Vec<&str>> =
+        wide.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert!(cells.iter().all(|row| row.len() == cells[0].len()), "{wide}");
+    let of = |name: &str| cells[1][cells[0].iter().position(|own| *own == name).unwrap()];
+    let shown = ["MAX_MTU", "VLS", "MAX_MSG", "GIDS", "CAP_MASK", "SM_LID", "LMC"].map(of);
+    assert_eq!(shown, ["4096", "8", "1073741824", "255", "0x0", "0", "0"]);
 }

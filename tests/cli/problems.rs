@@ -112,11 +112,20 @@ fn a_host_that_could_not_be_asked_is_not_a_host_without_devices() {
 fn a_setting_that_is_not_known_hides_nothing_else() {
     let mut node = host("node1", &[("mlx5_0", port(VLAN))]);
     set(&mut node, "NCCL_IB_NEW", "1", None);
-    let run = Fleet::new(&[node]).uverbs(&["gids"]);
+    let fleet = Fleet::new(&[node.clone()]);
+    let run = fleet.uverbs(&["gids"]);
     assert!(run.stdout.contains("mlx5_0"), "{run:?}");
+    assert_eq!((run.stderr.as_str(), run.status), ("", 0), "it says nothing of GIDs");
     let said = "uverbs: node1: host: the setting NCCL_IB_NEW is left out";
-    assert!(run.stderr.starts_with(said), "{run:?}");
-    assert_ne!(run.status, 0);
+    let run = fleet.uverbs(&["choose"]);
+    assert!(run.stderr.contains(said) && run.status == 0, "{run:?}");
+    let run = fleet.uverbs(&["env", "nccl"]);
+    assert!(run.stdout.is_empty() && run.stderr.contains(said) && run.status == 1, "{run:?}");
+    let run = fleet.uverbs(&["env", "ucx"]);
+    assert!(run.stdout.contains("export UCX_IB_GID_INDEX=") && run.status == 0, "{run:?}");
+    set(&mut node, "UCX_IB_NEW", "1", None);
+    let run = Fleet::new(&[node]).uverbs(&["env", "ucx"]);
+    assert!(run.stdout.is_empty() && run.stderr.contains("UCX_IB_NEW is left out"), "{run:?}");
 }
 
 /// Each host may lack each name: they are told one by one up to a number, then counted.

@@ -67,7 +67,7 @@ pub(crate) fn host(name: &str, devices: &[(&str, Value)]) -> Value {
                 "node_mode": 0o20666, "access": true, "gids": port["rows"],
                 "ports": [{
                     "number": 1, "attributes": port["attributes"], "guid": "0x001122fffe334455",
-                    "netdev": { "index": 2, "name": "eth0" },
+                    "netdev": { "index": 2, "name": "eth0" }, "has_types": true,
                 }],
             })
         })

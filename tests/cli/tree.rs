@@ -1,6 +1,8 @@
 //! Sysfs trees of invented hosts.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -19,10 +21,14 @@ pub(crate) struct Port(PathBuf);
 
 const EMPTY_GID: &str = "0000:0000:0000:0000:0000:0000:0000:0000";
 
+/// The file is whole at once, as one of sysfs is: a program that watches the tree never reads a part of it.
 pub(crate) fn write(path: impl AsRef<Path>, text: &str) {
     let path = path.as_ref();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, format!("{text}\n")).unwrap();
+    let whole = tempfile::Builder::new().permissions(Permissions::from_mode(0o644)).tempfile();
+    let mut whole = whole.unwrap();
+    writeln!(whole, "{text}").unwrap();
+    whole.persist(path).unwrap();
 }
 
 impl Tree {
@@ -97,6 +103,12 @@ impl Tree {
 pub(crate) const LINK_LOCAL: &str = "fe80:0000:0000:0000:0011:22ff:fe33:4455";
 
 impl Device {
+    /// The whole device goes at once.
+    pub(crate) fn remove(&self) {
+        let away = TempDir::new().unwrap();
+        fs::rename(&self.0, away.path().join("device")).unwrap();
+    }
+
     pub(crate) fn file(&self, name: &str, text: &str) {
         write(self.0.join(name), text);
     }
@@ -138,6 +150,10 @@ impl Port {
         fs::remove_file(self.0.join(name)).unwrap();
     }
 
+    pub(crate) fn remove_folder(&self, name: &str) {
+        fs::remove_dir_all(self.0.join(name)).unwrap();
+    }
+
     /// Makes a file one that the kernel refuses to read (`EINVAL`): the speed of the loopback interface.
     pub(crate) fn refuse(&self, name: &str) {
         const REFUSED: &str = "/sys/class/net/lo/speed";
@@ -147,11 +163,12 @@ impl Port {
         std::os::unix::fs::symlink(REFUSED, self.0.join(name)).unwrap();
     }
 
+    /// The GID comes last: until then the entry is empty, whatever its type and its interface.
     pub(crate) fn gid(&self, index: u32, gid: &str, gid_type: &str, netdev: Option<&str>) {
-        self.file(&format!("gids/{index}"), gid);
         self.file(&format!("gid_attrs/types/{index}"), gid_type);
         if let Some(netdev) = netdev {
             self.file(&format!("gid_attrs/ndevs/{index}"), netdev);
         }
+        self.file(&format!("gids/{index}"), gid);
     }
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifdef UVERBS_H
+#if __has_include(<uverbs.h>)
 #include <uverbs.h>
 #else
 #include <infiniband/mlx5dv.h>

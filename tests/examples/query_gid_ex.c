@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef UVERBS_H
+#if __has_include(<uverbs.h>)
 #include <uverbs.h>
 #else
 #include <infiniband/verbs.h>

@@ -186,6 +186,10 @@ const KINDS: &[(&str, Grow)] = &[
     ("modules", |host, count| {
         host["modules"] = (0..count).map(|n| format!("module{n}")).collect();
     }),
+    ("proprietary", |host, count| {
+        host["modules"] = json!(["ib_uverbs", "nvidia"]);
+        host["proprietary"] = (0..count).map(|n| format!("module{n}")).collect();
+    }),
 ];
 
 /// Fails if the second step is more than it may be.

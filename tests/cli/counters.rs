@@ -1,0 +1,123 @@
+//! `counters`, from sysfs.
+
+use serde_json::json;
+
+use crate::run::uverbs;
+use crate::tree::Tree;
+
+/// A tree whose one device counts.
+fn counting() -> Tree {
+    let tree = Tree::new();
+    let device = tree.with_roce();
+    device.file("hw_counters/cmds_err", "0");
+    let port = device.port_again(1);
+    for (file, text) in [
+        ("hw_counters/RNR sent", "4"),
+        ("hw_counters/lifespan", "10"),
+        ("hw_counters/out_of_buffer", "7"),
+        ("counters/link_downed", "255"),
+        ("counters/port_rcv_data", "12"),
+        ("counters/port_rcv_errors", "0"),
+        ("counters/port_xmit_wait", "3"),
+    ] {
+        port.file(file, text);
+    }
+    tree
+}
+
+#[test]
+fn what_is_full_or_wrong_stands_out() {
+    let tree = counting();
+    assert_eq!(
+        tree.answer(&["counters"]),
+        "\
+DEVICE  PORT  COUNTER         VALUE  UNIT    NOTE
+mlx5_0  1     RNR sent        4      -       -
+mlx5_0  1     out_of_buffer   7      events  error
+mlx5_0  1     link_downed     >=255  events  saturated
+mlx5_0  1     port_rcv_data   48     bytes   -
+mlx5_0  1     port_xmit_wait  3      ticks   -
+"
+    );
+    let all = tree.answer(&["counters", "--all"]);
+    assert!(all.contains("mlx5_0  -     cmds_err         0      events   -\n"), "{all}");
+    assert!(all.contains("port_rcv_errors  0      packets  -\n"), "{all}");
+    assert!(!all.contains("lifespan"), "{all}");
+}
+
+#[test]
+fn json() {
+    let answer = counting().json(&["counters", "mlx5_0:1"]);
+    let rows = answer["counters"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap();
+    assert_eq!(
+        row("link_downed"),
+        &json!({
+            "device": "mlx5_0", "port": 1, "name": "link_downed", "group": "pma", "value": null,
+            "unit": "events", "raw": 255, "is_saturated": true, "bits": 8, "end": "saturates",
+            "is_gauge": false, "is_error": true, "source": "sysfs",
+        })
+    );
+    let data = row("port_rcv_data");
+    assert_eq!(
+        (&data["value"], &data["raw"], &data["unit"]),
+        (&json!(48), &json!(12), &json!("bytes"))
+    );
+    assert_eq!(row("cmds_err")["port"], json!(null));
+    let port = json!([{
+        "device": "mlx5_0", "port": 1, "optional": {}, "netlink_requests": 0, "files": 6,
+        "firmware_commands": null,
+    }]);
+    assert_eq!((&answer["ports"], &answer["resources"]), (&port, &json!([])));
+}
+
+#[test]
+fn rates() {
+    let tree = counting();
+    let rows = tree.json(&["counters", "--rate", "0.001"]);
+    assert!(rows["seconds"].as_f64().unwrap() >= 0.001, "{rows}");
+    for row in rows["counters"].as_array().unwrap() {
+        let expected = if row["is_saturated"] == true { json!(null) } else { json!(0.0) };
+        assert_eq!(row["per_second"], expected, "{row}");
+    }
+    // A rate of what has stopped is not known, and is shown.
+    assert_eq!(
+        tree.answer(&["counters", "--rate", "0.001"]),
+        "\
+DEVICE  PORT  COUNTER      PER_SECOND  UNIT    NOTE
+mlx5_0  1     link_downed  -           events  saturated
+"
+    );
+    for wrong in ["0", "-1", "x", "NaN", "inf", "86401"] {
+        let run = uverbs(&["counters", &format!("--rate={wrong}")]);
+        assert!(run.status == 3 && run.stderr.contains("expected a number of seconds"), "{run:?}");
+    }
+}
+
+#[test]
+fn one_that_fails_hides_no_other() {
+    let tree = counting();
+    let port = tree.with_roce().port_again(1);
+    port.refuse("counters/link_downed");
+    port.file("hw_counters/out_of_buffer", "-1");
+    let run = tree.uverbs(&["counters", "--no-header"]);
+    assert_eq!((run.status, run.stdout.lines().count()), (3, 2), "{run:?}");
+    assert!(run.stdout.contains("RNR sent") && run.stdout.contains("port_rcv_data"), "{run:?}");
+    let lines: Vec<&str> = run.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{run:?}");
+    assert!(lines[0].contains("hw_counters/out_of_buffer: unusable answer"), "{run:?}");
+    assert!(lines[1].contains("counters/link_downed: EINVAL"), "{run:?}");
+}
+
+#[test]
+fn nothing_to_show_is_said() {
+    let tree = Tree::new();
+    let port = tree.with_roce().port_again(1);
+    let run = tree.uverbs(&["counters"]);
+    assert!(run.status == 0 && run.stderr.contains("no counters: the driver has none"), "{run:?}");
+    port.file("counters/link_downed", "0");
+    let run = tree.uverbs(&["counters"]);
+    assert!(run.status == 0 && run.stderr.contains("every counter is 0; --all"), "{run:?}");
+    let run = tree.uverbs(&["counters", "nowhere"]);
+    assert!(run.status == 1 && run.stderr.contains("nowhere: no such device"), "{run:?}");
+}

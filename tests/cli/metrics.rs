@@ -1,0 +1,272 @@
+//! `metrics`, from sysfs and from snapshots.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+use std::thread;
+
+use tempfile::TempDir;
+
+use crate::run::{program, uverbs};
+use crate::snapshots::{DUAL, Fleet, host, port};
+use crate::tree::Tree;
+
+/// What is not a time.
+fn steady(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| !line.contains("uverbs_reading_")).collect()
+}
+
+fn samples(text: &str) -> Vec<&str> {
+    steady(text).into_iter().filter(|line| !line.starts_with('#')).collect()
+}
+
+#[test]
+fn a_tree_as_metrics() {
+    let tree = Tree::new();
+    let port = tree.with_roce().port_again(1);
+    port.file("counters/port_rcv_data", "12");
+    port.file("counters/link_downed", "255");
+    port.file("counters/symbol_error", "3");
+    port.file("hw_counters/RNR sent", "4");
+    let run = tree.uverbs(&["metrics", "mlx5_0:1"]);
+    let expected = "\
+uverbs_build_info{version=\"0.1.0\"} 1
+uverbs_device_info{device=\"mlx5_0\",node_type=\"ca\",fw_version=\"28.39.2048\",node_guid=\"0x0002c90300000000\"} 1
+uverbs_port_gid_index{device=\"mlx5_0\",port=\"1\",program=\"nccl\"} 3
+uverbs_port_gid_index{device=\"mlx5_0\",port=\"1\",program=\"recommended\"} 3
+uverbs_port_gid_table_size{device=\"mlx5_0\",port=\"1\"} 12
+uverbs_port_gids_elsewhere{device=\"mlx5_0\",port=\"1\"} 0
+uverbs_port_gids{device=\"mlx5_0\",port=\"1\",type=\"roce_v1\"} 1
+uverbs_port_gids{device=\"mlx5_0\",port=\"1\",type=\"roce_v2\"} 3
+uverbs_port_hw_rnr_sent_total{device=\"mlx5_0\",port=\"1\"} 4
+uverbs_port_info{device=\"mlx5_0\",port=\"1\",link_layer=\"ethernet\",port_guid=\"0x001122fffe334455\"} 1
+uverbs_port_physical_state{device=\"mlx5_0\",port=\"1\",state=\"disabled\"} 0
+uverbs_port_physical_state{device=\"mlx5_0\",port=\"1\",state=\"link_error_recovery\"} 0
+uverbs_port_physical_state{device=\"mlx5_0\",port=\"1\",state=\"link_up\"} 1
+uverbs_port_physical_state{device=\"mlx5_0\",port=\"1\",state=\"nop\"} 0
+uverbs_port_physical_state{device=\"mlx5_0\",port=\"1\",state=\"phy_test\"} 0
+uverbs_port_physical_state{device=\"mlx5_0\",port=\"1\",state=\"polling\"} 0
+uverbs_port_physical_state{device=\"mlx5_0\",port=\"1\",state=\"sleep\"} 0
+uverbs_port_physical_state{device=\"mlx5_0\",port=\"1\",state=\"training\"} 0
+uverbs_port_rate_bytes_per_second{device=\"mlx5_0\",port=\"1\"} 12500000000
+uverbs_port_rcv_data_bytes_total{device=\"mlx5_0\",port=\"1\"} 48
+uverbs_port_recommended_gid_info{device=\"mlx5_0\",port=\"1\",gid=\"::ffff:192.168.77.1\",type=\"roce_v2\"} 1
+uverbs_port_saturated{device=\"mlx5_0\",port=\"1\",counter=\"link_downed\"} 1
+uverbs_port_saturated{device=\"mlx5_0\",port=\"1\",counter=\"symbol_error\"} 0
+uverbs_port_state{device=\"mlx5_0\",port=\"1\",state=\"active\"} 1
+uverbs_port_state{device=\"mlx5_0\",port=\"1\",state=\"active_defer\"} 0
+uverbs_port_state{device=\"mlx5_0\",port=\"1\",state=\"armed\"} 0
+uverbs_port_state{device=\"mlx5_0\",port=\"1\",state=\"down\"} 0
+uverbs_port_state{device=\"mlx5_0\",port=\"1\",state=\"init\"} 0
+uverbs_port_state{device=\"mlx5_0\",port=\"1\",state=\"nop\"} 0
+uverbs_port_symbol_error_total{device=\"mlx5_0\",port=\"1\"} 3
+uverbs_port_width_lanes{device=\"mlx5_0\",port=\"1\"} 4
+";
+    let mut found: Vec<&str> = samples(&run.stdout)
+        .into_iter()
+        .filter(|line| !line.starts_with("uverbs_check_findings"))
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, expected.lines().collect::<Vec<_>>(), "{run:?}");
+    assert_eq!(run.status, 0, "{run:?}");
+    // The same samples in the other form.
+    let open = tree.uverbs(&["metrics", "--format", "openmetrics"]);
+    assert!(open.stdout.ends_with("\n# EOF\n"), "{open:?}");
+    let all = tree.uverbs(&["metrics"]);
+    assert_eq!(samples(&open.stdout), samples(&all.stdout));
+}
+
+#[test]
+fn what_could_not_be_read_is_counted() {
+    let tree = Tree::new();
+    let port = tree.with_roce().port_again(1);
+    port.file("counters/link_downed", "1");
+    port.refuse("counters/link_downed");
+    tree.with_infiniband();
+    let run = tree.uverbs(&["metrics"]);
+    assert_eq!(run.status, 3, "{run:?}");
+    assert!(run.stdout.contains("uverbs_reading_problems{device=\"mlx5_0\"} 1\n"), "{run:?}");
+    assert!(run.stdout.contains("uverbs_port_state{device=\"mlx4_0\",port=\"1\","), "{run:?}");
+    assert!(run.stderr.contains("counters/link_downed: EINVAL"), "{run:?}");
+}
+
+#[test]
+fn snapshots_have_a_label_for_their_host() {
+    let hosts = ["node1", "node2"].map(|name| host(name, &[("mlx5_0", port(DUAL))]));
+    let run = Fleet::new(&hosts).uverbs(&["metrics"]);
+    for host in ["node1", "node2"] {
+        let begin = format!("uverbs_port_state{{host=\"{host}\",device=\"mlx5_0\",port=\"1\"");
+        assert!(run.stdout.lines().any(|line| line.starts_with(&begin)), "{run:?}");
+    }
+    let others: Vec<&str> = samples(&run.stdout)
+        .into_iter()
+        .filter(|line| !line.contains("{host=") && !line.starts_with("uverbs_build_info"))
+        .collect();
+    assert_eq!(others, [""; 0], "{run:?}");
+    assert!(!run.stdout.contains("uverbs_reading_timestamp"), "{run:?}");
+}
+
+#[test]
+fn a_file_for_the_textfile_collector() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("uverbs.prom");
+    let file = path.to_str().unwrap();
+    for _ in 0..2 {
+        let run = tree.uverbs(&["metrics", "--output", file]);
+        assert_eq!((run.stdout.as_str(), run.status), ("", 0), "{run:?}");
+        let written = fs::read_to_string(&path).unwrap();
+        assert_eq!(samples(&written), samples(&tree.uverbs(&["metrics"]).stdout));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+    for wrong in ["/dev/null", "/nowhere/x.prom"] {
+        let run = tree.uverbs(&["metrics", "--output", wrong]);
+        let text = format!("cannot write {wrong}: ");
+        assert!(run.status == 3 && run.stderr.contains(&text), "{run:?}");
+    }
+}
+
+/// A server that ends with the test.
+pub(crate) struct Server(Child, String);
+
+impl Server {
+    /// Serves a tree.
+    pub(crate) fn new(tree: &Tree) -> Self {
+        let mut server = program();
+        server.args(["metrics", "--listen", "0", "--sysfs"]).arg(tree.path());
+        let mut child = server.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.strip_prefix("uverbs: serving http://").expect(&line);
+        let address = address.strip_suffix("/metrics\n").unwrap().to_owned();
+        assert!(address.starts_with("127.0.0.1:"), "{address}");
+        Self(child, address)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.1).unwrap()
+    }
+
+    /// The whole reply to a request.
+    pub(crate) fn ask(&self, request: &str) -> String {
+        self.try_ask(request).unwrap()
+    }
+
+    pub(crate) fn try_ask(&self, request: &str) -> io::Result<String> {
+        let mut stream = self.connect();
+        stream.write_all(request.as_bytes())?;
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply)?;
+        Ok(reply)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn scrapes() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let server = Server::new(&tree);
+    let reply = server.ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    let (head, text) = reply.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    assert!(head.contains("Content-Type: text/plain; version=0.0.4; charset=utf-8"), "{head}");
+    assert!(head.contains(&format!("Content-Length: {}\r\n", text.len())), "{head}");
+    assert_eq!(samples(text), samples(&tree.answer(&["metrics"])));
+    // Each scrape is a reading of its own.
+    tree.with_infiniband();
+    let open = server.ask("GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text\r\n\r\n");
+    assert!(open.contains("application/openmetrics-text; version=1.0.0"), "{open}");
+    assert!(open.contains("mlx4_0") && open.ends_with("# EOF\n"), "{open}");
+    let head = server.ask("HEAD /metrics HTTP/1.1\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 OK") && head.ends_with("\r\n\r\n"), "{head}");
+    for (request, status) in [
+        ("GET / HTTP/1.1\r\n\r\n".to_owned(), "404"),
+        ("POST /metrics HTTP/1.1\r\n\r\n".to_owned(), "405"),
+        ("nonsense\r\n\r\n".to_owned(), "400"),
+        (format!("GET /{}", "x".repeat(8192 - 5)), "431"),
+    ] {
+        let reply = server.ask(&request);
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {reply}");
+    }
+}
+
+/// Half requests hold nobody up, and who asks while a reading goes on gets it.
+#[test]
+fn many_clients() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let server = Server::new(&tree);
+    let mut half: Vec<TcpStream> = (0..20).map(|_| server.connect()).collect();
+    for stream in &mut half {
+        stream.write_all(b"GET /metrics HT").unwrap();
+    }
+    let replies: Vec<String> = thread::scope(|scope| {
+        let ask = || server.ask("GET /metrics HTTP/1.1\r\n\r\n");
+        let clients: Vec<_> = (0..100).map(|_| scope.spawn(ask)).collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    for reply in &replies {
+        assert!(reply.starts_with("HTTP/1.1 200 OK") && reply.ends_with('\n'), "{reply}");
+    }
+    // Those that were begun can be ended.
+    let stream = &mut half[0];
+    stream.write_all(b"TP/1.1\r\n\r\n").unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 200 OK"), "{reply}");
+}
+
+/// More connections than are served are refused at once, and later ones are served again.
+#[test]
+fn too_many_connections() {
+    let tree = Tree::new();
+    let server = Server::new(&tree);
+    let idle: Vec<TcpStream> = (0..128).map(|_| server.connect()).collect();
+    let mut more = server.connect();
+    let mut reply = String::new();
+    more.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 503 "), "{reply}");
+    drop(idle);
+    // A thread ends a moment after its client.
+    let is_served = || {
+        let reply = server.try_ask("GET /metrics HTTP/1.1\r\n\r\n");
+        reply.is_ok_and(|reply| reply.starts_with("HTTP/1.1 200"))
+    };
+    assert!((0..1000).any(|_| is_served()));
+}
+
+#[test]
+fn a_server_that_cannot_be() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let run = uverbs(&["metrics", "--listen", &address]);
+    assert!(run.status == 3 && run.stderr.contains("cannot serve: "), "{run:?}");
+    // The standard input is no socket.
+    let run = uverbs(&["metrics", "--listen", "-"]);
+    assert!(run.status == 3 && run.stderr.contains("cannot serve: "), "{run:?}");
+    for more in [&["--output", "x"][..], &["--from", "x"]] {
+        let run = uverbs(&[&["metrics", "--listen", "0"], more].concat());
+        assert!(run.status == 3 && run.stderr.contains("cannot be used with"), "{run:?}");
+    }
+}
+
+#[test]
+fn json_is_no_form_of_metrics() {
+    let run = uverbs(&["metrics", "--json"]);
+    assert!(run.status == 3 && run.stderr.contains("metrics has formats of its own"), "{run:?}");
+    let run = uverbs(&["metrics", "--no-header"]);
+    assert!(run.status == 3 && run.stderr.contains("--no-header is for tables"), "{run:?}");
+}

@@ -1,0 +1,132 @@
+//! `pkeys`, and ports in the forms of `ibstat` and `ibdev2netdev`. The virtual machine compares them with the
+//! originals.
+
+use serde_json::{Value, json};
+
+use crate::snapshots::{DUAL, Fleet, VLAN, host, port};
+use crate::tree::Tree;
+
+#[test]
+fn pkeys_of_all_ports() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let port = tree.with_infiniband().port_again(1);
+    port.file("pkeys/1", "0x7fff");
+    port.file("pkeys/2", "0x0000");
+    port.file("pkeys/3", "0x8123");
+    assert_eq!(
+        tree.answer(&["pkeys"]),
+        "\
+DEVICE  PORT  INDEX  PKEY    MEMBERSHIP
+mlx4_0  1     0      0xffff  full
+mlx4_0  1     1      0x7fff  limited
+mlx4_0  1     3      0x8123  full
+mlx4_0  2     0      0xffff  full
+mlx5_0  1     0      0xffff  full
+"
+    );
+    let row = json!({
+        "device": "mlx4_0", "port": 1, "index": 1, "pkey": "0x7fff", "membership": "limited",
+    });
+    assert_eq!(tree.json(&["pkeys", "mlx4_0:1"])["pkeys"][1], row);
+    // What cannot be read is a problem, and hides no other port.
+    port.file("pkeys/1", "none");
+    let run = tree.uverbs(&["pkeys", "--no-header"]);
+    assert_eq!((run.stdout.lines().count(), run.status), (2, 3), "{run:?}");
+    assert!(run.stderr.contains("mlx4_0: query P_Keys of port 1"), "{run:?}");
+}
+
+#[test]
+fn no_pkey_is_said() {
+    let tree = Tree::new();
+    tree.with_iwarp();
+    let run = tree.uverbs(&["pkeys"]);
+    assert_eq!((run.stderr.as_str(), run.status), ("uverbs: no P_Key is in use\n", 0));
+    // A snapshot does not have those of Ethernet ports, which is not that there are none.
+    let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))])]);
+    let run = fleet.uverbs(&["pkeys"]);
+    let said = "uverbs: node1: a snapshot has no P_Keys of Ethernet ports: mlx5_0:1\n";
+    assert_eq!((run.stderr.as_str(), run.status), (said, 1));
+}
+
+/// As infiniband-diags prints it.
+#[test]
+fn ibstat_of_a_device_and_of_a_port() {
+    let tree = Tree::new();
+    let device = tree.with_infiniband();
+    tree.with_iwarp();
+    device.file("hca_type", "MT4099");
+    device.port_again(2).file("rate", "2.5 Gb/sec (1X SDR)");
+    let run = tree.uverbs(&["ports", "--format", "ibstat"]);
+    assert_eq!(
+        run.stdout,
+        "\
+CA 'mlx4_0'
+\tCA type: MT4099
+\tNumber of ports: 2
+\tFirmware version: 28.39.2048
+\tHardware version: \n\
+\tNode GUID: 0x0002c90300000004
+\tSystem image GUID: 0x0002c90300010004
+\tPort 1:
+\t\tState: Active
+\t\tPhysical state: LinkUp
+\t\tRate: 56
+\t\tBase lid: 17
+\t\tLMC: 0
+\t\tSM lid: 1
+\t\tCapability mask: 0x04010000
+\t\tPort GUID: 0x0002c90300040001
+\t\tLink layer: InfiniBand
+\tPort 2:
+\t\tState: Down
+\t\tPhysical state: Polling
+\t\tRate: 2.5
+\t\tBase lid: 0
+\t\tLMC: 0
+\t\tSM lid: 0
+\t\tCapability mask: 0x04010000
+\t\tPort GUID: 0x0000000000000000
+\t\tLink layer: InfiniBand
+"
+    );
+    assert_eq!(run.stderr, "uverbs: iwarp0: ibstat shows no device of its type\n");
+    let one = tree.answer(&["ports", "mlx4_0:2", "--format", "ibstat"]);
+    assert!(
+        one.starts_with("CA: 'mlx4_0'\nPort 2:\nState: Down\nPhysical state: Polling\n"),
+        "{one}"
+    );
+    assert_eq!(one.lines().count(), 11, "{one}");
+    // FDR10 is named, as its rate is QDR's.
+    device.port_again(1).file("rate", "40 Gb/sec (4X FDR10)");
+    let one = tree.answer(&["ports", "mlx4_0:1", "--format", "ibstat"]);
+    assert!(one.contains("\nRate: 40 (FDR10)\n"), "{one}");
+}
+
+#[test]
+fn ibdev2netdev_of_what_is_known() {
+    let mut one = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(VLAN))]);
+    let fleet = Fleet::new(std::slice::from_ref(&one));
+    let words = ["ports", "--format", "ibdev2netdev"];
+    let up = "mlx5_0 port 1 ==> eth0 (Up)\nmlx5_1 port 1 ==> eth0 (Up)\n";
+    assert_eq!(fleet.uverbs(&words).stdout, up);
+    one["interfaces"][0]["is_lower_up"] = false.into();
+    one["devices"][1]["ports"][0]["netdev"] = json!(null);
+    let run = Fleet::new(&[one]).uverbs(&words);
+    assert_eq!(run.stdout, "mlx5_0 port 1 ==> eth0 (Down)\n");
+    assert!(run.stderr.contains("mlx5_1:1: no network interface of it is known here"), "{run:?}");
+}
+
+/// An InfiniBand port has no interface; IPoIB has its GUID in the hardware address.
+#[test]
+fn ibdev2netdev_of_ipoib() {
+    let mut one = host("node1", &[("mlx5_0", port(&[]))]);
+    let own = &mut one["devices"][0]["ports"][0];
+    (own["netdev"], own["attributes"][0]["link_layer"]) = (Value::Null, 1.into());
+    one["interfaces"][0]["name"] = "ib0".into();
+    let words = ["ports", "--format", "ibdev2netdev"];
+    one["interfaces"][0]["port_guid"] = "0x001122fffe334456".into();
+    assert_eq!(Fleet::new(std::slice::from_ref(&one)).uverbs(&words).stdout, "");
+    one["interfaces"][0]["port_guid"] = "0x001122fffe334455".into();
+    assert_eq!(Fleet::new(&[one]).uverbs(&words).stdout, "mlx5_0 port 1 ==> ib0 (Up)\n");
+}

@@ -1,0 +1,506 @@
+//! `uverbs watch --record`, `--at` and `uverbs history` on trees that the test changes: so it knows what is true.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rustix::process::{Resource, Rlimit, prlimit};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::conforms::conforms;
+use crate::run::{Run, finish, program, uverbs};
+use crate::tree::Tree;
+
+mod killed;
+
+/// A recorder of a tree.
+struct Recorder(Child, PathBuf);
+
+impl Recorder {
+    /// Starts it, and waits until it has begun.
+    fn begin(tree: &Tree, file: &Path, args: &[&str]) -> Self {
+        let mut command = program();
+        command.args(["watch", "--record"]).arg(file).args(args).arg("--sysfs").arg(tree.path());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(said.any(|line| line.starts_with("uverbs: recording ")), "it begins");
+        let this = Self(child, file.to_owned());
+        wait(|| !lines(file).is_empty());
+        this
+    }
+
+    /// Waits until the last moment that is recorded has this row, or does not have it.
+    fn wait_for(&self, gid: &str, is_there: bool) {
+        wait(|| {
+            let run = at(&["gids"], &self.1, "end");
+            run.status == 0 && run.stdout.contains(gid) == is_there
+        });
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.0.id()).unwrap())
+    }
+
+    fn end(mut self) {
+        kill(self.pid(), Signal::SIGTERM).unwrap();
+        assert!(self.0.wait().unwrap().success());
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn wait(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The whole lines of a file, each as it is.
+fn texts(file: &Path) -> Vec<String> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    whole.lines().map(str::to_owned).collect()
+}
+
+fn lines(file: &Path) -> Vec<Value> {
+    let parse = |line: String| serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+    texts(file).into_iter().map(parse).collect()
+}
+
+fn before(file: &Path) -> PathBuf {
+    let mut own = file.as_os_str().to_owned();
+    own.push(".1");
+    own.into()
+}
+
+fn at(command: &[&str], file: &Path, time: &str) -> Run {
+    finish(program().args(command).arg("--from").arg(file).args(["--at", time]))
+}
+
+fn history(file: &Path, args: &[&str]) -> Vec<Value> {
+    let run = finish(program().args(["history", "--json"]).arg(file).args(args));
+    assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{run:?}");
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    conforms("history.json", &document);
+    document["history"].as_array().unwrap().clone()
+}
+
+fn whats(history: &[Value]) -> Vec<&str> {
+    history.iter().map(|line| line["what"].as_str().unwrap()).collect()
+}
+
+fn now() -> String {
+    uverbs::watch::format_time(SystemTime::now(), 3)
+}
+
+const ADDRESS: &str = "0000:0000:0000:0000:0000:ffff:0a00:0001";
+const GID: &str = "::ffff:10.0.0.1";
+const EMPTY: &str = "0000:0000:0000:0000:0000:0000:0000:0000";
+
+/// Each command says of each moment what it said then.
+#[test]
+fn what_was_then() {
+    /// All that read snapshots, but those whose answer has the time or what is not recorded in it.
+    const COMMANDS: [&[&str]; 12] = [
+        &["devices"],
+        &["gids"],
+        &["gid", "mlx5_0:1", "5"],
+        &["ports"],
+        &["guids"],
+        &["pkeys"],
+        &["choose", "--explain"],
+        &["choose", "--like", "nccl-2.20"],
+        &["choose", "mlx5_0:1"],
+        &["env", "nccl"],
+        &["env", "ucx"],
+        &["check"],
+    ];
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    let device = tree.with_roce();
+    tree.with_infiniband();
+    let file = folder.path().join("record.jsonl");
+    let recorder = Recorder::begin(&tree, &file, &["--reread", "0.01"]);
+    let port = device.port_again(1);
+    let mut seen = Vec::new();
+    let mut see = |is_found: &dyn Fn(&Value) -> bool| {
+        wait(|| {
+            is_found(&serde_json::from_str(&at(&["ports", "--json"], &file, "end").stdout).unwrap())
+        });
+        // The snapshot is the same reading, without the time between.
+        let snapshot = folder.path().join(format!("{}/record.json", seen.len()));
+        fs::create_dir(snapshot.parent().unwrap()).unwrap();
+        fs::write(&snapshot, tree.answer(&["snapshot"])).unwrap();
+        let time = now();
+        // What follows is found later.
+        thread::sleep(Duration::from_millis(5));
+        seen.push((time, snapshot));
+    };
+    see(&|_| true);
+    port.gid(5, ADDRESS, "RoCE v2", Some("eth0"));
+    recorder.wait_for(GID, true);
+    see(&|_| true);
+    port.file("state", "1: DOWN");
+    see(&|own| {
+        own["ports"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|own| own["device"] == "mlx5_0" && own["state"] == "down")
+    });
+    device.remove();
+    see(&|own| own["ports"].as_array().unwrap().iter().all(|own| own["device"] != "mlx5_0"));
+    recorder.end();
+    for (time, snapshot) in &seen {
+        for command in COMMANDS {
+            let json = [command, &["--json"]].concat();
+            let then = finish(program().args(&json).arg("--from").arg(snapshot));
+            let own = at(&json, &file, time);
+            assert_eq!(own.stdout, then.stdout, "{command:?} at {time}");
+            assert_eq!(own.status, then.status, "{command:?} at {time}");
+            assert!(own.stderr.contains(&format!("as it was at {time}")), "{own:?}");
+        }
+    }
+    assert!(at(&["metrics"], &file, "end").stdout.contains("uverbs_"));
+    for (place, line) in lines(&file).iter().enumerate() {
+        conforms(if place == 0 { "snapshot.json" } else { "recording.json" }, line);
+    }
+}
+
+#[test]
+fn a_history() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    let port = tree.with_roce().port_again(1);
+    tree.with_infiniband();
+    let file = folder.path().join("record.jsonl");
+    let recorder = Recorder::begin(&tree, &file, &["--reread", "0.005"]);
+    port.file("gids/3", EMPTY);
+    recorder.wait_for("::ffff:192.168.77.1", false);
+    port.gid(5, ADDRESS, "RoCE v2", Some("eth0"));
+    recorder.wait_for(GID, true);
+    recorder.end();
+    assert_eq!(whats(&history(&file, &[])), ["began", "gid_went", "gid_came"]);
+    assert_eq!(whats(&history(&file, &["mlx4_0"])), ["began"]);
+    let row = history(&file, &["mlx5_0:1", "3"]);
+    assert_eq!(whats(&row), ["began", "was", "gid_went"]);
+    assert_eq!(row[1]["after"]["gid"], "::ffff:192.168.77.1");
+    let row = history(&file, &["mlx5_0:1", "5"]);
+    assert_eq!(whats(&row), ["began", "was", "gid_came"]);
+    assert_eq!((&row[1]["after"], &row[2]["after"]["gid"]), (&Value::Null, &GID.into()));
+    // NCCL 2.20 took index 0, which was never right; what was right changed, and why is said.
+    let choices = history(&file, &["mlx5_0:1", "--like", "nccl-2.20"]);
+    assert_eq!(whats(&choices), ["began", "choice", "gid_went", "choice", "gid_came", "choice"]);
+    for (place, right) in [(1, 3), (3, 10), (5, 5)] {
+        let after = &choices[place]["after"];
+        assert_eq!((&after["index"], &after["is_right"]), (&0.into(), &false.into()), "{after}");
+        assert_eq!(after["recommended"], right, "{after}");
+    }
+    assert_eq!(choices[3]["causes"], serde_json::json!(["gid_went"]));
+    let time = choices[3]["time"].as_str().unwrap();
+    let then = at(&["choose", "mlx5_0:1", "--json"], &file, time);
+    let then: Value = serde_json::from_str(&then.stdout).unwrap();
+    assert_eq!(then["choose"][0]["recommended"]["index"], 10, "as it is after what was found then");
+    let plain = uverbs(&["history", file.to_str().unwrap(), "mlx5_0:1", "5"]);
+    let last = plain.stdout.lines().last().unwrap();
+    assert!(
+        last.ends_with("mlx5_0:1    gid_came        5 ::ffff:10.0.0.1 v2 eth0?  (reread)"),
+        "{last}"
+    );
+    let path = file.to_str().unwrap();
+    for (args, status, message) in [
+        (&["history", path, "nowhere"][..], 1, "nowhere is nowhere in the recording"),
+        (&["history", path, "mlx5_0", "3"], 3, "an index needs a port"),
+        (&["history", path, "mlx5_0:1", "3", "--like", "nccl"], 3, "--like"),
+        (&["history", path, "--sysfs", "/sys"], 3, "history reads a recording"),
+        (&["history", "/nowhere"], 3, "/nowhere: No such file"),
+    ] {
+        let run = uverbs(args);
+        assert!(run.status == status && run.stderr.contains(message), "{args:?}: {run:?}");
+    }
+}
+
+#[test]
+fn what_is_not_recorded_is_not_answered() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    let port = tree.with_roce().port_again(1);
+    let file = folder.path().join("record.jsonl");
+    let early = now();
+    thread::sleep(Duration::from_millis(5));
+    Recorder::begin(&tree, &file, &["--reread", "0"]).end();
+    thread::sleep(Duration::from_millis(5));
+    let between = now();
+    port.gid(5, ADDRESS, "RoCE v2", Some("eth0"));
+    thread::sleep(Duration::from_millis(5));
+    Recorder::begin(&tree, &file, &["--reread", "0"]).end();
+    let late = uverbs::watch::format_time(SystemTime::now() + Duration::from_mins(1), 3);
+    for (time, message) in [
+        (&early, "the recording begins at"),
+        (&between, "nothing was recorded between"),
+        (&late, "the recording ends at"),
+    ] {
+        for command in ["gids", "ports", "choose", "check", "env"] {
+            let args: &[&str] = if command == "env" { &["env", "nccl"] } else { &[command] };
+            let run = at(args, &file, time);
+            assert!(run.status == 3 && run.stderr.contains(message), "{run:?}");
+            assert!(!run.stdout.contains("mlx5_0"), "{run:?}");
+        }
+        let json = at(&["gids", "--json"], &file, time);
+        conforms("gids.json", &serde_json::from_str::<Value>(&json.stdout).unwrap());
+    }
+    let all = history(&file, &[]);
+    assert_eq!(whats(&all), ["began", "not_recorded", "gid_came"]);
+    assert_eq!(all[2]["causes"], serde_json::json!(["gap"]));
+    let snapshot = folder.path().join("snapshot.json");
+    fs::write(&snapshot, tree.answer(&["snapshot"])).unwrap();
+    let run = at(&["gids"], &snapshot, "end");
+    assert!(run.status == 3 && run.stderr.contains("this is a snapshot"), "{run:?}");
+    let run = finish(program().args(["history"]).arg(&snapshot));
+    assert!(run.status == 3 && run.stderr.contains("this is a snapshot"), "{run:?}");
+    let run = finish(program().args(["gids", "--from"]).arg(&file));
+    assert!(run.status == 3 && run.stderr.contains("this is a recording: --at"), "{run:?}");
+    for (args, message) in [
+        (&["gids", "--at", "end"][..], "--from"),
+        (&["gids", "--from", "x", "--at", "03:12"], "time zone"),
+        (&["gids", "--from", "x", "--at", "soon"], "expected a time"),
+    ] {
+        let run = uverbs(args);
+        assert!(run.status == 3 && run.stderr.contains(message), "{args:?}: {run:?}");
+    }
+}
+
+/// A clock that was set back shows a time twice.
+#[test]
+fn a_clock_that_was_set_back() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    Recorder::begin(&tree, &file, &["--reread", "0"]).end();
+    let first = texts(&file).remove(0);
+    let (head, rest) = first.split_once("},").unwrap();
+    let head = head.split("\"time\"").next().unwrap();
+    let line = |number: u32, time: &str, seconds: u32, gone: &str| {
+        let changes = if gone.is_empty() {
+            String::new()
+        } else {
+            format!(r#","changes":[{{"device":"mlx5_0",{gone}}}]"#)
+        };
+        format!(
+            r#"{{"number":{number},"time":"2026-11-22T{time}Z","monotonic_ns":{seconds}000000000{changes}}}"#
+        )
+    };
+    let text = [
+        format!(
+            "{head}\"time\":\"2026-11-22T12:00:00Z\",\"monotonic_ns\":0,\"goes_on\":false}},{rest}"
+        ),
+        line(1, "12:10:00", 600, r#""empty":[1,3]"#),
+        // Half an hour of it passed, and the clock was set back by an hour.
+        line(2, "11:40:00", 2400, r#""is_gone":true"#),
+        line(3, "12:50:00", 6600, ""),
+        String::new(),
+    ];
+    fs::write(&file, text.join("\n")).unwrap();
+    let ends = |time: &str| {
+        let run = at(&["gids"], &file, &format!("2026-11-22T{time}Z"));
+        let count = run.stdout.lines().count().saturating_sub(1);
+        if run.stderr.contains("the clock was set back") {
+            assert_eq!((run.status, count), (3, 0), "{run:?}");
+            return "twice".to_owned();
+        }
+        assert_eq!(run.status, 0, "{run:?}");
+        count.to_string()
+    };
+    // Twice: with 4 rows or 3, and then without a device.
+    assert_eq!(
+        ["12:05:00", "12:20:00", "11:30:00", "12:50:00"].map(ends),
+        ["twice", "twice", "3", "0"]
+    );
+    assert_eq!(at(&["gids"], &file, "2026-11-22T13:00:00+01:00").status, 3);
+}
+
+#[test]
+fn a_full_file_is_kept_once() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    let port = tree.with_roce().port_again(1);
+    let file = folder.path().join("record.jsonl");
+    let recorder = Recorder::begin(&tree, &file, &["--reread", "0.002", "--record-size", "8K"]);
+    let mut numbers = 0_u8;
+    let mut early = None;
+    // Until the file was full, and full again.
+    let mut parts = Vec::new();
+    while parts.len() < 3 {
+        numbers += 1;
+        port.gid(
+            5,
+            &format!("0000:0000:0000:0000:0000:ffff:0a00:00{numbers:02x}"),
+            "RoCE v2",
+            Some("eth0"),
+        );
+        recorder.wait_for(&format!("::ffff:10.0.0.{numbers}\u{20}"), true);
+        let first = texts(&file)[0].clone();
+        if parts.last() != Some(&first) {
+            parts.push(first);
+            // This one becomes FILE.1.
+            if parts.len() == 2 {
+                early = Some((now(), numbers));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+    recorder.end();
+    let (time, number) = early.unwrap();
+    let run = at(&["gids"], &file, &time);
+    assert!(
+        run.stdout.contains(&format!("::ffff:10.0.0.{number} ")),
+        "in the file before: {run:?}"
+    );
+    let all = history(&file, &["mlx5_0:1", "5"]);
+    assert!(!whats(&all).contains(&"not_recorded"), "{all:#?}");
+    let names: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|own| own.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    for own in [&file, &before(&file)] {
+        let longest = texts(own).iter().map(String::len).max().unwrap() as u64;
+        assert!(fs::metadata(own).unwrap().len() <= 8192 + longest, "{own:?}");
+        // Each is a recording by itself.
+        let alone = folder.path().join("alone.jsonl");
+        fs::copy(own, &alone).unwrap();
+        let last = texts(own).into_iter().last().unwrap();
+        let run = at(&["gids"], &alone, "end");
+        assert_eq!(run.status, 0, "{run:?} {last}");
+        fs::remove_file(alone).unwrap();
+    }
+}
+
+/// A limit of the file's size is a disk that is full, and then is not.
+#[test]
+fn a_full_disk() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    let port = tree.with_roce().port_again(1);
+    let file = folder.path().join("record.jsonl");
+    let mut command = program();
+    command
+        .args(["watch", "--reread", "0.01", "--record"])
+        .arg(&file)
+        .arg("--sysfs")
+        .arg(tree.path());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let recorder = Recorder(child, file.clone());
+    let mut says = |what: &str| said.by_ref().find(|line| line.contains(what)).expect("it says so");
+    says("recording 1 device");
+    wait(|| !lines(&file).is_empty());
+    let limit = |current| {
+        let pid = rustix::process::Pid::from_raw(recorder.pid().as_raw());
+        prlimit(pid, Resource::Fsize, Rlimit { current, maximum: None }).unwrap();
+    };
+    limit(Some(fs::metadata(&file).unwrap().len() + 100));
+    port.gid(5, ADDRESS, "RoCE v2", Some("eth0"));
+    says("File too large (os error 27); nothing is recorded until that is over");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.ends_with('\n'), "nothing is torn: {text}");
+    port.file("state", "1: DOWN");
+    thread::sleep(Duration::from_millis(30));
+    assert_eq!(fs::read_to_string(&file).unwrap(), text, "nothing is written");
+    limit(None);
+    port.file("gids/5", EMPTY);
+    says("recording again; the time between is missing");
+    recorder.wait_for(GID, false);
+    recorder.end();
+    let all = history(&file, &[]);
+    // The row that came and went meanwhile is not invented.
+    assert_eq!(whats(&all), ["began", "not_recorded", "port_state"], "{all:#?}");
+
+    // What cannot be written at all is an error.
+    let full =
+        finish(program().args(["watch", "--record", "/dev/full"]).arg("--sysfs").arg(tree.path()));
+    assert!(full.status == 3 && full.stderr.contains("no regular file"), "{full:?}");
+}
+
+#[test]
+fn what_is_no_place_for_a_recording() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let path = |name: &str| folder.path().join(name);
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), kind, rustix::fs::Mode::RWXU, 0).unwrap();
+    fs::write(path("other"), "{\"schema_version\":1,\"host\":null}\n").unwrap();
+    fs::write(path("torn"), "{\"schema_version\":1,\"recording\":{\"number\":0,").unwrap();
+    let run = |file: &Path, args: &[&str]| {
+        let mut command = program();
+        command.args(["watch", "--timeout", "0", "--record"]).arg(file).args(args);
+        finish(command.arg("--sysfs").arg(tree.path()))
+    };
+    for (name, message) in [
+        ("pipe", "no regular file"),
+        ("", "no regular file"),
+        ("other", "it is no recording, and is left as it is"),
+        ("nowhere/file", "No such file"),
+        ("other/file", "Not a directory"),
+    ] {
+        let run = run(&path(name), &[]);
+        assert!(run.status == 3 && run.stderr.contains(message), "{name}: {run:?}");
+    }
+    assert_eq!(
+        fs::read_to_string(path("other")).unwrap(),
+        "{\"schema_version\":1,\"host\":null}\n"
+    );
+    // The beginning of a first line is nothing that is known.
+    let torn = at(&["gids"], &path("torn"), "end");
+    assert_eq!((torn.status, torn.stdout.lines().count()), (3, 1), "{torn:?}");
+    assert_eq!(run(&path("torn"), &[]).status, 0);
+    assert_eq!(at(&["gids"], &path("torn"), "end").status, 0);
+
+    let recorder = Recorder::begin(&tree, &path("own"), &["--reread", "0"]);
+    let second = run(&path("own"), &[]);
+    assert!(second.status == 3 && second.stderr.contains("another recorder"), "{second:?}");
+    std::os::unix::fs::symlink(path("own"), path("link")).unwrap();
+    let second = run(&path("link"), &[]);
+    assert!(second.status == 3 && second.stderr.contains("another recorder"), "{second:?}");
+    recorder.end();
+    assert_eq!(run(&path("link"), &[]).status, 0);
+    assert_eq!(whats(&history(&path("own"), &[])), ["began", "not_recorded"]);
+
+    for (args, message) in [
+        (&["--record-size", "1"][..], "at least 4K"),
+        (&["mlx5_0"], "cannot be used with"),
+        (&["--type", "v2"], "cannot be used with"),
+        (&["--only", "gid"], "cannot be used with"),
+        (&["--count", "1"], "cannot be used with"),
+        (&["--json"], "--json is of no use"),
+    ] {
+        let run = run(&path("own"), args);
+        assert!(run.status == 3 && run.stderr.contains(message), "{args:?}: {run:?}");
+    }
+}
+
+/// A last line without its end is ignored, and cut before the next is appended.
+#[test]
+fn a_torn_last_line() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    Recorder::begin(&tree, &file, &["--reread", "0"]).end();
+    let whole = fs::read_to_string(&file).unwrap();
+    let line = r#"{"number":2,"time":"2026-11-22T12:00:00Z","monotonic_ns":9,"changes":[{"device":"mlx5_0","is_gone":true}]}"#;
+    for end in [1, 11, line.len() - 1, line.len()] {
+        fs::write(&file, format!("{whole}{}", &line[..end])).unwrap();
+        let run = at(&["gids"], &file, "end");
+        assert_eq!((run.status, run.stdout.lines().count()), (0, 5), "{end}: {run:?}");
+        Recorder::begin(&tree, &file, &["--reread", "0"]).end();
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(
+            text.strip_prefix(&whole).unwrap().starts_with("{\"schema_version\""),
+            "{end}: {text}"
+        );
+    }
+}

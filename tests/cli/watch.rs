@@ -1,0 +1,144 @@
+//! `uverbs watch` and `uverbs wait` on a tree, in which nothing is heard: it is read again and again.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::conforms::conforms;
+use crate::run::{finish, program};
+use crate::tree::Tree;
+
+/// A watch of a tree that began to watch, with its lines. The first argument is how often it reads again.
+fn begun(tree: &Tree, args: &[&str]) -> (Child, BufReader<ChildStdout>) {
+    let mut command: Command = program();
+    command.args(["watch", "--reread"]).args(args).arg("--sysfs").arg(tree.path());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let said = BufReader::new(child.stderr.take().unwrap());
+    let begins = |line: &String| line.starts_with("uverbs: watching 1 device, 1 port, 4 GIDs");
+    said.lines().map(Result::unwrap).find(begins).expect("it begins");
+    let lines = BufReader::new(child.stdout.take().unwrap());
+    (child, lines)
+}
+
+fn line(lines: &mut BufReader<ChildStdout>) -> String {
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    line
+}
+
+const ADDRESS: &str = "0000:0000:0000:0000:0000:ffff:0a00:0001";
+
+#[test]
+fn each_line_is_written_at_once() {
+    let tree = Tree::new();
+    let device = tree.with_roce();
+    let (mut child, mut lines) = begun(&tree, &["0.01", "--json", "--count", "3"]);
+    let port = device.port_again(1);
+    port.gid(5, ADDRESS, "RoCE v2", Some("eth0"));
+    let mut next = || {
+        let text = line(&mut lines);
+        let value: Value =
+            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        conforms("watch.json", &value);
+        value
+    };
+    let came = next();
+    assert_eq!(came["what"], "gid_came", "{came}");
+    assert_eq!((&came["before"], &came["after"]["index"]), (&Value::Null, &5.into()), "{came}");
+    assert_eq!(came["after"]["ipv4"], "10.0.0.1");
+    assert_eq!(came["causes"], serde_json::json!(["reread"]));
+    port.file("state", "1: DOWN");
+    let down = next();
+    assert_eq!(
+        (&down["what"], &down["before"], &down["after"]),
+        (&"port_state".into(), &"active".into(), &"down".into())
+    );
+    device.remove();
+    let went = next();
+    assert_eq!((&went["what"], &went["device"]), (&"device_went".into(), &"mlx5_0".into()));
+    assert_eq!(went["before"]["gids"].as_array().unwrap().len(), 5);
+    assert!(child.wait().unwrap().success());
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
+}
+
+#[test]
+fn lines_for_people() {
+    let tree = Tree::new();
+    let device = tree.with_roce();
+    let (mut child, mut lines) =
+        begun(&tree, &["0.01", "mlx5_0:1", "--only", "gid", "--type", "v2"]);
+    let port = device.port_again(1);
+    port.file("state", "1: DOWN");
+    port.gid(5, ADDRESS, "IB/RoCE v1", Some("eth0"));
+    port.gid(6, ADDRESS, "RoCE v2", Some("eth0"));
+    let text = line(&mut lines);
+    let (_, rest) = text.split_once("Z  ").unwrap();
+    assert_eq!(rest, "mlx5_0:1    gid_came        6 ::ffff:10.0.0.1 v2 eth0?  (reread)\n");
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+/// It does not wait for a change to find out that nobody reads.
+#[test]
+fn a_closed_pipe_ends_it() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let (mut child, lines) = begun(&tree, &["0"]);
+    drop(lines);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn the_time_is_up() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let run = |args: &[&str]| finish(program().args(args).arg("--sysfs").arg(tree.path()));
+    let all = run(&["watch", "--timeout", "0.05"]);
+    assert_eq!((all.stdout.as_str(), all.status), ("", 0), "{all:?}");
+    let one = run(&["watch", "--timeout", "0.05", "--count", "1"]);
+    assert!(one.status == 1 && one.stderr.contains("the time is up"), "{one:?}");
+    let named = run(&["watch", "nowhere:1", "--timeout", "0"]);
+    assert!(named.status == 0 && named.stderr.contains("nowhere: no such device"), "{named:?}");
+    for (args, message) in [
+        (&["watch", "--timeout=-1"][..], "expected a number of seconds"),
+        (&["watch", "--timeout", "x"], "expected a number of seconds"),
+        (&["watch", "--count", "0"], "--count"),
+        (&["watch", "--only", "gids"], "--only"),
+        (&["watch", "--no-header"], "for tables"),
+    ] {
+        let refused = run(args);
+        assert!(refused.status == 3 && refused.stderr.contains(message), "{args:?}: {refused:?}");
+    }
+}
+
+#[test]
+fn waiting() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let run = |args: &[&str]| finish(program().args(args).arg("--sysfs").arg(tree.path()));
+    let there = run(&["wait", "mlx5_0:1", "--timeout", "0"]);
+    assert_eq!(there.status, 0, "{there:?}");
+    assert!(there.stdout.contains("::ffff:192.168.77.1"), "{there:?}");
+    let json = run(&["wait", "--json"]);
+    conforms("wait.json", &serde_json::from_str::<Value>(&json.stdout).unwrap());
+    for (args, message) in [
+        (&["wait", "mlx5_0:1", "nowhere", "--timeout", "0"][..], "nowhere: no such device"),
+        (
+            &["wait", "mlx5_0:1", "--cidr", "10.9.0.0/16", "--timeout", "0.03"],
+            "mlx5_0:1: no usable GID",
+        ),
+    ] {
+        let missing = run(args);
+        assert_eq!((missing.stdout.lines().count(), missing.status), (1, 1), "{missing:?}");
+        assert!(missing.stderr.contains(message), "{missing:?}");
+        assert!(missing.stderr.contains("the time is up"), "{missing:?}");
+        let json = run(&[args, &["--json"]].concat());
+        conforms("wait.json", &serde_json::from_str::<Value>(&json.stdout).unwrap());
+        assert_eq!(json.status, 1);
+    }
+}
