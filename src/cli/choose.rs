@@ -157,7 +157,7 @@ pub(crate) fn answer(
         if let Some(name) = &host.name {
             let ports = chosen.iter().map(|own| (own, own.decision.outcome.index()));
             let is_read = verdict.add(host, &asked, ports);
-            indices.add(name, &chosen, missing, is_read);
+            indices.add(name, &chosen, &missing, is_read);
         }
         for (own, taken) in chosen.iter_mut().zip(&taken) {
             if let Some((like, _)) = &taken.like {

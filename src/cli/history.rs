@@ -128,7 +128,7 @@ impl History<'_> {
                 continue;
             };
             is_any = true;
-            has_name |= self.asked.missing(after).is_empty();
+            has_name |= self.asked.missing(after).count == 0;
             if is_gap {
                 let mut line = Line::of(moment.time(), moment.monotonic(), "began");
                 if let Some(last) = last {

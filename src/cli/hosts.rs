@@ -15,7 +15,7 @@ use uverbs::watch::format_time;
 use crate::args::{Common, FromArg};
 use crate::files;
 use crate::report::{Report, Stage};
-use crate::selection::{Asked, Selected, select};
+use crate::selection::{Asked, Missing, Selected, select};
 
 /// A host to look at.
 #[derive(Debug)]
@@ -383,7 +383,7 @@ pub(crate) fn choose<'s>(
 
 /// Reports selectors that name nothing on a host, and devices that are named and could not be listed. Whether
 /// there are any, and those that name nothing.
-pub(crate) fn missing(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> (bool, Vec<String>) {
+pub(crate) fn missing(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> (bool, Missing) {
     let Seen { name, inventory } = host;
     let before = report.problems().len();
     report.enter(Stage::Names);

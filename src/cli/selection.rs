@@ -66,22 +66,53 @@ impl<'s> Asked<'s> {
     }
 }
 
+/// Selectors that name nothing of a host.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    pub(crate) count: usize,
+    /// The first of them: each of many hosts may lack each of many names.
+    pub(crate) first: Vec<String>,
+}
+
+/// How many of the names that a host lacks are known.
+const FIRST: usize = 8;
+
 impl Asked<'_> {
     /// The selectors that name nothing of a host. A device that could not be listed may be there.
-    pub(crate) fn missing(&self, inventory: &Inventory) -> Vec<String> {
-        if self.is_all() {
-            return Vec::new();
-        }
+    pub(crate) fn missing(&self, inventory: &Inventory) -> Missing {
         let devices = inventory.devices.iter().map(|own| &own.device).chain(&inventory.others);
         let known: BTreeMap<&str, &Device> = devices.map(|own| (own.name.as_str(), own)).collect();
-        let unlisted: BTreeSet<&str> =
-            inventory.unlisted.iter().map(|(name, _)| name.as_str()).collect();
+        let unlisted = inventory.unlisted.iter().map(|(name, _)| name.as_str());
+        let unlisted: BTreeSet<&str> = unlisted.filter(|name| !known.contains_key(name)).collect();
+        let found = known.values().filter_map(|device| Some(self.ports(device)?.found(device)));
+        let hidden = unlisted.iter().filter_map(|name| Some(self.devices.get(name)?.count()));
+        let count = self.list.len() - found.chain(hidden).sum::<usize>();
         let is_missing = |own: &&&Selector| match (known.get(own.device.as_str()), own.port) {
             (None, _) => !unlisted.contains(own.device.as_str()),
             (Some(device), port) => port.is_some_and(|port| !device.ports().contains(&port)),
         };
-        let missing = self.list.iter().filter(is_missing);
-        missing.map(ToString::to_string).collect()
+        let first = self.list.iter().filter(is_missing).take(count.min(FIRST));
+        Missing { count, first: first.map(ToString::to_string).collect() }
+    }
+
+    /// What is asked of a device; none if it is not named.
+    fn ports(&self, device: &Device) -> Option<&Ports> {
+        self.devices.get(device.name.as_str())
+    }
+}
+
+impl Ports {
+    /// How many selectors there are.
+    fn count(&self) -> usize {
+        usize::from(self.is_whole) + self.named.len()
+    }
+
+    /// How many of them name something of the device.
+    fn found(&self, device: &Device) -> usize {
+        let ports = device.ports();
+        // A range that ends before it begins is a mistake to a set.
+        let named = if ports.is_empty() { 0 } else { self.named.range(ports).count() };
+        usize::from(self.is_whole) + named
     }
 }
 
@@ -127,11 +158,8 @@ pub(crate) fn select<'d>(
     let mut found = 0;
     let mut find = |device: &'d Device| {
         known.insert(&device.name, device);
-        let own = asked.devices.get(device.name.as_str())?;
-        let ports = device.ports();
-        // A range that ends before it begins is a mistake to a set.
-        let named = if ports.is_empty() { 0 } else { own.named.range(ports).count() };
-        let count = usize::from(own.is_whole) + named;
+        let own = asked.ports(device)?;
+        let count = own.found(device);
         found += count;
         (count > 0).then_some(own)
     };
@@ -184,6 +212,25 @@ mod tests {
         assert_eq!(select(&inventory, &asked, &mut report).len(), 1);
         let problems: Vec<String> = report.problems().iter().map(Problem::text).collect();
         assert_eq!(problems, ["x: no port 7 (errno 22); its only port is 1"]);
+    }
+
+    /// Each of many hosts may lack each of many names.
+    #[test]
+    fn only_the_first_of_many_that_are_missing_are_named() {
+        let problem = inventory::Problem { text: "x: list: broken".to_owned(), errno: 71 };
+        let mut inventory = Inventory::default();
+        inventory.unlisted.push(("x".to_owned(), problem));
+        inventory.devices.push(DeviceRecord::new(Device::named("y")));
+        inventory.others.push(Device::named("z"));
+        let many = (0..20).map(|n| format!("a{n}"));
+        let selectors = ["x", "x:2", "y", "y:1", "y:2", "z", "z:9"].map(str::to_owned);
+        let selectors: Vec<Selector> =
+            selectors.into_iter().chain(many).map(|text| text.parse().unwrap()).collect();
+        let missing = Asked::new(&selectors).missing(&inventory);
+        assert_eq!(missing.count, 22);
+        assert_eq!(missing.first, ["y:2", "z:9", "a0", "a1", "a2", "a3", "a4", "a5"]);
+        let missing = Asked::new(&selectors[..7]).missing(&inventory);
+        assert_eq!((missing.count, missing.first), (2, vec!["y:2".to_owned(), "z:9".to_owned()]));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use uverbs::port::LinkLayer;
 use crate::hosts::{Chosen, Seen, unread, variable};
 use crate::looked::PortCount;
 use crate::report::Report;
-use crate::selection::Asked;
+use crate::selection::{Asked, Missing};
 use crate::values::Pairs;
 
 /// What is known of all hosts.
@@ -183,12 +183,16 @@ impl Indices {
         &mut self,
         host: &str,
         chosen: &[Chosen<'_>],
-        missing: Vec<String>,
+        missing: &Missing,
         is_read: bool,
     ) {
-        if !missing.is_empty() {
-            let missing = missing.into_iter().map(|own| format!("{host}: {own}"));
-            self.portless.extend(missing);
+        if missing.count > 0 {
+            let first = missing.first.iter().map(|own| format!("{host}: {own}"));
+            self.portless.extend(first);
+            let more = missing.count - missing.first.len();
+            if more > 0 {
+                self.portless.push(format!("{host}: {more} more that are named"));
+            }
         } else if chosen.is_empty() && is_read {
             self.portless.push(host.to_owned());
         }
