@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueHint};
 use serde::Serialize;
-use uverbs::counter::{Counter, CounterSource, End, Group, Reading, Unit};
+use uverbs::counter::{Counter, CounterSource, End, Group, OwnedResources, Owner, Reading, Unit};
 use uverbs::device::Device;
 use uverbs::host::{CounterReader, Counters};
 use uverbs::inventory::{Parts, Wanted};
@@ -30,6 +30,9 @@ pub(crate) struct CountersArgs {
     /// Read twice, so many seconds apart, and show how much was counted in a second
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) rate: Option<Duration>,
+    /// Show also which processes have objects of a device
+    #[arg(long, conflicts_with = "rate")]
+    pub(crate) processes: bool,
 }
 
 /// Reads a number of seconds, a day at most.
@@ -134,11 +137,33 @@ struct ResourceRow<'a> {
     used: u64,
 }
 
+/// Objects of one owner.
+#[derive(Debug, Serialize)]
+struct OwnerRow<'a> {
+    device: &'a str,
+    kind: &'a str,
+    count: u64,
+    /// Null if it is no process, or if the kernel does not say.
+    pid: Option<u32>,
+    /// The part of the kernel that it is.
+    kernel: Option<&'a str>,
+}
+
+impl<'a> OwnerRow<'a> {
+    fn new((device, own): (&'a str, &'a OwnedResources)) -> Self {
+        let (kind, count, owner) = (&own.kind, own.count, own.owner.as_ref());
+        let (pid, kernel) = (owner.and_then(Owner::pid), owner.and_then(Owner::part));
+        Self { device, kind, count, pid, kernel }
+    }
+}
+
 /// What the document has after its counters.
 #[derive(Debug, Serialize)]
 struct Rest<'a> {
     ports: Vec<PortRow<'a>>,
     resources: Vec<ResourceRow<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owners: Option<Vec<OwnerRow<'a>>>,
     /// How long it was between two readings.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
@@ -168,6 +193,13 @@ pub(crate) fn answer(
     }
     let (now, at) = now;
     tell(&now, report);
+    let mut owners = Vec::new();
+    for device in devices.iter().filter(|_| args.processes) {
+        match host.resource_owners(device) {
+            Ok(owned) => owners.push((device.name.as_str(), owned)),
+            Err(error) => report.problem(&device.name, &error),
+        }
+    }
     let elapsed = then.as_ref().map(|(_, before)| at.duration_since(*before).as_secs_f64());
     let before = then.as_ref().map(|(counters, _)| index(counters));
     let mut rows = Vec::new();
@@ -182,9 +214,24 @@ pub(crate) fn answer(
         rows.push(row);
     }
     if common.json {
-        return document(&rows, &now, elapsed, report);
+        let owners = args.processes.then_some(&*owners);
+        return document(&rows, &now, owners, elapsed, report);
     }
-    Ok(tabulate(&rows, &now, args, report).into())
+    let mut table = tabulate(&rows, &now, args, report);
+    for (device, own) in each_owned(&owners) {
+        let owner = own.owner.as_ref().map_or_else(|| NONE.to_owned(), ToString::to_string);
+        let (kind, count) = (own.kind.clone(), own.count.to_string());
+        let cells = [device.to_owned(), NONE.to_owned(), kind, count, "objects".to_owned(), owner];
+        table.row(&cells, Mark::Plain);
+    }
+    Ok(table.into())
+}
+
+/// Objects of a device, by owner.
+type Owned<'a> = (&'a str, Vec<OwnedResources>);
+
+fn each_owned<'a>(owners: &'a [Owned<'a>]) -> impl Iterator<Item = (&'a str, &'a OwnedResources)> {
+    owners.iter().flat_map(|(device, all)| all.iter().map(move |own| (*device, own)))
 }
 
 /// Reports what could not be read.
@@ -235,6 +282,7 @@ fn per_second(grown: u64, seconds: f64) -> f64 {
 fn document(
     rows: &[Row<'_>],
     counters: &Counters,
+    owners: Option<&[Owned<'_>]>,
     seconds: Option<f64>,
     report: &Report,
 ) -> serde_json::Result<Answer> {
@@ -254,7 +302,8 @@ fn document(
         let used = own.resources.iter().flatten();
         resources.extend(used.map(|it| ResourceRow { device, kind: &it.kind, used: it.used }));
     }
-    list.end(&Rest { ports, resources, seconds, problems: report.problems() })
+    let owners = owners.map(|owners| each_owned(owners).map(OwnerRow::new).collect());
+    list.end(&Rest { ports, resources, owners, seconds, problems: report.problems() })
 }
 
 fn tabulate(

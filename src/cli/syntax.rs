@@ -174,6 +174,11 @@ Examples:
     /// A driver's own counters come from RDMA netlink, which has them in every network namespace; those
     /// of the performance management agent (`symbol_error`, `link_downed`) only from sysfs, which shows them
     /// in the device's own namespace. On mlx5 each file of sysfs costs a command to the firmware.
+    ///
+    /// --processes lists who has contexts, protection domains, completion queues, memory regions, shared
+    /// receive queues and identifiers of the connection manager: processes of this PID namespace, and in
+    /// the first one parts of the kernel. Queue pairs are only counted: to list them, the kernel asks the
+    /// driver for each.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -181,6 +186,7 @@ Examples:
   uverbs counters
   uverbs counters mlx5_0:1 --all
   uverbs counters --rate 1                how much in a second
+  uverbs counters mlx5_0 --processes      who uses it
   uverbs counters --json"
     )]
     Counters(CountersArgs),

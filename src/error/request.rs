@@ -91,6 +91,8 @@ pub enum Request {
     },
     /// How many objects are in use.
     Resources,
+    /// Whose the objects in use are.
+    Owners,
     /// Wait for changes.
     Watch,
     /// A file or folder of sysfs.
@@ -132,6 +134,7 @@ impl fmt::Display for Request {
             Self::Counters { port: Some(port) } => write!(f, "read counters of port {port}"),
             Self::Counters { port: None } => f.write_str("read counters"),
             Self::Resources => f.write_str("count objects in use"),
+            Self::Owners => f.write_str("list owners of objects in use"),
             Self::Watch => f.write_str("wait for changes"),
             Self::Sysfs { path } => write!(f, "read {}", path.display()),
         }

@@ -8,6 +8,9 @@
 //!
 //! A port, a group or a file that fails is a problem of its own.
 
+mod cost;
+mod files;
+
 use nix::libc;
 use rustix::io::Errno;
 
@@ -17,10 +20,13 @@ use crate::device::Device;
 use crate::driver::DriverId;
 use crate::error::{Cause, Error, Request};
 use crate::netlink::statistics::{
-    counters_request, mode_request, parse_counters, parse_mode, parse_resources, parse_states,
-    resources_request, states_request,
+    counters_request, is_of, mode_request, parse_counters, parse_mode, parse_resources,
+    parse_states, resources_request, states_request,
 };
-use crate::sysfs::{Folder, Sysfs, counter_names, read_counter};
+use crate::sysfs::{Folder, Sysfs};
+pub use cost::Cost;
+use cost::{mlx5_commands, software};
+use files::Read;
 
 /// The counters of devices, and what could not be read and is no device's.
 #[derive(Debug, Default)]
@@ -66,20 +72,6 @@ pub struct PortCounters {
     pub problems: Vec<Error>,
     /// What the reading cost.
     pub cost: Cost,
-}
-
-/// What a reading of a port's counters cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Cost {
-    /// Requests of RDMA netlink. Those of 16 go out and come back in two system calls.
-    pub netlink_requests: u32,
-    /// Files of sysfs.
-    pub files: u32,
-    /// Commands to the device's firmware, where that is known: none for devices in software, and for mlx5
-    /// those that its driver sends. Of a port that is a bond it is what one member costs. `None` for other
-    /// drivers, if something failed, and if queue pairs have counters of their own (`rdma statistic qp`).
-    pub firmware_commands: Option<u32>,
 }
 
 /// Reads counters, and remembers what was refused.
@@ -243,6 +235,8 @@ impl CounterReader {
             let Some(&(number, place, own, question)) = places.get(request) else { return Ok(()) };
             let Some(told) = told.get_mut(own) else { return Ok(()) };
             let reply = reply.map_err(Cause::of);
+            let name = devices.get(number).map_or("", |device| &*device.name);
+            let reply = reply.and_then(|reply| is_of(reply, name).map(|()| reply));
             match question {
                 0 => told.counters = Some(reply.and_then(parse_counters)),
                 1 => {
@@ -265,7 +259,7 @@ impl CounterReader {
         for problem in [asked.err(), resources.as_ref().err().cloned()].into_iter().flatten() {
             found.problems.push(Error::of_host(Request::Netlink, problem));
         }
-        let mut in_use: Vec<(u32, Vec<ResourceUse>)> = Vec::new();
+        let mut in_use: Vec<(u32, String, Vec<ResourceUse>)> = Vec::new();
         for own in resources.unwrap_or_default() {
             match own {
                 Ok(own) => in_use.push(own),
@@ -274,8 +268,9 @@ impl CounterReader {
         }
         for (device, own) in devices.iter().zip(&mut found.devices) {
             let mut all = in_use.iter_mut();
-            let found = all.find(|(index, _)| Some(*index) == device.index);
-            own.resources = found.map(|(_, own)| core::mem::take(own));
+            let found =
+                all.find(|(index, name, _)| Some(*index) == device.index && *name == device.name);
+            own.resources = found.map(|(.., own)| core::mem::take(own));
         }
         told
     }
@@ -317,8 +312,11 @@ impl CounterReader {
                         Counter::new(name, group, source, device.driver, value)
                     }));
                 }
-                // The driver was asked for counters that it has, and failed.
-                Some(Err(cause)) if told.count > 0 && cause.as_errno() != Errno::MSGSIZE => {
+                // The driver was asked for counters that it has, and failed; or another device was asked.
+                Some(Err(cause))
+                    if cause == Cause::Replaced
+                        || (told.count > 0 && cause.as_errno() != Errno::MSGSIZE) =>
+                {
                     commands = None;
                     let request = Request::Counters { port: number };
                     let error = Error::new(&*device.name, request, cause);
@@ -470,59 +468,9 @@ impl PortCounters {
     }
 }
 
-/// What came of a folder.
-#[derive(Debug, Default)]
-struct Read {
-    counters: Vec<Counter>,
-    left_out: Vec<String>,
-    problems: Vec<Error>,
-    files: u32,
-}
-
-impl Read {
-    fn names(&mut self, device: &Device, port: Option<u32>, folder: &Folder) -> Vec<String> {
-        counter_names(folder).unwrap_or_else(|cause| {
-            let request = Request::Counters { port };
-            self.problems.push(Error::new(&*device.name, request, cause));
-            Vec::new()
-        })
-    }
-
-    fn file(
-        &mut self,
-        device: &Device,
-        group: Group,
-        folder: &Folder,
-        name: &str,
-    ) -> Result<(), Error> {
-        self.files += 1;
-        let number = read_counter(folder, name).map_err(|cause| {
-            let path = folder.path().join(name);
-            Error::new(&*device.name, Request::Sysfs { path }, cause)
-        })?;
-        let source = CounterSource::Sysfs;
-        self.counters.push(Counter::new(name, group, source, device.driver, number));
-        Ok(())
-    }
-}
-
 fn identity(device: &Device) -> (String, Option<u32>, Option<u64>) {
     let folder = device.identity.device.as_ref().or(device.identity.node.as_ref());
     (device.name.clone(), device.index, folder.map(|folder| folder.inode))
-}
-
-/// What devices in software cost.
-fn software(driver: Option<DriverId>) -> Option<u32> {
-    matches!(driver, Some(DriverId::RXE | DriverId::SIW)).then_some(0)
-}
-
-/// The commands by which the driver answered: one for all Q counters, one for all of congestion control, one
-/// for the register of `rx_icrc_encapsulated`, and one for each optional counter that is on.
-fn mlx5_commands(counters: &[(String, u64)], optional: &[OptionalCounter]) -> u32 {
-    let has = |wanted: &str| counters.iter().any(|(name, _)| name == wanted);
-    let groups = [has("out_of_buffer"), has("rp_cnp_ignored"), has("rx_icrc_encapsulated")];
-    let on = optional.iter().filter(|own| own.is_on);
-    groups.into_iter().map(u32::from).sum::<u32>() + on.map(|_| 1).sum::<u32>()
 }
 
 #[cfg(test)]

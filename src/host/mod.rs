@@ -23,6 +23,7 @@
 mod counters;
 mod list;
 mod netdev;
+mod owners;
 mod reader;
 
 use std::collections::BTreeMap;

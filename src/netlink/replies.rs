@@ -59,7 +59,7 @@ pub fn read(datagram: &[u8], dev: &Path) -> Read {
         }));
         read.optional
             .extend(parse_states(content).map(|(_, optional)| optional).unwrap_or_default());
-        read.resources.extend(parse_resources(content).map(|(_, own)| own).unwrap_or_default());
+        read.resources.extend(parse_resources(content).map(|(.., own)| own).unwrap_or_default());
         let _ = parse_mode(content);
         let address = parse_address(content).ok().flatten();
         read.addresses.extend(address.map(|it| (it.index, it.ip, it.prefix)));

@@ -109,6 +109,20 @@ fn one_that_fails_hides_no_other() {
     assert!(lines[1].contains("counters/link_downed: EINVAL"), "{run:?}");
 }
 
+/// Only RDMA netlink has them; the counters are there all the same.
+#[test]
+fn owners_are_not_in_sysfs() {
+    let tree = counting();
+    let run = tree.uverbs(&["counters", "--processes"]);
+    assert_eq!((run.status, run.stdout.lines().count()), (3, 6), "{run:?}");
+    let text = "mlx5_0: list owners of objects in use: EOPNOTSUPP";
+    assert!(run.stderr.contains(text), "{run:?}");
+    let run = tree.uverbs(&["counters", "--processes", "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((run.status, &answer["owners"]), (3, &json!([])));
+    assert!(tree.json(&["counters"]).get("owners").is_none());
+}
+
 #[test]
 fn nothing_to_show_is_said() {
     let tree = Tree::new();

@@ -46,12 +46,22 @@ pub mod op {
     pub const SYS_SET: u16 = 7;
     /// How many objects of each kind are in use on a device.
     pub const RES_GET: u16 = 9;
+    /// The identifiers of the connection manager in use on a device, with their owners.
+    pub const RES_CM_ID_GET: u16 = 11;
+    /// The completion queues in use on a device.
+    pub const RES_CQ_GET: u16 = 12;
+    /// The memory regions in use on a device.
+    pub const RES_MR_GET: u16 = 13;
+    /// The protection domains in use on a device.
+    pub const RES_PD_GET: u16 = 14;
     /// The character device of a device's client: "uverbs", "umad" or "issm". Since 5.3.
     pub const GET_CHARDEV: u16 = 15;
     /// The counters of a port, or how they are bound to objects. Since 5.3.
     pub const STAT_GET: u16 = 17;
     /// The ucontexts in use on a device. In 6.1, not in 5.10.
     pub const RES_CTX_GET: u16 = 22;
+    /// The shared receive queues in use on a device. In 6.1, not in 5.10.
+    pub const RES_SRQ_GET: u16 = 23;
     /// The names of a port's counters, and which optional ones are on. In 6.1, not in 5.10.
     pub const STAT_GET_STATUS: u16 = 24;
     /// Makes a sub-device of a device. In 6.12, not in 6.1.
@@ -104,6 +114,26 @@ pub mod attribute {
     pub const RES_SUMMARY_ENTRY_CURR: u16 = 18;
     /// Nested: queue pairs in use. Also a value of [`STAT_RES`].
     pub const RES_QP: u16 = 19;
+    /// `u32`: the process that made the object, as the asker's PID namespace sees it; absent of a zombie.
+    pub const RES_PID: u16 = 28;
+    /// String: the part of the kernel that made the object.
+    pub const RES_KERN_NAME: u16 = 29;
+    /// Nested: identifiers of the connection manager in use.
+    pub const RES_CM_ID: u16 = 30;
+    /// Nested: one of them.
+    pub const RES_CM_ID_ENTRY: u16 = 31;
+    /// Nested: completion queues in use.
+    pub const RES_CQ: u16 = 35;
+    /// Nested: one of them.
+    pub const RES_CQ_ENTRY: u16 = 36;
+    /// Nested: memory regions in use.
+    pub const RES_MR: u16 = 40;
+    /// Nested: one of them.
+    pub const RES_MR_ENTRY: u16 = 41;
+    /// Nested: protection domains in use.
+    pub const RES_PD: u16 = 46;
+    /// Nested: one of them.
+    pub const RES_PD_ENTRY: u16 = 47;
     /// `u32`: index of the port's network device, if that is in the asker's network namespace.
     pub const NDEV_INDEX: u16 = 50;
     /// String: name of that network device.
@@ -141,6 +171,14 @@ pub mod attribute {
     pub const STAT_HWCOUNTER_ENTRY_VALUE: u16 = 83;
     /// `u8`: whether completion moderation adapts itself.
     pub const DEV_DIM: u16 = 84;
+    /// Nested: ucontexts in use. In 6.1, not in 5.10.
+    pub const RES_CTX: u16 = 86;
+    /// Nested: one of them. In 6.1, not in 5.10.
+    pub const RES_CTX_ENTRY: u16 = 87;
+    /// Nested: shared receive queues in use. In 6.1, not in 5.10.
+    pub const RES_SRQ: u16 = 88;
+    /// Nested: one of them. In 6.1, not in 5.10.
+    pub const RES_SRQ_ENTRY: u16 = 89;
     /// `u8`: 1 if memory registrations survive a fork. In 6.1, not in 5.10.
     pub const SYS_COPY_ON_FORK: u16 = 93;
     /// `u8`: 1 if an optional counter is on, 0 if it is off; absent of one that is no option. In 6.1, not in

@@ -84,7 +84,7 @@ fn netlink_comes_first_and_costs_what_it_says() {
     let (_tree, host, mut device) = tree(DriverId::MLX5, &files);
     device.index = Some(7);
     let counters = told(&[("out_of_buffer", 5), ("rp_cnp_ignored", 6)]);
-    let plain = [8, 0, 74, 0, 0, 0, 0, 0];
+    let plain = [6, 0, 2, 0, b'x', 0, 0, 0, 8, 0, 74, 0, 0, 0, 0, 0];
     let batches = vec![
         vec![
             Datagram::reply(&counters, 1),
@@ -159,6 +159,23 @@ fn what_is_refused_is_asked_once() {
     reader.forget();
     let mut host = with_netlink(host, vec![refused, vec![Datagram::end(4)]]);
     assert_eq!(read(&mut reader, &mut host, &other).ports[0].cost.netlink_requests, 3);
+}
+
+/// The index may be another device's by now: its counters and its objects are not this one's.
+#[test]
+fn counters_of_another_device_are_not_taken() {
+    let files = [("ports/1/hw_counters/out_of_buffer", "9\n")];
+    let (_tree, host, mut device) = tree(DriverId::MLX5, &files);
+    (device.index, device.name) = (Some(7), "y".to_owned());
+    let counters = told(&[("out_of_buffer", 5)]);
+    let replies = (1..=3).map(|number| Datagram::reply(&counters, number)).collect();
+    let objects = [&counters[..], &[4, 0, 15, 128]].concat();
+    let resources = vec![Datagram::reply(&objects, 4), Datagram::end(4)];
+    let mut host = with_netlink(host, vec![replies, resources]);
+    let own = read(&mut CounterReader::new(), &mut host, &device);
+    assert_eq!((own.ports[0].counters.len(), &own.resources), (0, &None), "{own:?}");
+    let text = own.ports[0].problems[0].to_string();
+    assert!(text.contains("another device has taken its place"), "{text}");
 }
 
 /// A driver without counters refuses as one that fails does; the list of names shows the difference.

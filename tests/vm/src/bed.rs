@@ -21,11 +21,13 @@ pub enum Bed {
     Soft,
     /// Two emulated mlx5 functions. No driver is bound to them at first.
     Mlx5,
+    /// No hardware, and one processor whose clock counts instructions: a nanosecond is one.
+    Counted,
 }
 
 impl Bed {
     /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Soft, Self::Mlx5];
+    pub const ALL: [Self; 3] = [Self::Soft, Self::Mlx5, Self::Counted];
 }
 
 impl fmt::Display for Bed {
@@ -33,6 +35,7 @@ impl fmt::Display for Bed {
         f.write_str(match self {
             Self::Soft => "soft",
             Self::Mlx5 => "mlx5",
+            Self::Counted => "counted",
         })
     }
 }

@@ -329,7 +329,7 @@ impl Lab {
         let initramfs = logs.join("initramfs");
         self.initramfs.write(kernel, job, &initramfs)?;
         let functions = match hardware.bed {
-            Bed::Soft => None,
+            Bed::Soft | Bed::Counted => None,
             Bed::Mlx5 => {
                 qemu::has_device(&self.qemu, functions::DEVICE)?;
                 Some(Functions::start(name)?)
@@ -338,8 +338,18 @@ impl Lab {
         let mut devices = functions.as_ref().map(Functions::qemu_arguments).unwrap_or_default();
         devices.extend(hardware.terminal.iter().flat_map(|it| it.qemu_arguments()));
         let is_played_with = hardware.terminal.is_some();
+        let is_counted = hardware.bed == Bed::Counted;
         let qemu = &self.qemu;
-        let boot = qemu::Boot { qemu, kernel, initramfs, devices, logs, sample, is_played_with };
+        let boot = qemu::Boot {
+            qemu,
+            kernel,
+            initramfs,
+            devices,
+            is_counted,
+            logs,
+            sample,
+            is_played_with,
+        };
         let is_broken = || functions.as_ref().is_some_and(Functions::is_one_finished);
         let ran = boot.run(on_report, is_broken);
         let broken = functions.map(Functions::finish).unwrap_or_default();

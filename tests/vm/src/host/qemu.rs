@@ -33,6 +33,8 @@ pub(crate) struct Boot<'a> {
     pub(crate) initramfs: PathBuf,
     /// Further arguments for QEMU: its devices.
     pub(crate) devices: Vec<String>,
+    /// Whether it has one processor, whose clock counts instructions.
+    pub(crate) is_counted: bool,
     /// Where the logs go: `console.log`, `report.log`, `qemu.log`.
     pub(crate) logs: PathBuf,
     /// The seed of samples; none where all is wanted.
@@ -139,8 +141,13 @@ impl Boot<'_> {
         command
             .args(["-machine", "q35,memory-backend=memory"])
             .args(["-object", "memory-backend-memfd,id=memory,size=1G,share=on"])
-            .args(["-accel", "tcg", "-cpu", "max", "-smp", "2"])
+            .args(["-accel", "tcg", "-cpu", "max"])
             .args(["-nodefaults", "-display", "none", "-no-reboot"]);
+        if self.is_counted {
+            command.args(["-smp", "1", "-icount", "shift=0"]);
+        } else {
+            command.args(["-smp", "2"]);
+        }
         let answers = format!(",input-path={}", self.log("answers").display());
         for (id, log, more) in [("console", "console.log", ""), ("report", "report.log", &answers)]
         {

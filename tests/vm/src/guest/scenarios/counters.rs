@@ -128,6 +128,65 @@ fn traffic() -> Result<()> {
     .with_context(|| said.clone())
 }
 
+/// The objects of a device, and whose they are: by kind, with the process or the part of the kernel.
+type Owners = BTreeMap<(String, Option<u64>, Option<String>), u64>;
+
+/// The owners that we list.
+pub(super) fn owners(device: &str) -> Result<Owners> {
+    let text = run(&["uverbs", "counters", device, "--processes", "--json"])?;
+    let answer: Value = serde_json::from_str(&text)?;
+    ensure!(answer["problems"] == serde_json::json!([]), "{text}");
+    let rows = answer["owners"].as_array().context("no owners")?;
+    let row = |row: &Value| {
+        let kind = row["kind"].as_str().context("no kind")?.to_owned();
+        let kernel = row["kernel"].as_str().map(str::to_owned);
+        Ok(((kind, row["pid"].as_u64(), kernel), row["count"].as_u64().context("no count")?))
+    };
+    rows.iter().map(row).collect()
+}
+
+/// Those of iproute2, object by object. What it cannot list is what the kernel does not list.
+fn owners_by_rdma(device: &str) -> Result<Owners> {
+    let mut owners = Owners::new();
+    for kind in ["ctx", "pd", "cq", "mr", "srq", "cm_id"] {
+        let output = lab::output(&["rdma", "-j", "resource", "show", kind, "dev", device])?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let answer: Value = serde_json::from_str(&text).unwrap_or_default();
+        for object in answer.as_array().into_iter().flatten() {
+            let pid = object["pid"].as_u64();
+            // It puts the kernel's parts into brackets.
+            let part = object["comm"].as_str().filter(|_| pid.is_none());
+            let part = part.map(|part| part.trim_matches(['[', ']']).to_owned());
+            *owners.entry((kind.to_owned(), pid, part)).or_default() += 1;
+        }
+    }
+    Ok(owners)
+}
+
+/// Our owners are those of `rdma resource`, with a program that uses the device, and without it.
+pub(crate) fn owners_agree() -> Result<()> {
+    let _lab = lab::vlan_lab()?;
+    let of_kernel = owners("rxe0")?;
+    ensure!(of_kernel == owners_by_rdma("rxe0")?, "{of_kernel:?}");
+    ensure!(!of_kernel.is_empty() && of_kernel.keys().all(|(_, pid, _)| pid.is_none()));
+    let mut server = Command::new("ib_send_bw");
+    let server = server.args(["-d", "rxe0", "-F"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let server = Ending(server.spawn().context("starting ib_send_bw")?);
+    let pid = Some(u64::from(server.0.id()));
+    lab::wait_until("it has its objects", || {
+        owners("rxe0").is_ok_and(|own| own.keys().any(|(kind, by, _)| kind == "mr" && *by == pid))
+    })?;
+    let all = owners("rxe0")?;
+    println!("{all:?}");
+    ensure!(all == owners_by_rdma("rxe0")?, "{all:?}");
+    for (kind, is_old) in [("pd", true), ("cq", true), ("mr", true), ("ctx", false)] {
+        let is_there = all.contains_key(&(kind.to_owned(), pid, None));
+        ensure!(is_there == (is_old || lab::kernel()? >= (5, 14)), "{kind}: {all:?}");
+    }
+    drop(server);
+    lab::wait_until("its objects are gone", || owners("rxe0").is_ok_and(|own| own == of_kernel))
+}
+
 /// As in a pod: sysfs has no counters there, netlink has them all the same.
 pub(crate) fn in_a_fresh_namespace() -> Result<()> {
     let _lab = lab::vlan_lab()?;

@@ -1,6 +1,6 @@
 //! What is tested on each kernel: a file for each topic, a function for each scenario.
 //!
-//! To add one, write a function that returns `Result<()>` and list it in [`SOFT`] or [`mlx5::ALL`], which
+//! To add one, write a function that returns `Result<()>` and list it in [`SOFT`], [`mlx5::ALL`] or [`COUNTED`], which
 //! decides its machine. It runs in a separate process on a machine without any RDMA device, and builds what
 //! it needs with [`lab`](crate::lab). It prints what helps the reader of a failure (a line `figure: …` is
 //! always shown), and returns an error if something is wrong (`anyhow::ensure!`). Scenarios must not depend
@@ -66,6 +66,7 @@ const SOFT: &[Scenario] = &[
     ("interfaces_are_listed_once", costs::interfaces_are_listed_once),
     ("filters_come_before_opening", costs::filters_come_before_opening),
     ("counters_agree", counters::on_soft_roce),
+    ("owners_of_objects_agree", counters::owners_agree),
     ("counters_in_a_fresh_namespace", counters::in_a_fresh_namespace),
     ("metrics_of_eight_ports", metrics::eight_ports),
     ("metrics_on_a_full_disk", metrics::a_full_disk),
@@ -168,9 +169,14 @@ const SOFT: &[Scenario] = &[
     ("c_programs_under_valgrind", c_programs::under_valgrind),
 ];
 
+/// The scenarios that count instructions.
+const COUNTED: &[Scenario] =
+    &[("metrics_of_eight_ports_in_instructions", metrics::eight_ports_in_instructions)];
+
 /// Every scenario, with the machine that it runs on.
 pub(crate) fn all() -> impl Iterator<Item = (&'static str, Bed, fn() -> Result<()>)> {
-    [(Bed::Soft, SOFT), (Bed::Mlx5, mlx5::ALL)].into_iter().flat_map(|(bed, scenarios)| {
+    let beds = [(Bed::Soft, SOFT), (Bed::Counted, COUNTED), (Bed::Mlx5, mlx5::ALL)];
+    beds.into_iter().flat_map(|(bed, scenarios)| {
         scenarios.iter().map(move |(name, scenario)| (*name, bed, *scenario))
     })
 }

@@ -89,6 +89,14 @@ pub(crate) fn agree_and_cost_a_tenth() -> Result<()> {
         "uverbs_port_saturated{{device=\"{name}\",port=\"1\",counter=\"link_downed\"}} 1\n"
     );
     ensure!(metrics.contains(&saturated) && !metrics.contains("uverbs_port_link_downed_total"));
+    // Whose the objects are: the firmware is not asked. What the driver sends by itself may come between.
+    let mut host = Host::new();
+    let devices = host.devices()?;
+    let own = devices.iter().find(|own| own.name == name).context("not listed")?;
+    lab::wait_until("no command is sent for owners", || {
+        let asked = function.commands_during(|| Ok(host.resource_owners(own)?));
+        asked.is_ok_and(|(owners, commands)| !owners.is_empty() && commands.is_empty())
+    })?;
     let (_, whole) = function.commands_during(|| run(&["uverbs", "metrics"]))?;
     println!("figure: `uverbs metrics`: {} firmware commands in all", whole.len());
     Ok(())
