@@ -63,6 +63,8 @@ fn check(datagram: &[u8]) {
     let entries = read.counters.len() + read.optional.len() + read.resources.len();
     // Each takes the heads of an entry, of a name and of a number.
     assert!(entries <= 3 * (datagram.len() / 12 + 1));
+    // An object may have nothing but its head, and be of each of six kinds.
+    assert!(read.owned <= 6 * (u64::try_from(datagram.len()).unwrap_or(0) / 4 + 1));
     assert!(read.counters.iter().all(|own| !own.name.is_empty() && own.amount().is_some()));
     for (index, above) in &read.links {
         assert!(*index != 0 && above.len() <= read.messages + read.messages);

@@ -9,7 +9,9 @@ use std::path::Path;
 use super::listen::{parse_route_news, parse_uevent};
 use super::rdma::{parse_chardev, parse_device, parse_port};
 use super::route::{parse_address, standing_on_each};
-use super::statistics::{parse_counters, parse_mode, parse_resources, parse_states};
+use super::statistics::{
+    OWNED_KINDS, is_of, parse_counters, parse_mode, parse_resources, parse_states,
+};
 use super::{Datagram, Message, Replies, Socket, attributes};
 use crate::counter::{Counter, CounterSource, Group, OptionalCounter, ResourceUse};
 use crate::device::Device;
@@ -34,6 +36,8 @@ pub struct Read {
     pub optional: Vec<OptionalCounter>,
     /// As messages about objects in use.
     pub resources: Vec<ResourceUse>,
+    /// As messages about their owners: how many objects.
+    pub owned: u64,
     /// As multicasts: how many say something.
     pub news: usize,
     /// As messages about interfaces: each with the interfaces on top of it.
@@ -60,7 +64,9 @@ pub fn read(datagram: &[u8], dev: &Path) -> Read {
         read.optional
             .extend(parse_states(content).map(|(_, optional)| optional).unwrap_or_default());
         read.resources.extend(parse_resources(content).map(|(.., own)| own).unwrap_or_default());
-        let _ = parse_mode(content);
+        let _ = (parse_mode(content), is_of(content, ""));
+        let owned = OWNED_KINDS.iter().flat_map(|kind| kind.parse(content)).flatten();
+        read.owned += owned.map(|(_, count)| count).sum::<u64>();
         let address = parse_address(content).ok().flatten();
         read.addresses.extend(address.map(|it| (it.index, it.ip, it.prefix)));
     }
