@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::Value;
 use uverbs::check::{Finding, settings_for};
@@ -11,9 +11,8 @@ use uverbs::choose::Outcome;
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way};
 use uverbs::inventory::Parts;
-use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg, selector};
+use crate::args::{Common, NamedPorts, Origin};
 use crate::check;
 use crate::choose::{lacks, tell_settings};
 use crate::filter::{FamilyChoice, FilterArgs};
@@ -27,21 +26,19 @@ use crate::values::Pairs;
 use crate::verdict::{Verdict, is_known};
 
 #[derive(Debug, Args)]
+#[command(mut_arg("selectors", |own| own.help("Devices and ports to use; all that have a usable GID if none is named")))]
 pub(crate) struct EnvArgs {
     /// The program
     pub(crate) program: ProgramChoice,
-    /// Devices and ports to use; all that have a usable GID if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedPorts,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// Only GIDs of addresses of this family
     #[arg(long, value_name = "FAMILY", help_heading = "Filters")]
     pub(crate) family: Option<FamilyChoice>,
     #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
+    pub(crate) origin: Origin,
     /// How to print [default: shell]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<EnvFormat>,
@@ -132,8 +129,8 @@ pub(crate) fn answer(
     args: &EnvArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let source = (&args.from, args.source.preference(common), Parts::CHOOSING);
-    let named = Asked::new(&args.selectors);
+    let source = (&args.origin.from, args.origin.preference(common), Parts::CHOOSING);
+    let named = Asked::new(&args.named.selectors);
     let wish = args.filter.wish(args.family);
     let program = args.program.into();
     let mut verdict = Verdict::default();

@@ -10,7 +10,7 @@ use uverbs::inventory::{DeviceRecord, GidRow, Inventory, Parts, PortRecord, Want
 use uverbs::netdev::Interface;
 use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg, port, selector};
+use crate::args::{Common, NamedPorts, Origin, port};
 use crate::filter::{Filter, FilterArgs, Verdict};
 use crate::gid_row::Row;
 use crate::hosts::{Seen, each, some};
@@ -23,15 +23,12 @@ use crate::table::{Mark, Table};
 
 #[derive(Debug, Args)]
 pub(crate) struct GidsArgs {
-    /// Devices and ports to show; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedPorts,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
+    pub(crate) origin: Origin,
     /// How to print
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
@@ -55,9 +52,7 @@ pub(crate) struct GidArgs {
     /// The index in its GID table
     pub(crate) index: u32,
     #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
+    pub(crate) origin: Origin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +86,7 @@ pub(crate) fn answer_gids(
 ) -> serde_json::Result<Answer> {
     let filter = Filter::new(&args.filter);
     let netdev = args.filter.netdev.as_deref();
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     let is_device = |device: &Device| asked.has_device(&device.name) && !filter.excludes(device);
     let is_row = |device: &Device, record: &GidRecord| {
         asked.has_port(&device.name, record.entry.port())
@@ -101,13 +96,13 @@ pub(crate) fn answer_gids(
     let mut parts = Parts::GIDS;
     parts.interfaces = netdev.is_some();
     let wanted = Wanted::new(parts)
-        .preference(args.source.preference(common))
+        .preference(args.origin.preference(common))
         .devices(&is_device)
         .netdev(netdev)
         .rows(&is_row);
     let mut rows = Rows::new(args.format(common));
     let (mut is_any, mut has_device, mut may_match) = (false, false, Vec::new());
-    each(common, &args.from, &wanted, report, |host, report| {
+    each(common, &args.origin.from, &wanted, report, |host, report| {
         report.turn_to(host.name.as_deref());
         if !rows.has_room(report) {
             return Ok(());
@@ -289,11 +284,11 @@ pub(crate) fn answer_gid(
     let asked = Asked::new(&selectors);
     let is_device = |device: &Device| device.name == *name && device.ports().contains(port);
     let wanted = Wanted::new(Parts::GIDS)
-        .preference(args.source.preference(common))
+        .preference(args.origin.preference(common))
         .devices(&is_device)
         .slot(*port, args.index);
     let mut rows = Rows::new(if common.json { Format::Json } else { Format::Table });
-    each(common, &args.from, &wanted, report, |host, report| {
+    each(common, &args.origin.from, &wanted, report, |host, report| {
         for Selected { record, device, .. } in host.select(&asked, report) {
             match record.row(*port, args.index) {
                 Some(own) => rows.add(&Row::new(host.name.as_deref(), &device.name, own))?,

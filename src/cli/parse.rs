@@ -39,19 +39,19 @@ impl Cli {
     /// file among these.
     fn named(&self) -> (&[PathBuf], &[Selector]) {
         let (from, selectors) = match &self.command {
-            Command::Devices(args) => (&args.from, &args.selectors),
-            Command::Gids(args) => (&args.from, &args.selectors),
-            Command::Ports(args) => (&args.from, &args.selectors),
-            Command::Guids(args) => (&args.from, &args.selectors),
-            Command::Pkeys(args) => (&args.from, &args.selectors),
-            Command::Choose(args) => (&args.from, &args.selectors),
-            Command::Env(args) => (&args.from, &args.selectors),
-            Command::Check(args) => (&args.from, &args.selectors),
-            Command::Metrics(args) => (&args.from, &args.selectors),
-            Command::Gid(args) => return (&args.from.from, &[]),
-            Command::Limits(args) => return (&[], &args.selectors),
-            Command::Watch(args) => return (&[], &args.selectors),
-            Command::Wait(args) => return (&[], &args.selectors),
+            Command::Devices(args) => (&args.from, &args.named.selectors),
+            Command::Gids(args) => (&args.origin.from, &args.named.selectors),
+            Command::Ports(args) => (&args.origin.from, &args.named.selectors),
+            Command::Guids(args) => (&args.origin.from, &args.named.selectors),
+            Command::Pkeys(args) => (&args.from, &args.named.selectors),
+            Command::Choose(args) => (&args.origin.from, &args.named.selectors),
+            Command::Env(args) => (&args.origin.from, &args.named.selectors),
+            Command::Check(args) => (&args.origin.from, &args.named.selectors),
+            Command::Metrics(args) => (&args.origin.from, &args.named.selectors),
+            Command::Gid(args) => return (&args.origin.from.from, &[]),
+            Command::Limits(args) => return (&[], &args.named.selectors),
+            Command::Watch(args) => return (&[], &args.named.selectors),
+            Command::Wait(args) => return (&[], &args.named.selectors),
             Command::Counters(_)
             | Command::Snapshot(_)
             | Command::History(_)
@@ -154,22 +154,22 @@ impl Cli {
                 if common.json && args.format.is_some_and(|format| format != Format::Json) {
                     return Some("--json contradicts --format".to_owned());
                 }
-                args.source.source
+                args.origin.source.source
             }
-            Command::Gid(args) => args.source.source,
+            Command::Gid(args) => args.origin.source.source,
             Command::Ports(args) => {
                 if common.json && args.format.is_some_and(|format| format != PortsFormat::Json) {
                     return Some("--json contradicts --format".to_owned());
                 }
-                args.source.source
+                args.origin.source.source
             }
-            Command::Guids(args) => args.source.source,
-            Command::Choose(args) => args.source.source,
-            Command::Check(args) => args.source.source,
+            Command::Guids(args) => args.origin.source.source,
+            Command::Choose(args) => args.origin.source.source,
+            Command::Check(args) => args.origin.source.source,
             Command::Metrics(_) if common.json => {
                 return Some("metrics has formats of its own: --format".to_owned());
             }
-            Command::Metrics(args) => args.source.source,
+            Command::Metrics(args) => args.origin.source.source,
             Command::Snapshot(args) => args.source.source,
             Command::Watch(args) => {
                 if common.json && args.record.record.is_some() {
@@ -191,7 +191,7 @@ impl Cli {
                 if common.json && args.format.is_some_and(|format| format != EnvFormat::Json) {
                     return Some("--json contradicts --format".to_owned());
                 }
-                args.source.source
+                args.origin.source.source
             }
             Command::Mlx5(_) | Command::Limits(_) if common.sysfs.is_some() => {
                 return Some("this needs the device itself; --sysfs reads files only".to_owned());

@@ -117,7 +117,7 @@ pub(crate) fn answer(
     args: &Mlx5PortArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     let host = host(common, &asked);
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     for selected in selected(&host, &asked, report) {
