@@ -16,6 +16,7 @@ use crate::args::{Common, NamedPorts, Origin};
 use crate::check;
 use crate::choose::{lacks, tell_settings};
 use crate::filter::{FamilyChoice, FilterArgs};
+use crate::form::{Form, Format};
 use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
 use crate::output::{Answer, json};
 use crate::report::{Problem, Report, Stage};
@@ -42,13 +43,6 @@ pub(crate) struct EnvArgs {
     /// How to print [default: shell]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<EnvFormat>,
-}
-
-impl EnvArgs {
-    pub(crate) fn format(&self, common: &Common) -> EnvFormat {
-        let default = if common.json { EnvFormat::Json } else { EnvFormat::Shell };
-        self.format.unwrap_or(default)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -79,6 +73,18 @@ pub(crate) enum EnvFormat {
     Json,
     /// The entries of a container's env list, in YAML
     Kubernetes,
+}
+
+impl Format for EnvFormat {
+    const JSON: Self = Self::Json;
+    const DEFAULT: Self = Self::Shell;
+
+    fn form(self) -> Form {
+        match self {
+            Self::Json => Form::Json,
+            Self::Shell | Self::Kubernetes => Form::Text,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -181,7 +187,8 @@ pub(crate) fn answer(
     let has_settings = verdict.has_settings_of(program);
     let is_known = unread.is_empty() && verdict.hosts > 0 && !are_missing && has_settings;
     let plan = if is_known && !right.is_empty() && is_met {
-        let has_a_say = |name: &str| has_a_say(&verdict, args.format(common), name);
+        let has_a_say =
+            |name: &str| has_a_say(&verdict, EnvFormat::asked(args.format, common), name);
         let has_others = has_unnamed || has_others(program, &verdict, report);
         verdict.plan(program, has_others, has_a_say)
     } else {
@@ -209,7 +216,7 @@ pub(crate) fn answer(
             report.note(format!("{name}: {index}: {caveat}"));
         }
     }
-    if args.format(common) == EnvFormat::Json {
+    if EnvFormat::asked(args.format, common) == EnvFormat::Json {
         let variables = |plan: &Plan| {
             let pairs = plan.variables.iter();
             Pairs(pairs.map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
@@ -230,7 +237,7 @@ pub(crate) fn answer(
         let host = host.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();
         report.note(format!("{host}{}; {}", finding.seen, finding.advice));
     }
-    Ok(Answer::Text(printed(plan.as_ref(), args.format(common)).into_bytes()))
+    Ok(Answer::Text(printed(plan.as_ref(), EnvFormat::asked(args.format, common)).into_bytes()))
 }
 
 /// The variables as a shell or Kubernetes reads them.

@@ -12,6 +12,7 @@ use uverbs::selector::Selector;
 
 use crate::args::{Common, NamedPorts, Origin, port};
 use crate::filter::{Filter, FilterArgs, Verdict};
+use crate::form::{Form, Format};
 use crate::gid_row::Row;
 use crate::hosts::{Seen, each, some};
 use crate::output::{Answer, List};
@@ -31,17 +32,7 @@ pub(crate) struct GidsArgs {
     pub(crate) origin: Origin,
     /// How to print
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<Format>,
-}
-
-impl GidsArgs {
-    pub(crate) fn format(&self, common: &Common) -> Format {
-        match self.format {
-            Some(format) => format,
-            None if common.json => Format::Json,
-            None => Format::Table,
-        }
-    }
+    pub(crate) format: Option<GidsFormat>,
 }
 
 #[derive(Debug, Args)]
@@ -56,13 +47,26 @@ pub(crate) struct GidArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum GidsFormat {
     Table,
     Json,
     ShowGids,
 }
 
-impl ValueEnum for Format {
+impl Format for GidsFormat {
+    const JSON: Self = Self::Json;
+    const DEFAULT: Self = Self::Table;
+
+    fn form(self) -> Form {
+        match self {
+            Self::Table => Form::Table,
+            Self::Json => Form::Json,
+            Self::ShowGids => Form::OtherTool("show_gids"),
+        }
+    }
+}
+
+impl ValueEnum for GidsFormat {
     fn value_variants<'a>() -> &'a [Self] {
         &[Self::Table, Self::Json, Self::ShowGids]
     }
@@ -100,7 +104,7 @@ pub(crate) fn answer_gids(
         .devices(&is_device)
         .netdev(netdev)
         .rows(&is_row);
-    let mut rows = Rows::new(args.format(common));
+    let mut rows = Rows::new(GidsFormat::asked(args.format, common));
     let (mut is_any, mut has_device, mut may_match) = (false, false, Vec::new());
     each(common, &args.origin.from, &wanted, report, |host, report| {
         report.turn_to(host.name.as_deref());
@@ -287,7 +291,7 @@ pub(crate) fn answer_gid(
         .preference(args.origin.preference(common))
         .devices(&is_device)
         .slot(*port, args.index);
-    let mut rows = Rows::new(if common.json { Format::Json } else { Format::Table });
+    let mut rows = Rows::new(GidsFormat::asked(None, common));
     each(common, &args.origin.from, &wanted, report, |host, report| {
         for Selected { record, device, .. } in host.select(&asked, report) {
             match record.row(*port, args.index) {
@@ -341,11 +345,11 @@ enum Rows {
 }
 
 impl Rows {
-    fn new(format: Format) -> Self {
+    fn new(format: GidsFormat) -> Self {
         match format {
-            Format::Table => Self::Table(Table::new(HEADING)),
-            Format::Json => Self::Json(List::new("gids")),
-            Format::ShowGids => Self::ShowGids(ShowGids::default()),
+            GidsFormat::Table => Self::Table(Table::new(HEADING)),
+            GidsFormat::Json => Self::Json(List::new("gids")),
+            GidsFormat::ShowGids => Self::ShowGids(ShowGids::default()),
         }
     }
 

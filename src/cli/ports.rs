@@ -12,6 +12,7 @@ use uverbs::inventory::{Parts, PortRecord, Wanted};
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortState, Speed, Width};
 
 use crate::args::{Common, NamedPorts, Origin};
+use crate::form::{Form, Format};
 use crate::hosts::each;
 use crate::other_tool::OtherTool;
 use crate::output::Answer;
@@ -32,16 +33,6 @@ pub(crate) struct PortsArgs {
     pub(crate) format: Option<PortsFormat>,
 }
 
-impl PortsArgs {
-    pub(crate) fn format(&self, common: &Common) -> PortsFormat {
-        match self.format {
-            Some(format) => format,
-            None if common.json => PortsFormat::Json,
-            None => PortsFormat::Table,
-        }
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PortsFormat {
     /// Aligned columns
@@ -52,6 +43,20 @@ pub(crate) enum PortsFormat {
     Ibdev2netdev,
     /// What ibstat prints
     Ibstat,
+}
+
+impl Format for PortsFormat {
+    const JSON: Self = Self::Json;
+    const DEFAULT: Self = Self::Table;
+
+    fn form(self) -> Form {
+        match self {
+            Self::Table => Form::Table,
+            Self::Json => Form::Json,
+            Self::Ibdev2netdev => Form::OtherTool("ibdev2netdev"),
+            Self::Ibstat => Form::OtherTool("ibstat"),
+        }
+    }
 }
 
 /// A port in the table and in JSON.
@@ -218,7 +223,7 @@ pub(crate) fn answer(
     args: &PortsArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let format = args.format(common);
+    let format = PortsFormat::asked(args.format, common);
     let asked = Asked::new(&args.named.selectors);
     let is_device = |device: &Device| asked.has_device(&device.name);
     let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);
