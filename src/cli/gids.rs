@@ -13,7 +13,7 @@ use uverbs::selector::Selector;
 use crate::args::{Common, NamedPorts, Origin, port};
 use crate::filter::{Filter, FilterArgs, Verdict};
 use crate::form::{Form, Format};
-use crate::gid_row::Row;
+use crate::gid_row::{COLUMNS, HEADING, Row};
 use crate::hosts::{Seen, each, some};
 use crate::output::{Answer, List};
 use crate::report::{EINVAL, Problem, Report};
@@ -333,13 +333,10 @@ fn explain_empty(
     }
 }
 
-/// What the columns are.
-pub(crate) const HEADING: [&str; 7] = ["DEVICE", "PORT", "INDEX", "GID", "TYPE", "IPV4", "NETDEV"];
-
 /// The rows, in the form that is asked for.
 #[derive(Debug)]
 enum Rows {
-    Table(Table<7>),
+    Table(Table<COLUMNS>),
     Json(List),
     ShowGids(ShowGids),
 }

@@ -7,8 +7,7 @@ use uverbs::watch::Watch;
 use crate::args::{Common, NamedPorts, SourceArg};
 use crate::choose::lacks;
 use crate::filter::FilterArgs;
-use crate::gid_row::Row;
-use crate::gids::HEADING;
+use crate::gid_row::{COLUMNS, HEADING, Row};
 use crate::hosts::{Seen, choose, is_used, missing};
 use crate::output::Answer;
 use crate::report::Report;
@@ -74,7 +73,7 @@ pub(crate) fn answer(
 fn see(
     watch: &Watch,
     args: &WaitArgs,
-    rows: &mut Rows<7>,
+    rows: &mut Rows<COLUMNS>,
     report: &mut Report,
 ) -> serde_json::Result<bool> {
     let asked = Asked::new(&args.named.selectors);
