@@ -20,7 +20,10 @@ use crate::netlink::statistics::{
     counters_request, mode_request, parse_counters, parse_mode, parse_resources, parse_states,
     resources_request, states_request,
 };
-use crate::sysfs::{Folder, Sysfs, counter_names, read_counter};
+use crate::sysfs::{Folder, Sysfs};
+use read::Read;
+
+mod read;
 
 /// The counters of devices, and what could not be read and is no device's.
 #[derive(Debug, Default)]
@@ -467,42 +470,6 @@ impl PortCounters {
         self.left_out.extend(read.left_out);
         self.problems.extend(read.problems);
         self.cost.files += read.files;
-    }
-}
-
-/// What came of a folder.
-#[derive(Debug, Default)]
-struct Read {
-    counters: Vec<Counter>,
-    left_out: Vec<String>,
-    problems: Vec<Error>,
-    files: u32,
-}
-
-impl Read {
-    fn names(&mut self, device: &Device, port: Option<u32>, folder: &Folder) -> Vec<String> {
-        counter_names(folder).unwrap_or_else(|cause| {
-            let request = Request::Counters { port };
-            self.problems.push(Error::new(&*device.name, request, cause));
-            Vec::new()
-        })
-    }
-
-    fn file(
-        &mut self,
-        device: &Device,
-        group: Group,
-        folder: &Folder,
-        name: &str,
-    ) -> Result<(), Error> {
-        self.files += 1;
-        let number = read_counter(folder, name).map_err(|cause| {
-            let path = folder.path().join(name);
-            Error::new(&*device.name, Request::Sysfs { path }, cause)
-        })?;
-        let source = CounterSource::Sysfs;
-        self.counters.push(Counter::new(name, group, source, device.driver, number));
-        Ok(())
     }
 }
 
