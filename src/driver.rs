@@ -27,6 +27,9 @@ struct Driver {
     name: &'static str,
     request: ContextRequest,
     version: FirmwareVersion,
+    /// The kernel's release from which on a device can be removed although it is open. Before it, and with
+    /// `None`, the removal waits until every open file is closed.
+    lets_go: Option<(u32, u32)>,
 }
 
 /// What a driver wants with `GET_CONTEXT`: the least that gives a context for queries.
@@ -68,33 +71,34 @@ const fn row(
     name: &'static str,
     request: ContextRequest,
     version: FirmwareVersion,
+    lets_go: Option<(u32, u32)>,
 ) -> Driver {
-    Driver { id, name, request, version }
+    Driver { id, name, request, version, lets_go }
 }
 
 /// Known drivers. The kernel does not use an id again when a driver leaves it.
 const DRIVERS: &[Driver] = &[
-    row(driver_id::MLX5, "mlx5", Mlx5, Parts { digits: 4 }),
-    row(driver_id::MLX4, "mlx4", Zeros, Parts { digits: 3 }),
-    row(driver_id::CXGB3, "cxgb3", Zeros, PLAIN),
-    row(driver_id::CXGB4, "cxgb4", Zeros, Bytes),
-    row(driver_id::MTHCA, "mthca", Zeros, PLAIN),
-    row(driver_id::BNXT_RE, "bnxt_re", Zeros, BytesInMemory),
-    row(driver_id::OCRDMA, "ocrdma", Zeros, Text),
-    row(driver_id::NES, "nes", Zeros, PLAIN),
-    row(driver_id::IRDMA, "irdma", Irdma, MajorPatch),
-    row(driver_id::VMW_PVRDMA, "vmw_pvrdma", Zeros, Parts { digits: 3 }),
-    row(driver_id::QEDR, "qedr", Zeros, Bytes),
-    row(driver_id::HNS, "hns", Zeros, Parts { digits: 3 }),
-    row(driver_id::USNIC, "usnic", Zeros, Empty),
-    row(driver_id::RXE, "rxe", Zeros, PLAIN),
-    row(driver_id::HFI1, "hfi1", Zeros, PLAIN),
-    row(driver_id::QIB, "qib", Zeros, PLAIN),
-    row(driver_id::EFA, "efa", Efa, BytesInMemory),
-    row(driver_id::SIW, "siw", Zeros, PLAIN),
-    row(driver_id::ERDMA, "erdma", Zeros, PLAIN),
-    row(driver_id::MANA, "mana", Zeros, Empty),
-    row(driver_id::IONIC, "ionic", Zeros, Text),
+    row(driver_id::MLX5, "mlx5", Mlx5, Parts { digits: 4 }, Some((0, 0))),
+    row(driver_id::MLX4, "mlx4", Zeros, Parts { digits: 3 }, Some((0, 0))),
+    row(driver_id::CXGB3, "cxgb3", Zeros, PLAIN, None),
+    row(driver_id::CXGB4, "cxgb4", Zeros, Bytes, None),
+    row(driver_id::MTHCA, "mthca", Zeros, PLAIN, None),
+    row(driver_id::BNXT_RE, "bnxt_re", Zeros, BytesInMemory, Some((6, 12))),
+    row(driver_id::OCRDMA, "ocrdma", Zeros, Text, None),
+    row(driver_id::NES, "nes", Zeros, PLAIN, None),
+    row(driver_id::IRDMA, "irdma", Irdma, MajorPatch, Some((6, 1))),
+    row(driver_id::VMW_PVRDMA, "vmw_pvrdma", Zeros, Parts { digits: 3 }, None),
+    row(driver_id::QEDR, "qedr", Zeros, Bytes, None),
+    row(driver_id::HNS, "hns", Zeros, Parts { digits: 3 }, Some((0, 0))),
+    row(driver_id::USNIC, "usnic", Zeros, Empty, None),
+    row(driver_id::RXE, "rxe", Zeros, PLAIN, Some((7, 3))),
+    row(driver_id::HFI1, "hfi1", Zeros, PLAIN, None),
+    row(driver_id::QIB, "qib", Zeros, PLAIN, None),
+    row(driver_id::EFA, "efa", Efa, BytesInMemory, None),
+    row(driver_id::SIW, "siw", Zeros, PLAIN, None),
+    row(driver_id::ERDMA, "erdma", Zeros, PLAIN, Some((6, 12))),
+    row(driver_id::MANA, "mana", Zeros, Empty, Some((6, 12))),
+    row(driver_id::IONIC, "ionic", Zeros, Text, Some((7, 2))),
 ];
 
 impl DriverId {
@@ -145,6 +149,11 @@ impl DriverId {
             Text => text.unwrap_or_default().to_owned(),
             Empty => String::new(),
         }
+    }
+
+    /// Whether a device of this driver can be removed although it is open, by the kernel's release.
+    pub(crate) fn lets_go(self, kernel: (u32, u32)) -> bool {
+        self.driver().and_then(|driver| driver.lets_go).is_some_and(|since| since <= kernel)
     }
 
     /// What the driver wants with `GET_CONTEXT`.
@@ -220,6 +229,28 @@ mod tests {
         assert_eq!(of(driver_id::EFA, in_memory), "1.2.3.4");
         assert_eq!(of(driver_id::IONIC, 7), "1.2-x");
         assert_eq!(of(driver_id::MANA, 7), "");
+    }
+
+    /// The page names the drivers whose devices may be kept open, each with the release.
+    #[test]
+    fn the_page_says_which_devices_are_kept_open() {
+        let page = include_str!("docs/watch.md");
+        let (_, table) = page.split_once("| driver | kept open from Linux |\n|---|---|\n").unwrap();
+        let mut told = std::collections::BTreeMap::new();
+        for line in table.lines().take_while(|line| line.starts_with('|')) {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            let names = cells[1].split(", ").map(|name| name.trim_matches('`').to_owned());
+            told.extend(names.map(|name| (name, cells[2].to_owned())));
+        }
+        assert_eq!(told.remove("all others").as_deref(), Some("never"));
+        let known = DRIVERS.iter().filter_map(|driver| {
+            let release = match driver.lets_go? {
+                (0, 0) => "all".to_owned(),
+                (major, minor) => format!("{major}.{minor}"),
+            };
+            Some((driver.name.to_owned(), release))
+        });
+        assert_eq!(told, known.collect());
     }
 
     #[test]

@@ -70,14 +70,14 @@ fn variables(text: &str) {
         row(5, Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0x10)),
     ];
     let variable = |_: &str| Some(text);
-    let nccl = [(2, 4, 8), (2, 20, 5), (2, 22, 3), (2, 26, 2), (2, 30, 7)]
-        .map(|(major, minor, patch)| Implementation::Nccl(nccl::Release::of(major, minor, patch)))
-        .into_iter()
+    let nccl = nccl::Release::ALL
+        .iter()
+        .map(|(release, _)| Implementation::Nccl(*release))
         .chain([Implementation::Nvshmem])
         .map(|program| nccl::choose(&port, &nccl::Settings::new(program, variable)));
-    let ucx = [(1, 13), (1, 20), (1, 21), (1, 22)].map(|(major, minor)| {
-        ucx::choose(&port, &ucx::Settings::new(ucx::Release::of(major, minor), variable))
-    });
+    let ucx = ucx::Release::ALL
+        .iter()
+        .map(|(release, _)| ucx::choose(&port, &ucx::Settings::new(*release, variable)));
     for decision in nccl.chain(ucx) {
         let _ = decision.outcome.to_string();
         for (index, reason) in decision.rows {

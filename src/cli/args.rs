@@ -34,6 +34,37 @@ pub(crate) struct SnapshotArgs {
     pub(crate) source: SourceArg,
 }
 
+/// The devices and ports that are named. A command that does not show them has a help text of its own.
+#[derive(Debug, Args)]
+pub(crate) struct NamedPorts {
+    /// Devices and ports to show; all if none is named
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+}
+
+/// The devices that are named, of commands that know nothing of a port by itself.
+#[derive(Debug, Args)]
+pub(crate) struct NamedDevices {
+    /// Devices to show; all if none is named
+    #[arg(value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
+    pub(crate) selectors: Vec<Selector>,
+}
+
+/// Where to read from: this host, or snapshots.
+#[derive(Debug, Args)]
+pub(crate) struct Origin {
+    #[command(flatten)]
+    pub(crate) source: SourceArg,
+    #[command(flatten)]
+    pub(crate) from: FromArg,
+}
+
+impl Origin {
+    pub(crate) fn preference(&self, common: &Common) -> Preference {
+        self.source.preference(common)
+    }
+}
+
 /// Snapshots to read.
 #[derive(Debug, Default, Args)]
 pub(crate) struct FromArg {

@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use uverbs::check::{Expected, Finding, Severity, check};
 use uverbs::inventory::Parts;
 use uverbs::port::LinkLayer;
-use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg, selector};
+use crate::args::{Common, NamedPorts, Origin};
 use crate::hosts::{Seen, look, missing};
 use crate::looked::Looked;
 use crate::output::Answer;
@@ -22,10 +21,10 @@ use crate::table::{Mark, Table, cell};
 use crate::text::{count, thousands};
 
 #[derive(Debug, Args)]
+#[command(mut_arg("selectors", |own| own.help("Devices and ports to check; all if none is named")))]
 pub(crate) struct CheckArgs {
-    /// Devices and ports to check; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedPorts,
     /// Expect this link layer of every port
     #[arg(long, value_name = "LAYER")]
     pub(crate) link_layer: Option<LinkLayerChoice>,
@@ -36,9 +35,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
+    pub(crate) origin: Origin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -99,8 +96,8 @@ pub(crate) fn answer(
     args: &CheckArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let source = (&args.from, args.source.preference(common), Parts::ALL);
-    let asked = Asked::new(&args.selectors);
+    let source = (&args.origin.from, args.origin.preference(common), Parts::ALL);
+    let asked = Asked::new(&args.named.selectors);
     let mut expected = Expected::default();
     expected.link_layer = args.link_layer.map(Into::into);
     expected.umad = args.need.contains(&Need::Umad);

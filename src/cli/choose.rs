@@ -9,9 +9,8 @@ use uverbs::choose::plan::Program;
 use uverbs::choose::{Caveat, Decision, Outcome, Port};
 use uverbs::gid::{Gid, GidType};
 use uverbs::inventory::{Parts, Reading};
-use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg, selector};
+use crate::args::{Common, NamedPorts, Origin};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::fits::{self, Fits};
 use crate::gid_row::short_type;
@@ -27,10 +26,10 @@ use crate::values::Text;
 use crate::verdict::{Indices, Verdict, is_known};
 
 #[derive(Debug, Args)]
+#[command(mut_arg("selectors", |own| own.help("Devices and ports to choose for; all if none is named")))]
 pub(crate) struct ChooseArgs {
-    /// Devices and ports to choose for; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedPorts,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// Only GIDs of addresses of this family
@@ -43,9 +42,7 @@ pub(crate) struct ChooseArgs {
     #[arg(long)]
     pub(crate) explain: bool,
     #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
+    pub(crate) origin: Origin,
 }
 
 /// A port in the table and in JSON.
@@ -134,9 +131,9 @@ pub(crate) fn answer(
     args: &ChooseArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let preference = args.source.preference(common);
-    let from = &args.from;
-    let (asked, wish) = (Asked::new(&args.selectors), args.filter.wish(args.family));
+    let preference = args.origin.preference(common);
+    let from = &args.origin.from;
+    let (asked, wish) = (Asked::new(&args.named.selectors), args.filter.wish(args.family));
     let mut rows = Rows::new(common.json, args.explain);
     let (mut verdict, mut indices) = (Verdict::default(), Indices::default());
     let mut looked = Looked::default();

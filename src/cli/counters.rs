@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use serde::Serialize;
 use uverbs::counter::{Counter, CounterSource, End, Group, OwnedResources, Owner, Reading, Unit};
 use uverbs::device::Device;
 use uverbs::host::{CounterReader, Counters};
 use uverbs::inventory::{Parts, Wanted};
-use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, selector};
+use crate::args::{Common, FromArg, NamedPorts};
 use crate::hosts::{each, host};
 use crate::output::{Answer, List};
 use crate::report::{Problem, Report};
@@ -21,9 +20,8 @@ use crate::values::{Pairs, Text};
 
 #[derive(Debug, Args)]
 pub(crate) struct CountersArgs {
-    /// Devices and ports to show; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedPorts,
     /// Show counters that are 0 as well
     #[arg(short, long)]
     pub(crate) all: bool,
@@ -175,7 +173,7 @@ pub(crate) fn answer(
     args: &CountersArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     let is_device = |device: &Device| asked.has_device(&device.name);
     let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);
     let wanted = Wanted::new(Parts::LISTED).devices(&is_device);

@@ -1,15 +1,14 @@
 //! `uverbs devices`: what a host has.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use serde::{Serialize, Serializer};
 use uverbs::device::{Device, NodeType};
 use uverbs::driver::DriverId;
 use uverbs::guid::Guid;
 use uverbs::hardware::{Hardware, PciAddress, PciFunction, PcieLink};
 use uverbs::inventory::{DeviceRecord, Parts, Wanted};
-use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, device};
+use crate::args::{Common, FromArg, NamedDevices};
 use crate::hosts::each;
 use crate::output::Answer;
 use crate::report::Report;
@@ -20,9 +19,8 @@ use crate::values::Text;
 
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {
-    /// Devices to show; all if none is named
-    #[arg(value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedDevices,
     #[command(flatten)]
     pub(crate) from: FromArg,
 }
@@ -150,7 +148,7 @@ pub(crate) fn answer(
 ) -> serde_json::Result<Answer> {
     let mut rows =
         Rows::first(common, common.json, "devices", NARROW, HEADING).spare(&["UVERBS", "PROTOCOL"]);
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     let is_asked = |device: &Device| asked.has_device(&device.name);
     let mut parts = Parts::DEVICES;
     parts.hardware = common.wide || common.json;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::Value;
 use uverbs::check::{Finding, settings_for};
@@ -11,12 +11,12 @@ use uverbs::choose::Outcome;
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way};
 use uverbs::inventory::Parts;
-use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg, selector};
+use crate::args::{Common, NamedPorts, Origin};
 use crate::check;
 use crate::choose::{lacks, tell_settings};
 use crate::filter::{FamilyChoice, FilterArgs};
+use crate::form::{Form, Format};
 use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
 use crate::output::{Answer, json};
 use crate::report::{Problem, Report, Stage};
@@ -27,31 +27,22 @@ use crate::values::Pairs;
 use crate::verdict::{Verdict, is_known};
 
 #[derive(Debug, Args)]
+#[command(mut_arg("selectors", |own| own.help("Devices and ports to use; all that have a usable GID if none is named")))]
 pub(crate) struct EnvArgs {
     /// The program
     pub(crate) program: ProgramChoice,
-    /// Devices and ports to use; all that have a usable GID if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedPorts,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// Only GIDs of addresses of this family
     #[arg(long, value_name = "FAMILY", help_heading = "Filters")]
     pub(crate) family: Option<FamilyChoice>,
     #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
+    pub(crate) origin: Origin,
     /// How to print [default: shell]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<EnvFormat>,
-}
-
-impl EnvArgs {
-    pub(crate) fn format(&self, common: &Common) -> EnvFormat {
-        let default = if common.json { EnvFormat::Json } else { EnvFormat::Shell };
-        self.format.unwrap_or(default)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -82,6 +73,18 @@ pub(crate) enum EnvFormat {
     Json,
     /// The entries of a container's env list, in YAML
     Kubernetes,
+}
+
+impl Format for EnvFormat {
+    const JSON: Self = Self::Json;
+    const DEFAULT: Self = Self::Shell;
+
+    fn form(self) -> Form {
+        match self {
+            Self::Json => Form::Json,
+            Self::Shell | Self::Kubernetes => Form::Text,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -132,8 +135,8 @@ pub(crate) fn answer(
     args: &EnvArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let source = (&args.from, args.source.preference(common), Parts::CHOOSING);
-    let named = Asked::new(&args.selectors);
+    let source = (&args.origin.from, args.origin.preference(common), Parts::CHOOSING);
+    let named = Asked::new(&args.named.selectors);
     let wish = args.filter.wish(args.family);
     let program = args.program.into();
     let mut verdict = Verdict::default();
@@ -184,7 +187,8 @@ pub(crate) fn answer(
     let has_settings = verdict.has_settings_of(program);
     let is_known = unread.is_empty() && verdict.hosts > 0 && !are_missing && has_settings;
     let plan = if is_known && !right.is_empty() && is_met {
-        let has_a_say = |name: &str| has_a_say(&verdict, args.format(common), name);
+        let has_a_say =
+            |name: &str| has_a_say(&verdict, EnvFormat::asked(args.format, common), name);
         let has_others = has_unnamed || has_others(program, &verdict, report);
         verdict.plan(program, has_others, has_a_say)
     } else {
@@ -212,7 +216,7 @@ pub(crate) fn answer(
             report.note(format!("{name}: {index}: {caveat}"));
         }
     }
-    if args.format(common) == EnvFormat::Json {
+    if EnvFormat::asked(args.format, common) == EnvFormat::Json {
         let variables = |plan: &Plan| {
             let pairs = plan.variables.iter();
             Pairs(pairs.map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
@@ -233,7 +237,7 @@ pub(crate) fn answer(
         let host = host.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();
         report.note(format!("{host}{}; {}", finding.seen, finding.advice));
     }
-    Ok(Answer::Text(printed(plan.as_ref(), args.format(common)).into_bytes()))
+    Ok(Answer::Text(printed(plan.as_ref(), EnvFormat::asked(args.format, common)).into_bytes()))
 }
 
 /// The variables as a shell or Kubernetes reads them.

@@ -11,6 +11,12 @@ use uverbs::inventory::GidRow;
 use crate::table::{NONE, cell};
 use crate::values::Text;
 
+pub(crate) const COLUMNS: usize = 7;
+
+/// What the columns are; [`Row::cells`] has their order.
+pub(crate) const HEADING: [&str; COLUMNS] =
+    ["DEVICE", "PORT", "INDEX", "GID", "TYPE", "IPV4", "NETDEV"];
+
 /// A row.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row<'a> {
@@ -59,23 +65,35 @@ impl<'a> Row<'a> {
         }
     }
 
-    pub(crate) fn cells(&self) -> [String; 7] {
-        let netdev = match (self.netdev, self.ifindex, self.foreign_netdev) {
-            (Some(name), ..) => name.to_owned(),
-            (None, Some(index), _) => format!("#{index}"),
-            (None, None, Some(name)) => format!("{name}?"),
-            (None, None, None) if self.netdev_is_unread => "?".to_owned(),
-            (None, None, None) => NONE.to_owned(),
-        };
+    pub(crate) fn cells(&self) -> [String; COLUMNS] {
         [
             self.device.to_owned(),
             self.port.to_string(),
             self.index.to_string(),
             self.gid.to_string(),
-            if self.type_is_unread { "?".to_owned() } else { short_type(self.gid_type.0) },
+            self.type_cell(),
             cell(self.ipv4),
-            netdev,
+            self.netdev_cell(),
         ]
+    }
+
+    /// What tells it from the other rows of its port.
+    pub(crate) fn brief(&self) -> String {
+        format!("{} {} {} {}", self.index, self.gid, self.type_cell(), self.netdev_cell())
+    }
+
+    fn type_cell(&self) -> String {
+        if self.type_is_unread { "?".to_owned() } else { short_type(self.gid_type.0) }
+    }
+
+    fn netdev_cell(&self) -> String {
+        match (self.netdev, self.ifindex, self.foreign_netdev) {
+            (Some(name), ..) => name.to_owned(),
+            (None, Some(index), _) => format!("#{index}"),
+            (None, None, Some(name)) => format!("{name}?"),
+            (None, None, None) if self.netdev_is_unread => "?".to_owned(),
+            (None, None, None) => NONE.to_owned(),
+        }
     }
 }
 

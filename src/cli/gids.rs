@@ -10,9 +10,10 @@ use uverbs::inventory::{DeviceRecord, GidRow, Inventory, Parts, PortRecord, Want
 use uverbs::netdev::Interface;
 use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg, port, selector};
+use crate::args::{Common, NamedPorts, Origin, port};
 use crate::filter::{Filter, FilterArgs, Verdict};
-use crate::gid_row::Row;
+use crate::form::{Form, Format};
+use crate::gid_row::{COLUMNS, HEADING, Row};
 use crate::hosts::{Seen, each, some};
 use crate::output::{Answer, List};
 use crate::report::{EINVAL, Problem, Report};
@@ -23,28 +24,15 @@ use crate::table::{Mark, Table};
 
 #[derive(Debug, Args)]
 pub(crate) struct GidsArgs {
-    /// Devices and ports to show; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedPorts,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
+    pub(crate) origin: Origin,
     /// How to print
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<Format>,
-}
-
-impl GidsArgs {
-    pub(crate) fn format(&self, common: &Common) -> Format {
-        match self.format {
-            Some(format) => format,
-            None if common.json => Format::Json,
-            None => Format::Table,
-        }
-    }
+    pub(crate) format: Option<GidsFormat>,
 }
 
 #[derive(Debug, Args)]
@@ -55,19 +43,30 @@ pub(crate) struct GidArgs {
     /// The index in its GID table
     pub(crate) index: u32,
     #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
+    pub(crate) origin: Origin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum GidsFormat {
     Table,
     Json,
     ShowGids,
 }
 
-impl ValueEnum for Format {
+impl Format for GidsFormat {
+    const JSON: Self = Self::Json;
+    const DEFAULT: Self = Self::Table;
+
+    fn form(self) -> Form {
+        match self {
+            Self::Table => Form::Table,
+            Self::Json => Form::Json,
+            Self::ShowGids => Form::OtherTool("show_gids"),
+        }
+    }
+}
+
+impl ValueEnum for GidsFormat {
     fn value_variants<'a>() -> &'a [Self] {
         &[Self::Table, Self::Json, Self::ShowGids]
     }
@@ -91,7 +90,7 @@ pub(crate) fn answer_gids(
 ) -> serde_json::Result<Answer> {
     let filter = Filter::new(&args.filter);
     let netdev = args.filter.netdev.as_deref();
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     let is_device = |device: &Device| asked.has_device(&device.name) && !filter.excludes(device);
     let is_row = |device: &Device, record: &GidRecord| {
         asked.has_port(&device.name, record.entry.port())
@@ -101,13 +100,13 @@ pub(crate) fn answer_gids(
     let mut parts = Parts::GIDS;
     parts.interfaces = netdev.is_some();
     let wanted = Wanted::new(parts)
-        .preference(args.source.preference(common))
+        .preference(args.origin.preference(common))
         .devices(&is_device)
         .netdev(netdev)
         .rows(&is_row);
-    let mut rows = Rows::new(args.format(common));
+    let mut rows = Rows::new(GidsFormat::asked(args.format, common));
     let (mut is_any, mut has_device, mut may_match) = (false, false, Vec::new());
-    each(common, &args.from, &wanted, report, |host, report| {
+    each(common, &args.origin.from, &wanted, report, |host, report| {
         report.turn_to(host.name.as_deref());
         if !rows.has_room(report) {
             return Ok(());
@@ -289,11 +288,11 @@ pub(crate) fn answer_gid(
     let asked = Asked::new(&selectors);
     let is_device = |device: &Device| device.name == *name && device.ports().contains(port);
     let wanted = Wanted::new(Parts::GIDS)
-        .preference(args.source.preference(common))
+        .preference(args.origin.preference(common))
         .devices(&is_device)
         .slot(*port, args.index);
-    let mut rows = Rows::new(if common.json { Format::Json } else { Format::Table });
-    each(common, &args.from, &wanted, report, |host, report| {
+    let mut rows = Rows::new(GidsFormat::asked(None, common));
+    each(common, &args.origin.from, &wanted, report, |host, report| {
         for Selected { record, device, .. } in host.select(&asked, report) {
             match record.row(*port, args.index) {
                 Some(own) => rows.add(&Row::new(host.name.as_deref(), &device.name, own))?,
@@ -334,23 +333,20 @@ fn explain_empty(
     }
 }
 
-/// What the columns are.
-pub(crate) const HEADING: [&str; 7] = ["DEVICE", "PORT", "INDEX", "GID", "TYPE", "IPV4", "NETDEV"];
-
 /// The rows, in the form that is asked for.
 #[derive(Debug)]
 enum Rows {
-    Table(Table<7>),
+    Table(Table<COLUMNS>),
     Json(List),
     ShowGids(ShowGids),
 }
 
 impl Rows {
-    fn new(format: Format) -> Self {
+    fn new(format: GidsFormat) -> Self {
         match format {
-            Format::Table => Self::Table(Table::new(HEADING)),
-            Format::Json => Self::Json(List::new("gids")),
-            Format::ShowGids => Self::ShowGids(ShowGids::default()),
+            GidsFormat::Table => Self::Table(Table::new(HEADING)),
+            GidsFormat::Json => Self::Json(List::new("gids")),
+            GidsFormat::ShowGids => Self::ShowGids(ShowGids::default()),
         }
     }
 

@@ -2,14 +2,13 @@
 
 use core::ops::RangeInclusive;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::guid::Guid;
 use uverbs::inventory::{DeviceRecord, Parts, PortRecord, Problem, Wanted};
-use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg, device};
+use crate::args::{Common, NamedDevices, Origin};
 use crate::hosts::each;
 use crate::output::Answer;
 use crate::report::Report;
@@ -20,13 +19,10 @@ use crate::values::Text;
 
 #[derive(Debug, Args)]
 pub(crate) struct GuidsArgs {
-    /// Devices to show; all if none is named
-    #[arg(value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
     #[command(flatten)]
-    pub(crate) source: SourceArg,
+    pub(crate) named: NamedDevices,
     #[command(flatten)]
-    pub(crate) from: FromArg,
+    pub(crate) origin: Origin,
 }
 
 /// A device in JSON; the table has a line for each of its ports.
@@ -49,13 +45,13 @@ pub(crate) fn answer(
     args: &GuidsArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     let is_asked = |device: &Device| asked.has_device(&device.name);
     let wanted =
-        Wanted::new(Parts::GUIDS).preference(args.source.preference(common)).devices(&is_asked);
+        Wanted::new(Parts::GUIDS).preference(args.origin.preference(common)).devices(&is_asked);
     let heading = ["DEVICE", "NODE_GUID", "SYS_IMAGE_GUID", "PORT", "PORT_GUID"];
     let mut rows = Rows::new(common, "guids", heading);
-    each(common, &args.from, &wanted, report, |host, report| {
+    each(common, &args.origin.from, &wanted, report, |host, report| {
         for Selected { record, device, .. } in host.select(&asked, report) {
             let row = Row {
                 host: host.name.as_deref(),

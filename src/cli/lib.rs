@@ -20,6 +20,7 @@ mod fits;
 #[cfg(test)]
 #[path = "../../tests/fleet/host.rs"]
 mod fleet;
+mod form;
 mod gid_row;
 mod gids;
 mod guids;

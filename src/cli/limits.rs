@@ -1,18 +1,17 @@
 //! `uverbs limits`: what a device is capable of, as `ibv_devinfo -v` shows it.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use uverbs::Context;
 use uverbs::context::DeviceAttributes;
 use uverbs::device::Device;
 use uverbs::inventory::{DeviceRecord, Parts, Wanted};
-use uverbs::selector::Selector;
 use uverbs::uapi::capability::{
     self, atomicity, general_odp, odp, qp_type, raw_packet, rx_hash_fields, rx_hash_function,
 };
 
-use crate::args::{Common, device};
+use crate::args::{Common, NamedDevices};
 use crate::hosts::{Seen, live};
 use crate::output::{Answer, json};
 use crate::report::{Problem, Report};
@@ -22,9 +21,8 @@ use crate::values::Hex;
 
 #[derive(Debug, Args)]
 pub(crate) struct LimitsArgs {
-    /// Devices to show; all if none is named
-    #[arg(value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedDevices,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,7 +36,7 @@ pub(crate) fn answer(
     args: &LimitsArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     let is_asked = |device: &Device| asked.has_device(&device.name);
     let mut parts = Parts::LISTED;
     parts.hardware = true;

@@ -338,10 +338,7 @@ impl Side<'_> {
             }
             Self::Words(own) if own.is_empty() => NONE.to_owned(),
             Self::Words(own) => own.join(" "),
-            Self::Gid(own) => {
-                let [_, _, index, gid, gid_type, _, netdev] = own.cells();
-                format!("{index} {gid} {gid_type} {netdev}")
-            }
+            Self::Gid(own) => own.brief(),
             Self::Gids(own) => format!("{} GIDs", own.len()),
             Self::Whole(own) => {
                 let guid = &own.device.node_guid;

@@ -7,10 +7,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use uverbs::selector::Selector;
 
-use crate::args::{SourceChoice, is_file_like, not_a_device};
-use crate::env::EnvFormat;
-use crate::gids::Format;
-use crate::ports::PortsFormat;
+use crate::args::{Common, FromArg, Origin, SourceArg, SourceChoice, is_file_like, not_a_device};
+use crate::form::{Form, Format};
 use crate::syntax::{Cli, Command};
 
 impl Cli {
@@ -27,195 +25,87 @@ impl Cli {
 
     /// Whether problems go to stderr, as they are not in the answer.
     pub(crate) fn shows_problems(&self) -> bool {
-        !self.is_json()
+        self.outline().form != Form::Json
     }
 
-    /// The snapshots that are to be read.
-    pub(crate) fn from(&self) -> &[PathBuf] {
-        self.named().0
-    }
-
-    /// The snapshots that are to be read, and the devices and ports that are named, of commands that look for a
-    /// file among these.
-    fn named(&self) -> (&[PathBuf], &[Selector]) {
-        let (from, selectors) = match &self.command {
-            Command::Devices(args) => (&args.from, &args.selectors),
-            Command::Gids(args) => (&args.from, &args.selectors),
-            Command::Ports(args) => (&args.from, &args.selectors),
-            Command::Guids(args) => (&args.from, &args.selectors),
-            Command::Pkeys(args) => (&args.from, &args.selectors),
-            Command::Choose(args) => (&args.from, &args.selectors),
-            Command::Env(args) => (&args.from, &args.selectors),
-            Command::Check(args) => (&args.from, &args.selectors),
-            Command::Metrics(args) => (&args.from, &args.selectors),
-            Command::Gid(args) => return (&args.from.from, &[]),
-            Command::Limits(args) => return (&[], &args.selectors),
-            Command::Watch(args) => return (&[], &args.selectors),
-            Command::Wait(args) => return (&[], &args.selectors),
-            Command::Counters(_)
-            | Command::Snapshot(_)
-            | Command::History(_)
-            | Command::Mlx5(_)
-            | Command::Completions { .. }
-            | Command::Man { .. } => return (&[], &[]),
-        };
-        (&from.from, selectors)
-    }
-
-    /// A file's name in the place of a device's, as in `--from a.json b.json`.
-    fn misplaced_file(&self) -> Option<String> {
-        let (from, selectors) = self.named();
-        // What has a port is no file, and a folder may have a device's name, as in sysfs.
-        let is_file = |name: &str| !from.is_empty() && Path::new(name).is_file();
-        let is_misplaced = |own: &&Selector| {
-            is_file_like(&own.device) || own.port.is_none() && is_file(&own.device)
-        };
-        let name = &selectors.iter().find(is_misplaced)?.device;
-        Some(from.first().map_or_else(
-            || not_a_device(name),
-            |first| {
-                format!(
-                    "{name} is not a device; --from takes one file: --from {} --from {name}",
-                    first.display()
-                )
-            },
-        ))
-    }
-
-    /// Whether the answer is a JSON document.
-    pub(crate) fn is_json(&self) -> bool {
+    /// What is asked for, whatever the command is.
+    fn outline(&self) -> Outline<'_> {
+        let common = &self.common;
+        let text = Outline::new(if common.json { Form::Json } else { Form::Text });
+        let table = Outline::new(if common.json { Form::Json } else { Form::Table });
         match &self.command {
-            Command::Gids(args) => args.format(&self.common) == Format::Json,
-            Command::Env(args) => args.format(&self.common) == EnvFormat::Json,
-            Command::Ports(args) => args.format(&self.common) == PortsFormat::Json,
-            Command::Devices(_)
-            | Command::Gid(_)
-            | Command::Guids(_)
-            | Command::Pkeys(_)
-            | Command::Limits(_)
-            | Command::Counters(_)
-            | Command::Choose(_)
-            | Command::Check(_)
-            | Command::Snapshot(_)
-            | Command::Watch(_)
-            | Command::Wait(_)
-            | Command::History(_)
-            | Command::Mlx5(_)
-            | Command::Completions { .. }
-            | Command::Man { .. } => self.common.json,
-            Command::Metrics(_) => false,
-        }
-    }
-
-    fn is_table(&self) -> bool {
-        match &self.command {
-            Command::Gids(args) => args.format(&self.common) == Format::Table,
-            Command::Ports(args) => args.format(&self.common) == PortsFormat::Table,
-            Command::Devices(_)
-            | Command::Gid(_)
-            | Command::Guids(_)
-            | Command::Pkeys(_)
-            | Command::Limits(_)
-            | Command::Counters(_)
-            | Command::Choose(_)
-            | Command::Check(_)
-            | Command::Wait(_)
-            | Command::Mlx5(_) => !self.common.json,
-            Command::Env(_)
-            | Command::Metrics(_)
-            | Command::Watch(_)
-            | Command::History(_)
-            | Command::Snapshot(_)
-            | Command::Completions { .. }
-            | Command::Man { .. } => false,
-        }
-    }
-
-    /// The tool whose output is asked for, which knows one host.
-    fn tool_of_one_host(&self) -> Option<&'static str> {
-        match &self.command {
-            Command::Gids(args) if args.format == Some(Format::ShowGids) => Some("show_gids"),
-            Command::Ports(args) if args.format == Some(PortsFormat::Ibstat) => Some("ibstat"),
-            Command::Ports(args) if args.format == Some(PortsFormat::Ibdev2netdev) => {
-                Some("ibdev2netdev")
+            Command::Devices(own) => table.named(&own.named.selectors).from(&own.from),
+            Command::Gids(own) => {
+                Outline::of(own.format, common).named(&own.named.selectors).origin(&own.origin)
             }
-            _ => None,
+            Command::Gid(own) => table.origin(&own.origin),
+            Command::Ports(own) => {
+                Outline::of(own.format, common).named(&own.named.selectors).origin(&own.origin)
+            }
+            Command::Guids(own) => table.named(&own.named.selectors).origin(&own.origin),
+            Command::Pkeys(own) => table.named(&own.named.selectors).from(&own.from),
+            Command::Limits(own) => table.named(&own.named.selectors),
+            Command::Counters(_) | Command::Mlx5(_) => table,
+            Command::Choose(own) => table.named(&own.named.selectors).origin(&own.origin),
+            Command::Env(own) => {
+                Outline::of(own.format, common).named(&own.named.selectors).origin(&own.origin)
+            }
+            Command::Check(own) => table.named(&own.named.selectors).origin(&own.origin),
+            Command::Metrics(own) => {
+                Outline::new(Form::Text).named(&own.named.selectors).origin(&own.origin)
+            }
+            Command::Snapshot(own) => text.source(own.source),
+            Command::Watch(own) => text.named(&own.named.selectors).source(own.source),
+            Command::Wait(own) => table.named(&own.named.selectors).source(own.source),
+            Command::History(_) | Command::Completions { .. } | Command::Man { .. } => text,
         }
+    }
+
+    /// What only this command does not take.
+    fn own_contradiction(&self) -> Option<String> {
+        let common = &self.common;
+        let message = match &self.command {
+            Command::Metrics(_) if common.json => "metrics has formats of its own: --format",
+            Command::Watch(own) if common.json && own.record.record.is_some() => {
+                "--record prints nothing, so that --json is of no use"
+            }
+            Command::History(_) if common.sysfs.is_some() => {
+                "history reads a recording and nothing else"
+            }
+            Command::History(own) => return own.contradiction(),
+            Command::Mlx5(_) | Command::Limits(_) if common.sysfs.is_some() => {
+                "this needs the device itself; --sysfs reads files only"
+            }
+            _ => return None,
+        };
+        Some(message.to_owned())
     }
 
     /// What clap cannot see, as options may come before the command or after it.
     fn contradiction(&self) -> Option<String> {
         let common = &self.common;
-        if let Some(message) = self.misplaced_file() {
+        let Outline { form, named, from, source } = self.outline();
+        if let Some(message) = misplaced_file(named, from) {
             return Some(message);
         }
-        let source = match &self.command {
-            Command::Gids(args) => {
-                if common.json && args.format.is_some_and(|format| format != Format::Json) {
-                    return Some("--json contradicts --format".to_owned());
-                }
-                args.source.source
-            }
-            Command::Gid(args) => args.source.source,
-            Command::Ports(args) => {
-                if common.json && args.format.is_some_and(|format| format != PortsFormat::Json) {
-                    return Some("--json contradicts --format".to_owned());
-                }
-                args.source.source
-            }
-            Command::Guids(args) => args.source.source,
-            Command::Choose(args) => args.source.source,
-            Command::Check(args) => args.source.source,
-            Command::Metrics(_) if common.json => {
-                return Some("metrics has formats of its own: --format".to_owned());
-            }
-            Command::Metrics(args) => args.source.source,
-            Command::Snapshot(args) => args.source.source,
-            Command::Watch(args) => {
-                if common.json && args.record.record.is_some() {
-                    return Some("--record prints nothing, so that --json is of no use".to_owned());
-                }
-                args.source.source
-            }
-            Command::History(_) if common.sysfs.is_some() => {
-                return Some("history reads a recording and nothing else".to_owned());
-            }
-            Command::History(args) => {
-                if let Some(message) = args.contradiction() {
-                    return Some(message);
-                }
-                None
-            }
-            Command::Wait(args) => args.source.source,
-            Command::Env(args) => {
-                if common.json && args.format.is_some_and(|format| format != EnvFormat::Json) {
-                    return Some("--json contradicts --format".to_owned());
-                }
-                args.source.source
-            }
-            Command::Mlx5(_) | Command::Limits(_) if common.sysfs.is_some() => {
-                return Some("this needs the device itself; --sysfs reads files only".to_owned());
-            }
-            Command::Devices(_)
-            | Command::Pkeys(_)
-            | Command::Limits(_)
-            | Command::Counters(_)
-            | Command::Mlx5(_)
-            | Command::Completions { .. }
-            | Command::Man { .. } => None,
-        };
-        if !self.from().is_empty() {
+        if let Some(message) = self.own_contradiction() {
+            return Some(message);
+        }
+        if common.json && form != Form::Json {
+            return Some("--json contradicts --format".to_owned());
+        }
+        if !from.is_empty() {
             if common.sysfs.is_some() || source.is_some() {
                 return Some("--from reads snapshots and nothing else".to_owned());
             }
-            if let (Some(tool), 2..) = (self.tool_of_one_host(), self.from().len()) {
+            if let (Form::OtherTool(tool), 2..) = (form, from.len()) {
                 return Some(format!("{tool} knows one host: give --from one file"));
             }
         }
-        if common.no_header && !self.is_table() {
+        if common.no_header && form != Form::Table {
             return Some("--no-header is for tables".to_owned());
         }
-        if common.wide && !self.is_table() {
+        if common.wide && form != Form::Table {
             return Some("--wide is for tables".to_owned());
         }
         if let Some(folder) = &common.sysfs {
@@ -228,6 +118,61 @@ impl Cli {
         }
         None
     }
+}
+
+/// What a command line asks for, whatever its command is.
+struct Outline<'a> {
+    form: Form,
+    /// The devices and ports that are named, of commands that look for a file among these.
+    named: &'a [Selector],
+    /// The snapshots that are to be read.
+    from: &'a [PathBuf],
+    source: Option<SourceChoice>,
+}
+
+impl<'a> Outline<'a> {
+    fn new(form: Form) -> Self {
+        Self { form, named: &[], from: &[], source: None }
+    }
+
+    /// Of a command that has forms of its own.
+    fn of(given: Option<impl Format>, common: &Common) -> Self {
+        Self::new(Format::asked(given, common).form())
+    }
+
+    fn named(self, named: &'a [Selector]) -> Self {
+        Self { named, ..self }
+    }
+
+    fn from(self, from: &'a FromArg) -> Self {
+        Self { from: &from.from, ..self }
+    }
+
+    fn source(self, source: SourceArg) -> Self {
+        Self { source: source.source, ..self }
+    }
+
+    fn origin(self, origin: &'a Origin) -> Self {
+        self.source(origin.source).from(&origin.from)
+    }
+}
+
+/// A file's name in the place of a device's, as in `--from a.json b.json`.
+fn misplaced_file(named: &[Selector], from: &[PathBuf]) -> Option<String> {
+    // What has a port is no file, and a folder may have a device's name, as in sysfs.
+    let is_file = |name: &str| !from.is_empty() && Path::new(name).is_file();
+    let is_misplaced =
+        |own: &&Selector| is_file_like(&own.device) || own.port.is_none() && is_file(&own.device);
+    let name = &named.iter().find(is_misplaced)?.device;
+    Some(from.first().map_or_else(
+        || not_a_device(name),
+        |first| {
+            format!(
+                "{name} is not a device; --from takes one file: --from {} --from {name}",
+                first.display()
+            )
+        },
+    ))
 }
 
 #[cfg(test)]

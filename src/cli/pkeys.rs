@@ -1,14 +1,13 @@
 //! `uverbs pkeys`: the partitions that ports are members of.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use serde::Serialize;
 use uverbs::device::Device;
 use uverbs::host::Preference;
 use uverbs::inventory::{Parts, Wanted};
 use uverbs::pkey::PKey;
-use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, selector};
+use crate::args::{Common, FromArg, NamedPorts};
 use crate::hosts::{each, some};
 use crate::output::Answer;
 use crate::report::Report;
@@ -20,9 +19,8 @@ use crate::values::Text;
 
 #[derive(Debug, Args)]
 pub(crate) struct PkeysArgs {
-    /// Devices and ports to show; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedPorts,
     #[command(flatten)]
     pub(crate) from: FromArg,
 }
@@ -44,7 +42,7 @@ pub(crate) fn answer(
     args: &PkeysArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     let is_device = |device: &Device| asked.has_device(&device.name);
     let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);
     // Only sysfs has them. Without attributes, ports of all link layers are asked.

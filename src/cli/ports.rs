@@ -3,16 +3,16 @@
 use core::fmt;
 use core::num::NonZeroU32;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueEnum};
 use serde::{Serialize, Serializer};
 use uverbs::device::Device;
 use uverbs::guid::Guid;
 use uverbs::host::Source;
 use uverbs::inventory::{Parts, PortRecord, Wanted};
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortState, Speed, Width};
-use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg, selector};
+use crate::args::{Common, NamedPorts, Origin};
+use crate::form::{Form, Format};
 use crate::hosts::each;
 use crate::other_tool::OtherTool;
 use crate::output::Answer;
@@ -24,26 +24,13 @@ use crate::values::{Gbps, Hex, Text};
 
 #[derive(Debug, Args)]
 pub(crate) struct PortsArgs {
-    /// Devices and ports to show; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
     #[command(flatten)]
-    pub(crate) source: SourceArg,
+    pub(crate) named: NamedPorts,
     #[command(flatten)]
-    pub(crate) from: FromArg,
+    pub(crate) origin: Origin,
     /// How to print
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<PortsFormat>,
-}
-
-impl PortsArgs {
-    pub(crate) fn format(&self, common: &Common) -> PortsFormat {
-        match self.format {
-            Some(format) => format,
-            None if common.json => PortsFormat::Json,
-            None => PortsFormat::Table,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -56,6 +43,20 @@ pub(crate) enum PortsFormat {
     Ibdev2netdev,
     /// What ibstat prints
     Ibstat,
+}
+
+impl Format for PortsFormat {
+    const JSON: Self = Self::Json;
+    const DEFAULT: Self = Self::Table;
+
+    fn form(self) -> Form {
+        match self {
+            Self::Table => Form::Table,
+            Self::Json => Form::Json,
+            Self::Ibdev2netdev => Form::OtherTool("ibdev2netdev"),
+            Self::Ibstat => Form::OtherTool("ibstat"),
+        }
+    }
 }
 
 /// A port in the table and in JSON.
@@ -222,21 +223,21 @@ pub(crate) fn answer(
     args: &PortsArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let format = args.format(common);
-    let asked = Asked::new(&args.selectors);
+    let format = PortsFormat::asked(args.format, common);
+    let asked = Asked::new(&args.named.selectors);
     let is_device = |device: &Device| asked.has_device(&device.name);
     let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);
     let mut parts = Parts::PORTS;
     parts.interfaces = format == PortsFormat::Ibdev2netdev;
     parts.hardware = format == PortsFormat::Ibstat;
     let wanted = Wanted::new(parts)
-        .preference(args.source.preference(common))
+        .preference(args.origin.preference(common))
         .devices(&is_device)
         .ports(&is_port);
     let mut rows =
         Rows::first(common, format == PortsFormat::Json, "ports", NARROW, HEADING).spare(SPARE);
     let mut text = OtherTool::new(format);
-    each(common, &args.from, &wanted, report, |host, report| {
+    each(common, &args.origin.from, &wanted, report, |host, report| {
         if !text.has_room(report) {
             return Ok(());
         }

@@ -34,7 +34,7 @@ use crate::watch::WatchArgs;
     version,
     propagate_version = true,
     subcommand_value_name = "COMMAND",
-    after_help = AFTER_HELP,
+    after_help = format!("{FIRST_EXAMPLES}{AFTER_HELP}"),
     after_long_help = after_long_help(),
 )]
 pub(crate) struct Cli {
@@ -44,28 +44,23 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-const AFTER_HELP: &str = "\
+const FIRST_EXAMPLES: &str = "\
 Examples:
   uverbs gids                      all GIDs of all devices
   uverbs gids mlx5_0:1 --type v2   those of one port that RoCE v2 uses
   uverbs ports --json              state, MTU, width and speed of all ports, for programs
   uverbs choose                    the GID index to use on each port
-  uverbs check                     what is wrong with this host
+  uverbs check                     what is wrong with this host";
 
-See 'uverbs COMMAND --help' for more, 'uverbs --help' for exit statuses.";
+const AFTER_HELP: &str =
+    "\n\nSee 'uverbs COMMAND --help' for more, 'uverbs --help' for exit statuses.";
 
 /// What the long help and the man page end with.
 fn after_long_help() -> String {
-    format!("{EXAMPLES}\n\n{}\n\n{REST}", status::HELP)
+    format!("{FIRST_EXAMPLES}{MORE_EXAMPLES}\n\n{}\n\n{REST}", status::HELP)
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  uverbs gids                      all GIDs of all devices
-  uverbs gids mlx5_0:1 --type v2   those of one port that RoCE v2 uses
-  uverbs ports --json              state, MTU, width and speed of all ports, for programs
-  uverbs choose                    the GID index to use on each port
-  uverbs check                     what is wrong with this host
+const MORE_EXAMPLES: &str = "
   uverbs --sysfs /host/sys gids    a host's GIDs, seen from a container
   uverbs gids --from node7.json    those of a host whose snapshot was taken";
 

@@ -1,15 +1,13 @@
 //! `uverbs wait`: waits until ports have a usable GID.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use uverbs::inventory::Parts;
-use uverbs::selector::Selector;
 use uverbs::watch::Watch;
 
-use crate::args::{Common, SourceArg, selector};
+use crate::args::{Common, NamedPorts, SourceArg};
 use crate::choose::lacks;
 use crate::filter::FilterArgs;
-use crate::gid_row::Row;
-use crate::gids::HEADING;
+use crate::gid_row::{COLUMNS, HEADING, Row};
 use crate::hosts::{Seen, choose, is_used, missing};
 use crate::output::Answer;
 use crate::report::Report;
@@ -19,10 +17,10 @@ use crate::table::Mark;
 use crate::watch::{Next, TimeArgs};
 
 #[derive(Debug, Args)]
+#[command(mut_arg("selectors", |own| own.help("Devices and ports to wait for; any port if none is named")))]
 pub(crate) struct WaitArgs {
-    /// Devices and ports to wait for; any port if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedPorts,
     #[command(flatten)]
     filter: FilterArgs,
     #[command(flatten)]
@@ -38,7 +36,8 @@ pub(crate) fn answer(
 ) -> serde_json::Result<Answer> {
     let mut rows = Rows::new(common, "wait", HEADING);
     let parts = Some(Parts::CHOOSING);
-    let (mut watch, ends) = match args.time.begin(common, args.source, &args.selectors, parts) {
+    let (mut watch, ends) = match args.time.begin(common, args.source, &args.named.selectors, parts)
+    {
         Ok(begun) => begun,
         Err(error) => {
             report.host_problem(error);
@@ -74,10 +73,10 @@ pub(crate) fn answer(
 fn see(
     watch: &Watch,
     args: &WaitArgs,
-    rows: &mut Rows<7>,
+    rows: &mut Rows<COLUMNS>,
     report: &mut Report,
 ) -> serde_json::Result<bool> {
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     let host = Seen { name: None, inventory: watch.inventory().clone() };
     let (is_missing, _) = missing(&host, &asked, report);
     let chosen = choose(&host, &asked, &args.filter.wish(None), report);

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueEnum};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -12,7 +12,7 @@ use uverbs::inventory::{GidRow, Inventory, Parts, Problem};
 use uverbs::selector::Selector;
 use uverbs::watch::{Change, Difference, Options, Watch, What};
 
-use crate::args::{Common, SourceArg, selector};
+use crate::args::{Common, NamedPorts, SourceArg};
 use crate::filter::{Filter, FilterArgs, Verdict};
 use crate::hosts::host;
 use crate::line::{Kind, Line, kind, rows};
@@ -25,10 +25,10 @@ use crate::table::{Mark, is_coloured};
 use crate::text::{count, printable};
 
 #[derive(Debug, Args)]
+#[command(mut_arg("selectors", |own| own.help("Devices and ports to watch; all if none is named")))]
 pub(crate) struct WatchArgs {
-    /// Devices and ports to watch; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedPorts,
     #[command(flatten)]
     filter: FilterArgs,
     /// Only changes of these
@@ -186,14 +186,15 @@ pub(crate) fn answer(
         return Ok(record::answer(common, args, path, report));
     }
     let mut out = Out::default();
-    let (mut watch, ends) = match args.time.begin(common, args.source, &args.selectors, None) {
+    let (mut watch, ends) = match args.time.begin(common, args.source, &args.named.selectors, None)
+    {
         Ok(begun) => begun,
         Err(error) => {
             report.host_problem(error);
             return Ok(Answer::Json(out));
         }
     };
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     begin(&watch, &asked);
     let shown = Shown { args, asked, filter: Filter::new(&args.filter) };
     let is_coloured = is_coloured(common.color);

@@ -31,9 +31,8 @@
 //!
 //! Only asynchronous events say what happens to InfiniBand ports, and to interfaces of other network
 //! namespaces. They need an open device, and there are drivers whose devices cannot be removed while one is
-//! open. So a device is kept open only if its driver is known to let go: mlx4, mlx5 and hns; irdma since Linux
-//! 6.1; `bnxt_re`, erdma and mana since 6.12; ionic since 7.2; rxe since 7.3. It is closed as soon as its node goes.
-//! Of all others nothing is kept open.
+//! open. So a device is kept open only if its driver is known to let go on this kernel: the page on
+//! [watching](crate::docs::watch) has the list. It is closed as soon as its node goes.
 //!
 //! [`Watch::unheard`] says what cannot be heard, and why. Whatever is not heard is found when everything is
 //! read again, every 30 seconds by default.

@@ -15,7 +15,6 @@ use super::pending::{Expected, Ladder, Pending, Scope, once};
 use super::{Change, Origin, Unheard, Watch, What, now};
 use crate::context::{AsyncEvents, Context, Event, EventType};
 use crate::device::Device;
-use crate::driver::DriverId;
 use crate::error::{Cause, Error, Request};
 use crate::host::Preference;
 use crate::inventory::Problem;
@@ -91,21 +90,6 @@ impl AsFd for Sources {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
-}
-
-/// Whether a device of this driver can be removed although it is open, by the kernel's release. Of others the
-/// removal waits until every open file is closed.
-fn lets_go(driver: DriverId, kernel: (u32, u32)) -> bool {
-    use uverbs_uapi::driver::driver_id as id;
-    let since = match driver.0 {
-        id::MLX5 | id::MLX4 | id::HNS => (0, 0),
-        id::IRDMA => (6, 1),
-        id::BNXT_RE | id::ERDMA | id::MANA => (6, 12),
-        id::IONIC => (7, 2),
-        id::RXE => (7, 3),
-        _ => return false,
-    };
-    kernel >= since
 }
 
 /// Version and patch level of a release: `6.12.95-amd64` is (6, 12).
@@ -185,7 +169,7 @@ impl Watch {
             }
             let name = Some(device.name.as_str());
             match device.driver {
-                Some(driver) if lets_go(driver, kernel) => match self.hold(device) {
+                Some(driver) if driver.lets_go(kernel) => match self.hold(device) {
                     Ok(()) => {}
                     Err(error) => {
                         let Problem { text, errno } = error.into();
@@ -442,11 +426,12 @@ fn is_in_tables(event: EventType) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::DriverId;
 
     #[test]
     fn only_drivers_that_let_go_are_kept_open() {
         use uverbs_uapi::driver::driver_id as id;
-        let of = |id, release| lets_go(DriverId(id), version(release));
+        let of = |id, release| DriverId(id).lets_go(version(release));
         assert!(of(id::MLX5, "5.10.0-35-amd64") && of(id::HNS, "6.1.0"));
         assert!(!of(id::RXE, "7.2.13") && of(id::RXE, "7.3.4") && of(id::RXE, "10.0"));
         assert!(!of(id::BNXT_RE, "6.1.0") && of(id::BNXT_RE, "6.12.95+deb13"));

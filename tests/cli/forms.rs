@@ -8,6 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::conforms::conforms;
+use crate::pages;
 use crate::run::{finish, from, program};
 use crate::snapshots::{Fleet, VLAN, fleet_with_everything, host, port};
 use crate::tree::Tree;
@@ -54,6 +55,20 @@ const HERE: &[(&[&str], &str)] = &[
     (&["snapshot", "--source", "sysfs"], "snapshot.json"),
     (&["gids", "--source", "ioctl", "--json"], "gids.json"),
 ];
+
+/// Commands without one JSON document: what they print has tests of its own.
+const OTHERS: [&str; 5] = ["metrics", "watch", "history", "completions", "man"];
+
+/// A command that is forgotten here would have no schema.
+#[test]
+fn every_command_is_here() {
+    for command in pages::commands() {
+        let words: Vec<&str> = command.split(' ').collect();
+        let mut all = COMMANDS.iter().chain(HERE);
+        let is_here = all.any(|(own, _)| own.starts_with(&words));
+        assert!(is_here != OTHERS.contains(&command.as_str()), "{command}");
+    }
+}
 
 /// Runs a command with these paths after it.
 #[track_caller]

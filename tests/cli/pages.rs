@@ -5,30 +5,18 @@ use std::process::{Command, Stdio};
 
 use crate::run::uverbs;
 
-const COMMANDS: [&str; 22] = [
-    "devices",
-    "gids",
-    "gid",
-    "ports",
-    "guids",
-    "pkeys",
-    "limits",
-    "counters",
-    "choose",
-    "env",
-    "check",
-    "metrics",
-    "snapshot",
-    "watch",
-    "wait",
-    "history",
-    "mlx5",
-    "mlx5 port",
-    "mlx5 vport",
-    "mlx5 device",
-    "completions",
-    "man",
-];
+/// The words of all commands, as `uverbs man` takes them; a unit test compares these with the definition. A
+/// subcommand follows its command.
+pub(crate) fn commands() -> Vec<String> {
+    let list = page(&["__complete", "man", ""]);
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split('\t').next()).collect();
+    assert!(names.len() > 20, "{names:?}");
+    let words = |name: &&str| match name.split_once('-') {
+        Some((above, own)) if names.contains(&above) => format!("{above} {own}"),
+        _ => (*name).to_owned(),
+    };
+    names.iter().map(words).collect()
+}
 
 /// A command line that begins, or ends, with a command's words.
 fn with<'a>(before: &[&'a str], command: &'a str, behind: &[&'a str]) -> Vec<&'a str> {
@@ -44,7 +32,7 @@ pub(crate) fn page(args: &[&str]) -> String {
 
 #[test]
 fn every_help_begins_with_a_line_and_has_examples() {
-    for command in COMMANDS {
+    for command in &commands() {
         for args in [
             with(&[], command, &["--help"]),
             with(&[], command, &["-h"]),
@@ -75,7 +63,7 @@ fn every_help_begins_with_a_line_and_has_examples() {
 fn examples_are_right_usage() {
     // Some write files.
     let folder = tempfile::TempDir::new().unwrap();
-    for command in COMMANDS {
+    for command in &commands() {
         let help = page(&with(&[], command, &["--help"]));
         let examples = help.split("Examples:\n").nth(1).unwrap();
         for example in examples.lines() {
@@ -158,7 +146,7 @@ fn man_pages() {
     ] {
         assert!(root.contains(part), "{part:?} in {root}");
     }
-    for command in COMMANDS {
+    for command in &commands() {
         let name = command.replace(' ', "-");
         let text = page(&["man", &name]);
         let title = format!(".TH UVERBS-{} 1 20", name.to_uppercase());
@@ -201,7 +189,7 @@ fn the_date_of_a_page() {
 #[test]
 fn man_pages_are_right_to_man_and_mandoc() {
     let folder = tempfile::TempDir::new().unwrap();
-    let names = COMMANDS.map(|command| command.replace(' ', "-"));
+    let names: Vec<String> = commands().iter().map(|own| own.replace(' ', "-")).collect();
     for name in [None].into_iter().chain(names.iter().map(Some)) {
         let args: Vec<&str> = ["man"].into_iter().chain(name.map(String::as_str)).collect();
         let own = name.map_or_else(|| "uverbs.1".to_owned(), |name| format!("uverbs-{name}.1"));
@@ -241,7 +229,7 @@ fn man_pages_are_right_to_man_and_mandoc() {
 /// The program that formats man pages, if it is installed, has no warning.
 #[test]
 fn man_pages_set_without_a_warning() {
-    let names = COMMANDS.map(|command| command.replace(' ', "-"));
+    let names: Vec<String> = commands().iter().map(|own| own.replace(' ', "-")).collect();
     for name in [None].into_iter().chain(names.iter().map(Some)) {
         let args: Vec<&str> = ["man"].into_iter().chain(name.map(String::as_str)).collect();
         let (reader, writer) = std::io::pipe().unwrap();

@@ -15,7 +15,7 @@ fn releases_by_version() {
         ((2, 29, 7), Release::V2_26),
         ((2, 30, 4), Release::V2_30),
         ((2, 30, 7), Release::V2_30_7),
-        ((3, 0, 0), Release::V2_30_7),
+        ((3, 0, 0), Release::NEWEST),
     ] {
         assert_eq!(Release::of(version.0, version.1, version.2), release, "{version:?}");
     }

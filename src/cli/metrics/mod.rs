@@ -19,9 +19,8 @@ use uverbs::device::Device;
 use uverbs::host::{CounterReader, Counters, DeviceCounters, Host, PortCounters};
 use uverbs::inventory::{DeviceRecord, Parts, PortRecord, Problem};
 use uverbs::port::{Mtu, PhysState, PortState, Rate, Width};
-use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, SourceArg, selector};
+use crate::args::{Common, NamedPorts, Origin};
 use crate::check::is_asked;
 use crate::choose::take;
 use crate::hosts::{Again, Seen, choose, host, look_again, missing};
@@ -41,9 +40,8 @@ const RATE_BYTES: u64 = 100_000_000 / 8;
 
 #[derive(Debug, Args)]
 pub(crate) struct MetricsArgs {
-    /// Devices and ports to show; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedPorts,
     /// The form of the text
     #[arg(long, value_name = "FORMAT", default_value = "prometheus")]
     format: Format,
@@ -59,9 +57,7 @@ pub(crate) struct MetricsArgs {
     #[arg(long, help = "Add what node_exporter's InfiniBand collector shows, under its names")]
     node_exporter: bool,
     #[command(flatten)]
-    pub(crate) source: SourceArg,
-    #[command(flatten)]
-    pub(crate) from: FromArg,
+    pub(crate) origin: Origin,
 }
 
 /// What is asked, with what each remembers of its last answer.
@@ -113,11 +109,11 @@ fn read(
     report: &mut Report,
 ) -> serde_json::Result<Exposition> {
     let start = Instant::now();
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     let mut parts = Parts::CHOOSING;
     // The driver that knows it, mlx5, asks its firmware three times.
     (parts.effective, parts.hardware) = (args.full, true);
-    let source = (&args.from, args.source.preference(common), parts);
+    let source = (&args.origin.from, args.origin.preference(common), parts);
     let mut all = Exposition::default();
     all.add(&BUILD, &[("version", env!("CARGO_PKG_VERSION"))], 1);
     let Sources { again, host, reader } = from;
@@ -154,7 +150,7 @@ fn read(
         all.count(&PROBLEMS, &[("device", device.unwrap_or_default())]);
     }
     all.turn_to(None);
-    if args.from.from.is_empty() {
+    if args.origin.from.from.is_empty() {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         all.add(&DURATION, &[], start.elapsed().as_secs_f64());
         all.add(&TIMESTAMP, &[], now.as_secs());

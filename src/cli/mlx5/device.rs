@@ -89,7 +89,7 @@ pub(crate) fn answer(
     args: &Mlx5DeviceArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     let host = host(common, &asked);
     let mut rows = Vec::new();
     for selected in selected(&host, &asked, report) {

@@ -1,13 +1,12 @@
 //! `uverbs mlx5`: what only the mlx5 driver and its devices' firmware know.
 
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand};
 use serde::Serialize;
 use uverbs::driver::DriverId;
 use uverbs::error::{Cause, Error, Result};
 use uverbs::inventory::{Parts, Wanted};
-use uverbs::selector::Selector;
 
-use crate::args::{Common, device, selector};
+use crate::args::{Common, NamedDevices, NamedPorts};
 use crate::hosts::{Seen, live, some};
 use crate::output::Answer;
 use crate::report::Report;
@@ -60,17 +59,17 @@ Examples:
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("selectors", |own| own.help("Devices and ports to show; all of mlx5's if none is named")))]
 pub(crate) struct Mlx5PortArgs {
-    /// Devices and ports to show; all of mlx5's if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedPorts,
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("selectors", |own| own.help("Devices to show; all of mlx5's if none is named")))]
 pub(crate) struct Mlx5DeviceArgs {
-    /// Devices to show; all of mlx5's if none is named
-    #[arg(value_name = "DEV", value_parser = device, value_hint = ValueHint::Other)]
-    pub(crate) selectors: Vec<Selector>,
+    #[command(flatten)]
+    pub(crate) named: NamedDevices,
 }
 
 mod device;

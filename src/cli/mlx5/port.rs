@@ -46,7 +46,7 @@ pub(crate) fn answer(
     args: &Mlx5PortArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
-    let asked = Asked::new(&args.selectors);
+    let asked = Asked::new(&args.named.selectors);
     let host = host(common, &asked);
     let mut ports: Vec<(&str, u32, SteeringPort)> = Vec::new();
     let mut left_out = Vec::new();

@@ -1,0 +1,244 @@
+//! What can be wrong with a host: each finding, with a change that causes it.
+
+use super::*;
+
+/// Findings, each with the change to a healthy host that causes it.
+pub(super) type Harm = (&'static [&'static str], fn(&mut Inventory));
+
+pub(super) const HARMS: &[Harm] = &[
+    (&["host-unreadable"], |it| it.problems.push(problem("host: ask RDMA netlink: no", 5))),
+    (&["no-rdma-module"], |it| {
+        it.devices.clear();
+        it.absences.push(Absence::NoModule);
+    }),
+    (&["no-device"], |it| {
+        it.devices.clear();
+        it.absences.push(Absence::NoDevice);
+    }),
+    (&["device-elsewhere"], |it| {
+        let (device, node) = ("mlx5_1".into(), "uverbs1".into());
+        it.absences.push(Absence::OtherNamespace { device, node });
+    }),
+    (&["no-nodes"], |it| it.absences.push(Absence::NoNodes { folder: "/dev/infiniband".into() })),
+    (&["netns-exclusive"], |it| it.shares_namespaces = Some(false)),
+    (&["not-checked"], |it| it.interfaces = None),
+    (&["not-checked", "gid-not-proven"], |it| it.has_netlink = false),
+    (&["not-checked"], |it| it.others.push(Device::named("mlx5_9"))),
+    (&["port-guid-unreadable"], |it| {
+        it.first().ports[0].guid = Err(problem("mlx5_0: query GID 0 of port 1: no", 5));
+    }),
+    (&["port-rate-unreadable"], |it| {
+        it.first().ports[0].effective = Some(Err(problem("mlx5_0: query speed of port 1: no", 5)));
+    }),
+    (&["no-uverbs-module", "no-node"], |it| {
+        it.modules.pop();
+        it.first().device.node = None;
+    }),
+    (&["node-missing"], |it| {
+        it.first().node_mode = None;
+        it.first().access = Some(Err(problem("no", 2)));
+    }),
+    (&["not-checked", "node-missing"], |it| {
+        let record = it.first();
+        (record.node_mode, record.node_is_missing, record.access) = (None, true, None);
+    }),
+    // What could not be looked at is not missing.
+    (&["not-checked"], |it| {
+        let record = it.first();
+        (record.node_mode, record.access) = (None, None);
+    }),
+    (&["not-checked"], |it| {
+        it.modules.pop();
+        let record = it.first();
+        (record.device.node, record.device.node_is_unread) = (None, true);
+        record.access = Some(Err(problem("mlx5_0: get context: not known", 2)));
+    }),
+    (&["node-forbidden"], |it| {
+        it.first().node_mode = Some(0o20_600);
+        it.first().access = Some(Err(problem("no", 13)));
+    }),
+    (&["node-not-permitted"], |it| it.first().access = Some(Err(problem("no", 1)))),
+    (&["node-unusable"], |it| {
+        it.first().access = Some(Err(problem("mlx5_0: get context: temporarily refused", 11)));
+    }),
+    (&["gid-not-proven"], |it| it.rows().iter_mut().for_each(|row| row.netdev = None)),
+    (&["gid-not-proven"], |it| {
+        let mut row = row(0, "::ffff:10.0.0.1", GidType::ROCE_V2, None);
+        row.record = GidRecord::new(row.record.entry.with_netdev_ifindex(None), Source::Ioctl)
+            .with_netdev_unread(true);
+        *it.rows() = vec![row];
+    }),
+    (&["driver-unknown"], |it| it.first().device.driver = Some(DriverId(77))),
+    (&["gid-table-unreadable"], |it| {
+        it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
+    }),
+    (&["port-unreadable"], |it| {
+        it.first().ports[0].attributes = Some(Err(problem("mlx5_0: query port 1: no", 5)));
+    }),
+    (&["port-down"], |it| {
+        it.attributes().state = PortState::DOWN;
+        it.attributes().phys_state = PhysState::DISABLED;
+    }),
+    (&["port-down"], |it| {
+        it.infiniband();
+        it.attributes().state = PortState::INIT;
+        it.first().ports[0].pkeys = Some(Ok(vec![(0, crate::pkey::PKey(0xffff))]));
+    }),
+    (&["no-pkey"], |it| {
+        it.infiniband();
+        it.first().ports[0].pkeys = Some(Ok(Vec::new()));
+    }),
+    (&["pkeys-unreadable"], |it| {
+        it.infiniband();
+        it.first().ports[0].pkeys = Some(Err(problem("mlx5_0: query P_Keys of port 1: no", 5)));
+    }),
+    (&["netdev-elsewhere"], |it| it.first().ports[0].netdev = None),
+    (&["netdev-down"], |it| it.interfaces.as_mut().unwrap()[0].is_up = false),
+    (&["netdev-down"], |it| {
+        it.interfaces.as_mut().unwrap()[0].is_lower_up = false;
+    }),
+    (&["mtu-mismatch"], |it| it.interfaces.as_mut().unwrap()[0].mtu = 9000),
+    (&["no-gid-table"], |it| {
+        it.rows().clear();
+        it.attributes().gid_tbl_len = 0;
+    }),
+    (&["empty-gid-table"], |it| it.rows().clear()),
+    (&["empty-gid-table"], |it| {
+        it.infiniband();
+        it.rows().clear();
+    }),
+    (&["only-link-local", "takes-other-gid"], |it| it.rows().truncate(2)),
+    (&["no-roce-v2"], |it| {
+        it.rows().retain(|row| row.record.entry.gid_type() == GidType::ROCE_V1);
+    }),
+    (&["too-many-ports"], |it| {
+        for number in 1..=33 {
+            it.second(&format!("mlx5_{number}"));
+        }
+    }),
+    (&["too-many-ports"], |it| {
+        it.first().device.index = None;
+        for number in 1..=33 {
+            it.second(&format!("mlx5_{number}")).device.index = None;
+        }
+    }),
+    (&["too-many-ports"], |it| {
+        for number in 1..=16 {
+            let other = it.second(&format!("mlx5_{number}"));
+            let port = PortRecord { number: 2, ..other.ports[0].clone() };
+            other.ports.push(port);
+            let rows = other.gids.as_mut().unwrap().as_mut().unwrap();
+            rows.extend(rows.clone().into_iter().map(|own| on_port(own, 2)));
+        }
+    }),
+    // One of them could not be read.
+    (&["gid-table-unreadable", "too-many-ports"], |it| {
+        for number in 1..=33 {
+            it.second(&format!("mlx5_{number}"));
+        }
+        it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
+    }),
+    (&["gid-table-unreadable", "too-many-ports"], |it| {
+        for number in 1..=32 {
+            it.second(&format!("mlx5_{number}"));
+        }
+        it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
+    }),
+    (&["address-gone"], |it| {
+        it.rows().push(row(4, "::ffff:10.0.0.4", GidType::ROCE_V2, Some(netdev())));
+    }),
+    (&["foreign-gids", "takes-other-gid", "takes-other-gid"], |it| {
+        let row = row(0, "::ffff:10.9.9.9", GidType::ROCE_V2, None);
+        it.rows().insert(0, GidRow { netdev_is_elsewhere: true, ..row });
+        it.rows().remove(1);
+    }),
+    (&["foreign-gids", "no-usable-gid"], |it| {
+        for row in it.rows() {
+            (row.netdev, row.netdev_is_elsewhere) = (None, true);
+        }
+    }),
+    // They may be those of an address that has gone.
+    (&["no-usable-gid"], |it| {
+        for row in it.rows() {
+            row.netdev = None;
+        }
+        it.interfaces.as_mut().unwrap()[0].addresses.clear();
+    }),
+    (&["right-gid-unknown"], |it| {
+        let own = &mut it.rows()[3];
+        let entry = own.record.entry.with_type(GidType::UNNAMED);
+        (own.record, own.type_is_hidden) = (GidRecord::from(entry).with_type_unread(true), true);
+        it.rows().retain(|own| own.type_is_hidden);
+    }),
+    (&["narrow-link"], |it| {
+        let other = it.second("mlx5_1");
+        other.ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.active_width =
+            Some(Width(1));
+    }),
+    (&["pcie-narrow"], |it| {
+        let mut function = PciFunction::at("0000:17:00.0".parse().unwrap());
+        function.link = Some(PcieLink { speed: 160, width: 8 });
+        function.max_link = Some(PcieLink { speed: 160, width: 16 });
+        let mut hardware = Hardware { pci: Some(function.clone()), ..Hardware::default() };
+        it.first().hardware = Some(hardware.clone());
+        // It is said of the function, not of each that shares it.
+        let other = it.second("mlx5_1");
+        function.physical = Some(function.address);
+        hardware.pci = Some(function.clone());
+        other.hardware = Some(hardware.clone());
+        let other = it.second("mlx5_2");
+        (function.physical, function.has_sub_function) = (None, true);
+        hardware.pci = Some(function);
+        other.hardware = Some(hardware);
+    }),
+    (&["takes-no-gid"], |it| {
+        it.rows().remove(0);
+    }),
+    (&["pinned-index-empty", "pinned-index-empty"], |it| {
+        it.set("NCCL_IB_GID_INDEX", "9");
+        it.set("UCX_IB_GID_INDEX", "9");
+    }),
+    (&["pinned-index-outside"], |it| it.set("NVSHMEM_IB_GID_INDEX", "255")),
+    (&["pinned-index-other-type"], |it| it.set("NCCL_IB_GID_INDEX", "2")),
+    (&["pinned-index-other"], |it| it.set("UCX_IB_GID_INDEX", "1")),
+    (&["takes-no-gid"], |it| it.set("UCX_IB_GID_INDEX", "x")),
+    (&["list-leaves-none"], |it| it.set("NCCL_IB_HCA", " mlx5_0")),
+    (&["settings-unreadable"], |it| {
+        it.set("NCCL_IB_GID_INDEX", "9");
+        let text =
+            "host: NCCL's settings in /etc/nccl.conf were not read: it is longer than 64 KiB";
+        it.unread_settings.push(problem(text, 27));
+    }),
+    (&["other-transport"], |it| it.set("NCCL_NET_PLUGIN", "ofi")),
+    (&["different-indices"], |it| {
+        let rows = it.second("mlx5_1").gids.as_mut().unwrap().as_mut().unwrap();
+        rows.remove(2);
+        rows.remove(2);
+        rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())));
+    }),
+    (&["locked-memory-low"], |it| {
+        it.locked_memory = Some(LockedMemory { limit: Some(8 << 20), is_exempt: false });
+    }),
+    (&["no-peer-memory"], |it| {
+        it.modules.push("nvidia".into());
+        it.proprietary = Some(vec!["nvidia".into()]);
+    }),
+    (&["no-peer-memory"], |it| {
+        it.modules.push("nvidia".into());
+        it.proprietary = Some(Vec::new());
+        it.kernel = Some("5.10.0-30-amd64".into());
+    }),
+    // Of neither it is proven that its interface is here.
+    (&["gid-not-proven", "gid-not-proven", "pinned-index-empty", "different-indices"], |it| {
+        let rows = it.second("mlx5_1").gids.as_mut().unwrap().as_mut().unwrap();
+        rows.remove(2);
+        rows.remove(2);
+        rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, None));
+        for record in &mut it.devices {
+            for row in record.gids.as_mut().unwrap().as_mut().unwrap() {
+                row.netdev = None;
+            }
+        }
+        it.set("NCCL_IB_GID_INDEX", "3");
+    }),
+];
