@@ -227,7 +227,10 @@ pub(crate) fn answer(
     let is_device = |device: &Device| asked.has_device(&device.name);
     let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);
     let mut parts = Parts::PORTS;
-    parts.interfaces = format == PortsFormat::Ibdev2netdev;
+    if format == PortsFormat::Ibdev2netdev {
+        // The script names the interface of GID 0.
+        (parts.interfaces, parts.gids) = (true, true);
+    }
     parts.hardware = format == PortsFormat::Ibstat;
     let wanted = Wanted::new(parts)
         .preference(args.source.preference(common))
