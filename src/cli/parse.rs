@@ -65,17 +65,20 @@ impl Cli {
     /// A file's name in the place of a device's, as in `--from a.json b.json`.
     fn misplaced_file(&self) -> Option<String> {
         let (from, selectors) = self.named();
-        // What has a port is no file, and a folder may have a device's name, as in sysfs.
-        let is_file = |name: &str| !from.is_empty() && Path::new(name).is_file();
-        let is_misplaced = |own: &&Selector| {
-            is_file_like(&own.device) || own.port.is_none() && is_file(&own.device)
+        // A folder may have a device's name, as in sysfs; and a file that of a port, as `snapshots/1`.
+        let is_file = |path: &Path| !from.is_empty() && path.is_file();
+        let file = |own: &Selector| {
+            let path = own
+                .port
+                .map_or_else(|| own.device.clone(), |port| format!("{}/{port}", own.device));
+            (is_file_like(&own.device) || is_file(path.as_ref())).then_some(path)
         };
-        let name = &selectors.iter().find(is_misplaced)?.device;
+        let name = &selectors.iter().find_map(file)?;
         Some(from.first().map_or_else(
             || not_a_device(name),
             |first| {
                 format!(
-                    "{name} is not a device; --from takes one file: --from {} --from {name}",
+                    "{name} is not a device; --from takes one file or folder: --from {} --from {name}",
                     first.display()
                 )
             },

@@ -56,12 +56,12 @@ fn what_is_refused() {
         (&["gids", "--format", "show_gids", "--from", "a", "--from", "b"], "one host"),
         (
             &["check", "--from", "a.json", "b.json"],
-            "b.json is not a device; --from takes one file: --from a.json --from b.json",
+            "b.json is not a device; --from takes one file or folder: --from a.json --from b.json",
         ),
         (&["gids", "--from", "a.json", "x/b.json"], "x/b.json is not a device; --from takes one"),
         (&["gid", "--from", "a.json", "b.json", "3"], "b.json is not a device; --from takes one"),
         (&["devices", "--from", "a.json", "b.jsonl"], "b.jsonl is not a device"),
-        (&["env", "nccl", "b.json"], "b.json is not a device; --from takes one file"),
+        (&["env", "nccl", "b.json"], "b.json is not a device; --from takes one file or folder"),
         (&["env"], "PROGRAM"),
         (&["env", "mpi"], "mpi"),
         (&["env", "nccl", "--json", "--format", "shell"], "contradicts"),
@@ -124,8 +124,14 @@ fn a_second_file_is_no_device() {
         )
     };
     let refused = run("node2");
-    let said = "error: node2 is not a device; --from takes one file: --from node1 --from node2\n";
+    let said = "error: node2 is not a device; --from takes one file or folder: --from node1 --from node2\n";
     assert!(refused.stderr.starts_with(said) && refused.status == 3, "{refused:?}");
+    // A file may have the name of a port.
+    std::fs::create_dir(folder.path().join("snapshots")).unwrap();
+    std::fs::write(folder.path().join("snapshots/1"), "{}").unwrap();
+    let refused = run("snapshots/1");
+    assert!(refused.stderr.starts_with("error: snapshots/1 is not a device; --from takes one"));
+    assert_eq!(refused.status, 3);
     for word in ["mlx5_0", "mlx5_0:1", "node3"] {
         assert!(run(word).stderr.starts_with("uverbs: node1: node1: No such file"), "{word}");
     }
