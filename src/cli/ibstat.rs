@@ -47,8 +47,8 @@ fn kind(node_type: NodeType) -> Option<&'static str> {
 
 /// One port of a device.
 pub(crate) fn port(record: &DeviceRecord, port: &PortRecord) -> Option<String> {
-    kind(record.device.node_type)?;
-    let mut all = format!("CA: '{}'\n", printable(&record.device.name));
+    let kind = kind(record.device.node_type)?;
+    let mut all = format!("{kind}: '{}'\n", printable(&record.device.name));
     lines(port, "", "", &mut all);
     Some(all)
 }

@@ -97,6 +97,10 @@ CA 'mlx4_0'
         "{one}"
     );
     assert_eq!(one.lines().count(), 11, "{one}");
+    // A switch is no CA.
+    tree.with_switch();
+    let one = tree.answer(&["ports", "sw0:0", "--format", "ibstat"]);
+    assert!(one.starts_with("Switch: 'sw0'\nPort 0:\nState: Active\n"), "{one}");
     // FDR10 is named, as its rate is QDR's.
     device.port_again(1).file("rate", "40 Gb/sec (4X FDR10)");
     let one = tree.answer(&["ports", "mlx4_0:1", "--format", "ibstat"]);
