@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use uverbs::selector::Selector;
 
@@ -18,7 +18,7 @@ impl Cli {
     pub(crate) fn from_words<W: Into<OsString> + Clone>(
         words: impl IntoIterator<Item = W>,
     ) -> Result<Self, clap::Error> {
-        let cli = Self::try_parse_from(words)?;
+        let cli = Self::try_parse_from(words).map_err(advised)?;
         match cli.contradiction() {
             None => Ok(cli),
             Some(message) => Err(Self::command().error(ErrorKind::ArgumentConflict, message)),
@@ -231,6 +231,26 @@ impl Cli {
         }
         None
     }
+}
+
+/// Other tools name a device by an option. What clap advises then, to write the option as a device's name, is of no
+/// use: no name begins with a hyphen.
+fn advised(mut error: clap::Error) -> clap::Error {
+    const OF_OTHERS: [&str; 8] =
+        ["-d", "--device", "--dev", "--ib-dev", "-i", "-p", "--port", "--ib-port"];
+    let text = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    let is_of_no_use = text(ContextKind::Suggested).contains("as a value");
+    if error.kind() != ErrorKind::UnknownArgument || !is_of_no_use {
+        return error;
+    }
+    let is_of_others = OF_OTHERS.contains(&text(ContextKind::InvalidArg).as_str());
+    let has_names = text(ContextKind::Usage).contains("DEV");
+    error.remove(ContextKind::Suggested);
+    if is_of_others && has_names {
+        let advice = "devices and ports are named without an option, as mlx5_0 or mlx5_0:1";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    }
+    error
 }
 
 #[cfg(test)]

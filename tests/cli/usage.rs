@@ -42,6 +42,11 @@ fn what_is_refused() {
         (&["devices", "--color", "sometimes"], "sometimes"),
         (&["completions", "csh"], "csh"),
         (&["man", "gidz"], "gidz"),
+        (&["gids", "--netdev", ""], "--netdev"),
+        (&["choose", "--netdev="], "--netdev"),
+        (&["check", "--device", "rxe9"], "named without an option, as mlx5_0 or mlx5_0:1"),
+        (&["gids", "-d", "mlx5_0", "-i", "1"], "named without an option, as mlx5_0 or mlx5_0:1"),
+        (&["check", "--strct"], "'--strict'"),
         (&["choose", "--like", "mpi"], "expected nccl, ucx or nvshmem"),
         (&["choose", "--like", "ucx-x"], "expected nccl, ucx or nvshmem"),
         (&["choose", "--like", "nvshmem-3.0"], "expected nccl, ucx or nvshmem"),
@@ -89,6 +94,15 @@ fn what_is_refused() {
     ] {
         let stderr = refused(args);
         assert!(stderr.contains(message), "{args:?}: {stderr}");
+    }
+}
+
+/// No word that begins with a hyphen is a device.
+#[test]
+fn advice_is_of_use() {
+    for args in [&["gids", "--devcie", "x"] as &[&str], &["man", "-d"], &["check", "-x"]] {
+        let stderr = refused(args);
+        assert!(!stderr.contains("as a value") && !stderr.contains("mlx5_0"), "{stderr}");
     }
 }
 
