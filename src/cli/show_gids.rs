@@ -1,8 +1,8 @@
 //! The output of mlnx-tools' `show_gids`, for scripts that were written for it.
 //!
 //! Tabs, no widths; the IPv4 column is filled for every GID whose first group is zero; what
-//! is not RoCE v2 says `v1`. Two differences are meant: indices are in numeric order (the script
-//! has 10 before 2), and an interface is named only if it is in this network namespace.
+//! is not RoCE v2 says `v1`. Two differences are meant: devices and indices are in numeric order (the
+//! script has 10 before 2), and an interface is named only if it is in this network namespace.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;

@@ -108,8 +108,8 @@ Examples:
     ///
     /// If no GID matches the filters, stderr says so and the status is 1.
     ///
-    /// `--format show_gids` prints what the `show_gids` script prints, with two differences: indices
-    /// are in numeric order, and an interface is named only if it is in this network namespace.
+    /// `--format show_gids` prints what the `show_gids` script prints, with two differences: devices
+    /// and indices are in numeric order, and an interface is named only if it is in this network namespace.
     #[command(
         verbatim_doc_comment,
         after_help = "\

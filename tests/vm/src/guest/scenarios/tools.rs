@@ -129,6 +129,8 @@ pub(crate) fn compare_ibstat(devices: &[&str]) -> Result<()> {
     for device in devices {
         let theirs = run(&["ibstat", device])?;
         println!("{theirs}");
+        let printed = run(&["uverbs", "ports", device, "--format", "ibstat"])?;
+        ensure!(theirs == printed, "ours is another:\n{printed}");
         let [own] = &of(device, &guids, "guids")?[..] else { bail!("not one {device}") };
         ensure!(field(&theirs, "Node GUID")? == text(own, "node_guid")?);
         ensure!(field(&theirs, "System image GUID")? == text(own, "sys_image_guid")?);
