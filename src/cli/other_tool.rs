@@ -24,7 +24,7 @@ pub(crate) enum OtherTool {
 #[derive(Debug, Default)]
 pub(crate) struct Text {
     text: String,
-    has_host: bool,
+    hosts: usize,
 }
 
 impl OtherTool {
@@ -44,14 +44,15 @@ impl OtherTool {
         }
     }
 
-    /// Whether there is room for a host, which is noted if there is none.
+    /// Whether there is room for a host. That there is none is noted once.
     pub(crate) fn has_room(&mut self, report: &mut Report) -> bool {
         let Some((name, text)) = self.name_and_text() else { return true };
-        let is_second = std::mem::replace(&mut text.has_host, true);
-        if is_second {
+        text.hosts += 1;
+        if text.hosts == 2 {
+            report.turn_to(None);
             report.nothing(format!("{name} knows one host: the first is shown"));
         }
-        !is_second
+        text.hosts == 1
     }
 
     /// Orders devices as the tool does: by the bytes of their names.

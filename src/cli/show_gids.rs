@@ -25,13 +25,14 @@ const PREFIX_ALONE: Gid = Gid::from_bytes([0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0
 pub(crate) struct ShowGids {
     text: String,
     count: usize,
-    has_host: bool,
+    hosts: usize,
 }
 
 impl ShowGids {
-    /// Begins with a host. There is one.
-    pub(crate) fn begin_host(&mut self) -> bool {
-        !std::mem::replace(&mut self.has_host, true)
+    /// Begins with a host: the number of it, from 1. There is room for one.
+    pub(crate) fn begin_host(&mut self) -> usize {
+        self.hosts += 1;
+        self.hosts
     }
 
     pub(crate) fn add(&mut self, row: &Row<'_>) {

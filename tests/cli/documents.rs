@@ -213,14 +213,18 @@ fn one_name_of_several_hosts() {
 }
 
 #[test]
-fn show_gids_has_one_host() {
+fn other_tools_have_one_host() {
     let folder = TempDir::new().unwrap();
-    let lines = hosts(&["node1", "node2"]);
-    let both = uverbs(&["gids", "--format", "show_gids"], &file(&folder, &lines));
-    let one = uverbs(&["gids", "--format", "show_gids"], &file(&folder, &lines[..1]));
-    assert_eq!(both.stdout, one.stdout);
-    assert_eq!((both.status, one.status), (1, 0));
-    assert!(both.stderr.contains("show_gids knows one host"), "{both:?}");
+    let lines = hosts(&["node1", "node2", "node3"]);
+    for (command, tool) in [("gids", "show_gids"), ("ports", "ibstat"), ("ports", "ibdev2netdev")] {
+        let words = [command, "--format", tool];
+        let all = uverbs(&words, &file(&folder, &lines));
+        let one = uverbs(&words, &file(&folder, &lines[..1]));
+        assert_eq!(all.stdout, one.stdout, "{tool}");
+        assert_eq!((all.status, one.status), (1, 0), "{tool}: {all:?}");
+        let said = format!("uverbs: {tool} knows one host: the first is shown\n");
+        assert_eq!(all.stderr, said, "once, however many there are");
+    }
 }
 
 /// What is said of hosts has the order of what is asked, not that of the hosts.
