@@ -1,8 +1,8 @@
 //! The output of `ibstat` of Debian's infiniband-diags, for scripts that were written for it.
 //!
-//! As there: InfiniBand-type devices only, sorted by the bytes of their names; what is not known is empty or 0.
-//! Two differences are meant: the state of a port is asked by ioctl, so that its speed is never cut, and a
-//! device that cannot be read is a problem and does not end the output.
+//! As there: sysfs is read, InfiniBand-type devices only, sorted by the bytes of their names; what is not known is
+//! empty or 0. One difference is meant: a device that cannot be read is a problem and does not end the output. What a
+//! snapshot has of a port was asked by ioctl, where bit 26 of the capability mask is another.
 
 use std::fmt::Write as _;
 

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde::{Serialize, Serializer};
 use uverbs::device::Device;
 use uverbs::guid::Guid;
-use uverbs::host::Source;
+use uverbs::host::{Preference, Source};
 use uverbs::inventory::{Parts, PortRecord, Wanted};
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortState, Speed, Width};
 use uverbs::selector::Selector;
@@ -42,6 +42,15 @@ impl PortsArgs {
             Some(format) => format,
             None if common.json => PortsFormat::Json,
             None => PortsFormat::Table,
+        }
+    }
+
+    /// ibstat reads sysfs, and bit 26 of the capability mask is another there: by ioctl it says that GIDs are made of
+    /// IP addresses.
+    fn preference(&self, common: &Common) -> Preference {
+        match self.source.source {
+            None if self.format == Some(PortsFormat::Ibstat) => Preference::Sysfs,
+            _ => self.source.preference(common),
         }
     }
 }
@@ -232,10 +241,8 @@ pub(crate) fn answer(
         (parts.interfaces, parts.gids) = (true, true);
     }
     parts.hardware = format == PortsFormat::Ibstat;
-    let wanted = Wanted::new(parts)
-        .preference(args.source.preference(common))
-        .devices(&is_device)
-        .ports(&is_port);
+    let wanted =
+        Wanted::new(parts).preference(args.preference(common)).devices(&is_device).ports(&is_port);
     let mut rows =
         Rows::first(common, format == PortsFormat::Json, "ports", NARROW, HEADING).spare(SPARE);
     let mut text = OtherTool::new(format);
@@ -340,4 +347,23 @@ fn tabulate(row: &Row<'_>, table: &mut Table<27>) {
     ];
     let is_active = row.state.0 == PortState::ACTIVE;
     table.row_of(row.host, &cells, if is_active { Mark::Plain } else { Mark::Attention });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::{Cli, Command};
+
+    #[test]
+    fn ibstat_is_read_from_sysfs() {
+        let preference = |words: &str| {
+            let cli = Cli::from_words(words.split(' ')).unwrap();
+            let Command::Ports(args) = &cli.command else { panic!("{words}") };
+            args.preference(&cli.common)
+        };
+        assert_eq!(preference("uverbs ports"), Preference::Auto);
+        assert_eq!(preference("uverbs ports --format ibdev2netdev"), Preference::Auto);
+        assert_eq!(preference("uverbs ports --format ibstat"), Preference::Sysfs);
+        assert_eq!(preference("uverbs ports --format ibstat --source ioctl"), Preference::Ioctl);
+    }
 }
