@@ -22,7 +22,7 @@ use crate::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState};
 pub struct Expected {
     /// All ports have this link layer.
     pub link_layer: Option<LinkLayer>,
-    /// Programs send and receive management datagrams (`ib_umad`): `ibstat`, `perfquery`, a subnet manager.
+    /// Programs send and receive management datagrams (`ib_umad`): `perfquery`, `saquery`, a subnet manager.
     pub umad: bool,
     /// Programs use the connection manager (`rdma_ucm`): those that are linked with librdmacm.
     pub rdma_cm: bool,

@@ -140,7 +140,7 @@ pub(crate) fn is_file_like(text: &str) -> bool {
 
 /// What is wrong with a file's name in the place of a device's.
 pub(crate) fn not_a_device(text: &str) -> String {
-    format!("{text} is not a device; --from takes one file: --from {text}")
+    format!("{text} is not a device; --from takes one file or folder: --from {text}")
 }
 
 /// Reads a selector that names a port.

@@ -49,7 +49,7 @@ pub(crate) enum LinkLayerChoice {
 /// What programs need that others do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Need {
-    /// Management datagrams (`ib_umad`): ibstat, perfquery, subnet managers
+    /// Management datagrams (`ib_umad`): perfquery, saquery, subnet managers
     Umad,
     /// The connection manager (`rdma_ucm`): programs with librdmacm
     RdmaCm,

@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 use ipnet::IpNet;
 use uverbs::choose::Network;
@@ -21,7 +22,8 @@ pub(crate) struct FilterArgs {
     #[arg(long = "type", value_name = "TYPE", help_heading = "Filters")]
     pub(crate) gid_type: Option<TypeChoice>,
     /// Only GIDs of this network interface
-    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, help_heading = "Filters")]
+    // A shell's variable that is empty is a mistake, not the name of an interface that is not there.
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new(), value_hint = ValueHint::Other, help_heading = "Filters")]
     pub(crate) netdev: Option<String>,
     /// Only GIDs of this address; an IPv4 address means the GID that RoCE makes of it
     #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other, help_heading = "Filters")]

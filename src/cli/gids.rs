@@ -350,14 +350,15 @@ impl Rows {
         }
     }
 
-    /// Whether there is room for a host, which is noted if there is none.
+    /// Whether there is room for a host. That there is none is noted once.
     fn has_room(&mut self, report: &mut Report) -> bool {
         let Self::ShowGids(own) = self else { return true };
-        let has_room = own.begin_host();
-        if !has_room {
+        let number = own.begin_host();
+        if number == 2 {
+            report.turn_to(None);
             report.nothing("show_gids knows one host: the first is shown");
         }
-        has_room
+        number == 1
     }
 
     fn add(&mut self, row: &Row<'_>) -> serde_json::Result<()> {

@@ -1,8 +1,8 @@
 //! The output of `ibstat` of Debian's infiniband-diags, for scripts that were written for it.
 //!
-//! As there: InfiniBand-type devices only, sorted by the bytes of their names; what is not known is empty or 0.
-//! Two differences are meant: the state of a port is asked by ioctl, so that its speed is never cut, and a
-//! device that cannot be read is a problem and does not end the output.
+//! As there: sysfs is read, InfiniBand-type devices only, sorted by the bytes of their names; what is not known is
+//! empty or 0. One difference is meant: a device that cannot be read is a problem and does not end the output. What a
+//! snapshot has of a port was asked by ioctl, where bit 26 of the capability mask is another.
 
 use std::fmt::Write as _;
 
@@ -47,8 +47,8 @@ fn kind(node_type: NodeType) -> Option<&'static str> {
 
 /// One port of a device.
 pub(crate) fn port(record: &DeviceRecord, port: &PortRecord) -> Option<String> {
-    kind(record.device.node_type)?;
-    let mut all = format!("CA: '{}'\n", printable(&record.device.name));
+    let kind = kind(record.device.node_type)?;
+    let mut all = format!("{kind}: '{}'\n", printable(&record.device.name));
     lines(port, "", "", &mut all);
     Some(all)
 }

@@ -178,7 +178,8 @@ impl Layout {
         }
     }
 
-    /// The lines of a row that goes on in the next line where it does not fit.
+    /// The lines of a row that goes on in the next line where its column does not fit: all rows do so at the same
+    /// columns, so that each cell is below its heading.
     fn flowing(&self, cells: &[(&str, &Column)]) -> Vec<String> {
         let mut lines = Vec::new();
         let mut line = Line::default();
@@ -190,7 +191,7 @@ impl Layout {
                 }
                 continue;
             }
-            if !line.has_room(width(cell), self.room) {
+            if !line.has_room(column.width.max(width(cell)), self.room) {
                 lines.push(std::mem::replace(&mut line, Line::indented()).end());
             }
             line.push(cell, column.width);
@@ -332,6 +333,25 @@ mod tests {
         assert_eq!(
             set(&["DEVICE", "PORT", "GID", "NETDEV"], &rows, &[], 36),
             ["DEVICE  PORT  GID", "    NETDEV", "mlx5_0  1     2001:db8:1:2:3:4:5:6", "    eth0"]
+        );
+    }
+
+    /// A short cell would have had room beside the others, and those after it would be below another heading.
+    #[test]
+    fn rows_go_on_at_the_same_columns() {
+        let heading = ["GID", "TYPE", "NETDEV", "NCCL", "UCX"];
+        let rows: [&[&str]; 2] =
+            [&["::ffff:10.0.0.1", "v2", "d0", "3", "-"], &["fe80::1", "v2", "d0.7", "3", "3"]];
+        assert_eq!(
+            set(&heading, &rows, &[], 27),
+            [
+                "GID              TYPE",
+                "    NETDEV  NCCL  UCX",
+                "::ffff:10.0.0.1  v2",
+                "    d0      3     -",
+                "fe80::1          v2",
+                "    d0.7    3     3",
+            ]
         );
     }
 

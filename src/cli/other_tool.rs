@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use uverbs::inventory::{Inventory, PortRecord};
-use uverbs::netdev::Netdev;
+use uverbs::inventory::{DeviceRecord, Inventory, PortRecord};
+use uverbs::port::LinkLayer;
 
 use crate::ibstat;
 use crate::output::Answer;
@@ -24,7 +24,7 @@ pub(crate) enum OtherTool {
 #[derive(Debug, Default)]
 pub(crate) struct Text {
     text: String,
-    has_host: bool,
+    hosts: usize,
 }
 
 impl OtherTool {
@@ -44,14 +44,15 @@ impl OtherTool {
         }
     }
 
-    /// Whether there is room for a host, which is noted if there is none.
+    /// Whether there is room for a host. That there is none is noted once.
     pub(crate) fn has_room(&mut self, report: &mut Report) -> bool {
         let Some((name, text)) = self.name_and_text() else { return true };
-        let is_second = std::mem::replace(&mut text.has_host, true);
-        if is_second {
+        text.hosts += 1;
+        if text.hosts == 2 {
+            report.turn_to(None);
             report.nothing(format!("{name} knows one host: the first is shown"));
         }
-        !is_second
+        text.hosts == 1
     }
 
     /// Orders devices as the tool does: by the bytes of their names.
@@ -63,7 +64,16 @@ impl OtherTool {
 
     /// Begins a device. Of one that is named only by its ports, ibstat shows only these.
     pub(crate) fn add_device(&mut self, selected: &Selected<'_>, report: &mut Report) {
-        let Self::Ibstat(to) = self else { return };
+        let to = match self {
+            Self::None => return,
+            Self::Ibstat(to) => to,
+            Self::Ibdev2netdev(_) => {
+                if let Some(problem) = selected.record.problem() {
+                    report.problem(&selected.device.name, problem.clone());
+                }
+                return;
+            }
+        };
         match ibstat::device(selected.record) {
             Some(text) if selected.is_whole() => to.text += &text,
             Some(_) => {}
@@ -91,25 +101,13 @@ impl OtherTool {
                 to.text += &ibstat::port(selected.record, port).unwrap_or_default();
             }
             Self::Ibdev2netdev(to) => {
-                // An InfiniBand port has no interface of its own; IPoIB has the port's GUID in its address.
-                let guid = port.guid.as_ref().ok().copied().flatten();
-                let mut all = inventory.interfaces.iter().flatten();
-                let ipoib = all.find(|own| own.port_guid.is_some() && own.port_guid == guid);
-                let ipoib = ipoib.map(|own| Netdev::new(own.index, &own.name));
-                let own = port.netdev.clone().or(ipoib);
-                let Some(netdev) = &own else {
-                    let number = port.number;
+                let number = port.number;
+                let Some((netdev, state)) = netdev_of(selected.record, port, inventory) else {
                     report
                         .note(format!("{name}:{number}: no network interface of it is known here"));
                     return;
                 };
-                let state = match inventory.interface(netdev.index.get()) {
-                    Some(own) if own.is_lower_up => "Up",
-                    Some(_) => "Down",
-                    None => "NA",
-                };
-                let (name, netdev) = (printable(name), printable(&netdev.name));
-                let number = port.number;
+                let (name, netdev) = (printable(name), printable(netdev));
                 let _ = writeln!(to.text, "{name} port {number} ==> {netdev} ({state})");
             }
         }
@@ -120,4 +118,37 @@ impl OtherTool {
         let (_, text) = self.name_and_text()?;
         Some(Answer::Text(std::mem::take(&mut text.text).into_bytes()))
     }
+}
+
+/// The interface that the script names for a port, and whether it is up.
+///
+/// That is the interface of GID 0, which of a bond is the bond. Without it the script takes an interface of the
+/// same PCI function; here it is the one that the kernel names for the port. An InfiniBand port has none of its
+/// own; IPoIB has the port's GUID in its address.
+fn netdev_of<'i>(
+    record: &'i DeviceRecord,
+    port: &'i PortRecord,
+    inventory: &'i Inventory,
+) -> Option<(&'i str, &'static str)> {
+    let first = record.row(port.number, 0);
+    let is_infiniband = port.known().is_some_and(|own| own.link_layer == LinkLayer::INFINIBAND);
+    let here = if is_infiniband {
+        let guid = port.guid.as_ref().ok().copied().flatten();
+        let mut all = inventory.interfaces.iter().flatten();
+        let ipoib = all.find(|own| own.port_guid.is_some() && own.port_guid == guid);
+        ipoib.map(|own| (own.index, own.name.as_str()))
+    } else {
+        let own = first.and_then(|row| row.netdev.as_ref()).or(port.netdev.as_ref());
+        own.map(|own| (own.index, own.name.as_str()))
+    };
+    let Some((index, name)) = here else {
+        // The name that sysfs has. It need not be of this namespace, so that nothing more is known of it.
+        return Some((first?.record.sysfs_netdev.as_deref()?, "NA"));
+    };
+    let state = match inventory.interface(index.get()) {
+        Some(own) if own.is_lower_up => "Up",
+        Some(_) => "Down",
+        None => "NA",
+    };
+    Some((name, state))
 }

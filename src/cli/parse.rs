@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use uverbs::selector::Selector;
 
@@ -16,7 +16,7 @@ impl Cli {
     pub(crate) fn from_words<W: Into<OsString> + Clone>(
         words: impl IntoIterator<Item = W>,
     ) -> Result<Self, clap::Error> {
-        let cli = Self::try_parse_from(words)?;
+        let cli = Self::try_parse_from(words).map_err(advised)?;
         match cli.contradiction() {
             None => Ok(cli),
             Some(message) => Err(Self::command().error(ErrorKind::ArgumentConflict, message)),
@@ -159,20 +159,43 @@ impl<'a> Outline<'a> {
 
 /// A file's name in the place of a device's, as in `--from a.json b.json`.
 fn misplaced_file(named: &[Selector], from: &[PathBuf]) -> Option<String> {
-    // What has a port is no file, and a folder may have a device's name, as in sysfs.
-    let is_file = |name: &str| !from.is_empty() && Path::new(name).is_file();
-    let is_misplaced =
-        |own: &&Selector| is_file_like(&own.device) || own.port.is_none() && is_file(&own.device);
-    let name = &named.iter().find(is_misplaced)?.device;
+    // A folder may have a device's name, as in sysfs; and a file that of a port, as `snapshots/1`.
+    let is_file = |path: &Path| !from.is_empty() && path.is_file();
+    let file = |own: &Selector| {
+        let path =
+            own.port.map_or_else(|| own.device.clone(), |port| format!("{}/{port}", own.device));
+        (is_file_like(&own.device) || is_file(path.as_ref())).then_some(path)
+    };
+    let name = &named.iter().find_map(file)?;
     Some(from.first().map_or_else(
         || not_a_device(name),
         |first| {
             format!(
-                "{name} is not a device; --from takes one file: --from {} --from {name}",
+                "{name} is not a device; --from takes one file or folder: --from {} --from {name}",
                 first.display()
             )
         },
     ))
+}
+
+/// Other tools name a device by an option. What clap advises then, to write the option as a device's name, is of no
+/// use: no name begins with a hyphen.
+fn advised(mut error: clap::Error) -> clap::Error {
+    const OF_OTHERS: [&str; 8] =
+        ["-d", "--device", "--dev", "--ib-dev", "-i", "-p", "--port", "--ib-port"];
+    let text = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    let is_of_no_use = text(ContextKind::Suggested).contains("as a value");
+    if error.kind() != ErrorKind::UnknownArgument || !is_of_no_use {
+        return error;
+    }
+    let is_of_others = OF_OTHERS.contains(&text(ContextKind::InvalidArg).as_str());
+    let has_names = text(ContextKind::Usage).contains("DEV");
+    error.remove(ContextKind::Suggested);
+    if is_of_others && has_names {
+        let advice = "devices and ports are named without an option, as mlx5_0 or mlx5_0:1";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    }
+    error
 }
 
 #[cfg(test)]

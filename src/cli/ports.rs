@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde::{Serialize, Serializer};
 use uverbs::device::Device;
 use uverbs::guid::Guid;
-use uverbs::host::Source;
+use uverbs::host::{Preference, Source};
 use uverbs::inventory::{Parts, PortRecord, Wanted};
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortState, Speed, Width};
 
@@ -31,6 +31,17 @@ pub(crate) struct PortsArgs {
     /// How to print
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<PortsFormat>,
+}
+
+impl PortsArgs {
+    /// ibstat reads sysfs, and bit 26 of the capability mask is another there: by ioctl it says that GIDs are made of
+    /// IP addresses.
+    fn preference(&self, common: &Common) -> Preference {
+        match self.origin.source.source {
+            None if self.format == Some(PortsFormat::Ibstat) => Preference::Sysfs,
+            _ => self.origin.preference(common),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -228,12 +239,13 @@ pub(crate) fn answer(
     let is_device = |device: &Device| asked.has_device(&device.name);
     let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);
     let mut parts = Parts::PORTS;
-    parts.interfaces = format == PortsFormat::Ibdev2netdev;
+    if format == PortsFormat::Ibdev2netdev {
+        // The script names the interface of GID 0.
+        (parts.interfaces, parts.gids) = (true, true);
+    }
     parts.hardware = format == PortsFormat::Ibstat;
-    let wanted = Wanted::new(parts)
-        .preference(args.origin.preference(common))
-        .devices(&is_device)
-        .ports(&is_port);
+    let wanted =
+        Wanted::new(parts).preference(args.preference(common)).devices(&is_device).ports(&is_port);
     let mut rows =
         Rows::first(common, format == PortsFormat::Json, "ports", NARROW, HEADING).spare(SPARE);
     let mut text = OtherTool::new(format);
@@ -338,4 +350,23 @@ fn tabulate(row: &Row<'_>, table: &mut Table<27>) {
     ];
     let is_active = row.state.0 == PortState::ACTIVE;
     table.row_of(row.host, &cells, if is_active { Mark::Plain } else { Mark::Attention });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::{Cli, Command};
+
+    #[test]
+    fn ibstat_is_read_from_sysfs() {
+        let preference = |words: &str| {
+            let cli = Cli::from_words(words.split(' ')).unwrap();
+            let Command::Ports(args) = &cli.command else { panic!("{words}") };
+            args.preference(&cli.common)
+        };
+        assert_eq!(preference("uverbs ports"), Preference::Auto);
+        assert_eq!(preference("uverbs ports --format ibdev2netdev"), Preference::Auto);
+        assert_eq!(preference("uverbs ports --format ibstat"), Preference::Sysfs);
+        assert_eq!(preference("uverbs ports --format ibstat --source ioctl"), Preference::Ioctl);
+    }
 }

@@ -1,8 +1,8 @@
 //! The output of mlnx-tools' `show_gids`, for scripts that were written for it.
 //!
 //! Tabs, no widths; the IPv4 column is filled for every GID whose first group is zero; what
-//! is not RoCE v2 says `v1`. Two differences are meant: indices are in numeric order (the script
-//! has 10 before 2), and an interface is named only if it is in this network namespace.
+//! is not RoCE v2 says `v1`. Two differences are meant: devices and indices are in numeric order (the
+//! script has 10 before 2), and an interface is named only if it is in this network namespace.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -25,13 +25,14 @@ const PREFIX_ALONE: Gid = Gid::from_bytes([0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0
 pub(crate) struct ShowGids {
     text: String,
     count: usize,
-    has_host: bool,
+    hosts: usize,
 }
 
 impl ShowGids {
-    /// Begins with a host. There is one.
-    pub(crate) fn begin_host(&mut self) -> bool {
-        !std::mem::replace(&mut self.has_host, true)
+    /// Begins with a host: the number of it, from 1. There is room for one.
+    pub(crate) fn begin_host(&mut self) -> usize {
+        self.hosts += 1;
+        self.hosts
     }
 
     pub(crate) fn add(&mut self, row: &Row<'_>) {

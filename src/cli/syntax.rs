@@ -103,8 +103,8 @@ Examples:
     ///
     /// If no GID matches the filters, stderr says so and the status is 1.
     ///
-    /// `--format show_gids` prints what the `show_gids` script prints, with two differences: indices
-    /// are in numeric order, and an interface is named only if it is in this network namespace.
+    /// `--format show_gids` prints what the `show_gids` script prints, with two differences: devices
+    /// and indices are in numeric order, and an interface is named only if it is in this network namespace.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -134,7 +134,8 @@ Examples:
     /// NETDEV is the port's network interface if it is in this network namespace.
     ///
     /// `--format ibstat` prints what ibstat prints: of a device with all its ports, of a port only this one.
-    /// `--format ibdev2netdev` prints a line for each port whose interface is in this network namespace.
+    /// `--format ibdev2netdev` prints a line for each port of which an interface is known, that of its GID 0; its
+    /// state is NA if it is not known here.
     #[command(
         verbatim_doc_comment,
         after_help = "\

@@ -4,7 +4,7 @@ use core::fmt;
 use std::io::{self, BufRead, Read as _};
 
 use serde::Deserialize;
-use serde::de::Error as _;
+use serde::de::{Error as _, IgnoredAny};
 use serde_json::error::Category;
 
 use super::Inventory;
@@ -317,17 +317,40 @@ impl Fault {
 fn output_of(document: &[u8]) -> Option<&'static str> {
     let list = document.trim_ascii_start().strip_prefix(b"{")?.trim_ascii_start();
     let key = list.strip_prefix(b"\"")?.split(|byte| *byte == b'"').next()?;
+    let own: Keys = serde_json::from_slice(document).unwrap_or_default();
     Some(match key {
+        // Those of the driver have the same key, and other ones beside it.
+        b"devices" if own.devices.iter().any(|row| row.node_guid.is_none()) => "uverbs mlx5 device",
+        b"ports" if own.left_out.is_some() => "uverbs mlx5 port",
         b"devices" => "uverbs devices",
         b"gids" => "uverbs gids",
         b"ports" => "uverbs ports",
         b"guids" => "uverbs guids",
+        b"pkeys" => "uverbs pkeys",
+        b"limits" => "uverbs limits",
+        b"counters" => "uverbs counters",
         b"choose" => "uverbs choose",
         b"env" => "uverbs env",
         b"check" => "uverbs check",
+        b"history" => "uverbs history",
+        b"wait" => "uverbs wait",
+        b"time" => "uverbs watch",
         b"vports" => "uverbs mlx5 vport",
         _ => return None,
     })
+}
+
+/// What tells documents of the same first key apart.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Keys {
+    devices: Vec<DeviceKeys>,
+    left_out: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct DeviceKeys {
+    node_guid: Option<IgnoredAny>,
 }
 
 /// Only the number of a document's form.

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::run::{finish, program};
 use crate::snapshots::{DUAL, Fleet, host, port, set};
-use crate::tree::Tree;
+use crate::tree::{Tree, write};
 
 fn names(answer: &Value) -> Vec<String> {
     let rows = answer["check"].as_array().unwrap().iter();
@@ -157,6 +158,47 @@ fn needs() {
     assert!(run.stdout.contains("no-rdma-ucm-module") && run.status == 2, "{run:?}");
     assert!(run.stdout.contains("may lock 64 KiB of memory"), "{run:?}");
     assert_eq!(fleet.uverbs(&["check", "--need", "nvidia"]).status, 3);
+}
+
+/// The same of a sysfs tree, where a module may be built in.
+#[test]
+fn needs_of_a_tree() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let both = ["--need", "umad", "--need", "rdma-cm"];
+    let found = || {
+        let run = tree.uverbs(&[&["check", "--json"][..], &both].concat());
+        let mut names = names(&serde_json::from_str(&run.stdout).unwrap());
+        names.retain(|name| name != "not-checked");
+        (names.join(" "), run.status)
+    };
+    let warnings = |names: &str| (names.to_owned(), 0);
+    assert_eq!(found(), warnings("modules-unknown modules-unknown"));
+    let module = |name: &str, file: &str, text: &str| {
+        write(tree.path().join("module").join(name).join(file), text);
+    };
+    module("ib_uverbs", "refcnt", "0");
+    assert_eq!(found(), ("no-umad-module no-rdma-ucm-module".to_owned(), 2));
+    module("ib_umad", "refcnt", "0");
+    std::fs::create_dir_all(tree.path().join("class/misc/rdma_cm")).unwrap();
+    assert_eq!(found(), warnings(""));
+    // NVIDIA's own driver, without the module by which RDMA devices reach its memory.
+    module("nvidia", "taint", "POE");
+    assert_eq!(found(), warnings("no-peer-memory"));
+    module("nvidia_peermem", "taint", "POE");
+    assert_eq!(found(), warnings(""));
+}
+
+/// A path that is mistyped drains no node, and is not taken for a host without problems.
+#[test]
+fn a_file_that_is_not_there_was_not_checked() {
+    for words in [&["check"] as &[&str], &["check", "--strict"], &["check", "mlx5_0"]] {
+        let run = finish(program().args(words).args(["--from", "/nosuch"]));
+        assert_eq!(run.status, 3, "{run:?}");
+        assert!(run.stderr.starts_with("uverbs: nosuch: /nosuch: No such file"), "{run:?}");
+        let said = "\nuverbs: nothing was checked; 1 snapshot could not be read\n";
+        assert!(run.stderr.ends_with(said), "{run:?}");
+    }
 }
 
 /// `check` does not report as good what it did not read.

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use crate::run::{Run, finish, program};
 use crate::snapshots::{DUAL, Fleet, VLAN, fleet_with_everything, host, port};
+use crate::tree::Tree;
 
 /// A file with these lines.
 fn file(folder: &TempDir, lines: &[String]) -> PathBuf {
@@ -110,29 +111,48 @@ fn a_folder_of_files() {
     assert_eq!(run.status, 3);
 }
 
-/// What another command printed is easily taken for a snapshot.
+/// What another command printed is easily taken for a snapshot. The first key of its document names it.
 #[test]
 fn the_output_of_another_command() {
     let fleet = fleet_with_everything();
-    let folder = TempDir::new().unwrap();
+    let mut outputs: Vec<(Value, &str)> = Vec::new();
     for (args, command) in [
         (&["devices"] as &[&str], "devices"),
         (&["gids"], "gids"),
         (&["gid", "mlx5_0:1", "3"], "gids"),
         (&["ports"], "ports"),
         (&["guids"], "guids"),
+        (&["pkeys"], "pkeys"),
         (&["choose"], "choose"),
         (&["env", "nccl"], "env"),
         (&["check"], "check"),
     ] {
-        let answer = fleet.json(args);
+        outputs.push((fleet.json(args), command));
+    }
+    let tree = Tree::new();
+    tree.with_roce();
+    outputs.push((tree.json(&["counters"]), "counters"));
+    // Those of devices that no test has.
+    for (text, command) in [
+        (r#"{"limits":[],"problems":[]}"#, "limits"),
+        (r#"{"wait":[],"problems":[]}"#, "wait"),
+        (r#"{"history":[],"problems":[]}"#, "history"),
+        (r#"{"time":"2026-11-22T21:58:57.198Z","monotonic_ns":1,"what":"gid_came"}"#, "watch"),
+        (r#"{"devices":[{"device":"mlx5_0","vhca_id":null}],"problems":[]}"#, "mlx5 device"),
+        (r#"{"ports":[],"left_out":[],"problems":[]}"#, "mlx5 port"),
+        (r#"{"vports":[],"left_out":[],"problems":[]}"#, "mlx5 vport"),
+    ] {
+        outputs.push((serde_json::from_str(text).unwrap(), command));
+    }
+    let folder = TempDir::new().unwrap();
+    for (answer, command) in outputs {
         for text in [answer.to_string(), serde_json::to_string_pretty(&answer).unwrap()] {
             let run = uverbs(&["gids"], &file(&folder, &[text]));
             let said = format!(
                 "fleet.jsonl: this is the output of `uverbs {command}`; a snapshot is made by \
                  `uverbs snapshot`\n"
             );
-            assert!(run.stderr.ends_with(&said) && run.status == 3, "{run:?}");
+            assert!(run.stderr.ends_with(&said) && run.status == 3, "{command}: {run:?}");
         }
     }
 }
@@ -193,14 +213,18 @@ fn one_name_of_several_hosts() {
 }
 
 #[test]
-fn show_gids_has_one_host() {
+fn other_tools_have_one_host() {
     let folder = TempDir::new().unwrap();
-    let lines = hosts(&["node1", "node2"]);
-    let both = uverbs(&["gids", "--format", "show_gids"], &file(&folder, &lines));
-    let one = uverbs(&["gids", "--format", "show_gids"], &file(&folder, &lines[..1]));
-    assert_eq!(both.stdout, one.stdout);
-    assert_eq!((both.status, one.status), (1, 0));
-    assert!(both.stderr.contains("show_gids knows one host"), "{both:?}");
+    let lines = hosts(&["node1", "node2", "node3"]);
+    for (command, tool) in [("gids", "show_gids"), ("ports", "ibstat"), ("ports", "ibdev2netdev")] {
+        let words = [command, "--format", tool];
+        let all = uverbs(&words, &file(&folder, &lines));
+        let one = uverbs(&words, &file(&folder, &lines[..1]));
+        assert_eq!(all.stdout, one.stdout, "{tool}");
+        assert_eq!((all.status, one.status), (1, 0), "{tool}: {all:?}");
+        let said = format!("uverbs: {tool} knows one host: the first is shown\n");
+        assert_eq!(all.stderr, said, "once, however many there are");
+    }
 }
 
 /// What is said of hosts has the order of what is asked, not that of the hosts.

@@ -277,6 +277,14 @@ fn show_gids_byte_for_byte() {
         "",
     ];
     assert_eq!(tree.answer(&["gids", "--format", "show_gids"]), expected.join("\n"));
+    // Unlike the script, which has them in the order of their bytes.
+    for (number, name) in [(6, "mlx5_10"), (7, "mlx5_2")] {
+        let port = tree.device(name, "1: CA", number).port(1, "Ethernet", "25 Gb/sec (1X EDR)", 1);
+        port.gid(0, "fe80:0000:0000:0000:0000:0000:0000:0001", "RoCE v2", None);
+    }
+    let all = tree.answer(&["gids", "--format", "show_gids"]);
+    let at = |name: &str| all.find(&format!("\n{name}\t")).unwrap();
+    assert!(at("mlx5_2") < at("mlx5_10"), "{all}");
 }
 
 #[test]

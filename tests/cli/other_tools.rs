@@ -97,6 +97,10 @@ CA 'mlx4_0'
         "{one}"
     );
     assert_eq!(one.lines().count(), 11, "{one}");
+    // A switch is no CA.
+    tree.with_switch();
+    let one = tree.answer(&["ports", "sw0:0", "--format", "ibstat"]);
+    assert!(one.starts_with("Switch: 'sw0'\nPort 0:\nState: Active\n"), "{one}");
     // FDR10 is named, as its rate is QDR's.
     device.port_again(1).file("rate", "40 Gb/sec (4X FDR10)");
     let one = tree.answer(&["ports", "mlx4_0:1", "--format", "ibstat"]);
@@ -112,9 +116,50 @@ fn ibdev2netdev_of_what_is_known() {
     assert_eq!(fleet.uverbs(&words).stdout, up);
     one["interfaces"][0]["is_lower_up"] = false.into();
     one["devices"][1]["ports"][0]["netdev"] = json!(null);
+    one["devices"][1]["gids"] = json!([]);
     let run = Fleet::new(&[one]).uverbs(&words);
     assert_eq!(run.stdout, "mlx5_0 port 1 ==> eth0 (Down)\n");
     assert!(run.stderr.contains("mlx5_1:1: no network interface of it is known here"), "{run:?}");
+}
+
+/// The script reads the interface of GID 0, and no other. A port of a bond is not that of its GIDs.
+#[test]
+fn ibdev2netdev_names_the_interface_of_gid_0() {
+    let mut one = host("node1", &[("mlx5_bond_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    let words = ["ports", "--format", "ibdev2netdev"];
+    let bond = json!({ "index": 3, "name": "bond0" });
+    one["interfaces"][1]["name"] = "bond0".into();
+    one["devices"][0]["gids"][0]["netdev"] = bond.clone();
+    one["devices"][1]["gids"][1]["netdev"] = bond;
+    let text = "mlx5_1 port 1 ==> eth0 (Up)\nmlx5_bond_0 port 1 ==> bond0 (Up)\n";
+    assert_eq!(Fleet::new(std::slice::from_ref(&one)).uverbs(&words).stdout, text);
+    // The state is that of the interface that is named.
+    one["interfaces"][1]["is_lower_up"] = false.into();
+    one["devices"][1]["gids"].as_array_mut().unwrap().remove(0);
+    let text = "mlx5_1 port 1 ==> eth0 (Up)\nmlx5_bond_0 port 1 ==> bond0 (Down)\n";
+    assert_eq!(Fleet::new(std::slice::from_ref(&one)).uverbs(&words).stdout, text);
+    // The table that cannot be read is a problem: the interface may be another.
+    one["devices"][0]["gids"] = json!({ "error": "mlx5_bond_0: query GID table: no", "errno": 5 });
+    let run = Fleet::new(&[one]).uverbs(&words);
+    let text = "mlx5_1 port 1 ==> eth0 (Up)\nmlx5_bond_0 port 1 ==> eth0 (Up)\n";
+    assert_eq!((run.stdout.as_str(), run.status), (text, 3), "{run:?}");
+    assert!(run.stderr.contains("mlx5_bond_0: query GID table: no"), "{run:?}");
+}
+
+/// Of a sysfs tree only names are known, as the script reads them.
+#[test]
+fn ibdev2netdev_of_a_tree() {
+    let tree = Tree::new();
+    tree.with_roce();
+    tree.with_iwarp();
+    let other = tree.device("mlx5_1", "1: CA", 1);
+    let port = other.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 2);
+    port.gid(1, crate::tree::LINK_LOCAL, "RoCE v2", Some("eth1"));
+    let run = tree.uverbs(&["ports", "--format", "ibdev2netdev"]);
+    assert_eq!((run.stdout.as_str(), run.status), ("mlx5_0 port 1 ==> eth0 (NA)\n", 0), "{run:?}");
+    for name in ["iwarp0:1", "mlx5_1:1"] {
+        assert!(run.stderr.contains(&format!("{name}: no network interface")), "{run:?}");
+    }
 }
 
 /// An InfiniBand port has no interface; IPoIB has its GUID in the hardware address.

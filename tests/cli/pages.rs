@@ -58,6 +58,38 @@ fn every_help_begins_with_a_line_and_has_examples() {
     }
 }
 
+/// Help, man page, README and guide have the same four statuses, each with the same first words.
+#[test]
+fn one_table_of_statuses() {
+    let file = |name: &str| {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+        std::fs::read_to_string(path).unwrap()
+    };
+    let (help, man) = (page(&["--help"]), page(&["man"]));
+    let (readme, guide) = (file("README.md"), file("src/docs/commands.md"));
+    for (status, words) in [
+        (0, "everything"),
+        (1, "something that was named is not there"),
+        (2, "problem"),
+        (3, "something could not be read or written"),
+    ] {
+        for (name, text) in [("help", &help), ("man", &man)] {
+            let own = text.split("Exit status:\n").nth(1).or(text.split("EXIT STATUS\n").nth(1));
+            let line = own.unwrap().lines().find(|line| {
+                line.trim()
+                    .strip_prefix(&format!("{status} "))
+                    .is_some_and(|rest| rest.contains(words))
+            });
+            assert!(line.is_some(), "{status} in {name}: {text}");
+        }
+        for (name, text) in [("README", &readme), ("guide", &guide)] {
+            let row = format!("| {status} | ");
+            let line = text.lines().find(|line| line.starts_with(&row));
+            assert!(line.is_some_and(|line| line.contains(words)), "{status} in {name}");
+        }
+    }
+}
+
 /// An example that is not accepted would be worse than none.
 #[test]
 fn examples_are_right_usage() {

@@ -8,8 +8,8 @@ use std::process::Command;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::run::{finish, program};
-use crate::snapshots::{DUAL, Fleet, host, port};
+use crate::run::{finish, from, program};
+use crate::snapshots::{DUAL, Fleet, VLAN, host, port, set};
 use crate::terminal::on_a_terminal;
 use crate::tree::{Tree, write};
 
@@ -51,9 +51,30 @@ fn on(tree: &Tree, words: &[&str]) -> Command {
     command
 }
 
-/// The screens of all commands, with the middle of long ones left out. No line breaks in a word.
-fn screens(one: &Tree, many: &Tree, columns: u16) -> String {
-    let commands: &[&[&str]] = &[
+/// Hosts with long names and with all that goes wrong: a port that is down, a VLAN's address before the port's own,
+/// a variable that is set to an empty slot.
+fn fleet() -> Fleet {
+    let hosts: Vec<_> = (0..4)
+        .map(|number| {
+            let rows = if number == 2 { VLAN } else { DUAL };
+            let name = format!("gpu-node-{number:04}.cluster.example");
+            let mut one = host(&name, &[("mlx5_0", port(DUAL)), ("mlx5_1", port(rows))]);
+            if number == 1 {
+                let own = &mut one["devices"][1]["ports"][0]["attributes"][0];
+                (own["state"], own["phys_state"]) = (1.into(), 3.into());
+            }
+            if number == 3 {
+                set(&mut one, "NCCL_IB_GID_INDEX", "7", Some("/etc/nccl.conf"));
+            }
+            one
+        })
+        .collect();
+    Fleet::new(&hosts)
+}
+
+/// The commands whose screens are kept, each with its title.
+fn commands(one: &Tree, many: &Tree, hosts: &Fleet) -> Vec<(String, Command, bool)> {
+    let of_trees: &[&[&str]] = &[
         &["devices"],
         &["devices", "--wide"],
         &["ports"],
@@ -64,28 +85,42 @@ fn screens(one: &Tree, many: &Tree, columns: u16) -> String {
         &["choose", "--explain"],
         &["check"],
     ];
-    let mut all = String::new();
+    let of_hosts: &[&[&str]] =
+        &[&["devices"], &["ports"], &["gids", "mlx5_1"], &["choose"], &["check"]];
+    let mut all = Vec::new();
     for (title, tree) in [("1 device", one), ("8 devices of 250 GIDs", many)] {
-        for words in commands {
-            let mut command = on(tree, words);
-            command.env("TERM", "xterm").args(["--color", "never"]);
-            let screen = on_a_terminal(command, columns);
-            let lines: Vec<&str> = screen.lines().collect();
-            let _ = writeln!(all, "{title}, {columns} columns: uverbs {}", words.join(" "));
-            for (number, line) in lines.iter().enumerate() {
-                assert!(
-                    line.width() <= columns.into() || words.contains(&"--wide"),
-                    "{words:?}: {line}"
-                );
-                assert_eq!(line.trim_end(), *line, "{words:?}");
-                if number < 14 || number + 3 >= lines.len() {
-                    let _ = writeln!(all, "| {line}");
-                } else if number == 14 {
-                    let _ = writeln!(all, "… {} more lines", lines.len() - 17);
-                }
-            }
-            all.push('\n');
+        for words in of_trees {
+            let title = format!("{title}: uverbs {}", words.join(" "));
+            all.push((title, on(tree, words), words.contains(&"--wide")));
         }
+    }
+    for words in of_hosts {
+        let mut command = program();
+        command.args(*words).args(from((0..4).map(|number| hosts.file(number))));
+        all.push((format!("4 hosts: uverbs {}", words.join(" ")), command, false));
+    }
+    all
+}
+
+/// The screens of all commands, with the middle of long ones left out. No line breaks in a word.
+fn screens(commands: Vec<(String, Command, bool)>, columns: u16) -> String {
+    let mut all = String::new();
+    for (title, mut command, is_wide) in commands {
+        command.env("TERM", "xterm").args(["--color", "never"]);
+        let screen = on_a_terminal(command, columns);
+        let lines: Vec<&str> = screen.lines().collect();
+        let (what, words) = title.split_once(": ").unwrap();
+        let _ = writeln!(all, "{what}, {columns} columns: {words}");
+        for (number, line) in lines.iter().enumerate() {
+            assert!(line.width() <= columns.into() || is_wide, "{title}: {line}");
+            assert_eq!(line.trim_end(), *line, "{title}");
+            if number < 14 || number + 3 >= lines.len() {
+                let _ = writeln!(all, "| {line}");
+            } else if number == 14 {
+                let _ = writeln!(all, "… {} more lines", lines.len() - 17);
+            }
+        }
+        all.push('\n');
     }
     all
 }
@@ -97,10 +132,11 @@ fn screens_are_as_they_were_read() {
     for number in 0..8 {
         connectx(&many, number, 250);
     }
+    let hosts = fleet();
     for columns in [80, 200] {
         let path = PathBuf::from(format!("golden/screens/{columns}-columns.txt"));
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(path);
-        let screens = screens(&one, &many, columns);
+        let screens = screens(commands(&one, &many, &hosts), columns);
         if std::env::var_os("UPDATE_SCREENS").is_some() {
             write(&path, screens.trim_end());
         }

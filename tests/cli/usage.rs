@@ -42,6 +42,11 @@ fn what_is_refused() {
         (&["devices", "--color", "sometimes"], "sometimes"),
         (&["completions", "csh"], "csh"),
         (&["man", "gidz"], "gidz"),
+        (&["gids", "--netdev", ""], "--netdev"),
+        (&["choose", "--netdev="], "--netdev"),
+        (&["check", "--device", "rxe9"], "named without an option, as mlx5_0 or mlx5_0:1"),
+        (&["gids", "-d", "mlx5_0", "-i", "1"], "named without an option, as mlx5_0 or mlx5_0:1"),
+        (&["check", "--strct"], "'--strict'"),
         (&["choose", "--like", "mpi"], "expected nccl, ucx or nvshmem"),
         (&["choose", "--like", "ucx-x"], "expected nccl, ucx or nvshmem"),
         (&["choose", "--like", "nvshmem-3.0"], "expected nccl, ucx or nvshmem"),
@@ -56,12 +61,12 @@ fn what_is_refused() {
         (&["gids", "--format", "show_gids", "--from", "a", "--from", "b"], "one host"),
         (
             &["check", "--from", "a.json", "b.json"],
-            "b.json is not a device; --from takes one file: --from a.json --from b.json",
+            "b.json is not a device; --from takes one file or folder: --from a.json --from b.json",
         ),
         (&["gids", "--from", "a.json", "x/b.json"], "x/b.json is not a device; --from takes one"),
         (&["gid", "--from", "a.json", "b.json", "3"], "b.json is not a device; --from takes one"),
         (&["devices", "--from", "a.json", "b.jsonl"], "b.jsonl is not a device"),
-        (&["env", "nccl", "b.json"], "b.json is not a device; --from takes one file"),
+        (&["env", "nccl", "b.json"], "b.json is not a device; --from takes one file or folder"),
         (&["env"], "PROGRAM"),
         (&["env", "mpi"], "mpi"),
         (&["env", "nccl", "--json", "--format", "shell"], "contradicts"),
@@ -89,6 +94,15 @@ fn what_is_refused() {
     ] {
         let stderr = refused(args);
         assert!(stderr.contains(message), "{args:?}: {stderr}");
+    }
+}
+
+/// No word that begins with a hyphen is a device.
+#[test]
+fn advice_is_of_use() {
+    for args in [&["gids", "--devcie", "x"] as &[&str], &["man", "-d"], &["check", "-x"]] {
+        let stderr = refused(args);
+        assert!(!stderr.contains("as a value") && !stderr.contains("mlx5_0"), "{stderr}");
     }
 }
 
@@ -124,8 +138,14 @@ fn a_second_file_is_no_device() {
         )
     };
     let refused = run("node2");
-    let said = "error: node2 is not a device; --from takes one file: --from node1 --from node2\n";
+    let said = "error: node2 is not a device; --from takes one file or folder: --from node1 --from node2\n";
     assert!(refused.stderr.starts_with(said) && refused.status == 3, "{refused:?}");
+    // A file may have the name of a port.
+    std::fs::create_dir(folder.path().join("snapshots")).unwrap();
+    std::fs::write(folder.path().join("snapshots/1"), "{}").unwrap();
+    let refused = run("snapshots/1");
+    assert!(refused.stderr.starts_with("error: snapshots/1 is not a device; --from takes one"));
+    assert_eq!(refused.status, 3);
     for word in ["mlx5_0", "mlx5_0:1", "node3"] {
         assert!(run(word).stderr.starts_with("uverbs: node1: node1: No such file"), "{word}");
     }

@@ -219,6 +219,7 @@ pub(crate) fn table() -> Table {
     add_constants(&mut table);
     add_driver_constants(&mut table);
     add_mlx5(&mut table);
+    add_netlink_objects(&mut table);
     add_netlink_constants(&mut table);
     add_capabilities(&mut table);
     add_unconfirmed(&mut table);
@@ -669,6 +670,38 @@ fn add_mlx5(table: &mut Table) {
 }
 
 #[rustfmt::skip]
+fn add_netlink_objects(table: &mut Table) {
+    constants! { table,
+        netlink::op::RES_GET = "RDMA_NLDEV_CMD_RES_GET",
+        netlink::op::RES_CM_ID_GET = "RDMA_NLDEV_CMD_RES_CM_ID_GET",
+        netlink::op::RES_CQ_GET = "RDMA_NLDEV_CMD_RES_CQ_GET",
+        netlink::op::RES_MR_GET = "RDMA_NLDEV_CMD_RES_MR_GET",
+        netlink::op::RES_PD_GET = "RDMA_NLDEV_CMD_RES_PD_GET",
+        netlink::op::RES_CTX_GET = "RDMA_NLDEV_CMD_RES_CTX_GET" after (5, 10) by (6, 1),
+        netlink::op::RES_SRQ_GET = "RDMA_NLDEV_CMD_RES_SRQ_GET" after (5, 10) by (6, 1),
+        netlink::attribute::RES_SUMMARY = "RDMA_NLDEV_ATTR_RES_SUMMARY",
+        netlink::attribute::RES_SUMMARY_ENTRY = "RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY",
+        netlink::attribute::RES_SUMMARY_ENTRY_NAME = "RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME",
+        netlink::attribute::RES_SUMMARY_ENTRY_CURR = "RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR",
+        netlink::attribute::RES_QP = "RDMA_NLDEV_ATTR_RES_QP",
+        netlink::attribute::RES_PID = "RDMA_NLDEV_ATTR_RES_PID",
+        netlink::attribute::RES_KERN_NAME = "RDMA_NLDEV_ATTR_RES_KERN_NAME",
+        netlink::attribute::RES_CM_ID = "RDMA_NLDEV_ATTR_RES_CM_ID",
+        netlink::attribute::RES_CM_ID_ENTRY = "RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY",
+        netlink::attribute::RES_CQ = "RDMA_NLDEV_ATTR_RES_CQ",
+        netlink::attribute::RES_CQ_ENTRY = "RDMA_NLDEV_ATTR_RES_CQ_ENTRY",
+        netlink::attribute::RES_MR = "RDMA_NLDEV_ATTR_RES_MR",
+        netlink::attribute::RES_MR_ENTRY = "RDMA_NLDEV_ATTR_RES_MR_ENTRY",
+        netlink::attribute::RES_PD = "RDMA_NLDEV_ATTR_RES_PD",
+        netlink::attribute::RES_PD_ENTRY = "RDMA_NLDEV_ATTR_RES_PD_ENTRY",
+        netlink::attribute::RES_CTX = "RDMA_NLDEV_ATTR_RES_CTX" after (5, 10) by (6, 1),
+        netlink::attribute::RES_CTX_ENTRY = "RDMA_NLDEV_ATTR_RES_CTX_ENTRY" after (5, 10) by (6, 1),
+        netlink::attribute::RES_SRQ = "RDMA_NLDEV_ATTR_RES_SRQ" after (5, 10) by (6, 1),
+        netlink::attribute::RES_SRQ_ENTRY = "RDMA_NLDEV_ATTR_RES_SRQ_ENTRY" after (5, 10) by (6, 1),
+    }
+}
+
+#[rustfmt::skip]
 fn add_netlink_constants(table: &mut Table) {
     constants! { table,
         netlink::NETLINK_RDMA = "NETLINK_RDMA",
@@ -682,14 +715,7 @@ fn add_netlink_constants(table: &mut Table) {
         netlink::op::PORT_GET = "RDMA_NLDEV_CMD_PORT_GET",
         netlink::op::SYS_GET = "RDMA_NLDEV_CMD_SYS_GET",
         netlink::op::SYS_SET = "RDMA_NLDEV_CMD_SYS_SET",
-        netlink::op::RES_GET = "RDMA_NLDEV_CMD_RES_GET",
-        netlink::op::RES_CM_ID_GET = "RDMA_NLDEV_CMD_RES_CM_ID_GET",
-        netlink::op::RES_CQ_GET = "RDMA_NLDEV_CMD_RES_CQ_GET",
-        netlink::op::RES_MR_GET = "RDMA_NLDEV_CMD_RES_MR_GET",
-        netlink::op::RES_PD_GET = "RDMA_NLDEV_CMD_RES_PD_GET",
         netlink::op::GET_CHARDEV = "RDMA_NLDEV_CMD_GET_CHARDEV" since (5, 3),
-        netlink::op::RES_CTX_GET = "RDMA_NLDEV_CMD_RES_CTX_GET" after (5, 10) by (6, 1),
-        netlink::op::RES_SRQ_GET = "RDMA_NLDEV_CMD_RES_SRQ_GET" after (5, 10) by (6, 1),
         netlink::op::STAT_GET = "RDMA_NLDEV_CMD_STAT_GET" since (5, 3),
         netlink::op::STAT_GET_STATUS = "RDMA_NLDEV_CMD_STAT_GET_STATUS" after (5, 10) by (6, 1),
         netlink::op::NEWDEV = "RDMA_NLDEV_CMD_NEWDEV" after (6, 1) by (6, 12),
@@ -710,21 +736,6 @@ fn add_netlink_constants(table: &mut Table) {
         netlink::attribute::PORT_STATE = "RDMA_NLDEV_ATTR_PORT_STATE",
         netlink::attribute::PORT_PHYS_STATE = "RDMA_NLDEV_ATTR_PORT_PHYS_STATE",
         netlink::attribute::DEV_NODE_TYPE = "RDMA_NLDEV_ATTR_DEV_NODE_TYPE",
-        netlink::attribute::RES_SUMMARY = "RDMA_NLDEV_ATTR_RES_SUMMARY",
-        netlink::attribute::RES_SUMMARY_ENTRY = "RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY",
-        netlink::attribute::RES_SUMMARY_ENTRY_NAME = "RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME",
-        netlink::attribute::RES_SUMMARY_ENTRY_CURR = "RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR",
-        netlink::attribute::RES_QP = "RDMA_NLDEV_ATTR_RES_QP",
-        netlink::attribute::RES_PID = "RDMA_NLDEV_ATTR_RES_PID",
-        netlink::attribute::RES_KERN_NAME = "RDMA_NLDEV_ATTR_RES_KERN_NAME",
-        netlink::attribute::RES_CM_ID = "RDMA_NLDEV_ATTR_RES_CM_ID",
-        netlink::attribute::RES_CM_ID_ENTRY = "RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY",
-        netlink::attribute::RES_CQ = "RDMA_NLDEV_ATTR_RES_CQ",
-        netlink::attribute::RES_CQ_ENTRY = "RDMA_NLDEV_ATTR_RES_CQ_ENTRY",
-        netlink::attribute::RES_MR = "RDMA_NLDEV_ATTR_RES_MR",
-        netlink::attribute::RES_MR_ENTRY = "RDMA_NLDEV_ATTR_RES_MR_ENTRY",
-        netlink::attribute::RES_PD = "RDMA_NLDEV_ATTR_RES_PD",
-        netlink::attribute::RES_PD_ENTRY = "RDMA_NLDEV_ATTR_RES_PD_ENTRY",
         netlink::attribute::NDEV_INDEX = "RDMA_NLDEV_ATTR_NDEV_INDEX",
         netlink::attribute::NDEV_NAME = "RDMA_NLDEV_ATTR_NDEV_NAME",
         netlink::attribute::LINK_TYPE = "RDMA_NLDEV_ATTR_LINK_TYPE",
@@ -743,10 +754,6 @@ fn add_netlink_constants(table: &mut Table) {
         netlink::attribute::STAT_HWCOUNTER_ENTRY_NAME = "RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME" since (5, 3),
         netlink::attribute::STAT_HWCOUNTER_ENTRY_VALUE = "RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE" since (5, 3),
         netlink::attribute::DEV_DIM = "RDMA_NLDEV_ATTR_DEV_DIM",
-        netlink::attribute::RES_CTX = "RDMA_NLDEV_ATTR_RES_CTX" after (5, 10) by (6, 1),
-        netlink::attribute::RES_CTX_ENTRY = "RDMA_NLDEV_ATTR_RES_CTX_ENTRY" after (5, 10) by (6, 1),
-        netlink::attribute::RES_SRQ = "RDMA_NLDEV_ATTR_RES_SRQ" after (5, 10) by (6, 1),
-        netlink::attribute::RES_SRQ_ENTRY = "RDMA_NLDEV_ATTR_RES_SRQ_ENTRY" after (5, 10) by (6, 1),
         netlink::attribute::SYS_COPY_ON_FORK = "RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK" after (5, 10) by (6, 1),
         netlink::attribute::STAT_HWCOUNTER_DYNAMIC = "RDMA_NLDEV_ATTR_STAT_HWCOUNTER_DYNAMIC" after (5, 10) by (6, 1),
         netlink::attribute::SYS_PRIVILEGED_QKEY_MODE = "RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE" after (6, 1) by (6, 12),

@@ -408,6 +408,7 @@ pub(crate) fn a_bond_and_what_stands_on_it() -> Result<()> {
     for below in [&active, &bond] {
         let rxe = lab::SoftRoce::new("rxe0", below)?;
         all_named(&rxe, &entries).with_context(|| format!("on {}", below.name()))?;
+        ibdev2netdev_is_of_gid_0("bond0")?;
     }
     // The waiting slave has the bond's own link-local GID, but nothing else of it.
     all_named(&lab::SoftRoce::new("rxe0", &waiting)?, &entries[..1])?;
@@ -417,6 +418,19 @@ pub(crate) fn a_bond_and_what_stands_on_it() -> Result<()> {
         let rxe = lab::SoftRoce::new("rxe0", below)?;
         all_named(&rxe, &entries).with_context(|| format!("on {}", below.name()))?;
     }
+    Ok(())
+}
+
+/// The interface and its state as the script reads them, and as ours prints them.
+fn ibdev2netdev_is_of_gid_0(name: &str) -> Result<()> {
+    let read = |path: &str| -> Result<String> {
+        Ok(fs::read_to_string(path).with_context(|| path.to_owned())?.trim().to_owned())
+    };
+    let theirs = read("/sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0")?;
+    ensure!(theirs == name, "{theirs}");
+    ensure!(read(&format!("/sys/class/net/{name}/carrier"))? == "1");
+    let ours = run(&["uverbs", "ports", "--format", "ibdev2netdev"])?;
+    ensure!(ours == format!("rxe0 port 1 ==> {name} (Up)\n"), "{ours}");
     Ok(())
 }
 

@@ -178,6 +178,14 @@ pub(crate) fn tools_agree() -> Result<()> {
     ] {
         ensure!(stat.lines().any(|theirs| theirs.trim() == line), "no {line:?}");
     }
+    // Ours has the same bytes, of all devices, of the switch and of its port.
+    for (theirs, ours) in
+        [(&[][..], &[][..]), (&["switch0"], &["switch0"]), (&["switch0", "0"], &["switch0:0"])]
+    {
+        let theirs = run(&[&["ibstat"], theirs].concat())?;
+        let ours = run(&[&["uverbs", "ports", "--format", "ibstat"], ours].concat())?;
+        ensure!(theirs == ours && ours.contains("Switch"), "ibstat:\n{theirs}\nours:\n{ours}");
+    }
     let devices = run(&["ibv_devices"])?;
     let guid = NODE_GUID.trim_start_matches("0x");
     ensure!(devices.contains("switch0") && devices.contains(guid), "{devices}");

@@ -129,6 +129,8 @@ pub(crate) fn compare_ibstat(devices: &[&str]) -> Result<()> {
     for device in devices {
         let theirs = run(&["ibstat", device])?;
         println!("{theirs}");
+        let printed = run(&["uverbs", "ports", device, "--format", "ibstat"])?;
+        ensure!(theirs == printed, "ours is another:\n{printed}");
         let [own] = &of(device, &guids, "guids")?[..] else { bail!("not one {device}") };
         ensure!(field(&theirs, "Node GUID")? == text(own, "node_guid")?);
         ensure!(field(&theirs, "System image GUID")? == text(own, "sys_image_guid")?);
@@ -260,8 +262,11 @@ const FIELDS: &[(&str, &[Field])] = &[
             ("maximum available device memory", "limits", "max_dm_size"),
             ("tso_caps", "", ""),
             ("max_tso", "limits", "max_tso"),
-            // Of segmentation, of hashing and of packet pacing.
+            // Of segmentation; the same name is in two more of its parts, and max_sge in one.
             ("supported_qp", "limits", "tso_supported_qp"),
+            ("supported_qp of rss_caps", "limits", "rss_supported_qp"),
+            ("supported_qp of packet_pacing_caps", "limits", "packet_pacing_supported_qp"),
+            ("max_sge of tag matching", "limits", "tm_max_sge"),
             ("rx_hash_function", "limits", "rx_hash_function"),
             ("rx_hash_fields_mask", "limits", "rx_hash_fields_mask"),
             ("packet_pacing_caps", "", ""),
@@ -335,7 +340,9 @@ const FIELDS: &[(&str, &[Field])] = &[
         &[
             ("device", "ports", "device"),
             ("port", "ports", "port"),
-            ("netdev", "ports", "netdev"),
+            // That of GID 0.
+            ("netdev", "gids", "netdev"),
+            ("netdev without a GID 0", "ports", "netdev"),
             ("state of the netdev", "snapshot", "interfaces"),
         ],
     ),
