@@ -399,7 +399,7 @@ pub(crate) fn missing(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> (b
 }
 
 /// Reports what an inventory has no answer to, and was asked for; of the rest, that there is none.
-fn tell_problems(inventory: &Inventory, asked: &Asked<'_>, report: &mut Report) {
+pub(crate) fn tell_problems(inventory: &Inventory, asked: &Asked<'_>, report: &mut Report) {
     for (device, problem) in &inventory.unlisted {
         if asked.has_device(device) {
             report.problem(device, problem.clone());

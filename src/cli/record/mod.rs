@@ -15,7 +15,8 @@ use crate::args::Common;
 use crate::out::Out;
 use crate::output::{Answer, say};
 use crate::report::{EINVAL, Report};
-use crate::watch::{WatchArgs, summary};
+use crate::selection::Asked;
+use crate::watch::{WatchArgs, lacking, summary};
 use file::Log;
 
 /// Where to record to.
@@ -126,14 +127,15 @@ fn found(watch: &mut Watch) -> Result<Vec<Change>, Problem> {
     }
 }
 
-/// Says on stderr what is recorded, and if it cannot be read.
+/// Says on stderr what is recorded, what of the host could not be read, and if the recording cannot be read.
 fn begin(inventory: &Inventory, path: &Path) {
     let told = format!("recording {} to {}", summary(inventory), path.display());
     // What this program would refuse may be an odd name or a value that is too long.
     let text = Lines::new().begin(inventory, false).unwrap_or_default();
     let refusal = Snapshots::new(text.as_bytes()).next().and_then(Result::err);
     let refusal = refusal.map(|error| format!("--from will not read this: {error}"));
-    say(refusal.into_iter().chain([told]));
+    let lacking = lacking(inventory, &Asked::default());
+    say(lacking.into_iter().chain(refusal).chain([told]));
 }
 
 /// Says if nothing can be written any more, and if it can be again.
