@@ -267,6 +267,7 @@ fn mark(what: &What) -> Mark {
             | Difference::GidMoved { .. }
             | Difference::GidChanged { .. }
             | Difference::DeviceWent(_)
+            | Difference::DeviceUnlisted(_)
             | Difference::DeviceReplaced { .. } => Mark::Attention,
             _ => Mark::Plain,
         },

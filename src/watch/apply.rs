@@ -39,13 +39,13 @@ impl Difference {
     pub fn apply(&self, inventory: &mut Inventory) -> Result<(), Mismatch> {
         let devices = &mut inventory.devices;
         match self {
-            Self::DeviceCame(own) => {
+            Self::DeviceCame(own) | Self::DeviceListed(own) => {
                 if find(devices, &own.device.name).is_ok() {
                     return mismatch(&own.device.name);
                 }
                 put(devices, (**own).clone());
             }
-            Self::DeviceWent(own) => drop(take(devices, own)?),
+            Self::DeviceWent(own) | Self::DeviceUnlisted(own) => drop(take(devices, own)?),
             Self::DeviceRenamed { index, before, after } => {
                 let is_own = |own: &DeviceRecord| {
                     own.device.index == Some(*index) && own.device.name == *before

@@ -125,6 +125,13 @@ fn is_same(before: &DeviceRecord, after: &DeviceRecord) -> bool {
     is_same && before.ports.iter().map(|own| own.number).eq(after)
 }
 
+/// Whether a device of this name would be among these devices of an inventory if it were there.
+fn lists(inventory: &Inventory, devices: &[DeviceRecord], name: &str) -> bool {
+    let is_none = devices.is_empty() && inventory.others.is_empty();
+    let has_failed = is_none && !inventory.problems.is_empty();
+    !has_failed && !inventory.unlisted.iter().any(|(unlisted, _)| unlisted == name)
+}
+
 /// Makes of the devices before those after, all but what is in them: so that both lists have the same
 /// devices, in the same order.
 fn pair_devices(now: &mut Inventory, after: &Inventory, found: &mut Vec<Difference>) {
@@ -148,7 +155,12 @@ fn pair_devices(now: &mut Inventory, after: &Inventory, found: &mut Vec<Differen
     // First who leaves a name, then who takes it.
     for own in old.iter().zip(&sames).filter(|(_, same)| same.is_none()).map(|(own, _)| own) {
         if taker(own).is_none() {
-            found.push(Difference::DeviceWent(Box::new(own.clone())));
+            let (name, own) = (&own.device.name, Box::new(own.clone()));
+            found.push(if lists(after, &after.devices, name) {
+                Difference::DeviceWent(own)
+            } else {
+                Difference::DeviceUnlisted(own)
+            });
         }
     }
     let mut devices = Vec::with_capacity(after.devices.len());
@@ -176,7 +188,12 @@ fn pair_devices(now: &mut Inventory, after: &Inventory, found: &mut Vec<Differen
     for own in &after.devices {
         if !is_kept(own) && !replaced.iter().any(|it| core::ptr::eq(*it, own)) {
             put(&mut devices, own.clone());
-            found.push(Difference::DeviceCame(Box::new(own.clone())));
+            let record = Box::new(own.clone());
+            found.push(if lists(now, &old, &own.device.name) {
+                Difference::DeviceCame(record)
+            } else {
+                Difference::DeviceListed(record)
+            });
         }
     }
     now.devices = devices;
