@@ -14,7 +14,7 @@ use crate::choose::{Taken, take};
 use crate::files::{Input, ROOM};
 use crate::hosts::{Chosen, Seen, choose};
 use crate::like::Like;
-use crate::line::{Choice, Kind, Line, Side, gid, kind, rows, word};
+use crate::line::{Choice, Kind, Line, Side, gid, kind, problem as problem_side, rows, word};
 use crate::out::Out;
 use crate::output::{Answer, List, Rest};
 use crate::report::{EINVAL, Report};
@@ -124,7 +124,8 @@ impl History<'_> {
                 continue;
             }
             let Some(after) = own.inventory().filter(|_| moment.has_news()) else {
-                last = Some(moment.time());
+                // Where nothing is known, no line makes it known.
+                last = own.inventory().map(|_| moment.time()).or(last);
                 continue;
             };
             is_any = true;
@@ -182,9 +183,11 @@ impl History<'_> {
         match (&self.args.selector, self.args.index) {
             // What it was before all changes.
             (Some(Selector { device, port: Some(port) }), Some(index)) if before.is_none() => {
-                let row = after.device(device).and_then(|own| own.row(*port, index));
+                let own = after.device(device);
+                let row = own.and_then(|own| own.row(*port, index)).map(|row| gid(device, row));
                 let line = Line::of(moment.time(), moment.monotonic(), "was");
-                let after = row.map_or(Side::None, |row| gid(device, row));
+                let unread = || unread_of(after, device, *port).map_or(Side::None, problem_side);
+                let after = row.unwrap_or_else(unread);
                 self.rows.add(&Line { device: Some(device), port: Some(*port), after, ..line })?;
             }
             _ => {}
@@ -200,8 +203,8 @@ impl History<'_> {
                 self.rows.add(&Line {
                     device: Some(device),
                     port: Some(*number),
-                    before: was.map_or(Side::None, Side::Choice),
-                    after: is.map_or(Side::None, Side::Choice),
+                    before: side(was, before, device, *number),
+                    after: side(is, Some(after), device, *number),
                     causes: causes.clone(),
                     ..line
                 })?;
@@ -258,6 +261,30 @@ impl History<'_> {
         })
         .collect()
     }
+}
+
+/// What is chosen on a port; else why it is not known, if that is so.
+fn side<'s>(
+    choice: Option<&'s Choice>,
+    inventory: Option<&'s Inventory>,
+    device: &str,
+    port: u32,
+) -> Side<'s> {
+    let unread = || unread_of(inventory?, device, port);
+    match choice {
+        Some(choice) => Side::Choice(choice),
+        None => unread().map_or(Side::None, problem_side),
+    }
+}
+
+/// Why it is not known what is in a port's table, or whether there is such a port.
+fn unread_of<'i>(inventory: &'i Inventory, device: &str, port: u32) -> Option<&'i Problem> {
+    let Some(own) = inventory.device(device) else {
+        let mut unlisted = inventory.unlisted.iter();
+        let unlisted = unlisted.find(|(name, _)| name == device).map(|(_, problem)| problem);
+        return unlisted.or_else(|| inventory.problems.first());
+    };
+    own.problem().or_else(|| own.port(port)?.problem())
 }
 
 fn choice(own: &Chosen<'_>, taken: &Taken) -> Option<Choice> {

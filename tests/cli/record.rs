@@ -483,6 +483,93 @@ fn what_is_no_place_for_a_recording() {
     }
 }
 
+/// A recording of these lines, made from the inventory with which one of this tree begins. A line is when it was, its
+/// number, and its changes; without them it is that inventory.
+fn made(tree: &Tree, file: &Path, parts: &[(&str, u32, Option<Value>)]) {
+    Recorder::begin(tree, file, &["--reread", "0"]).end();
+    let first: Value = serde_json::from_str(&texts(file)[0]).unwrap();
+    let text = parts.iter().map(|(time, number, changes)| {
+        let time = format!("2026-11-22T{time}Z");
+        match changes {
+            Some(changes) => format!(
+                r#"{{"number":{number},"time":"{time}","monotonic_ns":{number},"changes":{changes}}}"#
+            ),
+            None => {
+                let mut own = first.as_object().unwrap().clone();
+                own.remove("schema_version");
+                let head = serde_json::json!({
+                    "number": number, "time": time, "monotonic_ns": number, "goes_on": false,
+                });
+                own.remove("recording");
+                let rest = Value::from(own).to_string();
+                format!(r#"{{"schema_version":1,"recording":{head},{}"#, &rest[1..])
+            }
+        }
+    });
+    fs::write(file, text.map(|line| line + "\n").collect::<String>()).unwrap();
+}
+
+/// After a line that is missing nothing is known, whatever the next ones say, until all is written again.
+#[test]
+fn what_follows_a_missing_line_is_not_recorded() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    let nothing = || Some(serde_json::json!([]));
+    let parts = [
+        ("12:00:00", 0, None),
+        ("12:01:00", 1, nothing()),
+        ("12:03:00", 3, nothing()),
+        ("12:04:00", 4, nothing()),
+        ("12:05:00", 5, None),
+    ];
+    made(&tree, &file, &parts);
+    let run = finish(program().args(["history", "--json"]).arg(&file));
+    assert!(run.status == 3, "{run:?}");
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let line = &document["history"][1];
+    assert_eq!(
+        (&line["what"], &line["before"], &line["after"]),
+        (
+            &"not_recorded".into(),
+            &"2026-11-22T12:01:00.000Z".into(),
+            &"2026-11-22T12:05:00.000Z".into()
+        )
+    );
+}
+
+/// A table that cannot be read is no empty slot, and no port without a choice.
+#[test]
+fn what_could_not_be_read_has_no_choice_in_a_history() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let mut first: Value = serde_json::from_str(&texts(&file)[0]).unwrap();
+    let whole = first["devices"][0].clone();
+    let unread = serde_json::json!({"error": "mlx5_0: no table", "errno": 5});
+    first["devices"][0]["gids"] = unread.clone();
+    let broken = serde_json::json!([{"whole": first["devices"][0]}]);
+    let parts = [
+        ("12:00:00", 0, None),
+        ("12:01:00", 1, Some(broken)),
+        ("12:02:00", 2, Some(serde_json::json!([{"whole": whole}]))),
+    ];
+    made(&tree, &file, &parts);
+    let lines = history(&file, &["mlx5_0:1", "--like", "nccl"]);
+    let choices: Vec<&Value> = lines.iter().filter(|line| line["what"] == "choice").collect();
+    let [_, lost, found] = &choices[..] else { panic!("{lines:#?}") };
+    assert_eq!((&lost["after"], &found["before"]), (&unread, &unread));
+    // It begins with what is not known.
+    let text = fs::read_to_string(&file).unwrap();
+    let first = text.lines().next().unwrap();
+    let (head, tail) = first.split_once("\"gids\":[").unwrap();
+    let tail = tail.rsplit_once("]}]").unwrap().1;
+    fs::write(&file, format!("{head}\"gids\":{unread}}}]{tail}\n")).unwrap();
+    let lines = history(&file, &["mlx5_0:1", "3"]);
+    assert_eq!((&lines[1]["what"], &lines[1]["after"]), (&"was".into(), &unread));
+}
+
 /// A last line without its end is ignored, and cut before the next is appended.
 #[test]
 fn a_torn_last_line() {
