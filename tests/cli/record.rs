@@ -570,6 +570,29 @@ fn what_could_not_be_read_has_no_choice_in_a_history() {
     assert_eq!((&lines[1]["what"], &lines[1]["after"]), (&"was".into(), &unread));
 }
 
+/// A recorder that is stopped does not see what comes and goes meanwhile, and does not say that nothing did.
+#[test]
+fn a_recorder_that_was_stopped() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    let port = tree.with_roce().port_again(1);
+    let file = folder.path().join("record.jsonl");
+    let recorder = Recorder::begin(&tree, &file, &["--reread", "0.01"]);
+    kill(recorder.pid(), Signal::SIGSTOP).unwrap();
+    // What it was about to write is older.
+    thread::sleep(Duration::from_millis(50));
+    port.gid(5, ADDRESS, "RoCE v2", Some("eth0"));
+    let time = now();
+    thread::sleep(Duration::from_secs(12));
+    port.file("gids/5", EMPTY);
+    kill(recorder.pid(), Signal::SIGCONT).unwrap();
+    let is_begun = |line: &Value| line["recording"]["goes_on"] == false;
+    wait(|| lines(&file).iter().filter(|line| is_begun(line)).count() == 2);
+    recorder.end();
+    let run = at(&["gids"], &file, &time);
+    assert!(run.status == 3 && run.stderr.contains("nothing was recorded between"), "{run:?}");
+    assert_eq!(whats(&history(&file, &[])), ["began", "not_recorded"]);
+}
+
 /// A last line without its end is ignored, and cut before the next is appended.
 #[test]
 fn a_torn_last_line() {

@@ -56,6 +56,9 @@ const SIZE: u64 = 16 << 20;
 /// How often it is written that all is as before, so that it is known how far the recording goes. Readings are
 /// mostly as far apart.
 const PACE: Duration = Duration::from_secs(30);
+/// How much later a line may be than it should. If it is later, this program was stopped, or had no processor, and
+/// does not know what was so meanwhile.
+const MOST_LATE: Duration = Duration::from_secs(10);
 /// No more often than this, however often all is read.
 const LEAST_PACE: Duration = Duration::from_secs(1);
 
@@ -94,6 +97,15 @@ fn record(common: &Common, args: &WatchArgs, path: &Path) -> Result<(), Problem>
         let now = Instant::now();
         let is_end = is_over && found.is_empty();
         if !found.is_empty() || is_end || now >= last + pace {
+            if now >= last + pace + MOST_LATE {
+                log.begin_again();
+                let seconds = now.duration_since(last).as_secs();
+                let path = path.display();
+                say([format!(
+                    "{path}: nothing was recorded for {seconds} s, as this program did not run"
+                )]
+                .into_iter());
+            }
             last = now;
             let done = log.write(&found, watch.inventory());
             tell(path, &log, done, &mut fault);
