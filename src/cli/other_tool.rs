@@ -98,9 +98,12 @@ impl OtherTool {
                 let ipoib = ipoib.map(|own| Netdev::new(own.index, &own.name));
                 let own = port.netdev.clone().or(ipoib);
                 let Some(netdev) = &own else {
-                    let number = port.number;
-                    report
-                        .note(format!("{name}:{number}: no network interface of it is known here"));
+                    let place = format!("{name}:{}", port.number);
+                    if inventory.has_netlink && inventory.interfaces.is_some() {
+                        report.note(format!("{place}: no network interface of it is known here"));
+                    } else {
+                        report.nothing(format!("{place}: network interfaces are not known"));
+                    }
                     return;
                 };
                 let state = match inventory.interface(netdev.index.get()) {
