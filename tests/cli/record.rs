@@ -138,7 +138,7 @@ fn what_was_then() {
             is_found(&serde_json::from_str(&at(&["ports", "--json"], &file, "end").stdout).unwrap())
         });
         // The snapshot is the same reading, without the time between.
-        let snapshot = folder.path().join(format!("{}/record.json", seen.len()));
+        let snapshot = folder.path().join(format!("{}/record.jsonl", seen.len()));
         fs::create_dir(snapshot.parent().unwrap()).unwrap();
         fs::write(&snapshot, tree.answer(&["snapshot"])).unwrap();
         let time = now();
@@ -164,8 +164,15 @@ fn what_was_then() {
     for (time, snapshot) in &seen {
         for command in COMMANDS {
             let json = [command, &["--json"]].concat();
-            let then = finish(program().args(&json).arg("--from").arg(snapshot));
-            let own = at(&json, &file, time);
+            // Both by one name, as the host has none.
+            let run = |file: &Path, more: &[&str]| {
+                let (folder, name) = (file.parent().unwrap(), file.file_name().unwrap());
+                let mut command = program();
+                command.current_dir(folder).args(&json).arg("--from").arg(name);
+                finish(command.args(more))
+            };
+            let then = run(snapshot, &[]);
+            let own = run(&file, &["--at", time]);
             assert_eq!(own.stdout, then.stdout, "{command:?} at {time}");
             assert_eq!(own.status, then.status, "{command:?} at {time}");
             assert!(own.stderr.contains(&format!("as it was at {time}")), "{own:?}");
