@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use uverbs::choose::{Outcome, Wish};
 use uverbs::inventory::{Inventory, Problem};
 use uverbs::selector::Selector;
-use uverbs::watch::{Difference, Entry, Moment, What, format_time};
+use uverbs::watch::{Change, Difference, Entry, Moment, What, format_time};
 
 use crate::args::{Common, selector};
 use crate::choose::{Taken, take};
@@ -118,7 +118,9 @@ impl History<'_> {
             };
             let own = &mut file.recording;
             let is_gap = own.is_gap(&moment);
-            let before = own.inventory().filter(|_| moment.has_news()).cloned();
+            let known = own.inventory().filter(|_| moment.has_news());
+            let part = moment.part(known);
+            let before = known.map(|known| part.of(known));
             if let Err(error) = own.apply(&mut moment) {
                 report.host_problem(problem(&self.args.file, &error.to_string()));
                 continue;
@@ -129,7 +131,9 @@ impl History<'_> {
                 continue;
             };
             is_any = true;
-            has_name |= self.asked.missing(after).count == 0;
+            // What comes is in some line.
+            let now = part.of(after);
+            has_name = has_name || self.asked.missing(&now).count == 0;
             if is_gap {
                 let mut line = Line::of(moment.time(), moment.monotonic(), "began");
                 if let Some(last) = last {
@@ -142,7 +146,9 @@ impl History<'_> {
                 self.rows.add(&line)?;
             }
             last = Some(moment.time());
-            self.show(&moment, is_gap, before.as_ref(), after)?;
+            let changes = before.as_ref().map(|own| moment.changes(own, &now));
+            let changes = changes.unwrap_or_default();
+            self.show(&moment, (is_gap, &changes), before.as_ref(), after)?;
         }
         let selector = self.args.selector.as_ref().filter(|_| is_any && !has_name);
         if let Some(own) = selector {
@@ -155,15 +161,14 @@ impl History<'_> {
     fn show(
         &mut self,
         moment: &Moment,
-        is_gap: bool,
+        (is_gap, changes): (bool, &[Change]),
         before: Option<&Inventory>,
         after: &Inventory,
     ) -> serde_json::Result<()> {
-        let changes = before.map(|before| moment.changes(before, after)).unwrap_or_default();
         let choices = self.args.like.map(|like| self.choices(after, like));
         let is_other = choices.as_ref().is_some_and(|own| *own != self.choices);
         let mut causes = Vec::new();
-        for change in &changes {
+        for change in changes {
             let is_shown = match &choices {
                 Some(_) => is_other && self.may_matter(&change.what),
                 None => self.is_asked(&change.what),

@@ -365,24 +365,24 @@ fn find_moves<'r>(left: &mut Vec<&'r GidRow>, come: &mut Vec<&'r GidRow>) -> Vec
         row.netdev.as_ref().map(|own| own.index).or(row.record.entry.netdev_ifindex())
     };
     let mut moves = Vec::new();
-    let mut moved: BTreeSet<(u32, u32)> = BTreeSet::new();
+    let mut gone: BTreeSet<(u32, u32)> = BTreeSet::new();
     for with_netdev in [true, false] {
         let same = |row: &GidRow| {
             let own = &row.record.entry;
             (own.port(), own.gid(), own.gid_type().0, with_netdev.then(|| netdev(row)))
         };
         let mut known: BTreeMap<_, VecDeque<&GidRow>> = BTreeMap::new();
-        for row in left.iter().filter(|own| !moved.contains(&slot(own))) {
+        for row in left.iter().filter(|own| !gone.contains(&slot(own))) {
             known.entry(same(row)).or_default().push_back(row);
         }
         come.retain(|to| {
             let from = known.get_mut(&same(to)).and_then(VecDeque::pop_front);
             moves.extend(from.map(|from| (from, *to)));
-            moved.extend(from.map(slot));
+            gone.extend(from.map(slot));
             from.is_none()
         });
     }
-    left.retain(|own| !moved.contains(&slot(own)));
+    left.retain(|own| !gone.contains(&slot(own)));
     moves
 }
 

@@ -497,21 +497,19 @@ fn made(tree: &Tree, file: &Path, parts: &[(&str, u32, Option<Value>)]) {
     let first: Value = serde_json::from_str(&texts(file)[0]).unwrap();
     let text = parts.iter().map(|(time, number, changes)| {
         let time = format!("2026-11-22T{time}Z");
-        match changes {
-            Some(changes) => format!(
+        if let Some(changes) = changes {
+            return format!(
                 r#"{{"number":{number},"time":"{time}","monotonic_ns":{number},"changes":{changes}}}"#
-            ),
-            None => {
-                let mut own = first.as_object().unwrap().clone();
-                own.remove("schema_version");
-                let head = serde_json::json!({
-                    "number": number, "time": time, "monotonic_ns": number, "goes_on": false,
-                });
-                own.remove("recording");
-                let rest = Value::from(own).to_string();
-                format!(r#"{{"schema_version":1,"recording":{head},{}"#, &rest[1..])
-            }
+            );
         }
+        let mut own = first.as_object().unwrap().clone();
+        own.remove("schema_version");
+        own.remove("recording");
+        let head = serde_json::json!({
+            "number": number, "time": time, "monotonic_ns": number, "goes_on": false,
+        });
+        let rest = Value::from(own).to_string();
+        format!(r#"{{"schema_version":1,"recording":{head},{}"#, &rest[1..])
     });
     fs::write(file, text.map(|line| line + "\n").collect::<String>()).unwrap();
 }
