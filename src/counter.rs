@@ -10,9 +10,13 @@
 //! somebody resets them: from then on nothing more is counted, and a rate of 0 means nothing. So such a
 //! counter has no value: it is [`Reading::Saturated`].
 
+mod resources;
+
 use core::fmt;
 
 use crate::driver::DriverId;
+
+pub use resources::{OwnedResources, Owner, ResourceUse};
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -237,69 +241,6 @@ impl OptionalCounter {
     pub fn new(name: impl Into<String>, is_on: bool) -> Self {
         Self { name: name.into(), is_on }
     }
-}
-
-/// How many objects of a kind are in use on a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ResourceUse {
-    /// The kernel's name of the kind: `qp`, `cq`, `mr`, `pd`, `ctx`, `cm_id`, `srq` …
-    pub kind: String,
-    /// How many there are.
-    pub used: u64,
-}
-
-impl ResourceUse {
-    /// So many of a kind.
-    #[must_use]
-    pub fn new(kind: impl Into<String>, used: u64) -> Self {
-        Self { kind: kind.into(), used }
-    }
-}
-
-/// Who made objects of a device.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Owner {
-    /// A process, by its number in the reader's PID namespace.
-    Process(u32),
-    /// A part of the kernel, such as `ib_core`.
-    Kernel(String),
-}
-
-impl Owner {
-    /// The number of the process; `None` if it is none.
-    #[must_use]
-    pub fn pid(&self) -> Option<u32> {
-        if let Self::Process(pid) = self { Some(*pid) } else { None }
-    }
-
-    /// The part of the kernel; `None` if it is a process.
-    #[must_use]
-    pub fn part(&self) -> Option<&str> {
-        if let Self::Kernel(name) = self { Some(name) } else { None }
-    }
-}
-
-impl fmt::Display for Owner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Process(pid) => write!(f, "pid {pid}"),
-            Self::Kernel(name) => write!(f, "kernel: {name}"),
-        }
-    }
-}
-
-/// How many objects of a kind an owner has on a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OwnedResources {
-    /// Who made them; `None` if the kernel does not say, which it does not of a process that has ended.
-    pub owner: Option<Owner>,
-    /// The kernel's name of the kind: `ctx`, `pd`, `cq`, `mr`, `srq` or `cm_id`.
-    pub kind: String,
-    /// How many there are.
-    pub count: u64,
 }
 
 /// What is known of a name.

@@ -64,15 +64,11 @@ pub(crate) fn natural(one: &str, other: &str) -> core::cmp::Ordering {
             Some((digit, run))
         })
     }
-    let key = |(digit, run): (bool, &str)| {
+    fn key((digit, run): (bool, &str)) -> (u8, usize, &str) {
         // A number's value is its length without leading zeros, then its digits.
-        let value = run.trim_start_matches('0').len();
-        if digit {
-            (0, value, run.trim_start_matches('0').to_owned())
-        } else {
-            (1, 0, run.to_owned())
-        }
-    };
+        let value = run.trim_start_matches('0');
+        if digit { (0, value.len(), value) } else { (1, 0, run) }
+    }
     runs(one).map(key).cmp(runs(other).map(key)).then_with(|| one.cmp(other))
 }
 

@@ -11,7 +11,7 @@ use uverbs::host::{CounterReader, Counters};
 use uverbs::inventory::{Parts, Wanted};
 
 use crate::args::{Common, FromArg, NamedPorts};
-use crate::hosts::{each, host};
+use crate::hosts::{each, host, some};
 use crate::output::{Answer, List};
 use crate::report::{Problem, Report};
 use crate::selection::Asked;
@@ -107,11 +107,23 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// Whether it counts, and it is not known how fast. Of one that has stopped that is said.
+    fn has_no_rate(&self) -> bool {
+        self.per_second == Rate::Unknown(()) && !self.is_gauge && !self.is_saturated
+    }
+
+    /// `mlx5_0:1 port_rcv_errors`.
+    fn name(&self) -> String {
+        let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{}{port} {}", self.device, self.name)
+    }
+
     /// Whether there is nothing to see.
     fn is_idle(&self) -> bool {
         match self.per_second {
             Rate::Unasked => self.value == Some(0),
-            Rate::Unknown(()) => !self.is_saturated,
+            // Of what goes up and down there is no rate.
+            Rate::Unknown(()) => self.is_gauge,
             Rate::Known(rate) => rate == 0.0,
         }
     }
@@ -190,6 +202,9 @@ pub(crate) fn answer(
         then = Some(std::mem::replace(&mut now, read()));
     }
     let (now, at) = now;
+    if let Some((before, _)) = &then {
+        tell(before, report);
+    }
     tell(&now, report);
     let mut owners = Vec::new();
     for device in devices.iter().filter(|_| args.processes) {
@@ -210,6 +225,13 @@ pub(crate) fn answer(
                 grown.map_or(Rate::Unknown(()), |grown| Rate::Known(per_second(grown, elapsed)));
         }
         rows.push(row);
+    }
+    let unknown: Vec<String> = rows.iter().filter(|row| row.has_no_rate()).map(Row::name).collect();
+    if !unknown.is_empty() {
+        report.nothing(format!(
+            "it is not known how much was counted, as these were reset or not read before: {}",
+            some(&unknown)
+        ));
     }
     if common.json {
         let owners = args.processes.then_some(&*owners);
@@ -327,6 +349,8 @@ fn tabulate(
         };
         let (note, mark) = if row.is_saturated {
             ("saturated", Mark::Problem)
+        } else if row.has_no_rate() {
+            ("not known", Mark::Attention)
         } else if row.is_error && !row.is_idle() {
             ("error", Mark::Attention)
         } else {
@@ -348,7 +372,12 @@ fn tabulate(
     if rows.is_empty() && !counters.devices.is_empty() {
         report.note("no counters: the driver has none, or they cannot be seen from here");
     } else if hidden > 0 && hidden == rows.len() {
-        let when = if is_rate { "nothing was counted meanwhile" } else { "every counter is 0" };
+        let when = match (is_rate, report.problems().is_empty()) {
+            (true, true) => "nothing was counted meanwhile",
+            (true, false) => "nothing that could be read was counted meanwhile",
+            (false, true) => "every counter is 0",
+            (false, false) => "every counter that could be read is 0",
+        };
         report.note(format!("{when}; --all shows all"));
     }
     table

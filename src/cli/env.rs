@@ -1,6 +1,7 @@
 //! `uverbs env`: the variables by which a program uses the right GID on every port.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
@@ -271,7 +272,10 @@ fn has_a_say(verdict: &Verdict, format: EnvFormat, name: &str) -> bool {
 /// The indices that are right on the ports to be used.
 #[derive(Debug, Default)]
 struct Right {
+    /// In the order in which they were found.
     indices: Vec<RightIndex>,
+    /// The place of each.
+    places: BTreeMap<u32, usize>,
     /// How many ports are to be used on the host that has the most.
     most: usize,
     /// Whether it is not known of some index that it is right.
@@ -293,12 +297,12 @@ impl Right {
         let before: usize = self.count();
         for own in ports {
             let Some(index) = own.decision.outcome.index() else { continue };
-            if !self.indices.iter().any(|known| known.index == index) {
+            let place = *self.places.entry(index).or_insert_with(|| {
                 self.indices.push(RightIndex { index, names: Vec::new(), count: 0 });
-            }
+                self.indices.len() - 1
+            });
             self.is_doubtful |= !own.decision.is_sure(&own.port);
-            let known = self.indices.iter_mut().filter(|known| known.index == index);
-            for known in known {
+            if let Some(known) = self.indices.get_mut(place) {
                 known.count += 1;
                 if known.names.len() < SHOWN {
                     known.names.push(own.name());

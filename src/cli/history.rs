@@ -7,14 +7,14 @@ use clap::{Args, ValueHint};
 use uverbs::choose::{Outcome, Wish};
 use uverbs::inventory::{Inventory, Problem};
 use uverbs::selector::Selector;
-use uverbs::watch::{Difference, Entry, Moment, What, format_time};
+use uverbs::watch::{Change, Difference, Entry, Moment, What, format_time};
 
 use crate::args::{Common, selector};
 use crate::choose::{Taken, take};
 use crate::files::{Input, ROOM};
 use crate::hosts::{Chosen, Seen, choose};
 use crate::like::Like;
-use crate::line::{Choice, Kind, Line, Side, gid, kind, rows, word};
+use crate::line::{Choice, Kind, Line, Side, gid, kind, problem as problem_side, rows, word};
 use crate::out::Out;
 use crate::output::{Answer, List, Rest};
 use crate::report::{EINVAL, Report};
@@ -118,17 +118,22 @@ impl History<'_> {
             };
             let own = &mut file.recording;
             let is_gap = own.is_gap(&moment);
-            let before = own.inventory().filter(|_| moment.has_news()).cloned();
+            let known = own.inventory().filter(|_| moment.has_news());
+            let part = moment.part(known);
+            let before = known.map(|known| part.of(known));
             if let Err(error) = own.apply(&mut moment) {
                 report.host_problem(problem(&self.args.file, &error.to_string()));
                 continue;
             }
             let Some(after) = own.inventory().filter(|_| moment.has_news()) else {
-                last = Some(moment.time());
+                // Where nothing is known, no line makes it known.
+                last = own.inventory().map(|_| moment.time()).or(last);
                 continue;
             };
             is_any = true;
-            has_name |= self.asked.missing(after).count == 0;
+            // What comes is in some line.
+            let now = part.of(after);
+            has_name = has_name || self.asked.missing(&now).count == 0;
             if is_gap {
                 let mut line = Line::of(moment.time(), moment.monotonic(), "began");
                 if let Some(last) = last {
@@ -141,7 +146,9 @@ impl History<'_> {
                 self.rows.add(&line)?;
             }
             last = Some(moment.time());
-            self.show(&moment, is_gap, before.as_ref(), after)?;
+            let changes = before.as_ref().map(|own| moment.changes(own, &now));
+            let changes = changes.unwrap_or_default();
+            self.show(&moment, (is_gap, &changes), before.as_ref(), after)?;
         }
         let selector = self.args.selector.as_ref().filter(|_| is_any && !has_name);
         if let Some(own) = selector {
@@ -154,15 +161,14 @@ impl History<'_> {
     fn show(
         &mut self,
         moment: &Moment,
-        is_gap: bool,
+        (is_gap, changes): (bool, &[Change]),
         before: Option<&Inventory>,
         after: &Inventory,
     ) -> serde_json::Result<()> {
-        let changes = before.map(|before| moment.changes(before, after)).unwrap_or_default();
         let choices = self.args.like.map(|like| self.choices(after, like));
         let is_other = choices.as_ref().is_some_and(|own| *own != self.choices);
         let mut causes = Vec::new();
-        for change in &changes {
+        for change in changes {
             let is_shown = match &choices {
                 Some(_) => is_other && self.may_matter(&change.what),
                 None => self.is_asked(&change.what),
@@ -182,9 +188,11 @@ impl History<'_> {
         match (&self.args.selector, self.args.index) {
             // What it was before all changes.
             (Some(Selector { device, port: Some(port) }), Some(index)) if before.is_none() => {
-                let row = after.device(device).and_then(|own| own.row(*port, index));
+                let own = after.device(device);
+                let row = own.and_then(|own| own.row(*port, index)).map(|row| gid(device, row));
                 let line = Line::of(moment.time(), moment.monotonic(), "was");
-                let after = row.map_or(Side::None, |row| gid(device, row));
+                let unread = || unread_of(after, device, *port).map_or(Side::None, problem_side);
+                let after = row.unwrap_or_else(unread);
                 self.rows.add(&Line { device: Some(device), port: Some(*port), after, ..line })?;
             }
             _ => {}
@@ -200,8 +208,8 @@ impl History<'_> {
                 self.rows.add(&Line {
                     device: Some(device),
                     port: Some(*number),
-                    before: was.map_or(Side::None, Side::Choice),
-                    after: is.map_or(Side::None, Side::Choice),
+                    before: side(was, before, device, *number),
+                    after: side(is, Some(after), device, *number),
                     causes: causes.clone(),
                     ..line
                 })?;
@@ -258,6 +266,30 @@ impl History<'_> {
         })
         .collect()
     }
+}
+
+/// What is chosen on a port; else why it is not known, if that is so.
+fn side<'s>(
+    choice: Option<&'s Choice>,
+    inventory: Option<&'s Inventory>,
+    device: &str,
+    port: u32,
+) -> Side<'s> {
+    let unread = || unread_of(inventory?, device, port);
+    match choice {
+        Some(choice) => Side::Choice(choice),
+        None => unread().map_or(Side::None, problem_side),
+    }
+}
+
+/// Why it is not known what is in a port's table, or whether there is such a port.
+fn unread_of<'i>(inventory: &'i Inventory, device: &str, port: u32) -> Option<&'i Problem> {
+    let Some(own) = inventory.device(device) else {
+        let mut unlisted = inventory.unlisted.iter();
+        let unlisted = unlisted.find(|(name, _)| name == device).map(|(_, problem)| problem);
+        return unlisted.or_else(|| inventory.problems.first());
+    };
+    own.problem().or_else(|| own.port(port)?.problem())
 }
 
 fn choice(own: &Chosen<'_>, taken: &Taken) -> Option<Choice> {

@@ -190,7 +190,7 @@ fn each_of(
             see(&Seen { name: Some(name), inventory }, report)
         }
         Err(problem) => {
-            report.bad_file(&names.of_file(path, line), problem);
+            report.bad_file(&at_line(path, line), problem);
             Ok(())
         }
     })?;
@@ -221,9 +221,11 @@ impl Names {
     /// The name of a host whose document begins at a line of a file. Hosts with one name differ by their
     /// files.
     fn of_host(&mut self, host: Option<&str>, path: &Path, line: u64) -> String {
-        let mut name = host.map_or_else(|| at_line(file_name(path), line), str::to_owned);
+        // A file without a host's name is shown as a file: another host may have the name without the ending.
+        let of_file = || at_line(path, line);
+        let mut name = host.map_or_else(of_file, str::to_owned);
         if !self.all.insert(name.clone()) {
-            let file = at_line(path.display().to_string(), line);
+            let file = at_line(path, line);
             name.clone_from(&file);
             while !self.all.insert(name.clone()) {
                 let count = self.again.entry(file.clone()).or_insert(1);
@@ -233,24 +235,16 @@ impl Names {
         }
         name
     }
+}
 
-    /// The name of a document that cannot be read.
-    fn of_file(&mut self, path: &Path, line: u64) -> String {
-        let name = at_line(file_name(path), line);
-        if self.all.insert(name.clone()) {
-            return name;
-        }
-        at_line(path.display().to_string(), line)
+/// A file, with the line if that is not the first. There is a slash in it, and none in the name of a host; the
+/// standard input is `-`.
+fn at_line(path: &Path, line: u64) -> String {
+    let mut file = path.display().to_string();
+    if file != "-" && !file.contains('/') {
+        file.insert_str(0, "./");
     }
-}
-
-/// A file's name, with the line if that is not the first.
-fn at_line(file: String, line: u64) -> String {
     if line > 1 { format!("{file}:{line}") } else { file }
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// What of that which the selectors name could not be read: the host, devices and ports, by name. What is
@@ -399,7 +393,7 @@ pub(crate) fn missing(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> (b
 }
 
 /// Reports what an inventory has no answer to, and was asked for; of the rest, that there is none.
-fn tell_problems(inventory: &Inventory, asked: &Asked<'_>, report: &mut Report) {
+pub(crate) fn tell_problems(inventory: &Inventory, asked: &Asked<'_>, report: &mut Report) {
     for (device, problem) in &inventory.unlisted {
         if asked.has_device(device) {
             report.problem(device, problem.clone());

@@ -153,6 +153,11 @@ impl<'c> Line<'c> {
         }
     }
 
+    /// Whether it ends with one of these words.
+    fn is_one_of<const N: usize>(&self, ends: [&str; N]) -> bool {
+        ends.iter().any(|end| self.what.ends_with(end))
+    }
+
     /// The line for people.
     pub(crate) fn text(&self) -> String {
         let place = match (self.device, self.port) {
@@ -163,8 +168,8 @@ impl<'c> Line<'c> {
         let (before, after) = (self.before.text(), self.after.text());
         let seen = match (&self.before, &self.after) {
             (Side::None, Side::None) => String::new(),
-            (Side::None, _) if self.what.ends_with("_came") || self.what == "began" => after,
-            (_, Side::None) if self.what.ends_with("_went") => before,
+            (Side::None, _) if self.is_one_of(["_came", "_listed", "began"]) => after,
+            (_, Side::None) if self.is_one_of(["_went", "_unlisted"]) => before,
             (Side::None, _) if self.what == "lost" => format!("messages of {after}"),
             _ => format!("{before} → {after}"),
         };
@@ -188,7 +193,7 @@ fn pairs<'c, const N: usize>(pairs: [(&str, Side<'c>); N]) -> Side<'c> {
     Side::Pairs(Pairs(pairs.map(|(name, value)| (name.to_owned(), value)).into()))
 }
 
-fn problem(own: &Problem) -> Side<'_> {
+pub(crate) fn problem(own: &Problem) -> Side<'_> {
     Side::Problem { error: &own.text, errno: own.errno }
 }
 
@@ -232,8 +237,8 @@ fn listed(own: &DeviceRecord) -> Side<'_> {
 
 fn sides(own: &Difference) -> [Side<'_>; 2] {
     match own {
-        Difference::DeviceCame(own) => [Side::None, whole(own)],
-        Difference::DeviceWent(own) => [whole(own), Side::None],
+        Difference::DeviceCame(own) | Difference::DeviceListed(own) => [Side::None, whole(own)],
+        Difference::DeviceWent(own) | Difference::DeviceUnlisted(own) => [whole(own), Side::None],
         Difference::DeviceRenamed { before, after, .. }
         | Difference::InterfaceRenamed { before, after, .. } => {
             [word(before.as_str()), word(after.as_str())]

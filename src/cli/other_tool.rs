@@ -103,8 +103,12 @@ impl OtherTool {
             Self::Ibdev2netdev(to) => {
                 let number = port.number;
                 let Some((netdev, state)) = netdev_of(selected.record, port, inventory) else {
-                    report
-                        .note(format!("{name}:{number}: no network interface of it is known here"));
+                    let place = format!("{name}:{number}");
+                    if inventory.has_netlink && inventory.interfaces.is_some() {
+                        report.note(format!("{place}: no network interface of it is known here"));
+                    } else {
+                        report.nothing(format!("{place}: network interfaces are not known"));
+                    }
                     return;
                 };
                 let (name, netdev) = (printable(name), printable(netdev));

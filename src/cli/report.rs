@@ -57,7 +57,12 @@ impl Problem {
 
     /// A line for people.
     pub(crate) fn text(&self) -> String {
-        on(self.host.as_deref(), &self.error)
+        // That of a file that cannot be read begins with its name.
+        let names = |host: &&str| {
+            let rest = self.error.strip_prefix(host.strip_prefix("./").unwrap_or(host));
+            rest.is_some_and(|rest| rest.starts_with(": "))
+        };
+        on(self.host.as_deref().filter(|host| !names(host)), &self.error)
     }
 }
 

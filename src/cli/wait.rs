@@ -59,7 +59,10 @@ pub(crate) fn answer(
                     report.nothing("the time is up: not all that is waited for has a usable GID");
                     return rows.end(report);
                 }
-                Ok(Next::Ended) => return rows.end(report),
+                Ok(Next::Ended) => {
+                    report.nothing("ended before all that is waited for has a usable GID");
+                    return rows.end(report);
+                }
                 Err(error) => {
                     report.host_problem(&error);
                     return rows.end(report);

@@ -14,7 +14,7 @@ use uverbs::watch::{Change, Difference, Options, Watch, What};
 
 use crate::args::{Common, NamedPorts, SourceArg};
 use crate::filter::{Filter, FilterArgs, Verdict};
-use crate::hosts::host;
+use crate::hosts::{host, tell_problems};
 use crate::line::{Kind, Line, kind, rows};
 use crate::out::Out;
 use crate::output::{Answer, say};
@@ -235,14 +235,20 @@ pub(crate) fn answer(
     Ok(Answer::Json(out))
 }
 
-/// Says on stderr what is watched, and what is named and not there yet.
+/// Says on stderr what is watched, what is named and not there yet, and what could not be read.
 fn begin(watch: &Watch, asked: &Asked<'_>) {
     let inventory = watch.inventory();
-    let mut missing = Report::default();
-    select(inventory, asked, &mut missing);
     let last = format!("watching {}", summary(inventory));
-    let problems = missing.problems().iter().map(crate::report::Problem::text);
-    say(problems.chain([last]));
+    say(lacking(inventory, asked).into_iter().chain([last]));
+}
+
+/// What of that which is asked for is not there, or could not be read.
+pub(crate) fn lacking(inventory: &Inventory, asked: &Asked<'_>) -> Vec<String> {
+    let mut report = Report::default();
+    tell_problems(inventory, asked, &mut report);
+    select(inventory, asked, &mut report);
+    let problems = report.problems().iter().map(crate::report::Problem::text);
+    report.notes().map(str::to_owned).chain(problems).collect()
 }
 
 /// How much there is: `1 device, 1 port, 4 GIDs`.
@@ -262,6 +268,7 @@ fn mark(what: &What) -> Mark {
             | Difference::GidMoved { .. }
             | Difference::GidChanged { .. }
             | Difference::DeviceWent(_)
+            | Difference::DeviceUnlisted(_)
             | Difference::DeviceReplaced { .. } => Mark::Attention,
             _ => Mark::Plain,
         },

@@ -201,6 +201,7 @@ impl CounterReader {
             }
             if let Some(sysfs) = &sysfs {
                 self.read_device(device, sysfs, own);
+                own.problems.extend(removed(device, sysfs));
             }
         }
         found
@@ -312,11 +313,9 @@ impl CounterReader {
                         Counter::new(name, group, source, device.driver, value)
                     }));
                 }
-                // The driver was asked for counters that it has, and failed; or another device was asked.
-                Some(Err(cause))
-                    if cause == Cause::Replaced
-                        || (told.count > 0 && cause.as_errno() != Errno::MSGSIZE) =>
-                {
+                // The driver was asked for counters that it has, and failed; or it was not asked, as the device is gone
+                // or another one.
+                Some(Err(cause)) if !means_none(&cause, told.count) => {
                     commands = None;
                     let request = Request::Counters { port: number };
                     let error = Error::new(&*device.name, request, cause);
@@ -465,6 +464,23 @@ impl PortCounters {
         self.left_out.extend(read.left_out);
         self.problems.extend(read.problems);
         self.cost.files += read.files;
+    }
+}
+
+/// That a device was removed while its files were read. Those that are gone do not say so.
+fn removed(device: &Device, sysfs: &Sysfs) -> Option<Error> {
+    let folder = sysfs.device(&device.name).ok().filter(|folder| !folder.exists())?;
+    let request = Request::Sysfs { path: folder.path().to_owned() };
+    Some(Error::new(&*device.name, request, Cause::Os(libc::ENOENT)))
+}
+
+/// Whether the kernel refused because the port has no counters by netlink, of which it has so many by name; or more
+/// than fit into a message. A driver that has none is refused as one is that fails; what is gone is refused otherwise.
+fn means_none(cause: &Cause, count: usize) -> bool {
+    match cause.as_errno() {
+        Errno::MSGSIZE => true,
+        Errno::INVAL | Errno::OPNOTSUPP => count == 0,
+        _ => false,
     }
 }
 

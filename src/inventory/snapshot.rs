@@ -94,6 +94,11 @@ impl<R: BufRead> Snapshots<R> {
         self.text.get(..self.next).is_some_and(|own| own.ends_with(b"\n"))
     }
 
+    /// How many bytes the last document has.
+    pub(crate) fn length(&self) -> u64 {
+        self.next as u64
+    }
+
     /// Says that the last document, which could be read, does not fit.
     pub(crate) fn misfit(&self, what: String) -> SnapshotError {
         self.fault(Fault::Invalid(String::new(), what))

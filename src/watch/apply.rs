@@ -1,10 +1,11 @@
 //! Applying a difference to an inventory.
 
 use core::num::NonZeroU32;
+use std::collections::BTreeMap;
 
 use super::difference::Difference;
 use crate::inventory::{DeviceRecord, GidRow, Inventory};
-use crate::netdev::{Interface, Netdev};
+use crate::netdev::Interface;
 use crate::text::natural;
 
 /// A difference that was not applied, because the inventory is not as it was before.
@@ -39,13 +40,13 @@ impl Difference {
     pub fn apply(&self, inventory: &mut Inventory) -> Result<(), Mismatch> {
         let devices = &mut inventory.devices;
         match self {
-            Self::DeviceCame(own) => {
+            Self::DeviceCame(own) | Self::DeviceListed(own) => {
                 if find(devices, &own.device.name).is_ok() {
                     return mismatch(&own.device.name);
                 }
                 put(devices, (**own).clone());
             }
-            Self::DeviceWent(own) => drop(take(devices, own)?),
+            Self::DeviceWent(own) | Self::DeviceUnlisted(own) => drop(take(devices, own)?),
             Self::DeviceRenamed { index, before, after } => {
                 let is_own = |own: &DeviceRecord| {
                     own.device.index == Some(*index) && own.device.name == *before
@@ -239,25 +240,36 @@ pub(super) fn rename(
     before: &str,
     after: &str,
 ) -> bool {
+    let names = (before.to_owned(), after.to_owned());
+    rename_all(inventory, &BTreeMap::from([(index, names)]))
+}
+
+/// The same of many, each by its index, with its names before and after.
+pub(super) fn rename_all(
+    inventory: &mut Inventory,
+    renamed: &BTreeMap<NonZeroU32, (String, String)>,
+) -> bool {
+    if renamed.is_empty() {
+        return false;
+    }
     let mut is_any = false;
-    let mut set = |name: &mut String| {
-        if name == before {
+    let mut set = |index: NonZeroU32, name: &mut String| {
+        if let Some((_, after)) = renamed.get(&index).filter(|(before, _)| name == before) {
             is_any = true;
-            after.clone_into(name);
+            name.clone_from(after);
         }
     };
-    for own in inventory.interfaces.iter_mut().flatten().filter(|own| own.index == index) {
-        set(&mut own.name);
+    for own in inventory.interfaces.iter_mut().flatten() {
+        set(own.index, &mut own.name);
     }
-    let of_it = |own: &&mut Netdev| own.index == index;
     for device in &mut inventory.devices {
-        for own in device.ports.iter_mut().filter_map(|port| port.netdev.as_mut()).filter(of_it) {
-            set(&mut own.name);
+        for own in device.ports.iter_mut().filter_map(|port| port.netdev.as_mut()) {
+            set(own.index, &mut own.name);
         }
         for row in device.gids.iter_mut().flatten().flatten() {
-            if let Some(own) = row.netdev.as_mut().filter(of_it) {
-                set(&mut own.name);
-                row.record.sysfs_netdev.iter_mut().for_each(&mut set);
+            if let Some(own) = &mut row.netdev {
+                set(own.index, &mut own.name);
+                row.record.sysfs_netdev.iter_mut().for_each(|name| set(own.index, name));
             }
         }
     }

@@ -1,12 +1,13 @@
 //! The differences between two inventories. Nothing here asks the kernel.
 
 use core::num::NonZeroU32;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::apply::{bare, host_part, put, rename, slot};
+use super::apply::{bare, host_part, rename_all, slot};
 use super::difference::{Difference, PortValue};
 use crate::device::Device;
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
-use crate::netdev::{Interface, Netdev};
+use crate::netdev::Interface;
 
 /// What differs between two inventories of one host, in an order in which it can be applied. Devices are in
 /// natural order of their names in both, as [`Host::inventory`](crate::Host::inventory) gives them.
@@ -49,11 +50,10 @@ pub fn differences(before: &Inventory, after: &Inventory) -> Vec<Difference> {
 
 /// Finds interfaces with other names than before, and renames them.
 fn rename_interfaces(now: &mut Inventory, after: &Inventory, found: &mut Vec<Difference>) {
-    let mut renamed: Vec<(NonZeroU32, String, String)> = Vec::new();
+    let mut renamed: BTreeMap<NonZeroU32, (String, String)> = BTreeMap::new();
     let mut see = |index: NonZeroU32, before: &str, after: &str| {
-        let place = renamed.binary_search_by_key(&index, |own| own.0).err();
-        if let Some(place) = place.filter(|_| before != after) {
-            renamed.insert(place, (index, before.to_owned(), after.to_owned()));
+        if before != after {
+            renamed.entry(index).or_insert_with(|| (before.to_owned(), after.to_owned()));
         }
     };
     if now.interfaces.is_some() && after.interfaces.is_some() {
@@ -66,36 +66,37 @@ fn rename_interfaces(now: &mut Inventory, after: &Inventory, found: &mut Vec<Dif
         }
     } else {
         let names = netdevs(after);
-        for before in netdevs(now) {
-            let place = names.binary_search_by_key(&before.index, |own| own.index);
-            if let Some(after) = place.ok().and_then(|place| names.get(place)) {
-                see(before.index, &before.name, &after.name);
+        for (index, before) in netdevs(now) {
+            if let Some(after) = names.get(&index) {
+                see(index, before, after);
             }
         }
     }
-    for (index, before, after) in renamed {
-        rename(now, index, &before, &after);
-        found.push(Difference::InterfaceRenamed { index, before, after });
-    }
+    rename_all(now, &renamed);
+    found.extend(
+        renamed.into_iter().map(|(index, (before, after))| Difference::InterfaceRenamed {
+            index,
+            before,
+            after,
+        }),
+    );
 }
 
-/// The interfaces of ports and rows, by their indices, each once.
-fn netdevs(inventory: &Inventory) -> Vec<&Netdev> {
-    let mut found: Vec<&Netdev> = Vec::new();
+/// The names of the interfaces of ports and rows, each as it is first found.
+fn netdevs(inventory: &Inventory) -> BTreeMap<NonZeroU32, &str> {
+    let mut found = BTreeMap::new();
     for device in &inventory.devices {
         let ports = device.ports.iter().filter_map(|port| port.netdev.as_ref());
         let rows = device.all_rows().iter().filter_map(|row| row.netdev.as_ref());
         for own in ports.chain(rows) {
-            if let Err(place) = found.binary_search_by_key(&own.index, |it| it.index) {
-                found.insert(place, own);
-            }
+            found.entry(own.index).or_insert(own.name.as_str());
         }
     }
     found
 }
 
 /// What a device is known by in both inventories.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key<'d> {
     /// The kernel's index, which outlives its name.
     Index(u32),
@@ -105,10 +106,6 @@ enum Key<'d> {
 
 fn key(device: &Device) -> Key<'_> {
     device.index.map_or(Key::Name(&device.name), Key::Index)
-}
-
-fn with_key<'d>(devices: &'d [DeviceRecord], wanted: Key<'_>) -> Option<&'d DeviceRecord> {
-    devices.iter().find(|own| key(&own.device) == wanted)
 }
 
 /// Whether two devices of one key are the same, as far as is known.
@@ -125,61 +122,113 @@ fn is_same(before: &DeviceRecord, after: &DeviceRecord) -> bool {
     is_same && before.ports.iter().map(|own| own.number).eq(after)
 }
 
+/// The names of devices that are not listed as they cannot be, though they may be there.
+struct Unlisted<'i> {
+    is_all: bool,
+    names: BTreeSet<&'i str>,
+}
+
+impl<'i> Unlisted<'i> {
+    /// Of an inventory that has these devices.
+    fn of(inventory: &'i Inventory, devices: &[DeviceRecord]) -> Self {
+        let is_none = devices.is_empty() && inventory.others.is_empty();
+        let names = inventory.unlisted.iter().map(|(name, _)| name.as_str()).collect();
+        Self { is_all: is_none && !inventory.problems.is_empty(), names }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.is_all || self.names.contains(name)
+    }
+}
+
+/// Devices by what they are known by: their places.
+struct Places<'d> {
+    names: BTreeMap<&'d str, usize>,
+    keys: BTreeMap<Key<'d>, usize>,
+}
+
+impl<'d> Places<'d> {
+    fn of(devices: &'d [DeviceRecord]) -> Self {
+        let mut places = Self { names: BTreeMap::new(), keys: BTreeMap::new() };
+        for (place, own) in devices.iter().enumerate() {
+            places.names.entry(&own.device.name).or_insert(place);
+            places.keys.entry(key(&own.device)).or_insert(place);
+        }
+        places
+    }
+}
+
 /// Makes of the devices before those after, all but what is in them: so that both lists have the same
 /// devices, in the same order.
 fn pair_devices(now: &mut Inventory, after: &Inventory, found: &mut Vec<Difference>) {
-    let named = |name: &str| after.devices.iter().find(|own| own.device.name == name);
     let old = core::mem::take(&mut now.devices);
+    let (before, places) = (Places::of(&old), Places::of(&after.devices));
+    let (unlisted_before, unlisted) =
+        (Unlisted::of(now, &old), Unlisted::of(after, &after.devices));
     let by_name = |own: &DeviceRecord| {
-        let same = named(&own.device.name)?;
+        let place = places.names.get(own.device.name.as_str())?;
+        let same = after.devices.get(*place)?;
         let is_one_unknown = same.device.index.is_some() != own.device.index.is_some();
-        (is_one_unknown && with_key(&old, key(&same.device)).is_none()).then_some(same)
+        (is_one_unknown && !before.keys.contains_key(&key(&same.device))).then_some(*place)
     };
-    // What each is now, if it is still there.
-    let same = |own: &DeviceRecord| {
-        let same = with_key(&after.devices, key(&own.device)).or_else(|| by_name(own));
-        same.filter(|same| is_same(own, same))
+    // What each is now, if it is still there; and of those after what each was.
+    let mut kept: Vec<Option<DeviceRecord>> = after.devices.iter().map(|_| None).collect();
+    let mut same = |own: &DeviceRecord| {
+        let place = places.keys.get(&key(&own.device)).copied().or_else(|| by_name(own))?;
+        let same = after.devices.get(place).filter(|same| is_same(own, same))?;
+        let slot = kept.get_mut(place).filter(|slot| slot.is_none())?;
+        let mut own = own.clone();
+        own.device.name.clone_from(&same.device.name);
+        *slot = Some(own);
+        Some(same)
     };
-    let sames: Vec<Option<&DeviceRecord>> = old.iter().map(same).collect();
-    let is_kept =
-        |wanted: &DeviceRecord| sames.iter().flatten().any(|own| core::ptr::eq(*own, wanted));
-    let taker = |own: &DeviceRecord| named(&own.device.name).filter(|taker| !is_kept(taker));
-    let mut replaced: Vec<&DeviceRecord> = Vec::new();
+    let sames: Vec<Option<&DeviceRecord>> = old.iter().map(&mut same).collect();
+    let taker = |own: &DeviceRecord| {
+        let place = places.names.get(own.device.name.as_str())?;
+        let is_free = kept.get(*place).is_some_and(Option::is_none);
+        is_free.then(|| after.devices.get(*place)).flatten()
+    };
     // First who leaves a name, then who takes it.
     for own in old.iter().zip(&sames).filter(|(_, same)| same.is_none()).map(|(own, _)| own) {
         if taker(own).is_none() {
-            found.push(Difference::DeviceWent(Box::new(own.clone())));
+            let is_unlisted = unlisted.has(&own.device.name);
+            let own = Box::new(own.clone());
+            found.push(if is_unlisted {
+                Difference::DeviceUnlisted(own)
+            } else {
+                Difference::DeviceWent(own)
+            });
         }
     }
-    let mut devices = Vec::with_capacity(after.devices.len());
     for (own, same) in old.iter().zip(&sames) {
-        let Some(same) = same else { continue };
-        let mut own = own.clone();
-        let name = &same.device.name;
-        if own.device.name != *name {
-            let before = core::mem::replace(&mut own.device.name, name.clone());
-            if let Some(index) = own.device.index {
-                found.push(Difference::DeviceRenamed { index, before, after: name.clone() });
-            }
+        let Some(same) = same.filter(|same| same.device.name != own.device.name) else { continue };
+        if let Some(index) = own.device.index {
+            let (before, after) = (own.device.name.clone(), same.device.name.clone());
+            found.push(Difference::DeviceRenamed { index, before, after });
         }
-        put(&mut devices, own);
     }
+    let mut replaced: BTreeSet<&str> = BTreeSet::new();
     for (own, same) in old.iter().zip(&sames) {
         let successor = same.is_none().then(|| taker(own)).flatten();
         if let Some(after) = successor {
-            replaced.push(after);
-            put(&mut devices, after.clone());
+            replaced.insert(&after.device.name);
             let (before, after) = (Box::new(own.clone()), Box::new(after.clone()));
             found.push(Difference::DeviceReplaced { before, after });
         }
     }
-    for own in &after.devices {
-        if !is_kept(own) && !replaced.iter().any(|it| core::ptr::eq(*it, own)) {
-            put(&mut devices, own.clone());
-            found.push(Difference::DeviceCame(Box::new(own.clone())));
+    for (own, slot) in after.devices.iter().zip(&kept) {
+        if slot.is_none() && !replaced.contains(own.device.name.as_str()) {
+            let is_new = !unlisted_before.has(&own.device.name);
+            let own = Box::new(own.clone());
+            found.push(if is_new {
+                Difference::DeviceCame(own)
+            } else {
+                Difference::DeviceListed(own)
+            });
         }
     }
-    now.devices = devices;
+    let all = after.devices.iter().zip(kept);
+    now.devices = all.map(|(own, slot)| slot.unwrap_or_else(|| own.clone())).collect();
 }
 
 /// What differs of a device that is in both inventories, by the same name.
@@ -263,37 +312,40 @@ fn rows(device: &str, before: &[GidRow], after: &[GidRow], found: &mut Vec<Diffe
             }
         }
     }
-    let mut moves = find_moves(&mut left, &mut come);
+    let moves = find_moves(&mut left, &mut come);
+    let mut coming: BTreeMap<(u32, u32), &GidRow> =
+        come.iter().map(|own| (slot(own), *own)).collect();
     for row in left {
-        match come.iter().position(|own| slot(own) == slot(row)) {
-            Some(place) => in_place.push(changed(row, come.remove(place))),
+        match coming.remove(&slot(row)) {
+            Some(own) => in_place.push(changed(row, own)),
             None => found.push(Difference::GidWent { device: name(), row: boxed(row) }),
         }
     }
     found.append(&mut in_place);
     // A row moves once its new slot is free, and then its own is.
-    let is_source = |wanted: &(u32, u32)| moves.iter().any(|(from, _)| slot(from) == *wanted);
-    let free: Vec<(u32, u32)> =
-        moves.iter().map(|(_, to)| slot(to)).filter(|own| !is_source(own)).collect();
-    let follow = |moves: &mut Vec<Move<'_>>, found: &mut Vec<Difference>, mut to: (u32, u32)| {
-        while let Some(place) = moves.iter().position(|(_, own)| slot(own) == to) {
-            let (before, after) = moves.remove(place);
+    let sources: BTreeSet<(u32, u32)> = moves.iter().map(|(from, _)| slot(from)).collect();
+    let mut left: BTreeMap<(u32, u32), Move<'_>> =
+        moves.iter().map(|own| (slot(own.1), *own)).collect();
+    let follow = |left: &mut BTreeMap<_, Move<'_>>, found: &mut Vec<Difference>, mut to| {
+        while let Some((before, after)) = left.remove(&to) {
             to = slot(before);
             let (before, after) = (boxed(before), boxed(after));
             found.push(Difference::GidMoved { device: name(), before, after });
         }
     };
-    for to in free {
-        follow(&mut moves, found, to);
+    for to in moves.iter().map(|(_, to)| slot(to)).filter(|own| !sources.contains(own)) {
+        follow(&mut left, found, to);
     }
     // Rows that change places in a circle: one goes and comes again.
-    while !moves.is_empty() {
-        let (before, after) = moves.remove(0);
+    for (before, after) in &moves {
+        if left.remove(&slot(after)).is_none() {
+            continue;
+        }
         found.push(Difference::GidWent { device: name(), row: boxed(before) });
-        follow(&mut moves, found, slot(before));
-        come.push(after);
+        follow(&mut left, found, slot(before));
+        coming.insert(slot(after), after);
     }
-    for row in come {
+    for row in coming.into_values() {
         found.push(Difference::GidCame { device: name(), row: boxed(row) });
     }
 }
@@ -313,18 +365,24 @@ fn find_moves<'r>(left: &mut Vec<&'r GidRow>, come: &mut Vec<&'r GidRow>) -> Vec
         row.netdev.as_ref().map(|own| own.index).or(row.record.entry.netdev_ifindex())
     };
     let mut moves = Vec::new();
+    let mut gone: BTreeSet<(u32, u32)> = BTreeSet::new();
     for with_netdev in [true, false] {
+        let same = |row: &GidRow| {
+            let own = &row.record.entry;
+            (own.port(), own.gid(), own.gid_type().0, with_netdev.then(|| netdev(row)))
+        };
+        let mut known: BTreeMap<_, VecDeque<&GidRow>> = BTreeMap::new();
+        for row in left.iter().filter(|own| !gone.contains(&slot(own))) {
+            known.entry(same(row)).or_default().push_back(row);
+        }
         come.retain(|to| {
-            let is_it = |from: &&GidRow| {
-                from.record.entry.port() == to.record.entry.port()
-                    && has_same_gid(from, to)
-                    && (!with_netdev || netdev(from) == netdev(to))
-            };
-            let Some(place) = left.iter().position(is_it) else { return true };
-            moves.push((left.remove(place), *to));
-            false
+            let from = known.get_mut(&same(to)).and_then(VecDeque::pop_front);
+            moves.extend(from.map(|from| (from, *to)));
+            gone.extend(from.map(slot));
+            from.is_none()
         });
     }
+    left.retain(|own| !gone.contains(&slot(own)));
     moves
 }
 

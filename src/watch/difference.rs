@@ -20,6 +20,10 @@ pub enum Difference {
     DeviceCame(Box<DeviceRecord>),
     /// A device is no longer there.
     DeviceWent(Box<DeviceRecord>),
+    /// A device is listed that could not be listed before: it, or all of the host. It may have been there.
+    DeviceListed(Box<DeviceRecord>),
+    /// A device is not listed any more, as it cannot be: it, or all of the host. It may be there.
+    DeviceUnlisted(Box<DeviceRecord>),
     /// A device has another name. It is the same one: the kernel's index of it is the same.
     DeviceRenamed {
         /// The kernel's index of it.
@@ -237,7 +241,10 @@ impl Difference {
     #[must_use]
     pub fn device(&self) -> Option<&str> {
         match self {
-            Self::DeviceCame(own) | Self::DeviceWent(own) => Some(&own.device.name),
+            Self::DeviceCame(own)
+            | Self::DeviceWent(own)
+            | Self::DeviceListed(own)
+            | Self::DeviceUnlisted(own) => Some(&own.device.name),
             Self::DeviceRenamed { after, .. } => Some(after),
             Self::DeviceReplaced { after, .. } | Self::Device { after, .. } => {
                 Some(&after.device.name)
@@ -271,6 +278,8 @@ impl Difference {
         match self {
             Self::DeviceCame(_) => "device_came",
             Self::DeviceWent(_) => "device_went",
+            Self::DeviceListed(_) => "device_listed",
+            Self::DeviceUnlisted(_) => "device_unlisted",
             Self::DeviceRenamed { .. } => "device_renamed",
             Self::DeviceReplaced { .. } => "device_replaced",
             Self::Device { .. } => "device_changed",

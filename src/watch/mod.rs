@@ -80,7 +80,7 @@ pub use diff::differences;
 pub use difference::{Difference, PortValue};
 #[cfg(feature = "serde")]
 pub use recording::{
-    Entry, Lines, Moment, RECORDED, Recording, format_time, parse_clock, parse_time,
+    Entry, Lines, Moment, Part, RECORDED, Recording, format_time, parse_clock, parse_time,
 };
 
 /// What is watched.

@@ -262,16 +262,17 @@ fn a_named_device_that_was_not_read_is_not_covered() {
 fn no_host_and_no_usable_port() {
     let fleet = Fleet::new(&[json!({}), json!([])]);
     let fits = fleet.json(&["choose"])["fits_all"].clone();
+    let files = [0, 1].map(|number| fleet.file(number).display().to_string());
     assert_eq!(
         fits,
         json!({
-            "hosts": 0, "unread": ["node0", "node1"], "unusable": [], "unproven": [], "index": null, "nccl": null,
+            "hosts": 0, "unread": files, "unusable": [], "unproven": [], "index": null, "nccl": null,
             "ucx": null, "read": { "index": null, "nccl": null, "ucx": null }, "differing": {},
         })
     );
     let said = fleet.uverbs(&["choose"]).stderr;
-    let unknown = "what is right on node0, node1\n";
-    assert!(!said.contains("index") && said.contains(unknown), "{said}");
+    let unknown = format!("what is right on {}\n", files.join(", "));
+    assert!(!said.contains("index") && said.contains(&unknown), "{said}");
     for args in [&["env", "nccl"] as &[&str], &["env", "nccl", "mlx5_0"], &["env", "ucx"]] {
         let run = fleet.uverbs(args);
         assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");

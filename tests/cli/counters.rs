@@ -1,8 +1,11 @@
 //! `counters`, from sysfs.
 
-use serde_json::json;
+use std::process::Stdio;
 
-use crate::run::uverbs;
+use serde_json::{Value, json};
+
+use crate::conforms::conforms;
+use crate::run::{program, uverbs};
 use crate::tree::Tree;
 
 /// A tree whose one device counts.
@@ -94,6 +97,37 @@ mlx5_0  1     link_downed  -           events  saturated
     }
 }
 
+/// What was reset meanwhile, or could not be read before, is not counted as 0.
+#[test]
+fn a_rate_that_is_not_known_is_no_rate_of_0() {
+    use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
+    for (first, status) in [("9", 1), ("nonsense", 3)] {
+        let tree = counting();
+        let port = tree.with_roce().port_again(1);
+        port.file("counters/port_rcv_errors", first);
+        let file = tree.path().join("class/infiniband/mlx5_0/ports/1/counters/port_rcv_errors");
+        let inotify = init(CreateFlags::CLOEXEC).unwrap();
+        add_watch(&inotify, &file, WatchFlags::ACCESS).unwrap();
+        let mut command = program();
+        command.args(["counters", "--rate", "1", "--json", "--sysfs"]).arg(tree.path());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut room = [std::mem::MaybeUninit::uninit(); 512];
+        Reader::new(&inotify, &mut room).next().unwrap();
+        port.file("counters/port_rcv_errors", "2");
+        let output = child.wait_with_output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        conforms("counters.json", &answer);
+        let mut rows = answer["counters"].as_array().unwrap().iter();
+        let row = rows.find(|row| row["name"] == "port_rcv_errors").unwrap();
+        assert_eq!((&row["value"], &row["per_second"]), (&json!(2), &json!(null)), "{first}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        assert!(said.contains("reset or not read before: mlx5_0:1 port_rcv_errors"), "{said}");
+        let problems = answer["problems"].as_array().unwrap().len();
+        assert_eq!(problems, usize::from(status == 3), "{answer}");
+    }
+}
+
 #[test]
 fn one_that_fails_hides_no_other() {
     let tree = counting();
@@ -118,7 +152,7 @@ fn owners_are_not_in_sysfs() {
     let text = "mlx5_0: list owners of objects in use: EOPNOTSUPP";
     assert!(run.stderr.contains(text), "{run:?}");
     let run = tree.uverbs(&["counters", "--processes", "--json"]);
-    let answer: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((run.status, &answer["owners"]), (3, &json!([])));
     assert!(tree.json(&["counters"]).get("owners").is_none());
 }

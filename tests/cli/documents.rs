@@ -170,17 +170,18 @@ fn empty_lines_and_a_torn_end() {
     };
     assert_eq!(names(&answer), ["node1", "node1", "node2", "node2"]);
     let problem = &answer["problems"][0];
-    assert_eq!(problem["host"], "fleet:6");
+    let place = format!("{}:6", folder.path().join("fleet.jsonl").display());
+    assert_eq!(problem["host"], place.as_str());
     let error = problem["error"].as_str().unwrap();
     assert!(error.contains("fleet.jsonl: line 6: no JSON: EOF while"), "{error}");
     assert_eq!(answer["problems"].as_array().unwrap().len(), 1);
     // Nothing is said of all hosts.
     let fits = json(&["choose"], &file)["fits_all"].clone();
     assert_eq!((&fits["index"], fits["hosts"].as_u64()), (&Value::Null, Some(2)), "{fits}");
-    assert_eq!(fits["unread"], serde_json::json!(["fleet:6"]));
+    assert_eq!(fits["unread"], serde_json::json!([place]));
     let run = uverbs(&["env", "nccl"], &file);
     assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
-    assert!(run.stderr.contains("(fleet:6)"), "{run:?}");
+    assert!(run.stderr.contains("/fleet.jsonl:6)"), "{run:?}");
     assert_eq!(uverbs(&["check"], &file).status, 3);
 }
 
@@ -238,5 +239,6 @@ fn problems_have_an_order() {
         .iter()
         .map(|problem| problem["host"].as_str().unwrap())
         .collect();
-    assert_eq!(hosts, ["node1", "a", "b"], "the file, then the hosts");
+    let file = fleet.file(1).display().to_string();
+    assert_eq!(hosts, [&file, "a", "b"], "the file, then the hosts");
 }

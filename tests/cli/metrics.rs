@@ -6,9 +6,10 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::thread;
 
+use serde_json::json;
 use tempfile::TempDir;
 
-use crate::run::{program, uverbs};
+use crate::run::{Run, program, uverbs};
 use crate::snapshots::{DUAL, Fleet, host, port};
 use crate::tree::Tree;
 
@@ -36,7 +37,6 @@ uverbs_device_info{device=\"mlx5_0\",node_type=\"ca\",fw_version=\"28.39.2048\",
 uverbs_port_gid_index{device=\"mlx5_0\",port=\"1\",program=\"nccl\"} 3
 uverbs_port_gid_index{device=\"mlx5_0\",port=\"1\",program=\"recommended\"} 3
 uverbs_port_gid_table_size{device=\"mlx5_0\",port=\"1\"} 12
-uverbs_port_gids_elsewhere{device=\"mlx5_0\",port=\"1\"} 0
 uverbs_port_gids{device=\"mlx5_0\",port=\"1\",type=\"roce_v1\"} 1
 uverbs_port_gids{device=\"mlx5_0\",port=\"1\",type=\"roce_v2\"} 3
 uverbs_port_hw_rnr_sent_total{device=\"mlx5_0\",port=\"1\"} 4
@@ -105,6 +105,26 @@ fn snapshots_have_a_label_for_their_host() {
         .collect();
     assert_eq!(others, [""; 0], "{run:?}");
     assert!(!run.stdout.contains("uverbs_reading_timestamp"), "{run:?}");
+}
+
+/// A GUID and a rate that could not be read are missing answers. Where interfaces are not known, it is not known how
+/// many GIDs are of others.
+#[test]
+fn what_is_not_known_of_a_snapshot_has_no_number() {
+    let elsewhere = |run: &Run| {
+        run.stdout.lines().filter(|line| line.starts_with("uverbs_port_gids_elsewhere{")).count()
+    };
+    let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+    let run = Fleet::new(&[one.clone(), host("node2", &[])]).uverbs(&["metrics"]);
+    assert_eq!(elsewhere(&run), 1, "{run:?}");
+    one["has_netlink"] = json!(false);
+    let own = &mut one["devices"][0]["ports"][0];
+    own["guid"] = json!({"error": "mlx5_0: no GUID", "errno": 5});
+    own["effective"] = json!({"error": "mlx5_0: no rate", "errno": 5});
+    let run = Fleet::new(&[one, host("node2", &[])]).uverbs(&["metrics"]);
+    assert_eq!((elsewhere(&run), run.status), (0, 3), "{run:?}");
+    let problems = "uverbs_reading_problems{host=\"node1\",device=\"mlx5_0\"} 2\n";
+    assert!(run.stdout.contains(problems), "{run:?}");
 }
 
 #[test]

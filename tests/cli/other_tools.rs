@@ -120,6 +120,13 @@ fn ibdev2netdev_of_what_is_known() {
     let run = Fleet::new(&[one]).uverbs(&words);
     assert_eq!(run.stdout, "mlx5_0 port 1 ==> eth0 (Down)\n");
     assert!(run.stderr.contains("mlx5_1:1: no network interface of it is known here"), "{run:?}");
+    assert_eq!(run.status, 0, "{run:?}");
+    // Without RDMA netlink there is no answer.
+    let tree = Tree::new();
+    tree.with_roce();
+    let run = tree.uverbs(&words);
+    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    assert!(run.stderr.contains("mlx5_0:1: network interfaces are not known"), "{run:?}");
 }
 
 /// The script reads the interface of GID 0, and no other. A port of a bond is not that of its GIDs.

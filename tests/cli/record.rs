@@ -138,7 +138,7 @@ fn what_was_then() {
             is_found(&serde_json::from_str(&at(&["ports", "--json"], &file, "end").stdout).unwrap())
         });
         // The snapshot is the same reading, without the time between.
-        let snapshot = folder.path().join(format!("{}/record.json", seen.len()));
+        let snapshot = folder.path().join(format!("{}/record.jsonl", seen.len()));
         fs::create_dir(snapshot.parent().unwrap()).unwrap();
         fs::write(&snapshot, tree.answer(&["snapshot"])).unwrap();
         let time = now();
@@ -164,8 +164,15 @@ fn what_was_then() {
     for (time, snapshot) in &seen {
         for command in COMMANDS {
             let json = [command, &["--json"]].concat();
-            let then = finish(program().args(&json).arg("--from").arg(snapshot));
-            let own = at(&json, &file, time);
+            // Both by one name, as the host has none.
+            let run = |file: &Path, more: &[&str]| {
+                let (folder, name) = (file.parent().unwrap(), file.file_name().unwrap());
+                let mut command = program();
+                command.current_dir(folder).args(&json).arg("--from").arg(name);
+                finish(command.args(more))
+            };
+            let then = run(snapshot, &[]);
+            let own = run(&file, &["--at", time]);
             assert_eq!(own.stdout, then.stdout, "{command:?} at {time}");
             assert_eq!(own.status, then.status, "{command:?} at {time}");
             assert!(own.stderr.contains(&format!("as it was at {time}")), "{own:?}");
@@ -325,4 +332,134 @@ fn a_clock_that_was_set_back() {
         ["twice", "twice", "3", "0"]
     );
     assert_eq!(at(&["gids"], &file, "2026-11-22T13:00:00+01:00").status, 3);
+}
+
+/// A recording of these lines, made from the inventory with which one of this tree begins. A line is when it was, its
+/// number, and its changes; without them it is that inventory.
+fn made(tree: &Tree, file: &Path, parts: &[(&str, u32, Option<Value>)]) {
+    Recorder::begin(tree, file, &["--reread", "0"]).end();
+    let first: Value = serde_json::from_str(&texts(file)[0]).unwrap();
+    let text = parts.iter().map(|(time, number, changes)| {
+        let time = format!("2026-11-22T{time}Z");
+        if let Some(changes) = changes {
+            return format!(
+                r#"{{"number":{number},"time":"{time}","monotonic_ns":{number},"changes":{changes}}}"#
+            );
+        }
+        let mut own = first.as_object().unwrap().clone();
+        own.remove("schema_version");
+        own.remove("recording");
+        let head = serde_json::json!({
+            "number": number, "time": time, "monotonic_ns": number, "goes_on": false,
+        });
+        let rest = Value::from(own).to_string();
+        format!(r#"{{"schema_version":1,"recording":{head},{}"#, &rest[1..])
+    });
+    fs::write(file, text.map(|line| line + "\n").collect::<String>()).unwrap();
+}
+
+/// After a line that is missing nothing is known, whatever the next ones say, until all is written again.
+#[test]
+fn what_follows_a_missing_line_is_not_recorded() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    let nothing = || Some(serde_json::json!([]));
+    let parts = [
+        ("12:00:00", 0, None),
+        ("12:01:00", 1, nothing()),
+        ("12:03:00", 3, nothing()),
+        ("12:04:00", 4, nothing()),
+        ("12:05:00", 5, None),
+    ];
+    made(&tree, &file, &parts);
+    let run = finish(program().args(["history", "--json"]).arg(&file));
+    assert!(run.status == 3, "{run:?}");
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let line = &document["history"][1];
+    assert_eq!(
+        (&line["what"], &line["before"], &line["after"]),
+        (
+            &"not_recorded".into(),
+            &"2026-11-22T12:01:00.000Z".into(),
+            &"2026-11-22T12:05:00.000Z".into()
+        )
+    );
+}
+
+/// A table that cannot be read is no empty slot, and no port without a choice.
+#[test]
+fn what_could_not_be_read_has_no_choice_in_a_history() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let mut first: Value = serde_json::from_str(&texts(&file)[0]).unwrap();
+    let whole = first["devices"][0].clone();
+    let unread = serde_json::json!({"error": "mlx5_0: no table", "errno": 5});
+    first["devices"][0]["gids"] = unread.clone();
+    let broken = serde_json::json!([{"whole": first["devices"][0]}]);
+    let parts = [
+        ("12:00:00", 0, None),
+        ("12:01:00", 1, Some(broken)),
+        ("12:02:00", 2, Some(serde_json::json!([{"whole": whole}]))),
+    ];
+    made(&tree, &file, &parts);
+    let lines = history(&file, &["mlx5_0:1", "--like", "nccl"]);
+    let choices: Vec<&Value> = lines.iter().filter(|line| line["what"] == "choice").collect();
+    let [_, lost, found] = &choices[..] else { panic!("{lines:#?}") };
+    assert_eq!((&lost["after"], &found["before"]), (&unread, &unread));
+    // It begins with what is not known.
+    let text = fs::read_to_string(&file).unwrap();
+    let first = text.lines().next().unwrap();
+    let (head, tail) = first.split_once("\"gids\":[").unwrap();
+    let tail = tail.rsplit_once("]}]").unwrap().1;
+    fs::write(&file, format!("{head}\"gids\":{unread}}}]{tail}\n")).unwrap();
+    let lines = history(&file, &["mlx5_0:1", "3"]);
+    assert_eq!((&lines[1]["what"], &lines[1]["after"]), (&"was".into(), &unread));
+}
+
+/// A recorder that is stopped does not see what comes and goes meanwhile, and does not say that nothing did.
+#[test]
+fn a_recorder_that_was_stopped() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    let port = tree.with_roce().port_again(1);
+    let file = folder.path().join("record.jsonl");
+    let recorder = Recorder::begin(&tree, &file, &["--reread", "0.01"]);
+    kill(recorder.pid(), Signal::SIGSTOP).unwrap();
+    // What it was about to write is older.
+    thread::sleep(Duration::from_millis(50));
+    port.gid(5, ADDRESS, "RoCE v2", Some("eth0"));
+    let time = now();
+    thread::sleep(Duration::from_secs(12));
+    port.file("gids/5", EMPTY);
+    kill(recorder.pid(), Signal::SIGCONT).unwrap();
+    let is_begun = |line: &Value| line["recording"]["goes_on"] == false;
+    wait(|| lines(&file).iter().filter(|line| is_begun(line)).count() == 2);
+    recorder.end();
+    let run = at(&["gids"], &file, &time);
+    assert!(run.status == 3 && run.stderr.contains("nothing was recorded between"), "{run:?}");
+    assert_eq!(whats(&history(&file, &[])), ["began", "not_recorded"]);
+}
+
+/// A last line without its end is ignored, and cut before the next is appended.
+#[test]
+fn a_torn_last_line() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    Recorder::begin(&tree, &file, &["--reread", "0"]).end();
+    let whole = fs::read_to_string(&file).unwrap();
+    let line = r#"{"number":2,"time":"2026-11-22T12:00:00Z","monotonic_ns":9,"changes":[{"device":"mlx5_0","is_gone":true}]}"#;
+    for end in [1, 11, line.len() - 1, line.len()] {
+        fs::write(&file, format!("{whole}{}", &line[..end])).unwrap();
+        let run = at(&["gids"], &file, "end");
+        assert_eq!((run.status, run.stdout.lines().count()), (0, 5), "{end}: {run:?}");
+        Recorder::begin(&tree, &file, &["--reread", "0"]).end();
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(
+            text.strip_prefix(&whole).unwrap().starts_with("{\"schema_version\""),
+            "{end}: {text}"
+        );
+    }
 }

@@ -100,6 +100,32 @@ pub(crate) fn set(host: &mut Value, name: &str, value: &str, file: Option<&str>)
     host["settings"].as_array_mut().unwrap().push(setting);
 }
 
+/// A file without a host's name, or that cannot be read, is not taken for the host of another file.
+#[test]
+fn a_file_has_not_the_name_of_a_host() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let mut nameless = host("node1", &[("mlx5_0", port(DUAL))]);
+    nameless["host"] = Value::Null;
+    fs::write(file("node1.json"), nameless.to_string()).unwrap();
+    let named = host("node1", &[("mlx5_1", port(VLAN))]);
+    fs::write(file("other.json"), named.to_string()).unwrap();
+    let path = file("node1.json").display().to_string();
+    for files in [["node1.json", "other.json"], ["other.json", "node1.json"]] {
+        let run = finish(program().args(["choose", "--json"]).args(from(files.map(file))));
+        let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+        for row in answer["choose"].as_array().unwrap() {
+            let expected = if row["device"] == "mlx5_1" { "node1" } else { &path };
+            assert_eq!(row["host"], expected, "{files:?}");
+        }
+    }
+    fs::write(file("node1.json"), "{").unwrap();
+    let run = finish(program().arg("choose").args(from(["node1.json", "other.json"].map(file))));
+    assert!(run.stdout.contains("\nnode1  mlx5_1"), "{run:?}");
+    assert!(run.stderr.contains(&format!("what is right on {path}\n")), "{run:?}");
+    assert!(run.stderr.contains(&format!("uverbs: {path}: no JSON")), "{run:?}");
+}
+
 impl Fleet {
     pub(crate) fn new(hosts: &[Value]) -> Self {
         let fleet = Self(TempDir::new().unwrap());
@@ -471,7 +497,7 @@ fn a_file_that_cannot_be_read_hides_no_other() {
     let run = finish(program().args(["devices", "--json"]).args(files));
     let answer: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(answer["devices"].as_array().unwrap().len(), 2);
-    assert_eq!(answer["problems"][0]["host"], "nowhere");
+    assert_eq!(answer["problems"][0]["host"], "/nowhere.json");
     assert_eq!(answer["problems"][0]["errno"], 2);
     assert!(answer["problems"][0]["error"].as_str().unwrap().contains("os error 2"));
     assert_eq!(run.status, 3);

@@ -1,6 +1,6 @@
 //! `uverbs watch` and `uverbs wait` on a tree, in which nothing is heard: it is read again and again.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -23,7 +23,7 @@ fn begun(tree: &Tree, args: &[&str]) -> (Child, BufReader<ChildStdout>) {
     (child, lines)
 }
 
-fn line(lines: &mut BufReader<ChildStdout>) -> String {
+fn line_of(lines: &mut impl BufRead) -> String {
     let mut line = String::new();
     lines.read_line(&mut line).unwrap();
     line
@@ -39,7 +39,7 @@ fn each_line_is_written_at_once() {
     let port = device.port_again(1);
     port.gid(5, ADDRESS, "RoCE v2", Some("eth0"));
     let mut next = || {
-        let text = line(&mut lines);
+        let text = line_of(&mut lines);
         let value: Value =
             serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
         conforms("watch.json", &value);
@@ -76,7 +76,7 @@ fn lines_for_people() {
     port.file("state", "1: DOWN");
     port.gid(5, ADDRESS, "IB/RoCE v1", Some("eth0"));
     port.gid(6, ADDRESS, "RoCE v2", Some("eth0"));
-    let text = line(&mut lines);
+    let text = line_of(&mut lines);
     let (_, rest) = text.split_once("Z  ").unwrap();
     assert_eq!(rest, "mlx5_0:1    gid_came        6 ::ffff:10.0.0.1 v2 eth0?  (reread)\n");
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
@@ -141,4 +141,44 @@ fn waiting() {
         conforms("wait.json", &serde_json::from_str::<Value>(&json.stdout).unwrap());
         assert_eq!(json.status, 1);
     }
+}
+
+/// A program that is started only after it must not be started.
+#[test]
+fn waiting_that_is_ended_is_no_success() {
+    let (tree, empty) = (Tree::new(), Tree::new());
+    tree.with_roce().port_again(1).file("state", "1: DOWN");
+    for (tree, signal) in [(&tree, Signal::SIGTERM), (&empty, Signal::SIGINT)] {
+        let mut command = program();
+        command.args(["wait", "--reread", "0", "--sysfs"]).arg(tree.path());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let first = line_of(&mut said);
+        assert!(first.contains("not heard"), "{first}");
+        kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).unwrap();
+        assert!(rest.contains("ended before all that is waited for"), "{rest}");
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
+    }
+}
+
+/// What could not be read is not watched as if it were not there.
+#[test]
+fn what_cannot_be_read_is_said_when_a_watch_begins() {
+    let tree = Tree::new();
+    tree.with_roce().port_again(1).refuse("state");
+    let lists = tree.path().join("class/infiniband");
+    std::os::unix::fs::symlink("loop", lists.join("loop")).unwrap();
+    let record = tree.path().join("record.jsonl");
+    let record = record.to_str().unwrap();
+    for args in [&["--timeout", "0"][..], &["--timeout", "0", "--record", record]] {
+        let run = tree.uverbs(&[&["watch"], args].concat());
+        assert_eq!((run.stdout.as_str(), run.status), ("", 0), "{run:?}");
+        for text in ["mlx5_0: query port 1: EINVAL", "loop: ", "1 device, 1 port, 4 GIDs"] {
+            assert!(run.stderr.contains(text), "{text}: {run:?}");
+        }
+    }
+    let named = tree.uverbs(&["watch", "--timeout", "0", "loop"]);
+    assert!(!named.stderr.contains("mlx5_0") && named.stderr.contains("loop: "), "{named:?}");
 }

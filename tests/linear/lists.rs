@@ -318,3 +318,89 @@ fn selectors() {
         hold("selectors", words, counts);
     }
 }
+
+/// A line that begins a recording, with this host.
+fn begun(number: usize, host: &Value) -> String {
+    let head = json!({
+        "number": number, "time": time(number), "monotonic_ns": number, "goes_on": number > 0,
+    });
+    let mut rest = host.clone();
+    rest.as_object_mut().unwrap().remove("schema_version");
+    format!(r#"{{"schema_version":1,"recording":{head},{}"#, &rest.to_string()[1..])
+}
+
+fn line(number: usize, changes: &[Value]) -> String {
+    let changes = Value::from(changes.to_vec());
+    let time = time(number);
+    format!(
+        r#"{{"number":{number},"time":"{time}","monotonic_ns":{number},"causes":["route"],"changes":{changes}}}"#
+    )
+}
+
+fn time(number: usize) -> String {
+    format!("2026-11-22T{:02}:{:02}:{:02}.000Z", number / 3600, number / 60 % 60, number % 60)
+}
+
+/// The lines of a recording with so many elements of a kind.
+type Record = fn(usize) -> Vec<String>;
+
+fn with_devices(count: usize) -> Value {
+    let mut host = host();
+    let own = |n| device(&format!("mlx5_{n}"), &[port(1)], &[row(1, n, Some(2))]);
+    host["devices"] = (0..count).map(own).collect();
+    host
+}
+
+const RECORDINGS: &[(&str, Record)] = &[
+    ("lines of a recording", |count| {
+        let change = |n: usize| {
+            line(n + 1, &[json!({ "device": format!("mlx5_{n}"), "row": row(1, n, None) })])
+        };
+        [begun(0, &with_devices(count))].into_iter().chain((0..count).map(change)).collect()
+    }),
+    ("lines about rows of one table", |count| {
+        let mut host = host();
+        host["devices"][0]["gids"] = (0..count).map(|n| row(1, n, Some(2))).collect();
+        let change = |n: usize| line(n + 1, &[json!({ "device": "a", "row": row(1, n, None) })]);
+        [begun(0, &host)].into_iter().chain((0..count).map(change)).collect()
+    }),
+    ("changes of a line", |count| {
+        let change = |n: usize| json!({ "device": format!("mlx5_{n}"), "row": row(1, n, None) });
+        vec![
+            begun(0, &with_devices(count)),
+            line(1, &(0..count).map(change).collect::<Vec<Value>>()),
+        ]
+    }),
+    ("rows that move", |count| {
+        let gids = |n: usize| row(1, n, Some(2));
+        let moved = |n: usize| {
+            let mut row = row(1, count - n, Some(2));
+            row["index"] = n.into();
+            row
+        };
+        let [mut one, mut other] = [host(), host()];
+        one["devices"][0]["gids"] = (0..count).map(gids).collect();
+        other["devices"][0]["gids"] = (0..count).map(moved).collect();
+        vec![begun(0, &one), begun(1, &other)]
+    }),
+];
+
+/// A recording may come from anyone, as a snapshot does.
+#[test]
+fn recordings() {
+    let folder = TempDir::new().unwrap();
+    for (number, (name, record)) in RECORDINGS.iter().enumerate() {
+        if !has_its_turn(KINDS.len() + 3 + number, name) {
+            continue;
+        }
+        let file = folder.path().join("record.jsonl");
+        for words in [&["history", file.to_str().unwrap()][..], &["guids", "--at", "end"]] {
+            let counts = [1, 2, 4].map(|times| {
+                fs::write(&file, record(times * COUNT).join("\n") + "\n").unwrap();
+                let from = if words.len() == 2 { &[][..] } else { std::slice::from_ref(&file) };
+                instructions(words, from)
+            });
+            hold(name, words, counts);
+        }
+    }
+}

@@ -127,9 +127,14 @@ fn read(
             if args.node_exporter {
                 node_exporter::add_device(&mut all, record);
             }
+            report.turn_to(seen.name.as_deref());
             let is_asked = |port: &&PortRecord| asked.has_port(&record.device.name, port.number);
             for port in record.ports.iter().filter(is_asked) {
-                add_port(&mut all, record, port);
+                add_port(&mut all, seen, record, port);
+                let unread = port.effective.as_ref().and_then(|own| own.as_ref().err());
+                for problem in unread.into_iter().chain(port.guid.as_ref().err()) {
+                    report.problem(&record.device.name, problem.clone());
+                }
                 if args.node_exporter {
                     let number = port.number.to_string();
                     let place = [("device", record.device.name.as_str()), ("port", &*number)];
@@ -217,7 +222,7 @@ fn add_device(all: &mut Exposition, record: &DeviceRecord) {
     }
 }
 
-fn add_port(all: &mut Exposition, record: &DeviceRecord, port: &PortRecord) {
+fn add_port(all: &mut Exposition, seen: &Seen, record: &DeviceRecord, port: &PortRecord) {
     let (device, number) = (record.device.name.as_str(), port.number.to_string());
     let place = [("device", device), ("port", &*number)];
     if let Some(attributes) = port.known() {
@@ -258,7 +263,10 @@ fn add_port(all: &mut Exposition, record: &DeviceRecord, port: &PortRecord) {
             all.count(&GIDS, &[place[0], place[1], ("type", &kind)]);
             elsewhere += usize::from(row.netdev_is_elsewhere);
         }
-        all.add(&GIDS_ELSEWHERE, &place, elsewhere);
+        // Where interfaces are not known, none is known to be elsewhere.
+        if seen.inventory.has_netlink && seen.inventory.interfaces.is_some() {
+            all.add(&GIDS_ELSEWHERE, &place, elsewhere);
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Log {
     lines: Lines,
     /// How long the file is: whole lines.
     length: u64,
-    /// Whether something could not be written, so that all must be written again.
+    /// Whether something could not be written, or was not seen, so that all must be written again.
     is_broken: bool,
     synced: Instant,
     is_synced: bool,
@@ -71,6 +71,11 @@ impl Log {
         let line = self.lines.begin(inventory, false)?;
         let is_full = self.length > 0 && self.length.saturating_add(size(&line)) > self.size;
         if is_full { self.turn_over(&line) } else { self.append(&line) }
+    }
+
+    /// Nothing is known of the time since the last line: what is written next is all that is known.
+    pub(super) fn begin_again(&mut self) {
+        self.is_broken = true;
     }
 
     /// Writes what a reading found, or that nothing is new, and turns over to a new file if this one is full.

@@ -15,7 +15,8 @@ use crate::args::Common;
 use crate::out::Out;
 use crate::output::{Answer, say};
 use crate::report::{EINVAL, Report};
-use crate::watch::{WatchArgs, summary};
+use crate::selection::Asked;
+use crate::watch::{WatchArgs, lacking, summary};
 use file::Log;
 
 /// Where to record to.
@@ -55,6 +56,9 @@ const SIZE: u64 = 16 << 20;
 /// How often it is written that all is as before, so that it is known how far the recording goes. Readings are
 /// mostly as far apart.
 const PACE: Duration = Duration::from_secs(30);
+/// How much later a line may be than it should. If it is later, this program was stopped, or had no processor, and
+/// does not know what was so meanwhile.
+const MOST_LATE: Duration = Duration::from_secs(10);
 /// No more often than this, however often all is read.
 const LEAST_PACE: Duration = Duration::from_secs(1);
 
@@ -93,6 +97,15 @@ fn record(common: &Common, args: &WatchArgs, path: &Path) -> Result<(), Problem>
         let now = Instant::now();
         let is_end = is_over && found.is_empty();
         if !found.is_empty() || is_end || now >= last + pace {
+            if now >= last + pace + MOST_LATE {
+                log.begin_again();
+                let seconds = now.duration_since(last).as_secs();
+                let path = path.display();
+                say([format!(
+                    "{path}: nothing was recorded for {seconds} s, as this program did not run"
+                )]
+                .into_iter());
+            }
             last = now;
             let done = log.write(&found, watch.inventory());
             tell(path, &log, done, &mut fault);
@@ -126,14 +139,15 @@ fn found(watch: &mut Watch) -> Result<Vec<Change>, Problem> {
     }
 }
 
-/// Says on stderr what is recorded, and if it cannot be read.
+/// Says on stderr what is recorded, what of the host could not be read, and if the recording cannot be read.
 fn begin(inventory: &Inventory, path: &Path) {
     let told = format!("recording {} to {}", summary(inventory), path.display());
     // What this program would refuse may be an odd name or a value that is too long.
     let text = Lines::new().begin(inventory, false).unwrap_or_default();
     let refusal = Snapshots::new(text.as_bytes()).next().and_then(Result::err);
     let refusal = refusal.map(|error| format!("--from will not read this: {error}"));
-    say(refusal.into_iter().chain([told]));
+    let lacking = lacking(inventory, &Asked::default());
+    say(lacking.into_iter().chain(refusal).chain([told]));
 }
 
 /// Says if nothing can be written any more, and if it can be again.

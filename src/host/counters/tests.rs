@@ -189,6 +189,32 @@ fn a_driver_without_counters_is_no_problem() {
     assert!(own.ports[0].problems.is_empty() && own.ports[0].counters.is_empty(), "{own:?}");
 }
 
+/// What was removed since it was listed has no counters that are 0 or hidden: it is an error. Where sysfs is hidden,
+/// netlink says it.
+#[test]
+fn a_device_that_is_gone_is_a_problem() {
+    let (tree, host, mut device) = tree(DriverId::RXE, &[]);
+    device.index = Some(7);
+    std::fs::remove_dir_all(tree.path().join("class/infiniband/x")).unwrap();
+    let refused = (1..=3).map(|number| Datagram::refusal(Errno::NODEV, number)).collect();
+    let mut host = with_netlink(host, vec![refused, vec![Datagram::end(4)]]);
+    let own = read(&mut CounterReader::new(), &mut host, &device);
+    let problems: Vec<String> = own.ports[0].problems.iter().map(ToString::to_string).collect();
+    let [text] = &problems[..] else { panic!("{own:?}") };
+    assert!(text.starts_with("x: read counters of port 1: ENODEV"), "{text}");
+}
+
+/// Its folder is still open, and its files are there no more.
+#[test]
+fn a_device_that_goes_while_its_files_are_read_is_a_problem() {
+    let files = [("ports/1/counters/link_downed", "2\n")];
+    let (tree, host, device) = tree(DriverId::RXE, &files);
+    let sysfs = host.sysfs().of(&device).unwrap();
+    assert_eq!(removed(&device, &sysfs).map(|error| error.errno()), None);
+    std::fs::remove_dir_all(tree.path().join("class/infiniband/x")).unwrap();
+    assert_eq!(removed(&device, &sysfs).map(|error| error.errno()), Some(libc::ENOENT));
+}
+
 #[cfg(not(miri))]
 #[test]
 fn a_file_that_fails_does_not_end_the_others() {

@@ -107,8 +107,12 @@ prop_compose! {
         interfaces in proptest::option::of(proptest::collection::vec(interface(), 0..4)),
         kernel in proptest::option::of(Just("7.2".to_owned())),
         has_netlink in any::<bool>(),
+        unlisted in proptest::option::of(small()),
+        has_problem in any::<bool>(),
     ) -> Inventory {
         let mut own = Inventory { kernel, has_netlink, ..Inventory::default() };
+        own.unlisted.extend(unlisted.map(|name| (format!("rxe{name}"), problem())));
+        own.problems.extend(has_problem.then(problem));
         let mut indices = BTreeSet::new();
         let by_name: BTreeMap<u8, DeviceRecord> = devices.into_iter().collect();
         for (name, mut device) in by_name {
@@ -195,6 +199,16 @@ fn what_is_said_of_devices() {
     assert_eq!(said(&[("a", 1), ("b", 2)], &[("a", 2), ("b", 1)]), ["device_renamed"; 2]);
     assert_eq!(said(&[("a", 1), ("b", 2)], &[("a", 2)]), ["device_went", "device_renamed"]);
     assert_eq!(said(&[("a", 1)], &[("a", 3), ("b", 1)]), ["device_renamed", "device_came"]);
+    // What cannot be listed is not known to be gone.
+    let problem = || Problem { text: "x: no".to_owned(), errno: 5 };
+    let one = Inventory { unlisted: vec![("a".to_owned(), problem())], ..host(&[("b", 2)]) };
+    let all = Inventory { problems: vec![problem()], ..Inventory::default() };
+    let both = host(&[("a", 1), ("b", 2)]);
+    assert_eq!(names(&both, &one), ["device_unlisted", "host"]);
+    assert_eq!(names(&one, &both), ["device_listed", "host"]);
+    assert_eq!(names(&both, &all), ["device_unlisted", "device_unlisted", "host"]);
+    assert_eq!(names(&all, &both), ["device_listed", "device_listed", "host"]);
+    assert_eq!(names(&one, &Inventory { devices: Vec::new(), ..one.clone() }), ["device_went"]);
     // RDMA netlink did not answer once: it is the same device.
     let mut by_sysfs = host(&[("a", 1)]);
     by_sysfs.devices[0].device.index = None;

@@ -5,10 +5,12 @@
 //! was written. Files are the caller's.
 
 mod form;
+mod part;
 mod read;
 mod time;
 mod write;
 
+pub use part::Part;
 pub use read::{Entry, Moment, Recording};
 pub use time::{format_time, parse_clock, parse_time};
 pub use write::{Lines, RECORDED};

@@ -7,10 +7,11 @@ use std::time::{Duration, SystemTime};
 use super::super::apply::{put, rename, slot};
 use super::super::{Change, Origin, What, differences};
 use super::form::{Head, Line, Step};
+use super::part::{Part, find, is_interface_renamed};
 use crate::context::{Event, EventType};
 use crate::device::Device;
 use crate::inventory::{DeviceRecord, GidRow, Inventory, SnapshotError, Snapshots};
-use crate::text::{is_device_name, is_interface_name};
+use crate::text::{is_device_name, is_interface_name, natural};
 
 /// How an inventory begins that begins a recording.
 const HEAD: &[u8] = b"{\"schema_version\":1,\"recording\":{";
@@ -71,7 +72,16 @@ pub struct Recording<R> {
     /// The number of the last line.
     number: u64,
     is_any: bool,
+    /// How many elements of inventories may still be moved or looked through.
+    room: u64,
 }
+
+/// Changes of a device, a row or a port are found by its name. Those that change a list move what comes after it, and
+/// an interface is renamed everywhere. So much of that is done in any recording, and so much more for each byte, in
+/// elements: devices, or rows and interfaces. A host of 1,000 devices can lose one 60,000 times, and more often if each
+/// is written down when it comes again.
+const ROOM: u64 = 1 << 26;
+const ROOM_OF_BYTE: u64 = 4;
 
 impl Moment {
     /// When it was written by the clock on the wall; of changes, when they were found.
@@ -92,8 +102,17 @@ impl Moment {
         !matches!(&self.news, News::Steps(steps) if steps.is_empty())
     }
 
-    /// What happened: the differences of two inventories, before these news and after them, and what no
-    /// inventory shows.
+    /// What these news may change, where this was known before them. It is asked for before they are applied.
+    #[must_use]
+    pub fn part(&self, before: Option<&Inventory>) -> Part {
+        match &self.news {
+            News::Begun(_) => Part::all(),
+            News::Steps(steps) => Part::of_steps(steps, before),
+        }
+    }
+
+    /// What happened: the differences of two inventories, or of their [`part`](Self::part), before these news and
+    /// after them, and what no inventory shows.
     #[must_use]
     pub fn changes(&self, before: &Inventory, after: &Inventory) -> Vec<Change> {
         let steps = match &self.news {
@@ -117,13 +136,20 @@ impl Moment {
 impl<R: BufRead> Recording<R> {
     /// The lines that a reader gives. Nothing is read yet.
     pub fn new(reader: R) -> Self {
-        Self { documents: Snapshots::new(reader), inventory: None, number: 0, is_any: false }
+        let documents = Snapshots::new(reader);
+        Self { documents, inventory: None, number: 0, is_any: false, room: ROOM }
     }
 
     /// Whether a file that begins so may be a recording, or the beginning of one.
     #[must_use]
     pub fn may_begin(beginning: &[u8]) -> bool {
         beginning.starts_with(HEAD) || HEAD.starts_with(beginning)
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_room(mut self, room: u64) -> Self {
+        self.room = room;
+        self
     }
 
     /// Goes on with another file, which was begun when this one was full.
@@ -170,6 +196,7 @@ impl<R: BufRead> Recording<R> {
             return None;
         }
         self.is_any |= matches!(read, Ok(Entry::Moment(_)));
+        self.room = self.room.saturating_add(ROOM_OF_BYTE * self.documents.length());
         if read.is_err() {
             self.inventory = None;
         }
@@ -185,25 +212,25 @@ impl<R: BufRead> Recording<R> {
         self.number = moment.number;
         let Some(inventory) = &mut self.inventory else {
             if let News::Begun(own) = &mut moment.news {
-                self.inventory = Some(take(own));
+                self.inventory = Some(in_order(take(own)));
             }
             return Ok(());
         };
         let done = match &mut moment.news {
             News::Begun(own) => {
-                *inventory = take(own);
+                *inventory = in_order(take(own));
                 return Ok(());
             }
             News::Steps(_) if is_gap => Err("lines are missing before this one".to_owned()),
             News::Steps(steps) => {
+                let part = Part::of_steps(steps, None);
                 let mut steps = steps.iter_mut().enumerate();
+                let room = &mut self.room;
                 let done = steps.try_for_each(|(place, step)| {
+                    *room = room.checked_sub(cost(step, inventory)).ok_or(TOO_MUCH)?;
                     apply(step, inventory).map_err(|what| format!("changes.{place}: {what}"))
                 });
-                let names = inventory.devices.iter().map(|own| &own.device.name);
-                let mut pairs = names.clone().zip(names.skip(1));
-                let is_twice = pairs.any(|(one, other)| one == other);
-                done.and(if is_twice {
+                done.and(if part.has_twice(&inventory.devices) {
                     Err("two devices with one name".to_owned())
                 } else {
                     Ok(())
@@ -248,8 +275,10 @@ fn parse(text: &str) -> serde_json::Result<Entry> {
 /// Makes of what was what is. Records move out of the step.
 fn apply(step: &mut Step, inventory: &mut Inventory) -> Result<(), String> {
     if let Some(own) = step.whole.take() {
-        inventory.devices.retain(|other| other.device.name != own.device.name);
-        put(&mut inventory.devices, *own);
+        match find(&inventory.devices, &own.device.name) {
+            Ok(place) => drop(inventory.devices.get_mut(place).map(|old| *old = *own)),
+            Err(place) => inventory.devices.insert(place, *own),
+        }
     } else if let Some(host) = step.host.take() {
         *inventory = Inventory { devices: take(&mut inventory.devices), ..*host };
     } else if let Some(own) = step.interface.take() {
@@ -270,6 +299,7 @@ fn apply(step: &mut Step, inventory: &mut Inventory) -> Result<(), String> {
             }
         }
     } else if let (Some(index), Some((before, after))) = (step.index, &step.renamed) {
+        // While names are exchanged, two devices have one.
         let is_own = |own: &Device| own.index == Some(index) && own.name == *before;
         let place = inventory.devices.iter().position(|own| is_own(&own.device));
         let place = place.filter(|_| is_device_name(after)).ok_or_else(|| unknown(before))?;
@@ -277,8 +307,7 @@ fn apply(step: &mut Step, inventory: &mut Inventory) -> Result<(), String> {
         own.device.name.clone_from(after);
         put(&mut inventory.devices, own);
     } else if let Some(device) = step.device.as_ref().filter(|_| step.event.is_none()) {
-        let place = inventory.devices.iter().position(|own| own.device.name == *device);
-        let place = place.ok_or_else(|| unknown(device))?;
+        let place = find(&inventory.devices, device).map_err(|_| unknown(device))?;
         if step.is_gone {
             inventory.devices.remove(place);
         } else if let Some(own) = inventory.devices.get_mut(place) {
@@ -293,7 +322,8 @@ fn apply(step: &mut Step, inventory: &mut Inventory) -> Result<(), String> {
 /// The same of a device.
 fn apply_to(step: &mut Step, own: &mut DeviceRecord) -> Result<(), String> {
     if let Some(port) = step.port.take() {
-        let Some(old) = own.ports.iter_mut().find(|own| own.number == port.number) else {
+        let place = own.ports.binary_search_by_key(&port.number, |own| own.number);
+        let Some(old) = place.ok().and_then(|place| own.ports.get_mut(place)) else {
             return Err(unknown(&port.number));
         };
         *old = *port;
@@ -321,6 +351,36 @@ fn apply_to(step: &mut Step, own: &mut DeviceRecord) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// Devices in natural order of their names, as those of a host are.
+fn in_order(mut inventory: Inventory) -> Inventory {
+    inventory.devices.sort_by(|one, other| natural(&one.device.name, &other.device.name));
+    inventory
+}
+
+/// How many elements a step moves or looks through, beside what it names.
+fn cost(step: &Step, inventory: &Inventory) -> u64 {
+    let devices = inventory.devices.len();
+    let elements = if is_interface_renamed(step) {
+        let of_device = |own: &DeviceRecord| own.ports.len() + own.all_rows().len();
+        let all: usize = inventory.devices.iter().map(of_device).sum();
+        devices + all + inventory.interfaces.as_ref().map_or(0, Vec::len)
+    } else if step.whole.is_some() || step.is_gone || step.renamed.is_some() {
+        devices + inventory.unlisted.len() + inventory.interfaces.as_ref().map_or(0, Vec::len)
+    } else if let (Some(device), Some(_), _) | (Some(device), _, Some(_)) =
+        (&step.device, &step.row, step.empty)
+    {
+        let place = find(&inventory.devices, device).ok();
+        let own = place.and_then(|place| inventory.devices.get(place));
+        // Rows are small.
+        own.map_or(0, |own| own.all_rows().len() / 16)
+    } else {
+        0
+    };
+    elements as u64
+}
+
+const TOO_MUCH: &str = "there are more changes of so large a host than are read";
 
 /// What a newer version may write.
 const NOT_KNOWN: &str = "a change that this version does not know; use a newer uverbs";

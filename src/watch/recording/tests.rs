@@ -7,7 +7,8 @@ use super::super::diff::tests::host;
 use super::super::{Change, Origin, What, differences};
 use super::*;
 use crate::context::{Event, EventType};
-use crate::inventory::{Inventory, LockedMemory, Snapshots};
+use crate::device::Device;
+use crate::inventory::{DeviceRecord, Inventory, LockedMemory, Snapshots};
 use crate::port::PortAttributes;
 
 /// A host as it is read for a recording: with everything in it.
@@ -80,6 +81,64 @@ fn with_kernel(kernel: &str) -> Inventory {
     Inventory { kernel: Some(kernel.to_owned()), ..Inventory::default() }
 }
 
+/// What a line changes is found in the part that it may change.
+fn parts_have_the_differences(text: &str) -> Result<(), TestCaseError> {
+    let mut recording = Recording::new(text.as_bytes());
+    while let Some(Ok(Entry::Moment(mut moment))) = recording.next() {
+        let before = recording.inventory().cloned();
+        let part = moment.part(before.as_ref());
+        recording.apply(&mut moment).unwrap();
+        let after = recording.inventory().unwrap();
+        let Some(before) = &before else { continue };
+        let (all, own) =
+            (moment.changes(before, after), moment.changes(&part.of(before), &part.of(after)));
+        prop_assert_eq!(own, all, "{:?}", part);
+    }
+    Ok(())
+}
+
+/// Devices that go and come in a large host move all others. That is done so often, and not for ever.
+#[test]
+fn changes_of_large_hosts_are_bounded() {
+    let device = |number: u32| {
+        let mut own = DeviceRecord::new(Device::named(format!("x{number}")));
+        (own.device.index, own.gids) = (Some(number), Some(Ok(Vec::new())));
+        own
+    };
+    let host = Inventory { devices: (0..2000).map(device).collect(), ..Inventory::default() };
+    let host = whole(host);
+    let mut text = record(std::slice::from_ref(&host));
+    let whole = serde_json::to_string(&host.devices[0]).unwrap();
+    for number in 1..=4000 {
+        let (gone, come) = (r#""device":"x0","is_gone":true"#, format!(r#""whole":{whole}"#));
+        let change = if number % 2 == 1 { gone } else { &come };
+        text += r#"{"number":"#;
+        text += &number.to_string();
+        text += r#","time":"2026-11-22T12:00:00Z","monotonic_ns":1,"changes":[{"#;
+        text += change;
+        text += "}]}\n";
+    }
+    let count = |room: u64| {
+        let mut recording = Recording::new(text.as_bytes()).with_room(room);
+        let mut count = 0;
+        while let Some(Ok(Entry::Moment(mut moment))) = recording.next() {
+            match recording.apply(&mut moment) {
+                Ok(()) => count += 1,
+                Err(error) => {
+                    assert!(
+                        error.to_string().contains("more changes of so large a host"),
+                        "{error}"
+                    );
+                    break;
+                }
+            }
+        }
+        count
+    };
+    assert_eq!(count(1 << 26), 4001);
+    assert!((1000..4000).contains(&count(0)), "{}", count(0));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: Some(Box::new(FileFailurePersistence::SourceParallel("tests/regressions"))),
@@ -103,6 +162,38 @@ proptest! {
                 prop_assert_eq!(changes, found(own));
             }
         }
+    }
+
+    /// Of a host with more devices than change.
+    #[test]
+    fn what_a_line_may_change_has_the_differences(
+        before in host().prop_map(whole),
+        other in host().prop_map(whole),
+        devices in any::<bool>(),
+    ) {
+        let mut after = before.clone();
+        for own in &mut after.devices {
+            let Some(other) = other.device(&own.device.name) else { continue };
+            if other.ports.len() == own.ports.len() {
+                (own.ports, own.gids) = (other.ports.clone(), other.gids.clone());
+            }
+        }
+        // Where they are not known, names are those of rows, of which each has its own here.
+        let mut before = before;
+        (before.interfaces, after.interfaces) =
+            (Some(before.interfaces.unwrap_or_default()), Some(other.interfaces.unwrap_or_default()));
+        if devices {
+            after.devices.clone_from(&other.devices);
+        }
+        let mut states = [before, after];
+        for state in &mut states {
+            state.devices.extend((0..9).map(|number| {
+                let mut own = DeviceRecord::new(Device::named(format!("y{number}")));
+                (own.device.index, own.gids) = (Some(100 + number), Some(Ok(Vec::new())));
+                own
+            }));
+        }
+        parts_have_the_differences(&record(&states))?;
     }
 
     /// Wherever it is torn, what is whole is read, and nothing else.

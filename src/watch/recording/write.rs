@@ -117,10 +117,11 @@ fn add(difference: &Difference, now: &Inventory, steps: &mut Vec<Step>) {
     }
     let added = match difference {
         Difference::DeviceCame(own)
+        | Difference::DeviceListed(own)
         | Difference::DeviceReplaced { after: own, .. }
         | Difference::Device { after: own, .. } => whole_of(&own.device.name, now),
         Difference::Table { device, .. } => whole_of(device, now),
-        Difference::DeviceWent(own) => {
+        Difference::DeviceWent(own) | Difference::DeviceUnlisted(own) => {
             Some(Step { device: Some(own.device.name.clone()), is_gone: true, ..Step::default() })
         }
         Difference::DeviceRenamed { index, before, after } => Some(Step {
