@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::choices::Ending;
+use super::metrics::Loopback;
 use crate::lab::{self, Namespace, run};
 
 /// Counters by their names.
@@ -163,28 +164,40 @@ fn owners_by_rdma(device: &str) -> Result<Owners> {
     Ok(owners)
 }
 
-/// Our owners are those of `rdma resource`, with a program that uses the device, and without it.
+/// Our owners are those of `rdma resource`, with programs that use the device, and without them.
 pub(crate) fn owners_agree() -> Result<()> {
     let _lab = lab::vlan_lab()?;
+    let _loopback = Loopback::new()?;
     let of_kernel = owners("rxe0")?;
     ensure!(of_kernel == owners_by_rdma("rxe0")?, "{of_kernel:?}");
     ensure!(!of_kernel.is_empty() && of_kernel.keys().all(|(_, pid, _)| pid.is_none()));
-    let mut server = Command::new("ib_send_bw");
-    let server = server.args(["-d", "rxe0", "-F"]).stdout(Stdio::null()).stderr(Stdio::null());
-    let server = Ending(server.spawn().context("starting ib_send_bw")?);
-    let pid = Some(u64::from(server.0.id()));
-    lab::wait_until("it has its objects", || {
-        owners("rxe0").is_ok_and(|own| own.keys().any(|(kind, by, _)| kind == "mr" && *by == pid))
+    let send = |words: &[&str]| {
+        let mut command = Command::new("ib_send_bw");
+        command.args(["-d", "rxe0", "-F", "-x", "1", "-D", "600"]).args(words);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(Ending)
+    };
+    let server = send(&[]).context("starting ib_send_bw")?;
+    let mut client = send(&["127.0.0.1"])?;
+    let has = |own: &Owners, pid: u32| {
+        own.keys().any(|(kind, by, _)| kind == "mr" && *by == Some(pid.into()))
+    };
+    lab::wait_until("both have their objects", || {
+        // It may have come before the server.
+        let is_over = client.0.try_wait().is_ok_and(|ended| ended.is_some());
+        if let (true, Ok(next)) = (is_over, send(&["127.0.0.1"])) {
+            client = next;
+        }
+        owners("rxe0").is_ok_and(|own| has(&own, client.0.id()) && has(&own, server.0.id()))
     })?;
     let all = owners("rxe0")?;
     println!("{all:?}");
     ensure!(all == owners_by_rdma("rxe0")?, "{all:?}");
     for (kind, is_old) in [("pd", true), ("cq", true), ("mr", true), ("ctx", false)] {
-        let is_there = all.contains_key(&(kind.to_owned(), pid, None));
+        let is_there = all.contains_key(&(kind.to_owned(), Some(client.0.id().into()), None));
         ensure!(is_there == (is_old || lab::kernel()? >= (5, 14)), "{kind}: {all:?}");
     }
-    drop(server);
-    lab::wait_until("its objects are gone", || owners("rxe0").is_ok_and(|own| own == of_kernel))
+    drop((client, server));
+    lab::wait_until("their objects are gone", || owners("rxe0").is_ok_and(|own| own == of_kernel))
 }
 
 /// As in a pod: sysfs has no counters there, netlink has them all the same.
