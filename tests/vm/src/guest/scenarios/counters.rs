@@ -109,6 +109,11 @@ fn on_soft_roce_with_loopback() -> Result<()> {
     ensure!(text.contains("uverbs_reading_firmware_commands{device=\"rxe0\",port=\"1\"} 0\n"));
     let contexts = "uverbs_device_resources{device=\"rxe0\",kind=\"qp\"} 1\n";
     ensure!(text.contains(contexts), "{text}");
+    // Not of a tree of files, by which Prometheus's programs are tried.
+    for known in ["gids_elsewhere", "choice_differs"] {
+        let sample = format!("uverbs_port_{known}{{device=\"rxe0\",port=\"1\"}} ");
+        ensure!(text.contains(&sample), "{sample}: {text}");
+    }
     Ok(())
 }
 
