@@ -441,25 +441,3 @@ fn a_recorder_that_was_stopped() {
     assert!(run.status == 3 && run.stderr.contains("nothing was recorded between"), "{run:?}");
     assert_eq!(whats(&history(&file, &[])), ["began", "not_recorded"]);
 }
-
-/// A last line without its end is ignored, and cut before the next is appended.
-#[test]
-fn a_torn_last_line() {
-    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
-    tree.with_roce();
-    let file = folder.path().join("record.jsonl");
-    Recorder::begin(&tree, &file, &["--reread", "0"]).end();
-    let whole = fs::read_to_string(&file).unwrap();
-    let line = r#"{"number":2,"time":"2026-11-22T12:00:00Z","monotonic_ns":9,"changes":[{"device":"mlx5_0","is_gone":true}]}"#;
-    for end in [1, 11, line.len() - 1, line.len()] {
-        fs::write(&file, format!("{whole}{}", &line[..end])).unwrap();
-        let run = at(&["gids"], &file, "end");
-        assert_eq!((run.status, run.stdout.lines().count()), (0, 5), "{end}: {run:?}");
-        Recorder::begin(&tree, &file, &["--reread", "0"]).end();
-        let text = fs::read_to_string(&file).unwrap();
-        assert!(
-            text.strip_prefix(&whole).unwrap().starts_with("{\"schema_version\""),
-            "{end}: {text}"
-        );
-    }
-}
