@@ -173,8 +173,8 @@ Examples:
     ///
     /// --processes lists who has contexts, protection domains, completion queues, memory regions, shared
     /// receive queues and identifiers of the connection manager: processes of this PID namespace, and in
-    /// the first one parts of the kernel. Queue pairs are only counted: to list them, the kernel asks the
-    /// driver for each.
+    /// the first one parts of the kernel. Linux 5.10 lists no contexts and no shared receive queues. Queue
+    /// pairs are only counted: to list them, the kernel asks the driver for each.
     #[command(
         verbatim_doc_comment,
         after_help = "\

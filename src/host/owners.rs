@@ -17,8 +17,9 @@ impl Host {
     /// a dump of RDMA netlink for each kind.
     ///
     /// Queue pairs are left out, as the kernel asks the driver for each of them, and mlx5 asks its firmware.
-    /// Contexts and shared receive queues are left out before Linux 5.14, which does not list them. Objects of
-    /// processes in other PID namespaces are not there either, and those of the kernel are only in the first.
+    /// Contexts and shared receive queues are left out if the kernel does not list them: 6.1 does, 5.10 does not.
+    /// Objects of processes in other PID namespaces are not there either, and those of the kernel are only in the
+    /// first.
     ///
     /// # Errors
     ///

@@ -5,7 +5,9 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
+use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
+use uverbs::host::Host;
 
 use super::choices::Ending;
 use super::metrics::Loopback;
@@ -196,13 +198,24 @@ pub(crate) fn owners_agree() -> Result<()> {
     })?;
     let all = owners("rxe0")?;
     println!("{all:?}");
+    // In 6.1, not in 5.10.
+    let lists_contexts = lab::kernel()? >= (6, 1);
     ensure!(all == owners_by_rdma("rxe0")?, "{all:?}");
     for (kind, is_old) in [("pd", true), ("cq", true), ("mr", true), ("ctx", false)] {
         let is_there = all.contains_key(&(kind.to_owned(), Some(client.0.id().into()), None));
-        ensure!(is_there == (is_old || lab::kernel()? >= (5, 14)), "{kind}: {all:?}");
+        ensure!(is_there == (is_old || lists_contexts), "{kind}: {all:?}");
     }
     drop((client, server));
-    lab::wait_until("their objects are gone", || owners("rxe0").is_ok_and(|own| own == of_kernel))
+    lab::wait_until("their objects are gone", || owners("rxe0").is_ok_and(|own| own == of_kernel))?;
+    // From another PID namespace neither this process nor the kernel is seen. The next child is in it.
+    let held = Host::new().open("rxe0")?;
+    let own = ("ctx".to_owned(), Some(u64::from(std::process::id())), None);
+    ensure!(owners("rxe0")?.contains_key(&own) == lists_contexts);
+    unshare(CloneFlags::CLONE_NEWPID)?;
+    let there = owners("rxe0")?;
+    ensure!(there.is_empty(), "{there:?}");
+    drop(held);
+    Ok(())
 }
 
 /// As in a pod: sysfs has no counters there, netlink has them all the same.
