@@ -136,6 +136,7 @@ pub(crate) fn answer(
     args: &EnvArgs,
     report: &mut Report,
 ) -> serde_json::Result<Answer> {
+    let format = EnvFormat::asked(args.format, common);
     let source = (&args.origin.from, args.origin.preference(common), Parts::CHOOSING);
     let named = Asked::new(&args.named.selectors);
     let wish = args.filter.wish(args.family);
@@ -188,8 +189,7 @@ pub(crate) fn answer(
     let has_settings = verdict.has_settings_of(program);
     let is_known = unread.is_empty() && verdict.hosts > 0 && !are_missing && has_settings;
     let plan = if is_known && !right.is_empty() && is_met {
-        let has_a_say =
-            |name: &str| has_a_say(&verdict, EnvFormat::asked(args.format, common), name);
+        let has_a_say = |name: &str| has_a_say(&verdict, format, name);
         let has_others = has_unnamed || has_others(program, &verdict, report);
         verdict.plan(program, has_others, has_a_say)
     } else {
@@ -217,7 +217,7 @@ pub(crate) fn answer(
             report.note(format!("{name}: {index}: {caveat}"));
         }
     }
-    if EnvFormat::asked(args.format, common) == EnvFormat::Json {
+    if format == EnvFormat::Json {
         let variables = |plan: &Plan| {
             let pairs = plan.variables.iter();
             Pairs(pairs.map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
@@ -238,7 +238,7 @@ pub(crate) fn answer(
         let host = host.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();
         report.note(format!("{host}{}; {}", finding.seen, finding.advice));
     }
-    Ok(Answer::Text(printed(plan.as_ref(), EnvFormat::asked(args.format, common)).into_bytes()))
+    Ok(Answer::Text(printed(plan.as_ref(), format).into_bytes()))
 }
 
 /// The variables as a shell or Kubernetes reads them.
