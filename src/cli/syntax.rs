@@ -172,9 +172,10 @@ Examples:
     /// in the device's own namespace. On mlx5 each file of sysfs costs a command to the firmware.
     ///
     /// --processes lists who has contexts, protection domains, completion queues, memory regions, shared
-    /// receive queues and identifiers of the connection manager: processes of this PID namespace, and in
-    /// the first one parts of the kernel. Linux 5.10 lists no contexts and no shared receive queues. Queue
-    /// pairs are only counted: to list them, the kernel asks the driver for each.
+    /// receive queues and identifiers of the connection manager: processes, and parts of the kernel. In a
+    /// container the kernel gives no number for the processes of the host and of other containers.
+    /// Linux 5.10 lists no contexts and no shared receive queues. Queue pairs are only counted: to list
+    /// them, the kernel asks the driver for each.
     #[command(
         verbatim_doc_comment,
         after_help = "\

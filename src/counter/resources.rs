@@ -57,7 +57,8 @@ impl fmt::Display for Owner {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OwnedResources {
-    /// Who made them; `None` if the kernel does not say, which it does not of a process that has ended.
+    /// Who made them; `None` if the kernel does not say, which it does not of a process that has ended, and of
+    /// one in a PID namespace that the reader does not see.
     pub owner: Option<Owner>,
     /// The kernel's name of the kind: `ctx`, `pd`, `cq`, `mr`, `srq` or `cm_id`.
     pub kind: String,

@@ -18,8 +18,8 @@ impl Host {
     ///
     /// Queue pairs are left out, as the kernel asks the driver for each of them, and mlx5 asks its firmware.
     /// Contexts and shared receive queues are left out if the kernel does not list them: 6.1 does, 5.10 does not.
-    /// Objects of processes in other PID namespaces are not there either, and those of the kernel are only in the
-    /// first.
+    /// A process in a PID namespace that the reader does not see is no owner with a number: its objects have
+    /// [`owner`](OwnedResources::owner) `None`.
     ///
     /// # Errors
     ///

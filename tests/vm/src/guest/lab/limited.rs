@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Output};
+use std::process::{Command, Output, exit};
 use std::{env, fmt, fs};
 
 use anyhow::{Context, Result, bail};
@@ -32,6 +32,8 @@ pub(crate) enum Limit<'a> {
     Sockets(u32),
     /// What is in these folders, each hidden by an empty one that is read-only.
     Folders(&'a [&'a str]),
+    /// The sight of the host's processes: it is the first one of a PID namespace of its own.
+    Processes,
     /// What a cgroup has too little of.
     Cgroup(&'a Cgroup),
 }
@@ -44,6 +46,7 @@ impl fmt::Display for Limit<'_> {
             Self::Ioctl(errno) => write!(f, "ioctl={errno}"),
             Self::Sockets(errno) => write!(f, "sockets={errno}"),
             Self::Folders(folders) => write!(f, "folders={}", folders.join(",")),
+            Self::Processes => f.write_str("processes=own"),
             Self::Cgroup(Cgroup(folder)) => write!(f, "cgroup={folder}"),
         }
     }
@@ -90,6 +93,12 @@ fn become_it(limit: &str, program: &str, arguments: &[&str]) -> Result<Infallibl
                 mount("tmpfs", folder, "tmpfs", MountFlags::RDONLY, None)
                     .with_context(|| format!("hiding {folder}"))?;
             }
+        }
+        "processes" => {
+            // The child is in it. Afterwards this process could start no other.
+            unshare(CloneFlags::CLONE_NEWPID).context("a PID namespace")?;
+            let status = command.status().with_context(|| format!("starting {program}"))?;
+            exit(status.code().unwrap_or(1));
         }
         "cgroup" => join(amount)?,
         _ => bail!("no such limit"),
