@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -60,8 +60,12 @@ impl Drop for Recorder {
     }
 }
 
+/// Waits, but not for ever: what never comes is a failure with a name.
+#[track_caller]
 fn wait(mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
     while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(600), "it did not come");
         thread::sleep(Duration::from_millis(2));
     }
 }

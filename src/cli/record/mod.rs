@@ -87,10 +87,11 @@ fn record(common: &Common, args: &WatchArgs, path: &Path) -> Result<(), Problem>
     let size = args.record.record_size.unwrap_or(SIZE);
     let mut log = Log::open(path, size).map_err(|error| failed(&error))?;
     let (mut watch, ends) = args.time.begin(common, args.source, &[], Some(RECORDED))?;
+    // Before the disk, which may take long.
+    let mut last = Instant::now();
     begin(watch.inventory(), path);
     log.begin(watch.inventory()).and_then(|()| log.sync()).map_err(|error| failed(&error))?;
     let pace = args.time.pace().unwrap_or(PACE).max(LEAST_PACE);
-    let mut last = Instant::now();
     let (mut fault, mut is_over) = (None, false);
     loop {
         let found = found(&mut watch)?;
@@ -102,7 +103,7 @@ fn record(common: &Common, args: &WatchArgs, path: &Path) -> Result<(), Problem>
                 let seconds = now.duration_since(last).as_secs();
                 let path = path.display();
                 say([format!(
-                    "{path}: nothing was recorded for {seconds} s, as this program did not run"
+                    "{path}: nothing was recorded for {seconds} s: this program did not run, or the disk was slow"
                 )]
                 .into_iter());
             }
