@@ -417,3 +417,27 @@ fn a_table_that_was_not_read_is_not_a_slot_outside() {
     let run = Fleet::new(&[own]).uverbs(&["gid", "mlx5_0:1", "3"]);
     assert_eq!(run.status, 3, "{run:?}");
 }
+
+/// If the row's interface is not the one here, it is in another namespace: a GID of no use here is of none in either
+/// case.
+#[test]
+fn a_row_that_is_of_no_use_wherever_its_interface_is() {
+    let rows = vec![named(1, "::ffff:10.0.0.1", "eth0"), named(3, "::ffff:10.0.0.9", "eth0.7")];
+    let mut own = pod(&["10.0.0.1"], &[("mlx5_0", rows)]);
+    own["interfaces"][1]["addresses"] = json!([["10.0.0.9", 24]]);
+    let index = |own: &Value| {
+        let fleet = Fleet::new(std::slice::from_ref(own));
+        let said = fleet.uverbs(&["choose", "--explain"]);
+        (fleet.json(&["choose"])["choose"][0]["index"].clone(), said)
+    };
+    assert_eq!(index(&own).0, 1);
+    own["interfaces"][0]["unfit"] = json!([["10.0.0.1", "far_end"]]);
+    let (taken, said) = index(&own);
+    let reason = "in another network namespace, or its address is that of the other end of a";
+    assert!(taken == 3 && said.stdout.contains(reason), "{said:?}");
+    own["interfaces"][1]["is_lower_up"] = false.into();
+    let (taken, said) = index(&own);
+    let reason = "in another network namespace, or it is eth0.7, which is down, or has no carrier";
+    assert!(taken == Value::Null && said.stdout.contains(reason), "{said:?}");
+    assert_eq!(said.status, 1);
+}

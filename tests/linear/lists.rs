@@ -153,6 +153,23 @@ const KINDS: &[(&str, Grow)] = &[
         host["interfaces"][0]["addresses"] = (0..count).map(address).collect();
         host["devices"][0]["gids"] = (0..count).map(|n| row(1, n, Some(2))).collect();
     }),
+    ("addresses of no use", |host, count| {
+        let address = |n: usize| format!("10.0.{}.{}", n / 256, n % 256);
+        host["interfaces"][0]["addresses"] = (0..count).map(|n| json!([address(n), 24])).collect();
+        host["interfaces"][0]["unfit"] =
+            (0..count).map(|n| json!([address(n), "duplicate"])).collect();
+        host["devices"][0]["gids"] = (0..count).map(|n| row(1, n, Some(2))).collect();
+    }),
+    ("gids without an interface's name", |host, count| {
+        let own = |n: usize| {
+            let mut row = row(1, n, None);
+            row["ifindex"] = Value::Null;
+            row
+        };
+        let address = |n: usize| json!([format!("10.0.{}.{}", n / 256, n % 256), 24]);
+        host["devices"][0]["gids"] = (0..count).map(own).collect();
+        host["interfaces"] = (0..count).map(|n| interface(n + 2, &[address(n)])).collect();
+    }),
     ("settings", |host, count| {
         let setting =
             |_| json!({ "name": "NCCL_IB_ADDR_RANGE", "value": "10.0.0.0/8", "file": "f" });
