@@ -155,10 +155,14 @@ fn tell_settings(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
     match (fit.index, fit.is_any) {
         (Some(index), _) => report.note(format!("index {index} is right on {all}")),
         (None, true) => report.note(format!("no single index is right on {all}")),
-        (None, false) if !asked.is_all() => {
-            return report.note(format!("no port that is asked for {has} a usable GID"));
+        (None, false) => {
+            let which = match (asked.is_all(), fits.unread.is_empty()) {
+                (true, _) => "was read",
+                (false, true) => "is asked for",
+                (false, false) => "is asked for and was read",
+            };
+            return report.note(format!("no port that {which} {has} a usable GID"));
         }
-        (None, false) => return report.note(format!("no port that was read {has} a usable GID")),
     }
     for (program, setting) in [("NCCL", &fit.nccl), ("UCX", &fit.ucx)] {
         let Some(Setting { variables, is_sure }) = setting else {

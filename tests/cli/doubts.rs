@@ -441,3 +441,15 @@ fn a_row_that_is_of_no_use_wherever_its_interface_is() {
     assert!(taken == Value::Null && said.stdout.contains(reason), "{said:?}");
     assert_eq!(said.status, 1);
 }
+
+/// What is asked for and was not read is not among what has no usable GID.
+#[test]
+fn a_table_that_was_not_read_is_not_without_a_usable_gid() {
+    let mut down = port(DUAL);
+    down["attributes"][0]["state"] = 1.into();
+    let mut own = host("h", &[("mlx5_0", port(DUAL)), ("mlx5_1", down), ("mlx5_2", port(DUAL))]);
+    own["devices"][0]["gids"] = json!({ "error": "mlx5_0: query GID table: EIO", "errno": 5 });
+    let run = Fleet::new(&[own]).uverbs(&["choose", "mlx5_0", "mlx5_1"]);
+    let said = "no port that is asked for and was read has a usable GID\n";
+    assert!(run.stderr.contains(said) && run.status == 3, "{run:?}");
+}
