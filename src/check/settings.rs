@@ -147,7 +147,7 @@ fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) 
     let room = choose::nccl::ROOM;
     let count = overrun.len() + left.len();
     let all: usize = inventory.devices.iter().map(|own| own.ports.len()).sum();
-    let unread = all.saturating_sub(ports.len());
+    let unread = all.saturating_sub(ports.len()) + inventory.unlisted.len();
     let is_used = |own: &&Outcome| !matches!(own, Outcome::Ignored(_));
     let (severity, seen) = if count > 0 && !is_whole {
         let seen = format!(

@@ -8,7 +8,7 @@ use uverbs::choose::{Outcome, Why};
 use uverbs::inventory::Reading;
 use uverbs::port::LinkLayer;
 
-use crate::hosts::{Chosen, Seen, unread, variable};
+use crate::hosts::{Chosen, Seen, fills, has_order, unread, variable};
 use crate::looked::PortCount;
 use crate::report::Report;
 use crate::selection::{Asked, Missing};
@@ -64,8 +64,9 @@ impl Verdict {
         let is_read = unread.is_empty();
         self.unread.extend(unread);
         self.has_unread |= !host.inventory.unread().is_empty();
-        self.fills |= host.fills();
-        self.is_unordered |= host.fills() && !host.has_order();
+        let fills = fills(&host.inventory);
+        self.fills |= fills;
+        self.is_unordered |= fills && !has_order(&host.inventory);
         let program = Implementation::Nccl(Release::NEWEST);
         let nccl = Settings::new(program, variable(&host.inventory, Reading::NEWEST));
         self.unread_settings += usize::from(!host.inventory.unread_settings.is_empty());

@@ -453,3 +453,40 @@ fn a_table_that_was_not_read_is_not_without_a_usable_gid() {
     let said = "no port that is asked for and was read has a usable GID\n";
     assert!(run.stderr.contains(said) && run.status == 3, "{run:?}");
 }
+
+/// NCCL has room for 32 ports: the JSON has the doubt that the text has.
+#[test]
+fn ports_that_were_not_read_make_the_room_doubtful() {
+    let names: Vec<String> = (0..33).map(|number| format!("m{number}")).collect();
+    let devices: Vec<(&str, Value)> = names.iter().map(|name| (&**name, port(DUAL))).collect();
+    let mut own = host("h", &devices);
+    own["devices"][0]["gids"] = json!({ "error": "m0: query GID table: EIO", "errno": 5 });
+    let last = |own: &Value, like: &[&str]| {
+        let fleet = Fleet::new(std::slice::from_ref(own));
+        let run = fleet.uverbs(&["choose"]);
+        let row = fleet.json(&[&["choose"], like].concat())["choose"][31].clone();
+        (run.stderr.contains("what it does may be something else"), row)
+    };
+    let (is_said, row) = last(&own, &["--like", "nccl"]);
+    assert!(is_said);
+    assert_eq!((&row["nccl"]["is_sure"], &row["is_sure"]), (&json!(false), &json!(false)));
+    let (_, row) = last(&own, &["--like", "ucx"]);
+    assert_eq!((&row["ucx"]["is_sure"], &row["is_sure"]), (&json!(true), &json!(true)));
+    // One that could not even be listed may have ports, too.
+    let problem = json!({ "error": "m99: read: no", "errno": 71 });
+    own["unlisted"] = json!([{ "device": "m99", "problem": problem }]);
+    own["devices"].as_array_mut().unwrap().remove(0);
+    let (is_said, row) = last(&own, &[]);
+    assert!(is_said && row["nccl"]["is_sure"] == false, "{row}");
+    own["devices"].as_array_mut().unwrap().remove(0);
+    assert!(!last(&own, &[]).0, "there is room for it");
+    // Nor is it known where the order is not.
+    let mut own = host("h", &devices);
+    let (is_said, row) = last(&own, &[]);
+    assert!(!is_said && row["nccl"]["is_sure"] == true, "{row}");
+    for device in own["devices"].as_array_mut().unwrap() {
+        device["index"] = Value::Null;
+    }
+    let (is_said, row) = last(&own, &[]);
+    assert!(is_said && row["nccl"]["is_sure"] == false, "{row}");
+}
