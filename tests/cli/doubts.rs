@@ -490,3 +490,26 @@ fn ports_that_were_not_read_make_the_room_doubtful() {
     let (is_said, row) = last(&own, &[]);
     assert!(is_said && row["nccl"]["is_sure"] == false, "{row}");
 }
+
+/// Where it is not known whether sysfs has types, it is not known either what a program chooses by them.
+#[test]
+fn a_setting_that_leaves_types_to_the_program() {
+    let later = &[
+        (0, "fe80::11:22ff:fe33:4455", 1, Some("eth0")),
+        (1, "fe80::11:22ff:fe33:4455", 2, Some("eth0")),
+        (4, "::ffff:10.0.0.2", 1, Some("eth0")),
+        (5, "::ffff:10.0.0.2", 2, Some("eth0")),
+    ];
+    let mut own = host("h", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(later))]);
+    let fits = |own: &Value| {
+        let fleet = Fleet::new(std::slice::from_ref(own));
+        let sure = fleet.json(&["env", "nccl"])["is_sure"].clone();
+        (fleet.json(&["choose"])["fits_all"]["nccl"].clone(), sure)
+    };
+    let automatic = json!({ "NCCL_IB_GID_INDEX": "-1" });
+    assert_eq!(fits(&own), (automatic, true.into()));
+    for device in own["devices"].as_array_mut().unwrap() {
+        device["ports"][0]["has_types"] = Value::Null;
+    }
+    assert_eq!(fits(&own), (Value::Null, false.into()));
+}
