@@ -513,3 +513,18 @@ fn a_setting_that_leaves_types_to_the_program() {
     }
     assert_eq!(fits(&own), (Value::Null, false.into()));
 }
+
+/// What is right by a wish is as doubtful as the wish makes it.
+#[test]
+fn what_is_set_now_is_judged_by_the_wish() {
+    let mut other = hidden(3, "2001:db8::3");
+    other["netdev"] = json!({ "index": 2, "name": "eth0" });
+    let rows = vec![proven(1, "fe80::5"), other, proven(5, "::ffff:10.0.0.1")];
+    let mut own = pod(&["10.0.0.1", "fe80::5", "2001:db8::3"], &[("mlx5_0", rows)]);
+    set(&mut own, "NCCL_IB_GID_INDEX", "5", None);
+    let fleet = Fleet::new(&[own]);
+    let answer = fleet.json(&["env", "nccl", "--family", "ipv6"]);
+    assert_eq!(answer["doubts"][0]["index"], 1, "{answer}");
+    let advice = answer["now"][0]["advice"].as_str().unwrap();
+    assert!(advice.starts_with("index 1 may be right here"), "{advice}");
+}
