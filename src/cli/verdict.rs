@@ -247,6 +247,14 @@ impl Indices {
         if of_roce.first.is_some() { of_roce.get() } else { of_others.get() }
     }
 
+    /// Whether there are ports that are not connected by their GIDs, beside those of RoCE, with another index than
+    /// theirs.
+    pub(crate) fn has_others(&self) -> bool {
+        let Self { of_roce, of_others, .. } = self;
+        let is_any = of_roce.first.is_some() && of_others.first.is_some();
+        is_any && of_roce.get() != of_others.get()
+    }
+
     /// Hosts without a port, what is asked for and not there, and ports without a usable GID: no setting is for
     /// them.
     pub(crate) fn unusable(&self) -> Vec<String> {

@@ -528,3 +528,16 @@ fn what_is_set_now_is_judged_by_the_wish() {
     let advice = answer["now"][0]["advice"].as_str().unwrap();
     assert!(advice.starts_with("index 1 may be right here"), "{advice}");
 }
+
+/// One index is not right on a port of InfiniBand, which does not need it.
+#[test]
+fn infiniband_beside_roce() {
+    let mut ib = port(&[(0, "fe80::2:c903:4:1", 0, None)]);
+    ib["attributes"][0]["link_layer"] = 1.into();
+    ib["rows"][0]["ifindex"] = Value::Null;
+    let mut own = host("h", &[("mlx5_0", port(DUAL)), ("mlx5_1", ib)]);
+    own["devices"][1]["protocol"] = "ib".into();
+    let run = Fleet::new(&[own]).uverbs(&["choose"]);
+    let said = "index 3 is right on all 2 ports, but for those that are not Ethernet, which do not need it\n";
+    assert!(run.stderr.contains(said), "{run:?}");
+}
