@@ -243,7 +243,7 @@ fn nodes_by_sysfs(
                 unread = Some(Cause::Malformed("a node's number"));
                 continue;
             }
-            Err(cause) if matches!(cause.errno(), libc::ENOENT | libc::ENODEV) => continue,
+            Err(cause) if cause.errno() == libc::ENODEV || folder.is_gone() => continue,
             Err(cause) => {
                 unread = Some(cause);
                 continue;

@@ -294,3 +294,16 @@ fn a_device_that_only_uverbs_cannot_ask() {
         assert_eq!(names(&fleet.json(&["check"])), [name]);
     }
 }
+
+/// A node of which a file is missing is one that could not be read, and not none.
+#[test]
+fn a_node_without_a_number_is_not_none() {
+    let tree = Tree::new();
+    tree.with_roce();
+    std::fs::remove_file(tree.path().join("class/infiniband_verbs/uverbs0/dev")).unwrap();
+    let run = tree.uverbs(&["check", "--json"]);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    let names = names(&answer);
+    assert!(!names.contains(&"no-node".to_owned()), "{names:?}");
+    assert!(names.contains(&"host-unreadable".to_owned()), "{names:?}");
+}
