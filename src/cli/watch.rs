@@ -12,7 +12,7 @@ use uverbs::inventory::{GidRow, Inventory, Parts, Problem};
 use uverbs::selector::Selector;
 use uverbs::watch::{Change, Difference, Options, Watch, What};
 
-use crate::args::{Common, NamedPorts, SourceArg};
+use crate::args::{Common, NamedPorts, SourceArg, selector_here};
 use crate::filter::{Filter, FilterArgs, Verdict};
 use crate::hosts::{host, tell_problems};
 use crate::line::{Kind, Line, kind, rows};
@@ -25,7 +25,7 @@ use crate::table::{Mark, is_coloured};
 use crate::text::{count, printable};
 
 #[derive(Debug, Args)]
-#[command(mut_arg("selectors", |own| own.help("Devices and ports to watch; all if none is named")))]
+#[command(mut_arg("selectors", |own| own.help("Devices and ports to watch; all if none is named").value_parser(selector_here)))]
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     pub(crate) named: NamedPorts,
