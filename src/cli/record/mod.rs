@@ -86,11 +86,12 @@ fn record(common: &Common, args: &WatchArgs, path: &Path) -> Result<(), Problem>
     let _ = set.thread_block();
     let size = args.record.record_size.unwrap_or(SIZE);
     let mut log = Log::open(path, size).map_err(|error| failed(&error))?;
+    // What is read now is what was so from now on, also if this program is stopped before it is written.
+    let mut last = Instant::now();
     let (mut watch, ends) = args.time.begin(common, args.source, &[], Some(RECORDED))?;
     begin(watch.inventory(), path);
     log.begin(watch.inventory()).and_then(|()| log.sync()).map_err(|error| failed(&error))?;
     let pace = args.time.pace().unwrap_or(PACE).max(LEAST_PACE);
-    let mut last = Instant::now();
     let (mut fault, mut is_over) = (None, false);
     loop {
         let found = found(&mut watch)?;
