@@ -238,6 +238,33 @@ fn measure(folder: &Path, name: &str, grow: Grow, words: &[&str]) {
     hold(name, words, counts);
 }
 
+/// Ports of InfiniBand, each with an interface of IPoIB.
+fn ipoib(host: &mut Value, count: usize) {
+    let guid = |n: usize| format!("0x{n:016x}");
+    let own = |n: usize| {
+        let mut port = port(1);
+        port["attributes"][0]["link_layer"] = json!(1);
+        port["guid"] = json!(guid(n + 1));
+        device(&format!("mlx5_{n}"), &[port], &[])
+    };
+    host["devices"] = (0..count).map(own).collect();
+    let own = |n: usize| {
+        let mut own = interface(n + 2, &[]);
+        own["port_guid"] = json!(guid(n + 1));
+        own
+    };
+    host["interfaces"] = (0..count).map(own).collect();
+}
+
+#[test]
+fn interfaces_of_ipoib() {
+    if !has_its_turn(KINDS.len() + 2, "interfaces of IPoIB") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    measure(folder.path(), "ipoib", ipoib, &["ports", "--format", "ibdev2netdev"]);
+}
+
 /// The kinds, of which each thread of the tests takes some.
 fn share(part: usize) {
     let folder = TempDir::new().unwrap();
