@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use uverbs::choose::nccl::ROOM;
-use uverbs::choose::plan::Program;
+use uverbs::choose::plan::{Model, Program};
 use uverbs::choose::{Caveat, Decision, Outcome, Port, Why};
 use uverbs::gid::{Gid, GidType};
 use uverbs::inventory::{DeviceRecord, Inventory, Parts, Reading};
@@ -25,7 +25,7 @@ use crate::selection::Asked;
 use crate::status::Status;
 use crate::table::{Mark, NONE, Table, cell};
 use crate::values::Text;
-use crate::verdict::{self, Indices, Verdict, is_known};
+use crate::verdict::{Indices, Verdict, is_known};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("selectors", |own| own.help("Devices and ports to choose for; all if none is named")))]
@@ -309,43 +309,53 @@ impl Done {
 
 /// What programs do with each port by the settings of its host. NCCL has no room for any number of ports.
 pub(crate) fn take(inventory: &Inventory, chosen: &[Chosen<'_>], like: Option<Like>) -> Vec<Taken> {
-    let ports: Vec<&Port<'_>> = chosen.iter().map(|own| &own.port).collect();
-    let settings = |reading| variable(inventory, reading);
-    let is_room_known = doubt_room(inventory).is_none();
-    // Only NCCL has files of settings, and room for only some ports.
-    let is_known = |is_nccl: bool, outcome: &Outcome| {
-        let has_room = is_room_known || !needs_room(outcome);
-        !is_nccl || (has_room && inventory.unread_settings.is_empty())
-    };
     let done = |program: Program| {
-        let model = program.model(settings(Reading::NEWEST));
-        let decisions = model.choose_all(&ports);
-        let own = ports.iter().zip(decisions).map(|(port, Decision { outcome, .. })| {
-            let is_known = is_known(program == Program::Nccl, &outcome);
-            Done { is_sure: is_known && model.is_sure(port, &outcome), outcome }
-        });
-        own.collect::<Vec<_>>()
+        let model = program.model(variable(inventory, Reading::NEWEST));
+        let all = take_by(&model, program == Program::Nccl, inventory, chosen).into_iter();
+        all.map(|(Decision { outcome, .. }, is_sure)| Done { outcome, is_sure }).collect::<Vec<_>>()
     };
-    let is_nccl = matches!(like, Some(Like::Nccl(_)));
-    let like = like.map(|like| like.model(settings(like.reading())));
-    let mut likes = like.iter().flat_map(|model| {
-        let own = ports.iter().zip(model.choose_all(&ports));
-        own.map(|(port, own)| {
-            let is_sure = is_known(is_nccl, &own.outcome) && model.is_sure(port, &own.outcome);
-            (own, is_sure)
-        })
-    });
+    let likes = like.map(|like| take_like(inventory, chosen, like)).unwrap_or_default();
+    let mut likes = likes.into_iter();
     let done = done(Program::Nccl).into_iter().zip(done(Program::Ucx));
     let taken = chosen.iter().zip(done).map(|(own, (nccl, ucx))| Taken {
         recommended: Done {
             outcome: own.decision.outcome.clone(),
-            is_sure: verdict::is_known(&own.decision.outcome) && own.decision.is_sure(&own.port),
+            is_sure: is_known(&own.decision.outcome) && own.decision.is_sure(&own.port),
         },
         nccl,
         ucx,
         like: likes.next(),
     });
     taken.collect()
+}
+
+/// What a program does with each port, and whether that is known.
+pub(crate) fn take_like(
+    inventory: &Inventory,
+    chosen: &[Chosen<'_>],
+    like: Like,
+) -> Vec<(Decision, bool)> {
+    let model = like.model(variable(inventory, like.reading()));
+    take_by(&model, matches!(like, Like::Nccl(_)), inventory, chosen)
+}
+
+/// The same by its model. Only NCCL has files of settings, and room for only some ports.
+fn take_by(
+    model: &Model,
+    is_nccl: bool,
+    inventory: &Inventory,
+    chosen: &[Chosen<'_>],
+) -> Vec<(Decision, bool)> {
+    let ports: Vec<&Port<'_>> = chosen.iter().map(|own| &own.port).collect();
+    let is_read = !is_nccl || inventory.unread_settings.is_empty();
+    let is_room_known = !is_nccl || doubt_room(inventory).is_none();
+    let all = ports.iter().zip(model.choose_all(&ports));
+    let all = all.map(|(port, own)| {
+        let is_known = is_read && (is_room_known || !needs_room(&own.outcome));
+        let is_sure = is_known && model.is_sure(port, &own.outcome);
+        (own, is_sure)
+    });
+    all.collect()
 }
 
 impl<'a> Row<'a> {

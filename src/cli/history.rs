@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use uverbs::choose::{Outcome, Wish};
+use uverbs::choose::{Decision, Outcome, Wish};
 use uverbs::inventory::{DeviceRecord, Inventory, Problem};
 use uverbs::selector::Selector;
 use uverbs::watch::{Change, Difference, Entry, Moment, Part, What, format_time};
 
 use crate::args::{Common, selector_here};
-use crate::choose::{Taken, take};
+use crate::choose::take_like;
 use crate::files::{Input, ROOM};
 use crate::hosts::{Chosen, choose_on, fills};
 use crate::like::Like;
@@ -278,11 +278,10 @@ impl History<'_> {
             return (old, Choices::new());
         }
         let chosen = choose_on(None, inventory, is_wanted, &Wish::default());
-        let taken = take(inventory, &chosen, Some(like));
-        let all = chosen.iter().zip(&taken);
+        let all = chosen.iter().zip(take_like(inventory, &chosen, like));
         let all = all.filter(|(own, _)| self.asked.has_port(own.port.device, own.port.number));
-        let new = all.filter_map(|(own, taken)| {
-            Some(((own.port.device.to_owned(), own.port.number), choice(own, taken)?))
+        let new = all.map(|(own, taken)| {
+            ((own.port.device.to_owned(), own.port.number), choice(own, &taken))
         });
         (old, new.collect())
     }
@@ -337,20 +336,19 @@ fn side<'s>(
     }
 }
 
-fn choice(own: &Chosen<'_>, taken: &Taken) -> Option<Choice> {
-    let (decision, is_sure) = taken.like.as_ref()?;
-    let (outcome, recommended) = (&decision.outcome, &taken.recommended);
-    let (index, right) = (outcome.index(), recommended.outcome.index());
+fn choice(own: &Chosen<'_>, (decision, is_sure): &(Decision, bool)) -> Choice {
+    let (outcome, recommended) = (&decision.outcome, &own.decision.outcome);
+    let (index, right) = (outcome.index(), recommended.index());
     let is_right = index == right || *outcome == Outcome::ByLid;
-    let is_judged = *is_sure && is_known(&recommended.outcome);
-    Some(Choice {
+    let is_judged = *is_sure && is_known(recommended);
+    Choice {
         index,
         gid: index.and_then(|index| own.port.row(index)).map(|row| row.gid.to_string()),
         why: index.is_none().then(|| outcome.to_string()),
         is_sure: *is_sure,
         recommended: right,
         is_right: is_judged.then_some(is_right),
-    })
+    }
 }
 
 fn problem(path: &Path, what: &str) -> Problem {

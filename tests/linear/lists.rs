@@ -438,13 +438,10 @@ fn recordings() {
             continue;
         }
         let file = folder.path().join("record.jsonl");
-        let path = file.to_str().unwrap();
-        let history = ["history", path, "--like", "ucx"];
-        for words in [&history[..2], &history, &["guids", "--at", "end"]] {
+        for words in [&["history", file.to_str().unwrap()][..], &["guids", "--at", "end"]] {
             let counts = [1, 2, 4].map(|times| {
                 fs::write(&file, record(times * COUNT).join("\n") + "\n").unwrap();
-                let is_named = words[0] == "history";
-                let from = if is_named { &[][..] } else { std::slice::from_ref(&file) };
+                let from = if words.len() == 2 { &[][..] } else { std::slice::from_ref(&file) };
                 instructions(words, from)
             });
             hold(name, words, counts);
