@@ -75,11 +75,13 @@ impl From<Error> for io::Error {
 impl Error {
     /// An error of a device.
     pub(crate) fn new(device: impl Into<String>, request: Request, cause: Cause) -> Self {
+        let cause = cause.beside(&request);
         Self { subject: Subject::Device(device.into()), request, cause }
     }
 
     /// An error that is no device's.
     pub(crate) fn of_host(request: Request, cause: Cause) -> Self {
+        let cause = cause.beside(&request);
         Self { subject: Subject::Host, request, cause }
     }
 

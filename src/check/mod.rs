@@ -157,6 +157,9 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
     const ENOENT: i32 = 2;
     const EPERM: i32 = 1;
     const EACCES: i32 = 13;
+    const EINVAL: i32 = 22;
+    const ENOTTY: i32 = 25;
+    const EPROTONOSUPPORT: i32 = 93;
     let device = &record.device;
     let path = device.node.as_ref().map(|node| node.path.display().to_string());
     let path = path.unwrap_or_default();
@@ -171,6 +174,17 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
             "the device has no uverbs node",
             "load ib_uverbs; if it is loaded, the driver offers none",
         ),
+        // Programs of rdma-core ask in another way, which older kernels know.
+        Some(Err(problem)) if matches!(problem.errno, ENOTTY | EPROTONOSUPPORT) => findings.add(
+            "ioctl-unknown",
+            Severity::Note,
+            &problem.text,
+            "programs with libibverbs do not need it; uverbs read sysfs instead",
+        ),
+        // Of all that makes uverbs read sysfs only this is EINVAL.
+        Some(Err(problem)) if problem.errno == EINVAL && record.fallback().is_some() => {
+            findings.add("driver-unknown", Warning, &problem.text, "use a newer uverbs");
+        }
         Some(Err(problem)) => match problem.errno {
             ENOENT => findings.add(
                 "node-missing",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::finding::{Finding, Severity};
 use crate::choose::plan::{Model, Program};
-use crate::choose::{self, Decision, Outcome, Port, Why, Wish, is_sure, recommend};
+use crate::choose::{self, Decision, Outcome, Port, Why, Wish, recommend};
 use crate::inventory::{self, Inventory, Reading, Setting};
 use crate::port::{LinkLayer, PortState};
 
@@ -70,19 +70,22 @@ pub fn settings_for(
         let index = program.index_variable();
         let index = set.get(index).map_or_else(|| index.to_owned(), ToString::to_string);
         for ((port, decision), outcome) in recommended.iter().zip(&outcomes) {
-            let right = decision.as_ref().and_then(|decision| decision.outcome.index());
-            let Some(right) = right else { continue };
+            let Some(decision) = decision else { continue };
             // Without RoCE any GID that is used will do.
             let is_used = matches!(outcome, Outcome::Taken(_) | Outcome::ByLid);
             if port.link_layer == LinkLayer::ETHERNET || !is_used {
-                found.extend(judge(&index, program, &model, port, right, outcome));
+                found.extend(judge(&index, program, &model, (port, decision), outcome));
             }
         }
     }
-    let indices: Vec<(u32, &Port<'_>)> = recommended
+    let indices: Vec<Right<'_>> = recommended
         .iter()
         .filter(|(port, _)| port.link_layer == LinkLayer::ETHERNET)
-        .filter_map(|(port, decision)| Some((decision.as_ref()?.outcome.index()?, *port)))
+        .filter_map(|(port, decision)| {
+            let decision = decision.as_ref()?;
+            let index = decision.outcome.index()?;
+            Some(Right { index, port, is_sure: decision.is_sure(port) })
+        })
         .collect();
     found.extend(judge_indices(&indices, is_pinned));
     found
@@ -102,16 +105,24 @@ fn judge_unread(port: &Port<'_>, decision: &Decision) -> Option<Finding> {
     })
 }
 
+/// The index that is right on a port, and whether that is known.
+struct Right<'p> {
+    index: u32,
+    port: &'p Port<'p>,
+    is_sure: bool,
+}
+
 /// Finds two ports whose right indices differ. Two that are sure come before others.
-fn judge_indices(indices: &[(u32, &Port<'_>)], is_pinned: bool) -> Option<Finding> {
-    let sure: Vec<_> = indices.iter().filter(|(index, port)| is_sure(port, *index)).collect();
+fn judge_indices(indices: &[Right<'_>], is_pinned: bool) -> Option<Finding> {
+    let sure: Vec<_> = indices.iter().filter(|own| own.is_sure).collect();
     let all: Vec<_> = indices.iter().collect();
-    let two = |list: &[&(u32, &Port<'_>)]| {
-        let (one, at) = **list.first()?;
-        let (other, there) = **list.iter().find(|(index, _)| *index != one)?;
+    let two = |list: &[&Right<'_>]| {
+        let one = list.first()?;
+        let other = list.iter().find(|own| own.index != one.index)?;
+        let (at, there) = (one.port, other.port);
         Some(format!(
-            "{one} on {}:{} and {other} on {}:{}",
-            at.device, at.number, there.device, there.number
+            "{} on {}:{} and {} on {}:{}",
+            one.index, at.device, at.number, other.index, there.device, there.number
         ))
     };
     let (severity, seen) = match (two(&sure), two(&all)) {
@@ -147,7 +158,7 @@ fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) 
     let room = choose::nccl::ROOM;
     let count = overrun.len() + left.len();
     let all: usize = inventory.devices.iter().map(|own| own.ports.len()).sum();
-    let unread = all.saturating_sub(ports.len());
+    let unread = all.saturating_sub(ports.len()) + inventory.unlisted.len();
     let is_used = |own: &&Outcome| !matches!(own, Outcome::Ignored(_));
     let (severity, seen) = if count > 0 && !is_whole {
         let seen = format!(
@@ -258,13 +269,13 @@ fn judge(
     set: &str,
     program: Program,
     model: &Model,
-    port: &Port<'_>,
-    right: u32,
+    (port, decision): (&Port<'_>, &Decision),
     outcome: &Outcome,
 ) -> Option<Finding> {
     use Severity::{Problem, Warning};
+    let right = decision.outcome.index()?;
     let place = format!("{}:{}", port.device, port.number);
-    let word = if is_sure(port, right) { "is" } else { "may be" };
+    let word = if decision.is_sure(port) { "is" } else { "may be" };
     let instead =
         format!("index {right} {word} right here; uverbs env says what to set for all ports");
     let finding = |name, severity, seen: String, advice: String| {

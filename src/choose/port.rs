@@ -82,6 +82,11 @@ pub enum Home<'i> {
         name: Option<&'i str>,
         /// Whether the row has its index or name. If not, only the address is here.
         is_named: bool,
+        /// Whether it is up, with a carrier; of several, whether one is. If not, the row is of no use here,
+        /// wherever its interface is.
+        is_up: bool,
+        /// Why no program can use the row's address, if it is of such an interface and there is a reason.
+        unfit: Option<Unfit>,
     },
     /// It is proven to be in another namespace: no interface of this one can be its own.
     Foreign,
@@ -106,7 +111,7 @@ impl Row<'_> {
             gid_type,
             type_is_hidden,
             has_address_handle,
-            home: Home::Unproven { name: None, is_named: false },
+            home: Home::Unproven { name: None, is_named: false, is_up: true, unfit: None },
         }
     }
 

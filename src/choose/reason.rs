@@ -86,6 +86,11 @@ pub enum Reason {
     AddressGone(String),
     /// No program can use its address.
     Unfit(Unfit),
+    /// Its interface is in another network namespace; or it is this one, which is down, or has no carrier. The name is
+    /// missing if there are several.
+    DownOrElsewhere(Option<String>),
+    /// Its interface is in another network namespace, or no program can use its address.
+    UnfitOrElsewhere(Unfit),
     /// Its type is none that this release of uverbs knows.
     TypeUnknown,
     /// A loopback address.
@@ -199,6 +204,16 @@ impl fmt::Display for Reason {
             }
             Self::AddressGone(name) => write!(f, "its address is no longer on {name}"),
             Self::Unfit(why) => why.fmt(f),
+            Self::DownOrElsewhere(Some(name)) => write!(
+                f,
+                "its interface is in another network namespace, or it is {name}, which is down, or has no carrier"
+            ),
+            Self::DownOrElsewhere(None) => f.write_str(
+                "its interface is in another network namespace, or is down, or has no carrier",
+            ),
+            Self::UnfitOrElsewhere(why) => {
+                write!(f, "its interface is in another network namespace, or {why}")
+            }
             Self::TypeUnknown => f.write_str("its type is not known to this release of uverbs"),
             Self::Loopback => f.write_str("a loopback address"),
             Self::NotUnicast => f.write_str("no address that a host can have"),

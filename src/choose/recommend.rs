@@ -92,12 +92,12 @@ fn home<'i>(row: &Row<'i>, is_roce: bool) -> Home<'i> {
 /// Chooses the row that should be used.
 ///
 /// Refused are rows that do not fulfil the wish, rows whose interface is down, is in another network
-/// namespace or lacks the address, rows of RoCE whose type cannot be read or is not known, and addresses of
-/// loopback or that no host can have. Among
-/// the other rows the choice prefers, in this order: a type that sysfs shows; an interface that is proven
-/// to be in this network namespace, before one that may be, before one of which nothing is known; RoCE v2;
-/// an address that is not link-local; IPv4; the port's own interface; the lowest index. There is one
-/// exception: a row that reaches other links (RoCE v2, not link-local) comes before all that do not, even if
+/// namespace or lacks the address, rows whose interface is either in another namespace or down, rows of RoCE
+/// whose type cannot be read or is not known, and addresses of loopback, that no program can use, or that no
+/// host can have. Among the other rows the choice prefers, in this order: a type that sysfs shows; an
+/// interface that is proven to be in this network namespace, before one that may be, before one of which
+/// nothing is known; RoCE v2; an address that is not link-local; IPv4; the port's own interface; the lowest
+/// index. There is one exception: a row that reaches other links (RoCE v2, not link-local) comes before all that do not, even if
 /// its interface is not proven to be here, as long as an interface here has its index (or name) and its
 /// address. On InfiniBand and iWARP only the index counts. The port must be active.
 ///
@@ -186,6 +186,11 @@ fn refusal(row: &Row<'_>, wish: &Wish, is_roce: bool) -> Option<Reason> {
         Home::Ours { name, is_up: false, .. } => Some(Reason::InterfaceDown(name.to_owned())),
         Home::Ours { name, has_address: false, .. } => Some(Reason::AddressGone(name.to_owned())),
         Home::Ours { unfit: Some(why), .. } => Some(Reason::Unfit(why)),
+        // If it is not this one, it is in another namespace: it is of no use in either case.
+        Home::Unproven { name, is_up: false, .. } => {
+            Some(Reason::DownOrElsewhere(name.map(str::to_owned)))
+        }
+        Home::Unproven { unfit: Some(why), .. } => Some(Reason::UnfitOrElsewhere(why)),
         _ if missed.is_some() => missed,
         _ if is_roce && row.is_type_unread() => Some(Reason::TypeUnread),
         _ if is_roce && !is_type_known(row) => Some(Reason::TypeUnknown),

@@ -24,13 +24,48 @@ pub struct Surroundings<'i> {
     inventory: &'i Inventory,
     /// Each interface's index with each of its addresses.
     owned: BTreeSet<(u32, IpAddr)>,
-    /// All their addresses.
-    addresses: BTreeSet<IpAddr>,
-    /// Their MAC addresses, from which the kernel derives GIDs.
-    macs: BTreeSet<[u8; 6]>,
-    /// Those GIDs.
-    made: BTreeSet<Gid>,
+    /// Of these, those that no program can use.
+    unfit: BTreeMap<(u32, IpAddr), Unfit>,
+    /// All their addresses, each with the interfaces that have it.
+    addresses: BTreeMap<IpAddr, Owners<'i>>,
+    /// The same of their MAC addresses, from which the kernel derives GIDs.
+    macs: BTreeMap<[u8; 6], Owners<'i>>,
+    /// The same of those GIDs.
+    made: BTreeMap<Gid, Owners<'i>>,
     by_name: BTreeMap<&'i str, &'i Interface>,
+}
+
+/// Interfaces that have one address, as far as it matters. There may be very many.
+#[derive(Clone, Copy, Debug)]
+struct Owners<'i> {
+    first: &'i Interface,
+    is_only: bool,
+    /// Whether one of them is up, with a carrier.
+    is_up: bool,
+    /// Why no program can use the address of any of them, if there is a reason.
+    unfit: Option<Unfit>,
+}
+
+impl<'i> Owners<'i> {
+    fn of(own: &'i Interface, unfit: Option<Unfit>) -> Self {
+        Self { first: own, is_only: true, is_up: is_up(own), unfit }
+    }
+
+    /// These and those.
+    fn with(self, other: Self) -> Self {
+        let is_same = self.first.index == other.first.index;
+        Self {
+            first: self.first,
+            is_only: self.is_only && other.is_only && is_same,
+            is_up: self.is_up || other.is_up,
+            unfit: self.unfit.and(other.unfit),
+        }
+    }
+}
+
+/// Adds interfaces to those of a key.
+fn add<'i, K: Ord>(all: &mut BTreeMap<K, Owners<'i>>, key: K, own: Owners<'i>) {
+    all.entry(key).and_modify(|known| *known = known.with(own)).or_insert(own);
 }
 
 impl<'i> Surroundings<'i> {
@@ -40,21 +75,35 @@ impl<'i> Surroundings<'i> {
         let mut here = Self {
             inventory,
             owned: BTreeSet::new(),
-            addresses: BTreeSet::new(),
-            macs: BTreeSet::new(),
-            made: BTreeSet::new(),
+            unfit: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+            macs: BTreeMap::new(),
+            made: BTreeMap::new(),
             by_name: BTreeMap::new(),
         };
         for interface in inventory.interfaces.iter().flatten() {
             here.by_name.insert(&interface.name, interface);
-            here.macs.extend(interface.mac);
-            here.made.extend(interface.mac.into_iter().flat_map(made_of));
+            let index = interface.index.get();
+            here.unfit.extend(interface.unfit.iter().map(|(own, why)| ((index, *own), *why)));
+            if let Some(mac) = interface.mac {
+                add(&mut here.macs, mac, Owners::of(interface, None));
+                for gid in made_of(mac) {
+                    let unfit = here.unfit(interface, gid);
+                    add(&mut here.made, gid, Owners::of(interface, unfit));
+                }
+            }
             for (address, _) in &interface.addresses {
-                here.owned.insert((interface.index.get(), *address));
-                here.addresses.insert(*address);
+                here.owned.insert((index, *address));
+                let unfit = here.unfit.get(&(index, *address)).copied();
+                add(&mut here.addresses, *address, Owners::of(interface, unfit));
             }
         }
         here
+    }
+
+    /// Why a GID's address cannot be used on an interface.
+    fn unfit(&self, interface: &Interface, gid: Gid) -> Option<Unfit> {
+        self.unfit.get(&(interface.index.get(), address_of(gid))).copied()
     }
 
     /// The interface of this namespace that a row without a name may belong to: it has the row's index (or
@@ -93,18 +142,16 @@ impl<'i> Surroundings<'i> {
         }
     }
 
-    /// Whether some interface has the GID's address, or the MAC address that the GID is made from.
-    fn is_made_here(&self, gid: Gid) -> bool {
-        self.addresses.contains(&address_of(gid))
-            || self.made.contains(&gid)
-            || mac_with_id(gid).is_some_and(|mac| self.macs.contains(&mac))
-    }
-
-    /// The name of the interface that [`is_made_here`](Self::is_made_here) means, if only one has the address.
-    fn only_owner(&self, gid: Gid) -> Option<&'i str> {
-        let is_owner = |own: &&Interface| self.has_address(own, gid);
-        let mut owners = self.inventory.interfaces.iter().flatten().filter(is_owner);
-        owners.next().filter(|_| owners.next().is_none()).map(|own| own.name.as_str())
+    /// The interfaces that have the GID's address, or the MAC address that the GID is made from.
+    fn owners(&self, gid: Gid) -> Option<Owners<'i>> {
+        let address = self.addresses.get(&address_of(gid));
+        let made = self.made.get(&gid);
+        let mac = mac_with_id(gid).and_then(|mac| self.macs.get(&mac));
+        // Of a MAC address it is not known whether the address that is made of it is one of the interface.
+        let unfit = |own: &Owners<'i>| address.and_then(|own| own.unfit).or(own.unfit);
+        let mac = mac.map(|own| Owners { unfit: unfit(own), ..*own });
+        let all = address.into_iter().chain(made).copied().chain(mac);
+        all.reduce(Owners::with)
     }
 
     /// Whether an interface of this namespace has the GID's address, or the MAC address that the GID is made
@@ -166,7 +213,12 @@ fn see<'i>(
         // The kernel that hides types also refuses address handles. The carrier does not matter.
         has_address_handle: !row.type_is_hidden
             && match home {
-                Home::Ours { name, .. } => here.by_name.get(name).is_none_or(|own| own.is_up),
+                Home::Ours { .. } => {
+                    let index = row.netdev.as_ref().map(|netdev| netdev.index.get());
+                    index
+                        .and_then(|index| here.inventory.interface(index))
+                        .is_none_or(|own| own.is_up)
+                }
                 _ => true,
             },
         home,
@@ -199,28 +251,40 @@ fn home<'i>(
         };
         return Home::Ours {
             name: &netdev.name,
-            is_up: interface.is_up && interface.is_lower_up,
+            is_up: is_up(interface),
             has_address: here.has_address(interface, gid),
-            unfit: unfit(interface, gid),
+            unfit: here.unfit(interface, gid),
             is_port_s: port.netdev.as_ref().is_none_or(|own| own.index == netdev.index),
         };
     }
+    if row.netdev_is_elsewhere || here.has_no_such_index(row) {
+        return Home::Foreign;
+    }
     // Without RDMA netlink nothing proves that an interface is here. Addresses are known all the same.
-    match here.candidate(row) {
-        _ if row.netdev_is_elsewhere || here.has_no_such_index(row) => Home::Foreign,
-        Some(own) => Home::Unproven { name: Some(&own.name), is_named: true },
-        // Without an index there is only a name, which another interface may have by now.
-        None if row.record.entry.netdev_ifindex().is_none() && here.is_made_here(gid) => {
-            Home::Unproven { name: here.only_owner(gid), is_named: false }
-        }
-        None => Home::WithoutAddress,
+    let candidate = here.candidate(row);
+    if let (Some(own), true) = (candidate, record.entry.netdev_ifindex().is_some()) {
+        return Home::Unproven {
+            name: Some(&own.name),
+            is_named: true,
+            is_up: is_up(own),
+            unfit: here.unfit(own, gid),
+        };
+    }
+    // Without an index there is only a name, which another interface may have by now.
+    let owners = here.owners(gid).filter(|_| record.entry.netdev_ifindex().is_none());
+    let Some(owners) = owners else { return Home::WithoutAddress };
+    let named = candidate.or(owners.is_only.then_some(owners.first));
+    Home::Unproven {
+        name: named.map(|own| own.name.as_str()),
+        is_named: candidate.is_some(),
+        is_up: owners.is_up,
+        unfit: owners.unfit,
     }
 }
 
-/// Why a GID's address cannot be used on an interface.
-fn unfit(interface: &Interface, gid: Gid) -> Option<Unfit> {
-    let address = address_of(gid);
-    interface.unfit.iter().find(|(own, _)| *own == address).map(|(_, why)| *why)
+/// Whether an interface can send: it is switched on, and has a carrier.
+fn is_up(interface: &Interface) -> bool {
+    interface.is_up && interface.is_lower_up
 }
 
 /// The MAC address in a default GID of an interface with a device id. The kernel then does not put `ff:fe` in

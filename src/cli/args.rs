@@ -126,11 +126,16 @@ pub(crate) enum Color {
 
 /// Reads a selector. A path is often meant for `--from`, and is told so.
 pub(crate) fn selector(text: &str) -> Result<Selector, String> {
-    text.parse().map_err(
-        |error: InvalidSelector| {
-            if is_file_like(text) { not_a_device(text) } else { error.to_string() }
-        },
-    )
+    text.parse().map_err(|error: InvalidSelector| {
+        if is_file_like(text) { not_a_device(text, true) } else { error.to_string() }
+    })
+}
+
+/// The same of commands without `--from`.
+pub(crate) fn selector_here(text: &str) -> Result<Selector, String> {
+    text.parse().map_err(|error: InvalidSelector| {
+        if is_file_like(text) { not_a_device(text, false) } else { error.to_string() }
+    })
 }
 
 /// Whether a word looks like a file of snapshots, which no device's name does.
@@ -138,9 +143,13 @@ pub(crate) fn is_file_like(text: &str) -> bool {
     [".json", ".jsonl", ".ndjson"].iter().any(|end| text.ends_with(end))
 }
 
-/// What is wrong with a file's name in the place of a device's.
-pub(crate) fn not_a_device(text: &str) -> String {
-    format!("{text} is not a device; --from takes one file or folder: --from {text}")
+/// What is wrong with a file's name in the place of a device's, of commands with `--from` or without.
+pub(crate) fn not_a_device(text: &str, has_from: bool) -> String {
+    if has_from {
+        format!("{text} is not a device; --from takes one file or folder: --from {text}")
+    } else {
+        format!("{text} is not a device, and this command reads no snapshots")
+    }
 }
 
 /// Reads a selector that names a port.
@@ -148,14 +157,22 @@ pub(crate) fn port(text: &str) -> Result<(String, u32), String> {
     let selector = selector(text)?;
     match selector.port {
         Some(port) => Ok((selector.device, port)),
-        None if is_file_like(text) => Err(not_a_device(text)),
+        None if is_file_like(text) => Err(not_a_device(text, true)),
         None => Err(format!("{text:?} names no port: expected DEV:PORT or DEV/PORT")),
     }
 }
 
 /// Reads a selector that names a device and no port.
 pub(crate) fn device(text: &str) -> Result<Selector, String> {
-    let selector = selector(text)?;
+    only_device(text, selector(text)?)
+}
+
+/// The same of commands without `--from`.
+pub(crate) fn device_here(text: &str) -> Result<Selector, String> {
+    only_device(text, selector_here(text)?)
+}
+
+fn only_device(text: &str, selector: Selector) -> Result<Selector, String> {
     match selector.port {
         None => Ok(selector),
         Some(_) => Err(format!("{text:?} names a port: expected only a device")),

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use uverbs::choose::nccl::ROOM;
-use uverbs::choose::plan::Program;
-use uverbs::choose::{Caveat, Decision, Outcome, Port};
+use uverbs::choose::plan::{Model, Program};
+use uverbs::choose::{Caveat, Decision, Outcome, Port, Why};
 use uverbs::gid::{Gid, GidType};
-use uverbs::inventory::{Parts, Reading};
+use uverbs::inventory::{DeviceRecord, Inventory, Parts, Reading};
 
 use crate::args::{Common, NamedPorts, Origin};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::fits::{self, Fits};
 use crate::gid_row::short_type;
-use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, variable};
+use crate::hosts::{
+    Chosen, Seen, choose, fills, has_order, is_used, look, missing, ports, variable,
+};
 use crate::like::Like;
 use crate::looked::Looked;
 use crate::output::{Answer, List};
@@ -142,8 +144,8 @@ pub(crate) fn answer(
         looked.add(host, &asked);
         // All ports, as those that are not asked for take room from those that are.
         let chosen = choose(host, &asked, &wish, report);
-        let taken = take(host, &chosen, args.like);
-        tell_room(host, chosen.len(), report);
+        let taken = take(&host.inventory, &chosen, args.like);
+        tell_room(host, report);
         tell_settings(host, report);
         let (mut chosen, taken): (Vec<_>, Vec<_>) = chosen
             .into_iter()
@@ -196,10 +198,12 @@ pub(crate) fn answer(
 /// Whether a host has no usable GID for something that is asked for: a port or a device that is named,
 /// or the host as a whole. Also whether it is not known for a port which one is right.
 pub(crate) fn lacks(host: &Seen, chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
+    chosen.iter().any(|own| !is_known(&own.decision.outcome)) || lacks_gid(host, chosen, asked)
+}
+
+/// The same, whether or not it is known which GID is right on the other ports.
+pub(crate) fn lacks_gid(host: &Seen, chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
     if portless(host, asked).next().is_some() {
-        return true;
-    }
-    if chosen.iter().any(|own| !is_known(&own.decision.outcome)) {
         return true;
     }
     if asked.is_all() {
@@ -225,22 +229,37 @@ fn portless<'s>(host: &'s Seen, asked: &Asked<'_>) -> impl Iterator<Item = &'s s
 
 /// Says of a host if it is not known what NCCL does there: ports that could not be read may take the room
 /// of others.
-fn tell_room(host: &Seen, read: usize, report: &mut Report) {
-    let all = host.ports();
+fn tell_room(host: &Seen, report: &mut Report) {
     report.enter(Stage::Room);
     report.turn_to(host.name.as_deref());
-    if read < all && host.fills() {
+    if let Some(doubt) = doubt_room(&host.inventory) {
         report.note(format!(
-            "NCCL has room for {ROOM} ports, and {read} of {all} could be read: what it does may \
-             be something else"
-        ));
-    } else if host.fills() && !host.has_order() {
-        report.note(format!(
-            "NCCL has room for {ROOM} ports, and in which order it takes the {all} is not known: what \
-             it does may be something else"
+            "NCCL has room for {ROOM} ports, and {doubt}: what it does may be something else"
         ));
     }
     report.turn_to(None);
+}
+
+/// Why it is not known for which ports of a host NCCL has room, if that is so.
+fn doubt_room(inventory: &Inventory) -> Option<String> {
+    let (all, unlisted) = (ports(inventory), inventory.unlisted.len());
+    let is_read = |own: &&DeviceRecord| own.gids.as_ref().is_some_and(Result::is_ok);
+    let read = inventory.devices.iter().filter(is_read).flat_map(|own| &own.ports);
+    let read = read.filter(|own| own.known().is_some()).count();
+    if read < all && fills(inventory) {
+        Some(format!("{read} of {all} could be read"))
+    } else if unlisted > 0 && read + unlisted > ROOM {
+        Some(format!("{read} could be read, while not all devices could be listed"))
+    } else if fills(inventory) && !has_order(inventory) {
+        Some(format!("in which order it takes the {all} is not known"))
+    } else {
+        None
+    }
+}
+
+/// Whether NCCL uses a port with this outcome if it has room for it.
+fn needs_room(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Ignored(Why::NoRoom)) || !matches!(outcome, Outcome::Ignored(_))
 }
 
 /// Says of a host if it is not known what NCCL does there, as its settings were not read.
@@ -289,29 +308,14 @@ impl Done {
 }
 
 /// What programs do with each port by the settings of its host. NCCL has no room for any number of ports.
-pub(crate) fn take(host: &Seen, chosen: &[Chosen<'_>], like: Option<Like>) -> Vec<Taken> {
-    let ports: Vec<&Port<'_>> = chosen.iter().map(|own| &own.port).collect();
-    let settings = |reading| variable(&host.inventory, reading);
-    let is_read = |program| host.inventory.unread_settings.is_empty() || program != Program::Nccl;
+pub(crate) fn take(inventory: &Inventory, chosen: &[Chosen<'_>], like: Option<Like>) -> Vec<Taken> {
     let done = |program: Program| {
-        let model = program.model(settings(Reading::NEWEST));
-        let decisions = model.choose_all(&ports);
-        let own = ports.iter().zip(decisions).map(|(port, Decision { outcome, .. })| {
-            let is_sure = is_read(program) && model.is_sure(port, &outcome);
-            Done { outcome, is_sure }
-        });
-        own.collect::<Vec<_>>()
+        let model = program.model(variable(inventory, Reading::NEWEST));
+        let all = take_by(&model, program == Program::Nccl, inventory, chosen).into_iter();
+        all.map(|(Decision { outcome, .. }, is_sure)| Done { outcome, is_sure }).collect::<Vec<_>>()
     };
-    let has_files = |like| matches!(like, Like::Nccl(_));
-    let is_like_read = !like.is_some_and(has_files) || is_read(Program::Nccl);
-    let like = like.map(|like| like.model(settings(like.reading())));
-    let mut likes = like.iter().flat_map(|model| {
-        let own = ports.iter().zip(model.choose_all(&ports));
-        own.map(|(port, own)| {
-            let is_sure = is_like_read && model.is_sure(port, &own.outcome);
-            (own, is_sure)
-        })
-    });
+    let likes = like.map(|like| take_like(inventory, chosen, like)).unwrap_or_default();
+    let mut likes = likes.into_iter();
     let done = done(Program::Nccl).into_iter().zip(done(Program::Ucx));
     let taken = chosen.iter().zip(done).map(|(own, (nccl, ucx))| Taken {
         recommended: Done {
@@ -323,6 +327,35 @@ pub(crate) fn take(host: &Seen, chosen: &[Chosen<'_>], like: Option<Like>) -> Ve
         like: likes.next(),
     });
     taken.collect()
+}
+
+/// What a program does with each port, and whether that is known.
+pub(crate) fn take_like(
+    inventory: &Inventory,
+    chosen: &[Chosen<'_>],
+    like: Like,
+) -> Vec<(Decision, bool)> {
+    let model = like.model(variable(inventory, like.reading()));
+    take_by(&model, matches!(like, Like::Nccl(_)), inventory, chosen)
+}
+
+/// The same by its model. Only NCCL has files of settings, and room for only some ports.
+fn take_by(
+    model: &Model,
+    is_nccl: bool,
+    inventory: &Inventory,
+    chosen: &[Chosen<'_>],
+) -> Vec<(Decision, bool)> {
+    let ports: Vec<&Port<'_>> = chosen.iter().map(|own| &own.port).collect();
+    let is_read = !is_nccl || inventory.unread_settings.is_empty();
+    let is_room_known = !is_nccl || doubt_room(inventory).is_none();
+    let all = ports.iter().zip(model.choose_all(&ports));
+    let all = all.map(|(port, own)| {
+        let is_known = is_read && (is_room_known || !needs_room(&own.outcome));
+        let is_sure = is_known && model.is_sure(port, &own.outcome);
+        (own, is_sure)
+    });
+    all.collect()
 }
 
 impl<'a> Row<'a> {

@@ -10,7 +10,7 @@ use uverbs::device::Device;
 use uverbs::host::{CounterReader, Counters};
 use uverbs::inventory::{Parts, Wanted};
 
-use crate::args::{Common, FromArg, NamedPorts};
+use crate::args::{Common, FromArg, NamedPorts, selector_here};
 use crate::hosts::{each, host, some};
 use crate::output::{Answer, List};
 use crate::report::{Problem, Report};
@@ -19,6 +19,7 @@ use crate::table::{Mark, NONE, Table, cell};
 use crate::values::{Pairs, Text};
 
 #[derive(Debug, Args)]
+#[command(mut_arg("selectors", |own| own.value_parser(selector_here)))]
 pub(crate) struct CountersArgs {
     #[command(flatten)]
     pub(crate) named: NamedPorts,

@@ -33,6 +33,9 @@ pub(crate) struct Fits {
     differing: Pairs<Vec<String>>,
     #[serde(skip)]
     ports: PortCount,
+    /// Whether some have another index, which is not needed there.
+    #[serde(skip)]
+    has_others: bool,
 }
 
 /// Variables, and whether it is known that the program then uses what is right.
@@ -101,6 +104,7 @@ pub(crate) fn fits(
         read,
         differing: indices.differing(),
         ports: indices.counts,
+        has_others: indices.has_others(),
     }
 }
 
@@ -115,7 +119,9 @@ pub(crate) fn tell(fits: &Fits, looked: &Looked, asked: &Asked<'_>, report: &mut
         report.note(format!("{host} differs: {}", what.join(", ")));
     }
     let differing = match fits.differing.0.len() {
-        0 if fits.ports.unknown > 0 => "no host is known to differ".to_owned(),
+        0 if fits.ports.unknown > 0 || !fits.unproven.is_empty() => {
+            "no host is known to differ".to_owned()
+        }
         0 if !fits.unread.is_empty() => "no host that was read differs".to_owned(),
         0 => "no host differs".to_owned(),
         1 => "1 host differs".to_owned(),
@@ -153,12 +159,19 @@ fn tell_settings(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
     let fit = fits.read.as_ref().unwrap_or(&fits.all);
     let has = if fits.ports.unknown > 0 { "is known to have" } else { "has" };
     match (fit.index, fit.is_any) {
+        (Some(index), _) if fits.has_others => report.note(format!(
+            "index {index} is right on {all}, but for those that are not Ethernet, which do not need it"
+        )),
         (Some(index), _) => report.note(format!("index {index} is right on {all}")),
         (None, true) => report.note(format!("no single index is right on {all}")),
-        (None, false) if !asked.is_all() => {
-            return report.note(format!("no port that is asked for {has} a usable GID"));
+        (None, false) => {
+            let which = match (asked.is_all(), fits.unread.is_empty()) {
+                (true, _) => "was read",
+                (false, true) => "is asked for",
+                (false, false) => "is asked for and was read",
+            };
+            return report.note(format!("no port that {which} {has} a usable GID"));
         }
-        (None, false) => return report.note(format!("no port that was read {has} a usable GID")),
     }
     for (program, setting) in [("NCCL", &fit.nccl), ("UCX", &fit.ucx)] {
         let Some(Setting { variables, is_sure }) = setting else {

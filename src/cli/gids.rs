@@ -312,10 +312,12 @@ fn explain_empty(
     report: &mut Report,
 ) {
     let name = &record.device.name;
-    // Only here one entry was asked for; a snapshot's problem is one of the whole table.
-    let is_of_entry = host.name.is_none() && !matches!(record.access, Some(Err(_)));
     let attributes = record.port(port);
     let problem = record.problem().or_else(|| attributes.and_then(PortRecord::problem));
+    // Only here one entry was asked for; a snapshot's problem is one of the whole table. A device that could not be
+    // opened has that problem, unless sysfs was read instead.
+    let is_of_open = record.access.as_ref().is_some_and(|own| own.as_ref().err() == problem);
+    let is_of_entry = host.name.is_none() && !is_of_open;
     match problem {
         // So the kernel answers if the index is outside the table.
         Some(problem) if problem.errno == EINVAL && is_of_entry => {
@@ -377,5 +379,34 @@ impl Rows {
             Self::Json(list) => list.end(&Rest { may_match, problems: report.problems() }),
             Self::ShowGids(own) => Ok(Answer::Text(own.end().into_bytes())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uverbs::host::Preference;
+
+    use super::*;
+    use crate::testing::host;
+
+    /// Sysfs, which was read instead of a device that cannot be opened, says that the index is outside the table.
+    #[test]
+    fn an_index_outside_the_table_is_so_by_sysfs_too() {
+        let (_folder, mut host) = host();
+        let mut status = |wanted: Wanted<'_>, index| {
+            let seen = Seen { name: None, inventory: host.inventory(&wanted.slot(1, index)) };
+            let record = &seen.inventory.devices[0];
+            let mut report = Report::default();
+            if record.row(1, index).is_none() {
+                explain_empty(&seen, record, (1, index), &mut report);
+            }
+            report.status()
+        };
+        let mut by =
+            |preference, index| status(Wanted::new(Parts::GIDS).preference(preference), index);
+        assert_eq!(by(Preference::Auto, 0), Status::Fine);
+        assert_eq!(by(Preference::Sysfs, 99), Status::Doubt);
+        assert_eq!(by(Preference::Auto, 99), Status::Doubt);
+        assert_eq!(by(Preference::Ioctl, 99), Status::Failed);
     }
 }

@@ -1,18 +1,19 @@
 //! `uverbs history`: how a host, a port or a row went, by a recording.
 
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use uverbs::choose::{Outcome, Wish};
-use uverbs::inventory::{Inventory, Problem};
+use uverbs::choose::{Decision, Outcome, Wish};
+use uverbs::inventory::{DeviceRecord, Inventory, Problem};
 use uverbs::selector::Selector;
-use uverbs::watch::{Change, Difference, Entry, Moment, What, format_time};
+use uverbs::watch::{Change, Difference, Entry, Moment, Part, What, format_time};
 
-use crate::args::{Common, selector};
-use crate::choose::{Taken, take};
+use crate::args::{Common, selector_here};
+use crate::choose::take_like;
 use crate::files::{Input, ROOM};
-use crate::hosts::{Chosen, Seen, choose};
+use crate::hosts::{Chosen, choose_on, fills};
 use crate::like::Like;
 use crate::line::{Choice, Kind, Line, Side, gid, kind, problem as problem_side, rows, word};
 use crate::out::Out;
@@ -29,7 +30,7 @@ pub(crate) struct HistoryArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// The device or port whose history this is; all if none is named
-    #[arg(value_name = "DEV[:PORT]", value_parser = selector, value_hint = ValueHint::Other)]
+    #[arg(value_name = "DEV[:PORT]", value_parser = selector_here, value_hint = ValueHint::Other)]
     selector: Option<Selector>,
     /// Only this row of the port's GID table
     #[arg(value_name = "INDEX")]
@@ -61,7 +62,7 @@ pub(crate) fn answer(
     let asked = Asked::new(args.selector.as_slice());
     let rows =
         if common.json { Rows::Json(List::new("history")) } else { Rows::Plain(Out::default()) };
-    let mut history = History { args, asked, rows, choices: BTreeMap::new() };
+    let mut history = History { args, asked, rows, choices: Choices::new(), has_room: false };
     match Input::open(&args.file, ROOM) {
         Ok(mut file) => history.read(&mut file, report)?,
         Err(problem) => report.host_problem(problem),
@@ -95,9 +96,14 @@ struct History<'a> {
     args: &'a HistoryArgs,
     asked: Asked<'a>,
     rows: Rows,
-    /// What the program takes on each port, as far as that is known.
-    choices: BTreeMap<(String, u32), Choice>,
+    /// What the program takes on each port that is asked for, as far as that is known.
+    choices: Choices,
+    /// Whether ports do not take the room of others.
+    has_room: bool,
 }
+
+/// What a program takes on ports, by device and number.
+type Choices = BTreeMap<(String, u32), Choice>;
 
 impl History<'_> {
     fn read(&mut self, file: &mut Input<'_>, report: &mut Report) -> serde_json::Result<()> {
@@ -148,7 +154,7 @@ impl History<'_> {
             last = Some(moment.time());
             let changes = before.as_ref().map(|own| moment.changes(own, &now));
             let changes = changes.unwrap_or_default();
-            self.show(&moment, (is_gap, &changes), before.as_ref(), after)?;
+            self.show(&moment, (is_gap, &changes), (&part, before.as_ref()), after)?;
         }
         let selector = self.args.selector.as_ref().filter(|_| is_any && !has_name);
         if let Some(own) = selector {
@@ -162,15 +168,14 @@ impl History<'_> {
         &mut self,
         moment: &Moment,
         (is_gap, changes): (bool, &[Change]),
-        before: Option<&Inventory>,
+        (touched, before): (&Part, Option<&Inventory>),
         after: &Inventory,
     ) -> serde_json::Result<()> {
-        let choices = self.args.like.map(|like| self.choices(after, like));
-        let is_other = choices.as_ref().is_some_and(|own| *own != self.choices);
+        let choices = self.args.like.map(|like| self.choose(after, touched, like));
         let mut causes = Vec::new();
         for change in changes {
             let is_shown = match &choices {
-                Some(_) => is_other && self.may_matter(&change.what),
+                Some((was, is)) => was != is && self.may_matter(&change.what),
                 None => self.is_asked(&change.what),
             };
             if is_shown {
@@ -191,30 +196,31 @@ impl History<'_> {
                 let own = after.device(device);
                 let row = own.and_then(|own| own.row(*port, index)).map(|row| gid(device, row));
                 let line = Line::of(moment.time(), moment.monotonic(), "was");
-                let unread = || unread_of(after, device, *port).map_or(Side::None, problem_side);
-                let after = row.unwrap_or_else(unread);
+                let unread = || Places::of(after).unread(device, *port);
+                let after = row.or_else(|| unread().map(problem_side)).unwrap_or(Side::None);
                 self.rows.add(&Line { device: Some(device), port: Some(*port), after, ..line })?;
             }
             _ => {}
         }
-        let Some(choices) = choices else { return Ok(()) };
-        let old = std::mem::replace(&mut self.choices, choices);
-        let ports = old.keys().chain(self.choices.keys().filter(|own| !old.contains_key(own)));
+        let Some((old, new)) = choices else { return Ok(()) };
+        let (before, after) = (before.map(Places::of), Places::of(after));
+        let ports: BTreeSet<&(String, u32)> = old.keys().chain(new.keys()).collect();
         for port in ports {
-            let (was, is) = (old.get(port), self.choices.get(port));
+            let (was, is) = (old.get(port), new.get(port));
             if was != is {
                 let (device, number) = port;
                 let line = Line::of(moment.time(), moment.monotonic(), "choice");
                 self.rows.add(&Line {
                     device: Some(device),
                     port: Some(*number),
-                    before: side(was, before, device, *number),
-                    after: side(is, Some(after), device, *number),
+                    before: side(was, before.as_ref(), device, *number),
+                    after: side(is, Some(&after), device, *number),
                     causes: causes.clone(),
                     ..line
                 })?;
             }
         }
+        self.choices.extend(new);
         Ok(())
     }
 
@@ -254,58 +260,95 @@ impl History<'_> {
         matches!(kind(what), Kind::Host | Kind::Loss) || self.is_asked(what)
     }
 
-    /// What a program takes on each port that is asked for.
-    fn choices(&self, inventory: &Inventory, like: Like) -> BTreeMap<(String, u32), Choice> {
-        let host = Seen { name: None, inventory: inventory.clone() };
-        let chosen = choose(&host, &self.asked, &Wish::default(), &mut Report::default());
-        let taken = take(&host, &chosen, Some(like));
-        let all = chosen.iter().zip(&taken);
+    /// What a program takes now, where that may have changed, and what it took there; that is no longer kept. Of a
+    /// device that is not asked for, ports may take the room of others.
+    fn choose(&mut self, inventory: &Inventory, part: &Part, like: Like) -> (Choices, Choices) {
+        let is_limited = matches!(like, Like::Nccl(_)) && fills(inventory);
+        let had_room = std::mem::replace(&mut self.has_room, !is_limited);
+        let changed = part.devices().filter(|_| had_room && self.has_room);
+        let changed: Option<BTreeSet<&str>> = changed.map(Iterator::collect);
+        let may_change = |device: &str| changed.as_ref().is_none_or(|own| own.contains(device));
+        let old: Choices = match &changed {
+            None => std::mem::take(&mut self.choices),
+            Some(names) => names.iter().flat_map(|name| take_of(&mut self.choices, name)).collect(),
+        };
+        let is_wanted =
+            |device: &str| !self.has_room || self.asked.has_device(device) && may_change(device);
+        if changed.as_ref().is_some_and(|own| !own.iter().any(|own| is_wanted(own))) {
+            return (old, Choices::new());
+        }
+        let chosen = choose_on(None, inventory, is_wanted, &Wish::default());
+        let all = chosen.iter().zip(take_like(inventory, &chosen, like));
         let all = all.filter(|(own, _)| self.asked.has_port(own.port.device, own.port.number));
-        all.filter_map(|(own, taken)| {
-            Some(((own.port.device.to_owned(), own.port.number), choice(own, taken)?))
-        })
-        .collect()
+        let new = all.map(|(own, taken)| {
+            ((own.port.device.to_owned(), own.port.number), choice(own, &taken))
+        });
+        (old, new.collect())
+    }
+}
+
+/// Takes out what a program takes on a device's ports.
+fn take_of(choices: &mut Choices, device: &str) -> Vec<((String, u32), Choice)> {
+    let all = (device.to_owned(), 0)..=(device.to_owned(), u32::MAX);
+    let keys: Vec<(String, u32)> = choices.range(all).map(|(port, _)| port.clone()).collect();
+    keys.iter().filter_map(|port| choices.remove_entry(port)).collect()
+}
+
+/// The devices of an inventory, to look names up in: there may be many of both.
+struct Places<'i> {
+    inventory: &'i Inventory,
+    devices: OnceCell<BTreeMap<&'i str, &'i DeviceRecord>>,
+    unlisted: OnceCell<BTreeMap<&'i str, &'i Problem>>,
+}
+
+impl<'i> Places<'i> {
+    fn of(inventory: &'i Inventory) -> Self {
+        Self { inventory, devices: OnceCell::new(), unlisted: OnceCell::new() }
+    }
+
+    /// Why it is not known what is in a port's table, or whether there is such a port.
+    fn unread(&self, device: &str, port: u32) -> Option<&'i Problem> {
+        let Inventory { devices, unlisted, problems, .. } = self.inventory;
+        let devices = self
+            .devices
+            .get_or_init(|| devices.iter().map(|own| (own.device.name.as_str(), own)).collect());
+        let Some(own) = devices.get(device) else {
+            let unlisted = self.unlisted.get_or_init(|| {
+                unlisted.iter().map(|(name, problem)| (name.as_str(), problem)).collect()
+            });
+            return unlisted.get(device).copied().or_else(|| problems.first());
+        };
+        own.problem().or_else(|| own.port(port)?.problem())
     }
 }
 
 /// What is chosen on a port; else why it is not known, if that is so.
 fn side<'s>(
     choice: Option<&'s Choice>,
-    inventory: Option<&'s Inventory>,
+    places: Option<&Places<'s>>,
     device: &str,
     port: u32,
 ) -> Side<'s> {
-    let unread = || unread_of(inventory?, device, port);
+    let unread = || places?.unread(device, port);
     match choice {
         Some(choice) => Side::Choice(choice),
         None => unread().map_or(Side::None, problem_side),
     }
 }
 
-/// Why it is not known what is in a port's table, or whether there is such a port.
-fn unread_of<'i>(inventory: &'i Inventory, device: &str, port: u32) -> Option<&'i Problem> {
-    let Some(own) = inventory.device(device) else {
-        let mut unlisted = inventory.unlisted.iter();
-        let unlisted = unlisted.find(|(name, _)| name == device).map(|(_, problem)| problem);
-        return unlisted.or_else(|| inventory.problems.first());
-    };
-    own.problem().or_else(|| own.port(port)?.problem())
-}
-
-fn choice(own: &Chosen<'_>, taken: &Taken) -> Option<Choice> {
-    let (decision, is_sure) = taken.like.as_ref()?;
-    let (outcome, recommended) = (&decision.outcome, &taken.recommended);
-    let (index, right) = (outcome.index(), recommended.outcome.index());
+fn choice(own: &Chosen<'_>, (decision, is_sure): &(Decision, bool)) -> Choice {
+    let (outcome, recommended) = (&decision.outcome, &own.decision.outcome);
+    let (index, right) = (outcome.index(), recommended.index());
     let is_right = index == right || *outcome == Outcome::ByLid;
-    let is_judged = *is_sure && is_known(&recommended.outcome);
-    Some(Choice {
+    let is_judged = *is_sure && is_known(recommended);
+    Choice {
         index,
         gid: index.and_then(|index| own.port.row(index)).map(|row| row.gid.to_string()),
         why: index.is_none().then(|| outcome.to_string()),
         is_sure: *is_sure,
         recommended: right,
         is_right: is_judged.then_some(is_right),
-    })
+    }
 }
 
 fn problem(path: &Path, what: &str) -> Problem {

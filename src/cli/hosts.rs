@@ -25,23 +25,23 @@ pub(crate) struct Seen {
     pub(crate) inventory: Inventory,
 }
 
+/// How many ports a host's devices have.
+pub(crate) fn ports(inventory: &Inventory) -> usize {
+    inventory.devices.iter().map(|own| own.ports.len()).sum()
+}
+
+/// Whether they may be more than NCCL has room for.
+pub(crate) fn fills(inventory: &Inventory) -> bool {
+    ports(inventory) > ROOM
+}
+
+/// Whether it is known in which order libibverbs lists a host's devices.
+pub(crate) fn has_order(inventory: &Inventory) -> bool {
+    let mut devices = inventory.devices.iter();
+    devices.all(|own| own.device.index.or(own.place).is_some())
+}
+
 impl Seen {
-    /// How many ports its devices have.
-    pub(crate) fn ports(&self) -> usize {
-        self.inventory.devices.iter().map(|own| own.ports.len()).sum()
-    }
-
-    /// Whether they may be more than NCCL has room for.
-    pub(crate) fn fills(&self) -> bool {
-        self.ports() > ROOM
-    }
-
-    /// Whether it is known in which order libibverbs lists its devices.
-    pub(crate) fn has_order(&self) -> bool {
-        let mut devices = self.inventory.devices.iter();
-        devices.all(|own| own.device.index.or(own.place).is_some())
-    }
-
     /// The devices that are asked for. Reports what could not be listed, why there may be nothing, and what
     /// is named and not there.
     pub(crate) fn select<'s>(
@@ -359,16 +359,26 @@ pub(crate) fn choose<'s>(
     report: &mut Report,
 ) -> Vec<Chosen<'s>> {
     let Seen { name, inventory } = host;
-    let mut chosen = Vec::new();
     report.enter(Stage::Unread);
     report.turn_to(name.as_deref());
     tell_problems(inventory, asked, report);
     report.turn_to(None);
+    choose_on(name.as_deref(), inventory, |_| true, wish)
+}
+
+/// Chooses for each port of some devices.
+pub(crate) fn choose_on<'s>(
+    host: Option<&'s str>,
+    inventory: &'s Inventory,
+    is_wanted: impl Fn(&str) -> bool,
+    wish: &Wish,
+) -> Vec<Chosen<'s>> {
     let here = Surroundings::of(inventory);
-    for record in &inventory.devices {
+    let mut chosen = Vec::new();
+    for record in inventory.devices.iter().filter(|own| is_wanted(&own.device.name)) {
         for port in &record.ports {
             let Some(port) = choose::port(&here, record, port) else { continue };
-            let (host, decision) = (name.as_deref(), recommend(&port, wish));
+            let decision = recommend(&port, wish);
             chosen.push(Chosen { host, record, port, decision });
         }
     }

@@ -11,7 +11,7 @@ use uverbs::uapi::capability::{
     self, atomicity, general_odp, odp, qp_type, raw_packet, rx_hash_fields, rx_hash_function,
 };
 
-use crate::args::{Common, NamedDevices};
+use crate::args::{Common, NamedDevices, device_here};
 use crate::hosts::{Seen, live};
 use crate::output::{Answer, json};
 use crate::report::{Problem, Report};
@@ -20,6 +20,7 @@ use crate::table::fields;
 use crate::values::Hex;
 
 #[derive(Debug, Args)]
+#[command(mut_arg("selectors", |own| own.value_parser(device_here)))]
 pub(crate) struct LimitsArgs {
     #[command(flatten)]
     pub(crate) named: NamedDevices,

@@ -1,11 +1,15 @@
 //! A change as a line for people, and as a JSON object.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use uverbs::gid::Source;
-use uverbs::inventory::{Answer, DeviceRecord, GidRow, Problem};
+use uverbs::hardware::Hardware;
+use uverbs::inventory::{Answer, DeviceRecord, GidRow, Inventory, Problem};
+use uverbs::netdev::Interface;
 use uverbs::port::PortAttributes;
 use uverbs::watch::{Change, Difference, Origin, PortValue, What, format_time};
 
@@ -221,18 +225,112 @@ fn whole(own: &DeviceRecord) -> Side<'_> {
     }))
 }
 
-/// What a device is beside its ports and GIDs.
-fn listed(own: &DeviceRecord) -> Side<'_> {
-    let device = &own.device;
-    let node = device.node.as_ref().map(|node| node.name.as_str());
-    let access = own.access.as_ref().map(|own| answer(own, |()| Side::Truth(true)));
-    pairs([
-        ("index", optional(device.index, |index| Side::Number(index.into()))),
-        ("node_guid", show(device.node_guid)),
-        ("fw_version", optional(device.fw_version.as_deref(), word)),
-        ("uverbs", optional(node, word)),
-        ("access", access.unwrap_or(Side::None)),
-    ])
+/// What a device is beside its ports and GIDs, before and after: what is always shown, and of all else what differs.
+fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2] {
+    type Value = fn(&DeviceRecord) -> Side<'_>;
+    static ALWAYS: [(&str, Value); 5] = [
+        ("index", |own| optional(own.device.index, |index| Side::Number(index.into()))),
+        ("node_guid", |own| show(own.device.node_guid)),
+        ("fw_version", |own| optional(own.device.fw_version.as_deref(), word)),
+        ("uverbs", |own| optional(own.device.node.as_ref(), |node| word(node.name.as_str()))),
+        ("access", |own| optional(own.access.as_ref(), |own| answer(own, |()| Side::Truth(true)))),
+    ];
+    static OTHERS: [(&str, Value); 17] = [
+        ("node_type", |own| show(own.device.node_type)),
+        ("sys_image_guid", |own| show(own.device.sys_image_guid)),
+        ("protocol", |own| optional(own.device.protocol.as_deref(), word)),
+        ("driver", |own| optional(own.device.driver, show)),
+        ("node", |own| optional(own.device.node.as_ref(), |node| show(node.path.display()))),
+        ("node_number", |own| optional(own.device.node.as_ref(), |node| Side::Number(node.number))),
+        ("node_is_unread", |own| Side::Truth(own.device.node_is_unread)),
+        ("node_is_missing", |own| Side::Truth(own.node_is_missing)),
+        ("node_mode", |own| optional(own.node_mode, |mode| show(format!("{mode:o}")))),
+        ("place", |own| optional(own.place, |place| Side::Number(place.into()))),
+        ("board_id", |own| hardware(own, |own| own.board_id.as_deref().map(word))),
+        ("ca_type", |own| hardware(own, |own| own.ca_type.as_deref().map(word))),
+        ("hw_rev", |own| hardware(own, |own| own.hw_rev.as_deref().map(word))),
+        ("numa_node", |own| hardware(own, |own| own.numa_node.map(show))),
+        ("pci", |own| hardware(own, |own| own.pci.as_ref().map(|own| show(own.address)))),
+        ("pcie_link", |own| hardware(own, |own| own.pci.as_ref()?.link.map(show))),
+        ("pcie_max_link", |own| hardware(own, |own| own.pci.as_ref()?.max_link.map(show))),
+    ];
+    let of = |record| move |(name, value): &(&str, Value)| ((*name).to_owned(), value(record));
+    let differs = |(_, value): &&(&str, Value)| value(before).text() != value(after).text();
+    let others: Vec<_> = OTHERS.iter().filter(differs).collect();
+    [before, after].map(|own| {
+        Side::Pairs(Pairs(ALWAYS.iter().chain(others.iter().copied()).map(of(own)).collect()))
+    })
+}
+
+fn hardware<'c>(
+    own: &'c DeviceRecord,
+    value: impl FnOnce(&'c Hardware) -> Option<Side<'c>>,
+) -> Side<'c> {
+    own.hardware.as_ref().and_then(value).unwrap_or(Side::None)
+}
+
+/// What an interface is, before and after, as [`listed`].
+fn interface<'c>(before: Option<&'c Interface>, after: Option<&'c Interface>) -> [Side<'c>; 2] {
+    let differs = before.zip(after).filter(|(before, after)| {
+        (before.mac, before.port_guid, &before.unfit) != (after.mac, after.port_guid, &after.unfit)
+    });
+    [before, after].map(|own| {
+        optional(own, |own| {
+            let address = |(address, bits): &(IpAddr, u8)| format!("{address}/{bits}");
+            let mut all = vec![
+                ("name", word(own.name.as_str())),
+                ("is_up", Side::Truth(own.is_up)),
+                ("is_lower_up", Side::Truth(own.is_lower_up)),
+                ("mtu", Side::Number(own.mtu.into())),
+                ("addresses", Side::Words(own.addresses.iter().map(address).collect())),
+            ];
+            if differs.is_some() {
+                let mac = own.mac.map(|mac| mac.map(|byte| format!("{byte:02x}")).join(":"));
+                let unfit = own.unfit.iter().map(|(address, why)| format!("{address} ({why})"));
+                all.push(("mac", optional(mac, word)));
+                all.push(("port_guid", optional(own.port_guid, show)));
+                all.push(("unfit", Side::Words(unfit.collect())));
+            }
+            Side::Pairs(Pairs(all.into_iter().map(|(name, own)| (name.to_owned(), own)).collect()))
+        })
+    })
+}
+
+/// What is wrong with a host, before and after; and of all else what differs.
+fn host<'c>(before: &Inventory, after: &Inventory) -> [Side<'c>; 2] {
+    let problems = |own: &Inventory| -> Vec<String> {
+        let problems = own.problems.iter().chain(own.unlisted.iter().map(|(_, own)| own));
+        let problems = problems.chain(&own.without_netlink);
+        problems.map(|own| own.text.clone()).collect()
+    };
+    let [one, other] = [before, after].map(host_words);
+    let only = |own: &BTreeSet<String>, other| own.difference(other).cloned().collect::<Vec<_>>();
+    let (gone, come) = (only(&one, &other), only(&other, &one));
+    [(before, gone), (after, come)].map(|(own, rest)| Side::Words([problems(own), rest].concat()))
+}
+
+/// What a host is beside its devices, interfaces and problems, each thing as a text.
+fn host_words(own: &Inventory) -> BTreeSet<String> {
+    let list = |name: &'static str, own: &[String]| -> Vec<String> {
+        own.iter().map(|own| format!("{name} {own}")).collect()
+    };
+    let mut words = list("module", &own.modules);
+    words.extend(list("proprietary", own.proprietary.as_deref().unwrap_or_default()));
+    words.extend(own.host.iter().map(|own| format!("host {own}")));
+    words.extend(own.kernel.iter().map(|own| format!("kernel {own}")));
+    words.extend(own.shares_namespaces.map(|own| format!("shares_namespaces {own}")));
+    words.extend(own.locked_memory.map(|own| match own.limit {
+        _ if own.is_exempt => "locked_memory unlimited".to_owned(),
+        Some(limit) => format!("locked_memory {limit}"),
+        None => "locked_memory unlimited".to_owned(),
+    }));
+    words.push(format!("has_netlink {}", own.has_netlink));
+    words.push(format!("knows_interfaces {}", own.interfaces.is_some()));
+    words.extend(own.others.iter().map(|own| format!("other {}", own.name)));
+    words.extend(own.absences.iter().map(ToString::to_string));
+    words.extend(own.settings.iter().map(ToString::to_string));
+    words.extend(own.unread_settings.iter().map(|own| own.text.clone()));
+    words.into_iter().collect()
 }
 
 fn sides(own: &Difference) -> [Side<'_>; 2] {
@@ -244,7 +342,7 @@ fn sides(own: &Difference) -> [Side<'_>; 2] {
             [word(before.as_str()), word(after.as_str())]
         }
         Difference::DeviceReplaced { before, after } => [whole(before), whole(after)],
-        Difference::Device { before, after } => [listed(before), listed(after)],
+        Difference::Device { before, after } => listed(before, after),
         Difference::Port { before, after, .. } => [port(before), port(after)],
         Difference::Table { device, before, after } => {
             [table(device, before.as_ref()), table(device, after.as_ref())]
@@ -255,24 +353,8 @@ fn sides(own: &Difference) -> [Side<'_>; 2] {
         | Difference::GidMoved { device, .. } => {
             rows(own).map(|row| optional(row, |row| gid(device, row)))
         }
-        Difference::Host { before, after } => [before, after].map(|own| {
-            let problems = own.problems.iter().chain(own.unlisted.iter().map(|(_, own)| own));
-            let problems = problems.chain(&own.without_netlink);
-            Side::Words(problems.map(|own| own.text.clone()).collect())
-        }),
-        Difference::Interface { before, after } => [before, after].map(|own| {
-            optional(own.as_ref(), |own| {
-                let addresses =
-                    own.addresses.iter().map(|(address, bits)| format!("{address}/{bits}"));
-                pairs([
-                    ("name", word(own.name.as_str())),
-                    ("is_up", Side::Truth(own.is_up)),
-                    ("is_lower_up", Side::Truth(own.is_lower_up)),
-                    ("mtu", Side::Number(own.mtu.into())),
-                    ("addresses", Side::Words(addresses.collect())),
-                ])
-            })
-        }),
+        Difference::Host { before, after } => host(before, after),
+        Difference::Interface { before, after } => interface(before.as_ref(), after.as_ref()),
         _ => [Side::None, Side::None],
     }
 }

@@ -1,8 +1,11 @@
 //! Ports in the forms of `ibstat` and `ibdev2netdev`, which know one host.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use uverbs::guid::Guid;
 use uverbs::inventory::{DeviceRecord, Inventory, PortRecord};
+use uverbs::netdev::Interface;
 use uverbs::port::LinkLayer;
 
 use crate::ibstat;
@@ -23,8 +26,22 @@ pub(crate) enum OtherTool {
 
 #[derive(Debug, Default)]
 pub(crate) struct Text {
-    text: String,
+    lines: String,
     hosts: usize,
+    /// The place of the first interface of IPoIB of each InfiniBand port, by the port's GUID.
+    ipoib: Option<BTreeMap<Guid, usize>>,
+}
+
+impl Text {
+    /// The first interface of IPoIB of a port.
+    fn ipoib<'i>(&mut self, guid: Guid, inventory: &'i Inventory) -> Option<&'i Interface> {
+        let all = inventory.interfaces.as_deref().unwrap_or_default();
+        let places = self.ipoib.get_or_insert_with(|| {
+            let guids = all.iter().enumerate().rev();
+            guids.filter_map(|(place, own)| Some((own.port_guid?, place))).collect()
+        });
+        all.get(*places.get(&guid)?)
+    }
 }
 
 impl OtherTool {
@@ -75,7 +92,7 @@ impl OtherTool {
             }
         };
         match ibstat::device(selected.record) {
-            Some(text) if selected.is_whole() => to.text += &text,
+            Some(text) if selected.is_whole() => to.lines += &text,
             Some(_) => {}
             None => {
                 let name = &selected.device.name;
@@ -98,11 +115,11 @@ impl OtherTool {
             // It is with its device.
             Self::Ibstat(_) if selected.is_whole() => {}
             Self::Ibstat(to) => {
-                to.text += &ibstat::port(selected.record, port).unwrap_or_default();
+                to.lines += &ibstat::port(selected.record, port).unwrap_or_default();
             }
             Self::Ibdev2netdev(to) => {
                 let number = port.number;
-                let Some((netdev, state)) = netdev_of(selected.record, port, inventory) else {
+                let Some((netdev, state)) = netdev_of(to, selected.record, port, inventory) else {
                     let place = format!("{name}:{number}");
                     if inventory.has_netlink && inventory.interfaces.is_some() {
                         report.note(format!("{place}: no network interface of it is known here"));
@@ -112,7 +129,7 @@ impl OtherTool {
                     return;
                 };
                 let (name, netdev) = (printable(name), printable(netdev));
-                let _ = writeln!(to.text, "{name} port {number} ==> {netdev} ({state})");
+                let _ = writeln!(to.lines, "{name} port {number} ==> {netdev} ({state})");
             }
         }
     }
@@ -120,7 +137,7 @@ impl OtherTool {
     /// The answer, if it is one of such a tool.
     pub(crate) fn end(mut self) -> Option<Answer> {
         let (_, text) = self.name_and_text()?;
-        Some(Answer::Text(std::mem::take(&mut text.text).into_bytes()))
+        Some(Answer::Text(std::mem::take(&mut text.lines).into_bytes()))
     }
 }
 
@@ -130,6 +147,7 @@ impl OtherTool {
 /// same PCI function; here it is the one that the kernel names for the port. An InfiniBand port has none of its
 /// own; IPoIB has the port's GUID in its address.
 fn netdev_of<'i>(
+    to: &mut Text,
     record: &'i DeviceRecord,
     port: &'i PortRecord,
     inventory: &'i Inventory,
@@ -138,8 +156,7 @@ fn netdev_of<'i>(
     let is_infiniband = port.known().is_some_and(|own| own.link_layer == LinkLayer::INFINIBAND);
     let here = if is_infiniband {
         let guid = port.guid.as_ref().ok().copied().flatten();
-        let mut all = inventory.interfaces.iter().flatten();
-        let ipoib = all.find(|own| own.port_guid.is_some() && own.port_guid == guid);
+        let ipoib = guid.and_then(|guid| to.ipoib(guid, inventory));
         ipoib.map(|own| (own.index, own.name.as_str()))
     } else {
         let own = first.and_then(|row| row.netdev.as_ref()).or(port.netdev.as_ref());

@@ -84,8 +84,8 @@ impl Cli {
     /// What clap cannot see, as options may come before the command or after it.
     fn contradiction(&self) -> Option<String> {
         let common = &self.common;
-        let Outline { form, named, from, source } = self.outline();
-        if let Some(message) = misplaced_file(named, from) {
+        let Outline { form, named, has_from, from, source } = self.outline();
+        if let Some(message) = misplaced_file(named, from, has_from) {
             return Some(message);
         }
         if let Some(message) = self.own_contradiction() {
@@ -125,6 +125,8 @@ struct Outline<'a> {
     form: Form,
     /// The devices and ports that are named, of commands that look for a file among these.
     named: &'a [Selector],
+    /// Whether the command reads snapshots if it is told to.
+    has_from: bool,
     /// The snapshots that are to be read.
     from: &'a [PathBuf],
     source: Option<SourceChoice>,
@@ -132,7 +134,7 @@ struct Outline<'a> {
 
 impl<'a> Outline<'a> {
     fn new(form: Form) -> Self {
-        Self { form, named: &[], from: &[], source: None }
+        Self { form, named: &[], has_from: false, from: &[], source: None }
     }
 
     /// Of a command that has forms of its own.
@@ -145,7 +147,7 @@ impl<'a> Outline<'a> {
     }
 
     fn from(self, from: &'a FromArg) -> Self {
-        Self { from: &from.from, ..self }
+        Self { has_from: true, from: &from.from, ..self }
     }
 
     fn source(self, source: SourceArg) -> Self {
@@ -158,7 +160,7 @@ impl<'a> Outline<'a> {
 }
 
 /// A file's name in the place of a device's, as in `--from a.json b.json`.
-fn misplaced_file(named: &[Selector], from: &[PathBuf]) -> Option<String> {
+fn misplaced_file(named: &[Selector], from: &[PathBuf], has_from: bool) -> Option<String> {
     // A folder may have a device's name, as in sysfs; and a file that of a port, as `snapshots/1`.
     let is_file = |path: &Path| !from.is_empty() && path.is_file();
     let file = |own: &Selector| {
@@ -168,7 +170,7 @@ fn misplaced_file(named: &[Selector], from: &[PathBuf]) -> Option<String> {
     };
     let name = &named.iter().find_map(file)?;
     Some(from.first().map_or_else(
-        || not_a_device(name),
+        || not_a_device(name, has_from),
         |first| {
             format!(
                 "{name} is not a device; --from takes one file or folder: --from {} --from {name}",

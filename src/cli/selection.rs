@@ -170,7 +170,10 @@ pub(crate) fn select<'d>(
             selected.push(Selected { record, device, asked: own });
         }
     }
-    for device in &inventory.others {
+    // Each once: a document may have a device twice.
+    let read = inventory.devices.iter().map(|own| own.device.name.as_str());
+    let mut seen: BTreeSet<&str> = read.collect();
+    for device in inventory.others.iter().filter(|own| seen.insert(&own.name)) {
         find(device);
     }
     let mut missing = asked.list.len().saturating_sub(found);
@@ -247,6 +250,21 @@ mod tests {
         assert_eq!(problems.len(), 2);
         assert_eq!(problems[0], "x: list: broken");
         assert!(problems[1].starts_with("y: no such device"), "{problems:?}");
+    }
+
+    /// A device that is twice in a document hides no other that is missing.
+    #[test]
+    fn a_device_that_is_there_twice_is_found_once() {
+        let mut inventory = Inventory::default();
+        inventory.devices.push(DeviceRecord::new(Device::named("x")));
+        inventory.others = vec![Device::named("x"), Device::named("z"), Device::named("z")];
+        let selectors = ["x", "y", "z", "a"].map(|text| text.parse().unwrap());
+        let asked = Asked::new(&selectors);
+        let mut report = Report::default();
+        select(&inventory, &asked, &mut report);
+        let problems: Vec<String> = report.problems().iter().map(Problem::text).collect();
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].starts_with("y: ") && problems[1].starts_with("a: "), "{problems:?}");
     }
 
     /// A snapshot may have such a device.

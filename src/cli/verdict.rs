@@ -8,7 +8,7 @@ use uverbs::choose::{Outcome, Why};
 use uverbs::inventory::Reading;
 use uverbs::port::LinkLayer;
 
-use crate::hosts::{Chosen, Seen, unread, variable};
+use crate::hosts::{Chosen, Seen, fills, has_order, unread, variable};
 use crate::looked::PortCount;
 use crate::report::Report;
 use crate::selection::{Asked, Missing};
@@ -64,8 +64,9 @@ impl Verdict {
         let is_read = unread.is_empty();
         self.unread.extend(unread);
         self.has_unread |= !host.inventory.unread().is_empty();
-        self.fills |= host.fills();
-        self.is_unordered |= host.fills() && !host.has_order();
+        let fills = fills(&host.inventory);
+        self.fills |= fills;
+        self.is_unordered |= fills && !has_order(&host.inventory);
         let program = Implementation::Nccl(Release::NEWEST);
         let nccl = Settings::new(program, variable(&host.inventory, Reading::NEWEST));
         self.unread_settings += usize::from(!host.inventory.unread_settings.is_empty());
@@ -244,6 +245,14 @@ impl Indices {
     pub(crate) fn one(&self) -> Option<u32> {
         let Self { of_roce, of_others, .. } = self;
         if of_roce.first.is_some() { of_roce.get() } else { of_others.get() }
+    }
+
+    /// Whether there are ports that are not connected by their GIDs, beside those of RoCE, with another index than
+    /// theirs.
+    pub(crate) fn has_others(&self) -> bool {
+        let Self { of_roce, of_others, .. } = self;
+        let is_any = of_roce.first.is_some() && of_others.first.is_some();
+        is_any && of_roce.get() != of_others.get()
     }
 
     /// Hosts without a port, what is asked for and not there, and ports without a usable GID: no setting is for

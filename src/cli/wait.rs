@@ -4,8 +4,8 @@ use clap::Args;
 use uverbs::inventory::Parts;
 use uverbs::watch::Watch;
 
-use crate::args::{Common, NamedPorts, SourceArg};
-use crate::choose::lacks;
+use crate::args::{Common, NamedPorts, SourceArg, selector_here};
+use crate::choose::lacks_gid;
 use crate::filter::FilterArgs;
 use crate::gid_row::{COLUMNS, HEADING, Row};
 use crate::hosts::{Seen, choose, is_used, missing};
@@ -17,7 +17,7 @@ use crate::table::Mark;
 use crate::watch::{Next, TimeArgs};
 
 #[derive(Debug, Args)]
-#[command(mut_arg("selectors", |own| own.help("Devices and ports to wait for; any port if none is named")))]
+#[command(mut_arg("selectors", |own| own.help("Devices and ports to wait for; any port if none is named").value_parser(selector_here)))]
 pub(crate) struct WaitArgs {
     #[command(flatten)]
     pub(crate) named: NamedPorts,
@@ -88,8 +88,7 @@ fn see(
     for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
         report.note(format!("{}: no usable GID: {}", own.name(), own.decision.outcome));
     }
-    let owned: Vec<_> = chosen.iter().map(|own| (*own).clone()).collect();
-    if is_missing || chosen.is_empty() || lacks(&host, &owned.iter().collect::<Vec<_>>(), &asked) {
+    if is_missing || chosen.is_empty() || lacks_gid(&host, &chosen, &asked) {
         return Ok(false);
     }
     for own in &chosen {

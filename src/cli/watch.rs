@@ -1,5 +1,6 @@
 //! `uverbs watch`: a line for each change, as it is found. It writes past `Answer`, line by line.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use uverbs::inventory::{GidRow, Inventory, Parts, Problem};
 use uverbs::selector::Selector;
 use uverbs::watch::{Change, Difference, Options, Watch, What};
 
-use crate::args::{Common, NamedPorts, SourceArg};
+use crate::args::{Common, NamedPorts, SourceArg, selector_here};
 use crate::filter::{Filter, FilterArgs, Verdict};
 use crate::hosts::{host, tell_problems};
 use crate::line::{Kind, Line, kind, rows};
@@ -25,7 +26,7 @@ use crate::table::{Mark, is_coloured};
 use crate::text::{count, printable};
 
 #[derive(Debug, Args)]
-#[command(mut_arg("selectors", |own| own.help("Devices and ports to watch; all if none is named")))]
+#[command(mut_arg("selectors", |own| own.help("Devices and ports to watch; all if none is named").value_parser(selector_here)))]
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     pub(crate) named: NamedPorts,
@@ -196,7 +197,9 @@ pub(crate) fn answer(
     };
     let asked = Asked::new(&args.named.selectors);
     begin(&watch, &asked);
-    let shown = Shown { args, asked, filter: Filter::new(&args.filter) };
+    let (filter, is_tree) = (Filter::new(&args.filter), common.sysfs.is_some());
+    let mut shown = Shown { args, asked, filter, is_tree, named: BTreeSet::new() };
+    shown.begin(watch.inventory());
     let is_coloured = is_coloured(common.color);
     let mut left = args.count.map(NonZeroU64::get);
     while left != Some(0) {
@@ -281,10 +284,27 @@ struct Shown<'a> {
     args: &'a WatchArgs,
     asked: Asked<'a>,
     filter: Filter<'a>,
+    /// Whether a sysfs tree is read, whose own word of interfaces is all there is.
+    is_tree: bool,
+    /// Rows of the interface that is asked for: device, port and index. Its address may go before the row does, which
+    /// then has no name any more.
+    named: BTreeSet<(String, u32, u32)>,
 }
 
 impl Shown<'_> {
-    fn has(&self, what: &What) -> bool {
+    /// Remembers the rows that are there.
+    fn begin(&mut self, inventory: &Inventory) {
+        for own in &inventory.devices {
+            let name = &own.device.name;
+            let named = own.all_rows().iter().filter(|row| self.is_named(row));
+            let places: Vec<_> = named.map(|row| place(name, row)).collect();
+            self.named.extend(places);
+        }
+    }
+
+    fn has(&mut self, what: &What) -> bool {
+        // Also of what is not shown.
+        let passes = self.passes(what);
         let kind = kind(what);
         // It may be anybody's.
         if kind == Kind::Loss {
@@ -297,7 +317,7 @@ impl Shown<'_> {
             Kind::Device => only(Only::Device),
             Kind::Host | Kind::Loss => self.args.only.is_empty(),
         };
-        is_kind && self.is_asked(what) && self.passes(what)
+        is_kind && passes && self.is_asked(what)
     }
 
     fn is_asked(&self, what: &What) -> bool {
@@ -318,16 +338,34 @@ impl Shown<'_> {
         }
     }
 
-    /// Whether the row before or after passes the filters. With a filter only rows are shown.
-    fn passes(&self, what: &What) -> bool {
+    /// Whether the row before or after passes the filters, or may. With a filter only rows are shown.
+    fn passes(&mut self, what: &What) -> bool {
         if self.args.filter.words().is_empty() {
             return true;
         }
         let What::Difference(difference) = what else { return false };
-        let passes = |row: &GidRow| {
-            let netdev = row.netdev.as_ref().map(|own| own.name.as_str());
-            self.filter.verdict(&row.record) == Verdict::Passes && self.filter.admits_netdev(netdev)
-        };
-        rows(difference).into_iter().flatten().any(passes)
+        let (Some(device), rows) = (difference.device(), rows(difference)) else { return false };
+        let may_pass = |row: &&GidRow| self.filter.verdict(&row.record) != Verdict::Fails;
+        let may_pass = rows.into_iter().flatten().any(|row| may_pass(&row));
+        let [before, after] = rows;
+        let was =
+            before.is_some_and(|row| self.named.remove(&place(device, row)) || self.is_named(row));
+        let is = after.is_some_and(|row| self.is_named(row) || was && row.netdev.is_none());
+        if let Some(row) = after.filter(|_| is) {
+            self.named.insert(place(device, row));
+        }
+        may_pass && (was || is)
     }
+
+    /// Whether a row is of the interface that is asked for, if one is.
+    fn is_named(&self, row: &GidRow) -> bool {
+        let netdev = row.netdev.as_ref().map(|own| own.name.as_str());
+        let tree = row.record.sysfs_netdev.as_deref().filter(|_| self.is_tree);
+        self.filter.admits_netdev(netdev.or(tree))
+    }
+}
+
+/// The place of a row.
+fn place(device: &str, row: &GidRow) -> (String, u32, u32) {
+    (device.to_owned(), row.record.entry.port(), row.record.entry.index())
 }

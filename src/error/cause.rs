@@ -1,8 +1,11 @@
 //! Why there is no answer, and which errno says so.
 
+use std::path::PathBuf;
+
 use nix::libc;
 use rustix::io::Errno;
 
+use super::request::Request;
 use crate::driver::DriverId;
 use crate::mlx5_firmware::FirmwareRefusal;
 
@@ -77,6 +80,14 @@ pub enum Cause {
     /// The answer of the kernel makes no sense (`EPROTO`).
     #[error("unusable answer: {0}")]
     Malformed(&'static str),
+    /// The same of a file of sysfs, where the request does not name it (`EPROTO`).
+    #[error("unusable answer: {what} in {}", path.display())]
+    MalformedFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it.
+        what: &'static str,
+    },
     /// The request cannot be encoded (`EINVAL`).
     #[error(transparent)]
     Encode(#[from] EncodeError),
@@ -136,7 +147,7 @@ impl Cause {
             | Self::NeedsDevx
             | Self::Encode(_) => libc::EINVAL,
             Self::Firmware(_) => libc::EREMOTEIO,
-            Self::Malformed(_) => libc::EPROTO,
+            Self::Malformed(_) | Self::MalformedFile { .. } => libc::EPROTO,
             Self::DeviceGone(errno) | Self::Os(errno) => *errno,
         }
     }
@@ -144,6 +155,18 @@ impl Cause {
     /// [`errno`](Self::errno), as the system calls of this crate give it.
     pub(crate) fn as_errno(&self) -> Errno {
         Errno::from_raw_os_error(self.errno())
+    }
+
+    /// The cause for the sentence that names this request: it does not name a file twice.
+    pub(super) fn beside(self, request: &Request) -> Self {
+        match (self, request) {
+            (Self::MalformedFile { path, what }, Request::Sysfs { path: named })
+                if path == *named =>
+            {
+                Self::Malformed(what)
+            }
+            (cause, _) => cause,
+        }
     }
 
     /// An errno that means nothing in particular.

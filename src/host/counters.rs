@@ -402,7 +402,7 @@ impl CounterReader {
                 continue;
             }
             if let Err(error) = read.file(device, Group::Pma, folder, &name) {
-                if !matches!(error.cause(), Cause::Malformed(_)) {
+                if !matches!(error.cause(), Cause::Malformed(_) | Cause::MalformedFile { .. }) {
                     self.refuse(device, number, what.clone(), &error);
                     failed.push(what);
                 }

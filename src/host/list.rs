@@ -240,10 +240,10 @@ fn nodes_by_sysfs(
         let number = match folder.read("dev").map(|text| device_number(&text)) {
             Ok(Some(number)) => number,
             Ok(None) => {
-                unread = Some(Cause::Malformed("a node's number"));
+                unread = Some(folder.malformed("dev", "a node's number"));
                 continue;
             }
-            Err(cause) if matches!(cause.errno(), libc::ENOENT | libc::ENODEV) => continue,
+            Err(cause) if cause.errno() == libc::ENODEV || folder.is_gone() => continue,
             Err(cause) => {
                 unread = Some(cause);
                 continue;
@@ -259,16 +259,17 @@ fn nodes_by_sysfs(
 }
 
 fn read_device(folder: &Folder, name: String) -> Result<Device, Cause> {
-    let guid =
-        |file| folder.read(file)?.parse::<Guid>().map_err(|_| Cause::Malformed("a GUID in sysfs"));
+    let guid = |file| {
+        folder.read(file)?.parse::<Guid>().map_err(|_| folder.malformed(file, "a GUID in sysfs"))
+    };
     let ports = folder.join("ports").numbers()?;
     let node_type = u8::try_from(folder.read_number("node_type")?)
         .map(NodeType)
-        .map_err(|_| Cause::Malformed("a node type"))?;
+        .map_err(|_| folder.malformed("node_type", "a node type"))?;
     // The kernel numbers ports from 1 without a gap; a switch has only port 0.
     let first = u32::from(node_type != NodeType::SWITCH);
     if !ports.iter().copied().eq((first..).take(ports.len())) {
-        return Err(Cause::Malformed("port numbers with a gap"));
+        return Err(folder.malformed("ports", "port numbers with a gap"));
     }
     let device = Device {
         name,

@@ -101,9 +101,12 @@ impl RouteDump {
     pub(crate) fn interfaces(&self) -> Vec<Interface> {
         let mut addresses: BTreeMap<u32, Vec<(IpAddr, u8)>> = BTreeMap::new();
         let mut unfit: BTreeMap<u32, Vec<(IpAddr, Unfit)>> = BTreeMap::new();
+        let fit = self.addresses.iter().filter(|own| !own.is_duplicate);
+        let fit: BTreeSet<(u32, IpAddr)> = fit.map(|own| (own.index, own.near)).collect();
         for own in &self.addresses {
             addresses.entry(own.index).or_default().push((own.ip, own.prefix));
-            if let Some(why) = own.unfit() {
+            // It may be the far end of one address, and an address of its own as well.
+            if let Some(why) = own.unfit().filter(|_| !fit.contains(&(own.index, own.ip))) {
                 unfit.entry(own.index).or_default().push((own.ip, why));
             }
         }

@@ -28,5 +28,5 @@ pub(crate) fn read_counter(folder: &Folder, name: &str) -> Result<u64, Cause> {
     if text.starts_with("N/A") {
         return Err(Cause::NotOffered);
     }
-    text.parse().map_err(|_| Cause::Malformed("a counter"))
+    text.parse().map_err(|_| folder.malformed(name, "a counter"))
 }

@@ -93,7 +93,7 @@ pub(crate) struct Slot {
 fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRecord>, Cause> {
     let name = index.to_string();
     let gids = port_folder.join("gids");
-    let read = || Gid::parse_full(&gids.read(&name)?).ok_or(Cause::Malformed("a GID"));
+    let read = || Gid::parse_full(&gids.read(&name)?).ok_or_else(|| gids.malformed(&name, "a GID"));
     let mut gid = read()?;
     for _ in 0..SLOT_READS {
         if gid.is_zero() {
@@ -107,7 +107,7 @@ fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRec
             let entry =
                 GidEntry::new(port, index, gid).with_type(gid_type.unwrap_or(GidType::UNNAMED));
             // What cannot be read is not known; what cannot be a name is a broken answer.
-            if let Err(cause @ Cause::Malformed(_)) = netdev {
+            if let Err(cause @ Cause::MalformedFile { .. }) = netdev {
                 return Err(cause);
             }
             let is_hidden = gid_type.is_none();
@@ -131,7 +131,7 @@ fn read_netdev(port_folder: &Folder, name: &str) -> Result<Option<String>, Cause
     match names.read(name) {
         Ok(text) if text.is_empty() => Ok(None),
         Ok(text) if is_interface_name(&text) => Ok(Some(text)),
-        Ok(_) => Err(Cause::Malformed("an interface's name")),
+        Ok(_) => Err(names.malformed(name, "an interface's name")),
         Err(Cause::Os(libc::EINVAL)) => Ok(None),
         // Kernels without the folder know no interfaces.
         Err(Cause::Os(libc::ENOENT)) if !names.exists() => Ok(None),

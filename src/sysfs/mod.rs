@@ -274,7 +274,7 @@ impl Folder {
     pub(crate) fn read(&self, name: &str) -> Result<String, Cause> {
         let bytes = self.read_bytes(name).map_err(cause)?;
         let text = String::from_utf8(bytes)
-            .map_err(|_| Cause::Malformed("a sysfs attribute that is not text"))?;
+            .map_err(|_| self.malformed(name, "a sysfs attribute that is not text"))?;
         Ok(text.trim_end().to_owned())
     }
 
@@ -298,7 +298,12 @@ impl Folder {
 
     /// The number that a file begins with: `4: ACTIVE` is 4, `0x0008` is 8.
     pub(crate) fn read_number(&self, name: &str) -> Result<u64, Cause> {
-        leading_number(&self.read(name)?).ok_or(Cause::Malformed("a sysfs number"))
+        leading_number(&self.read(name)?).ok_or_else(|| self.malformed(name, "a sysfs number"))
+    }
+
+    /// That a file has something else than it should.
+    pub(crate) fn malformed(&self, name: &str, what: &'static str) -> Cause {
+        Cause::MalformedFile { path: self.path.join(name), what }
     }
 
     /// Names in this folder, in the order of `readdir`; a name that is not UTF-8 has its odd bytes
@@ -347,7 +352,7 @@ impl Folder {
     pub(crate) fn slots(&self) -> Result<Vec<u32>, Cause> {
         let numbers = self.numbers()?;
         if !numbers.iter().copied().eq((0..).take(numbers.len())) {
-            return Err(Cause::Malformed("slots with a gap"));
+            return Err(Cause::MalformedFile { path: self.path.clone(), what: "slots with a gap" });
         }
         Ok(numbers)
     }

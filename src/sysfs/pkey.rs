@@ -58,5 +58,5 @@ fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Cause> {
 fn read_pkey(folder: &Folder, index: u32) -> Result<PKey, Cause> {
     u16::try_from(folder.read_number(&index.to_string())?)
         .map(PKey)
-        .map_err(|_| Cause::Malformed("a P_Key"))
+        .map_err(|_| folder.malformed(&index.to_string(), "a P_Key"))
 }

@@ -25,12 +25,13 @@ impl Sysfs {
 }
 
 fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
-    const RANGE: Cause = Cause::Malformed("a number beyond its range");
-    let byte = |name| u8::try_from(folder.read_number(name)?).map_err(|_| RANGE);
-    let long = |name| u32::try_from(folder.read_number(name)?).map_err(|_| RANGE);
+    const RANGE: &str = "a number beyond its range";
+    let beyond = |name: &str| folder.malformed(name, RANGE);
+    let byte = |name| u8::try_from(folder.read_number(name)?).map_err(|_| beyond(name));
+    let long = |name| u32::try_from(folder.read_number(name)?).map_err(|_| beyond(name));
     // A port without a table has no folder.
     let slots = |name| match folder.join(name).slots() {
-        Ok(slots) => u32::try_from(slots.len()).map_err(|_| RANGE),
+        Ok(slots) => u32::try_from(slots.len()).map_err(|_| beyond(name)),
         Err(Cause::Os(libc::ENOENT)) => Ok(0),
         Err(cause) => Err(cause),
     };
@@ -42,7 +43,7 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
     };
     let (active_width, active_speed) = parse_rate(&rate);
     if active_width.is_none() && !rate.is_empty() && !rate.contains(" Gb/sec (") {
-        return Err(Cause::Malformed("a port's rate"));
+        return Err(folder.malformed("rate", "a port's rate"));
     }
     Ok(PortAttributes {
         state: PortState(byte("state")?),
@@ -81,7 +82,7 @@ impl LinkLayer {
             "InfiniBand" => Self::INFINIBAND,
             "Ethernet" => Self::ETHERNET,
             "Unknown" => Self::UNSPECIFIED,
-            _ => return Err(Cause::Malformed("a link layer")),
+            _ => return Err(port_folder.malformed("link_layer", "a link layer")),
         })
     }
 }

@@ -188,7 +188,7 @@ pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
     let device = DeviceFolder::find(sysfs, name)?;
     let guid = |file| {
         device.ask(&device.folder, file, |folder| {
-            folder.read(file)?.parse().map_err(|_| Cause::Malformed("a GUID"))
+            folder.read(file)?.parse().map_err(|_| folder.malformed(file, "a GUID"))
         })
     };
     Ok(Ca {
@@ -408,7 +408,7 @@ fn read_port(sysfs: &Sysfs, device: &DeviceFolder, number: u32) -> Result<Port> 
 
 fn number_in<T: TryFrom<u64>>(folder: &Folder, file: &str) -> Result<T, Cause> {
     let number = folder.read_number(file)?;
-    number.try_into().map_err(|_| Cause::Malformed("a number beyond its range"))
+    number.try_into().map_err(|_| folder.malformed(file, "a number beyond its range"))
 }
 
 /// The GID at index 0; none if there is no table.
@@ -416,7 +416,7 @@ fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
     match port_folder.read(file::GID_0) {
         Ok(text) => match text.parse::<Ipv6Addr>() {
             Ok(address) => Ok(Some(address.into())),
-            Err(_) => Err(Cause::Malformed("a GID")),
+            Err(_) => Err(port_folder.malformed(file::GID_0, "a GID")),
         },
         // The port exists, unless its device was removed.
         Err(Cause::Os(libc::ENOENT)) if port_folder.exists() => Ok(None),

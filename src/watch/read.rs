@@ -6,6 +6,7 @@ use super::{Options, Origin, Watch, What, differences, now};
 use crate::device::Device;
 use crate::host::Host;
 use crate::inventory::{Inventory, Parts, PortRecord, Wanted};
+use crate::netdev::Interface;
 
 /// How often a reading that finds less than the one before is made again before it is believed. A device that
 /// goes, or a driver that is busy, cannot be read for a moment.
@@ -159,10 +160,14 @@ fn read(
             (attributes.bad_pkey_cntr, attributes.qkey_viol_cntr) = (None, None);
         }
     }
-    for interface in inventory.interfaces.iter_mut().flatten() {
-        interface.addresses.sort_unstable();
-    }
+    inventory.interfaces.iter_mut().flatten().for_each(order);
     inventory
+}
+
+/// Orders the addresses of an interface: their order is no state.
+fn order(interface: &mut Interface) {
+    interface.addresses.sort_unstable();
+    interface.unfit.sort_unstable();
 }
 
 /// Whether something could be read before and cannot be read now.

@@ -272,3 +272,38 @@ fn a_host_without_a_device_is_not_right() {
     assert!(run.stdout.contains("no-device"), "{run:?}");
     assert_eq!(run.status, 2, "{run:?}");
 }
+
+/// A kernel without the ioctl, as before Linux 5.10, has RDMA all the same. So has a driver that is newer than uverbs.
+#[test]
+fn a_device_that_only_uverbs_cannot_ask() {
+    for (errno, text, name) in [
+        (
+            93,
+            "mlx5_0: query GID table: the kernel does not know this request (errno 93)",
+            "ioctl-unknown",
+        ),
+        (25, "mlx5_0: get context: the kernel has no uverbs ioctl (errno 25)", "ioctl-unknown"),
+        (22, "mlx5_0: get context: no known driver id is accepted (errno 22)", "driver-unknown"),
+    ] {
+        let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+        one["devices"][0]["access"] = json!({ "error": text, "errno": errno });
+        let fleet = Fleet::new(&[one]);
+        let run = fleet.uverbs(&["check"]);
+        assert_eq!(run.status, 0, "{run:?}");
+        assert!(!run.stdout.contains("there is no RDMA"), "{run:?}");
+        assert_eq!(names(&fleet.json(&["check"])), [name]);
+    }
+}
+
+/// A node of which a file is missing is one that could not be read, and not none.
+#[test]
+fn a_node_without_a_number_is_not_none() {
+    let tree = Tree::new();
+    tree.with_roce();
+    std::fs::remove_file(tree.path().join("class/infiniband_verbs/uverbs0/dev")).unwrap();
+    let run = tree.uverbs(&["check", "--json"]);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    let names = names(&answer);
+    assert!(!names.contains(&"no-node".to_owned()), "{names:?}");
+    assert!(names.contains(&"host-unreadable".to_owned()), "{names:?}");
+}

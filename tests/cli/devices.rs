@@ -174,7 +174,9 @@ fn a_folder_that_is_no_sysfs() {
 #[test]
 fn a_device_of_another_namespace() {
     let tree = Tree::new();
-    write(tree.path().join("class/infiniband_verbs/uverbs3/ibdev"), "mlx5_3");
+    let node = tree.path().join("class/infiniband_verbs/uverbs3");
+    write(node.join("ibdev"), "mlx5_3");
+    write(node.join("dev"), "231:195");
     let run = tree.uverbs(&["devices"]);
     assert!(run.stderr.contains("mlx5_3 (uverbs3) is in another network namespace"), "{run:?}");
     assert_eq!(run.status, 0);

@@ -417,3 +417,127 @@ fn a_table_that_was_not_read_is_not_a_slot_outside() {
     let run = Fleet::new(&[own]).uverbs(&["gid", "mlx5_0:1", "3"]);
     assert_eq!(run.status, 3, "{run:?}");
 }
+
+/// If the row's interface is not the one here, it is in another namespace: a GID of no use here is of none in either
+/// case.
+#[test]
+fn a_row_that_is_of_no_use_wherever_its_interface_is() {
+    let rows = vec![named(1, "::ffff:10.0.0.1", "eth0"), named(3, "::ffff:10.0.0.9", "eth0.7")];
+    let mut own = pod(&["10.0.0.1"], &[("mlx5_0", rows)]);
+    own["interfaces"][1]["addresses"] = json!([["10.0.0.9", 24]]);
+    let index = |own: &Value| {
+        let fleet = Fleet::new(std::slice::from_ref(own));
+        let said = fleet.uverbs(&["choose", "--explain"]);
+        (fleet.json(&["choose"])["choose"][0]["index"].clone(), said)
+    };
+    assert_eq!(index(&own).0, 1);
+    own["interfaces"][0]["unfit"] = json!([["10.0.0.1", "far_end"]]);
+    let (taken, said) = index(&own);
+    let reason = "in another network namespace, or its address is that of the other end of a";
+    assert!(taken == 3 && said.stdout.contains(reason), "{said:?}");
+    own["interfaces"][1]["is_lower_up"] = false.into();
+    let (taken, said) = index(&own);
+    let reason = "in another network namespace, or it is eth0.7, which is down, or has no carrier";
+    assert!(taken == Value::Null && said.stdout.contains(reason), "{said:?}");
+    assert_eq!(said.status, 1);
+}
+
+/// What is asked for and was not read is not among what has no usable GID.
+#[test]
+fn a_table_that_was_not_read_is_not_without_a_usable_gid() {
+    let mut down = port(DUAL);
+    down["attributes"][0]["state"] = 1.into();
+    let mut own = host("h", &[("mlx5_0", port(DUAL)), ("mlx5_1", down), ("mlx5_2", port(DUAL))]);
+    own["devices"][0]["gids"] = json!({ "error": "mlx5_0: query GID table: EIO", "errno": 5 });
+    let run = Fleet::new(&[own]).uverbs(&["choose", "mlx5_0", "mlx5_1"]);
+    let said = "no port that is asked for and was read has a usable GID\n";
+    assert!(run.stderr.contains(said) && run.status == 3, "{run:?}");
+}
+
+/// NCCL has room for 32 ports: the JSON has the doubt that the text has.
+#[test]
+fn ports_that_were_not_read_make_the_room_doubtful() {
+    let names: Vec<String> = (0..33).map(|number| format!("m{number}")).collect();
+    let devices: Vec<(&str, Value)> = names.iter().map(|name| (&**name, port(DUAL))).collect();
+    let mut own = host("h", &devices);
+    own["devices"][0]["gids"] = json!({ "error": "m0: query GID table: EIO", "errno": 5 });
+    let last = |own: &Value, like: &[&str]| {
+        let fleet = Fleet::new(std::slice::from_ref(own));
+        let run = fleet.uverbs(&["choose"]);
+        let row = fleet.json(&[&["choose"], like].concat())["choose"][31].clone();
+        (run.stderr.contains("what it does may be something else"), row)
+    };
+    let (is_said, row) = last(&own, &["--like", "nccl"]);
+    assert!(is_said);
+    assert_eq!((&row["nccl"]["is_sure"], &row["is_sure"]), (&json!(false), &json!(false)));
+    let (_, row) = last(&own, &["--like", "ucx"]);
+    assert_eq!((&row["ucx"]["is_sure"], &row["is_sure"]), (&json!(true), &json!(true)));
+    // One that could not even be listed may have ports, too.
+    let problem = json!({ "error": "m99: read: no", "errno": 71 });
+    own["unlisted"] = json!([{ "device": "m99", "problem": problem }]);
+    own["devices"].as_array_mut().unwrap().remove(0);
+    let (is_said, row) = last(&own, &[]);
+    assert!(is_said && row["nccl"]["is_sure"] == false, "{row}");
+    own["devices"].as_array_mut().unwrap().remove(0);
+    assert!(!last(&own, &[]).0, "there is room for it");
+    // Nor is it known where the order is not.
+    let mut own = host("h", &devices);
+    let (is_said, row) = last(&own, &[]);
+    assert!(!is_said && row["nccl"]["is_sure"] == true, "{row}");
+    for device in own["devices"].as_array_mut().unwrap() {
+        device["index"] = Value::Null;
+    }
+    let (is_said, row) = last(&own, &[]);
+    assert!(is_said && row["nccl"]["is_sure"] == false, "{row}");
+}
+
+/// Where it is not known whether sysfs has types, it is not known either what a program chooses by them.
+#[test]
+fn a_setting_that_leaves_types_to_the_program() {
+    let later = &[
+        (0, "fe80::11:22ff:fe33:4455", 1, Some("eth0")),
+        (1, "fe80::11:22ff:fe33:4455", 2, Some("eth0")),
+        (4, "::ffff:10.0.0.2", 1, Some("eth0")),
+        (5, "::ffff:10.0.0.2", 2, Some("eth0")),
+    ];
+    let mut own = host("h", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(later))]);
+    let fits = |own: &Value| {
+        let fleet = Fleet::new(std::slice::from_ref(own));
+        let sure = fleet.json(&["env", "nccl"])["is_sure"].clone();
+        (fleet.json(&["choose"])["fits_all"]["nccl"].clone(), sure)
+    };
+    let automatic = json!({ "NCCL_IB_GID_INDEX": "-1" });
+    assert_eq!(fits(&own), (automatic, true.into()));
+    for device in own["devices"].as_array_mut().unwrap() {
+        device["ports"][0]["has_types"] = Value::Null;
+    }
+    assert_eq!(fits(&own), (Value::Null, false.into()));
+}
+
+/// What is right by a wish is as doubtful as the wish makes it.
+#[test]
+fn what_is_set_now_is_judged_by_the_wish() {
+    let mut other = hidden(3, "2001:db8::3");
+    other["netdev"] = json!({ "index": 2, "name": "eth0" });
+    let rows = vec![proven(1, "fe80::5"), other, proven(5, "::ffff:10.0.0.1")];
+    let mut own = pod(&["10.0.0.1", "fe80::5", "2001:db8::3"], &[("mlx5_0", rows)]);
+    set(&mut own, "NCCL_IB_GID_INDEX", "5", None);
+    let fleet = Fleet::new(&[own]);
+    let answer = fleet.json(&["env", "nccl", "--family", "ipv6"]);
+    assert_eq!(answer["doubts"][0]["index"], 1, "{answer}");
+    let advice = answer["now"][0]["advice"].as_str().unwrap();
+    assert!(advice.starts_with("index 1 may be right here"), "{advice}");
+}
+
+/// One index is not right on a port of InfiniBand, which does not need it.
+#[test]
+fn infiniband_beside_roce() {
+    let mut ib = port(&[(0, "fe80::2:c903:4:1", 0, None)]);
+    ib["attributes"][0]["link_layer"] = 1.into();
+    ib["rows"][0]["ifindex"] = Value::Null;
+    let mut own = host("h", &[("mlx5_0", port(DUAL)), ("mlx5_1", ib)]);
+    own["devices"][1]["protocol"] = "ib".into();
+    let run = Fleet::new(&[own]).uverbs(&["choose"]);
+    let said = "index 3 is right on all 2 ports, but for those that are not Ethernet, which do not need it\n";
+    assert!(run.stderr.contains(said), "{run:?}");
+}

@@ -359,3 +359,24 @@ fn a_device_whose_name_is_no_text_is_not_left_out_in_silence() {
         assert_eq!(run.status, 3, "{command:?}: {run:?}");
     }
 }
+
+/// What is wrong is in a file, and which one is said, once.
+#[test]
+fn the_file_with_the_fault_is_named() {
+    let tree = Tree::new();
+    let port = tree.with_roce().port_again(1);
+    let said = |file: &str, text: &str, args: &[&str], what: &str| {
+        port.file(file, text);
+        let run = tree.uverbs(args);
+        let path = format!("class/infiniband/mlx5_0/ports/1/{file}");
+        assert_eq!(run.stderr.matches(&path).count(), 1, "{run:?}");
+        assert!(run.stderr.contains(what) && run.status == 3, "{run:?}");
+    };
+    said("lid", "x", &["ports"], "query port 1: unusable answer: a sysfs number in ");
+    port.file("lid", "0x0");
+    said("sm_sl", "4096", &["ports"], "unusable answer: a number beyond its range in ");
+    port.file("sm_sl", "0");
+    said("rate", "fast", &["ports"], "unusable answer: a port's rate in ");
+    said("gids/3", "x", &["gids"], "query GID 3 of port 1: unusable answer: a GID in ");
+    said("pkeys/0", "0x10000", &["pkeys"], "unusable answer: a P_Key in ");
+}

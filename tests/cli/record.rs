@@ -445,3 +445,49 @@ fn a_recorder_that_was_stopped() {
     assert!(run.status == 3 && run.stderr.contains("nothing was recorded between"), "{run:?}");
     assert_eq!(whats(&history(&file, &[])), ["began", "not_recorded"]);
 }
+
+/// A line that says that something changed says what.
+#[test]
+fn what_changed_is_shown() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let first: Value = serde_json::from_str(&texts(&file)[0]).unwrap();
+    let mut device = first["devices"][0].clone();
+    device["hardware"] = serde_json::json!({ "pci": {
+        "address": "0000:17:00.0", "id": null, "physical": null, "max_link": null,
+        "link": { "speed": 160, "width": 8 },
+    } });
+    let mut host = first.clone();
+    host["devices"] = serde_json::json!([]);
+    host["modules"] = serde_json::json!(["ib_core", "ib_umad"]);
+    let interface = |mac: &str| {
+        serde_json::json!({
+            "index": 2, "name": "eth0", "is_up": true, "is_lower_up": true, "mtu": 1500, "mac": mac,
+            "addresses": [["fd00::1", 64]],
+        })
+    };
+    host["interfaces"] = serde_json::json!([interface("02:00:00:00:00:01")]);
+    let mut duplicate = interface("02:00:00:00:00:02");
+    duplicate["unfit"] = serde_json::json!([["fd00::1", "duplicate"]]);
+    let parts = [
+        ("12:00:00", 0, None),
+        ("12:01:00", 1, Some(serde_json::json!([{ "whole": device }]))),
+        ("12:02:00", 2, Some(serde_json::json!([{ "host": host }]))),
+        ("12:03:00", 3, Some(serde_json::json!([{ "interface": interface("02:00:00:00:00:02") }]))),
+        ("12:04:00", 4, Some(serde_json::json!([{ "interface": duplicate }]))),
+    ];
+    made(&tree, &file, &parts);
+    let lines = history(&file, &[]);
+    assert_eq!(whats(&lines), ["began", "device_changed", "host", "interface", "interface"]);
+    for line in &lines[1..] {
+        assert_ne!(line["before"], line["after"], "{line}");
+    }
+    assert_eq!(lines[1]["after"]["pcie_link"], "16GT/s,x8");
+    let come = lines[2]["after"].as_array().unwrap();
+    assert!(come.contains(&"module ib_umad".into()), "{come:?}");
+    assert_eq!(lines[3]["after"]["mac"], "02:00:00:00:00:02");
+    let plain = uverbs(&["history", file.to_str().unwrap()]).stdout;
+    assert!(plain.contains("unfit fd00::1 (another host has its address"), "{plain}");
+}

@@ -182,3 +182,35 @@ fn what_cannot_be_read_is_said_when_a_watch_begins() {
     let named = tree.uverbs(&["watch", "--timeout", "0", "loop"]);
     assert!(!named.stderr.contains("mlx5_0") && named.stderr.contains("loop: "), "{named:?}");
 }
+
+/// In another host's tree its own word of an interface counts, as for `gids`.
+#[test]
+fn a_filter_by_interface_in_a_tree() {
+    let tree = Tree::new();
+    let device = tree.with_roce();
+    let (mut child, mut lines) = begun(&tree, &["0.01", "--netdev", "eth0", "--count", "2"]);
+    let port = device.port_again(1);
+    port.gid(5, ADDRESS, "RoCE v2", Some("eth1"));
+    port.gid(6, ADDRESS, "RoCE v2", Some("eth0"));
+    let came = line_of(&mut lines);
+    assert!(came.contains("gid_came        6 ::ffff:10.0.0.1 v2 eth0?"), "{came}");
+    port.file("gids/6", "0000:0000:0000:0000:0000:0000:0000:0000");
+    let went = line_of(&mut lines);
+    assert!(went.contains("gid_went        6 ::ffff:10.0.0.1 v2 eth0?"), "{went}");
+    assert!(child.wait().unwrap().success());
+}
+
+/// One port with a usable GID is enough where none is named, whatever is not known of others.
+#[test]
+fn waiting_beside_a_port_of_which_too_little_is_known() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let device = tree.device("mlx5_1", "1: CA", 1);
+    let port = device.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 8);
+    port.gid(3, ADDRESS, "RoCE v2", Some("eth1"));
+    port.refuse("gid_attrs/types/3");
+    for (named, status) in [(&[][..], 0), (&["mlx5_0"], 0), (&["mlx5_1"], 1)] {
+        let run = tree.uverbs(&[&["wait", "--timeout", "0.03"], named].concat());
+        assert_eq!(run.status, status, "{run:?}");
+    }
+}

@@ -153,6 +153,23 @@ const KINDS: &[(&str, Grow)] = &[
         host["interfaces"][0]["addresses"] = (0..count).map(address).collect();
         host["devices"][0]["gids"] = (0..count).map(|n| row(1, n, Some(2))).collect();
     }),
+    ("addresses of no use", |host, count| {
+        let address = |n: usize| format!("10.0.{}.{}", n / 256, n % 256);
+        host["interfaces"][0]["addresses"] = (0..count).map(|n| json!([address(n), 24])).collect();
+        host["interfaces"][0]["unfit"] =
+            (0..count).map(|n| json!([address(n), "duplicate"])).collect();
+        host["devices"][0]["gids"] = (0..count).map(|n| row(1, n, Some(2))).collect();
+    }),
+    ("gids without an interface's name", |host, count| {
+        let own = |n: usize| {
+            let mut row = row(1, n, None);
+            row["ifindex"] = Value::Null;
+            row
+        };
+        let address = |n: usize| json!([format!("10.0.{}.{}", n / 256, n % 256), 24]);
+        host["devices"][0]["gids"] = (0..count).map(own).collect();
+        host["interfaces"] = (0..count).map(|n| interface(n + 2, &[address(n)])).collect();
+    }),
     ("settings", |host, count| {
         let setting =
             |_| json!({ "name": "NCCL_IB_ADDR_RANGE", "value": "10.0.0.0/8", "file": "f" });
@@ -219,6 +236,33 @@ fn measure(folder: &Path, name: &str, grow: Grow, words: &[&str]) {
         instructions(words, &[file])
     });
     hold(name, words, counts);
+}
+
+/// Ports of InfiniBand, each with an interface of IPoIB.
+fn ipoib(host: &mut Value, count: usize) {
+    let guid = |n: usize| format!("0x{n:016x}");
+    let own = |n: usize| {
+        let mut port = port(1);
+        port["attributes"][0]["link_layer"] = json!(1);
+        port["guid"] = json!(guid(n + 1));
+        device(&format!("mlx5_{n}"), &[port], &[])
+    };
+    host["devices"] = (0..count).map(own).collect();
+    let own = |n: usize| {
+        let mut own = interface(n + 2, &[]);
+        own["port_guid"] = json!(guid(n + 1));
+        own
+    };
+    host["interfaces"] = (0..count).map(own).collect();
+}
+
+#[test]
+fn interfaces_of_ipoib() {
+    if !has_its_turn(KINDS.len() + 2, "interfaces of IPoIB") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    measure(folder.path(), "ipoib", ipoib, &["ports", "--format", "ibdev2netdev"]);
 }
 
 /// The kinds, of which each thread of the tests takes some.

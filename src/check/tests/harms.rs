@@ -61,6 +61,14 @@ pub(super) const HARMS: &[Harm] = &[
     (&["node-unusable"], |it| {
         it.first().access = Some(Err(problem("mlx5_0: get context: temporarily refused", 11)));
     }),
+    (&["ioctl-unknown"], |it| {
+        let text = "mlx5_0: query GID table: the kernel does not know this request (errno 93)";
+        it.first().access = Some(Err(problem(text, 93)));
+    }),
+    (&["driver-unknown"], |it| {
+        let text = "mlx5_0: get context: no known driver id is accepted (errno 22)";
+        it.first().access = Some(Err(problem(text, 22)));
+    }),
     (&["gid-not-proven"], |it| it.rows().iter_mut().for_each(|row| row.netdev = None)),
     (&["gid-not-proven"], |it| {
         let mut row = row(0, "::ffff:10.0.0.1", GidType::ROCE_V2, None);

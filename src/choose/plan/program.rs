@@ -118,8 +118,7 @@ impl Model {
     #[must_use]
     pub fn is_sure(&self, port: &Port<'_>, outcome: &Outcome) -> bool {
         let row = || port.row(outcome.index()?);
-        let outcome_of = |port: &Port<'_>| self.choose(port).outcome;
-        if port.assumes_types && outcome_of(port) != outcome_of(&without_types(port)) {
+        if self.may_miss_types(port) {
             return false;
         }
         match self {
@@ -129,6 +128,12 @@ impl Model {
             Self::Ucx(_) => true,
             Self::Nccl(settings) => nccl::is_sure(port, settings),
         }
+    }
+
+    /// Whether the program may do something else as sysfs may not have the types that it reads.
+    pub(super) fn may_miss_types(&self, port: &Port<'_>) -> bool {
+        let outcome_of = |port: &Port<'_>| self.choose(port).outcome;
+        port.assumes_types && outcome_of(port) != outcome_of(&without_types(port))
     }
 
     /// The index that is set, if the program uses it.

@@ -30,7 +30,8 @@ pub struct Plan {
     pub way: Way,
     /// Names and values, in the order to set them.
     pub variables: Vec<(&'static str, String)>,
-    /// Whether NCCL is known to choose right with them. If not, it compares with a type that it cannot read.
+    /// Whether the program is known to choose right with them. If not, it compares with a type that it cannot read,
+    /// or it is not known whether it can read types.
     pub is_sure: bool,
 }
 
@@ -149,9 +150,12 @@ pub(super) fn plan_of(
         let fits = |(name, value): &(&str, String)| name.len() + value.len() + 2 <= LONGEST;
         let is_plan = variables.iter().all(fits) && hosts.all(&mut |host| is_right(host));
         let is_sure = |host: &[Target<'_, '_>]| {
-            host.iter().all(|target| match &model {
-                Model::Nccl(settings) => nccl::is_sure(target.port, settings),
-                Model::Ucx(_) => true,
+            host.iter().all(|target| {
+                let is_sure = match &model {
+                    Model::Nccl(settings) => nccl::is_sure(target.port, settings),
+                    Model::Ucx(_) => true,
+                };
+                is_sure && !model.may_miss_types(target.port)
             })
         };
         let is_sure = is_plan && hosts.all(&mut |host| is_sure(host));

@@ -234,3 +234,25 @@ fn what_does_not_depend_on_a_hidden_type_is_preferred() {
     assert!(!is_sure(None));
     assert!(is_sure(Some("10.1.2.3/32")));
 }
+
+/// Where it is not known whether sysfs has types, it is not known either whether a program that reads them chooses
+/// right.
+#[test]
+fn a_plan_that_reads_types_which_may_be_missing() {
+    let with = |lines: &[&str], assumes_types| {
+        let rows = lines.iter().map(|line| row(line)).collect();
+        Port { assumes_types, ..port("port 1 link_layer Ethernet gid_tbl_len 16", rows) }
+    };
+    let is_sure = |program, later, assumes_types| {
+        let ports = [with(DUAL, assumes_types), with(later, assumes_types)];
+        let index = |port: &Port<'_>| port.rows.last().map(|row| row.index);
+        let targets: Vec<_> =
+            ports.iter().map(|port| Target { host: 0, port, index: index(port) }).collect();
+        plan(program, &targets, false, |_| false).map(|plan| (plan.way, plan.is_sure))
+    };
+    for program in [Program::Nccl, Program::Ucx] {
+        assert_eq!(is_sure(program, LATER, false), Some((Way::Automatic, true)));
+        assert_eq!(is_sure(program, LATER, true), Some((Way::Automatic, false)), "{program}");
+        assert_eq!(is_sure(program, DUAL, true), Some((Way::Index(3), true)), "{program}");
+    }
+}

@@ -30,8 +30,8 @@ fn any_row() -> impl Strategy<Value = Row<'static>> {
         Just(Home::None),
         Just(Home::Foreign),
         Just(Home::WithoutAddress),
-        Just(Home::Unproven { name: None, is_named: false }),
-        Just(Home::Unproven { name: Some("e"), is_named: true }),
+        Just(unproven(None, false)),
+        Just(unproven(Some("e"), true)),
         Just(Home::Unknown { name: Some("e") }),
         (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
             |(is_up, has_address, is_port_s)| {

@@ -8,7 +8,7 @@ use crate::choose::surroundings::{Surroundings, port as seen};
 use crate::device::Device;
 use crate::gid::{Gid, GidEntry, GidRecord, Source};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
-use crate::netdev::{Interface, Netdev};
+use crate::netdev::{Interface, Netdev, Unfit};
 use crate::port::PortAttributes;
 
 const MAC: [u8; 6] = [0x02, 0x11, 0x22, 0x33, 0x44, 0x55];
@@ -79,8 +79,11 @@ fn home_on(inventory: &Inventory, row: &GidRow, link_layer: LinkLayer) -> String
     let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
     match port.rows[0].home {
         Home::Ours { name, has_address, .. } => format!("ours {name} {has_address}"),
-        Home::Unproven { name, is_named } => {
-            format!("{}proven {}", if is_named { "un" } else { "address un" }, name.unwrap_or("-"))
+        Home::Unproven { name, is_named, is_up, unfit } => {
+            let kind = if is_named { "un" } else { "address un" };
+            let down = if is_up { "" } else { " down" };
+            let unfit = unfit.map(|why| format!(" {why:?}")).unwrap_or_default();
+            format!("{kind}proven {}{down}{unfit}", name.unwrap_or("-"))
         }
         Home::Unknown { name } => format!("unknown {}", name.unwrap_or("-")),
         other => format!("{other:?}"),
@@ -156,4 +159,47 @@ fn names_count_in_a_tree() {
     let row = by_sysfs("::ffff:10.0.0.1", Some("eth0"));
     assert_eq!(home_in(&tree, &row), "unknown eth0");
     assert_eq!(home_in(&blind, &row), "unknown -");
+}
+
+/// Of an interface that a row may be of, it is known whether it is up, and whether its address is of use.
+#[test]
+fn what_is_known_of_an_interface_that_may_be_a_row_s() {
+    let mut here = here();
+    let interfaces = here.interfaces.as_mut().unwrap();
+    interfaces[0].is_lower_up = false;
+    interfaces[1].unfit = vec![("10.0.0.2".parse().unwrap(), Unfit::FarEnd)];
+    let mut both = interfaces[1].clone();
+    (both.index, both.name) = (NonZeroU32::new(4).unwrap(), "eth2".to_owned());
+    both.addresses.push(("10.0.0.1".parse().unwrap(), 24));
+    assert_eq!(home_in(&here, &by_ioctl("::ffff:10.0.0.1", 2)), "unproven eth0 down");
+    for row in [unread, |text: &str| by_sysfs(text, Some("eth9"))] {
+        assert_eq!(home_in(&here, &row("::ffff:10.0.0.1")), "address unproven eth0 down");
+        assert_eq!(home_in(&here, &row("::ffff:10.0.0.2")), "address unproven eth1 FarEnd");
+    }
+    assert_eq!(home_in(&here, &by_ioctl("::ffff:10.0.0.2", 3)), "unproven eth1 FarEnd");
+    // Of several that may be it, one may be of use.
+    here.interfaces.as_mut().unwrap().push(both);
+    assert_eq!(home_in(&here, &unread("::ffff:10.0.0.1")), "address unproven -");
+    assert_eq!(home_in(&here, &by_ioctl("::ffff:10.0.0.1", 2)), "unproven eth0 down");
+    assert_eq!(home_in(&here, &unread("::ffff:10.0.0.2")), "address unproven - FarEnd");
+    here.interfaces.as_mut().unwrap()[2].unfit.clear();
+    assert_eq!(home_in(&here, &unread("::ffff:10.0.0.2")), "address unproven -");
+}
+
+/// It is known by its index, whatever it is called by now.
+#[test]
+fn an_interface_that_was_renamed_is_down_all_the_same() {
+    let mut here = here();
+    here.interfaces.as_mut().unwrap()[0].is_up = false;
+    here.interfaces.as_mut().unwrap()[0].name = "eth9".to_owned();
+    let netdev = Some(Netdev::new(NonZeroU32::new(2).unwrap(), "eth0"));
+    let mut record = DeviceRecord::new(Device::named("mlx5_0"));
+    record.gids = Some(Ok(vec![GidRow { netdev, ..by_ioctl("::ffff:10.0.0.1", 2) }]));
+    let mut port = PortRecord::new(1);
+    let attributes = PortAttributes { gid_tbl_len: 8, ..Default::default() };
+    port.attributes = Some(Ok((attributes, Source::Ioctl)));
+    record.ports = vec![port];
+    let surroundings = Surroundings::of(&here);
+    let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
+    assert!(!port.rows[0].has_address_handle, "UCX makes none");
 }

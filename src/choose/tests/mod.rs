@@ -69,6 +69,11 @@ pub(super) fn row(line: &str) -> Row<'static> {
     }
 }
 
+/// An interface that may be one here, which is up.
+const fn unproven(name: Option<&'static str>, is_named: bool) -> Home<'static> {
+    Home::Unproven { name, is_named, is_up: true, unfit: None }
+}
+
 pub(super) fn port(head: &str, rows: Vec<Row<'static>>) -> Port<'static> {
     let words: Vec<&str> = head.split_whitespace().collect();
     let is_infiniband = words[3] == "InfiniBand";

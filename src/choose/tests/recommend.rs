@@ -29,7 +29,7 @@ fn the_recommendation_and_its_reasons() {
         home("1 0 fe80::1 v1 e", ours("eth0")),
         home("1 1 fe80::1 v2 e", ours("eth0")),
         home("1 2 ::ffff:10.0.0.1 v2 e", Home::Foreign),
-        home("1 3 ::ffff:10.0.0.2 v2 e", Home::Unproven { name: None, is_named: false }),
+        home("1 3 ::ffff:10.0.0.2 v2 e", unproven(None, false)),
         home("1 4 ::ffff:10.7.0.1 v2 e", ours("eth0.7")),
         home("1 5 ::ffff:127.0.0.1 v2 e", ours("eth0")),
         home("1 6 ::ffff:10.0.0.6 v2 e", down),
@@ -97,7 +97,7 @@ fn judged(rows: &[Row<'static>], wish: &Wish) -> (Outcome, Vec<Reason>) {
     (decision.outcome, decision.rows.into_iter().map(|(_, reason)| reason).collect())
 }
 
-const POSSIBLE: Home<'static> = Home::Unproven { name: Some("eth1"), is_named: true };
+const POSSIBLE: Home<'static> = unproven(Some("eth1"), true);
 const UNKNOWN: Home<'static> = Home::Unknown { name: None };
 
 /// What is better proven to be here comes first, whatever the address is. A row that sysfs keeps back comes
@@ -163,7 +163,7 @@ fn what_cannot_be_read_may_be_right() {
     assert_eq!(outcome(with(eth0), &netdev("eth0")), Outcome::Taken(3));
     assert_eq!(outcome(with(POSSIBLE), &netdev("eth1")), not_known);
     assert_eq!(outcome(with(POSSIBLE), &netdev("eth0")), none);
-    for home in [Home::Unproven { name: None, is_named: false }, UNKNOWN, Home::None] {
+    for home in [unproven(None, false), UNKNOWN, Home::None] {
         assert_eq!(outcome(with(home), &netdev("eth0")), not_known, "{home:?}");
     }
     let of_tree = Home::Unknown { name: Some("eth0") };
@@ -243,7 +243,7 @@ fn a_row_that_may_be_better_is_named() {
     let with = |home| v2(3, "::ffff:10.0.0.1", home);
     let any = Wish::default();
     let untyped = |home| Row { gid_type: GidType::UNNAMED, type_is_hidden: true, ..with(home) };
-    let by_address = Home::Unproven { name: Some("eth0"), is_named: false };
+    let by_address = unproven(Some("eth0"), false);
     for row in [with(UNKNOWN), with(by_address), untyped(ours("eth0")), untyped(POSSIBLE)] {
         assert_eq!(better(row, &any), Some(3), "{row:?}");
         let port = roce(&[local, row]);
@@ -275,10 +275,28 @@ fn a_row_that_may_be_better_is_named() {
 /// A row without an interface is of the only one that has its address, or of none here.
 #[test]
 fn the_only_interface_with_the_address_is_compared() {
-    let row = |name| v2(3, "::ffff:10.0.0.3", Home::Unproven { name, is_named: false });
+    let row = |name| v2(3, "::ffff:10.0.0.3", unproven(name, false));
     let eth0 = Wish { netdev: Some("eth0".to_owned()), ..Wish::default() };
     let outcome = |name| judged(&[row(name)], &eth0).0;
     assert_eq!(outcome(Some("eth1")), Outcome::Ignored(Why::NoRow));
     assert_eq!(outcome(Some("eth0")), Outcome::Ignored(Why::NotKnown(3)));
     assert_eq!(outcome(None), Outcome::Ignored(Why::NotKnown(3)));
+}
+
+/// A row that may be of an interface here is of no use if that is down, or if its address is of no use there: if it is
+/// not of this interface, it is of one in another namespace.
+#[test]
+fn a_row_that_is_of_no_use_wherever_its_interface_is() {
+    let good = v2(5, "fe80::5", ours("eth0"));
+    let with = |is_up, unfit| {
+        let home = Home::Unproven { name: Some("eth1"), is_named: true, is_up, unfit };
+        judged(&[v2(3, "::ffff:10.0.0.3", home), good], &Wish::default())
+    };
+    assert_eq!(with(true, None).0, Outcome::Taken(3));
+    let (outcome, reasons) = with(false, None);
+    assert_eq!(outcome, Outcome::Taken(5));
+    assert_eq!(reasons[0], Reason::DownOrElsewhere(Some("eth1".to_owned())));
+    let (outcome, reasons) = with(true, Some(Unfit::FarEnd));
+    assert_eq!(outcome, Outcome::Taken(5));
+    assert_eq!(reasons[0], Reason::UnfitOrElsewhere(Unfit::FarEnd));
 }

@@ -166,7 +166,7 @@ fn read(
 /// Which GID is right for each port, and which programs take.
 fn add_choices(all: &mut Exposition, seen: &Seen, asked: &Asked<'_>, report: &mut Report) {
     let chosen = choose(seen, asked, &Wish::default(), report);
-    let taken = take(seen, &chosen, None);
+    let taken = take(&seen.inventory, &chosen, None);
     for (own, taken) in chosen.iter().zip(&taken) {
         let (device, number) = (own.port.device, own.port.number.to_string());
         if !asked.has_port(device, own.port.number) {

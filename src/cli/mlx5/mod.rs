@@ -6,7 +6,7 @@ use uverbs::driver::DriverId;
 use uverbs::error::{Cause, Error, Result};
 use uverbs::inventory::{Parts, Wanted};
 
-use crate::args::{Common, NamedDevices, NamedPorts};
+use crate::args::{Common, NamedDevices, NamedPorts, device_here, selector_here};
 use crate::hosts::{Seen, live, some};
 use crate::output::Answer;
 use crate::report::Report;
@@ -59,14 +59,14 @@ Examples:
 }
 
 #[derive(Debug, Args)]
-#[command(mut_arg("selectors", |own| own.help("Devices and ports to show; all of mlx5's if none is named")))]
+#[command(mut_arg("selectors", |own| own.help("Devices and ports to show; all of mlx5's if none is named").value_parser(selector_here)))]
 pub(crate) struct Mlx5PortArgs {
     #[command(flatten)]
     pub(crate) named: NamedPorts,
 }
 
 #[derive(Debug, Args)]
-#[command(mut_arg("selectors", |own| own.help("Devices to show; all of mlx5's if none is named")))]
+#[command(mut_arg("selectors", |own| own.help("Devices to show; all of mlx5's if none is named").value_parser(device_here)))]
 pub(crate) struct Mlx5DeviceArgs {
     #[command(flatten)]
     pub(crate) named: NamedDevices,

@@ -86,6 +86,8 @@ fn record(common: &Common, args: &WatchArgs, path: &Path) -> Result<(), Problem>
     let _ = set.thread_block();
     let size = args.record.record_size.unwrap_or(SIZE);
     let mut log = Log::open(path, size).map_err(|error| failed(&error))?;
+    // What is read now is what was so from now on, also if this program is stopped before it is written.
+    let mut last = Instant::now();
     let (mut watch, ends) = args.time.begin(common, args.source, &[], Some(RECORDED))?;
     // Before the disk, which may take long.
     let mut last = Instant::now();

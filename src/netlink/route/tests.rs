@@ -128,6 +128,13 @@ fn addresses_that_nobody_can_use() {
     assert_eq!(own.addresses.len(), 4);
     let far = ("10.0.0.4".parse().unwrap(), Unfit::FarEnd);
     assert_eq!(own.unfit, [far, (v6(5).into(), Unfit::Duplicate)]);
+    // The interface has the address itself.
+    let addresses = vec![
+        address(0x80, &[10, 0, 0, 3], &[10, 0, 0, 4]),
+        address(0x80, &[10, 0, 0, 4], &[10, 0, 0, 4]),
+    ];
+    let dump = RouteDump { links: [link(9, "d0")].into_iter().collect(), addresses };
+    assert_eq!(dump.interfaces()[0].unfit, []);
 }
 
 #[test]

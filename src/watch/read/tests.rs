@@ -126,3 +126,17 @@ fn only_what_is_named_is_watched() {
     assert_eq!(names, ["rxe1"]);
     assert_eq!(watch.inventory().others, []);
 }
+
+/// The kernel may list addresses in another order than before.
+#[test]
+fn the_order_of_addresses_is_no_state() {
+    use crate::netdev::Unfit;
+    let with = |texts: [&str; 2]| {
+        let mut own = Interface::new(core::num::NonZeroU32::MIN, "d0");
+        own.addresses = texts.map(|text| (text.parse().unwrap(), 64)).into();
+        own.unfit = texts.map(|text| (text.parse().unwrap(), Unfit::Duplicate)).into();
+        order(&mut own);
+        own
+    };
+    assert_eq!(with(["fd00::1", "fd00::2"]), with(["fd00::2", "fd00::1"]));
+}

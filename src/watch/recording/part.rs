@@ -61,6 +61,13 @@ impl Part {
         }
     }
 
+    /// The names of the devices that the line may change; `None` if it may change more: interfaces, or the host.
+    #[must_use]
+    pub fn devices(&self) -> Option<impl Iterator<Item = &str>> {
+        let is_more = self.is_all || !self.interfaces.is_empty();
+        (!is_more).then(|| self.devices.keys().map(String::as_str))
+    }
+
     /// The part of an inventory.
     #[must_use]
     pub fn of(&self, inventory: &Inventory) -> Inventory {

@@ -1,6 +1,7 @@
 //! Reading a recording: what happened, one line after the other, and what was known then.
 
 use core::mem::take;
+use core::num::NonZeroU32;
 use std::io::BufRead;
 use std::time::{Duration, SystemTime};
 
@@ -282,7 +283,9 @@ fn apply(step: &mut Step, inventory: &mut Inventory) -> Result<(), String> {
     } else if let Some(host) = step.host.take() {
         *inventory = Inventory { devices: take(&mut inventory.devices), ..*host };
     } else if let Some(own) = step.interface.take() {
-        let all = inventory.interfaces.get_or_insert_default();
+        // One of a list that is not known does not make it known.
+        let index = own.index;
+        let all = inventory.interfaces.as_mut().ok_or_else(|| of_interface(index))?;
         match all.binary_search_by_key(&own.index, |own| own.index) {
             Ok(place) => drop(all.get_mut(place).map(|old| *old = *own)),
             Err(place) => all.insert(place, *own),
@@ -290,9 +293,12 @@ fn apply(step: &mut Step, inventory: &mut Inventory) -> Result<(), String> {
     } else if let Some(index) = step.ifindex {
         match &step.renamed {
             Some((before, after)) if is_interface_name(after) => {
-                rename(inventory, index, before, after);
+                if !rename(inventory, index, before, after) {
+                    return Err(of_interface(index));
+                }
             }
             Some((_, after)) => return Err(format!("{after:?} does not belong here")),
+            None if !step.is_gone => return Err(NOT_KNOWN.to_owned()),
             None => {
                 let all = inventory.interfaces.iter_mut();
                 all.for_each(|all| all.retain(|own| own.index != index));
@@ -384,6 +390,10 @@ const TOO_MUCH: &str = "there are more changes of so large a host than are read"
 
 /// What a newer version may write.
 const NOT_KNOWN: &str = "a change that this version does not know; use a newer uverbs";
+
+fn of_interface(index: NonZeroU32) -> String {
+    unknown(&format_args!("the interface {index}"))
+}
 
 fn unknown(what: &dyn core::fmt::Display) -> String {
     format!("{what} is not known here")
