@@ -270,8 +270,7 @@ Examples:
     Env(EnvArgs),
     /// Check this host: modules, limits, nodes, ports, GIDs, interfaces, settings
     ///
-    /// A line for each finding: how much it matters, its name, which does not change, what was seen
-    /// and what to do.
+    /// One line per finding: severity, name, observation, advice. Names of findings do not change.
     ///
     /// The last line says what was looked at, and how many hosts have problems.
     ///
