@@ -157,7 +157,7 @@ impl Sysfs {
 
 impl FolderId {
     /// Makes sure that the folder is still there, and not another in its place.
-    pub(crate) fn stands(&self) -> Result<(), Cause> {
+    pub(crate) fn still_exists(&self) -> Result<(), Cause> {
         match rustix::fs::stat(&self.path) {
             Ok(stat) if stat.st_ino == self.inode => Ok(()),
             Ok(_) => Err(Cause::Replaced),
