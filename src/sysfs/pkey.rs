@@ -31,6 +31,13 @@ impl Sysfs {
 
     /// Reads all P_Keys of a port, with their indices, ascending; unused slots (0) included.
     ///
+    /// ```no_run
+    /// for (index, pkey) in uverbs::Sysfs::host().query_pkeys("mlx5_0", 1)? {
+    ///     println!("{index} {pkey}");
+    /// }
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port; `EPROTO`: a file that does
     /// not hold a P_Key.
