@@ -7,7 +7,6 @@ use uverbs::port::LinkLayer;
 
 use crate::ibstat;
 use crate::output::Answer;
-use crate::ports::PortsFormat;
 use crate::report::Report;
 use crate::selection::Selected;
 use crate::text::printable;
@@ -28,14 +27,6 @@ pub(crate) struct Text {
 }
 
 impl OtherTool {
-    pub(crate) fn new(format: PortsFormat) -> Self {
-        match format {
-            PortsFormat::Ibstat => Self::Ibstat(Text::default()),
-            PortsFormat::Ibdev2netdev => Self::Ibdev2netdev(Text::default()),
-            PortsFormat::Table | PortsFormat::Json => Self::None,
-        }
-    }
-
     fn name_and_text(&mut self) -> Option<(&'static str, &mut Text)> {
         match self {
             Self::None => None,
