@@ -16,36 +16,11 @@ use crate::text::printable;
 pub(crate) enum OtherTool {
     /// Another form is asked for.
     None,
-    Ibstat(Text),
-    Ibdev2netdev(Text),
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Text {
-    text: String,
-    hosts: usize,
+    Ibstat(String),
+    Ibdev2netdev(String),
 }
 
 impl OtherTool {
-    fn name_and_text(&mut self) -> Option<(&'static str, &mut Text)> {
-        match self {
-            Self::None => None,
-            Self::Ibstat(text) => Some(("ibstat", text)),
-            Self::Ibdev2netdev(text) => Some(("ibdev2netdev", text)),
-        }
-    }
-
-    /// Whether there is room for a host. That there is none is noted once.
-    pub(crate) fn has_room(&mut self, report: &mut Report) -> bool {
-        let Some((name, text)) = self.name_and_text() else { return true };
-        text.hosts += 1;
-        if text.hosts == 2 {
-            report.turn_to(None);
-            report.nothing(format!("{name} knows one host: the first is shown"));
-        }
-        text.hosts == 1
-    }
-
     /// Orders devices as the tool does: by the bytes of their names.
     pub(crate) fn order(&self, devices: &mut [Selected<'_>]) {
         if !matches!(self, Self::None) {
@@ -66,7 +41,7 @@ impl OtherTool {
             }
         };
         match ibstat::device(selected.record) {
-            Some(text) if selected.is_whole() => to.text += &text,
+            Some(text) if selected.is_whole() => *to += &text,
             Some(_) => {}
             None => {
                 let name = &selected.device.name;
@@ -89,7 +64,7 @@ impl OtherTool {
             // It is with its device.
             Self::Ibstat(_) if selected.is_whole() => {}
             Self::Ibstat(to) => {
-                to.text += &ibstat::port(selected.record, port).unwrap_or_default();
+                *to += &ibstat::port(selected.record, port).unwrap_or_default();
             }
             Self::Ibdev2netdev(to) => {
                 let number = port.number;
@@ -103,15 +78,17 @@ impl OtherTool {
                     return;
                 };
                 let (name, netdev) = (printable(name), printable(netdev));
-                let _ = writeln!(to.text, "{name} port {number} ==> {netdev} ({state})");
+                let _ = writeln!(to, "{name} port {number} ==> {netdev} ({state})");
             }
         }
     }
 
     /// The answer, if it is one of such a tool.
-    pub(crate) fn end(mut self) -> Option<Answer> {
-        let (_, text) = self.name_and_text()?;
-        Some(Answer::Text(std::mem::take(&mut text.text).into_bytes()))
+    pub(crate) fn end(self) -> Option<Answer> {
+        match self {
+            Self::None => None,
+            Self::Ibstat(text) | Self::Ibdev2netdev(text) => Some(Answer::Text(text.into_bytes())),
+        }
     }
 }
 

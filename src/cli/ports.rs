@@ -12,9 +12,9 @@ use uverbs::inventory::{Parts, PortRecord, Wanted};
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortState, Speed, Width};
 
 use crate::args::{Common, NamedPorts, Origin};
-use crate::form::{Form, Format};
+use crate::form::{Form, Format, Room};
 use crate::hosts::each;
-use crate::other_tool::{self, OtherTool};
+use crate::other_tool::OtherTool;
 use crate::output::Answer;
 use crate::report::Report;
 use crate::rows::Rows;
@@ -74,8 +74,8 @@ impl From<PortsFormat> for OtherTool {
     fn from(format: PortsFormat) -> Self {
         match format {
             PortsFormat::Table | PortsFormat::Json => Self::None,
-            PortsFormat::Ibdev2netdev => Self::Ibdev2netdev(other_tool::Text::default()),
-            PortsFormat::Ibstat => Self::Ibstat(other_tool::Text::default()),
+            PortsFormat::Ibdev2netdev => Self::Ibdev2netdev(String::new()),
+            PortsFormat::Ibstat => Self::Ibstat(String::new()),
         }
     }
 }
@@ -258,9 +258,9 @@ pub(crate) fn answer(
         Wanted::new(parts).preference(args.preference(common)).devices(&is_device).ports(&is_port);
     let mut rows =
         Rows::first(common, format == PortsFormat::Json, "ports", NARROW, HEADING).spare(SPARE);
-    let mut text = OtherTool::from(format);
+    let (mut text, mut room) = (OtherTool::from(format), Room::of(format.form()));
     each(common, &args.origin.from, &wanted, report, |host, report| {
-        if !text.has_room(report) {
+        if !room.take(report) {
             return Ok(());
         }
         let mut selected = host.select(&asked, report);
