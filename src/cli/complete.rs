@@ -1,6 +1,6 @@
 //! Completion: what can come next on a command line, asked by the scripts of [`crate::shell`].
 //!
-//! `uverbs __complete WORD…` takes the words up to the cursor, the last of which is to be completed. It
+//! `uverbs __complete WORD…` takes the words up to the cursor, and completes the last one. It
 //! prints a line for each word that it can be: the word, a tab, what it is. A line without a word says
 //! which names the shell completes itself: `files` or `folders`. Options and commands are those of
 //! [`crate::syntax`]; devices, ports and interfaces those of this host, or of the snapshots or the tree

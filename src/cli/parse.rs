@@ -140,7 +140,7 @@ struct Outline<'a> {
     form: Form,
     /// The devices and ports that are named, of commands that look for a file among these.
     named: &'a [Selector],
-    /// The snapshots that are to be read.
+    /// The snapshots to read.
     from: &'a [PathBuf],
     source: Option<SourceChoice>,
 }

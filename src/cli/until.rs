@@ -139,7 +139,7 @@ impl Ends {
     }
 }
 
-/// What of that which is asked for is not there, or could not be read.
+/// What is asked for and is not there, or could not be read.
 pub(crate) fn lacking(inventory: &Inventory, asked: &Asked<'_>) -> Vec<String> {
     let mut report = Report::default();
     tell_problems(inventory, asked, &mut report);
