@@ -93,11 +93,10 @@ fn home<'i>(row: &Row<'i>, is_roce: bool) -> Home<'i> {
 ///
 /// Refused are rows that do not fulfil the wish, rows whose interface is down, is in another network
 /// namespace or lacks the address, rows of RoCE whose type cannot be read or is not known, and addresses of
-/// loopback or that no host can have. Among
-/// the other rows the choice prefers, in this order: a type that sysfs shows; an interface that is proven
-/// to be in this network namespace, before one that may be, before one of which nothing is known; RoCE v2;
-/// an address that is not link-local; IPv4; the port's own interface; the lowest index. There is one
-/// exception: a row that reaches other links (RoCE v2, not link-local) comes before all that do not, even if
+/// loopback or that no host can have. Among the other rows the choice prefers, in this order: a type that
+/// sysfs shows; an interface that is proven to be in this network namespace, before one that may be, before
+/// one of which nothing is known; RoCE v2; an address that is not link-local; IPv4; the port's own interface;
+/// the lowest index. There is one exception: a row that reaches other links (RoCE v2, not link-local) comes before all that do not, even if
 /// its interface is not proven to be here, as long as an interface here has its index (or name) and its
 /// address. On InfiniBand and iWARP only the index counts. The port must be active.
 ///
