@@ -41,6 +41,7 @@ impl Sysfs {
     /// # Errors
     /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port; `EPROTO`: a file that does
     /// not hold a P_Key.
+    #[doc(alias = "ibv_get_pkey_index")]
     pub fn query_pkeys(&self, device: &str, port: u32) -> Result<Vec<(u32, PKey)>> {
         let request = || Request::PKey { port, index: None };
         self.steadily(device, request, |sysfs| {
