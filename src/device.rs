@@ -14,6 +14,7 @@ use crate::named::named;
 named! {
     /// What a device is.
     #[doc(alias = "ibv_node_type")]
+    #[doc(alias = "ibv_node_type_str")]
     NodeType(u8) {
         /// Channel adapter: InfiniBand or RoCE.
         CA = node_type::CA, "ca";
@@ -38,12 +39,15 @@ named! {
 #[non_exhaustive]
 pub struct Device {
     /// Its name now; udev and users rename devices.
+    #[doc(alias = "ibv_get_device_name")]
     pub name: String,
     /// The kernel's index of it, which outlives renaming; `None` where only sysfs could be read.
+    #[doc(alias = "ibv_get_device_index")]
     pub index: Option<u32>,
     /// What it is.
     pub node_type: NodeType,
     /// Node GUID.
+    #[doc(alias = "ibv_get_device_guid")]
     pub node_guid: Guid,
     /// System image GUID.
     pub sys_image_guid: Guid,

@@ -103,6 +103,7 @@ const DRIVERS: &[Driver] = &[
 
 impl DriverId {
     /// NVIDIA (Mellanox) ConnectX-4 and newer.
+    #[doc(alias = "mlx5dv_is_supported")]
     pub const MLX5: Self = Self(driver_id::MLX5);
     /// NVIDIA (Mellanox) ConnectX-3.
     pub const MLX4: Self = Self(driver_id::MLX4);

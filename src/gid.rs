@@ -320,6 +320,7 @@ impl GidEntry {
     }
 
     /// The GID's type.
+    #[doc(alias = "ibv_query_gid_type")]
     #[must_use]
     pub const fn gid_type(&self) -> GidType {
         GidType(self.gid_type)

@@ -15,6 +15,7 @@ use crate::named::named;
 named! {
     /// Logical state of a port.
     #[doc(alias = "ibv_port_state")]
+    #[doc(alias = "ibv_port_state_str")]
     PortState(u8) {
         /// No state change; never the state of a port at rest.
         NOP = abi::port_state::NOP, "nop";

@@ -67,7 +67,7 @@ enum Query {
     Mlx5Port(u8),
 }
 
-/// What has to be in an attribute's 16 bytes, and the memory behind its address.
+/// What has to be in an attribute's 16 bytes, and in the memory at its address.
 #[derive(Debug, PartialEq)]
 struct Expected {
     id: u16,
@@ -109,7 +109,7 @@ fn decode_and_encode(attributes: &[[u8; ATTRIBUTE]]) {
         .take(16)
         .map(|raw| {
             let mut raw = *raw;
-            // What the kernel takes: at most eight bytes inline, zeros behind them, one known flag.
+            // What the kernel takes: at most eight bytes inline, zeros after them, one known flag.
             let len = raw[2] % 9;
             raw[2..4].copy_from_slice(&u16::from(len).to_ne_bytes());
             let flags = u16::from(raw[4] & 1);
@@ -368,14 +368,14 @@ fn give(device: &Device, request: &[u8], pieces: &[(usize, Vec<u8>)]) {
     match model::ioctl(device, &mut file, RDMA_VERBS_IOCTL, BASE, &mut memory) {
         Outcome::NotModelled(_) => {}
         Outcome::Done(result, _) => match verdict {
-            // Zeros behind a structure are asked for where longer ones are allowed.
+            // Zeros after a structure are asked for where longer ones are allowed.
             Err(errno) => assert!(result == Err(errno) || result == Err(95) || result == Err(14)),
             Ok(()) => assert_ne!(result, Err(93), "{request:?}"),
         },
     }
 }
 
-/// The library's own requests, of which the model tells the answers.
+/// The library's own requests, to which the model knows the answers.
 fn ask(device: &Device, queries: &[Query]) {
     let context = ModelKernel::context(device).expect("every device gives a context");
     assert_eq!(context.num_comp_vectors(), device.num_comp_vectors);

@@ -50,7 +50,7 @@ enum Fill {
     },
 }
 
-/// What most errnos below 128 stand for: those that mean something. Others stand for themselves.
+/// What most errnos below 128 become: those that mean something. Others stay as they are.
 const LIKELY: [u8; 8] = [22, 5, 61, 95, 93, 11, 1, 4];
 
 /// The kernel. The context is given if `is_open`, whatever else it says.

@@ -52,7 +52,7 @@ fn one_text(text: &str) {
     }
 }
 
-/// All variables by which programs choose are set to this text: whatever they take stands in the table
+/// All variables by which programs choose are set to this text: whatever they take is in the table
 /// or has its reason.
 fn variables(text: &str) {
     for setting in

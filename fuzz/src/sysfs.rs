@@ -50,7 +50,7 @@ enum Found {
     Away,
 }
 
-/// Texts that stand in such files.
+/// Texts that are in such files.
 const SANE: [&str; 22] = [
     "1: CA",
     "2: switch",

@@ -124,7 +124,7 @@ pub(crate) enum Color {
     Never,
 }
 
-/// Reads a selector. A path is often meant for `--from`, and is told so.
+/// Reads a selector. Of a path, which is often meant for `--from`, the error says so.
 pub(crate) fn selector(text: &str) -> Result<Selector, String> {
     text.parse().map_err(|error: InvalidSelector| {
         if is_file_like(text) { not_a_device(text, true) } else { error.to_string() }

@@ -17,8 +17,9 @@ use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
 use crate::status::Status;
-use crate::table::{Mark, Table, cell};
+use crate::table::{Mark, Table};
 use crate::text::{count, thousands};
+use crate::values::cell;
 
 #[derive(Debug, Args)]
 #[command(mut_arg("selectors", |own| own.help("Devices and ports to check; all if none is named")))]
@@ -111,7 +112,7 @@ pub(crate) fn answer(
             report.raise(Status::Failed);
             tally.is_missing = true;
         }
-        tally.looked.add(host, &asked);
+        tally.looked.add(&host.inventory, &asked);
         tally.is_unread |= tell_others(host, &asked, report);
         let (mut problems, mut warnings) = (0, 0);
         let found = check(&host.inventory, expected).into_iter();

@@ -23,8 +23,8 @@ use crate::output::{Answer, List};
 use crate::report::{Problem, Report, Stage};
 use crate::selection::Asked;
 use crate::status::Status;
-use crate::table::{Mark, NONE, Table, cell};
-use crate::values::Text;
+use crate::table::{Mark, Table};
+use crate::values::{NONE, Text, cell};
 use crate::verdict::{Indices, Verdict, is_known};
 
 #[derive(Debug, Args)]
@@ -141,7 +141,7 @@ pub(crate) fn answer(
     let mut looked = Looked::default();
     look(common, (from, preference, Parts::CHOOSING), &asked, report, |host, report| {
         let (_, missing) = missing(host, &asked, report);
-        looked.add(host, &asked);
+        looked.add(&host.inventory, &asked);
         // All ports, as those that are not asked for take room from those that are.
         let chosen = choose(host, &asked, &wish, report);
         let taken = take(&host.inventory, &chosen, args.like);

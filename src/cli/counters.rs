@@ -15,8 +15,8 @@ use crate::hosts::{each, host, some};
 use crate::output::{Answer, List};
 use crate::report::{Problem, Report};
 use crate::selection::Asked;
-use crate::table::{Mark, NONE, Table, cell};
-use crate::values::{Pairs, Text};
+use crate::table::{Mark, Table};
+use crate::values::{NONE, Pairs, Text, cell};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("selectors", |own| own.value_parser(selector_here)))]

@@ -8,8 +8,7 @@ use uverbs::gid::{Gid, GidType};
 use uverbs::host::Source;
 use uverbs::inventory::GidRow;
 
-use crate::table::{NONE, cell};
-use crate::values::Text;
+use crate::values::{NONE, Text, cell};
 
 pub(crate) const COLUMNS: usize = 7;
 
@@ -77,7 +76,7 @@ impl<'a> Row<'a> {
         ]
     }
 
-    /// What tells it from the other rows of its port.
+    /// What distinguishes it from the other rows of its port.
     pub(crate) fn brief(&self) -> String {
         format!("{} {} {} {}", self.index, self.gid, self.type_cell(), self.netdev_cell())
     }

@@ -1,6 +1,5 @@
 //! `uverbs gids` and `uverbs gid`: GID tables, and one entry.
 
-use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use uverbs::choose::Surroundings;
@@ -12,7 +11,7 @@ use uverbs::selector::Selector;
 
 use crate::args::{Common, NamedPorts, Origin, port};
 use crate::filter::{Filter, FilterArgs, Verdict};
-use crate::form::{Form, Format};
+use crate::form::{Form, Format, Room};
 use crate::gid_row::{COLUMNS, HEADING, Row};
 use crate::hosts::{Seen, each, some};
 use crate::output::{Answer, List};
@@ -46,10 +45,14 @@ pub(crate) struct GidArgs {
     pub(crate) origin: Origin,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GidsFormat {
+    /// Aligned columns
     Table,
+    /// One JSON document; the same as --json
     Json,
+    // With the underscore that the script's name has.
+    #[value(name = "show_gids", help = "What the show_gids script prints")]
     ShowGids,
 }
 
@@ -63,23 +66,6 @@ impl Format for GidsFormat {
             Self::Json => Form::Json,
             Self::ShowGids => Form::OtherTool("show_gids"),
         }
-    }
-}
-
-impl ValueEnum for GidsFormat {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Table, Self::Json, Self::ShowGids]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::Table => PossibleValue::new("table").help("Aligned columns"),
-            Self::Json => PossibleValue::new("json").help("One JSON document; the same as --json"),
-            // With the underscore that the script's name has.
-            Self::ShowGids => {
-                PossibleValue::new("show_gids").help("What the show_gids script prints")
-            }
-        })
     }
 }
 
@@ -104,11 +90,12 @@ pub(crate) fn answer_gids(
         .devices(&is_device)
         .netdev(netdev)
         .rows(&is_row);
-    let mut rows = Rows::new(GidsFormat::asked(args.format, common));
+    let format = GidsFormat::asked(args.format, common);
+    let (mut rows, mut room) = (Rows::new(format), Room::of(format.form()));
     let (mut is_any, mut has_device, mut may_match) = (false, false, Vec::new());
     each(common, &args.origin.from, &wanted, report, |host, report| {
         report.turn_to(host.name.as_deref());
-        if !rows.has_room(report) {
+        if !room.take(report) {
             return Ok(());
         }
         has_device |= !(host.inventory.devices.is_empty() && host.inventory.others.is_empty());
@@ -350,17 +337,6 @@ impl Rows {
             GidsFormat::Json => Self::Json(List::new("gids")),
             GidsFormat::ShowGids => Self::ShowGids(ShowGids::default()),
         }
-    }
-
-    /// Whether there is room for a host. That there is none is noted once.
-    fn has_room(&mut self, report: &mut Report) -> bool {
-        let Self::ShowGids(own) = self else { return true };
-        let number = own.begin_host();
-        if number == 2 {
-            report.turn_to(None);
-            report.nothing("show_gids knows one host: the first is shown");
-        }
-        number == 1
     }
 
     fn add(&mut self, row: &Row<'_>) -> serde_json::Result<()> {

@@ -14,8 +14,8 @@ use crate::output::Answer;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::{Asked, Selected};
-use crate::table::{Mark, Table, cell};
-use crate::values::Text;
+use crate::table::{Mark, Table};
+use crate::values::{Text, cell};
 
 #[derive(Debug, Args)]
 pub(crate) struct GuidsArgs {

@@ -16,13 +16,13 @@ use crate::files::{Input, ROOM};
 use crate::hosts::{Chosen, choose_on, fills};
 use crate::like::Like;
 use crate::line::{Choice, Kind, Line, Side, gid, kind, problem as problem_side, rows, word};
+use crate::looked::Looked;
 use crate::out::Out;
 use crate::output::{Answer, List, Rest};
 use crate::report::{EINVAL, Report};
 use crate::selection::Asked;
 use crate::text::printable;
 use crate::verdict::is_known;
-use crate::watch::summary;
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
@@ -147,7 +147,7 @@ impl History<'_> {
                     line.before = word(format_time(last, 3));
                     line.after = word(format_time(moment.time(), 3));
                 } else {
-                    line.after = word(summary(after));
+                    line.after = word(Looked::at(after).to_string());
                 }
                 self.rows.add(&line)?;
             }

@@ -247,7 +247,7 @@ fn at_line(path: &Path, line: u64) -> String {
     if line > 1 { format!("{file}:{line}") } else { file }
 }
 
-/// What of that which the selectors name could not be read: the host, devices and ports, by name. What is
+/// What the selectors name and could not be read: the host, devices and ports, by name. What is
 /// said of all does not cover it.
 pub(crate) fn unread(host: &Seen, asked: &Asked<'_>) -> Vec<String> {
     let Seen { name, inventory } = host;

@@ -2,7 +2,8 @@
 //! own go first, then those that the command can spare, then long texts wrap in their own columns. What still
 //! has no room goes on in the next line, further in.
 
-use crate::table::{NONE, width};
+use crate::text::width;
+use crate::values::NONE;
 
 /// Columns of sentences, which may wrap.
 const TEXTS: [&str; 4] = ["SEEN", "ADVICE", "REASON", "VALUE"];

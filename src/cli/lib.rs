@@ -47,6 +47,7 @@ mod record;
 mod report;
 mod rows;
 mod selection;
+mod shell;
 mod show_gids;
 mod snapshot;
 mod status;
@@ -55,6 +56,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 mod text;
+mod until;
 mod values;
 mod verdict;
 mod wait;
@@ -122,7 +124,7 @@ fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Answer> {
         Command::Wait(args) => wait::answer(common, args, report)?,
         Command::History(args) => history::answer(common, args, report)?,
         Command::Mlx5(command) => mlx5::answer(common, command, report)?,
-        Command::Completions { shell } => Answer::Text(complete::script(*shell).into()),
+        Command::Completions { shell } => Answer::Text(shell::script(*shell).into()),
         Command::Man { command } => Answer::Text(pages::man(command.as_deref())),
     })
 }

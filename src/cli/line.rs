@@ -14,8 +14,7 @@ use uverbs::port::PortAttributes;
 use uverbs::watch::{Change, Difference, Origin, PortValue, What, format_time};
 
 use crate::gid_row::Row;
-use crate::table::NONE;
-use crate::values::{Gbps, Pairs, Text};
+use crate::values::{Gbps, NONE, Pairs, Text};
 use crate::{devices, ports};
 
 /// A change in JSON.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::hosts::Seen;
+use uverbs::inventory::Inventory;
+
 use crate::selection::Asked;
 use crate::text::{count, thousands};
 
@@ -16,10 +17,17 @@ pub(crate) struct Looked {
 }
 
 impl Looked {
+    /// All of a host.
+    pub(crate) fn at(inventory: &Inventory) -> Self {
+        let mut all = Self::default();
+        all.add(inventory, &Asked::default());
+        all
+    }
+
     /// Adds what is asked for of a host.
-    pub(crate) fn add(&mut self, host: &Seen, asked: &Asked<'_>) {
+    pub(crate) fn add(&mut self, inventory: &Inventory, asked: &Asked<'_>) {
         self.hosts += 1;
-        for record in &host.inventory.devices {
+        for record in &inventory.devices {
             let name = record.device.name.as_str();
             if !asked.has_device(name) {
                 continue;

@@ -10,7 +10,6 @@ use uverbs::port::LinkLayer;
 
 use crate::ibstat;
 use crate::output::Answer;
-use crate::ports::PortsFormat;
 use crate::report::Report;
 use crate::selection::Selected;
 use crate::text::printable;
@@ -20,19 +19,18 @@ use crate::text::printable;
 pub(crate) enum OtherTool {
     /// Another form is asked for.
     None,
-    Ibstat(Text),
-    Ibdev2netdev(Text),
+    Ibstat(Lines),
+    Ibdev2netdev(Lines),
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Text {
-    lines: String,
-    hosts: usize,
+pub(crate) struct Lines {
+    text: String,
     /// The place of the first interface of IPoIB of each InfiniBand port, by the port's GUID.
     ipoib: Option<BTreeMap<Guid, usize>>,
 }
 
-impl Text {
+impl Lines {
     /// The first interface of IPoIB of a port.
     fn ipoib<'i>(&mut self, guid: Guid, inventory: &'i Inventory) -> Option<&'i Interface> {
         let all = inventory.interfaces.as_deref().unwrap_or_default();
@@ -45,33 +43,6 @@ impl Text {
 }
 
 impl OtherTool {
-    pub(crate) fn new(format: PortsFormat) -> Self {
-        match format {
-            PortsFormat::Ibstat => Self::Ibstat(Text::default()),
-            PortsFormat::Ibdev2netdev => Self::Ibdev2netdev(Text::default()),
-            PortsFormat::Table | PortsFormat::Json => Self::None,
-        }
-    }
-
-    fn name_and_text(&mut self) -> Option<(&'static str, &mut Text)> {
-        match self {
-            Self::None => None,
-            Self::Ibstat(text) => Some(("ibstat", text)),
-            Self::Ibdev2netdev(text) => Some(("ibdev2netdev", text)),
-        }
-    }
-
-    /// Whether there is room for a host. That there is none is noted once.
-    pub(crate) fn has_room(&mut self, report: &mut Report) -> bool {
-        let Some((name, text)) = self.name_and_text() else { return true };
-        text.hosts += 1;
-        if text.hosts == 2 {
-            report.turn_to(None);
-            report.nothing(format!("{name} knows one host: the first is shown"));
-        }
-        text.hosts == 1
-    }
-
     /// Orders devices as the tool does: by the bytes of their names.
     pub(crate) fn order(&self, devices: &mut [Selected<'_>]) {
         if !matches!(self, Self::None) {
@@ -92,7 +63,7 @@ impl OtherTool {
             }
         };
         match ibstat::device(selected.record) {
-            Some(text) if selected.is_whole() => to.lines += &text,
+            Some(text) if selected.is_whole() => to.text += &text,
             Some(_) => {}
             None => {
                 let name = &selected.device.name;
@@ -115,7 +86,7 @@ impl OtherTool {
             // It is with its device.
             Self::Ibstat(_) if selected.is_whole() => {}
             Self::Ibstat(to) => {
-                to.lines += &ibstat::port(selected.record, port).unwrap_or_default();
+                to.text += &ibstat::port(selected.record, port).unwrap_or_default();
             }
             Self::Ibdev2netdev(to) => {
                 let number = port.number;
@@ -129,15 +100,19 @@ impl OtherTool {
                     return;
                 };
                 let (name, netdev) = (printable(name), printable(netdev));
-                let _ = writeln!(to.lines, "{name} port {number} ==> {netdev} ({state})");
+                let _ = writeln!(to.text, "{name} port {number} ==> {netdev} ({state})");
             }
         }
     }
 
     /// The answer, if it is one of such a tool.
-    pub(crate) fn end(mut self) -> Option<Answer> {
-        let (_, text) = self.name_and_text()?;
-        Some(Answer::Text(std::mem::take(&mut text.lines).into_bytes()))
+    pub(crate) fn end(self) -> Option<Answer> {
+        match self {
+            Self::None => None,
+            Self::Ibstat(lines) | Self::Ibdev2netdev(lines) => {
+                Some(Answer::Text(lines.text.into_bytes()))
+            }
+        }
     }
 }
 
@@ -147,7 +122,7 @@ impl OtherTool {
 /// same PCI function; here it is the one that the kernel names for the port. An InfiniBand port has none of its
 /// own; IPoIB has the port's GUID in its address.
 fn netdev_of<'i>(
-    to: &mut Text,
+    to: &mut Lines,
     record: &'i DeviceRecord,
     port: &'i PortRecord,
     inventory: &'i Inventory,

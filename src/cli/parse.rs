@@ -64,21 +64,36 @@ impl Cli {
     /// What only this command does not take.
     fn own_contradiction(&self) -> Option<String> {
         let common = &self.common;
-        let message = match &self.command {
-            Command::Metrics(_) if common.json => "metrics has formats of its own: --format",
-            Command::Watch(own) if common.json && own.record.record.is_some() => {
-                "--record prints nothing, so that --json is of no use"
-            }
+        let (is_wrong, message) = match &self.command {
+            Command::Metrics(_) => (common.json, "metrics has formats of its own: --format"),
+            Command::Watch(own) => (
+                common.json && own.record.record.is_some(),
+                "--record prints nothing, so that --json is of no use",
+            ),
             Command::History(_) if common.sysfs.is_some() => {
-                "history reads a recording and nothing else"
+                (true, "history reads a recording and nothing else")
             }
             Command::History(own) => return own.contradiction(),
-            Command::Mlx5(_) | Command::Limits(_) if common.sysfs.is_some() => {
-                "this needs the device itself; --sysfs reads files only"
+            Command::Mlx5(_) | Command::Limits(_) => {
+                (common.sysfs.is_some(), "this needs the device itself; --sysfs reads files only")
             }
-            _ => return None,
+            // All are named, so that a new command is not forgotten.
+            Command::Devices(_)
+            | Command::Gids(_)
+            | Command::Gid(_)
+            | Command::Ports(_)
+            | Command::Guids(_)
+            | Command::Pkeys(_)
+            | Command::Counters(_)
+            | Command::Choose(_)
+            | Command::Env(_)
+            | Command::Check(_)
+            | Command::Snapshot(_)
+            | Command::Wait(_)
+            | Command::Completions { .. }
+            | Command::Man { .. } => return None,
         };
-        Some(message.to_owned())
+        is_wrong.then(|| message.to_owned())
     }
 
     /// What clap cannot see, as options may come before the command or after it.
@@ -127,7 +142,7 @@ struct Outline<'a> {
     named: &'a [Selector],
     /// Whether the command reads snapshots if it is told to.
     has_from: bool,
-    /// The snapshots that are to be read.
+    /// The snapshots to read.
     from: &'a [PathBuf],
     source: Option<SourceChoice>,
 }

@@ -12,15 +12,15 @@ use uverbs::inventory::{Parts, PortRecord, Wanted};
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortState, Speed, Width};
 
 use crate::args::{Common, NamedPorts, Origin};
-use crate::form::{Form, Format};
+use crate::form::{Form, Format, Room};
 use crate::hosts::each;
-use crate::other_tool::OtherTool;
+use crate::other_tool::{Lines, OtherTool};
 use crate::output::Answer;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
-use crate::table::{Mark, Table, cell};
-use crate::values::{Gbps, Hex, Text};
+use crate::table::{Mark, Table};
+use crate::values::{Gbps, Hex, Text, cell};
 
 #[derive(Debug, Args)]
 pub(crate) struct PortsArgs {
@@ -66,6 +66,16 @@ impl Format for PortsFormat {
             Self::Json => Form::Json,
             Self::Ibdev2netdev => Form::OtherTool("ibdev2netdev"),
             Self::Ibstat => Form::OtherTool("ibstat"),
+        }
+    }
+}
+
+impl From<PortsFormat> for OtherTool {
+    fn from(format: PortsFormat) -> Self {
+        match format {
+            PortsFormat::Table | PortsFormat::Json => Self::None,
+            PortsFormat::Ibdev2netdev => Self::Ibdev2netdev(Lines::default()),
+            PortsFormat::Ibstat => Self::Ibstat(Lines::default()),
         }
     }
 }
@@ -248,9 +258,9 @@ pub(crate) fn answer(
         Wanted::new(parts).preference(args.preference(common)).devices(&is_device).ports(&is_port);
     let mut rows =
         Rows::first(common, format == PortsFormat::Json, "ports", NARROW, HEADING).spare(SPARE);
-    let mut text = OtherTool::new(format);
+    let (mut text, mut room) = (OtherTool::from(format), Room::of(format.form()));
     each(common, &args.origin.from, &wanted, report, |host, report| {
-        if !text.has_room(report) {
+        if !room.take(report) {
             return Ok(());
         }
         let mut selected = host.select(&asked, report);

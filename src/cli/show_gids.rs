@@ -25,16 +25,9 @@ const PREFIX_ALONE: Gid = Gid::from_bytes([0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0
 pub(crate) struct ShowGids {
     text: String,
     count: usize,
-    hosts: usize,
 }
 
 impl ShowGids {
-    /// Begins with a host: the number of it, from 1. There is room for one.
-    pub(crate) fn begin_host(&mut self) -> usize {
-        self.hosts += 1;
-        self.hosts
-    }
-
     pub(crate) fn add(&mut self, row: &Row<'_>) {
         let Row { device, port, index, gid, .. } = row;
         if gid.0.is_zero() || gid.0 == PREFIX_ALONE {

@@ -91,9 +91,14 @@ mod tests {
         let file = Some("/etc/nccl.conf".into());
         let name = "NCCL_IB_HCA";
         let setting = Setting::new(name, "^=a b", file);
-        let old = Setting { readings: Reading::V2_4..=Reading::V2_23, ..setting.clone() };
-        let middle = Setting { readings: Reading::V2_23..=Reading::V2_23, ..setting.clone() };
-        let new = Setting { readings: Reading::V2_30..=Reading::V2_30, ..setting.clone() };
+        let read_by = |readings| {
+            let mut own = setting.clone();
+            own.readings = readings;
+            own
+        };
+        let old = read_by(Reading::V2_4..=Reading::V2_23);
+        let middle = read_by(Reading::V2_23..=Reading::V2_23);
+        let new = read_by(Reading::V2_30..=Reading::V2_30);
         inventory.settings = vec![setting, new, middle, old];
         inventory.problems = vec![Problem { text: "host: no".into(), errno: 5 }];
         let mut other = Device::named("other");

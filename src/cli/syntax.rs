@@ -7,7 +7,6 @@ use clap::{Parser, Subcommand};
 use crate::args::{Common, SnapshotArgs};
 use crate::check::CheckArgs;
 use crate::choose::ChooseArgs;
-use crate::complete::Shell;
 use crate::counters::CountersArgs;
 use crate::devices::DevicesArgs;
 use crate::env::EnvArgs;
@@ -19,6 +18,7 @@ use crate::metrics::MetricsArgs;
 use crate::mlx5::Mlx5Command;
 use crate::pkeys::PkeysArgs;
 use crate::ports::PortsArgs;
+use crate::shell::Shell;
 use crate::status;
 use crate::wait::WaitArgs;
 use crate::watch::WatchArgs;
@@ -270,8 +270,7 @@ Examples:
     Env(EnvArgs),
     /// Check this host: modules, limits, nodes, ports, GIDs, interfaces, settings
     ///
-    /// A line for each finding: how much it matters, its name, which does not change, what was seen
-    /// and what to do.
+    /// One line per finding: severity, name, observation, advice. Names of findings do not change.
     ///
     /// The last line says what was looked at, and how many hosts have problems.
     ///

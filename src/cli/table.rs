@@ -2,20 +2,12 @@
 //! too narrow, [`Layout`] says which lines there are.
 
 use serde_json::Value;
-use unicode_width::UnicodeWidthChar as _;
 
 use crate::args::{Color, Common};
 use crate::layout::Layout;
 use crate::out::Out;
-use crate::text::printable;
-
-/// The text of a cell without a value.
-pub(crate) const NONE: &str = "-";
-
-/// A value's text, or [`NONE`].
-pub(crate) fn cell<T: ToString>(value: Option<T>) -> String {
-    value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
-}
+use crate::text::{printable, width};
+use crate::values::NONE;
 
 /// Whether a row deserves attention; it says so in words as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +168,7 @@ impl Sheet {
     }
 }
 
-/// Whether a row stands by itself, as one of its cells is very long. Nothing is aligned with the last.
+/// Whether a row is aligned with no other, as one of its cells is very long. Nothing is aligned with the last cell.
 fn is_apart(line: &str) -> bool {
     let cells = line.rsplit('\t').skip(1);
     line.len() > WIDEST && cells.into_iter().any(|cell| cell.len() > WIDEST)
@@ -190,11 +182,6 @@ fn widen<'c>(widths: &mut Vec<usize>, cells: impl Iterator<Item = &'c str>) {
             None => widths.push(own),
         }
     }
-}
-
-/// How many columns of a terminal a text takes.
-pub(crate) fn width(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.chars().filter_map(char::width).sum() }
 }
 
 /// Adds a line whose cells are as wide as their columns, with two blanks between them.

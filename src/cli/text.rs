@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use unicode_width::UnicodeWidthChar as _;
 use uverbs::inventory::is_plain_char;
 
 /// A JSON document in which every character shows as what it is. JSON itself asks so only of the first
@@ -33,6 +34,11 @@ fn shown(text: &str, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
         }
     }
     Cow::Owned(plain)
+}
+
+/// How many columns of a terminal a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().filter_map(char::width).sum() }
 }
 
 /// A number with what it counts, for people: `1 port`, `1,000 ports`.

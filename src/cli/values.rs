@@ -5,6 +5,14 @@ use std::fmt::{self, Display, LowerHex};
 use serde::{Serialize, Serializer};
 use uverbs::port::Rate;
 
+/// The text of a cell without a value.
+pub(crate) const NONE: &str = "-";
+
+/// A value's text, or [`NONE`].
+pub(crate) fn cell<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
+}
+
 /// A value whose JSON is its text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<T>(pub(crate) T);

@@ -19,7 +19,7 @@ use crate::values::Pairs;
 pub(crate) struct Verdict {
     /// How many were read.
     pub(crate) hosts: usize,
-    /// What of that which is asked for could not be read: hosts, devices and ports, by name.
+    /// What is asked for and could not be read: hosts, devices and ports, by name.
     unread: Vec<String>,
     /// Ports that are asked for, where it is not known which row is right.
     doubtful: Vec<String>,
@@ -79,7 +79,7 @@ impl Verdict {
         is_read
     }
 
-    /// What of that which is asked for could not be read, also if it is only a row that matters. What is
+    /// What is asked for and could not be read, also if it is only a row that matters. What is
     /// said of all does not cover it.
     pub(crate) fn unread(&self, report: &Report) -> Vec<String> {
         let unread = self.unread.iter().chain(&self.doubtful).cloned();

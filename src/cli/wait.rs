@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
 use crate::table::Mark;
-use crate::watch::{Next, TimeArgs};
+use crate::until::{Next, TimeArgs};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("selectors", |own| own.help("Devices and ports to wait for; any port if none is named").value_parser(selector_here)))]

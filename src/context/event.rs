@@ -22,6 +22,7 @@ use crate::named::named;
 named! {
     /// What happened.
     #[doc(alias = "ibv_event_type")]
+    #[doc(alias = "ibv_event_type_str")]
     EventType(u32) {
         /// The device failed or was removed. No event comes after it, and no error either.
         DEVICE_FATAL = event_type::DEVICE_FATAL, "device_fatal";

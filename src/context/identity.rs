@@ -19,7 +19,7 @@ impl Device {
     /// now. Of a device that a program made up there is nothing to say.
     pub(crate) fn still_has_node(&self) -> Result<(), Cause> {
         match (&self.identity.node, self.index) {
-            (Some(folder), index) => match folder.stands() {
+            (Some(folder), index) => match folder.still_exists() {
                 // Nothing is known of the folder.
                 Err(Cause::Os(_)) if index.is_some() => self.still_has_number(),
                 // Or another tree is mounted there now, or none. The kernel's own word counts.

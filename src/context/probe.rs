@@ -22,6 +22,12 @@ const NO_METHOD: u16 = 0x0fff;
 ///
 /// For devices whose driver netlink does not name: mthca, hns, and all where there is no netlink.
 ///
+/// ```no_run
+/// let device = uverbs::Host::new().device("hns_0")?;
+/// println!("{}", uverbs::context::probe_driver(&device)?);
+/// # Ok::<(), uverbs::Error>(())
+/// ```
+///
 /// # Errors
 /// Those of opening the node, and `EINVAL` if the device accepts no known id.
 pub fn probe_driver(device: &Device) -> Result<DriverId> {

@@ -185,7 +185,7 @@ fn steady_device(
         };
         // The node that had this device's name before still has it.
         let name_now = verbs.join(&node.name).read_optional("ibdev");
-        if name_now.as_deref() == Some(name) && id.stands().is_ok() {
+        if name_now.as_deref() == Some(name) && id.still_exists().is_ok() {
             device.node = Some(node.clone());
             device.identity.node = Some(id.clone());
             return Ok(device);
@@ -250,7 +250,7 @@ fn nodes_by_sysfs(
             }
         };
         // Another may have taken over the name between two files.
-        if let Some(id) = folder.id().ok().filter(|id| id.stands().is_ok()) {
+        if let Some(id) = folder.id().ok().filter(|id| id.still_exists().is_ok()) {
             let node = Node { path: dev.join(&name), name, number };
             nodes.entry(device).or_insert((node, id));
         }

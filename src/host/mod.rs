@@ -2,8 +2,8 @@
 //!
 //! RDMA netlink is asked first: devices, character devices and driver ids in two exchanges for all
 //! devices together, and a third that shows that none went away meanwhile. Where there is no netlink
-//! (old kernels, a tree that is not this host's),
-//! sysfs has the same but the driver. Nothing here opens a device.
+//! (old kernels, a tree that is not this host's), sysfs has the same but the driver. Nothing here opens
+//! a device.
 //!
 //! # A device is the one that was listed
 //!
@@ -159,7 +159,7 @@ impl Host {
     /// says why.
     ///
     /// # Errors
-    /// Netlink's errno, if it answers and its answer is no use, or if it refuses and sysfs has no class of
+    /// Netlink's errno, if its answer cannot be used, or if it refuses and sysfs has no class of
     /// RDMA devices; the errno of sysfs, if there is no netlink and sysfs cannot be read either
     /// ([`Cause::NotSysfs`], `ENOENT`: there is none).
     #[doc(alias = "ibv_get_device_list")]

@@ -21,6 +21,15 @@ impl Host {
     /// A process in a PID namespace that the reader does not see is no owner with a number: its objects have
     /// [`owner`](OwnedResources::owner) `None`.
     ///
+    /// ```no_run
+    /// let mut host = uverbs::Host::new();
+    /// let device = host.device("mlx5_0")?;
+    /// for own in host.resource_owners(&device)? {
+    ///     println!("{:?} has {} of {}", own.owner, own.count, own.kind);
+    /// }
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// - `EOPNOTSUPP`: the device was not listed by RDMA netlink.

@@ -65,6 +65,7 @@ impl From<Error> for Problem {
 
 /// A host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Inventory {
     /// Its name, unless only its sysfs tree was read.
     pub host: Option<String>,
@@ -105,6 +106,7 @@ pub struct Inventory {
 
 /// How much memory a process may lock. RDMA locks all memory that it registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LockedMemory {
     /// The limit that counts, in bytes (`RLIMIT_MEMLOCK`, the soft limit); `None` if there is none.
     pub limit: Option<u64>,
@@ -112,8 +114,17 @@ pub struct LockedMemory {
     pub is_exempt: bool,
 }
 
+impl LockedMemory {
+    /// This limit in bytes, or none, which is applied to the process.
+    #[must_use]
+    pub const fn new(limit: Option<u64>) -> Self {
+        Self { limit, is_exempt: false }
+    }
+}
+
 /// A device.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeviceRecord {
     /// What it is.
     pub device: Device,
@@ -137,6 +148,7 @@ pub struct DeviceRecord {
 
 /// A port.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PortRecord {
     /// Its number.
     pub number: u32,
@@ -157,6 +169,7 @@ pub struct PortRecord {
 
 /// A row of a GID table.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GidRow {
     /// The entry.
     pub record: GidRecord,

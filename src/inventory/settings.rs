@@ -67,6 +67,7 @@ impl Reading {
 
 /// A variable that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Setting {
     /// Its name.
     pub name: String,

@@ -345,7 +345,7 @@ fn output_of(document: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// What tells documents of the same first key apart.
+/// What distinguishes documents that have the same first key.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Keys {

@@ -18,6 +18,13 @@ impl Sysfs {
     /// Reads up to three files; needs no rights and no uverbs node. The interface's name is the kernel's, in
     /// the interface's own network namespace; the record has no interface index.
     ///
+    /// ```no_run
+    /// if let Some(record) = uverbs::Sysfs::host().query_gid_ex("mlx5_0", 1, 3)? {
+    ///     println!("{} {:?}", record.entry.gid(), record.sysfs_netdev);
+    /// }
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port, or the index is outside its
     /// table; `EPROTO`: a file that does not read as it should.
@@ -35,6 +42,13 @@ impl Sysfs {
     }
 
     /// All valid entries of all ports, ascending by port and index.
+    ///
+    /// ```no_run
+    /// for record in uverbs::Sysfs::host().query_gid_table("mlx5_0")? {
+    ///     println!("{} {} {}", record.entry.port(), record.entry.index(), record.entry.gid());
+    /// }
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `ENOENT`: no such device, here or any more; `EPROTO`: a file that does not read as it should.

@@ -35,7 +35,7 @@ const TRIES: u32 = 8;
 
 /// A sysfs tree.
 ///
-/// A device is asked for by its name: that which has the name now. One answer is of one device, also
+/// A device is asked for by its name. It is the device that has the name now. One answer is of one device, also
 /// if another takes over the name meanwhile. [`of`](Self::of) keeps to a device that was listed.
 ///
 /// ```
@@ -157,7 +157,7 @@ impl Sysfs {
 
 impl FolderId {
     /// Makes sure that the folder is still there, and not another in its place.
-    pub(crate) fn stands(&self) -> Result<(), Cause> {
+    pub(crate) fn still_exists(&self) -> Result<(), Cause> {
         match rustix::fs::stat(&self.path) {
             Ok(stat) if stat.st_ino == self.inode => Ok(()),
             Ok(_) => Err(Cause::Replaced),

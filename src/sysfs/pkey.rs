@@ -31,9 +31,17 @@ impl Sysfs {
 
     /// Reads all P_Keys of a port, with their indices, ascending; unused slots (0) included.
     ///
+    /// ```no_run
+    /// for (index, pkey) in uverbs::Sysfs::host().query_pkeys("mlx5_0", 1)? {
+    ///     println!("{index} {pkey}");
+    /// }
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port; `EPROTO`: a file that does
     /// not hold a P_Key.
+    #[doc(alias = "ibv_get_pkey_index")]
     pub fn query_pkeys(&self, device: &str, port: u32) -> Result<Vec<(u32, PKey)>> {
         let request = || Request::PKey { port, index: None };
         self.steadily(device, request, |sysfs| {

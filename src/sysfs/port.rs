@@ -9,6 +9,11 @@ use crate::port::{LinkLayer, PhysState, PortAttributes, PortState, Speed, Width}
 impl Sysfs {
     /// Reads a port's attributes from `ports/P`.
     ///
+    /// ```no_run
+    /// println!("{}", uverbs::Sysfs::host().query_port("mlx5_0", 1)?.state);
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port; `EPROTO`: a file that does
     /// not read as it should.

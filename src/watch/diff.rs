@@ -29,7 +29,7 @@ pub fn differences(before: &Inventory, after: &Inventory) -> Vec<Difference> {
     if before == after {
         return found;
     }
-    // What is told already is done to a copy, so that nothing is told twice.
+    // What is found is applied to a copy, so that nothing is found twice.
     let mut now = before.clone();
     rename_interfaces(&mut now, after, &mut found);
     pair_devices(&mut now, after, &mut found);

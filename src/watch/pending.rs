@@ -1,4 +1,4 @@
-//! What is to be read, and when.
+//! What must be read, and when.
 
 use std::net::IpAddr;
 use std::time::Duration;

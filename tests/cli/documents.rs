@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::pages;
 use crate::run::{Run, finish, program};
 use crate::snapshots::{DUAL, Fleet, VLAN, fleet_with_everything, host, port};
 use crate::tree::Tree;
@@ -111,6 +112,9 @@ fn a_folder_of_files() {
     assert_eq!(run.status, 3);
 }
 
+/// Commands without a document of their own: `gid` prints that of `gids`, and `snapshot` what `--from` reads.
+const OTHERS: [&str; 6] = ["gid", "snapshot", "metrics", "mlx5", "completions", "man"];
+
 /// What another command printed is easily taken for a snapshot. The first key of its document names it.
 #[test]
 fn the_output_of_another_command() {
@@ -143,6 +147,12 @@ fn the_output_of_another_command() {
         (r#"{"vports":[],"left_out":[],"problems":[]}"#, "mlx5 vport"),
     ] {
         outputs.push((serde_json::from_str(text).unwrap(), command));
+    }
+    // A command that is forgotten here may print what `--from` has no name for.
+    let named: Vec<&str> = outputs.iter().map(|(_, command)| *command).collect();
+    for command in pages::commands() {
+        let is_other = OTHERS.contains(&command.as_str());
+        assert!(is_other != named.contains(&command.as_str()), "{command}");
     }
     let folder = TempDir::new().unwrap();
     for (answer, command) in outputs {

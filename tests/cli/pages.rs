@@ -1,6 +1,7 @@
 //! Help, completions and man pages.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::run::uverbs;
@@ -62,7 +63,7 @@ fn every_help_begins_with_a_line_and_has_examples() {
 #[test]
 fn one_table_of_statuses() {
     let file = |name: &str| {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
         std::fs::read_to_string(path).unwrap()
     };
     let (help, man) = (page(&["--help"]), page(&["man"]));
@@ -215,6 +216,34 @@ fn the_date_of_a_page() {
         assert_eq!(dated(Some(odd)), own);
     }
     assert!(own.len() == 10 && own.starts_with("20"), "{own}");
+}
+
+/// The recipes name files; one that has moved would lead nowhere.
+#[test]
+fn files_that_the_pages_name_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pages = std::fs::read_dir(root.join("src/docs")).unwrap();
+    let pages = pages.map(|own| own.unwrap().path()).filter(|own| own.extension().unwrap() == "md");
+    let mut count = 0;
+    for page in pages.chain([root.join("README.md")]) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        // Every second piece is between backquotes.
+        for code in text.split('`').skip(1).step_by(2) {
+            let path = code.split_whitespace().next().unwrap_or_default();
+            let is_own =
+                ["src/", "tests/", "uapi/", "fuzz/"].iter().any(|own| path.starts_with(own));
+            if !is_own
+                || path.contains(['*', '['])
+                || path.contains("NAME")
+                || path.contains("TOPIC")
+            {
+                continue;
+            }
+            assert!(root.join(path).exists(), "{}: {path}", page.display());
+            count += 1;
+        }
+    }
+    assert!(count > 100, "{count}");
 }
 
 /// What man and mandoc have to say of the pages, if they are installed: nothing.

@@ -160,7 +160,7 @@ fn a_second_file_is_no_device() {
 }
 
 #[test]
-fn options_stand_before_or_behind_the_command() {
+fn options_come_before_or_after_the_command() {
     let tree = Tree::new();
     tree.with_roce();
     let path = tree.path().to_str().unwrap();

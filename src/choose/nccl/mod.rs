@@ -6,6 +6,17 @@
 //! `tests/golden/nccl-answers.jsonl.gz` records what NCCL's own code answered for random tables and
 //! settings. This model gives the same answers. NCCL reads uninitialised memory for the version of a row
 //! whose type cannot be read. The model assumes a version that no row has, as in the recorded runs.
+//!
+//! ```
+//! use uverbs::choose::{self, nccl};
+//!
+//! let inventory = uverbs::Host::new().inventory(&Default::default());
+//! let release = nccl::Implementation::Nccl(nccl::Release::of(2, 20, 5));
+//! let settings = nccl::Settings::new(release, |name| (name == "NCCL_IB_GID_INDEX").then_some("3"));
+//! for port in choose::ports(&inventory) {
+//!     println!("{}:{} {}", port.device, port.number, nccl::choose(&port, &settings).outcome);
+//! }
+//! ```
 
 mod devices;
 mod numbers;

@@ -32,6 +32,24 @@ fn releases_by_version() {
     assert_eq!((ucx(21), ucx(30)), (ucx::Release::V1_21, ucx::Release::V1_22));
 }
 
+/// What a model asks for is also read from the host, and kept in snapshots.
+#[test]
+fn every_variable_is_looked_for() {
+    use crate::inventory::settings::NAMES;
+    let variable = |name: &str| {
+        assert!(NAMES.contains(&name), "{name}");
+        // One variable decides whether another is read.
+        (name == "NVSHMEM_ENABLE_NIC_PE_MAPPING").then_some("1")
+    };
+    for (release, _) in nccl::Release::ALL {
+        let _ = nccl::Settings::new(Implementation::Nccl(*release), variable);
+    }
+    let _ = nccl::Settings::new(Implementation::Nvshmem, variable);
+    for (release, _) in ucx::Release::ALL {
+        let _ = ucx::Settings::new(*release, variable);
+    }
+}
+
 /// What NCCL does with the ports of a host: each device with its number and its count of ports.
 fn chosen_of_all(devices: &[(&'static str, Option<u32>, u32)], set: &str) -> Vec<Outcome> {
     let rows = ["1 0 fe80::1 v1 e", "1 3 ::ffff:10.0.0.1 v2 e"].map(row);

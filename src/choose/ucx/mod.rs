@@ -2,6 +2,16 @@
 //!
 //! UCX first looks at one GID to see whether to offer the port at all, then takes the lowest index of
 //! the best class of rows, and tries each by making an address handle with it.
+//!
+//! ```
+//! use uverbs::choose::{self, ucx};
+//!
+//! let inventory = uverbs::Host::new().inventory(&Default::default());
+//! let settings = ucx::Settings::new(ucx::Release::NEWEST, |_| None);
+//! for port in choose::ports(&inventory) {
+//!     println!("{}:{} {}", port.device, port.number, ucx::choose(&port, &settings).outcome);
+//! }
+//! ```
 
 pub(super) mod class;
 mod release;

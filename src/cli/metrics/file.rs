@@ -26,7 +26,7 @@ pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
 }
 
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
-    // What a run that was killed left behind has the name of no other run that goes on.
+    // A run that was killed may have left such a file. No other run that is alive uses its name.
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

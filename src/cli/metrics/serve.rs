@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::exposition::{Exposition, Format};
 
-/// Connections at a time. One more is told to come again.
+/// Connections at a time. One more gets the answer to come again later.
 const MOST: usize = 128;
 /// Bytes of a request with its headers.
 const LONGEST: usize = 8192;

@@ -146,7 +146,7 @@ impl Vacant {
         }
     }
 
-    /// Tells of them, and lists them.
+    /// Counts them on stderr, and adds each to the list.
     fn tell<'a>(self, device: &'a str, report: &mut Report, left_out: &mut Vec<LeftOut<'a>>) {
         match self.0.len() {
             0 => {}

@@ -10,8 +10,8 @@ use crate::args::Common;
 use crate::output::{Answer, json};
 use crate::report::{Problem, Report};
 use crate::selection::Asked;
-use crate::table::{Mark, Table, cell};
-use crate::values::Hex;
+use crate::table::{Mark, Table};
+use crate::values::{Hex, cell};
 
 /// A port in JSON.
 #[derive(Debug, Serialize)]

@@ -11,12 +11,13 @@ use nix::sys::signal::{SigSet, Signal};
 use uverbs::inventory::{Inventory, Problem, Snapshots};
 use uverbs::watch::{Change, Lines, RECORDED, Watch};
 
-use crate::args::Common;
+use crate::args::{Common, SourceArg};
+use crate::looked::Looked;
 use crate::out::Out;
 use crate::output::{Answer, say};
 use crate::report::{EINVAL, Report};
 use crate::selection::Asked;
-use crate::watch::{WatchArgs, lacking, summary};
+use crate::until::{TimeArgs, lacking};
 use file::Log;
 
 /// Where to record to.
@@ -65,17 +66,23 @@ const LEAST_PACE: Duration = Duration::from_secs(1);
 /// Records until it is ended. It never waits for a reader.
 pub(crate) fn answer(
     common: &Common,
-    args: &WatchArgs,
+    args: &RecordArgs,
     path: &Path,
+    how: (&TimeArgs, SourceArg),
     report: &mut Report,
 ) -> Answer {
-    if let Err(problem) = record(common, args, path) {
+    if let Err(problem) = record(common, args, path, how) {
         report.host_problem(problem);
     }
     Answer::Json(Out::default())
 }
 
-fn record(common: &Common, args: &WatchArgs, path: &Path) -> Result<(), Problem> {
+fn record(
+    common: &Common,
+    args: &RecordArgs,
+    path: &Path,
+    (time, source): (&TimeArgs, SourceArg),
+) -> Result<(), Problem> {
     let failed = |error: &io::Error| Problem {
         text: format!("{}: {error}", path.display()),
         errno: error.raw_os_error().unwrap_or(EINVAL),
@@ -84,16 +91,14 @@ fn record(common: &Common, args: &WatchArgs, path: &Path) -> Result<(), Problem>
     let mut set = SigSet::empty();
     set.add(Signal::SIGXFSZ);
     let _ = set.thread_block();
-    let size = args.record.record_size.unwrap_or(SIZE);
+    let size = args.record_size.unwrap_or(SIZE);
     let mut log = Log::open(path, size).map_err(|error| failed(&error))?;
     // What is read now is what was so from now on, also if this program is stopped before it is written.
     let mut last = Instant::now();
-    let (mut watch, ends) = args.time.begin(common, args.source, &[], Some(RECORDED))?;
-    // Before the disk, which may take long.
-    let mut last = Instant::now();
+    let (mut watch, ends) = time.begin(common, source, &[], Some(RECORDED))?;
     begin(watch.inventory(), path);
     log.begin(watch.inventory()).and_then(|()| log.sync()).map_err(|error| failed(&error))?;
-    let pace = args.time.pace().unwrap_or(PACE).max(LEAST_PACE);
+    let pace = time.pace().unwrap_or(PACE).max(LEAST_PACE);
     let (mut fault, mut is_over) = (None, false);
     loop {
         let found = found(&mut watch)?;
@@ -144,7 +149,7 @@ fn found(watch: &mut Watch) -> Result<Vec<Change>, Problem> {
 
 /// Says on stderr what is recorded, what of the host could not be read, and if the recording cannot be read.
 fn begin(inventory: &Inventory, path: &Path) {
-    let told = format!("recording {} to {}", summary(inventory), path.display());
+    let told = format!("recording {} to {}", Looked::at(inventory), path.display());
     // What this program would refuse may be an odd name or a value that is too long.
     let text = Lines::new().begin(inventory, false).unwrap_or_default();
     let refusal = Snapshots::new(text.as_bytes()).next().and_then(Result::err);

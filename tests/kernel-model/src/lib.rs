@@ -333,7 +333,7 @@ impl Request<'_> {
         self.copy_to(id, answer)
     }
 
-    /// Tells the program that an attribute's memory holds an answer.
+    /// Marks an attribute as written, so that the program knows that its memory holds an answer.
     pub(crate) fn mark_written(&mut self, given: Present) -> Result<(), Errno> {
         let flags = given.flags | ATTR_F_VALID_OUTPUT;
         self.memory.write(self.field_at(&given, 4), &flags.to_ne_bytes())

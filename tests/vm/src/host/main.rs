@@ -137,7 +137,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Tells the person at the terminal what is going on.
+/// Says to the person at the terminal what is going on.
 fn status(what: &str) {
     phases::end_line();
     eprintln!("vm: {what}");

@@ -1,0 +1,149 @@
+//! How long a command watches, how often it reads again, and what ends it.
+
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use uverbs::inventory::{Inventory, Parts, Problem};
+use uverbs::selector::Selector;
+use uverbs::watch::{Change, Options, Watch};
+
+use crate::args::{Common, SourceArg};
+use crate::hosts::{host, tell_problems};
+use crate::output::say;
+use crate::report::Report;
+use crate::selection::{Asked, select};
+
+/// How long, and how often.
+#[derive(Debug, Args)]
+pub(crate) struct TimeArgs {
+    /// End after so many seconds
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Read everything again each so many seconds, 0 for never [default: 30]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    reread: Option<Duration>,
+}
+
+/// Reads a number of seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok();
+    let duration = seconds.and_then(|own| Duration::try_from_secs_f64(own).ok());
+    duration.ok_or_else(|| "expected a number of seconds, as 10 or 0.5".to_owned())
+}
+
+/// What ends waiting.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    signals: SignalFd,
+    deadline: Option<Instant>,
+}
+
+/// What waiting ended with.
+pub(crate) enum Next {
+    Change(Box<Change>),
+    TimeIsUp,
+    /// By a signal, or nobody reads any more.
+    Ended,
+}
+
+impl TimeArgs {
+    /// How often everything is read again, if that is said and not never.
+    pub(crate) fn pace(&self) -> Option<Duration> {
+        self.reread.filter(|pause| !pause.is_zero())
+    }
+
+    /// Begins to watch, and says on stderr what is not heard. The time begins now.
+    pub(crate) fn begin(
+        &self,
+        common: &Common,
+        source: SourceArg,
+        asked: &[Selector],
+        parts: Option<Parts>,
+    ) -> Result<(Watch, Ends), Problem> {
+        let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut set = SigSet::empty();
+        set.add(Signal::SIGINT);
+        set.add(Signal::SIGTERM);
+        let blocked = set.thread_block();
+        let signals = blocked.and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC));
+        let signals = signals.map_err(|errno| {
+            let text = format!("host: wait for signals: {}", errno.desc());
+            Problem { text, errno: errno as i32 }
+        })?;
+        let mut options = Options::default();
+        options.preference = source.preference(common);
+        options.devices = asked.iter().map(|own| own.device.clone()).collect();
+        options.parts = parts.unwrap_or(options.parts);
+        options.reread = self.reread.or(options.reread).filter(|pause| !pause.is_zero());
+        let pause = options.reread;
+        let host = host(common);
+        let watch = host.watch(options)?;
+        let unheard = watch.unheard().iter();
+        let told =
+            unheard.map(|own| format!("not heard: {}: {}", own.origin.name(), own.problem.text));
+        let then = pause.map(|pause| {
+            format!(
+                "what is not heard is found when all is read again, each {} s",
+                pause.as_secs_f64()
+            )
+        });
+        say(told.chain(then.filter(|_| !watch.unheard().is_empty())));
+        Ok((watch, Ends { signals, deadline }))
+    }
+}
+
+impl Ends {
+    /// Sleeps until there is something to do, or until this time. Says whether it is the end.
+    pub(crate) fn sleep(&self, watch: &Watch, until: Instant) -> bool {
+        let until = self.deadline.map_or(until, |deadline| deadline.min(until));
+        let mut files = [
+            PollFd::from_borrowed_fd(watch.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
+        ];
+        let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
+        // If it fails, there is something to do.
+        let _ = rustix::event::poll(&mut files, left.as_ref());
+        let [_, signals] = &files;
+        !signals.revents().is_empty() || self.deadline.is_some_and(|own| own <= Instant::now())
+    }
+
+    /// Waits for the next change, or for an end.
+    pub(crate) fn next(&self, watch: &mut Watch) -> uverbs::Result<Next> {
+        loop {
+            let left = self.deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            if let Some(change) = watch.wait(Some(Duration::ZERO))? {
+                return Ok(Next::Change(Box::new(change)));
+            }
+            if left == Some(Duration::ZERO) {
+                return Ok(Next::TimeIsUp);
+            }
+            let stdout = rustix::stdio::stdout();
+            let mut files = [
+                PollFd::from_borrowed_fd(watch.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
+                // Whether anybody reads.
+                PollFd::from_borrowed_fd(stdout, PollFlags::empty()),
+            ];
+            let left = left.and_then(|left| Timespec::try_from(left).ok());
+            // If it fails, the next round says why.
+            let _ = rustix::event::poll(&mut files, left.as_ref());
+            let [_, signals, stdout] = &files;
+            if !signals.revents().is_empty() || !stdout.revents().is_empty() {
+                return Ok(Next::Ended);
+            }
+        }
+    }
+}
+
+/// What is asked for and is not there, or could not be read.
+pub(crate) fn lacking(inventory: &Inventory, asked: &Asked<'_>) -> Vec<String> {
+    let mut report = Report::default();
+    tell_problems(inventory, asked, &mut report);
+    select(inventory, asked, &mut report);
+    let problems = report.problems().iter().map(crate::report::Problem::text);
+    report.notes().map(str::to_owned).chain(problems).collect()
+}
