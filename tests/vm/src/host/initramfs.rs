@@ -191,7 +191,7 @@ impl Initramfs {
         let mut modules = BTreeMap::new();
         let mut entries: Vec<_> = fs::read_dir(&kernel.modules)?.collect();
         match &kernel.own_modules {
-            Ok(own) => entries.extend(fs::read_dir(own)?),
+            Ok(own) => entries.extend(fs::read_dir(&own.folder)?),
             Err(lack) => {
                 let why = lack.why.clone().into_bytes();
                 modules.insert(in_archive(NOT_BUILT), (why, FILE));

@@ -3,7 +3,7 @@
 
 use crate::apt::{Apt, BOOKWORM, BULLSEYE, FORKY, Package, Release, SID, TRIXIE};
 use crate::cache::Cache;
-use crate::modules::{self, Lack};
+use crate::modules::{self, Lack, Modules};
 use crate::{elf, status};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
@@ -32,13 +32,16 @@ pub(crate) const ALL: &[Series] = &[
 
 /// The modules that are loaded, with their parameters and whether a kernel may be without.
 /// Their order is the order of loading; dependencies come before.
-const MODULES: &[(&str, &str, Need)] = &[
+const MODULES: &[Wanted] = &[
     ("ib_core", "", Need::Always),
     ("ib_uverbs", "", Need::Always),
     ("ib_umad", "", Need::Always),
     ("rdma_ucm", "", Need::Always),
     // rxe up to 6.12 asks the crypto layer for it by name; gone in 7.x.
     ("crc32_generic", "", Need::IfThere),
+    // What siw of older kernels calls, and what that asks the crypto layer for.
+    ("crc32c_generic", "", Need::IfOlder),
+    ("libcrc32c", "", Need::IfOlder),
     ("rdma_rxe", "", Need::Always),
     ("dummy", "numdummies=0", Need::Always),
     ("8021q", "", Need::Always),
@@ -66,6 +69,17 @@ const MODULES: &[(&str, &str, Need)] = &[
 enum Need {
     Always,
     IfThere,
+    /// Kernels before the newest series may have it.
+    IfOlder,
+}
+
+/// A module, its parameters, and whether a kernel may be without.
+type Wanted = (&'static str, &'static str, Need);
+
+/// The modules that a series may have.
+fn wanted(series: &Series) -> Vec<&'static Wanted> {
+    let is_newest = ALL.last().is_some_and(|newest| newest.name == series.name);
+    MODULES.iter().filter(|(.., need)| *need != Need::IfOlder || !is_newest).collect()
 }
 
 /// A kernel in the cache.
@@ -80,8 +94,8 @@ pub(crate) struct Kernel {
     /// The directory of the modules, and of `order`: a line for each, in the order of loading,
     /// its file and its parameters.
     pub(crate) modules: PathBuf,
-    /// The directory of our own modules, built for it; or why they could not be.
-    pub(crate) own_modules: Result<PathBuf, Lack>,
+    /// Our own modules, built for it; or why they could not be.
+    pub(crate) own_modules: Result<Modules, Lack>,
 }
 
 /// The series of this name.
@@ -100,7 +114,7 @@ pub(crate) fn get(series: &'static Series, cache: &Cache, apt: &mut Apt) -> Resu
 
 /// A kernel of this series without modules of ours.
 pub(crate) fn plain(series: &'static Series, cache: &Cache, apt: &mut Apt) -> Result<Kernel> {
-    let request = format!("{series:?}\n{MODULES:?}\n");
+    let request = format!("{series:?}\n{:?}\n", wanted(series));
     let directory = cache.keep(&format!("kernel-{}", series.name), &request, |scratch| {
         fetch(series, scratch, apt)
     })?;
@@ -126,7 +140,7 @@ fn fetch(series: &Series, scratch: &Path, apt: &mut Apt) -> Result<()> {
         file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz"))
     });
     fs::copy(image.context("no kernel image in the packages")?, scratch.join("vmlinuz"))?;
-    keep_modules(&files, &scratch.join("modules"))?;
+    keep_modules(&wanted(series), &files, &scratch.join("modules"))?;
     fs::write(scratch.join("version"), &meta.version)?;
     fs::remove_dir_all(&tree)?;
     Ok(())
@@ -165,20 +179,20 @@ fn image_packages(release: Release, meta: &Package, apt: &mut Apt) -> Result<Vec
 }
 
 /// Puts the wanted modules, decompressed, and their order into a directory.
-fn keep_modules(files: &[PathBuf], into: &Path) -> Result<()> {
+fn keep_modules(wanted: &[&Wanted], files: &[PathBuf], into: &Path) -> Result<()> {
     fs::create_dir_all(into)?;
     let available: BTreeMap<String, &Path> =
         files.iter().filter_map(|file| Some((module_name(file)?, file.as_path()))).collect();
     let mut order = Vec::new();
-    for &(name, _, need) in MODULES {
+    for &&(name, _, need) in wanted {
         if available.contains_key(name) {
             add_module(name, &available, into, &mut order)?;
         } else {
-            ensure!(need == Need::IfThere, "the kernel has no module {name}");
+            ensure!(need != Need::Always, "the kernel has no module {name}");
         }
     }
     let line = |file: &String| {
-        let known = MODULES.iter().find(|(name, ..)| *file == file_name(name));
+        let known = wanted.iter().find(|(name, ..)| *file == file_name(name));
         let parameters = known.map_or("", |(_, parameters, _)| parameters);
         format!("{file} {parameters}\n")
     };

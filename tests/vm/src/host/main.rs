@@ -187,7 +187,8 @@ fn act(action: Action) -> Result<ExitCode> {
             rdma_core::newer(&cache, &mut apt)?;
             packages::headers(&cache, &mut apt)?;
             musl::sysroot(Machine::guest()?, &cache, &mut apt)?;
-            let complete = missing.is_empty() && kernels.iter().all(|it| it.own_modules.is_ok());
+            let has_all = |it: &Kernel| it.own_modules.as_ref().is_ok_and(|own| own.siw.is_ok());
+            let complete = missing.is_empty() && kernels.iter().all(has_all);
             Ok(ExitCode::from(u8::from(!complete)))
         }
         Action::Headers => {

@@ -2,12 +2,12 @@
 //! own, and soft iWARP (`siw`) of the kernel's own source.
 //!
 //! Headers and source are fetched and unpacked like everything else, used by `modules/build.sh`, and
-//! deleted; what stays are the modules.
+//! deleted; what stays are the modules and the source of siw.
 
 use crate::apt::{Apt, Checked, Package, Release};
 use crate::cache::Cache;
 use crate::{paths, status};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,19 +33,32 @@ impl fmt::Display for DoesNotBuild {
     }
 }
 
-/// The folder with our modules for this version of a kernel; one of `releases` has its headers.
+/// The modules that were built for a kernel.
+#[derive(Debug, Clone)]
+pub(crate) struct Modules {
+    /// Their folder.
+    pub(crate) folder: PathBuf,
+    /// Soft iWARP is among them; or why not.
+    pub(crate) siw: Result<(), Lack>,
+}
+
+/// The modules for this version of a kernel; one of `releases` has its headers.
 pub(crate) fn get(
     series: &str,
     version: &str,
     releases: &[Release],
     cache: &Cache,
     apt: &mut Apt,
-) -> Result<PathBuf, Lack> {
-    make(series, version, releases, cache, apt).map_err(|error| {
+) -> Result<Modules, Lack> {
+    let made = make(series, version, releases, cache, apt).map_err(|error| {
         let why = format!("{error:#}");
         status(&format!("NO MODULES OF OURS FOR {version}: {why}"));
         Lack { why, is_broken: error.is::<DoesNotBuild>() }
-    })
+    })?;
+    if let Err(Lack { why, .. }) = &made.siw {
+        status(&format!("NO SIW FOR {version}: {why}"));
+    }
+    Ok(made)
 }
 
 fn make(
@@ -54,10 +67,13 @@ fn make(
     releases: &[Release],
     cache: &Cache,
     apt: &mut Apt,
-) -> Result<PathBuf> {
+) -> Result<Modules> {
+    let siw = siw_source(series, version, releases, cache, apt);
     let modules = paths::package().join("modules");
     let (recipe, source) = (modules.join("build.sh"), modules.join("ib_switch"));
-    let mut request = format!("{version}\n{}", fs::read_to_string(&recipe)?);
+    // Modules that were built while the source of siw could not be had are built again when it can.
+    let with = if siw.is_ok() { "with siw" } else { "without siw" };
+    let mut request = format!("{version} {with}\n{}", fs::read_to_string(&recipe)?);
     for file in sorted_files(&source)? {
         request += &fs::read_to_string(&file)?;
     }
@@ -72,45 +88,52 @@ fn make(
             sh.arg(&recipe).args([tree.as_path(), source, &into]).checked()
         };
         build(&source).context(DoesNotBuild)?;
-        // What the kernel's own source does not build is not ours: its scenarios say so. The source is large, and
-        // siw of 5.10 wants another module first: only the newest kernel has it.
-        let is_newest = crate::kernels::ALL.last().is_some_and(|newest| newest.name == series);
-        let mut siw = || {
-            ensure!(is_newest, "siw is built for the newest kernel only");
-            build(&siw_source(version, releases, apt, &scratch.join("source"))?)
-        };
-        if let Err(error) = siw() {
-            let why = format!("{error:#}");
-            status(&format!("NO SIW FOR {version}: {why}"));
-            fs::write(into.join(NO_SIW), why)?;
-        }
-        if scratch.join("source").exists() {
-            fs::remove_dir_all(scratch.join("source"))?;
+        // Without it only its scenarios do not run, and say so.
+        if let Err(error) = siw.as_deref().map_or(Ok(String::new()), build) {
+            fs::write(into.join(NO_SIW), format!("{error:#}"))?;
         }
         fs::remove_dir_all(&tree).context("removing the headers")
     })?;
-    Ok(directory.join("modules"))
+    let folder = directory.join("modules");
+    let siw = match siw {
+        Err(error) => {
+            let why = format!("{error:#}");
+            fs::write(folder.join(NO_SIW), &why)?;
+            Err(Lack { why, is_broken: false })
+        }
+        Ok(_) => fs::read_to_string(folder.join(NO_SIW))
+            .map_or(Ok(()), |why| Err(Lack { why, is_broken: true })),
+    };
+    Ok(Modules { folder, siw })
 }
 
-/// Unpacks the source of soft iWARP for this version of a kernel, with a Kbuild file for building it alone.
-fn siw_source(version: &str, releases: &[Release], apt: &mut Apt, into: &Path) -> Result<PathBuf> {
+/// The source of soft iWARP for this version of a kernel, with a Kbuild file for building it without the rest. Of the
+/// kernel's whole source, which is more than 100 MB, nothing else stays.
+fn siw_source(
+    series: &str,
+    version: &str,
+    releases: &[Release],
+    cache: &Cache,
+    apt: &mut Apt,
+) -> Result<PathBuf> {
     let mut numbers = version.split('.');
     let (Some(number), Some(level)) = (numbers.next(), numbers.next()) else {
         bail!("{version} is no version of a kernel");
     };
     let name = format!("linux-source-{number}.{level}");
-    for &release in releases {
-        let offered = apt.versions(release, &name)?;
-        let Some(package) = offered.into_iter().find(|package| package.version == version) else {
-            continue;
-        };
-        status(&format!("fetching siw of {name}, which is large"));
-        apt.unpack(release, &[package], into)?;
+    let request = format!("siw of {name} {version}");
+    let directory = cache.keep(&format!("siw-{series}"), &request, |scratch| {
+        let (release, package) = with_version(version, &name, releases, apt)?
+            .with_context(|| format!("the mirror does not offer {name} {version}"))?;
+        status(&format!("{series}: fetching {name}, which is large, for siw"));
+        let whole = scratch.join("whole");
+        apt.unpack(release, &[package], &whole)?;
         let folder = format!("{name}/drivers/infiniband/sw/siw");
-        let archive = into.join(format!("usr/src/{name}.tar.xz"));
+        let archive = whole.join(format!("usr/src/{name}.tar.xz"));
         let mut tar = Command::new("tar");
-        tar.arg("-xf").arg(archive).arg("-C").arg(into).arg(&folder).checked()?;
-        let source = into.join(folder);
+        tar.arg("-xf").arg(archive).arg("-C").arg(&whole).arg(&folder).checked()?;
+        let source = scratch.join("source");
+        fs::rename(whole.join(folder), &source)?;
         let mut objects = Vec::new();
         for file in sorted_files(&source)? {
             if file.extension().is_some_and(|extension| extension == "c") {
@@ -120,9 +143,25 @@ fn siw_source(version: &str, releases: &[Release], apt: &mut Apt, into: &Path) -
         }
         let kbuild = format!("obj-m := siw.o\nsiw-y := {}\n", objects.join(" "));
         fs::write(source.join("Kbuild"), kbuild)?;
-        return Ok(source);
+        fs::remove_dir_all(whole).context("removing the kernel's source")
+    })?;
+    Ok(directory.join("source"))
+}
+
+/// This version of a package, and the release that offers it.
+fn with_version(
+    version: &str,
+    name: &str,
+    releases: &[Release],
+    apt: &mut Apt,
+) -> Result<Option<(Release, Package)>> {
+    for &release in releases {
+        let offered = apt.versions(release, name)?;
+        if let Some(package) = offered.into_iter().find(|package| package.version == version) {
+            return Ok(Some((release, package)));
+        }
     }
-    bail!("the mirror does not offer {name} {version}")
+    Ok(None)
 }
 
 fn sorted_files(directory: &Path) -> Result<Vec<PathBuf>> {
@@ -166,14 +205,9 @@ pub(crate) fn headers(release: Release, meta: &Package, apt: &mut Apt) -> Result
 
 /// The release that offers the headers of this version, and their meta package.
 fn offered(version: &str, releases: &[Release], apt: &mut Apt) -> Result<(Release, Package)> {
-    for &release in releases {
-        for package in apt.versions(release, "linux-headers-amd64")? {
-            if package.version == version {
-                return Ok((release, package));
-            }
-        }
-    }
-    bail!(
-        "the mirror offers no headers of {version}; a newer kernel is fetched by `vm fetch --refresh`"
-    )
+    with_version(version, "linux-headers-amd64", releases, apt)?.with_context(|| {
+        format!(
+            "the mirror offers no headers of {version}; a newer kernel is fetched by `vm fetch --refresh`"
+        )
+    })
 }

@@ -49,6 +49,8 @@ const DIFFERS: &[&str] = &[
     "port_speed_by_release",
     "the_probe_finds_the_driver",
     "a_switch_comes_and_goes",
+    "answers_agree_on_iwarp",
+    "iwarp_has_events",
     "a_snapshot_answers_as_the_host",
     "c_programs_on_soft_roce",
     "mlx5_two_infiniband_ports",

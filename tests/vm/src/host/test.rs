@@ -52,6 +52,9 @@ fn boot_row(bed: Bed) -> String {
 /// The row of the table for our own kernel modules. Scenarios that want one skip where it is not.
 const MODULES: &str = "(our modules are built)";
 
+/// The row of the table for soft iWARP.
+const SIW: &str = "(siw is built)";
+
 /// A scenario that waits.
 #[derive(Debug)]
 struct Waiting {
@@ -260,10 +263,12 @@ fn empty_table(kernels: &[Kernel], missing: &[Missing], beds: &[(Bed, Vec<String
     let rows = beds.iter().flat_map(|(bed, scenarios)| {
         std::iter::once(boot_row(*bed)).chain(scenarios.iter().cloned())
     });
-    let rows = std::iter::once(MODULES.to_owned()).chain(rows);
+    let rows = [MODULES, SIW].map(str::to_owned).into_iter().chain(rows);
     let mut table = Table::new(columns.map(str::to_owned).collect(), rows.collect());
     for (series, why) in missing {
-        table.set(MODULES, series, Verdict::Skipped("no such kernel".into()));
+        for row in [MODULES, SIW] {
+            table.set(row, series, Verdict::Skipped("no such kernel".into()));
+        }
         for (bed, scenarios) in beds {
             table.set(&boot_row(*bed), series, absence(format!("no such kernel: {why}")));
             for scenario in scenarios {
@@ -272,12 +277,15 @@ fn empty_table(kernels: &[Kernel], missing: &[Missing], beds: &[(Bed, Vec<String
         }
     }
     for kernel in kernels {
-        let verdict = match kernel.own_modules.clone() {
-            Ok(_) => Verdict::Ok,
-            Err(Lack { why, is_broken: true }) => Verdict::Failed(why),
-            Err(Lack { why, is_broken: false }) => absence(why),
-        };
-        table.set(MODULES, kernel.series, verdict);
+        let siw = kernel.own_modules.clone().and_then(|modules| modules.siw);
+        for (row, built) in [(MODULES, kernel.own_modules.clone().map(drop)), (SIW, siw)] {
+            let verdict = match built {
+                Ok(()) => Verdict::Ok,
+                Err(Lack { why, is_broken: true }) => Verdict::Failed(why),
+                Err(Lack { why, is_broken: false }) => absence(why),
+            };
+            table.set(row, kernel.series, verdict);
+        }
     }
     table
 }

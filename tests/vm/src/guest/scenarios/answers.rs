@@ -207,10 +207,18 @@ fn table_lines(text: &mut String, context: &Context, room: usize) -> Result<()> 
 /// A context whose device is removed (where the kernel waits for it: is going to be).
 pub(crate) fn agree_on_a_device_that_is_gone() -> Result<()> {
     let lab = lab::vlan_lab()?;
-    let device = Host::new().device("rxe0")?;
-    let context = Context::open(&device)?;
+    compare_gone("rxe0", lab::wait_for_removal, move || drop(lab))
+}
+
+/// libibverbs' answers for a device that is open when `remove` removes it, which `wait` gives its time.
+pub(crate) fn compare_gone(
+    device: &str,
+    wait: impl FnOnce(&thread::JoinHandle<()>) -> Result<()>,
+    remove: impl FnOnce() + Send + 'static,
+) -> Result<()> {
+    let context = Context::open(&Host::new().device(device)?)?;
     let mut peer = Command::new("answers")
-        .args(["gone", "rxe0"])
+        .args(["gone", device])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -219,8 +227,8 @@ pub(crate) fn agree_on_a_device_that_is_gone() -> Result<()> {
     let mut next = || lines.next().context("answers ended")?.context("reading its answer");
     ensure!(next()?.starts_with("guid ") && next()? == "open");
 
-    let removal = thread::spawn(move || drop(lab));
-    lab::wait_for_removal(&removal)?;
+    let removal = thread::spawn(remove);
+    wait(&removal)?;
     let mut ours = String::new();
     device_line(&mut ours, &context)?;
     port_line(&mut ours, 1, context.query_port(1))?;

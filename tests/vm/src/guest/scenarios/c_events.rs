@@ -14,6 +14,7 @@ use uverbs_mlx5_function::description::Description;
 use uverbs_vm::stretched;
 
 use super::c_programs::MOUNTS;
+use super::siw::IwarpLab;
 use crate::lab::mlx5::{Mlx5, PortEvent};
 use crate::lab::within::Within;
 use crate::lab::{self, IbSwitch, Netdev, SoftRoce, run, wait_until};
@@ -192,6 +193,21 @@ pub(crate) fn on_soft_roce() -> Result<()> {
         Ok(())
     })?;
     both.end(true)
+}
+
+/// Soft iWARP: new MAC addresses, the link goes down and comes up.
+pub(crate) fn on_soft_iwarp() -> Result<()> {
+    let lab = IwarpLab::new()?;
+    let mut both = Both::start("siw0")?;
+    for mac in ["02:11:22:33:44:66", "02:11:22:33:44:77"] {
+        both.hear(mac, || run(&["ip", "link", "set", "d0", "address", mac]).map(drop))?;
+    }
+    both.hear("link down", || run(&["ip", "link", "set", "d0", "down"]).map(drop))?;
+    both.hear("link up", || run(&["ip", "link", "set", "d0", "up"]).map(drop))?;
+    println!("figure: the removal of siw waits for them, so that no event says it");
+    both.end(false)?;
+    drop(lab);
+    Ok(())
 }
 
 /// The switch: LID, P_Keys, subnet manager, port state; its module is unloaded.

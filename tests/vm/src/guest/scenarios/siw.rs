@@ -14,24 +14,21 @@ use uverbs::sysfs::Sysfs;
 use uverbs_vm::stretched;
 
 use super::changes::answers_after_removal;
-use super::{answers, examples};
-use crate::lab::{self, Netdev, SoftIwarp, run};
-
-/// Why older kernels do not have them.
-const ONLY: &str = "siw of older kernels was not tried";
+use super::{answers, examples, tools};
+use crate::lab::{self, Netdev, SoftIwarp, SoftRoce, run};
 
 const MAC: &str = "02:11:22:33:44:55";
 /// The same as a GID.
 const GID: &str = "211:2233:4455::";
 
-/// A device `siw0` on `d0`, with addresses.
-struct IwarpLab {
+/// A device `siw0` on `d0`, with an address.
+pub(super) struct IwarpLab {
     _module: SoftIwarp,
     _netdev: Netdev,
 }
 
 impl IwarpLab {
-    fn new() -> Result<Self> {
+    pub(super) fn new() -> Result<Self> {
         let module = SoftIwarp::load()?;
         let netdev = Netdev::dummy("d0", MAC)?;
         netdev.address("192.168.77.1/24")?;
@@ -43,9 +40,14 @@ impl IwarpLab {
     }
 }
 
+/// Whether the GID is the interface's MAC address of now. Debian's kernels from 6.1 on keep the one with which the device
+/// was made.
+pub(super) fn gid_follows_the_mac() -> Result<bool> {
+    Ok(lab::kernel()? < (6, 1))
+}
+
 /// What the library says of the device, its port and its GID, from each source.
 pub(crate) fn comes_up() -> Result<()> {
-    lab::on_the_newest_kernel(ONLY)?;
     let lab = IwarpLab::new()?;
     let mut host = Host::new();
     let device = host.device("siw0")?;
@@ -62,6 +64,8 @@ pub(crate) fn comes_up() -> Result<()> {
     println!("figure: the GID table by ioctl: {table:?}");
     let [entry] = &table[..] else { anyhow::bail!("not one GID: {table:?}") };
     ensure!(entry.gid().to_string() == GID && entry.gid_type() == GidType::IB, "{entry:?}");
+    let has_ifindex = lab::kernel()? >= (6, 5);
+    ensure!(entry.netdev_ifindex().is_some() == has_ifindex, "{entry:?}");
     let by_sysfs = Sysfs::host().query_gid_table("siw0")?;
     let [record] = &by_sysfs[..] else { anyhow::bail!("not one GID in sysfs: {by_sysfs:?}") };
     ensure!(record.entry.gid() == entry.gid() && record.entry.index() == entry.index());
@@ -81,7 +85,6 @@ pub(crate) fn comes_up() -> Result<()> {
 
 /// libibverbs and libibumad, alone, beside soft RoCE, and with an interface that is down.
 pub(crate) fn answers_agree() -> Result<()> {
-    lab::on_the_newest_kernel(ONLY)?;
     let _lab = IwarpLab::new()?;
     answers::compare_verbs("siw0")?;
     answers::compare_umad(&[0, 1, 2])?;
@@ -97,21 +100,55 @@ pub(crate) fn answers_agree() -> Result<()> {
     answers::compare_umad(&[0, 1, 2])
 }
 
+/// Debian's own tools: they show the same, and `ibstat` leaves the device out.
+pub(crate) fn tools_agree() -> Result<()> {
+    let _lab = IwarpLab::new()?;
+    tools::compare_devinfo("siw0", "siw", "iw")?;
+    tools::limits_agree_of("siw0")?;
+    let netdev = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
+    let rxe = SoftRoce::new("rxe0", &netdev)?;
+    rxe.wait_for_gids(1)?;
+    tools::compare_devinfo("siw0", "siw", "iw")?;
+    tools::compare_ibstat(&["rxe0"])?;
+    let (theirs, ours) = (run(&["ibstat"])?, run(&["uverbs", "ports", "--format", "ibstat"])?);
+    ensure!(theirs == ours && !theirs.contains("siw0"), "{theirs}\n{ours}");
+    Ok(())
+}
+
 /// A new MAC address is a change of the LID, which the driver has instead of a change of the GID.
 pub(crate) fn events() -> Result<()> {
-    lab::on_the_newest_kernel(ONLY)?;
     let _lab = IwarpLab::new()?;
     let change = || run(&["ip", "link", "set", "d0", "address", "02:11:22:33:44:66"]).map(drop);
     let event = examples::watched("siw0", change)?;
     println!("figure: a new MAC address is {event}");
     ensure!(event == "lid_change 1", "{event}");
+    let table = Host::new().open("siw0")?.query_gid_table()?;
+    println!("figure: then the GID table is {table:?}");
+    let [entry] = &table[..] else { anyhow::bail!("not one GID: {table:?}") };
+    let wanted = if gid_follows_the_mac()? { "211:2233:4466::" } else { GID };
+    ensure!(entry.gid().to_string() == wanted, "{entry:?}, {wanted}");
     // libibverbs must read the same GID.
-    answers::compare_verbs("siw0")
+    answers::compare_verbs("siw0")?;
+    answers::compare_umad(&[0, 1, 2])
+}
+
+/// libibverbs' answers for a device that is removed while it is open.
+pub(crate) fn answers_agree_when_it_is_gone() -> Result<()> {
+    let lab = IwarpLab::new()?;
+    // On every kernel it waits until the device is closed.
+    let wait = |removal: &thread::JoinHandle<()>| {
+        thread::sleep(stretched(Duration::from_secs(1)));
+        ensure!(!removal.is_finished(), "the removal does not wait for contexts");
+        Ok(())
+    };
+    let remove = || lab::undo(&["rdma", "link", "delete", "siw0"]);
+    answers::compare_gone("siw0", wait, remove)?;
+    drop(lab);
+    lab::sweep()
 }
 
 /// The device is removed while a context is open: each query says so.
 pub(crate) fn removed_while_open() -> Result<()> {
-    lab::on_the_newest_kernel(ONLY)?;
     let lab = IwarpLab::new()?;
     let mut host = Host::new();
     let device = host.device("siw0")?;

@@ -18,7 +18,9 @@ use uverbs_vm::{sample, stretched};
 
 use super::ethernet::Ethernet;
 use super::infiniband::{Function, Switch};
+use super::iwarp::Iwarp;
 use crate::lab::{self, Exclusive};
+use crate::scenarios::siw;
 use crate::scenarios::worlds::Random;
 
 /// How often each operation was done.
@@ -195,4 +197,14 @@ pub(crate) fn on_a_switch() -> Result<()> {
     let reread = Some(Duration::from_secs(1)).filter(|_| !is_open);
     let ports = ["port_lid", "port_sm", "port_pkeys", "port_state", "gid_came", "gid_went"];
     add_up(reread, &mut bed, &[&ports[..], &["device_came", "device_renamed"]].concat())
+}
+
+/// Soft iWARP, which is never kept open: what only its events say is read from time to time.
+pub(crate) fn on_soft_iwarp() -> Result<()> {
+    let mut bed = Iwarp::new()?;
+    let mut wanted = vec!["device_came", "device_went", "device_renamed", "port_state"];
+    if siw::gid_follows_the_mac()? {
+        wanted.push("gid_changed");
+    }
+    add_up(Some(Duration::from_secs(1)), &mut bed, &wanted)
 }

@@ -6,6 +6,7 @@ mod costs;
 mod ethernet;
 mod events;
 mod infiniband;
+mod iwarp;
 mod removals;
 
 use std::fs;
@@ -21,8 +22,8 @@ use crate::lab::{Netdev, SoftRoce};
 use crate::supervisor::PATH;
 
 pub(crate) use add_up::{
-    on_a_switch, on_mlx5_infiniband, on_mlx5_roce, on_soft_roce, on_soft_roce_of_its_own_namespace,
-    on_soft_roce_without_rereading,
+    on_a_switch, on_mlx5_infiniband, on_mlx5_roce, on_soft_iwarp, on_soft_roce,
+    on_soft_roce_of_its_own_namespace, on_soft_roce_without_rereading,
 };
 pub(crate) use costs::{
     a_stopped_watch_says_what_it_lost, an_idle_watch_sleeps, waiting_for_a_gid,
