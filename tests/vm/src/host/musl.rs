@@ -8,6 +8,7 @@ use crate::machines::Machine;
 use crate::{paths, status};
 use anyhow::{Context, Result, bail};
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,15 +50,22 @@ pub(crate) fn sysroot(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<
     // A cache may be moved, rustup's component may not.
     let whose = library.strip_prefix(cache.path("")).unwrap_or(&library).display();
     let request = format!("{about}\n{whose}\n{}", fs::read_to_string(&script)?);
+    // Cargo does not see that the library at a path is another one, and what was built with the old one fails
+    // to link. So each has a path of its own.
+    let mut hasher = DefaultHasher::new();
+    request.hash(&mut hasher);
+    let own = format!("{:016x}", hasher.finish());
     let name = format!("musl-sysroot-{}", machine.name);
-    let sysroot = cache.keep(&name, &request, |scratch| {
+    let sysroot = cache.keep(&name, &format!("{own}\n{request}"), |scratch| {
         status(&format!("building Rust {rust}'s standard library for {target}: minutes, once"));
+        let into = scratch.join(&own);
+        fs::create_dir(&into)?;
         let mut make = Command::new("sh");
         make.arg(&script).args([target, machine.cross().unwrap_or_default(), folder]);
-        make.args([&parts, &library]).arg(scratch);
+        make.args([&parts, &library]).arg(into);
         make.checked().map(drop)
     })?;
-    Ok(Some(sysroot))
+    Ok(Some(sysroot.join(own)))
 }
 
 /// musl with its headers, and an unwinder; bookworm's, since it wants the least of its C library. (bookworm has
