@@ -5,7 +5,7 @@
 # static programs. It holds what rustup's component for the target holds: the C half (musl and an
 # unwinder) and the Rust half (the standard library), built here. It differs in two things. A panic
 # prints no backtrace: the code for that is 220 kB of every program, and in a stripped one it finds
-# nothing to print. And it is compiled for size, which takes 160 kB from the command.
+# nothing to print. And it is compiled for size, which makes the command 160 kB smaller.
 #
 # TARGET   the target
 # TOOLS    the prefix of GCC's and the binutils' names; empty for this machine's own
@@ -72,7 +72,7 @@ for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
     RUSTFLAGS="$RUSTFLAGS --remap-path-prefix=$registry=/rust/deps"
 done
 export RUSTFLAGS
-CARGO_PROFILE_DIST_OPT_LEVEL=z cargo build --quiet --locked --manifest-path "$manifest" \
+CARGO_PROFILE_DIST_OPT_LEVEL=s cargo build --quiet --locked --manifest-path "$manifest" \
     --profile dist --features panic-unwind,optimize_for_size --target "$target" --target-dir "$work/target"
 cp "$work/target/$target/dist/deps"/*.rlib "$into/"
 rm -rf "$work"
