@@ -474,6 +474,7 @@ mod tests {
         let mut names = Vec::new();
         for command in command.get_subcommands() {
             let name = command.get_name();
+            assert!(!name.contains('-'), "{name}: a hyphen leads to a subcommand");
             names.push(name.to_owned());
             names.extend(command.get_subcommands().map(|own| format!("{name}-{}", own.get_name())));
         }

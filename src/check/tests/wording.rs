@@ -73,7 +73,7 @@ fn tell_rows(text: &mut String) {
 fn wording() -> String {
     let mut text = String::from(
         "All sentences that `uverbs check` and `uverbs choose` have for operators. A test compares them;\n\
-         UPDATE_WORDING=1 cargo test --lib wording writes them again.\n\n# Findings\n",
+         UPDATE_WORDING=1 cargo test -p uverbs --lib --all-features wording writes them again.\n\n# Findings\n",
     );
     let layer = Expected { link_layer: Some(LinkLayer::INFINIBAND), ..Expected::default() };
     let needs = Expected { umad: true, rdma_cm: true, ..Expected::default() };
