@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::finding::{Finding, Severity};
 use crate::choose::plan::{Model, Program};
 use crate::choose::{self, Decision, Outcome, Port, Why, Wish, recommend};
-use crate::inventory::{self, Inventory, Reading, Setting};
+use crate::inventory::{self, Inventory, Setting, SettingsReading};
 use crate::port::{LinkLayer, PortState};
 
 /// Findings about programs that take another GID than the recommended one, with the variables as they
@@ -31,7 +31,9 @@ pub fn settings_for(
     let all: Vec<&Port<'_>> = ports.iter().collect();
     // What comes first counts.
     let mut set: BTreeMap<&str, &Setting> = BTreeMap::new();
-    for setting in inventory.settings.iter().filter(|own| own.readings.contains(&Reading::NEWEST)) {
+    for setting in
+        inventory.settings.iter().filter(|own| own.readings.contains(&SettingsReading::NEWEST))
+    {
         set.entry(&setting.name).or_insert(setting);
     }
     let variable = |name: &str| set.get(name).map(|setting| setting.value.as_str());
@@ -78,13 +80,13 @@ pub fn settings_for(
             }
         }
     }
-    let indices: Vec<Right<'_>> = recommended
+    let indices: Vec<RightIndex<'_>> = recommended
         .iter()
         .filter(|(port, _)| port.link_layer == LinkLayer::ETHERNET)
         .filter_map(|(port, decision)| {
             let decision = decision.as_ref()?;
             let index = decision.outcome.index()?;
-            Some(Right { index, port, is_sure: decision.is_sure(port) })
+            Some(RightIndex { index, port, is_sure: decision.is_sure(port) })
         })
         .collect();
     found.extend(judge_indices(&indices, is_pinned));
@@ -106,17 +108,17 @@ fn judge_unread(port: &Port<'_>, decision: &Decision) -> Option<Finding> {
 }
 
 /// The index that is right on a port, and whether that is known.
-struct Right<'p> {
+struct RightIndex<'p> {
     index: u32,
     port: &'p Port<'p>,
     is_sure: bool,
 }
 
 /// Finds two ports whose right indices differ. Two that are sure come before others.
-fn judge_indices(indices: &[Right<'_>], is_pinned: bool) -> Option<Finding> {
+fn judge_indices(indices: &[RightIndex<'_>], is_pinned: bool) -> Option<Finding> {
     let sure: Vec<_> = indices.iter().filter(|own| own.is_sure).collect();
     let all: Vec<_> = indices.iter().collect();
-    let two = |list: &[&Right<'_>]| {
+    let two = |list: &[&RightIndex<'_>]| {
         let one = list.first()?;
         let other = list.iter().find(|own| own.index != one.index)?;
         let (at, there) = (one.port, other.port);

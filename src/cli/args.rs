@@ -52,14 +52,14 @@ pub(crate) struct NamedDevices {
 
 /// Where to read from: this host, or snapshots.
 #[derive(Debug, Args)]
-pub(crate) struct Origin {
+pub(crate) struct OriginArgs {
     #[command(flatten)]
     pub(crate) source: SourceArg,
     #[command(flatten)]
     pub(crate) from: FromArg,
 }
 
-impl Origin {
+impl OriginArgs {
     pub(crate) fn preference(&self, common: &Common) -> Preference {
         self.source.preference(common)
     }

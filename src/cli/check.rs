@@ -9,10 +9,10 @@ use uverbs::check::{Expected, Finding, Severity, check};
 use uverbs::inventory::Parts;
 use uverbs::port::LinkLayer;
 
-use crate::args::{Common, NamedPorts, Origin};
+use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::hosts::{Seen, look, missing};
 use crate::looked::Looked;
-use crate::output::Answer;
+use crate::output::Output;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
@@ -36,7 +36,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
-    pub(crate) origin: Origin,
+    pub(crate) origin: OriginArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -96,7 +96,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &CheckArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let source = (&args.origin.from, args.origin.preference(common), Parts::ALL);
     let asked = Asked::new(&args.named.selectors);
     let mut expected = Expected::default();

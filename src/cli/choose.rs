@@ -8,9 +8,9 @@ use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Model, Program};
 use uverbs::choose::{Caveat, Decision, Outcome, Port, Why};
 use uverbs::gid::{Gid, GidType};
-use uverbs::inventory::{DeviceRecord, Inventory, Parts, Reading};
+use uverbs::inventory::{DeviceRecord, Inventory, Parts, SettingsReading};
 
-use crate::args::{Common, NamedPorts, Origin};
+use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::fits::{self, Fits};
 use crate::gid_row::short_type;
@@ -19,8 +19,8 @@ use crate::hosts::{
 };
 use crate::like::Like;
 use crate::looked::Looked;
-use crate::output::{Answer, List};
-use crate::report::{Problem, Report, Stage};
+use crate::output::{List, Output};
+use crate::report::{Report, Stage, Unanswered};
 use crate::selection::Asked;
 use crate::status::Status;
 use crate::table::{Mark, Table};
@@ -44,7 +44,7 @@ pub(crate) struct ChooseArgs {
     #[arg(long)]
     pub(crate) explain: bool,
     #[command(flatten)]
-    pub(crate) origin: Origin,
+    pub(crate) origin: OriginArgs,
 }
 
 /// A port in the table and in JSON.
@@ -125,14 +125,14 @@ struct Explained<'a> {
 struct Rest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     fits_all: Option<Fits>,
-    problems: &'a [Problem],
+    problems: &'a [Unanswered],
 }
 
 pub(crate) fn answer(
     common: &Common,
     args: &ChooseArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let preference = args.origin.preference(common);
     let from = &args.origin.from;
     let (asked, wish) = (Asked::new(&args.named.selectors), args.filter.wish(args.family));
@@ -310,7 +310,7 @@ impl Done {
 /// What programs do with each port by the settings of its host. NCCL has no room for any number of ports.
 pub(crate) fn take(inventory: &Inventory, chosen: &[Chosen<'_>], like: Option<Like>) -> Vec<Taken> {
     let done = |program: Program| {
-        let model = program.model(variable(inventory, Reading::NEWEST));
+        let model = program.model(variable(inventory, SettingsReading::NEWEST));
         let all = take_by(&model, program == Program::Nccl, inventory, chosen).into_iter();
         all.map(|(Decision { outcome, .. }, is_sure)| Done { outcome, is_sure }).collect::<Vec<_>>()
     };

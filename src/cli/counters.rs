@@ -12,8 +12,8 @@ use uverbs::inventory::{Parts, Wanted};
 
 use crate::args::{Common, FromArg, NamedPorts, selector_here};
 use crate::hosts::{each, host, some};
-use crate::output::{Answer, List};
-use crate::report::{Problem, Report};
+use crate::output::{List, Output};
+use crate::report::{Report, Unanswered};
 use crate::selection::Asked;
 use crate::table::{Mark, Table};
 use crate::values::{NONE, Pairs, Text, cell};
@@ -64,20 +64,20 @@ struct Row<'a> {
     is_gauge: bool,
     is_error: bool,
     source: Text<CounterSource>,
-    #[serde(skip_serializing_if = "Rate::is_unasked")]
-    per_second: Rate,
+    #[serde(skip_serializing_if = "PerSecond::is_unasked")]
+    per_second: PerSecond,
 }
 
 /// How much is counted in a second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-enum Rate {
+enum PerSecond {
     Unasked,
     Unknown(()),
     Known(f64),
 }
 
-impl Rate {
+impl PerSecond {
     fn is_unasked(&self) -> bool {
         *self == Self::Unasked
     }
@@ -104,13 +104,13 @@ impl<'a> Row<'a> {
             is_gauge: counter.is_gauge,
             is_error: counter.is_error,
             source: Text(counter.source),
-            per_second: Rate::Unasked,
+            per_second: PerSecond::Unasked,
         }
     }
 
     /// Whether it counts, and it is not known how fast. Of one that has stopped that is said.
     fn has_no_rate(&self) -> bool {
-        self.per_second == Rate::Unknown(()) && !self.is_gauge && !self.is_saturated
+        self.per_second == PerSecond::Unknown(()) && !self.is_gauge && !self.is_saturated
     }
 
     /// `mlx5_0:1 port_rcv_errors`.
@@ -122,10 +122,10 @@ impl<'a> Row<'a> {
     /// Whether there is nothing to see.
     fn is_idle(&self) -> bool {
         match self.per_second {
-            Rate::Unasked => self.value == Some(0),
+            PerSecond::Unasked => self.value == Some(0),
             // Of what goes up and down there is no rate.
-            Rate::Unknown(()) => self.is_gauge,
-            Rate::Known(rate) => rate == 0.0,
+            PerSecond::Unknown(()) => self.is_gauge,
+            PerSecond::Known(rate) => rate == 0.0,
         }
     }
 }
@@ -178,14 +178,14 @@ struct Rest<'a> {
     /// How long it was between two readings.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
-    problems: &'a [Problem],
+    problems: &'a [Unanswered],
 }
 
 pub(crate) fn answer(
     common: &Common,
     args: &CountersArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let asked = Asked::new(&args.named.selectors);
     let is_device = |device: &Device| asked.has_device(&device.name);
     let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);
@@ -222,8 +222,9 @@ pub(crate) fn answer(
         let mut row = Row::new(device, port, counter);
         if let (Some(before), Some(elapsed)) = (&before, elapsed) {
             let grown = before.get(&key).and_then(|before| counter.since(before));
-            row.per_second =
-                grown.map_or(Rate::Unknown(()), |grown| Rate::Known(per_second(grown, elapsed)));
+            row.per_second = grown.map_or(PerSecond::Unknown(()), |grown| {
+                PerSecond::Known(per_second(grown, elapsed))
+            });
         }
         rows.push(row);
     }
@@ -306,7 +307,7 @@ fn document(
     owners: Option<&[Owned<'_>]>,
     seconds: Option<f64>,
     report: &Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let mut list = List::new("counters");
     rows.iter().try_for_each(|row| list.add(row))?;
     let (mut ports, mut resources) = (Vec::new(), Vec::new());
@@ -343,9 +344,9 @@ fn tabulate(
             continue;
         }
         let value = match (row.per_second, row.value) {
-            (Rate::Known(rate), _) => format!("{rate:.1}"),
-            (Rate::Unasked, Some(value)) => value.to_string(),
-            (Rate::Unasked, None) if row.is_saturated => format!(">={}", row.raw),
+            (PerSecond::Known(rate), _) => format!("{rate:.1}"),
+            (PerSecond::Unasked, Some(value)) => value.to_string(),
+            (PerSecond::Unasked, None) if row.is_saturated => format!(">={}", row.raw),
             _ => NONE.to_owned(),
         };
         let (note, mark) = if row.is_saturated {

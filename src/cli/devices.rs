@@ -10,7 +10,7 @@ use uverbs::inventory::{DeviceRecord, Parts, Wanted};
 
 use crate::args::{Common, FromArg, NamedDevices};
 use crate::hosts::each;
-use crate::output::Answer;
+use crate::output::Output;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
@@ -145,7 +145,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &DevicesArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let mut rows =
         Rows::first(common, common.json, "devices", NARROW, HEADING).spare(&["UVERBS", "PROTOCOL"]);
     let asked = Asked::new(&args.named.selectors);

@@ -13,14 +13,14 @@ use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way};
 use uverbs::inventory::Parts;
 
-use crate::args::{Common, NamedPorts, Origin};
+use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::check;
 use crate::choose::{lacks, tell_settings};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::form::{Form, Format};
 use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
-use crate::output::{Answer, json};
-use crate::report::{Problem, Report, Stage};
+use crate::output::{Output, json};
+use crate::report::{Report, Stage, Unanswered};
 use crate::selection::Asked;
 use crate::status::Status;
 use crate::text::plain_json;
@@ -40,7 +40,7 @@ pub(crate) struct EnvArgs {
     #[arg(long, value_name = "FAMILY", help_heading = "Filters")]
     pub(crate) family: Option<FamilyChoice>,
     #[command(flatten)]
-    pub(crate) origin: Origin,
+    pub(crate) origin: OriginArgs,
     /// How to print [default: shell]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<EnvFormat>,
@@ -100,7 +100,7 @@ struct Document<'a> {
     doubts: &'a [Doubt],
     /// What is set now and does not fit.
     now: Vec<check::Row<'a>>,
-    problems: &'a [Problem],
+    problems: &'a [Unanswered],
 }
 
 /// Something that speaks against a GID that is right as far as is known, or why it is not known which is right.
@@ -135,14 +135,14 @@ pub(crate) fn answer(
     common: &Common,
     args: &EnvArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let format = EnvFormat::asked(args.format, common);
     let source = (&args.origin.from, args.origin.preference(common), Parts::CHOOSING);
     let named = Asked::new(&args.named.selectors);
     let wish = args.filter.wish(args.family);
     let program = args.program.into();
     let mut verdict = Verdict::default();
-    let mut right = Right::default();
+    let mut right = RightIndices::default();
     let (mut are_missing, mut has_unnamed, mut is_met) = (false, false, true);
     let mut now: Vec<(Option<String>, Finding)> = Vec::new();
     let mut doubts = Vec::new();
@@ -238,7 +238,7 @@ pub(crate) fn answer(
         let host = host.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();
         report.note(format!("{host}{}; {}", finding.seen, finding.advice));
     }
-    Ok(Answer::Text(printed(plan.as_ref(), format).into_bytes()))
+    Ok(Output::Text(printed(plan.as_ref(), format).into_bytes()))
 }
 
 /// The variables as a shell or Kubernetes reads them.
@@ -271,7 +271,7 @@ fn has_a_say(verdict: &Verdict, format: EnvFormat, name: &str) -> bool {
 
 /// The indices that are right on the ports to be used.
 #[derive(Debug, Default)]
-struct Right {
+struct RightIndices {
     /// In the order in which they were found.
     indices: Vec<RightIndex>,
     /// The place of each.
@@ -291,7 +291,7 @@ struct RightIndex {
     count: usize,
 }
 
-impl Right {
+impl RightIndices {
     /// Adds a host's ports.
     fn add(&mut self, ports: &[&Chosen<'_>]) {
         let before: usize = self.count();
@@ -328,7 +328,7 @@ impl Right {
 }
 
 /// Says how the plan works, or why there is none.
-fn explain(program: Program, plan: Option<&Plan>, right: &Right, report: &mut Report) {
+fn explain(program: Program, plan: Option<&Plan>, right: &RightIndices, report: &mut Report) {
     let index = program.index_variable();
     let differing = || {
         let text =

@@ -110,7 +110,7 @@ impl From<TypeChoice> for GidType {
 
 /// What a filter says of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Match {
     Passes,
     /// It has the address, and may have the type.
     TypeUnknown,
@@ -157,15 +157,15 @@ impl<'a> Filter<'a> {
     }
 
     /// Whether a row has the type and the address.
-    pub(crate) fn verdict(&self, record: &GidRecord) -> Verdict {
+    pub(crate) fn verdict(&self, record: &GidRecord) -> Match {
         let GidRecord { entry, type_is_unread, .. } = record;
         if !self.networks.iter().all(|network| network.holds(entry.gid())) {
-            return Verdict::Fails;
+            return Match::Fails;
         }
         match self.gid_type {
-            Some(GidType::ROCE_V1 | GidType::ROCE_V2) if *type_is_unread => Verdict::TypeUnknown,
-            Some(gid_type) if gid_type != entry.gid_type() => Verdict::Fails,
-            _ => Verdict::Passes,
+            Some(GidType::ROCE_V1 | GidType::ROCE_V2) if *type_is_unread => Match::TypeUnknown,
+            Some(gid_type) if gid_type != entry.gid_type() => Match::Fails,
+            _ => Match::Passes,
         }
     }
 

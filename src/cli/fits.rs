@@ -41,7 +41,7 @@ pub(crate) struct Fits {
 /// Variables, and whether it is known that the program then uses what is right.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-struct Setting {
+struct Variables {
     #[serde(skip)]
     is_sure: bool,
     variables: Pairs<String>,
@@ -56,15 +56,15 @@ struct Fit {
     #[serde(skip)]
     is_any: bool,
     /// Variables that are right on all, or null.
-    nccl: Option<Setting>,
-    ucx: Option<Setting>,
+    nccl: Option<Variables>,
+    ucx: Option<Variables>,
 }
 
 impl Fit {
     /// Of the variables those that are known to be right.
     fn sure(&self) -> Self {
         let Self { nccl, ucx, .. } = self.clone();
-        let is_sure = |own: &Setting| own.is_sure;
+        let is_sure = |own: &Variables| own.is_sure;
         Self { nccl: nccl.filter(is_sure), ucx: ucx.filter(is_sure), ..*self }
     }
 }
@@ -84,7 +84,7 @@ pub(crate) fn fits(
         let plan = verdict.plan(program, has_others, |name| verdict.is_set(name))?;
         let pairs = plan.variables.into_iter();
         let pairs = pairs.map(|(name, value)| (name.to_owned(), value)).collect();
-        Some(Setting { is_sure: plan.is_sure, variables: Pairs(pairs) })
+        Some(Variables { is_sure: plan.is_sure, variables: Pairs(pairs) })
     };
     let fit = Fit {
         is_any: indices.is_any,
@@ -174,7 +174,7 @@ fn tell_settings(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
         }
     }
     for (program, setting) in [("NCCL", &fit.nccl), ("UCX", &fit.ucx)] {
-        let Some(Setting { variables, is_sure }) = setting else {
+        let Some(Variables { variables, is_sure }) = setting else {
             let also = if fits.unusable.is_empty() { "" } else { " and uses no other port" };
             report.note(format!("{program}: no setting that uverbs tries is right on {all}{also}"));
             continue;

@@ -9,13 +9,13 @@ use uverbs::inventory::{DeviceRecord, GidRow, Inventory, Parts, PortRecord, Want
 use uverbs::netdev::Interface;
 use uverbs::selector::Selector;
 
-use crate::args::{Common, NamedPorts, Origin, port};
-use crate::filter::{Filter, FilterArgs, Verdict};
+use crate::args::{Common, NamedPorts, OriginArgs, port};
+use crate::filter::{Filter, FilterArgs, Match};
 use crate::form::{Form, Format, Room};
 use crate::gid_row::{COLUMNS, HEADING, Row};
 use crate::hosts::{Seen, each, some};
-use crate::output::{Answer, List};
-use crate::report::{EINVAL, Problem, Report};
+use crate::output::{List, Output};
+use crate::report::{EINVAL, Report, Unanswered};
 use crate::selection::{Asked, Selected};
 use crate::show_gids::ShowGids;
 use crate::status::Status;
@@ -28,7 +28,7 @@ pub(crate) struct GidsArgs {
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     #[command(flatten)]
-    pub(crate) origin: Origin,
+    pub(crate) origin: OriginArgs,
     /// How to print
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<GidsFormat>,
@@ -42,7 +42,7 @@ pub(crate) struct GidArgs {
     /// The index in its GID table
     pub(crate) index: u32,
     #[command(flatten)]
-    pub(crate) origin: Origin,
+    pub(crate) origin: OriginArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -73,14 +73,13 @@ pub(crate) fn answer_gids(
     common: &Common,
     args: &GidsArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let filter = Filter::new(&args.filter);
     let netdev = args.filter.netdev.as_deref();
     let asked = Asked::new(&args.named.selectors);
     let is_device = |device: &Device| asked.has_device(&device.name) && !filter.excludes(device);
     let is_row = |device: &Device, record: &GidRecord| {
-        asked.has_port(&device.name, record.entry.port())
-            && filter.verdict(record) != Verdict::Fails
+        asked.has_port(&device.name, record.entry.port()) && filter.verdict(record) != Match::Fails
     };
     // The interfaces show which rows without a name may be those that are asked for.
     let mut parts = Parts::GIDS;
@@ -117,12 +116,12 @@ pub(crate) fn answer_gids(
                 let is_named = filter.admits_netdev(name);
                 let may_be_named = || meant.as_ref().is_some_and(|meant| meant.may_be_of(own));
                 match filter.verdict(&own.record) {
-                    Verdict::Passes if is_named => {
+                    Match::Passes if is_named => {
                         is_any = true;
                         rows.add(&row)?;
                     }
-                    Verdict::Passes if may_be_named() => doubts.add(&row, Unknown::Netdev),
-                    Verdict::TypeUnknown if is_named || may_be_named() => {
+                    Match::Passes if may_be_named() => doubts.add(&row, Unknown::Netdev),
+                    Match::TypeUnknown if is_named || may_be_named() => {
                         doubts.add(&row, Unknown::GidType);
                     }
                     _ => {}
@@ -222,7 +221,7 @@ impl Doubts {
 struct Rest<'r> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     may_match: Vec<MayMatch>,
-    problems: &'r [Problem],
+    problems: &'r [Unanswered],
 }
 
 /// The interface that is asked for, as far as it is known.
@@ -269,7 +268,7 @@ pub(crate) fn answer_gid(
     common: &Common,
     args: &GidArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let (name, port) = &args.port;
     let selectors = [Selector { device: name.clone(), port: Some(*port) }];
     let asked = Asked::new(&selectors);
@@ -349,11 +348,11 @@ impl Rows {
     }
 
     /// The answer; of a document with the rows that may match, and with the problems.
-    fn end(self, may_match: Vec<MayMatch>, report: &Report) -> serde_json::Result<Answer> {
+    fn end(self, may_match: Vec<MayMatch>, report: &Report) -> serde_json::Result<Output> {
         match self {
             Self::Table(table) => Ok(table.into()),
             Self::Json(list) => list.end(&Rest { may_match, problems: report.problems() }),
-            Self::ShowGids(own) => Ok(Answer::Text(own.end().into_bytes())),
+            Self::ShowGids(own) => Ok(Output::Text(own.end().into_bytes())),
         }
     }
 }

@@ -8,9 +8,9 @@ use uverbs::device::Device;
 use uverbs::guid::Guid;
 use uverbs::inventory::{DeviceRecord, Parts, PortRecord, Problem, Wanted};
 
-use crate::args::{Common, NamedDevices, Origin};
+use crate::args::{Common, NamedDevices, OriginArgs};
 use crate::hosts::each;
-use crate::output::Answer;
+use crate::output::Output;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::{Asked, Selected};
@@ -22,7 +22,7 @@ pub(crate) struct GuidsArgs {
     #[command(flatten)]
     pub(crate) named: NamedDevices,
     #[command(flatten)]
-    pub(crate) origin: Origin,
+    pub(crate) origin: OriginArgs,
 }
 
 /// A device in JSON; the table has a line for each of its ports.
@@ -44,7 +44,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &GuidsArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let asked = Asked::new(&args.named.selectors);
     let is_asked = |device: &Device| asked.has_device(&device.name);
     let wanted =

@@ -18,7 +18,7 @@ use crate::like::Like;
 use crate::line::{Choice, Kind, Line, Side, gid, kind, problem as problem_side, rows, word};
 use crate::looked::Looked;
 use crate::out::Out;
-use crate::output::{Answer, List, Rest};
+use crate::output::{List, Output, Rest};
 use crate::report::{EINVAL, Report};
 use crate::selection::Asked;
 use crate::text::printable;
@@ -58,7 +58,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &HistoryArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let asked = Asked::new(args.selector.as_slice());
     let rows =
         if common.json { Rows::Json(List::new("history")) } else { Rows::Plain(Out::default()) };
@@ -69,7 +69,7 @@ pub(crate) fn answer(
     }
     match history.rows {
         Rows::Json(list) => list.end(&Rest { problems: report.problems() }),
-        Rows::Plain(out) => Ok(Answer::Json(out)),
+        Rows::Plain(out) => Ok(Output::Json(out)),
     }
 }
 

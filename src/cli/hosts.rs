@@ -9,7 +9,9 @@ use uverbs::choose::nccl::ROOM;
 use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
 use uverbs::device::{Absence, Device};
 use uverbs::host::{Host, Preference};
-use uverbs::inventory::{DeviceRecord, Inventory, Kept, Parts, Problem, Reading, Unread, Wanted};
+use uverbs::inventory::{
+    DeviceRecord, Inventory, Kept, Parts, Problem, SettingsReading, Unread, Wanted,
+};
 use uverbs::watch::format_time;
 
 use crate::args::{Common, FromArg};
@@ -440,7 +442,7 @@ fn not_asked(what: impl Display, problem: &Problem) -> String {
 /// What a variable is set to on a host, as these releases of NCCL see it.
 pub(crate) fn variable<'i>(
     inventory: &'i Inventory,
-    reading: Reading,
+    reading: SettingsReading,
 ) -> impl Fn(&str) -> Option<&'i str> {
     move |name| inventory.setting_of(name, reading).map(|setting| setting.value.as_str())
 }

@@ -68,7 +68,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use uverbs::gid::{GidEntry, GidRecord, GidType};
 
-use output::Answer;
+use output::Output;
 use report::Report;
 use status::Status;
 use syntax::{Cli, Command};
@@ -104,7 +104,7 @@ fn explain(error: &clap::Error) -> ExitCode {
 }
 
 /// What goes to stdout.
-fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Answer> {
+fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Output> {
     let common = &cli.common;
     Ok(match &cli.command {
         Command::Devices(args) => devices::answer(common, args, report)?,
@@ -124,8 +124,8 @@ fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Answer> {
         Command::Wait(args) => wait::answer(common, args, report)?,
         Command::History(args) => history::answer(common, args, report)?,
         Command::Mlx5(command) => mlx5::answer(common, command, report)?,
-        Command::Completions { shell } => Answer::Text(shell::script(*shell).into()),
-        Command::Man { command } => Answer::Text(pages::man(command.as_deref())),
+        Command::Completions { shell } => Output::Text(shell::script(*shell).into()),
+        Command::Man { command } => Output::Text(pages::man(command.as_deref())),
     })
 }
 
@@ -150,7 +150,7 @@ pub fn filtered<'w>(
     let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
     let Command::Gids(arguments) = &cli.command else { return Ok(None) };
     let filter = filter::Filter::new(&arguments.filter);
-    let passes = filter.verdict(&GidRecord::from(*entry)) == filter::Verdict::Passes
+    let passes = filter.verdict(&GidRecord::from(*entry)) == filter::Match::Passes
         && filter.admits_netdev(Some("eth0"));
     Ok(Some((arguments.filter.gid_type.map(GidType::from), passes)))
 }

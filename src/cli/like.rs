@@ -2,7 +2,7 @@
 
 use uverbs::choose::plan::Model;
 use uverbs::choose::{nccl, ucx};
-use uverbs::inventory::Reading;
+use uverbs::inventory::SettingsReading;
 
 /// A program, of its newest release or of a named one.
 #[derive(Clone, Copy, Debug)]
@@ -22,10 +22,10 @@ impl Like {
     }
 
     /// How it reads files of settings; only NCCL reads any.
-    pub(crate) fn reading(self) -> Reading {
+    pub(crate) fn reading(self) -> SettingsReading {
         match self {
             Self::Nccl(release) => release.into(),
-            Self::Nvshmem | Self::Ucx(_) => Reading::NEWEST,
+            Self::Nvshmem | Self::Ucx(_) => SettingsReading::NEWEST,
         }
     }
 

@@ -13,8 +13,8 @@ use uverbs::uapi::capability::{
 
 use crate::args::{Common, NamedDevices, device_here};
 use crate::hosts::{Seen, live};
-use crate::output::{Answer, json};
-use crate::report::{Problem, Report};
+use crate::output::{Output, json};
+use crate::report::{Report, Unanswered};
 use crate::selection::Asked;
 use crate::table::fields;
 use crate::values::Hex;
@@ -29,14 +29,14 @@ pub(crate) struct LimitsArgs {
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     limits: Vec<Value>,
-    problems: &'a [Problem],
+    problems: &'a [Unanswered],
 }
 
 pub(crate) fn answer(
     common: &Common,
     args: &LimitsArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let asked = Asked::new(&args.named.selectors);
     let is_asked = |device: &Device| asked.has_device(&device.name);
     let mut parts = Parts::LISTED;

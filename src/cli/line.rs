@@ -372,7 +372,7 @@ fn port(own: &PortValue) -> Side<'_> {
         PortValue::PhysState(own) => show(own),
         PortValue::Mtu(own) => optional(ports::bytes(*own), show),
         PortValue::Speed(width, speed) => pairs([
-            ("active_width", optional(*width, |own| show(ports::Links(own)))),
+            ("active_width", optional(*width, |own| show(ports::WidthText(own)))),
             ("active_speed", optional(*speed, show)),
         ]),
         PortValue::Lid(lid, lmc) => {

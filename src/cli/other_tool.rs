@@ -9,7 +9,7 @@ use uverbs::netdev::Interface;
 use uverbs::port::LinkLayer;
 
 use crate::ibstat;
-use crate::output::Answer;
+use crate::output::Output;
 use crate::report::Report;
 use crate::selection::Selected;
 use crate::text::printable;
@@ -106,11 +106,11 @@ impl OtherTool {
     }
 
     /// The answer, if it is one of such a tool.
-    pub(crate) fn end(self) -> Option<Answer> {
+    pub(crate) fn end(self) -> Option<Output> {
         match self {
             Self::None => None,
             Self::Ibstat(lines) | Self::Ibdev2netdev(lines) => {
-                Some(Answer::Text(lines.text.into_bytes()))
+                Some(Output::Text(lines.text.into_bytes()))
             }
         }
     }

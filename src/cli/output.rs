@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use crate::args::Common;
 use crate::out::Out;
-use crate::report::{Problem, Report};
+use crate::report::{Report, Unanswered};
 use crate::status::Status;
 use crate::table::{Sheet, Table};
 use crate::text::{plain_json, printable};
 
 /// What a command has to say.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum Output {
     /// For people, and for grep and awk.
     Table(Sheet),
     /// The rest of a JSON document.
@@ -25,7 +25,7 @@ pub(crate) enum Answer {
     Text(Vec<u8>),
 }
 
-impl<const N: usize> From<Table<N>> for Answer {
+impl<const N: usize> From<Table<N>> for Output {
     fn from(table: Table<N>) -> Self {
         Self::Table(table.into())
     }
@@ -33,20 +33,20 @@ impl<const N: usize> From<Table<N>> for Answer {
 
 /// Writes the answer, then notes and, if they are not in the answer, problems.
 pub(crate) fn write(
-    answer: Answer,
+    answer: Output,
     common: &Common,
     report: &Report,
     with_problems: bool,
 ) -> ExitCode {
     let mut hidden = Vec::new();
     let out = match answer {
-        Answer::Table(table) => {
+        Output::Table(table) => {
             let (out, missing) = table.print(common, Out::default());
             hidden = missing;
             out
         }
-        Answer::Json(out) => out,
-        Answer::Text(text) => Out::of(text),
+        Output::Json(out) => out,
+        Output::Text(text) => Out::of(text),
     };
     match out.end() {
         Ok(()) => {}
@@ -57,7 +57,8 @@ pub(crate) fn write(
     let problems = report.problems().iter().filter(|_| with_problems);
     let hidden = (!hidden.is_empty())
         .then(|| format!("no room for {}; --wide shows all columns", hidden.join(", ")));
-    let lines = report.notes().map(str::to_owned).chain(problems.map(Problem::text)).chain(hidden);
+    let lines =
+        report.notes().map(str::to_owned).chain(problems.map(Unanswered::text)).chain(hidden);
     say(lines.chain(report.last().map(str::to_owned)));
     report.status().into()
 }
@@ -93,19 +94,19 @@ impl List {
     }
 
     /// The document with the keys of an object, which has at least one, after the list.
-    pub(crate) fn end(mut self, rest: &impl Serialize) -> serde_json::Result<Answer> {
+    pub(crate) fn end(mut self, rest: &impl Serialize) -> serde_json::Result<Output> {
         let rest = serde_json::to_string(rest)?;
         self.out.push("],");
         self.out.push(&plain_json(rest.strip_prefix('{').unwrap_or(&rest)));
         self.out.push("\n");
-        Ok(Answer::Json(self.out))
+        Ok(Output::Json(self.out))
     }
 }
 
 /// What most documents have after their list.
 #[derive(Debug, Serialize)]
 pub(crate) struct Rest<'r> {
-    pub(crate) problems: &'r [Problem],
+    pub(crate) problems: &'r [Unanswered],
 }
 
 /// Ends where stdout does not take the answer.
@@ -131,9 +132,9 @@ pub(crate) fn say(lines: impl Iterator<Item = String>) {
 }
 
 /// A JSON document on a line.
-pub(crate) fn json(document: &impl Serialize) -> serde_json::Result<Answer> {
+pub(crate) fn json(document: &impl Serialize) -> serde_json::Result<Output> {
     let mut out = Out::default();
     out.push_json(document)?;
     out.push("\n");
-    Ok(Answer::Json(out))
+    Ok(Output::Json(out))
 }

@@ -7,7 +7,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use uverbs::selector::Selector;
 
-use crate::args::{Common, FromArg, Origin, SourceArg, SourceChoice, is_file_like, not_a_device};
+use crate::args::{
+    Common, FromArg, OriginArgs, SourceArg, SourceChoice, is_file_like, not_a_device,
+};
 use crate::form::{Form, Format};
 use crate::syntax::{Cli, Command};
 
@@ -169,7 +171,7 @@ impl<'a> Outline<'a> {
         Self { source: source.source, ..self }
     }
 
-    fn origin(self, origin: &'a Origin) -> Self {
+    fn origin(self, origin: &'a OriginArgs) -> Self {
         self.source(origin.source).from(&origin.from)
     }
 }

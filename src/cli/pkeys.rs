@@ -9,7 +9,7 @@ use uverbs::pkey::PKey;
 
 use crate::args::{Common, FromArg, NamedPorts};
 use crate::hosts::{each, some};
-use crate::output::Answer;
+use crate::output::Output;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
@@ -41,7 +41,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &PkeysArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let asked = Asked::new(&args.named.selectors);
     let is_device = |device: &Device| asked.has_device(&device.name);
     let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);

@@ -11,11 +11,11 @@ use uverbs::host::{Preference, Source};
 use uverbs::inventory::{Parts, PortRecord, Wanted};
 use uverbs::port::{LinkLayer, Mtu, PhysState, PortState, Speed, Width};
 
-use crate::args::{Common, NamedPorts, Origin};
+use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::form::{Form, Format, Room};
 use crate::hosts::each;
 use crate::other_tool::{Lines, OtherTool};
-use crate::output::Answer;
+use crate::output::Output;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
@@ -27,7 +27,7 @@ pub(crate) struct PortsArgs {
     #[command(flatten)]
     pub(crate) named: NamedPorts,
     #[command(flatten)]
-    pub(crate) origin: Origin,
+    pub(crate) origin: OriginArgs,
     /// How to print
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<PortsFormat>,
@@ -98,7 +98,7 @@ pub(crate) struct Row<'a> {
     lmc: u8,
     gid_tbl_len: u32,
     pkey_tbl_len: u32,
-    active_width: Option<Text<Links>>,
+    active_width: Option<Text<WidthText>>,
     active_speed: Option<Text<Speed>>,
     rate_gbps: Option<Gbps>,
     effective_gbps: Option<Gbps>,
@@ -141,7 +141,7 @@ impl<'a> Row<'a> {
             lmc: attributes.lmc,
             gid_tbl_len: attributes.gid_tbl_len,
             pkey_tbl_len: attributes.pkey_tbl_len,
-            active_width: attributes.active_width.map(|width| Text(Links(width))),
+            active_width: attributes.active_width.map(|width| Text(WidthText(width))),
             active_speed: attributes.active_speed.map(Text),
             rate_gbps: attributes.rate().map(Gbps),
             effective_gbps: port
@@ -167,9 +167,9 @@ impl<'a> Row<'a> {
 
 /// A width as `4X`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Links(pub(crate) Width);
+pub(crate) struct WidthText(pub(crate) Width);
 
-impl fmt::Display for Links {
+impl fmt::Display for WidthText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.lanes() {
             Some(lanes) => write!(f, "{lanes}X"),
@@ -243,7 +243,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &PortsArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let format = PortsFormat::asked(args.format, common);
     let asked = Asked::new(&args.named.selectors);
     let is_device = |device: &Device| asked.has_device(&device.name);

@@ -19,7 +19,7 @@ pub(crate) const EINVAL: i32 = 22;
 
 /// Something that was asked for and not answered. A row of a JSON document's `problems`.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Problem {
+pub(crate) struct Unanswered {
     /// The host, if snapshots were read.
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<String>,
@@ -49,7 +49,7 @@ pub(crate) enum Stage {
     Differing,
 }
 
-impl Problem {
+impl Unanswered {
     /// The host, if snapshots were read, and the device, if it is not the host's own problem.
     pub(crate) fn place(&self) -> (Option<&str>, Option<&str>) {
         (self.host.as_deref(), self.device.as_deref())
@@ -73,7 +73,7 @@ fn on(host: Option<&str>, text: &str) -> String {
 /// Gathers problems and notes while an answer is put together.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    problems: Vec<Problem>,
+    problems: Vec<Unanswered>,
     /// The same, to find one.
     known: BTreeSet<(Option<String>, Option<String>, String)>,
     /// Hosts and devices that have a problem.
@@ -90,7 +90,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn problems(&self) -> &[Problem] {
+    pub(crate) fn problems(&self) -> &[Unanswered] {
         &self.problems
     }
 
@@ -152,7 +152,7 @@ impl Report {
         self.raise(Status::Failed);
         let inventory::Problem { text: error, errno } = problem;
         let (host, stage) = (Some(host.to_owned()), Stage::Files);
-        self.problems.push(Problem { host, device: None, error, errno, stage });
+        self.problems.push(Unanswered { host, device: None, error, errno, stage });
     }
 
     /// The names of files that are no snapshots.
@@ -237,7 +237,7 @@ impl Report {
         }
         if self.known.insert((self.host.clone(), device.clone(), error.clone())) {
             let (host, stage) = (self.host.clone(), self.stage);
-            self.problems.push(Problem { host, device, error, errno, stage });
+            self.problems.push(Unanswered { host, device, error, errno, stage });
         }
     }
 }

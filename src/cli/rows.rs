@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::args::Common;
-use crate::output::{Answer, List, Rest};
+use crate::output::{List, Output, Rest};
 use crate::report::Report;
 use crate::table::Table;
 
@@ -58,7 +58,7 @@ impl<const N: usize> Rows<N> {
     }
 
     /// The answer; of a document with the problems.
-    pub(crate) fn end(self, report: &Report) -> serde_json::Result<Answer> {
+    pub(crate) fn end(self, report: &Report) -> serde_json::Result<Output> {
         match self {
             Self::Json(list) => list.end(&Rest { problems: report.problems() }),
             Self::Table(table) => Ok(table.into()),

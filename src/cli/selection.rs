@@ -203,7 +203,7 @@ mod tests {
 
     use super::*;
     use crate::hosts::Seen;
-    use crate::report::Problem;
+    use crate::report::Unanswered;
 
     #[test]
     fn a_port_that_is_not_there_is_missed_also_beside_its_device() {
@@ -213,7 +213,7 @@ mod tests {
         let asked = Asked::new(&selectors);
         let mut report = Report::default();
         assert_eq!(select(&inventory, &asked, &mut report).len(), 1);
-        let problems: Vec<String> = report.problems().iter().map(Problem::text).collect();
+        let problems: Vec<String> = report.problems().iter().map(Unanswered::text).collect();
         assert_eq!(problems, ["x: no port 7 (errno 22); its only port is 1"]);
     }
 
@@ -246,7 +246,7 @@ mod tests {
         let mut report = Report::default();
         let seen = Seen { name: None, inventory };
         assert!(seen.select(&asked, &mut report).is_empty());
-        let problems: Vec<String> = report.problems().iter().map(Problem::text).collect();
+        let problems: Vec<String> = report.problems().iter().map(Unanswered::text).collect();
         assert_eq!(problems.len(), 2);
         assert_eq!(problems[0], "x: list: broken");
         assert!(problems[1].starts_with("y: no such device"), "{problems:?}");
@@ -262,7 +262,7 @@ mod tests {
         let asked = Asked::new(&selectors);
         let mut report = Report::default();
         select(&inventory, &asked, &mut report);
-        let problems: Vec<String> = report.problems().iter().map(Problem::text).collect();
+        let problems: Vec<String> = report.problems().iter().map(Unanswered::text).collect();
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(problems[0].starts_with("y: ") && problems[1].starts_with("a: "), "{problems:?}");
     }

@@ -19,7 +19,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &SnapshotArgs,
     report: &mut Report,
-) -> serde_json::Result<output::Answer> {
+) -> serde_json::Result<output::Output> {
     let wanted = Wanted::default().preference(args.source.preference(common));
     let text = write(&live(common, &wanted), SystemTime::now())?;
     // What this program would refuse may be an odd name or a value that is too long.
@@ -27,7 +27,7 @@ pub(crate) fn answer(
         report.raise(Status::Failed);
         report.note(format!("--from will not read this: {error}"));
     }
-    Ok(output::Answer::Text(text.into_bytes()))
+    Ok(output::Output::Text(text.into_bytes()))
 }
 
 /// The document of a host, on a line, with when and by what it was written: after the first key, by which
@@ -50,7 +50,7 @@ mod tests {
     use uverbs::device::{Absence, Device};
     use uverbs::driver::DriverId;
     use uverbs::host::Source;
-    use uverbs::inventory::{Problem, Reading, Setting, SnapshotError};
+    use uverbs::inventory::{Problem, Setting, SettingsReading, SnapshotError};
     use uverbs::netdev::{Interface, Netdev};
     use uverbs::pkey::PKey;
     use uverbs::port::{Mtu, PortAttributes, Rate};
@@ -96,9 +96,9 @@ mod tests {
             own.readings = readings;
             own
         };
-        let old = read_by(Reading::V2_4..=Reading::V2_23);
-        let middle = read_by(Reading::V2_23..=Reading::V2_23);
-        let new = read_by(Reading::V2_30..=Reading::V2_30);
+        let old = read_by(SettingsReading::V2_4..=SettingsReading::V2_23);
+        let middle = read_by(SettingsReading::V2_23..=SettingsReading::V2_23);
+        let new = read_by(SettingsReading::V2_30..=SettingsReading::V2_30);
         inventory.settings = vec![setting, new, middle, old];
         inventory.problems = vec![Problem { text: "host: no".into(), errno: 5 }];
         let mut other = Device::named("other");

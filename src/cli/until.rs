@@ -144,6 +144,6 @@ pub(crate) fn lacking(inventory: &Inventory, asked: &Asked<'_>) -> Vec<String> {
     let mut report = Report::default();
     tell_problems(inventory, asked, &mut report);
     select(inventory, asked, &mut report);
-    let problems = report.problems().iter().map(crate::report::Problem::text);
+    let problems = report.problems().iter().map(crate::report::Unanswered::text);
     report.notes().map(str::to_owned).chain(problems).collect()
 }

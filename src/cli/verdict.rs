@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use uverbs::choose::nccl::{Implementation, Release, Settings};
 use uverbs::choose::plan::{Fleet, Plan, Program};
 use uverbs::choose::{Outcome, Why};
-use uverbs::inventory::Reading;
+use uverbs::inventory::SettingsReading;
 use uverbs::port::LinkLayer;
 
 use crate::hosts::{Chosen, Seen, fills, has_order, unread, variable};
@@ -68,7 +68,7 @@ impl Verdict {
         self.fills |= fills;
         self.is_unordered |= fills && !has_order(&host.inventory);
         let program = Implementation::Nccl(Release::NEWEST);
-        let nccl = Settings::new(program, variable(&host.inventory, Reading::NEWEST));
+        let nccl = Settings::new(program, variable(&host.inventory, SettingsReading::NEWEST));
         self.unread_settings += usize::from(!host.inventory.unread_settings.is_empty());
         self.replaced_by = self.replaced_by.or(nccl.replaced_by());
         for setting in &host.inventory.settings {

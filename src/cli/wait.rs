@@ -9,7 +9,7 @@ use crate::choose::lacks_gid;
 use crate::filter::FilterArgs;
 use crate::gid_row::{COLUMNS, HEADING, Row};
 use crate::hosts::{Seen, choose, is_used, missing};
-use crate::output::Answer;
+use crate::output::Output;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
@@ -33,7 +33,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &WaitArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let mut rows = Rows::new(common, "wait", HEADING);
     let parts = Some(Parts::CHOOSING);
     let (mut watch, ends) = match args.time.begin(common, args.source, &args.named.selectors, parts)

@@ -1,4 +1,4 @@
-//! `uverbs watch`: a line for each change, as it is found. It writes past `Answer`, line by line.
+//! `uverbs watch`: a line for each change, as it is found. It writes past `Output`, line by line.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -8,11 +8,11 @@ use uverbs::inventory::{GidRow, Inventory};
 use uverbs::watch::{Difference, Watch, What};
 
 use crate::args::{Common, NamedPorts, SourceArg, selector_here};
-use crate::filter::{Filter, FilterArgs, Verdict};
+use crate::filter::{Filter, FilterArgs, Match};
 use crate::line::{Kind, Line, kind, rows};
 use crate::looked::Looked;
 use crate::out::Out;
-use crate::output::{Answer, say};
+use crate::output::{Output, say};
 use crate::record::{self, RecordArgs};
 use crate::report::Report;
 use crate::selection::Asked;
@@ -55,7 +55,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &WatchArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     if let Some(path) = &args.record.record {
         let (time, source) = (&args.time, args.source);
         return Ok(record::answer(common, &args.record, path, (time, source), report));
@@ -66,7 +66,7 @@ pub(crate) fn answer(
         Ok(begun) => begun,
         Err(error) => {
             report.host_problem(error);
-            return Ok(Answer::Json(out));
+            return Ok(Output::Json(out));
         }
     };
     let asked = Asked::new(&args.named.selectors);
@@ -109,7 +109,7 @@ pub(crate) fn answer(
         }
         left = left.map(|left| left - 1);
     }
-    Ok(Answer::Json(out))
+    Ok(Output::Json(out))
 }
 
 /// Says on stderr what is watched, what is named and not there yet, and what could not be read.
@@ -202,7 +202,7 @@ impl Shown<'_> {
         }
         let What::Difference(difference) = what else { return false };
         let (Some(device), rows) = (difference.device(), rows(difference)) else { return false };
-        let may_pass = |row: &&GidRow| self.filter.verdict(&row.record) != Verdict::Fails;
+        let may_pass = |row: &&GidRow| self.filter.verdict(&row.record) != Match::Fails;
         let may_pass = rows.into_iter().flatten().any(|row| may_pass(&row));
         let [before, after] = rows;
         let was =

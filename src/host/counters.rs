@@ -26,7 +26,7 @@ use crate::netlink::statistics::{
 use crate::sysfs::{Folder, Sysfs};
 pub use cost::Cost;
 use cost::{mlx5_commands, software};
-use files::Read;
+use files::FolderRead;
 
 /// The counters of devices, and what could not be read and is no device's.
 #[derive(Debug, Default)]
@@ -108,11 +108,11 @@ pub struct CounterReader {
 struct Place {
     device: (String, Option<u32>, Option<u64>),
     port: Option<u32>,
-    what: What,
+    what: Way,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
+enum Way {
     /// All of a driver's counters of a port, by netlink.
     Netlink,
     /// The files that the kernel fills from one attribute of the PMA.
@@ -124,7 +124,7 @@ enum What {
 
 /// What came of asking netlink for a port's counters.
 #[derive(Debug, Default)]
-struct Told {
+struct FromNetlink {
     /// The driver's counters, or why there are none.
     counters: Option<Result<Vec<(String, u64)>, Cause>>,
     /// How many there are by name, without a question to the driver.
@@ -208,9 +208,10 @@ impl CounterReader {
     }
 
     /// Asks netlink for all ports together: what it said of each, in their order.
-    fn ask(&self, host: &mut Host, devices: &[Device], found: &mut Counters) -> Vec<Told> {
+    fn ask(&self, host: &mut Host, devices: &[Device], found: &mut Counters) -> Vec<FromNetlink> {
         let count = found.devices.iter().map(|own| own.ports.len()).sum();
-        let mut told: Vec<Told> = core::iter::repeat_with(Told::default).take(count).collect();
+        let mut told: Vec<FromNetlink> =
+            core::iter::repeat_with(FromNetlink::default).take(count).collect();
         let is_listed = devices.iter().any(|device| device.index.is_some());
         let Some(socket) = host.netlink().filter(|_| is_listed) else { return told };
         let (mut requests, mut places, mut own_place) = (Vec::new(), Vec::new(), 0);
@@ -219,7 +220,7 @@ impl CounterReader {
                 let place_of_told = own_place;
                 own_place += 1;
                 let Some(index) = device.index else { continue };
-                if self.refusal(device, Some(port.number), What::Netlink).is_some() {
+                if self.refusal(device, Some(port.number), Way::Netlink).is_some() {
                     continue;
                 }
                 // Of these the driver is asked the first only.
@@ -294,13 +295,13 @@ impl CounterReader {
         &mut self,
         device: &Device,
         port: &mut PortCounters,
-        told: Told,
+        told: FromNetlink,
         sysfs: Option<&Sysfs>,
     ) {
         let mut commands = software(device.driver);
         let number = Some(port.number);
         let folder = sysfs.and_then(|sysfs| sysfs.port(&device.name, port.number).ok());
-        if let Some(error) = self.refusal(device, number, What::Netlink) {
+        if let Some(error) = self.refusal(device, number, Way::Netlink) {
             port.problems.push(error.clone());
         } else {
             match told.counters {
@@ -319,7 +320,7 @@ impl CounterReader {
                     commands = None;
                     let request = Request::Counters { port: number };
                     let error = Error::new(&*device.name, request, cause);
-                    self.refuse(device, number, What::Netlink, &error);
+                    self.refuse(device, number, Way::Netlink, &error);
                     port.problems.push(error);
                 }
                 // It has none, or more than fit into a message; or there is no netlink.
@@ -357,19 +358,19 @@ impl CounterReader {
     }
 
     /// Reads a folder of the driver's counters.
-    fn read_folder(&mut self, device: &Device, port: Option<u32>, folder: &Folder) -> Read {
-        let mut read = Read::default();
+    fn read_folder(&mut self, device: &Device, port: Option<u32>, folder: &Folder) -> FolderRead {
+        let mut read = FolderRead::default();
         for name in read.names(device, port, folder) {
             if self.leaves_out(device, &name) {
                 read.left_out.push(name);
                 continue;
             }
-            if let Some(error) = self.refusal(device, port, What::File(name.clone())) {
+            if let Some(error) = self.refusal(device, port, Way::File(name.clone())) {
                 read.problems.push(error.clone());
                 continue;
             }
             if let Err(error) = read.file(device, Group::Hardware, folder, &name) {
-                self.refuse(device, port, What::File(name), &error);
+                self.refuse(device, port, Way::File(name), &error);
                 let is_gone = error.is_gone() || error.errno() == libc::ENOENT;
                 read.problems.push(error);
                 if is_gone {
@@ -382,8 +383,8 @@ impl CounterReader {
 
     /// Reads the counters of the PMA. The kernel fills all files of an attribute by the same question, so
     /// that if one is refused, all are.
-    fn read_pma(&mut self, device: &Device, port: u32, folder: &Folder) -> Read {
-        let mut read = Read::default();
+    fn read_pma(&mut self, device: &Device, port: u32, folder: &Folder) -> FolderRead {
+        let mut read = FolderRead::default();
         let number = Some(port);
         let mut failed = Vec::new();
         for name in read.names(device, number, folder) {
@@ -392,7 +393,7 @@ impl CounterReader {
                 continue;
             }
             let is_traffic = name.ends_with("_data") || name.ends_with("_packets");
-            let what = if is_traffic { What::Traffic } else { What::Errors };
+            let what = if is_traffic { Way::Traffic } else { Way::Errors };
             if failed.contains(&what) {
                 continue;
             }
@@ -418,7 +419,7 @@ impl CounterReader {
         self.is_frugal && costs_commands && !FRUGAL.contains(&name)
     }
 
-    fn refusal(&self, device: &Device, port: Option<u32>, what: What) -> Option<&Error> {
+    fn refusal(&self, device: &Device, port: Option<u32>, what: Way) -> Option<&Error> {
         if self.refused.is_empty() {
             return None;
         }
@@ -427,7 +428,7 @@ impl CounterReader {
     }
 
     /// Remembers a refusal, unless it may be another next time.
-    fn refuse(&mut self, device: &Device, port: Option<u32>, what: What, error: &Error) {
+    fn refuse(&mut self, device: &Device, port: Option<u32>, what: Way, error: &Error) {
         const LASTING: [i32; 9] = [
             libc::EINVAL,
             libc::EIO,
@@ -459,7 +460,7 @@ impl PortCounters {
         }
     }
 
-    fn take(&mut self, read: Read) {
+    fn take(&mut self, read: FolderRead) {
         self.counters.extend(read.counters);
         self.left_out.extend(read.left_out);
         self.problems.extend(read.problems);

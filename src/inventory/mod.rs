@@ -34,7 +34,7 @@ use crate::port::{PortAttributes, Rate};
 
 pub use crate::text::{is_device_name, is_interface_name, is_plain, is_plain_char};
 pub use read::Kept;
-pub use settings::{Reading, Setting};
+pub use settings::{Setting, SettingsReading};
 #[cfg(feature = "serde")]
 pub use snapshot::{LONGEST_SNAPSHOT, SnapshotError, Snapshots};
 pub use wanted::{Parts, Wanted};
@@ -244,12 +244,12 @@ impl Inventory {
     /// What a variable is set to, and where, as the newest release of NCCL sees it.
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<&Setting> {
-        self.setting_of(name, Reading::NEWEST)
+        self.setting_of(name, SettingsReading::NEWEST)
     }
 
     /// The same, as these releases of NCCL see it.
     #[must_use]
-    pub fn setting_of(&self, name: &str, reading: Reading) -> Option<&Setting> {
+    pub fn setting_of(&self, name: &str, reading: SettingsReading) -> Option<&Setting> {
         let mut settings = self.settings.iter();
         settings.find(|setting| setting.name == name && setting.readings.contains(&reading))
     }

@@ -23,10 +23,10 @@ use device::{find_driver, find_hardware, read_device};
 use settings::read_settings;
 
 pub use kept::Kept;
-use kept::Known;
+use kept::KnownPort;
 
 /// What is known of ports already, by device and number.
-type KnownPorts = BTreeMap<(String, u32), Known>;
+type KnownPorts = BTreeMap<(String, u32), KnownPort>;
 
 impl Host {
     /// Reads what is wanted. It never fails: what could not be read is a [`Problem`] in its place.

@@ -2,7 +2,7 @@
 //!
 //! NCCL reads files of `NAME=VALUE` lines beside the environment, and never overwrites what is set:
 //! so the environment counts before the user's file, and that before `/etc/nccl.conf`. Which file is
-//! the user's, and how its lines are read, depends on the release: see [`Reading`]. Not known
+//! the user's, and how its lines are read, depends on the release: see [`SettingsReading`]. Not known
 //! here are values that a launcher sets, UCX's own files, and its variables for single transports.
 
 use core::fmt;
@@ -37,7 +37,7 @@ pub const NAMES: [&str; 22] = [
 /// Releases of NCCL, as they differ in which files they read, and how. Each means all up to the
 /// next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reading {
+pub enum SettingsReading {
     /// Up to 2.22: the user's file is `.nccl.conf` in the home of the password entry.
     V2_4,
     /// 2.23 to 2.29: it is the file that `NCCL_CONF_FILE` names, if that is set and not empty.
@@ -47,7 +47,7 @@ pub enum Reading {
     V2_30,
 }
 
-impl Reading {
+impl SettingsReading {
     /// All of them, in their order.
     pub const ALL: [Self; 3] = [Self::V2_4, Self::V2_23, Self::V2_30];
 
@@ -76,7 +76,7 @@ pub struct Setting {
     /// The file that sets it; `None` for the environment.
     pub file: Option<String>,
     /// The releases of NCCL that see it: all of them, but for files.
-    pub readings: RangeInclusive<Reading>,
+    pub readings: RangeInclusive<SettingsReading>,
 }
 
 impl Setting {
@@ -88,8 +88,8 @@ impl Setting {
 
     /// All releases.
     #[must_use]
-    pub const fn everywhere() -> RangeInclusive<Reading> {
-        Reading::V2_4..=Reading::NEWEST
+    pub const fn everywhere() -> RangeInclusive<SettingsReading> {
+        SettingsReading::V2_4..=SettingsReading::NEWEST
     }
 }
 
@@ -111,23 +111,23 @@ impl fmt::Display for Setting {
 /// assert_eq!(settings[0].to_string(), "NCCL_IB_GID_INDEX=3 (/etc/nccl.conf)");
 /// ```
 #[must_use]
-pub fn parse(bytes: &[u8], file: &str, readings: &RangeInclusive<Reading>) -> Vec<Setting> {
+pub fn parse(bytes: &[u8], file: &str, readings: &RangeInclusive<SettingsReading>) -> Vec<Setting> {
     let setting = |(name, value): (&str, &[u8]), readings| {
         let value = String::from_utf8_lossy(value).into_owned();
         Setting { readings, ..Setting::new(name, value, Some(file.to_owned())) }
     };
-    let all = |lines: Vec<_>, readings: RangeInclusive<Reading>| -> Vec<Setting> {
+    let all = |lines: Vec<_>, readings: RangeInclusive<SettingsReading>| -> Vec<Setting> {
         lines.into_iter().map(|line| setting(line, readings.clone())).collect()
     };
     let old: Vec<_> = bytes.split(|byte| *byte == b'\n').filter_map(variable).collect();
     let new: Vec<_> = pieces(bytes).filter_map(variable).collect();
-    if old == new || *readings.end() < Reading::V2_30 {
+    if old == new || *readings.end() < SettingsReading::V2_30 {
         all(old, readings.clone())
-    } else if *readings.start() == Reading::V2_30 {
+    } else if *readings.start() == SettingsReading::V2_30 {
         all(new, readings.clone())
     } else {
-        let mut found = all(new, Reading::V2_30..=Reading::V2_30);
-        found.extend(all(old, *readings.start()..=Reading::V2_23));
+        let mut found = all(new, SettingsReading::V2_30..=SettingsReading::V2_30);
+        found.extend(all(old, *readings.start()..=SettingsReading::V2_23));
         found
     }
 }
@@ -192,8 +192,8 @@ mod tests {
         ];
         assert_eq!(found, expected);
         let of = |readings| parse(b"NCCL_IB_HCA=a\r\r\n", "f", &readings)[0].value.clone();
-        assert_eq!(of(Reading::V2_30..=Reading::V2_30), "a\r");
-        assert_eq!(of(Reading::V2_4..=Reading::V2_23), "a\r\r");
+        assert_eq!(of(SettingsReading::V2_30..=SettingsReading::V2_30), "a\r");
+        assert_eq!(of(SettingsReading::V2_4..=SettingsReading::V2_23), "a\r\r");
     }
 
     #[test]

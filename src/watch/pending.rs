@@ -102,7 +102,7 @@ impl Pending {
 
 /// A row that is to come or to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Expected {
+pub(super) struct ExpectedRow {
     pub(super) device: String,
     pub(super) ip: IpAddr,
     /// The interface's index.
@@ -110,7 +110,7 @@ pub(super) struct Expected {
     pub(super) is_there: bool,
 }
 
-impl Expected {
+impl ExpectedRow {
     /// Whether the tables are so. A port has rows of each type, which the kernel writes one by one.
     fn is_met(&self, inventory: &Inventory) -> bool {
         let Some(device) = inventory.device(&self.device) else { return true };
@@ -139,7 +139,7 @@ pub(super) struct Ladder {
     start: Duration,
     rung: usize,
     devices: Vec<String>,
-    expected: Vec<Expected>,
+    expected: Vec<ExpectedRow>,
     /// Whether something may change of which it is not known what.
     is_open: bool,
 }
@@ -150,13 +150,13 @@ impl Ladder {
     }
 
     /// Begins from the lowest rung, with one more device.
-    pub(super) fn add(&mut self, device: &str, expected: Option<Expected>, now: Duration) {
+    pub(super) fn add(&mut self, device: &str, expected: Option<ExpectedRow>, now: Duration) {
         (self.start, self.rung) = (now, 0);
         once(&mut self.devices, device.to_owned());
         match expected {
             // The last word counts.
             Some(expected) => {
-                let is_other = |own: &Expected| {
+                let is_other = |own: &ExpectedRow| {
                     (&own.device, own.ip, own.index)
                         != (&expected.device, expected.ip, expected.index)
                 };
@@ -235,7 +235,7 @@ mod tests {
         let before = host(&[(v1, "fe80::1"), (v2, "fe80::1")]);
         let half = host(&[(v1, "fe80::1"), (v2, "fe80::1"), (v1, "10.0.0.1")]);
         let whole = host(&[(v1, "fe80::1"), (v2, "fe80::1"), (v1, "10.0.0.1"), (v2, "10.0.0.1")]);
-        let expected = |is_there| Expected {
+        let expected = |is_there| ExpectedRow {
             device: "rxe0".to_owned(),
             ip: "10.0.0.1".parse().unwrap(),
             index: 3,

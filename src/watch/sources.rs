@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use uverbs_uapi::netlink as abi;
 
-use super::pending::{Expected, Ladder, Pending, Scope, once};
+use super::pending::{ExpectedRow, Ladder, Pending, Scope, once};
 use super::{Change, Origin, Unheard, Watch, What, now};
 use crate::context::{AsyncEvents, Context, Event, EventType};
 use crate::device::Device;
@@ -386,7 +386,7 @@ impl Watch {
                     Touch::Name => continue,
                     Touch::Any => None,
                     Touch::Address(ip, is_there) => {
-                        Some(Expected { device: device.clone(), ip, index: *index, is_there })
+                        Some(ExpectedRow { device: device.clone(), ip, index: *index, is_there })
                     }
                 };
                 self.ladder.get_or_insert_with(|| Ladder::new(now)).add(&device, expected, now);

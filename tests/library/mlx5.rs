@@ -10,8 +10,8 @@ use uverbs::driver::DriverId;
 use uverbs::error::Cause;
 use uverbs::guid::Guid;
 use uverbs::mlx5::devx::{
-    self, CapabilityMode, DevxContext, FirmwareRefusal, MacAddress, PciAddress, PortType,
-    RoceVersion, Status, Vport, VportAdminState, VportLinkState, VportSide,
+    self, CapabilityMode, DevxContext, FirmwareRefusal, HostPci, MacAddress, PortType, RoceVersion,
+    Status, Vport, VportAdminState, VportLinkState, VportSide,
 };
 use uverbs::mlx5::port::VportNumber;
 use uverbs::mlx5::{query_port, query_port_into};
@@ -415,7 +415,7 @@ fn the_board_and_the_rest_of_a_device_as_the_firmware_has_them() {
     assert_eq!(last(&log)[..8], [7, 0x40, 0, 0, 0, 0, 0, 0]);
     assert_eq!((functions.host_number, functions.host_pf_enabled), (9, false));
     assert_eq!((functions.host_num_of_vfs, functions.host_total_vfs), (2, 16));
-    assert_eq!(functions.host_pci, PciAddress { bus: 3, device: 4, function: 5 });
+    assert_eq!(functions.host_pci, HostPci { bus: 3, device: 4, function: 5 });
 
     let (context, log) =
         with_devx(Answer::Bytes(bytes(16, &[(11, &[0xf9]), (13, &[3, 0xf2, 0xf1])])));

@@ -1,6 +1,6 @@
 //! Releases of NCCL, and NVSHMEM's copy.
 
-use crate::inventory::Reading;
+use crate::inventory::SettingsReading;
 
 /// Releases of NCCL that choose differently. Each covers all releases up to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +45,7 @@ impl Release {
     }
 }
 
-impl From<Release> for Reading {
+impl From<Release> for SettingsReading {
     /// How the release reads settings files.
     fn from(release: Release) -> Self {
         match release {

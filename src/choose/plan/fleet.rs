@@ -38,13 +38,13 @@ pub struct Fleet {
 
 #[derive(Clone, Debug)]
 struct KeptHost {
-    ports: Box<[KeptPort]>,
+    ports: Box<[FleetPort]>,
     /// Those of all ports, one port after the other.
     rows: Box<[KeptRow]>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct KeptPort {
+struct FleetPort {
     /// The place of the device's name.
     name: usize,
     number: u32,
@@ -79,7 +79,7 @@ impl Fleet {
         let mut kept = Vec::new();
         for (port, index) in ports {
             rows.extend(port.rows.iter().map(KeptRow::from));
-            kept.push(KeptPort {
+            kept.push(FleetPort {
                 name: self.name(port.device),
                 number: port.number,
                 index,

@@ -66,12 +66,12 @@ struct Needs {
     /// The wanted ports as a list of devices names them, each once; `None` if no list can name them.
     names: Option<Vec<String>>,
     /// The rows that Ethernet ports should use.
-    rows: Vec<Right>,
+    rows: Vec<RightRow>,
 }
 
 /// A row that is right.
 #[derive(Clone, Copy)]
-struct Right {
+struct RightRow {
     index: u32,
     gid: Gid,
     gid_type: GidType,
@@ -99,7 +99,7 @@ impl Needs {
                 }
                 if let Some(row) = port.row(index).filter(|_| port.is_ethernet()) {
                     let Row { index, gid, gid_type, .. } = *row;
-                    this.rows.push(Right { index, gid, gid_type });
+                    this.rows.push(RightRow { index, gid, gid_type });
                 }
             }
             true
@@ -195,7 +195,7 @@ fn device_list(
 
 type Candidate = (Way, Vec<(&'static str, String)>);
 
-fn candidates(program: Program, rows: &[Right]) -> Vec<Candidate> {
+fn candidates(program: Program, rows: &[RightRow]) -> Vec<Candidate> {
     /// The shortest network in a list, as `::/128` with a comma.
     const SHORTEST: usize = 7;
     let index = program.index_variable();

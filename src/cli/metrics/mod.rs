@@ -20,11 +20,11 @@ use uverbs::host::{CounterReader, Counters, DeviceCounters, Host, PortCounters};
 use uverbs::inventory::{DeviceRecord, Parts, PortRecord, Problem};
 use uverbs::port::{Mtu, PhysState, PortState, Rate, Width};
 
-use crate::args::{Common, NamedPorts, Origin};
+use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::check::is_asked;
 use crate::choose::take;
 use crate::hosts::{Again, Seen, choose, host, look_again, missing};
-use crate::output::Answer;
+use crate::output::Output;
 use crate::report::Report;
 use crate::selection::Asked;
 use catalogue::{
@@ -57,7 +57,7 @@ pub(crate) struct MetricsArgs {
     #[arg(long, help = "Add what node_exporter's InfiniBand collector shows, under its names")]
     node_exporter: bool,
     #[command(flatten)]
-    pub(crate) origin: Origin,
+    pub(crate) origin: OriginArgs,
 }
 
 /// What is asked, with what each remembers of its last answer.
@@ -72,7 +72,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &MetricsArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let mut from = Sources {
         again: Again::new(common, args.listen.is_some()),
         host: host(common),
@@ -88,17 +88,17 @@ pub(crate) fn answer(
             text: format!("cannot serve: {error}"),
             errno: error.raw_os_error().unwrap_or(0),
         });
-        return Ok(Answer::Text(Vec::new()));
+        return Ok(Output::Text(Vec::new()));
     }
     let text = read(common, args, &mut from, report)?.text(args.format).into_bytes();
-    let Some(path) = &args.output else { return Ok(Answer::Text(text)) };
+    let Some(path) = &args.output else { return Ok(Output::Text(text)) };
     if let Err(error) = file::replace(path, &text) {
         report.host_problem(Problem {
             text: format!("cannot write {}: {error}", path.display()),
             errno: error.raw_os_error().unwrap_or(0),
         });
     }
-    Ok(Answer::Text(Vec::new()))
+    Ok(Output::Text(Vec::new()))
 }
 
 /// Reads everything once.

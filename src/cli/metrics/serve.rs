@@ -143,13 +143,13 @@ fn left(end: Instant) -> io::Result<Duration> {
 
 /// What was asked.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct Request {
     is_head: bool,
     is_metrics: bool,
     format: Format,
 }
 
-impl Asked {
+impl Request {
     fn reply(&self, current: Current<'_>) -> Reply {
         if !self.is_metrics {
             return Reply::refusal("404 Not Found", "the metrics are at /metrics");
@@ -187,7 +187,10 @@ fn head(status: &str, kind: &str, length: usize) -> String {
 }
 
 /// Reads a request; or the reply to what is none.
-fn request(stream: &mut TcpStream, buffer: &mut [u8; LONGEST]) -> io::Result<Result<Asked, Reply>> {
+fn request(
+    stream: &mut TcpStream,
+    buffer: &mut [u8; LONGEST],
+) -> io::Result<Result<Request, Reply>> {
     let end = Instant::now() + PATIENCE;
     let mut length = 0;
     loop {
@@ -207,7 +210,7 @@ fn request(stream: &mut TcpStream, buffer: &mut [u8; LONGEST]) -> io::Result<Res
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<Asked, Reply> {
+fn parse(bytes: &[u8]) -> Result<Request, Reply> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(bytes) {
@@ -230,7 +233,7 @@ fn parse(bytes: &[u8]) -> Result<Asked, Reply> {
             && header.value.to_ascii_lowercase().windows(OPEN.len()).any(|part| part == OPEN)
     };
     let is_open = request.headers.iter().any(accepts);
-    Ok(Asked {
+    Ok(Request {
         is_head,
         is_metrics: path.split('?').next() == Some("/metrics"),
         format: if is_open { Format::Openmetrics } else { Format::Prometheus },
@@ -246,7 +249,7 @@ mod tests {
 
     #[test]
     fn requests() {
-        let asked = |is_head, is_metrics, format| Ok(Asked { is_head, is_metrics, format });
+        let asked = |is_head, is_metrics, format| Ok(Request { is_head, is_metrics, format });
         let parsed = |text: &str| {
             parse(text.as_bytes()).map_err(|reply| reply.head.split(' ').nth(1).unwrap().to_owned())
         };

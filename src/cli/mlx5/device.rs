@@ -11,8 +11,8 @@ use uverbs::mlx5::devx::{
 use super::Mlx5DeviceArgs;
 use super::{host, selected, told};
 use crate::args::Common;
-use crate::output::{Answer, json};
-use crate::report::{EINVAL, Problem, Report};
+use crate::output::{Output, json};
+use crate::report::{EINVAL, Report, Unanswered};
 use crate::selection::Asked;
 use crate::table::fields;
 use crate::values::{Hex, Text};
@@ -81,14 +81,14 @@ struct HostRow {
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     devices: Vec<Row<'a>>,
-    problems: &'a [Problem],
+    problems: &'a [Unanswered],
 }
 
 pub(crate) fn answer(
     common: &Common,
     args: &Mlx5DeviceArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let asked = Asked::new(&args.named.selectors);
     let host = host(common, &asked);
     let mut rows = Vec::new();

@@ -8,7 +8,7 @@ use uverbs::inventory::{Parts, Wanted};
 
 use crate::args::{Common, NamedDevices, NamedPorts, device_here, selector_here};
 use crate::hosts::{Seen, live, some};
-use crate::output::Answer;
+use crate::output::Output;
 use crate::report::Report;
 use crate::selection::{Asked, Selected};
 
@@ -80,7 +80,7 @@ pub(crate) fn answer(
     common: &Common,
     command: &Mlx5Command,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     match command {
         Mlx5Command::Port(args) => port::answer(common, args, report),
         Mlx5Command::Vport(args) => vport::answer(common, args, report),

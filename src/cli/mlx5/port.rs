@@ -7,8 +7,8 @@ use uverbs::mlx5::port::SteeringPort;
 use super::Mlx5PortArgs;
 use super::{LeftOut, Vacant, host, selected};
 use crate::args::Common;
-use crate::output::{Answer, json};
-use crate::report::{Problem, Report};
+use crate::output::{Output, json};
+use crate::report::{Report, Unanswered};
 use crate::selection::Asked;
 use crate::table::{Mark, Table};
 use crate::values::{Hex, cell};
@@ -38,14 +38,14 @@ struct Document<'a> {
     ports: Vec<Row<'a>>,
     /// Ports that represent no vport, unless they are named: then they are problems.
     left_out: &'a [LeftOut<'a>],
-    problems: &'a [Problem],
+    problems: &'a [Unanswered],
 }
 
 pub(crate) fn answer(
     common: &Common,
     args: &Mlx5PortArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let asked = Asked::new(&args.named.selectors);
     let host = host(common, &asked);
     let mut ports: Vec<(&str, u32, SteeringPort)> = Vec::new();

@@ -10,7 +10,7 @@ use uverbs::mlx5::query_port;
 
 use super::{LeftOut, Mlx5PortArgs, Vacant, host, selected, told};
 use crate::args::Common;
-use crate::output::{Answer, json};
+use crate::output::{Output, json};
 use crate::report::Report;
 use crate::selection::{Asked, Selected};
 use crate::table::fields;
@@ -25,7 +25,7 @@ pub(crate) fn answer(
     common: &Common,
     args: &Mlx5PortArgs,
     report: &mut Report,
-) -> serde_json::Result<Answer> {
+) -> serde_json::Result<Output> {
     let asked = Asked::new(&args.named.selectors);
     let host = host(common, &asked);
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());

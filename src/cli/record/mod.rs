@@ -14,7 +14,7 @@ use uverbs::watch::{Change, Lines, RECORDED, Watch};
 use crate::args::{Common, SourceArg};
 use crate::looked::Looked;
 use crate::out::Out;
-use crate::output::{Answer, say};
+use crate::output::{Output, say};
 use crate::report::{EINVAL, Report};
 use crate::selection::Asked;
 use crate::until::{TimeArgs, lacking};
@@ -70,11 +70,11 @@ pub(crate) fn answer(
     path: &Path,
     how: (&TimeArgs, SourceArg),
     report: &mut Report,
-) -> Answer {
+) -> Output {
     if let Err(problem) = record(common, args, path, how) {
         report.host_problem(problem);
     }
-    Answer::Json(Out::default())
+    Output::Json(Out::default())
 }
 
 fn record(

@@ -7,14 +7,14 @@ use crate::sysfs::{Folder, counter_names, read_counter};
 
 /// What came of a folder.
 #[derive(Debug, Default)]
-pub(super) struct Read {
+pub(super) struct FolderRead {
     pub(super) counters: Vec<Counter>,
     pub(super) left_out: Vec<String>,
     pub(super) problems: Vec<Error>,
     pub(super) files: u32,
 }
 
-impl Read {
+impl FolderRead {
     pub(super) fn names(
         &mut self,
         device: &Device,

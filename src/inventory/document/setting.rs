@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::form::{self, CheckedText};
 use crate::inventory::Problem;
-use crate::inventory::settings::{self, Reading, Setting};
+use crate::inventory::settings::{self, Setting, SettingsReading};
 
 /// The longest value of a variable, which is as much as the kernel hands to a program.
 const LONGEST_VALUE: usize = 128 << 10;
@@ -35,10 +35,10 @@ fn value<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 
 impl From<Setting> for SettingForm {
     fn from(own: Setting) -> Self {
-        let after = Reading::ALL.into_iter().find(|reading| reading > own.readings.end());
+        let after = SettingsReading::ALL.into_iter().find(|reading| reading > own.readings.end());
         Self {
             since: own.readings.start().since().map(str::to_owned),
-            before: after.and_then(Reading::since).map(str::to_owned),
+            before: after.and_then(SettingsReading::since).map(str::to_owned),
             name: own.name,
             value: own.value,
             file: own.file,
@@ -71,15 +71,15 @@ impl TryFrom<SettingForm> for Setting {
             return Err(Unknown(".name: not a variable that chooses GIDs"));
         }
         let place = |version: &str| {
-            Reading::ALL.into_iter().position(|reading| reading.since() == Some(version))
+            SettingsReading::ALL.into_iter().position(|reading| reading.since() == Some(version))
         };
         let first = own.since.map_or(Some(0), |own| place(&own));
-        let end = own.before.map_or(Some(Reading::ALL.len()), |own| place(&own));
+        let end = own.before.map_or(Some(SettingsReading::ALL.len()), |own| place(&own));
         let first =
             first.ok_or(Unknown(".since: no release from which files are read in another way"))?;
         let end =
             end.ok_or(Unknown(".before: no release from which files are read in another way"))?;
-        let seen = Reading::ALL.get(first..end).unwrap_or_default();
+        let seen = SettingsReading::ALL.get(first..end).unwrap_or_default();
         let (Some(first), Some(last)) = (seen.first(), seen.last()) else {
             return Err(Wrong(".before: no release before it"));
         };

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-use super::{Known, KnownPorts};
+use super::{KnownPort, KnownPorts};
 use crate::context::probe_driver;
 use crate::device::Device;
 use crate::error::Error;
@@ -104,7 +104,7 @@ fn read_port(
     device: &Device,
     number: u32,
     parts: Parts,
-    known: Option<&Known>,
+    known: Option<&KnownPort>,
 ) -> PortRecord {
     let mut record = PortRecord::new(number);
     if parts.attributes {

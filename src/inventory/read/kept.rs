@@ -30,20 +30,21 @@ struct KeptPort {
 
 /// What need not be asked of a port.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct KnownPort {
     pub(super) attributes: (PortAttributes, Source),
     pub(super) netdev: Netdev,
 }
 
 impl Kept {
     /// What a port said, if it would say the same now that these are the links.
-    pub(super) fn known(&self, device: &Device, number: u32, links: &Links) -> Option<Known> {
+    pub(super) fn known(&self, device: &Device, number: u32, links: &Links) -> Option<KnownPort> {
         let mut ports = self.ports.iter();
         // As it was listed: the driver may have been found out since.
         let is_device = |own: &Device| *own == Device { driver: own.driver, ..device.clone() };
         let own = ports.find(|own| own.number == number && is_device(&own.device))?;
         let is_same = links.carrier(&own.netdev) == Some(&own.link);
-        is_same.then(|| Known { attributes: own.attributes.clone(), netdev: own.netdev.clone() })
+        is_same
+            .then(|| KnownPort { attributes: own.attributes.clone(), netdev: own.netdev.clone() })
     }
 
     /// Keeps what these said after the links were read.

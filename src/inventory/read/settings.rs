@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::inventory::settings::{self, NAMES, Reading, Setting};
+use crate::inventory::settings::{self, NAMES, Setting, SettingsReading};
 use crate::inventory::{Answer, Problem};
 
 /// The most that is read of a file of settings.
@@ -34,7 +34,7 @@ pub(super) fn read_settings() -> (Vec<Setting>, Vec<Problem>) {
 }
 
 /// The files that NCCL reads, in the order in which they count, with the releases that read them.
-fn files() -> Vec<(PathBuf, RangeInclusive<Reading>)> {
+fn files() -> Vec<(PathBuf, RangeInclusive<SettingsReading>)> {
     let own = std::env::var_os("NCCL_CONF_FILE").filter(|path| !path.is_empty());
     let own = own.map(PathBuf::from);
     let home = std::env::var_os("HOME");
@@ -45,12 +45,12 @@ fn files() -> Vec<(PathBuf, RangeInclusive<Reading>)> {
     };
     let entry = password_home(home.clone()).map(of_home);
     let user = |reading| match reading {
-        Reading::V2_4 => entry.clone(),
-        Reading::V2_23 => own.clone().or_else(|| entry.clone()),
-        Reading::V2_30 => own.clone().or_else(|| home.clone().map(of_home)),
+        SettingsReading::V2_4 => entry.clone(),
+        SettingsReading::V2_23 => own.clone().or_else(|| entry.clone()),
+        SettingsReading::V2_30 => own.clone().or_else(|| home.clone().map(of_home)),
     };
-    let mut files: Vec<(PathBuf, RangeInclusive<Reading>)> = Vec::new();
-    for reading in Reading::ALL {
+    let mut files: Vec<(PathBuf, RangeInclusive<SettingsReading>)> = Vec::new();
+    for reading in SettingsReading::ALL {
         let Some(path) = user(reading) else { continue };
         match files.last_mut() {
             Some((known, readings)) if *known == path => *readings = *readings.start()..=reading,

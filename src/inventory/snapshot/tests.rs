@@ -1,5 +1,5 @@
 use super::*;
-use crate::inventory::{Reading, Setting};
+use crate::inventory::{Setting, SettingsReading};
 
 /// A host without devices.
 fn host(name: &str) -> String {
@@ -179,7 +179,7 @@ fn a_setting_of_a_newer_version_is_left_out_and_said() {
     assert!(texts[1].starts_with("host: the setting NCCL_IB_HCA is left out"), "{texts:?}");
     assert_eq!(inventory(&serde_json::to_string(&new).unwrap()), new);
 
-    let second = Reading::ALL[1].since().unwrap();
+    let second = SettingsReading::ALL[1].since().unwrap();
     let same =
         format!(r#""name":"NCCL_IB_HCA","value":"x","since":"{second}","before":"{second}""#);
     let wrong = setting(&format!(r#""settings":[{{{same}}}]"#));

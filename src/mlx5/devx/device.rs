@@ -240,12 +240,12 @@ pub struct EswFunctions {
     /// VFs that it could enable.
     pub host_total_vfs: u16,
     /// PCI address of its physical function.
-    pub host_pci: PciAddress,
+    pub host_pci: HostPci,
 }
 
 /// A PCI address without a domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct PciAddress {
+pub struct HostPci {
     /// Bus.
     pub bus: u16,
     /// Device.
@@ -267,7 +267,7 @@ pub fn query_esw_functions(context: &Context) -> Result<EswFunctions> {
         host_pf_enabled: output.host_pf & (Abi::HOST_PF_NOT_EXIST | Abi::HOST_PF_DISABLED) == 0,
         host_num_of_vfs: output.host_num_of_vfs.get(),
         host_total_vfs: output.host_total_vfs.get(),
-        host_pci: PciAddress {
+        host_pci: HostPci {
             bus: output.host_pci_bus.get(),
             device: output.host_pci_device.get(),
             function: output.host_pci_function.get(),

@@ -57,9 +57,8 @@ mod vport_state;
 
 pub use crate::mlx5_firmware::{FirmwareRefusal, FirmwareTarget, Status};
 pub use device::{
-    Adapter, Capabilities, CapabilityMode, EswFunctions, Lag, PciAddress, PortType,
-    RoceCapabilities, nop, query_adapter, query_esw_functions, query_hca_cap, query_lag,
-    query_roce_cap,
+    Adapter, Capabilities, CapabilityMode, EswFunctions, HostPci, Lag, PortType, RoceCapabilities,
+    nop, query_adapter, query_esw_functions, query_hca_cap, query_lag, query_roce_cap,
 };
 pub use mac::MacAddress;
 pub use roce_address::{RoceAddress, RoceL3Type, RoceVersion, query_roce_address};

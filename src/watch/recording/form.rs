@@ -39,7 +39,7 @@ pub(super) struct Line {
     pub(super) time: Time,
     pub(super) monotonic_ns: u64,
     #[serde(default, deserialize_with = "form::list", skip_serializing_if = "Vec::is_empty")]
-    pub(super) causes: Vec<Cause>,
+    pub(super) causes: Vec<CauseWord>,
     #[serde(default, deserialize_with = "form::list", skip_serializing_if = "Vec::is_empty")]
     pub(super) changes: Vec<Step>,
 }
@@ -86,7 +86,7 @@ pub(super) struct Step {
     pub(super) host: Option<Box<Inventory>>,
     /// Whose messages were lost.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) lost: Option<Cause>,
+    pub(super) lost: Option<CauseWord>,
 }
 
 /// A time, to milliseconds as it is shown: so what is read off can be asked for.
@@ -107,15 +107,15 @@ impl<'de> Deserialize<'de> for Time {
 
 /// What caused a reading, as a word.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cause(pub(super) Origin);
+pub(super) struct CauseWord(pub(super) Origin);
 
-impl Serialize for Cause {
+impl Serialize for CauseWord {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(self.0.name())
     }
 }
 
-impl<'de> Deserialize<'de> for Cause {
+impl<'de> Deserialize<'de> for CauseWord {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let parse = |text: &str| Origin::ALL.into_iter().find(|own| own.name() == text);
         Parsed { expected: "a cause", parse }.deserialize(from).map(Self)

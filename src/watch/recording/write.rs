@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use super::super::apply::{host_part, slot};
 use super::super::{Change, Difference, What, now};
-use super::form::{Begun, Cause, Head, Line, Step, Time};
+use super::form::{Begun, CauseWord, Head, Line, Step, Time};
 use super::time::format_time;
 use crate::inventory::{Inventory, Parts};
 
@@ -74,11 +74,11 @@ impl Lines {
                     ..Step::default()
                 }),
                 What::Lost(origin) => {
-                    steps.push(Step { lost: Some(Cause(*origin)), ..Step::default() });
+                    steps.push(Step { lost: Some(CauseWord(*origin)), ..Step::default() });
                 }
             }
         }
-        let causes = first.origins.iter().copied().map(Cause).collect();
+        let causes = first.origins.iter().copied().map(CauseWord).collect();
         self.line((first.monotonic, first.time), causes, steps).map(Some)
     }
 
@@ -93,7 +93,7 @@ impl Lines {
     fn line(
         &mut self,
         (monotonic, time): (Duration, SystemTime),
-        causes: Vec<Cause>,
+        causes: Vec<CauseWord>,
         changes: Vec<Step>,
     ) -> serde_json::Result<String> {
         let (number, time, monotonic_ns) = (self.number, Time(time), ns(monotonic));

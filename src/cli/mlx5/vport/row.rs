@@ -11,7 +11,7 @@ use uverbs::mlx5::devx::{
 use uverbs::port::{PhysState, PortState};
 
 use crate::mlx5::LeftOut;
-use crate::report::Problem;
+use crate::report::Unanswered;
 use crate::values::{Gbps, Hex, Text};
 
 /// A port in the table and in JSON. What its kind of port does not have is null.
@@ -99,7 +99,7 @@ pub(super) struct Document<'a> {
     pub(super) vports: Vec<Row<'a>>,
     /// Ports that represent no vport, unless they are named: then they are problems.
     pub(super) left_out: Vec<LeftOut<'a>>,
-    pub(super) problems: &'a [Problem],
+    pub(super) problems: &'a [Unanswered],
 }
 
 impl From<VportState> for StateRow {
