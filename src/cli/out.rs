@@ -47,10 +47,22 @@ impl Out {
         }
     }
 
-    /// Writes what there is now, and says whether it was taken.
-    pub(crate) fn send(&mut self) -> bool {
-        self.flush();
-        self.failure.is_none()
+    /// Writes what there is now, and says whether all was taken. `may_write` waits until there is room, and says
+    /// whether to go on: then so much can be written without waiting.
+    pub(crate) fn send(&mut self, mut may_write: impl FnMut() -> bool) -> bool {
+        /// Less than a pipe or a terminal that can be written to has room for.
+        const PART: usize = 1024;
+        let mut stdout = io::stdout().lock();
+        let mut is_wanted = true;
+        for part in self.text.chunks(PART) {
+            is_wanted = self.failure.is_none() && may_write();
+            if !is_wanted {
+                break;
+            }
+            self.failure = stdout.write_all(part).and_then(|()| stdout.flush()).err();
+        }
+        self.text.clear();
+        is_wanted && self.failure.is_none()
     }
 
     fn flush(&mut self) {

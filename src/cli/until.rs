@@ -1,5 +1,6 @@
 //! How long a command watches, how often it reads again, and what ends it.
 
+use std::cell::Cell;
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
 #[derive(Debug)]
 pub(crate) struct Ends {
     signals: SignalFd,
+    /// Whether a signal was seen while there was something to write.
+    is_signalled: Cell<bool>,
     deadline: Option<Instant>,
 }
 
@@ -92,7 +95,7 @@ impl TimeArgs {
             )
         });
         say(told.chain(then.filter(|_| !watch.unheard().is_empty())));
-        Ok((watch, Ends { signals, deadline }))
+        Ok((watch, Ends { signals, is_signalled: Cell::new(false), deadline }))
     }
 }
 
@@ -108,12 +111,44 @@ impl Ends {
         // If it fails, there is something to do.
         let _ = rustix::event::poll(&mut files, left.as_ref());
         let [_, signals] = &files;
-        !signals.revents().is_empty() || self.deadline.is_some_and(|own| own <= Instant::now())
+        !signals.revents().is_empty() || self.is_late()
+    }
+
+    /// Whether the time is up.
+    pub(crate) fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|own| own <= Instant::now())
+    }
+
+    /// Waits until something can be written, or for an end. Says whether to write.
+    pub(crate) fn may_write(&self) -> bool {
+        let stdout = rustix::stdio::stdout();
+        loop {
+            let mut files = [
+                PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(stdout, PollFlags::OUT),
+            ];
+            let left = self.deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            let is_over = left == Some(Duration::ZERO);
+            let left = left.and_then(|left| Timespec::try_from(left).ok());
+            let Ok(ready) = rustix::event::poll(&mut files, left.as_ref()) else { continue };
+            let [signals, stdout] = &files;
+            self.is_signalled.set(!signals.revents().is_empty());
+            // What is wrong with stdout, writing says.
+            if !stdout.revents().is_empty() {
+                return true;
+            }
+            if ready > 0 || is_over {
+                return false;
+            }
+        }
     }
 
     /// Waits for the next change, or for an end.
     pub(crate) fn next(&self, watch: &mut Watch) -> uverbs::Result<Next> {
         loop {
+            if self.is_signalled.get() {
+                return Ok(Next::Ended);
+            }
             let left = self.deadline.map(|end| end.saturating_duration_since(Instant::now()));
             if let Some(change) = watch.wait(Some(Duration::ZERO))? {
                 return Ok(Next::Change(Box::new(change)));

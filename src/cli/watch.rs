@@ -81,9 +81,7 @@ pub(crate) fn answer(
             Ok(Next::Change(change)) => change,
             Ok(Next::Ended) => break,
             Ok(Next::TimeIsUp) => {
-                if let Some(left) = left {
-                    report.nothing(format!("the time is up, {left} changes before the last"));
-                }
+                time_is_up(left, report);
                 break;
             }
             Err(error) => {
@@ -104,12 +102,22 @@ pub(crate) fn answer(
             out.push(if colour.is_some() { "\x1b[0m" } else { "" });
         }
         out.push("\n");
-        if !out.send() {
+        if !out.send(|| ends.may_write()) {
+            if ends.is_late() {
+                time_is_up(left, report);
+            }
             break;
         }
         left = left.map(|left| left - 1);
     }
     Ok(Output::Json(out))
+}
+
+/// Says how many changes were still to come.
+fn time_is_up(left: Option<u64>, report: &mut Report) {
+    if let Some(left) = left {
+        report.nothing(format!("the time is up, {left} changes before the last"));
+    }
 }
 
 /// Says on stderr what is watched, what is named and not there yet, and what could not be read.

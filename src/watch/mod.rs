@@ -246,7 +246,7 @@ impl Host {
         watch.listen();
         watch.inventory = watch.list_all();
         watch.follow();
-        watch.hold_contexts();
+        let _ = watch.hold_contexts();
         watch.inventory = watch.read_all();
         watch.follow();
         watch.plan_reread();

@@ -20,11 +20,12 @@ const QUIET_INTERFACES: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// When a table is read again after route netlink spoke, which is before the table is written.
-const RUNGS: [Duration; 4] = [
+const RUNGS: [Duration; 5] = [
     Duration::from_millis(10),
     Duration::from_millis(50),
     Duration::from_millis(200),
     Duration::from_secs(1),
+    Duration::from_secs(5),
 ];
 
 /// What is read.
@@ -250,7 +251,9 @@ mod tests {
         assert_eq!(ladder.due(), 201 * MS);
         assert!(ladder.clone().climb(&whole, 210 * MS).is_none(), "it is there");
         let ladder = ladder.climb(&before, 210 * MS).unwrap();
-        assert!(ladder.climb(&before, 1100 * MS).is_none(), "it was the last rung");
+        let ladder = ladder.climb(&before, 1100 * MS).unwrap();
+        assert_eq!(ladder.due(), 5001 * MS);
+        assert!(ladder.climb(&before, 5100 * MS).is_none(), "it was the last rung");
 
         let mut gone = Ladder::new(MS);
         gone.add("rxe0", Some(expected(true)), MS);

@@ -54,7 +54,11 @@ impl Watch {
         self.climb();
         if is_all {
             self.follow();
-            self.hold_contexts();
+            let held = self.hold_contexts();
+            // What changed between the reading and now, they did not hear.
+            for origin in pending.origins.iter().filter(|_| !held.is_empty()) {
+                self.want(Scope::Devices(held.clone()), *origin);
+            }
         }
     }
 

@@ -147,10 +147,12 @@ impl Watch {
         }
     }
 
-    /// Keeps those devices open, and no others, that are there and whose removal does not wait for it.
-    pub(super) fn hold_contexts(&mut self) {
+    /// Keeps those devices open, and no others, that are there and whose removal does not wait for it. Returns those
+    /// that were not open before.
+    pub(super) fn hold_contexts(&mut self) -> Vec<String> {
+        let mut new = Vec::new();
         if !self.host.is_here() || self.options.preference == Preference::Sysfs {
-            return;
+            return new;
         }
         let kernel = version(&rustix::system::uname().release().to_string_lossy());
         let devices: Vec<Device> =
@@ -170,7 +172,7 @@ impl Watch {
             let name = Some(device.name.as_str());
             match device.driver {
                 Some(driver) if driver.lets_go(kernel) => match self.hold(device) {
-                    Ok(()) => {}
+                    Ok(()) => new.push(device.name.clone()),
                     Err(error) => {
                         let Problem { text, errno } = error.into();
                         self.miss(Origin::AsyncEvent, name, text, errno);
@@ -187,6 +189,7 @@ impl Watch {
                 }
             }
         }
+        new
     }
 
     fn hold(&mut self, device: &Device) -> Result<(), Error> {
@@ -241,11 +244,19 @@ impl Watch {
     }
 
     /// Says that messages were lost, and wants everything read.
-    fn lose(&mut self, origin: Origin) {
+    pub(super) fn lose(&mut self, origin: Origin) {
         self.tell(vec![origin], What::Lost(origin));
         self.want(Scope::All, origin);
         if origin == Origin::Route {
             self.read_links();
+            // The kernel may write a table only after the message that was lost.
+            let now = now();
+            for own in &self.inventory.devices {
+                if !self.sources.holds(&own.device.name) {
+                    let ladder = self.ladder.get_or_insert_with(|| Ladder::new(now));
+                    ladder.add(&own.device.name, None, now);
+                }
+            }
         }
     }
 

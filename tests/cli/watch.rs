@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -91,6 +92,38 @@ fn a_closed_pipe_ends_it() {
     let (mut child, lines) = begun(&tree, &["0"]);
     drop(lines);
     assert!(child.wait().unwrap().success());
+}
+
+/// Nor does it wait for somebody who does not read, when it is told to end or the time is up.
+#[test]
+fn a_full_pipe_does_not_keep_it() {
+    for args in [&["0.005", "--json"][..], &["0.005", "--timeout", "3", "--count", "1000000"]] {
+        let tree = Tree::new();
+        let device = tree.with_roce();
+        let (mut child, lines) = begun(&tree, args);
+        let (reader, port) = (lines.into_inner(), device.port_again(1));
+        // One page, which takes some tens of lines.
+        rustix::pipe::fcntl_setpipe_size(&reader, 4096).unwrap();
+        for state in ["1: DOWN", "4: ACTIVE"].into_iter().cycle().take(150) {
+            port.file("state", state);
+            std::thread::sleep(Duration::from_millis(15));
+        }
+        let is_timed = args.contains(&"--timeout");
+        if !is_timed {
+            assert!(child.try_wait().unwrap().is_none());
+            kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGTERM).unwrap();
+        }
+        let ended = (0..60_000).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            child.try_wait().unwrap()
+        });
+        if ended.is_none() {
+            child.kill().unwrap();
+        }
+        let code = ended.expect("it ends").code();
+        assert_eq!(code, Some(i32::from(is_timed)), "{args:?}");
+        assert!(rustix::io::ioctl_fionread(&reader).unwrap() > 0, "nobody reads");
+    }
 }
 
 #[test]

@@ -140,3 +140,21 @@ fn the_order_of_addresses_is_no_state() {
     };
     assert_eq!(with(["fd00::1", "fd00::2"]), with(["fd00::2", "fd00::1"]));
 }
+
+/// The kernel may write a table after the message that is lost.
+#[test]
+fn after_a_loss_tables_are_read_until_they_rest() {
+    let tree = tree();
+    let mut watch = watched(tree.path(), None);
+    watch.lose(Origin::Route);
+    let change = watch.wait(Some(Duration::ZERO)).unwrap().unwrap();
+    assert_eq!(change.what, What::Lost(Origin::Route));
+    while watch.pending.is_some() {
+        assert_eq!(watch.wait(Some(Duration::from_millis(1))).unwrap(), None);
+    }
+    // The reading that was wanted is over. This comes later.
+    write(tree.path(), "ports/1/state", "1: DOWN");
+    let change = watch.wait(Some(Duration::from_secs(60))).unwrap().expect("it is found");
+    assert_eq!(change.origins, [Origin::Route]);
+    assert!(matches!(change.what, What::Difference(_)), "{change:?}");
+}

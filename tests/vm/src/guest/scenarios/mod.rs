@@ -122,6 +122,7 @@ const SOFT: &[Scenario] = &[
     ("readings_after_events_are_right", watch::readings_after_events_on_soft_roce),
     ("nothing_waits_for_a_watch", watch::nothing_waits_for_a_watch),
     ("an_idle_watch_sleeps", watch::an_idle_watch_sleeps),
+    ("a_new_device_is_read_again", watch::a_new_device_is_read_again),
     ("a_stopped_watch_says_what_it_lost", watch::a_stopped_watch_says_what_it_lost),
     ("waiting_for_a_gid", watch::waiting_for_a_gid),
     ("each_moment_is_as_it_was", record::each_moment_is_as_it_was),

@@ -68,6 +68,42 @@ pub(crate) fn an_idle_watch_sleeps() -> Result<()> {
     Ok(())
 }
 
+/// A device that comes is read once more after it is kept open: what changed before that made no event for this watch.
+pub(crate) fn a_new_device_is_read_again() -> Result<()> {
+    const LOG: &str = "/tmp/watch.strace";
+    const NODE: &str = "/dev/infiniband/uverbs";
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let mut child = Command::new("strace")
+        .args(["-f", "-s", "200", "-o", LOG, "uverbs", "watch", "--reread", "0", "--timeout", "12"])
+        .env("PATH", PATH)
+        .spawn()?;
+    let log = || fs::read_to_string(LOG).unwrap_or_default();
+    wait_until("it begins", || log().contains("watching "))?;
+    let _rxe = made_on(&netdev, "rxe0")?;
+    ensure!(child.wait()?.success(), "it failed");
+    let log = log();
+    let lines: Vec<&str> = log.lines().skip_while(|line| !line.contains("watching ")).collect();
+    println!("{}", lines.join("\n"));
+    let is_kept = |line: &&&str| line.contains("EPOLL_CTL_ADD");
+    let is_opened = |line: &&&str| line.contains("openat(") && line.contains(NODE);
+    let kept = lines.iter().rposition(|line| is_kept(&line));
+    let opened = lines.iter().rposition(|line| is_opened(&line)).context("it was not read")?;
+    println!("figure: a device that comes: {} openings", lines.iter().filter(is_opened).count());
+    match kept {
+        Some(kept) => ensure!(kept < opened, "kept open in line {kept}, read in line {opened}"),
+        None => ensure!(!lets_go()?, "it is not kept open"),
+    }
+    Ok(())
+}
+
+/// Whether removing a soft-RoCE device does not wait for those who have it open: since Linux 7.3.
+fn lets_go() -> Result<bool> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    let (major, minor) = (numbers.next(), numbers.next());
+    Ok((major.context("no release")??, minor.context("no release")??) >= (7, 3))
+}
+
 /// A watch is stopped through very many changes. Afterwards its lines give what there is, and it says that it
 /// lost something.
 pub(crate) fn a_stopped_watch_says_what_it_lost() -> Result<()> {
@@ -86,8 +122,9 @@ pub(crate) fn a_stopped_watch_says_what_it_lost() -> Result<()> {
     batch += "addr add 192.168.77.1/24 dev d0\naddr add 2001:db8::7/64 dev d0 nodad\n";
     fs::write("/tmp/batch", batch)?;
     run(&["ip", "-batch", "/tmp/batch"])?;
-    rxe.wait_for_gids(3)?;
+    // The kernel may still write the table.
     kill(watch.pid()?, Signal::SIGCONT)?;
+    rxe.wait_for_gids(3)?;
     let now = run(&["uverbs", "gids", "--json"])?;
     let now: Value = serde_json::from_str(&now)?;
     let mut copy = BTreeMap::new();

@@ -26,7 +26,8 @@ pub(crate) use add_up::{
     on_soft_roce_of_its_own_namespace, on_soft_roce_without_rereading,
 };
 pub(crate) use costs::{
-    a_stopped_watch_says_what_it_lost, an_idle_watch_sleeps, waiting_for_a_gid,
+    a_new_device_is_read_again, a_stopped_watch_says_what_it_lost, an_idle_watch_sleeps,
+    waiting_for_a_gid,
 };
 pub(crate) use events::{readings_after_events_on_mlx5, readings_after_events_on_soft_roce};
 pub(crate) use removals::{nothing_waits_for_a_watch, nothing_waits_for_a_watch_of_mlx5};
