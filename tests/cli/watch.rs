@@ -94,6 +94,24 @@ fn a_closed_pipe_ends_it() {
     assert!(child.wait().unwrap().success());
 }
 
+#[test]
+fn kinds_and_colours() {
+    let tree = Tree::new();
+    let device = tree.with_roce();
+    let args = ["0.01", "--only", "port,gid", "--color", "always", "--count", "2"];
+    let (mut child, mut lines) = begun(&tree, &args);
+    let port = device.port_again(1);
+    device.file("fw_ver", "1.2.3");
+    port.file("state", "1: DOWN");
+    let line = line_of(&mut lines);
+    assert!(line.contains("port_state") && !line.contains('\x1b'), "no colour: {line:?}");
+    port.gid(4, ADDRESS, "RoCE v2", Some("eth0"));
+    let line = line_of(&mut lines);
+    let is_coloured = line.starts_with("\x1b[32m") && line.ends_with("\x1b[0m\n");
+    assert!(is_coloured && line.contains("gid_came"), "{line:?}");
+    assert!(child.wait().unwrap().success());
+}
+
 /// Nor does it wait for somebody who does not read, when it is told to end or the time is up.
 #[test]
 fn a_full_pipe_does_not_keep_it() {

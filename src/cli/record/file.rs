@@ -63,6 +63,8 @@ impl Log {
         // Whether a file can be made beside it is not found out only when this one is full.
         drop(log.create()?);
         fs::remove_file(log.path_new())?;
+        // So that a new file is still there after a power cut.
+        sync_folder(&log.path)?;
         Ok(log)
     }
 
@@ -170,10 +172,7 @@ impl Log {
         }
         fs::rename(&new, &self.path)?;
         (self.file, self.length, self.is_synced) = (file, length, true);
-        if let Some(folder) = self.path.parent() {
-            File::open(folder)?.sync_all()?;
-        }
-        Ok(())
+        sync_folder(&self.path)
     }
 
     /// Makes the next file, which nobody else has.
@@ -190,6 +189,11 @@ impl Log {
         new.push(".new");
         new.into()
     }
+}
+
+/// Writes to the disk which files the folder of this one has.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 fn options() -> OpenOptions {
