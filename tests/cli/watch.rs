@@ -214,3 +214,38 @@ fn waiting_beside_a_port_of_which_too_little_is_known() {
         assert_eq!(run.status, status, "{run:?}");
     }
 }
+
+/// A device that comes and cannot be read has not no port and no GID.
+#[test]
+fn a_device_that_comes_and_cannot_be_read() {
+    let (tree, other) = (Tree::new(), Tree::new());
+    tree.with_roce();
+    let device = other.device("mlx5_1", "1: CA", 1);
+    let port = device.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 2);
+    port.gid(0, ADDRESS, "RoCE v2", Some("eth0"));
+    port.refuse("gids/1");
+    port.refuse("state");
+    for format in [&["--json"][..], &[]] {
+        let (mut child, mut lines) = begun(&tree, &[&["0.01", "--count", "1"], format].concat());
+        let place = |tree: &Tree| tree.path().join("class/infiniband/mlx5_1");
+        std::fs::rename(place(&other), place(&tree)).unwrap();
+        let text = line_of(&mut lines);
+        assert!(child.wait().unwrap().success());
+        std::fs::rename(place(&tree), place(&other)).unwrap();
+        if format.is_empty() {
+            assert!(text.contains("ports 1 GIDs ?: mlx5_1: query GID 1 of port 1: "), "{text}");
+            assert!(text.contains("; mlx5_1: query port 1: EINVAL"), "{text}");
+            continue;
+        }
+        let line: Value = serde_json::from_str(&text).unwrap();
+        conforms("watch.json", &line);
+        let came = &line["after"];
+        assert_eq!(
+            (&came["ports"], &came["gids"]),
+            (&serde_json::json!([]), &serde_json::json!([]))
+        );
+        let problems = came["problems"].as_array().unwrap();
+        assert_eq!(problems.len(), 2, "{line}");
+        assert!(problems.iter().all(|own| own["errno"] == 22), "{line}");
+    }
+}
