@@ -178,7 +178,7 @@ impl<'c> Line<'c> {
         let (before, after) = (self.before.text(), self.after.text());
         let seen = match (&self.before, &self.after) {
             (Side::None, Side::None) => String::new(),
-            (Side::None, _) if self.is_one_of(["_came", "_listed", "began"]) => after,
+            (Side::None, _) if self.is_one_of(["_came", "_listed", "began", "unread"]) => after,
             (_, Side::None) if self.is_one_of(["_went", "_unlisted"]) => before,
             (Side::None, _) if self.what == "lost" => format!("messages of {after}"),
             _ => format!("{before} → {after}"),
