@@ -249,3 +249,47 @@ fn a_device_that_comes_and_cannot_be_read() {
         assert!(problems.iter().all(|own| own["errno"] == 22), "{line}");
     }
 }
+
+/// The row of an address goes with its device, or with its table, and comes with them.
+#[test]
+fn rows_that_come_and_go_with_their_device() {
+    let tree = Tree::new();
+    let device = tree.with_roce();
+    let (own, away) = (tree.path().join("class/infiniband/mlx5_0"), tree.path().join("away"));
+    for (args, is_table) in [
+        (&["--ip", "192.168.77.1"][..], true),
+        (&["--netdev", "eth0.7"], true),
+        (&["--only", "gid"], true),
+        (&["--only", "port"], false),
+    ] {
+        let count = if is_table { "4" } else { "2" };
+        let (mut child, mut lines) =
+            begun(&tree, &[&["0.01", "--timeout", "30", "--count", count], args].concat());
+        if is_table {
+            let port = device.port_again(1);
+            port.refuse("gids/11");
+            let unread = line_of(&mut lines);
+            assert!(unread.contains("gids_readable   4 GIDs → mlx5_0: "), "{args:?}: {unread}");
+            port.file("gids/11", "0000:0000:0000:0000:0000:0000:0000:0000");
+            let read = line_of(&mut lines);
+            assert!(read.contains(" → 4 GIDs"), "{args:?}: {read}");
+        }
+        std::fs::rename(&own, &away).unwrap();
+        let went = line_of(&mut lines);
+        assert!(went.contains("device_went"), "{args:?}: {went}");
+        std::fs::rename(&away, &own).unwrap();
+        let came = line_of(&mut lines);
+        assert!(came.contains("device_came"), "{args:?}: {came}");
+        assert!(child.wait().unwrap().success());
+    }
+    // Devices without such a row come and go unseen.
+    let (mut child, mut lines) = begun(&tree, &["0.01", "--count", "1", "--ip", "10.0.0.1"]);
+    std::fs::rename(&own, &away).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    std::fs::rename(&away, &own).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    device.port_again(1).gid(5, ADDRESS, "RoCE v2", Some("eth0"));
+    let came = line_of(&mut lines);
+    assert!(came.contains("gid_came        5 ::ffff:10.0.0.1"), "{came}");
+    assert!(child.wait().unwrap().success());
+}
