@@ -124,6 +124,9 @@ fn waiting() {
     let there = run(&["wait", "mlx5_0:1", "--timeout", "0"]);
     assert_eq!(there.status, 0, "{there:?}");
     assert!(there.stdout.contains("::ffff:192.168.77.1"), "{there:?}");
+    // Of a tree nothing is known of interfaces, as `choose` says.
+    let doubt = "mlx5_0:1: 3: it is not known whether its interface is in this network namespace";
+    assert!(there.stderr.contains(doubt), "{there:?}");
     let json = run(&["wait", "--json"]);
     conforms("wait.json", &serde_json::from_str::<Value>(&json.stdout).unwrap());
     for (args, message) in [
