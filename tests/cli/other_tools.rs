@@ -47,6 +47,12 @@ fn no_pkey_is_said() {
     let run = fleet.uverbs(&["pkeys"]);
     let said = "uverbs: node1: a snapshot has no P_Keys of Ethernet ports: mlx5_0:1\n";
     assert_eq!((run.stderr.as_str(), run.status), (said, 1));
+    // Of a port that could not be read it is not known that it is one.
+    let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+    let unread = json!({ "error": "mlx5_0: open: no", "errno": 5 });
+    one["devices"][0]["ports"][0]["attributes"] = unread;
+    let run = Fleet::new(&[one]).uverbs(&["pkeys"]);
+    assert_eq!((run.stderr.as_str(), run.status), ("uverbs: node1: mlx5_0: open: no\n", 3));
 }
 
 /// As infiniband-diags prints it.
