@@ -13,7 +13,6 @@ mod files;
 mod missing;
 
 use nix::libc;
-use rustix::io::Errno;
 
 use super::Host;
 use crate::counter::{Counter, CounterSource, Group, OptionalCounter, ResourceUse};

@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use rustix::io::Errno;
+
 use super::*;
 use crate::counter::Reading;
 use crate::host::Netlink;
