@@ -1,6 +1,6 @@
 //! `uverbs watch`: a line for each change, as it is found. It writes past `Answer`, line by line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
 use clap::{Args, ValueEnum};
@@ -73,7 +73,8 @@ pub(crate) fn answer(
     begin(&watch, &asked);
     let (filter, is_tree) = (Filter::new(&args.filter), common.sysfs.is_some());
     let (named, renamed) = (BTreeSet::new(), BTreeSet::new());
-    let mut shown = Shown { args, asked, filter, is_tree, named, renamed };
+    let names = Names::default();
+    let mut shown = Shown { args, asked, filter, is_tree, named, renamed, names };
     shown.begin(watch.inventory());
     let is_coloured = is_coloured(common.color);
     let mut left = args.count.map(NonZeroU64::get);
@@ -149,6 +150,44 @@ struct Shown<'a> {
     named: BTreeSet<(String, u32, u32)>,
     /// The same of devices that were renamed just now, by their new names.
     renamed: BTreeSet<(String, u32, u32)>,
+    names: Names,
+}
+
+/// By what names devices are asked for that were renamed since: they are still watched.
+#[derive(Debug, Default)]
+struct Names {
+    /// By their names now.
+    now: BTreeMap<String, String>,
+    /// The same of those that were renamed just now. While names are exchanged, two devices have one.
+    coming: BTreeMap<String, String>,
+}
+
+impl Names {
+    /// The name by which a device was known when the watch began, or when it came.
+    fn before(&self, device: &str) -> Option<&str> {
+        self.now.get(device).map(String::as_str)
+    }
+
+    /// What comes before this change is over.
+    fn begin(&mut self, what: &What) {
+        if !matches!(what, What::Difference(Difference::DeviceRenamed { .. })) {
+            self.now.append(&mut self.coming);
+        }
+    }
+
+    /// What this change makes of the names.
+    fn end(&mut self, what: &What) {
+        match what {
+            What::Difference(Difference::DeviceRenamed { before, after, .. }) => {
+                let own = self.now.remove(before).unwrap_or_else(|| before.clone());
+                self.coming.insert(after.clone(), own);
+            }
+            What::Difference(own) if is_whole(what) => {
+                self.now.remove(own.device().unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Shown<'_> {
@@ -191,6 +230,9 @@ impl Shown<'_> {
     fn has(&mut self, what: &What) -> bool {
         // Also of what is not shown.
         let passes = self.passes(what);
+        self.names.begin(what);
+        let is_asked = self.is_asked(what);
+        self.names.end(what);
         let kind = kind(what);
         // It may be anybody's.
         if kind == Kind::Loss {
@@ -205,7 +247,7 @@ impl Shown<'_> {
             Kind::Device => only(Only::Device),
             Kind::Host | Kind::Loss => self.args.only.is_empty(),
         };
-        is_kind && passes && self.is_asked(what)
+        is_kind && passes && is_asked
     }
 
     fn is_asked(&self, what: &What) -> bool {
@@ -219,11 +261,12 @@ impl Shown<'_> {
             }
             _ => (None, None),
         };
-        match (device, port) {
-            (Some(device), Some(port)) => self.asked.has_port(device, port),
-            (Some(device), None) => self.asked.has_device(device),
-            (None, _) => true,
-        }
+        let Some(device) = device else { return true };
+        let names = [Some(device), self.names.before(device)];
+        names.into_iter().flatten().any(|name| match port {
+            Some(port) => self.asked.has_port(name, port),
+            None => self.asked.has_device(name),
+        })
     }
 
     /// Whether a row before or after passes the filters, or may. With a filter only rows are shown, and what takes
@@ -313,4 +356,62 @@ fn is_whole(what: &What) -> bool {
 /// The place of a row.
 fn place(device: &str, row: &GidRow) -> (String, u32, u32) {
     (device.to_owned(), row.record.entry.port(), row.record.entry.index())
+}
+
+#[cfg(test)]
+mod tests {
+    use uverbs::device::Device;
+    use uverbs::inventory::DeviceRecord;
+    use uverbs::watch::PortValue;
+
+    use super::*;
+    use crate::syntax::{Cli, Command};
+
+    fn renamed(index: u32, before: &str, after: &str) -> What {
+        let (before, after) = (before.to_owned(), after.to_owned());
+        What::Difference(Difference::DeviceRenamed { index, before, after })
+    }
+
+    fn port_of(device: &str, port: u32) -> What {
+        let (device, before) = (device.to_owned(), PortValue::HasTypes(None));
+        let after = PortValue::HasTypes(Some(true));
+        What::Difference(Difference::Port { device, port, before, after })
+    }
+
+    /// A device that is renamed is still the one that was asked for; with its name another one may be, too.
+    #[test]
+    fn a_device_that_is_renamed_is_still_shown() {
+        let cli = Cli::from_words("uverbs watch rxe0:1".split(' ')).unwrap();
+        let Command::Watch(args) = &cli.command else { panic!("watch is a command") };
+        let mut shown = Shown {
+            args,
+            asked: Asked::new(&args.named.selectors),
+            filter: Filter::new(&args.filter),
+            is_tree: false,
+            named: BTreeSet::new(),
+            renamed: BTreeSet::new(),
+            names: Names::default(),
+        };
+        let went = |name: &str| {
+            let own = DeviceRecord::new(Device::named(name));
+            What::Difference(Difference::DeviceWent(Box::new(own)))
+        };
+        for (what, is_shown) in [
+            (port_of("rxe0", 1), true),
+            (port_of("rxe9", 1), false),
+            (renamed(0, "rxe0", "rxe9"), true),
+            (port_of("rxe9", 1), true),
+            (port_of("rxe9", 2), false),
+            (port_of("rxe0", 1), true),
+            // Names are exchanged.
+            (renamed(0, "rxe9", "rxe8"), true),
+            (renamed(1, "rxe8", "rxe9"), true),
+            (port_of("rxe8", 1), true),
+            (port_of("rxe9", 1), false),
+            (went("rxe8"), true),
+            (port_of("rxe8", 1), false),
+        ] {
+            assert_eq!(shown.has(&what), is_shown, "{what:?}");
+        }
+    }
 }
