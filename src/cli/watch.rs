@@ -72,9 +72,15 @@ pub(crate) fn answer(
     let asked = Asked::new(&args.named.selectors);
     begin(&watch, &asked);
     let (filter, is_tree) = (Filter::new(&args.filter), common.sysfs.is_some());
-    let (named, renamed) = (BTreeSet::new(), BTreeSet::new());
-    let names = Names::default();
-    let mut shown = Shown { args, asked, filter, is_tree, named, renamed, names };
+    let mut shown = Shown {
+        args,
+        asked,
+        filter,
+        is_tree,
+        named: BTreeSet::new(),
+        renamed: BTreeSet::new(),
+        names: Names::default(),
+    };
     shown.begin(watch.inventory());
     let is_coloured = is_coloured(common.color);
     let mut left = args.count.map(NonZeroU64::get);
