@@ -5,6 +5,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
+use nix::libc;
 use serde_json::Value;
 use uverbs::host::Host;
 
@@ -256,8 +257,12 @@ fn removed_between(before: &[&str], remove: impl FnOnce()) -> Result<()> {
     let mut command = Command::new(program);
     let child = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let call = format!("/proc/{}/syscall", child.id());
-    // clock_nanosleep, between the readings.
-    let sleeps = || fs::read_to_string(&call).is_ok_and(|call| call.starts_with("230 "));
+    // So it waits between the readings.
+    let calls = [libc::SYS_clock_nanosleep, libc::SYS_nanosleep].map(|call| format!("{call} "));
+    let sleeps = || {
+        let now = fs::read_to_string(&call).unwrap_or_default();
+        calls.iter().any(|call| now.starts_with(call))
+    };
     lab::wait_until("the first reading is over", sleeps)?;
     remove();
     let output = child.wait_with_output()?;
