@@ -328,6 +328,13 @@ fn document(
     list.end(&Rest { ports, resources, owners, seconds, problems: report.problems() })
 }
 
+/// Whether each port that was asked has counters of the performance management agent. If one has none, its driver may
+/// have none, or another network namespace hides them: then only the driver's own are seen.
+fn sees_all(counters: &Counters) -> bool {
+    let mut ports = counters.devices.iter().flat_map(|own| &own.ports);
+    ports.all(|port| port.counters.iter().any(|own| own.group == Group::Pma))
+}
+
 fn tabulate(
     rows: &[Row<'_>],
     counters: &Counters,
@@ -374,13 +381,16 @@ fn tabulate(
     if rows.is_empty() && !counters.devices.is_empty() {
         report.note("no counters: the driver has none, or they cannot be seen from here");
     } else if hidden > 0 && hidden == rows.len() {
-        let when = match (is_rate, report.problems().is_empty()) {
-            (true, true) => "nothing was counted meanwhile",
-            (true, false) => "nothing that could be read was counted meanwhile",
-            (false, true) => "every counter is 0",
-            (false, false) => "every counter that could be read is 0",
+        let which = match (report.problems().is_empty(), sees_all(counters)) {
+            (true, true) => "",
+            (true, false) => " that can be seen from here",
+            (false, _) => " that could be read",
         };
-        report.note(format!("{when}; --all shows all"));
+        report.note(if is_rate {
+            format!("nothing{which} was counted meanwhile; --all shows all")
+        } else {
+            format!("every counter{which} is 0; --all shows all")
+        });
     }
     table
 }

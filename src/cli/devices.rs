@@ -39,7 +39,7 @@ pub(crate) struct Row<'a> {
     sys_image_guid: Text<Guid>,
     fw_version: Option<&'a str>,
     /// Those that can be asked about: of an InfiniBand switch only its port 0.
-    ports: usize,
+    pub(crate) ports: usize,
     uverbs: Option<&'a str>,
     node: Option<String>,
     pci: Option<Pci>,

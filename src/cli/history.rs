@@ -15,7 +15,9 @@ use crate::choose::take_like;
 use crate::files::{Input, ROOM};
 use crate::hosts::{Chosen, choose_on, fills};
 use crate::like::Like;
-use crate::line::{Choice, Kind, Line, Side, gid, kind, problem as problem_side, rows, word};
+use crate::line::{
+    Choice, Kind, Line, Side, gid, kind, problem as problem_side, rows, unread, word,
+};
 use crate::looked::Looked;
 use crate::out::Out;
 use crate::output::{List, Output, Rest};
@@ -190,6 +192,9 @@ impl History<'_> {
                 }
             }
         }
+        if before.is_none() {
+            self.show_unread(moment, after)?;
+        }
         match (&self.args.selector, self.args.index) {
             // What it was before all changes.
             (Some(Selector { device, port: Some(port) }), Some(index)) if before.is_none() => {
@@ -221,6 +226,29 @@ impl History<'_> {
             }
         }
         self.choices.extend(new);
+        Ok(())
+    }
+
+    /// Shows what could not be read where nothing was known before. Of a row the row's own line says it.
+    fn show_unread(&mut self, moment: &Moment, inventory: &Inventory) -> serde_json::Result<()> {
+        if self.args.index.is_some() {
+            return Ok(());
+        }
+        let asked = &self.asked;
+        let of_host = inventory.problems.iter().map(|own| (None, None, own));
+        let unlisted = inventory.unlisted.iter().filter(|(name, _)| asked.has_device(name));
+        let unlisted = unlisted.map(|(name, own)| (Some(name.as_str()), None, own));
+        let devices = inventory.devices.iter().filter(|own| asked.has_device(&own.device.name));
+        let of_devices = devices.flat_map(|own| {
+            let name = own.device.name.as_str();
+            let own = unread(own).into_iter();
+            let own = own.filter(|(port, _)| port.is_none_or(|port| asked.has_port(name, port)));
+            own.map(move |(port, own)| (Some(name), port, own))
+        });
+        for (device, port, own) in of_host.chain(unlisted).chain(of_devices) {
+            let line = Line::of(moment.time(), moment.monotonic(), "unread");
+            self.rows.add(&Line { device, port, after: problem_side(own), ..line })?;
+        }
         Ok(())
     }
 

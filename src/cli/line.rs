@@ -61,8 +61,15 @@ pub(crate) enum Side<'c> {
 #[derive(Debug, Serialize)]
 pub(crate) struct Whole<'c> {
     device: devices::Row<'c>,
+    /// Those that could be read.
     ports: Vec<ports::Row<'c>>,
     gids: Vec<Row<'c>>,
+    /// What could not be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<Side<'c>>,
+    /// Whether its GIDs could be read.
+    #[serde(skip)]
+    has_gids: bool,
 }
 
 /// Which GID a program takes on a port.
@@ -171,7 +178,7 @@ impl<'c> Line<'c> {
         let (before, after) = (self.before.text(), self.after.text());
         let seen = match (&self.before, &self.after) {
             (Side::None, Side::None) => String::new(),
-            (Side::None, _) if self.is_one_of(["_came", "_listed", "began"]) => after,
+            (Side::None, _) if self.is_one_of(["_came", "_listed", "began", "unread"]) => after,
             (_, Side::None) if self.is_one_of(["_went", "_unlisted"]) => before,
             (Side::None, _) if self.what == "lost" => format!("messages of {after}"),
             _ => format!("{before} → {after}"),
@@ -221,7 +228,28 @@ fn whole(own: &DeviceRecord) -> Side<'_> {
         device: devices::Row::new(None, own),
         ports: own.ports.iter().filter_map(|port| ports::Row::new(None, device, port)).collect(),
         gids: gids.iter().map(|row| Row::new(None, &device.name, row)).collect(),
+        problems: unread(own).into_iter().map(|(_, own)| problem(own)).collect(),
+        has_gids: own.problem().is_none(),
     }))
+}
+
+/// What could not be read of a device, each reason once: with a port's number, if that is the port's own.
+pub(crate) fn unread(own: &DeviceRecord) -> Vec<(Option<u32>, &Problem)> {
+    let mut found: Vec<(Option<u32>, &Problem)> = Vec::new();
+    found.extend(own.problem().map(|problem| (None, problem)));
+    for port in &own.ports {
+        let answers = [
+            port.problem(),
+            port.guid.as_ref().err(),
+            port.effective.as_ref().and_then(|own| own.as_ref().err()),
+            port.pkeys.as_ref().and_then(|own| own.as_ref().err()),
+        ];
+        let mut known: BTreeSet<&str> =
+            own.problem().map(|own| own.text.as_str()).into_iter().collect();
+        let new = answers.into_iter().flatten().filter(|own| known.insert(&own.text));
+        found.extend(new.map(|own| (Some(port.number), own)));
+    }
+    found
 }
 
 /// What a device is beside its ports and GIDs, before and after: what is always shown, and of all else what differs.
@@ -428,7 +456,11 @@ impl Side<'_> {
             Self::Gids(own) => format!("{} GIDs", own.len()),
             Self::Whole(own) => {
                 let guid = &own.device.node_guid;
-                format!("{guid} ports {} GIDs {}", own.ports.len(), own.gids.len())
+                let gids = own.gids.len().to_string();
+                let gids = if own.has_gids { gids } else { "?".to_owned() };
+                let text = format!("{guid} ports {} GIDs {gids}", own.device.ports);
+                let problems: Vec<String> = own.problems.iter().map(Self::text).collect();
+                if problems.is_empty() { text } else { format!("{text}: {}", problems.join("; ")) }
             }
             Self::Choice(own) => own.text(),
             Self::Problem { error, .. } => (*error).to_owned(),

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use uverbs::gid::GidRecord;
 use uverbs::guid::Guid;
-use uverbs::inventory::{DeviceRecord, Inventory, PortRecord};
-use uverbs::netdev::Interface;
+use uverbs::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
+use uverbs::netdev::{Interface, Netdev};
 use uverbs::port::LinkLayer;
 
 use crate::ibstat;
@@ -92,7 +93,13 @@ impl OtherTool {
                 let number = port.number;
                 let Some((netdev, state)) = netdev_of(to, selected.record, port, inventory) else {
                     let place = format!("{name}:{number}");
-                    if inventory.has_netlink && inventory.interfaces.is_some() {
+                    if names_netdev(selected.record, number) {
+                        report.nothing(format!(
+                            "{place}: it is not known here which network interface GID 0 has"
+                        ));
+                    } else if selected.record.problem().is_some() {
+                        // That is said of the device.
+                    } else if inventory.has_netlink && inventory.interfaces.is_some() {
                         report.note(format!("{place}: no network interface of it is known here"));
                     } else {
                         report.nothing(format!("{place}: network interfaces are not known"));
@@ -116,6 +123,23 @@ impl OtherTool {
     }
 }
 
+/// Whether GID 0 of a port names an interface, by its index or its name, or may.
+fn names_netdev(record: &DeviceRecord, port: u32) -> bool {
+    record.row(port, 0).is_some_and(|row| {
+        let GidRecord { entry, sysfs_netdev, netdev_is_unread, .. } = &row.record;
+        entry.netdev_ifindex().is_some() || sysfs_netdev.is_some() || *netdev_is_unread
+    })
+}
+
+/// Whether a row may be of its port's own interface: it has its index, or its name, or names none.
+fn may_be_of(row: &GidRow, own: &Netdev) -> bool {
+    match (row.record.entry.netdev_ifindex(), &row.record.sysfs_netdev) {
+        (Some(index), _) => index == own.index,
+        (None, Some(name)) => *name == own.name,
+        (None, None) => !row.record.netdev_is_unread,
+    }
+}
+
 /// The interface that the script names for a port, and whether it is up.
 ///
 /// That is the interface of GID 0, which of a bond is the bond. Without it the script takes an interface of the
@@ -134,7 +158,12 @@ fn netdev_of<'i>(
         let ipoib = guid.and_then(|guid| to.ipoib(guid, inventory));
         ipoib.map(|own| (own.index, own.name.as_str()))
     } else {
-        let own = first.and_then(|row| row.netdev.as_ref()).or(port.netdev.as_ref());
+        // Of a table that could not be read, GID 0 may have any.
+        let own = port.netdev.as_ref().filter(|_| record.problem().is_none());
+        let own = match first {
+            Some(row) => row.netdev.as_ref().or(own.filter(|own| may_be_of(row, own))),
+            None => own,
+        };
         own.map(|own| (own.index, own.name.as_str()))
     };
     let Some((index, name)) = here else {

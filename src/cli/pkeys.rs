@@ -71,7 +71,11 @@ pub(crate) fn answer(
                         }
                     }
                     Some(Err(problem)) => report.problem(device, problem.clone()),
-                    None => unread.push(format!("{device}:{}", port.number)),
+                    // What kept its attributes from being read did so with its P_Keys.
+                    None => match port.problem() {
+                        Some(problem) => report.problem(device, problem.clone()),
+                        None => unread.push(format!("{device}:{}", port.number)),
+                    },
                 }
             }
         }

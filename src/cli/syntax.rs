@@ -335,7 +335,7 @@ Examples:
     ///
     /// What cannot be heard is said on stderr, and found when all is read again. A device is kept open only
     /// where that does not hold up its removal; with --source sysfs none is opened. The filters show only
-    /// rows of GID tables.
+    /// rows of GID tables, and devices and tables with which such rows come and go.
     ///
     /// It ends with 0 on SIGINT and SIGTERM, when nobody reads the lines, and when --timeout is over; with 1 if
     /// there were fewer lines than --count by then.

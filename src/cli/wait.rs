@@ -48,7 +48,6 @@ pub(crate) fn answer(
         // Only what is so at the end is reported.
         *report = Report::default();
         if see(&watch, args, &mut rows, report)? {
-            *report = Report::default();
             return rows.end(report);
         }
         loop {
@@ -91,11 +90,18 @@ fn see(
     if is_missing || chosen.is_empty() || lacks_gid(&host, &chosen, &asked) {
         return Ok(false);
     }
+    *report = Report::default();
     for own in &chosen {
         let index = own.decision.outcome.index();
         let Some(row) = index.and_then(|index| own.record.row(own.port.number, index)) else {
             continue;
         };
+        // As `choose` says it.
+        if !own.decision.is_sure(&own.port) {
+            for caveat in own.decision.caveats(&own.port) {
+                report.note(format!("{}: {}: {caveat}", own.name(), row.record.entry.index()));
+            }
+        }
         rows.add(&Row::new(None, own.port.device, row), |row, table| {
             table.row_of(None, &row.cells(), Mark::Plain);
         })?;

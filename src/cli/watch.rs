@@ -1,10 +1,10 @@
 //! `uverbs watch`: a line for each change, as it is found. It writes past `Output`, line by line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
 use clap::{Args, ValueEnum};
-use uverbs::inventory::{GidRow, Inventory};
+use uverbs::inventory::{Answer as Told, GidRow, Inventory};
 use uverbs::watch::{Difference, Watch, What};
 
 use crate::args::{Common, NamedPorts, SourceArg, selector_here};
@@ -27,7 +27,7 @@ pub(crate) struct WatchArgs {
     pub(crate) named: NamedPorts,
     #[command(flatten)]
     filter: FilterArgs,
-    /// Only changes of these
+    /// Only changes of these and whole devices
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     only: Vec<Only>,
     /// End after so many lines
@@ -72,7 +72,15 @@ pub(crate) fn answer(
     let asked = Asked::new(&args.named.selectors);
     begin(&watch, &asked);
     let (filter, is_tree) = (Filter::new(&args.filter), common.sysfs.is_some());
-    let mut shown = Shown { args, asked, filter, is_tree, named: BTreeSet::new() };
+    let mut shown = Shown {
+        args,
+        asked,
+        filter,
+        is_tree,
+        named: BTreeSet::new(),
+        renamed: BTreeSet::new(),
+        names: Names::default(),
+    };
     shown.begin(watch.inventory());
     let is_coloured = is_coloured(common.color);
     let mut left = args.count.map(NonZeroU64::get);
@@ -151,25 +159,94 @@ struct Shown<'a> {
     filter: Filter<'a>,
     /// Whether a sysfs tree is read, whose own word of interfaces is all there is.
     is_tree: bool,
-    /// Rows of the interface that is asked for: device, port and index. Its address may go before the row does, which
-    /// then has no name any more.
+    /// Rows that pass the filters, or may: device, port and index. Of the interface that is asked for the address may go
+    /// before the row does, which then has no name any more.
     named: BTreeSet<(String, u32, u32)>,
+    /// The same of devices that were renamed just now, by their new names.
+    renamed: BTreeSet<(String, u32, u32)>,
+    names: Names,
+}
+
+/// By what names devices are asked for that were renamed since: they are still watched.
+#[derive(Debug, Default)]
+struct Names {
+    /// By their names now.
+    now: BTreeMap<String, String>,
+    /// The same of those that were renamed just now. While names are exchanged, two devices have one.
+    coming: BTreeMap<String, String>,
+}
+
+impl Names {
+    /// The name by which a device was known when the watch began, or when it came.
+    fn before(&self, device: &str) -> Option<&str> {
+        self.now.get(device).map(String::as_str)
+    }
+
+    /// What comes before this change is over.
+    fn begin(&mut self, what: &What) {
+        if !matches!(what, What::Difference(Difference::DeviceRenamed { .. })) {
+            self.now.append(&mut self.coming);
+        }
+    }
+
+    /// What this change makes of the names.
+    fn end(&mut self, what: &What) {
+        match what {
+            What::Difference(Difference::DeviceRenamed { before, after, .. }) => {
+                let own = self.now.remove(before).unwrap_or_else(|| before.clone());
+                self.coming.insert(after.clone(), own);
+            }
+            What::Difference(own) if is_whole(what) => {
+                self.now.remove(own.device().unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Shown<'_> {
     /// Remembers the rows that are there.
     fn begin(&mut self, inventory: &Inventory) {
         for own in &inventory.devices {
-            let name = &own.device.name;
-            let named = own.all_rows().iter().filter(|row| self.is_named(row));
-            let places: Vec<_> = named.map(|row| place(name, row)).collect();
-            self.named.extend(places);
+            self.come(&own.device.name, own.gids.as_ref());
         }
+    }
+
+    /// Remembers rows that come with their table, and says whether one of them passes the filters, or may.
+    fn come(&mut self, device: &str, table: Option<&Told<Vec<GidRow>>>) -> bool {
+        let rows = match table {
+            Some(Ok(rows)) => rows.as_slice(),
+            Some(Err(_)) => return true,
+            None => return false,
+        };
+        let named = rows.iter().filter(|row| self.may_pass(row) && self.is_named(row));
+        let places: Vec<_> = named.map(|row| place(device, row)).collect();
+        let is_any = !places.is_empty();
+        self.named.extend(places);
+        is_any
+    }
+
+    /// Forgets the rows of a device whose table goes, and says whether one of them passed the filters, or may have.
+    fn go(&mut self, device: &str, table: Option<&Told<Vec<GidRow>>>) -> bool {
+        let of_device = self.of_device(device);
+        for own in &of_device {
+            self.named.remove(own);
+        }
+        !of_device.is_empty() || matches!(table, Some(Err(_)))
+    }
+
+    /// The rows of a device that are remembered.
+    fn of_device(&self, device: &str) -> Vec<(String, u32, u32)> {
+        let own = (device.to_owned(), 0, 0)..=(device.to_owned(), u32::MAX, u32::MAX);
+        self.named.range(own).cloned().collect()
     }
 
     fn has(&mut self, what: &What) -> bool {
         // Also of what is not shown.
         let passes = self.passes(what);
+        self.names.begin(what);
+        let is_asked = self.is_asked(what);
+        self.names.end(what);
         let kind = kind(what);
         // It may be anybody's.
         if kind == Kind::Loss {
@@ -177,12 +254,14 @@ impl Shown<'_> {
         }
         let only = |own: Only| self.args.only.is_empty() || self.args.only.contains(&own);
         let is_kind = match kind {
+            // Its ports and rows come and go with a device.
+            _ if is_whole(what) => true,
             Kind::Gid => only(Only::Gid),
             Kind::Port => only(Only::Port),
             Kind::Device => only(Only::Device),
             Kind::Host | Kind::Loss => self.args.only.is_empty(),
         };
-        is_kind && passes && self.is_asked(what)
+        is_kind && passes && is_asked
     }
 
     fn is_asked(&self, what: &What) -> bool {
@@ -196,30 +275,75 @@ impl Shown<'_> {
             }
             _ => (None, None),
         };
-        match (device, port) {
-            (Some(device), Some(port)) => self.asked.has_port(device, port),
-            (Some(device), None) => self.asked.has_device(device),
-            (None, _) => true,
-        }
+        let Some(device) = device else { return true };
+        let names = [Some(device), self.names.before(device)];
+        names.into_iter().flatten().any(|name| match port {
+            Some(port) => self.asked.has_port(name, port),
+            None => self.asked.has_device(name),
+        })
     }
 
-    /// Whether the row before or after passes the filters, or may. With a filter only rows are shown.
+    /// Whether a row before or after passes the filters, or may. With a filter only rows are shown, and what takes
+    /// them along or brings them: devices, tables that can be read or cannot, and names.
     fn passes(&mut self, what: &What) -> bool {
         if self.args.filter.words().is_empty() {
             return true;
         }
         let What::Difference(difference) = what else { return false };
+        if let Difference::DeviceRenamed { before, after, .. } = difference {
+            return self.rename(before, after);
+        }
+        let renamed = std::mem::take(&mut self.renamed);
+        self.named.extend(renamed);
+        if let Difference::InterfaceRenamed { before, after, .. } = difference {
+            let netdev = self.args.filter.netdev.as_ref();
+            return netdev.is_some_and(|own| own == before || own == after);
+        }
+        let [before, after] = match difference {
+            Difference::DeviceCame(own) | Difference::DeviceListed(own) => {
+                [None, own.gids.as_ref()]
+            }
+            Difference::DeviceWent(own) | Difference::DeviceUnlisted(own) => {
+                [own.gids.as_ref(), None]
+            }
+            Difference::DeviceReplaced { before, after } => {
+                [before.gids.as_ref(), after.gids.as_ref()]
+            }
+            Difference::Table { before, after, .. } => [before.as_ref(), after.as_ref()],
+            _ => [None, None],
+        };
+        if before.is_some() || after.is_some() {
+            let device = difference.device().unwrap_or_default();
+            let was = self.go(device, before);
+            return self.come(device, after) || was;
+        }
         let (Some(device), rows) = (difference.device(), rows(difference)) else { return false };
-        let may_pass = |row: &&GidRow| self.filter.verdict(&row.record) != Match::Fails;
-        let may_pass = rows.into_iter().flatten().any(|row| may_pass(&row));
+        let may_pass = rows.into_iter().flatten().any(|row| self.may_pass(row));
         let [before, after] = rows;
         let was =
             before.is_some_and(|row| self.named.remove(&place(device, row)) || self.is_named(row));
         let is = after.is_some_and(|row| self.is_named(row) || was && row.netdev.is_none());
-        if let Some(row) = after.filter(|_| is) {
+        if let Some(row) = after.filter(|row| is && self.may_pass(row)) {
             self.named.insert(place(device, row));
         }
         may_pass && (was || is)
+    }
+
+    /// A device's rows have its new name. Names may be exchanged: what has come to a name does not leave it before
+    /// all are renamed. Says whether it has rows that pass the filters.
+    fn rename(&mut self, before: &str, after: &str) -> bool {
+        let own = self.of_device(before);
+        let is_any = !own.is_empty();
+        for old in own {
+            self.named.remove(&old);
+            self.renamed.insert((after.to_owned(), old.1, old.2));
+        }
+        is_any
+    }
+
+    /// Whether a row has the address and may have the type.
+    fn may_pass(&self, row: &GidRow) -> bool {
+        self.filter.verdict(&row.record) != Match::Fails
     }
 
     /// Whether a row is of the interface that is asked for, if one is.
@@ -230,7 +354,78 @@ impl Shown<'_> {
     }
 }
 
+/// Whether a device comes or goes as a whole.
+fn is_whole(what: &What) -> bool {
+    let What::Difference(own) = what else { return false };
+    matches!(
+        own,
+        Difference::DeviceCame(_)
+            | Difference::DeviceListed(_)
+            | Difference::DeviceWent(_)
+            | Difference::DeviceUnlisted(_)
+            | Difference::DeviceReplaced { .. }
+    )
+}
+
 /// The place of a row.
 fn place(device: &str, row: &GidRow) -> (String, u32, u32) {
     (device.to_owned(), row.record.entry.port(), row.record.entry.index())
+}
+
+#[cfg(test)]
+mod tests {
+    use uverbs::device::Device;
+    use uverbs::inventory::DeviceRecord;
+    use uverbs::watch::PortValue;
+
+    use super::*;
+    use crate::syntax::{Cli, Command};
+
+    fn renamed(index: u32, before: &str, after: &str) -> What {
+        let (before, after) = (before.to_owned(), after.to_owned());
+        What::Difference(Difference::DeviceRenamed { index, before, after })
+    }
+
+    fn port_of(device: &str, port: u32) -> What {
+        let (device, before) = (device.to_owned(), PortValue::HasTypes(None));
+        let after = PortValue::HasTypes(Some(true));
+        What::Difference(Difference::Port { device, port, before, after })
+    }
+
+    /// A device that is renamed is still the one that was asked for; with its name another one may be, too.
+    #[test]
+    fn a_device_that_is_renamed_is_still_shown() {
+        let cli = Cli::from_words("uverbs watch rxe0:1".split(' ')).unwrap();
+        let Command::Watch(args) = &cli.command else { panic!("watch is a command") };
+        let mut shown = Shown {
+            args,
+            asked: Asked::new(&args.named.selectors),
+            filter: Filter::new(&args.filter),
+            is_tree: false,
+            named: BTreeSet::new(),
+            renamed: BTreeSet::new(),
+            names: Names::default(),
+        };
+        let went = |name: &str| {
+            let own = DeviceRecord::new(Device::named(name));
+            What::Difference(Difference::DeviceWent(Box::new(own)))
+        };
+        for (what, is_shown) in [
+            (port_of("rxe0", 1), true),
+            (port_of("rxe9", 1), false),
+            (renamed(0, "rxe0", "rxe9"), true),
+            (port_of("rxe9", 1), true),
+            (port_of("rxe9", 2), false),
+            (port_of("rxe0", 1), true),
+            // Names are exchanged.
+            (renamed(0, "rxe9", "rxe8"), true),
+            (renamed(1, "rxe8", "rxe9"), true),
+            (port_of("rxe8", 1), true),
+            (port_of("rxe9", 1), false),
+            (went("rxe8"), true),
+            (port_of("rxe8", 1), false),
+        ] {
+            assert_eq!(shown.has(&what), is_shown, "{what:?}");
+        }
+    }
 }

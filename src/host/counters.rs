@@ -10,9 +10,9 @@
 
 mod cost;
 mod files;
+mod missing;
 
 use nix::libc;
-use rustix::io::Errno;
 
 use super::Host;
 use crate::counter::{Counter, CounterSource, Group, OptionalCounter, ResourceUse};
@@ -27,6 +27,7 @@ use crate::sysfs::{Folder, Sysfs};
 pub use cost::Cost;
 use cost::{mlx5_commands, software};
 use files::FolderRead;
+use missing::{gone, means_none, removed};
 
 /// The counters of devices, and what could not be read and is no device's.
 #[derive(Debug, Default)]
@@ -195,6 +196,9 @@ impl CounterReader {
         let mut told = told.into_iter();
         for (device, own) in devices.iter().zip(&mut found.devices) {
             let sysfs = Self::open(host.sysfs(), device, own);
+            if sysfs.is_none() && own.problems.is_empty() {
+                own.problems.extend(gone(host, device));
+            }
             for port in &mut own.ports {
                 let told = told.next().unwrap_or_default();
                 self.fill(device, port, told, sysfs.as_ref());
@@ -281,7 +285,7 @@ impl CounterReader {
     fn open(sysfs: &Sysfs, device: &Device, own: &mut DeviceCounters) -> Option<Sysfs> {
         match sysfs.of(device) {
             Ok(sysfs) => Some(sysfs),
-            // Hidden by a container, where netlink answers.
+            // Hidden by a container, or gone.
             Err(error) if error.errno() == libc::ENOENT && device.index.is_some() => None,
             Err(error) => {
                 own.problems.push(error);
@@ -314,8 +318,8 @@ impl CounterReader {
                         Counter::new(name, group, source, device.driver, value)
                     }));
                 }
-                // The driver was asked for counters that it has, and failed; or it was not asked, as the device is gone
-                // or another one.
+                // The driver was asked for counters that it has, and failed; or it was not asked, as the device is
+                // another one.
                 Some(Err(cause)) if !means_none(&cause, told.count) => {
                     commands = None;
                     let request = Request::Counters { port: number };
@@ -465,23 +469,6 @@ impl PortCounters {
         self.left_out.extend(read.left_out);
         self.problems.extend(read.problems);
         self.cost.files += read.files;
-    }
-}
-
-/// That a device was removed while its files were read. Those that are gone do not say so.
-fn removed(device: &Device, sysfs: &Sysfs) -> Option<Error> {
-    let folder = sysfs.device(&device.name).ok().filter(|folder| !folder.exists())?;
-    let request = Request::Sysfs { path: folder.path().to_owned() };
-    Some(Error::new(&*device.name, request, Cause::Os(libc::ENOENT)))
-}
-
-/// Whether the kernel refused because the port has no counters by netlink, of which it has so many by name; or more
-/// than fit into a message. A driver that has none is refused as one is that fails; what is gone is refused otherwise.
-fn means_none(cause: &Cause, count: usize) -> bool {
-    match cause.as_errno() {
-        Errno::MSGSIZE => true,
-        Errno::INVAL | Errno::OPNOTSUPP => count == 0,
-        _ => false,
     }
 }
 

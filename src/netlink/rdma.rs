@@ -22,6 +22,11 @@ pub(crate) fn devices_request() -> Message {
     Message::new(message_type(abi::op::GET), &[])
 }
 
+/// Asks for a device by its index.
+pub(crate) fn device_request(index: u32) -> Message {
+    devices_request().number(abi::attribute::DEV_INDEX, index)
+}
+
 /// Asks for a device's uverbs node.
 pub(crate) fn chardev_request(index: u32) -> Message {
     Message::new(message_type(abi::op::GET_CHARDEV), &[])
@@ -97,10 +102,8 @@ pub(crate) fn check(device: &Device) -> Result<(), Cause> {
 /// The name that the device of this index has now; `None` if it is gone.
 pub(crate) fn device_name_now(index: u32) -> Result<Option<String>, Cause> {
     let mut socket = Socket::rdma().map_err(Cause::of)?;
-    let request =
-        Message::new(message_type(abi::op::GET), &[]).number(abi::attribute::DEV_INDEX, index);
     let mut answer = Ok(None);
-    socket.ask(vec![request], |_, reply| {
+    socket.ask(vec![device_request(index)], |_, reply| {
         answer = match reply {
             Ok(reply) => parse_device(reply).map(|(_, device)| Some(device.name)),
             Err(Errno::INVAL | Errno::NODEV) => Ok(None),

@@ -219,9 +219,10 @@ pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
 pub fn port(sysfs: &Sysfs, name: &str, number: u32) -> Result<Port> {
     let device = DeviceFolder::find(sysfs, name)?;
     if !device.port_numbers()?.contains(&number) {
-        return Err(Error::new(name, Request::Port { port: number }, Cause::Os(libc::EINVAL)));
+        let none = Error::new(name, Request::Port { port: number }, Cause::Os(libc::EINVAL));
+        return device.still(Err(none));
     }
-    read_port(sysfs, &device, number)
+    device.still(read_port(sysfs, &device, number))
 }
 
 /// Reads the port GUIDs of a device, or of the default device if none is named.
@@ -326,7 +327,12 @@ fn unsorted_names(sysfs: &Sysfs) -> Result<Vec<String>> {
     }
 }
 
-/// A device's folder whose node type was read.
+/// That a device is not there, or no longer.
+fn missing(name: &str) -> Error {
+    Error::new(name, Request::ListDevices, Cause::NoSuchDevice)
+}
+
+/// A device's folder whose node type was read. It stays that device's, whatever has its name now.
 struct DeviceFolder<'n> {
     name: &'n str,
     folder: Folder,
@@ -335,10 +341,13 @@ struct DeviceFolder<'n> {
 
 impl<'n> DeviceFolder<'n> {
     fn find(sysfs: &Sysfs, name: &'n str) -> Result<Self> {
-        let missing = || Error::new(name, Request::ListDevices, Cause::NoSuchDevice);
+        let missing = || missing(name);
         let folder = sysfs.device(name).map_err(|_| missing())?;
-        let node_type = match number_in(&folder, file::NODE_TYPE) {
-            Ok(node_type) => NodeType(node_type),
+        let held = folder.held().map_err(Cause::of);
+        let read = held
+            .and_then(|folder| Ok((number_in(&folder, file::NODE_TYPE).map(NodeType)?, folder)));
+        let (node_type, folder) = match read {
+            Ok(read) => read,
             Err(Cause::Os(libc::ENOENT | libc::ENOTDIR | libc::ENAMETOOLONG)) => {
                 return Err(missing());
             }
@@ -379,7 +388,13 @@ impl<'n> DeviceFolder<'n> {
         question: impl Fn(u32, &Folder) -> Result<T>,
     ) -> Result<Vec<(u32, Result<T>)>> {
         let numbers = self.port_numbers()?.into_iter();
-        Ok(numbers.map(|number| (number, question(number, &self.port_folder(number)))).collect())
+        let all = numbers.map(|number| (number, question(number, &self.port_folder(number))));
+        self.still(Ok(all.collect()))
+    }
+
+    /// What was read, if the device is still there. One that is being removed lists fewer ports.
+    fn still<T>(&self, read: Result<T>) -> Result<T> {
+        if self.folder.exists() { read } else { Err(missing(self.name)) }
     }
 }
 
@@ -387,7 +402,8 @@ fn read_port(sysfs: &Sysfs, device: &DeviceFolder, number: u32) -> Result<Port> 
     let folder = &device.port_folder(number);
     // Optional files come first: if the device is removed now, a later file is missing too.
     let gid = device.ask(folder, file::GID_0, read_gid)?;
-    let pkeys = sysfs.query_pkeys(device.name, number)?;
+    let own = sysfs.holding(device.name, device.folder.clone());
+    let pkeys = own.query_pkeys(device.name, number)?;
     let byte = |file| device.ask(folder, file, |folder| number_in(folder, file));
     let word = |file| device.ask(folder, file, |folder| number_in(folder, file));
     Ok(Port {

@@ -169,3 +169,22 @@ fn nothing_to_show_is_said() {
     let run = tree.uverbs(&["counters", "nowhere"]);
     assert!(run.status == 1 && run.stderr.contains("nowhere: no such device"), "{run:?}");
 }
+
+/// In another network namespace than the device's own only some counters are seen.
+#[test]
+fn what_cannot_be_seen_is_not_said_to_be_0() {
+    let tree = Tree::new();
+    let port = tree.with_roce().port_again(1);
+    port.file("hw_counters/out_of_buffer", "0");
+    let said = |args: &[&str]| {
+        let run = tree.uverbs(&[&["counters"], args].concat());
+        assert_eq!(run.status, 0, "{run:?}");
+        run.stderr
+    };
+    let seen = "that can be seen from here";
+    assert_eq!(said(&[]), format!("uverbs: every counter {seen} is 0; --all shows all\n"));
+    let nothing = format!("uverbs: nothing {seen} was counted meanwhile; --all shows all\n");
+    assert_eq!(said(&["--rate", "0.001"]), nothing);
+    port.file("counters/port_rcv_data", "0");
+    assert_eq!(said(&[]), "uverbs: every counter is 0; --all shows all\n");
+}

@@ -47,6 +47,12 @@ fn no_pkey_is_said() {
     let run = fleet.uverbs(&["pkeys"]);
     let said = "uverbs: node1: a snapshot has no P_Keys of Ethernet ports: mlx5_0:1\n";
     assert_eq!((run.stderr.as_str(), run.status), (said, 1));
+    // Of a port that could not be read it is not known that it is one.
+    let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+    let unread = json!({ "error": "mlx5_0: open: no", "errno": 5 });
+    one["devices"][0]["ports"][0]["attributes"] = unread;
+    let run = Fleet::new(&[one]).uverbs(&["pkeys"]);
+    assert_eq!((run.stderr.as_str(), run.status), ("uverbs: node1: mlx5_0: open: no\n", 3));
 }
 
 /// As infiniband-diags prints it.
@@ -142,9 +148,41 @@ fn ibdev2netdev_names_the_interface_of_gid_0() {
     // The table that cannot be read is a problem: the interface may be another.
     one["devices"][0]["gids"] = json!({ "error": "mlx5_bond_0: query GID table: no", "errno": 5 });
     let run = Fleet::new(&[one]).uverbs(&words);
-    let text = "mlx5_1 port 1 ==> eth0 (Up)\nmlx5_bond_0 port 1 ==> eth0 (Up)\n";
+    let text = "mlx5_1 port 1 ==> eth0 (Up)\n";
     assert_eq!((run.stdout.as_str(), run.status), (text, 3), "{run:?}");
     assert!(run.stderr.contains("mlx5_bond_0: query GID table: no"), "{run:?}");
+}
+
+/// An interface of GID 0 that is not known is not the port's own.
+#[test]
+fn ibdev2netdev_names_no_other_than_that_of_gid_0() {
+    let words = ["ports", "--format", "ibdev2netdev"];
+    let asked = |change: &dyn Fn(&mut Value)| {
+        let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+        let row = &mut one["devices"][0]["gids"][0];
+        row["netdev"] = Value::Null;
+        change(row);
+        let run = Fleet::new(&[one]).uverbs(&words);
+        let said = "mlx5_0:1: it is not known here which network interface GID 0 has";
+        assert_eq!(run.stderr.contains(said), run.status == 1, "{run:?}");
+        (run.stdout, run.status)
+    };
+    let own = ("mlx5_0 port 1 ==> eth0 (Up)\n".to_owned(), 0);
+    // Its index, or its name, is that of the port's own.
+    assert_eq!(asked(&|_| ()), own);
+    let named = |row: &mut Value, name: &str| {
+        (row["ifindex"], row["sysfs_netdev"]) = (Value::Null, name.into());
+    };
+    assert_eq!(asked(&|row| named(row, "eth0")), own);
+    assert_eq!(asked(&|row| row["ifindex"] = Value::Null), own);
+    // It is another one's.
+    assert_eq!(asked(&|row| row["ifindex"] = 9.into()), (String::new(), 1));
+    let bond = "mlx5_0 port 1 ==> bond0 (NA)\n".to_owned();
+    assert_eq!(asked(&|row| named(row, "bond0")), (bond, 0));
+    let unread = |row: &mut Value| {
+        (row["ifindex"], row["netdev_is_unread"]) = (Value::Null, true.into());
+    };
+    assert_eq!(asked(&unread), (String::new(), 1));
 }
 
 /// Of a sysfs tree only the names of GIDs' interfaces are known, as the script reads them.

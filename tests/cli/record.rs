@@ -421,6 +421,13 @@ fn what_could_not_be_read_has_no_choice_in_a_history() {
     fs::write(&file, format!("{head}\"gids\":{unread}}}]{tail}\n")).unwrap();
     let lines = history(&file, &["mlx5_0:1", "3"]);
     assert_eq!((&lines[1]["what"], &lines[1]["after"]), (&"was".into(), &unread));
+    for args in [&[][..], &["mlx5_0"], &["mlx5_0:1"], &["mlx5_0:1", "--like", "nccl"]] {
+        let lines = history(&file, args);
+        assert_eq!(whats(&lines), ["began", "unread"], "{args:?}");
+        assert_eq!((&lines[1]["device"], &lines[1]["after"]), (&"mlx5_0".into(), &unread));
+    }
+    let text = finish(program().arg("history").arg(&file)).stdout;
+    assert!(text.contains("mlx5_0      unread          mlx5_0: no table\n"), "{text}");
 }
 
 /// A recorder that is stopped does not see what comes and goes meanwhile, and does not say that nothing did.

@@ -175,6 +175,9 @@ fn waiting() {
     let there = run(&["wait", "mlx5_0:1", "--timeout", "0"]);
     assert_eq!(there.status, 0, "{there:?}");
     assert!(there.stdout.contains("::ffff:192.168.77.1"), "{there:?}");
+    // Of a tree nothing is known of interfaces, as `choose` says.
+    let doubt = "mlx5_0:1: 3: it is not known whether its interface is in this network namespace";
+    assert!(there.stderr.contains(doubt), "{there:?}");
     let json = run(&["wait", "--json"]);
     conforms("wait.json", &serde_json::from_str::<Value>(&json.stdout).unwrap());
     for (args, message) in [
@@ -264,4 +267,83 @@ fn waiting_beside_a_port_of_which_too_little_is_known() {
         let run = tree.uverbs(&[&["wait", "--timeout", "0.03"], named].concat());
         assert_eq!(run.status, status, "{run:?}");
     }
+}
+
+/// A device that comes and cannot be read has not no port and no GID.
+#[test]
+fn a_device_that_comes_and_cannot_be_read() {
+    let (tree, other) = (Tree::new(), Tree::new());
+    tree.with_roce();
+    let device = other.device("mlx5_1", "1: CA", 1);
+    let port = device.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 2);
+    port.gid(0, ADDRESS, "RoCE v2", Some("eth0"));
+    port.refuse("gids/1");
+    port.refuse("state");
+    for format in [&["--json"][..], &[]] {
+        let (mut child, mut lines) = begun(&tree, &[&["0.01", "--count", "1"], format].concat());
+        let place = |tree: &Tree| tree.path().join("class/infiniband/mlx5_1");
+        std::fs::rename(place(&other), place(&tree)).unwrap();
+        let text = line_of(&mut lines);
+        assert!(child.wait().unwrap().success());
+        std::fs::rename(place(&tree), place(&other)).unwrap();
+        if format.is_empty() {
+            assert!(text.contains("ports 1 GIDs ?: mlx5_1: query GID 1 of port 1: "), "{text}");
+            assert!(text.contains("; mlx5_1: query port 1: EINVAL"), "{text}");
+            continue;
+        }
+        let line: Value = serde_json::from_str(&text).unwrap();
+        conforms("watch.json", &line);
+        let came = &line["after"];
+        assert_eq!(
+            (&came["ports"], &came["gids"]),
+            (&serde_json::json!([]), &serde_json::json!([]))
+        );
+        let problems = came["problems"].as_array().unwrap();
+        assert_eq!(problems.len(), 2, "{line}");
+        assert!(problems.iter().all(|own| own["errno"] == 22), "{line}");
+    }
+}
+
+/// The row of an address goes with its device, or with its table, and comes with them.
+#[test]
+fn rows_that_come_and_go_with_their_device() {
+    let tree = Tree::new();
+    let device = tree.with_roce();
+    let (own, away) = (tree.path().join("class/infiniband/mlx5_0"), tree.path().join("away"));
+    for (args, is_table) in [
+        (&["--ip", "192.168.77.1"][..], true),
+        (&["--netdev", "eth0.7"], true),
+        (&["--only", "gid"], true),
+        (&["--only", "port"], false),
+    ] {
+        let count = if is_table { "4" } else { "2" };
+        let (mut child, mut lines) =
+            begun(&tree, &[&["0.01", "--timeout", "30", "--count", count], args].concat());
+        if is_table {
+            let port = device.port_again(1);
+            port.refuse("gids/11");
+            let unread = line_of(&mut lines);
+            assert!(unread.contains("gids_readable   4 GIDs → mlx5_0: "), "{args:?}: {unread}");
+            port.file("gids/11", "0000:0000:0000:0000:0000:0000:0000:0000");
+            let read = line_of(&mut lines);
+            assert!(read.contains(" → 4 GIDs"), "{args:?}: {read}");
+        }
+        std::fs::rename(&own, &away).unwrap();
+        let went = line_of(&mut lines);
+        assert!(went.contains("device_went"), "{args:?}: {went}");
+        std::fs::rename(&away, &own).unwrap();
+        let came = line_of(&mut lines);
+        assert!(came.contains("device_came"), "{args:?}: {came}");
+        assert!(child.wait().unwrap().success());
+    }
+    // Devices without such a row come and go unseen.
+    let (mut child, mut lines) = begun(&tree, &["0.01", "--count", "1", "--ip", "10.0.0.1"]);
+    std::fs::rename(&own, &away).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    std::fs::rename(&away, &own).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    device.port_again(1).gid(5, ADDRESS, "RoCE v2", Some("eth0"));
+    let came = line_of(&mut lines);
+    assert!(came.contains("gid_came        5 ::ffff:10.0.0.1"), "{came}");
+    assert!(child.wait().unwrap().success());
 }

@@ -9,7 +9,7 @@ mod serve;
 
 use std::fmt::Display;
 use std::path::PathBuf;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueHint};
 use uverbs::check::{Expected, check};
@@ -60,12 +60,28 @@ pub(crate) struct MetricsArgs {
     pub(crate) origin: OriginArgs,
 }
 
+/// How long counters that were refused are not asked for again. With restricted functions each refusal is a line in the
+/// kernel's log; of others it may be over soon.
+const PAUSE: Duration = Duration::from_secs(5 * 60);
+
 /// What is asked, with what each remembers of its last answer.
 struct Sources {
     again: Again,
     /// For the counters.
     host: Host,
     reader: CounterReader,
+    /// Since when the reader remembers what was refused.
+    since: Instant,
+}
+
+impl Sources {
+    /// From time to time what was refused is asked for again.
+    fn forget(&mut self, now: Instant) {
+        if now.duration_since(self.since) >= PAUSE {
+            self.reader.forget();
+            self.since = now;
+        }
+    }
 }
 
 pub(crate) fn answer(
@@ -77,6 +93,7 @@ pub(crate) fn answer(
         again: Again::new(common, args.listen.is_some()),
         host: host(common),
         reader: if args.full { CounterReader::new() } else { CounterReader::frugal() },
+        since: Instant::now(),
     };
     if let Some(listen) = args.listen {
         // What a reading lacks is in its metrics.
@@ -116,7 +133,8 @@ fn read(
     let source = (&args.origin.from, args.origin.preference(common), parts);
     let mut all = Exposition::default();
     all.add(&BUILD, &[("version", env!("CARGO_PKG_VERSION"))], 1);
-    let Sources { again, host, reader } = from;
+    from.forget(start);
+    let Sources { again, host, reader, .. } = from;
     look_again(again, source, &asked, report, |seen, report| {
         all.turn_to(seen.name.as_deref());
         missing(seen, &asked, report);
@@ -390,5 +408,44 @@ fn add_counter(
             "{device}: the counter {:?} is left out: another has its name as a metric, {family}",
             counter.name
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use uverbs::host::Listing;
+
+    /// What is refused for a while is not missing for ever.
+    #[test]
+    fn what_was_refused_is_asked_again() {
+        let (folder, mut host) = testing::host();
+        let file = folder.path().join("class/infiniband/rxe0/ports/1/hw_counters/sent_pkts");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        // The kernel refuses to read the speed of the loopback interface (EINVAL).
+        std::os::unix::fs::symlink("/sys/class/net/lo/speed", &file).unwrap();
+        let Listing { devices, .. } = host.list().unwrap();
+        let common = Common {
+            json: false,
+            no_header: false,
+            wide: false,
+            sysfs: Some(folder.path().to_owned()),
+            color: crate::args::Color::Never,
+        };
+        let (again, reader) = (Again::new(&common, true), CounterReader::new());
+        let since = Instant::now();
+        let mut from = Sources { again, host, reader, since };
+        let mut counts = |now| {
+            from.forget(now);
+            let read = from.reader.read(&mut from.host, &devices, &|_, _| true);
+            let port = &read.devices[0].ports[0];
+            (port.counters.len(), port.problems.len())
+        };
+        assert_eq!(counts(since), (0, 1));
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, "5\n").unwrap();
+        assert_eq!(counts(since + PAUSE / 2), (0, 1), "it is a line in the kernel's log");
+        assert_eq!(counts(since + PAUSE), (1, 0));
     }
 }

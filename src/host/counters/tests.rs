@@ -1,10 +1,12 @@
 use std::path::Path;
 
+use rustix::io::Errno;
+
 use super::*;
 use crate::counter::Reading;
 use crate::host::Netlink;
 use crate::netlink::statistics::tests::told;
-use crate::netlink::{Datagram, Socket};
+use crate::netlink::{Datagram, Message, Socket};
 
 fn write(path: impl AsRef<Path>, text: &str) {
     std::fs::create_dir_all(path.as_ref().parent().unwrap()).unwrap();
@@ -189,19 +191,27 @@ fn a_driver_without_counters_is_no_problem() {
     assert!(own.ports[0].problems.is_empty() && own.ports[0].counters.is_empty(), "{own:?}");
 }
 
-/// What was removed since it was listed has no counters that are 0 or hidden: it is an error. Where sysfs is hidden,
-/// netlink says it.
+/// What was removed since it was listed has no counters that are 0 or hidden: it is an error. The kernel refuses its
+/// counters as those of a driver that has none.
 #[test]
 fn a_device_that_is_gone_is_a_problem() {
-    let (tree, host, mut device) = tree(DriverId::RXE, &[]);
-    device.index = Some(7);
-    std::fs::remove_dir_all(tree.path().join("class/infiniband/x")).unwrap();
-    let refused = (1..=3).map(|number| Datagram::refusal(Errno::NODEV, number)).collect();
-    let mut host = with_netlink(host, vec![refused, vec![Datagram::end(4)]]);
-    let own = read(&mut CounterReader::new(), &mut host, &device);
-    let problems: Vec<String> = own.ports[0].problems.iter().map(ToString::to_string).collect();
-    let [text] = &problems[..] else { panic!("{own:?}") };
-    assert!(text.starts_with("x: read counters of port 1: ENODEV"), "{text}");
+    let asked = |answer: Datagram<Vec<u8>>| {
+        let (tree, host, mut device) = tree(DriverId::RXE, &[]);
+        device.index = Some(7);
+        std::fs::remove_dir_all(tree.path().join("class/infiniband/x")).unwrap();
+        let refused = (1..=3).map(|number| Datagram::refusal(Errno::INVAL, number)).collect();
+        let batches = vec![refused, vec![Datagram::end(4)], vec![answer]];
+        let own = read(&mut CounterReader::new(), &mut with_netlink(host, batches), &device);
+        own.problems.iter().map(ToString::to_string).collect::<Vec<String>>()
+    };
+    let problems = asked(Datagram::refusal(Errno::INVAL, 5));
+    let [text] = &problems[..] else { panic!("{problems:?}") };
+    assert!(text.starts_with("x: ask RDMA netlink: the device is gone"), "{text}");
+    // It is there, and its files are hidden; or another one is.
+    let named =
+        |name: &str| Datagram::reply(&Message::new(0, &[]).text(2, name).finish_for_test(), 5);
+    assert_eq!(asked(named("x")), [""; 0]);
+    assert!(asked(named("y"))[0].contains("another device has taken its place"));
 }
 
 /// Its folder is still open, and its files are there no more.

@@ -4,7 +4,9 @@
 //! port number of 10 or more, or a port without P_Keys or without a GID at index 0. A host without RDMA
 //! has a device named `mthca0`. Every error carries the number that the C function returns.
 //!
-//! There are some differences. Only the first two can occur with a kernel's own sysfs tree:
+//! There are some differences. Only the first three can occur with a kernel's own sysfs tree:
+//! * An answer is of one device. libibumad may mix two, if another takes over the name meanwhile; and of a device that
+//!   goes meanwhile it may answer with what is left, which is a failure here.
 //! * A device name of 19 bytes works. libibumad leaves its copy without a NUL, so for
 //!   [`get_ca_portguids`] and the defaults the memory after it decides.
 //! * A device name of 20 bytes or more is unknown to [`get_ca`] and [`get_ca_portguids`]. libibumad
@@ -28,7 +30,7 @@ use crate::device::NodeType;
 use crate::guid::Guid;
 use crate::sysfs::Sysfs;
 use failure::UnreadFile;
-use read::{is_infiniband, read_ca, read_port};
+use read::{is_infiniband, read_ca, read_port_of};
 
 pub use failure::Failure;
 pub use text::Text;
@@ -150,8 +152,8 @@ pub fn get_ca(sysfs: &Sysfs, name: Option<&str>) -> Result<Ca, Failure> {
 #[doc(alias = "umad_get_port")]
 pub fn get_port(sysfs: &Sysfs, name: Option<&str>, portnum: i32) -> Result<Port, Failure> {
     let (name, portnum) = resolve(sysfs, name, Some(portnum))?;
-    let ports = sysfs.device(&name).map_err(|_| Failure::new(Errno::IO))?.join(file::PORTS);
-    read_port(&ports, &name, portnum).map_err(|unread| unread.of(&name, Errno::IO))
+    let device = sysfs.device(&name).map_err(|_| Failure::new(Errno::IO))?;
+    read_port_of(&device, &name, portnum).map_err(|unread| unread.of(&name, Errno::IO))
 }
 
 /// Writes the port GUIDs of a CA, or of the default CA if none is named, each at the index of its

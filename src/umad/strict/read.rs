@@ -25,6 +25,7 @@ pub(super) fn read_ca(sysfs: &Sysfs, name: &str) -> Result<Ca, Failure> {
         _ => return Err(Failure::new(Errno::NOENT)),
     };
     let failure = |unread: UnreadFile| unread.of(name, unread.errno);
+    let folder = held(&folder, file::NODE_TYPE).map_err(failure)?;
     let mut ca = Ca {
         ca_name: CaName::new(name.as_bytes()),
         node_type: read_number(&folder, file::NODE_TYPE).map_err(failure)?,
@@ -36,7 +37,8 @@ pub(super) fn read_ca(sysfs: &Sysfs, name: &str) -> Result<Ca, Failure> {
         system_guid: read_guid(&folder, file::SYSTEM_GUID).map_err(failure)?,
         ports: Default::default(),
     };
-    let folder = folder.join(file::PORTS);
+    let device = folder;
+    let folder = device.join(file::PORTS);
     let entries = folder.names().map_err(|cause| {
         let unread = UnreadFile { path: folder.path().to_owned(), errno: cause.as_errno() };
         unread.of(name, Errno::NOENT)
@@ -55,10 +57,36 @@ pub(super) fn read_ca(sysfs: &Sysfs, name: &str) -> Result<Ca, Failure> {
         *slot = Some(port);
         ca.numports = ca.numports.max(number.unsigned_abs());
     }
+    still(&device).map_err(failure)?;
     Ok(ca)
 }
 
-pub(super) fn read_port(ports: &Folder, ca_name: &str, portnum: i32) -> Result<Port, UnreadFile> {
+/// A device's folder, kept open: what is read from it is this device's, whatever has its name now. If it cannot be
+/// opened, the file that is read first cannot be read.
+fn held(folder: &Folder, first: &str) -> Result<Folder, UnreadFile> {
+    folder.held().map_err(|errno| UnreadFile { path: folder.path().join(first), errno })
+}
+
+/// Makes sure that a device is still there. One that is being removed lists fewer files.
+fn still(device: &Folder) -> Result<(), UnreadFile> {
+    let gone = || UnreadFile { path: device.path().to_owned(), errno: Errno::NOENT };
+    if device.exists() { Ok(()) } else { Err(gone()) }
+}
+
+/// Reads one port of a device.
+pub(super) fn read_port_of(
+    device: &Folder,
+    ca_name: &str,
+    portnum: i32,
+) -> Result<Port, UnreadFile> {
+    let first = format!("{}/{portnum}/{}", file::PORTS, file::LMC);
+    let device = held(device, &first)?;
+    let port = read_port(&device.join(file::PORTS), ca_name, portnum)?;
+    still(&device)?;
+    Ok(port)
+}
+
+fn read_port(ports: &Folder, ca_name: &str, portnum: i32) -> Result<Port, UnreadFile> {
     let folder = ports.join(portnum.to_string());
     let number = |file| read_number(&folder, file);
     let mut port = Port {

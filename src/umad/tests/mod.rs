@@ -1,4 +1,6 @@
 mod lenient;
+#[cfg(not(miri))]
+mod replaced;
 mod strict;
 pub(crate) mod tree;
 
