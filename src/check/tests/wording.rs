@@ -1,4 +1,4 @@
-//! The golden file with all sentences that operators read.
+//! The golden file with the sentences of findings and reasons.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -72,7 +72,7 @@ fn tell_rows(text: &mut String) {
 /// Everything that operators read: every finding, reason, caveat and refusal.
 fn wording() -> String {
     let mut text = String::from(
-        "All sentences that `uverbs check` and `uverbs choose` have for operators. A test compares them;\n\
+        "The sentences of findings and reasons, which `uverbs check` and `uverbs choose` print. A test compares them;\n\
          UPDATE_WORDING=1 cargo test -p uverbs --lib --all-features wording writes them again.\n\n# Findings\n",
     );
     let layer = Expected { link_layer: Some(LinkLayer::INFINIBAND), ..Expected::default() };
