@@ -123,6 +123,7 @@ const SOFT: &[Scenario] = &[
     ("nothing_waits_for_a_watch", watch::nothing_waits_for_a_watch),
     ("an_idle_watch_sleeps", watch::an_idle_watch_sleeps),
     ("a_new_device_is_read_again", watch::a_new_device_is_read_again),
+    ("a_watch_of_another_user", watch::a_watch_of_another_user),
     ("a_stopped_watch_says_what_it_lost", watch::a_stopped_watch_says_what_it_lost),
     ("waiting_for_a_gid", watch::waiting_for_a_gid),
     ("each_moment_is_as_it_was", record::each_moment_is_as_it_was),

@@ -104,6 +104,50 @@ fn lets_go() -> Result<bool> {
     Ok((major.context("no release")??, minor.context("no release")??) >= (7, 3))
 }
 
+/// Without any capability everything is heard that root hears, in one thread, and each line says what was heard.
+pub(crate) fn a_watch_of_another_user() -> Result<()> {
+    const NOBODY: u32 = 65_534;
+    let words = ["watch", "--json", "--reread", "0"];
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let rxe = made_on(&netdev, "rxe0")?;
+    let of_root = Running::new(&words)?;
+    let root_said = of_root.said.clone();
+    of_root.end()?;
+    let watch = Running::of_user(NOBODY, &words)?;
+    ensure!(watch.said == root_said, "{:?}, and to root {root_said:?}", watch.said);
+    let status = fs::read_to_string(format!("/proc/{}/status", watch.pid()?))?;
+    for line in ["CapEff:\t0000000000000000", "Threads:\t1"] {
+        ensure!(status.contains(line), "not {line:?}: {status}");
+    }
+    // What caused the line that is waited for.
+    let causes = |what: &str| -> Result<Vec<String>> {
+        wait_until(what, || watch.lines().is_ok_and(|lines| has(&lines, what, "rxe0")))?;
+        let lines = watch.lines()?;
+        let line = lines.iter().find(|line| line["what"] == what).context("no line")?;
+        println!("{line}");
+        let causes = line["causes"].as_array().into_iter().flatten();
+        Ok(causes.filter_map(Value::as_str).map(str::to_owned).collect())
+    };
+    let heard = |what: &str, wanted: &[&str]| -> Result<()> {
+        let causes = causes(what)?;
+        let is_heard =
+            !causes.is_empty() && causes.iter().all(|own| wanted.contains(&own.as_str()));
+        ensure!(is_heard, "{what}: {causes:?}");
+        Ok(())
+    };
+    netdev.address("10.1.2.3/24")?;
+    heard("gid_came", &["route", "async_event"])?;
+    drop(rxe);
+    heard("device_went", &["uevent", "monitor", "async_event"])?;
+    let _rxe = made_on(&netdev, "rxe0")?;
+    heard("device_came", &["uevent", "monitor"])?;
+    let lines = watch.lines()?;
+    let time = |line: &Value| line["monotonic_ns"].as_u64();
+    ensure!(lines.iter().all(|line| time(line).is_some()), "{lines:?}");
+    ensure!(lines.is_sorted_by(|one, next| time(one) <= time(next)), "{lines:?}");
+    watch.end()
+}
+
 /// A watch is stopped through very many changes. Afterwards its lines give what there is, and it says that it
 /// lost something.
 pub(crate) fn a_stopped_watch_says_what_it_lost() -> Result<()> {

@@ -11,6 +11,7 @@ mod removals;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -26,8 +27,8 @@ pub(crate) use add_up::{
     on_soft_roce_of_its_own_namespace, on_soft_roce_without_rereading,
 };
 pub(crate) use costs::{
-    a_new_device_is_read_again, a_stopped_watch_says_what_it_lost, an_idle_watch_sleeps,
-    waiting_for_a_gid,
+    a_new_device_is_read_again, a_stopped_watch_says_what_it_lost, a_watch_of_another_user,
+    an_idle_watch_sleeps, waiting_for_a_gid,
 };
 pub(crate) use events::{readings_after_events_on_mlx5, readings_after_events_on_soft_roce};
 pub(crate) use removals::{nothing_waits_for_a_watch, nothing_waits_for_a_watch_of_mlx5};
@@ -36,28 +37,37 @@ pub(crate) use removals::{nothing_waits_for_a_watch, nothing_waits_for_a_watch_o
 struct Running {
     child: Child,
     out: &'static str,
+    /// What it said before it listened.
+    said: Vec<String>,
 }
 
 impl Running {
     /// Starts it, and waits until it listens.
     fn new(arguments: &[&str]) -> Result<Self> {
+        Self::of_user(0, arguments)
+    }
+
+    fn of_user(user: u32, arguments: &[&str]) -> Result<Self> {
         const OUT: &str = "/tmp/watch";
         let out = fs::File::create(OUT)?;
         let mut child = Command::new("uverbs")
             .args(arguments)
+            .uid(user)
+            .gid(user)
             .env("PATH", PATH)
             .stdin(Stdio::null())
             .stdout(out)
             .stderr(Stdio::piped())
             .spawn()?;
         let said = BufReader::new(child.stderr.take().context("its messages")?);
-        let this = Self { child, out: OUT };
+        let mut this = Self { child, out: OUT, said: Vec::new() };
         for line in said.lines() {
             let line = line?;
             println!("{line}");
             if line.contains("watching ") {
                 return Ok(this);
             }
+            this.said.push(line);
         }
         bail!("it ended before it listened")
     }
