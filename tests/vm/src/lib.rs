@@ -18,6 +18,9 @@ pub const NOT_BUILT: &str = "/modules/not-built";
 /// The file beside the modules that says why there is no `siw.ko`.
 pub const NO_SIW: &str = "siw-not-built";
 
+/// The environment variable with the name of the serial port for reports.
+pub const REPORTS: &str = "UVERBS_VM_REPORTS";
+
 /// The environment variable that stretches every time limit, for slow machines.
 pub const TIME_SCALE: &str = "UVERBS_VM_TIME_SCALE";
 

@@ -4,6 +4,7 @@
 //! A [`Tree`] holds the suites of one release only, so that a resolved set never mixes two, and
 //! either its packages or its sources.
 
+use crate::machines::Machine;
 use crate::sources::Mirror;
 use crate::status;
 use anyhow::{Context, Result, bail, ensure};
@@ -101,8 +102,21 @@ impl Apt {
     }
 
     /// Trees below this directory, of packages for other machines.
-    pub(crate) fn of(architecture: &'static str, directory: PathBuf) -> Self {
+    fn of(architecture: &'static str, directory: PathBuf) -> Self {
         Self { directory, architecture, trees: Vec::new() }
+    }
+
+    /// These trees, or others beside them, of packages for this machine.
+    pub(crate) fn on<T>(
+        &mut self,
+        machine: Machine,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if machine.debian == self.architecture {
+            return work(self);
+        }
+        let directory = self.directory.with_file_name(format!("apt-{}", machine.debian));
+        work(&mut Self::of(machine.debian, directory))
     }
 
     /// All versions of a package that a release offers, the newest first.

@@ -7,7 +7,6 @@
 
 use crate::apt::{Apt, Checked};
 use crate::cache::Cache;
-use crate::initramfs::LIBRARIES;
 use crate::machines::Machine;
 use crate::musl;
 use crate::programs;
@@ -78,6 +77,29 @@ impl<'a> Builder<'a> {
             cc.arg("-c").arg(&source).arg("-o").arg(&object).checked()?;
             self.pair(&name, release, &[object])
         })
+    }
+
+    /// These sources of this project for another machine, with rdma-core's libraries: name and program.
+    pub(crate) fn elsewhere(
+        machine: Machine,
+        release: &RdmaCore,
+        names: &[&'static str],
+    ) -> Result<Vec<(&'static str, PathBuf)>> {
+        let into = paths::target().join("vm-peers").join(machine.name);
+        fs::create_dir_all(&into).with_context(|| into.display().to_string())?;
+        let mut programs = Vec::new();
+        for &name in names {
+            let program = into.join(name);
+            let mut cc = Command::new(format!("{}-gcc", machine.tools));
+            cc.arg(format!("--sysroot={}", release.tree.display())).args(["-O1", "-g0"]);
+            cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror"]).args(release_arguments(release));
+            cc.arg(paths::package().join("peer").join(format!("{name}.c")));
+            cc.arg("-Wl,--unresolved-symbols=ignore-in-shared-libs")
+                .args(libraries(machine, release));
+            cc.arg("-o").arg(&program).checked()?;
+            programs.push((name, program));
+        }
+        Ok(programs)
     }
 
     /// Every source of this project with our library, both with the compilers' checks of every access to
@@ -214,7 +236,7 @@ impl<'a> Builder<'a> {
         let (with_rdma_core, with_uverbs) = (theirs.join(&file), ours.join(&file));
         let mut cc = self.compiler();
         cc.args(objects).arg("-Wl,--gc-sections,--unresolved-symbols=ignore-in-shared-libs");
-        cc.args(RDMA_CORE.map(|library| release.tree.join(LIBRARIES).join(library)));
+        cc.args(libraries(Machine::guest()?, release));
         cc.arg("-o").arg(&with_rdma_core).checked()?;
 
         // With the names of its functions, which valgrind shows.
@@ -317,6 +339,11 @@ fn headers_for_musl(release: &RdmaCore, tree: &Path, into: &Path) -> Result<Path
         std::os::unix::fs::symlink(target, folder.join(name))?;
     }
     Ok(folder)
+}
+
+/// The libraries of rdma-core that programs are linked with.
+fn libraries(machine: Machine, release: &RdmaCore) -> [PathBuf; 3] {
+    RDMA_CORE.map(|library| release.tree.join(machine.libraries()).join(library))
 }
 
 fn release_arguments(release: &RdmaCore) -> [String; 3] {

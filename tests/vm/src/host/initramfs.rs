@@ -4,6 +4,7 @@ use crate::NEWER;
 use crate::c_programs::Pair;
 use crate::elf;
 use crate::kernels::Kernel;
+use crate::machines::Machine;
 use anyhow::{Context, Result, bail};
 use cpio::newc::{Builder, trailer};
 use std::collections::BTreeMap;
@@ -28,18 +29,20 @@ const PROGRAMS: &[&str] = &[
     "usr/sbin/ibstat",
 ];
 
+/// Those of them that scenarios on other machines ask.
+pub(crate) const ELSEWHERE: &[&str] = &[
+    "bin/ip",
+    "sbin/devlink",
+    "usr/bin/ibv_asyncwatch",
+    "usr/bin/ibv_devices",
+    "usr/bin/ibv_devinfo",
+    "usr/bin/rdma",
+    "usr/bin/strace",
+    "usr/sbin/ibstat",
+];
+
 /// The drivers of libibverbs, which it opens by name when it runs; those that are there.
 const PROVIDERS: &[&str] = &["rxe", "siw", "mlx5"];
-
-/// Where a tree's libraries are that programs are linked with.
-pub(crate) const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
-
-/// Where libibverbs' drivers are.
-const PROVIDER_FOLDER: &str = "usr/lib/x86_64-linux-gnu/libibverbs";
-
-/// Where a dynamic program's libraries may be, in a Debian tree.
-const LIBRARY_PATH: &[&str] =
-    &["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib", "usr/lib"];
 
 /// A tree of unpacked Debian packages, and where its files go in the guest.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +51,21 @@ pub(crate) struct Tree<'a> {
     pub(crate) directory: &'a Path,
     /// The guest's folder that is its root: nothing, or a path that ends in a slash.
     pub(crate) root: &'a str,
+    /// The machine that the packages are for.
+    pub(crate) machine: Machine,
+}
+
+impl Tree<'_> {
+    /// Where libibverbs' drivers are.
+    fn drivers(self) -> String {
+        format!("{}/libibverbs", self.machine.libraries())
+    }
+
+    /// Where a dynamic program's libraries may be.
+    fn library_path(self) -> [String; 4] {
+        let (triple, libraries) = (self.machine.tools, self.machine.libraries());
+        [format!("lib/{triple}"), libraries, "lib".to_owned(), "usr/lib".to_owned()]
+    }
 }
 
 /// The types and permissions of files.
@@ -87,8 +105,8 @@ impl Initramfs {
                 continue;
             }
             self.file(&format!("{}{driver}", tree.root), fs::read(tree.directory.join(&driver))?);
-            let library = provider_library(provider, tree.directory)?;
-            let path = format!("{PROVIDER_FOLDER}/{library}");
+            let library = provider_library(provider, tree)?;
+            let path = format!("{}/{library}", tree.drivers());
             let bytes = fs::read(in_tree(tree.directory, &path)?)?;
             // mlx5's is also a library that programs are linked with. It has to be the same file:
             // what is loaded twice does not know its own devices.
@@ -96,7 +114,7 @@ impl Initramfs {
             if let Some(name) = name {
                 let target = format!("../{name}").into_bytes();
                 self.insert(&format!("{}{path}", tree.root), target, LINK);
-                self.taken(&format!("{LIBRARIES}/{name}"), tree)?;
+                self.taken(&format!("{}/{name}", tree.machine.libraries()), tree)?;
             } else {
                 self.dynamic(&path, &bytes, tree)?;
             }
@@ -122,6 +140,11 @@ impl Initramfs {
         let symbols = elf::debug_file(&loader)?;
         self.file(&symbols, fs::read(tree.directory.join(&symbols))?);
         Ok(())
+    }
+
+    /// Adds a C program that was linked with a tree's libraries.
+    pub(crate) fn linked(&mut self, name: &str, program: &Path, tree: Tree) -> Result<()> {
+        self.dynamic(&format!("usr/bin/{name}"), &fs::read(program)?, tree)
     }
 
     /// Adds a C program: in `usr/bin` with rdma-core's libraries, in `usr/uverbs` with ours.
@@ -162,9 +185,9 @@ impl Initramfs {
         let mut found: Vec<String> =
             needs.loader.iter().map(|path| path.trim_start_matches('/').to_owned()).collect();
         for library in needs.libraries {
-            let candidates = LIBRARY_PATH.iter().map(|directory| format!("{directory}/{library}"));
-            let place =
-                candidates.into_iter().find(|candidate| in_tree(tree.directory, candidate).is_ok());
+            let folders = tree.library_path().into_iter();
+            let mut candidates = folders.map(|folder| format!("{folder}/{library}"));
+            let place = candidates.find(|candidate| in_tree(tree.directory, candidate).is_ok());
             found
                 .push(place.with_context(|| {
                     format!("{path} needs {library}, which is not in the tree")
@@ -259,15 +282,15 @@ fn directories<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 /// The file name of a driver of libibverbs; it ends in a number that each release chooses.
-fn provider_library(provider: &str, tree: &Path) -> Result<String> {
+fn provider_library(provider: &str, tree: Tree) -> Result<String> {
     let prefix = format!("lib{provider}-rdmav");
-    for entry in fs::read_dir(tree.join(PROVIDER_FOLDER))? {
+    for entry in fs::read_dir(tree.directory.join(tree.drivers()))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if name.starts_with(&prefix) {
             return Ok(name);
         }
     }
-    bail!("{} has no {prefix}…", tree.display())
+    bail!("{} has no {prefix}…", tree.directory.display())
 }
 
 /// The real path of a file in a tree whose links are meant from the tree's own root.

@@ -77,18 +77,13 @@ pub(crate) fn c_library(machine: Machine, cache: &Cache, apt: &mut Apt) -> Resul
     let name = format!("musl-{}", machine.name);
     cache.keep(&name, &request, |scratch| {
         status(&format!("fetching musl for {}", machine.name));
-        let mut foreign;
-        let apt = if machine == Machine::guest()? {
-            apt
-        } else {
-            foreign = Apt::of(machine.debian, cache.path(&format!("apt-{}", machine.debian)));
-            &mut foreign
-        };
-        for (release, name) in all {
-            let package = newest(apt, release, name)?;
-            apt.unpack(release, &[package], scratch)?;
-        }
-        Ok(())
+        apt.on(machine, |apt| {
+            for (release, name) in all {
+                let package = newest(apt, release, name)?;
+                apt.unpack(release, &[package], scratch)?;
+            }
+            Ok(())
+        })
     })
 }
 

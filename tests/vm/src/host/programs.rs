@@ -10,12 +10,6 @@ use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// What the static programs are built for.
-pub(crate) const TARGET: &str = "x86_64-unknown-linux-musl";
-
-/// The environment variable with rustc's flags for only that target.
-const FLAGS: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS";
-
 /// Our static programs.
 #[derive(Debug)]
 pub(crate) struct Static {
@@ -27,26 +21,30 @@ pub(crate) struct Static {
     pub(crate) released: PathBuf,
 }
 
-/// Builds our static files.
-pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
-    let sysroot = musl::sysroot(Machine::guest()?, cache, apt)?;
+/// Builds our static files for a machine.
+pub(crate) fn build_static(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Static> {
+    let sysroot = musl::sysroot(machine, cache, apt)?;
+    let name = machine.target;
     let flags = sysroot.as_ref().map(|sysroot| format!("--sysroot={}", sysroot.display()));
-    let mut guest = cargo("build", TARGET, flags.as_deref());
+    let mut guest = cargo("build", name, flags.as_deref());
     // It is built after every change, and its size is no matter.
     guest.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     guest.args(["--package", "uverbs-vm", "--bin", "guest"]);
     guest.args(["--no-default-features", "--features", "uverbs-vm/scenarios"]);
     guest.args(["--package", "uverbs", "--examples"]);
+    if let Some(tools) = machine.cross() {
+        guest.env(variable(name, "LINKER"), format!("{tools}-gcc"));
+    }
     timed("building the guest and the examples", || run(&mut guest))?;
 
     let target = paths::target();
-    let released = target.join("static").join(TARGET);
+    let released = target.join("static").join(name);
     let mut build = Command::new(paths::workspace().join("src/packaging/build"));
-    build.arg(TARGET).arg(&released).env("CARGO_TARGET_DIR", &target);
+    build.arg(name).arg(&released).env("CARGO_TARGET_DIR", &target);
     // It cannot ask us for it: we hold the cache.
     build.env("UVERBS_MUSL_SYSROOT", sysroot.unwrap_or_default());
     timed("building what is released", || run(&mut build))?;
-    let folder = target.join(TARGET).join("release");
+    let folder = target.join(name).join("release");
     let names = paths::with_extension(&paths::package().join("../examples"), "rs")?;
     let names = names.iter().filter_map(|source| source.file_stem());
     let examples = names.map(|name| folder.join("examples").join(name)).collect();
@@ -97,9 +95,14 @@ fn cargo(command: &str, target: &str, flags: Option<&str>) -> Command {
     if let Some(flags) = flags {
         // Cargo would take these instead.
         cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-        cargo.env(FLAGS, flags);
+        cargo.env(variable(target, "RUSTFLAGS"), flags);
     }
     cargo
+}
+
+/// The name of cargo's environment variable of only this target.
+fn variable(target: &str, what: &str) -> String {
+    format!("CARGO_TARGET_{}_{what}", target.to_uppercase().replace('-', "_"))
 }
 
 /// Its messages are for the person at the terminal, but stdout is a tried command's.

@@ -6,7 +6,7 @@
 
 use crate::apt::{Apt, BULLSEYE, FORKY, Package, Release, TRIXIE};
 use crate::cache::Cache;
-use crate::initramfs::LIBRARIES;
+use crate::machines::Machine;
 use crate::{packages, status};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -52,11 +52,11 @@ const PACKAGES: [&str; 8] = [
 const PARTS: [&str; 6] =
     ["infiniband-diags", "libibmad", "libibnetdisc", "libibverbs", "util", "COPYING.md"];
 
-/// The peers' release.
-pub(crate) fn older(cache: &Cache, apt: &mut Apt) -> Result<RdmaCore> {
-    let tree = packages::peers(cache, apt)?;
+/// The peers' release, on a machine.
+pub(crate) fn older(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<RdmaCore> {
+    let tree = packages::peers(machine, cache, apt)?;
     let headers = tree.join("usr/include");
-    Ok(RdmaCore { major: major(&tree)?, tree, headers })
+    Ok(RdmaCore { major: major(machine, &tree)?, tree, headers })
 }
 
 /// The headers of the oldest release that the mirror has: its major number, and their folder.
@@ -102,7 +102,11 @@ pub(crate) fn newer(cache: &Cache, apt: &mut Apt) -> Result<Newer> {
     status(&format!("the newer release of rdma-core is {about}"));
     let tree = directory.join("tree");
     Ok(Newer {
-        rdma_core: RdmaCore { major: major(&tree)?, headers: directory.join("include"), tree },
+        rdma_core: RdmaCore {
+            major: major(Machine::guest()?, &tree)?,
+            headers: directory.join("include"),
+            tree,
+        },
         source: directory.join("source"),
         about,
     })
@@ -163,8 +167,8 @@ fn source_version(version: &str) -> &str {
 }
 
 /// rdma-core's major number, from its libraries' file names: `libibverbs.so.1.14.44.0`.
-fn major(tree: &Path) -> Result<String> {
-    let library = fs::read_link(tree.join(LIBRARIES).join("libibverbs.so.1"));
+fn major(machine: Machine, tree: &Path) -> Result<String> {
+    let library = fs::read_link(tree.join(machine.libraries()).join("libibverbs.so.1"));
     let library = library.context("the tree has no libibverbs")?;
     let name = library.to_string_lossy();
     let major = name.rsplit('.').nth(1).context("the library's name has no number")?;

@@ -6,6 +6,7 @@
 //! older kernels, and a third of those of other programs that take long, by turns.
 
 use crate::kernels;
+use crate::machines::Machine;
 use uverbs_vm::TURNS;
 
 /// Whether, and when, a scenario runs.
@@ -69,6 +70,37 @@ const DIFFERS: &[&str] = &[
     "replaced_at_every_call",
 ];
 
+/// The scenarios for kernels of other machines: all that compare answers with rdma-core's, events, removal, and
+/// requests that the model of the kernel predicts.
+const ELSEWHERE: &[&str] = &[
+    "soft_roce_comes_up",
+    "the_lab_cleans_up",
+    "peers_answer",
+    "answers_agree",
+    "answers_agree_on_links_that_are_down",
+    "answers_agree_on_a_full_table",
+    "answers_agree_on_a_sparse_table",
+    "answers_agree_on_a_device_that_is_gone",
+    "answers_agree_on_a_refused_open",
+    "ibv_devinfo_agrees",
+    "ibstat_agrees",
+    "ibstat_is_printed_byte_for_byte",
+    "nothing_of_other_tools_is_missing",
+    "limits_agree",
+    "counters_agree",
+    "removed_while_open",
+    "removed_before_the_open",
+    "modules_are_unloaded",
+    "differences_add_up",
+    "readings_after_events_are_right",
+    "requests_on_soft_roce",
+];
+
+/// Whether a scenario is for kernels of this machine.
+pub(crate) fn is_for(machine: Machine, scenario: &str) -> bool {
+    Machine::guest().is_ok_and(|usual| usual == machine) || ELSEWHERE.contains(&scenario)
+}
+
 /// The rank of a scenario in a run that takes such a sample; in a whole run where there is none.
 pub(crate) fn rank(sample: Option<Sample>, series: &str, scenario: &str) -> Rank {
     let Some(Sample { seed, is_limited }) = sample else { return Rank::Always };
@@ -112,9 +144,9 @@ fn turn(series: &str, scenario: &str) -> u64 {
     (hash ^ (hash >> 33)) % TURNS
 }
 
-/// Names of the list that no scenario has, any more.
+/// Names of the lists that no scenario has, any more.
 pub(crate) fn unknown<'a>(known: &[&str]) -> Vec<&'a str> {
-    DIFFERS.iter().copied().filter(|name| !known.contains(name)).collect()
+    DIFFERS.iter().chain(ELSEWHERE).copied().filter(|name| !known.contains(name)).collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::env::consts::ARCH;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, exit};
 use std::{env, fmt, fs};
@@ -12,7 +13,7 @@ use nix::sched::{CloneFlags, unshare};
 use rustix::mount::MountPropagationFlags;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_change, unmount};
 use rustix::process::{Resource, Rlimit, setrlimit};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
 use super::output;
 
@@ -110,7 +111,7 @@ fn become_it(limit: &str, program: &str, arguments: &[&str]) -> Result<Infallibl
 fn forbid(calls: &[i64], errno: u64) -> Result<()> {
     let rules: BTreeMap<_, _> = calls.iter().map(|call| (*call, Vec::new())).collect();
     let refusal = SeccompAction::Errno(u32::try_from(errno)?);
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, TargetArch::x86_64)?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, ARCH.try_into()?)?;
     let program: BpfProgram = filter.try_into()?;
     Ok(apply_filter(&program)?)
 }

@@ -2,6 +2,7 @@
 //! start than such a program runs.
 
 use std::collections::BTreeMap;
+use std::env::consts::ARCH;
 use std::fs::{self, File};
 use std::io::{Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -13,7 +14,7 @@ use nix::sys::ptrace::{self, Options};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
 /// System calls of which programs make very many, with their numbers.
 const FILTERED: [(&str, i64); 3] =
@@ -26,7 +27,7 @@ pub(crate) fn run(call: &str, program: &str, arguments: &[&str]) -> Result<()> {
     if let Ok(call) = call.parse::<i64>() {
         let rules = BTreeMap::from([(call, Vec::new())]);
         let (all, traced) = (SeccompAction::Allow, SeccompAction::Trace(0));
-        let filter = SeccompFilter::new(rules, all, traced, TargetArch::x86_64)?;
+        let filter = SeccompFilter::new(rules, all, traced, ARCH.try_into()?)?;
         let filter: BpfProgram = filter.try_into()?;
         apply_filter(&filter)?;
     }
