@@ -86,6 +86,8 @@ pub(crate) struct Apt {
     /// Debian's name of the machines that the packages are for.
     architecture: &'static str,
     trees: Vec<Tree>,
+    /// Those for other machines.
+    others: Vec<Self>,
 }
 
 impl Drop for Apt {
@@ -103,7 +105,7 @@ impl Apt {
 
     /// Trees below this directory, of packages for other machines.
     fn of(architecture: &'static str, directory: PathBuf) -> Self {
-        Self { directory, architecture, trees: Vec::new() }
+        Self { directory, architecture, trees: Vec::new(), others: Vec::new() }
     }
 
     /// These trees, or others beside them, of packages for this machine.
@@ -115,8 +117,12 @@ impl Apt {
         if machine.debian == self.architecture {
             return work(self);
         }
-        let directory = self.directory.with_file_name(format!("apt-{}", machine.debian));
-        work(&mut Self::of(machine.debian, directory))
+        let is_it = |other: &Self| other.architecture == machine.debian;
+        if !self.others.iter().any(is_it) {
+            let directory = self.directory.with_file_name(format!("apt-{}", machine.debian));
+            self.others.push(Self::of(machine.debian, directory));
+        }
+        work(self.others.iter_mut().find(|other| is_it(other)).context("an apt got lost")?)
     }
 
     /// All versions of a package that a release offers, the newest first.

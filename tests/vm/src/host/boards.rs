@@ -18,11 +18,18 @@ pub(crate) struct Board {
     pub(crate) processor: &'static str,
     /// The last word of the name of Debian's kernel package.
     pub(crate) kernel: &'static str,
-    /// The kernel's name of the first serial port, which is the console, and of the second, for reports.
-    pub(crate) serial: [&'static str; 2],
+    /// The kernel's name of the first port, which is the console, and of the second, for reports.
+    pub(crate) ports: [&'static str; 2],
+    /// QEMU's devices that have the second port, each with its options. Without any it is a serial port, as the
+    /// first is.
+    pub(crate) reports: &'static [&'static str],
+    /// The machine of 32 bits whose programs its kernel runs.
+    pub(crate) of_32_bits: Option<&'static str>,
+    /// Why it has no mlx5 functions, if so.
+    pub(crate) no_mlx5: Option<&'static str>,
 }
 
-const ALL: [Board; 2] = [
+const ALL: [Board; 5] = [
     Board {
         machine: "x86_64",
         package: "qemu-system-x86",
@@ -30,16 +37,61 @@ const ALL: [Board; 2] = [
         model: "q35",
         processor: "max",
         kernel: "amd64",
-        serial: ["ttyS0", "ttyS1"],
+        ports: ["ttyS0", "ttyS1"],
+        reports: &[],
+        of_32_bits: Some("i686"),
+        no_mlx5: None,
     },
     Board {
         machine: "aarch64",
         package: "qemu-system-arm",
         program: "qemu-system-aarch64",
         model: "virt,gic-version=3",
+        // One that runs programs of 32 bits, too, and whose pointers are not signed, which takes long to emulate.
         processor: "neoverse-n1",
         kernel: "arm64",
-        serial: ["ttyAMA0", "ttyAMA1"],
+        ports: ["ttyAMA0", "ttyAMA1"],
+        reports: &[],
+        of_32_bits: Some("armv7"),
+        no_mlx5: None,
+    },
+    Board {
+        machine: "s390x",
+        package: "qemu-system-s390x",
+        program: "qemu-system-s390x",
+        model: "s390-ccw-virtio",
+        processor: "max",
+        kernel: "s390x",
+        ports: ["ttysclp0", "hvc0"],
+        reports: &["virtio-serial-ccw", "virtconsole,chardev=report"],
+        of_32_bits: None,
+        no_mlx5: Some(
+            "the orders to the functions come through a serial card, for which s390x has no I/O ports",
+        ),
+    },
+    Board {
+        machine: "ppc64le",
+        package: "qemu-system-ppc",
+        program: "qemu-system-ppc64",
+        model: "pseries",
+        processor: "power9",
+        kernel: "powerpc64le",
+        ports: ["hvc0", "hvc1"],
+        reports: &[],
+        of_32_bits: None,
+        no_mlx5: Some("mlx5 functions were not tried on ppc64le"),
+    },
+    Board {
+        machine: "riscv64",
+        package: "qemu-system-riscv",
+        program: "qemu-system-riscv64",
+        model: "virt",
+        processor: "rv64",
+        kernel: "riscv64",
+        ports: ["ttyS0", "ttyS1"],
+        reports: &["pci-serial,chardev=report"],
+        of_32_bits: None,
+        no_mlx5: Some("mlx5 functions were not tried on riscv64"),
     },
 ];
 
@@ -63,6 +115,9 @@ mod tests {
             let machine = Machine::named(board.machine).unwrap();
             assert_eq!(of(machine).unwrap(), board);
             assert!(kernels::all().any(|series| series.machine == board.machine), "{board:?}");
+            if let Some(name) = board.of_32_bits {
+                assert!(of(Machine::named(name).unwrap()).is_err());
+            }
         }
         for series in kernels::all() {
             of(Machine::named(series.machine).unwrap()).unwrap();

@@ -33,9 +33,6 @@ pub(crate) struct Static {
     pub(crate) program: PathBuf,
 }
 
-/// What is built for the C library of Debian.
-const GNU: &str = "x86_64-unknown-linux-gnu";
-
 /// The libraries of rdma-core that programs are linked with.
 const RDMA_CORE: [&str; 3] = ["libibverbs.so.1", "libmlx5.so.1", "libibumad.so.3"];
 
@@ -49,6 +46,8 @@ const STATIC: &str = "answers";
 /// Compiles and links C programs.
 #[derive(Debug)]
 pub(crate) struct Builder<'a> {
+    /// The machine that they are for.
+    pub(crate) machine: Machine,
     /// The tree with the C library and its headers.
     sysroot: &'a Path,
     /// `libuverbs.a`.
@@ -58,9 +57,13 @@ pub(crate) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     /// Builds our library, too.
-    pub(crate) fn new(sysroot: &'a Path) -> Result<Self> {
-        let uverbs = programs::build_library(GNU)?;
-        Ok(Self { sysroot, uverbs, into: paths::target().join("vm-peers") })
+    pub(crate) fn new(machine: Machine, sysroot: &'a Path) -> Result<Self> {
+        let uverbs = programs::build_library(machine)?;
+        let mut into = paths::target().join("vm-peers");
+        if machine != Machine::guest()? {
+            into.push(machine.name);
+        }
+        Ok(Self { machine, sysroot, uverbs, into })
     }
 
     /// Every source of this project, for this release.
@@ -79,33 +82,10 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// These sources of this project for another machine, with rdma-core's libraries: name and program.
-    pub(crate) fn elsewhere(
-        machine: Machine,
-        release: &RdmaCore,
-        names: &[&'static str],
-    ) -> Result<Vec<(&'static str, PathBuf)>> {
-        let into = paths::target().join("vm-peers").join(machine.name);
-        fs::create_dir_all(&into).with_context(|| into.display().to_string())?;
-        let mut programs = Vec::new();
-        for &name in names {
-            let program = into.join(name);
-            let mut cc = Command::new(format!("{}-gcc", machine.tools));
-            cc.arg(format!("--sysroot={}", release.tree.display())).args(["-O1", "-g0"]);
-            cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror"]).args(release_arguments(release));
-            cc.arg(paths::package().join("peer").join(format!("{name}.c")));
-            cc.arg("-Wl,--unresolved-symbols=ignore-in-shared-libs")
-                .args(libraries(machine, release));
-            cc.arg("-o").arg(&program).checked()?;
-            programs.push((name, program));
-        }
-        Ok(programs)
-    }
-
     /// Every source of this project with our library, both with the compilers' checks of every access to
     /// memory: its name, and the program.
     pub(crate) fn sanitized(&self, release: &RdmaCore) -> Result<Vec<(String, PathBuf)>> {
-        let library = programs::build_sanitized_library(GNU)?;
+        let library = programs::build_sanitized_library(self.machine.glibc)?;
         let into = self.folder("sanitized")?;
         side_by_side(peer_sources()?, |source| {
             let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -202,19 +182,20 @@ impl<'a> Builder<'a> {
         Ok(statics)
     }
 
-    /// The program with canaries around all that our library writes, for i686, by our header.
+    /// The program with canaries around all that our library writes, by our header, for a machine of 32 bits
+    /// whose programs the kernel runs.
     ///
     /// # Errors
     /// Its compiler or Rust's standard library is not installed.
-    pub(crate) fn of_i686(&self) -> Result<Static> {
-        let library = programs::build_library_for_i686()?;
-        let program = self.folder("static")?.join("i686");
+    pub(crate) fn of_32_bits(&self, machine: Machine) -> Result<PathBuf> {
+        let library = programs::build_plain_library(machine)?;
+        let program = self.folder("static")?.join(machine.name);
         let tests = paths::package().join("../capi/canaries.c");
-        let mut cc = Command::new(format!("{}-gcc", Machine::named("i686")?.tools));
+        let mut cc = Command::new(machine.compiler());
         cc.args(["-std=gnu11", "-O1", "-g0", "-static", "-DUVERBS_H", "-I"]);
         cc.arg(paths::workspace().join("src/capi")).arg(tests).arg(library);
         cc.arg("-o").arg(&program).checked()?;
-        Ok(Static { libc: "i686", program })
+        Ok(program)
     }
 
     fn folder(&self, name: &str) -> Result<PathBuf> {
@@ -225,7 +206,7 @@ impl<'a> Builder<'a> {
 
     /// The compiler, with the C library of the guest.
     fn compiler(&self) -> Command {
-        let mut cc = Command::new("cc");
+        let mut cc = Command::new(self.machine.compiler());
         cc.arg(format!("--sysroot={}", self.sysroot.display())).args(["-O1", "-g0"]);
         cc
     }
@@ -236,7 +217,7 @@ impl<'a> Builder<'a> {
         let (with_rdma_core, with_uverbs) = (theirs.join(&file), ours.join(&file));
         let mut cc = self.compiler();
         cc.args(objects).arg("-Wl,--gc-sections,--unresolved-symbols=ignore-in-shared-libs");
-        cc.args(libraries(Machine::guest()?, release));
+        cc.args(libraries(self.machine, release));
         cc.arg("-o").arg(&with_rdma_core).checked()?;
 
         // With the names of its functions, which valgrind shows.

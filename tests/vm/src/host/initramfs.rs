@@ -1,18 +1,18 @@
 //! The file system in the guest's memory: our program as `/init`, modules, peers, the job.
 
-use crate::NEWER;
-use crate::c_programs::Pair;
-use crate::elf;
+use crate::c_programs::{self, Pair};
 use crate::kernels::Kernel;
 use crate::machines::Machine;
+use crate::rdma_core::Newer;
+use crate::{NEWER, boards, elf, programs, status};
 use anyhow::{Context, Result, bail};
 use cpio::newc::{Builder, trailer};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
-use uverbs_vm::NOT_BUILT;
 use uverbs_vm::job::{self, Job};
+use uverbs_vm::{NOT_BUILT, OF_32_BITS};
 
 /// The peers' programs, by their paths in Debian, and what UCX opens by its name.
 const PROGRAMS: &[&str] = &[
@@ -33,6 +33,7 @@ const PROGRAMS: &[&str] = &[
 pub(crate) const ELSEWHERE: &[&str] = &[
     "bin/ip",
     "sbin/devlink",
+    "usr/bin/ib_send_bw",
     "usr/bin/ibv_asyncwatch",
     "usr/bin/ibv_devices",
     "usr/bin/ibv_devinfo",
@@ -142,9 +143,43 @@ impl Initramfs {
         Ok(())
     }
 
-    /// Adds a C program that was linked with a tree's libraries.
-    pub(crate) fn linked(&mut self, name: &str, program: &Path, tree: Tree) -> Result<()> {
-        self.dynamic(&format!("usr/bin/{name}"), &fs::read(program)?, tree)
+    /// Adds our command and the library's examples.
+    pub(crate) fn ours(&mut self, ours: &programs::Static) -> Result<()> {
+        self.program("usr/bin/uverbs", &ours.released.join("uverbs"))?;
+        for example in &ours.examples {
+            let name = example.file_name().context("an example without a name")?;
+            self.program(&format!("usr/bin/{}", name.display()), example)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the newer release of rdma-core in a root of its own, with the C programs that are linked with it.
+    pub(crate) fn newer(&mut self, newer: &Newer, builder: &c_programs::Builder) -> Result<()> {
+        let directory = &newer.rdma_core.tree;
+        let tree = Tree { directory, root: NEWER, machine: builder.machine };
+        self.providers(tree)?;
+        self.file(&format!("{NEWER}about"), newer.about.clone().into_bytes());
+        for pair in builder.peers(&newer.rdma_core)?.iter().chain(&builder.tools(newer)?) {
+            self.pair(pair, tree)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the program of 32 bits that a machine's kernel runs, if it runs any.
+    pub(crate) fn of_32_bits(
+        &mut self,
+        builder: &c_programs::Builder,
+        machine: Machine,
+    ) -> Result<()> {
+        let Some(name) = boards::of(machine)?.of_32_bits else { return Ok(()) };
+        match builder.of_32_bits(Machine::named(name)?) {
+            Ok(program) => self.program(OF_32_BITS.trim_start_matches('/'), &program),
+            // The scenario says so again, and counts as skipped.
+            Err(error) => {
+                status(&format!("NO PROGRAM OF {name}: {error:#}"));
+                Ok(())
+            }
+        }
     }
 
     /// Adds a C program: in `usr/bin` with rdma-core's libraries, in `usr/uverbs` with ours.

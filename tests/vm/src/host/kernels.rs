@@ -47,12 +47,20 @@ pub(crate) const ALL: &[Series] = &[
 ];
 
 /// Those of other machines: whole runs have them, and runs that name them.
-pub(crate) const ELSEWHERE: &[Series] =
-    &[Series { name: "6.12-arm64", releases: &[TRIXIE], machine: "aarch64" }];
+pub(crate) const ELSEWHERE: &[Series] = &[
+    Series { name: "6.12-arm64", releases: &[TRIXIE, BOOKWORM], machine: "aarch64" },
+    Series { name: "6.12-s390x", releases: &[TRIXIE, BOOKWORM], machine: "s390x" },
+];
+
+/// Those that only runs have that name them.
+const NAMED: &[Series] = &[
+    Series { name: "6.12-ppc64el", releases: &[TRIXIE, BOOKWORM], machine: "ppc64le" },
+    Series { name: "7-riscv64", releases: &[TRIXIE, FORKY, SID], machine: "riscv64" },
+];
 
 /// All, on all machines.
 pub(crate) fn all() -> impl Iterator<Item = &'static Series> {
-    ALL.iter().chain(ELSEWHERE)
+    ALL.iter().chain(ELSEWHERE).chain(NAMED)
 }
 
 /// The modules that are loaded, with their parameters and whether a kernel may be without.
@@ -136,7 +144,8 @@ pub(crate) fn series(name: &str) -> Result<&'static Series> {
 pub(crate) fn get(series: &'static Series, cache: &Cache, apt: &mut Apt) -> Result<Kernel> {
     let kernel = plain(series, cache, apt)?;
     if kernel.machine != Machine::guest()? {
-        return Ok(kernel);
+        let why = "they are not built for other machines than x86-64".to_owned();
+        return Ok(Kernel { own_modules: Err(Lack { why, is_broken: false }), ..kernel });
     }
     let own_modules = modules::get(series.name, &kernel.version, series.releases, cache, apt);
     Ok(Kernel { own_modules, ..kernel })
@@ -171,7 +180,9 @@ fn fetch(series: &Series, scratch: &Path, apt: &mut Apt) -> Result<()> {
 
     let files = files_below(&tree)?;
     let image = files.iter().find(|file| {
-        file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz"))
+        // On 64-bit PowerPC it is not compressed.
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.is_some_and(|name| name.starts_with("vmlinuz") || name.starts_with("vmlinux-"))
     });
     fs::copy(image.context("no kernel image in the packages")?, scratch.join("vmlinuz"))?;
     keep_modules(&wanted(series), &files, &scratch.join("modules"))?;

@@ -1,11 +1,12 @@
 //! Boots Debian's kernels in QEMU and runs tests and commands inside.
 //!
 //! The modules, from the packages up to the verdict: [`sources`] and [`apt`] fetch, [`cache`]
-//! keeps, [`kernels`], [`packages`] and [`rdma_core`] say what; [`machines`] has the table of machines, [`boards`] how QEMU is one; [`musl`], [`programs`],
-//! [`c_programs`] and [`modules`] build ours,
+//! keeps, [`kernels`], [`packages`] and [`rdma_core`] say what; [`machines`] has the table of machines, [`boards`]
+//! how QEMU is one; [`musl`], [`programs`], [`c_programs`] and [`modules`] build ours,
 //! [`initramfs`] puts all into an archive ([`elf`] helps both), [`qemu`] boots it with
 //! [`functions`] and [`console`] judges the kernel's log. [`words`] refuses names that do not exist, [`selection`] says
-//! which scenarios run, [`test`](mod@test) runs them, [`times`] has the seconds, [`table`] shows how it went.
+//! which scenarios run, [`test`](mod@test) runs them, [`times`] has the seconds, [`compared`] how much was compared
+//! with rdma-core, [`table`] shows how it went.
 //! [`trying`] runs one command or a shell ([`terminal`]), and [`phases`] shows what it does. What runs inside
 //! is the program `guest`.
 //! [`capi`] fetches for `tests/capi/run`, which boots nothing.
@@ -15,6 +16,7 @@ mod boards;
 mod c_programs;
 mod cache;
 mod capi;
+mod compared;
 mod console;
 mod elf;
 mod functions;
@@ -53,6 +55,7 @@ use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
+use uverbs_vm::NO_NEWER;
 use uverbs_vm::bed::Bed;
 use uverbs_vm::job::{Devices, Job};
 use uverbs_vm::report::Report;
@@ -68,7 +71,7 @@ struct Arguments {
 enum Action {
     /// Run scenarios on kernels, each on each, on the machine that it is made for.
     Test {
-        /// Only this series (5.10, 6.1, 6.12, 7, 6.12-arm64); may be repeated.
+        /// Only this series (such as 6.12, or 6.12-arm64; tests/vm/words kernels has all); may be repeated.
         #[arg(long = "kernel", value_name = "SERIES")]
         kernels: Vec<String>,
         /// Only this scenario; may be repeated.
@@ -193,7 +196,7 @@ fn act(action: Action) -> Result<ExitCode> {
             let (kernels, missing) = obtain(&wanted_series(&[], false)?, &cache, &mut apt);
             packages::qemu(Machine::guest()?, &cache, &mut apt)?;
             packages::peers(Machine::guest()?, &cache, &mut apt)?;
-            rdma_core::newer(&cache, &mut apt)?;
+            rdma_core::newer(Machine::guest()?, &cache, &mut apt)?;
             packages::headers(&cache, &mut apt)?;
             musl::sysroot(Machine::guest()?, &cache, &mut apt)?;
             let has_all = |it: &Kernel| it.own_modules.as_ref().is_ok_and(|own| own.siw.is_ok());
@@ -281,17 +284,30 @@ impl Lab {
     /// Of another machine than the usual: our programs, and rdma-core's of the same machine.
     fn elsewhere(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Self> {
         let name = machine.name;
-        let (qemu, peers) = timed(&format!("QEMU and the peers of {name}"), || -> Result<_> {
-            Ok((packages::qemu(machine, cache, apt)?, rdma_core::older(machine, cache, apt)?))
+        let (qemu, older, newer) = timed(&format!("QEMU and the peers of {name}"), || {
+            let qemu = packages::qemu(machine, cache, apt)?;
+            let older = rdma_core::older(machine, cache, apt)?;
+            anyhow::Ok((qemu, older, rdma_core::newer(machine, cache, apt)))
         })?;
         let ours = programs::build_static(machine, cache, apt)?;
-        let tree = Tree { directory: &peers.tree, root: "", machine };
+        let tree = Tree { directory: &older.tree, root: "", machine };
         let mut initramfs = Initramfs::with(&ours.guest, initramfs::ELSEWHERE, tree)?;
         initramfs.providers(tree)?;
-        initramfs.program("usr/bin/uverbs", &ours.released.join("uverbs"))?;
-        for (name, program) in Builder::elsewhere(machine, &peers, &["answers", "mlx5"])? {
-            initramfs.linked(name, &program, tree)?;
+        initramfs.ours(&ours)?;
+        let builder = Builder::new(machine, &older.tree)?;
+        for pair in builder.peers(&older)? {
+            initramfs.pair(&pair, tree)?;
         }
+        match newer {
+            Ok(newer) => initramfs.newer(&newer, &builder)?,
+            // A mirror may lack what it has for x86-64. Scenarios say so again.
+            Err(error) => {
+                let why = format!("no newer release of rdma-core for {name}: {error:#}");
+                status(&why);
+                initramfs.file(NO_NEWER.trim_start_matches('/'), why.into_bytes());
+            }
+        }
+        initramfs.of_32_bits(&builder, machine)?;
         Ok(Self { machine, qemu, guest: ours.guest, initramfs })
     }
 
@@ -300,42 +316,29 @@ impl Lab {
             let qemu = packages::qemu(machine, cache, apt)?;
             let node_exporter = packages::node_exporter(cache, apt)?;
             let older = rdma_core::older(machine, cache, apt)?;
-            Ok((qemu, node_exporter, older, rdma_core::newer(cache, apt)?))
+            Ok((qemu, node_exporter, older, rdma_core::newer(machine, cache, apt)?))
         })?;
         let ours = programs::build_static(machine, cache, apt)?;
         let tree = Tree { directory: &older.tree, root: "", machine };
         let mut initramfs = Initramfs::new(&ours.guest, tree)?;
-        initramfs.program("usr/bin/uverbs", &ours.released.join("uverbs"))?;
-        for example in &ours.examples {
-            let name = example.file_name().context("an example without a name")?;
-            initramfs.program(&format!("usr/bin/{}", name.display()), example)?;
-        }
+        initramfs.ours(&ours)?;
         initramfs.valgrind(tree)?;
         let exporter = std::fs::read(&node_exporter)?;
         initramfs.dynamic("usr/bin/prometheus-node-exporter", &exporter, tree)?;
-        let newer_tree = Tree { directory: &newer.rdma_core.tree, root: NEWER, machine };
-        initramfs.providers(newer_tree)?;
-        initramfs.file(&format!("{NEWER}about"), newer.about.clone().into_bytes());
 
         let start = Instant::now();
-        let builder = Builder::new(&older.tree)?;
+        let builder = Builder::new(machine, &older.tree)?;
         for pair in builder.peers(&older)? {
             initramfs.pair(&pair, tree)?;
         }
-        for pair in builder.peers(&newer.rdma_core)?.iter().chain(&builder.tools(&newer)?) {
-            initramfs.pair(pair, newer_tree)?;
-        }
+        initramfs.newer(&newer, &builder)?;
         for (name, program) in builder.sanitized(&older)? {
             initramfs.dynamic(&format!("usr/sanitized/{name}"), &std::fs::read(&program)?, tree)?;
         }
         for program in builder.statics(&newer.rdma_core, &Musl::new(&ours.released, cache, apt)?)? {
             initramfs.program(&format!("static/{}", program.libc), &program.program)?;
         }
-        match builder.of_i686() {
-            Ok(it) => initramfs.program(&format!("static/{}", it.libc), &it.program)?,
-            // The scenario says so again, and counts as skipped.
-            Err(error) => status(&format!("NO PROGRAM OF i686: {error:#}")),
-        }
+        initramfs.of_32_bits(&builder, machine)?;
         times::spent("building C programs", start.elapsed().as_secs_f32());
         status(&format!("the initramfs holds {} MB beside modules", initramfs.size() / 1_000_000));
         Ok(Self { machine, qemu, guest: ours.guest, initramfs })

@@ -6,7 +6,8 @@ use crate::machines::Machine;
 use crate::{boards, modules, status};
 use anyhow::{Result, bail};
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 /// The QEMU of a machine, of a version with the `vfio-user-pci` device, and all its libraries.
 pub(crate) fn qemu(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
@@ -18,7 +19,7 @@ pub(crate) fn qemu(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Pat
 }
 
 /// The name in the cache of what is another one for each machine.
-fn for_machine(name: &str, machine: Machine) -> Result<String> {
+pub(crate) fn for_machine(name: &str, machine: Machine) -> Result<String> {
     let is_usual = machine == Machine::guest()?;
     Ok(if is_usual { name.to_owned() } else { format!("{name}-{}", machine.name) })
 }
@@ -26,7 +27,9 @@ fn for_machine(name: &str, machine: Machine) -> Result<String> {
 /// The programs and libraries of others that run in the guest, and what our C programs are
 /// compiled against.
 pub(crate) fn peers(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
-    let suite = "bookworm";
+    // bookworm has no riscv64, and of trixie not every mirror has all machines.
+    let release = if machine.debian == "riscv64" { FORKY } else { BOOKWORM };
+    let suite = release.name();
     let mut names = vec![
         "ibverbs-utils",
         "ibverbs-providers",
@@ -39,12 +42,25 @@ pub(crate) fn peers(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Pa
     ];
     // What only scenarios on the usual machine ask.
     if machine == Machine::guest()? {
-        names.extend(["valgrind", "ucx-utils", "perftest"]);
+        names.extend(["valgrind", "ucx-utils"]);
     }
+    names.push("perftest");
     cache.keep(&for_machine("peers", machine)?, &format!("{suite} {names:?}"), |scratch| {
         status(&format!("fetching the peers for {}", machine.name));
-        apt.on(machine, |apt| apt.unpack_closure(BOOKWORM, suite, &names, scratch))
+        apt.on(machine, |apt| apt.unpack_closure(release, suite, &names, scratch))?;
+        usual_links(scratch)
     })
+}
+
+/// Makes the links in a tree of packages that none of them has, since they are made when Debian is installed.
+/// Where a package has such a folder, it stays.
+pub(crate) fn usual_links(tree: &Path) -> Result<()> {
+    for name in ["bin", "lib", "lib64", "sbin"] {
+        if tree.join("usr").join(name).exists() && !tree.join(name).exists() {
+            symlink(format!("usr/{name}"), tree.join(name))?;
+        }
+    }
+    Ok(())
 }
 
 /// `node_exporter`, of a release that shows the drivers' counters too.

@@ -23,9 +23,17 @@ pub(crate) struct Static {
 
 /// Builds our static files for a machine.
 pub(crate) fn build_static(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Static> {
-    let sysroot = musl::sysroot(machine, cache, apt)?;
+    let sysroot = match machine.musl {
+        Some(_) => musl::sysroot(machine, cache, apt)?,
+        None => None,
+    };
     let name = machine.target;
-    let flags = sysroot.as_ref().map(|sysroot| format!("--sysroot={}", sysroot.display()));
+    let flags = match (&sysroot, machine.musl) {
+        (Some(sysroot), _) => Some(format!("--sysroot={}", sysroot.display())),
+        (None, Some(_)) => None,
+        // Static with glibc.
+        (None, None) => Some("-Ctarget-feature=+crt-static".to_owned()),
+    };
     let mut guest = cargo("build", name, flags.as_deref());
     // It is built after every change, and its size is no matter.
     guest.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
@@ -51,26 +59,30 @@ pub(crate) fn build_static(machine: Machine, cache: &Cache, apt: &mut Apt) -> Re
     Ok(Static { guest: folder.join("guest"), examples, released })
 }
 
-/// Builds our library for C, static, for this target of rustc's own.
-pub(crate) fn build_library(target: &str) -> Result<PathBuf> {
+/// Builds our library for C, static, for a machine's glibc.
+///
+/// # Errors
+/// Rust's standard library for it is not installed.
+pub(crate) fn build_library(machine: Machine) -> Result<PathBuf> {
+    let target = machine.glibc;
     let mut rustc = cargo("rustc", target, None);
     rustc.args(["--package", "uverbs", "--lib", "--features", "capi"]);
     run(rustc.args(["--crate-type", "staticlib"]))?;
     Ok(paths::target().join(target).join("release/libuverbs.a"))
 }
 
-/// Our library for C on i686, without optimisation.
+/// The same without optimisation.
 ///
 /// # Errors
-/// Rust's standard library for i686 is not installed.
-pub(crate) fn build_library_for_i686() -> Result<PathBuf> {
-    const TARGET: &str = "i686-unknown-linux-gnu";
+/// Rust's standard library for it is not installed.
+pub(crate) fn build_plain_library(machine: Machine) -> Result<PathBuf> {
+    let target = machine.glibc;
     let mut rustc = Command::new("cargo");
-    rustc.args(["rustc", "--quiet", "--target", TARGET, "--target-dir"]).arg(paths::target());
+    rustc.args(["rustc", "--quiet", "--target", target, "--target-dir"]).arg(paths::target());
     rustc.args(["--package", "uverbs", "--lib", "--features", "capi"]);
     rustc.args(["--crate-type", "staticlib"]).current_dir(paths::workspace());
     run(&mut rustc)?;
-    Ok(paths::target().join(TARGET).join("debug/libuverbs.a"))
+    Ok(paths::target().join(target).join("debug/libuverbs.a"))
 }
 
 /// The same with the compiler's checks of every access to memory. Only a compiler that accepts

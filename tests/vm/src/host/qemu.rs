@@ -136,7 +136,7 @@ impl Boot<'_> {
     fn command(&self) -> Result<Command> {
         let board = boards::of(self.kernel.machine)?;
         let mut command = program(self.qemu, self.kernel.machine)?;
-        for directory in ["usr/share/qemu", "usr/share/seabios"] {
+        for directory in ["usr/share/qemu", "usr/share/seabios", "usr/share/slof"] {
             command.arg("-L").arg(self.qemu.join(directory));
         }
         // Shared memory: a device outside of QEMU's process can read and write it.
@@ -156,12 +156,17 @@ impl Boot<'_> {
             let path = self.log(log);
             let file = format!("file,id={id},append=on,path={}{more}", path.display());
             command.args(["-chardev", &file]);
-            command.args(["-serial", &format!("chardev:{id}")]);
+            if id == "console" || board.reports.is_empty() {
+                command.args(["-serial", &format!("chardev:{id}")]);
+            }
+        }
+        for device in board.reports {
+            command.args(["-device", device]);
         }
         command.args(&self.devices);
         // An oops ends the boot at once. The watchdogs' patience is that of a slow machine. What
         // the kernel does not know itself, like the last one, becomes init's environment.
-        let [console, reports] = board.serial;
+        let [console, reports] = board.ports;
         let append = format!(
             "console={console} loglevel=5 panic=-1 oops=panic watchdog_thresh=60 \
              rcupdate.rcu_cpu_stall_timeout=300 workqueue.watchdog_thresh=120 {REPORTS}={reports} \

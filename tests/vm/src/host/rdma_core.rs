@@ -10,7 +10,6 @@ use crate::machines::Machine;
 use crate::{packages, status};
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// A release of rdma-core.
@@ -78,32 +77,33 @@ pub(crate) fn oldest_headers(cache: &Cache, apt: &mut Apt) -> Result<(String, Pa
     Ok((fs::read_to_string(directory.join("major"))?, directory.join("tree/usr/include")))
 }
 
-/// The newer release.
+/// The newer release, on a machine.
 ///
 /// # Errors
 /// Where neither of the releases can be had, or only the peers' own.
-pub(crate) fn newer(cache: &Cache, apt: &mut Apt) -> Result<Newer> {
+pub(crate) fn newer(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Newer> {
     let request = format!("{RELEASES:?} {PACKAGES:?} {PARTS:?}");
-    let directory = cache.keep("rdma-core", &request, |scratch| {
-        for release in RELEASES {
-            match fetch(release, scratch, apt) {
-                Ok(()) => return Ok(()),
-                Err(error) => {
-                    status(&format!("NO RDMA-CORE OF {}: {error:#}", release.name()));
-                    for entry in fs::read_dir(scratch)? {
-                        fs::remove_dir_all(entry?.path())?;
+    let directory =
+        cache.keep(&packages::for_machine("rdma-core", machine)?, &request, |scratch| {
+            for release in RELEASES {
+                match apt.on(machine, |apt| fetch(release, scratch, apt)) {
+                    Ok(()) => return Ok(()),
+                    Err(error) => {
+                        status(&format!("NO RDMA-CORE OF {}: {error:#}", release.name()));
+                        for entry in fs::read_dir(scratch)? {
+                            fs::remove_dir_all(entry?.path())?;
+                        }
                     }
                 }
             }
-        }
-        bail!("no newer release of rdma-core can be had, with its source")
-    })?;
+            bail!("no newer release of rdma-core can be had, with its source")
+        })?;
     let about = fs::read_to_string(directory.join("about"))?;
-    status(&format!("the newer release of rdma-core is {about}"));
+    status(&format!("the newer release of rdma-core for {} is {about}", machine.name));
     let tree = directory.join("tree");
     Ok(Newer {
         rdma_core: RdmaCore {
-            major: major(Machine::guest()?, &tree)?,
+            major: major(machine, &tree)?,
             headers: directory.join("include"),
             tree,
         },
@@ -129,12 +129,7 @@ fn fetch(release: Release, scratch: &Path, apt: &mut Apt) -> Result<()> {
     fs::create_dir(&tree)?;
     let names = PACKAGES.map(|name| format!("{name}={}", binary.version));
     apt.unpack_closure(release, release.name(), &names.each_ref().map(String::as_str), &tree)?;
-    // No package has these links, which are made when Debian is installed.
-    for (link, target) in [("lib64", "usr/lib64"), ("lib", "usr/lib")] {
-        if !tree.join(link).exists() {
-            symlink(target, tree.join(link))?;
-        }
-    }
+    packages::usual_links(&tree)?;
     // Beside each other, without its C library's: programs are compiled with that of the peers.
     fs::create_dir(scratch.join("include"))?;
     fs::rename(tree.join("usr/include/infiniband"), scratch.join("include/infiniband"))?;

@@ -70,8 +70,8 @@ const DIFFERS: &[&str] = &[
     "replaced_at_every_call",
 ];
 
-/// The scenarios for kernels of other machines: all that compare answers with rdma-core's, events, removal, and
-/// requests that the model of the kernel predicts.
+/// The scenarios for kernels of other machines, if none is named: all that compare with rdma-core, answers of the
+/// firmware, events, removal, and requests that the model of the kernel predicts.
 const ELSEWHERE: &[&str] = &[
     "soft_roce_comes_up",
     "the_lab_cleans_up",
@@ -94,6 +94,34 @@ const ELSEWHERE: &[&str] = &[
     "differences_add_up",
     "readings_after_events_are_right",
     "requests_on_soft_roce",
+    "a_snapshot_answers_as_the_host",
+    "c_programs_on_soft_roce",
+    "c_programs_on_links_that_are_down",
+    "c_programs_hear_events_on_soft_roce",
+    "c_programs_without_a_device",
+    "c_programs_of_32_bits",
+    "mlx5_two_infiniband_ports",
+    "mlx5_roce",
+    "mlx5_switchdev",
+    "mlx5_embedded_cpu",
+    "mlx5_port_goes_down_and_up",
+    "mlx5_ports_odd_memory",
+    "mlx5_firmware_infiniband",
+    "mlx5_firmware_roce",
+    "mlx5_firmware_other_vports",
+    "mlx5_firmware_refusals",
+    "mlx5_limits_agree",
+    "mlx5_counters_cost_a_tenth",
+    "mlx5_commands_infiniband",
+    "mlx5_commands_roce",
+    "requests_on_mlx5_infiniband",
+    "requests_on_mlx5_roce",
+    "requests_on_mlx5_switchdev",
+    "mlx5_driver_is_bound_anew",
+    "mlx5_unplugged_while_open",
+    "c_programs_on_two_mlx5_ports",
+    "c_programs_hear_events_on_mlx5_roce",
+    "c_programs_on_mlx5_of_32_bits",
 ];
 
 /// Whether a scenario is for kernels of this machine.

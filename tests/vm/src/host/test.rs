@@ -5,12 +5,13 @@
 //! Machines boot, and are not restored from a saved one: all boots take about a minute of a run, and the saved
 //! memory would hold the programs of the initramfs, worthless after each change of them.
 
+use crate::compared::Compared;
 use crate::kernels::{self, Kernel, Series};
 use crate::modules::Lack;
 use crate::selection::{self, Rank, Sample};
 use crate::table::{Table, Verdict};
 use crate::times::{self, Times};
-use crate::{Hardware, Lab, Missing, machines, paths, status, words};
+use crate::{Hardware, Lab, Missing, boards, machines, paths, status, words};
 use anyhow::{Context, Result, ensure};
 use std::fs::{self, File};
 use std::path::Path;
@@ -107,6 +108,7 @@ impl Group<'_> {
 struct Plan<'a> {
     groups: Vec<Group<'a>>,
     table: Table,
+    compared: Compared,
     times: Times,
     clock: Clock,
 }
@@ -215,9 +217,9 @@ pub(crate) fn run(
     for kernel in kernels {
         let lab = labs.iter().find(|lab| lab.machine == kernel.machine).context("no lab")?;
         for (bed, scenarios) in &beds {
-            let scenarios: Vec<_> =
-                scenarios.iter().filter(|name| selection::is_for(kernel.machine, name)).collect();
-            if scenarios.is_empty() {
+            let is_for = |name: &&String| is_for(kernel, name, only);
+            let scenarios: Vec<_> = scenarios.iter().filter(is_for).collect();
+            if scenarios.is_empty() || lacking(kernel, *bed)?.is_some() {
                 continue;
             }
             // What is named is wanted now.
@@ -234,10 +236,9 @@ pub(crate) fn run(
             groups.push(Group { kernel, lab, bed: *bed, waiting, running, boots, trouble });
         }
     }
-    ensure!(!groups.is_empty(), "none of these scenarios is for these kernels");
-    let table = empty_table(kernels, missing, &beds)?;
+    let table = empty_table(kernels, missing, &beds, only)?;
     let clock = Clock { rotate: wanted.rotate, limit: wanted.limit };
-    let plan = Mutex::new(Plan { groups, table, times, clock });
+    let plan = Mutex::new(Plan { groups, table, compared: Compared::default(), times, clock });
     let next = || locked(&plan).next_machine();
     thread::scope(|scope| {
         for _ in 0..wanted.jobs.max(1) {
@@ -261,7 +262,7 @@ pub(crate) fn run(
         }
     }
     plan.times.keep();
-    print!("{}", plan.table.text());
+    print!("\n{}{}", plan.compared.text(), plan.table.text());
     Ok(ExitCode::from(u8::from(!plan.table.passed())))
 }
 
@@ -270,6 +271,7 @@ fn empty_table(
     kernels: &[Kernel],
     missing: &[Missing],
     beds: &[(Bed, Vec<String>)],
+    only: &[String],
 ) -> Result<Table> {
     let usual = machines::Machine::guest()?;
     let columns =
@@ -292,12 +294,20 @@ fn empty_table(
     }
     for kernel in kernels {
         for (bed, scenarios) in beds {
-            let is_for = |name: &&String| selection::is_for(kernel.machine, name);
-            for scenario in scenarios.iter().filter(|name| !is_for(name)) {
-                table.set(scenario, kernel.series, Verdict::Elsewhere);
+            let lacking = lacking(kernel, *bed)?;
+            let verdict = |is_for: bool| match lacking {
+                Some(why) if is_for => Some(Verdict::Skipped(why.to_owned())),
+                None if is_for => None,
+                _ => Some(Verdict::Elsewhere),
+            };
+            let is_for = |name: &String| is_for(kernel, name, only);
+            for scenario in scenarios {
+                if let Some(verdict) = verdict(is_for(scenario)) {
+                    table.set(scenario, kernel.series, verdict);
+                }
             }
-            if !scenarios.iter().any(|name| is_for(&name)) {
-                table.set(&boot_row(*bed), kernel.series, Verdict::Elsewhere);
+            if let Some(verdict) = verdict(scenarios.iter().any(is_for)) {
+                table.set(&boot_row(*bed), kernel.series, verdict);
             }
         }
         // What is built for the usual machine only.
@@ -318,6 +328,16 @@ fn empty_table(
         }
     }
     Ok(table)
+}
+
+/// Whether a scenario is for this kernel's machine: if it is named, in any case.
+fn is_for(kernel: &Kernel, scenario: &String, only: &[String]) -> bool {
+    only.contains(scenario) || selection::is_for(kernel.machine, scenario)
+}
+
+/// Why a kernel's machine lacks the devices of a bed, if so.
+fn lacking(kernel: &Kernel, bed: Bed) -> Result<Option<&'static str>> {
+    Ok(boards::of(kernel.machine)?.no_mlx5.filter(|_| bed == Bed::Mlx5))
 }
 
 /// The verdict on something that could not be had. A mirror may have dropped an old release: no
@@ -389,6 +409,9 @@ impl Machine<'_, '_> {
                     times::spent(&format!("{name} on {}", kernel.series), took);
                     let mut plan = locked(self.plan);
                     plan.times.note(kernel.series, &name, took);
+                    if verdict == Verdict::Ok {
+                        plan.compared.note(kernel.series, &output);
+                    }
                     plan.set(self.group, &name, verdict);
                 }
                 Report::Trouble(what) => trouble.push(what),
