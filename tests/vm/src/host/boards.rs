@@ -16,6 +16,8 @@ pub(crate) struct Board {
     /// QEMU's name of it, and of its processor.
     pub(crate) model: &'static str,
     pub(crate) processor: &'static str,
+    /// How many it has.
+    pub(crate) processors: u8,
     /// The last word of the name of Debian's kernel package.
     pub(crate) kernel: &'static str,
     /// The kernel's name of the first port, which is the console, and of the second, for reports.
@@ -23,6 +25,8 @@ pub(crate) struct Board {
     /// QEMU's devices that have the second port, each with its options. Without any it is a serial port, as the
     /// first is.
     pub(crate) reports: &'static [&'static str],
+    /// How far time limits are stretched on it: QEMU emulates some machines more slowly than others.
+    pub(crate) slowness: u32,
     /// The machine of 32 bits whose programs its kernel runs.
     pub(crate) of_32_bits: Option<&'static str>,
     /// Why it has no mlx5 functions, if so.
@@ -36,9 +40,11 @@ const ALL: [Board; 5] = [
         program: "qemu-system-x86_64",
         model: "q35",
         processor: "max",
+        processors: 2,
         kernel: "amd64",
         ports: ["ttyS0", "ttyS1"],
         reports: &[],
+        slowness: 1,
         of_32_bits: Some("i686"),
         no_mlx5: None,
     },
@@ -49,9 +55,11 @@ const ALL: [Board; 5] = [
         model: "virt,gic-version=3",
         // One that runs programs of 32 bits, too, and whose pointers are not signed, which takes long to emulate.
         processor: "neoverse-n1",
+        processors: 2,
         kernel: "arm64",
         ports: ["ttyAMA0", "ttyAMA1"],
         reports: &[],
+        slowness: 3,
         of_32_bits: Some("armv7"),
         no_mlx5: None,
     },
@@ -61,9 +69,12 @@ const ALL: [Board; 5] = [
         program: "qemu-system-s390x",
         model: "s390-ccw-virtio",
         processor: "max",
+        // Whatever one unmaps, QEMU stops the others for it, many times for each program that starts.
+        processors: 1,
         kernel: "s390x",
         ports: ["ttysclp0", "hvc0"],
         reports: &["virtio-serial-ccw", "virtconsole,chardev=report"],
+        slowness: 3,
         of_32_bits: None,
         no_mlx5: Some(
             "the orders to the functions come through a serial card, for which s390x has no I/O ports",
@@ -75,9 +86,11 @@ const ALL: [Board; 5] = [
         program: "qemu-system-ppc64",
         model: "pseries",
         processor: "power9",
+        processors: 2,
         kernel: "powerpc64le",
         ports: ["hvc0", "hvc1"],
         reports: &[],
+        slowness: 3,
         of_32_bits: None,
         no_mlx5: Some("mlx5 functions were not tried on ppc64le"),
     },
@@ -87,9 +100,11 @@ const ALL: [Board; 5] = [
         program: "qemu-system-riscv64",
         model: "virt",
         processor: "rv64",
+        processors: 2,
         kernel: "riscv64",
         ports: ["ttyS0", "ttyS1"],
         reports: &["pci-serial,chardev=report"],
+        slowness: 3,
         of_32_bits: None,
         no_mlx5: Some("mlx5 functions were not tried on riscv64"),
     },

@@ -65,7 +65,8 @@ impl Boot<'_> {
 
         let mut wrong = Vec::new();
         let limit = if self.is_played_with { LIMIT_OF_A_PERSON } else { LIMIT };
-        let mut deadline = Instant::now() + stretched(limit);
+        let slowness = boards::of(self.kernel.machine)?.slowness;
+        let mut deadline = Instant::now() + stretched(limit) * slowness;
         let mut late = "the guest was not done in time";
         let (mut ended, mut broken) = (false, false);
         loop {
@@ -74,7 +75,7 @@ impl Boot<'_> {
                 if report == Report::End {
                     ended = true;
                     late = "the guest did not switch off";
-                    deadline = Instant::now() + stretched(END_LIMIT);
+                    deadline = Instant::now() + stretched(END_LIMIT) * slowness;
                 }
                 if let Some(line) = on_report(report) {
                     answers
@@ -148,7 +149,7 @@ impl Boot<'_> {
         if self.is_counted {
             command.args(["-smp", "1", "-icount", "shift=0"]);
         } else {
-            command.args(["-smp", "2"]);
+            command.args(["-smp", &board.processors.to_string()]);
         }
         let answers = format!(",input-path={}", self.log("answers").display());
         for (id, log, more) in [("console", "console.log", ""), ("report", "report.log", &answers)]
@@ -171,7 +172,7 @@ impl Boot<'_> {
             "console={console} loglevel=5 panic=-1 oops=panic watchdog_thresh=60 \
              rcupdate.rcu_cpu_stall_timeout=300 workqueue.watchdog_thresh=120 {REPORTS}={reports} \
              {TIME_SCALE}={} {WORLDS}={}{}",
-            time_scale(),
+            time_scale() * board.slowness,
             std::env::var(WORLDS).unwrap_or_default(),
             self.sample.map(|seed| format!(" {SAMPLE}={seed}")).unwrap_or_default()
         );
