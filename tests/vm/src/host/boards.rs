@@ -25,15 +25,17 @@ pub(crate) struct Board {
     /// QEMU's devices that have the second port, each with its options. Without any it is a serial port, as the
     /// first is.
     pub(crate) reports: &'static [&'static str],
-    /// How far time limits are stretched on it: QEMU emulates some machines more slowly than others.
-    pub(crate) slowness: u32,
+    /// How far time limits are stretched on it.
+    pub(crate) patience: u32,
+    /// Whether QEMU emulates it more slowly than the others.
+    pub(crate) is_slow: bool,
     /// The machine of 32 bits whose programs its kernel runs.
     pub(crate) of_32_bits: Option<&'static str>,
     /// Why it has no mlx5 functions, if so.
     pub(crate) no_mlx5: Option<&'static str>,
 }
 
-const ALL: [Board; 5] = [
+const ALL: [Board; 4] = [
     Board {
         machine: "x86_64",
         package: "qemu-system-x86",
@@ -44,7 +46,8 @@ const ALL: [Board; 5] = [
         kernel: "amd64",
         ports: ["ttyS0", "ttyS1"],
         reports: &[],
-        slowness: 1,
+        patience: 1,
+        is_slow: false,
         of_32_bits: Some("i686"),
         no_mlx5: None,
     },
@@ -59,7 +62,8 @@ const ALL: [Board; 5] = [
         kernel: "arm64",
         ports: ["ttyAMA0", "ttyAMA1"],
         reports: &[],
-        slowness: 3,
+        patience: 3,
+        is_slow: false,
         of_32_bits: Some("armv7"),
         no_mlx5: None,
     },
@@ -74,7 +78,8 @@ const ALL: [Board; 5] = [
         kernel: "s390x",
         ports: ["ttysclp0", "hvc0"],
         reports: &["virtio-serial-ccw", "virtconsole,chardev=report"],
-        slowness: 3,
+        patience: 3,
+        is_slow: true,
         of_32_bits: None,
         no_mlx5: Some(
             "the orders to the functions come through a serial card, for which s390x has no I/O ports",
@@ -90,23 +95,10 @@ const ALL: [Board; 5] = [
         kernel: "powerpc64le",
         ports: ["hvc0", "hvc1"],
         reports: &[],
-        slowness: 3,
+        patience: 3,
+        is_slow: true,
         of_32_bits: None,
         no_mlx5: Some("mlx5 functions were not tried on ppc64le"),
-    },
-    Board {
-        machine: "riscv64",
-        package: "qemu-system-riscv",
-        program: "qemu-system-riscv64",
-        model: "virt",
-        processor: "rv64",
-        processors: 2,
-        kernel: "riscv64",
-        ports: ["ttyS0", "ttyS1"],
-        reports: &["pci-serial,chardev=report"],
-        slowness: 3,
-        of_32_bits: None,
-        no_mlx5: Some("mlx5 functions were not tried on riscv64"),
     },
 ];
 

@@ -1,7 +1,7 @@
 //! This project's programs that run in the guest: static builds for musl, and the library that C programs
 //! are linked with.
 
-use crate::apt::Apt;
+use crate::apt::{Apt, Checked};
 use crate::cache::Cache;
 use crate::machines::Machine;
 use crate::times::timed;
@@ -28,12 +28,15 @@ pub(crate) fn build_static(machine: Machine, cache: &Cache, apt: &mut Apt) -> Re
         None => None,
     };
     let name = machine.target;
-    let flags = match (&sysroot, machine.musl) {
-        (Some(sysroot), _) => Some(format!("--sysroot={}", sysroot.display())),
-        (None, Some(_)) => None,
-        // Static with glibc.
-        (None, None) => Some("-Ctarget-feature=+crt-static".to_owned()),
-    };
+    let mut flags = Vec::new();
+    if let Some(sysroot) = &sysroot {
+        flags.push(format!("--sysroot={}", sysroot.display()));
+    }
+    let by_default = Command::new("rustc").args(["--print", "cfg", "--target", name]).checked()?;
+    if !by_default.contains("crt-static") {
+        flags.push("-Ctarget-feature=+crt-static".to_owned());
+    }
+    let flags = (!flags.is_empty()).then(|| flags.join(" "));
     let mut guest = cargo("build", name, flags.as_deref());
     // It is built after every change, and its size is no matter.
     guest.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
@@ -113,7 +116,7 @@ fn cargo(command: &str, target: &str, flags: Option<&str>) -> Command {
 }
 
 /// The name of cargo's environment variable of only this target.
-fn variable(target: &str, what: &str) -> String {
+pub(crate) fn variable(target: &str, what: &str) -> String {
     format!("CARGO_TARGET_{}_{what}", target.to_uppercase().replace('-', "_"))
 }
 

@@ -65,8 +65,8 @@ impl Boot<'_> {
 
         let mut wrong = Vec::new();
         let limit = if self.is_played_with { LIMIT_OF_A_PERSON } else { LIMIT };
-        let slowness = boards::of(self.kernel.machine)?.slowness;
-        let mut deadline = Instant::now() + stretched(limit) * slowness;
+        let patience = boards::of(self.kernel.machine)?.patience;
+        let mut deadline = Instant::now() + stretched(limit) * patience;
         let mut late = "the guest was not done in time";
         let (mut ended, mut broken) = (false, false);
         loop {
@@ -75,7 +75,7 @@ impl Boot<'_> {
                 if report == Report::End {
                     ended = true;
                     late = "the guest did not switch off";
-                    deadline = Instant::now() + stretched(END_LIMIT) * slowness;
+                    deadline = Instant::now() + stretched(END_LIMIT) * patience;
                 }
                 if let Some(line) = on_report(report) {
                     answers
@@ -172,7 +172,7 @@ impl Boot<'_> {
             "console={console} loglevel=5 panic=-1 oops=panic watchdog_thresh=60 \
              rcupdate.rcu_cpu_stall_timeout=300 workqueue.watchdog_thresh=120 {REPORTS}={reports} \
              {TIME_SCALE}={} {WORLDS}={}{}",
-            time_scale() * board.slowness,
+            time_scale() * board.patience,
             std::env::var(WORLDS).unwrap_or_default(),
             self.sample.map(|seed| format!(" {SAMPLE}={seed}")).unwrap_or_default()
         );

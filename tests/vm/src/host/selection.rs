@@ -5,8 +5,8 @@
 //! follow one another have them all. If its time is limited, it has those in which kernels differ on one of the
 //! older kernels, and a third of those of other programs that take long, by turns.
 
-use crate::kernels;
 use crate::machines::Machine;
+use crate::{boards, kernels};
 use uverbs_vm::TURNS;
 
 /// Whether, and when, a scenario runs.
@@ -124,9 +124,15 @@ const ELSEWHERE: &[&str] = &[
     "c_programs_on_mlx5_of_32_bits",
 ];
 
+/// Those of them that start thousands of programs. On a machine that QEMU emulates slowly each takes ten minutes, and
+/// nothing in them depends on the machine that is not in the others.
+const LONG: &[&str] = &["differences_add_up", "readings_after_events_are_right"];
+
 /// Whether a scenario is for kernels of this machine.
 pub(crate) fn is_for(machine: Machine, scenario: &str) -> bool {
-    Machine::guest().is_ok_and(|usual| usual == machine) || ELSEWHERE.contains(&scenario)
+    let is_usual = Machine::guest().is_ok_and(|usual| usual == machine);
+    let is_slow = boards::of(machine).is_ok_and(|board| board.is_slow);
+    is_usual || (ELSEWHERE.contains(&scenario) && !(is_slow && LONG.contains(&scenario)))
 }
 
 /// The rank of a scenario in a run that takes such a sample; in a whole run where there is none.
@@ -174,7 +180,13 @@ fn turn(series: &str, scenario: &str) -> u64 {
 
 /// Names of the lists that no scenario has, any more.
 pub(crate) fn unknown<'a>(known: &[&str]) -> Vec<&'a str> {
-    DIFFERS.iter().chain(ELSEWHERE).copied().filter(|name| !known.contains(name)).collect()
+    DIFFERS
+        .iter()
+        .chain(ELSEWHERE)
+        .chain(LONG)
+        .copied()
+        .filter(|name| !known.contains(name))
+        .collect()
 }
 
 #[cfg(test)]
@@ -211,6 +223,14 @@ mod tests {
             let thirds = [0, 1, 2].map(|more| ranks(seed + more, "7", "as_ucx_on_soft_roce")[1]);
             assert_eq!(thirds.iter().filter(|has| **has).count(), 1);
         }
+    }
+
+    #[test]
+    fn other_machines_have_what_depends_on_them() {
+        let of = |name: &str| Machine::named(name).unwrap();
+        assert!(is_for(of("x86_64"), "anything") && !is_for(of("aarch64"), "anything"));
+        assert!(is_for(of("aarch64"), LONG[0]) && !is_for(of("s390x"), LONG[0]));
+        assert!(is_for(of("s390x"), "answers_agree"));
     }
 
     #[test]
