@@ -240,7 +240,8 @@ fn wanted_series(names: &[String], is_whole: bool) -> Result<Vec<&'static Series
 fn obtain(wanted: &[&'static Series], cache: &Cache, apt: &mut Apt) -> (Vec<Kernel>, Vec<Missing>) {
     let (mut kernels, mut missing) = (Vec::new(), Vec::new());
     for &series in wanted {
-        match kernels::get(series, cache, apt) {
+        let kernel = kernels::get(series, cache, apt);
+        match kernel.and_then(|kernel| fetch_beside(kernel.machine, cache, apt).map(|()| kernel)) {
             Ok(kernel) => kernels.push(kernel),
             Err(error) => {
                 status(&format!("NO KERNEL {}: {error:#}", series.name));
@@ -249,6 +250,19 @@ fn obtain(wanted: &[&'static Series], cache: &Cache, apt: &mut Apt) -> (Vec<Kern
         }
     }
     (kernels, missing)
+}
+
+/// Fetches what kernels of another machine than the usual cannot do without: QEMU, rdma-core and musl. Without them
+/// they are not there, and all others run.
+fn fetch_beside(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<()> {
+    if machine != Machine::guest()? {
+        packages::qemu(machine, cache, apt)?;
+        packages::peers(machine, cache, apt)?;
+        if machine.musl.is_some() {
+            musl::c_library(machine, cache, apt)?;
+        }
+    }
+    Ok(())
 }
 
 /// The root, in the guest, of what runs with the newer release of rdma-core.

@@ -217,7 +217,7 @@ pub(crate) fn run(
     for kernel in kernels {
         let lab = labs.iter().find(|lab| lab.machine == kernel.machine).context("no lab")?;
         for (bed, scenarios) in &beds {
-            let is_for = |name: &&String| is_for(kernel, name, only);
+            let is_for = |name: &&String| is_for(kernel.machine, name, only);
             let scenarios: Vec<_> = scenarios.iter().filter(is_for).collect();
             if scenarios.is_empty() || lacking(kernel, *bed)?.is_some() {
                 continue;
@@ -282,13 +282,17 @@ fn empty_table(
     let rows = [MODULES, SIW].map(str::to_owned).into_iter().chain(rows);
     let mut table = Table::new(columns.map(str::to_owned).collect(), rows.collect());
     for (series, why) in missing {
+        let machine = kernels::series(series)?.machine()?;
+        let verdict = |is_for: bool| {
+            if is_for { Verdict::Skipped("no such kernel".into()) } else { Verdict::Elsewhere }
+        };
         for row in [MODULES, SIW] {
-            table.set(row, series, Verdict::Skipped("no such kernel".into()));
+            table.set(row, series, verdict(machine == usual));
         }
         for (bed, scenarios) in beds {
             table.set(&boot_row(*bed), series, absence(format!("no such kernel: {why}")));
             for scenario in scenarios {
-                table.set(scenario, series, Verdict::Skipped("no such kernel".into()));
+                table.set(scenario, series, verdict(is_for(machine, scenario, only)));
             }
         }
     }
@@ -300,7 +304,7 @@ fn empty_table(
                 None if is_for => None,
                 _ => Some(Verdict::Elsewhere),
             };
-            let is_for = |name: &String| is_for(kernel, name, only);
+            let is_for = |name: &String| is_for(kernel.machine, name, only);
             for scenario in scenarios {
                 if let Some(verdict) = verdict(is_for(scenario)) {
                     table.set(scenario, kernel.series, verdict);
@@ -330,9 +334,9 @@ fn empty_table(
     Ok(table)
 }
 
-/// Whether a scenario is for this kernel's machine: if it is named, in any case.
-fn is_for(kernel: &Kernel, scenario: &String, only: &[String]) -> bool {
-    only.contains(scenario) || selection::is_for(kernel.machine, scenario)
+/// Whether a scenario is for kernels of a machine: if it is named, in any case.
+fn is_for(machine: machines::Machine, scenario: &String, only: &[String]) -> bool {
+    only.contains(scenario) || selection::is_for(machine, scenario)
 }
 
 /// Why a kernel's machine lacks the devices of a bed, if so.
