@@ -15,7 +15,8 @@ use crate::umad::strict;
 
 /// Zeroed memory for at least one byte.
 fn allocate<T>(bytes: usize) -> Result<*mut T, Errno> {
-    const { assert!(align_of::<T>() <= align_of::<libc::max_align_t>(), "beyond malloc") };
+    // It is fit for every fundamental type, so also for this one. (`max_align_t` is not there for all of musl's machines.)
+    const { assert!(align_of::<T>() <= align_of::<u64>(), "beyond malloc") };
     // SAFETY: `calloc` may be called with any numbers.
     let memory = unsafe { libc::calloc(bytes.max(1), 1) };
     if memory.is_null() { Err(Errno::NOMEM) } else { Ok(memory.cast()) }

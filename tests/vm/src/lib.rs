@@ -18,6 +18,15 @@ pub const NOT_BUILT: &str = "/modules/not-built";
 /// The file beside the modules that says why there is no `siw.ko`.
 pub const NO_SIW: &str = "siw-not-built";
 
+/// The program of 32 bits in the guest.
+pub const OF_32_BITS: &str = "/static/of-32-bits";
+
+/// The file in the guest that says why there is no newer release of rdma-core.
+pub const NO_NEWER: &str = "/no-newer";
+
+/// The environment variable with the name of the serial port for reports.
+pub const REPORTS: &str = "UVERBS_VM_REPORTS";
+
 /// The environment variable that stretches every time limit, for slow machines.
 pub const TIME_SCALE: &str = "UVERBS_VM_TIME_SCALE";
 

@@ -11,6 +11,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::thread;
 use std::time::Duration;
+use uverbs_vm::REPORTS;
 use uverbs_vm::report::Report;
 
 /// The modules in the order in which they load, one a line: file, then parameters.
@@ -76,7 +77,8 @@ pub(crate) struct Port(File);
 
 /// Opens the report port.
 pub(crate) fn report_port() -> Result<Port> {
-    let path = "/dev/ttyS1";
+    let name = std::env::var(REPORTS).with_context(|| format!("no {REPORTS}"))?;
+    let path = &format!("/dev/{name}");
     // O_NOCTTY: a child's session must not make the port its terminal.
     let flags = i32::try_from(rustix::fs::OFlags::NOCTTY.bits())?;
     let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);

@@ -4,6 +4,7 @@
 //! A [`Tree`] holds the suites of one release only, so that a resolved set never mixes two, and
 //! either its packages or its sources.
 
+use crate::machines::Machine;
 use crate::sources::Mirror;
 use crate::status;
 use anyhow::{Context, Result, bail, ensure};
@@ -85,6 +86,8 @@ pub(crate) struct Apt {
     /// Debian's name of the machines that the packages are for.
     architecture: &'static str,
     trees: Vec<Tree>,
+    /// Those for other machines.
+    others: Vec<Self>,
 }
 
 impl Drop for Apt {
@@ -101,8 +104,25 @@ impl Apt {
     }
 
     /// Trees below this directory, of packages for other machines.
-    pub(crate) fn of(architecture: &'static str, directory: PathBuf) -> Self {
-        Self { directory, architecture, trees: Vec::new() }
+    fn of(architecture: &'static str, directory: PathBuf) -> Self {
+        Self { directory, architecture, trees: Vec::new(), others: Vec::new() }
+    }
+
+    /// These trees, or others beside them, of packages for this machine.
+    pub(crate) fn on<T>(
+        &mut self,
+        machine: Machine,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if machine.debian == self.architecture {
+            return work(self);
+        }
+        let is_it = |other: &Self| other.architecture == machine.debian;
+        if !self.others.iter().any(is_it) {
+            let directory = self.directory.with_file_name(format!("apt-{}", machine.debian));
+            self.others.push(Self::of(machine.debian, directory));
+        }
+        work(self.others.iter_mut().find(|other| is_it(other)).context("an apt got lost")?)
     }
 
     /// All versions of a package that a release offers, the newest first.

@@ -7,7 +7,6 @@
 
 use crate::apt::{Apt, Checked};
 use crate::cache::Cache;
-use crate::initramfs::LIBRARIES;
 use crate::machines::Machine;
 use crate::musl;
 use crate::programs;
@@ -34,9 +33,6 @@ pub(crate) struct Static {
     pub(crate) program: PathBuf,
 }
 
-/// What is built for the C library of Debian.
-const GNU: &str = "x86_64-unknown-linux-gnu";
-
 /// The libraries of rdma-core that programs are linked with.
 const RDMA_CORE: [&str; 3] = ["libibverbs.so.1", "libmlx5.so.1", "libibumad.so.3"];
 
@@ -50,6 +46,8 @@ const STATIC: &str = "answers";
 /// Compiles and links C programs.
 #[derive(Debug)]
 pub(crate) struct Builder<'a> {
+    /// The machine that they are for.
+    pub(crate) machine: Machine,
     /// The tree with the C library and its headers.
     sysroot: &'a Path,
     /// `libuverbs.a`.
@@ -59,9 +57,13 @@ pub(crate) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     /// Builds our library, too.
-    pub(crate) fn new(sysroot: &'a Path) -> Result<Self> {
-        let uverbs = programs::build_library(GNU)?;
-        Ok(Self { sysroot, uverbs, into: paths::target().join("vm-peers") })
+    pub(crate) fn new(machine: Machine, sysroot: &'a Path) -> Result<Self> {
+        let uverbs = programs::build_library(machine)?;
+        let mut into = paths::target().join("vm-peers");
+        if machine != Machine::guest()? {
+            into.push(machine.name);
+        }
+        Ok(Self { machine, sysroot, uverbs, into })
     }
 
     /// Every source of this project, for this release.
@@ -83,7 +85,7 @@ impl<'a> Builder<'a> {
     /// Every source of this project with our library, both with the compilers' checks of every access to
     /// memory: its name, and the program.
     pub(crate) fn sanitized(&self, release: &RdmaCore) -> Result<Vec<(String, PathBuf)>> {
-        let library = programs::build_sanitized_library(GNU)?;
+        let library = programs::build_sanitized_library(self.machine.glibc)?;
         let into = self.folder("sanitized")?;
         side_by_side(peer_sources()?, |source| {
             let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -180,19 +182,20 @@ impl<'a> Builder<'a> {
         Ok(statics)
     }
 
-    /// The program with canaries around all that our library writes, for i686, by our header.
+    /// The program with canaries around all that our library writes, by our header, for a machine of 32 bits
+    /// whose programs the kernel runs.
     ///
     /// # Errors
     /// Its compiler or Rust's standard library is not installed.
-    pub(crate) fn of_i686(&self) -> Result<Static> {
-        let library = programs::build_library_for_i686()?;
-        let program = self.folder("static")?.join("i686");
+    pub(crate) fn of_32_bits(&self, machine: Machine) -> Result<PathBuf> {
+        let library = programs::build_plain_library(machine)?;
+        let program = self.folder("static")?.join(machine.name);
         let tests = paths::package().join("../capi/canaries.c");
-        let mut cc = Command::new(format!("{}-gcc", Machine::named("i686")?.tools));
+        let mut cc = Command::new(machine.compiler());
         cc.args(["-std=gnu11", "-O1", "-g0", "-static", "-DUVERBS_H", "-I"]);
         cc.arg(paths::workspace().join("src/capi")).arg(tests).arg(library);
         cc.arg("-o").arg(&program).checked()?;
-        Ok(Static { libc: "i686", program })
+        Ok(program)
     }
 
     fn folder(&self, name: &str) -> Result<PathBuf> {
@@ -203,7 +206,7 @@ impl<'a> Builder<'a> {
 
     /// The compiler, with the C library of the guest.
     fn compiler(&self) -> Command {
-        let mut cc = Command::new("cc");
+        let mut cc = Command::new(self.machine.compiler());
         cc.arg(format!("--sysroot={}", self.sysroot.display())).args(["-O1", "-g0"]);
         cc
     }
@@ -214,7 +217,7 @@ impl<'a> Builder<'a> {
         let (with_rdma_core, with_uverbs) = (theirs.join(&file), ours.join(&file));
         let mut cc = self.compiler();
         cc.args(objects).arg("-Wl,--gc-sections,--unresolved-symbols=ignore-in-shared-libs");
-        cc.args(RDMA_CORE.map(|library| release.tree.join(LIBRARIES).join(library)));
+        cc.args(libraries(self.machine, release));
         cc.arg("-o").arg(&with_rdma_core).checked()?;
 
         // With the names of its functions, which valgrind shows.
@@ -317,6 +320,11 @@ fn headers_for_musl(release: &RdmaCore, tree: &Path, into: &Path) -> Result<Path
         std::os::unix::fs::symlink(target, folder.join(name))?;
     }
     Ok(folder)
+}
+
+/// The libraries of rdma-core that programs are linked with.
+fn libraries(machine: Machine, release: &RdmaCore) -> [PathBuf; 3] {
+    RDMA_CORE.map(|library| release.tree.join(machine.libraries()).join(library))
 }
 
 fn release_arguments(release: &RdmaCore) -> [String; 3] {

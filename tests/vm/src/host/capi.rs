@@ -3,6 +3,7 @@
 
 use crate::apt::{Apt, TRIXIE};
 use crate::cache::Cache;
+use crate::machines::Machine;
 use crate::{rdma_core, status};
 use anyhow::{Context, Result};
 use std::fs;
@@ -20,7 +21,9 @@ pub(crate) fn environment(cache: &Cache, apt: &mut Apt) -> Result<[String; 3]> {
     let (oldest, headers) = rdma_core::oldest_headers(cache, apt)?;
     let mut releases = vec![format!("{oldest}:{}", headers.canonicalize()?.display())];
     let mut libraries = Vec::new();
-    for release in [rdma_core::older(cache, apt)?, rdma_core::newer(cache, apt)?.rdma_core] {
+    let machine = Machine::guest()?;
+    let newer = rdma_core::newer(machine, cache, apt)?.rdma_core;
+    for release in [rdma_core::older(machine, cache, apt)?, newer] {
         releases.push(format!("{}:{}", release.major, release.headers.canonicalize()?.display()));
         let folder = release.tree.join(LIBRARIES).canonicalize()?;
         libraries.push(format!("{}:{}", release.major, folder.display()));

@@ -3,10 +3,10 @@
 use anyhow::{Context, Result};
 use object::elf::{DT_NEEDED, DT_SONAME, FileHeader64, PT_INTERP};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
-use object::{LittleEndian, Object, ObjectSection};
+use object::{Endianness, Object, ObjectSection};
 use std::fmt::Write;
 
-type Header = FileHeader64<LittleEndian>;
+type Header = FileHeader64<Endianness>;
 
 /// The bytes of a section by its name.
 pub(crate) fn section(file: &[u8], name: &str) -> Result<Vec<u8>> {

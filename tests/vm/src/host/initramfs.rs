@@ -1,17 +1,18 @@
 //! The file system in the guest's memory: our program as `/init`, modules, peers, the job.
 
-use crate::NEWER;
-use crate::c_programs::Pair;
-use crate::elf;
+use crate::c_programs::{self, Pair};
 use crate::kernels::Kernel;
+use crate::machines::Machine;
+use crate::rdma_core::Newer;
+use crate::{NEWER, boards, elf, programs, status};
 use anyhow::{Context, Result, bail};
 use cpio::newc::{Builder, trailer};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
-use uverbs_vm::NOT_BUILT;
 use uverbs_vm::job::{self, Job};
+use uverbs_vm::{NOT_BUILT, OF_32_BITS};
 
 /// The peers' programs, by their paths in Debian, and what UCX opens by its name.
 const PROGRAMS: &[&str] = &[
@@ -28,18 +29,21 @@ const PROGRAMS: &[&str] = &[
     "usr/sbin/ibstat",
 ];
 
+/// Those of them that scenarios on other machines ask.
+pub(crate) const ELSEWHERE: &[&str] = &[
+    "bin/ip",
+    "sbin/devlink",
+    "usr/bin/ib_send_bw",
+    "usr/bin/ibv_asyncwatch",
+    "usr/bin/ibv_devices",
+    "usr/bin/ibv_devinfo",
+    "usr/bin/rdma",
+    "usr/bin/strace",
+    "usr/sbin/ibstat",
+];
+
 /// The drivers of libibverbs, which it opens by name when it runs; those that are there.
 const PROVIDERS: &[&str] = &["rxe", "siw", "mlx5"];
-
-/// Where a tree's libraries are that programs are linked with.
-pub(crate) const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
-
-/// Where libibverbs' drivers are.
-const PROVIDER_FOLDER: &str = "usr/lib/x86_64-linux-gnu/libibverbs";
-
-/// Where a dynamic program's libraries may be, in a Debian tree.
-const LIBRARY_PATH: &[&str] =
-    &["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib", "usr/lib"];
 
 /// A tree of unpacked Debian packages, and where its files go in the guest.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +52,21 @@ pub(crate) struct Tree<'a> {
     pub(crate) directory: &'a Path,
     /// The guest's folder that is its root: nothing, or a path that ends in a slash.
     pub(crate) root: &'a str,
+    /// The machine that the packages are for.
+    pub(crate) machine: Machine,
+}
+
+impl Tree<'_> {
+    /// Where libibverbs' drivers are.
+    fn drivers(self) -> String {
+        format!("{}/libibverbs", self.machine.libraries())
+    }
+
+    /// Where a dynamic program's libraries may be.
+    fn library_path(self) -> [String; 4] {
+        let (triple, libraries) = (self.machine.tools, self.machine.libraries());
+        [format!("lib/{triple}"), libraries, "lib".to_owned(), "usr/lib".to_owned()]
+    }
 }
 
 /// The types and permissions of files.
@@ -87,8 +106,8 @@ impl Initramfs {
                 continue;
             }
             self.file(&format!("{}{driver}", tree.root), fs::read(tree.directory.join(&driver))?);
-            let library = provider_library(provider, tree.directory)?;
-            let path = format!("{PROVIDER_FOLDER}/{library}");
+            let library = provider_library(provider, tree)?;
+            let path = format!("{}/{library}", tree.drivers());
             let bytes = fs::read(in_tree(tree.directory, &path)?)?;
             // mlx5's is also a library that programs are linked with. It has to be the same file:
             // what is loaded twice does not know its own devices.
@@ -96,7 +115,7 @@ impl Initramfs {
             if let Some(name) = name {
                 let target = format!("../{name}").into_bytes();
                 self.insert(&format!("{}{path}", tree.root), target, LINK);
-                self.taken(&format!("{LIBRARIES}/{name}"), tree)?;
+                self.taken(&format!("{}/{name}", tree.machine.libraries()), tree)?;
             } else {
                 self.dynamic(&path, &bytes, tree)?;
             }
@@ -122,6 +141,45 @@ impl Initramfs {
         let symbols = elf::debug_file(&loader)?;
         self.file(&symbols, fs::read(tree.directory.join(&symbols))?);
         Ok(())
+    }
+
+    /// Adds our command and the library's examples.
+    pub(crate) fn ours(&mut self, ours: &programs::Static) -> Result<()> {
+        self.program("usr/bin/uverbs", &ours.released.join("uverbs"))?;
+        for example in &ours.examples {
+            let name = example.file_name().context("an example without a name")?;
+            self.program(&format!("usr/bin/{}", name.display()), example)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the newer release of rdma-core in a root of its own, with the C programs that are linked with it.
+    pub(crate) fn newer(&mut self, newer: &Newer, builder: &c_programs::Builder) -> Result<()> {
+        let directory = &newer.rdma_core.tree;
+        let tree = Tree { directory, root: NEWER, machine: builder.machine };
+        self.providers(tree)?;
+        self.file(&format!("{NEWER}about"), newer.about.clone().into_bytes());
+        for pair in builder.peers(&newer.rdma_core)?.iter().chain(&builder.tools(newer)?) {
+            self.pair(pair, tree)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the program of 32 bits that a machine's kernel runs, if it runs any.
+    pub(crate) fn of_32_bits(
+        &mut self,
+        builder: &c_programs::Builder,
+        machine: Machine,
+    ) -> Result<()> {
+        let Some(name) = boards::of(machine)?.of_32_bits else { return Ok(()) };
+        match builder.of_32_bits(Machine::named(name)?) {
+            Ok(program) => self.program(OF_32_BITS.trim_start_matches('/'), &program),
+            // The scenario says so again, and counts as skipped.
+            Err(error) => {
+                status(&format!("NO PROGRAM OF {name}: {error:#}"));
+                Ok(())
+            }
+        }
     }
 
     /// Adds a C program: in `usr/bin` with rdma-core's libraries, in `usr/uverbs` with ours.
@@ -162,9 +220,9 @@ impl Initramfs {
         let mut found: Vec<String> =
             needs.loader.iter().map(|path| path.trim_start_matches('/').to_owned()).collect();
         for library in needs.libraries {
-            let candidates = LIBRARY_PATH.iter().map(|directory| format!("{directory}/{library}"));
-            let place =
-                candidates.into_iter().find(|candidate| in_tree(tree.directory, candidate).is_ok());
+            let folders = tree.library_path().into_iter();
+            let mut candidates = folders.map(|folder| format!("{folder}/{library}"));
+            let place = candidates.find(|candidate| in_tree(tree.directory, candidate).is_ok());
             found
                 .push(place.with_context(|| {
                     format!("{path} needs {library}, which is not in the tree")
@@ -259,15 +317,15 @@ fn directories<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 /// The file name of a driver of libibverbs; it ends in a number that each release chooses.
-fn provider_library(provider: &str, tree: &Path) -> Result<String> {
+fn provider_library(provider: &str, tree: Tree) -> Result<String> {
     let prefix = format!("lib{provider}-rdmav");
-    for entry in fs::read_dir(tree.join(PROVIDER_FOLDER))? {
+    for entry in fs::read_dir(tree.directory.join(tree.drivers()))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if name.starts_with(&prefix) {
             return Ok(name);
         }
     }
-    bail!("{} has no {prefix}…", tree.display())
+    bail!("{} has no {prefix}…", tree.directory.display())
 }
 
 /// The real path of a file in a tree whose links are meant from the tree's own root.

@@ -3,8 +3,9 @@
 
 use crate::apt::{Apt, BOOKWORM, BULLSEYE, FORKY, Package, Release, SID, TRIXIE};
 use crate::cache::Cache;
+use crate::machines::Machine;
 use crate::modules::{self, Lack, Modules};
-use crate::{elf, status};
+use crate::{boards, elf, status};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,21 +15,51 @@ use std::path::{Path, PathBuf};
 /// A line of kernels that is tested.
 #[derive(Debug)]
 pub(crate) struct Series {
-    /// Its name on the command line: the beginning of the version.
+    /// Its name on the command line: the beginning of the version, and what Debian calls another machine than the
+    /// usual.
     pub(crate) name: &'static str,
     /// The releases that may have it. The first that offers any gives its newest.
     releases: &'static [Release],
+    /// The machine that it is for, by its name in `src/packaging/machines`.
+    pub(crate) machine: &'static str,
+}
+
+impl Series {
+    /// The beginning of its versions.
+    fn version(&self) -> &'static str {
+        self.name.split('-').next().unwrap_or(self.name)
+    }
+
+    /// The machine that it is for.
+    pub(crate) fn machine(&self) -> Result<Machine> {
+        Machine::named(self.machine)
+    }
 }
 
 /// The tested kernels, the oldest first. The last one is the newest 7.x of Debian's: backports
 /// come from testing and are fit for the installed keyring; testing and unstable are asked only
 /// when there is no backport.
 pub(crate) const ALL: &[Series] = &[
-    Series { name: "5.10", releases: &[BULLSEYE] },
-    Series { name: "6.1", releases: &[BOOKWORM] },
-    Series { name: "6.12", releases: &[TRIXIE, BOOKWORM] },
-    Series { name: "7", releases: &[TRIXIE, FORKY, SID] },
+    Series { name: "5.10", releases: &[BULLSEYE], machine: "x86_64" },
+    Series { name: "6.1", releases: &[BOOKWORM], machine: "x86_64" },
+    Series { name: "6.12", releases: &[TRIXIE, BOOKWORM], machine: "x86_64" },
+    Series { name: "7", releases: &[TRIXIE, FORKY, SID], machine: "x86_64" },
 ];
+
+/// Those of other machines: whole runs have them, and runs that name them.
+pub(crate) const ELSEWHERE: &[Series] = &[
+    Series { name: "6.12-arm64", releases: &[TRIXIE, BOOKWORM], machine: "aarch64" },
+    Series { name: "6.12-s390x", releases: &[TRIXIE, BOOKWORM], machine: "s390x" },
+];
+
+/// Those that only runs have that name them.
+const NAMED: &[Series] =
+    &[Series { name: "6.12-ppc64el", releases: &[TRIXIE, BOOKWORM], machine: "ppc64le" }];
+
+/// All, on all machines.
+pub(crate) fn all() -> impl Iterator<Item = &'static Series> {
+    ALL.iter().chain(ELSEWHERE).chain(NAMED)
+}
 
 /// The modules that are loaded, with their parameters and whether a kernel may be without.
 /// Their order is the order of loading; dependencies come before.
@@ -87,6 +118,8 @@ fn wanted(series: &Series) -> Vec<&'static Wanted> {
 pub(crate) struct Kernel {
     /// The series' name.
     pub(crate) series: &'static str,
+    /// The machine that it is for.
+    pub(crate) machine: Machine,
     /// Its package's version.
     pub(crate) version: String,
     /// The bootable image.
@@ -100,27 +133,35 @@ pub(crate) struct Kernel {
 
 /// The series of this name.
 pub(crate) fn series(name: &str) -> Result<&'static Series> {
-    let known: Vec<&str> = ALL.iter().map(|series| series.name).collect();
-    let series = ALL.iter().find(|series| series.name == name);
+    let known: Vec<&str> = all().map(|series| series.name).collect();
+    let series = all().find(|series| series.name == name);
     series.with_context(|| format!("no kernel series {name:?}; there are {}", known.join(", ")))
 }
 
 /// A kernel of this series, from the cache or fetched, and our own modules, built for it.
 pub(crate) fn get(series: &'static Series, cache: &Cache, apt: &mut Apt) -> Result<Kernel> {
     let kernel = plain(series, cache, apt)?;
+    if kernel.machine != Machine::guest()? {
+        let why = "they are not built for other machines than x86-64".to_owned();
+        return Ok(Kernel { own_modules: Err(Lack { why, is_broken: false }), ..kernel });
+    }
     let own_modules = modules::get(series.name, &kernel.version, series.releases, cache, apt);
     Ok(Kernel { own_modules, ..kernel })
 }
 
 /// A kernel of this series without modules of ours.
 pub(crate) fn plain(series: &'static Series, cache: &Cache, apt: &mut Apt) -> Result<Kernel> {
-    let request = format!("{series:?}\n{:?}\n", wanted(series));
-    let directory = cache.keep(&format!("kernel-{}", series.name), &request, |scratch| {
-        fetch(series, scratch, apt)
+    let Series { name, releases, .. } = series;
+    let machine = series.machine()?;
+    let modules = wanted(series);
+    let request = format!("Series {{ name: {name:?}, releases: {releases:?} }}\n{modules:?}\n");
+    let directory = cache.keep(&format!("kernel-{name}"), &request, |scratch| {
+        apt.on(machine, |apt| fetch(series, scratch, apt))
     })?;
     let version = fs::read_to_string(directory.join("version"))?.trim().to_owned();
     Ok(Kernel {
         series: series.name,
+        machine,
         own_modules: Err(Lack { why: "nobody asked for them".into(), is_broken: false }),
         version,
         image: directory.join("vmlinuz"),
@@ -137,7 +178,9 @@ fn fetch(series: &Series, scratch: &Path, apt: &mut Apt) -> Result<()> {
 
     let files = files_below(&tree)?;
     let image = files.iter().find(|file| {
-        file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz"))
+        // On 64-bit PowerPC it is not compressed.
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.is_some_and(|name| name.starts_with("vmlinuz") || name.starts_with("vmlinux-"))
     });
     fs::copy(image.context("no kernel image in the packages")?, scratch.join("vmlinuz"))?;
     keep_modules(&wanted(series), &files, &scratch.join("modules"))?;
@@ -148,9 +191,10 @@ fn fetch(series: &Series, scratch: &Path, apt: &mut Apt) -> Result<()> {
 
 /// The newest meta package of the series.
 fn newest(series: &Series, apt: &mut Apt) -> Result<(Release, Package)> {
+    let meta = format!("linux-image-{}", boards::of(series.machine()?)?.kernel);
     for &release in series.releases {
-        for package in apt.versions(release, "linux-image-amd64")? {
-            if is_of(series.name, &package.version) {
+        for package in apt.versions(release, &meta)? {
+            if is_of(series.version(), &package.version) {
                 return Ok((release, package));
             }
         }
@@ -280,6 +324,7 @@ mod tests {
         assert!(!is_of("6.1", "6.12.95-1"));
         assert!(is_of("7", "7.3.4-1~bpo13+1"));
         assert!(!is_of("7", "70.1-1"));
+        assert_eq!(ELSEWHERE[0].version(), "6.12");
     }
 
     #[test]

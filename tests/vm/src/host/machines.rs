@@ -11,8 +11,12 @@ pub(crate) struct Machine {
     pub(crate) name: &'static str,
     /// Debian's name.
     pub(crate) debian: &'static str,
-    /// The prefix of GCC's name.
+    /// The prefix of GCC's name. Debian's folders of libraries for the 64-bit machines have it too.
     pub(crate) tools: &'static str,
+    /// The program that runs its programs on x86-64, if one is needed.
+    pub(crate) emulator: Option<&'static str>,
+    /// Rust's target for glibc.
+    pub(crate) glibc: &'static str,
     /// Rust's target for static files.
     pub(crate) target: &'static str,
     /// The folder of Debian's musl, if static files are built for musl.
@@ -25,9 +29,10 @@ impl Machine {
         TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
             let mut words = line.split_whitespace();
             let [name, debian, tools] = [words.next()?, words.next()?, words.next()?];
-            let (_emulator, _glibc) = (words.next()?, words.next()?);
+            let (emulator, glibc) = (words.next()?, words.next()?);
             let [target, musl] = [words.next()?, words.next()?];
-            Some(Self { name, debian, tools, target, musl: Some(musl).filter(|it| *it != "-") })
+            let [emulator, musl] = [emulator, musl].map(|word| Some(word).filter(|it| *it != "-"));
+            Some(Self { name, debian, tools, emulator, glibc, target, musl })
         })
     }
 
@@ -40,9 +45,19 @@ impl Machine {
         })
     }
 
-    /// The machine that guests are.
+    /// The machine that most guests are.
     pub(crate) fn guest() -> Result<Self> {
         Self::named("x86_64")
+    }
+
+    /// Where a Debian tree has libraries that programs are linked with.
+    pub(crate) fn libraries(self) -> String {
+        format!("usr/lib/{}", self.tools)
+    }
+
+    /// The C compiler that makes its programs on this machine.
+    pub(crate) fn compiler(self) -> String {
+        self.cross().map_or_else(|| "cc".to_owned(), |tools| format!("{tools}-gcc"))
     }
 
     /// The prefix of the tools that make its programs on this machine; `None` for the machine's own.

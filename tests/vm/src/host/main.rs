@@ -1,19 +1,22 @@
 //! Boots Debian's kernels in QEMU and runs tests and commands inside.
 //!
 //! The modules, from the packages up to the verdict: [`sources`] and [`apt`] fetch, [`cache`]
-//! keeps, [`kernels`], [`packages`] and [`rdma_core`] say what; [`machines`] has the table of machines; [`musl`], [`programs`],
-//! [`c_programs`] and [`modules`] build ours,
+//! keeps, [`kernels`], [`packages`] and [`rdma_core`] say what; [`machines`] has the table of machines, [`boards`]
+//! how QEMU is one; [`musl`], [`programs`], [`c_programs`] and [`modules`] build ours,
 //! [`initramfs`] puts all into an archive ([`elf`] helps both), [`qemu`] boots it with
 //! [`functions`] and [`console`] judges the kernel's log. [`words`] refuses names that do not exist, [`selection`] says
-//! which scenarios run, [`test`](mod@test) runs them, [`times`] has the seconds, [`table`] shows how it went.
+//! which scenarios run, [`test`](mod@test) runs them, [`times`] has the seconds, [`compared`] how much was compared
+//! with rdma-core, [`table`] shows how it went.
 //! [`trying`] runs one command or a shell ([`terminal`]), and [`phases`] shows what it does. What runs inside
 //! is the program `guest`.
 //! [`capi`] fetches for `tests/capi/run`, which boots nothing.
 
 mod apt;
+mod boards;
 mod c_programs;
 mod cache;
 mod capi;
+mod compared;
 mod console;
 mod elf;
 mod functions;
@@ -42,16 +45,17 @@ use crate::c_programs::{Builder, Musl};
 use crate::cache::Cache;
 use crate::functions::Functions;
 use crate::initramfs::{Initramfs, Tree};
-use crate::kernels::Kernel;
+use crate::kernels::{Kernel, Series};
 use crate::machines::Machine;
 use crate::terminal::Terminal;
 use crate::test::Wanted;
 use crate::times::timed;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
+use uverbs_vm::NO_NEWER;
 use uverbs_vm::bed::Bed;
 use uverbs_vm::job::{Devices, Job};
 use uverbs_vm::report::Report;
@@ -67,7 +71,7 @@ struct Arguments {
 enum Action {
     /// Run scenarios on kernels, each on each, on the machine that it is made for.
     Test {
-        /// Only this series (5.10, 6.1, 6.12, 7); may be repeated.
+        /// Only this series (such as 6.12, or 6.12-arm64; tests/vm/words kernels has all); may be repeated.
         #[arg(long = "kernel", value_name = "SERIES")]
         kernels: Vec<String>,
         /// Only this scenario; may be repeated.
@@ -164,27 +168,35 @@ fn act(action: Action) -> Result<ExitCode> {
     match action {
         Action::Test { kernels, scenarios, jobs, sample, rotate, limit } => {
             let start = Instant::now();
+            let is_whole = sample.is_none() && scenarios.is_empty();
+            let wanted = wanted_series(&kernels, is_whole)?;
             let (kernels, missing) =
-                timed("kernels and our modules", || obtain(&kernels, &cache, &mut apt))?;
-            let lab = Lab::prepare(&cache, &mut apt)?;
+                timed("kernels and our modules", || obtain(&wanted, &cache, &mut apt));
+            let mut labs: Vec<Lab> = Vec::new();
+            for kernel in &kernels {
+                if !labs.iter().any(|lab| lab.machine == kernel.machine) {
+                    labs.push(Lab::prepare(kernel.machine, &cache, &mut apt)?);
+                }
+            }
             drop((apt, cache));
             // The time is that of the whole command.
             let rotate = start + Duration::from_secs(rotate.unwrap_or(0));
             let limit = limit.map(|seconds| start + Duration::from_secs(seconds));
             let wanted = Wanted { scenarios, jobs, sample, rotate, limit };
-            test::run(&kernels, &missing, &wanted, &lab)
+            test::run(&kernels, &missing, &wanted, &labs)
         }
         Action::Try { kernel, mlx5, built, command } => {
             let newest = kernels::ALL.last().context("no kernels")?;
             let series = kernel.as_deref().map_or(Ok(newest), kernels::series)?;
+            ensure!(series.machine()? == Machine::guest()?, "{} is only for tests", series.name);
             let devices = mlx5.unwrap_or(Devices::SoftRoce);
             trying::run(trying::Wanted { series, devices, command, built }, cache, apt)
         }
         Action::Fetch { .. } => {
-            let (kernels, missing) = obtain(&[], &cache, &mut apt)?;
-            packages::qemu(&cache, &mut apt)?;
-            packages::peers(&cache, &mut apt)?;
-            rdma_core::newer(&cache, &mut apt)?;
+            let (kernels, missing) = obtain(&wanted_series(&[], false)?, &cache, &mut apt);
+            packages::qemu(Machine::guest()?, &cache, &mut apt)?;
+            packages::peers(Machine::guest()?, &cache, &mut apt)?;
+            rdma_core::newer(Machine::guest()?, &cache, &mut apt)?;
             packages::headers(&cache, &mut apt)?;
             musl::sysroot(Machine::guest()?, &cache, &mut apt)?;
             let has_all = |it: &Kernel| it.own_modules.as_ref().is_ok_and(|own| own.siw.is_ok());
@@ -216,18 +228,20 @@ fn act(action: Action) -> Result<ExitCode> {
 /// A series and why it could not be had.
 type Missing = (&'static str, String);
 
-/// The kernels of these series (of all, where none is named), and those that could not be had.
-fn obtain(names: &[String], cache: &Cache, apt: &mut Apt) -> Result<(Vec<Kernel>, Vec<Missing>)> {
-    let mut wanted: Vec<&'static kernels::Series> = Vec::new();
-    for name in names {
-        wanted.push(kernels::series(name)?);
+/// The series of these names. Where none is named, those of the usual machine; a whole run has all.
+fn wanted_series(names: &[String], is_whole: bool) -> Result<Vec<&'static Series>> {
+    if names.is_empty() {
+        return Ok(if is_whole { kernels::all().collect() } else { kernels::ALL.iter().collect() });
     }
-    if wanted.is_empty() {
-        wanted.extend(kernels::ALL);
-    }
+    names.iter().map(|name| kernels::series(name)).collect()
+}
+
+/// The kernels of these series, and those that could not be had.
+fn obtain(wanted: &[&'static Series], cache: &Cache, apt: &mut Apt) -> (Vec<Kernel>, Vec<Missing>) {
     let (mut kernels, mut missing) = (Vec::new(), Vec::new());
-    for series in wanted {
-        match kernels::get(series, cache, apt) {
+    for &series in wanted {
+        let kernel = kernels::get(series, cache, apt);
+        match kernel.and_then(|kernel| fetch_beside(kernel.machine, cache, apt).map(|()| kernel)) {
             Ok(kernel) => kernels.push(kernel),
             Err(error) => {
                 status(&format!("NO KERNEL {}: {error:#}", series.name));
@@ -235,7 +249,20 @@ fn obtain(names: &[String], cache: &Cache, apt: &mut Apt) -> Result<(Vec<Kernel>
             }
         }
     }
-    Ok((kernels, missing))
+    (kernels, missing)
+}
+
+/// Fetches what kernels of another machine than the usual cannot do without: QEMU, rdma-core and musl. Without them
+/// they are not there, and all others run.
+fn fetch_beside(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<()> {
+    if machine != Machine::guest()? {
+        packages::qemu(machine, cache, apt)?;
+        packages::peers(machine, cache, apt)?;
+        if machine.musl.is_some() {
+            musl::c_library(machine, cache, apt)?;
+        }
+    }
+    Ok(())
 }
 
 /// The root, in the guest, of what runs with the newer release of rdma-core.
@@ -249,9 +276,10 @@ struct Hardware<'a> {
     terminal: Option<&'a Terminal>,
 }
 
-/// Everything that a boot needs except its kernel.
+/// Everything that boots of a machine need except a kernel.
 #[derive(Debug)]
 struct Lab {
+    machine: Machine,
     qemu: PathBuf,
     /// The guest program, which also runs here to name its scenarios.
     guest: PathBuf,
@@ -259,54 +287,84 @@ struct Lab {
 }
 
 impl Lab {
-    fn prepare(cache: &Cache, apt: &mut Apt) -> Result<Self> {
-        let (qemu, node_exporter, older, newer) = timed("QEMU and the peers", || -> Result<_> {
-            let qemu = packages::qemu(cache, apt)?;
-            let node_exporter = packages::node_exporter(cache, apt)?;
-            Ok((qemu, node_exporter, rdma_core::older(cache, apt)?, rdma_core::newer(cache, apt)?))
-        })?;
-        let ours = programs::build_static(cache, apt)?;
-        let tree = Tree { directory: &older.tree, root: "" };
-        let mut initramfs = Initramfs::new(&ours.guest, tree)?;
-        initramfs.program("usr/bin/uverbs", &ours.released.join("uverbs"))?;
-        for example in &ours.examples {
-            let name = example.file_name().context("an example without a name")?;
-            initramfs.program(&format!("usr/bin/{}", name.display()), example)?;
+    fn prepare(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Self> {
+        if machine == Machine::guest()? {
+            Self::usual(machine, cache, apt)
+        } else {
+            Self::elsewhere(machine, cache, apt)
         }
-        initramfs.valgrind(tree)?;
-        let exporter = std::fs::read(&node_exporter)?;
-        initramfs.dynamic("usr/bin/prometheus-node-exporter", &exporter, tree)?;
-        let newer_tree = Tree { directory: &newer.rdma_core.tree, root: NEWER };
-        initramfs.providers(newer_tree)?;
-        initramfs.file(&format!("{NEWER}about"), newer.about.clone().into_bytes());
+    }
 
-        let start = Instant::now();
-        let builder = Builder::new(&older.tree)?;
+    /// Of another machine than the usual: our programs, and rdma-core's of the same machine.
+    fn elsewhere(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Self> {
+        let name = machine.name;
+        let (qemu, older, newer) = timed(&format!("QEMU and the peers of {name}"), || {
+            let qemu = packages::qemu(machine, cache, apt)?;
+            let older = rdma_core::older(machine, cache, apt)?;
+            anyhow::Ok((qemu, older, rdma_core::newer(machine, cache, apt)))
+        })?;
+        let ours = programs::build_static(machine, cache, apt)?;
+        let tree = Tree { directory: &older.tree, root: "", machine };
+        let mut initramfs = Initramfs::with(&ours.guest, initramfs::ELSEWHERE, tree)?;
+        initramfs.providers(tree)?;
+        initramfs.ours(&ours)?;
+        let builder = Builder::new(machine, &older.tree)?;
         for pair in builder.peers(&older)? {
             initramfs.pair(&pair, tree)?;
         }
-        for pair in builder.peers(&newer.rdma_core)?.iter().chain(&builder.tools(&newer)?) {
-            initramfs.pair(pair, newer_tree)?;
+        match newer {
+            Ok(newer) => initramfs.newer(&newer, &builder)?,
+            // A mirror may lack what it has for x86-64. Scenarios say so again.
+            Err(error) => {
+                let why = format!("no newer release of rdma-core for {name}: {error:#}");
+                status(&why);
+                initramfs.file(NO_NEWER.trim_start_matches('/'), why.into_bytes());
+            }
         }
+        initramfs.of_32_bits(&builder, machine)?;
+        Ok(Self { machine, qemu, guest: ours.guest, initramfs })
+    }
+
+    fn usual(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Self> {
+        let (qemu, node_exporter, older, newer) = timed("QEMU and the peers", || -> Result<_> {
+            let qemu = packages::qemu(machine, cache, apt)?;
+            let node_exporter = packages::node_exporter(cache, apt)?;
+            let older = rdma_core::older(machine, cache, apt)?;
+            Ok((qemu, node_exporter, older, rdma_core::newer(machine, cache, apt)?))
+        })?;
+        let ours = programs::build_static(machine, cache, apt)?;
+        let tree = Tree { directory: &older.tree, root: "", machine };
+        let mut initramfs = Initramfs::new(&ours.guest, tree)?;
+        initramfs.ours(&ours)?;
+        initramfs.valgrind(tree)?;
+        let exporter = std::fs::read(&node_exporter)?;
+        initramfs.dynamic("usr/bin/prometheus-node-exporter", &exporter, tree)?;
+
+        let start = Instant::now();
+        let builder = Builder::new(machine, &older.tree)?;
+        for pair in builder.peers(&older)? {
+            initramfs.pair(&pair, tree)?;
+        }
+        initramfs.newer(&newer, &builder)?;
         for (name, program) in builder.sanitized(&older)? {
             initramfs.dynamic(&format!("usr/sanitized/{name}"), &std::fs::read(&program)?, tree)?;
         }
         for program in builder.statics(&newer.rdma_core, &Musl::new(&ours.released, cache, apt)?)? {
             initramfs.program(&format!("static/{}", program.libc), &program.program)?;
         }
-        match builder.of_i686() {
-            Ok(it) => initramfs.program(&format!("static/{}", it.libc), &it.program)?,
-            // The scenario says so again, and counts as skipped.
-            Err(error) => status(&format!("NO PROGRAM OF i686: {error:#}")),
-        }
+        initramfs.of_32_bits(&builder, machine)?;
         times::spent("building C programs", start.elapsed().as_secs_f32());
         status(&format!("the initramfs holds {} MB beside modules", initramfs.size() / 1_000_000));
-        Ok(Self { qemu, guest: ours.guest, initramfs })
+        Ok(Self { machine, qemu, guest: ours.guest, initramfs })
     }
 
     /// The names of all scenarios, each with its machine.
     fn scenarios(&self) -> Result<Vec<(String, Bed)>> {
-        let list = apt::Checked::checked(Command::new(&self.guest).arg("list"))?;
+        let mut guest = match self.machine.cross().and(self.machine.emulator) {
+            Some(emulator) => Command::new(emulator),
+            None => Command::new("env"),
+        };
+        let list = apt::Checked::checked(guest.arg(&self.guest).arg("list"))?;
         let scenario = |line: &str| {
             let (name, bed) = line.split_once(' ').context("a scenario without a bed")?;
             Ok((name.to_owned(), bed.parse()?))
@@ -332,7 +390,7 @@ impl Lab {
         let functions = match hardware.bed {
             Bed::Soft | Bed::Counted => None,
             Bed::Mlx5 => {
-                qemu::has_device(&self.qemu, functions::DEVICE)?;
+                qemu::has_device(&self.qemu, self.machine, functions::DEVICE)?;
                 Some(Functions::start(name)?)
             }
         };

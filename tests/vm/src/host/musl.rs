@@ -5,7 +5,7 @@
 use crate::apt::{Apt, BOOKWORM, Checked, FORKY, Package, Release, SID, TRIXIE};
 use crate::cache::Cache;
 use crate::machines::Machine;
-use crate::{paths, status};
+use crate::{paths, programs, status};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -63,6 +63,10 @@ pub(crate) fn sysroot(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<
         let mut make = Command::new("sh");
         make.arg(&script).args([target, machine.cross().unwrap_or_default(), folder]);
         make.args([&parts, &library]).arg(into);
+        if let Some(tools) = machine.cross() {
+            // Where programs are not static by default, the library is linked, too.
+            make.env(programs::variable(target, "LINKER"), format!("{tools}-gcc"));
+        }
         make.checked().map(drop)
     })?;
     Ok(Some(sysroot.join(own)))
@@ -77,18 +81,14 @@ pub(crate) fn c_library(machine: Machine, cache: &Cache, apt: &mut Apt) -> Resul
     let name = format!("musl-{}", machine.name);
     cache.keep(&name, &request, |scratch| {
         status(&format!("fetching musl for {}", machine.name));
-        let mut foreign;
-        let apt = if machine == Machine::guest()? {
-            apt
-        } else {
-            foreign = Apt::of(machine.debian, cache.path(&format!("apt-{}", machine.debian)));
-            &mut foreign
-        };
-        for (release, name) in all {
-            let package = newest(apt, release, name)?;
-            apt.unpack(release, &[package], scratch)?;
-        }
-        Ok(())
+        apt.on(machine, |apt| {
+            for (release, name) in all {
+                // A mirror may lack a release for some machines.
+                let (release, package) = newest(apt, [release, FORKY, SID], name)?;
+                apt.unpack(release, &[package], scratch)?;
+            }
+            Ok(())
+        })
     })
 }
 
@@ -118,9 +118,14 @@ fn rust_library(rust: &str, cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
     Ok(directory.join("library"))
 }
 
-fn newest(apt: &mut Apt, release: Release, name: &str) -> Result<Package> {
-    let versions = apt.versions(release, name)?;
-    versions.into_iter().next().with_context(|| format!("the mirror offers no {name}"))
+/// The newest version of the first release that offers any.
+fn newest(apt: &mut Apt, releases: [Release; 3], name: &str) -> Result<(Release, Package)> {
+    for release in releases {
+        if let Some(newest) = apt.versions(release, name)?.into_iter().next() {
+            return Ok((release, newest));
+        }
+    }
+    bail!("the mirror offers no {name}")
 }
 
 fn rustc(arguments: &[&str]) -> Result<String> {

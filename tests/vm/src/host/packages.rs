@@ -2,43 +2,62 @@
 
 use crate::apt::{Apt, BOOKWORM, FORKY, SID, TRIXIE};
 use crate::cache::Cache;
-use crate::{modules, status};
+use crate::machines::Machine;
+use crate::{boards, modules, status};
 use anyhow::{Result, bail};
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
-/// QEMU, of a version with the `vfio-user-pci` device, and all its libraries.
-pub(crate) fn qemu(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
-    let (suite, names) = ("trixie-backports", ["qemu-system-x86"]);
-    cache.keep("qemu", &format!("{suite} {names:?}"), |scratch| {
-        status("fetching QEMU");
+/// The QEMU of a machine, of a version with the `vfio-user-pci` device, and all its libraries.
+pub(crate) fn qemu(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
+    let (suite, names) = ("trixie-backports", [boards::of(machine)?.package]);
+    cache.keep(&for_machine("qemu", machine)?, &format!("{suite} {names:?}"), |scratch| {
+        status(&format!("fetching {}", names[0]));
         apt.unpack_closure(TRIXIE, suite, &names, scratch)
     })
 }
 
+/// The name in the cache of what is another one for each machine.
+pub(crate) fn for_machine(name: &str, machine: Machine) -> Result<String> {
+    let is_usual = machine == Machine::guest()?;
+    Ok(if is_usual { name.to_owned() } else { format!("{name}-{}", machine.name) })
+}
+
 /// The programs and libraries of others that run in the guest, and what our C programs are
 /// compiled against.
-pub(crate) fn peers(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
-    let (suite, names) = (
-        "bookworm",
-        [
-            "ibverbs-utils",
-            "ibverbs-providers",
-            "infiniband-diags",
-            "iproute2",
-            "strace",
-            "libibverbs-dev",
-            "libibumad-dev",
-            "libc6-dev",
-            "valgrind",
-            "ucx-utils",
-            "perftest",
-        ],
-    );
-    cache.keep("peers", &format!("{suite} {names:?}"), |scratch| {
-        status("fetching the peers");
-        apt.unpack_closure(BOOKWORM, suite, &names, scratch)
+pub(crate) fn peers(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
+    let suite = "bookworm";
+    let mut names = vec![
+        "ibverbs-utils",
+        "ibverbs-providers",
+        "infiniband-diags",
+        "iproute2",
+        "strace",
+        "libibverbs-dev",
+        "libibumad-dev",
+        "libc6-dev",
+    ];
+    // What only scenarios on the usual machine ask.
+    if machine == Machine::guest()? {
+        names.extend(["valgrind", "ucx-utils"]);
+    }
+    names.push("perftest");
+    cache.keep(&for_machine("peers", machine)?, &format!("{suite} {names:?}"), |scratch| {
+        status(&format!("fetching the peers for {}", machine.name));
+        apt.on(machine, |apt| apt.unpack_closure(BOOKWORM, suite, &names, scratch))
     })
+}
+
+/// Makes the links in a tree of packages that none of them has, since they are made when Debian is installed.
+/// Where a package has such a folder, it stays.
+pub(crate) fn usual_links(tree: &Path) -> Result<()> {
+    for name in ["bin", "lib", "lib64", "sbin"] {
+        if tree.join("usr").join(name).exists() && !tree.join(name).exists() {
+            symlink(format!("usr/{name}"), tree.join(name))?;
+        }
+    }
+    Ok(())
 }
 
 /// `node_exporter`, of a release that shows the drivers' counters too.

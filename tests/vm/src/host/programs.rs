@@ -1,7 +1,7 @@
 //! This project's programs that run in the guest: static builds for musl, and the library that C programs
 //! are linked with.
 
-use crate::apt::Apt;
+use crate::apt::{Apt, Checked};
 use crate::cache::Cache;
 use crate::machines::Machine;
 use crate::times::timed;
@@ -9,12 +9,6 @@ use crate::{musl, paths};
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-
-/// What the static programs are built for.
-pub(crate) const TARGET: &str = "x86_64-unknown-linux-musl";
-
-/// The environment variable with rustc's flags for only that target.
-const FLAGS: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS";
 
 /// Our static programs.
 #[derive(Debug)]
@@ -27,52 +21,71 @@ pub(crate) struct Static {
     pub(crate) released: PathBuf,
 }
 
-/// Builds our static files.
-pub(crate) fn build_static(cache: &Cache, apt: &mut Apt) -> Result<Static> {
-    let sysroot = musl::sysroot(Machine::guest()?, cache, apt)?;
-    let flags = sysroot.as_ref().map(|sysroot| format!("--sysroot={}", sysroot.display()));
-    let mut guest = cargo("build", TARGET, flags.as_deref());
+/// Builds our static files for a machine.
+pub(crate) fn build_static(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Static> {
+    let sysroot = match machine.musl {
+        Some(_) => musl::sysroot(machine, cache, apt)?,
+        None => None,
+    };
+    let name = machine.target;
+    let mut flags = Vec::new();
+    if let Some(sysroot) = &sysroot {
+        flags.push(format!("--sysroot={}", sysroot.display()));
+    }
+    let by_default = Command::new("rustc").args(["--print", "cfg", "--target", name]).checked()?;
+    if !by_default.contains("crt-static") {
+        flags.push("-Ctarget-feature=+crt-static".to_owned());
+    }
+    let flags = (!flags.is_empty()).then(|| flags.join(" "));
+    let mut guest = cargo("build", name, flags.as_deref());
     // It is built after every change, and its size is no matter.
     guest.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     guest.args(["--package", "uverbs-vm", "--bin", "guest"]);
     guest.args(["--no-default-features", "--features", "uverbs-vm/scenarios"]);
     guest.args(["--package", "uverbs", "--examples"]);
+    if let Some(tools) = machine.cross() {
+        guest.env(variable(name, "LINKER"), format!("{tools}-gcc"));
+    }
     timed("building the guest and the examples", || run(&mut guest))?;
 
     let target = paths::target();
-    let released = target.join("static").join(TARGET);
+    let released = target.join("static").join(name);
     let mut build = Command::new(paths::workspace().join("src/packaging/build"));
-    build.arg(TARGET).arg(&released).env("CARGO_TARGET_DIR", &target);
+    build.arg(name).arg(&released).env("CARGO_TARGET_DIR", &target);
     // It cannot ask us for it: we hold the cache.
     build.env("UVERBS_MUSL_SYSROOT", sysroot.unwrap_or_default());
     timed("building what is released", || run(&mut build))?;
-    let folder = target.join(TARGET).join("release");
+    let folder = target.join(name).join("release");
     let names = paths::with_extension(&paths::package().join("../examples"), "rs")?;
     let names = names.iter().filter_map(|source| source.file_stem());
     let examples = names.map(|name| folder.join("examples").join(name)).collect();
     Ok(Static { guest: folder.join("guest"), examples, released })
 }
 
-/// Builds our library for C, static, for this target of rustc's own.
-pub(crate) fn build_library(target: &str) -> Result<PathBuf> {
+/// Builds our library for C, static, for a machine's glibc.
+///
+/// # Errors
+/// Rust's standard library for it is not installed.
+pub(crate) fn build_library(machine: Machine) -> Result<PathBuf> {
+    let target = machine.glibc;
     let mut rustc = cargo("rustc", target, None);
     rustc.args(["--package", "uverbs", "--lib", "--features", "capi"]);
     run(rustc.args(["--crate-type", "staticlib"]))?;
     Ok(paths::target().join(target).join("release/libuverbs.a"))
 }
 
-/// Our library for C on i686, without optimisation.
+/// The same without optimisation.
 ///
 /// # Errors
-/// Rust's standard library for i686 is not installed.
-pub(crate) fn build_library_for_i686() -> Result<PathBuf> {
-    const TARGET: &str = "i686-unknown-linux-gnu";
+/// Rust's standard library for it is not installed.
+pub(crate) fn build_plain_library(machine: Machine) -> Result<PathBuf> {
+    let target = machine.glibc;
     let mut rustc = Command::new("cargo");
-    rustc.args(["rustc", "--quiet", "--target", TARGET, "--target-dir"]).arg(paths::target());
+    rustc.args(["rustc", "--quiet", "--target", target, "--target-dir"]).arg(paths::target());
     rustc.args(["--package", "uverbs", "--lib", "--features", "capi"]);
     rustc.args(["--crate-type", "staticlib"]).current_dir(paths::workspace());
     run(&mut rustc)?;
-    Ok(paths::target().join(TARGET).join("debug/libuverbs.a"))
+    Ok(paths::target().join(target).join("debug/libuverbs.a"))
 }
 
 /// The same with the compiler's checks of every access to memory. Only a compiler that accepts
@@ -97,9 +110,14 @@ fn cargo(command: &str, target: &str, flags: Option<&str>) -> Command {
     if let Some(flags) = flags {
         // Cargo would take these instead.
         cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-        cargo.env(FLAGS, flags);
+        cargo.env(variable(target, "RUSTFLAGS"), flags);
     }
     cargo
+}
+
+/// The name of cargo's environment variable of only this target.
+pub(crate) fn variable(target: &str, what: &str) -> String {
+    format!("CARGO_TARGET_{}_{what}", target.to_uppercase().replace('-', "_"))
 }
 
 /// Its messages are for the person at the terminal, but stdout is a tried command's.

@@ -1,8 +1,9 @@
 //! One boot: QEMU with a kernel, an initramfs and two serial ports, watched until it ends.
 
 use crate::apt::Checked;
-use crate::console;
 use crate::kernels::Kernel;
+use crate::machines::Machine;
+use crate::{boards, console};
 use anyhow::{Context, Result, ensure};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -11,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use uverbs_vm::report::Report;
-use uverbs_vm::{SAMPLE, TIME_SCALE, WORLDS, stretched, time_scale};
+use uverbs_vm::{REPORTS, SAMPLE, TIME_SCALE, WORLDS, stretched, time_scale};
 
 /// How long one boot may take, the tests in it included.
 const LIMIT: Duration = Duration::from_mins(40);
@@ -25,7 +26,7 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(10);
 /// What is booted.
 #[derive(Debug)]
 pub(crate) struct Boot<'a> {
-    /// The unpacked QEMU.
+    /// The unpacked QEMU, which has the kernel's machine.
     pub(crate) qemu: &'a Path,
     /// The kernel.
     pub(crate) kernel: &'a Kernel,
@@ -64,7 +65,8 @@ impl Boot<'_> {
 
         let mut wrong = Vec::new();
         let limit = if self.is_played_with { LIMIT_OF_A_PERSON } else { LIMIT };
-        let mut deadline = Instant::now() + stretched(limit);
+        let patience = boards::of(self.kernel.machine)?.patience;
+        let mut deadline = Instant::now() + stretched(limit) * patience;
         let mut late = "the guest was not done in time";
         let (mut ended, mut broken) = (false, false);
         loop {
@@ -73,7 +75,7 @@ impl Boot<'_> {
                 if report == Report::End {
                     ended = true;
                     late = "the guest did not switch off";
-                    deadline = Instant::now() + stretched(END_LIMIT);
+                    deadline = Instant::now() + stretched(END_LIMIT) * patience;
                 }
                 if let Some(line) = on_report(report) {
                     answers
@@ -133,20 +135,21 @@ impl Boot<'_> {
 
     /// The command line.
     fn command(&self) -> Result<Command> {
-        let mut command = program(self.qemu)?;
-        for directory in ["usr/share/qemu", "usr/share/seabios"] {
+        let board = boards::of(self.kernel.machine)?;
+        let mut command = program(self.qemu, self.kernel.machine)?;
+        for directory in ["usr/share/qemu", "usr/share/seabios", "usr/share/slof"] {
             command.arg("-L").arg(self.qemu.join(directory));
         }
         // Shared memory: a device outside of QEMU's process can read and write it.
         command
-            .args(["-machine", "q35,memory-backend=memory"])
+            .args(["-machine", &format!("{},memory-backend=memory", board.model)])
             .args(["-object", "memory-backend-memfd,id=memory,size=1G,share=on"])
-            .args(["-accel", "tcg", "-cpu", "max"])
+            .args(["-accel", "tcg", "-cpu", board.processor])
             .args(["-nodefaults", "-display", "none", "-no-reboot"]);
         if self.is_counted {
             command.args(["-smp", "1", "-icount", "shift=0"]);
         } else {
-            command.args(["-smp", "2"]);
+            command.args(["-smp", &board.processors.to_string()]);
         }
         let answers = format!(",input-path={}", self.log("answers").display());
         for (id, log, more) in [("console", "console.log", ""), ("report", "report.log", &answers)]
@@ -154,16 +157,22 @@ impl Boot<'_> {
             let path = self.log(log);
             let file = format!("file,id={id},append=on,path={}{more}", path.display());
             command.args(["-chardev", &file]);
-            command.args(["-serial", &format!("chardev:{id}")]);
+            if id == "console" || board.reports.is_empty() {
+                command.args(["-serial", &format!("chardev:{id}")]);
+            }
+        }
+        for device in board.reports {
+            command.args(["-device", device]);
         }
         command.args(&self.devices);
         // An oops ends the boot at once. The watchdogs' patience is that of a slow machine. What
         // the kernel does not know itself, like the last one, becomes init's environment.
+        let [console, reports] = board.ports;
         let append = format!(
-            "console=ttyS0 loglevel=5 panic=-1 oops=panic watchdog_thresh=60 \
-             rcupdate.rcu_cpu_stall_timeout=300 workqueue.watchdog_thresh=120 {TIME_SCALE}={} \
-             {WORLDS}={}{}",
-            time_scale(),
+            "console={console} loglevel=5 panic=-1 oops=panic watchdog_thresh=60 \
+             rcupdate.rcu_cpu_stall_timeout=300 workqueue.watchdog_thresh=120 {REPORTS}={reports} \
+             {TIME_SCALE}={} {WORLDS}={}{}",
+            time_scale() * board.patience,
             std::env::var(WORLDS).unwrap_or_default(),
             self.sample.map(|seed| format!(" {SAMPLE}={seed}")).unwrap_or_default()
         );
@@ -180,11 +189,11 @@ impl Boot<'_> {
     }
 }
 
-/// QEMU without arguments. It is started by its own release's dynamic loader, since it wants a
+/// The QEMU of a machine, without arguments. It is started by its own release's dynamic loader, since it wants a
 /// newer C library than the host may have.
-fn program(root: &Path) -> Result<Command> {
+fn program(root: &Path, machine: Machine) -> Result<Command> {
     let loader = root.join("usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2");
-    let qemu = root.join("usr/bin/qemu-system-x86_64");
+    let qemu = root.join("usr/bin").join(boards::of(machine)?.program);
     for file in [&loader, &qemu] {
         ensure!(file.exists(), "no {}: `vm fetch --refresh` gets QEMU anew", file.display());
     }
@@ -195,13 +204,13 @@ fn program(root: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// That this QEMU has a device of this kind.
+/// That this QEMU of a machine has a device of this kind.
 ///
 /// # Errors
 /// Says so where it has not.
-pub(crate) fn has_device(root: &Path, kind: &str) -> Result<()> {
+pub(crate) fn has_device(root: &Path, machine: Machine, kind: &str) -> Result<()> {
     // The exit status is the same in either case.
-    let said = program(root)?.arg("-device").arg(format!("{kind},help")).checked()?;
+    let said = program(root, machine)?.arg("-device").arg(format!("{kind},help")).checked()?;
     ensure!(said.starts_with(&format!("{kind} options:")), "this QEMU has no device {kind}");
     Ok(())
 }

@@ -6,11 +6,10 @@
 
 use crate::apt::{Apt, BULLSEYE, FORKY, Package, Release, TRIXIE};
 use crate::cache::Cache;
-use crate::initramfs::LIBRARIES;
+use crate::machines::Machine;
 use crate::{packages, status};
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// A release of rdma-core.
@@ -52,11 +51,11 @@ const PACKAGES: [&str; 8] = [
 const PARTS: [&str; 6] =
     ["infiniband-diags", "libibmad", "libibnetdisc", "libibverbs", "util", "COPYING.md"];
 
-/// The peers' release.
-pub(crate) fn older(cache: &Cache, apt: &mut Apt) -> Result<RdmaCore> {
-    let tree = packages::peers(cache, apt)?;
+/// The peers' release, on a machine.
+pub(crate) fn older(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<RdmaCore> {
+    let tree = packages::peers(machine, cache, apt)?;
     let headers = tree.join("usr/include");
-    Ok(RdmaCore { major: major(&tree)?, tree, headers })
+    Ok(RdmaCore { major: major(machine, &tree)?, tree, headers })
 }
 
 /// The headers of the oldest release that the mirror has: its major number, and their folder.
@@ -78,31 +77,36 @@ pub(crate) fn oldest_headers(cache: &Cache, apt: &mut Apt) -> Result<(String, Pa
     Ok((fs::read_to_string(directory.join("major"))?, directory.join("tree/usr/include")))
 }
 
-/// The newer release.
+/// The newer release, on a machine.
 ///
 /// # Errors
 /// Where neither of the releases can be had, or only the peers' own.
-pub(crate) fn newer(cache: &Cache, apt: &mut Apt) -> Result<Newer> {
+pub(crate) fn newer(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Newer> {
     let request = format!("{RELEASES:?} {PACKAGES:?} {PARTS:?}");
-    let directory = cache.keep("rdma-core", &request, |scratch| {
-        for release in RELEASES {
-            match fetch(release, scratch, apt) {
-                Ok(()) => return Ok(()),
-                Err(error) => {
-                    status(&format!("NO RDMA-CORE OF {}: {error:#}", release.name()));
-                    for entry in fs::read_dir(scratch)? {
-                        fs::remove_dir_all(entry?.path())?;
+    let directory =
+        cache.keep(&packages::for_machine("rdma-core", machine)?, &request, |scratch| {
+            for release in RELEASES {
+                match apt.on(machine, |apt| fetch(release, scratch, apt)) {
+                    Ok(()) => return Ok(()),
+                    Err(error) => {
+                        status(&format!("NO RDMA-CORE OF {}: {error:#}", release.name()));
+                        for entry in fs::read_dir(scratch)? {
+                            fs::remove_dir_all(entry?.path())?;
+                        }
                     }
                 }
             }
-        }
-        bail!("no newer release of rdma-core can be had, with its source")
-    })?;
+            bail!("no newer release of rdma-core can be had, with its source")
+        })?;
     let about = fs::read_to_string(directory.join("about"))?;
-    status(&format!("the newer release of rdma-core is {about}"));
+    status(&format!("the newer release of rdma-core for {} is {about}", machine.name));
     let tree = directory.join("tree");
     Ok(Newer {
-        rdma_core: RdmaCore { major: major(&tree)?, headers: directory.join("include"), tree },
+        rdma_core: RdmaCore {
+            major: major(machine, &tree)?,
+            headers: directory.join("include"),
+            tree,
+        },
         source: directory.join("source"),
         about,
     })
@@ -125,12 +129,7 @@ fn fetch(release: Release, scratch: &Path, apt: &mut Apt) -> Result<()> {
     fs::create_dir(&tree)?;
     let names = PACKAGES.map(|name| format!("{name}={}", binary.version));
     apt.unpack_closure(release, release.name(), &names.each_ref().map(String::as_str), &tree)?;
-    // No package has these links, which are made when Debian is installed.
-    for (link, target) in [("lib64", "usr/lib64"), ("lib", "usr/lib")] {
-        if !tree.join(link).exists() {
-            symlink(target, tree.join(link))?;
-        }
-    }
+    packages::usual_links(&tree)?;
     // Beside each other, without its C library's: programs are compiled with that of the peers.
     fs::create_dir(scratch.join("include"))?;
     fs::rename(tree.join("usr/include/infiniband"), scratch.join("include/infiniband"))?;
@@ -163,8 +162,8 @@ fn source_version(version: &str) -> &str {
 }
 
 /// rdma-core's major number, from its libraries' file names: `libibverbs.so.1.14.44.0`.
-fn major(tree: &Path) -> Result<String> {
-    let library = fs::read_link(tree.join(LIBRARIES).join("libibverbs.so.1"));
+fn major(machine: Machine, tree: &Path) -> Result<String> {
+    let library = fs::read_link(tree.join(machine.libraries()).join("libibverbs.so.1"));
     let library = library.context("the tree has no libibverbs")?;
     let name = library.to_string_lossy();
     let major = name.rsplit('.').nth(1).context("the library's name has no number")?;

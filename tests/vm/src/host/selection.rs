@@ -5,7 +5,8 @@
 //! follow one another have them all. If its time is limited, it has those in which kernels differ on one of the
 //! older kernels, and a third of those of other programs that take long, by turns.
 
-use crate::kernels;
+use crate::machines::Machine;
+use crate::{boards, kernels};
 use uverbs_vm::TURNS;
 
 /// Whether, and when, a scenario runs.
@@ -69,6 +70,71 @@ const DIFFERS: &[&str] = &[
     "replaced_at_every_call",
 ];
 
+/// The scenarios for kernels of other machines, if none is named: all that compare with rdma-core, answers of the
+/// firmware, events, removal, and requests that the model of the kernel predicts.
+const ELSEWHERE: &[&str] = &[
+    "soft_roce_comes_up",
+    "the_lab_cleans_up",
+    "peers_answer",
+    "answers_agree",
+    "answers_agree_on_links_that_are_down",
+    "answers_agree_on_a_full_table",
+    "answers_agree_on_a_sparse_table",
+    "answers_agree_on_a_device_that_is_gone",
+    "answers_agree_on_a_refused_open",
+    "ibv_devinfo_agrees",
+    "ibstat_agrees",
+    "ibstat_is_printed_byte_for_byte",
+    "nothing_of_other_tools_is_missing",
+    "limits_agree",
+    "counters_agree",
+    "removed_while_open",
+    "removed_before_the_open",
+    "modules_are_unloaded",
+    "differences_add_up",
+    "readings_after_events_are_right",
+    "requests_on_soft_roce",
+    "a_snapshot_answers_as_the_host",
+    "c_programs_on_soft_roce",
+    "c_programs_on_links_that_are_down",
+    "c_programs_hear_events_on_soft_roce",
+    "c_programs_without_a_device",
+    "c_programs_of_32_bits",
+    "mlx5_two_infiniband_ports",
+    "mlx5_roce",
+    "mlx5_switchdev",
+    "mlx5_embedded_cpu",
+    "mlx5_port_goes_down_and_up",
+    "mlx5_ports_odd_memory",
+    "mlx5_firmware_infiniband",
+    "mlx5_firmware_roce",
+    "mlx5_firmware_other_vports",
+    "mlx5_firmware_refusals",
+    "mlx5_limits_agree",
+    "mlx5_counters_cost_a_tenth",
+    "mlx5_commands_infiniband",
+    "mlx5_commands_roce",
+    "requests_on_mlx5_infiniband",
+    "requests_on_mlx5_roce",
+    "requests_on_mlx5_switchdev",
+    "mlx5_driver_is_bound_anew",
+    "mlx5_unplugged_while_open",
+    "c_programs_on_two_mlx5_ports",
+    "c_programs_hear_events_on_mlx5_roce",
+    "c_programs_on_mlx5_of_32_bits",
+];
+
+/// Those of them that start thousands of programs. On a machine that QEMU emulates slowly each takes ten minutes, and
+/// nothing in them depends on the machine that is not in the others.
+const LONG: &[&str] = &["differences_add_up", "readings_after_events_are_right"];
+
+/// Whether a scenario is for kernels of this machine.
+pub(crate) fn is_for(machine: Machine, scenario: &str) -> bool {
+    let is_usual = Machine::guest().is_ok_and(|usual| usual == machine);
+    let is_slow = boards::of(machine).is_ok_and(|board| board.is_slow);
+    is_usual || (ELSEWHERE.contains(&scenario) && !(is_slow && LONG.contains(&scenario)))
+}
+
 /// The rank of a scenario in a run that takes such a sample; in a whole run where there is none.
 pub(crate) fn rank(sample: Option<Sample>, series: &str, scenario: &str) -> Rank {
     let Some(Sample { seed, is_limited }) = sample else { return Rank::Always };
@@ -112,9 +178,15 @@ fn turn(series: &str, scenario: &str) -> u64 {
     (hash ^ (hash >> 33)) % TURNS
 }
 
-/// Names of the list that no scenario has, any more.
+/// Names of the lists that no scenario has, any more.
 pub(crate) fn unknown<'a>(known: &[&str]) -> Vec<&'a str> {
-    DIFFERS.iter().copied().filter(|name| !known.contains(name)).collect()
+    DIFFERS
+        .iter()
+        .chain(ELSEWHERE)
+        .chain(LONG)
+        .copied()
+        .filter(|name| !known.contains(name))
+        .collect()
 }
 
 #[cfg(test)]
@@ -151,6 +223,14 @@ mod tests {
             let thirds = [0, 1, 2].map(|more| ranks(seed + more, "7", "as_ucx_on_soft_roce")[1]);
             assert_eq!(thirds.iter().filter(|has| **has).count(), 1);
         }
+    }
+
+    #[test]
+    fn other_machines_have_what_depends_on_them() {
+        let of = |name: &str| Machine::named(name).unwrap();
+        assert!(is_for(of("x86_64"), "anything") && !is_for(of("aarch64"), "anything"));
+        assert!(is_for(of("aarch64"), LONG[0]) && !is_for(of("s390x"), LONG[0]));
+        assert!(is_for(of("s390x"), "answers_agree"));
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// The width of a column.
+const WIDTH: usize = 10;
+
 /// What became of one scenario on one kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -11,6 +14,8 @@ pub(crate) enum Verdict {
     Failed(String),
     /// With the reason.
     Skipped(String),
+    /// It is for other machines.
+    Elsewhere,
 }
 
 impl Verdict {
@@ -19,6 +24,7 @@ impl Verdict {
             Self::Ok => "ok",
             Self::Failed(_) => "FAILED",
             Self::Skipped(_) => "skipped",
+            Self::Elsewhere => "-",
         }
     }
 }
@@ -46,7 +52,7 @@ impl Table {
     pub(crate) fn nowhere<'a>(&self, scenarios: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         let is_skipped = |scenario: &str, kernel: &String| {
             let verdict = self.verdicts.get(&(scenario.to_owned(), kernel.clone()));
-            matches!(verdict, Some(Verdict::Skipped(_)))
+            matches!(verdict, Some(Verdict::Skipped(_) | Verdict::Elsewhere))
         };
         scenarios.filter(|it| self.kernels.iter().all(|kernel| is_skipped(it, kernel))).collect()
     }
@@ -75,13 +81,13 @@ impl Table {
         let first = self.scenarios.iter().map(String::len).max().unwrap_or(0);
         let mut text = format!("\n{:first$}", "");
         for kernel in &self.kernels {
-            let _ = write!(text, "  {kernel:>7}");
+            let _ = write!(text, "  {kernel:>WIDTH$}");
         }
         for row in all.chunks(self.kernels.len().max(1)) {
             let name = row.first().map_or("", |(scenario, _, _)| scenario);
             let _ = write!(text, "\n{name:first$}");
             for (_, _, verdict) in row {
-                let _ = write!(text, "  {:>7}", verdict.word());
+                let _ = write!(text, "  {:>WIDTH$}", verdict.word());
             }
         }
         text.push('\n');
@@ -89,7 +95,7 @@ impl Table {
         let mut skipped: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
         for (scenario, kernel, verdict) in &all {
             match verdict {
-                Verdict::Ok => {}
+                Verdict::Ok | Verdict::Elsewhere => {}
                 Verdict::Skipped(why) => {
                     skipped.entry((kernel, why)).or_default().push(scenario);
                 }
@@ -137,6 +143,7 @@ mod tests {
         for (scenario, kernel) in [("a", "6.1"), ("a", "7"), ("b", "6.1")] {
             table.set(scenario, kernel, Verdict::Skipped("no".into()));
         }
+        table.set("a", "7", Verdict::Elsewhere);
         table.set("b", "7", Verdict::Ok);
         assert_eq!(table.nowhere(["a", "b"].into_iter()), ["a"]);
     }

@@ -5,12 +5,13 @@
 //! Machines boot, and are not restored from a saved one: all boots take about a minute of a run, and the saved
 //! memory would hold the programs of the initramfs, worthless after each change of them.
 
-use crate::kernels::{self, Kernel};
+use crate::compared::Compared;
+use crate::kernels::{self, Kernel, Series};
 use crate::modules::Lack;
 use crate::selection::{self, Rank, Sample};
 use crate::table::{Table, Verdict};
 use crate::times::{self, Times};
-use crate::{Hardware, Lab, Missing, paths, status, words};
+use crate::{Hardware, Lab, Missing, boards, machines, paths, status, words};
 use anyhow::{Context, Result, ensure};
 use std::fs::{self, File};
 use std::path::Path;
@@ -84,6 +85,7 @@ impl Clock {
 #[derive(Debug)]
 struct Group<'a> {
     kernel: &'a Kernel,
+    lab: &'a Lab,
     bed: Bed,
     /// The next one is the last.
     waiting: Vec<Waiting>,
@@ -106,6 +108,7 @@ impl Group<'_> {
 struct Plan<'a> {
     groups: Vec<Group<'a>>,
     table: Table,
+    compared: Compared,
     times: Times,
     clock: Clock,
 }
@@ -173,9 +176,9 @@ pub(crate) fn run(
     kernels: &[Kernel],
     missing: &[Missing],
     wanted: &Wanted,
-    lab: &Lab,
+    labs: &[Lab],
 ) -> Result<ExitCode> {
-    let known = lab.scenarios()?;
+    let known = labs.first().context("no kernel can be had")?.scenarios()?;
     let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
     let only = &wanted.scenarios;
     let told = words::of("scenarios")?;
@@ -212,11 +215,17 @@ pub(crate) fn run(
     let times = Times::read();
     let mut groups = Vec::new();
     for kernel in kernels {
+        let lab = labs.iter().find(|lab| lab.machine == kernel.machine).context("no lab")?;
         for (bed, scenarios) in &beds {
+            let is_for = |name: &&String| is_for(kernel.machine, name, only);
+            let scenarios: Vec<_> = scenarios.iter().filter(is_for).collect();
+            if scenarios.is_empty() || lacking(kernel, *bed)?.is_some() {
+                continue;
+            }
             // What is named is wanted now.
             let seed = wanted.sample.filter(|_| only.is_empty());
             let sample = seed.map(|seed| Sample { seed, is_limited: wanted.limit.is_some() });
-            let waiting = scenarios.iter().map(|name| Waiting {
+            let waiting = scenarios.into_iter().map(|name| Waiting {
                 name: name.clone(),
                 rank: selection::rank(sample, kernel.series, name),
                 seconds: times.estimate(kernel.series, name),
@@ -224,18 +233,18 @@ pub(crate) fn run(
             let mut waiting: Vec<Waiting> = waiting.collect();
             waiting.sort_by(|a, b| b.rank.cmp(&a.rank).then(a.seconds.total_cmp(&b.seconds)));
             let (running, boots, trouble) = (0, 0, Vec::new());
-            groups.push(Group { kernel, bed: *bed, waiting, running, boots, trouble });
+            groups.push(Group { kernel, lab, bed: *bed, waiting, running, boots, trouble });
         }
     }
-    let table = empty_table(kernels, missing, &beds);
+    let table = empty_table(kernels, missing, &beds, only)?;
     let clock = Clock { rotate: wanted.rotate, limit: wanted.limit };
-    let plan = Mutex::new(Plan { groups, table, times, clock });
+    let plan = Mutex::new(Plan { groups, table, compared: Compared::default(), times, clock });
     let next = || locked(&plan).next_machine();
     thread::scope(|scope| {
         for _ in 0..wanted.jobs.max(1) {
             scope.spawn(|| {
                 while let Some((group, number)) = next() {
-                    Machine { plan: &plan, group, number, sample: wanted.sample, lab }.run();
+                    Machine { plan: &plan, group, number, sample: wanted.sample }.run();
                 }
             });
         }
@@ -243,21 +252,28 @@ pub(crate) fn run(
     let mut plan = plan.into_inner().unwrap_or_else(PoisonError::into_inner);
     plan.finish();
     // A whole run has all on all kernels.
-    if wanted.sample.is_none() && missing.is_empty() && kernels.len() == kernels::ALL.len() {
+    let has = |series: &Series| kernels.iter().any(|kernel| kernel.series == series.name);
+    if wanted.sample.is_none() && missing.is_empty() && kernels::ALL.iter().all(has) {
         let all = beds.iter().flat_map(|(_, scenarios)| scenarios.iter().map(String::as_str));
         for name in plan.table.nowhere(all) {
-            let newest = kernels.last().map_or("", |kernel| kernel.series);
+            let newest = kernels::ALL.last().map_or("", |series| series.name);
             let why = "it was skipped on every kernel: nothing tests what it does";
             plan.table.set(name, newest, Verdict::Failed(why.into()));
         }
     }
     plan.times.keep();
-    print!("{}", plan.table.text());
+    print!("\n{}{}", plan.compared.text(), plan.table.text());
     Ok(ExitCode::from(u8::from(!plan.table.passed())))
 }
 
 /// The table with what is known before anything ran.
-fn empty_table(kernels: &[Kernel], missing: &[Missing], beds: &[(Bed, Vec<String>)]) -> Table {
+fn empty_table(
+    kernels: &[Kernel],
+    missing: &[Missing],
+    beds: &[(Bed, Vec<String>)],
+    only: &[String],
+) -> Result<Table> {
+    let usual = machines::Machine::guest()?;
     let columns =
         kernels.iter().map(|kernel| kernel.series).chain(missing.iter().map(|(series, _)| *series));
     let rows = beds.iter().flat_map(|(bed, scenarios)| {
@@ -266,17 +282,45 @@ fn empty_table(kernels: &[Kernel], missing: &[Missing], beds: &[(Bed, Vec<String
     let rows = [MODULES, SIW].map(str::to_owned).into_iter().chain(rows);
     let mut table = Table::new(columns.map(str::to_owned).collect(), rows.collect());
     for (series, why) in missing {
+        let machine = kernels::series(series)?.machine()?;
+        let verdict = |is_for: bool| {
+            if is_for { Verdict::Skipped("no such kernel".into()) } else { Verdict::Elsewhere }
+        };
         for row in [MODULES, SIW] {
-            table.set(row, series, Verdict::Skipped("no such kernel".into()));
+            table.set(row, series, verdict(machine == usual));
         }
         for (bed, scenarios) in beds {
             table.set(&boot_row(*bed), series, absence(format!("no such kernel: {why}")));
             for scenario in scenarios {
-                table.set(scenario, series, Verdict::Skipped("no such kernel".into()));
+                table.set(scenario, series, verdict(is_for(machine, scenario, only)));
             }
         }
     }
     for kernel in kernels {
+        for (bed, scenarios) in beds {
+            let lacking = lacking(kernel, *bed)?;
+            let verdict = |is_for: bool| match lacking {
+                Some(why) if is_for => Some(Verdict::Skipped(why.to_owned())),
+                None if is_for => None,
+                _ => Some(Verdict::Elsewhere),
+            };
+            let is_for = |name: &String| is_for(kernel.machine, name, only);
+            for scenario in scenarios {
+                if let Some(verdict) = verdict(is_for(scenario)) {
+                    table.set(scenario, kernel.series, verdict);
+                }
+            }
+            if let Some(verdict) = verdict(scenarios.iter().any(is_for)) {
+                table.set(&boot_row(*bed), kernel.series, verdict);
+            }
+        }
+        // What is built for the usual machine only.
+        if kernel.machine != usual {
+            for row in [MODULES, SIW] {
+                table.set(row, kernel.series, Verdict::Elsewhere);
+            }
+            continue;
+        }
         let siw = kernel.own_modules.clone().and_then(|modules| modules.siw);
         for (row, built) in [(MODULES, kernel.own_modules.clone().map(drop)), (SIW, siw)] {
             let verdict = match built {
@@ -287,7 +331,17 @@ fn empty_table(kernels: &[Kernel], missing: &[Missing], beds: &[(Bed, Vec<String
             table.set(row, kernel.series, verdict);
         }
     }
-    table
+    Ok(table)
+}
+
+/// Whether a scenario is for kernels of a machine: if it is named, in any case.
+fn is_for(machine: machines::Machine, scenario: &String, only: &[String]) -> bool {
+    only.contains(scenario) || selection::is_for(machine, scenario)
+}
+
+/// Why a kernel's machine lacks the devices of a bed, if so.
+fn lacking(kernel: &Kernel, bed: Bed) -> Result<Option<&'static str>> {
+    Ok(boards::of(kernel.machine)?.no_mlx5.filter(|_| bed == Bed::Mlx5))
 }
 
 /// The verdict on something that could not be had. A mirror may have dropped an old release: no
@@ -307,14 +361,12 @@ struct Machine<'a, 'b> {
     /// Counts the machines of the group.
     number: u16,
     sample: Option<u64>,
-    lab: &'a Lab,
 }
 
 impl Machine<'_, '_> {
     fn run(&self) {
-        let Some((kernel, bed)) =
-            locked(self.plan).groups.get(self.group).map(|group| (group.kernel, group.bed))
-        else {
+        let group = locked(self.plan).groups.get(self.group).map(|it| (it.kernel, it.lab, it.bed));
+        let Some((kernel, lab, bed)) = group else {
             return;
         };
         let number = if self.number == 1 { String::new() } else { format!("-{}", self.number) };
@@ -329,7 +381,7 @@ impl Machine<'_, '_> {
 
         let hardware = Hardware { bed, terminal: None };
         let job = Job::Scenarios;
-        let wrong = self.lab.boot(kernel, hardware, &log, &job, self.sample, |report| {
+        let wrong = lab.boot(kernel, hardware, &log, &job, self.sample, |report| {
             match report {
                 Report::Ready => {
                     if !is_up {
@@ -361,6 +413,9 @@ impl Machine<'_, '_> {
                     times::spent(&format!("{name} on {}", kernel.series), took);
                     let mut plan = locked(self.plan);
                     plan.times.note(kernel.series, &name, took);
+                    if verdict == Verdict::Ok {
+                        plan.compared.note(kernel.series, &output);
+                    }
                     plan.set(self.group, &name, verdict);
                 }
                 Report::Trouble(what) => trouble.push(what),

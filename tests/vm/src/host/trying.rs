@@ -5,6 +5,7 @@ use crate::apt::Apt;
 use crate::cache::Cache;
 use crate::initramfs::{Initramfs, Tree};
 use crate::kernels::{self, Series};
+use crate::machines::Machine;
 use crate::phases::Phases;
 use crate::terminal::{self, Terminal};
 use crate::{Hardware, Lab, elf, packages, paths, status};
@@ -107,7 +108,7 @@ fn usual_boot(devices: Devices) -> &'static str {
 
 /// What is booted, but for the kernel.
 fn lab(devices: Devices, has_shell: bool, cache: &Cache, apt: &mut Apt) -> Result<Lab> {
-    let qemu = packages::qemu(cache, apt)?;
+    let qemu = packages::qemu(Machine::guest()?, cache, apt)?;
     let tree = packages::to_play(cache, apt)?;
     // Both were built with this program.
     let own = std::env::current_exe().context("the place of this program")?;
@@ -121,12 +122,14 @@ fn lab(devices: Devices, has_shell: bool, cache: &Cache, apt: &mut Apt) -> Resul
             program.display()
         );
     }
-    let mut initramfs = Initramfs::with(&guest, PROGRAMS, Tree { directory: &tree, root: "" })?;
+    let machine = Machine::guest()?;
+    let tree = Tree { directory: &tree, root: "", machine };
+    let mut initramfs = Initramfs::with(&guest, PROGRAMS, tree)?;
     initramfs.program("usr/bin/uverbs", &uverbs)?;
     if has_shell {
         initramfs.file("etc/profile", profile(devices).into_bytes());
     }
-    Ok(Lab { qemu, guest, initramfs })
+    Ok(Lab { machine, qemu, guest, initramfs })
 }
 
 /// What the shell reads first.

@@ -1,6 +1,5 @@
 //! Programs that lack something: open files, memory, system calls, a folder, room in an rdma cgroup.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, exit};
@@ -12,8 +11,8 @@ use nix::sched::{CloneFlags, unshare};
 use rustix::mount::MountPropagationFlags;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_change, unmount};
 use rustix::process::{Resource, Rlimit, setrlimit};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 
+use super::filter::{self, Fate};
 use super::output;
 
 /// Where the hierarchy of cgroups is mounted.
@@ -108,11 +107,7 @@ fn become_it(limit: &str, program: &str, arguments: &[&str]) -> Result<Infallibl
 
 /// Lets these system calls fail with this errno.
 fn forbid(calls: &[i64], errno: u64) -> Result<()> {
-    let rules: BTreeMap<_, _> = calls.iter().map(|call| (*call, Vec::new())).collect();
-    let refusal = SeccompAction::Errno(u32::try_from(errno)?);
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, TargetArch::x86_64)?;
-    let program: BpfProgram = filter.try_into()?;
-    Ok(apply_filter(&program)?)
+    filter::apply(calls, Fate::Fail(u32::try_from(errno)?))
 }
 
 fn join(folder: &str) -> Result<()> {

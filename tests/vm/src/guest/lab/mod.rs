@@ -7,6 +7,8 @@
 //! code with what it tests.
 
 pub(crate) mod container;
+#[cfg(feature = "scenarios")]
+mod filter;
 pub(crate) mod ip;
 #[cfg(feature = "scenarios")]
 pub(crate) mod limited;

@@ -1,7 +1,6 @@
 //! Programs that are stopped after one of their system calls. strace can do it too, and takes longer to
 //! start than such a program runs.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -13,7 +12,8 @@ use nix::sys::ptrace::{self, Options};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
+
+use super::filter::{self, Fate};
 
 /// System calls of which programs make very many, with their numbers.
 const FILTERED: [(&str, i64); 3] =
@@ -24,11 +24,7 @@ const FILTERED: [(&str, i64); 3] =
 pub(crate) fn run(call: &str, program: &str, arguments: &[&str]) -> Result<()> {
     ptrace::traceme()?;
     if let Ok(call) = call.parse::<i64>() {
-        let rules = BTreeMap::from([(call, Vec::new())]);
-        let (all, traced) = (SeccompAction::Allow, SeccompAction::Trace(0));
-        let filter = SeccompFilter::new(rules, all, traced, TargetArch::x86_64)?;
-        let filter: BpfProgram = filter.try_into()?;
-        apply_filter(&filter)?;
+        filter::apply(&[call], Fate::Stop)?;
     }
     Err(Command::new(program).args(arguments).exec().into())
 }

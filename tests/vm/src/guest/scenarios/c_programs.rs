@@ -21,7 +21,7 @@ use super::mlx5::firmware_words;
 use super::siw::IwarpLab;
 use crate::lab::within::Within;
 use crate::lab::{self, Aside, IbSwitch, Namespace, Netdev, SoftRoce, output, run};
-use uverbs_vm::{has_its_turn, sample};
+use uverbs_vm::{NO_NEWER, has_its_turn, sample};
 
 const NOBODY: u32 = 65_534;
 
@@ -424,18 +424,27 @@ fn programs(root: &str) -> Result<Vec<String>> {
 /// Both roots. Where situations are much alike a run that takes samples has one of them for each, by the
 /// seed and the number of the situation; on an older kernel, where the scenario has its turn, both.
 fn roots(situation: u64) -> Result<&'static [&'static str]> {
-    Ok(if lab::is_newest_kernel()? { one_root(situation) } else { &ROOTS })
+    if lab::is_newest_kernel()? { one_root(situation) } else { all_roots() }
+}
+
+/// Both, but for another machine than x86-64 the mirror may have only one release.
+fn all_roots() -> Result<&'static [&'static str]> {
+    if !fs::exists(NO_NEWER)? {
+        return Ok(&ROOTS);
+    }
+    println!("figure: {}", fs::read_to_string(NO_NEWER)?.lines().next().unwrap_or_default());
+    Ok(&["/"])
 }
 
 /// One of the roots in a run that takes samples, both in a whole one.
-fn one_root(situation: u64) -> &'static [&'static str] {
-    let Some(seed) = sample() else { return &ROOTS };
-    if (seed + situation).is_multiple_of(2) { &["/"] } else { &["/newer"] }
+fn one_root(situation: u64) -> Result<&'static [&'static str]> {
+    let Some(seed) = sample() else { return all_roots() };
+    Ok(if (seed + situation).is_multiple_of(2) { &["/"] } else { &["/newer"] })
 }
 
 /// Every program, on all devices that are there now, with nothing in the way.
 fn compare() -> Result<()> {
-    compare_without(&[], &ROOTS, Situation::Open)
+    compare_without(&[], all_roots()?, Situation::Open)
 }
 
 /// The same in the roots of the situation with this number.
@@ -469,11 +478,14 @@ fn compare_without(
 /// Soft RoCE with all kinds of GIDs, VLANs among them.
 pub(crate) fn on_soft_roce() -> Result<()> {
     let _lab = lab::two_soft_roce_devices()?;
-    println!("figure: the newer release of rdma-core is {}", fs::read_to_string("/newer/about")?);
+    if !fs::exists(NO_NEWER)? {
+        let about = fs::read_to_string("/newer/about")?;
+        println!("figure: the newer release of rdma-core is {about}");
+    }
     if lab::is_newest_kernel()? {
         return compare();
     }
-    compare_without(&[], one_root(0), Situation::Open)
+    compare_without(&[], one_root(0)?, Situation::Open)
 }
 
 /// Ports that are down, and one on the loopback interface.
@@ -511,7 +523,7 @@ pub(crate) fn on_soft_iwarp() -> Result<()> {
 
 /// No device at all.
 pub(crate) fn without_a_device() -> Result<()> {
-    let mut compared = Compared::within(&ROOTS);
+    let mut compared = Compared::within(all_roots()?);
     // Whatever takes a device is given one that does not exist.
     let device = Device { name: "rxe0".to_owned(), ports: 1..=1, has_mads: false };
     compared.all(Situation::NoDevice, &[device], Within::HERE)?;

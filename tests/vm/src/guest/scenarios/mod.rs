@@ -19,13 +19,13 @@ mod costs;
 mod counters;
 mod examples;
 mod faults;
-mod i686;
 mod laboratory;
 mod limits;
 mod metrics;
 mod mlx5;
 mod model;
 mod namespaces;
+mod of_32_bits;
 mod peers;
 mod readme;
 mod record;
@@ -171,7 +171,7 @@ const SOFT: &[Scenario] = &[
     ("c_programs_in_another_namespace", c_programs::in_another_namespace),
     ("c_programs_with_nothing_mounted", c_programs::with_nothing_mounted),
     ("c_programs_in_an_empty_root", c_programs::in_an_empty_root),
-    ("c_programs_of_32_bits", i686::canaries),
+    ("c_programs_of_32_bits", of_32_bits::canaries),
     ("c_programs_sanitized", c_programs::sanitized),
     ("c_programs_under_valgrind", c_programs::under_valgrind),
 ];

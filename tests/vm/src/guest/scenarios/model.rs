@@ -246,6 +246,8 @@ struct Tally {
     answers: BTreeMap<&'static str, usize>,
     left_out: BTreeMap<&'static str, usize>,
     differences: Vec<String>,
+    /// Answers whose end was not written since it did not fit.
+    early: usize,
 }
 
 fn compare_all(open: &Context, device: &Device) -> Result<()> {
@@ -257,8 +259,11 @@ fn compare_all(open: &Context, device: &Device) -> Result<()> {
             compare(generator, &arena, count, open, device, &mut tally)?;
         }
     }
-    let Tally { compared, answers, left_out, differences } = tally;
+    let Tally { compared, answers, left_out, differences, early } = tally;
     println!("figure: {compared} requests, {} differ: {answers:?}", differences.len());
+    if early > 0 {
+        println!("figure: {early} answers that did not fit end earlier than on x86-64");
+    }
     println!("left out: {left_out:?}");
     println!("{}", differences.join("\n"));
     ensure!(differences.is_empty(), "the model is wrong");
@@ -301,11 +306,25 @@ fn compare(
         let mut after = arena.content();
         claim(arena, real, &effects, &mut after, &mut memory)?;
         *tally.answers.entry(name(real)).or_default() += 1;
-        if real != result || after != memory.bytes() {
+        let ends_early = || ends_early(case.memory.bytes(), memory.bytes(), &after);
+        if real == result && after == memory.bytes() {
+        } else if real == result && real == Err(errno::EFAULT) && ends_early() {
+            tally.early += 1;
+        } else {
             tally.differences.push(difference(arena, &case, result, real, &memory, &after));
         }
     }
     Ok(())
+}
+
+/// Whether memory lacks only the last bytes of what the model wrote up to where it ends. x86-64 copies as many bytes
+/// as there is room for; others copy several at once, and none of these if not all fit.
+fn ends_early(before: &[u8], model: &[u8], after: &[u8]) -> bool {
+    const AT_ONCE: usize = 64;
+    let common = after.iter().zip(model).take_while(|(after, model)| after == model).count();
+    !cfg!(target_arch = "x86_64")
+        && after.len() - common < AT_ONCE
+        && after.get(common..) == before.get(common..)
 }
 
 fn name(answer: Result<(), i32>) -> &'static str {

@@ -28,7 +28,7 @@ use uverbs_mlx5_function::description::{Description, Port};
 
 pub(super) use firmware::trial_words as firmware_words;
 
-use super::{Scenario, answers, c_events, choices, containers, i686, model, watch};
+use super::{Scenario, answers, c_events, choices, containers, model, of_32_bits, watch};
 use crate::lab::mlx5::Mlx5;
 
 /// Every scenario of them, in the order in which they run.
@@ -93,7 +93,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("c_programs_on_mlx5_embedded_cpu", c_programs::on_an_embedded_cpu),
     ("c_programs_on_two_mlx5_devices", c_programs::on_two_devices),
     ("c_programs_on_mlx5_without_devx", c_programs::without_devx),
-    ("c_programs_on_mlx5_of_32_bits", i686::canaries_on_mlx5),
+    ("c_programs_on_mlx5_of_32_bits", of_32_bits::canaries_on_mlx5),
     ("c_programs_on_mlx5_sanitized", c_programs::sanitized),
     ("c_programs_on_mlx5_under_valgrind", c_programs::under_valgrind),
 ];
