@@ -72,11 +72,9 @@ pub(crate) fn sysroot(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<
     Ok(Some(sysroot.join(own)))
 }
 
-/// musl with its headers, and an unwinder; bookworm's, since it wants the least of its C library. (bookworm has
-/// no riscv64.)
+/// musl with its headers, and an unwinder; bookworm's, since it wants the least of its C library.
 pub(crate) fn c_library(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
-    let unwinder = if machine.debian == "riscv64" { TRIXIE } else { BOOKWORM };
-    let all = [(TRIXIE, "musl-dev"), (unwinder, "libunwind-19-dev")];
+    let all = [(TRIXIE, "musl-dev"), (BOOKWORM, "libunwind-19-dev")];
     let request = all.map(|(release, name)| format!("{name} of {}", release.name())).join(", ");
     let name = format!("musl-{}", machine.name);
     cache.keep(&name, &request, |scratch| {
