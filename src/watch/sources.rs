@@ -385,9 +385,7 @@ impl Watch {
                 let expected = match *touch {
                     Touch::Name => continue,
                     Touch::Any => None,
-                    Touch::Address(ip, is_there) => {
-                        Some(Expected { device: device.clone(), ip, index: *index, is_there })
-                    }
+                    Touch::Address(ip, is_there) => Some(Expected { ip, index: *index, is_there }),
                 };
                 self.ladder.get_or_insert_with(|| Ladder::new(now)).add(&device, expected, now);
             }
