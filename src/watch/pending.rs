@@ -1,10 +1,12 @@
 //! What must be read, and when.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
 use super::Origin;
-use crate::inventory::{GidRow, Inventory};
+use crate::gid::Gid;
+use crate::inventory::{DeviceRecord, GidRow, Inventory};
 use crate::netlink::route::gid_of;
 
 /// How long nothing may be heard before a table is read. One change of an interface has many events.
@@ -102,35 +104,46 @@ impl Pending {
 }
 
 /// A row that is to come or to go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ExpectedRow {
-    pub(super) device: String,
     pub(super) ip: IpAddr,
     /// The interface's index.
     pub(super) index: u32,
     pub(super) is_there: bool,
 }
 
-impl ExpectedRow {
-    /// Whether the tables are so. A port has rows of each type, which the kernel writes one by one.
-    fn is_met(&self, inventory: &Inventory) -> bool {
-        let Some(device) = inventory.device(&self.device) else { return true };
-        let (gid, rows) = (gid_of(self.ip), device.all_rows());
-        let of_it = |row: &&GidRow| {
-            let index = row.netdev.as_ref().map(|own| own.index);
-            let index = index.or(row.record.entry.netdev_ifindex());
-            row.record.entry.gid() == gid && index.is_none_or(|index| index.get() == self.index)
+/// A device's table, to look rows up in: there may be many of them, and many that are expected.
+struct Table<'i> {
+    rows: BTreeMap<Gid, Vec<&'i GidRow>>,
+    /// The types that each port has rows of.
+    types: BTreeMap<u32, BTreeSet<u32>>,
+}
+
+impl<'i> Table<'i> {
+    fn of(device: &'i DeviceRecord) -> Self {
+        let mut table = Self { rows: BTreeMap::new(), types: BTreeMap::new() };
+        for row in device.all_rows() {
+            let entry = &row.record.entry;
+            table.rows.entry(entry.gid()).or_default().push(row);
+            table.types.entry(entry.port()).or_default().insert(entry.gid_type().0);
+        }
+        table
+    }
+
+    /// Whether there is no row of an address of an interface; or one of each type that its port has rows of, which the
+    /// kernel writes one by one.
+    fn has(&self, (ip, index): (IpAddr, u32), is_there: bool) -> bool {
+        let of_it = |row: &&&GidRow| {
+            let own = row.netdev.as_ref().map(|own| own.index);
+            let own = own.or(row.record.entry.netdev_ifindex());
+            own.is_none_or(|own| own.get() == index)
         };
-        let Some(first) = rows.iter().find(of_it) else { return !self.is_there };
-        // Each type that the port has rows of.
-        let (port, kind) =
-            (|row: &GidRow| row.record.entry.port(), |row: &GidRow| row.record.entry.gid_type());
-        let mut of_port = rows.iter().filter(|row| port(row) == port(first));
-        let has = |wanted: &GidRow| {
-            let mut found = rows.iter().filter(of_it);
-            found.any(|row| port(row) == port(wanted) && kind(row) == kind(wanted))
-        };
-        self.is_there && of_port.all(has)
+        let rows = self.rows.get(&gid_of(ip)).into_iter().flatten().filter(of_it);
+        let own: Vec<(u32, u32)> =
+            rows.map(|row| (row.record.entry.port(), row.record.entry.gid_type().0)).collect();
+        let Some((port, _)) = own.first() else { return !is_there };
+        let mut types = self.types.get(port).into_iter().flatten();
+        is_there && types.all(|kind| own.contains(&(*port, *kind)))
     }
 }
 
@@ -140,14 +153,15 @@ pub(super) struct Ladder {
     start: Duration,
     rung: usize,
     devices: Vec<String>,
-    expected: Vec<ExpectedRow>,
+    /// Of each device the addresses with the indices of their interfaces, and whether their rows are to come.
+    expected: BTreeMap<String, BTreeMap<(IpAddr, u32), bool>>,
     /// Whether something may change of which it is not known what.
     is_open: bool,
 }
 
 impl Ladder {
     pub(super) fn new(now: Duration) -> Self {
-        Self { start: now, rung: 0, devices: Vec::new(), expected: Vec::new(), is_open: false }
+        Self { start: now, rung: 0, devices: Vec::new(), expected: BTreeMap::new(), is_open: false }
     }
 
     /// Begins from the lowest rung, with one more device.
@@ -156,13 +170,9 @@ impl Ladder {
         once(&mut self.devices, device.to_owned());
         match expected {
             // The last word counts.
-            Some(expected) => {
-                let is_other = |own: &ExpectedRow| {
-                    (&own.device, own.ip, own.index)
-                        != (&expected.device, expected.ip, expected.index)
-                };
-                self.expected.retain(is_other);
-                self.expected.push(expected);
+            Some(ExpectedRow { ip, index, is_there }) => {
+                let own = self.expected.entry(device.to_owned()).or_default();
+                own.insert((ip, index), is_there);
             }
             None => self.is_open = true,
         }
@@ -179,7 +189,12 @@ impl Ladder {
 
     /// Goes on after a reading; `None` if there is no more to expect, or it was the last rung.
     pub(super) fn climb(mut self, inventory: &Inventory, now: Duration) -> Option<Self> {
-        self.expected.retain(|own| !own.is_met(inventory));
+        self.expected.retain(|device, expected| {
+            // Of one that is gone nothing is to come.
+            let Some(table) = inventory.device(device).map(Table::of) else { return false };
+            expected.retain(|own, is_there| !table.has(*own, *is_there));
+            !expected.is_empty()
+        });
         if self.expected.is_empty() && !self.is_open {
             return None;
         }
@@ -190,6 +205,9 @@ impl Ladder {
         Some(self)
     }
 }
+
+#[cfg(test)]
+mod linear;
 
 #[cfg(test)]
 mod tests {
@@ -236,12 +254,8 @@ mod tests {
         let before = host(&[(v1, "fe80::1"), (v2, "fe80::1")]);
         let half = host(&[(v1, "fe80::1"), (v2, "fe80::1"), (v1, "10.0.0.1")]);
         let whole = host(&[(v1, "fe80::1"), (v2, "fe80::1"), (v1, "10.0.0.1"), (v2, "10.0.0.1")]);
-        let expected = |is_there| ExpectedRow {
-            device: "rxe0".to_owned(),
-            ip: "10.0.0.1".parse().unwrap(),
-            index: 3,
-            is_there,
-        };
+        let expected =
+            |is_there| ExpectedRow { ip: "10.0.0.1".parse().unwrap(), index: 3, is_there };
         let mut ladder = Ladder::new(MS);
         ladder.add("rxe0", Some(expected(true)), MS);
         assert_eq!(ladder.due(), 11 * MS);

@@ -397,7 +397,7 @@ impl Watch {
                     Touch::Name => continue,
                     Touch::Any => None,
                     Touch::Address(ip, is_there) => {
-                        Some(ExpectedRow { device: device.clone(), ip, index: *index, is_there })
+                        Some(ExpectedRow { ip, index: *index, is_there })
                     }
                 };
                 self.ladder.get_or_insert_with(|| Ladder::new(now)).add(&device, expected, now);

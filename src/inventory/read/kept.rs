@@ -4,6 +4,8 @@
 //! state, rate and MTU follow its interface: they cannot change unless its carrier goes and comes again, which the
 //! kernel counts. So where route netlink says the same as before the last answer, the answer is still right.
 
+use std::collections::BTreeMap;
+
 use crate::device::Device;
 use crate::driver::DriverId;
 use crate::gid::Source;
@@ -15,13 +17,13 @@ use crate::port::{LinkLayer, PortAttributes};
 /// What ports said when an inventory was read, for [`Host::inventory_keeping`](crate::host::Host::inventory_keeping).
 #[derive(Debug, Default)]
 pub struct Kept {
-    ports: Vec<KeptPort>,
+    /// By the names of their devices, and by their numbers.
+    ports: BTreeMap<String, BTreeMap<u32, KeptPort>>,
 }
 
 #[derive(Debug)]
 struct KeptPort {
     device: Device,
-    number: u32,
     attributes: (PortAttributes, Source),
     netdev: Netdev,
     /// Its interface, as it was before the port was asked.
@@ -38,10 +40,11 @@ pub(super) struct KnownPort {
 impl Kept {
     /// What a port said, if it would say the same now that these are the links.
     pub(super) fn known(&self, device: &Device, number: u32, links: &Links) -> Option<KnownPort> {
-        let mut ports = self.ports.iter();
+        let own = self.ports.get(&device.name)?.get(&number)?;
         // As it was listed: the driver may have been found out since.
-        let is_device = |own: &Device| *own == Device { driver: own.driver, ..device.clone() };
-        let own = ports.find(|own| own.number == number && is_device(&own.device))?;
+        if own.device != (Device { driver: own.device.driver, ..device.clone() }) {
+            return None;
+        }
         let is_same = links.carrier(&own.netdev) == Some(&own.link);
         is_same
             .then(|| KnownPort { attributes: own.attributes.clone(), netdev: own.netdev.clone() })
@@ -52,7 +55,9 @@ impl Kept {
         self.ports.clear();
         for record in records.iter().filter(|own| own.device.driver == Some(DriverId::MLX5)) {
             let ports = record.ports.iter();
-            self.ports.extend(ports.filter_map(|port| kept(&record.device, port, links)));
+            let ports =
+                ports.filter_map(|port| Some((port.number, kept(&record.device, port, links)?)));
+            self.ports.insert(record.device.name.clone(), ports.collect());
         }
     }
 }
@@ -63,12 +68,14 @@ fn kept(device: &Device, port: &PortRecord, links: &Links) -> Option<KeptPort> {
     let link = links.carrier(netdev)?;
     (attributes.0.link_layer == LinkLayer::ETHERNET).then(|| KeptPort {
         device: device.clone(),
-        number: port.number,
         attributes: attributes.clone(),
         netdev: netdev.clone(),
         link: link.clone(),
     })
 }
+
+#[cfg(test)]
+mod linear;
 
 #[cfg(test)]
 mod tests {
