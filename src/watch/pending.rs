@@ -1,11 +1,9 @@
 //! What must be read, and when.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
 use super::Origin;
-use crate::gid::Gid;
 use crate::inventory::{DeviceRecord, GidRow, Inventory};
 use crate::netlink::route::gid_of;
 
@@ -114,37 +112,49 @@ pub(super) struct ExpectedRow {
 
 /// A device's table, to look rows up in: there may be many of them, and many that are expected.
 struct Table<'i> {
-    rows: BTreeMap<Gid, Vec<&'i GidRow>>,
-    /// The types that each port has rows of.
-    types: BTreeMap<u32, BTreeSet<u32>>,
+    /// Ascending by GID.
+    rows: Vec<&'i GidRow>,
+    /// The types that each port has rows of: ports with types, ascending.
+    types: Vec<(u32, u32)>,
 }
 
 impl<'i> Table<'i> {
     fn of(device: &'i DeviceRecord) -> Self {
-        let mut table = Self { rows: BTreeMap::new(), types: BTreeMap::new() };
-        for row in device.all_rows() {
-            let entry = &row.record.entry;
-            table.rows.entry(entry.gid()).or_default().push(row);
-            table.types.entry(entry.port()).or_default().insert(entry.gid_type().0);
-        }
-        table
+        let mut rows: Vec<&GidRow> = device.all_rows().iter().collect();
+        rows.sort_by_key(|row| row.record.entry.gid());
+        let mut types: Vec<(u32, u32)> = rows.iter().map(|row| port_and_type(row)).collect();
+        types.sort_unstable();
+        types.dedup();
+        Self { rows, types }
     }
 
     /// Whether there is no row of an address of an interface; or one of each type that its port has rows of, which the
     /// kernel writes one by one.
     fn has(&self, (ip, index): (IpAddr, u32), is_there: bool) -> bool {
+        let gid = gid_of(ip);
         let of_it = |row: &&&GidRow| {
             let own = row.netdev.as_ref().map(|own| own.index);
             let own = own.or(row.record.entry.netdev_ifindex());
             own.is_none_or(|own| own.get() == index)
         };
-        let rows = self.rows.get(&gid_of(ip)).into_iter().flatten().filter(of_it);
-        let own: Vec<(u32, u32)> =
-            rows.map(|row| (row.record.entry.port(), row.record.entry.gid_type().0)).collect();
+        let first = self.rows.partition_point(|row| row.record.entry.gid() < gid);
+        let rows = self.rows.iter().skip(first);
+        let rows = rows.take_while(|row| row.record.entry.gid() == gid).filter(of_it);
+        let own: Vec<(u32, u32)> = rows.map(|row| port_and_type(row)).collect();
         let Some((port, _)) = own.first() else { return !is_there };
-        let mut types = self.types.get(port).into_iter().flatten();
-        is_there && types.all(|kind| own.contains(&(*port, *kind)))
+        let first = self.types.partition_point(|own| own.0 < *port);
+        let mut types = self.types.iter().skip(first).take_while(|own| own.0 == *port);
+        is_there && types.all(|kind| own.contains(kind))
     }
+}
+
+/// What a row that is expected is about.
+fn place((device, own): &(String, ExpectedRow)) -> (&str, IpAddr, u32) {
+    (device, own.ip, own.index)
+}
+
+fn port_and_type(row: &GidRow) -> (u32, u32) {
+    (row.record.entry.port(), row.record.entry.gid_type().0)
 }
 
 /// Readings of tables that may be written only now.
@@ -153,15 +163,15 @@ pub(super) struct Ladder {
     start: Duration,
     rung: usize,
     devices: Vec<String>,
-    /// Of each device the addresses with the indices of their interfaces, and whether their rows are to come.
-    expected: BTreeMap<String, BTreeMap<(IpAddr, u32), bool>>,
+    /// Devices and rows. Of several that are about the same row the last one counts.
+    expected: Vec<(String, ExpectedRow)>,
     /// Whether something may change of which it is not known what.
     is_open: bool,
 }
 
 impl Ladder {
     pub(super) fn new(now: Duration) -> Self {
-        Self { start: now, rung: 0, devices: Vec::new(), expected: BTreeMap::new(), is_open: false }
+        Self { start: now, rung: 0, devices: Vec::new(), expected: Vec::new(), is_open: false }
     }
 
     /// Begins from the lowest rung, with one more device.
@@ -169,11 +179,7 @@ impl Ladder {
         (self.start, self.rung) = (now, 0);
         once(&mut self.devices, device.to_owned());
         match expected {
-            // The last word counts.
-            Some(ExpectedRow { ip, index, is_there }) => {
-                let own = self.expected.entry(device.to_owned()).or_default();
-                own.insert((ip, index), is_there);
-            }
+            Some(expected) => self.expected.push((device.to_owned(), expected)),
             None => self.is_open = true,
         }
     }
@@ -189,11 +195,25 @@ impl Ladder {
 
     /// Goes on after a reading; `None` if there is no more to expect, or it was the last rung.
     pub(super) fn climb(mut self, inventory: &Inventory, now: Duration) -> Option<Self> {
-        self.expected.retain(|device, expected| {
-            // Of one that is gone nothing is to come.
-            let Some(table) = inventory.device(device).map(Table::of) else { return false };
-            expected.retain(|own, is_there| !table.has(*own, *is_there));
-            !expected.is_empty()
+        self.expected.sort_by(|one, other| place(one).cmp(&place(other)));
+        // The last word counts.
+        self.expected.dedup_by(|next, own| {
+            let is_same = place(next) == place(own);
+            if is_same {
+                own.1 = next.1;
+            }
+            is_same
+        });
+        let mut looked: Option<(String, Option<Table<'_>>)> = None;
+        self.expected.retain(|(device, own)| {
+            let table = match looked.take() {
+                Some((name, table)) if name == *device => table,
+                _ => inventory.device(device).map(Table::of),
+            };
+            // Of a device that is gone nothing is to come.
+            let is_met = table.as_ref().is_none_or(|it| it.has((own.ip, own.index), own.is_there));
+            looked = Some((device.clone(), table));
+            !is_met
         });
         if self.expected.is_empty() && !self.is_open {
             return None;

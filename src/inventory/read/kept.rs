@@ -4,8 +4,6 @@
 //! state, rate and MTU follow its interface: they cannot change unless its carrier goes and comes again, which the
 //! kernel counts. So where route netlink says the same as before the last answer, the answer is still right.
 
-use std::collections::BTreeMap;
-
 use crate::device::Device;
 use crate::driver::DriverId;
 use crate::gid::Source;
@@ -17,13 +15,14 @@ use crate::port::{LinkLayer, PortAttributes};
 /// What ports said when an inventory was read, for [`Host::inventory_keeping`](crate::host::Host::inventory_keeping).
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// By the names of their devices, and by their numbers.
-    ports: BTreeMap<String, BTreeMap<u32, KeptPort>>,
+    /// Ascending by the names of their devices and their numbers.
+    ports: Vec<KeptPort>,
 }
 
 #[derive(Debug)]
 struct KeptPort {
     device: Device,
+    number: u32,
     attributes: (PortAttributes, Source),
     netdev: Netdev,
     /// Its interface, as it was before the port was asked.
@@ -40,7 +39,9 @@ pub(super) struct KnownPort {
 impl Kept {
     /// What a port said, if it would say the same now that these are the links.
     pub(super) fn known(&self, device: &Device, number: u32, links: &Links) -> Option<KnownPort> {
-        let own = self.ports.get(&device.name)?.get(&number)?;
+        let wanted = (device.name.as_str(), number);
+        let place = self.ports.binary_search_by(|own| own.place().cmp(&wanted)).ok()?;
+        let own = self.ports.get(place)?;
         // As it was listed: the driver may have been found out since.
         if own.device != (Device { driver: own.device.driver, ..device.clone() }) {
             return None;
@@ -55,10 +56,15 @@ impl Kept {
         self.ports.clear();
         for record in records.iter().filter(|own| own.device.driver == Some(DriverId::MLX5)) {
             let ports = record.ports.iter();
-            let ports =
-                ports.filter_map(|port| Some((port.number, kept(&record.device, port, links)?)));
-            self.ports.insert(record.device.name.clone(), ports.collect());
+            self.ports.extend(ports.filter_map(|port| kept(&record.device, port, links)));
         }
+        self.ports.sort_unstable_by(|own, other| own.place().cmp(&other.place()));
+    }
+}
+
+impl KeptPort {
+    fn place(&self) -> (&str, u32) {
+        (&self.device.name, self.number)
     }
 }
 
@@ -68,6 +74,7 @@ fn kept(device: &Device, port: &PortRecord, links: &Links) -> Option<KeptPort> {
     let link = links.carrier(netdev)?;
     (attributes.0.link_layer == LinkLayer::ETHERNET).then(|| KeptPort {
         device: device.clone(),
+        number: port.number,
         attributes: attributes.clone(),
         netdev: netdev.clone(),
         link: link.clone(),
