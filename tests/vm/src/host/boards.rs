@@ -25,6 +25,8 @@ pub(crate) struct Board {
     /// QEMU's devices that have the second port, each with its options. Without any it is a serial port, as the
     /// first is.
     pub(crate) reports: &'static [&'static str],
+    /// Further arguments for QEMU.
+    pub(crate) more: &'static [&'static str],
     /// How far time limits are stretched on it.
     pub(crate) patience: u32,
     /// Whether QEMU emulates it more slowly than the others.
@@ -46,6 +48,7 @@ const ALL: [Board; 4] = [
         kernel: "amd64",
         ports: ["ttyS0", "ttyS1"],
         reports: &[],
+        more: &[],
         patience: 1,
         is_slow: false,
         of_32_bits: Some("i686"),
@@ -62,6 +65,7 @@ const ALL: [Board; 4] = [
         kernel: "arm64",
         ports: ["ttyAMA0", "ttyAMA1"],
         reports: &[],
+        more: &[],
         patience: 3,
         is_slow: false,
         of_32_bits: Some("armv7"),
@@ -78,6 +82,7 @@ const ALL: [Board; 4] = [
         kernel: "s390x",
         ports: ["ttysclp0", "hvc0"],
         reports: &["virtio-serial-ccw", "virtconsole,chardev=report"],
+        more: &[],
         patience: 3,
         is_slow: true,
         of_32_bits: None,
@@ -95,6 +100,8 @@ const ALL: [Board; 4] = [
         kernel: "powerpc64le",
         ports: ["hvc0", "hvc1"],
         reports: &[],
+        // It does not take the size from the memory.
+        more: &["-m", "1G"],
         patience: 3,
         is_slow: true,
         of_32_bits: None,

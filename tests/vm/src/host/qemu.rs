@@ -164,7 +164,7 @@ impl Boot<'_> {
         for device in board.reports {
             command.args(["-device", device]);
         }
-        command.args(&self.devices);
+        command.args(board.more).args(&self.devices);
         // An oops ends the boot at once. The watchdogs' patience is that of a slow machine. What
         // the kernel does not know itself, like the last one, becomes init's environment.
         let [console, reports] = board.ports;
