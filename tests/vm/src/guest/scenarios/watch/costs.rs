@@ -139,7 +139,8 @@ pub(crate) fn a_watch_of_another_user() -> Result<()> {
     heard("gid_came", &["route", "async_event"])?;
     drop(rxe);
     heard("device_went", &["uevent", "monitor", "async_event"])?;
-    let _rxe = made_on(&netdev, "rxe0")?;
+    let rxe = SoftRoce::new("rxe0", &netdev)?;
+    rxe.wait_for_gids(2)?;
     heard("device_came", &["uevent", "monitor"])?;
     let lines = watch.lines()?;
     let time = |line: &Value| line["monotonic_ns"].as_u64();

@@ -35,23 +35,52 @@ fn waits_for_files() -> Vec<String> {
     found
 }
 
-/// Lets something go away while a watch runs: it ends, and never waits for an open file.
-fn goes(what: &str, removal: impl FnOnce() -> Result<()> + Send) -> Result<()> {
-    let (mut samples, mut waiting) = (0, Vec::new());
+/// What waits for files while the watch sleeps and has a device open. While it reads, it has one open, too, but for
+/// milliseconds.
+fn waits_for(watch: &Running) -> Result<Vec<String>> {
+    let process = format!("/proc/{}", watch.pid()?);
+    let sleeps = || -> Result<bool> {
+        let stack = fs::read_to_string(format!("{process}/stack"))?;
+        Ok(stack.lines().any(|line| line.contains("poll")))
+    };
+    let has_device = || {
+        let files = lab::names_in(&format!("{process}/fd")).unwrap_or_default();
+        files.iter().any(|file| {
+            let target = fs::read_link(format!("{process}/fd/{file}"));
+            target.is_ok_and(|own| own.starts_with("/dev/infiniband"))
+        })
+    };
+    // All at the same time: what is so before and after.
+    let is_held = sleeps()? && has_device() && sleeps()?;
+    Ok(if is_held { waits_for_files() } else { Vec::new() })
+}
+
+/// Lets something go away while a watch runs: it ends, and never waits for a file that the watch keeps open.
+fn goes(what: &str, watch: &Running, removal: impl FnOnce() -> Result<()> + Send) -> Result<()> {
+    let (mut looks, mut short, mut waiting) = (0, 0, Vec::new());
+    let mut look = || {
+        looks += 1;
+        if !waits_for_files().is_empty() {
+            short += 1;
+            waiting.extend(waits_for(watch).unwrap_or_default());
+        }
+    };
     thread::scope(|scope| -> Result<()> {
         let removal = scope.spawn(removal);
         wait_until(&format!("{what} ends"), || {
-            samples += 1;
-            waiting.extend(waits_for_files());
+            look();
             removal.is_finished()
         })?;
         removal.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
     // What goes on by itself: the device of an interface that is gone.
-    waiting.extend(waits_for_files());
-    println!("figure: {what}: over; {} of {samples} looks saw it wait for a file", waiting.len());
+    look();
+    println!(
+        "figure: {what}: over; {short} of {looks} looks saw it wait for a file, {} while the watch slept",
+        waiting.len()
+    );
     ensure!(waiting.is_empty(), "{what} waited: {}", waiting.join("\n"));
-    Ok(())
+    wait_until("nothing waits any more", || waits_for_files().is_empty())
 }
 
 /// That a removal which waits for an open file is seen to, where soft RoCE still does.
@@ -92,9 +121,11 @@ pub(crate) fn nothing_waits_for_a_watch() -> Result<()> {
         std::mem::forget(made_on(&netdev, name)?);
         is_told(&watch, "device_came", name)?;
         match name {
-            "rxe0" => goes("rdma link del", command(&["rdma", "link", "delete", "rxe0"]))?,
+            "rxe0" => goes("rdma link del", &watch, command(&["rdma", "link", "delete", "rxe0"]))?,
             "rxe1" => {
-                goes("rmmod", || delete_module(c"rdma_rxe", 0).context("unloading rdma_rxe"))?;
+                goes("rmmod", &watch, || {
+                    delete_module(c"rdma_rxe", 0).context("unloading rdma_rxe")
+                })?;
                 boot::load_missing_modules()?;
             }
             "rxe2" => {
@@ -105,14 +136,14 @@ pub(crate) fn nothing_waits_for_a_watch() -> Result<()> {
                     ensure!(moved.status.success() == (lab::kernel()? >= (7, 3)), "{said}");
                     Ok(())
                 };
-                goes("rdma dev set netns", away)?;
+                goes("rdma dev set netns", &watch, away)?;
                 if lab::kernel()? >= (7, 3) {
                     is_told(&watch, "device_went", name)?;
                     pod.run(&["rdma", "dev", "set", "rxe2", "netns", HOME])?;
                 }
                 run(&["rdma", "link", "delete", "rxe2"])?;
             }
-            _ => goes("ip link del", command(&["ip", "link", "delete", "d0"]))?,
+            _ => goes("ip link del", &watch, command(&["ip", "link", "delete", "d0"]))?,
         }
         is_told(&watch, "device_went", name)?;
     }
@@ -137,21 +168,23 @@ pub(crate) fn nothing_waits_for_a_watch_of_mlx5() -> Result<()> {
             lines.iter().filter(|line| line["what"] == "device_went").count() == count
         })
     };
-    goes("unbinding the driver", || device.rebind())?;
+    goes("unbinding the driver", &watch, || device.rebind())?;
     went(1).or_else(|_| is_told(&watch, "device_replaced", device.name()))?;
     let mut module = None;
-    goes("rmmod mlx5_ib", || {
+    goes("rmmod mlx5_ib", &watch, || {
         module = Some(IbModule::unload()?);
         Ok(())
     })?;
     module.context("it was not unloaded")?.load()?;
     device.find()?;
     let name = device.name().to_owned();
-    goes("rdma dev set netns", || run(&["rdma", "dev", "set", &name, "netns", "pod"]).map(drop))?;
+    goes("rdma dev set netns", &watch, || {
+        run(&["rdma", "dev", "set", &name, "netns", "pod"]).map(drop)
+    })?;
     pod.run(&["rdma", "dev", "set", &name, "netns", HOME])?;
     device.find()?;
     let mut function = None;
-    goes("removing the PCI function", || {
+    goes("removing the PCI function", &watch, || {
         function = Some(device.unplug()?);
         Ok(())
     })?;
