@@ -67,6 +67,8 @@ mod form;
 pub mod gid;
 pub mod guid;
 pub mod hardware;
+#[cfg(test)]
+mod linear;
 mod mlx5_firmware;
 mod named;
 pub mod netdev;

@@ -6,16 +6,12 @@ use super::*;
 use crate::device::Device;
 use crate::gid::{GidEntry, GidRecord, GidType};
 use crate::inventory::DeviceRecord;
-
-/// How many addresses [`waiting`] is about; it is run for three numbers by [`waiting_is_linear`].
-const COUNT: &str = "UVERBS_WAITING_COUNT";
+use crate::linear::{assert_linear, count};
 
 /// Waits for the rows of as many addresses, of two types, all but one of which are there.
 #[test]
 fn waiting() {
-    let Some(count) = std::env::var(COUNT).ok().and_then(|text| text.parse::<u32>().ok()) else {
-        return;
-    };
+    let Some(count) = count() else { return };
     let ip = |number: u32| IpAddr::from(Ipv4Addr::from_bits(0x0a00_0000 | number));
     let row = |number: u32, slot: u32, gid_type| {
         let entry = GidEntry::new(1, slot, gid_of(ip(number))).with_type(gid_type);
@@ -36,35 +32,7 @@ fn waiting() {
     assert!(ladder.climb(&inventory, Duration::ZERO).is_some(), "one is not there");
 }
 
-/// Instructions, counted by valgrind, at n, 2n and 4n: the second step is twice the first, and would be
-/// four times it if each address were looked for among all rows.
 #[test]
 fn waiting_is_linear() {
-    use std::io::Write;
-    if std::env::var_os("ASAN_OPTIONS").is_some() || cfg!(miri) {
-        let why = "valgrind does not run what a sanitizer watches";
-        // Not by the macro, whose output is shown of what fails only.
-        writeln!(std::io::stdout().lock(), "\nSKIPPED: instructions for waiting: {why}").unwrap();
-        return;
-    }
-    let counted = |count: u32| -> u64 {
-        let output = std::process::Command::new("valgrind")
-            .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
-            .arg(std::env::current_exe().unwrap())
-            .args(["--exact", "watch::pending::linear::waiting", "--test-threads=1"])
-            .env(COUNT, count.to_string())
-            .output()
-            .unwrap_or_else(|error| {
-                panic!("valgrind is needed (apt-get install valgrind): {error}")
-            });
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{output:?}");
-        let line = text.lines().find_map(|line| line.split_once("refs:")).unwrap();
-        line.1.trim().replace(',', "").parse().unwrap()
-    };
-    let [one, two, four] = [75, 150, 300].map(counted);
-    println!("{one} {two} {four}");
-    // In tenths.
-    let ratio = 10 * (four - two) / (two - one);
-    assert!(ratio < 26, "{one} {two} {four}: the second step is {ratio} tenths of the first");
+    assert_linear("watch::pending::linear::waiting", 75, 26);
 }

@@ -3,17 +3,13 @@
 use std::net::Ipv4Addr;
 
 use super::*;
-
-/// How many things [`naming`] is about; it is run for three numbers by [`naming_is_linear`].
-const COUNT: &str = "UVERBS_NAMING_COUNT";
+use crate::linear::{assert_linear, count};
 
 /// Names rows of as many interfaces: VLANs above one port's, then one on each of as many ports; and reads
 /// them from as many messages.
 #[test]
 fn naming() {
-    let Some(count) = std::env::var(COUNT).ok().and_then(|text| text.parse::<u32>().ok()) else {
-        return;
-    };
+    let Some(count) = count() else { return };
     let address = |number: u32| Ipv4Addr::from_bits(0x0a00_0000 | number).to_string();
     let row = |port: u32, slot: u32, number: u32| {
         let ifindex = NonZeroU32::new(number);
@@ -51,35 +47,7 @@ fn naming() {
     assert!(here.namings(&tables, unnamed)[0].iter().all(|naming| !naming.is_elsewhere));
 }
 
-/// Instructions, counted by valgrind, at n, 2n and 4n: the second step is twice the first, and would be
-/// four times it if each row were looked for among all.
 #[test]
 fn naming_is_linear() {
-    use std::io::Write;
-    if std::env::var_os("ASAN_OPTIONS").is_some() || cfg!(miri) {
-        let why = "valgrind does not run what a sanitizer watches";
-        // Not by the macro, whose output is shown of what fails only.
-        writeln!(std::io::stdout().lock(), "\nSKIPPED: instructions for naming: {why}").unwrap();
-        return;
-    }
-    let counted = |count: u32| -> u64 {
-        let output = std::process::Command::new("valgrind")
-            .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
-            .arg(std::env::current_exe().unwrap())
-            .args(["--exact", "host::netdev::proof::tests::linear::naming", "--test-threads=1"])
-            .env(COUNT, count.to_string())
-            .output()
-            .unwrap_or_else(|error| {
-                panic!("valgrind is needed (apt-get install valgrind): {error}")
-            });
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{output:?}");
-        let line = text.lines().find_map(|line| line.split_once("refs:")).unwrap();
-        line.1.trim().replace(',', "").parse().unwrap()
-    };
-    let [one, two, four] = [300, 600, 1200].map(counted);
-    println!("{one} {two} {four}");
-    // In tenths.
-    let ratio = 10 * (four - two) / (two - one);
-    assert!(ratio < 24, "{one} {two} {four}: the second step is {ratio} tenths of the first");
+    assert_linear("host::netdev::proof::tests::linear::naming", 300, 24);
 }
