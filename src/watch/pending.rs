@@ -204,17 +204,16 @@ impl Ladder {
             }
             is_same
         });
-        let mut looked: Option<(String, Option<Table<'_>>)> = None;
-        self.expected.retain(|(device, own)| {
-            let table = match looked.take() {
-                Some((name, table)) if name == *device => table,
-                _ => inventory.device(device).map(Table::of),
-            };
+        let mut left = Vec::new();
+        for rows in self.expected.chunk_by(|one, other| one.0 == other.0) {
+            let device = rows.first().and_then(|(device, _)| inventory.device(device));
             // Of a device that is gone nothing is to come.
-            let is_met = table.as_ref().is_none_or(|it| it.has((own.ip, own.index), own.is_there));
-            looked = Some((device.clone(), table));
-            !is_met
-        });
+            let Some(table) = device.map(Table::of) else { continue };
+            let is_left =
+                |(_, own): &&(String, ExpectedRow)| !table.has((own.ip, own.index), own.is_there);
+            left.extend(rows.iter().filter(is_left).cloned());
+        }
+        self.expected = left;
         if self.expected.is_empty() && !self.is_open {
             return None;
         }
