@@ -8,6 +8,7 @@ use clap::Args;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use uverbs::inventory::{Inventory, Parts, Problem};
 use uverbs::selector::Selector;
 use uverbs::watch::{Change, Options, Watch};
@@ -130,7 +131,11 @@ impl Ends {
             let left = self.deadline.map(|end| end.saturating_duration_since(Instant::now()));
             let is_over = left == Some(Duration::ZERO);
             let left = left.and_then(|left| Timespec::try_from(left).ok());
-            let Ok(ready) = rustix::event::poll(&mut files, left.as_ref()) else { continue };
+            let ready = match rustix::event::poll(&mut files, left.as_ref()) {
+                Ok(ready) => ready,
+                Err(Errno::INTR) => continue,
+                Err(_) => return true,
+            };
             let [signals, stdout] = &files;
             self.is_signalled.set(!signals.revents().is_empty());
             // What is wrong with stdout, writing says.
