@@ -14,8 +14,8 @@ use std::path::{Component, Path, PathBuf};
 use uverbs_vm::job::{self, Job};
 use uverbs_vm::{NOT_BUILT, OF_32_BITS};
 
-/// The peers' programs, by their paths in Debian, and what UCX opens by its name.
-const PROGRAMS: &[&str] = &[
+/// The peers' programs, by their paths in Debian.
+pub(crate) const PROGRAMS: &[&str] = &[
     "bin/ip",
     "sbin/devlink",
     "usr/bin/ib_send_bw",
@@ -24,23 +24,11 @@ const PROGRAMS: &[&str] = &[
     "usr/bin/ibv_devinfo",
     "usr/bin/rdma",
     "usr/bin/strace",
-    "usr/bin/ucx_info",
-    "usr/lib/x86_64-linux-gnu/ucx/libuct_ib.so.0",
     "usr/sbin/ibstat",
 ];
 
-/// Those of them that scenarios on other machines ask.
-pub(crate) const ELSEWHERE: &[&str] = &[
-    "bin/ip",
-    "sbin/devlink",
-    "usr/bin/ib_send_bw",
-    "usr/bin/ibv_asyncwatch",
-    "usr/bin/ibv_devices",
-    "usr/bin/ibv_devinfo",
-    "usr/bin/rdma",
-    "usr/bin/strace",
-    "usr/sbin/ibstat",
-];
+/// UCX, and what it opens by its name: only scenarios on the usual machine ask it.
+const UCX: [&str; 2] = ["usr/bin/ucx_info", "usr/lib/x86_64-linux-gnu/ucx/libuct_ib.so.0"];
 
 /// The drivers of libibverbs, which it opens by name when it runs; those that are there.
 const PROVIDERS: &[&str] = &["rxe", "siw", "mlx5"];
@@ -83,7 +71,7 @@ pub(crate) struct Initramfs {
 impl Initramfs {
     /// What every boot of a test has: our programs and the peers.
     pub(crate) fn new(init: &Path, tree: Tree) -> Result<Self> {
-        let mut this = Self::with(init, PROGRAMS, tree)?;
+        let mut this = Self::with(init, &[PROGRAMS, &UCX].concat(), tree)?;
         this.providers(tree)?;
         Ok(this)
     }

@@ -305,7 +305,7 @@ impl Lab {
         })?;
         let ours = programs::build_static(machine, cache, apt)?;
         let tree = Tree { directory: &older.tree, root: "", machine };
-        let mut initramfs = Initramfs::with(&ours.guest, initramfs::ELSEWHERE, tree)?;
+        let mut initramfs = Initramfs::with(&ours.guest, initramfs::PROGRAMS, tree)?;
         initramfs.providers(tree)?;
         initramfs.ours(&ours)?;
         let builder = Builder::new(machine, &older.tree)?;
