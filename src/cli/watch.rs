@@ -189,7 +189,7 @@ impl Names {
         }
     }
 
-    /// What this change makes of the names.
+    /// Changes the names as this change does.
     fn end(&mut self, what: &What) {
         match what {
             What::Difference(Difference::DeviceRenamed { before, after, .. }) => {

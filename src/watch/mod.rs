@@ -246,6 +246,7 @@ impl Host {
         watch.listen();
         watch.inventory = watch.list_all();
         watch.follow();
+        // All of them are read after it.
         let _ = watch.hold_contexts();
         watch.inventory = watch.read_all();
         watch.follow();

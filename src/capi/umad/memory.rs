@@ -15,7 +15,7 @@ use crate::umad::strict;
 
 /// Zeroed memory for at least one byte.
 fn allocate<T>(bytes: usize) -> Result<*mut T, Errno> {
-    // It is fit for every fundamental type, so also for this one. (`max_align_t` is not there for all of musl's machines.)
+    // `calloc` aligns memory for any fundamental type. (libc's `max_align_t` is missing on some machines with musl.)
     const { assert!(align_of::<T>() <= align_of::<u64>(), "beyond malloc") };
     // SAFETY: `calloc` may be called with any numbers.
     let memory = unsafe { libc::calloc(bytes.max(1), 1) };
