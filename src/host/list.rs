@@ -155,8 +155,12 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>
             }
             // It has gone since it was listed.
             Err(_) if by_name.is_gone() => {}
-            Err(cause) => {
-                let request = Request::Sysfs { path: by_name.path().to_owned() };
+            Err((file, cause)) => {
+                let mut path = by_name.path().to_owned();
+                if !file.is_empty() {
+                    path.push(file);
+                }
+                let request = Request::Sysfs { path };
                 listing.problems.push(Error::new(name, request, cause));
             }
         }
@@ -171,14 +175,15 @@ fn steady_device(
     nodes: &mut BTreeMap<String, (Node, FolderId)>,
     verbs: &Folder,
     dev: &Path,
-) -> Result<Device, Cause> {
+) -> Result<Device, Unlisted> {
+    let of_folder = |errno| ("", Cause::of(errno));
     for _ in 0..TRIES {
-        let folder = by_name.held().map_err(Cause::of)?;
+        let folder = by_name.held().map_err(of_folder)?;
         let mut device = read_device(&folder, name.to_owned())?;
-        device.identity.device = Some(folder.id().map_err(Cause::of)?);
+        device.identity.device = Some(folder.id().map_err(of_folder)?);
         // One that is being removed lists fewer ports.
         if !folder.exists() {
-            return Err(Cause::Os(libc::ENOENT));
+            return Err(("", Cause::Os(libc::ENOENT)));
         }
         let Some((node, id)) = nodes.get(name) else {
             return Ok(device);
@@ -192,7 +197,7 @@ fn steady_device(
         }
         (*nodes, _) = nodes_by_sysfs(verbs, dev);
     }
-    Err(Cause::Os(libc::EAGAIN))
+    Err(("", Cause::Os(libc::EAGAIN)))
 }
 
 /// Whether the RDMA core is loaded, by its module's folder. One that is built in has none.
@@ -258,18 +263,23 @@ fn nodes_by_sysfs(
     (nodes, unread)
 }
 
-fn read_device(folder: &Folder, name: String) -> Result<Device, Cause> {
+/// Why a device is not listed: the file in its folder, or `""`, and what was wrong there.
+type Unlisted = (&'static str, Cause);
+
+fn read_device(folder: &Folder, name: String) -> Result<Device, Unlisted> {
+    let at = |file| move |cause| (file, cause);
     let guid = |file| {
-        folder.read(file)?.parse::<Guid>().map_err(|_| folder.malformed(file, "a GUID in sysfs"))
+        let guid = folder.read(file).map_err(at(file))?.parse::<Guid>();
+        guid.map_err(|_| (file, folder.malformed(file, "a GUID in sysfs")))
     };
-    let ports = folder.join("ports").numbers()?;
-    let node_type = u8::try_from(folder.read_number("node_type")?)
+    let ports = folder.join("ports").numbers().map_err(at("ports"))?;
+    let node_type = u8::try_from(folder.read_number("node_type").map_err(at("node_type"))?)
         .map(NodeType)
-        .map_err(|_| folder.malformed("node_type", "a node type"))?;
+        .map_err(|_| ("node_type", folder.malformed("node_type", "a node type")))?;
     // The kernel numbers ports from 1 without a gap; a switch has only port 0.
     let first = u32::from(node_type != NodeType::SWITCH);
     if !ports.iter().copied().eq((first..).take(ports.len())) {
-        return Err(folder.malformed("ports", "port numbers with a gap"));
+        return Err(("ports", folder.malformed("ports", "port numbers with a gap")));
     }
     let device = Device {
         name,
@@ -285,6 +295,6 @@ fn read_device(folder: &Folder, name: String) -> Result<Device, Cause> {
         node_is_unread: false,
         identity: Identity::default(),
     };
-    check(&device)?;
+    check(&device).map_err(at(""))?;
     Ok(device)
 }

@@ -376,6 +376,20 @@ mod tests {
     }
 
     #[test]
+    fn a_file_without_which_a_device_is_not_listed_is_named() {
+        for file in ["ports", "node_type", "node_guid", "sys_image_guid"] {
+            let (_tree, class, mut host) = tree();
+            let path = class.join("rxe0").join(file);
+            std::fs::rename(&path, class.join("../elsewhere")).unwrap();
+            let listing = host.list().unwrap();
+            assert!(listing.devices.is_empty());
+            let [problem] = listing.problems.as_slice() else { panic!("{listing:?}") };
+            let said = format!("rxe0: read {}: ENOENT", path.display());
+            assert!(problem.to_string().starts_with(&said), "{problem}");
+        }
+    }
+
+    #[test]
     fn a_tree_without_netlink_may_have_it_later() {
         let mut host = Host { netlink: Netlink::Unopened(Some(Errno::MFILE)), ..Host::new() };
         assert_eq!(host.netlink_error().unwrap().errno(), 24);
