@@ -128,6 +128,14 @@ pub(crate) fn wait_for_removal(removal: &thread::JoinHandle<()>) -> Result<()> {
     Ok(())
 }
 
+/// A number that the kernel has of a process, as `VmHWM` in `/proc/PID/status`: the most memory that it had, in kB.
+pub(crate) fn number_of(process: u32, file: &str, name: &str) -> Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/{file}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let word = line.and_then(|line| line.split_whitespace().next());
+    word.and_then(|word| word.parse().ok()).with_context(|| format!("no {name} in {text}"))
+}
+
 /// The running kernel's release as (version, patch level): (6, 12).
 pub(crate) fn kernel() -> Result<(u32, u32)> {
     let release =

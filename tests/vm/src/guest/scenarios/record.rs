@@ -12,8 +12,10 @@ use nix::unistd::Pid;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use serde_json::Value;
 use uverbs::watch::format_time;
+use uverbs_mlx5_function::description::Description;
 
-use crate::lab::{Netdev, SoftRoce, output, run, wait_until};
+use crate::lab::mlx5::{Mlx5, PortEvent};
+use crate::lab::{self, Netdev, SoftRoce, output, run, wait_until};
 use crate::supervisor::PATH;
 
 /// The command, which records to a file.
@@ -51,11 +53,11 @@ impl Recorder {
         }
     }
 
-    /// The most memory that it had.
-    fn peak(&self) -> Result<String> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let peak = status.lines().find(|line| line.starts_with("VmHWM")).context("no peak")?;
-        Ok(peak.split_whitespace().collect::<Vec<_>>().join(" "))
+    /// The most memory that it had, in kB.
+    fn peak(&self) -> Result<u64> {
+        let peak = lab::number_of(self.child.id(), "status", "VmHWM")?;
+        ensure!(peak <= PEAK, "{peak} kB are more than {PEAK}");
+        Ok(peak)
     }
 
     fn end(mut self) -> Result<()> {
@@ -73,6 +75,9 @@ impl Drop for Recorder {
         let _ = self.child.wait();
     }
 }
+
+/// The most memory that a recorder may have, in kB.
+const PEAK: u64 = 6 << 10;
 
 /// What is compared: by the same key, live and of a recording.
 const ASKED: [&[&str]; 5] =
@@ -100,33 +105,15 @@ fn answers(more: &[&str]) -> Result<Vec<Value>> {
     ASKED.iter().map(|words| answer(words, more)).collect()
 }
 
-/// Addresses, interfaces and devices change while a recorder runs. Afterwards each moment between two changes is
-/// asked for.
-pub(crate) fn each_moment_is_as_it_was() -> Result<()> {
-    const FILE: &str = "/tmp/record.jsonl";
+/// Addresses, interfaces and devices change while a recorder runs.
+pub(crate) fn each_moment_on_soft_roce() -> Result<()> {
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     netdev.address("192.168.77.1/24")?;
     let rxe = SoftRoce::new("rxe0", &netdev)?;
     rxe.wait_for_gids(2)?;
     rxe.settle()?;
-    let recorder = Recorder::new(FILE, &["--reread", "1"])?;
-    let first = fs::metadata(FILE)?.len();
-    let end = ["--from", FILE, "--at", "end"];
-    let mut moments = Vec::new();
-    let mut see = |what: &str| -> Result<()> {
-        let mut live = Vec::new();
-        wait_until(&format!("{what}: it is recorded"), || {
-            live = answers(&[]).unwrap_or_default();
-            !live.is_empty() && answers(&end).is_ok_and(|own| own == live)
-        })
-        .with_context(|| format!("live {live:#?}, recorded {:#?}", answers(&end)))?;
-        moments.push((what.to_owned(), format_time(SystemTime::now(), 3), live));
-        // What follows is found later.
-        thread::sleep(Duration::from_millis(20));
-        Ok(())
-    };
-    see("at first")?;
-    for words in [
+    let mut moments = Moments::begin()?;
+    moments.steps(&[
         "ip addr add 10.7.0.1/24 dev d0",
         "ip addr add 2001:db8::1/64 dev d0 nodad",
         "ip addr del 192.168.77.1/24 dev d0",
@@ -139,33 +126,147 @@ pub(crate) fn each_moment_is_as_it_was() -> Result<()> {
         "ip link set d0 address 02:99:00:00:00:01",
         "rdma dev set rxe0 name roce0",
         "rdma link delete roce0",
-    ] {
-        run(&words.split(' ').collect::<Vec<_>>())?;
-        see(words)?;
-    }
+    ])?;
     std::mem::forget(rxe);
-    println!("figure: a recorder's first line {first} bytes, peak {}", recorder.peak()?);
-    recorder.end()?;
-    let length = fs::metadata(FILE)?.len();
-    println!("figure: {} bytes for {} moments", length - first, moments.len());
-    let mut different = 0;
-    for pair in moments.windows(2) {
-        different += u32::from(pair[0].2 != pair[1].2);
-    }
-    ensure!(different >= 10, "only {different} of the steps changed an answer");
-    for (what, time, live) in &moments {
-        let then = answers(&["--from", FILE, "--at", time])?;
-        for ((words, live), then) in ASKED.iter().zip(live).zip(&then) {
-            ensure!(live == then, "after {what}, at {time}: {words:?}: {live:#} and {then:#}");
-        }
-    }
-    let history = run(&["uverbs", "history", FILE, "rxe0:1"])?;
-    println!("{history}");
+    let history = moments.end("rxe0:1")?;
     ensure!(history.contains("gid_came") && history.contains("device_renamed"), "{history}");
-    let choices = run(&["uverbs", "history", FILE, "--like", "nccl-2.20"])?;
-    println!("{choices}");
-    ensure!(choices.contains("choice"), "{choices}");
     Ok(())
+}
+
+/// The same of an Ethernet port of mlx5. At the end its driver is unbound.
+pub(crate) fn each_moment_on_mlx5_roce() -> Result<()> {
+    let device = Mlx5::bind(0, &Description::roce())?;
+    let (name, netdev) = (device.name().to_owned(), device.netdev()?);
+    let mut moments = Moments::begin()?;
+    let steps = [
+        "ip link set NETDEV up",
+        "ip addr add 192.168.77.1/24 dev NETDEV",
+        "ip addr add 2001:db8::1/64 dev NETDEV nodad",
+        "ip link add link NETDEV name v7 type vlan id 7",
+        "ip link set v7 up",
+        "ip addr add 10.8.0.1/24 dev v7",
+        "ip addr del 192.168.77.1/24 dev NETDEV",
+        "ip link set v7 down",
+        "ip link del v7",
+        "ip link set NETDEV down",
+        "ip link set NETDEV up",
+        "rdma dev set DEVICE name roce0",
+    ];
+    let steps = steps.map(|step| step.replace("NETDEV", &netdev).replace("DEVICE", &name));
+    moments.steps(&steps.each_ref().map(String::as_str))?;
+    drop(device);
+    moments.see("the driver is unbound")?;
+    let history = moments.end(&format!("{name}:1"))?;
+    let seen = ["gid_came", "gid_went", "port_state", "device_renamed", "device_went"];
+    for what in seen {
+        ensure!(history.contains(what), "no {what}: {history}");
+    }
+    Ok(())
+}
+
+/// The same of two InfiniBand ports of mlx5, of which a subnet manager changes something.
+pub(crate) fn each_moment_on_mlx5_infiniband() -> Result<()> {
+    let device = Mlx5::bind(0, &Description::infiniband(2))?;
+    let (name, function) = (device.name().to_owned(), device.function());
+    let mut moments = Moments::begin()?;
+    function.port_event(1, PortEvent::Lid, |port| port.lid = 77)?;
+    moments.see("LID")?;
+    function.port_event(2, PortEvent::PKeys, |port| port.pkeys = vec![0xffff, 0x8007])?;
+    moments.see("P_Keys")?;
+    function.port_event(2, PortEvent::Reregister, |port| port.sm_lid = 9)?;
+    moments.see("subnet manager")?;
+    for _ in 0..3 {
+        function.port_event(1, PortEvent::Down, |port| (port.state, port.phys_state) = (1, 2))?;
+        moments.see("down")?;
+        function.port_event(1, PortEvent::Active, |port| (port.state, port.phys_state) = (4, 5))?;
+        moments.see("up")?;
+    }
+    drop(device);
+    moments.see("the driver is unbound")?;
+    let history = moments.end(&name)?;
+    for what in ["port_lid", "port_pkeys", "port_sm", "port_state", "device_went"] {
+        ensure!(history.contains(what), "no {what}: {history}");
+    }
+    Ok(())
+}
+
+/// A recorder, and the moments between changes, each with what the commands said then. At the end each moment is asked
+/// for.
+struct Moments {
+    recorder: Recorder,
+    /// How long the recording was at first.
+    first: u64,
+    all: Vec<Moment>,
+}
+
+struct Moment {
+    /// What was done before it.
+    step: String,
+    time: String,
+    live: Vec<Value>,
+}
+
+impl Moments {
+    const FILE: &str = "/tmp/record.jsonl";
+    const END: [&str; 4] = ["--from", Self::FILE, "--at", "end"];
+
+    fn begin() -> Result<Self> {
+        let recorder = Recorder::new(Self::FILE, &["--reread", "1"])?;
+        let first = fs::metadata(Self::FILE)?.len();
+        let mut this = Self { recorder, first, all: Vec::new() };
+        this.see("at first")?;
+        Ok(this)
+    }
+
+    /// Runs commands one by one.
+    fn steps(&mut self, commands: &[&str]) -> Result<()> {
+        for command in commands {
+            run(&command.split(' ').collect::<Vec<_>>())?;
+            self.see(command)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until what was done is recorded.
+    fn see(&mut self, step: &str) -> Result<()> {
+        let mut live = Vec::new();
+        wait_until(&format!("{step}: it is recorded"), || {
+            live = answers(&[]).unwrap_or_default();
+            !live.is_empty() && answers(&Self::END).is_ok_and(|own| own == live)
+        })
+        .with_context(|| format!("live {live:#?}, recorded {:#?}", answers(&Self::END)))?;
+        self.all.push(Moment {
+            step: step.to_owned(),
+            time: format_time(SystemTime::now(), 3),
+            live,
+        });
+        // What follows is found later.
+        thread::sleep(Duration::from_millis(20));
+        Ok(())
+    }
+
+    /// Ends the recorder. Gives the history of a device or port.
+    fn end(self, of: &str) -> Result<String> {
+        let Self { recorder, first, all } = self;
+        println!("figure: a recorder's first line {first} bytes, peak {} kB", recorder.peak()?);
+        recorder.end()?;
+        let length = fs::metadata(Self::FILE)?.len();
+        println!("figure: {} bytes for {} moments", length - first, all.len());
+        let different = all.windows(2).filter(|pair| pair[0].live != pair[1].live).count();
+        ensure!(different + 3 >= all.len(), "only {different} of the steps changed an answer");
+        for Moment { step, time, live } in &all {
+            let then = answers(&["--from", Self::FILE, "--at", time])?;
+            for ((words, live), then) in ASKED.iter().zip(live).zip(&then) {
+                ensure!(live == then, "after {step}, at {time}: {words:?}: {live:#} and {then:#}");
+            }
+        }
+        let choices = run(&["uverbs", "history", Self::FILE, "--like", "nccl-2.20"])?;
+        println!("{choices}");
+        ensure!(choices.contains("choice"), "{choices}");
+        let history = run(&["uverbs", "history", Self::FILE, of])?;
+        println!("{history}");
+        Ok(history)
+    }
 }
 
 /// The disk becomes full while addresses come and go, and then has room again.

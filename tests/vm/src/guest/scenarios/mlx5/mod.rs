@@ -28,7 +28,7 @@ use uverbs_mlx5_function::description::{Description, Port};
 
 pub(super) use firmware::trial_words as firmware_words;
 
-use super::{Scenario, answers, c_events, choices, containers, model, of_32_bits, watch};
+use super::{Scenario, answers, c_events, choices, containers, model, of_32_bits, record, watch};
 use crate::lab::mlx5::Mlx5;
 
 /// Every scenario of them, in the order in which they run.
@@ -75,6 +75,8 @@ pub(crate) const ALL: &[Scenario] = &[
     ("requests_on_mlx5_infiniband", model::requests_on_mlx5_infiniband),
     ("requests_on_mlx5_roce", model::requests_on_mlx5_roce),
     ("requests_on_mlx5_switchdev", model::requests_on_mlx5_switchdev),
+    ("mlx5_each_moment_of_roce", record::each_moment_on_mlx5_roce),
+    ("mlx5_each_moment_of_infiniband", record::each_moment_on_mlx5_infiniband),
     ("mlx5_given_to_a_pod", containers::a_device_given_to_a_pod),
     ("as_ucx_on_mlx5_roce", choices::as_ucx_on_mlx5_roce),
     ("mlx5_fatal_error", health::fatal_error),

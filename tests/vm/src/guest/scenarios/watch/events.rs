@@ -2,18 +2,20 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use serde_json::Value;
 use uverbs::context::{AsyncEvents, Context, EventType};
 use uverbs::gid::Gid;
 use uverbs::host::Host;
 use uverbs_mlx5_function::description::Description;
 use uverbs_vm::{sample, stretched};
 
+use super::{Running, has};
 use crate::lab::mlx5::Mlx5;
-use crate::lab::{self, Namespace, Netdev, output, run};
+use crate::lab::{self, IbSwitch, Namespace, Netdev, output, run};
 use crate::scenarios::worlds::Random;
 
 /// A device whose events are heard.
@@ -140,4 +142,34 @@ pub(crate) fn readings_after_events_on_mlx5() -> Result<()> {
         table.is_ok_and(|table| table.len() >= 2)
     })?;
     readings(device.name(), &netdev)
+}
+
+/// What changes no table is a line of its own, once for each time it is heard, and nothing else is.
+pub(crate) fn events_that_change_no_table() -> Result<()> {
+    const TIMES: usize = 5;
+    let switch = IbSwitch::load()?;
+    let watch = Running::new(&["watch", "--json", "--reread", "0"])?;
+    for time in 1..=TIMES {
+        switch.change("reregister")?;
+        lab::wait_until(&format!("{time} lines"), || {
+            watch.lines().is_ok_and(|lines| lines.len() >= time)
+        })?;
+    }
+    // What changes a table shows that nothing else is on the way.
+    switch.change("lid 77")?;
+    lab::wait_until("the LID", || {
+        watch.lines().is_ok_and(|lines| has(&lines, "port_lid", "switch0"))
+    })?;
+    let lines = watch.lines()?;
+    for line in &lines {
+        println!("{line}");
+    }
+    let (events, rest) = lines.split_at_checked(TIMES).context("fewer lines")?;
+    for line in events {
+        ensure!(line["what"] == "client_reregister" && line["device"] == "switch0", "{line}");
+        ensure!(line["causes"] == serde_json::json!(["async_event"]), "{line}");
+        ensure!(line.get("before").is_none_or(Value::is_null), "{line}");
+    }
+    ensure!(rest.len() == 1, "{rest:?}");
+    watch.end()
 }

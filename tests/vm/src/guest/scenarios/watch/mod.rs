@@ -30,7 +30,9 @@ pub(crate) use costs::{
     a_new_device_is_read_again, a_stopped_watch_says_what_it_lost, a_watch_of_another_user,
     an_idle_watch_sleeps, waiting_for_a_gid,
 };
-pub(crate) use events::{readings_after_events_on_mlx5, readings_after_events_on_soft_roce};
+pub(crate) use events::{
+    events_that_change_no_table, readings_after_events_on_mlx5, readings_after_events_on_soft_roce,
+};
 pub(crate) use removals::{nothing_waits_for_a_watch, nothing_waits_for_a_watch_of_mlx5};
 
 /// The command, which runs beside the scenario. Its lines go to a file.
