@@ -37,7 +37,7 @@ pub(crate) struct Board {
     pub(crate) no_mlx5: Option<&'static str>,
 }
 
-const ALL: [Board; 4] = [
+const ALL: [Board; 5] = [
     Board {
         machine: "x86_64",
         package: "qemu-system-x86",
@@ -106,6 +106,22 @@ const ALL: [Board; 4] = [
         is_slow: true,
         of_32_bits: None,
         no_mlx5: Some("mlx5 functions were not tried on ppc64le"),
+    },
+    Board {
+        machine: "riscv64",
+        package: "qemu-system-riscv",
+        program: "qemu-system-riscv64",
+        model: "virt",
+        processor: "rv64",
+        processors: 2,
+        kernel: "riscv64",
+        ports: ["ttyS0", "ttyS1"],
+        reports: &["pci-serial,chardev=report"],
+        more: &[],
+        patience: 3,
+        is_slow: true,
+        of_32_bits: None,
+        no_mlx5: Some("mlx5 functions were not tried on riscv64"),
     },
 ];
 

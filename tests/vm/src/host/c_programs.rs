@@ -208,6 +208,16 @@ impl<'a> Builder<'a> {
     fn compiler(&self) -> Command {
         let mut cc = Command::new(self.machine.compiler());
         cc.arg(format!("--sysroot={}", self.sysroot.display())).args(["-O1", "-g0"]);
+        if self.machine.cross().is_some() {
+            // Debian's compilers for other machines look for their own C library first.
+            let (headers, libraries) =
+                (format!("usr/include/{}", self.machine.tools), self.machine.libraries());
+            for headers in [headers.as_str(), "usr/include"] {
+                cc.arg("-isystem").arg(self.sysroot.join(headers));
+            }
+            cc.arg(format!("-B{}/", self.sysroot.join(&libraries).display()));
+            cc.arg("-L").arg(self.sysroot.join(&libraries));
+        }
         cc
     }
 

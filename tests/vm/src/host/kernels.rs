@@ -53,8 +53,10 @@ pub(crate) const ELSEWHERE: &[Series] = &[
 ];
 
 /// Those that only runs have that name them.
-const NAMED: &[Series] =
-    &[Series { name: "6.12-ppc64el", releases: &[TRIXIE, BOOKWORM], machine: "ppc64le" }];
+const NAMED: &[Series] = &[
+    Series { name: "6.12-ppc64el", releases: &[TRIXIE, BOOKWORM], machine: "ppc64le" },
+    Series { name: "7-riscv64", releases: &[TRIXIE, FORKY, SID], machine: "riscv64" },
+];
 
 /// All, on all machines.
 pub(crate) fn all() -> impl Iterator<Item = &'static Series> {

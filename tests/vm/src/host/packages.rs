@@ -27,7 +27,9 @@ pub(crate) fn for_machine(name: &str, machine: Machine) -> Result<String> {
 /// The programs and libraries of others that run in the guest, and what our C programs are
 /// compiled against.
 pub(crate) fn peers(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
-    let suite = "bookworm";
+    // bookworm has no riscv64, and of trixie not every mirror has all machines.
+    let release = if machine.debian == "riscv64" { FORKY } else { BOOKWORM };
+    let suite = release.name();
     let mut names = vec![
         "ibverbs-utils",
         "ibverbs-providers",
@@ -45,7 +47,8 @@ pub(crate) fn peers(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Pa
     names.push("perftest");
     cache.keep(&for_machine("peers", machine)?, &format!("{suite} {names:?}"), |scratch| {
         status(&format!("fetching the peers for {}", machine.name));
-        apt.on(machine, |apt| apt.unpack_closure(BOOKWORM, suite, &names, scratch))
+        apt.on(machine, |apt| apt.unpack_closure(release, suite, &names, scratch))?;
+        usual_links(scratch)
     })
 }
 
