@@ -13,6 +13,7 @@ use crate::programs;
 use crate::rdma_core::{Newer, RdmaCore};
 use crate::{elf, paths};
 use anyhow::{Context, Result, bail, ensure};
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -209,12 +210,12 @@ impl<'a> Builder<'a> {
         let mut cc = Command::new(self.machine.compiler());
         cc.arg(format!("--sysroot={}", self.sysroot.display())).args(["-O1", "-g0"]);
         if self.machine.cross().is_some() {
-            // Debian's compilers for other machines look for their own C library first.
-            let (headers, libraries) =
-                (format!("usr/include/{}", self.machine.tools), self.machine.libraries());
-            for headers in [headers.as_str(), "usr/include"] {
-                cc.arg("-isystem").arg(self.sysroot.join(headers));
-            }
+            // Debian's compilers for other machines look for their own C library first. The headers that an option
+            // names come before these.
+            let headers = [&format!("usr/include/{}", self.machine.tools), "usr/include"];
+            let headers = headers.map(|own| self.sysroot.join(own));
+            cc.env("C_INCLUDE_PATH", env::join_paths(headers).unwrap_or_default());
+            let libraries = self.machine.libraries();
             cc.arg(format!("-B{}/", self.sysroot.join(&libraries).display()));
             cc.arg("-L").arg(self.sysroot.join(&libraries));
         }
