@@ -92,6 +92,7 @@ pub mod umad;
 // What is made of the answers.
 pub mod check;
 pub mod choose;
+pub mod fleet;
 pub mod inventory;
 pub mod watch;
 
