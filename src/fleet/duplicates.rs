@@ -69,14 +69,16 @@ impl Key {
 
 impl Seen {
     pub(super) fn add_device(&mut self, host: u32, record: &DeviceRecord) {
-        let guid = record.device.node_guid;
-        if !guid.is_zero() {
-            self.list.push((Key::of_number(Identity::NodeGuid, guid.to_u64()), host));
+        let node = record.device.node_guid;
+        if !node.is_zero() {
+            self.list.push((Key::of_number(Identity::NodeGuid, node.to_u64()), host));
         }
         for row in record.all_rows() {
-            let (gid, gid_type) = (row.record.entry.gid(), row.record.entry.gid_type());
+            let entry = &row.record.entry;
+            let gid = entry.gid();
+            let is_roce = matches!(entry.gid_type(), GidType::ROCE_V1 | GidType::ROCE_V2);
             // What is of other namespaces may be of an overlay, which is on each host.
-            if row.netdev_is_elsewhere || !matches!(gid_type, GidType::ROCE_V1 | GidType::ROCE_V2) {
+            if row.netdev_is_elsewhere || !is_roce {
                 continue;
             }
             let identity = if !is_link_local(gid) {

@@ -194,13 +194,12 @@ pub(super) fn end(
             Why::Disabled | Why::NotListed(_) | Why::NoRoom | Why::Overrun | Why::LinkLayer(_),
         ) if is_sure => return None,
         _ if is_subnet => subnet(seen, outcome),
-        Outcome::Ignored(Why::NotKnown(_)) => Used::Unknown,
+        Outcome::ByLid | Outcome::Ignored(Why::NotKnown(_)) => Used::Unknown,
         Outcome::Taken(_) | Outcome::Ignored(_) if !is_sure => Used::Unknown,
         Outcome::Taken(index) => match (seen.row(*index), record.row(port.number, *index)) {
             (Some(row), Some(record)) => Used::Row(used(place, seen, row, record)),
             _ => Used::Unknown,
         },
-        Outcome::ByLid => Used::Unknown,
         Outcome::Empty(_) | Outcome::Outside(_) | Outcome::Fails(_) | Outcome::Ignored(_) => {
             Used::None
         }

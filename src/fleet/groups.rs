@@ -42,6 +42,12 @@ pub struct Difference {
     pub count: usize,
 }
 
+/// A field that differs: what is seen, what is usual.
+type Differing<'s> = ((Field, &'s str), Option<&'s str>, Option<&'s str>);
+
+/// Places of what differs in the same way.
+type Merged<'s> = BTreeMap<(Field, Option<&'s str>, Option<&'s str>), Vec<String>>;
+
 /// The values of a profile.
 type Values<'s> = BTreeMap<(Field, &'s str), &'s str>;
 
@@ -135,7 +141,7 @@ fn compare(
     is_usual_whole: bool,
 ) -> Vec<Difference> {
     let keys: BTreeSet<&(Field, &str)> = own.keys().chain(usual.keys()).collect();
-    let mut differing: Vec<((Field, &str), Option<&str>, Option<&str>)> = Vec::new();
+    let mut differing: Vec<Differing<'_>> = Vec::new();
     for key in keys {
         let (seen, wanted) = (own.get(key).copied(), usual.get(key).copied());
         let is_known = match (seen, wanted) {
@@ -147,7 +153,7 @@ fn compare(
             differing.push((*key, seen, wanted));
         }
     }
-    let mut merged: BTreeMap<(Field, Option<&str>, Option<&str>), Vec<String>> = BTreeMap::new();
+    let mut merged = Merged::new();
     for ((field, place), seen, wanted) in &differing {
         let is_explained = differing.iter().any(|((other, at), its, their)| {
             // A port is not there if its device is not.

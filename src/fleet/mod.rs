@@ -32,6 +32,7 @@ mod rails;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod troubles;
 
 pub use duplicates::{Duplicate, Identity};
 pub use end::{End, Fabric, Site, Used, UsedRow};

@@ -49,18 +49,18 @@ impl Survey {
         let is_shared = names.len() >= 2 && count >= 2 * names.len();
         if is_shared && 10 * (count - usual) > count { Rails::Networks } else { Rails::Names }
     }
-
-    /// The rail of a port.
-    pub(super) fn rail(&self, rails: Rails, port: &KeptPort) -> (bool, u32) {
-        match (rails, port.network()) {
-            (Rails::All, _) => (false, 0),
-            (Rails::Networks, network) if network != NONE => (true, network),
-            _ => (false, port.name),
-        }
-    }
 }
 
 impl KeptPort {
+    /// Its rail.
+    pub(super) fn rail(&self, rails: Rails) -> (bool, u32) {
+        match (rails, self.network()) {
+            (Rails::All, _) => (false, 0),
+            (Rails::Networks, network) if network != NONE => (true, network),
+            _ => (false, self.name),
+        }
+    }
+
     /// Its network, by what is recommended.
     pub(super) fn network(&self) -> u32 {
         let [recommended, ..] = self.ends;

@@ -124,11 +124,6 @@ impl Survey {
     pub fn hosts(&self) -> usize {
         self.hosts.len()
     }
-
-    /// The end of a [`Trouble`](super::Trouble), without its network.
-    pub(super) fn end(&self, kind: u32) -> Option<&End> {
-        self.ends.get(kind)
-    }
 }
 
 fn add_site(items: &mut Items<'_>, name: &str, end: &End) {
