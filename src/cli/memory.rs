@@ -7,7 +7,7 @@ use clap::Parser as _;
 use tempfile::TempDir;
 
 use crate::answer;
-use crate::fleet::snapshot;
+use crate::many::snapshot;
 use crate::report::Report;
 use crate::syntax::Cli;
 
