@@ -315,10 +315,10 @@ Examples:
         verbatim_doc_comment,
         after_help = "\
 Examples:
-  uverbs fleet --from snapshots                        all files in a folder
-  uverbs fleet --from snapshots --hosts 'n[1-3,07],m5' can these hosts run a job together?
+  uverbs fleet --from snapshots                  all files in a folder
+  uverbs fleet --from snapshots --hosts 'n[1-3,07],m5'
   uverbs fleet --from snapshots --all-to-all
-  uverbs fleet --from snapshots --routed               routers join all networks
+  uverbs fleet --from snapshots --routed         routers join all networks
   uverbs fleet --from snapshots --json"
     )]
     Fleet(FleetArgs),

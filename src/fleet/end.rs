@@ -235,11 +235,7 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
     let Place { inventory, here, port, .. } = place;
     let known = record.netdev.as_ref().and_then(|own| inventory.interface(own.index.get()));
     let interface = known.or_else(|| here.candidate(record));
-    let address = address_of(row.gid);
-    let bits = interface.and_then(|own| {
-        let of_it = own.addresses.iter().find(|(own, _)| *own == address);
-        of_it.map(|(_, bits)| *bits)
-    });
+    let bits = interface.and_then(|own| here.prefix(own, row.gid));
     let caveats = caveats(seen, row.index);
     let fault = caveats.iter().find_map(|caveat| match caveat {
         Caveat::Down => Some(Obstacle::InterfaceDown),

@@ -9,8 +9,9 @@ use super::survey::Survey;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Groups {
-    /// The hosts of the largest group, with which the others are compared. Hosts of which not everything is known
-    /// are among them, if nothing is known to differ.
+    /// The hosts of the usual group, with which the others are compared: the one that has most of what most hosts
+    /// have. If more than half of the hosts are equal it is these. Hosts of which not everything is known are among
+    /// them, if nothing is known to differ.
     pub usual: Vec<u32>,
     /// The others: those that differ in the same way are one group. The most telling differences come first.
     pub odd: Vec<Group>,
@@ -59,12 +60,7 @@ impl Survey {
         for (host, profile) in (0u32..).zip(&self.hosts) {
             members.entry(*profile).or_default().push(host);
         }
-        // Of equal ones the first.
-        let first =
-            |(profile, hosts): (&u32, &Vec<u32>)| (hosts.len(), core::cmp::Reverse(*profile));
-        let Some(usual) = members.iter().map(first).max().map(|(_, own)| own.0) else {
-            return Groups::default();
-        };
+        let Some(usual) = self.usual(&members) else { return Groups::default() };
         let Some(usual_profile) = self.profiles.get(usual) else { return Groups::default() };
         let wanted = self.values(usual_profile);
         let mut found: BTreeMap<Vec<Difference>, Vec<u32>> = BTreeMap::new();
@@ -96,6 +92,29 @@ impl Survey {
             own.count = needed.get(&key).copied().unwrap_or_default();
         }
         groups
+    }
+
+    /// The profile that has most of what most hosts have, and least of what few have; of equal ones the first.
+    fn usual(&self, members: &BTreeMap<u32, Vec<u32>>) -> Option<u32> {
+        let items = |profile: u32| {
+            let own = self.profiles.get(profile);
+            own.into_iter().flat_map(|own| own.items.iter().map(|item| *item as usize))
+        };
+        let mut counts = vec![0usize; self.items.len()];
+        for (profile, hosts) in members {
+            for item in items(*profile) {
+                if let Some(count) = counts.get_mut(item) {
+                    *count += hosts.len();
+                }
+            }
+        }
+        let all = i64::try_from(self.hosts.len()).unwrap_or(i64::MAX);
+        let worth = |item: usize| {
+            let count = counts.get(item).and_then(|own| i64::try_from(*own).ok());
+            2 * count.unwrap_or_default() - all
+        };
+        let worth = |profile: &u32| items(*profile).map(worth).sum::<i64>();
+        members.keys().copied().max_by_key(|own| (worth(own), core::cmp::Reverse(*own)))
     }
 
     fn values(&self, profile: &Profile) -> Values<'_> {
@@ -153,22 +172,20 @@ fn compare(
             differing.push((*key, seen, wanted));
         }
     }
+    let mut at: BTreeMap<&str, Vec<&Differing<'_>>> = BTreeMap::new();
+    for own in &differing {
+        at.entry(own.0.1).or_default().push(own);
+    }
     let mut merged = Merged::new();
-    for ((field, place), seen, wanted) in &differing {
-        let is_explained = differing.iter().any(|((other, at), its, their)| {
-            // A port is not there if its device is not.
-            let is_device_s = *field == Field::Present
-                && place.strip_prefix(at).is_some_and(|rest| rest.starts_with(':'));
-            let is_same_index = *other == Field::Index
-                && matches!(field, Field::Nccl | Field::Ucx)
-                && (its, their) == (seen, wanted);
-            match other {
-                Field::Present => is_device_s,
-                _ => at == place && (other.explains(*field) || is_same_index),
-            }
-        });
-        if !is_explained {
-            let places = merged.entry((*field, *seen, *wanted)).or_default();
+    for own in &differing {
+        let ((field, place), seen, usual) = own;
+        // A port is not there if its device is not.
+        let device = place.rsplit_once(':').and_then(|(device, _)| at.get(device));
+        let is_device_s = |own: &&Differing<'_>| own.0.0 == Field::Present;
+        let is_without = *field == Field::Present && device.into_iter().flatten().any(is_device_s);
+        let beside = at.get(place).into_iter().flatten();
+        if !is_without && !beside.copied().any(|other| explains(other, own)) {
+            let places = merged.entry((*field, *seen, *usual)).or_default();
             if !place.is_empty() {
                 places.push((*place).to_owned());
             }
@@ -183,4 +200,14 @@ fn compare(
         count: 0,
     });
     differences.collect()
+}
+
+/// Whether a difference at the same place says the same as another one, or is the cause of it.
+fn explains(own: &Differing<'_>, other: &Differing<'_>) -> bool {
+    let ((field, _), seen, usual) = own;
+    let ((of_other, _), its, their) = other;
+    let is_same_index = *field == Field::Index
+        && matches!(of_other, Field::Nccl | Field::Ucx)
+        && (seen, usual) == (its, their);
+    field.explains(*of_other) || is_same_index
 }

@@ -91,6 +91,16 @@ impl End {
             Used::Subnet(_) | Used::Unknown => None,
         }
     }
+
+    /// Why it is not known of any other end whether it can meet this one.
+    #[must_use]
+    pub fn doubt(&self) -> Option<Doubt> {
+        match &self.used {
+            _ if self.fabric.is_none() => Some(Doubt::PortUnread),
+            Used::Unknown => Some(Doubt::GidUnread),
+            Used::Row(_) | Used::Subnet(_) | Used::None => None,
+        }
+    }
 }
 
 /// Whether two ends can meet: a connection (RC) between them comes up, and data goes in both directions.
@@ -164,7 +174,8 @@ impl Meeting {
         if one.upper != other.upper {
             self.doubts.push(Doubt::Interface);
         }
-        let is_v2 = one.gid_type == Some(GidType::ROCE_V2);
+        // Only these are sent by routers.
+        let is_v2 = [one, other].iter().all(|own| own.gid_type == Some(GidType::ROCE_V2));
         match (one.site, other.site) {
             (Site::Link, _) | (_, Site::Link) => self.doubts.push(Doubt::Link),
             (Site::Unknown, _) | (_, Site::Unknown) => self.doubts.push(Doubt::NetworkUnread),

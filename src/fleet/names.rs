@@ -30,6 +30,11 @@ impl<T: Ord> Names<T> {
         number
     }
 
+    /// How many values there are.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
     /// The value of a number.
     pub(super) fn get(&self, number: u32) -> Option<&T> {
         self.list.get(number as usize).map(AsRef::as_ref)

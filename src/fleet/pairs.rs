@@ -111,16 +111,18 @@ impl Survey {
             let Some(end) = self.ends.get(kind) else { continue };
             let fault = end.fault();
             is_active |= fault != Some(Obstacle::NotActive);
-            match fault {
-                Some(fault) => faulty.push((kind, fault, members)),
-                None => list.push((kind, end, members)),
+            // What is of one end only is told of that one.
+            match (fault, end.doubt()) {
+                (Some(fault), _) => faulty.push((kind, Why::Cannot(vec![fault]), members)),
+                (None, Some(doubt)) => faulty.push((kind, Why::Unknown(vec![doubt]), members)),
+                (None, None) => list.push((kind, end, members)),
             }
         }
         if !is_active {
             return false;
         }
-        for (kind, fault, members) in &faulty {
-            troubles.add(Why::Cannot(vec![*fault]), (*kind, members), None);
+        for (kind, why, members) in &faulty {
+            troubles.add(why.clone(), (*kind, members), None);
         }
         // The largest first.
         list.sort_by_key(|(kind, _, members)| (Reverse(members.len()), *kind));

@@ -15,7 +15,14 @@ const MOST: usize = 3;
 
 /// Differences, most telling first: `firmware: 28.1, most have 28.2`.
 pub(super) fn differences(list: &[Difference], hosts: usize) -> String {
-    let mut texts: Vec<String> = list.iter().take(MOST).map(|own| difference(own, hosts)).collect();
+    // Where all are of the same ports, a column of the table has these.
+    let first = list.first().map(|own| &own.places);
+    let is_one = list.iter().all(|own| Some(&own.places) == first);
+    let text = |own: &Difference| {
+        let places = if is_one { String::new() } else { some(&own.places) };
+        difference(own, &places, hosts)
+    };
+    let mut texts: Vec<String> = list.iter().take(MOST).map(text).collect();
     if let Some(more @ 1..) = list.len().checked_sub(MOST) {
         texts.push(format!("{more} more"));
     }
@@ -120,7 +127,7 @@ fn obstacle(what: Obstacle, end: &End, other: Option<&End>) -> String {
 
 fn doubt(what: Doubt, end: &End, other: Option<&End>) -> String {
     match what {
-        Doubt::PortUnread => "a port could not be read".to_owned(),
+        Doubt::PortUnread => "the port could not be read".to_owned(),
         Doubt::GidUnread => "which GID is used is not known".to_owned(),
         Doubt::PKeysUnread => "P_Keys were not read".to_owned(),
         Doubt::NetworkUnread => "a network is not known".to_owned(),
