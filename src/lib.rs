@@ -32,9 +32,9 @@
 //! | a request of your own | [`Context::submit`] | – |
 //! | all of a host | [`Host::inventory`] | [`Host::rooted`] |
 //!
-//! [`host::Reader`] chooses between ioctl and sysfs and says which one answered. Three modules work on
-//! answers and ask nothing themselves: [`inventory`], [`choose`] and [`check`]. [`watch`] asks again whenever
-//! something may have changed.
+//! [`host::Reader`] chooses between ioctl and sysfs and says which one answered. Four modules work on
+//! answers and ask nothing themselves: [`inventory`], [`choose`], [`check`] and [`fleet`]. [`watch`] asks again
+//! whenever something may have changed.
 //!
 //! # Names
 //!
@@ -92,6 +92,7 @@ pub mod umad;
 // What is made of the answers.
 pub mod check;
 pub mod choose;
+pub mod fleet;
 pub mod inventory;
 pub mod watch;
 

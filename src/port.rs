@@ -68,7 +68,7 @@ named! {
 
 /// Code of a maximum transfer unit.
 #[doc(alias = "ibv_mtu")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Mtu(pub u8);
 

@@ -39,7 +39,7 @@ impl core::fmt::Display for Family {
 }
 
 /// A network: the addresses that begin with the same bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Network {
     /// An address of it.
     pub address: IpAddr,
@@ -75,7 +75,7 @@ pub(super) fn alike(one: &[u8], other: &[u8], bits: u8) -> bool {
 }
 
 /// Whether an address is link-local as UCX and perftest see it: `fe80::/10`.
-pub(super) fn is_link_local(gid: Gid) -> bool {
+pub(crate) fn is_link_local(gid: Gid) -> bool {
     gid.ipv6().is_unicast_link_local()
 }
 
@@ -85,7 +85,7 @@ pub(super) fn has_low_half(gid: Gid) -> bool {
 }
 
 /// The address that a GID is made from.
-pub(super) fn address_of(gid: Gid) -> IpAddr {
+pub(crate) fn address_of(gid: Gid) -> IpAddr {
     gid.ipv4().map_or(IpAddr::V6(gid.ipv6()), IpAddr::V4)
 }
 

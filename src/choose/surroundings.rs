@@ -1,6 +1,6 @@
 //! Ports and rows of an [`Inventory`], each with what this network namespace knows about its interface.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::address::address_of;
@@ -22,8 +22,8 @@ pub fn ports(inventory: &Inventory) -> Vec<Port<'_>> {
 #[derive(Clone, Debug)]
 pub struct Surroundings<'i> {
     inventory: &'i Inventory,
-    /// Each interface's index with each of its addresses.
-    owned: BTreeSet<(u32, IpAddr)>,
+    /// Each interface's index with each of its addresses, and the length of its prefix.
+    owned: BTreeMap<(u32, IpAddr), u8>,
     /// Of these, those that no program can use.
     unfit: BTreeMap<(u32, IpAddr), Unfit>,
     /// All their addresses, each with the interfaces that have it.
@@ -74,7 +74,7 @@ impl<'i> Surroundings<'i> {
     pub fn of(inventory: &'i Inventory) -> Self {
         let mut here = Self {
             inventory,
-            owned: BTreeSet::new(),
+            owned: BTreeMap::new(),
             unfit: BTreeMap::new(),
             addresses: BTreeMap::new(),
             macs: BTreeMap::new(),
@@ -92,8 +92,8 @@ impl<'i> Surroundings<'i> {
                     add(&mut here.made, gid, Owners::of(interface, unfit));
                 }
             }
-            for (address, _) in &interface.addresses {
-                here.owned.insert((index, *address));
+            for (address, bits) in &interface.addresses {
+                here.owned.entry((index, *address)).or_insert(*bits);
                 let unfit = here.unfit.get(&(index, *address)).copied();
                 add(&mut here.addresses, *address, Owners::of(interface, unfit));
             }
@@ -104,6 +104,11 @@ impl<'i> Surroundings<'i> {
     /// Why a GID's address cannot be used on an interface.
     fn unfit(&self, interface: &Interface, gid: Gid) -> Option<Unfit> {
         self.unfit.get(&(interface.index.get(), address_of(gid))).copied()
+    }
+
+    /// The length of the prefix of a GID's address on an interface, if that has it.
+    pub(crate) fn prefix(&self, interface: &Interface, gid: Gid) -> Option<u8> {
+        self.owned.get(&(interface.index.get(), address_of(gid))).copied()
     }
 
     /// The interface of this namespace that a row without a name may belong to: it has the row's index (or
@@ -158,7 +163,7 @@ impl<'i> Surroundings<'i> {
     /// from.
     #[must_use]
     pub fn has_address(&self, interface: &Interface, gid: Gid) -> bool {
-        self.owned.contains(&(interface.index.get(), address_of(gid)))
+        self.owned.contains_key(&(interface.index.get(), address_of(gid)))
             || interface.mac.is_some_and(|mac| made_of(mac).contains(&gid))
             || (interface.mac.is_some() && interface.mac == mac_with_id(gid))
     }

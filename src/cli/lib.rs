@@ -17,14 +17,13 @@ mod env;
 mod files;
 mod filter;
 mod fits;
-#[cfg(test)]
-#[path = "../../tests/fleet/host.rs"]
 mod fleet;
 mod form;
 mod gid_row;
 mod gids;
 mod guids;
 mod history;
+mod host_list;
 mod hosts;
 mod ibstat;
 mod layout;
@@ -32,6 +31,9 @@ mod like;
 mod limits;
 mod line;
 mod looked;
+#[cfg(test)]
+#[path = "../../tests/fleet/host.rs"]
+mod many;
 #[cfg(test)]
 mod memory;
 mod metrics;
@@ -118,6 +120,7 @@ fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Output> {
         Command::Choose(args) => choose::answer(common, args, report)?,
         Command::Env(args) => env::answer(common, args, report)?,
         Command::Check(args) => check::answer(common, args, report)?,
+        Command::Fleet(args) => fleet::answer(common, args, report)?,
         Command::Metrics(args) => metrics::answer(common, args, report)?,
         Command::Snapshot(args) => snapshot::answer(common, args, report)?,
         Command::Watch(args) => watch::answer(common, args, report)?,

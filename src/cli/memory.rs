@@ -7,7 +7,7 @@ use clap::Parser as _;
 use tempfile::TempDir;
 
 use crate::answer;
-use crate::fleet::snapshot;
+use crate::many::snapshot;
 use crate::report::Report;
 use crate::syntax::Cli;
 
@@ -36,8 +36,10 @@ fn one_host_at_a_time() {
     let files = [1, 2, 4].map(|times| file(&folder, times * HOSTS));
     // Bytes for a further host: its name, its eight ports and their 64 rows as a verdict needs them, and
     // the rows of a table. As an inventory it takes 30,000.
-    let commands: [(&[&str], u64); 7] = [
+    let commands: [(&[&str], u64); 9] = [
         (&["check"], 200),
+        (&["fleet"], 2500),
+        (&["fleet", "--hosts", "node[0-159]"], 8000),
         (&["choose"], 5000),
         (&["env", "nccl"], 4000),
         (&["env", "ucx"], 6000),

@@ -53,6 +53,7 @@ impl Cli {
                 Outline::of(own.format, common).named(&own.named.selectors).origin(&own.origin)
             }
             Command::Check(own) => table.named(&own.named.selectors).origin(&own.origin),
+            Command::Fleet(own) => table.origin(&own.origin),
             Command::Metrics(own) => {
                 Outline::new(Form::Text).named(&own.named.selectors).origin(&own.origin)
             }
@@ -90,6 +91,7 @@ impl Cli {
             | Command::Choose(_)
             | Command::Env(_)
             | Command::Check(_)
+            | Command::Fleet(_)
             | Command::Snapshot(_)
             | Command::Wait(_)
             | Command::Completions { .. }

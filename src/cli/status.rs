@@ -12,7 +12,7 @@ pub(crate) enum Status {
     /// Everything that was asked for was answered.
     #[default]
     Fine,
-    /// What was named is not there, or is not known to be there.
+    /// What was named is not there, or is not known to be there; `fleet` found something.
     Doubt,
     /// Something could not be read or written, or the command line is wrong.
     Failed,
@@ -43,7 +43,8 @@ pub(crate) const HELP: &str = "\
 Exit status:
   0  everything that was asked for was answered; also if the host has no device
   1  something that was named is not there: a device, port, index, interface, address or usable GID;
-     or it may be there, but that is not certain; for check --strict: there are only warnings
+     or it may be there, but that is not certain; for check --strict: there are only warnings;
+     for fleet: something was found, or is not known
   2  check found a problem; no other command ends with 2
   3  something could not be read or written, or the command line is wrong
   If several apply, it is the last of 1, 3 and 2. Whatever the status is, all else was answered, and

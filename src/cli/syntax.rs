@@ -10,6 +10,7 @@ use crate::choose::ChooseArgs;
 use crate::counters::CountersArgs;
 use crate::devices::DevicesArgs;
 use crate::env::EnvArgs;
+use crate::fleet::FleetArgs;
 use crate::gids::{GidArgs, GidsArgs};
 use crate::guids::GuidsArgs;
 use crate::history::HistoryArgs;
@@ -291,6 +292,36 @@ Examples:
   uverbs check --json"
     )]
     Check(CheckArgs),
+    /// Compare the hosts of a fleet, and say which ports cannot meet
+    ///
+    /// Reads snapshots of many hosts. A line for each finding; hosts of which the same is found share it.
+    /// `cannot-meet`: ports that a job joins, and why they cannot; HOSTS are those of the smaller side.
+    /// `not-known`: whether they can is not known. `duplicate`: a GUID, address or LID is on several hosts.
+    /// `odd`: hosts that are not as the largest group of equal hosts is, in kernel, devices, firmware, ports,
+    /// GIDs or settings. `missing`: a host of --hosts has no snapshot.
+    ///
+    /// A job joins ports of one device name and number (a rail). Where names are not alike and each rail has a
+    /// network of its own, it is the network. Looked at are the GIDs that uverbs recommends and those that
+    /// NCCL and UCX take with the settings of each host; the line names them if not all three are meant.
+    /// Switches are not known: that ports can meet says that nothing on the hosts keeps them from it.
+    ///
+    /// With --hosts, stderr says which variables are right on all of them, or which hosts to leave out: the
+    /// shortest list that was found, which need not be the shortest that there is.
+    ///
+    /// The status is 0 if nothing was found. It is 1 if there is a finding; with --hosts odd hosts do not count,
+    /// unless a device is missing or left over, and of the GIDs only those that are recommended, as a job can set
+    /// them. It is 3 if something could not be read.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  uverbs fleet --from snapshots                  all files in a folder
+  uverbs fleet --from snapshots --hosts 'n[1-3,07],m5'
+  uverbs fleet --from snapshots --all-to-all
+  uverbs fleet --from snapshots --routed         routers join all networks
+  uverbs fleet --from snapshots --json"
+    )]
+    Fleet(FleetArgs),
     /// Print metrics for Prometheus: ports, GIDs, choices, findings, counters
     ///
     /// One reading, for the textfile collector of `node_exporter` or any other that takes a text. The page
@@ -432,7 +463,7 @@ Examples:
 }
 
 /// The commands that have a man page of their own; a subcommand's name follows a hyphen.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "devices",
     "gids",
     "gid",
@@ -444,6 +475,7 @@ const COMMANDS: [&str; 22] = [
     "choose",
     "env",
     "check",
+    "fleet",
     "metrics",
     "snapshot",
     "watch",

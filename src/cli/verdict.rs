@@ -103,7 +103,18 @@ impl Verdict {
         has_others: bool,
         is_set: impl Fn(&str) -> bool,
     ) -> Option<Plan> {
-        let mut plan = self.fleet.plan(program, has_others, is_set)?;
+        self.plan_of(program, has_others, is_set, |_| true)
+    }
+
+    /// The same of some hosts, by their places.
+    pub(crate) fn plan_of(
+        &self,
+        program: Program,
+        has_others: bool,
+        is_set: impl Fn(&str) -> bool,
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> Option<Plan> {
+        let mut plan = self.fleet.plan_of(program, has_others, is_set, is_wanted)?;
         plan.is_sure &= !(program == Program::Nccl && self.replaced_by.is_some());
         plan.is_sure &= self.has_settings_of(program);
         Some(plan)

@@ -337,6 +337,7 @@ fn output_of(document: &[u8]) -> Option<&'static str> {
         b"choose" => "uverbs choose",
         b"env" => "uverbs env",
         b"check" => "uverbs check",
+        b"fleet" => "uverbs fleet",
         b"history" => "uverbs history",
         b"wait" => "uverbs wait",
         b"time" => "uverbs watch",

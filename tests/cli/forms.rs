@@ -38,6 +38,8 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["check", "--json"], "check.json"),
     (&["check", "--link-layer", "infiniband", "mlx5_0", "--json"], "check.json"),
     (&["check", "mlx5_0:1", "--json"], "check.json"),
+    (&["fleet", "--json"], "fleet.json"),
+    (&["fleet", "--hosts", "node[1-3]", "--all-to-all", "--json"], "fleet.json"),
 ];
 
 /// Commands that read this host and nothing else.

@@ -116,20 +116,40 @@ impl Fleet {
         has_others: bool,
         is_set: impl Fn(&str) -> bool,
     ) -> Option<Plan> {
-        search::plan_of(program, self, has_others, is_set)
+        self.plan_of(program, has_others, is_set, |_| true)
+    }
+
+    /// The same of some hosts only, by the order in which they were added.
+    #[must_use]
+    pub fn plan_of(
+        &self,
+        program: Program,
+        has_others: bool,
+        is_set: impl Fn(&str) -> bool,
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> Option<Plan> {
+        search::plan_of(program, &Part { fleet: self, is_wanted: &is_wanted }, has_others, is_set)
     }
 }
 
-impl Hosts for Fleet {
+/// Some hosts of a fleet.
+struct Part<'f> {
+    fleet: &'f Fleet,
+    is_wanted: &'f dyn Fn(usize) -> bool,
+}
+
+impl Hosts for Part<'_> {
     fn all(&self, holds: &mut dyn FnMut(&[Target<'_, '_>]) -> bool) -> bool {
-        self.hosts.iter().enumerate().all(|(number, host)| {
+        let Self { fleet, is_wanted } = self;
+        let mut hosts = fleet.hosts.iter().enumerate().filter(|(number, _)| is_wanted(*number));
+        hosts.all(|(number, host)| {
             let mut rows = host.rows.iter().map(Row::from);
             let ports: Vec<(Port<'_>, Option<u32>)> = host
                 .ports
                 .iter()
                 .map(|kept| {
                     let port = Port {
-                        device: self.names.get(kept.name).map_or("", String::as_str),
+                        device: fleet.names.get(kept.name).map_or("", String::as_str),
                         node_type: kept.node_type,
                         number: kept.number,
                         place: kept.place,

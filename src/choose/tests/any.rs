@@ -160,7 +160,7 @@ proptest! {
         let taken = recommend(&port, &Wish::default()).outcome.index();
         let taken = taken.and_then(|index| port.row(index));
         let is_far = |row: &Row<'_>| {
-            let is_local = address::is_link_local(row.gid)
+            let is_local = is_link_local(row.gid)
                 || row.gid.ipv4().is_some_and(|v4| v4.is_link_local());
             row.gid_type == GidType::ROCE_V2 && !is_local
         };

@@ -1,0 +1,200 @@
+//! What is found in a fleet, in sentences.
+
+use std::fmt::Write as _;
+
+use uverbs::fleet::{
+    Chooser, Difference, Doubt, Duplicate, End, Fabric, Field, Identity, Obstacle, Site, Trouble,
+    Used, Why,
+};
+
+use crate::hosts::some;
+use crate::text::{count, thousands};
+
+/// How many differences of a group are shown.
+const MOST: usize = 3;
+
+/// Differences, most telling first: `firmware: 28.1, most have 28.2`.
+pub(super) fn differences(list: &[Difference], hosts: usize) -> String {
+    // Where all are of the same ports, a column of the table has these.
+    let first = list.first().map(|own| &own.places);
+    let is_one = list.iter().all(|own| Some(&own.places) == first);
+    let text = |own: &Difference| {
+        let places = if is_one { String::new() } else { some(&own.places) };
+        difference(own, &places, hosts)
+    };
+    let mut texts: Vec<String> = list.iter().take(MOST).map(text).collect();
+    if let Some(more @ 1..) = list.len().checked_sub(MOST) {
+        texts.push(format!("{more} more"));
+    }
+    texts.join("; ")
+}
+
+fn difference(own: &Difference, places: &str, hosts: usize) -> String {
+    let who = if 2 * own.count > hosts {
+        "most have".to_owned()
+    } else {
+        format!("{} {}", count(own.count, "host"), if own.count == 1 { "has" } else { "have" })
+    };
+    match (own.field, &own.seen, &own.usual) {
+        (Field::Present, seen, _) => {
+            let places = some(&own.places);
+            if seen.is_some() {
+                format!("only here: {places}, {who} none")
+            } else {
+                format!("missing: {places}, {who} it")
+            }
+        }
+        (field, seen, usual) => {
+            let mut text = String::new();
+            if !places.is_empty() {
+                let _ = write!(text, "{places} ");
+            }
+            let value = |own: &Option<String>| own.clone().unwrap_or_else(|| "not set".to_owned());
+            let _ = write!(text, "{}: {}, {who} {}", field.name(), value(seen), value(usual));
+            text
+        }
+    }
+}
+
+/// The ports of differences, if all are of the same.
+pub(super) fn places(list: &[Difference]) -> Vec<String> {
+    let mut all: Vec<String> = list.iter().flat_map(|own| own.places.iter().cloned()).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Why ports do not meet, or may not.
+pub(super) fn trouble(own: &Trouble, names: &[String]) -> String {
+    let mut texts = Vec::new();
+    let (end, other) = (&own.ends.0, own.ends.1.as_ref());
+    match &own.why {
+        Why::Cannot(list) => texts.extend(list.iter().map(|what| obstacle(*what, end, other))),
+        Why::Unknown(list) => texts.extend(list.iter().map(|what| doubt(*what, end, other))),
+        Why::Alone => texts.push("no other host has a port to join with it".to_owned()),
+        _ => texts.push("too many kinds of ports to compare all".to_owned()),
+    }
+    let mut text = texts.join("; ");
+    let example = own.example.and_then(|host| names.get(host as usize));
+    if let (Some(example), 1..) = (example, own.others) {
+        let others = if own.others == 1 {
+            format!(" ({example})")
+        } else {
+            format!(" ({}, as {example})", count(own.others, "host"))
+        };
+        text += &others;
+    }
+    let names = own.choosers.iter().map(|own| match own {
+        Chooser::Recommended => "recommended",
+        Chooser::Nccl => "NCCL",
+        Chooser::Ucx => "UCX",
+    });
+    if own.choosers.len() < Chooser::ALL.len() {
+        let _ = write!(text, ": {}", names.collect::<Vec<_>>().join(", "));
+    }
+    text
+}
+
+/// What is of this side, and what of the other one.
+fn against(end: &End, other: Option<&End>, what: impl Fn(&End) -> String) -> String {
+    let own = what(end);
+    match other.map(what) {
+        Some(other) if other != own => format!("{own} against {other}"),
+        _ => own,
+    }
+}
+
+fn obstacle(what: Obstacle, end: &End, other: Option<&End>) -> String {
+    match what {
+        Obstacle::NotActive => format!("the port is {}, not active", end.state),
+        Obstacle::NoGid => "no usable GID".to_owned(),
+        Obstacle::InterfaceDown => "the interface of the GID is down".to_owned(),
+        Obstacle::AddressGone => "the address of the GID is not usable on its interface".to_owned(),
+        Obstacle::Fabric => against(end, other, fabric),
+        Obstacle::GidType => against(end, other, gid_type),
+        Obstacle::Family => against(end, other, |own| match &own.used {
+            Used::Row(row) => row.family.to_string(),
+            _ => "another family".to_owned(),
+        }),
+        Obstacle::Partition => {
+            let keys = against(end, other, pkeys);
+            format!("no common P_Key with a full member: {keys}")
+        }
+        Obstacle::Subnet => format!("subnet {}", against(end, other, site)),
+        _ => "something else".to_owned(),
+    }
+}
+
+fn doubt(what: Doubt, end: &End, other: Option<&End>) -> String {
+    match what {
+        Doubt::PortUnread => "the port could not be read".to_owned(),
+        Doubt::GidUnread => "which GID is used is not known".to_owned(),
+        Doubt::PKeysUnread => "P_Keys were not read".to_owned(),
+        Doubt::NetworkUnread => "a network is not known".to_owned(),
+        Doubt::Unproven => "an interface is not proven to be the host's".to_owned(),
+        Doubt::NoRule => format!("{} is not connected by GIDs", fabric(end)),
+        Doubt::Interface => {
+            let text = against(end, other, |own| match &own.used {
+                Used::Row(row) => {
+                    row.upper.clone().unwrap_or_else(|| "the port's own interface".to_owned())
+                }
+                _ => "another interface".to_owned(),
+            });
+            format!("perhaps not one VLAN: {text}")
+        }
+        Doubt::Link => {
+            let text = against(end, other, |own| format!("{} {}", gid_type(own), site(own)));
+            format!("only on one link: {text}")
+        }
+        Doubt::Networks => {
+            format!("only if a router joins them: {}", against(end, other, site))
+        }
+        _ => "something else".to_owned(),
+    }
+}
+
+fn fabric(end: &End) -> String {
+    end.fabric.map_or_else(|| "not known".to_owned(), |own: Fabric| own.to_string())
+}
+
+fn gid_type(end: &End) -> String {
+    match &end.used {
+        Used::Row(row) => row.gid_type.map_or_else(|| "?".to_owned(), |own| own.to_string()),
+        _ => "?".to_owned(),
+    }
+}
+
+fn pkeys(end: &End) -> String {
+    let keys: Vec<String> = end.pkeys.iter().flatten().map(ToString::to_string).collect();
+    if keys.is_empty() { "none".to_owned() } else { some(&keys) }
+}
+
+fn site(end: &End) -> String {
+    match &end.used {
+        Used::Row(row) => match row.site {
+            Site::Network(network) => network.to_string(),
+            Site::Link => format!("link-local {}", row.family),
+            _ => "?".to_owned(),
+        },
+        Used::Subnet(Some(prefix)) => format!("{prefix:#018x}"),
+        _ => "?".to_owned(),
+    }
+}
+
+/// What several hosts have.
+pub(super) fn duplicate(own: &Duplicate) -> String {
+    let same = own.same.iter().map(|(identity, number, first)| {
+        let what = match identity {
+            Identity::NodeGuid => "node GUID",
+            Identity::PortGuid => "port GUID",
+            Identity::Mac => "MAC address",
+            Identity::Lid => "LID",
+            _ => "address",
+        };
+        match number {
+            1 => format!("{what} {first}"),
+            many => format!("{} {what}s from {first} on", thousands(*many)),
+        }
+    });
+    format!("the same {}", same.collect::<Vec<_>>().join(", "))
+}

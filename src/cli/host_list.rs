@@ -1,0 +1,134 @@
+//! Slurm's expressions of hosts: `n[1-3,07],m5`.
+
+use core::str::FromStr;
+use std::collections::BTreeSet;
+
+/// The most hosts that an expression may name.
+const MOST: usize = 1 << 17;
+
+/// Hosts, each once, in the order in which they are named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HostList(pub(crate) Vec<String>);
+
+impl FromStr for HostList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let invalid = |what: &str| format!("{text:?}: {what}: expected hosts as n[1-3,07],m5");
+        let mut hosts = Vec::new();
+        for part in parts(text).ok_or_else(|| invalid("a bracket has no other"))? {
+            if part.is_empty() {
+                return Err(invalid("a name is missing"));
+            }
+            let names = expand(part).map_err(|what| invalid(&what))?;
+            if hosts.len() + names.len() > MOST {
+                return Err(invalid("too many hosts"));
+            }
+            hosts.extend(names);
+        }
+        let mut known = BTreeSet::new();
+        hosts.retain(|own| known.insert(own.clone()));
+        Ok(Self(hosts))
+    }
+}
+
+/// The parts between commas that are outside brackets; `None` if the brackets do not match.
+fn parts(text: &str) -> Option<Vec<&str>> {
+    let (mut start, mut is_inside) = (0, false);
+    let mut parts = Vec::new();
+    for (place, byte) in text.bytes().enumerate() {
+        match (byte, is_inside) {
+            (b'[', false) => is_inside = true,
+            (b']', true) => is_inside = false,
+            (b'[', true) | (b']', false) => return None,
+            (b',', false) => {
+                parts.push(text.get(start..place)?);
+                start = place + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text.get(start..)?);
+    (!is_inside).then_some(parts)
+}
+
+/// The names of a part, which may have several brackets.
+fn expand(part: &str) -> Result<Vec<String>, String> {
+    let Some((before, rest)) = part.split_once('[') else { return Ok(vec![part.to_owned()]) };
+    let (inside, after) = rest.split_once(']').unwrap_or((rest, ""));
+    let ends = expand(after)?;
+    let mut names = Vec::new();
+    for range in inside.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (Some(from), Some(to)) = (number(first), number(last)) else {
+            return Err(format!("{range:?} is no number and no range"));
+        };
+        if from > to {
+            return Err(format!("{range:?} ends before it begins"));
+        }
+        let count = usize::try_from(to - from).unwrap_or(MOST).saturating_add(1);
+        if count.saturating_mul(ends.len()).saturating_add(names.len()) > MOST {
+            return Err("too many hosts".to_owned());
+        }
+        let digits = first.len();
+        for number in from..=to {
+            names.extend(ends.iter().map(|end| format!("{before}{number:0digits$}{end}")));
+        }
+    }
+    Ok(names)
+}
+
+/// A number of digits only.
+fn number(text: &str) -> Option<u64> {
+    // Longer ones would make names that no host has.
+    let is_plain = text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(text: &str) -> Vec<String> {
+        text.parse::<HostList>().unwrap().0
+    }
+
+    #[test]
+    fn as_slurm_writes_them() {
+        assert_eq!(hosts("n1"), ["n1"]);
+        assert_eq!(hosts("n[1-3,07],m5"), ["n1", "n2", "n3", "n07", "m5"]);
+        assert_eq!(hosts("n[098-101]"), ["n098", "n099", "n100", "n101"]);
+        assert_eq!(hosts("r[1-2]n[1,3]-ib"), ["r1n1-ib", "r1n3-ib", "r2n1-ib", "r2n3-ib"]);
+        assert_eq!(hosts("b,a,b,a[1-1],a1"), ["b", "a", "a1"]);
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [
+            "",
+            ",",
+            "a,",
+            ",a",
+            "a,,b",
+            "n[",
+            "n]",
+            "n[]",
+            "n[1",
+            "n1]",
+            "n[[1]]",
+            "n[1-]",
+            "n[-1]",
+            "n[a]",
+            "n[3-1]",
+            "n[1-2-3]",
+            "n[1,]",
+            "n[+1]",
+            "n[0-999999999]",
+            "n[0-99999],m[0-99999]",
+            "n[0-999][0-999]",
+            "n[00000000000000000001]",
+        ] {
+            assert!(text.parse::<HostList>().is_err(), "{text:?}");
+        }
+    }
+}

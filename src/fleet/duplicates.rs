@@ -1,0 +1,162 @@
+//! What should be on one host only, and is on several.
+
+use std::collections::BTreeMap;
+
+use super::survey::Survey;
+use crate::choose::is_link_local;
+use crate::gid::{Gid, GidType};
+use crate::inventory::{DeviceRecord, PortRecord};
+use crate::port::LinkLayer;
+
+/// What is of one host only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Identity {
+    /// A device's node GUID.
+    NodeGuid,
+    /// A port's GUID.
+    PortGuid,
+    /// An address that a RoCE GID is made from.
+    Address,
+    /// A MAC address, by the link-local GID that the kernel makes from it.
+    Mac,
+    /// A LID in a subnet of InfiniBand.
+    Lid,
+}
+
+/// Hosts that have the same.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Duplicate {
+    /// The hosts, ascending.
+    pub hosts: Vec<u32>,
+    /// What they have in common, and how many of it; each with the first.
+    pub same: Vec<(Identity, usize, String)>,
+}
+
+/// What was seen of all hosts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    list: Vec<(Key, u32)>,
+    /// Where the list of the last host begins.
+    start: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    identity: Identity,
+    bytes: [u8; 16],
+}
+
+impl Key {
+    fn of_number(identity: Identity, number: u64) -> Self {
+        Self { identity, bytes: u128::from(number).to_be_bytes() }
+    }
+
+    fn text(self) -> String {
+        let number = u128::from_be_bytes(self.bytes);
+        match self.identity {
+            Identity::NodeGuid | Identity::PortGuid => format!("{number:#018x}"),
+            Identity::Address => {
+                let gid = Gid::from_bytes(self.bytes);
+                gid.ipv4().map_or_else(|| gid.to_string(), |own| own.to_string())
+            }
+            Identity::Mac => Gid::from_bytes(self.bytes).to_string(),
+            Identity::Lid => (number & 0xffff_ffff).to_string(),
+        }
+    }
+}
+
+impl Seen {
+    pub(super) fn add_device(&mut self, host: u32, record: &DeviceRecord) {
+        let node = record.device.node_guid;
+        if !node.is_zero() {
+            self.list.push((Key::of_number(Identity::NodeGuid, node.to_u64()), host));
+        }
+        for row in record.all_rows() {
+            let entry = &row.record.entry;
+            let gid = entry.gid();
+            let is_roce = matches!(entry.gid_type(), GidType::ROCE_V1 | GidType::ROCE_V2);
+            // What is of other namespaces may be of an overlay, which is on each host.
+            if row.netdev_is_elsewhere || !is_roce {
+                continue;
+            }
+            let identity = if !is_link_local(gid) {
+                Identity::Address
+            } else if gid.interface_id() >> 24 & 0xffff == 0xfffe {
+                Identity::Mac
+            } else {
+                continue;
+            };
+            let is_v4_local =
+                gid.ipv4().is_some_and(|own| own.is_link_local() || own.is_loopback());
+            if !(is_v4_local || gid.ipv6().is_loopback()) {
+                self.list.push((Key { identity, bytes: gid.to_bytes() }, host));
+            }
+        }
+    }
+
+    pub(super) fn add_port(
+        &mut self,
+        host: u32,
+        name: u32,
+        record: &DeviceRecord,
+        port: &PortRecord,
+    ) {
+        /// The prefix of a subnet that was given none.
+        const DEFAULT: u64 = 0xfe80 << 48;
+        /// `IBV_QPF_GRH_REQUIRED`: a virtual function, which has the LID of its physical one.
+        const GRH_REQUIRED: u8 = 1;
+        if let Ok(Some(guid)) = port.guid {
+            if !guid.is_zero() {
+                self.list.push((Key::of_number(Identity::PortGuid, guid.to_u64()), host));
+            }
+        }
+        let Some(own) = port.known() else { return };
+        let is_virtual = own.flags.unwrap_or_default() & GRH_REQUIRED != 0
+            || record
+                .hardware
+                .as_ref()
+                .is_some_and(|own| own.pci.as_ref().is_some_and(|own| own.physical.is_some()));
+        if own.link_layer != LinkLayer::INFINIBAND || own.lid == 0 || is_virtual {
+            return;
+        }
+        let Some(row) = record.rows(port.number).first() else { return };
+        let prefix = row.record.entry.gid().subnet_prefix();
+        // Fabrics without a prefix of their own may be several, one for each rail.
+        let rail = if prefix == DEFAULT { u64::from(name) + 1 } else { 0 };
+        let number = u128::from(prefix) << 64 | u128::from(rail) << 32 | u128::from(own.lid);
+        self.list.push((Key { identity: Identity::Lid, bytes: number.to_be_bytes() }, host));
+    }
+
+    /// One host has its own things more than once.
+    pub(super) fn end_host(&mut self) {
+        let mut own = self.list.split_off(self.start);
+        own.sort_unstable();
+        own.dedup();
+        self.list.append(&mut own);
+        self.start = self.list.len();
+    }
+}
+
+impl Survey {
+    /// What several hosts have and only one should. Hosts that have the same things in common are one duplicate.
+    ///
+    /// Two containers of one host see the same devices, and so are duplicates; a survey cannot know that.
+    #[must_use]
+    pub fn duplicates(&self) -> Vec<Duplicate> {
+        let mut list = self.seen.list.clone();
+        list.sort_unstable();
+        let mut found: BTreeMap<Vec<u32>, Vec<(Identity, usize, String)>> = BTreeMap::new();
+        for same in list.chunk_by(|one, other| one.0 == other.0) {
+            let (Some((key, _)), true) = (same.first(), same.len() > 1) else { continue };
+            let hosts = same.iter().map(|(_, host)| *host).collect();
+            let own = found.entry(hosts).or_default();
+            match own.last_mut() {
+                Some((identity, count, _)) if *identity == key.identity => *count += 1,
+                _ => own.push((key.identity, 1, key.text())),
+            }
+        }
+        found.into_iter().map(|(hosts, same)| Duplicate { hosts, same }).collect()
+    }
+}

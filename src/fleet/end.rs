@@ -1,0 +1,255 @@
+//! What a port brings to a connection.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::meet::Obstacle;
+use crate::choose::{
+    Caveat, Family, Home, Network, Outcome, Port, Row, Surroundings, Why, address_of, caveats,
+    is_link_local, is_roce,
+};
+use crate::device::NodeType;
+use crate::gid::{Gid, GidType};
+use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
+use crate::pkey::PKey;
+use crate::port::{LinkLayer, Mtu, PortState};
+
+/// One end of a connection: a port with the row that somebody uses there.
+///
+/// It has nothing that is of one port only, so that most ports of a fleet are equal in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct End {
+    /// How it sends; `None` if its attributes could not be read.
+    pub fabric: Option<Fabric>,
+    /// Logical state.
+    pub state: PortState,
+    /// The active MTU, if that is known.
+    pub mtu: Option<Mtu>,
+    /// The P_Keys of an InfiniBand port, ascending; `None` if they were not read.
+    pub pkeys: Option<Vec<PKey>>,
+    /// The GID.
+    pub used: Used,
+}
+
+/// How a port sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Fabric {
+    /// InfiniBand.
+    InfiniBand,
+    /// Omni-Path, whose link layer is called InfiniBand too.
+    OmniPath,
+    /// RoCE.
+    Roce,
+    /// iWARP.
+    Iwarp,
+    /// Something else, as the link layer and node type say it.
+    Other(LinkLayer, NodeType),
+}
+
+impl Fabric {
+    fn of(layer: LinkLayer, node_type: NodeType, protocol: Option<&str>) -> Self {
+        match layer {
+            LinkLayer::INFINIBAND if protocol == Some("opa") => Self::OmniPath,
+            LinkLayer::INFINIBAND => Self::InfiniBand,
+            _ if is_roce(layer, node_type) => Self::Roce,
+            LinkLayer::ETHERNET if node_type == NodeType::RNIC => Self::Iwarp,
+            _ => Self::Other(layer, node_type),
+        }
+    }
+}
+
+impl core::fmt::Display for Fabric {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::InfiniBand => f.write_str("InfiniBand"),
+            Self::OmniPath => f.write_str("Omni-Path"),
+            Self::Roce => f.write_str("RoCE"),
+            Self::Iwarp => f.write_str("iWARP"),
+            Self::Other(layer, node_type) => write!(f, "link layer {layer}, node type {node_type}"),
+        }
+    }
+}
+
+/// The GID that an end uses.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Used {
+    /// A row of RoCE, or of another fabric that has no subnets.
+    Row(UsedRow),
+    /// InfiniBand: the prefix of its subnet, if that is known. Whether the port is reached by its LID or by a
+    /// GID makes no difference.
+    Subnet(Option<u64>),
+    /// None is usable.
+    None,
+    /// It is not known which.
+    Unknown,
+}
+
+/// A row, as far as the other end depends on it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct UsedRow {
+    /// Its type; `None` if that could not be read.
+    pub gid_type: Option<GidType>,
+    /// The family of its address.
+    pub family: Family,
+    /// Where its address is.
+    pub site: Site,
+    /// Its interface, if that is not the port's own: a VLAN, a bond, a bridge, or what a container has.
+    pub upper: Option<String>,
+    /// Whether its interface is proven to be in the host's namespace.
+    pub is_proven: bool,
+    /// What keeps everybody from reaching it.
+    pub fault: Option<Obstacle>,
+}
+
+/// Where an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Site {
+    /// A network, by its first address: that of the interface that has the address.
+    Network(Network),
+    /// A link, and nobody knows which one: the address is link-local.
+    Link,
+    /// It is not known: the interface's addresses could not be read, or it is not one of them.
+    Unknown,
+}
+
+impl Site {
+    fn of(gid: Gid, bits: Option<u8>) -> Self {
+        let address = address_of(gid);
+        let is_local = match address {
+            IpAddr::V4(own) => own.is_link_local(),
+            IpAddr::V6(_) => is_link_local(gid),
+        };
+        match bits {
+            _ if is_local => Self::Link,
+            Some(bits) => Self::Network(network(address, bits)),
+            None => Self::Unknown,
+        }
+    }
+}
+
+/// The network of an address: by its first address, so that equal networks are equal values.
+fn network(address: IpAddr, bits: u8) -> Network {
+    let first = |number: u128, length: u32| {
+        let rest = length.saturating_sub(bits.into());
+        number.checked_shr(rest).and_then(|own| own.checked_shl(rest)).unwrap_or(0)
+    };
+    let address = match address {
+        IpAddr::V4(own) => {
+            let number = u32::try_from(first(own.to_bits().into(), u32::BITS)).unwrap_or(0);
+            IpAddr::V4(Ipv4Addr::from_bits(number))
+        }
+        IpAddr::V6(own) => IpAddr::V6(Ipv6Addr::from_bits(first(own.to_bits(), u128::BITS))),
+    };
+    Network { address, bits }
+}
+
+/// A host whose ports are looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'p, 'i> {
+    pub(super) inventory: &'i Inventory,
+    pub(super) here: &'p Surroundings<'i>,
+    pub(super) record: &'i DeviceRecord,
+    pub(super) port: &'i PortRecord,
+}
+
+impl End {
+    /// A port of which nothing could be read.
+    #[must_use]
+    pub const fn unread() -> Self {
+        Self { fabric: None, state: PortState::NOP, mtu: None, pkeys: None, used: Used::Unknown }
+    }
+
+    /// The end of a port that is used so, `is_sure` if that is known; `None` if the port is not used on purpose: a
+    /// setting leaves it out, or the program has no room for it or does not know its link layer.
+    #[must_use]
+    pub fn of(
+        inventory: &Inventory,
+        (record, port): (&DeviceRecord, &PortRecord),
+        (seen, outcome, is_sure): (&Port<'_>, &Outcome, bool),
+    ) -> Option<Self> {
+        let here = Surroundings::of(inventory);
+        end(Place { inventory, here: &here, record, port }, seen, outcome, is_sure)
+    }
+}
+
+/// The same, where what is around the port is known.
+pub(super) fn end(
+    place: Place<'_, '_>,
+    seen: &Port<'_>,
+    outcome: &Outcome,
+    is_sure: bool,
+) -> Option<End> {
+    let Place { record, port, .. } = place;
+    let attributes = port.known();
+    let fabric = attributes.map(|own| {
+        Fabric::of(own.link_layer, record.device.node_type, record.device.protocol.as_deref())
+    });
+    let is_subnet = matches!(fabric, Some(Fabric::InfiniBand | Fabric::OmniPath));
+    let used = match outcome {
+        Outcome::Ignored(
+            Why::Disabled | Why::NotListed(_) | Why::NoRoom | Why::Overrun | Why::LinkLayer(_),
+        ) if is_sure => return None,
+        _ if is_subnet => subnet(seen, outcome),
+        Outcome::ByLid | Outcome::Ignored(Why::NotKnown(_)) => Used::Unknown,
+        Outcome::Taken(_) | Outcome::Ignored(_) if !is_sure => Used::Unknown,
+        Outcome::Taken(index) => match (seen.row(*index), record.row(port.number, *index)) {
+            (Some(row), Some(record)) => Used::Row(used(place, seen, row, record)),
+            _ => Used::Unknown,
+        },
+        Outcome::Empty(_) | Outcome::Outside(_) | Outcome::Fails(_) | Outcome::Ignored(_) => {
+            Used::None
+        }
+    };
+    let pkeys = || {
+        let keys = port.pkeys.as_ref()?.as_ref().ok()?;
+        let mut keys: Vec<PKey> = keys.iter().map(|(_, key)| *key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        Some(keys)
+    };
+    Some(End {
+        fabric,
+        state: seen.state,
+        mtu: attributes.and_then(|own| own.active_mtu),
+        pkeys: if is_subnet { pkeys() } else { None },
+        used,
+    })
+}
+
+/// The subnet of a port of InfiniBand, by the row that is used, or by the first one.
+fn subnet(seen: &Port<'_>, outcome: &Outcome) -> Used {
+    match outcome {
+        Outcome::Empty(_) | Outcome::Outside(_) | Outcome::Fails(_) => Used::None,
+        Outcome::Taken(_) | Outcome::ByLid | Outcome::Ignored(_) => {
+            let row = outcome.index().map_or_else(|| seen.rows.first(), |index| seen.row(index));
+            Used::Subnet(row.map(|row| row.gid.subnet_prefix()))
+        }
+    }
+}
+
+fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -> UsedRow {
+    let Place { inventory, here, port, .. } = place;
+    let known = record.netdev.as_ref().and_then(|own| inventory.interface(own.index.get()));
+    let interface = known.or_else(|| here.candidate(record));
+    let bits = interface.and_then(|own| here.prefix(own, row.gid));
+    let caveats = caveats(seen, row.index);
+    let fault = caveats.iter().find_map(|caveat| match caveat {
+        Caveat::Down => Some(Obstacle::InterfaceDown),
+        Caveat::AddressGone | Caveat::Unfit(_) => Some(Obstacle::AddressGone),
+        _ => None,
+    });
+    let is_port_s = interface.zip(port.netdev.as_ref());
+    let is_port_s = is_port_s.is_some_and(|(own, netdev)| own.index == netdev.index);
+    UsedRow {
+        gid_type: (!row.is_type_unread()).then_some(row.gid_type),
+        family: row.family(),
+        site: Site::of(row.gid, bits),
+        upper: interface.filter(|_| !is_port_s).map(|own| own.name.clone()),
+        is_proven: matches!(row.home, Home::Ours { .. }),
+        fault,
+    }
+}

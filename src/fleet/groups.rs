@@ -1,0 +1,213 @@
+//! Hosts that are alike, and those that are odd.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::profile::{Field, Item, Profile};
+use super::survey::Survey;
+
+/// The groups of a fleet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Groups {
+    /// The hosts of the usual group, with which the others are compared: the one that has most of what most hosts
+    /// have. If more than half of the hosts are equal it is these. Hosts of which not everything is known are among
+    /// them, if nothing is known to differ.
+    pub usual: Vec<u32>,
+    /// The others: those that differ in the same way are one group. The most telling differences come first.
+    pub odd: Vec<Group>,
+}
+
+/// Hosts that differ from the usual in the same way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Group {
+    /// The hosts, ascending.
+    pub hosts: Vec<u32>,
+    /// In what, most telling first.
+    pub differences: Vec<Difference>,
+}
+
+/// A field that differs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The field.
+    pub field: Field,
+    /// What it is here; `None` if it is not there.
+    pub seen: Option<String>,
+    /// What the usual hosts have.
+    pub usual: Option<String>,
+    /// The devices or ports (`mlx5_0:1`) or the variable; none if it is the host's own.
+    pub places: Vec<String>,
+    /// How many hosts have what is usual, of the first of the places.
+    pub count: usize,
+}
+
+/// A field that differs: what is seen, what is usual.
+type Differing<'s> = ((Field, &'s str), Option<&'s str>, Option<&'s str>);
+
+/// Places of what differs in the same way.
+type Merged<'s> = BTreeMap<(Field, Option<&'s str>, Option<&'s str>), Vec<String>>;
+
+/// The values of a profile.
+type Values<'s> = BTreeMap<(Field, &'s str), &'s str>;
+
+impl Survey {
+    /// Compares the hosts in all that should be alike.
+    #[must_use]
+    pub fn groups(&self) -> Groups {
+        let mut members: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (host, profile) in (0u32..).zip(&self.hosts) {
+            members.entry(*profile).or_default().push(host);
+        }
+        let Some(usual) = self.usual(&members) else { return Groups::default() };
+        let Some(usual_profile) = self.profiles.get(usual) else { return Groups::default() };
+        let wanted = self.values(usual_profile);
+        let mut found: BTreeMap<Vec<Difference>, Vec<u32>> = BTreeMap::new();
+        for (number, hosts) in members {
+            let Some(profile) = self.profiles.get(number) else { continue };
+            let differences = if number == usual {
+                Vec::new()
+            } else {
+                compare(&self.values(profile), profile.is_whole, &wanted, usual_profile.is_whole)
+            };
+            found.entry(differences).or_default().extend(hosts);
+        }
+        let mut groups = Groups::default();
+        let mut needed: BTreeMap<(Field, String, Option<String>), usize> = BTreeMap::new();
+        for (differences, mut hosts) in found {
+            hosts.sort_unstable();
+            for own in &differences {
+                needed.insert((own.field, own.place().to_owned(), own.usual.clone()), 0);
+            }
+            if differences.is_empty() {
+                groups.usual = hosts;
+            } else {
+                groups.odd.push(Group { hosts, differences });
+            }
+        }
+        self.count(&mut needed);
+        for own in groups.odd.iter_mut().flat_map(|group| &mut group.differences) {
+            let key = (own.field, own.place().to_owned(), own.usual.clone());
+            own.count = needed.get(&key).copied().unwrap_or_default();
+        }
+        groups
+    }
+
+    /// The profile that has most of what most hosts have, and least of what few have; of equal ones the first.
+    fn usual(&self, members: &BTreeMap<u32, Vec<u32>>) -> Option<u32> {
+        let items = |profile: u32| {
+            let own = self.profiles.get(profile);
+            own.into_iter().flat_map(|own| own.items.iter().map(|item| *item as usize))
+        };
+        let mut counts = vec![0usize; self.items.len()];
+        for (profile, hosts) in members {
+            for item in items(*profile) {
+                if let Some(count) = counts.get_mut(item) {
+                    *count += hosts.len();
+                }
+            }
+        }
+        let all = i64::try_from(self.hosts.len()).unwrap_or(i64::MAX);
+        let worth = |item: usize| {
+            let count = counts.get(item).and_then(|own| i64::try_from(*own).ok());
+            2 * count.unwrap_or_default() - all
+        };
+        let worth = |profile: &u32| items(*profile).map(worth).sum::<i64>();
+        members.keys().copied().max_by_key(|own| (worth(own), core::cmp::Reverse(*own)))
+    }
+
+    fn values(&self, profile: &Profile) -> Values<'_> {
+        let items = profile.items.iter().filter_map(|number| self.items.get(*number));
+        items.map(|Item { field, place, value }| ((*field, &**place), &**value)).collect()
+    }
+
+    /// Counts the hosts that have each of some values.
+    fn count(&self, needed: &mut BTreeMap<(Field, String, Option<String>), usize>) {
+        if needed.is_empty() {
+            return;
+        }
+        let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
+        for profile in &self.hosts {
+            *sizes.entry(*profile).or_default() += 1;
+        }
+        let places: BTreeSet<(Field, String)> =
+            needed.keys().map(|(field, place, _)| (*field, place.clone())).collect();
+        for (profile, size) in sizes {
+            let Some(profile) = self.profiles.get(profile) else { continue };
+            let values = self.values(profile);
+            for (field, place) in &places {
+                let value = values.get(&(*field, place.as_str())).map(|own| (*own).to_owned());
+                if let Some(count) = needed.get_mut(&(*field, place.clone(), value)) {
+                    *count += size;
+                }
+            }
+        }
+    }
+}
+
+impl Difference {
+    fn place(&self) -> &str {
+        self.places.first().map_or("", String::as_str)
+    }
+}
+
+/// What differs, with the places of a field together, and without what something else explains.
+fn compare(
+    own: &Values<'_>,
+    is_whole: bool,
+    usual: &Values<'_>,
+    is_usual_whole: bool,
+) -> Vec<Difference> {
+    let keys: BTreeSet<&(Field, &str)> = own.keys().chain(usual.keys()).collect();
+    let mut differing: Vec<Differing<'_>> = Vec::new();
+    for key in keys {
+        let (seen, wanted) = (own.get(key).copied(), usual.get(key).copied());
+        let is_known = match (seen, wanted) {
+            (Some(_), Some(_)) => true,
+            (None, _) => key.0.can_lack() && is_whole,
+            (_, None) => key.0.can_lack() && is_usual_whole,
+        };
+        if is_known && seen != wanted {
+            differing.push((*key, seen, wanted));
+        }
+    }
+    let mut at: BTreeMap<&str, Vec<&Differing<'_>>> = BTreeMap::new();
+    for own in &differing {
+        at.entry(own.0.1).or_default().push(own);
+    }
+    let mut merged = Merged::new();
+    for own in &differing {
+        let ((field, place), seen, usual) = own;
+        // A port is not there if its device is not.
+        let device = place.rsplit_once(':').and_then(|(device, _)| at.get(device));
+        let is_device_s = |own: &&Differing<'_>| own.0.0 == Field::Present;
+        let is_without = *field == Field::Present && device.into_iter().flatten().any(is_device_s);
+        let beside = at.get(place).into_iter().flatten();
+        if !is_without && !beside.copied().any(|other| explains(other, own)) {
+            let places = merged.entry((*field, *seen, *usual)).or_default();
+            if !place.is_empty() {
+                places.push((*place).to_owned());
+            }
+        }
+    }
+    let text = |own: Option<&str>| own.map(str::to_owned);
+    let differences = merged.into_iter().map(|((field, seen, usual), places)| Difference {
+        field,
+        seen: text(seen),
+        usual: text(usual),
+        places,
+        count: 0,
+    });
+    differences.collect()
+}
+
+/// Whether a difference at the same place says the same as another one, or is the cause of it.
+fn explains(own: &Differing<'_>, other: &Differing<'_>) -> bool {
+    let ((field, _), seen, usual) = own;
+    let ((of_other, _), its, their) = other;
+    let is_same_index = *field == Field::Index
+        && matches!(of_other, Field::Nccl | Field::Ucx)
+        && (seen, usual) == (its, their);
+    field.explains(*of_other) || is_same_index
+}

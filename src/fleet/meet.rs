@@ -1,0 +1,218 @@
+//! Whether two ends can meet.
+
+use super::end::{End, Fabric, Site, Used, UsedRow};
+use crate::gid::GidType;
+use crate::pkey::PKey;
+use crate::port::{Mtu, PortState};
+
+/// Why two ends cannot meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// A port is not active.
+    NotActive,
+    /// An end has no usable GID.
+    NoGid,
+    /// An end's interface is down.
+    InterfaceDown,
+    /// An end's interface lacks the address of the GID, or no program can use that.
+    AddressGone,
+    /// They are of different kinds: InfiniBand, RoCE, iWARP and others.
+    Fabric,
+    /// RoCE v1 and RoCE v2.
+    GidType,
+    /// IPv4 and IPv6.
+    Family,
+    /// They have no P_Key in common of which one is a full member.
+    Partition,
+    /// They are in different subnets of InfiniBand, and one of these has the prefix that no router knows.
+    Subnet,
+}
+
+/// Why it is not known whether two ends can meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// A port could not be read.
+    PortUnread,
+    /// Which GID is used could not be found out, or its type could not be read.
+    GidUnread,
+    /// The P_Keys of a port were not read.
+    PKeysUnread,
+    /// The network of an address, or the subnet of a port, is not known.
+    NetworkUnread,
+    /// An interface is not proven to be in its host's namespace.
+    Unproven,
+    /// There is no rule for this kind of port. What iWARP connects is an address, not a GID.
+    NoRule,
+    /// One uses its port's own interface and the other one a VLAN, a bond or a bridge, or these have different
+    /// names: they may be different VLANs.
+    Interface,
+    /// They can meet only on one link: an address is link-local, or they are of RoCE v1 and in different
+    /// networks.
+    Link,
+    /// Their networks or subnets differ. A router may join these.
+    Networks,
+}
+
+/// What comes of two ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Meeting {
+    /// What keeps them from meeting, ascending.
+    pub obstacles: Vec<Obstacle>,
+    /// What is not known, ascending. It does not matter if there is an obstacle.
+    pub doubts: Vec<Doubt>,
+    /// Whether their MTUs are known and differ, which does not keep them from meeting: they use the smaller.
+    pub has_mtus: bool,
+}
+
+impl Meeting {
+    /// Whether they can meet; `None` if that is not known.
+    #[must_use]
+    pub fn can(&self) -> Option<bool> {
+        match (self.obstacles.is_empty(), self.doubts.is_empty()) {
+            (false, _) => Some(false),
+            (true, true) => Some(true),
+            (true, false) => None,
+        }
+    }
+}
+
+impl End {
+    /// What keeps everybody from reaching it.
+    #[must_use]
+    pub fn fault(&self) -> Option<Obstacle> {
+        match &self.used {
+            _ if self.fabric.is_none() => None,
+            _ if self.state != PortState::ACTIVE => Some(Obstacle::NotActive),
+            Used::None => Some(Obstacle::NoGid),
+            Used::Row(row) => row.fault,
+            Used::Subnet(_) | Used::Unknown => None,
+        }
+    }
+
+    /// Why it is not known of any other end whether it can meet this one.
+    #[must_use]
+    pub fn doubt(&self) -> Option<Doubt> {
+        match &self.used {
+            _ if self.fabric.is_none() => Some(Doubt::PortUnread),
+            Used::Unknown => Some(Doubt::GidUnread),
+            Used::Row(_) | Used::Subnet(_) | Used::None => None,
+        }
+    }
+}
+
+/// Whether two ends can meet: a connection (RC) between them comes up, and data goes in both directions.
+///
+/// It depends on what is known of the two hosts only. That they can meet says that nothing there keeps them from it;
+/// switches and firewalls are not known, nor are the VLANs of switches. The rules:
+///
+/// - Both ports must be active, have a usable GID, and be of one kind.
+/// - RoCE: the GIDs are of one version and of one family, as the kernel takes the address of the other end only in the
+///   family of its own. In one network they meet. Different networks may be joined by a router, but not for RoCE v1.
+///   A link-local address is good on its link only.
+/// - InfiniBand: they need a P_Key in common of which one end is a full member, and one subnet. Two fabrics that both
+///   have the default prefix look like one. Different prefixes may be joined by a router, unless one is the default.
+/// - The smaller of two MTUs is used.
+///
+/// Whose end comes first makes no difference.
+///
+/// ```
+/// use uverbs::fleet::{Doubt, End, meet};
+/// assert_eq!(meet(&End::unread(), &End::unread()).doubts, [Doubt::PortUnread]);
+/// ```
+#[must_use]
+pub fn meet(one: &End, other: &End) -> Meeting {
+    let mut own = Meeting { has_mtus: mtus_differ(one.mtu, other.mtu), ..Meeting::default() };
+    own.obstacles.extend(one.fault().into_iter().chain(other.fault()));
+    match (one.fabric, other.fabric) {
+        (Some(fabric), Some(its)) if fabric != its => own.obstacles.push(Obstacle::Fabric),
+        (Some(fabric), Some(_)) => own.compare(fabric, one, other),
+        _ => own.doubts.push(Doubt::PortUnread),
+    }
+    own.obstacles.sort_unstable();
+    own.obstacles.dedup();
+    own.doubts.sort_unstable();
+    own.doubts.dedup();
+    own
+}
+
+fn mtus_differ(one: Option<Mtu>, other: Option<Mtu>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one != other)
+}
+
+impl Meeting {
+    /// Compares two ends of one kind.
+    fn compare(&mut self, fabric: Fabric, one: &End, other: &End) {
+        match (&one.used, &other.used) {
+            (Used::None, _) | (_, Used::None) => {}
+            (Used::Unknown, _) | (_, Used::Unknown) => self.doubts.push(Doubt::GidUnread),
+            (Used::Row(one), Used::Row(other)) if fabric == Fabric::Roce => {
+                self.compare_rows(one, other);
+            }
+            (Used::Subnet(prefix), Used::Subnet(its)) => {
+                self.compare_partitions(one, other);
+                self.compare_subnets(*prefix, *its);
+            }
+            _ => self.doubts.push(Doubt::NoRule),
+        }
+    }
+
+    fn compare_rows(&mut self, one: &UsedRow, other: &UsedRow) {
+        if !(one.is_proven && other.is_proven) {
+            self.doubts.push(Doubt::Unproven);
+        }
+        match (one.gid_type, other.gid_type) {
+            (Some(one), Some(other)) if one == other => {}
+            (Some(_), Some(_)) => self.obstacles.push(Obstacle::GidType),
+            _ => self.doubts.push(Doubt::GidUnread),
+        }
+        if one.family != other.family {
+            self.obstacles.push(Obstacle::Family);
+        }
+        if one.upper != other.upper {
+            self.doubts.push(Doubt::Interface);
+        }
+        // Only these are sent by routers.
+        let is_v2 = [one, other].iter().all(|own| own.gid_type == Some(GidType::ROCE_V2));
+        match (one.site, other.site) {
+            (Site::Link, _) | (_, Site::Link) => self.doubts.push(Doubt::Link),
+            (Site::Unknown, _) | (_, Site::Unknown) => self.doubts.push(Doubt::NetworkUnread),
+            (Site::Network(one), Site::Network(other)) if one == other => {}
+            (Site::Network(_), Site::Network(_)) => {
+                self.doubts.push(if is_v2 { Doubt::Networks } else { Doubt::Link });
+            }
+        }
+    }
+
+    fn compare_partitions(&mut self, one: &End, other: &End) {
+        match (&one.pkeys, &other.pkeys) {
+            (Some(own), Some(its)) if share_partition(own, its) => {}
+            (Some(_), Some(_)) => self.obstacles.push(Obstacle::Partition),
+            _ => self.doubts.push(Doubt::PKeysUnread),
+        }
+    }
+
+    fn compare_subnets(&mut self, one: Option<u64>, other: Option<u64>) {
+        /// The prefix of a subnet that was given none: it is link-local.
+        const DEFAULT: u64 = 0xfe80 << 48;
+        match (one, other) {
+            (Some(one), Some(other)) if one == other => {}
+            (Some(DEFAULT), Some(_)) | (Some(_), Some(DEFAULT)) => {
+                self.obstacles.push(Obstacle::Subnet);
+            }
+            (Some(_), Some(_)) => self.doubts.push(Doubt::Networks),
+            _ => self.doubts.push(Doubt::NetworkUnread),
+        }
+    }
+}
+
+/// Whether both are members of one partition, and one of them is a full member. The keys ascend.
+fn share_partition(one: &[PKey], other: &[PKey]) -> bool {
+    const FULL: u16 = 0x8000;
+    one.iter().filter(|own| own.is_valid()).any(|own| {
+        let has = |key| other.binary_search(&PKey(key)).is_ok();
+        has(own.0 | FULL) || (own.is_full_member() && has(own.0 & !FULL))
+    })
+}

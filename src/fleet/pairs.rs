@@ -1,0 +1,174 @@
+//! Which ports of a job cannot meet.
+
+use core::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::end::{End, Site, Used};
+use super::meet::{Doubt, Obstacle, meet};
+use super::rails::Rails;
+use super::survey::{Chooser, NONE, Survey};
+use super::troubles::{Key, Kinds, Member, Rest, Side, Troubles, hosts_of};
+use crate::choose::Network;
+
+/// How many kinds of ends of a rail are compared with each other. More are not known to meet.
+const MOST_KINDS: usize = 200;
+
+/// What comes of all pairs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pairs {
+    /// How rails were found.
+    pub rails: Rails,
+    /// How many rails have ports of two hosts or more that are in use.
+    pub joined: usize,
+    /// Pairs that cannot meet, and then those of which that is not known.
+    pub problems: Vec<Trouble>,
+}
+
+/// Ports that cannot meet others, or of which that is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trouble {
+    /// The hosts of the smaller side: there is less to mend.
+    pub hosts: Vec<u32>,
+    /// Their ports.
+    pub ports: Vec<String>,
+    /// Why.
+    pub why: Why,
+    /// Whose choices these are.
+    pub choosers: Vec<Chooser>,
+    /// How many hosts are on the other side, in the rail where they are most; 0 if it is everybody.
+    pub others: usize,
+    /// A host of the other side.
+    pub example: Option<u32>,
+    /// An end of the smaller side, and one of the other side.
+    pub ends: (End, Option<End>),
+}
+
+/// Why pairs do not meet, or may not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Why {
+    /// They cannot.
+    Cannot(Vec<Obstacle>),
+    /// It is not known whether they can.
+    Unknown(Vec<Doubt>),
+    /// No other host has a port that would be joined with this one.
+    Alone,
+    /// There are too many kinds of ends to compare all.
+    TooMany,
+}
+
+impl Survey {
+    /// Whether the ports that a job joins can meet: for each rail and each [`Chooser`], each kind of end with each
+    /// other one. `is_routed` says that routers join all networks. Only hosts are looked at that `is_wanted` holds of.
+    ///
+    /// A rail none of whose ports is active is not in use.
+    pub fn pairs(&self, rails: Rails, is_routed: bool, is_wanted: impl Fn(u32) -> bool) -> Pairs {
+        let rails = if rails == Rails::Found { self.rails() } else { rails };
+        let mut troubles = Troubles::new(is_routed);
+        let mut all: BTreeMap<(bool, u32), [Kinds; 3]> = BTreeMap::new();
+        for port in self.kept.iter().filter(|own| is_wanted(own.host)) {
+            let of_rail = all.entry(port.rail(rails)).or_default();
+            for (kinds, end) in of_rail.iter_mut().zip(port.ends) {
+                if end.kind != NONE {
+                    let member = (port.host, port.name, end.network);
+                    kinds.entry(end.kind).or_default().push(member);
+                }
+            }
+        }
+        let hosts = self.kept.iter().map(|own| own.host).filter(|own| is_wanted(*own));
+        let hosts = hosts.collect::<BTreeSet<u32>>().len();
+        let mut joined = 0;
+        for of_rail in all.into_values() {
+            for (chooser, kinds) in Chooser::ALL.into_iter().zip(of_rail) {
+                troubles.chooser = chooser;
+                let is_joined = self.look(hosts, kinds, &mut troubles);
+                joined += usize::from(is_joined && chooser == Chooser::Recommended);
+            }
+        }
+        let problems = troubles.found.into_iter().filter_map(|(Key { why, hosts }, rest)| {
+            let Rest { ports, choosers, others, example, ends: (own, other) } = rest;
+            Some(Trouble {
+                hosts,
+                ports: ports.into_iter().filter_map(|own| self.ports.get(own).cloned()).collect(),
+                why,
+                choosers: choosers.into_iter().collect(),
+                others,
+                example,
+                ends: (self.whole_end(own)?, other.and_then(|own| self.whole_end(own))),
+            })
+        });
+        Pairs { rails, joined, problems: problems.collect() }
+    }
+
+    /// Looks at a rail. Whether ports of two hosts are in use.
+    fn look(&self, all_hosts: usize, kinds: Kinds, troubles: &mut Troubles) -> bool {
+        let mut list: Vec<(u32, &End, Vec<Member>)> = Vec::new();
+        let mut faulty = Vec::new();
+        let mut is_active = false;
+        for (kind, members) in kinds {
+            let Some(end) = self.ends.get(kind) else { continue };
+            let fault = end.fault();
+            is_active |= fault != Some(Obstacle::NotActive);
+            // What is of one end only is told of that one.
+            match (fault, end.doubt()) {
+                (Some(fault), _) => faulty.push((kind, Why::Cannot(vec![fault]), members)),
+                (None, Some(doubt)) => faulty.push((kind, Why::Unknown(vec![doubt]), members)),
+                (None, None) => list.push((kind, end, members)),
+            }
+        }
+        if !is_active {
+            return false;
+        }
+        for (kind, why, members) in &faulty {
+            troubles.add(why.clone(), (*kind, members), None);
+        }
+        // The largest first.
+        list.sort_by_key(|(kind, _, members)| (Reverse(members.len()), *kind));
+        let rest = list.split_off(list.len().min(MOST_KINDS));
+        for (kind, _, members) in &rest {
+            troubles.add(Why::TooMany, (*kind, members), None);
+        }
+        let members = list.iter().flat_map(|(_, _, members)| members.iter().map(|own| own.0));
+        let hosts = members.collect::<BTreeSet<u32>>().len();
+        if let ([(kind, _, members)], 1, 2..) = (list.as_slice(), hosts, all_hosts) {
+            if rest.is_empty() && faulty.is_empty() {
+                troubles.add(Why::Alone, (*kind, members), None);
+            }
+        }
+        for (place, own) in list.iter().enumerate() {
+            let (kind, end, members) = own;
+            // The members that its networks are compared with: those of a larger kind which they meet, or its own.
+            let mut usual = None;
+            let is_several = hosts_of(members).len() > 1;
+            let others = list.iter().take(place).chain(is_several.then_some(own));
+            for (other_kind, other, its) in others {
+                let (side, other_side): (Side<'_>, Side<'_>) =
+                    ((*kind, members), (*other_kind, its));
+                let meeting = meet(end, other);
+                match meeting.can() {
+                    Some(true) => usual = usual.or(Some(other_side)),
+                    Some(false) => {
+                        troubles.add(Why::Cannot(meeting.obstacles), side, Some(other_side));
+                    }
+                    None => troubles.doubt(meeting.doubts, side, other_side),
+                }
+            }
+            if let Some(usual) = usual {
+                troubles.compare_networks(end, (*kind, members), usual);
+            }
+        }
+        hosts > 1
+    }
+
+    /// An end with its network.
+    fn whole_end(&self, (kind, network): (u32, u32)) -> Option<End> {
+        let mut end = self.ends.get(kind)?.clone();
+        let network: Option<&Network> = self.networks.get(network);
+        if let (Used::Row(row), Some(network)) = (&mut end.used, network) {
+            row.site = Site::Network(*network);
+        }
+        Some(end)
+    }
+}

@@ -1,0 +1,196 @@
+//! What should be alike on the hosts of a fleet.
+
+use super::names::Names;
+use crate::choose::Outcome;
+use crate::inventory::{DeviceRecord, Inventory, PortRecord};
+use crate::pkey::PKey;
+
+/// What may differ between hosts, most telling first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Field {
+    /// Whether a device or port is there.
+    Present,
+    /// The driver's name for a device's board.
+    Board,
+    /// The driver.
+    Driver,
+    /// The firmware's version.
+    Firmware,
+    /// A port's link layer.
+    LinkLayer,
+    /// Its state.
+    State,
+    /// Its rate in Gb/s.
+    Rate,
+    /// Its width in lanes.
+    Width,
+    /// Its active MTU in bytes.
+    Mtu,
+    /// Its P_Keys.
+    PKeys,
+    /// The type of the GID that is recommended.
+    GidType,
+    /// How long the prefix of its address is.
+    Prefix,
+    /// Its index.
+    Index,
+    /// What NCCL takes.
+    Nccl,
+    /// What UCX takes.
+    Ucx,
+    /// A variable that chooses GIDs.
+    Setting,
+    /// A device's PCIe link.
+    PcieLink,
+    /// Its NUMA node.
+    NumaNode,
+    /// The kernel's release.
+    Kernel,
+}
+
+impl Field {
+    /// Its name, in words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Present => "is there",
+            Self::Board => "board",
+            Self::Driver => "driver",
+            Self::Firmware => "firmware",
+            Self::LinkLayer => "link layer",
+            Self::State => "state",
+            Self::Rate => "rate in Gb/s",
+            Self::Width => "lanes",
+            Self::Mtu => "MTU",
+            Self::PKeys => "P_Keys",
+            Self::GidType => "GID type",
+            Self::Prefix => "prefix length",
+            Self::Index => "GID index",
+            Self::Nccl => "GID index of NCCL",
+            Self::Ucx => "GID index of UCX",
+            Self::Setting => "setting",
+            Self::PcieLink => "PCIe link",
+            Self::NumaNode => "NUMA node",
+            Self::Kernel => "kernel",
+        }
+    }
+
+    /// What a difference in this field of a port explains: differences there that are not worth a word.
+    pub(super) fn explains(self, other: Self) -> bool {
+        let is_of_port = self >= Self::LinkLayer && other <= Self::Ucx;
+        match self {
+            Self::LinkLayer | Self::State => is_of_port && other > self,
+            Self::Rate => other == Self::Width,
+            _ => false,
+        }
+    }
+
+    /// Whether it means something if it is only on one of two hosts. Of others, it was not read.
+    pub(super) fn can_lack(self) -> bool {
+        matches!(self, Self::Present | Self::Setting)
+    }
+}
+
+/// A field of a device, a port, or of the host, and its value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Item {
+    pub(super) field: Field,
+    /// `mlx5_0`, `mlx5_0:1`, the name of a variable; empty for the host.
+    pub(super) place: Box<str>,
+    pub(super) value: Box<str>,
+}
+
+/// What is known of a host.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Profile {
+    /// Numbers of items, ascending.
+    pub(super) items: Box<[u32]>,
+    /// Whether all devices and settings could be listed.
+    pub(super) is_whole: bool,
+}
+
+/// Gathers the items of a host.
+pub(super) struct Items<'n> {
+    pub(super) known: &'n mut Names<Item>,
+    list: Vec<u32>,
+}
+
+impl<'n> Items<'n> {
+    pub(super) fn new(known: &'n mut Names<Item>) -> Self {
+        Self { known, list: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, field: Field, place: &str, value: Option<String>) {
+        if let Some(value) = value {
+            let item = Item { field, place: place.into(), value: value.into() };
+            self.list.push(self.known.number(item));
+        }
+    }
+
+    /// Adds what is the host's own.
+    pub(super) fn add_host(&mut self, inventory: &Inventory) {
+        self.add(Field::Kernel, "", inventory.kernel.clone());
+        // What is set first counts. A file that only older releases read is left out.
+        let mut last = "";
+        for setting in &inventory.settings {
+            let counts = inventory.setting(&setting.name).is_some_and(|own| own == setting);
+            if counts && last != setting.name {
+                self.add(Field::Setting, &setting.name, Some(setting.value.clone()));
+                last = &setting.name;
+            }
+        }
+        for other in &inventory.others {
+            self.add(Field::Present, &other.name, Some(String::new()));
+        }
+    }
+
+    pub(super) fn add_device(&mut self, record: &DeviceRecord) {
+        let device = &record.device;
+        let name = device.name.as_str();
+        self.add(Field::Present, name, Some(String::new()));
+        self.add(Field::Driver, name, device.driver.map(|own| own.to_string()));
+        self.add(Field::Firmware, name, device.fw_version.clone());
+        let Some(hardware) = &record.hardware else { return };
+        self.add(Field::Board, name, hardware.board_id.clone());
+        self.add(Field::NumaNode, name, hardware.numa_node.map(|own| own.to_string()));
+        let link = hardware.pci.as_ref().and_then(|own| own.link);
+        self.add(Field::PcieLink, name, link.map(|own| own.to_string()));
+    }
+
+    pub(super) fn add_port(&mut self, name: &str, port: &PortRecord) {
+        self.add(Field::Present, name, Some(String::new()));
+        let Some(own) = port.known() else { return };
+        self.add(Field::LinkLayer, name, Some(own.link_layer.to_string()));
+        self.add(Field::State, name, Some(own.state.to_string()));
+        self.add(Field::Rate, name, own.rate().map(|own| own.to_string()));
+        let lanes = own.active_width.and_then(crate::port::Width::lanes);
+        self.add(Field::Width, name, lanes.map(|own| own.to_string()));
+        let mtu = own.active_mtu.and_then(crate::port::Mtu::bytes);
+        self.add(Field::Mtu, name, mtu.map(|own| own.to_string()));
+        let keys = port.pkeys.as_ref().and_then(|own| own.as_ref().ok());
+        let text = |keys: &Vec<(u32, PKey)>| {
+            let keys: Vec<String> = keys.iter().map(|(_, key)| key.to_string()).collect();
+            if keys.is_empty() { "none".to_owned() } else { keys.join(" ") }
+        };
+        self.add(Field::PKeys, name, keys.map(text));
+    }
+
+    /// Adds the index that somebody takes.
+    pub(super) fn add_index(&mut self, field: Field, name: &str, outcome: &Outcome) {
+        let text = match outcome {
+            Outcome::Ignored(_) => "none".to_owned(),
+            other => other.to_string(),
+        };
+        self.add(field, name, Some(text));
+    }
+
+    pub(super) fn end(mut self, inventory: &Inventory) -> Profile {
+        self.list.sort_unstable();
+        self.list.dedup();
+        let is_whole = inventory.problems.is_empty()
+            && inventory.unlisted.is_empty()
+            && inventory.unread_settings.is_empty();
+        Profile { items: self.list.into(), is_whole }
+    }
+}

@@ -1,0 +1,69 @@
+//! Which ports of different hosts a job joins.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::survey::{KeptPort, NONE, Survey};
+
+/// Which ports of different hosts a job joins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rails {
+    /// By names or by networks, as is found: see [`Survey::rails`].
+    #[default]
+    Found,
+    /// Ports of one device name and number.
+    Names,
+    /// Ports of one network, by what is recommended; those without a network by their names.
+    Networks,
+    /// All with all.
+    All,
+}
+
+impl Survey {
+    /// How rails are found in this fleet: by the names of devices, which is how programs number them; by networks if
+    /// each network is one rail and names are not. That is so if
+    ///
+    /// - no host has two ports in one network,
+    /// - there are at least two networks, and on average each has ports of two hosts or more, and
+    /// - more than one port of ten has another name than most ports in its network.
+    #[must_use]
+    pub fn rails(&self) -> Rails {
+        let ports =
+            || self.kept.iter().map(|own| (own, own.network())).filter(|(_, own)| *own != NONE);
+        let mut names: BTreeMap<u32, BTreeMap<u32, usize>> = BTreeMap::new();
+        let mut of_host: BTreeSet<u32> = BTreeSet::new();
+        let (mut host, mut count) = (NONE, 0usize);
+        for (own, network) in ports() {
+            if own.host != host {
+                of_host.clear();
+                host = own.host;
+            }
+            if !of_host.insert(network) {
+                return Rails::Names;
+            }
+            *names.entry(network).or_default().entry(own.name).or_default() += 1;
+            count += 1;
+        }
+        let most = |names: &BTreeMap<u32, usize>| names.values().max().copied().unwrap_or_default();
+        let usual: usize = names.values().map(most).sum();
+        let is_shared = names.len() >= 2 && count >= 2 * names.len();
+        if is_shared && 10 * (count - usual) > count { Rails::Networks } else { Rails::Names }
+    }
+}
+
+impl KeptPort {
+    /// Its rail.
+    pub(super) fn rail(&self, rails: Rails) -> (bool, u32) {
+        match (rails, self.network()) {
+            (Rails::All, _) => (false, 0),
+            (Rails::Networks, network) if network != NONE => (true, network),
+            _ => (false, self.name),
+        }
+    }
+
+    /// Its network, by what is recommended.
+    pub(super) fn network(&self) -> u32 {
+        let [recommended, ..] = self.ends;
+        recommended.network
+    }
+}

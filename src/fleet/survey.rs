@@ -1,0 +1,199 @@
+//! Hosts, added one by one, and what is kept of them.
+
+use super::duplicates::Seen;
+use super::end::{End, Place, Site, Used, UsedRow, end};
+use super::names::Names;
+use super::profile::{Field, Item, Items, Profile};
+use crate::choose::nccl::ROOM;
+use crate::choose::plan::Program;
+use crate::choose::{self, Family, Network, Outcome, Port, Surroundings, Wish, recommend};
+use crate::inventory::{DeviceRecord, Inventory, PortRecord};
+
+/// Who chooses a GID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Chooser {
+    /// This project: [`choose::recommend`].
+    Recommended,
+    /// The newest release of NCCL, with the settings of each host.
+    Nccl,
+    /// The newest release of UCX, likewise.
+    Ucx,
+}
+
+impl Chooser {
+    /// All of them, in their order.
+    pub const ALL: [Self; 3] = [Self::Recommended, Self::Nccl, Self::Ucx];
+}
+
+/// Hosts of a fleet. They are numbered in the order in which they are added.
+///
+/// Of a host are kept, beside what other hosts have too, 32 bytes for a port and 24 bytes for each of its GUIDs and
+/// addresses.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    pub(super) hosts: Vec<u32>,
+    pub(super) profiles: Names<Profile>,
+    pub(super) items: Names<Item>,
+    pub(super) ends: Names<End>,
+    pub(super) networks: Names<Network>,
+    /// `mlx5_0:1`.
+    pub(super) ports: Names<String>,
+    pub(super) kept: Vec<KeptPort>,
+    pub(super) seen: Seen,
+}
+
+/// A port of a host. Those of one host come together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeptPort {
+    pub(super) host: u32,
+    /// The number of its name.
+    pub(super) name: u32,
+    /// Its end for each [`Chooser`].
+    pub(super) ends: [KeptEnd; 3],
+}
+
+/// An end, without its network, which many ends may not have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeptEnd {
+    /// The number of the end; [`NONE`] if the port is not used.
+    pub(super) kind: u32,
+    /// The number of its network; [`NONE`] if there is none.
+    pub(super) network: u32,
+}
+
+/// No number.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A port with what comes of each choice, and whether that is known.
+struct Chosen<'i> {
+    port: Port<'i>,
+    done: [(Outcome, bool); 3],
+}
+
+impl Survey {
+    /// Adds a host.
+    pub fn add(&mut self, inventory: &Inventory) {
+        let host = u32::try_from(self.hosts.len()).unwrap_or(NONE);
+        let here = Surroundings::of(inventory);
+        let chosen = choose_all(inventory, &here);
+        let mut chosen = chosen.iter().peekable();
+        let mut items = Items::new(&mut self.items);
+        items.add_host(inventory);
+        for record in &inventory.devices {
+            let device = record.device.name.as_str();
+            items.add_device(record);
+            self.seen.add_device(host, record);
+            for port in &record.ports {
+                let name = format!("{device}:{}", port.number);
+                items.add_port(&name, port);
+                let own = chosen
+                    .next_if(|own| own.port.device == device && own.port.number == port.number);
+                let name_number = self.ports.number(name.clone());
+                self.seen.add_port(host, name_number, record, port);
+                let mut ends = [KeptEnd { kind: NONE, network: NONE }; 3];
+                for (place, kept) in ends.iter_mut().enumerate() {
+                    let end = match own {
+                        None => Some(End::unread()),
+                        Some(Chosen { port: seen, done }) => {
+                            done.get(place).and_then(|(outcome, is_sure)| {
+                                let place = Place { inventory, here: &here, record, port };
+                                end(place, seen, outcome, *is_sure)
+                            })
+                        }
+                    };
+                    if let Some(end) = end {
+                        if place == 0 {
+                            add_site(&mut items, &name, &end);
+                        }
+                        *kept = keep(&mut self.ends, &mut self.networks, end);
+                    }
+                }
+                if let Some(own) = own {
+                    add_outcomes(&mut items, &name, &own.done);
+                }
+                self.kept.push(KeptPort { host, name: name_number, ends });
+            }
+        }
+        let profile = items.end(inventory);
+        self.hosts.push(self.profiles.number(profile));
+        self.seen.end_host();
+    }
+
+    /// How many hosts there are.
+    #[must_use]
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+}
+
+fn add_site(items: &mut Items<'_>, name: &str, end: &End) {
+    if let Used::Row(UsedRow { gid_type, site, .. }) = &end.used {
+        items.add(Field::GidType, name, gid_type.map(|own| own.to_string()));
+        if let Site::Network(network) = site {
+            items.add(Field::Prefix, name, Some(network.bits.to_string()));
+        }
+    }
+}
+
+fn add_outcomes(items: &mut Items<'_>, name: &str, done: &[(Outcome, bool); 3]) {
+    for (field, (outcome, is_sure)) in [Field::Index, Field::Nccl, Field::Ucx].into_iter().zip(done)
+    {
+        if *is_sure {
+            items.add_index(field, name, outcome);
+        }
+    }
+}
+
+/// Keeps an end, and its network apart from it.
+fn keep(ends: &mut Names<End>, networks: &mut Names<Network>, mut end: End) -> KeptEnd {
+    let mut network = NONE;
+    if let Used::Row(UsedRow { site: Site::Network(own), family, .. }) = &mut end.used {
+        network = networks.number(*own);
+        *own = any_network(*family);
+    }
+    KeptEnd { kind: ends.number(end), network }
+}
+
+/// The network that kept ends have in the place of their own.
+fn any_network(family: Family) -> Network {
+    let address = match family {
+        Family::V4 => std::net::Ipv4Addr::UNSPECIFIED.into(),
+        Family::V6 => std::net::Ipv6Addr::UNSPECIFIED.into(),
+    };
+    Network { address, bits: 0 }
+}
+
+/// What everybody chooses on the ports of a host that could be read.
+fn choose_all<'i>(inventory: &'i Inventory, here: &Surroundings<'i>) -> Vec<Chosen<'i>> {
+    let records = inventory.devices.iter();
+    let pairs = records.flat_map(|record| record.ports.iter().map(move |port| (record, port)));
+    let of = |(record, port): (&'i DeviceRecord, &'i PortRecord)| choose::port(here, record, port);
+    let all = pairs.clone().count();
+    let ports: Vec<Port<'i>> = pairs.filter_map(of).collect();
+    let listed: Vec<&Port<'i>> = ports.iter().collect();
+    // NCCL has no room for all of them, and what is not known of some may matter to others.
+    let has_room = all + inventory.unlisted.len() <= ROOM;
+    let is_whole = ports.len() == all && inventory.unlisted.is_empty();
+    let is_known = inventory.unread_settings.is_empty() && (has_room || is_whole);
+    let done = |program: Program, is_known: bool| {
+        let model = program.model(|name| inventory.setting(name).map(|own| own.value.as_str()));
+        let decisions = model.choose_all(&listed).into_iter().zip(&ports);
+        decisions
+            .map(|(own, port)| {
+                let is_sure = is_known && model.is_sure(port, &own.outcome);
+                (own.outcome, is_sure)
+            })
+            .collect::<Vec<_>>()
+    };
+    let (nccl, ucx) = (done(Program::Nccl, is_known), done(Program::Ucx, true));
+    let programs = nccl.into_iter().zip(ucx);
+    let recommended: Vec<(Outcome, bool)> = ports
+        .iter()
+        .map(|port| {
+            let own = recommend(port, &Wish::default());
+            (own.outcome, own.better_unknown.is_none())
+        })
+        .collect();
+    let all = ports.into_iter().zip(recommended).zip(programs);
+    all.map(|((port, own), (nccl, ucx))| Chosen { port, done: [own, nccl, ucx] }).collect()
+}

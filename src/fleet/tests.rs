@@ -1,0 +1,189 @@
+//! Ends and what meets, and made fleets.
+
+mod made;
+mod survey;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::choose::{Family, Network};
+use crate::device::NodeType;
+use crate::gid::GidType;
+use crate::pkey::PKey;
+use crate::port::{LinkLayer, Mtu, PortState};
+
+/// An end by its words: a fabric; `down`; `mtu5`; `none` or `unknown` for the GID; of RoCE a version, a network or
+/// `link` (with a family) or `nowhere`, the name of an upper interface (`^bond0`), and `unproven`; of InfiniBand a prefix
+/// (`/fe80`) and P_Keys in hexadecimal.
+fn end(words: &str) -> End {
+    let mut end = End { state: PortState::ACTIVE, ..End::unread() };
+    let mut row = UsedRow {
+        gid_type: None,
+        family: Family::V4,
+        site: Site::Unknown,
+        upper: None,
+        is_proven: true,
+        fault: None,
+    };
+    let mut used = None;
+    for word in words.split(' ') {
+        let family = if word.contains(':') { Family::V6 } else { Family::V4 };
+        match word {
+            "roce" => end.fabric = Some(Fabric::Roce),
+            "iwarp" => end.fabric = Some(Fabric::Iwarp),
+            "opa" => end.fabric = Some(Fabric::OmniPath),
+            "ib" => {
+                end.fabric = Some(Fabric::InfiniBand);
+                used = Some(Used::Subnet(None));
+            }
+            "efa" => {
+                end.fabric = Some(Fabric::Other(LinkLayer::UNSPECIFIED, NodeType::UNSPECIFIED));
+            }
+            "down" => end.state = PortState::DOWN,
+            "mtu5" => end.mtu = Some(Mtu(5)),
+            "mtu3" => end.mtu = Some(Mtu(3)),
+            "none" => used = Some(Used::None),
+            "unknown" => used = Some(Used::Unknown),
+            "v1" => row.gid_type = Some(GidType::ROCE_V1),
+            "v2" => row.gid_type = Some(GidType::ROCE_V2),
+            "link" => (row.site, row.family) = (Site::Link, Family::V6),
+            "link4" => row.site = Site::Link,
+            "nowhere" => row.site = Site::Unknown,
+            "nowhere:" => (row.site, row.family) = (Site::Unknown, Family::V6),
+            "unproven" => row.is_proven = false,
+            "if-down" => row.fault = Some(Obstacle::InterfaceDown),
+            "gone" => row.fault = Some(Obstacle::AddressGone),
+            _ if word.starts_with('^') => row.upper = Some(word[1..].to_owned()),
+            _ if word.starts_with('/') => {
+                let prefix = u64::from_str_radix(&word[1..], 16).unwrap();
+                used = Some(Used::Subnet(Some(prefix << 48)));
+            }
+            _ if word.contains('/') => {
+                let (address, bits) = word.split_once('/').unwrap();
+                let address = address.parse().unwrap();
+                row.site = Site::Network(Network { address, bits: bits.parse().unwrap() });
+                row.family = family;
+            }
+            _ => {
+                let mut keys: Vec<PKey> = word
+                    .split(',')
+                    .map(|own| PKey(u16::from_str_radix(own, 16).unwrap()))
+                    .collect();
+                keys.sort_unstable();
+                end.pkeys = Some(keys);
+            }
+        }
+    }
+    end.used = used.unwrap_or(Used::Row(row));
+    end
+}
+
+/// Two ends, and what comes of them: `meet`, obstacles or doubts.
+const TABLE: &[(&str, &str, &str)] = &[
+    // One network.
+    ("roce v2 10.0.0.0/24", "roce v2 10.0.0.0/24", "meet"),
+    ("roce v2 fd00::/64", "roce v2 fd00::/64", "meet"),
+    ("roce v1 10.0.0.0/24", "roce v1 10.0.0.0/24", "meet"),
+    ("roce v2 10.0.0.0/24 mtu5", "roce v2 10.0.0.0/24 mtu3", "meet mtu"),
+    ("roce v2 10.0.0.0/24 mtu5", "roce v2 10.0.0.0/24", "meet"),
+    ("roce v2 10.0.0.0/24 ^bond0", "roce v2 10.0.0.0/24 ^bond0", "meet"),
+    // What a router may join, or not.
+    ("roce v2 10.0.0.0/24", "roce v2 10.0.1.0/24", "Networks"),
+    ("roce v2 10.0.0.0/24", "roce v2 10.0.0.0/16", "Networks"),
+    ("roce v2 fd00::/64", "roce v2 fd01::/64", "Networks"),
+    ("roce v1 10.0.0.0/24", "roce v1 10.0.1.0/24", "Link"),
+    ("roce v2 link", "roce v2 link", "Link"),
+    ("roce v2 link4", "roce v2 link4", "Link"),
+    ("roce v2 link", "roce v2 fd00::/64", "Link"),
+    ("roce v2 nowhere", "roce v2 10.0.0.0/24", "NetworkUnread"),
+    ("roce v2 nowhere", "roce v2 nowhere", "NetworkUnread"),
+    // Versions and families.
+    ("roce v1 10.0.0.0/24", "roce v2 10.0.0.0/24", "!GidType"),
+    ("roce v2 10.0.0.0/24", "roce v2 fd00::/64", "!Family"),
+    ("roce v1 10.0.0.0/24", "roce v1 link", "!Family"),
+    ("roce v1 10.0.0.0/24", "roce v2 fd00::/64", "!GidType Family"),
+    ("roce v2 link4", "roce v2 nowhere:", "!Family"),
+    ("roce 10.0.0.0/24", "roce v2 10.0.0.0/24", "GidUnread"),
+    ("roce 10.0.0.0/24", "roce v2 fd00::/64", "!Family"),
+    // Interfaces.
+    ("roce v2 10.0.0.0/24", "roce v2 10.0.0.0/24 ^eth0.7", "Interface"),
+    ("roce v2 10.0.0.0/24 ^eth0.8", "roce v2 10.0.0.0/24 ^eth0.7", "Interface"),
+    ("roce v2 10.0.0.0/24 unproven", "roce v2 10.0.0.0/24", "Unproven"),
+    ("roce v2 10.0.0.0/24 if-down", "roce v2 10.0.0.0/24", "!InterfaceDown"),
+    ("roce v2 10.0.0.0/24 gone", "roce v2 10.0.0.0/24", "!AddressGone"),
+    // What is of one end only.
+    ("roce v2 10.0.0.0/24 down", "roce v2 10.0.0.0/24", "!NotActive"),
+    ("roce none", "roce v2 10.0.0.0/24", "!NoGid"),
+    ("roce none", "roce unknown", "!NoGid"),
+    ("roce unknown", "roce v2 10.0.0.0/24", "GidUnread"),
+    // Kinds.
+    ("roce v2 10.0.0.0/24", "ib /fe80 ffff", "!Fabric"),
+    ("roce v2 10.0.0.0/24", "iwarp v1 link", "!Fabric"),
+    ("ib /fe80 ffff", "opa /fe80 ffff", "!Fabric"),
+    ("ib /fe80 ffff down", "roce v2 10.0.0.0/24", "!NotActive Fabric"),
+    ("iwarp v1 link", "iwarp v1 link", "NoRule"),
+    ("efa v1 link", "efa v1 link", "NoRule"),
+    // InfiniBand.
+    ("ib /fe80 ffff", "ib /fe80 ffff", "meet"),
+    ("opa /fe80 ffff", "opa /fe80 ffff", "meet"),
+    ("ib /fec0 ffff", "ib /fec0 7fff", "meet"),
+    ("ib /fe80 7fff", "ib /fe80 7fff", "!Partition"),
+    ("ib /fe80 8001", "ib /fe80 8002", "!Partition"),
+    ("ib /fe80 8001,7fff", "ib /fe80 0001,7fff", "meet"),
+    ("ib /fe80 8000", "ib /fe80 8000", "!Partition"),
+    ("ib /fe80", "ib /fe80 ffff", "PKeysUnread"),
+    ("ib /fe80 ffff", "ib /fec0 ffff", "!Subnet"),
+    ("ib /fec0 ffff", "ib /fec1 ffff", "Networks"),
+    ("ib ffff", "ib /fec1 ffff", "NetworkUnread"),
+    ("ib ffff none", "ib /fec1 ffff", "!NoGid"),
+];
+
+#[test]
+fn what_meets() {
+    for (one, other, expected) in TABLE {
+        for (one, other) in [(one, other), (other, one)] {
+            let own = meet(&end(one), &end(other));
+            let words = |list: Vec<String>| list.join(" ");
+            let obstacles = own.obstacles.iter().map(|own| format!("{own:?}")).collect();
+            let doubts = own.doubts.iter().map(|own| format!("{own:?}")).collect();
+            let text = match own.can() {
+                Some(true) if own.has_mtus => "meet mtu".to_owned(),
+                Some(true) => "meet".to_owned(),
+                Some(false) => format!("!{}", words(obstacles)),
+                None => words(doubts),
+            };
+            assert_eq!(text, *expected, "{one}, {other}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_known_of_a_port_that_could_not_be_read() {
+    let other = end("roce v2 10.0.0.0/24");
+    assert_eq!(meet(&End::unread(), &other).can(), None);
+    // Nobody meets a port that is down, whatever the other one is.
+    let down = End { state: PortState::DOWN, ..other };
+    assert_eq!(meet(&End::unread(), &down).can(), Some(false));
+}
+
+fn any_end() -> impl Strategy<Value = End> {
+    let words = TABLE.iter().flat_map(|(one, other, _)| [*one, *other]).collect::<Vec<_>>();
+    (prop::sample::select(words), prop::sample::select(vec!["", " down", " mtu3", " none", " ^v"]))
+        .prop_map(|(words, more)| end(&format!("{words}{more}")))
+}
+
+proptest! {
+    /// Whose end comes first makes no difference.
+    #[test]
+    fn it_is_symmetric(one in any_end(), other in any_end()) {
+        prop_assert_eq!(meet(&one, &other), meet(&other, &one));
+    }
+
+    /// What keeps everybody from an end keeps each other end from it.
+    #[test]
+    fn a_fault_is_an_obstacle(one in any_end(), other in any_end()) {
+        if let Some(fault) = one.fault() {
+            prop_assert!(meet(&one, &other).obstacles.contains(&fault));
+        }
+    }
+}

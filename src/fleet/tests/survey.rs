@@ -1,0 +1,289 @@
+//! Surveys of made hosts.
+
+use super::made::{host, infiniband, keep_rows, port};
+use super::*;
+use crate::inventory::{Inventory, Problem, Setting};
+
+fn survey(hosts: &[Inventory]) -> Survey {
+    let mut survey = Survey::default();
+    hosts.iter().for_each(|own| survey.add(own));
+    survey
+}
+
+/// Hosts with two rails, each with a network of its own.
+fn fleet(count: u8) -> Vec<Inventory> {
+    let of = |number: u8| {
+        let addresses = [0, 1].map(|rail| format!("10.{rail}.0.{}", number + 1));
+        host(number, &addresses.each_ref().map(|own| (own.as_str(), 24)))
+    };
+    (0..count).map(of).collect()
+}
+
+/// What does not meet, as `why hosts ports choosers others`.
+fn troubles(hosts: &[Inventory], rails: Rails, is_routed: bool) -> Vec<String> {
+    let pairs = survey(hosts).pairs(rails, is_routed, |_| true);
+    let text = |own: &Trouble| {
+        let Trouble { why, hosts, ports, choosers, others, .. } = own;
+        format!("{why:?} {hosts:?} {} {} {others}", ports.join(","), choosers.len())
+    };
+    pairs.problems.iter().map(text).collect()
+}
+
+/// What is odd, as `hosts field places seen usual count`.
+fn odd(hosts: &[Inventory]) -> Vec<String> {
+    let groups = survey(hosts).groups();
+    let all =
+        groups.odd.iter().flat_map(|group| group.differences.iter().map(move |own| (group, own)));
+    all.map(|(group, own)| {
+        let Difference { field, seen, usual, places, count } = own;
+        let text = |own: &Option<String>| own.clone().unwrap_or_else(|| "-".to_owned());
+        let (hosts, places) = (&group.hosts, places.join(","));
+        format!("{hosts:?} {field:?} {places} {} {} {count}", text(seen), text(usual))
+    })
+    .collect()
+}
+
+#[test]
+fn a_fleet_that_is_well() {
+    let hosts = fleet(5);
+    assert_eq!(odd(&hosts), [""; 0]);
+    assert_eq!(troubles(&hosts, Rails::Found, false), [""; 0]);
+    let survey = survey(&hosts);
+    assert_eq!(survey.duplicates(), []);
+    assert_eq!(survey.groups().usual, [0, 1, 2, 3, 4]);
+    let pairs = survey.pairs(Rails::Found, false, |_| true);
+    assert_eq!((pairs.rails, pairs.joined), (Rails::Names, 2));
+    // Rails are networks of their own, which a router may join.
+    let all = ["Unknown([Networks]) [0, 1, 2, 3, 4] mlx5_1:1 3 5"];
+    assert_eq!(troubles(&hosts, Rails::All, false), all);
+    assert_eq!(troubles(&hosts, Rails::All, true), [""; 0]);
+    // All rows are known: no host is in doubt.
+    assert_eq!(pairs.problems, []);
+}
+
+#[test]
+fn odd_hosts_by_field() {
+    let mut hosts = fleet(7);
+    for own in &mut hosts[1].devices {
+        own.device.fw_version = Some("28.37.1014".to_owned());
+    }
+    hosts[2].devices.pop();
+    port(&mut hosts[3], 1).state = PortState::DOWN;
+    port(&mut hosts[4], 0).active_mtu = Some(Mtu(3));
+    port(&mut hosts[5], 0).active_mtu = Some(Mtu(3));
+    let setting = Setting::new("NCCL_IB_TIMEOUT", "20", None);
+    hosts[6].settings.push(setting);
+    assert_eq!(
+        odd(&hosts),
+        [
+            // The port of a device that is not there is no difference of its own.
+            "[2] Present mlx5_1 -  6",
+            "[1] Firmware mlx5_0,mlx5_1 28.37.1014 28.39.2048 6",
+            // What comes of the state is none either.
+            "[3] State mlx5_1:1 down active 5",
+            "[4, 5] Mtu mlx5_0:1 1024 4096 5",
+            "[6] Setting NCCL_IB_TIMEOUT 20 - 6",
+        ]
+    );
+}
+
+/// What could not be read does not differ.
+#[test]
+fn what_is_not_known_is_not_odd() {
+    let mut hosts = fleet(4);
+    let problem = Problem { text: "x: broken".to_owned(), errno: 5 };
+    hosts[1].devices.pop();
+    hosts[1].unlisted.push(("mlx5_1".to_owned(), problem.clone()));
+    hosts[2].devices[1].gids = Some(Err(problem.clone()));
+    hosts[3].devices[1].ports[0].attributes = Some(Err(problem));
+    hosts[3].kernel = None;
+    assert_eq!(odd(&hosts), [""; 0]);
+    assert_eq!(survey(&hosts).groups().usual, [0, 1, 2, 3]);
+    // And it is not known whether it meets others.
+    assert_eq!(
+        troubles(&hosts, Rails::Found, false),
+        ["Unknown([PortUnread]) [2, 3] mlx5_1:1 3 0"]
+    );
+}
+
+#[test]
+fn the_smaller_side_is_to_be_mended() {
+    let mut hosts = fleet(6);
+    // RoCE v1 only, on one host; the other one has no address.
+    keep_rows(&mut hosts[2], 0, |index| index % 2 == 0);
+    keep_rows(&mut hosts[4], 1, |index| index < 2);
+    port(&mut hosts[5], 1).state = PortState::DOWN;
+    assert_eq!(
+        troubles(&hosts, Rails::Found, false),
+        [
+            "Cannot([NotActive]) [5] mlx5_1:1 3 0",
+            "Cannot([GidType]) [2] mlx5_0:1 3 5",
+            // NCCL then takes the first row.
+            "Cannot([GidType, Family]) [4] mlx5_1:1 1 4",
+            "Cannot([Family]) [4] mlx5_1:1 2 4",
+        ]
+    );
+    // A host that is left out is not looked at.
+    let pairs = survey(&hosts).pairs(Rails::Found, false, |own| !matches!(own, 2 | 4 | 5));
+    assert_eq!((pairs.problems.len(), pairs.joined), (0, 2));
+}
+
+#[test]
+fn networks_that_differ() {
+    let mut hosts = fleet(5);
+    hosts[3] = host(3, &[("10.0.1.4", 24), ("10.1.0.4", 24)]);
+    hosts[4] = host(4, &[("10.0.0.5", 16), ("10.1.0.5", 24)]);
+    // Of another address than its network's others, and of another length.
+    let both = "Unknown([Networks]) [3, 4] mlx5_0:1 3 3";
+    assert_eq!(troubles(&hosts, Rails::Found, false), [both]);
+    assert_eq!(troubles(&hosts, Rails::Found, true), [""; 0]);
+    assert_eq!(odd(&hosts), ["[4] Prefix mlx5_0:1 16 24 4"]);
+}
+
+/// Each port is in a network of its own, as where hosts are joined by routers only.
+#[test]
+fn a_network_for_each_port() {
+    let of = |number: u8| host(number, &[(&format!("10.0.{number}.0"), 31)]);
+    let hosts: Vec<Inventory> = (0..4).map(of).collect();
+    assert_eq!(survey(&hosts).rails(), Rails::Names);
+    let found = troubles(&hosts, Rails::Found, false);
+    assert_eq!(found, ["Unknown([Networks]) [1, 2, 3] mlx5_0:1 3 1"]);
+    assert_eq!(troubles(&hosts, Rails::Found, true), [""; 0]);
+}
+
+/// Where names are not rails, networks are.
+#[test]
+fn rails_are_networks_where_names_are_mixed() {
+    let of = |number: u8| {
+        let (one, two) = (format!("10.0.0.{number}"), format!("10.1.0.{number}"));
+        let list = [(one.as_str(), 24), (two.as_str(), 24)];
+        host(number, &if number % 2 == 0 { list } else { [list[1], list[0]] })
+    };
+    let hosts: Vec<Inventory> = (0..6).map(of).collect();
+    assert_eq!(survey(&hosts).rails(), Rails::Networks);
+    assert_eq!(troubles(&hosts, Rails::Found, false), [""; 0]);
+    let by_names = troubles(&hosts, Rails::Names, false);
+    let both = [
+        "Unknown([Networks]) [0, 2, 4] mlx5_1:1 3 3",
+        "Unknown([Networks]) [1, 3, 5] mlx5_0:1 3 3",
+    ];
+    assert_eq!(by_names, both);
+    // One host of many whose cables are mixed up is found.
+    let mut hosts = fleet(20);
+    hosts[7] = host(7, &[("10.1.0.8", 24), ("10.0.0.8", 24)]);
+    let found = troubles(&hosts, Rails::Found, false);
+    assert_eq!(found, ["Unknown([Networks]) [7] mlx5_0:1,mlx5_1:1 3 19"]);
+    // Two ports in one network are no rails.
+    let of = |number: u8| {
+        host(
+            number,
+            &[(&format!("10.0.0.{number}"), 24), (&format!("10.0.0.{}", 100 + number), 24)],
+        )
+    };
+    assert_eq!(survey(&(0..4).map(of).collect::<Vec<_>>()).rails(), Rails::Names);
+}
+
+/// A port that nobody uses is no trouble, nor is one that a setting leaves out.
+#[test]
+fn ports_that_are_not_in_use() {
+    let mut hosts = fleet(3);
+    hosts.iter_mut().for_each(|own| port(own, 1).state = PortState::DOWN);
+    assert_eq!(troubles(&hosts, Rails::Found, false), [""; 0]);
+    assert_eq!(survey(&hosts).pairs(Rails::Found, false, |_| true).joined, 1);
+    let mut hosts = fleet(3);
+    port(&mut hosts[1], 1).state = PortState::DOWN;
+    for own in &mut hosts {
+        own.settings.push(Setting::new("NCCL_IB_HCA", "=mlx5_0", None));
+    }
+    // NCCL leaves it out on all hosts; the recommendation and UCX do not.
+    let found = troubles(&hosts, Rails::Found, false);
+    assert_eq!(found, ["Cannot([NotActive]) [1] mlx5_1:1 2 0"]);
+    // No other host has such a port.
+    let mut hosts = fleet(3);
+    hosts[0].devices[1].device.name = "other".to_owned();
+    let found = troubles(&hosts, Rails::Names, false);
+    assert_eq!(found, ["Alone [0] other:1 3 0"]);
+}
+
+#[test]
+fn what_a_program_takes() {
+    let mut hosts = fleet(4);
+    hosts[1].settings.push(Setting::new("NCCL_IB_GID_INDEX", "2", None));
+    let found = troubles(&hosts, Rails::Found, false);
+    assert_eq!(found, ["Cannot([GidType]) [1] mlx5_0:1,mlx5_1:1 1 3"]);
+    assert_eq!(
+        odd(&hosts),
+        ["[1] Nccl mlx5_0:1,mlx5_1:1 2 3 3", "[1] Setting NCCL_IB_GID_INDEX 2 - 3",]
+    );
+    // What cannot be read of its settings may change it.
+    hosts[1].settings.clear();
+    hosts[1].unread_settings.push(Problem { text: "x".to_owned(), errno: 13 });
+    let found = troubles(&hosts, Rails::Found, false);
+    assert_eq!(found, ["Unknown([GidUnread]) [1] mlx5_0:1,mlx5_1:1 1 0"]);
+}
+
+#[test]
+fn infiniband_partitions_and_subnets() {
+    const DEFAULT: u64 = 0xfe80 << 48;
+    let of = |number| infiniband(number, DEFAULT, number.into(), &[0xffff]);
+    let mut hosts: Vec<Inventory> = (1..=4).map(of).collect();
+    assert_eq!(troubles(&hosts, Rails::Found, false), [""; 0]);
+    // Limited members meet full ones, and not each other.
+    hosts.push(infiniband(5, DEFAULT, 5, &[0x7fff]));
+    assert_eq!(troubles(&hosts, Rails::Found, false), [""; 0]);
+    hosts.push(infiniband(6, DEFAULT, 6, &[0x7fff]));
+    let limited = "Cannot([Partition]) [4, 5] mlx5_0:1 3 2";
+    assert_eq!(troubles(&hosts, Rails::Found, false), [limited]);
+    hosts.truncate(4);
+    hosts.push(infiniband(7, 0xfec0 << 48, 7, &[0xffff]));
+    let elsewhere = "Cannot([Subnet]) [4] mlx5_0:1 3 4";
+    assert_eq!(troubles(&hosts, Rails::Found, false), [elsewhere]);
+}
+
+/// What is there twice, as `hosts what count first`.
+fn duplicates(hosts: &[Inventory]) -> Vec<String> {
+    let all = survey(hosts).duplicates();
+    let text = |own: &Duplicate| format!("{:?} {:?}", own.hosts, own.same);
+    all.iter().map(text).collect()
+}
+
+#[test]
+fn what_is_there_twice() {
+    let mut hosts = fleet(4);
+    // An address.
+    hosts[2] = host(2, &[("10.0.0.1", 24), ("10.1.0.3", 24)]);
+    assert_eq!(duplicates(&hosts), ["[0, 2] [(Address, 1, \"10.0.0.1\")]"]);
+    // A copy of a host, with other addresses.
+    hosts[2] = host(1, &[("10.0.0.3", 24), ("10.1.0.3", 24)]);
+    assert_eq!(
+        duplicates(&hosts),
+        ["[1, 2] [(NodeGuid, 2, \"0x0200000000000100\"), (Mac, 2, \"fe80::ff:fe00:100\")]"]
+    );
+    // What is another namespace's may be an overlay's.
+    hosts[2] = host(2, &[("10.0.0.1", 24), ("10.1.0.3", 24)]);
+    for row in hosts[2].devices[0].gids.as_mut().unwrap().as_mut().unwrap() {
+        row.netdev_is_elsewhere = true;
+    }
+    assert_eq!(duplicates(&hosts), [""; 0]);
+    // Link-local addresses that are no MAC addresses, of either family.
+    let local = |number| host(number, &[("fe80::1", 64), ("169.254.3.1", 16)]);
+    assert_eq!(duplicates(&[local(1), local(2)]), [""; 0]);
+}
+
+#[test]
+fn lids_in_one_subnet() {
+    let of = |number, prefix: u64, lid| infiniband(number, prefix << 48, lid, &[0xffff]);
+    let twice = "[0, 1] [(Lid, 1, \"7\")]";
+    assert_eq!(duplicates(&[of(1, 0xfec0, 7), of(2, 0xfec0, 7)]), [twice]);
+    assert_eq!(duplicates(&[of(1, 0xfe80, 7), of(2, 0xfe80, 7)]), [twice]);
+    assert_eq!(duplicates(&[of(1, 0xfec0, 7), of(2, 0xfec1, 7)]), [""; 0]);
+    assert_eq!(duplicates(&[of(1, 0xfec0, 0), of(2, 0xfec0, 0)]), [""; 0]);
+    // The rails of a fleet may be fabrics of their own, and all have the default prefix.
+    let mut other = of(2, 0xfe80, 7);
+    other.devices[0].device.name = "mlx5_1".to_owned();
+    assert_eq!(duplicates(&[of(1, 0xfe80, 7), other]), [""; 0]);
+    // A virtual function has the LID of its physical one, which another host may have.
+    let mut function = of(2, 0xfec0, 7);
+    port(&mut function, 0).flags = Some(1);
+    assert_eq!(duplicates(&[of(1, 0xfec0, 7), function]), [""; 0]);
+}

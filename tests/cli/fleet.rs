@@ -1,0 +1,247 @@
+//! `fleet`, on made fleets.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::run::{Run, finish, program};
+use crate::snapshots::{Fleet, host, port, set};
+
+/// A host `nN` with two rails, each with a network of its own.
+fn node(number: u32) -> Value {
+    with_networks(number, ["10.0.0", "10.1.0"])
+}
+
+/// The same in these networks of 24 bits.
+fn with_networks(number: u32, networks: [&str; 2]) -> Value {
+    let mut all = Value::Null;
+    for (rail, network) in networks.into_iter().enumerate() {
+        let netdev = format!("eth{rail}");
+        let local = format!("fe80::11:22ff:fe{rail:02x}:{number:x}");
+        let global = format!("::ffff:{network}.{number}");
+        let rows = [(0, &local, 1), (1, &local, 2), (2, &global, 1), (3, &global, 2)];
+        let rows = rows.map(|(index, gid, version)| (index, gid.as_str(), version, Some("eth0")));
+        let device = format!("mlx5_{rail}");
+        let mut one = host(&format!("n{number}"), &[(&device, port(&rows))]);
+        let guid = format!("0x{:016x}", 0x0200_0000_0000 + 16 * u64::from(number) + rail as u64);
+        let index = 2 + rail;
+        let own = &mut one["devices"][0];
+        (own["node_guid"], own["fw_version"]) = (json!(guid), json!("28.39.2048"));
+        own["ports"][0]["guid"] = json!(guid);
+        own["ports"][0]["netdev"] = json!({ "index": index, "name": netdev });
+        for row in own["gids"].as_array_mut().unwrap() {
+            row["ifindex"] = json!(index);
+            row["netdev"] = json!({ "index": index, "name": netdev });
+        }
+        let interfaces = one["interfaces"].as_array_mut().unwrap();
+        interfaces.truncate(1);
+        interfaces[0]["index"] = json!(index);
+        interfaces[0]["name"] = json!(netdev);
+        interfaces[0]["mac"] =
+            json!(format!("02:11:22:{rail:02x}:{:02x}:{:02x}", number >> 8, number & 255));
+        if all.is_null() {
+            all = one;
+            continue;
+        }
+        for list in ["devices", "interfaces"] {
+            let more = one[list].as_array_mut().unwrap().pop().unwrap();
+            all[list].as_array_mut().unwrap().push(more);
+        }
+    }
+    all
+}
+
+fn nodes(numbers: impl Iterator<Item = u32>) -> Vec<Value> {
+    numbers.map(node).collect()
+}
+
+fn uverbs(hosts: &[Value], words: &[&str]) -> Run {
+    Fleet::new(hosts).uverbs(&[&["fleet"], words].concat())
+}
+
+/// Three odd hosts in many.
+#[test]
+fn three_odd_hosts_in_few_lines() {
+    let mut hosts = nodes(1..=40);
+    hosts[6]["devices"][1]["fw_version"] = json!("28.37.1014");
+    hosts[16]["devices"][0]["ports"][0]["attributes"][0]["state"] = json!(1);
+    let rows = hosts[22]["devices"][1]["gids"].as_array_mut().unwrap();
+    rows.retain(|row| row["gid_type"] == 1);
+    let run = uverbs(&hosts, &[]);
+    assert_eq!(
+        run.stdout,
+        "\
+FINDING      HOSTS  PORTS     SEEN
+cannot-meet  n17    mlx5_0:1  the port is down, not active
+cannot-meet  n23    mlx5_1:1  roce_v1 against roce_v2 (39 hosts, as n1)
+odd          n7     mlx5_1    firmware: 28.37.1014, most have 28.39.2048
+odd          n17    mlx5_0:1  state: down, most have active
+odd          n23    mlx5_1:1  GID type: roce_v1, most have roce_v2; GID index: 2, most have 3
+"
+    );
+    let last = "looked at 40 hosts: 80 devices, 80 ports, 318 GIDs; 3 hosts are odd; not all ports of 2 rails can meet";
+    assert_eq!((run.stderr, run.status), (format!("uverbs: {last}\n"), 1));
+}
+
+#[test]
+fn a_fleet_that_is_well() {
+    let hosts = nodes(1..=5);
+    let run = uverbs(&hosts, &[]);
+    assert_eq!(run.stdout, "FINDING  HOSTS  PORTS  SEEN\n");
+    let last = "looked at 5 hosts: 10 devices, 10 ports, 40 GIDs; no host is odd; the ports of 2 rails can meet";
+    assert_eq!((run.stderr, run.status), (format!("uverbs: {last}\n"), 0));
+    let answer = Fleet::new(&hosts).json(&["fleet"]);
+    let rest = json!({
+        "fleet": [], "hosts": 5, "alike": 5, "rails": "names", "joined": 2, "problems": [],
+    });
+    assert_eq!(answer, rest);
+}
+
+/// Ports of rails are in different networks, which routers may join.
+#[test]
+fn all_to_all() {
+    let hosts = nodes(1..=5);
+    let run = uverbs(&hosts, &["--all-to-all"]);
+    let line = "not-known  5 hosts: n1, n2, n3 and 2 more  mlx5_1:1  only if a router joins them: 10.1.0.0/24 against 10.0.0.0/24 (5 hosts, as n2)\n";
+    assert!(run.stdout.ends_with(line), "{run:?}");
+    assert!(run.stderr.ends_with("no host is odd; not all ports can meet\n"), "{run:?}");
+    assert_eq!(run.status, 1);
+    let run = uverbs(&hosts, &["--all-to-all", "--routed"]);
+    assert!(run.stderr.ends_with("no host is odd; all ports can meet\n"), "{run:?}");
+    assert_eq!(run.status, 0);
+}
+
+/// One document a line, on standard input.
+#[test]
+fn a_stream() {
+    let mut hosts = nodes(1..=3);
+    hosts[2] = with_networks(3, ["10.9.0", "10.1.0"]);
+    let lines: Vec<String> = hosts.iter().map(Value::to_string).collect();
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("all");
+    fs::write(&file, lines.join("\n")).unwrap();
+    let input = fs::File::open(&file).unwrap();
+    let run = finish(program().args(["fleet", "--from", "-"]).stdin(input));
+    let line = "not-known  n3     mlx5_0:1  only if a router joins them: 10.9.0.0/24 against 10.0.0.0/24 (2 hosts, as n1)\n";
+    assert!(run.stdout.ends_with(line), "{run:?}");
+    assert_eq!((run.stdout, run.stderr), {
+        let run = uverbs(&hosts, &[]);
+        (run.stdout, run.stderr)
+    });
+}
+
+/// What could not be read is never fine.
+#[test]
+fn what_could_not_be_read() {
+    let mut hosts = nodes(1..=3);
+    hosts[1]["devices"][0]["gids"] = json!({ "error": "mlx5_0: query GID table: no", "errno": 5 });
+    for words in [&[] as &[&str], &["--hosts", "n[1-3]"]] {
+        let run = uverbs(&hosts, words);
+        let line = "not-known  n2     mlx5_0:1  the port could not be read\n";
+        assert!(run.stdout.ends_with(line), "{run:?}");
+        assert!(run.stderr.contains("uverbs: n2: mlx5_0: query GID table: no\n"), "{run:?}");
+        assert_eq!(run.status, 3);
+    }
+    let known = "uverbs: NCCL: right on all hosts, as far as is known: ";
+    assert!(uverbs(&hosts, &["--hosts", "n[1-3]"]).stderr.contains(known));
+    let fleet = Fleet::new(&nodes(1..=3));
+    fs::write(fleet.file(1), "{").unwrap();
+    let run = fleet.uverbs(&["fleet"]);
+    assert!(run.stderr.ends_with("; 1 snapshot could not be read\n"), "{run:?}");
+    assert_eq!((run.stdout.lines().count(), run.status), (1, 3));
+    // Interfaces that are not known prove nothing.
+    let mut hosts = nodes(1..=3);
+    hosts[1]["interfaces"] = Value::Null;
+    let run = uverbs(&hosts, &[]);
+    assert!(run.stdout.contains("not-known  n2     mlx5_0:1, mlx5_1:1  "), "{run:?}");
+    assert_eq!(run.status, 1);
+}
+
+#[test]
+fn the_hosts_of_a_job() {
+    let mut hosts = nodes(1..=9);
+    // Odd in what does not matter to a job; programs take a wrong GID, which the job can set.
+    hosts[1]["kernel"] = json!("6.1.0");
+    set(&mut hosts[1], "NCCL_IB_GID_INDEX", "1", None);
+    // Not of the job.
+    hosts[8]["devices"][0]["ports"][0]["attributes"][0]["state"] = json!(1);
+    let run = uverbs(&hosts, &["--hosts", "n[1-8]"]);
+    assert_eq!(
+        run.stderr,
+        "\
+uverbs: NCCL: right on all hosts: NCCL_IB_GID_INDEX=3
+uverbs: UCX: right on all hosts: UCX_IB_GID_INDEX=3
+uverbs: looked at 8 hosts: 16 devices, 16 ports, 64 GIDs; 1 host is odd; not all ports of 2 rails can meet
+"
+    );
+    assert_eq!(run.status, 0);
+    let line = "odd        n2     -                   mlx5_0:1, mlx5_1:1 GID index of NCCL: 1, most have 3; NCCL_IB_GID_INDEX setting: 1, most have not set; kernel: 6.1.0, most have 6.12.0\n";
+    assert!(run.stdout.ends_with(line), "{run:?}");
+    // Some have to be left out.
+    let run = uverbs(&hosts, &["--hosts", "n[1-3,09],m[1-2]"]);
+    let missing = "missing      2 hosts: m1, m2  -                   no snapshot was read\n";
+    assert!(run.stdout.contains(missing), "{run:?}");
+    assert!(
+        run.stderr.starts_with(
+            "uverbs: leave out n09, m1, m2\nuverbs: NCCL: right on the others: NCCL_IB_GID_INDEX=3\n"
+        ),
+        "{run:?}"
+    );
+    assert_eq!(run.status, 1);
+    let run = uverbs(&hosts, &["--hosts", "n[1-3,9]", "--json"]);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    let job = json!({
+        "is_known": true, "leave_out": ["n9"], "nccl": { "NCCL_IB_GID_INDEX": "3" },
+        "ucx": { "UCX_IB_GID_INDEX": "3" },
+    });
+    assert_eq!((&answer["job"], run.status), (&job, 1));
+    // None of them was read.
+    let run = uverbs(&hosts, &["--hosts", "m1"]);
+    assert_eq!(run.status, 1, "{run:?}");
+    assert!(run.stderr.ends_with("looked at 0 hosts: 0 devices, 0 ports, 0 GIDs\n"), "{run:?}");
+}
+
+/// A host's own name may have a domain.
+#[test]
+fn names_with_a_domain() {
+    let mut hosts = nodes(1..=2);
+    hosts[0]["host"] = json!("n1.cluster.example");
+    for (list, status) in [("n1,n2", 0), ("n1.cluster.example,n2", 0), ("n1.elsewhere,n2", 1)] {
+        assert_eq!(uverbs(&hosts, &["--hosts", list]).status, status, "{list}");
+    }
+}
+
+#[test]
+fn a_list_that_is_none() {
+    for list in ["", "n[1-", "n[3-1]", "n1,,n2"] {
+        let run = uverbs(&nodes(1..=1), &["--hosts", list]);
+        assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
+        assert!(run.stderr.contains("expected hosts as n[1-3,07],m5"), "{run:?}");
+    }
+}
+
+#[test]
+fn what_is_there_twice() {
+    let mut hosts = nodes(1..=4);
+    hosts[2]["devices"][0]["node_guid"] = hosts[1]["devices"][0]["node_guid"].clone();
+    let run = uverbs(&hosts, &[]);
+    let line = "duplicate  2 hosts: n2, n3  -      the same node GUID 0x0000020000000020\n";
+    assert!(run.stdout.ends_with(line), "{run:?}");
+    assert_eq!(run.status, 1);
+}
+
+/// A long list has a few lines of each kind.
+#[test]
+fn many_odd_hosts() {
+    let mut hosts = nodes(1..=60);
+    for (number, own) in hosts.iter_mut().enumerate().take(50) {
+        own["kernel"] = json!(format!("6.12.{}", 1 + number / 2));
+    }
+    let run = uverbs(&hosts, &[]);
+    assert_eq!(run.stdout.lines().count(), 21);
+    assert!(run.stdout.contains("\nodd      2 hosts: n1, n2  "), "{run:?}");
+    assert!(run.stdout.contains("kernel: 6.12.1, 10 hosts have 6.12.0"), "{run:?}");
+    assert!(run.stderr.contains("uverbs: 5 more of odd; --json has all\n"), "{run:?}");
+    let answer = Fleet::new(&hosts).json(&["fleet"]);
+    assert_eq!(answer["fleet"].as_array().unwrap().len(), 25);
+}
