@@ -22,6 +22,7 @@ pub(crate) const PROGRAMS: &[&str] = &[
     "usr/bin/ibv_asyncwatch",
     "usr/bin/ibv_devices",
     "usr/bin/ibv_devinfo",
+    "usr/bin/ibv_rc_pingpong",
     "usr/bin/rdma",
     "usr/bin/strace",
     "usr/sbin/ibstat",

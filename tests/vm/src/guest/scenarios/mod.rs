@@ -26,6 +26,7 @@ mod mlx5;
 mod model;
 mod namespaces;
 mod of_32_bits;
+mod pairs;
 mod peers;
 mod readme;
 mod record;
@@ -127,6 +128,7 @@ const SOFT: &[Scenario] = &[
     ("events_that_change_no_table", watch::events_that_change_no_table),
     ("a_stopped_watch_says_what_it_lost", watch::a_stopped_watch_says_what_it_lost),
     ("waiting_for_a_gid", watch::waiting_for_a_gid),
+    ("ports_meet_as_is_said", pairs::ports_meet_as_is_said),
     ("each_moment_is_as_it_was", record::each_moment_on_soft_roce),
     ("a_recorder_on_a_full_disk", record::a_recorder_on_a_full_disk),
     ("few_files", limits::few_files),
