@@ -147,7 +147,7 @@ fn what_meets() {
             let obstacles = own.obstacles.iter().map(|own| format!("{own:?}")).collect();
             let doubts = own.doubts.iter().map(|own| format!("{own:?}")).collect();
             let text = match own.can() {
-                Some(true) if own.has_mtus => "meet mtu".to_owned(),
+                Some(true) if own.mtus_differ => "meet mtu".to_owned(),
                 Some(true) => "meet".to_owned(),
                 Some(false) => format!("!{}", words(obstacles)),
                 None => words(doubts),

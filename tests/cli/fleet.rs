@@ -175,7 +175,7 @@ uverbs: looked at 8 hosts: 16 devices, 16 ports, 64 GIDs; 1 host is odd; not all
 "
     );
     assert_eq!(run.status, 0);
-    let line = "odd        n2     -                   mlx5_0:1, mlx5_1:1 GID index of NCCL: 1, most have 3; NCCL_IB_GID_INDEX setting: 1, most have not set; kernel: 6.1.0, most have 6.12.0\n";
+    let line = "odd          n2     mlx5_0:1, mlx5_1:1  GID index of NCCL: 1, most have 3; NCCL_IB_GID_INDEX: 1, most have none; kernel: 6.1.0, most have 6.12.0\n";
     assert!(run.stdout.ends_with(line), "{run:?}");
     // Some have to be left out.
     let run = uverbs(&hosts, &["--hosts", "n[1-3,09],m[1-2]"]);
