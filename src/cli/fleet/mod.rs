@@ -193,7 +193,7 @@ pub(crate) fn answer(
     })?;
     let mut lines = Lines {
         list: common.json.then(|| List::new("fleet")),
-        table: Table::new(["FINDING", "HOSTS", "PORTS", "SEEN"]),
+        table: Table::new(["FINDING", "HOSTS", "WHERE", "SEEN"]),
         last: None,
     };
     let missing = listed.as_ref().map(Listed::missing).unwrap_or_default();

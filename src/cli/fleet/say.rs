@@ -74,13 +74,13 @@ pub(super) fn trouble(own: &Trouble, names: &[String]) -> String {
         };
         text += &others;
     }
-    let names = own.choosers.iter().map(|own| match own {
-        Chooser::Recommended => "recommended",
-        Chooser::Nccl => "NCCL",
-        Chooser::Ucx => "UCX",
-    });
     if own.choosers.len() < Chooser::ALL.len() {
-        let _ = write!(text, ": {}", names.collect::<Vec<_>>().join(", "));
+        let names = own.choosers.iter().map(|own| match own {
+            Chooser::Recommended => "recommended",
+            Chooser::Nccl => "NCCL",
+            Chooser::Ucx => "UCX",
+        });
+        text.insert_str(0, &(names.collect::<Vec<_>>().join(", ") + ": "));
     }
     text
 }
