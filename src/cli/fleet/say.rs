@@ -1,7 +1,5 @@
 //! What is found in a fleet, in sentences.
 
-use std::fmt::Write as _;
-
 use uverbs::fleet::{
     Chooser, Difference, Doubt, Duplicate, End, Fabric, Field, Identity, Obstacle, Site, Trouble,
     Used, Why,
