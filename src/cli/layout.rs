@@ -5,8 +5,8 @@
 use crate::text::width;
 use crate::values::NONE;
 
-/// Columns of sentences, which may wrap.
-const TEXTS: [&str; 4] = ["SEEN", "ADVICE", "REASON", "VALUE"];
+/// Columns of sentences and lists, which may wrap.
+const TEXTS: [&str; 6] = ["SEEN", "ADVICE", "REASON", "VALUE", "HOSTS", "WHERE"];
 
 /// Columns that may only repeat what is in another.
 const REPEATS: [(&str, &str); 3] =

@@ -297,8 +297,8 @@ Examples:
     /// Reads snapshots of many hosts. A line for each finding; hosts of which the same is found share it.
     /// `cannot-meet`: ports that a job joins, and why they cannot; HOSTS are those of the smaller side.
     /// `not-known`: whether they can is not known. `duplicate`: a GUID, address or LID is on several hosts.
-    /// `odd`: hosts that are not as the largest group of equal hosts is, in kernel, devices, firmware, ports,
-    /// GIDs or settings. `missing`: a host of --hosts has no snapshot.
+    /// `odd`: hosts that are not as most are, in kernel, devices, firmware, ports, GIDs or settings.
+    /// `missing`: a host of --hosts has no snapshot.
     ///
     /// A job joins ports of one device name and number (a rail). Where names are not alike and each rail has a
     /// network of its own, it is the network. Looked at are the GIDs that uverbs recommends and those that

@@ -163,6 +163,50 @@ impl End {
         Self { fabric: None, state: PortState::NOP, mtu: None, pkeys: None, used: Used::Unknown }
     }
 
+    /// What distinguishes it from other ends whose networks are left out.
+    pub(super) fn key(&self) -> Vec<u8> {
+        let Self { fabric, state, mtu, pkeys, used } = self;
+        let (fabric, layer, node_type) = match fabric {
+            None => (0, LinkLayer::default(), NodeType::default()),
+            Some(Fabric::InfiniBand) => (1, LinkLayer::default(), NodeType::default()),
+            Some(Fabric::OmniPath) => (2, LinkLayer::default(), NodeType::default()),
+            Some(Fabric::Roce) => (3, LinkLayer::default(), NodeType::default()),
+            Some(Fabric::Iwarp) => (4, LinkLayer::default(), NodeType::default()),
+            Some(Fabric::Other(layer, node_type)) => (5, *layer, *node_type),
+        };
+        let mtu = mtu.map_or([0, 0], |own| [1, own.0]);
+        let mut key = vec![fabric, layer.0, node_type.0, state.0, mtu[0], mtu[1]];
+        match used {
+            Used::None => key.push(0),
+            Used::Unknown => key.push(1),
+            Used::Subnet(None) => key.push(2),
+            Used::Subnet(Some(prefix)) => {
+                key.push(3);
+                key.extend_from_slice(&prefix.to_be_bytes());
+            }
+            Used::Row(UsedRow { gid_type, family, site, upper, is_proven, fault }) => {
+                let site = match site {
+                    Site::Network(_) => 0,
+                    Site::Link => 1,
+                    Site::Unknown => 2,
+                };
+                let (is_v4, is_upper) = (*family == Family::V4, upper.is_some());
+                let fault = fault.map_or(0, |own| 1 + own as u8);
+                key.push(4);
+                key.extend_from_slice(&gid_type.map_or(u32::MAX, |own| own.0).to_be_bytes());
+                key.extend_from_slice(&[site, is_v4.into(), (*is_proven).into(), fault]);
+                key.extend_from_slice(&[gid_type.is_some().into(), is_upper.into()]);
+                key.extend_from_slice(upper.as_deref().unwrap_or_default().as_bytes());
+            }
+        }
+        // Those of InfiniBand have no interface's name before them.
+        if let Some(keys) = pkeys {
+            key.push(1);
+            key.extend(keys.iter().flat_map(|own| own.0.to_be_bytes()));
+        }
+        key
+    }
+
     /// The end of a port that is used so, `is_sure` if that is known; `None` if the port is not used on purpose: a
     /// setting leaves it out, or the program has no room for it or does not know its link layer.
     #[must_use]

@@ -1,5 +1,6 @@
 //! Hosts that are alike, and those that are odd.
 
+use core::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::profile::{Field, Item, Profile};
@@ -60,13 +61,16 @@ impl Survey {
         for (host, profile) in (0u32..).zip(&self.hosts) {
             members.entry(*profile).or_default().push(host);
         }
-        let Some(usual) = self.usual(&members) else { return Groups::default() };
-        let Some(usual_profile) = self.profiles.get(usual) else { return Groups::default() };
+        let counts = self.counts(&members);
+        let usual = self.usual(&members, &counts);
+        let Some(usual_profile) = usual.and_then(|own| self.profiles.get(own)) else {
+            return Groups::default();
+        };
         let wanted = self.values(usual_profile);
         let mut found: BTreeMap<Vec<Difference>, Vec<u32>> = BTreeMap::new();
         for (number, hosts) in members {
             let Some(profile) = self.profiles.get(number) else { continue };
-            let differences = if number == usual {
+            let differences = if Some(number) == usual {
                 Vec::new()
             } else {
                 compare(&self.values(profile), profile.is_whole, &wanted, usual_profile.is_whole)
@@ -74,81 +78,65 @@ impl Survey {
             found.entry(differences).or_default().extend(hosts);
         }
         let mut groups = Groups::default();
-        let mut needed: BTreeMap<(Field, String, Option<String>), usize> = BTreeMap::new();
         for (differences, mut hosts) in found {
             hosts.sort_unstable();
-            for own in &differences {
-                needed.insert((own.field, own.place().to_owned(), own.usual.clone()), 0);
-            }
             if differences.is_empty() {
                 groups.usual = hosts;
             } else {
                 groups.odd.push(Group { hosts, differences });
             }
         }
-        self.count(&mut needed);
-        for own in groups.odd.iter_mut().flat_map(|group| &mut group.differences) {
-            let key = (own.field, own.place().to_owned(), own.usual.clone());
-            own.count = needed.get(&key).copied().unwrap_or_default();
-        }
+        self.count(&mut groups, &counts);
         groups
     }
 
-    /// The profile that has most of what most hosts have, and least of what few have; of equal ones the first.
-    fn usual(&self, members: &BTreeMap<u32, Vec<u32>>) -> Option<u32> {
-        let items = |profile: u32| {
-            let own = self.profiles.get(profile);
-            own.into_iter().flat_map(|own| own.items.iter().map(|item| *item as usize))
-        };
-        let mut counts = vec![0usize; self.items.len()];
+    /// On how many hosts each item is.
+    fn counts(&self, members: &BTreeMap<u32, Vec<u32>>) -> Vec<usize> {
+        let mut counts = vec![0; self.items.len()];
         for (profile, hosts) in members {
-            for item in items(*profile) {
-                if let Some(count) = counts.get_mut(item) {
+            for item in self.profiles.get(*profile).iter().flat_map(|own| &own.items) {
+                if let Some(count) = counts.get_mut(*item as usize) {
                     *count += hosts.len();
                 }
             }
         }
-        let all = i64::try_from(self.hosts.len()).unwrap_or(i64::MAX);
-        let worth = |item: usize| {
-            let count = counts.get(item).and_then(|own| i64::try_from(*own).ok());
-            2 * count.unwrap_or_default() - all
+        counts
+    }
+
+    /// The profile that has most of what most hosts have, and least of what few have; of equal ones the first.
+    fn usual(&self, members: &BTreeMap<u32, Vec<u32>>, counts: &[usize]) -> Option<u32> {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let all = number(self.hosts.len());
+        let worth = |profile: &u32| -> i64 {
+            let items = self.profiles.get(*profile).into_iter().flat_map(|own| &own.items);
+            items
+                .filter_map(|item| counts.get(*item as usize))
+                .map(|own| 2 * number(*own) - all)
+                .sum()
         };
-        let worth = |profile: &u32| items(*profile).map(worth).sum::<i64>();
-        members.keys().copied().max_by_key(|own| (worth(own), core::cmp::Reverse(*own)))
+        members.keys().copied().max_by_key(|own| (worth(own), Reverse(*own)))
+    }
+
+    /// Counts for each difference the hosts that have what is usual, at the first of its places.
+    fn count(&self, groups: &mut Groups, counts: &[usize]) {
+        let mut with: BTreeMap<(Field, &str, Option<&str>), usize> = BTreeMap::new();
+        for (number, count) in (0u32..).zip(counts) {
+            let Some(Item { field, place, value }) = self.items.get(number) else { continue };
+            with.insert((*field, place, Some(value)), *count);
+            // Those that have anything there.
+            *with.entry((*field, place, None)).or_default() += count;
+        }
+        for own in groups.odd.iter_mut().flat_map(|group| &mut group.differences) {
+            let place = own.places.first().map_or("", String::as_str);
+            let key = (own.field, place, own.usual.as_deref());
+            let count = with.get(&key).copied().unwrap_or_default();
+            own.count = if own.usual.is_some() { count } else { self.hosts.len() - count };
+        }
     }
 
     fn values(&self, profile: &Profile) -> Values<'_> {
         let items = profile.items.iter().filter_map(|number| self.items.get(*number));
         items.map(|Item { field, place, value }| ((*field, &**place), &**value)).collect()
-    }
-
-    /// Counts the hosts that have each of some values.
-    fn count(&self, needed: &mut BTreeMap<(Field, String, Option<String>), usize>) {
-        if needed.is_empty() {
-            return;
-        }
-        let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
-        for profile in &self.hosts {
-            *sizes.entry(*profile).or_default() += 1;
-        }
-        let places: BTreeSet<(Field, String)> =
-            needed.keys().map(|(field, place, _)| (*field, place.clone())).collect();
-        for (profile, size) in sizes {
-            let Some(profile) = self.profiles.get(profile) else { continue };
-            let values = self.values(profile);
-            for (field, place) in &places {
-                let value = values.get(&(*field, place.as_str())).map(|own| (*own).to_owned());
-                if let Some(count) = needed.get_mut(&(*field, place.clone(), value)) {
-                    *count += size;
-                }
-            }
-        }
-    }
-}
-
-impl Difference {
-    fn place(&self) -> &str {
-        self.places.first().map_or("", String::as_str)
     }
 }
 

@@ -64,7 +64,7 @@ pub struct Meeting {
     /// What is not known, ascending. It does not matter if there is an obstacle.
     pub doubts: Vec<Doubt>,
     /// Whether their MTUs are known and differ, which does not keep them from meeting: they use the smaller.
-    pub has_mtus: bool,
+    pub mtus_differ: bool,
 }
 
 impl Meeting {
@@ -124,7 +124,7 @@ impl End {
 /// ```
 #[must_use]
 pub fn meet(one: &End, other: &End) -> Meeting {
-    let mut own = Meeting { has_mtus: mtus_differ(one.mtu, other.mtu), ..Meeting::default() };
+    let mut own = Meeting { mtus_differ: differ(one.mtu, other.mtu), ..Meeting::default() };
     own.obstacles.extend(one.fault().into_iter().chain(other.fault()));
     match (one.fabric, other.fabric) {
         (Some(fabric), Some(its)) if fabric != its => own.obstacles.push(Obstacle::Fabric),
@@ -138,7 +138,7 @@ pub fn meet(one: &End, other: &End) -> Meeting {
     own
 }
 
-fn mtus_differ(one: Option<Mtu>, other: Option<Mtu>) -> bool {
+fn differ(one: Option<Mtu>, other: Option<Mtu>) -> bool {
     one.zip(other).is_some_and(|(one, other)| one != other)
 }
 

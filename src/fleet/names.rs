@@ -1,32 +1,44 @@
 //! Values that many hosts share, each kept once.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
-/// Values by numbers.
+/// Values by numbers. Equal values have equal keys, and others have other ones.
 #[derive(Clone, Debug)]
 pub(super) struct Names<T> {
-    known: BTreeMap<Rc<T>, u32>,
-    list: Vec<Rc<T>>,
+    keys: Keys,
+    list: Vec<T>,
 }
 
 impl<T> Default for Names<T> {
     fn default() -> Self {
-        Self { known: BTreeMap::new(), list: Vec::new() }
+        Self { keys: Keys::default(), list: Vec::new() }
     }
 }
 
-impl<T: Ord> Names<T> {
-    /// The number of a value.
-    pub(super) fn number(&mut self, value: T) -> u32 {
-        if let Some(number) = self.known.get(&value) {
-            return *number;
+/// One type for all values, as each type of map is code of its own.
+#[derive(Clone, Debug, Default)]
+struct Keys(BTreeMap<Box<[u8]>, u32>);
+
+impl Keys {
+    /// The number of a key, and whether it is new: then it is this one.
+    fn number(&mut self, key: &[u8], next: usize) -> (u32, bool) {
+        if let Some(number) = self.0.get(key) {
+            return (*number, false);
         }
         // So many would not fit into memory.
-        let number = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
-        let value = Rc::new(value);
-        self.list.push(Rc::clone(&value));
-        self.known.insert(value, number);
+        let number = u32::try_from(next).unwrap_or(u32::MAX);
+        self.0.insert(key.into(), number);
+        (number, true)
+    }
+}
+
+impl<T> Names<T> {
+    /// The number of the value that has this key.
+    pub(super) fn number(&mut self, key: &[u8], value: impl FnOnce() -> T) -> u32 {
+        let (number, is_new) = self.keys.number(key, self.list.len());
+        if is_new {
+            self.list.push(value());
+        }
         number
     }
 
@@ -37,6 +49,6 @@ impl<T: Ord> Names<T> {
 
     /// The value of a number.
     pub(super) fn get(&self, number: u32) -> Option<&T> {
-        self.list.get(number as usize).map(AsRef::as_ref)
+        self.list.get(number as usize)
     }
 }

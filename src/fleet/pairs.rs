@@ -65,6 +65,10 @@ impl Survey {
     ///
     /// A rail none of whose ports is active is not in use.
     pub fn pairs(&self, rails: Rails, is_routed: bool, is_wanted: impl Fn(u32) -> bool) -> Pairs {
+        self.pairs_of(rails, is_routed, &is_wanted)
+    }
+
+    fn pairs_of(&self, rails: Rails, is_routed: bool, is_wanted: &dyn Fn(u32) -> bool) -> Pairs {
         let rails = if rails == Rails::Found { self.rails() } else { rails };
         let mut troubles = Troubles::new(is_routed);
         let mut all: BTreeMap<(bool, u32), [Kinds; 3]> = BTreeMap::new();
@@ -93,7 +97,12 @@ impl Survey {
                 hosts,
                 ports: ports.into_iter().filter_map(|own| self.ports.get(own).cloned()).collect(),
                 why,
-                choosers: choosers.into_iter().collect(),
+                choosers: Chooser::ALL
+                    .into_iter()
+                    .zip(choosers)
+                    .filter(|own| own.1)
+                    .map(|own| own.0)
+                    .collect(),
                 others,
                 example,
                 ends: (self.whole_end(own)?, other.and_then(|own| self.whole_end(own))),

@@ -114,17 +114,26 @@ pub(super) struct Profile {
 pub(super) struct Items<'n> {
     pub(super) known: &'n mut Names<Item>,
     list: Vec<u32>,
+    /// Room for a key.
+    key: Vec<u8>,
 }
 
 impl<'n> Items<'n> {
     pub(super) fn new(known: &'n mut Names<Item>) -> Self {
-        Self { known, list: Vec::new() }
+        Self { known, list: Vec::new(), key: Vec::new() }
     }
 
     pub(super) fn add(&mut self, field: Field, place: &str, value: Option<String>) {
         if let Some(value) = value {
-            let item = Item { field, place: place.into(), value: value.into() };
-            self.list.push(self.known.number(item));
+            // No name is so long that its length does not fit.
+            let length = u32::try_from(place.len()).unwrap_or(u32::MAX).to_be_bytes();
+            self.key.clear();
+            self.key.push(field as u8);
+            self.key.extend_from_slice(&length);
+            self.key.extend_from_slice(place.as_bytes());
+            self.key.extend_from_slice(value.as_bytes());
+            let item = || Item { field, place: place.into(), value: value.into() };
+            self.list.push(self.known.number(&self.key, item));
         }
     }
 
@@ -192,5 +201,15 @@ impl<'n> Items<'n> {
             && inventory.unlisted.is_empty()
             && inventory.unread_settings.is_empty();
         Profile { items: self.list.into(), is_whole }
+    }
+}
+
+impl Profile {
+    pub(super) fn key(&self) -> Vec<u8> {
+        let mut key = vec![u8::from(self.is_whole)];
+        for item in &self.items {
+            key.extend_from_slice(&item.to_be_bytes());
+        }
+        key
     }
 }

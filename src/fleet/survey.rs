@@ -1,5 +1,7 @@
 //! Hosts, added one by one, and what is kept of them.
 
+use std::net::IpAddr;
+
 use super::duplicates::Seen;
 use super::end::{End, Place, Site, Used, UsedRow, end};
 use super::names::Names;
@@ -88,7 +90,7 @@ impl Survey {
                 items.add_port(&name, port);
                 let own = chosen
                     .next_if(|own| own.port.device == device && own.port.number == port.number);
-                let name_number = self.ports.number(name.clone());
+                let name_number = self.ports.number(name.as_bytes(), || name.clone());
                 self.seen.add_port(host, name_number, record, port);
                 let mut ends = [KeptEnd { kind: NONE, network: NONE }; 3];
                 for (place, kept) in ends.iter_mut().enumerate() {
@@ -115,7 +117,7 @@ impl Survey {
             }
         }
         let profile = items.end(inventory);
-        self.hosts.push(self.profiles.number(profile));
+        self.hosts.push(self.profiles.number(&profile.key(), || profile));
         self.seen.end_host();
     }
 
@@ -148,10 +150,19 @@ fn add_outcomes(items: &mut Items<'_>, name: &str, done: &[(Outcome, bool); 3]) 
 fn keep(ends: &mut Names<End>, networks: &mut Names<Network>, mut end: End) -> KeptEnd {
     let mut network = NONE;
     if let Used::Row(UsedRow { site: Site::Network(own), family, .. }) = &mut end.used {
-        network = networks.number(*own);
+        network = networks.number(&network_key(*own), || *own);
         *own = any_network(*family);
     }
-    KeptEnd { kind: ends.number(end), network }
+    KeptEnd { kind: ends.number(&end.key(), || end), network }
+}
+
+fn network_key(own: Network) -> Vec<u8> {
+    let mut key = match own.address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    };
+    key.push(own.bits);
+    key
 }
 
 /// The network that kept ends have in the place of their own.

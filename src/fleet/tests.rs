@@ -147,7 +147,7 @@ fn what_meets() {
             let obstacles = own.obstacles.iter().map(|own| format!("{own:?}")).collect();
             let doubts = own.doubts.iter().map(|own| format!("{own:?}")).collect();
             let text = match own.can() {
-                Some(true) if own.has_mtus => "meet mtu".to_owned(),
+                Some(true) if own.mtus_differ => "meet mtu".to_owned(),
                 Some(true) => "meet".to_owned(),
                 Some(false) => format!("!{}", words(obstacles)),
                 None => words(doubts),
@@ -164,6 +164,33 @@ fn nothing_is_known_of_a_port_that_could_not_be_read() {
     // Nobody meets a port that is down, whatever the other one is.
     let down = End { state: PortState::DOWN, ..other };
     assert_eq!(meet(&End::unread(), &down).can(), Some(false));
+}
+
+/// A survey finds equal ends by their keys.
+#[test]
+fn keys_are_equal_where_ends_are() {
+    let words = TABLE.iter().flat_map(|(one, other, _)| [*one, *other]);
+    let ends = words.flat_map(|words| {
+        let more = ["", " down", " mtu3", " none", " unknown", " ^v", " unproven", " gone", " v1"];
+        more.map(|more| {
+            let mut own = end(&format!("{words}{more}"));
+            if let Used::Row(UsedRow { site: Site::Network(network), .. }) = &mut own.used {
+                network.address = core::net::Ipv4Addr::UNSPECIFIED.into();
+                network.bits = 0;
+            }
+            // A survey has the P_Keys of InfiniBand only.
+            if !matches!(own.fabric, Some(Fabric::InfiniBand | Fabric::OmniPath)) {
+                own.pkeys = None;
+            }
+            own
+        })
+    });
+    let ends: Vec<End> = ends.chain([End::unread()]).collect();
+    for one in &ends {
+        for other in &ends {
+            assert_eq!(one == other, one.key() == other.key(), "{one:?}, {other:?}");
+        }
+    }
 }
 
 fn any_end() -> impl Strategy<Value = End> {

@@ -28,7 +28,8 @@ pub(super) struct Key {
 /// The rest of a trouble.
 pub(super) struct Rest {
     pub(super) ports: BTreeSet<u32>,
-    pub(super) choosers: BTreeSet<Chooser>,
+    /// By the numbers of choosers.
+    pub(super) choosers: [bool; 3],
     pub(super) others: usize,
     pub(super) example: Option<u32>,
     /// An end of each side: its kind and its network.
@@ -69,13 +70,15 @@ impl Troubles {
         let ends = ((kind, *network), example.map(|(_, end)| end));
         let rest = self.found.entry(Key { why, hosts }).or_insert_with(|| Rest {
             ports: BTreeSet::new(),
-            choosers: BTreeSet::new(),
+            choosers: [false; 3],
             others: 0,
             example: None,
             ends,
         });
         rest.ports.extend(own.iter().map(|(_, name, _)| *name));
-        rest.choosers.insert(self.chooser);
+        if let Some(own) = rest.choosers.get_mut(self.chooser as usize) {
+            *own = true;
+        }
         if count > rest.others {
             rest.others = count;
             rest.example = example.map(|(host, _)| host);

@@ -60,6 +60,8 @@ fn one_file_or_many() {
             &["choose", "--explain"],
             &["choose", "nowhere"],
             &["check"],
+            &["fleet"],
+            &["fleet", "--hosts", "node[1-2]"],
             &["env", "nccl"],
             &["env", "ucx", "mlx5_0"],
         ] {
@@ -130,6 +132,7 @@ fn the_output_of_another_command() {
         (&["choose"], "choose"),
         (&["env", "nccl"], "env"),
         (&["check"], "check"),
+        (&["fleet"], "fleet"),
     ] {
         outputs.push((fleet.json(args), command));
     }

@@ -71,7 +71,7 @@ fn three_odd_hosts_in_few_lines() {
     assert_eq!(
         run.stdout,
         "\
-FINDING      HOSTS  PORTS     SEEN
+FINDING      HOSTS  WHERE     SEEN
 cannot-meet  n17    mlx5_0:1  the port is down, not active
 cannot-meet  n23    mlx5_1:1  roce_v1 against roce_v2 (39 hosts, as n1)
 odd          n7     mlx5_1    firmware: 28.37.1014, most have 28.39.2048
@@ -87,7 +87,7 @@ odd          n23    mlx5_1:1  GID type: roce_v1, most have roce_v2; GID index: 2
 fn a_fleet_that_is_well() {
     let hosts = nodes(1..=5);
     let run = uverbs(&hosts, &[]);
-    assert_eq!(run.stdout, "FINDING  HOSTS  PORTS  SEEN\n");
+    assert_eq!(run.stdout, "FINDING  HOSTS  WHERE  SEEN\n");
     let last = "looked at 5 hosts: 10 devices, 10 ports, 40 GIDs; no host is odd; the ports of 2 rails can meet";
     assert_eq!((run.stderr, run.status), (format!("uverbs: {last}\n"), 0));
     let answer = Fleet::new(&hosts).json(&["fleet"]);
@@ -175,11 +175,12 @@ uverbs: looked at 8 hosts: 16 devices, 16 ports, 64 GIDs; 1 host is odd; not all
 "
     );
     assert_eq!(run.status, 0);
-    let line = "odd        n2     -                   mlx5_0:1, mlx5_1:1 GID index of NCCL: 1, most have 3; NCCL_IB_GID_INDEX setting: 1, most have not set; kernel: 6.1.0, most have 6.12.0\n";
+    let line = "odd          n2     mlx5_0:1, mlx5_1:1  GID index of NCCL: 1, most have 3; NCCL_IB_GID_INDEX: 1, most have none; kernel: 6.1.0, most have 6.12.0\n";
     assert!(run.stdout.ends_with(line), "{run:?}");
+    assert!(run.stdout.contains("  NCCL: IPv6 against IPv4 (7 hosts, as n1)\n"), "{run:?}");
     // Some have to be left out.
     let run = uverbs(&hosts, &["--hosts", "n[1-3,09],m[1-2]"]);
-    let missing = "missing      2 hosts: m1, m2  -                   no snapshot was read\n";
+    let missing = "missing      3 hosts: n09, m1, m2  -                   no snapshot was read\n";
     assert!(run.stdout.contains(missing), "{run:?}");
     assert!(
         run.stderr.starts_with(

@@ -86,7 +86,7 @@ fn commands(one: &Tree, many: &Tree, hosts: &Fleet) -> Vec<(String, Command, boo
         &["check"],
     ];
     let of_hosts: &[&[&str]] =
-        &[&["devices"], &["ports"], &["gids", "mlx5_1"], &["choose"], &["check"]];
+        &[&["devices"], &["ports"], &["gids", "mlx5_1"], &["choose"], &["check"], &["fleet"]];
     let mut all = Vec::new();
     for (title, tree) in [("1 device", one), ("8 devices of 250 GIDs", many)] {
         for words in of_trees {

@@ -108,12 +108,14 @@ fn main() {
         8 * hosts
     );
     let uverbs = env!("CARGO_BIN_EXE_uverbs");
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 10] = [
         &["choose"],
         &["choose", "--explain", "--json"],
         &["env", "nccl"],
         &["env", "ucx"],
         &["check"],
+        &["fleet"],
+        &["fleet", "--all-to-all"],
         &["gids"],
         &["gids", "--json"],
         &["ports"],

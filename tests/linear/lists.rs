@@ -221,8 +221,8 @@ fn hold(what: &str, words: &[&str], counts: [u64; 3]) {
 }
 
 /// The commands in which all code that looks at a snapshot has a part.
-const COMMANDS: [&[&str]; 3] =
-    [&["check"], &["choose", "--explain", "--like", "nccl"], &["env", "ucx"]];
+const COMMANDS: [&[&str]; 4] =
+    [&["check"], &["choose", "--explain", "--like", "nccl"], &["env", "ucx"], &["fleet"]];
 
 /// Those that read one device at a time.
 const READERS: [&[&str]; 2] = [&["gids"], &["ports"]];
@@ -317,6 +317,42 @@ fn files() {
     for words in COMMANDS.iter().chain(&READERS) {
         let counts = [60, 120, 240].map(|count| instructions(words, &files[..count]));
         hold("files", words, counts);
+    }
+}
+
+/// Hosts that are alike but for their addresses, and hosts that are odd each in its own way.
+#[test]
+fn fleets() {
+    if !has_its_turn(KINDS.len(), "fleets") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    for is_odd in [false, true] {
+        let file = |n: usize| {
+            let mut document = host();
+            let mut own = row(1, n, Some(2));
+            let name = |odd: usize| if is_odd { odd } else { 0 };
+            own["index"] = json!(name(n));
+            document["host"] = json!(format!("node{n}"));
+            document["kernel"] = json!(format!("6.12.{}", name(n)));
+            document["devices"] = json!([device("a", &[port(1)], &[own.clone()])]);
+            document["devices"][0]["node_guid"] = json!(format!("0x{:016x}", n + 1));
+            let address = own["gid"].as_str().unwrap().trim_start_matches("::ffff:");
+            let bits = if is_odd { 31 } else { 8 };
+            document["interfaces"] = json!([interface(2, &[json!([address, bits])])]);
+            let file = folder.path().join(format!("{n}-{is_odd}.json"));
+            fs::write(&file, document.to_string()).unwrap();
+            file
+        };
+        let files: Vec<PathBuf> = (0..240).map(file).collect();
+        for words in [
+            &["fleet"] as &[&str],
+            &["fleet", "--all-to-all"],
+            &["fleet", "--hosts", "node[0-239]"],
+        ] {
+            let counts = [60, 120, 240].map(|count| instructions(words, &files[..count]));
+            hold(if is_odd { "odd hosts" } else { "equal hosts" }, words, counts);
+        }
     }
 }
 

@@ -128,7 +128,9 @@ impl Fleet {
         is_set: impl Fn(&str) -> bool,
         is_wanted: impl Fn(usize) -> bool,
     ) -> Option<Plan> {
-        search::plan_of(program, &Part { fleet: self, is_wanted: &is_wanted }, has_others, is_set)
+        let part = Part { fleet: self, is_wanted: &is_wanted };
+        let is_set: &dyn Fn(&str) -> bool = &is_set;
+        search::plan_of(program, &part, has_others, is_set)
     }
 }
 

@@ -90,6 +90,7 @@ impl Listed {
             self.verdict.plan_of(program, has_others, is_set, is_left).filter(|own| own.is_sure)
         };
         let differing = self.indices.differing().0;
+        let differing: BTreeSet<&str> = differing.iter().map(|(own, _)| own.as_str()).collect();
         let mut out = BTreeSet::new();
         let mut found = None;
         let mut is_unknown = false;
@@ -104,7 +105,7 @@ impl Listed {
                 if found.is_some() {
                     break;
                 }
-                let is_odd = |name: &String| differing.iter().any(|(own, _)| own == name);
+                let is_odd = |name: &String| differing.contains(name.as_str());
                 let odd = (0u32..).zip(names).filter(|(_, name)| is_odd(name));
                 let before = out.len();
                 out.extend(odd.map(|(host, _)| host));

@@ -193,7 +193,7 @@ pub(crate) fn answer(
     })?;
     let mut lines = Lines {
         list: common.json.then(|| List::new("fleet")),
-        table: Table::new(["FINDING", "HOSTS", "PORTS", "SEEN"]),
+        table: Table::new(["FINDING", "HOSTS", "WHERE", "SEEN"]),
         last: None,
     };
     let missing = listed.as_ref().map(Listed::missing).unwrap_or_default();
@@ -272,8 +272,8 @@ impl Found {
         }
         lines.end_kind(report);
         for own in &self.groups.odd {
-            let ports = say::places(&own.differences);
-            let seen = say::differences(&own.differences, self.hosts);
+            let ports = say::ports(&own.differences);
+            let seen = say::differences(&own.differences, &ports, self.hosts);
             let row = Row::new(Kind::Odd, all(&own.hosts), &ports, seen);
             let differences = own.differences.iter().map(Differs::of).collect();
             lines.add(&Row { differences: Some(differences), ..row })?;

@@ -1,7 +1,5 @@
 //! What is found in a fleet, in sentences.
 
-use std::fmt::Write as _;
-
 use uverbs::fleet::{
     Chooser, Difference, Doubt, Duplicate, End, Fabric, Field, Identity, Obstacle, Site, Trouble,
     Used, Why,
@@ -13,52 +11,42 @@ use crate::text::{count, thousands};
 /// How many differences of a group are shown.
 const MOST: usize = 3;
 
-/// Differences, most telling first: `firmware: 28.1, most have 28.2`.
-pub(super) fn differences(list: &[Difference], hosts: usize) -> String {
-    // Where all are of the same ports, a column of the table has these.
-    let first = list.first().map(|own| &own.places);
-    let is_one = list.iter().all(|own| Some(&own.places) == first);
-    let text = |own: &Difference| {
-        let places = if is_one { String::new() } else { some(&own.places) };
-        difference(own, &places, hosts)
-    };
-    let mut texts: Vec<String> = list.iter().take(MOST).map(text).collect();
+/// Differences, most telling first: `firmware: 28.1, most have 28.2`. Where a column of the table has the ports, they are
+/// not named again.
+pub(super) fn differences(list: &[Difference], ports: &[String], hosts: usize) -> String {
+    let shown = list.iter().take(MOST).map(|own| difference(own, ports, hosts));
+    let mut texts: Vec<String> = shown.collect();
     if let Some(more @ 1..) = list.len().checked_sub(MOST) {
         texts.push(format!("{more} more"));
     }
     texts.join("; ")
 }
 
-fn difference(own: &Difference, places: &str, hosts: usize) -> String {
+fn difference(own: &Difference, ports: &[String], hosts: usize) -> String {
     let who = if 2 * own.count > hosts {
         "most have".to_owned()
     } else {
         format!("{} {}", count(own.count, "host"), if own.count == 1 { "has" } else { "have" })
     };
-    match (own.field, &own.seen, &own.usual) {
-        (Field::Present, seen, _) => {
-            let places = some(&own.places);
-            if seen.is_some() {
-                format!("only here: {places}, {who} none")
-            } else {
-                format!("missing: {places}, {who} it")
-            }
-        }
-        (field, seen, usual) => {
-            let mut text = String::new();
-            if !places.is_empty() {
-                let _ = write!(text, "{places} ");
-            }
-            let value = |own: &Option<String>| own.clone().unwrap_or_else(|| "not set".to_owned());
-            let _ = write!(text, "{}: {}, {who} {}", field.name(), value(seen), value(usual));
-            text
+    let value = |own: &Option<String>| own.clone().unwrap_or_else(|| "none".to_owned());
+    let (seen, usual) = (value(&own.seen), value(&own.usual));
+    let places = some(&own.places);
+    match own.field {
+        Field::Present if own.seen.is_some() => format!("only here: {places}, {who} none"),
+        Field::Present => format!("missing: {places}, {who} it"),
+        Field::Setting => format!("{places}: {seen}, {who} {usual}"),
+        field => {
+            let is_named = own.places.is_empty() || own.places == ports;
+            let places = if is_named { String::new() } else { places + " " };
+            format!("{places}{}: {seen}, {who} {usual}", field.name())
         }
     }
 }
 
-/// The ports of differences, if all are of the same.
-pub(super) fn places(list: &[Difference]) -> Vec<String> {
-    let mut all: Vec<String> = list.iter().flat_map(|own| own.places.iter().cloned()).collect();
+/// The devices and ports of differences.
+pub(super) fn ports(list: &[Difference]) -> Vec<String> {
+    let own = list.iter().filter(|own| own.field != Field::Setting);
+    let mut all: Vec<String> = own.flat_map(|own| own.places.iter().cloned()).collect();
     all.sort();
     all.dedup();
     all
@@ -84,13 +72,13 @@ pub(super) fn trouble(own: &Trouble, names: &[String]) -> String {
         };
         text += &others;
     }
-    let names = own.choosers.iter().map(|own| match own {
-        Chooser::Recommended => "recommended",
-        Chooser::Nccl => "NCCL",
-        Chooser::Ucx => "UCX",
-    });
     if own.choosers.len() < Chooser::ALL.len() {
-        let _ = write!(text, ": {}", names.collect::<Vec<_>>().join(", "));
+        let names = own.choosers.iter().map(|own| match own {
+            Chooser::Recommended => "recommended",
+            Chooser::Nccl => "NCCL",
+            Chooser::Ucx => "UCX",
+        });
+        text.insert_str(0, &(names.collect::<Vec<_>>().join(", ") + ": "));
     }
     text
 }

@@ -6,7 +6,9 @@ use crate::inventory::{Inventory, Problem, Setting};
 
 fn survey(hosts: &[Inventory]) -> Survey {
     let mut survey = Survey::default();
-    hosts.iter().for_each(|own| survey.add(own));
+    for own in hosts {
+        survey.add(own);
+    }
     survey
 }
 
@@ -187,7 +189,9 @@ fn rails_are_networks_where_names_are_mixed() {
 #[test]
 fn ports_that_are_not_in_use() {
     let mut hosts = fleet(3);
-    hosts.iter_mut().for_each(|own| port(own, 1).state = PortState::DOWN);
+    for own in &mut hosts {
+        port(own, 1).state = PortState::DOWN;
+    }
     assert_eq!(troubles(&hosts, Rails::Found, false), [""; 0]);
     assert_eq!(survey(&hosts).pairs(Rails::Found, false, |_| true).joined, 1);
     let mut hosts = fleet(3);
