@@ -39,7 +39,7 @@ impl core::fmt::Display for Family {
 }
 
 /// A network: the addresses that begin with the same bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Network {
     /// An address of it.
     pub address: IpAddr,
