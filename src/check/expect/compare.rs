@@ -18,9 +18,11 @@ pub fn compare(inventory: &Inventory, pattern: &HostPattern) -> Vec<Finding> {
     let groups: Vec<Grouped<'_>> =
         inventory.devices.iter().map(|record| group_of(pattern, record)).collect();
     let mut list = Vec::new();
+    let unknown = groups.iter().filter(|own| matches!(own, Grouped::Unknown(_))).count();
     for (place, own) in pattern.devices.iter().enumerate() {
         let is_own = |of: &&Grouped<'_>| matches!(of, Grouped::Of(at, _) if *at == place);
-        list.extend(compare_count(inventory, own, groups.iter().filter(is_own).count()));
+        let count = groups.iter().filter(is_own).count();
+        list.extend(compare_count(inventory, own, count, unknown));
     }
     if pattern.only_these_devices && !is_list_known(inventory) {
         list.push(unread_list("which devices there are"));
@@ -103,14 +105,27 @@ fn kind(record: &DeviceRecord) -> String {
     if known.is_empty() { record.device.name.clone() } else { known.join(", ") }
 }
 
+pub(super) fn to_u64(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
 /// Whether it is known which devices there are.
 pub(super) fn is_list_known(inventory: &Inventory) -> bool {
     inventory.problems.is_empty() && inventory.unlisted.is_empty()
 }
 
-fn compare_count(inventory: &Inventory, own: &DevicePattern, count: usize) -> Option<Finding> {
+/// Compares how many devices a group has. Of so many more it is not known; these have findings of their own.
+fn compare_count(
+    inventory: &Inventory,
+    own: &DevicePattern,
+    count: usize,
+    unknown: usize,
+) -> Option<Finding> {
     let allowed = own.count.as_ref()?;
-    let number = u64::try_from(count).unwrap_or(u64::MAX);
+    let number = to_u64(count);
+    if (1..=unknown).any(|more| allowed.has_number(number.saturating_add(to_u64(more)))) {
+        return None;
+    }
     let is_known = is_list_known(inventory);
     if allowed.has_number(number) && is_known {
         return None;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::compare::is_list_known;
+use super::compare::{is_list_known, to_u64};
 use super::field::{Allowed, Field, Form, Value};
 use super::network::{is_of_one_host, network, tidy, widen};
 use super::seen::{Scene, Seen};
@@ -132,8 +132,7 @@ impl Gathering {
 
 /// The numbers of devices that hosts have.
 fn range(counts: impl Iterator<Item = usize> + Clone) -> Option<Allowed> {
-    let number = |own: usize| u64::try_from(own).unwrap_or(u64::MAX);
-    let (min, max) = (number(counts.clone().min()?), number(counts.max()?));
+    let (min, max) = (to_u64(counts.clone().min()?), to_u64(counts.max()?));
     Some(if min == max {
         Allowed::one(Value::Number(min))
     } else {

@@ -11,6 +11,7 @@ use crate::choose::{
 use crate::gid::GidType;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 
+use super::compare::to_u64;
 use super::network::network;
 
 /// What was seen of a field.
@@ -184,9 +185,7 @@ fn see_device(field: Field, record: &DeviceRecord) -> Seen {
         }
         Field::PcieSpeed => link(&|own| own.speed.into()),
         Field::PcieWidth => link(&|own| own.width.into()),
-        Field::Ports => {
-            Seen::number(u64::try_from(record.device.ports().count()).unwrap_or(u64::MAX))
-        }
+        Field::Ports => Seen::number(to_u64(record.device.ports().count())),
         _ => Seen::UNREAD,
     }
 }
