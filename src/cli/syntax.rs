@@ -10,6 +10,7 @@ use crate::choose::ChooseArgs;
 use crate::counters::CountersArgs;
 use crate::devices::DevicesArgs;
 use crate::env::EnvArgs;
+use crate::expect::ExpectArgs;
 use crate::gids::{GidArgs, GidsArgs};
 use crate::guids::GuidsArgs;
 use crate::history::HistoryArgs;
@@ -278,6 +279,9 @@ Examples:
     /// only warnings. Notes do not count. It is 3 if the check could not be made: a device that was named
     /// is not there, a file cannot be read, or the command line is wrong. If some hosts or devices could
     /// be checked and a problem was found, it is 2.
+    ///
+    /// --expect also compares with a file of `uverbs expect`. Each deviation is a problem, and so is what the file
+    /// names and could not be read (`expect-unread`).
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -287,10 +291,12 @@ Examples:
   uverbs check --link-layer infiniband
   uverbs check --need umad --need rdma-cm
   uverbs check --source sysfs            without opening a device
+  uverbs check --format nagios           for Nagios, Icinga and NHC
   uverbs check --from snapshots          all hosts whose snapshots are in a folder
   uverbs check --json"
     )]
     Check(CheckArgs),
+    Expect(ExpectArgs),
     /// Print metrics for Prometheus: ports, GIDs, choices, findings, counters
     ///
     /// One reading, for the textfile collector of `node_exporter` or any other that takes a text. The page
@@ -432,7 +438,7 @@ Examples:
 }
 
 /// The commands that have a man page of their own; a subcommand's name follows a hyphen.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "devices",
     "gids",
     "gid",
@@ -444,6 +450,7 @@ const COMMANDS: [&str; 22] = [
     "choose",
     "env",
     "check",
+    "expect",
     "metrics",
     "snapshot",
     "watch",

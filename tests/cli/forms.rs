@@ -38,6 +38,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["check", "--json"], "check.json"),
     (&["check", "--link-layer", "infiniband", "mlx5_0", "--json"], "check.json"),
     (&["check", "mlx5_0:1", "--json"], "check.json"),
+    (&["check", "--format", "json"], "check.json"),
 ];
 
 /// Commands that read this host and nothing else.
@@ -57,7 +58,7 @@ const HERE: &[(&[&str], &str)] = &[
 ];
 
 /// Commands without one JSON document: what they print has tests of its own.
-const OTHERS: [&str; 5] = ["metrics", "watch", "history", "completions", "man"];
+const OTHERS: [&str; 6] = ["expect", "metrics", "watch", "history", "completions", "man"];
 
 /// A command that is forgotten here would have no schema.
 #[test]

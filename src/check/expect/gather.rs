@@ -62,8 +62,8 @@ struct Rail {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Kept {
     values: BTreeSet<Value>,
-    /// Of networks, those of each port.
-    networks: BTreeMap<u32, Vec<Network>>,
+    /// Of networks, those of each port on all hosts, by the device's name.
+    networks: BTreeMap<(String, u32), Vec<Network>>,
     is_unread: bool,
     /// Whether one has none.
     lacks: bool,
@@ -165,12 +165,12 @@ impl Rail {
         for field in Field::ALL {
             let kept = self.fields.entry(field).or_default();
             if field.is_of_device() {
-                kept.add(field, &scene.see(field, record, &none), 0);
+                kept.add(field, &scene.see(field, record, &none), (record, 0));
                 continue;
             }
             kept.is_unread |= record.ports.is_empty() && !record.device.ports().is_empty();
             for port in &record.ports {
-                kept.add(field, &scene.see(field, record, port), port.number);
+                kept.add(field, &scene.see(field, record, port), (record, port.number));
             }
         }
     }
@@ -201,13 +201,14 @@ impl Rail {
 }
 
 impl Kept {
-    fn add(&mut self, field: Field, seen: &Seen, port: u32) {
+    fn add(&mut self, field: Field, seen: &Seen, (record, port): (&DeviceRecord, u32)) {
         let mut own = Self { is_seen: true, is_unread: !seen.is_whole, ..Self::default() };
         match field.form() {
             Form::Networks => {
                 // That of the best GID is the first.
                 if let Some(Value::Network(one)) = seen.values.first() {
-                    own.networks.insert(port, vec![network(one.address, one.bits)]);
+                    let place = (record.device.name.clone(), port);
+                    own.networks.insert(place, vec![network(one.address, one.bits)]);
                 }
             }
             _ => own.values.extend(seen.values.iter().cloned()),

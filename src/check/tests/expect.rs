@@ -11,7 +11,7 @@ use crate::choose::Network;
 use crate::pkey::PKey;
 
 /// A host on which every field has a value: two devices, of RoCE and of InfiniBand.
-fn full() -> Inventory {
+pub(super) fn full() -> Inventory {
     let mut inventory = good();
     inventory.kernel = Some("6.12.0".into());
     let second = inventory.second("mlx5_1").clone();
@@ -43,7 +43,7 @@ fn gathered(inventories: &[Inventory]) -> Gathered {
     gathering.end()
 }
 
-fn pattern(inventories: &[Inventory]) -> HostPattern {
+pub(super) fn pattern(inventories: &[Inventory]) -> HostPattern {
     gathered(inventories).pattern
 }
 
@@ -71,10 +71,10 @@ fn address(inventory: &mut Inventory, old: &str, new: &str) {
 }
 
 /// A finding, with the change to a host that fits that causes it.
-type Deviation = (&'static str, Option<u32>, fn(&mut Inventory));
+pub(super) type Deviation = (&'static str, Option<u32>, fn(&mut Inventory));
 
 /// Findings, each with the place and the change to a host that fits.
-const DEVIATIONS: &[Deviation] = &[
+pub(super) const DEVIATIONS: &[Deviation] = &[
     ("expect-devices", None, |it| drop(it.devices.remove(0))),
     ("expect-devices", None, |it| {
         let record = it.second("mlx5_9");
@@ -289,6 +289,29 @@ fn what_is_of_one_host_is_left_out() {
         both.devices[0].fields[&Field::RoceV2Ipv4],
         Allowed::one(Value::Network(Network { address: "10.0.0.0".parse().unwrap(), bits: 28 }))
     );
+}
+
+/// Devices that are alike are one group, also if each has a network of its own.
+#[test]
+fn rails_keep_their_networks() {
+    let mut host = good();
+    let record = host.second("mlx5_1");
+    for own in record.gids.as_mut().unwrap().as_mut().unwrap().iter_mut().skip(2) {
+        let entry = &own.record.entry;
+        *own = row(entry.index(), "::ffff:10.1.0.1", entry.gid_type(), Some(netdev()));
+    }
+    let interface = &mut host.interfaces.as_mut().unwrap()[0];
+    interface.addresses.push(("10.1.0.1".parse().unwrap(), 24));
+    let mut other = host.clone();
+    address(&mut other, "10.0.0.1", "10.0.1.1");
+    let networks = |hosts: &[Inventory]| {
+        let own = pattern(hosts);
+        assert_eq!(own.devices.len(), 1, "{own:#?}");
+        let Allowed::OneOf(all) = &own.devices[0].fields[&Field::RoceV2Ipv4] else { panic!() };
+        all.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(networks(std::slice::from_ref(&host)), ["10.0.0.0/24", "10.1.0.0/24"]);
+    assert_eq!(networks(&[host, other]), ["10.0.0.0/23", "10.1.0.0/24"]);
 }
 
 fn small() -> impl Strategy<Value = u8> {
