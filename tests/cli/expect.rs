@@ -13,7 +13,11 @@ use crate::tree::Tree;
 
 /// A file with what is expected.
 fn file(folder: &TempDir, text: &str) -> PathBuf {
-    let path = folder.path().join("host.toml");
+    named(folder, "host.toml", text)
+}
+
+fn named(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
     fs::write(&path, text).unwrap();
     path
 }
@@ -117,7 +121,7 @@ fn every_host_fits_its_own_file() {
             let own = fleet.file(number);
             assert_eq!(deviations(&own, &both), [] as [Value; 0]);
             let run = finish(program().arg("expect").args(from([&own])));
-            let alone = file(&folder, &run.stdout);
+            let alone = named(&folder, "alone.toml", &run.stdout);
             assert_eq!(deviations(&own, &alone), [] as [Value; 0], "{run:?}");
         }
     }

@@ -14,6 +14,9 @@ use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 /// Devices of the inventory that were not wanted are not compared, nor is a number of devices that they may be among.
 #[must_use]
 pub fn compare(inventory: &Inventory, pattern: &HostPattern) -> Vec<Finding> {
+    if *pattern == HostPattern::default() {
+        return Vec::new();
+    }
     let scene = Scene::of(inventory);
     let groups: Vec<Grouped<'_>> =
         inventory.devices.iter().map(|record| group_of(pattern, record)).collect();

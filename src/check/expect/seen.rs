@@ -1,12 +1,13 @@
 //! What is known of a host's devices and ports, field by field.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::field::{Field, Value};
 use crate::choose::plan::{Model, Program};
 use crate::choose::{
-    self, Decision, Family, Home, Outcome, Port, Row, Surroundings, Why, Wish, nccl, recommend,
+    self, Decision, Family, Home, Network, Outcome, Port, Row, Surroundings, Why, Wish, nccl,
+    recommend,
 };
 use crate::gid::GidType;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
@@ -49,6 +50,8 @@ pub(super) struct Scene<'i> {
     ucx: Vec<Option<Outcome>>,
     /// The place of each port in these lists.
     places: BTreeMap<(&'i str, u32), usize>,
+    /// The bits of networks, by interface and address.
+    bits: BTreeMap<(&'i str, IpAddr), u8>,
 }
 
 impl<'i> Scene<'i> {
@@ -62,7 +65,12 @@ impl<'i> Scene<'i> {
         let places = places.map(|(place, own)| ((own.device, own.number), place)).collect();
         let nccl = taken(inventory, &ports, Program::Nccl);
         let ucx = taken(inventory, &ports, Program::Ucx);
-        Self { inventory, ports, nccl, ucx, places }
+        let interfaces = inventory.interfaces.iter().flatten();
+        let bits = interfaces.flat_map(|own| {
+            own.addresses.iter().map(|(address, bits)| ((own.name.as_str(), *address), *bits))
+        });
+        let bits = bits.collect();
+        Self { inventory, ports, nccl, ucx, places, bits }
     }
 
     /// What was seen of a field, of a device or of one of its ports.
@@ -109,24 +117,31 @@ impl<'i> Scene<'i> {
         let mut rows: Vec<&Row<'_>> = port.rows.iter().collect();
         rows.sort_by_key(|row| Some(row.index) != best);
         let is_roce = choose::is_roce(port.link_layer, port.node_type);
+        let mut known = BTreeSet::new();
         for row in rows.into_iter().filter(|row| is_roce && row.family() == family) {
             let may_be_v2 = row.gid_type == GidType::ROCE_V2 || row.is_type_unread();
             if !may_be_v2 || is_local(row) {
                 continue;
             }
             match row.home {
-                Home::Ours { name, has_address: true, .. } if !row.is_type_unread() => {
+                Home::Ours { has_address: false, .. } | Home::Ours { unfit: Some(_), .. } => {}
+                Home::Foreign | Home::WithoutAddress => {}
+                Home::Ours { name, .. } if !row.is_type_unread() => {
                     let address = address(row);
-                    let value = Value::Network(network_of(self.inventory, name, address));
-                    if !seen.values.contains(&value) {
-                        seen.values.push(value);
+                    if known.insert(address) {
+                        seen.values.push(Value::Network(self.network_of(name, address)));
                     }
                 }
-                Home::Ours { has_address: false, .. } | Home::Foreign | Home::WithoutAddress => {}
                 _ => seen.is_whole = false,
             }
         }
         seen
+    }
+
+    /// An address with the bits of its network on its interface; with all bits if that is not known.
+    fn network_of(&self, name: &str, address: IpAddr) -> Network {
+        let bits = self.bits.get(&(name, address)).copied().unwrap_or(u8::MAX);
+        Network { address, bits: network(address, bits).bits }
     }
 }
 
@@ -139,15 +154,6 @@ fn is_local(row: &Row<'_>) -> bool {
         IpAddr::V4(own) => own.is_link_local(),
         IpAddr::V6(own) => own.is_unicast_link_local(),
     }
-}
-
-/// An address with the bits of its network on its interface; with all bits if that is not known.
-fn network_of(inventory: &Inventory, name: &str, address: IpAddr) -> choose::Network {
-    let mut interfaces = inventory.interfaces.iter().flatten().filter(|own| own.name == name);
-    let bits = interfaces.find_map(|own| {
-        own.addresses.iter().find(|(one, _)| *one == address).map(|(_, bits)| *bits)
-    });
-    choose::Network { address, bits: bits.unwrap_or(u8::MAX).min(network(address, 128).bits) }
 }
 
 fn see_attribute(field: Field, port: &PortRecord) -> Seen {

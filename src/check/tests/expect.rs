@@ -107,6 +107,11 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
     }),
     ("expect-ipv4", Some(1), |it| address(it, "10.0.0.1", "10.0.1.1")),
     ("expect-ipv6", Some(1), |it| address(it, "fd00::1", "fd00:0:0:1::1")),
+    // No program can use it.
+    ("expect-ipv6", Some(1), |it| {
+        let own = &mut it.interfaces.as_mut().unwrap()[0];
+        own.unfit.push(("fd00::1".parse().unwrap(), Unfit::Duplicate));
+    }),
     ("expect-pkey", Some(1), |it| it.devices[1].ports[0].pkeys = Some(Ok(vec![(0, PKey(0xffff))]))),
     ("expect-gid-index", Some(1), |it| {
         // One more that is as good, before it. The programs are told to take the same as before.
