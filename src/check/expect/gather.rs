@@ -213,7 +213,7 @@ impl Kept {
             }
             _ => own.values.extend(seen.values.iter().cloned()),
         }
-        own.lacks = seen.values.is_empty();
+        own.lacks = seen.is_whole && seen.values.is_empty();
         self.join(field, own);
     }
 

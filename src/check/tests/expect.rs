@@ -279,6 +279,26 @@ fn devices_that_differ_are_groups_of_their_own() {
     assert_eq!(found[0].seen, "2 devices of mlx5: mlx5_1, mlx5_2, mlx5_3, without mlx5_3");
 }
 
+/// The same of a rate. Other firmware, another NUMA node and another index make no group.
+#[test]
+fn what_makes_a_group() {
+    let groups = |change: fn(&mut Inventory)| {
+        let mut host = full();
+        let mut second = host.devices.remove(0);
+        second.device.name = "mlx5_9".into();
+        host.devices[0] = second;
+        host.second("mlx5_0");
+        change(&mut host);
+        pattern(&[host]).devices.len()
+    };
+    assert_eq!(groups(|_| ()), 1);
+    assert_eq!(groups(|it| it.attributes().active_speed = Some(Speed::SDR)), 2);
+    assert_eq!(groups(|it| link(it).width = 8), 2);
+    assert_eq!(groups(|it| it.first().device.fw_version = Some("1".into())), 1);
+    assert_eq!(groups(|it| it.first().hardware.as_mut().unwrap().numa_node = Some(1)), 1);
+    assert_eq!(groups(|it| it.set("NCCL_IB_GID_INDEX", "2")), 1);
+}
+
 /// What is of one host only is no pattern.
 #[test]
 fn what_is_of_one_host_is_left_out() {
