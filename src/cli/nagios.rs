@@ -59,7 +59,7 @@ impl Nagios {
                 let [named, _] = named;
                 let mut counted = count(problems, "problem");
                 if warnings > 0 {
-                    counted += &format!(", {}", count(warnings, "warning"));
+                    let _ = write!(counted, ", {}", count(warnings, "warning"));
                 }
                 ("CRITICAL", counted, named, problems)
             }

@@ -153,111 +153,58 @@ impl Field {
 
     /// What to do about another value.
     pub(super) fn advice(self) -> &'static str {
-        self.texts().3
+        match self {
+            Self::Firmware => {
+                "update the firmware (fwupdmgr, mlxfwmanager), or add this version to the file"
+            }
+            Self::NumaNode => "is the card in the slot that it should be in?",
+            Self::PcieSpeed => {
+                "reseat the card, or move it to a faster slot (lspci -vv: LnkCap, LnkSta)"
+            }
+            Self::PcieWidth => {
+                "reseat the card, or move it to a wider slot (lspci -vv: LnkCap, LnkSta)"
+            }
+            Self::Ports => "is it another card, or in another mode?",
+            Self::LinkLayer => "change the port's type (mlxconfig LINK_TYPE)",
+            Self::State => {
+                "look at cable, transceiver, switch port and interface; on InfiniBand at the subnet manager"
+            }
+            Self::Rate => "look at cable and transceiver, and at the speed of the switch port",
+            Self::Width => "look at cable and transceiver, and reseat them",
+            Self::Mtu => "set the MTU of the interface; on InfiniBand that of the partition",
+            Self::Interface => "look at the names of interfaces (udev), and where the interface is",
+            Self::RoceV2Ipv4 | Self::RoceV2Ipv6 => "give the port's interface its address",
+            Self::PKeys => "make the port a member of the partition, at the subnet manager",
+            Self::GidIndex => "uverbs choose --explain gives the reason",
+            Self::NcclIndex => "uverbs choose --like nccl --explain gives the reason",
+            Self::UcxIndex => "uverbs choose --like ucx --explain gives the reason",
+        }
     }
 
-    /// Name, finding, label and advice.
-    fn texts(self) -> (&'static str, &'static str, &'static str, &'static str) {
+    /// Name, finding and label.
+    fn texts(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Firmware => (
-                "firmware",
-                "expect-firmware",
-                "firmware",
-                "update the firmware (fwupdmgr, mlxfwmanager), or add this version to the file",
-            ),
-            Self::NumaNode => (
-                "numa_node",
-                "expect-numa-node",
-                "NUMA node",
-                "is the card in the slot that it should be in?",
-            ),
-            Self::PcieSpeed => (
-                "pcie_speed",
-                "expect-pcie-speed",
-                "speed of the PCIe link",
-                "reseat the card, or move it to a faster slot (lspci -vv: LnkCap, LnkSta)",
-            ),
-            Self::PcieWidth => (
-                "pcie_width",
-                "expect-pcie-width",
-                "lanes of the PCIe link",
-                "reseat the card, or move it to a wider slot (lspci -vv: LnkCap, LnkSta)",
-            ),
-            Self::Ports => (
-                "ports",
-                "expect-ports",
-                "number of ports",
-                "is it another card, or in another mode?",
-            ),
-            Self::LinkLayer => (
-                "link_layer",
-                "expect-link-layer",
-                "link layer",
-                "change the port's type (mlxconfig LINK_TYPE)",
-            ),
-            Self::State => (
-                "state",
-                "expect-state",
-                "state",
-                "look at cable, transceiver, switch port and interface; on InfiniBand at the subnet manager",
-            ),
-            Self::Rate => (
-                "rate",
-                "expect-rate",
-                "rate",
-                "look at cable and transceiver, and at the speed of the switch port",
-            ),
-            Self::Width => {
-                ("width", "expect-width", "lanes", "look at cable and transceiver, and reseat them")
+            Self::Firmware => ("firmware", "expect-firmware", "firmware"),
+            Self::NumaNode => ("numa_node", "expect-numa-node", "NUMA node"),
+            Self::PcieSpeed => ("pcie_speed", "expect-pcie-speed", "speed of the PCIe link"),
+            Self::PcieWidth => ("pcie_width", "expect-pcie-width", "lanes of the PCIe link"),
+            Self::Ports => ("ports", "expect-ports", "number of ports"),
+            Self::LinkLayer => ("link_layer", "expect-link-layer", "link layer"),
+            Self::State => ("state", "expect-state", "state"),
+            Self::Rate => ("rate", "expect-rate", "rate"),
+            Self::Width => ("width", "expect-width", "lanes"),
+            Self::Mtu => ("mtu", "expect-mtu", "RDMA MTU"),
+            Self::Interface => ("interface", "expect-interface", "network interface"),
+            Self::RoceV2Ipv4 => {
+                ("roce_v2_ipv4", "expect-ipv4", "IPv4 addresses with a RoCE v2 GID")
             }
-            Self::Mtu => (
-                "mtu",
-                "expect-mtu",
-                "RDMA MTU",
-                "set the MTU of the interface; on InfiniBand that of the partition",
-            ),
-            Self::Interface => (
-                "interface",
-                "expect-interface",
-                "network interface",
-                "look at the names of interfaces (udev), and where the interface is",
-            ),
-            Self::RoceV2Ipv4 => (
-                "roce_v2_ipv4",
-                "expect-ipv4",
-                "IPv4 addresses with a RoCE v2 GID",
-                "give the port's interface its address",
-            ),
-            Self::RoceV2Ipv6 => (
-                "roce_v2_ipv6",
-                "expect-ipv6",
-                "IPv6 addresses with a RoCE v2 GID",
-                "give the port's interface its address",
-            ),
-            Self::PKeys => (
-                "pkeys",
-                "expect-pkey",
-                "P_Keys",
-                "make the port a member of the partition, at the subnet manager",
-            ),
-            Self::GidIndex => (
-                "gid_index",
-                "expect-gid-index",
-                "recommended GID index",
-                "uverbs choose --explain gives the reason",
-            ),
-            Self::NcclIndex => (
-                "nccl_index",
-                "expect-nccl-index",
-                "GID index of NCCL",
-                "uverbs choose --like nccl --explain gives the reason",
-            ),
-            Self::UcxIndex => (
-                "ucx_index",
-                "expect-ucx-index",
-                "GID index of UCX",
-                "uverbs choose --like ucx --explain gives the reason",
-            ),
+            Self::RoceV2Ipv6 => {
+                ("roce_v2_ipv6", "expect-ipv6", "IPv6 addresses with a RoCE v2 GID")
+            }
+            Self::PKeys => ("pkeys", "expect-pkey", "P_Keys"),
+            Self::GidIndex => ("gid_index", "expect-gid-index", "recommended GID index"),
+            Self::NcclIndex => ("nccl_index", "expect-nccl-index", "GID index of NCCL"),
+            Self::UcxIndex => ("ucx_index", "expect-ucx-index", "GID index of UCX"),
         }
     }
 

@@ -230,7 +230,9 @@ impl Kept {
         }
         for (port, all) in other.networks {
             let own = self.networks.entry(port).or_default();
-            all.into_iter().for_each(|one| widen(own, one));
+            for one in all {
+                widen(own, one);
+            }
         }
         self.is_unread |= other.is_unread;
         self.lacks |= other.lacks;
@@ -256,19 +258,17 @@ impl Kept {
     fn end(self, field: Field, hosts: usize) -> Result<Option<Allowed>, LeftOut> {
         let Self { values, networks, is_unread, lacks, is_seen } = self;
         let is_any = !values.is_empty() || !networks.is_empty();
-        match (is_seen, is_any) {
-            (false, _) => return Ok(None),
-            // Software devices have no firmware, and P_Keys are not read on Ethernet: there is nothing to say.
-            (true, false) if is_unread && (field.is_of_device() || field == Field::PKeys) => {
-                return Ok(None);
-            }
-            (true, _) if is_unread => return Err(LeftOut::NotRead),
-            (true, true) if lacks => return Err(LeftOut::NotEverywhere),
-            (true, false) if field.form() == Form::PKeys && !lacks => {
-                return Err(LeftOut::NothingCommon);
-            }
-            (true, false) => return Ok(None),
-            (true, true) => {}
+        // Software devices have no firmware, and P_Keys are not read on Ethernet: there is nothing to say.
+        let may_be_none = field.is_of_device() || field == Field::PKeys;
+        if !is_seen || (is_unread && !is_any && may_be_none) {
+            return Ok(None);
+        } else if is_unread {
+            return Err(LeftOut::NotRead);
+        } else if !is_any {
+            let had_some = field.form() == Form::PKeys && !lacks;
+            return if had_some { Err(LeftOut::NothingCommon) } else { Ok(None) };
+        } else if lacks {
+            return Err(LeftOut::NotEverywhere);
         }
         if field.form() == Form::Networks {
             let all = tidy(networks.into_values().flatten().collect());

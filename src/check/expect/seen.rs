@@ -124,8 +124,10 @@ impl<'i> Scene<'i> {
                 continue;
             }
             match row.home {
-                Home::Ours { has_address: false, .. } | Home::Ours { unfit: Some(_), .. } => {}
-                Home::Foreign | Home::WithoutAddress => {}
+                Home::Ours { has_address: false, .. }
+                | Home::Ours { unfit: Some(_), .. }
+                | Home::Foreign
+                | Home::WithoutAddress => {}
                 Home::Ours { name, .. } if !row.is_type_unread() => {
                     let address = address(row);
                     if known.insert(address) {

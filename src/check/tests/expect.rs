@@ -39,7 +39,9 @@ pub(super) fn full() -> Inventory {
 
 fn gathered(inventories: &[Inventory]) -> Gathered {
     let mut gathering = Gathering::default();
-    inventories.iter().for_each(|own| gathering.add(own));
+    for own in inventories {
+        gathering.add(own);
+    }
     gathering.end()
 }
 

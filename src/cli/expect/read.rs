@@ -40,8 +40,8 @@ pub(super) fn read(text: &str) -> Result<HostPattern, Fault> {
         })
         .and_then(|table| read_host(table.get_ref()));
     pattern.map_err(|(span, what)| {
-        let before = text.as_bytes().get(..span.start).unwrap_or_default();
-        Fault { line: 1 + before.iter().filter(|byte| **byte == b'\n').count(), what }
+        let before = text.get(..span.start).unwrap_or_default();
+        Fault { line: 1 + before.matches('\n').count(), what }
     })
 }
 
@@ -208,16 +208,10 @@ fn read_range(key: &str, own: &Own<'_>, form: Form) -> Result<Allowed, Wrong> {
             "max" => &mut max,
             other => return Err(unknown(&format!("{key}.{other}"), name.span(), ENDS)),
         };
-        match read_number(end.get_ref(), form) {
-            Some(number) => *place = Some(number),
-            None => {
-                let number = if form == Form::Tenths { Form::Tenths } else { Form::Number };
-                return Err(wrong(
-                    &format!("{key}.{}", name.get_ref()),
-                    end,
-                    &what(number, None).0,
-                ));
-            }
+        *place = read_number(end.get_ref(), form);
+        if place.is_none() {
+            let number = if form == Form::Tenths { form } else { Form::Number };
+            return Err(wrong(&format!("{key}.{}", name.get_ref()), end, &what(number, None).0));
         }
     }
     match (min, max) {

@@ -9,7 +9,9 @@ use super::write::{Names, write};
 
 fn names(all: &[&str]) -> Names {
     let mut names = Names::default();
-    all.iter().for_each(|own| names.add(Some(own)));
+    for own in all {
+        names.add(Some(own));
+    }
     names
 }
 

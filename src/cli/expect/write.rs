@@ -78,14 +78,11 @@ pub(super) fn write(gathered: &Gathered, names: &Names) -> String {
             if !field.is_of_device() && !std::mem::replace(&mut is_of_port, true) {
                 text += "# of each port:\n";
             }
-            match own {
-                Some(own) => {
-                    line(&mut text, field.name(), &allowed(field.form(), own), comment(field));
-                }
-                None => {
-                    let why = why.map(reason).unwrap_or_default();
-                    let _ = writeln!(text, "# {} is left out: {why}", field.name());
-                }
+            if let Some(own) = own {
+                line(&mut text, field.name(), &allowed(field.form(), own), comment(field));
+            } else {
+                let why = why.map(reason).unwrap_or_default();
+                let _ = writeln!(text, "# {} is left out: {why}", field.name());
             }
         }
     }
