@@ -275,8 +275,8 @@ Examples:
     ///
     /// The last line says what was looked at, and how many hosts have problems.
     ///
-    /// The status is 0 if there is no problem, 2 if there is one, and with --strict 1 if there are
-    /// only warnings. Notes do not count. It is 3 if the check could not be made: a device that was named
+    /// The status is 0 if there is no problem, 2 if there is one, and with --strict or --format nagios 1 if
+    /// there are only warnings. Notes do not count. It is 3 if the check could not be made: a device that was named
     /// is not there, a file cannot be read, or the command line is wrong. If some hosts or devices could
     /// be checked and a problem was found, it is 2.
     ///
