@@ -43,6 +43,9 @@ pub struct Finding {
     pub program: Option<Program>,
     /// What was seen.
     pub seen: String,
+    /// What was expected, if it was compared with a pattern: see [`expect`](super::expect).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub wanted: Option<String>,
     /// What to do.
     pub advice: String,
 }
@@ -100,6 +103,7 @@ impl<'f> Findings<'f> {
             port: self.port,
             program: None,
             seen: seen.into(),
+            wanted: None,
             advice: advice.into(),
         });
     }

@@ -3,6 +3,7 @@
 //! Each [`Finding`] has a severity, a stable name, an observation and advice. Nothing here asks the
 //! kernel. What was left out of the inventory on request is not judged.
 
+pub mod expect;
 mod finding;
 mod needs;
 mod port;

@@ -103,6 +103,7 @@ fn judge_unread(port: &Port<'_>, decision: &Decision) -> Option<Finding> {
         port: Some(port.number),
         program: None,
         seen: why.to_string(),
+        wanted: None,
         advice: "uverbs choose --explain gives the reason".to_owned(),
     })
 }
@@ -142,6 +143,7 @@ fn judge_indices(indices: &[RightIndex<'_>], is_pinned: bool) -> Option<Finding>
         port: None,
         program: None,
         seen,
+        wanted: None,
         advice: "set no index; uverbs env says what to set instead".to_owned(),
     })
 }
@@ -200,6 +202,7 @@ fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) 
         port: None,
         program: Some(program),
         seen,
+        wanted: None,
         advice: "name the ports to use: uverbs env nccl DEV:PORT… says what to set".to_owned(),
     })
 }
@@ -213,6 +216,7 @@ fn judge_unread_setting(problem: &inventory::Problem) -> Finding {
         port: None,
         program: Some(Program::Nccl),
         seen: format!("{}; so what NCCL takes is not known", problem.text),
+        wanted: None,
         advice: "make it a file that can be read, or remove it".to_owned(),
     }
 }
@@ -228,6 +232,7 @@ fn judge_transport(setting: &Setting) -> Finding {
         seen: format!(
             "{setting}: NCCL may use another transport than its own, whose choice is not known"
         ),
+        wanted: None,
         advice: "look at what NCCL_DEBUG=INFO prints of the network that is used".to_owned(),
     }
 }
@@ -262,6 +267,7 @@ fn judge_list(
             "{} leaves {program} no active port",
             setting.map(ToString::to_string).unwrap_or_default()
         ),
+        wanted: None,
         advice: "write device names as uverbs devices prints them, without blanks".to_owned(),
     });
 }
@@ -283,7 +289,7 @@ fn judge(
     let finding = |name, severity, seen: String, advice: String| {
         let device = Some(port.device.to_owned());
         let (port, program) = (Some(port.number), Some(program));
-        Some(Finding { name, severity, device, port, program, seen, advice })
+        Some(Finding { name, severity, device, port, program, seen, wanted: None, advice })
     };
     let is_pinned = model.pinned().is_some();
     match outcome {

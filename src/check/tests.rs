@@ -18,6 +18,7 @@ use std::net::IpAddr;
 
 use harms::HARMS;
 
+mod expect;
 mod harms;
 mod wording;
 

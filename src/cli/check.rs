@@ -2,16 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
+use uverbs::check::expect::compare;
 use uverbs::check::{Expected, Finding, Severity, check};
 use uverbs::inventory::Parts;
 use uverbs::port::LinkLayer;
 
 use crate::args::{Common, NamedPorts, OriginArgs};
+use crate::expect;
+use crate::form::{Form, Format};
 use crate::hosts::{Seen, look, missing};
 use crate::looked::Looked;
+use crate::nagios::Nagios;
 use crate::output::Output;
 use crate::report::Report;
 use crate::rows::Rows;
@@ -32,11 +37,40 @@ pub(crate) struct CheckArgs {
     /// Expect what these programs need of the kernel
     #[arg(long, value_name = "WHAT")]
     pub(crate) need: Vec<Need>,
+    /// Expect what this file says, which `uverbs expect` makes
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) expect: Option<PathBuf>,
     /// Let warnings count: status 1 if there are only warnings
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
     pub(crate) origin: OriginArgs,
+    /// How to print [default: table]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<CheckFormat>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// A line for each finding
+    Table,
+    /// One JSON document; the same as --json
+    Json,
+    /// What Nagios reads of plug-ins; warnings count as with --strict
+    Nagios,
+}
+
+impl Format for CheckFormat {
+    const JSON: Self = Self::Json;
+    const DEFAULT: Self = Self::Table;
+
+    fn form(self) -> Form {
+        match self {
+            Self::Table => Form::Table,
+            Self::Json => Form::Json,
+            Self::Nagios => Form::Whole,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -75,6 +109,9 @@ pub(crate) struct Row<'a> {
     device: Option<&'a str>,
     port: Option<u32>,
     seen: &'a str,
+    /// What was expected instead, of what is compared with a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wanted: Option<&'a str>,
     advice: &'a str,
 }
 
@@ -87,6 +124,7 @@ impl<'a> Row<'a> {
             device: finding.device.as_deref(),
             port: finding.port,
             seen: &finding.seen,
+            wanted: finding.wanted.as_deref(),
             advice: &finding.advice,
         }
     }
@@ -104,8 +142,18 @@ pub(crate) fn answer(
     expected.umad = args.need.contains(&Need::Umad);
     expected.rdma_cm = args.need.contains(&Need::RdmaCm);
     let heading = ["SEVERITY", "NAME", "DEVICE", "PORT", "SEEN", "ADVICE"];
-    let mut rows = Rows::new(common, "check", heading);
+    let format = CheckFormat::asked(args.format, common);
+    let mut rows = Rows::first(common, format == CheckFormat::Json, "check", 6, heading);
+    let mut nagios = (format == CheckFormat::Nagios).then(Nagios::default);
     let mut tally = Tally::default();
+    let pattern = match args.expect.as_deref().map(expect::read).transpose() {
+        Ok(pattern) => pattern.unwrap_or_default(),
+        // Without it nothing is known to be as expected, and a slip in the file is no problem of the host.
+        Err(problem) => {
+            report.host_problem(problem);
+            return end(rows, nagios, &tally, report);
+        }
+    };
     look(common, source, &asked, report, |host, report| {
         if missing(host, &asked, report).0 {
             // It could not be checked. A slip of the keyboard is no problem of the host.
@@ -115,25 +163,42 @@ pub(crate) fn answer(
         tally.looked.add(&host.inventory, &asked);
         tally.is_unread |= tell_others(host, &asked, report);
         let (mut problems, mut warnings) = (0, 0);
-        let found = check(&host.inventory, expected).into_iter();
+        let deviations = compare(&host.inventory, &pattern);
+        let found = check(&host.inventory, expected).into_iter().chain(deviations);
         for finding in found.filter(|finding| is_asked(finding, &asked)) {
             match finding.severity {
                 Severity::Problem => problems += 1,
                 Severity::Warning => warnings += 1,
                 Severity::Note => tally.is_partial |= finding.name == "not-checked",
             }
-            rows.add(&Row::new(host.name.as_deref(), &finding), tabulate)?;
+            match &mut nagios {
+                Some(own) => own.add(host.name.as_deref(), &finding),
+                None => rows.add(&Row::new(host.name.as_deref(), &finding), tabulate)?,
+            }
         }
         tally.end_host(problems, warnings);
         Ok(())
     })?;
     if tally.problems > 0 {
         report.raise(Status::Problem);
-    } else if tally.warnings > 0 && args.strict {
+    } else if tally.warnings > 0 && (args.strict || nagios.is_some()) {
         report.raise(Status::Doubt);
     }
-    if !common.json {
-        report.end_with(tally.text(report.bad_files().count()));
+    end(rows, nagios, &tally, report)
+}
+
+fn end(
+    rows: Rows<6>,
+    nagios: Option<Nagios>,
+    tally: &Tally,
+    report: &mut Report,
+) -> serde_json::Result<Output> {
+    let text = tally.text(report.bad_files().count());
+    if let Some(own) = nagios {
+        return Ok(Output::Text(own.end(&text, report).into_bytes()));
+    }
+    if matches!(rows, Rows::Table(_)) {
+        report.end_with(text);
     }
     rows.end(report)
 }
@@ -254,7 +319,10 @@ fn tabulate(row: &Row<'_>, table: &mut Table<6>) {
         row.name.to_owned(),
         cell(row.device),
         cell(row.port),
-        row.seen.to_owned(),
+        match row.wanted {
+            Some(wanted) => format!("{}, expected {wanted}", row.seen),
+            None => row.seen.to_owned(),
+        },
         row.advice.to_owned(),
     ];
     let mark = match row.severity {

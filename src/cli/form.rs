@@ -12,6 +12,8 @@ pub(crate) enum Form {
     Json,
     /// Another text.
     Text,
+    /// Another text, which has the problems in it.
+    Whole,
     /// What this tool prints, which knows one host.
     OtherTool(&'static str),
 }

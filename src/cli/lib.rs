@@ -14,6 +14,7 @@ mod conforms;
 mod counters;
 mod devices;
 mod env;
+mod expect;
 mod files;
 mod filter;
 mod fits;
@@ -38,6 +39,7 @@ mod many;
 mod memory;
 mod metrics;
 mod mlx5;
+mod nagios;
 mod other_tool;
 mod out;
 mod output;
@@ -121,6 +123,7 @@ fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Output> {
         Command::Env(args) => env::answer(common, args, report)?,
         Command::Check(args) => check::answer(common, args, report)?,
         Command::Fleet(args) => fleet::answer(common, args, report)?,
+        Command::Expect(args) => expect::answer(common, args, report)?,
         Command::Metrics(args) => metrics::answer(common, args, report)?,
         Command::Snapshot(args) => snapshot::answer(common, args, report)?,
         Command::Watch(args) => watch::answer(common, args, report)?,

@@ -27,7 +27,7 @@ impl Cli {
 
     /// Whether problems go to stderr, as they are not in the answer.
     pub(crate) fn shows_problems(&self) -> bool {
-        self.outline().form != Form::Json
+        !matches!(self.outline().form, Form::Json | Form::Whole)
     }
 
     /// What is asked for, whatever the command is.
@@ -52,7 +52,10 @@ impl Cli {
             Command::Env(own) => {
                 Outline::of(own.format, common).named(&own.named.selectors).origin(&own.origin)
             }
-            Command::Check(own) => table.named(&own.named.selectors).origin(&own.origin),
+            Command::Check(own) => {
+                Outline::of(own.format, common).named(&own.named.selectors).origin(&own.origin)
+            }
+            Command::Expect(own) => text.origin(&own.origin),
             Command::Fleet(own) => table.origin(&own.origin),
             Command::Metrics(own) => {
                 Outline::new(Form::Text).named(&own.named.selectors).origin(&own.origin)
@@ -69,6 +72,7 @@ impl Cli {
         let common = &self.common;
         let (is_wrong, message) = match &self.command {
             Command::Metrics(_) => (common.json, "metrics has formats of its own: --format"),
+            Command::Expect(_) => (common.json, "expect writes TOML and nothing else"),
             Command::Watch(own) => (
                 common.json && own.record.record.is_some(),
                 "--record prints nothing, so that --json is of no use",

@@ -43,7 +43,7 @@ pub(crate) const HELP: &str = "\
 Exit status:
   0  everything that was asked for was answered; also if the host has no device
   1  something that was named is not there: a device, port, index, interface, address or usable GID;
-     or it may be there, but that is not certain; for check --strict: there are only warnings;
+     or it may be there, but that is not certain; for check --strict or --format nagios: only warnings;
      for fleet: something was found, or is not known
   2  check found a problem; no other command ends with 2
   3  something could not be read or written, or the command line is wrong

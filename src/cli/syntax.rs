@@ -10,6 +10,7 @@ use crate::choose::ChooseArgs;
 use crate::counters::CountersArgs;
 use crate::devices::DevicesArgs;
 use crate::env::EnvArgs;
+use crate::expect::ExpectArgs;
 use crate::fleet::FleetArgs;
 use crate::gids::{GidArgs, GidsArgs};
 use crate::guids::GuidsArgs;
@@ -275,10 +276,13 @@ Examples:
     ///
     /// The last line says what was looked at, and how many hosts have problems.
     ///
-    /// The status is 0 if there is no problem, 2 if there is one, and with --strict 1 if there are
-    /// only warnings. Notes do not count. It is 3 if the check could not be made: a device that was named
+    /// The status is 0 if there is no problem, 2 if there is one, and with --strict or --format nagios 1 if
+    /// there are only warnings. Notes do not count. It is 3 if the check could not be made: a device that was named
     /// is not there, a file cannot be read, or the command line is wrong. If some hosts or devices could
     /// be checked and a problem was found, it is 2.
+    ///
+    /// --expect also compares with a file of `uverbs expect`. Each deviation is a problem, and so is what the file
+    /// names and could not be read (`expect-unread`).
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -288,10 +292,12 @@ Examples:
   uverbs check --link-layer infiniband
   uverbs check --need umad --need rdma-cm
   uverbs check --source sysfs            without opening a device
+  uverbs check --format nagios           for Nagios, Icinga and NHC
   uverbs check --from snapshots          all hosts whose snapshots are in a folder
   uverbs check --json"
     )]
     Check(CheckArgs),
+    Expect(ExpectArgs),
     /// Compare the hosts of a fleet, and say which ports cannot meet
     ///
     /// Reads snapshots of many hosts. A line for each finding; hosts of which the same is found share it.
@@ -463,7 +469,7 @@ Examples:
 }
 
 /// The commands that have a man page of their own; a subcommand's name follows a hyphen.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "devices",
     "gids",
     "gid",
@@ -475,6 +481,7 @@ const COMMANDS: [&str; 23] = [
     "choose",
     "env",
     "check",
+    "expect",
     "fleet",
     "metrics",
     "snapshot",

@@ -114,8 +114,9 @@ fn a_folder_of_files() {
     assert_eq!(run.status, 3);
 }
 
-/// Commands without a document of their own: `gid` prints that of `gids`, and `snapshot` what `--from` reads.
-const OTHERS: [&str; 6] = ["gid", "snapshot", "metrics", "mlx5", "completions", "man"];
+/// Commands without a document of their own: `gid` prints that of `gids`, `snapshot` what `--from` reads, and `expect`
+/// no JSON.
+const OTHERS: [&str; 7] = ["gid", "snapshot", "expect", "metrics", "mlx5", "completions", "man"];
 
 /// What another command printed is easily taken for a snapshot. The first key of its document names it.
 #[test]

@@ -40,6 +40,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["check", "mlx5_0:1", "--json"], "check.json"),
     (&["fleet", "--json"], "fleet.json"),
     (&["fleet", "--hosts", "node[1-3]", "--all-to-all", "--json"], "fleet.json"),
+    (&["check", "--format", "json"], "check.json"),
 ];
 
 /// Commands that read this host and nothing else.
@@ -59,7 +60,7 @@ const HERE: &[(&[&str], &str)] = &[
 ];
 
 /// Commands without one JSON document: what they print has tests of its own.
-const OTHERS: [&str; 5] = ["metrics", "watch", "history", "completions", "man"];
+const OTHERS: [&str; 6] = ["expect", "metrics", "watch", "history", "completions", "man"];
 
 /// A command that is forgotten here would have no schema.
 #[test]

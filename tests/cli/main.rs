@@ -20,6 +20,8 @@ mod documents;
 #[cfg(test)]
 mod doubts;
 #[cfg(test)]
+mod expect;
+#[cfg(test)]
 mod fleet;
 #[cfg(test)]
 mod forms;

@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::expect;
 use super::harms::HARMS;
 use super::*;
+use crate::check::expect::compare;
 
 /// The reasons for which rows are taken or refused.
 fn tell_rows(text: &mut String) {
@@ -69,6 +71,23 @@ fn tell_rows(text: &mut String) {
     }
 }
 
+/// What is not as expected.
+fn tell_deviations(text: &mut String) {
+    text.push_str("\n# Deviations\n");
+    let pattern = expect::pattern(&[expect::full()]);
+    for (_, _, change) in expect::DEVIATIONS {
+        let mut inventory = expect::full();
+        change(&mut inventory);
+        for Finding { name, severity, seen, wanted, advice, .. } in compare(&inventory, &pattern) {
+            let wanted = wanted.map(|own| format!(", expected {own}")).unwrap_or_default();
+            let line = format!("{severity}: {name}: {seen}{wanted}\n    {advice}\n");
+            if !text.contains(&line) {
+                *text += &line;
+            }
+        }
+    }
+}
+
 /// Everything that operators read: every finding, reason, caveat and refusal.
 fn wording() -> String {
     let mut text = String::from(
@@ -95,6 +114,7 @@ fn wording() -> String {
             text += &line;
         }
     }
+    tell_deviations(&mut text);
     text += "\n# Ports that are down\n";
     for layer in [LinkLayer::ETHERNET, LinkLayer::INFINIBAND] {
         for phys_state in 0..9 {
