@@ -1,6 +1,6 @@
 //! `uverbs choose`: which GID each port should use, and which NCCL and UCX take.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clap::{Args, ValueHint};
 use serde::Serialize;
@@ -174,7 +174,7 @@ pub(crate) fn answer(
             let host = host.name.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();
             report.note(format!("{host}{device}: no usable GID: it has no port"));
         }
-        if lacks(host, &chosen.iter().collect::<Vec<_>>(), &asked) {
+        if lacks(&chosen.iter().collect::<Vec<_>>(), &asked) {
             report.raise(Status::Doubt);
         }
         report.enter(Stage::Differing);
@@ -197,27 +197,21 @@ pub(crate) fn answer(
 
 /// Whether a host has no usable GID for something that is asked for: a port or a device that is named,
 /// or the host as a whole. Also whether it is not known for a port which one is right.
-pub(crate) fn lacks(host: &Seen, chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
-    chosen.iter().any(|own| !is_known(&own.decision.outcome)) || lacks_gid(host, chosen, asked)
+pub(crate) fn lacks(chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
+    chosen.iter().any(|own| !is_known(&own.decision.outcome)) || lacks_gid(chosen, asked)
 }
 
 /// The same, whether or not it is known which GID is right on the other ports.
-pub(crate) fn lacks_gid(host: &Seen, chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
-    if portless(host, asked).next().is_some() {
-        return true;
-    }
+pub(crate) fn lacks_gid(chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
+    let usable = chosen.iter().filter(|own| is_used(&own.decision.outcome));
     if asked.is_all() {
-        return !chosen.is_empty() && !chosen.iter().any(|own| is_used(&own.decision.outcome));
+        return !chosen.is_empty() && usable.count() == 0;
     }
-    // Whether each device, and each port, has a usable GID.
-    let mut usable: BTreeMap<(&str, Option<u32>), bool> = BTreeMap::new();
-    for own in chosen {
-        let is_used = is_used(&own.decision.outcome);
-        for port in [None, Some(own.port.number)] {
-            *usable.entry((own.port.device, port)).or_default() |= is_used;
-        }
-    }
-    usable.iter().any(|((device, port), is_used)| !is_used && asked.names(device, *port))
+    // What is named and was not read has none that is known.
+    let has =
+        usable.flat_map(|own| [None, Some(own.port.number)].map(|port| (own.port.device, port)));
+    let has: BTreeSet<(&str, Option<u32>)> = has.collect();
+    has.iter().filter(|(device, port)| asked.names(device, *port)).count() < asked.count()
 }
 
 /// Devices that are named and have no port.

@@ -46,6 +46,11 @@ impl<'s> Asked<'s> {
         self.list.is_empty()
     }
 
+    /// How many selectors there are, each counted once.
+    pub(crate) fn count(&self) -> usize {
+        self.list.len()
+    }
+
     /// Whether the device, or a port of it, is asked for.
     pub(crate) fn has_device(&self, device: &str) -> bool {
         self.is_all() || self.devices.contains_key(device)
