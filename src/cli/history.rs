@@ -367,15 +367,17 @@ fn side<'s>(
 fn choice(own: &Chosen<'_>, (decision, is_sure): &(Decision, bool)) -> Choice {
     let (outcome, recommended) = (&decision.outcome, &own.decision.outcome);
     let (index, right) = (outcome.index(), recommended.index());
-    let is_right = index == right || *outcome == Outcome::ByLid;
-    let is_judged = *is_sure && is_known(recommended);
+    let is_by_lid = *outcome == Outcome::ByLid;
+    let is_right = index == right || is_by_lid;
+    // Where it is not known what is right, no choice is wrong.
+    let is_judged = is_by_lid || is_known(recommended) && own.decision.is_sure(&own.port);
     Choice {
         index,
         gid: index.and_then(|index| own.port.row(index)).map(|row| row.gid.to_string()),
         why: index.is_none().then(|| outcome.to_string()),
         is_sure: *is_sure,
         recommended: right,
-        is_right: is_judged.then_some(is_right),
+        is_right: (*is_sure && is_judged).then_some(is_right),
     }
 }
 
