@@ -8,19 +8,18 @@ use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Model, Program};
 use uverbs::choose::{Caveat, Decision, Outcome, Port, Why};
 use uverbs::gid::{Gid, GidType};
-use uverbs::inventory::{DeviceRecord, Inventory, Parts, SettingsReading};
+use uverbs::inventory::{Inventory, Parts, SettingsReading};
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::fits::{self, Fits};
 use crate::gid_row::short_type;
-use crate::hosts::{
-    Chosen, Seen, choose, fills, has_order, is_used, look, missing, ports, variable,
-};
+use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, variable};
 use crate::like::Like;
 use crate::looked::Looked;
 use crate::output::{List, Output};
 use crate::report::{Report, Stage, Unanswered};
+use crate::room::doubt_room;
 use crate::selection::Asked;
 use crate::status::Status;
 use crate::table::{Mark, Table};
@@ -232,23 +231,6 @@ fn tell_room(host: &Seen, report: &mut Report) {
         ));
     }
     report.turn_to(None);
-}
-
-/// Why it is not known for which ports of a host NCCL has room, if that is so.
-fn doubt_room(inventory: &Inventory) -> Option<String> {
-    let (all, unlisted) = (ports(inventory), inventory.unlisted.len());
-    let is_read = |own: &&DeviceRecord| own.gids.as_ref().is_some_and(Result::is_ok);
-    let read = inventory.devices.iter().filter(is_read).flat_map(|own| &own.ports);
-    let read = read.filter(|own| own.known().is_some()).count();
-    if read < all && fills(inventory) {
-        Some(format!("{read} of {all} could be read"))
-    } else if unlisted > 0 && read + unlisted > ROOM {
-        Some(format!("{read} could be read, while not all devices could be listed"))
-    } else if fills(inventory) && !has_order(inventory) {
-        Some(format!("in which order it takes the {all} is not known"))
-    } else {
-        None
-    }
 }
 
 /// Whether NCCL uses a port with this outcome if it has room for it.

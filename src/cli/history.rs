@@ -13,7 +13,7 @@ use uverbs::watch::{Change, Difference, Entry, Moment, Part, What, format_time};
 use crate::args::{Common, selector_here};
 use crate::choose::take_like;
 use crate::files::{Input, ROOM};
-use crate::hosts::{Chosen, choose_on, fills};
+use crate::hosts::{Chosen, choose_on};
 use crate::like::Like;
 use crate::line::{
     Choice, Kind, Line, Side, gid, kind, problem as problem_side, rows, unread, word,
@@ -22,6 +22,7 @@ use crate::looked::Looked;
 use crate::out::Out;
 use crate::output::{List, Output, Rest};
 use crate::report::{EINVAL, Report};
+use crate::room::fills;
 use crate::selection::Asked;
 use crate::text::printable;
 use crate::verdict::is_known;

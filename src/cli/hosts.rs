@@ -27,22 +27,6 @@ pub(crate) struct Seen {
     pub(crate) inventory: Inventory,
 }
 
-/// How many ports a host's devices have.
-pub(crate) fn ports(inventory: &Inventory) -> usize {
-    inventory.devices.iter().map(|own| own.ports.len()).sum()
-}
-
-/// Whether they may be more than NCCL has room for.
-pub(crate) fn fills(inventory: &Inventory) -> bool {
-    ports(inventory) > ROOM
-}
-
-/// Whether it is known in which order libibverbs lists a host's devices.
-pub(crate) fn has_order(inventory: &Inventory) -> bool {
-    let mut devices = inventory.devices.iter();
-    devices.all(|own| own.device.index.or(own.place).is_some())
-}
-
 impl Seen {
     /// The devices that are asked for. Reports what could not be listed, why there may be nothing, and what
     /// is named and not there.

@@ -8,9 +8,10 @@ use uverbs::choose::{Outcome, Why};
 use uverbs::inventory::SettingsReading;
 use uverbs::port::LinkLayer;
 
-use crate::hosts::{Chosen, Seen, fills, has_order, unread, variable};
+use crate::hosts::{Chosen, Seen, unread, variable};
 use crate::looked::PortCount;
 use crate::report::Report;
+use crate::room::{fills, has_order, has_unlisted};
 use crate::selection::{Asked, Missing};
 use crate::values::Pairs;
 
@@ -65,7 +66,7 @@ impl Verdict {
         self.unread.extend(unread);
         self.has_unread |= !host.inventory.unread().is_empty();
         let fills = fills(&host.inventory);
-        self.fills |= fills;
+        self.fills |= fills || has_unlisted(&host.inventory);
         self.is_unordered |= fills && !has_order(&host.inventory);
         let program = Implementation::Nccl(Release::NEWEST);
         let nccl = Settings::new(program, variable(&host.inventory, SettingsReading::NEWEST));
