@@ -224,13 +224,14 @@ impl Indices {
                     Right::None
                 }
                 Some(index) => {
-                    if !own.decision.is_sure(&own.port) {
+                    let is_sure = own.decision.is_sure(&own.port);
+                    if !is_sure {
                         self.unproven.push(own.name());
                     }
                     self.is_any = true;
                     let is_ethernet = own.port.link_layer == LinkLayer::ETHERNET;
                     (if is_ethernet { &mut self.of_roce } else { &mut self.of_others }).add(index);
-                    Right::Index(index)
+                    if is_sure { Right::Index(index) } else { Right::Unknown }
                 }
             };
             let port = self.port(own.port.device, own.port.number);

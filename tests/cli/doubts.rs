@@ -176,6 +176,19 @@ fn a_fleet_with_a_row_that_cannot_be_read() {
     assert!(line.ends_with(" and uses no other port"), "{run:?}");
 }
 
+/// Nor does a host differ by an index that may be wrong.
+#[test]
+fn an_index_that_is_not_proven_does_not_differ() {
+    let good = |name| host(name, &[("mlx5_0", port(DUAL))]);
+    let mut other = pod(&["10.0.0.1"], &[("mlx5_0", vec![named(5, "::ffff:10.0.0.1", "eth0")])]);
+    other["host"] = "h3".into();
+    let fleet = Fleet::new(&[good("h1"), good("h2"), other]);
+    let fits = fleet.json(&["choose"])["fits_all"].clone();
+    assert_eq!((&fits["differing"], &fits["unproven"]), (&json!({}), &json!(["h3: mlx5_0:1"])));
+    let run = fleet.uverbs(&["choose"]);
+    assert!(run.stderr.ends_with("; no host is known to differ\n"), "{run:?}");
+}
+
 /// Without RDMA netlink a name by sysfs may be another namespace's.
 #[test]
 fn a_name_is_no_match_without_netlink() {
