@@ -292,6 +292,7 @@ impl Indices {
             2 * count >= self.hosts.len()
         });
         let half_have: BTreeSet<usize> = half_have.map(|(port, _)| *port).collect();
+        let rare = self.rare();
         let usual = counts.into_iter().map(|(port, mut rights)| {
             let all: usize = rights.values().sum();
             rights.remove(&Right::Unknown);
@@ -309,11 +310,13 @@ impl Indices {
             let (own, rest) = taken.split_at(end);
             taken = rest;
             let mut list = Vec::new();
-            for (_, port, right) in own.iter().filter(|(_, _, right)| *right != Right::Unknown) {
+            for (_, port, right) in own {
                 let (Some(name), Some(usual)) = (names.get(port), usual.get(port)) else {
                     continue;
                 };
                 match usual {
+                    _ if rare.contains(port) => list.push(format!("has {name} (most do not)")),
+                    _ if *right == Right::Unknown => {}
                     Some(usual) if usual == right => {}
                     Some(usual) => list.push(format!("{name} uses {right} (most use {usual})")),
                     None => list.push(format!("{name} uses {right}")),
@@ -330,6 +333,19 @@ impl Indices {
             }
         }
         Pairs(found)
+    }
+
+    /// The ports that most hosts are known not to have.
+    fn rare(&self) -> BTreeSet<usize> {
+        let is_read = |place: &usize| self.hosts.get(*place).is_some_and(|(_, is_read)| *is_read);
+        let read = self.hosts.iter().filter(|(_, is_read)| *is_read).count();
+        // On how many of those that were read each port is.
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for (host, port, _) in &self.taken {
+            *counts.entry(*port).or_default() += usize::from(is_read(host));
+        }
+        let lacks = counts.iter().map(|(port, count)| (*port, read.saturating_sub(*count)));
+        lacks.filter(|(_, lacks)| 2 * lacks > self.hosts.len()).map(|(port, _)| port).collect()
     }
 }
 

@@ -318,6 +318,27 @@ fn nothing_is_exported_for_a_part() {
     assert!(run.stderr.contains("node1: b:1: left out: the port is down, not active"), "{run:?}");
 }
 
+/// A host with a port that most do not have differs, too.
+#[test]
+fn a_port_that_most_do_not_have() {
+    let one = |name| host(name, &[("mlx5_0", port(DUAL))]);
+    let both = host("x1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    let fleet = Fleet::new(&[both.clone(), one("x2"), one("x3")]);
+    let said = json!({ "x1": ["has mlx5_1:1 (most do not)"] });
+    assert_eq!(fleet.json(&["choose"])["fits_all"]["differing"], said);
+    let run = fleet.uverbs(&["choose"]);
+    assert!(run.stderr.ends_with("; 1 host differs\n"), "{run:?}");
+    // Those of which not all was read may have it.
+    let others = ["x2", "x3"].map(|name| {
+        let mut own = half_read("device");
+        own["host"] = name.into();
+        own
+    });
+    let [second, third] = others;
+    let fleet = Fleet::new(&[both, second, third]);
+    assert_eq!(fleet.json(&["choose"])["fits_all"]["differing"], json!({}));
+}
+
 /// Two that differ: neither is what most use.
 #[test]
 fn there_is_no_most_of_two() {
