@@ -23,7 +23,7 @@ use crate::out::Out;
 use crate::output::{List, Output, Rest};
 use crate::report::{EINVAL, Report};
 use crate::room::fills;
-use crate::selection::Asked;
+use crate::selection::{Asked, unlisted};
 use crate::text::printable;
 use crate::verdict::is_known;
 
@@ -112,6 +112,8 @@ impl History<'_> {
     fn read(&mut self, file: &mut Input<'_>, report: &mut Report) -> serde_json::Result<()> {
         let mut last = None;
         let (mut has_name, mut is_any) = (self.asked.is_all(), false);
+        // Why it is not known of some moment which devices there were.
+        let mut unread = None;
         while let Some(read) = file.next() {
             let mut moment = match read {
                 Ok(Entry::Moment(moment)) => moment,
@@ -142,7 +144,9 @@ impl History<'_> {
             is_any = true;
             // What comes is in some line.
             let now = part.of(after);
-            has_name = has_name || self.asked.missing(&now).count == 0;
+            let problem = unlisted(after);
+            has_name = has_name || problem.is_none() && self.asked.missing(&now).count == 0;
+            unread = unread.or_else(|| problem.cloned());
             if is_gap {
                 let mut line = Line::of(moment.time(), moment.monotonic(), "began");
                 if let Some(last) = last {
@@ -160,8 +164,10 @@ impl History<'_> {
             self.show(&moment, (is_gap, &changes), (&part, before.as_ref()), after)?;
         }
         let selector = self.args.selector.as_ref().filter(|_| is_any && !has_name);
-        if let Some(own) = selector {
-            report.nothing(format!("{own} is nowhere in the recording"));
+        match (selector, unread) {
+            (Some(_), Some(problem)) => report.host_problem(problem),
+            (Some(own), None) => report.nothing(format!("{own} is nowhere in the recording")),
+            (None, _) => {}
         }
         Ok(())
     }

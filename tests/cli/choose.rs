@@ -258,6 +258,30 @@ fn a_named_device_that_was_not_read_is_not_covered() {
     assert_eq!((&fits["unread"], &fits["unusable"]), (&json!(["node1"]), &json!([])), "{fits}");
 }
 
+/// Where the list of devices could not be read, no name is one of nothing.
+#[test]
+fn a_name_on_a_host_whose_list_was_not_read() {
+    let mut own = host("h1", &[]);
+    own["problems"] = json!([{ "error": "host: list devices: ENOMEM", "errno": 12 }]);
+    let fleet = Fleet::new(&[own, host("h2", &[("mlx5_0", port(DUAL))])]);
+    for command in
+        [&["gids"][..], &["devices"], &["ports"], &["choose"], &["env", "nccl"], &["check"]]
+    {
+        let run = fleet.uverbs(&[command, &["mlx5_0"]].concat());
+        assert!(
+            run.stderr.contains("h1: host: list devices: ENOMEM\n") || run.status == 2,
+            "{run:?}"
+        );
+        assert!(!(run.stderr.clone() + &run.stdout).contains("no such device"), "{run:?}");
+        assert!(run.status == if command == ["check"] { 2 } else { 3 }, "{run:?}");
+    }
+    let fits = fleet.json(&["choose", "mlx5_0"])["fits_all"].clone();
+    assert_eq!((&fits["unread"], &fits["unusable"]), (&json!(["h1"]), &json!([])), "{fits}");
+    // Names that are nowhere else are said of the other host only.
+    let run = fleet.uverbs(&["choose", "mlx5_9"]);
+    assert_eq!(run.stderr.matches("no such device").count(), 1, "{run:?}");
+}
+
 #[test]
 fn no_host_and_no_usable_port() {
     let fleet = Fleet::new(&[json!({}), json!([])]);

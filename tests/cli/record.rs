@@ -506,6 +506,24 @@ fn a_recorder_that_was_stopped() {
     assert_eq!(whats(&history(&file, &[])), ["began", "not_recorded"]);
 }
 
+/// A device is not said to be nowhere if at some moment it could not be known which there were.
+#[test]
+fn a_name_in_a_recording_whose_list_was_not_read() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let run = finish(program().arg("history").arg(&file).arg("mlx5_0"));
+    assert!(run.status == 1 && run.stderr.contains("mlx5_0 is nowhere"), "{run:?}");
+    let text = fs::read_to_string(&file).unwrap();
+    let problem = r#""problems":[{"error":"host: list devices: ENOMEM","errno":12}]"#;
+    let text = text.replace(r#""problems":[]"#, problem);
+    assert!(text.contains(problem), "{text}");
+    fs::write(&file, text).unwrap();
+    let run = finish(program().arg("history").arg(&file).arg("mlx5_0"));
+    assert!(run.status == 3 && !run.stderr.contains("nowhere"), "{run:?}");
+    assert!(run.stderr.contains("host: list devices: ENOMEM"), "{run:?}");
+}
+
 /// A line that says that something changed says what.
 #[test]
 fn what_changed_is_shown() {
