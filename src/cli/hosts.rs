@@ -15,7 +15,7 @@ use uverbs::inventory::{
 use uverbs::watch::format_time;
 
 use crate::args::{Common, FromArg};
-use crate::files;
+use crate::files::{self, Found};
 use crate::report::{Report, Stage};
 use crate::selection::{Asked, Missing, Selected, select};
 
@@ -164,15 +164,20 @@ fn each_of(
         see(&Seen { name: None, inventory: live() }, report)?;
     }
     files::each(from, |path, line, read| match read {
-        Ok((mut inventory, time)) => {
+        Ok(Found { mut inventory, time, fault }) => {
             mark_others(&mut inventory);
             wanted.narrow(&mut inventory);
             let name = names.of_host(inventory.host.as_deref(), path, line);
+            report.enter(Stage::Files);
             if let Some(time) = time {
-                report.enter(Stage::Files);
                 report.note(format!("{name}: as it was at {}", format_time(time, 3)));
-                report.enter(Stage::default());
             }
+            if let Some(fault) = fault {
+                report.turn_to(Some(&name));
+                report.host_problem(fault);
+                report.turn_to(None);
+            }
+            report.enter(Stage::default());
             see(&Seen { name: Some(name), inventory }, report)
         }
         Err(problem) => {

@@ -483,6 +483,34 @@ fn a_choice_beside_a_doubtful_recommendation() {
     assert!(text.contains("3 ::ffff:192.168.77.1 (perhaps wrong: 10 is recommended)"), "{text}");
 }
 
+/// What of a recording could not be read is said, also if there is an answer: there may be another.
+#[test]
+fn a_part_that_cannot_be_read_is_said_beside_the_answer() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    let nothing = || Some(serde_json::json!([]));
+    let parts = [
+        ("12:00:00", 0, None),
+        ("12:01:00", 1, nothing()),
+        ("12:05:00", 0, None),
+        ("12:06:00", 1, nothing()),
+    ];
+    made(&tree, &file, &parts);
+    let time = "2026-11-22T12:00:30Z";
+    let run = at(&["gids"], &file, time);
+    assert_eq!((run.status, run.stdout.lines().count()), (0, 5), "{run:?}");
+    let mut lines = texts(&file);
+    lines[2].insert(0, 'x');
+    fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let run = at(&["gids"], &file, time);
+    assert_eq!((run.status, run.stdout.lines().count()), (3, 5), "{run:?}");
+    assert!(run.stderr.contains("record.jsonl: line 3"), "{run:?}");
+    let json = at(&["gids", "--json"], &file, time);
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["problems"].as_array().unwrap().len(), 1, "{json}");
+}
+
 /// A recorder that is stopped does not see what comes and goes meanwhile, and does not say that nothing did.
 #[test]
 fn a_recorder_that_was_stopped() {
