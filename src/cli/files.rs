@@ -139,17 +139,20 @@ pub(crate) struct Input<'p> {
     pub(crate) recording: Recording<Reader>,
     /// The file that goes on where the first one ends.
     second: Option<BufReader<File>>,
+    /// Why the file before could not be read. It is shown first.
+    fault: Option<Problem>,
 }
 
 impl<'p> Input<'p> {
     /// Opens a file, of which so much is read at most.
     pub(crate) fn open(path: &'p Path, room: u64) -> Result<Self, Problem> {
         let mut own = open(path).map_err(|error| unread(path, &error))?;
-        let (first, second) = match part_before(path, &mut own) {
-            Some(before) => (before, Some(own)),
-            None => (own, None),
+        let (first, second, fault) = match part_before(path, &mut own) {
+            Ok(Some(before)) => (before, Some(own), None),
+            Ok(None) => (own, None, None),
+            Err(error) => (own, None, Some(unread(&path_before(path), &error))),
         };
-        Ok(Self { path, recording: Recording::new(first.take(room)), second })
+        Ok(Self { path, recording: Recording::new(first.take(room)), second, fault })
     }
 
     /// How much may still be read.
@@ -159,6 +162,9 @@ impl<'p> Input<'p> {
 
     /// Reads the next document.
     pub(crate) fn next(&mut self) -> Option<Result<Entry, Problem>> {
+        if let Some(fault) = self.fault.take() {
+            return Some(Err(fault));
+        }
         loop {
             match (self.recording.next(), self.second.take()) {
                 (None, None) => return None,
