@@ -175,12 +175,13 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
             "load ib_uverbs; if it is loaded, the driver offers none",
         ),
         // Programs of rdma-core ask in another way, which older kernels know.
-        Some(Err(problem)) if matches!(problem.errno, ENOTTY | EPROTONOSUPPORT) => findings.add(
-            "ioctl-unknown",
-            Severity::Note,
-            &problem.text,
-            "programs with libibverbs do not need it; uverbs read sysfs instead",
-        ),
+        Some(Err(problem)) if matches!(problem.errno, ENOTTY | EPROTONOSUPPORT) => {
+            let advice = match record.fallback() {
+                Some(_) => "programs with libibverbs do not need it; uverbs read sysfs instead",
+                None => "programs with libibverbs do not need it",
+            };
+            findings.add("ioctl-unknown", Severity::Note, &problem.text, advice);
+        }
         // Of all that makes uverbs read sysfs only this is EINVAL.
         Some(Err(problem)) if problem.errno == EINVAL && record.fallback().is_some() => {
             findings.add("driver-unknown", Warning, &problem.text, "use a newer uverbs");
@@ -220,6 +221,9 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
         ),
         _ => {}
     }
+    // What follows from a problem that is said is not said again.
+    let of_access = record.access.as_ref().and_then(|access| access.as_ref().err());
+    let of_access = of_access.filter(|_| findings.has_problem());
     let unknown = device.driver.filter(|driver| driver.name().is_none());
     if let Some(driver) = unknown {
         findings.add(
@@ -234,7 +238,6 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
         let advice = "no program can use it; the kernel's log may say more";
         findings.add("no-port", Warning, "the device has no port", advice);
     }
-    let of_access = record.access.as_ref().and_then(|access| access.as_ref().err());
     if let Some(problem) = record.problem().filter(|own| of_access != Some(*own)) {
         findings.add(
             "gid-table-unreadable",

@@ -115,6 +115,15 @@ impl Inventory {
         &mut self.first().ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0
     }
 
+    /// Nothing of the device can be read.
+    fn refuse(&mut self, problem: Problem) {
+        let record = self.first();
+        record.access = Some(Err(problem.clone()));
+        record.gids = Some(Err(problem.clone()));
+        let port = &mut record.ports[0];
+        (port.attributes, port.guid) = (Some(Err(problem.clone())), Err(problem));
+    }
+
     fn rows(&mut self) -> &mut Vec<GidRow> {
         self.first().gids.as_mut().unwrap().as_mut().unwrap()
     }

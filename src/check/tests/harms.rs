@@ -69,6 +69,17 @@ pub(super) const HARMS: &[Harm] = &[
         let text = "mlx5_0: get context: no known driver id is accepted (errno 22)";
         it.first().access = Some(Err(problem(text, 22)));
     }),
+    // Nor is the device checked of which nothing was read for such a reason.
+    (&["ioctl-unknown", "gid-table-unreadable"], |it| {
+        it.refuse(problem("mlx5_0: get context: the kernel does not know this request", 93));
+    }),
+    (&["not-checked", "gid-table-unreadable"], |it| {
+        it.refuse(problem("mlx5_0: open: which node it has could not be read", 5));
+        let device = &mut it.first().device;
+        (device.node, device.node_is_unread) = (None, true);
+    }),
+    // What is said of the node is not said again.
+    (&["node-forbidden"], |it| it.refuse(problem("mlx5_0: open: EACCES", 13))),
     (&["gid-not-proven"], |it| it.rows().iter_mut().for_each(|row| row.netdev = None)),
     (&["gid-not-proven"], |it| {
         let mut row = row(0, "::ffff:10.0.0.1", GidType::ROCE_V2, None);
