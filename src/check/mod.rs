@@ -16,7 +16,7 @@ use crate::hardware::PciFunction;
 use crate::inventory::{DeviceRecord, Inventory};
 
 use finding::Findings;
-use needs::check_needs;
+use needs::{check_needs, unknown_needs};
 use port::{Scene, check_port, widest};
 
 pub use finding::{Finding, Severity};
@@ -113,7 +113,7 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
             "not-checked",
             Note,
             format!("not looked at: {}", unchecked.join(", ")),
-            "run uverbs check on the host itself, with /dev/infiniband and RDMA netlink",
+            "run uverbs check on the host itself, with /dev/infiniband, /sys, /proc and RDMA netlink",
         );
     }
     if inventory.is_partial() {
@@ -141,15 +141,15 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
     let mut nodes = inventory.devices.iter().filter(may_have_node);
     let are_nodes_known = inventory.devices.iter().all(|record| !record.device.node_is_unread);
     let is_opened = nodes.all(|record| record.access.is_some());
-    [
+    let has_hardware = inventory.devices.iter().all(|record| record.hardware.is_some());
+    let own = [
         (!has_interfaces).then_some("network interfaces"),
         (!are_nodes_known).then_some("which nodes devices have"),
         (!is_opened).then_some("whether devices can be opened"),
         inventory.host.is_none().then_some("variables that are set"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+        (!has_hardware).then_some("PCIe links"),
+    ];
+    own.into_iter().chain(unknown_needs(inventory)).flatten().collect()
 }
 
 fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {

@@ -24,6 +24,14 @@ pub(super) const HARMS: &[Harm] = &[
     (&["not-checked"], |it| it.interfaces = None),
     (&["not-checked", "gid-not-proven"], |it| it.has_netlink = false),
     (&["not-checked"], |it| it.others.push(Device::named("mlx5_9"))),
+    (&["not-checked"], |it| it.first().hardware = None),
+    (&["not-checked"], |it| it.modules.clear()),
+    (&["not-checked"], |it| it.proprietary = None),
+    (&["not-checked"], |it| {
+        it.modules.push("nvidia".into());
+        it.kernel = None;
+    }),
+    (&["not-checked"], |it| it.locked_memory = None),
     (&["port-guid-unreadable"], |it| {
         it.first().ports[0].guid = Err(problem("mlx5_0: query GID 0 of port 1: no", 5));
     }),
