@@ -252,7 +252,7 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
 /// that of their function, which has the finding.
 fn check_link(record: &DeviceRecord, findings: &mut Findings<'_>) {
     let function = record.hardware.as_ref().and_then(|own| own.pci.as_ref());
-    let is_own = |own: &&PciFunction| own.physical.is_none() && !own.has_sub_function;
+    let is_own = |own: &&PciFunction| !own.is_virtual() && !own.has_sub_function;
     let Some(own) = function.filter(is_own) else { return };
     if let (true, Some(link), Some(max)) = (own.is_narrow(), own.link, own.max_link) {
         findings.add(

@@ -101,10 +101,10 @@ impl Pci {
     fn new(own: &PciFunction) -> Self {
         Self {
             address: Text(own.address),
-            function: match own.physical {
-                Some(_) => Kind::Vf,
-                None if own.has_sub_function => Kind::Sf,
-                None => Kind::Pf,
+            function: match (own.is_virtual(), own.has_sub_function) {
+                (true, _) => Kind::Vf,
+                (false, true) => Kind::Sf,
+                (false, false) => Kind::Pf,
             },
             physical: own.physical.map(Text),
             id: own.id.map(|(vendor, device)| format!("{vendor:04x}:{device:04x}")),

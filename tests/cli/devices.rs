@@ -60,6 +60,12 @@ fn the_place_of_a_device() {
     other.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 4);
     files(&other, "device", "0000:17:00.2");
     files(&other, "device/physfn", "0000:17:00.0");
+    let lost = tree.device("mlx5_2", "1: CA", 2);
+    lost.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 4);
+    files(&lost, "device", "0000:17:00.3");
+    // Its function is not in the tree.
+    let physfn = tree.path().join("class/infiniband/mlx5_2/device/physfn");
+    std::os::unix::fs::symlink("../0000:17:00.0", physfn).unwrap();
     let devices = &tree.json(&["devices"])["devices"];
     let link = json!({ "gts": 16.0, "lanes": 8 });
     let max = json!({ "gts": 32.0, "lanes": 16 });
@@ -75,6 +81,9 @@ fn the_place_of_a_device() {
     assert_eq!((&devices[0]["ca_type"], &devices[0]["hw_rev"]), (&json!("MT4129"), &json!("0")));
     assert_eq!(devices[1]["pci"]["function"], "vf");
     assert_eq!(devices[1]["pci"]["physical"], "0000:17:00.0");
+    let lost = json!({ "address": "0000:17:00.3", "function": "vf", "physical": null,
+                       "id": "15b3:1021", "link": null, "max_link": null });
+    assert_eq!(devices[2]["pci"], lost);
     let wide = tree.answer(&["devices", "--wide"]);
     let cells = "0000:17:00.2  vf        0000:17:00.0  1     16GT/s,x8  32GT/s,x16  15b3:1021";
     assert!(wide.contains(cells), "{wide}");
@@ -89,6 +98,7 @@ fn the_place_of_a_device() {
     from_snapshot["devices"][0].as_object_mut().unwrap().remove("host");
     assert_eq!(from_snapshot["devices"][0], devices[0]);
     assert_eq!(from_snapshot["devices"][1]["pci"], devices[1]["pci"]);
+    assert_eq!(from_snapshot["devices"][2]["pci"], lost);
     // It is said of the function only.
     assert_eq!(found.matches("pcie-narrow").count(), 1, "{found}");
     assert!(found.contains("of 0000:17:00.0 is 16GT/s,x8"), "{found}");
