@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
+use crate::conforms::conforms;
 use crate::run::{finish, program};
 use crate::tree::{Tree, write};
 
@@ -115,9 +116,32 @@ fn a_device_without_a_node() {
     let tree = Tree::new();
     tree.with_roce();
     fs::remove_dir_all(tree.path().join("class/infiniband_verbs")).unwrap();
+    // So it is known that ib_uverbs is not loaded.
+    fs::create_dir(tree.path().join("module")).unwrap();
     let answer = tree.json(&["devices"]);
     assert_eq!(answer["devices"][0]["uverbs"], json!(null));
     assert_eq!(answer["devices"][0]["node"], json!(null));
+}
+
+/// A node that could not be looked for is not none.
+#[test]
+fn a_node_that_is_not_known() {
+    let tree = Tree::new();
+    tree.with_roce();
+    fs::remove_dir_all(tree.path().join("class/infiniband_verbs")).unwrap();
+    fs::create_dir_all(tree.path().join("module/ib_uverbs")).unwrap();
+    let said = "mlx5_0: it is not known which uverbs node it has\n";
+    let run = tree.uverbs(&["devices", "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    conforms("devices.json", &answer);
+    let device = &answer["devices"][0];
+    assert_eq!((&device["uverbs"], &device["node_is_unread"]), (&json!(null), &json!(true)));
+    assert!(run.status == 0 && run.stderr == format!("uverbs: {said}"), "{run:?}");
+    let run = tree.uverbs(&["devices"]);
+    assert!(run.stdout.ends_with("  ?\n") && run.stderr.contains(said), "{run:?}");
+    let document = serde_json::from_str(&tree.uverbs(&["snapshot"]).stdout).unwrap();
+    let run = crate::snapshots::Fleet::new(&[document]).uverbs(&["devices"]);
+    assert!(run.stderr.contains(said), "{run:?}");
 }
 
 #[test]
