@@ -46,8 +46,11 @@ pub struct PciFunction {
     /// Whether the RDMA device is a sub-function of it, as mlx5 has them.
     #[cfg_attr(feature = "serde", serde(default))]
     pub has_sub_function: bool,
-    /// Its physical function, if it is a virtual one (VF).
+    /// Its physical function, if it is a virtual one (VF) and this is known.
     pub physical: Option<PciAddress>,
+    /// Whether it is a virtual one of which it is not known what the physical function is.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub physical_is_unread: bool,
     /// The PCIe link as it is; of a VF that of its physical function.
     pub link: Option<PcieLink>,
     /// The best link that the function itself is capable of, in any slot.
@@ -63,9 +66,16 @@ impl PciFunction {
             id: None,
             has_sub_function: false,
             physical: None,
+            physical_is_unread: false,
             link: None,
             max_link: None,
         }
+    }
+
+    /// Whether it is a virtual one (VF).
+    #[must_use]
+    pub fn is_virtual(&self) -> bool {
+        self.physical.is_some() || self.physical_is_unread
     }
 
     /// Whether its link is known to be slower or narrower than it could be.

@@ -17,7 +17,7 @@ use crate::hardware::PciFunction;
 use crate::inventory::{DeviceRecord, Inventory};
 
 use finding::Findings;
-use needs::check_needs;
+use needs::{check_needs, unknown_needs};
 use port::{Scene, check_port, widest};
 
 pub use finding::{Finding, Severity};
@@ -114,7 +114,7 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
             "not-checked",
             Note,
             format!("not looked at: {}", unchecked.join(", ")),
-            "run uverbs check on the host itself, with /dev/infiniband and RDMA netlink",
+            "run uverbs check on the host itself, with /dev/infiniband, /sys, /proc and RDMA netlink",
         );
     }
     if inventory.is_partial() {
@@ -142,15 +142,15 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
     let mut nodes = inventory.devices.iter().filter(may_have_node);
     let are_nodes_known = inventory.devices.iter().all(|record| !record.device.node_is_unread);
     let is_opened = nodes.all(|record| record.access.is_some());
-    [
+    let has_hardware = inventory.devices.iter().all(|record| record.hardware.is_some());
+    let own = [
         (!has_interfaces).then_some("network interfaces"),
         (!are_nodes_known).then_some("which nodes devices have"),
         (!is_opened).then_some("whether devices can be opened"),
         inventory.host.is_none().then_some("variables that are set"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+        (!has_hardware).then_some("PCIe links"),
+    ];
+    own.into_iter().chain(unknown_needs(inventory)).flatten().collect()
 }
 
 fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
@@ -176,12 +176,13 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
             "load ib_uverbs; if it is loaded, the driver offers none",
         ),
         // Programs of rdma-core ask in another way, which older kernels know.
-        Some(Err(problem)) if matches!(problem.errno, ENOTTY | EPROTONOSUPPORT) => findings.add(
-            "ioctl-unknown",
-            Severity::Note,
-            &problem.text,
-            "programs with libibverbs do not need it; uverbs read sysfs instead",
-        ),
+        Some(Err(problem)) if matches!(problem.errno, ENOTTY | EPROTONOSUPPORT) => {
+            let advice = match record.fallback() {
+                Some(_) => "programs with libibverbs do not need it; uverbs read sysfs instead",
+                None => "programs with libibverbs do not need it",
+            };
+            findings.add("ioctl-unknown", Severity::Note, &problem.text, advice);
+        }
         // Of all that makes uverbs read sysfs only this is EINVAL.
         Some(Err(problem)) if problem.errno == EINVAL && record.fallback().is_some() => {
             findings.add("driver-unknown", Warning, &problem.text, "use a newer uverbs");
@@ -221,6 +222,9 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
         ),
         _ => {}
     }
+    // What follows from a problem that is said is not said again.
+    let of_access = record.access.as_ref().and_then(|access| access.as_ref().err());
+    let of_access = of_access.filter(|_| findings.has_problem());
     let unknown = device.driver.filter(|driver| driver.name().is_none());
     if let Some(driver) = unknown {
         findings.add(
@@ -235,7 +239,6 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
         let advice = "no program can use it; the kernel's log may say more";
         findings.add("no-port", Warning, "the device has no port", advice);
     }
-    let of_access = record.access.as_ref().and_then(|access| access.as_ref().err());
     if let Some(problem) = record.problem().filter(|own| of_access != Some(*own)) {
         findings.add(
             "gid-table-unreadable",
@@ -250,7 +253,7 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
 /// that of their function, which has the finding.
 fn check_link(record: &DeviceRecord, findings: &mut Findings<'_>) {
     let function = record.hardware.as_ref().and_then(|own| own.pci.as_ref());
-    let is_own = |own: &&PciFunction| own.physical.is_none() && !own.has_sub_function;
+    let is_own = |own: &&PciFunction| !own.is_virtual() && !own.has_sub_function;
     let Some(own) = function.filter(is_own) else { return };
     if let (true, Some(link), Some(max)) = (own.is_narrow(), own.link, own.max_link) {
         findings.add(

@@ -82,8 +82,7 @@ enum DmaBuf {
 /// Why RDMA devices do not reach the memory of NVIDIA's GPUs; `None` if they may. There are two ways: a module of
 /// NVIDIA's, and dma-buf, which both the kernel and the driver must have.
 fn dma_buf(inventory: &Inventory) -> Option<DmaBuf> {
-    let peers = ["nvidia_peermem", "nv_peer_mem"];
-    if !has_module(inventory, "nvidia") || peers.iter().any(|own| has_module(inventory, own)) {
+    if !has_module(inventory, "nvidia") || has_peer_memory(inventory) {
         return None;
     }
     // NVIDIA's documentation of its GPU Operator wants the open modules for dma-buf.
@@ -92,6 +91,34 @@ fn dma_buf(inventory: &Inventory) -> Option<DmaBuf> {
     }
     let (version, level) = release(inventory.kernel.as_deref()?)?;
     ((version, level) < WITH_DMA_BUF).then_some(DmaBuf::NotOfKernel(version, level))
+}
+
+/// Whether a module is loaded by which RDMA devices reach the memory of NVIDIA's GPUs.
+fn has_peer_memory(inventory: &Inventory) -> bool {
+    ["nvidia_peermem", "nv_peer_mem"].iter().any(|own| has_module(inventory, own))
+}
+
+/// Whether it is known if RDMA devices may reach the memory of NVIDIA's GPUs.
+fn is_dma_buf_known(inventory: &Inventory) -> bool {
+    if has_peer_memory(inventory) {
+        return true;
+    }
+    // Where this was not read, the modules of GPUs may not have been looked for either.
+    let Some(proprietary) = &inventory.proprietary else { return false };
+    !has_module(inventory, "nvidia")
+        || proprietary.iter().any(|name| name == "nvidia")
+        || inventory.kernel.as_deref().and_then(release).is_some()
+}
+
+/// What was not read of a host's modules and memory.
+pub(super) fn unknown_needs(inventory: &Inventory) -> [Option<&'static str>; 3] {
+    let has_modules = !inventory.modules.is_empty();
+    [
+        (!has_modules).then_some("kernel modules"),
+        (has_modules && !is_dma_buf_known(inventory))
+            .then_some("whether RDMA devices reach the memory of GPUs"),
+        inventory.locked_memory.is_none().then_some("how much memory may be locked"),
+    ]
 }
 
 /// Version and patch level of a kernel's release: (6, 12) of `6.12.9-amd64`.

@@ -57,6 +57,7 @@ fn good() -> Inventory {
     let mut record = DeviceRecord::new(device);
     record.node_mode = Some(0o20_666);
     record.access = Some(Ok(()));
+    record.hardware = Some(Hardware::default());
     record.gids = Some(Ok(vec![
         row(0, "fe80::1", GidType::ROCE_V1, Some(netdev())),
         row(1, "fe80::1", GidType::ROCE_V2, Some(netdev())),
@@ -89,6 +90,8 @@ fn good() -> Inventory {
     Inventory {
         host: Some("node1".into()),
         modules: vec!["ib_core".into(), "ib_uverbs".into()],
+        proprietary: Some(Vec::new()),
+        locked_memory: Some(LockedMemory { limit: None, is_exempt: false }),
         shares_namespaces: Some(true),
         has_netlink: true,
         devices: vec![record],
@@ -114,6 +117,15 @@ impl Inventory {
 
     fn attributes(&mut self) -> &mut PortAttributes {
         &mut self.first().ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0
+    }
+
+    /// Nothing of the device can be read.
+    fn refuse(&mut self, problem: Problem) {
+        let record = self.first();
+        record.access = Some(Err(problem.clone()));
+        record.gids = Some(Err(problem.clone()));
+        let port = &mut record.ports[0];
+        (port.attributes, port.guid) = (Some(Err(problem.clone())), Err(problem));
     }
 
     fn rows(&mut self) -> &mut Vec<GidRow> {
@@ -173,8 +185,11 @@ fn modules_that_programs_need() {
     inventory.modules.push("rdma_ucm".into());
     assert_eq!(check(&inventory, expected), []);
     inventory.modules.clear();
-    assert_eq!(names(&check(&inventory, expected)), ["modules-unknown", "modules-unknown"]);
-    assert_eq!(check(&inventory, Expected::default()), []);
+    assert_eq!(
+        names(&check(&inventory, expected)),
+        ["not-checked", "modules-unknown", "modules-unknown"]
+    );
+    assert_eq!(names(&check(&inventory, Expected::default())), ["not-checked"]);
 }
 
 /// Nothing is said of memory and GPUs where it may be well, or where there is no RDMA.
@@ -193,8 +208,8 @@ fn what_may_be_well_is_no_finding() {
     assert_eq!(of(&|_| ()), []);
     assert_eq!(of(&|it| it.locked_memory = limit(Some(65_536), true)), []);
     assert_eq!(of(&|it| it.locked_memory = limit(None, false)), []);
-    assert_eq!(of(&|it| it.proprietary = None), []);
-    assert_eq!(of(&|it| it.kernel = None), []);
+    assert_eq!(names(&of(&|it| it.proprietary = None)), ["not-checked"]);
+    assert_eq!(names(&of(&|it| it.kernel = None)), ["not-checked"]);
     let proprietary = || Some(vec!["nvidia".to_owned()]);
     for peer in ["nvidia_peermem", "nv_peer_mem"] {
         let loaded = |it: &mut Inventory| {

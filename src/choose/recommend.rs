@@ -150,14 +150,15 @@ pub fn recommend(port: &Port<'_>, wish: &Wish) -> Decision {
 /// The row that would be better than the best if all were known of it. What the wish asks for and is not known
 /// comes first.
 fn may_be_better<'p, 'i>(port: &'p Port<'i>, wish: &Wish, best: &Row<'_>) -> Option<&'p Row<'i>> {
-    // Only what can be known of a row whose interface and type are not: the type is the best that it can be.
+    // What is not known of a row is the best that it can be: its type, and its interface, which may be the port's own.
     let hoped = |row: &Row<'_>| {
         let gid_type = match wish.gid_type {
             _ if !row.is_type_unread() => row.gid_type,
             wanted => wanted.unwrap_or(GidType::ROCE_V2),
         };
-        let [is_other, is_local, is_v6, _] = marks(&Row { gid_type, ..*row });
-        [is_other, is_local, is_v6]
+        let [is_other, is_local, is_v6, is_upper] = marks(&Row { gid_type, ..*row });
+        // All rows of the interface that is asked for are alike in this.
+        [is_other, is_local, is_v6, is_upper && wish.netdev.is_none()]
     };
     let may_be = |row: &&Row<'_>| match refusal(row, wish, true) {
         // One that is not refused is worse than the best only by what is known of it.

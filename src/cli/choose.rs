@@ -1,6 +1,6 @@
 //! `uverbs choose`: which GID each port should use, and which NCCL and UCX take.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clap::{Args, ValueHint};
 use serde::Serialize;
@@ -8,19 +8,18 @@ use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Model, Program};
 use uverbs::choose::{Caveat, Decision, Outcome, Port, Why};
 use uverbs::gid::{Gid, GidType};
-use uverbs::inventory::{DeviceRecord, Inventory, Parts, SettingsReading};
+use uverbs::inventory::{Inventory, Parts, SettingsReading};
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::fits::{self, Fits};
 use crate::gid_row::short_type;
-use crate::hosts::{
-    Chosen, Seen, choose, fills, has_order, is_used, look, missing, ports, variable,
-};
+use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, variable};
 use crate::like::Like;
 use crate::looked::Looked;
 use crate::output::{List, Output};
 use crate::report::{Report, Stage, Unanswered};
+use crate::room::doubt_room;
 use crate::selection::Asked;
 use crate::status::Status;
 use crate::table::{Mark, Table};
@@ -174,7 +173,7 @@ pub(crate) fn answer(
             let host = host.name.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();
             report.note(format!("{host}{device}: no usable GID: it has no port"));
         }
-        if lacks(host, &chosen.iter().collect::<Vec<_>>(), &asked) {
+        if lacks(&chosen.iter().collect::<Vec<_>>(), &asked) {
             report.raise(Status::Doubt);
         }
         report.enter(Stage::Differing);
@@ -197,27 +196,21 @@ pub(crate) fn answer(
 
 /// Whether a host has no usable GID for something that is asked for: a port or a device that is named,
 /// or the host as a whole. Also whether it is not known for a port which one is right.
-pub(crate) fn lacks(host: &Seen, chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
-    chosen.iter().any(|own| !is_known(&own.decision.outcome)) || lacks_gid(host, chosen, asked)
+pub(crate) fn lacks(chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
+    chosen.iter().any(|own| !is_known(&own.decision.outcome)) || lacks_gid(chosen, asked)
 }
 
 /// The same, whether or not it is known which GID is right on the other ports.
-pub(crate) fn lacks_gid(host: &Seen, chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
-    if portless(host, asked).next().is_some() {
-        return true;
-    }
+pub(crate) fn lacks_gid(chosen: &[&Chosen<'_>], asked: &Asked<'_>) -> bool {
+    let usable = chosen.iter().filter(|own| is_used(&own.decision.outcome));
     if asked.is_all() {
-        return !chosen.is_empty() && !chosen.iter().any(|own| is_used(&own.decision.outcome));
+        return !chosen.is_empty() && usable.count() == 0;
     }
-    // Whether each device, and each port, has a usable GID.
-    let mut usable: BTreeMap<(&str, Option<u32>), bool> = BTreeMap::new();
-    for own in chosen {
-        let is_used = is_used(&own.decision.outcome);
-        for port in [None, Some(own.port.number)] {
-            *usable.entry((own.port.device, port)).or_default() |= is_used;
-        }
-    }
-    usable.iter().any(|((device, port), is_used)| !is_used && asked.names(device, *port))
+    // What is named and was not read has none that is known.
+    let has =
+        usable.flat_map(|own| [None, Some(own.port.number)].map(|port| (own.port.device, port)));
+    let has: BTreeSet<(&str, Option<u32>)> = has.collect();
+    has.iter().filter(|(device, port)| asked.names(device, *port)).count() < asked.count()
 }
 
 /// Devices that are named and have no port.
@@ -238,23 +231,6 @@ fn tell_room(host: &Seen, report: &mut Report) {
         ));
     }
     report.turn_to(None);
-}
-
-/// Why it is not known for which ports of a host NCCL has room, if that is so.
-fn doubt_room(inventory: &Inventory) -> Option<String> {
-    let (all, unlisted) = (ports(inventory), inventory.unlisted.len());
-    let is_read = |own: &&DeviceRecord| own.gids.as_ref().is_some_and(Result::is_ok);
-    let read = inventory.devices.iter().filter(is_read).flat_map(|own| &own.ports);
-    let read = read.filter(|own| own.known().is_some()).count();
-    if read < all && fills(inventory) {
-        Some(format!("{read} of {all} could be read"))
-    } else if unlisted > 0 && read + unlisted > ROOM {
-        Some(format!("{read} could be read, while not all devices could be listed"))
-    } else if fills(inventory) && !has_order(inventory) {
-        Some(format!("in which order it takes the {all} is not known"))
-    } else {
-        None
-    }
 }
 
 /// Whether NCCL uses a port with this outcome if it has room for it.

@@ -42,6 +42,9 @@ pub(crate) struct Row<'a> {
     pub(crate) ports: usize,
     uverbs: Option<&'a str>,
     node: Option<String>,
+    /// Whether it is not known which node it has; only where it is so.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    node_is_unread: bool,
     pci: Option<Pci>,
     numa_node: Option<u32>,
     board_id: Option<&'a str>,
@@ -101,10 +104,10 @@ impl Pci {
     fn new(own: &PciFunction) -> Self {
         Self {
             address: Text(own.address),
-            function: match own.physical {
-                Some(_) => Kind::Vf,
-                None if own.has_sub_function => Kind::Sf,
-                None => Kind::Pf,
+            function: match (own.is_virtual(), own.has_sub_function) {
+                (true, _) => Kind::Vf,
+                (false, true) => Kind::Sf,
+                (false, false) => Kind::Pf,
             },
             physical: own.physical.map(Text),
             id: own.id.map(|(vendor, device)| format!("{vendor:04x}:{device:04x}")),
@@ -132,6 +135,7 @@ impl<'a> Row<'a> {
             ports: device.ports().count(),
             uverbs: device.node.as_ref().map(|node| node.name.as_str()),
             node: device.node.as_ref().map(|node| node.path.to_string_lossy().into_owned()),
+            node_is_unread: device.node_is_unread,
             pci: hardware.and_then(|own| own.pci.as_ref()).map(Pci::new),
             numa_node: hardware.and_then(|own| own.numa_node),
             board_id: text(|own| &own.board_id),
@@ -157,6 +161,12 @@ pub(crate) fn answer(
         for selected in host.select(&asked, report) {
             if let (Some(Err(problem)), None) = (&selected.record.access, &host.name) {
                 report.problem(&selected.device.name, problem.clone());
+            }
+            if selected.device.node_is_unread {
+                report.note(format!(
+                    "{}: it is not known which uverbs node it has",
+                    selected.device.name
+                ));
             }
             let row = Row::new(host.name.as_deref(), selected.record);
             rows.add(&row, tabulate)?;
@@ -201,7 +211,7 @@ fn tabulate(row: &Row<'_>, table: &mut Table<19>) {
         row.ports.to_string(),
         row.node_guid.to_string(),
         cell(row.fw_version),
-        cell(row.uverbs),
+        if row.node_is_unread { "?".to_owned() } else { cell(row.uverbs) },
         row.sys_image_guid.to_string(),
         cell(pci.map(|own| own.address)),
         cell(pci.map(|own| own.function.name())),

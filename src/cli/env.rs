@@ -160,7 +160,7 @@ pub(crate) fn answer(
                 other => format!("{}: left out: {other}", own.name()),
             });
         }
-        is_met &= !lacks(host, &wanted, &named);
+        is_met &= !lacks(&wanted, &named);
         if program == Program::Nccl {
             tell_settings(host, report);
         }

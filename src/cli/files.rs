@@ -28,8 +28,17 @@ const EFBIG: i32 = 27;
 /// The errno of what is not known.
 const ENODATA: i32 = 61;
 
-/// An inventory, and of which moment of a recording it is.
-type Read = Result<(Inventory, Option<SystemTime>), Problem>;
+/// What a document has.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) inventory: Inventory,
+    /// Of which moment of a recording it is.
+    pub(crate) time: Option<SystemTime>,
+    /// What else of the recording could not be read, where another answer may be.
+    pub(crate) fault: Option<Problem>,
+}
+
+type Read = Result<Found, Problem>;
 
 /// Reads the documents of files, one after the other. Each, or why it could not be read, is shown with its
 /// file and the number of its first line there. Of a recording it is what was known at one moment.
@@ -74,7 +83,9 @@ fn each_snapshot<E>(
     while let Some(read) = file.next() {
         let line = file.recording.line();
         match read {
-            Ok(Entry::Snapshot(own)) => see(path, line, Ok((*own, None)))?,
+            Ok(Entry::Snapshot(own)) => {
+                see(path, line, Ok(Found { inventory: *own, time: None, fault: None }))?;
+            }
             Err(problem) => see(path, line, Err(problem))?,
             // That of one moment is no answer to what is now.
             Ok(_) => {
@@ -114,7 +125,7 @@ fn find(path: &Path, file: &mut Input, at: At) -> Read {
     let known = file.recording.inventory();
     search.see_last(known);
     match search.end(known) {
-        Ok((inventory, time)) => Ok((inventory, Some(time))),
+        Ok((inventory, time)) => Ok(Found { inventory, time: Some(time), fault }),
         // What could not be read may be the reason.
         Err(what) => Err(fault.unwrap_or_else(|| problem(path, &what, ENODATA))),
     }
@@ -128,17 +139,20 @@ pub(crate) struct Input<'p> {
     pub(crate) recording: Recording<Reader>,
     /// The file that goes on where the first one ends.
     second: Option<BufReader<File>>,
+    /// Why the file before could not be read. It is shown first.
+    fault: Option<Problem>,
 }
 
 impl<'p> Input<'p> {
     /// Opens a file, of which so much is read at most.
     pub(crate) fn open(path: &'p Path, room: u64) -> Result<Self, Problem> {
         let mut own = open(path).map_err(|error| unread(path, &error))?;
-        let (first, second) = match part_before(path, &mut own) {
-            Some(before) => (before, Some(own)),
-            None => (own, None),
+        let (first, second, fault) = match part_before(path, &mut own) {
+            Ok(Some(before)) => (before, Some(own), None),
+            Ok(None) => (own, None, None),
+            Err(error) => (own, None, Some(unread(&path_before(path), &error))),
         };
-        Ok(Self { path, recording: Recording::new(first.take(room)), second })
+        Ok(Self { path, recording: Recording::new(first.take(room)), second, fault })
     }
 
     /// How much may still be read.
@@ -148,6 +162,9 @@ impl<'p> Input<'p> {
 
     /// Reads the next document.
     pub(crate) fn next(&mut self) -> Option<Result<Entry, Problem>> {
+        if let Some(fault) = self.fault.take() {
+            return Some(Err(fault));
+        }
         loop {
             match (self.recording.next(), self.second.take()) {
                 (None, None) => return None,
@@ -176,15 +193,25 @@ pub(crate) fn path_before(path: &Path) -> PathBuf {
 }
 
 /// The same, open, if it is there. It may have been this one until now.
-fn part_before(path: &Path, own: &mut BufReader<File>) -> Option<BufReader<File>> {
-    let file = own.get_ref().metadata().ok().filter(fs::Metadata::is_file)?;
+fn part_before(path: &Path, own: &mut BufReader<File>) -> io::Result<Option<BufReader<File>>> {
+    let is_begun = Recording::<Reader>::may_begin;
+    let Some(file) = own.get_ref().metadata().ok().filter(fs::Metadata::is_file) else {
+        return Ok(None);
+    };
+    // A fault of this file is found where it is read.
+    if !own.fill_buf().is_ok_and(is_begun) {
+        return Ok(None);
+    }
     let path = path_before(path);
-    let other = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-    let is_other = (file.dev(), file.ino()) != (other.dev(), other.ino());
-    let is_recording =
-        |file: &mut BufReader<File>| file.fill_buf().is_ok_and(Recording::<Reader>::may_begin);
-    let mut before = open(&path).ok()?;
-    (is_other && is_recording(own) && is_recording(&mut before)).then_some(before)
+    let other = match fs::metadata(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    if !other.is_file() || (file.dev(), file.ino()) == (other.dev(), other.ino()) {
+        return Ok(None);
+    }
+    let mut before = open(&path)?;
+    Ok(is_begun(before.fill_buf()?).then_some(before))
 }
 
 fn problem(path: &Path, error: &dyn Display, errno: i32) -> Problem {

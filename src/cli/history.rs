@@ -13,7 +13,7 @@ use uverbs::watch::{Change, Difference, Entry, Moment, Part, What, format_time};
 use crate::args::{Common, selector_here};
 use crate::choose::take_like;
 use crate::files::{Input, ROOM};
-use crate::hosts::{Chosen, choose_on, fills};
+use crate::hosts::{Chosen, choose_on};
 use crate::like::Like;
 use crate::line::{
     Choice, Kind, Line, Side, gid, kind, problem as problem_side, rows, unread, word,
@@ -22,7 +22,8 @@ use crate::looked::Looked;
 use crate::out::Out;
 use crate::output::{List, Output, Rest};
 use crate::report::{EINVAL, Report};
-use crate::selection::Asked;
+use crate::room::fills;
+use crate::selection::{Asked, unlisted};
 use crate::text::printable;
 use crate::verdict::is_known;
 
@@ -111,6 +112,8 @@ impl History<'_> {
     fn read(&mut self, file: &mut Input<'_>, report: &mut Report) -> serde_json::Result<()> {
         let mut last = None;
         let (mut has_name, mut is_any) = (self.asked.is_all(), false);
+        // Why it is not known of some moment which devices there were.
+        let mut unread = None;
         while let Some(read) = file.next() {
             let mut moment = match read {
                 Ok(Entry::Moment(moment)) => moment,
@@ -141,7 +144,9 @@ impl History<'_> {
             is_any = true;
             // What comes is in some line.
             let now = part.of(after);
-            has_name = has_name || self.asked.missing(&now).count == 0;
+            let problem = unlisted(after);
+            has_name = has_name || problem.is_none() && self.asked.missing(&now).count == 0;
+            unread = unread.or_else(|| problem.cloned());
             if is_gap {
                 let mut line = Line::of(moment.time(), moment.monotonic(), "began");
                 if let Some(last) = last {
@@ -159,8 +164,10 @@ impl History<'_> {
             self.show(&moment, (is_gap, &changes), (&part, before.as_ref()), after)?;
         }
         let selector = self.args.selector.as_ref().filter(|_| is_any && !has_name);
-        if let Some(own) = selector {
-            report.nothing(format!("{own} is nowhere in the recording"));
+        match (selector, unread) {
+            (Some(_), Some(problem)) => report.host_problem(problem),
+            (Some(own), None) => report.nothing(format!("{own} is nowhere in the recording")),
+            (None, _) => {}
         }
         Ok(())
     }
@@ -367,15 +374,17 @@ fn side<'s>(
 fn choice(own: &Chosen<'_>, (decision, is_sure): &(Decision, bool)) -> Choice {
     let (outcome, recommended) = (&decision.outcome, &own.decision.outcome);
     let (index, right) = (outcome.index(), recommended.index());
-    let is_right = index == right || *outcome == Outcome::ByLid;
-    let is_judged = *is_sure && is_known(recommended);
+    let is_by_lid = *outcome == Outcome::ByLid;
+    let is_right = index == right || is_by_lid;
+    // Where it is not known what is right, no choice is wrong.
+    let is_judged = is_by_lid || is_known(recommended) && own.decision.is_sure(&own.port);
     Choice {
         index,
         gid: index.and_then(|index| own.port.row(index)).map(|row| row.gid.to_string()),
         why: index.is_none().then(|| outcome.to_string()),
         is_sure: *is_sure,
         recommended: right,
-        is_right: is_judged.then_some(is_right),
+        is_right: (*is_sure && is_judged).then_some(is_right),
     }
 }
 

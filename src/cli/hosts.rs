@@ -15,7 +15,7 @@ use uverbs::inventory::{
 use uverbs::watch::format_time;
 
 use crate::args::{Common, FromArg};
-use crate::files;
+use crate::files::{self, Found};
 use crate::report::{Report, Stage};
 use crate::selection::{Asked, Missing, Selected, select};
 
@@ -25,22 +25,6 @@ pub(crate) struct Seen {
     /// Its name, if it is a snapshot's.
     pub(crate) name: Option<String>,
     pub(crate) inventory: Inventory,
-}
-
-/// How many ports a host's devices have.
-pub(crate) fn ports(inventory: &Inventory) -> usize {
-    inventory.devices.iter().map(|own| own.ports.len()).sum()
-}
-
-/// Whether they may be more than NCCL has room for.
-pub(crate) fn fills(inventory: &Inventory) -> bool {
-    ports(inventory) > ROOM
-}
-
-/// Whether it is known in which order libibverbs lists a host's devices.
-pub(crate) fn has_order(inventory: &Inventory) -> bool {
-    let mut devices = inventory.devices.iter();
-    devices.all(|own| own.device.index.or(own.place).is_some())
 }
 
 impl Seen {
@@ -180,15 +164,20 @@ fn each_of(
         see(&Seen { name: None, inventory: live() }, report)?;
     }
     files::each(from, |path, line, read| match read {
-        Ok((mut inventory, time)) => {
+        Ok(Found { mut inventory, time, fault }) => {
             mark_others(&mut inventory);
             wanted.narrow(&mut inventory);
             let name = names.of_host(inventory.host.as_deref(), path, line);
+            report.enter(Stage::Files);
             if let Some(time) = time {
-                report.enter(Stage::Files);
                 report.note(format!("{name}: as it was at {}", format_time(time, 3)));
-                report.enter(Stage::default());
             }
+            if let Some(fault) = fault {
+                report.turn_to(Some(&name));
+                report.host_problem(fault);
+                report.turn_to(None);
+            }
+            report.enter(Stage::default());
             see(&Seen { name: Some(name), inventory }, report)
         }
         Err(problem) => {

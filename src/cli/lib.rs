@@ -49,6 +49,7 @@ mod pkeys;
 mod ports;
 mod record;
 mod report;
+mod room;
 mod rows;
 mod selection;
 mod shell;

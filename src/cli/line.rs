@@ -481,6 +481,9 @@ impl Choice {
             (Some(true), _) => format!("{perhaps}{own} (right)"),
             (Some(false), Some(right)) => format!("{perhaps}{own} (wrong: {right} is right)"),
             (Some(false), None) => format!("{perhaps}{own} (none is right)"),
+            (None, Some(right)) if *index != Some(*right) => {
+                format!("{perhaps}{own} (perhaps wrong: {right} is recommended)")
+            }
             (None, _) => format!("{perhaps}{own} (not known whether that is right)"),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use uverbs::device::Device;
-use uverbs::inventory::{DeviceRecord, Inventory};
+use uverbs::inventory::{DeviceRecord, Inventory, Problem};
 use uverbs::selector::Selector;
 
 use crate::report::Report;
@@ -46,6 +46,11 @@ impl<'s> Asked<'s> {
         self.list.is_empty()
     }
 
+    /// How many selectors there are, each counted once.
+    pub(crate) fn count(&self) -> usize {
+        self.list.len()
+    }
+
     /// Whether the device, or a port of it, is asked for.
     pub(crate) fn has_device(&self, device: &str) -> bool {
         self.is_all() || self.devices.contains_key(device)
@@ -77,9 +82,18 @@ pub(crate) struct Missing {
 /// How many of the names that a host lacks are known.
 const FIRST: usize = 8;
 
+/// Why it is not known which devices a host has, if its list could not be read: then no name is one of nothing.
+pub(crate) fn unlisted(inventory: &Inventory) -> Option<&Problem> {
+    let is_empty = inventory.devices.is_empty() && inventory.others.is_empty();
+    inventory.problems.first().filter(|_| is_empty)
+}
+
 impl Asked<'_> {
     /// The selectors that name nothing of a host. A device that could not be listed may be there.
     pub(crate) fn missing(&self, inventory: &Inventory) -> Missing {
+        if unlisted(inventory).is_some() {
+            return Missing { count: 0, first: Vec::new() };
+        }
         let devices = inventory.devices.iter().map(|own| &own.device).chain(&inventory.others);
         let known: BTreeMap<&str, &Device> = devices.map(|own| (own.name.as_str(), own)).collect();
         let unlisted = inventory.unlisted.iter().map(|(name, _)| name.as_str());
@@ -176,7 +190,10 @@ pub(crate) fn select<'d>(
     for device in inventory.others.iter().filter(|own| seen.insert(&own.name)) {
         find(device);
     }
-    let mut missing = asked.list.len().saturating_sub(found);
+    let mut missing = match unlisted(inventory) {
+        None => asked.list.len().saturating_sub(found),
+        Some(_) => 0,
+    };
     for Selector { device, port } in &asked.list {
         if missing == 0 {
             break;
@@ -199,8 +216,6 @@ pub(crate) fn select<'d>(
 
 #[cfg(test)]
 mod tests {
-    use uverbs::inventory;
-
     use super::*;
     use crate::hosts::Seen;
     use crate::report::Unanswered;
@@ -220,7 +235,7 @@ mod tests {
     /// Each of many hosts may lack each of many names.
     #[test]
     fn only_the_first_of_many_that_are_missing_are_named() {
-        let problem = inventory::Problem { text: "x: list: broken".to_owned(), errno: 71 };
+        let problem = Problem { text: "x: list: broken".to_owned(), errno: 71 };
         let mut inventory = Inventory::default();
         inventory.unlisted.push(("x".to_owned(), problem));
         inventory.devices.push(DeviceRecord::new(Device::named("y")));
@@ -238,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_device_that_could_not_be_listed_is_not_missed_as_well() {
-        let problem = inventory::Problem { text: "x: list: broken".to_owned(), errno: 71 };
+        let problem = Problem { text: "x: list: broken".to_owned(), errno: 71 };
         let mut inventory = Inventory::default();
         inventory.unlisted.push(("x".to_owned(), problem));
         let selectors = ["x", "y"].map(|text| text.parse().unwrap());

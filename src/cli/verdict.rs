@@ -8,9 +8,10 @@ use uverbs::choose::{Outcome, Why};
 use uverbs::inventory::SettingsReading;
 use uverbs::port::LinkLayer;
 
-use crate::hosts::{Chosen, Seen, fills, has_order, unread, variable};
+use crate::hosts::{Chosen, Seen, unread, variable};
 use crate::looked::PortCount;
 use crate::report::Report;
+use crate::room::{fills, has_order, has_unlisted};
 use crate::selection::{Asked, Missing};
 use crate::values::Pairs;
 
@@ -65,7 +66,7 @@ impl Verdict {
         self.unread.extend(unread);
         self.has_unread |= !host.inventory.unread().is_empty();
         let fills = fills(&host.inventory);
-        self.fills |= fills;
+        self.fills |= fills || has_unlisted(&host.inventory);
         self.is_unordered |= fills && !has_order(&host.inventory);
         let program = Implementation::Nccl(Release::NEWEST);
         let nccl = Settings::new(program, variable(&host.inventory, SettingsReading::NEWEST));
@@ -223,13 +224,14 @@ impl Indices {
                     Right::None
                 }
                 Some(index) => {
-                    if !own.decision.is_sure(&own.port) {
+                    let is_sure = own.decision.is_sure(&own.port);
+                    if !is_sure {
                         self.unproven.push(own.name());
                     }
                     self.is_any = true;
                     let is_ethernet = own.port.link_layer == LinkLayer::ETHERNET;
                     (if is_ethernet { &mut self.of_roce } else { &mut self.of_others }).add(index);
-                    Right::Index(index)
+                    if is_sure { Right::Index(index) } else { Right::Unknown }
                 }
             };
             let port = self.port(own.port.device, own.port.number);
@@ -290,6 +292,7 @@ impl Indices {
             2 * count >= self.hosts.len()
         });
         let half_have: BTreeSet<usize> = half_have.map(|(port, _)| *port).collect();
+        let rare = self.rare();
         let usual = counts.into_iter().map(|(port, mut rights)| {
             let all: usize = rights.values().sum();
             rights.remove(&Right::Unknown);
@@ -307,11 +310,13 @@ impl Indices {
             let (own, rest) = taken.split_at(end);
             taken = rest;
             let mut list = Vec::new();
-            for (_, port, right) in own.iter().filter(|(_, _, right)| *right != Right::Unknown) {
+            for (_, port, right) in own {
                 let (Some(name), Some(usual)) = (names.get(port), usual.get(port)) else {
                     continue;
                 };
                 match usual {
+                    _ if rare.contains(port) => list.push(format!("has {name} (most do not)")),
+                    _ if *right == Right::Unknown => {}
                     Some(usual) if usual == right => {}
                     Some(usual) => list.push(format!("{name} uses {right} (most use {usual})")),
                     None => list.push(format!("{name} uses {right}")),
@@ -328,6 +333,19 @@ impl Indices {
             }
         }
         Pairs(found)
+    }
+
+    /// The ports that most hosts are known not to have.
+    fn rare(&self) -> BTreeSet<usize> {
+        let is_read = |place: &usize| self.hosts.get(*place).is_some_and(|(_, is_read)| *is_read);
+        let read = self.hosts.iter().filter(|(_, is_read)| *is_read).count();
+        // On how many of those that were read each port is.
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for (host, port, _) in &self.taken {
+            *counts.entry(*port).or_default() += usize::from(is_read(host));
+        }
+        let lacks = counts.iter().map(|(port, count)| (*port, read.saturating_sub(*count)));
+        lacks.filter(|(_, lacks)| 2 * lacks > self.hosts.len()).map(|(port, _)| port).collect()
     }
 }
 

@@ -87,7 +87,7 @@ fn see(
     for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
         report.note(format!("{}: no usable GID: {}", own.name(), own.decision.outcome));
     }
-    if is_missing || chosen.is_empty() || lacks_gid(&host, &chosen, &asked) {
+    if is_missing || chosen.is_empty() || lacks_gid(&chosen, &asked) {
         return Ok(false);
     }
     *report = Report::default();

@@ -68,8 +68,10 @@ fn read_function(folder: &Folder, about: &str) -> Option<PciFunction> {
     });
     let physical = folder.join("physfn");
     function.physical = physical.read_optional("uevent").as_deref().and_then(address);
+    // Only a VF has this folder, which may lead to where nothing can be read.
+    function.physical_is_unread = function.physical.is_none() && !physical.is_gone();
     // The kernel knows no link of a VF.
-    let of_link = if function.physical.is_some() { &physical } else { folder };
+    let of_link = if function.is_virtual() { &physical } else { folder };
     function.link = link(of_link, "current_link_speed", "current_link_width");
     function.max_link = link(of_link, "max_link_speed", "max_link_width");
     Some(function)
@@ -204,6 +206,14 @@ mod tests {
             (virtual_one.address, virtual_one.link),
             (address("0000:17:00.2"), function.link)
         );
+
+        // One whose physical function cannot be read is a VF all the same.
+        let physfn = root.join(&vf).join("physfn");
+        std::fs::remove_file(&physfn).unwrap();
+        symlink("../0000:99:00.0", &physfn).unwrap();
+        let virtual_one = read("mlx5_1").pci.unwrap();
+        assert!(virtual_one.is_virtual() && virtual_one.physical_is_unread);
+        assert_eq!((virtual_one.physical, virtual_one.link), (None, None));
 
         let own = read("mlx5_2");
         let sub = own.pci.unwrap();

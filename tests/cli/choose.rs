@@ -258,6 +258,30 @@ fn a_named_device_that_was_not_read_is_not_covered() {
     assert_eq!((&fits["unread"], &fits["unusable"]), (&json!(["node1"]), &json!([])), "{fits}");
 }
 
+/// Where the list of devices could not be read, no name is one of nothing.
+#[test]
+fn a_name_on_a_host_whose_list_was_not_read() {
+    let mut own = host("h1", &[]);
+    own["problems"] = json!([{ "error": "host: list devices: ENOMEM", "errno": 12 }]);
+    let fleet = Fleet::new(&[own, host("h2", &[("mlx5_0", port(DUAL))])]);
+    for command in
+        [&["gids"][..], &["devices"], &["ports"], &["choose"], &["env", "nccl"], &["check"]]
+    {
+        let run = fleet.uverbs(&[command, &["mlx5_0"]].concat());
+        assert!(
+            run.stderr.contains("h1: host: list devices: ENOMEM\n") || run.status == 2,
+            "{run:?}"
+        );
+        assert!(!(run.stderr.clone() + &run.stdout).contains("no such device"), "{run:?}");
+        assert!(run.status == if command == ["check"] { 2 } else { 3 }, "{run:?}");
+    }
+    let fits = fleet.json(&["choose", "mlx5_0"])["fits_all"].clone();
+    assert_eq!((&fits["unread"], &fits["unusable"]), (&json!(["h1"]), &json!([])), "{fits}");
+    // Names that are nowhere else are said of the other host only.
+    let run = fleet.uverbs(&["choose", "mlx5_9"]);
+    assert_eq!(run.stderr.matches("no such device").count(), 1, "{run:?}");
+}
+
 #[test]
 fn no_host_and_no_usable_port() {
     let fleet = Fleet::new(&[json!({}), json!([])]);
@@ -316,6 +340,27 @@ fn nothing_is_exported_for_a_part() {
     let run = fleet.uverbs(&["env", "nccl"]);
     assert_eq!((run.stdout.as_str(), run.status), ("export NCCL_IB_GID_INDEX=3\n", 0), "{run:?}");
     assert!(run.stderr.contains("node1: b:1: left out: the port is down, not active"), "{run:?}");
+}
+
+/// A host with a port that most do not have differs, too.
+#[test]
+fn a_port_that_most_do_not_have() {
+    let one = |name| host(name, &[("mlx5_0", port(DUAL))]);
+    let both = host("x1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    let fleet = Fleet::new(&[both.clone(), one("x2"), one("x3")]);
+    let said = json!({ "x1": ["has mlx5_1:1 (most do not)"] });
+    assert_eq!(fleet.json(&["choose"])["fits_all"]["differing"], said);
+    let run = fleet.uverbs(&["choose"]);
+    assert!(run.stderr.ends_with("; 1 host differs\n"), "{run:?}");
+    // Those of which not all was read may have it.
+    let others = ["x2", "x3"].map(|name| {
+        let mut own = half_read("device");
+        own["host"] = name.into();
+        own
+    });
+    let [second, third] = others;
+    let fleet = Fleet::new(&[both, second, third]);
+    assert_eq!(fleet.json(&["choose"])["fits_all"]["differing"], json!({}));
 }
 
 /// Two that differ: neither is what most use.

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
+use crate::conforms::conforms;
 use crate::run::{finish, program};
 use crate::tree::{Tree, write};
 
@@ -60,6 +61,12 @@ fn the_place_of_a_device() {
     other.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 4);
     files(&other, "device", "0000:17:00.2");
     files(&other, "device/physfn", "0000:17:00.0");
+    let lost = tree.device("mlx5_2", "1: CA", 2);
+    lost.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 4);
+    files(&lost, "device", "0000:17:00.3");
+    // Its function is not in the tree.
+    let physfn = tree.path().join("class/infiniband/mlx5_2/device/physfn");
+    std::os::unix::fs::symlink("../0000:17:00.0", physfn).unwrap();
     let devices = &tree.json(&["devices"])["devices"];
     let link = json!({ "gts": 16.0, "lanes": 8 });
     let max = json!({ "gts": 32.0, "lanes": 16 });
@@ -75,6 +82,9 @@ fn the_place_of_a_device() {
     assert_eq!((&devices[0]["ca_type"], &devices[0]["hw_rev"]), (&json!("MT4129"), &json!("0")));
     assert_eq!(devices[1]["pci"]["function"], "vf");
     assert_eq!(devices[1]["pci"]["physical"], "0000:17:00.0");
+    let lost = json!({ "address": "0000:17:00.3", "function": "vf", "physical": null,
+                       "id": "15b3:1021", "link": null, "max_link": null });
+    assert_eq!(devices[2]["pci"], lost);
     let wide = tree.answer(&["devices", "--wide"]);
     let cells = "0000:17:00.2  vf        0000:17:00.0  1     16GT/s,x8  32GT/s,x16  15b3:1021";
     assert!(wide.contains(cells), "{wide}");
@@ -89,6 +99,7 @@ fn the_place_of_a_device() {
     from_snapshot["devices"][0].as_object_mut().unwrap().remove("host");
     assert_eq!(from_snapshot["devices"][0], devices[0]);
     assert_eq!(from_snapshot["devices"][1]["pci"], devices[1]["pci"]);
+    assert_eq!(from_snapshot["devices"][2]["pci"], lost);
     // It is said of the function only.
     assert_eq!(found.matches("pcie-narrow").count(), 1, "{found}");
     assert!(found.contains("of 0000:17:00.0 is 16GT/s,x8"), "{found}");
@@ -105,9 +116,32 @@ fn a_device_without_a_node() {
     let tree = Tree::new();
     tree.with_roce();
     fs::remove_dir_all(tree.path().join("class/infiniband_verbs")).unwrap();
+    // So it is known that ib_uverbs is not loaded.
+    fs::create_dir(tree.path().join("module")).unwrap();
     let answer = tree.json(&["devices"]);
     assert_eq!(answer["devices"][0]["uverbs"], json!(null));
     assert_eq!(answer["devices"][0]["node"], json!(null));
+}
+
+/// A node that could not be looked for is not none.
+#[test]
+fn a_node_that_is_not_known() {
+    let tree = Tree::new();
+    tree.with_roce();
+    fs::remove_dir_all(tree.path().join("class/infiniband_verbs")).unwrap();
+    fs::create_dir_all(tree.path().join("module/ib_uverbs")).unwrap();
+    let said = "mlx5_0: it is not known which uverbs node it has\n";
+    let run = tree.uverbs(&["devices", "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    conforms("devices.json", &answer);
+    let device = &answer["devices"][0];
+    assert_eq!((&device["uverbs"], &device["node_is_unread"]), (&json!(null), &json!(true)));
+    assert!(run.status == 0 && run.stderr == format!("uverbs: {said}"), "{run:?}");
+    let run = tree.uverbs(&["devices"]);
+    assert!(run.stdout.ends_with("  ?\n") && run.stderr.contains(said), "{run:?}");
+    let document = serde_json::from_str(&tree.uverbs(&["snapshot"]).stdout).unwrap();
+    let run = crate::snapshots::Fleet::new(&[document]).uverbs(&["devices"]);
+    assert!(run.stderr.contains(said), "{run:?}");
 }
 
 #[test]

@@ -176,6 +176,19 @@ fn a_fleet_with_a_row_that_cannot_be_read() {
     assert!(line.ends_with(" and uses no other port"), "{run:?}");
 }
 
+/// Nor does a host differ by an index that may be wrong.
+#[test]
+fn an_index_that_is_not_proven_does_not_differ() {
+    let good = |name| host(name, &[("mlx5_0", port(DUAL))]);
+    let mut other = pod(&["10.0.0.1"], &[("mlx5_0", vec![named(5, "::ffff:10.0.0.1", "eth0")])]);
+    other["host"] = "h3".into();
+    let fleet = Fleet::new(&[good("h1"), good("h2"), other]);
+    let fits = fleet.json(&["choose"])["fits_all"].clone();
+    assert_eq!((&fits["differing"], &fits["unproven"]), (&json!({}), &json!(["h3: mlx5_0:1"])));
+    let run = fleet.uverbs(&["choose"]);
+    assert!(run.stderr.ends_with("; no host is known to differ\n"), "{run:?}");
+}
+
 /// Without RDMA netlink a name by sysfs may be another namespace's.
 #[test]
 fn a_name_is_no_match_without_netlink() {
@@ -478,8 +491,30 @@ fn ports_that_were_not_read_make_the_room_doubtful() {
     own["devices"].as_array_mut().unwrap().remove(0);
     let (is_said, row) = last(&own, &[]);
     assert!(is_said && row["nccl"]["is_sure"] == false, "{row}");
-    own["devices"].as_array_mut().unwrap().remove(0);
-    assert!(!last(&own, &[]).0, "there is room for it");
+    // Nobody knows how many.
+    own["devices"].as_array_mut().unwrap().truncate(1);
+    let fleet = Fleet::new(std::slice::from_ref(&own));
+    let (run, answer) = (fleet.uverbs(&["choose"]), fleet.json(&["choose"]));
+    assert!(
+        run.stderr.contains("1 could be read, while not all devices could be listed"),
+        "{run:?}"
+    );
+    assert_eq!(answer["choose"][0]["nccl"]["is_sure"], false, "{answer}");
+    // Only a list keeps the room for those that were read.
+    let setting = json!({ "NCCL_IB_HCA": "=m1:1", "NCCL_IB_GID_INDEX": "3" });
+    assert_eq!(answer["fits_all"]["read"]["nccl"], setting, "{answer}");
+    // One that was listed and not read has as many ports as the list says.
+    own["unlisted"] = json!([]);
+    own["others"] = json!([{
+        "name": "m99", "index": 99, "node_type": 1, "node_guid": "0x0002c90300000009",
+        "sys_image_guid": "0x0002c90300000009", "fw_version": null, "protocol": "roce",
+        "port_count": 1, "driver": null, "node": null, "node_is_unread": false,
+    }]);
+    let row =
+        |own: &Value| Fleet::new(std::slice::from_ref(own)).json(&["choose"])["choose"][0].clone();
+    assert_eq!(row(&own)["nccl"]["is_sure"], true, "there is room for it");
+    own["others"][0]["port_count"] = 32.into();
+    assert_eq!(row(&own)["nccl"]["is_sure"], false);
     // Nor is it known where the order is not.
     let mut own = host("h", &devices);
     let (is_said, row) = last(&own, &[]);

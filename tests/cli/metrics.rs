@@ -6,11 +6,11 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::thread;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::run::{Run, program, uverbs};
-use crate::snapshots::{DUAL, Fleet, host, port};
+use crate::snapshots::{DUAL, Fleet, host, port, set};
 use crate::tree::Tree;
 
 /// What is not a time.
@@ -125,6 +125,23 @@ fn what_is_not_known_of_a_snapshot_has_no_number() {
     assert_eq!((elsewhere(&run), run.status), (0, 3), "{run:?}");
     let problems = "uverbs_reading_problems{host=\"node1\",device=\"mlx5_0\"} 2\n";
     assert!(run.stdout.contains(problems), "{run:?}");
+}
+
+/// Where it is not known which GID is right, none differs, and none is the same.
+#[test]
+fn what_is_not_known_to_be_right_is_not_compared() {
+    let differs = |own: &Value| {
+        let run = Fleet::new(std::slice::from_ref(own)).uverbs(&["metrics"]);
+        run.stdout.lines().filter(|line| line.starts_with("uverbs_port_choice_differs{")).count()
+    };
+    let mut own = host("h", &[("mlx5_0", port(&DUAL[3..]))]);
+    for program in ["NCCL", "UCX"] {
+        set(&mut own, &format!("{program}_IB_GID_INDEX"), "3", None);
+    }
+    assert_eq!(differs(&own), 1);
+    let row = &mut own["devices"][0]["gids"][0];
+    (row["gid_type"], row["type_is_hidden"]) = (u32::MAX.into(), true.into());
+    assert_eq!(differs(&own), 0);
 }
 
 #[test]

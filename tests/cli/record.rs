@@ -208,14 +208,16 @@ fn a_history() {
     let row = history(&file, &["mlx5_0:1", "5"]);
     assert_eq!(whats(&row), ["began", "was", "gid_came"]);
     assert_eq!((&row[1]["after"], &row[2]["after"]["gid"]), (&Value::Null, &GID.into()));
-    // NCCL 2.20 took index 0, which was never right; what was right changed, and why is said.
+    // NCCL 2.20 took index 0; what was recommended changed, and why is said. In a tree nothing proves it right.
     let choices = history(&file, &["mlx5_0:1", "--like", "nccl-2.20"]);
     assert_eq!(whats(&choices), ["began", "choice", "gid_went", "choice", "gid_came", "choice"]);
     for (place, right) in [(1, 3), (3, 10), (5, 5)] {
         let after = &choices[place]["after"];
-        assert_eq!((&after["index"], &after["is_right"]), (&0.into(), &false.into()), "{after}");
+        assert_eq!((&after["index"], &after["is_right"]), (&0.into(), &Value::Null), "{after}");
         assert_eq!(after["recommended"], right, "{after}");
     }
+    let plain = uverbs(&["history", file.to_str().unwrap(), "mlx5_0:1", "--like", "nccl-2.20"]);
+    assert!(plain.stdout.contains(" (perhaps wrong: 3 is recommended)\n"), "{plain:?}");
     assert_eq!(choices[3]["causes"], serde_json::json!(["gid_went"]));
     let time = choices[3]["time"].as_str().unwrap();
     let then = at(&["choose", "mlx5_0:1", "--json"], &file, time);
@@ -430,6 +432,85 @@ fn what_could_not_be_read_has_no_choice_in_a_history() {
     assert!(text.contains("mlx5_0      unread          mlx5_0: no table\n"), "{text}");
 }
 
+/// Of a recommendation that is not known to be right no choice is right or wrong.
+#[test]
+fn a_choice_beside_a_doubtful_recommendation() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let judged = |known: bool| {
+        let mut first: Value = serde_json::from_str(&texts(&file)[0]).unwrap();
+        first["host"] = "h".into();
+        first["has_netlink"] = true.into();
+        let interface = |index: u32, name: &str, addresses: Value| {
+            serde_json::json!({
+                "index": index, "name": name, "is_up": true, "is_lower_up": true, "mtu": 1500,
+                "mac": "02:11:22:33:44:55", "addresses": addresses,
+            })
+        };
+        let own = serde_json::json!([["192.168.77.1", 24], ["fe80::11:22ff:fe33:4455", 64]]);
+        first["interfaces"] = serde_json::json!([
+            interface(2, "eth0", own),
+            interface(3, "eth0.7", serde_json::json!([["10.7.0.1", 24]])),
+        ]);
+        for row in first["devices"][0]["gids"].as_array_mut().unwrap() {
+            let number = if row["index"] == 10 { 3 } else { 2 };
+            row["ifindex"] = number.into();
+            let name = if number == 3 { "eth0.7" } else { "eth0" };
+            if known || row["index"] != 3 {
+                row["netdev"] = serde_json::json!({ "index": number, "name": name });
+            }
+        }
+        first["devices"][0]["ports"][0]["netdev"] =
+            serde_json::json!({ "index": 2, "name": "eth0" });
+        let path = folder.path().join("own.jsonl");
+        let own = first.as_object_mut().unwrap();
+        let head = [own.remove("schema_version"), own.remove("recording")].map(Option::unwrap);
+        let rest = first.to_string();
+        let line =
+            format!(r#"{{"schema_version":{},"recording":{},{}"#, head[0], head[1], &rest[1..]);
+        fs::write(&path, line + "\n").unwrap();
+        let lines = history(&path, &["mlx5_0:1", "--like", "nccl"]);
+        let text = finish(program().arg("history").arg(&path).args(["mlx5_0:1", "--like", "nccl"]));
+        let choice = lines.iter().find(|line| line["what"] == "choice").unwrap();
+        (choice["after"].clone(), text.stdout)
+    };
+    let (choice, text) = judged(true);
+    assert_eq!((&choice["recommended"], &choice["is_right"]), (&3.into(), &true.into()), "{text}");
+    let (choice, text) = judged(false);
+    assert_eq!(choice["is_right"], Value::Null, "{choice} {text}");
+    assert!(text.contains("3 ::ffff:192.168.77.1 (perhaps wrong: 10 is recommended)"), "{text}");
+}
+
+/// What of a recording could not be read is said, also if there is an answer: there may be another.
+#[test]
+fn a_part_that_cannot_be_read_is_said_beside_the_answer() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    let nothing = || Some(serde_json::json!([]));
+    let parts = [
+        ("12:00:00", 0, None),
+        ("12:01:00", 1, nothing()),
+        ("12:05:00", 0, None),
+        ("12:06:00", 1, nothing()),
+    ];
+    made(&tree, &file, &parts);
+    let time = "2026-11-22T12:00:30Z";
+    let run = at(&["gids"], &file, time);
+    assert_eq!((run.status, run.stdout.lines().count()), (0, 5), "{run:?}");
+    let mut lines = texts(&file);
+    lines[2].insert(0, 'x');
+    fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let run = at(&["gids"], &file, time);
+    assert_eq!((run.status, run.stdout.lines().count()), (3, 5), "{run:?}");
+    assert!(run.stderr.contains("record.jsonl: line 3"), "{run:?}");
+    let json = at(&["gids", "--json"], &file, time);
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["problems"].as_array().unwrap().len(), 1, "{json}");
+}
+
 /// A recorder that is stopped does not see what comes and goes meanwhile, and does not say that nothing did.
 #[test]
 fn a_recorder_that_was_stopped() {
@@ -451,6 +532,24 @@ fn a_recorder_that_was_stopped() {
     let run = at(&["gids"], &file, &time);
     assert!(run.status == 3 && run.stderr.contains("nothing was recorded between"), "{run:?}");
     assert_eq!(whats(&history(&file, &[])), ["began", "not_recorded"]);
+}
+
+/// A device is not said to be nowhere if at some moment it could not be known which there were.
+#[test]
+fn a_name_in_a_recording_whose_list_was_not_read() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let run = finish(program().arg("history").arg(&file).arg("mlx5_0"));
+    assert!(run.status == 1 && run.stderr.contains("mlx5_0 is nowhere"), "{run:?}");
+    let text = fs::read_to_string(&file).unwrap();
+    let problem = r#""problems":[{"error":"host: list devices: ENOMEM","errno":12}]"#;
+    let text = text.replace(r#""problems":[]"#, problem);
+    assert!(text.contains(problem), "{text}");
+    fs::write(&file, text).unwrap();
+    let run = finish(program().arg("history").arg(&file).arg("mlx5_0"));
+    assert!(run.status == 3 && !run.stderr.contains("nowhere"), "{run:?}");
+    assert!(run.stderr.contains("host: list devices: ENOMEM"), "{run:?}");
 }
 
 /// A line that says that something changed says what.

@@ -64,7 +64,7 @@ pub(crate) fn host(name: &str, devices: &[(&str, Value)]) -> Value {
                 "name": name, "index": 0, "node_type": 1, "driver": 1, "protocol": "roce",
                 "node_guid": "0x0002c90300000004", "sys_image_guid": "0x0002c90300000004",
                 "node": { "name": "uverbs0", "path": "/dev/infiniband/uverbs0", "number": 59328 },
-                "node_mode": 0o20666, "access": true, "gids": port["rows"],
+                "node_mode": 0o20666, "access": true, "hardware": {}, "gids": port["rows"],
                 "ports": [{
                     "number": 1, "attributes": port["attributes"], "guid": "0x001122fffe334455",
                     "netdev": { "index": 2, "name": "eth0" }, "has_types": true,
@@ -88,7 +88,9 @@ pub(crate) fn host(name: &str, devices: &[(&str, Value)]) -> Value {
     };
     json!({
         "schema_version": 1, "host": name, "kernel": "6.12.0", "shares_namespaces": true,
-        "modules": ["ib_core", "ib_uverbs"], "has_netlink": true, "absences": [], "settings": [],
+        "modules": ["ib_core", "ib_uverbs"], "proprietary": [],
+        "locked_memory": { "limit": null, "is_exempt": false },
+        "has_netlink": true, "absences": [], "settings": [],
         "problems": [], "devices": devices,
         "interfaces": [interface(2, "eth0"), interface(3, "eth0.7")],
     })

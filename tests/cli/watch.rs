@@ -269,6 +269,32 @@ fn waiting_beside_a_port_of_which_too_little_is_known() {
     }
 }
 
+/// A port that is named and could not be read is waited for, whatever others have.
+#[test]
+fn waiting_for_a_port_that_cannot_be_read() {
+    let tree = Tree::new();
+    tree.with_roce();
+    let device = tree.device("mlx5_1", "1: CA", 1);
+    let port = device.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 8);
+    port.gid(3, ADDRESS, "RoCE v2", Some("eth1"));
+    let good = std::fs::read_to_string(tree.path().join("class/infiniband/mlx5_1/ports/1/gids/3"));
+    for (file, whole) in [("state", "4: ACTIVE"), ("gids/3", good.unwrap().trim_end())] {
+        port.file(file, "x");
+        for names in [&["mlx5_0:1", "mlx5_1:1"][..], &["mlx5_0", "mlx5_1"], &["mlx5_1:1"]] {
+            let run = tree.uverbs(&[&["wait", "--timeout", "0.03"], names].concat());
+            assert_eq!((run.status, run.stdout.lines().count()), (3, 1), "{run:?}");
+            for said in ["mlx5_1: query ", "the time is up"] {
+                assert!(run.stderr.contains(said), "{said}: {run:?}");
+            }
+        }
+        // It is not asked for.
+        assert_eq!(tree.uverbs(&["wait", "--timeout", "0.03", "mlx5_0:1"]).status, 0);
+        port.file(file, whole);
+        let run = tree.uverbs(&["wait", "--timeout", "0.03", "mlx5_0:1", "mlx5_1:1"]);
+        assert_eq!((run.status, run.stdout.lines().count()), (0, 3), "{run:?}");
+    }
+}
+
 /// A device that comes and cannot be read has not no port and no GID.
 #[test]
 fn a_device_that_comes_and_cannot_be_read() {

@@ -19,7 +19,7 @@ pub(crate) fn snapshot(host: usize) -> String {
             })
             .collect();
         devices.push(format!(
-            r#"{{"name":"mlx5_{port}","index":{port},"node_type":1,"node_guid":"0x0002c90300000004","sys_image_guid":"0x0002c90300000004","fw_version":"28.39.2048","protocol":"roce","driver":1,"node":{{"name":"uverbs{port}","path":"/dev/infiniband/uverbs{port}","number":59328}},"node_mode":8630,"access":true,"ports":[{{"number":1,"attributes":[{{"state":4,"phys_state":5,"link_layer":2,"max_mtu":5,"active_mtu":5,"lid":0,"sm_lid":0,"sm_sl":0,"lmc":0,"gid_tbl_len":255,"pkey_tbl_len":128,"active_width":2,"active_speed":128,"port_cap_flags":67174400,"port_cap_flags2":0,"max_msg_sz":1073741824,"bad_pkey_cntr":0,"qkey_viol_cntr":0,"max_vl_num":1,"subnet_timeout":0,"init_type_reply":0,"flags":1}},"ioctl"],"effective":4000,"guid":"0x0002c90300000004","netdev":{{"index":{ifindex},"name":"{name}"}},"pkeys":null}}],"gids":[{}]}}"#,
+            r#"{{"name":"mlx5_{port}","index":{port},"node_type":1,"node_guid":"0x0002c90300000004","sys_image_guid":"0x0002c90300000004","fw_version":"28.39.2048","protocol":"roce","driver":1,"node":{{"name":"uverbs{port}","path":"/dev/infiniband/uverbs{port}","number":59328}},"node_mode":8630,"access":true,"hardware":{{}},"ports":[{{"number":1,"attributes":[{{"state":4,"phys_state":5,"link_layer":2,"max_mtu":5,"active_mtu":5,"lid":0,"sm_lid":0,"sm_sl":0,"lmc":0,"gid_tbl_len":255,"pkey_tbl_len":128,"active_width":2,"active_speed":128,"port_cap_flags":67174400,"port_cap_flags2":0,"max_msg_sz":1073741824,"bad_pkey_cntr":0,"qkey_viol_cntr":0,"max_vl_num":1,"subnet_timeout":0,"init_type_reply":0,"flags":1}},"ioctl"],"effective":4000,"guid":"0x0002c90300000004","netdev":{{"index":{ifindex},"name":"{name}"}},"pkeys":null}}],"gids":[{}]}}"#,
             gids.join(",")
         ));
         interfaces.push(format!(
@@ -27,7 +27,7 @@ pub(crate) fn snapshot(host: usize) -> String {
         ));
     }
     format!(
-        r#"{{"schema_version":1,"host":"node{host}","kernel":"6.12.0","modules":["ib_core","ib_uverbs"],"shares_namespaces":true,"has_netlink":true,"devices":[{}],"absences":[],"interfaces":[{}],"settings":[],"problems":[]}}"#,
+        r#"{{"schema_version":1,"host":"node{host}","kernel":"6.12.0","modules":["ib_core","ib_uverbs"],"proprietary":[],"locked_memory":{{"limit":null,"is_exempt":false}},"shares_namespaces":true,"has_netlink":true,"devices":[{}],"absences":[],"interfaces":[{}],"settings":[],"problems":[]}}"#,
         devices.join(","),
         interfaces.join(",")
     )

@@ -24,6 +24,14 @@ pub(super) const HARMS: &[Harm] = &[
     (&["not-checked"], |it| it.interfaces = None),
     (&["not-checked", "gid-not-proven"], |it| it.has_netlink = false),
     (&["not-checked"], |it| it.others.push(Device::named("mlx5_9"))),
+    (&["not-checked"], |it| it.first().hardware = None),
+    (&["not-checked"], |it| it.modules.clear()),
+    (&["not-checked"], |it| it.proprietary = None),
+    (&["not-checked"], |it| {
+        it.modules.push("nvidia".into());
+        it.kernel = None;
+    }),
+    (&["not-checked"], |it| it.locked_memory = None),
     (&["port-guid-unreadable"], |it| {
         it.first().ports[0].guid = Err(problem("mlx5_0: query GID 0 of port 1: no", 5));
     }),
@@ -69,6 +77,17 @@ pub(super) const HARMS: &[Harm] = &[
         let text = "mlx5_0: get context: no known driver id is accepted (errno 22)";
         it.first().access = Some(Err(problem(text, 22)));
     }),
+    // Nor is the device checked of which nothing was read for such a reason.
+    (&["ioctl-unknown", "gid-table-unreadable"], |it| {
+        it.refuse(problem("mlx5_0: get context: the kernel does not know this request", 93));
+    }),
+    (&["not-checked", "gid-table-unreadable"], |it| {
+        it.refuse(problem("mlx5_0: open: which node it has could not be read", 5));
+        let device = &mut it.first().device;
+        (device.node, device.node_is_unread) = (None, true);
+    }),
+    // What is said of the node is not said again.
+    (&["node-forbidden"], |it| it.refuse(problem("mlx5_0: open: EACCES", 13))),
     (&["gid-not-proven"], |it| it.rows().iter_mut().for_each(|row| row.netdev = None)),
     (&["gid-not-proven"], |it| {
         let mut row = row(0, "::ffff:10.0.0.1", GidType::ROCE_V2, None);

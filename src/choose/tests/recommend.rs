@@ -272,6 +272,28 @@ fn a_row_that_may_be_better_is_named() {
     assert_eq!(better(untyped(down), &typed), None);
 }
 
+/// The row of a VLAN is not surely right where the port's own may be.
+#[test]
+fn a_row_that_may_be_the_port_s_own_is_better_than_a_vlan_s() {
+    let vlan = v2(3, "::ffff:10.7.0.1", ours("eth0.7"));
+    let beside = |gid, home| roce(&[v2(1, gid, home), vlan]);
+    let own = unproven(None, false);
+    let port = beside("::ffff:10.0.0.1", own);
+    let decision = recommend(&port, &Wish::default());
+    assert_eq!((&decision.outcome, decision.better_unknown), (&Outcome::Taken(3), Some(1)));
+    assert!(!decision.is_sure(&port) && !is_sure(&port, 3));
+    // What cannot be better makes no doubt: another family, or a row that is proven.
+    for port in
+        [beside("2001:db8::1", own), beside("fe80::1", own), beside("fe80::1", ours("eth0"))]
+    {
+        let decision = recommend(&port, &Wish::default());
+        assert!(decision.is_sure(&port), "{port:?}");
+    }
+    // All rows of one interface are of the port's own, or none is.
+    let wish = Wish { netdev: Some("eth0.7".to_owned()), ..Wish::default() };
+    assert_eq!(recommend(&port, &wish).outcome, Outcome::Taken(3));
+}
+
 /// A row without an interface is of the only one that has its address, or of none here.
 #[test]
 fn the_only_interface_with_the_address_is_compared() {

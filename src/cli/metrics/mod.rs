@@ -27,6 +27,7 @@ use crate::hosts::{Again, Seen, choose, host, look_again, missing};
 use crate::output::Output;
 use crate::report::Report;
 use crate::selection::Asked;
+use crate::verdict::is_known;
 use catalogue::{
     BUILD, COMMANDS, DEVICE, DIFFERS, DURATION, EFFECTIVE, ENABLED, FINDINGS, GID_INDEX, GID_TABLE,
     GIDS, GIDS_ELSEWHERE, Kind, MAX_MTU, MTU, Metric, NUMA_NODE, PHYS_STATE, PORT_INFO, PROBLEMS,
@@ -202,7 +203,7 @@ fn add_choices(all: &mut Exposition, seen: &Seen, asked: &Asked<'_>, report: &mu
                 all.add(&GID_INDEX, &[port[0], port[1], ("program", program)], index);
             }
         }
-        if taken.nccl.is_sure && taken.ucx.is_sure {
+        if is_known(recommended) && taken.nccl.is_sure && taken.ucx.is_sure {
             all.add(&DIFFERS, &port, u8::from(taken.differs()));
         }
         let row = recommended.index().and_then(|index| own.record.row(own.port.number, index));

@@ -10,7 +10,9 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, prlimit};
 use tempfile::TempDir;
 
-use super::{ADDRESS, EMPTY, GID, Recorder, at, before, history, lines, now, texts, wait, whats};
+use super::{
+    ADDRESS, EMPTY, GID, Recorder, at, before, history, lines, made, now, texts, wait, whats,
+};
 use crate::run::{finish, program};
 use crate::tree::Tree;
 
@@ -190,4 +192,24 @@ fn a_torn_last_line() {
             "{end}: {text}"
         );
     }
+}
+
+/// The file before is a part of the recording.
+#[test]
+fn a_file_before_that_cannot_be_read() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None), ("12:01:00", 1, Some(serde_json::json!([])))]);
+    std::os::unix::fs::symlink("record.jsonl.1", before(&file)).unwrap();
+    let run = at(&["gids"], &file, "2026-11-22T12:00:30Z");
+    assert_eq!((run.status, run.stdout.lines().count()), (3, 5), "{run:?}");
+    assert!(run.stderr.contains("record.jsonl.1: Too many levels of symbolic links"), "{run:?}");
+    let run = finish(program().arg("history").arg(&file));
+    assert_eq!((run.status, run.stdout.lines().count()), (3, 1), "{run:?}");
+    assert!(run.stderr.contains("record.jsonl.1: Too many levels of symbolic links"), "{run:?}");
+    // It has no meaning beside a file that is no recording.
+    fs::write(&file, "{}\n").unwrap();
+    let run = finish(program().args(["gids", "--from"]).arg(&file));
+    assert!(!run.stderr.contains("record.jsonl.1"), "{run:?}");
 }
