@@ -73,7 +73,7 @@ impl Side {
     }
 
     /// Other addresses, MTU and VLANs, and which index NCCL is given, if any.
-    fn change(&self, random: &mut Random) -> Result<Option<u32>> {
+    fn change(&self, shared: Option<&str>, random: &mut Random) -> Result<Option<u32>> {
         // It may not be there.
         for vlan in ["v7", "v8"] {
             let _ = self.namespace.output(&["ip", "link", "del", vlan]);
@@ -81,14 +81,16 @@ impl Side {
         self.ip("addr flush dev d0 scope global")?;
         self.ip("link set d0 up")?;
         self.ip(&format!("link set d0 mtu {}", MTUS[random.below(MTUS.len())]))?;
-        for _ in 0..random.below(3) {
-            self.address("d0", random)?;
+        let others = (0..random.below(3)).map(|_| ADDRESSES[random.below(ADDRESSES.len())]);
+        for address in shared.into_iter().chain(others.collect::<Vec<_>>()) {
+            self.address("d0", address)?;
         }
         if random.once_in(3) {
             let id = 7 + random.below(2);
             self.ip(&format!("link add link d0 name v{id} type vlan id {id}"))?;
             self.ip(&format!("link set v{id} up"))?;
-            self.address(&format!("v{id}"), random)?;
+            let address = shared.unwrap_or(ADDRESSES[random.below(ADDRESSES.len())]);
+            self.address(&format!("v{id}"), address)?;
         }
         if random.once_in(12) {
             self.ip("link set d0 down")?;
@@ -96,8 +98,7 @@ impl Side {
         Ok(random.once_in(2).then(|| u32::try_from(random.below(6)).unwrap_or_default()))
     }
 
-    fn address(&self, netdev: &str, random: &mut Random) -> Result<()> {
-        let address = ADDRESSES[random.below(ADDRESSES.len())];
+    fn address(&self, netdev: &str, address: &str) -> Result<()> {
         let address = address.replace("SIDE", &self.number.to_string());
         let nodad = if address.contains("::") { " nodad" } else { "" };
         let words = format!("ip addr replace {address} dev {netdev}{nodad}");
@@ -214,7 +215,8 @@ pub(crate) fn ports_meet_as_is_said() -> Result<()> {
     let [one, other] = &sides;
     let (mut meet, mut cannot, mut unknown) = (0, 0, [0, 0]);
     for round in 0..rounds {
-        let variables = [one.change(&mut random)?, other.change(&mut random)?];
+        let shared = random.once_in(2).then(|| ADDRESSES[random.below(ADDRESSES.len())]);
+        let variables = [one.change(shared, &mut random)?, other.change(shared, &mut random)?];
         settle(&sides)?;
         let all = [one.snapshot(variables[0])?, other.snapshot(variables[1])?];
         let mut survey = Survey::default();
