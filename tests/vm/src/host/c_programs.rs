@@ -209,9 +209,9 @@ impl<'a> Builder<'a> {
     fn compiler(&self) -> Command {
         let mut cc = Command::new(self.machine.compiler());
         cc.arg(format!("--sysroot={}", self.sysroot.display())).args(["-O1", "-g0"]);
-        if self.machine.cross().is_some() {
-            // Debian's compilers for other machines look for their own C library first. The headers that an option
-            // names come before these.
+        if self.machine.debian == "riscv64" {
+            // Its C library is newer than that of Debian's compiler, which looks for its own first. The headers that
+            // an option names come before these.
             let headers = [&format!("usr/include/{}", self.machine.tools), "usr/include"];
             let headers = headers.map(|own| self.sysroot.join(own));
             cc.env("C_INCLUDE_PATH", env::join_paths(headers).unwrap_or_default());
