@@ -20,7 +20,7 @@ use tempfile::TempDir;
 const COUNT: usize = 120;
 
 /// The second step over the first: 2 if linear, a little more for sorted look-ups, 4 if quadratic.
-const MOST: f64 = 2.2;
+const MOST: f64 = 2.3;
 
 /// Of how many parts a seed has one.
 const TURNS: usize = 3;
