@@ -202,12 +202,14 @@ fn a_file_before_that_cannot_be_read() {
     let file = folder.path().join("record.jsonl");
     made(&tree, &file, &[("12:00:00", 0, None), ("12:01:00", 1, Some(serde_json::json!([])))]);
     std::os::unix::fs::symlink("record.jsonl.1", before(&file)).unwrap();
+    // The C libraries have other words for it.
+    let said = ["record.jsonl.1: ", "(os error 40)"];
     let run = at(&["gids"], &file, "2026-11-22T12:00:30Z");
     assert_eq!((run.status, run.stdout.lines().count()), (3, 5), "{run:?}");
-    assert!(run.stderr.contains("record.jsonl.1: Too many levels of symbolic links"), "{run:?}");
+    assert!(run.stderr.contains(said[0]) && run.stderr.contains(said[1]), "{run:?}");
     let run = finish(program().arg("history").arg(&file));
     assert_eq!((run.status, run.stdout.lines().count()), (3, 1), "{run:?}");
-    assert!(run.stderr.contains("record.jsonl.1: Too many levels of symbolic links"), "{run:?}");
+    assert!(run.stderr.contains(said[0]) && run.stderr.contains(said[1]), "{run:?}");
     // It has no meaning beside a file that is no recording.
     fs::write(&file, "{}\n").unwrap();
     let run = finish(program().args(["gids", "--from"]).arg(&file));
