@@ -125,7 +125,6 @@ const SOFT: &[Scenario] = &[
     ("an_idle_watch_sleeps", watch::an_idle_watch_sleeps),
     ("a_new_device_is_read_again", watch::a_new_device_is_read_again),
     ("a_watch_of_another_user", watch::a_watch_of_another_user),
-    ("events_that_change_no_table", watch::events_that_change_no_table),
     ("a_stopped_watch_says_what_it_lost", watch::a_stopped_watch_says_what_it_lost),
     ("waiting_for_a_gid", watch::waiting_for_a_gid),
     ("ports_meet_as_is_said", pairs::ports_meet_as_is_said),

@@ -75,6 +75,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("requests_on_mlx5_infiniband", model::requests_on_mlx5_infiniband),
     ("requests_on_mlx5_roce", model::requests_on_mlx5_roce),
     ("requests_on_mlx5_switchdev", model::requests_on_mlx5_switchdev),
+    ("mlx5_events_that_change_no_table", watch::events_that_change_no_table),
     ("mlx5_each_moment_of_roce", record::each_moment_on_mlx5_roce),
     ("mlx5_each_moment_of_infiniband", record::each_moment_on_mlx5_infiniband),
     ("mlx5_given_to_a_pod", containers::a_device_given_to_a_pod),

@@ -14,8 +14,8 @@ use uverbs_mlx5_function::description::Description;
 use uverbs_vm::{sample, stretched};
 
 use super::{Running, has};
-use crate::lab::mlx5::Mlx5;
-use crate::lab::{self, IbSwitch, Namespace, Netdev, output, run};
+use crate::lab::mlx5::{Mlx5, PortEvent};
+use crate::lab::{self, Namespace, Netdev, output, run};
 use crate::scenarios::worlds::Random;
 
 /// A device whose events are heard.
@@ -147,26 +147,25 @@ pub(crate) fn readings_after_events_on_mlx5() -> Result<()> {
 /// What changes no table is a line of its own, once for each time it is heard, and nothing else is.
 pub(crate) fn events_that_change_no_table() -> Result<()> {
     const TIMES: usize = 5;
-    let switch = IbSwitch::load()?;
+    let device = Mlx5::bind(0, &Description::infiniband(1))?;
+    let (name, function) = (device.name(), device.function());
     let watch = Running::new(&["watch", "--json", "--reread", "0"])?;
     for time in 1..=TIMES {
-        switch.change("reregister")?;
+        function.port_event(1, PortEvent::Reregister, |_| ())?;
         lab::wait_until(&format!("{time} lines"), || {
             watch.lines().is_ok_and(|lines| lines.len() >= time)
         })?;
     }
     // What changes a table shows that nothing else is on the way.
-    switch.change("lid 77")?;
-    lab::wait_until("the LID", || {
-        watch.lines().is_ok_and(|lines| has(&lines, "port_lid", "switch0"))
-    })?;
+    function.port_event(1, PortEvent::Lid, |port| port.lid = 77)?;
+    lab::wait_until("the LID", || watch.lines().is_ok_and(|lines| has(&lines, "port_lid", name)))?;
     let lines = watch.lines()?;
     for line in &lines {
         println!("{line}");
     }
     let (events, rest) = lines.split_at_checked(TIMES).context("fewer lines")?;
     for line in events {
-        ensure!(line["what"] == "client_reregister" && line["device"] == "switch0", "{line}");
+        ensure!(line["what"] == "client_reregister" && line["device"] == name, "{line}");
         ensure!(line["causes"] == serde_json::json!(["async_event"]), "{line}");
         ensure!(line.get("before").is_none_or(Value::is_null), "{line}");
     }
