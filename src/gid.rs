@@ -26,6 +26,9 @@ pub(crate) const MAX_WALK: u32 = 1 << 16;
 /// How often a slot is read again that changes while its files are read.
 pub(crate) const SLOT_READS: u32 = 16;
 
+/// The prefix of a subnet of InfiniBand that was given none; on RoCE that of link-local GIDs.
+pub(crate) const DEFAULT_PREFIX: u64 = 0xfe80 << 48;
+
 /// A global identifier: 16 bytes, written as an IPv6 address.
 ///
 /// ```

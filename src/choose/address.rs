@@ -1,6 +1,6 @@
 //! The addresses that GIDs are made from: their families and networks.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::gid::Gid;
 
@@ -48,6 +48,35 @@ pub struct Network {
 }
 
 impl Network {
+    /// The network of so many bits that an address is in, by its first address: equal networks are equal values.
+    #[must_use]
+    pub(crate) fn of(address: IpAddr, bits: u8) -> Self {
+        let first = |number: u128, length: u32| {
+            let rest = length.saturating_sub(bits.into());
+            number.checked_shr(rest).and_then(|own| own.checked_shl(rest)).unwrap_or(0)
+        };
+        match address {
+            IpAddr::V4(own) => {
+                let number = u32::try_from(first(own.to_bits().into(), u32::BITS)).unwrap_or(0);
+                Self { address: Ipv4Addr::from_bits(number).into(), bits: bits.min(32) }
+            }
+            IpAddr::V6(own) => {
+                let number = first(own.to_bits(), u128::BITS);
+                Self { address: Ipv6Addr::from_bits(number).into(), bits: bits.min(128) }
+            }
+        }
+    }
+
+    /// Whether an address is in it. One of the other family is not.
+    #[must_use]
+    pub(crate) fn has(self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(own), IpAddr::V4(its)) => alike(&own.octets(), &its.octets(), self.bits),
+            (IpAddr::V6(own), IpAddr::V6(its)) => alike(&own.octets(), &its.octets(), self.bits),
+            _ => false,
+        }
+    }
+
     /// Whether it contains the address that a GID is made from. An IPv4 network contains no IPv6 GID.
     #[must_use]
     pub fn holds(&self, gid: Gid) -> bool {
@@ -77,6 +106,11 @@ pub(super) fn alike(one: &[u8], other: &[u8], bits: u8) -> bool {
 /// Whether an address is link-local as UCX and perftest see it: `fe80::/10`.
 pub(crate) fn is_link_local(gid: Gid) -> bool {
     gid.ipv6().is_unicast_link_local()
+}
+
+/// Whether the address that a GID is made from is good on its link only.
+pub(crate) fn is_of_link(gid: Gid) -> bool {
+    is_link_local(gid) || gid.ipv4().is_some_and(|own| own.is_link_local())
 }
 
 /// Whether the lower half of a GID is not zero. UCX requires this of a port's GID.

@@ -42,7 +42,7 @@ mod tests;
 pub mod ucx;
 
 pub use address::{Family, Network};
-pub(crate) use address::{address_of, is_link_local};
+pub(crate) use address::{address_of, is_link_local, is_of_link};
 pub use decision::{Decision, Outcome};
 pub(crate) use port::is_roce;
 pub use port::{Home, MAX_INDEX, Port, Row};

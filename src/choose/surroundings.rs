@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::address::address_of;
 use super::port::{Home, Port, Row, is_roce};
-use crate::gid::Gid;
+use crate::gid::{DEFAULT_PREFIX, Gid};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
 use crate::netdev::{Interface, Unfit};
 
@@ -106,6 +106,11 @@ impl<'i> Surroundings<'i> {
         self.unfit.get(&(interface.index.get(), address_of(gid))).copied()
     }
 
+    /// The interface of a name.
+    pub(crate) fn named(&self, name: &str) -> Option<&'i Interface> {
+        self.by_name.get(name).copied()
+    }
+
     /// The length of the prefix of a GID's address on an interface, if that has it.
     pub(crate) fn prefix(&self, interface: &Interface, gid: Gid) -> Option<u8> {
         self.owned.get(&(interface.index.get(), address_of(gid))).copied()
@@ -118,7 +123,7 @@ impl<'i> Surroundings<'i> {
         let entry = &row.record.entry;
         let meant = match (entry.netdev_ifindex(), &row.record.sysfs_netdev) {
             (Some(index), _) => self.inventory.interface(index.get()),
-            (None, Some(name)) => self.by_name.get(name.as_str()).copied(),
+            (None, Some(name)) => self.named(name),
             (None, None) => None,
         };
         let has_address = |own: &&Interface| self.has_address(own, entry.gid());
@@ -297,7 +302,7 @@ fn is_up(interface: &Interface) -> bool {
 fn mac_with_id(gid: Gid) -> Option<[u8; 6]> {
     let id = gid.interface_id();
     let [_, _, mac @ ..] = (id >> 40 << 24 | id & 0xff_ffff).to_be_bytes();
-    (gid.subnet_prefix() == 0xfe80 << 48).then_some(mac)
+    (gid.subnet_prefix() == DEFAULT_PREFIX).then_some(mac)
 }
 
 /// The GIDs that the kernel derives from a MAC address: RoCE's default GID, and iWARP's only GID.

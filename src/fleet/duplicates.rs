@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::survey::Survey;
 use crate::choose::is_link_local;
-use crate::gid::{Gid, GidType};
+use crate::gid::{DEFAULT_PREFIX, Gid, GidType};
+use crate::hardware::PciFunction;
 use crate::inventory::{DeviceRecord, PortRecord};
 use crate::port::LinkLayer;
 
@@ -103,8 +104,6 @@ impl Seen {
         record: &DeviceRecord,
         port: &PortRecord,
     ) {
-        /// The prefix of a subnet that was given none.
-        const DEFAULT: u64 = 0xfe80 << 48;
         /// `IBV_QPF_GRH_REQUIRED`: a virtual function, which has the LID of its physical one.
         const GRH_REQUIRED: u8 = 1;
         if let Ok(Some(guid)) = port.guid {
@@ -117,14 +116,15 @@ impl Seen {
             || record
                 .hardware
                 .as_ref()
-                .is_some_and(|own| own.pci.as_ref().is_some_and(|own| own.physical.is_some()));
+                .and_then(|own| own.pci.as_ref())
+                .is_some_and(PciFunction::is_virtual);
         if own.link_layer != LinkLayer::INFINIBAND || own.lid == 0 || is_virtual {
             return;
         }
         let Some(row) = record.rows(port.number).first() else { return };
         let prefix = row.record.entry.gid().subnet_prefix();
         // Fabrics without a prefix of their own may be several, one for each rail.
-        let rail = if prefix == DEFAULT { u64::from(name) + 1 } else { 0 };
+        let rail = if prefix == DEFAULT_PREFIX { u64::from(name) + 1 } else { 0 };
         let number = u128::from(prefix) << 64 | u128::from(rail) << 32 | u128::from(own.lid);
         self.list.push((Key { identity: Identity::Lid, bytes: number.to_be_bytes() }, host));
     }

@@ -1,11 +1,9 @@
 //! What a port brings to a connection.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use super::meet::Obstacle;
 use crate::choose::{
     Caveat, Family, Home, Network, Outcome, Port, Row, Surroundings, Why, address_of, caveats,
-    is_link_local, is_roce,
+    is_of_link, is_roce,
 };
 use crate::device::NodeType;
 use crate::gid::{Gid, GidType};
@@ -118,33 +116,12 @@ pub enum Site {
 
 impl Site {
     fn of(gid: Gid, bits: Option<u8>) -> Self {
-        let address = address_of(gid);
-        let is_local = match address {
-            IpAddr::V4(own) => own.is_link_local(),
-            IpAddr::V6(_) => is_link_local(gid),
-        };
         match bits {
-            _ if is_local => Self::Link,
-            Some(bits) => Self::Network(network(address, bits)),
+            _ if is_of_link(gid) => Self::Link,
+            Some(bits) => Self::Network(Network::of(address_of(gid), bits)),
             None => Self::Unknown,
         }
     }
-}
-
-/// The network of an address: by its first address, so that equal networks are equal values.
-fn network(address: IpAddr, bits: u8) -> Network {
-    let first = |number: u128, length: u32| {
-        let rest = length.saturating_sub(bits.into());
-        number.checked_shr(rest).and_then(|own| own.checked_shl(rest)).unwrap_or(0)
-    };
-    let address = match address {
-        IpAddr::V4(own) => {
-            let number = u32::try_from(first(own.to_bits().into(), u32::BITS)).unwrap_or(0);
-            IpAddr::V4(Ipv4Addr::from_bits(number))
-        }
-        IpAddr::V6(own) => IpAddr::V6(Ipv6Addr::from_bits(first(own.to_bits(), u128::BITS))),
-    };
-    Network { address, bits }
 }
 
 /// A host whose ports are looked at.

@@ -1,7 +1,7 @@
 //! Whether two ends can meet.
 
 use super::end::{End, Fabric, Site, Used, UsedRow};
-use crate::gid::GidType;
+use crate::gid::{DEFAULT_PREFIX, GidType};
 use crate::pkey::PKey;
 use crate::port::{Mtu, PortState};
 
@@ -195,11 +195,9 @@ impl Meeting {
     }
 
     fn compare_subnets(&mut self, one: Option<u64>, other: Option<u64>) {
-        /// The prefix of a subnet that was given none: it is link-local.
-        const DEFAULT: u64 = 0xfe80 << 48;
         match (one, other) {
             (Some(one), Some(other)) if one == other => {}
-            (Some(DEFAULT), Some(_)) | (Some(_), Some(DEFAULT)) => {
+            (Some(DEFAULT_PREFIX), Some(_)) | (Some(_), Some(DEFAULT_PREFIX)) => {
                 self.obstacles.push(Obstacle::Subnet);
             }
             (Some(_), Some(_)) => self.doubts.push(Doubt::Networks),

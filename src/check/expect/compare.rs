@@ -1,7 +1,6 @@
 //! What of a host is not as a pattern has it.
 
 use super::field::{Allowed, Field, Form, Value};
-use super::network::holds;
 use super::seen::{Scene, Seen};
 use super::{DevicePattern, HostPattern};
 use crate::check::finding::{Finding, Severity};
@@ -228,8 +227,7 @@ fn fits(field: Field, allowed: &Allowed, seen: &Seen) -> bool {
         (Form::PKeys, Allowed::OneOf(all)) => all.iter().all(|own| values.contains(own)),
         (Form::Networks, Allowed::OneOf(all)) => values.iter().any(|own| {
             let Value::Network(own) = own else { return false };
-            let is_in =
-                |one: &Value| matches!(one, Value::Network(one) if holds(*one, own.address));
+            let is_in = |one: &Value| matches!(one, Value::Network(one) if one.has(own.address));
             all.iter().any(is_in)
         }),
         (_, Allowed::OneOf(all)) => values.iter().any(|own| all.contains(own)),

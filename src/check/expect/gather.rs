@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::compare::{is_list_known, to_u64};
 use super::field::{Allowed, Field, Form, Value};
-use super::network::{is_of_one_host, network, tidy, widen};
+use super::network::{is_of_one_host, tidy, widen};
 use super::seen::{Scene, Seen};
 use super::{DevicePattern, HostPattern};
 use crate::choose::Network;
@@ -208,7 +208,7 @@ impl Kept {
                 // That of the best GID is the first.
                 if let Some(Value::Network(one)) = seen.values.first() {
                     let place = (record.device.name.clone(), port);
-                    own.networks.insert(place, vec![network(one.address, one.bits)]);
+                    own.networks.insert(place, vec![Network::of(one.address, one.bits)]);
                 }
             }
             _ => own.values.extend(seen.values.iter().cloned()),

@@ -1,54 +1,20 @@
 //! Networks: which one an address is in, and the smallest one that has several.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use crate::choose::Network;
-
-/// An address as a number with its length in bits.
-fn number(address: IpAddr) -> (u128, u8) {
-    match address {
-        IpAddr::V4(own) => (own.to_bits().into(), 32),
-        IpAddr::V6(own) => (own.to_bits(), 128),
-    }
-}
-
-/// How many bits the addresses of a network have.
-fn length(network: Network) -> u8 {
-    number(network.address).1
-}
-
-/// The first address of the network of these bits that has an address.
-pub(super) fn network(address: IpAddr, bits: u8) -> Network {
-    let (number, length) = number(address);
-    let bits = bits.min(length);
-    let host = u32::from(length - bits);
-    let first = number.checked_shr(host).and_then(|own| own.checked_shl(host)).unwrap_or(0);
-    let address = match address {
-        IpAddr::V4(_) => Ipv4Addr::from_bits(u32::try_from(first).unwrap_or(0)).into(),
-        IpAddr::V6(_) => Ipv6Addr::from_bits(first).into(),
-    };
-    Network { address, bits }
-}
-
-/// Whether an address is in a network.
-pub(super) fn holds(own: Network, address: IpAddr) -> bool {
-    own.address.is_ipv4() == address.is_ipv4()
-        && network(address, own.bits).address == network(own.address, own.bits).address
-}
 
 /// Whether all addresses of a network are in another one.
 fn is_inside(inner: Network, outer: Network) -> bool {
-    inner.bits >= outer.bits && holds(outer, inner.address)
+    inner.bits >= outer.bits && outer.has(inner.address)
 }
 
 /// The smallest network that has both; `None` if they are of other families or too far apart for a network of one
 /// site.
 fn common(one: Network, other: Network) -> Option<Network> {
     let least = if one.address.is_ipv4() { 8 } else { 16 };
-    let mut wide = network(one.address, one.bits.min(other.bits));
+    let mut wide = Network::of(one.address, one.bits.min(other.bits));
     while !(is_inside(one, wide) && is_inside(other, wide)) {
         let bits = wide.bits.checked_sub(1).filter(|bits| *bits >= least)?;
-        wide = network(one.address, bits);
+        wide = Network::of(one.address, bits);
     }
     Some(wide)
 }
@@ -70,7 +36,8 @@ pub(super) fn tidy(mut all: Vec<Network>) -> Vec<Network> {
 
 /// Whether a network is so small that it is of one host, as the ends of a link are.
 pub(super) fn is_of_one_host(own: Network) -> bool {
-    own.bits + 2 >= length(own)
+    let length = if own.address.is_ipv4() { 32 } else { 128 };
+    own.bits + 2 >= length
 }
 
 #[cfg(test)]
@@ -110,7 +77,7 @@ mod tests {
 
     #[test]
     fn addresses_in_networks() {
-        let is_in = |address: &str, text: &str| holds(net(text), address.parse().unwrap());
+        let is_in = |address: &str, text: &str| net(text).has(address.parse().unwrap());
         assert!(is_in("10.1.2.3", "10.1.0.0/16") && is_in("10.1.2.3", "10.1.255.255/16"));
         assert!(!is_in("10.2.2.3", "10.1.0.0/16") && !is_in("::10.1.2.3", "10.1.0.0/16"));
         assert!(is_in("10.1.2.3", "0.0.0.0/0") && !is_in("10.1.2.3", "::/0"));

@@ -1,19 +1,17 @@
 //! What is known of a host's devices and ports, field by field.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use super::field::{Field, Value};
 use crate::choose::plan::{Model, Program};
 use crate::choose::{
-    self, Decision, Family, Home, Network, Outcome, Port, Row, Surroundings, Why, Wish, nccl,
-    recommend,
+    self, Decision, Family, Home, Network, Outcome, Port, Row, Surroundings, Why, Wish, address_of,
+    is_of_link, nccl, recommend,
 };
-use crate::gid::GidType;
+use crate::gid::{Gid, GidType};
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 
 use super::compare::to_u64;
-use super::network::network;
 
 /// What was seen of a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,14 +42,13 @@ impl Seen {
 /// A host, with what is the same for all its ports.
 pub(super) struct Scene<'i> {
     inventory: &'i Inventory,
+    here: Surroundings<'i>,
     ports: Vec<Port<'i>>,
     /// What NCCL and UCX take, by port; `None` where that is not known.
     nccl: Vec<Option<Outcome>>,
     ucx: Vec<Option<Outcome>>,
     /// The place of each port in these lists.
     places: BTreeMap<(&'i str, u32), usize>,
-    /// The bits of networks, by interface and address.
-    bits: BTreeMap<(&'i str, IpAddr), u8>,
 }
 
 impl<'i> Scene<'i> {
@@ -65,12 +62,7 @@ impl<'i> Scene<'i> {
         let places = places.map(|(place, own)| ((own.device, own.number), place)).collect();
         let nccl = taken(inventory, &ports, Program::Nccl);
         let ucx = taken(inventory, &ports, Program::Ucx);
-        let interfaces = inventory.interfaces.iter().flatten();
-        let bits = interfaces.flat_map(|own| {
-            own.addresses.iter().map(|(address, bits)| ((own.name.as_str(), *address), *bits))
-        });
-        let bits = bits.collect();
-        Self { inventory, ports, nccl, ucx, places, bits }
+        Self { inventory, here, ports, nccl, ucx, places }
     }
 
     /// What was seen of a field, of a device or of one of its ports.
@@ -120,7 +112,7 @@ impl<'i> Scene<'i> {
         let mut known = BTreeSet::new();
         for row in rows.into_iter().filter(|row| is_roce && row.family() == family) {
             let may_be_v2 = row.gid_type == GidType::ROCE_V2 || row.is_type_unread();
-            if !may_be_v2 || is_local(row) {
+            if !may_be_v2 || is_of_link(row.gid) {
                 continue;
             }
             match row.home {
@@ -129,9 +121,8 @@ impl<'i> Scene<'i> {
                 | Home::Foreign
                 | Home::WithoutAddress => {}
                 Home::Ours { name, .. } if !row.is_type_unread() => {
-                    let address = address(row);
-                    if known.insert(address) {
-                        seen.values.push(Value::Network(self.network_of(name, address)));
+                    if known.insert(row.gid) {
+                        seen.values.push(Value::Network(self.network_of(name, row.gid)));
                     }
                 }
                 _ => seen.is_whole = false,
@@ -140,21 +131,11 @@ impl<'i> Scene<'i> {
         seen
     }
 
-    /// An address with the bits of its network on its interface; with all bits if that is not known.
-    fn network_of(&self, name: &str, address: IpAddr) -> Network {
-        let bits = self.bits.get(&(name, address)).copied().unwrap_or(u8::MAX);
-        Network { address, bits: network(address, bits).bits }
-    }
-}
-
-fn address(row: &Row<'_>) -> IpAddr {
-    row.gid.ipv4().map_or(IpAddr::V6(row.gid.ipv6()), IpAddr::V4)
-}
-
-fn is_local(row: &Row<'_>) -> bool {
-    match address(row) {
-        IpAddr::V4(own) => own.is_link_local(),
-        IpAddr::V6(own) => own.is_unicast_link_local(),
+    /// The address of a GID with the bits of its network on its interface; with all bits if that is not known.
+    fn network_of(&self, name: &str, gid: Gid) -> Network {
+        let bits = self.here.named(name).and_then(|own| self.here.prefix(own, gid));
+        let address = address_of(gid);
+        Network { address, ..Network::of(address, bits.unwrap_or(u8::MAX)) }
     }
 }
 

@@ -27,6 +27,7 @@ use super::address::Family;
 use super::decision::{Decision, Outcome};
 use super::port::{Port, Row};
 use super::reason::{Reason, Why};
+use crate::gid::DEFAULT_PREFIX;
 use crate::port::{LinkLayer, PortState};
 use settings::Range;
 
@@ -138,7 +139,7 @@ fn has_flid(row: &Row<'_>) -> bool {
 
 /// Whether NCCL accepts the GID as an address: neither zero nor in `fe80::/64`.
 fn is_valid(row: &Row<'_>) -> bool {
-    !row.gid.is_zero() && row.gid.subnet_prefix() != 0xfe80 << 48
+    !row.gid.is_zero() && row.gid.subnet_prefix() != DEFAULT_PREFIX
 }
 
 fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {

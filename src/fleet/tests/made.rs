@@ -30,7 +30,7 @@ fn attributes(link_layer: LinkLayer) -> PortAttributes {
     }
 }
 
-/// The GID that the kernel makes of the MAC address of a host's port.
+/// The address that the kernel makes from a MAC address.
 fn link_local(mac: [u8; 6]) -> IpAddr {
     Gid::of_roce(mac).ipv6().into()
 }
