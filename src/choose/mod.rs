@@ -36,6 +36,7 @@ mod reason;
 mod recommend;
 #[cfg(test)]
 mod recorded;
+pub mod room;
 mod surroundings;
 #[cfg(test)]
 mod tests;

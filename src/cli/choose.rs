@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Model, Program};
-use uverbs::choose::{Caveat, Decision, Outcome, Port, Why};
+use uverbs::choose::{Caveat, Decision, Outcome, room};
 use uverbs::gid::{Gid, GidType};
 use uverbs::inventory::{Inventory, Parts, SettingsReading};
 
@@ -19,7 +19,6 @@ use crate::like::Like;
 use crate::looked::Looked;
 use crate::output::{List, Output};
 use crate::report::{Report, Stage, Unanswered};
-use crate::room::doubt_room;
 use crate::selection::Asked;
 use crate::status::Status;
 use crate::table::{Mark, Table};
@@ -225,17 +224,12 @@ fn portless<'s>(host: &'s Seen, asked: &Asked<'_>) -> impl Iterator<Item = &'s s
 fn tell_room(host: &Seen, report: &mut Report) {
     report.enter(Stage::Room);
     report.turn_to(host.name.as_deref());
-    if let Some(doubt) = doubt_room(&host.inventory) {
+    if let Some(doubt) = room::doubt(&host.inventory) {
         report.note(format!(
             "NCCL has room for {ROOM} ports, and {doubt}: what it does may be something else"
         ));
     }
     report.turn_to(None);
-}
-
-/// Whether NCCL uses a port with this outcome if it has room for it.
-fn needs_room(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Ignored(Why::NoRoom)) || !matches!(outcome, Outcome::Ignored(_))
 }
 
 /// Says of a host if it is not known what NCCL does there, as its settings were not read.
@@ -287,7 +281,7 @@ impl Done {
 pub(crate) fn take(inventory: &Inventory, chosen: &[Chosen<'_>], like: Option<Like>) -> Vec<Taken> {
     let done = |program: Program| {
         let model = program.model(variable(inventory, SettingsReading::NEWEST));
-        let all = take_by(&model, program == Program::Nccl, inventory, chosen).into_iter();
+        let all = take_by(&model, inventory, chosen).into_iter();
         all.map(|(Decision { outcome, .. }, is_sure)| Done { outcome, is_sure }).collect::<Vec<_>>()
     };
     let likes = like.map(|like| take_like(inventory, chosen, like)).unwrap_or_default();
@@ -312,26 +306,12 @@ pub(crate) fn take_like(
     like: Like,
 ) -> Vec<(Decision, bool)> {
     let model = like.model(variable(inventory, like.reading()));
-    take_by(&model, matches!(like, Like::Nccl(_)), inventory, chosen)
+    take_by(&model, inventory, chosen)
 }
 
-/// The same by its model. Only NCCL has files of settings, and room for only some ports.
-fn take_by(
-    model: &Model,
-    is_nccl: bool,
-    inventory: &Inventory,
-    chosen: &[Chosen<'_>],
-) -> Vec<(Decision, bool)> {
-    let ports: Vec<&Port<'_>> = chosen.iter().map(|own| &own.port).collect();
-    let is_read = !is_nccl || inventory.unread_settings.is_empty();
-    let is_room_known = !is_nccl || doubt_room(inventory).is_none();
-    let all = ports.iter().zip(model.choose_all(&ports));
-    let all = all.map(|(port, own)| {
-        let is_known = is_read && (is_room_known || !needs_room(&own.outcome));
-        let is_sure = is_known && model.is_sure(port, &own.outcome);
-        (own, is_sure)
-    });
-    all.collect()
+/// The same by its model.
+fn take_by(model: &Model, inventory: &Inventory, chosen: &[Chosen<'_>]) -> Vec<(Decision, bool)> {
+    model.take(inventory, &chosen.iter().map(|own| &own.port).collect::<Vec<_>>())
 }
 
 impl<'a> Row<'a> {

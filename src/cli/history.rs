@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
+use uverbs::choose::room::fills;
 use uverbs::choose::{Decision, Outcome, Wish};
 use uverbs::inventory::{DeviceRecord, Inventory, Problem};
 use uverbs::selector::Selector;
@@ -22,7 +23,6 @@ use crate::looked::Looked;
 use crate::out::Out;
 use crate::output::{List, Output, Rest};
 use crate::report::{EINVAL, Report};
-use crate::room::fills;
 use crate::selection::{Asked, unlisted};
 use crate::text::printable;
 use crate::verdict::is_known;

@@ -49,7 +49,6 @@ mod pkeys;
 mod ports;
 mod record;
 mod report;
-mod room;
 mod rows;
 mod selection;
 mod shell;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use uverbs::choose::nccl::{Implementation, Release, Settings};
 use uverbs::choose::plan::{Fleet, Plan, Program};
+use uverbs::choose::room::{fills, has_order, has_unlisted};
 use uverbs::choose::{Outcome, Why};
 use uverbs::inventory::SettingsReading;
 use uverbs::port::LinkLayer;
@@ -11,7 +12,6 @@ use uverbs::port::LinkLayer;
 use crate::hosts::{Chosen, Seen, unread, variable};
 use crate::looked::PortCount;
 use crate::report::Report;
-use crate::room::{fills, has_order, has_unlisted};
 use crate::selection::{Asked, Missing};
 use crate::values::Pairs;
 

@@ -6,7 +6,6 @@ use super::duplicates::Seen;
 use super::end::{End, Place, Site, Used, UsedRow, end};
 use super::names::Names;
 use super::profile::{Field, Item, Items, Profile};
-use crate::choose::nccl::ROOM;
 use crate::choose::plan::Program;
 use crate::choose::{self, Family, Network, Outcome, Port, Surroundings, Wish, recommend};
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
@@ -179,25 +178,13 @@ fn choose_all<'i>(inventory: &'i Inventory, here: &Surroundings<'i>) -> Vec<Chos
     let records = inventory.devices.iter();
     let pairs = records.flat_map(|record| record.ports.iter().map(move |port| (record, port)));
     let of = |(record, port): (&'i DeviceRecord, &'i PortRecord)| choose::port(here, record, port);
-    let all = pairs.clone().count();
     let ports: Vec<Port<'i>> = pairs.filter_map(of).collect();
     let listed: Vec<&Port<'i>> = ports.iter().collect();
-    // NCCL has no room for all of them, and what is not known of some may matter to others.
-    let has_room = all + inventory.unlisted.len() <= ROOM;
-    let is_whole = ports.len() == all && inventory.unlisted.is_empty();
-    let is_known = inventory.unread_settings.is_empty() && (has_room || is_whole);
-    let done = |program: Program, is_known: bool| {
+    let done = |program: Program| {
         let model = program.model(|name| inventory.setting(name).map(|own| own.value.as_str()));
-        let decisions = model.choose_all(&listed).into_iter().zip(&ports);
-        decisions
-            .map(|(own, port)| {
-                let is_sure = is_known && model.is_sure(port, &own.outcome);
-                (own.outcome, is_sure)
-            })
-            .collect::<Vec<_>>()
+        model.take(inventory, &listed).into_iter().map(|(own, is_sure)| (own.outcome, is_sure))
     };
-    let (nccl, ucx) = (done(Program::Nccl, is_known), done(Program::Ucx, true));
-    let programs = nccl.into_iter().zip(ucx);
+    let programs: Vec<_> = done(Program::Nccl).zip(done(Program::Ucx)).collect();
     let recommended: Vec<(Outcome, bool)> = ports
         .iter()
         .map(|port| {

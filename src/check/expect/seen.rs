@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::field::{Field, Value};
-use crate::choose::plan::{Model, Program};
+use crate::choose::plan::Program;
 use crate::choose::{
     self, Decision, Family, Home, Network, Outcome, Port, Row, Surroundings, Why, Wish, address_of,
-    is_of_link, nccl, recommend,
+    is_of_link, recommend,
 };
 use crate::gid::{Gid, GidType};
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
@@ -193,33 +193,9 @@ fn index_of(outcome: &Outcome) -> Seen {
 
 /// What the newest release of a program takes on each port, where that is known.
 fn taken(inventory: &Inventory, ports: &[Port<'_>], program: Program) -> Vec<Option<Outcome>> {
-    let is_nccl = program == Program::Nccl;
-    let variable = |name: &str| inventory.setting(name).map(|setting| setting.value.as_str());
-    let model = program.model(variable);
-    let is_replaced = match &model {
-        Model::Nccl(settings) => settings.replaced_by().is_some_and(|own| variable(own).is_some()),
-        Model::Ucx(_) => false,
-    };
+    let model = program.model(|name| inventory.setting(name).map(|own| own.value.as_str()));
     // Variables are known of a host only, and not of a tree.
-    let is_read = inventory.host.is_some()
-        && !(is_nccl && (is_replaced || !inventory.unread_settings.is_empty()));
-    let all: Vec<&Port<'_>> = ports.iter().collect();
-    let has_room = !is_nccl || has_room(inventory, &all);
-    let decisions = model.choose_all(&all).into_iter().map(|own| own.outcome);
-    let known = decisions.zip(ports).map(|(outcome, port)| {
-        let is_used =
-            outcome == Outcome::Ignored(Why::NoRoom) || !matches!(outcome, Outcome::Ignored(_));
-        let is_sure = is_read && (has_room || !is_used) && model.is_sure(port, &outcome);
-        is_sure.then_some(outcome)
-    });
-    known.collect()
-}
-
-/// Whether it is known for which ports NCCL has room.
-fn has_room(inventory: &Inventory, ports: &[&Port<'_>]) -> bool {
-    let known: usize = inventory.devices.iter().map(|own| own.ports.len()).sum();
-    let others: usize = inventory.others.iter().map(|own| own.ports().count()).sum();
-    let all = known.saturating_add(others).saturating_add(inventory.unlisted.len());
-    let is_whole = ports.len() == all && inventory.problems.is_empty();
-    all <= nccl::ROOM || (is_whole && nccl::is_order_known(ports))
+    let is_host = inventory.host.is_some();
+    let all = model.take(inventory, &ports.iter().collect::<Vec<_>>()).into_iter();
+    all.map(|(own, is_sure)| (is_host && is_sure).then_some(own.outcome)).collect()
 }

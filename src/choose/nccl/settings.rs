@@ -90,6 +90,11 @@ impl Settings {
         self.replaced_by
     }
 
+    /// Whose settings they are.
+    pub(crate) fn implementation(&self) -> Implementation {
+        self.implementation
+    }
+
     /// The index that is set, if the program uses it.
     #[must_use]
     pub fn pinned(&self) -> Option<i64> {

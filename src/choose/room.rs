@@ -1,0 +1,123 @@
+//! Whether NCCL has room for all ports of a host, and what a program is known to do there.
+
+use core::fmt;
+use std::collections::BTreeSet;
+
+use super::decision::{Decision, Outcome};
+use super::nccl::{Implementation, ROOM};
+use super::plan::Model;
+use super::port::Port;
+use super::reason::Why;
+use crate::inventory::{DeviceRecord, Inventory};
+
+/// How many ports a host's devices have, also those that were listed and not read.
+fn ports(inventory: &Inventory) -> usize {
+    let Inventory { devices, others, .. } = inventory;
+    let mut seen: BTreeSet<&str> = devices.iter().map(|own| own.device.name.as_str()).collect();
+    let others = others.iter().filter(|own| seen.insert(&own.name)).map(|own| own.ports().count());
+    devices.iter().map(|own| own.ports.len()).chain(others).fold(0, usize::saturating_add)
+}
+
+/// Whether a host has devices that could not even be listed: they may have any number of ports.
+#[must_use]
+pub fn has_unlisted(inventory: &Inventory) -> bool {
+    let others: BTreeSet<&str> = inventory.others.iter().map(|own| own.name.as_str()).collect();
+    inventory.unlisted.iter().any(|(name, _)| !others.contains(name.as_str()))
+}
+
+/// Whether the ports that are known are more than NCCL has room for.
+#[must_use]
+pub fn fills(inventory: &Inventory) -> bool {
+    ports(inventory) > ROOM
+}
+
+/// Whether it is known in which order libibverbs lists a host's devices.
+#[must_use]
+pub fn has_order(inventory: &Inventory) -> bool {
+    let mut devices = inventory.devices.iter();
+    devices.all(|own| own.device.index.or(own.place).is_some())
+}
+
+/// Why it is not known for which ports NCCL has room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// Not all devices could be listed.
+    Unlisted {
+        /// How many ports could be read.
+        read: usize,
+    },
+    /// Not all ports could be read.
+    Unread {
+        /// How many could.
+        read: usize,
+        /// How many there are.
+        all: usize,
+    },
+    /// It is not known in which order NCCL takes so many.
+    Order(usize),
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unlisted { read } => {
+                write!(f, "{read} could be read, while not all devices could be listed")
+            }
+            Self::Unread { read, all } => write!(f, "{read} of {all} could be read"),
+            Self::Order(all) => write!(f, "in which order it takes the {all} is not known"),
+        }
+    }
+}
+
+/// Why it is not known for which ports of a host NCCL has room, if that is so.
+#[must_use]
+pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
+    let all = ports(inventory);
+    let is_read = |own: &&DeviceRecord| own.gids.as_ref().is_some_and(Result::is_ok);
+    let read = inventory.devices.iter().filter(is_read).flat_map(|own| &own.ports);
+    let read = read.filter(|own| own.known().is_some()).count();
+    if has_unlisted(inventory) {
+        Some(Doubt::Unlisted { read })
+    } else if read < all && fills(inventory) {
+        Some(Doubt::Unread { read, all })
+    } else if fills(inventory) && !has_order(inventory) {
+        Some(Doubt::Order(all))
+    } else {
+        None
+    }
+}
+
+/// Whether NCCL uses a port with this outcome if it has room for it.
+fn needs_room(outcome: &Outcome) -> bool {
+    *outcome == Outcome::Ignored(Why::NoRoom) || !matches!(outcome, Outcome::Ignored(_))
+}
+
+impl Model {
+    /// What the program does with all ports of a host that could be read, and for each of them whether that is known.
+    /// Only NCCL itself has files of settings, and room for only some ports.
+    ///
+    /// ```
+    /// use uverbs::choose::{self, plan::Program};
+    ///
+    /// let inventory = uverbs::Host::new().inventory(&Default::default());
+    /// let ports = choose::ports(&inventory);
+    /// let model = Program::Nccl.model(|_| None);
+    /// for (decision, is_sure) in model.take(&inventory, &ports.iter().collect::<Vec<_>>()) {
+    ///     println!("{} {is_sure}", decision.outcome);
+    /// }
+    /// ```
+    #[must_use]
+    pub fn take(&self, inventory: &Inventory, ports: &[&Port<'_>]) -> Vec<(Decision, bool)> {
+        let is_nccl = matches!(self, Self::Nccl(own) if matches!(own.implementation(), Implementation::Nccl(_)));
+        let is_read = !is_nccl || inventory.unread_settings.is_empty();
+        let is_room_known = !is_nccl || doubt(inventory).is_none();
+        let all = ports.iter().zip(self.choose_all(ports));
+        let all = all.map(|(port, own)| {
+            let is_known = is_read && (is_room_known || !needs_room(&own.outcome));
+            let is_sure = is_known && self.is_sure(port, &own.outcome);
+            (own, is_sure)
+        });
+        all.collect()
+    }
+}
