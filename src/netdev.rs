@@ -58,6 +58,9 @@ pub struct Interface {
     /// Of an IPoIB interface, the GUID of the InfiniBand port below it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub port_guid: Option<Guid>,
+    /// Of a VLAN (IEEE 802.1Q), its id (VID), 0 to 4094. `None` for others, and in snapshots of older releases.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub vlan: Option<u16>,
     /// Addresses with the lengths of their prefixes; of a point-to-point link as in GIDs, for IPv4 the
     /// far end's and for IPv6 the near end's.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::list"))]
@@ -118,6 +121,7 @@ impl Interface {
             mtu: 0,
             mac: None,
             port_guid: None,
+            vlan: None,
             addresses: Vec::new(),
             unfit: Vec::new(),
         }

@@ -103,6 +103,7 @@ fn good() -> Inventory {
             mtu: 1500,
             mac: None,
             port_guid: None,
+            vlan: None,
             addresses: vec![address("10.0.0.1"), address("fe80::1")],
             unfit: Vec::new(),
         }]),

@@ -299,7 +299,8 @@ fn hardware<'c>(
 /// What an interface is, before and after, as [`listed`].
 fn interface<'c>(before: Option<&'c Interface>, after: Option<&'c Interface>) -> [Side<'c>; 2] {
     let differs = before.zip(after).filter(|(before, after)| {
-        (before.mac, before.port_guid, &before.unfit) != (after.mac, after.port_guid, &after.unfit)
+        let rest = |own: &Interface| (own.mac, own.port_guid, own.vlan, own.unfit.clone());
+        rest(before) != rest(after)
     });
     [before, after].map(|own| {
         optional(own, |own| {
@@ -316,6 +317,7 @@ fn interface<'c>(before: Option<&'c Interface>, after: Option<&'c Interface>) ->
                 let unfit = own.unfit.iter().map(|(address, why)| format!("{address} ({why})"));
                 all.push(("mac", optional(mac, word)));
                 all.push(("port_guid", optional(own.port_guid, show)));
+                all.push(("vlan", optional(own.vlan, |id| Side::Number(id.into()))));
                 all.push(("unfit", Side::Words(unfit.collect())));
             }
             Side::Pairs(Pairs(all.into_iter().map(|(name, own)| (name.to_owned(), own)).collect()))

@@ -8,6 +8,7 @@ use crate::choose::{
 use crate::device::NodeType;
 use crate::gid::{Gid, GidType};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
+use crate::netdev::Interface;
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, Mtu, PortState};
 
@@ -94,12 +95,30 @@ pub struct UsedRow {
     pub family: Family,
     /// Where its address is.
     pub site: Site,
-    /// Its interface, if that is not the port's own: a VLAN, a bond, a bridge, or what a container has.
-    pub upper: Option<String>,
+    /// Its interface, if that is not the port's own.
+    pub upper: Option<Upper>,
     /// Whether its interface is proven to be in the host's namespace.
     pub is_proven: bool,
     /// What keeps everybody from reaching it.
     pub fault: Option<Obstacle>,
+}
+
+/// An interface above a port's own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Upper {
+    /// A VLAN (IEEE 802.1Q), by its id.
+    Vlan(u16),
+    /// A bond, a bridge, or what a container has, by its name; also a VLAN whose id is not known.
+    Named(String),
+}
+
+impl core::fmt::Display for Upper {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Vlan(id) => write!(f, "VLAN {id}"),
+            Self::Named(name) => f.write_str(name),
+        }
+    }
 }
 
 /// Where an address is.
@@ -167,13 +186,19 @@ impl End {
                     Site::Link => 1,
                     Site::Unknown => 2,
                 };
-                let (is_v4, is_upper) = (*family == Family::V4, upper.is_some());
+                let is_v4 = *family == Family::V4;
+                let (kind, vlan, name) = match upper {
+                    None => (0, 0, ""),
+                    Some(Upper::Vlan(id)) => (1, *id, ""),
+                    Some(Upper::Named(name)) => (2, 0, name.as_str()),
+                };
                 let fault = fault.map_or(0, |own| 1 + own as u8);
                 key.push(4);
                 key.extend_from_slice(&gid_type.map_or(u32::MAX, |own| own.0).to_be_bytes());
                 key.extend_from_slice(&[site, is_v4.into(), (*is_proven).into(), fault]);
-                key.extend_from_slice(&[gid_type.is_some().into(), is_upper.into()]);
-                key.extend_from_slice(upper.as_deref().unwrap_or_default().as_bytes());
+                key.extend_from_slice(&[gid_type.is_some().into(), kind]);
+                key.extend_from_slice(&vlan.to_be_bytes());
+                key.extend_from_slice(name.as_bytes());
             }
         }
         // Those of InfiniBand have no interface's name before them.
@@ -269,8 +294,13 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
         gid_type: (!row.is_type_unread()).then_some(row.gid_type),
         family: row.family(),
         site: Site::of(row.gid, bits),
-        upper: interface.filter(|_| !is_port_s).map(|own| own.name.clone()),
+        upper: interface.filter(|_| !is_port_s).map(upper),
         is_proven: matches!(row.home, Home::Ours { .. }),
         fault,
     }
+}
+
+fn upper(interface: &Interface) -> Upper {
+    let name = || Upper::Named(interface.name.clone());
+    interface.vlan.map_or_else(name, Upper::Vlan)
 }

@@ -45,8 +45,8 @@ pub enum Doubt {
     Unproven,
     /// There is no rule for this kind of port. What iWARP connects is an address, not a GID.
     NoRule,
-    /// One uses its port's own interface and the other one a VLAN, a bond or a bridge, or these have different
-    /// names: they may be different VLANs.
+    /// They may be in different VLANs: one uses its port's own interface and the other one a VLAN, a bond or a
+    /// bridge, or the VLANs have different ids, or the others different names.
     Interface,
     /// They can meet only on one link: an address is link-local, or they are of RoCE v1 and in different
     /// networks.

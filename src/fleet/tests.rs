@@ -13,8 +13,8 @@ use crate::pkey::PKey;
 use crate::port::{LinkLayer, Mtu, PortState};
 
 /// An end by its words: a fabric; `down`; `mtu5`; `none` or `unknown` for the GID; of RoCE a version, a network or
-/// `link` (with a family) or `nowhere`, the name of an upper interface (`^bond0`), and `unproven`; of InfiniBand a prefix
-/// (`/fe80`) and P_Keys in hexadecimal.
+/// `link` (with a family) or `nowhere`, the name of an upper interface (`^bond0`) or the id of a VLAN (`^vlan7`), and
+/// `unproven`; of InfiniBand a prefix (`/fe80`) and P_Keys in hexadecimal.
 fn end(words: &str) -> End {
     let mut end = End { state: PortState::ACTIVE, ..End::unread() };
     let mut row = UsedRow {
@@ -53,7 +53,11 @@ fn end(words: &str) -> End {
             "unproven" => row.is_proven = false,
             "if-down" => row.fault = Some(Obstacle::InterfaceDown),
             "gone" => row.fault = Some(Obstacle::AddressGone),
-            _ if word.starts_with('^') => row.upper = Some(word[1..].to_owned()),
+            _ if word.starts_with('^') => {
+                let own = &word[1..];
+                let id = own.strip_prefix("vlan").and_then(|own| own.parse().ok());
+                row.upper = Some(id.map_or_else(|| Upper::Named(own.to_owned()), Upper::Vlan));
+            }
             _ if word.starts_with('/') => {
                 let prefix = u64::from_str_radix(&word[1..], 16).unwrap();
                 used = Some(Used::Subnet(Some(prefix << 48)));
@@ -108,6 +112,9 @@ const TABLE: &[(&str, &str, &str)] = &[
     // Interfaces.
     ("roce v2 10.0.0.0/24", "roce v2 10.0.0.0/24 ^eth0.7", "Interface"),
     ("roce v2 10.0.0.0/24 ^eth0.8", "roce v2 10.0.0.0/24 ^eth0.7", "Interface"),
+    ("roce v2 10.0.0.0/24 ^vlan7", "roce v2 10.0.0.0/24 ^vlan7", "meet"),
+    ("roce v2 10.0.0.0/24 ^vlan7", "roce v2 10.0.0.0/24 ^vlan8", "Interface"),
+    ("roce v2 10.0.0.0/24 ^vlan7", "roce v2 10.0.0.0/24 ^eth0.7", "Interface"),
     ("roce v2 10.0.0.0/24 unproven", "roce v2 10.0.0.0/24", "Unproven"),
     ("roce v2 10.0.0.0/24 if-down", "roce v2 10.0.0.0/24", "!InterfaceDown"),
     ("roce v2 10.0.0.0/24 gone", "roce v2 10.0.0.0/24", "!AddressGone"),

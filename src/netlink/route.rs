@@ -26,6 +26,11 @@ const ADDRESS_BODY: usize = 8;
 const BOND_MODE: u16 = 1;
 const BOND_ACTIVE_SLAVE: u16 = 2;
 
+/// Attributes of a VLAN (`linux/if_link.h`), and the number of 802.1Q in `linux/if_ether.h`.
+const VLAN_ID: u16 = 1;
+const VLAN_PROTOCOL: u16 = 5;
+const PROTOCOL_8021Q: u16 = 0x8100;
+
 /// Modes of a bond in which only one member is active: active-backup, balance-tlb, balance-alb.
 const MODES_WITH_ACTIVE_MEMBER: [u8; 3] = [1, 5, 6];
 
@@ -63,6 +68,8 @@ pub(crate) struct Link {
     pub(crate) master: Option<u32>,
     /// What it does with its members, if it is a bond.
     pub(crate) bond: Option<Bond>,
+    /// Its id, if it is a VLAN of 802.1Q.
+    pub(crate) vlan: Option<u16>,
 }
 
 impl Link {
@@ -117,6 +124,7 @@ impl RouteDump {
             mtu: link.mtu,
             mac: link.mac,
             port_guid: link.port_guid,
+            vlan: link.vlan,
             addresses: addresses.remove(&link.index.get()).unwrap_or_default(),
             unfit: unfit.remove(&link.index.get()).unwrap_or_default(),
             name: link.name.clone(),
@@ -313,6 +321,7 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
         is_lower_told: false,
         master: None,
         bond: None,
+        vlan: None,
     };
     let is_infiniband = short_at(payload, 2).ok_or(SHORT)? == libc::ARPHRD_INFINIBAND;
     let mut lower = None;
@@ -340,6 +349,7 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
     }
     link.is_lower_told = link.lower.is_some() || BOTTOM_KINDS.contains(&kind.name.as_str());
     link.bond = kind.bond.filter(|_| kind.name == "bond");
+    link.vlan = kind.vlan.filter(|_| kind.name == "vlan");
     link.name = shown(link.name, index);
     Ok(Some(link))
 }
@@ -351,6 +361,8 @@ struct Kind {
     name: String,
     /// Its data, if they are read as a bond's.
     bond: Option<Bond>,
+    /// Its id, if it is a VLAN of 802.1Q.
+    vlan: Option<u16>,
 }
 
 /// Reads what a virtual interface is. The kernel gives the kind first, then the data.
@@ -367,6 +379,9 @@ fn parse_kind(link_info: &[u8]) -> Result<Kind, Cause> {
             }
             libc::IFLA_INFO_DATA if kind.name == "bond" => {
                 kind.bond = Some(parse_bond(attribute.bytes())?);
+            }
+            libc::IFLA_INFO_DATA if kind.name == "vlan" => {
+                kind.vlan = parse_vlan(attribute.bytes())?;
             }
             _ => {}
         }
@@ -385,6 +400,22 @@ fn parse_bond(data: &[u8]) -> Result<Bond, Cause> {
         }
     }
     Ok(bond)
+}
+
+/// The id of a VLAN, unless its frames have a tag of another kind (802.1ad).
+fn parse_vlan(data: &[u8]) -> Result<Option<u16>, Cause> {
+    let (mut id, mut protocol) = (None, None);
+    for attribute in attributes(data) {
+        let attribute = attribute?;
+        match attribute.kind {
+            VLAN_ID => id = attribute.bytes().try_into().ok().map(u16::from_ne_bytes),
+            VLAN_PROTOCOL => {
+                protocol = attribute.bytes().try_into().ok().map(u16::from_be_bytes);
+            }
+            _ => {}
+        }
+    }
+    Ok(id.filter(|_| protocol == Some(PROTOCOL_8021Q)))
 }
 
 /// Reads interface messages, and what is above each of those that read; for fuzzing.

@@ -124,7 +124,8 @@ fn doubt(what: Doubt, end: &End, other: Option<&End>) -> String {
         Doubt::Interface => {
             let text = against(end, other, |own| match &own.used {
                 Used::Row(row) => {
-                    row.upper.clone().unwrap_or_else(|| "the port's own interface".to_owned())
+                    let upper = row.upper.as_ref().map(ToString::to_string);
+                    upper.unwrap_or_else(|| "the port's own interface".to_owned())
                 }
                 _ => "another interface".to_owned(),
             });

@@ -28,6 +28,7 @@ pub(crate) fn link(number: u32, name: &str) -> Link {
         is_lower_told: true,
         master: None,
         bond: None,
+        vlan: None,
     }
 }
 
@@ -89,6 +90,29 @@ fn route_messages() {
     let parsed = parse_address(&message.finish_for_test()).unwrap();
     assert_eq!(parsed, Some(expected("fd00::3")), "without a far end");
     assert!(parse_address(&[0; 3]).is_err());
+}
+
+/// The id of a VLAN is that of 802.1Q, and of nothing else.
+#[test]
+fn vlans_have_an_id() {
+    let vlan = |kind: &str, protocol: u16| {
+        let data = Message::new(0, &[])
+            .attribute(1, &7u16.to_ne_bytes())
+            .attribute(5, &protocol.to_be_bytes())
+            .finish_for_test();
+        let info = Message::new(0, &[])
+            .text(libc::IFLA_INFO_KIND, kind)
+            .attribute(libc::IFLA_INFO_DATA, &data);
+        let body = [&[0; 4], &9u32.to_ne_bytes()[..], &[0; 8]].concat();
+        let message =
+            Message::new(0, &body).attribute(libc::IFLA_LINKINFO, &info.finish_for_test());
+        let link = parse_link(&message.finish_for_test()).unwrap().unwrap();
+        let dump = RouteDump { links: [link].into_iter().collect(), addresses: Vec::new() };
+        dump.interfaces()[0].vlan
+    };
+    assert_eq!(vlan("vlan", 0x8100), Some(7));
+    assert_eq!(vlan("vlan", 0x88a8), None, "802.1ad");
+    assert_eq!(vlan("macvlan", 0x8100), None, "its attributes mean something else");
 }
 
 /// The port's GUID ends IPoIB's hardware address, and only IPoIB's.

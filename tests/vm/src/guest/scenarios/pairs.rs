@@ -75,7 +75,7 @@ impl Side {
     /// Other addresses, MTU and VLANs, and which index NCCL is given, if any.
     fn change(&self, shared: Option<&str>, random: &mut Random) -> Result<Option<u32>> {
         // It may not be there.
-        for vlan in ["v7", "v8"] {
+        for vlan in ["v0", "v1"] {
             let _ = self.namespace.output(&["ip", "link", "del", vlan]);
         }
         self.ip("addr flush dev d0 scope global")?;
@@ -86,11 +86,12 @@ impl Side {
             self.address("d0", address)?;
         }
         if random.once_in(3) {
-            let id = 7 + random.below(2);
-            self.ip(&format!("link add link d0 name v{id} type vlan id {id}"))?;
-            self.ip(&format!("link set v{id} up"))?;
+            // Its name says nothing of its id.
+            let (name, id) = (format!("v{}", random.below(2)), 7 + random.below(2));
+            self.ip(&format!("link add link d0 name {name} type vlan id {id}"))?;
+            self.ip(&format!("link set {name} up"))?;
             let address = shared.unwrap_or(ADDRESSES[random.below(ADDRESSES.len())]);
-            self.address(&format!("v{id}"), address)?;
+            self.address(&name, address)?;
         }
         if random.once_in(12) {
             self.ip("link set d0 down")?;
