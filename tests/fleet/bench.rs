@@ -3,7 +3,8 @@
 //!
 //! `cargo bench --package uverbs-cli --bench fleet --profile command` prints CPU time, memory at the peak
 //! and, if valgrind is installed, instructions. It asserts nothing: a loaded machine is no failure.
-//! `FLEET_HOSTS` sets another number of hosts.
+//! `FLEET_HOSTS` sets another number of hosts. At the end `fleet` compares two and a half, five and ten times as many, among
+//! which three are odd.
 #![expect(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 
 mod host;
@@ -11,7 +12,7 @@ mod host;
 use std::env;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -126,4 +127,39 @@ fn main() {
     }
     report(&["jq", ".devices | length"], &many, &path);
     report(&["jq", "--compact-output", "."], &many, &path);
+    drop(all);
+    fs::remove_file(&path).unwrap();
+    for hosts in [hosts * 5 / 2, hosts * 5, hosts * 10] {
+        compare(uverbs, hosts, &path);
+    }
+}
+
+/// What it takes to find three odd hosts, and how many lines say it.
+fn compare(uverbs: &str, hosts: usize, path: &Path) {
+    let mut file = BufWriter::new(File::create(path).unwrap());
+    for host in 0..hosts {
+        let mut text = snapshot(host);
+        let (what, other) = match host.checked_sub(hosts / 2) {
+            Some(0) => ("28.39.2048", "28.37.1014"),
+            Some(1) => (r#""active_mtu":5"#, r#""active_mtu":3"#),
+            Some(2) => (r#""active_speed":128"#, r#""active_speed":64"#),
+            _ => ("", ""),
+        };
+        if !what.is_empty() {
+            text = text.replacen(what, other, 1);
+        }
+        writeln!(file, "{text}").unwrap();
+    }
+    file.into_inner().unwrap().sync_all().unwrap();
+    let words = [uverbs, "fleet", "--from"];
+    let files = [path.to_owned()];
+    let (time, memory) = cost(&words, &files).unwrap();
+    let output = Command::new(uverbs).args(&words[1..]).args(&files).output().unwrap();
+    let lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
+    let mut line =
+        format!("fleet of {hosts} hosts, 3 of them odd: {lines} lines, {time} ms, {memory} kB");
+    if let Some(count) = instructions(&words, &files) {
+        let _ = write!(line, ", {} million instructions", count / 1_000_000);
+    }
+    println!("{line}");
 }

@@ -1,12 +1,13 @@
 //! The snapshot of a host of a fleet.
 
-/// A host with 8 ports of 8 GIDs, whose addresses are its own.
+/// A host with 8 ports of 8 GIDs, whose addresses and GUIDs are its own.
 pub(crate) fn snapshot(host: usize) -> String {
     let (mut devices, mut interfaces) = (Vec::new(), Vec::new());
     for port in 0..8usize {
         let (ifindex, name) = (port + 2, format!("eth{port}"));
         let address = format!("10.{port}.{}.{}", host / 250, host % 250 + 1);
         let (local, global) = (format!("fe80::{port}:{host:x}"), format!("fd00:{port}::{host:x}"));
+        let guid = format!("0x0002c9{host:08x}{port:02x}");
         let gids: Vec<String> = [&local, &format!("::ffff:{address}"), &global, &local]
             .into_iter()
             .enumerate()
@@ -19,7 +20,7 @@ pub(crate) fn snapshot(host: usize) -> String {
             })
             .collect();
         devices.push(format!(
-            r#"{{"name":"mlx5_{port}","index":{port},"node_type":1,"node_guid":"0x0002c90300000004","sys_image_guid":"0x0002c90300000004","fw_version":"28.39.2048","protocol":"roce","driver":1,"node":{{"name":"uverbs{port}","path":"/dev/infiniband/uverbs{port}","number":59328}},"node_mode":8630,"access":true,"hardware":{{}},"ports":[{{"number":1,"attributes":[{{"state":4,"phys_state":5,"link_layer":2,"max_mtu":5,"active_mtu":5,"lid":0,"sm_lid":0,"sm_sl":0,"lmc":0,"gid_tbl_len":255,"pkey_tbl_len":128,"active_width":2,"active_speed":128,"port_cap_flags":67174400,"port_cap_flags2":0,"max_msg_sz":1073741824,"bad_pkey_cntr":0,"qkey_viol_cntr":0,"max_vl_num":1,"subnet_timeout":0,"init_type_reply":0,"flags":1}},"ioctl"],"effective":4000,"guid":"0x0002c90300000004","netdev":{{"index":{ifindex},"name":"{name}"}},"pkeys":null}}],"gids":[{}]}}"#,
+            r#"{{"name":"mlx5_{port}","index":{port},"node_type":1,"node_guid":"{guid}","sys_image_guid":"{guid}","fw_version":"28.39.2048","protocol":"roce","driver":1,"node":{{"name":"uverbs{port}","path":"/dev/infiniband/uverbs{port}","number":59328}},"node_mode":8630,"access":true,"hardware":{{}},"ports":[{{"number":1,"attributes":[{{"state":4,"phys_state":5,"link_layer":2,"max_mtu":5,"active_mtu":5,"lid":0,"sm_lid":0,"sm_sl":0,"lmc":0,"gid_tbl_len":255,"pkey_tbl_len":128,"active_width":2,"active_speed":128,"port_cap_flags":67174400,"port_cap_flags2":0,"max_msg_sz":1073741824,"bad_pkey_cntr":0,"qkey_viol_cntr":0,"max_vl_num":1,"subnet_timeout":0,"init_type_reply":0,"flags":1}},"ioctl"],"effective":4000,"guid":"{guid}","netdev":{{"index":{ifindex},"name":"{name}"}},"pkeys":null}}],"gids":[{}]}}"#,
             gids.join(",")
         ));
         interfaces.push(format!(
