@@ -1,5 +1,6 @@
 //! What is said of all hosts together. It is gathered host by host, in far less memory than the hosts take.
 
+use core::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use uverbs::choose::nccl::{Implementation, Release, Settings};
@@ -333,6 +334,24 @@ impl Indices {
             }
         }
         Pairs(found)
+    }
+
+    /// Hosts by their places that have the same ports with the same indices; where they are most comes first.
+    pub(crate) fn alike(&self) -> Vec<Vec<usize>> {
+        let mut of_host: Vec<Vec<(usize, Right)>> = vec![Vec::new(); self.hosts.len()];
+        for (host, port, right) in &self.taken {
+            if let Some(own) = of_host.get_mut(*host) {
+                own.push((*port, *right));
+            }
+        }
+        let mut groups: BTreeMap<Vec<(usize, Right)>, Vec<usize>> = BTreeMap::new();
+        for (host, mut own) in of_host.into_iter().enumerate() {
+            own.sort_unstable();
+            groups.entry(own).or_default().push(host);
+        }
+        let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
+        groups.sort_by_key(|own| (Reverse(own.len()), own.first().copied()));
+        groups
     }
 
     /// The ports that most hosts are known not to have.

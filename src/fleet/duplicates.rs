@@ -112,7 +112,8 @@ impl Seen {
             }
         }
         let Some(own) = port.known() else { return };
-        let is_virtual = own.flags.unwrap_or_default() & GRH_REQUIRED != 0
+        // Where the flags are not known it may be one.
+        let is_virtual = own.flags.is_none_or(|own| own & GRH_REQUIRED != 0)
             || record
                 .hardware
                 .as_ref()

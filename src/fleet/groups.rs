@@ -12,7 +12,7 @@ use super::survey::Survey;
 pub struct Groups {
     /// The hosts of the usual group, with which the others are compared: the one that has most of what most hosts
     /// have. If more than half of the hosts are equal it is these. Hosts of which not everything is known are among
-    /// them, if nothing is known to differ.
+    /// them, if nothing is known to differ. What is not known of the usual host itself is what most others have.
     pub usual: Vec<u32>,
     /// The others: those that differ in the same way are one group. The most telling differences come first.
     pub odd: Vec<Group>,
@@ -40,7 +40,7 @@ pub struct Difference {
     pub usual: Option<String>,
     /// The devices or ports (`mlx5_0:1`) or the variable; none if it is the host's own.
     pub places: Vec<String>,
-    /// How many hosts have what is usual, of the first of the places.
+    /// How many hosts have what is usual, of that of the places where they are fewest.
     pub count: usize,
 }
 
@@ -52,6 +52,21 @@ type Merged<'s> = BTreeMap<(Field, Option<&'s str>, Option<&'s str>), Vec<String
 
 /// The values of a profile.
 type Values<'s> = BTreeMap<(Field, &'s str), &'s str>;
+
+/// Hosts of which it is known what they have, and what not.
+#[derive(Default)]
+struct Whole<'s> {
+    hosts: usize,
+    /// How many have something there.
+    with: BTreeMap<(Field, &'s str), usize>,
+}
+
+impl Whole<'_> {
+    /// How many are known to have nothing there.
+    fn lacking(&self, key: (Field, &str)) -> usize {
+        self.hosts - self.with.get(&key).copied().unwrap_or_default()
+    }
+}
 
 impl Survey {
     /// Compares the hosts in all that should be alike.
@@ -66,14 +81,15 @@ impl Survey {
         let Some(usual_profile) = usual.and_then(|own| self.profiles.get(own)) else {
             return Groups::default();
         };
-        let wanted = self.values(usual_profile);
+        let whole = self.whole(&members);
+        let wanted = self.wanted(usual_profile, &whole, &counts);
         let mut found: BTreeMap<Vec<Difference>, Vec<u32>> = BTreeMap::new();
         for (number, hosts) in members {
             let Some(profile) = self.profiles.get(number) else { continue };
             let differences = if Some(number) == usual {
                 Vec::new()
             } else {
-                compare(&self.values(profile), profile.is_whole, &wanted, usual_profile.is_whole)
+                compare(&self.values(profile), profile.is_whole, &wanted)
             };
             found.entry(differences).or_default().extend(hosts);
         }
@@ -86,7 +102,7 @@ impl Survey {
                 groups.odd.push(Group { hosts, differences });
             }
         }
-        self.count(&mut groups, &counts);
+        self.count(&mut groups, &whole, &counts);
         groups
     }
 
@@ -117,20 +133,63 @@ impl Survey {
         members.keys().copied().max_by_key(|own| (worth(own), Reverse(*own)))
     }
 
-    /// Counts for each difference the hosts that have what is usual, at the first of its places.
-    fn count(&self, groups: &mut Groups, counts: &[usize]) {
-        let mut with: BTreeMap<(Field, &str, Option<&str>), usize> = BTreeMap::new();
+    /// The hosts whose devices and settings could all be listed.
+    fn whole(&self, members: &BTreeMap<u32, Vec<u32>>) -> Whole<'_> {
+        let mut whole = Whole::default();
+        for (profile, hosts) in members {
+            let Some(own) = self.profiles.get(*profile).filter(|own| own.is_whole) else {
+                continue;
+            };
+            whole.hosts += hosts.len();
+            for key in self.values(own).into_keys().filter(|(field, _)| field.can_lack()) {
+                *whole.with.entry(key).or_default() += hosts.len();
+            }
+        }
+        whole
+    }
+
+    /// What is usual: the values of a profile, and where something could not be read there, what most others have.
+    fn wanted<'s>(&'s self, usual: &Profile, whole: &Whole<'s>, counts: &[usize]) -> Values<'s> {
+        let mut wanted = self.values(usual);
+        let mut most: BTreeMap<(Field, &str), (usize, Reverse<u32>, &str)> = BTreeMap::new();
         for (number, count) in (0u32..).zip(counts) {
             let Some(Item { field, place, value }) = self.items.get(number) else { continue };
-            with.insert((*field, place, Some(value)), *count);
-            // Those that have anything there.
-            *with.entry((*field, place, None)).or_default() += count;
+            let own = (*count, Reverse(number), &**value);
+            let best = most.entry((*field, place)).or_insert(own);
+            *best = own.max(*best);
+        }
+        // In the order of fields: devices and ports come first.
+        for (key, (count, _, value)) in most {
+            let (field, place) = key;
+            let is_there = place.is_empty() || wanted.contains_key(&(Field::Present, place));
+            let is_usual = if field.can_lack() {
+                !usual.is_whole && count >= whole.lacking(key)
+            } else {
+                is_there
+            };
+            if is_usual {
+                wanted.entry(key).or_insert(value);
+            }
+        }
+        wanted
+    }
+
+    /// Counts for each difference the hosts that have what is usual, where they are fewest.
+    fn count(&self, groups: &mut Groups, whole: &Whole<'_>, counts: &[usize]) {
+        let mut with: BTreeMap<(Field, &str, &str), usize> = BTreeMap::new();
+        for (number, count) in (0u32..).zip(counts) {
+            let Some(Item { field, place, value }) = self.items.get(number) else { continue };
+            with.insert((*field, place, value), *count);
         }
         for own in groups.odd.iter_mut().flat_map(|group| &mut group.differences) {
-            let place = own.places.first().map_or("", String::as_str);
-            let key = (own.field, place, own.usual.as_deref());
-            let count = with.get(&key).copied().unwrap_or_default();
-            own.count = if own.usual.is_some() { count } else { self.hosts.len() - count };
+            let count = |place: &str| {
+                own.usual.as_deref().map_or_else(
+                    || whole.lacking((own.field, place)),
+                    |usual| with.get(&(own.field, place, usual)).copied().unwrap_or_default(),
+                )
+            };
+            let fewest = own.places.iter().map(|place| count(place)).min();
+            own.count = fewest.unwrap_or_else(|| count(""));
         }
     }
 
@@ -141,12 +200,7 @@ impl Survey {
 }
 
 /// What differs, with the places of a field together, and without what something else explains.
-fn compare(
-    own: &Values<'_>,
-    is_whole: bool,
-    usual: &Values<'_>,
-    is_usual_whole: bool,
-) -> Vec<Difference> {
+fn compare(own: &Values<'_>, is_whole: bool, usual: &Values<'_>) -> Vec<Difference> {
     let keys: BTreeSet<&(Field, &str)> = own.keys().chain(usual.keys()).collect();
     let mut differing: Vec<Differing<'_>> = Vec::new();
     for key in keys {
@@ -154,7 +208,7 @@ fn compare(
         let is_known = match (seen, wanted) {
             (Some(_), Some(_)) => true,
             (None, _) => key.0.can_lack() && is_whole,
-            (_, None) => key.0.can_lack() && is_usual_whole,
+            (_, None) => key.0.can_lack(),
         };
         if is_known && seen != wanted {
             differing.push((*key, seen, wanted));

@@ -101,6 +101,18 @@ impl End {
             Used::Row(_) | Used::Subnet(_) | Used::None => None,
         }
     }
+
+    /// Whether it is this end of which something is not known that is in doubt.
+    pub(super) fn lacks(&self, doubt: Doubt) -> bool {
+        match (doubt, &self.used) {
+            (Doubt::PKeysUnread, _) => self.pkeys.is_none(),
+            (Doubt::NetworkUnread, Used::Row(row)) => row.site == Site::Unknown,
+            (Doubt::NetworkUnread, used) => *used == Used::Subnet(None),
+            (Doubt::Unproven, Used::Row(row)) => !row.is_proven,
+            (Doubt::GidUnread, Used::Row(row)) => row.gid_type.is_none(),
+            _ => false,
+        }
+    }
 }
 
 /// Whether two ends can meet: a connection (RC) between them comes up, and data goes in both directions.

@@ -63,7 +63,7 @@ impl Survey {
     /// Whether the ports that a job joins can meet: for each rail and each [`Chooser`], each kind of end with each
     /// other one. `is_routed` says that routers join all networks. Only hosts are looked at that `is_wanted` holds of.
     ///
-    /// A rail none of whose ports is active is not in use.
+    /// A rail is not in use if none of its ports is active, nor one of the same name on another host.
     pub fn pairs(&self, rails: Rails, is_routed: bool, is_wanted: impl Fn(u32) -> bool) -> Pairs {
         self.pairs_of(rails, is_routed, &is_wanted)
     }
@@ -72,10 +72,16 @@ impl Survey {
         let rails = if rails == Rails::Found { self.rails() } else { rails };
         let mut troubles = Troubles::new(is_routed);
         let mut all: BTreeMap<(bool, u32), [Kinds; 3]> = BTreeMap::new();
+        // The names of ports that are active on some host, for each chooser.
+        let mut in_use: [BTreeSet<u32>; 3] = Default::default();
         for port in self.kept.iter().filter(|own| is_wanted(own.host)) {
             let of_rail = all.entry(port.rail(rails)).or_default();
-            for (kinds, end) in of_rail.iter_mut().zip(port.ends) {
+            for ((kinds, end), in_use) in of_rail.iter_mut().zip(port.ends).zip(&mut in_use) {
                 if end.kind != NONE {
+                    let fault = self.ends.get(end.kind).and_then(End::fault);
+                    if fault != Some(Obstacle::NotActive) {
+                        in_use.insert(port.name);
+                    }
                     let member = (port.host, port.name, end.network);
                     kinds.entry(end.kind).or_default().push(member);
                 }
@@ -85,9 +91,9 @@ impl Survey {
         let hosts = hosts.collect::<BTreeSet<u32>>().len();
         let mut joined = 0;
         for of_rail in all.into_values() {
-            for (chooser, kinds) in Chooser::ALL.into_iter().zip(of_rail) {
+            for ((chooser, kinds), in_use) in Chooser::ALL.into_iter().zip(of_rail).zip(&in_use) {
                 troubles.chooser = chooser;
-                let is_joined = self.look(hosts, kinds, &mut troubles);
+                let is_joined = self.look(hosts, kinds, in_use, &mut troubles);
                 joined += usize::from(is_joined && chooser == Chooser::Recommended);
             }
         }
@@ -112,14 +118,20 @@ impl Survey {
     }
 
     /// Looks at a rail. Whether ports of two hosts are in use.
-    fn look(&self, all_hosts: usize, kinds: Kinds, troubles: &mut Troubles) -> bool {
+    fn look(
+        &self,
+        all_hosts: usize,
+        kinds: Kinds,
+        in_use: &BTreeSet<u32>,
+        troubles: &mut Troubles,
+    ) -> bool {
         let mut list: Vec<(u32, &End, Vec<Member>)> = Vec::new();
         let mut faulty = Vec::new();
         let mut is_active = false;
         for (kind, members) in kinds {
             let Some(end) = self.ends.get(kind) else { continue };
             let fault = end.fault();
-            is_active |= fault != Some(Obstacle::NotActive);
+            is_active |= members.iter().any(|(_, name, _)| in_use.contains(name));
             // What is of one end only is told of that one.
             match (fault, end.doubt()) {
                 (Some(fault), _) => faulty.push((kind, Why::Cannot(vec![fault]), members)),
@@ -161,7 +173,14 @@ impl Survey {
                     Some(false) => {
                         troubles.add(Why::Cannot(meeting.obstacles), side, Some(other_side));
                     }
-                    None => troubles.doubt(meeting.doubts, side, other_side),
+                    None => {
+                        // It is told of the end that lacks something.
+                        let lacks = |of: &End| meeting.doubts.iter().any(|own| of.lacks(*own));
+                        let is_other_s = lacks(other) && !lacks(end);
+                        let (one, two) =
+                            if is_other_s { (other_side, side) } else { (side, other_side) };
+                        troubles.doubt(meeting.doubts, one, two);
+                    }
                 }
             }
             if let Some(usual) = usual {

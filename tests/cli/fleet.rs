@@ -246,3 +246,95 @@ fn many_odd_hosts() {
     let answer = Fleet::new(&hosts).json(&["fleet"]);
     assert_eq!(answer["fleet"].as_array().unwrap().len(), 25);
 }
+
+/// What is said of a job's hosts covers each of them.
+#[test]
+fn a_job_is_right_on_each_host_or_leaves_it_out() {
+    let job = |hosts: &[Value], list: &str| {
+        let run = uverbs(hosts, &["--hosts", list, "--json"]);
+        let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+        (answer["job"].clone(), run.status)
+    };
+    // No device, and no active port.
+    let mut hosts = nodes(1..=3);
+    hosts[2]["devices"] = json!([]);
+    assert_eq!(job(&hosts, "n[1-3]").0["leave_out"], json!(["n3"]));
+    let mut hosts = nodes(1..=3);
+    for device in hosts[2]["devices"].as_array_mut().unwrap() {
+        device["ports"][0]["attributes"][0]["state"] = json!(1);
+    }
+    assert_eq!(job(&hosts, "n[1-3]").0["leave_out"], json!(["n3"]));
+    // One address twice: one of the hosts can stay.
+    let mut hosts = nodes(1..=3);
+    hosts[2] = with_networks(3, ["10.0.0", "10.1.0"]);
+    let text = hosts[2].to_string().replace("10.0.0.3", "10.0.0.1");
+    hosts[2] = serde_json::from_str(&text).unwrap();
+    assert_eq!(job(&hosts, "n[1-3]").0["leave_out"], json!(["n3"]));
+    // A GID that is not proven to be the host's, where there is nothing to compare with.
+    let mut hosts = nodes(1..=1);
+    for row in hosts[0]["devices"][0]["gids"].as_array_mut().unwrap() {
+        row["netdev"] = Value::Null;
+    }
+    let (one, status) = job(&hosts, "n1");
+    assert_eq!((&one["is_known"], status), (&json!(false), 1));
+    // Settings that could not be read, and another transport.
+    let mut hosts = nodes(1..=3);
+    hosts[2]["unread_settings"] = json!([{ "error": "nccl.conf: no", "errno": 13 }]);
+    let (own, _) = job(&hosts, "n[1-3]");
+    assert_eq!(own["is_known"], json!(false));
+    assert_eq!(own["nccl"], json!({ "NCCL_IB_GID_INDEX": "3" }));
+    let run = uverbs(&hosts, &["--hosts", "n[1-3]"]);
+    assert!(run.stderr.contains("nccl.conf: no: what NCCL does may be something else"), "{run:?}");
+    assert!(run.stderr.contains("; 1 host could be read only in part"), "{run:?}");
+}
+
+/// Where none is like most, those that are alike stay.
+#[test]
+fn a_job_of_two_kinds_of_hosts() {
+    let mut hosts = nodes(1..=5);
+    // A container's address is in the rows where others have the host's own: NCCL would choose that.
+    for own in &mut hosts[3..] {
+        for device in own["devices"].as_array_mut().unwrap() {
+            let rows = device["gids"].as_array_mut().unwrap();
+            let more: Vec<Value> = rows[2..].to_vec();
+            for row in &mut rows[2..] {
+                row["gid"] = json!(
+                    row["gid"]
+                        .as_str()
+                        .unwrap()
+                        .replace(".0.0.", ".0.0.10")
+                        .replace(".1.0.", ".1.0.10")
+                );
+                row["ifindex"] = json!(77);
+                row["netdev"] = Value::Null;
+                row["netdev_is_elsewhere"] = json!(true);
+            }
+            for mut row in more {
+                row["index"] = json!(row["index"].as_u64().unwrap() + 2);
+                rows.push(row);
+            }
+        }
+    }
+    for (list, left_out) in [("n[1-5]", json!(["n4", "n5"])), ("n[1-2,4-5]", json!(["n4", "n5"]))] {
+        let run = uverbs(&hosts, &["--hosts", list, "--json"]);
+        let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(answer["job"]["leave_out"], left_out, "{list}: {}", answer["job"]);
+        assert_eq!(answer["job"]["nccl"], json!({ "NCCL_IB_GID_INDEX": "3" }), "{list}");
+    }
+}
+
+/// Two hosts whose short names are one.
+#[test]
+fn a_short_name_of_two_hosts() {
+    let mut hosts = nodes(1..=3);
+    hosts[0]["host"] = json!("n1.a");
+    hosts[2]["host"] = json!("n1.b");
+    let run = uverbs(&hosts, &["--hosts", "n1,n2"]);
+    assert!(run.stderr.contains("looked at 2 hosts"), "{run:?}");
+    assert!(
+        run.stderr.contains("another host of this short name: n1.b; list full names"),
+        "{run:?}"
+    );
+    assert_eq!(run.status, 1);
+    assert_eq!(uverbs(&hosts, &["--hosts", "n1.a,n2"]).status, 0);
+}

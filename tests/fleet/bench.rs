@@ -155,7 +155,7 @@ fn compare(uverbs: &str, hosts: usize, path: &Path) {
     let files = [path.to_owned()];
     let (time, memory) = cost(&words, &files).unwrap();
     let output = Command::new(uverbs).args(&words[1..]).args(&files).output().unwrap();
-    let lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
+    let lines = String::from_utf8_lossy(&output.stdout).lines().count();
     let mut line =
         format!("fleet of {hosts} hosts, 3 of them odd: {lines} lines, {time} ms, {memory} kB");
     if let Some(count) = instructions(&words, &files) {

@@ -133,15 +133,15 @@ fn compare_count(
         return None;
     }
     // Those that were not listed or not wanted may be of the group too. They are never fewer.
-    if !is_known && (allowed.has_number(number) || allowed.is_above(number)) {
+    if !is_known && (allowed.has_number(number) || allowed.allows_more(number)) {
         return Some(unread_list(&format!("how many devices there are of {own}")));
     }
-    if inventory.is_partial() && allowed.is_above(number) {
+    if inventory.is_partial() && allowed.allows_more(number) {
         return None;
     }
     let is_there = |name: &&String| inventory.devices.iter().all(|own| own.device.name != **name);
     let missing: Vec<&str> = own.names.iter().filter(is_there).map(String::as_str).collect();
-    let missing = if missing.is_empty() || !allowed.is_above(number) {
+    let missing = if missing.is_empty() || !allowed.allows_more(number) {
         String::new()
     } else {
         format!(", without {}", missing.join(", "))

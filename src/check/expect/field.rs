@@ -306,11 +306,14 @@ impl Allowed {
         }
     }
 
-    /// Whether all that is allowed is more than a number.
-    pub(super) fn is_above(&self, number: u64) -> bool {
+    /// Whether more than a number is allowed.
+    pub(super) fn allows_more(&self, number: u64) -> bool {
         match self {
-            Self::OneOf(values) => values.iter().all(|own| *own > Value::Number(number)),
-            Self::Within { min, .. } => min.is_some_and(|own| own > number),
+            Self::OneOf(values) => {
+                let more = |own: &Value| matches!(own, Value::Number(own) if *own > number);
+                values.iter().any(more)
+            }
+            Self::Within { max, .. } => max.is_none_or(|own| own > number),
         }
     }
 

@@ -9,6 +9,7 @@ use super::seen::{Scene, Seen};
 use super::{DevicePattern, HostPattern};
 use crate::choose::Network;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
+use crate::port::LinkLayer;
 
 /// Gathers what holds for all of several hosts. What is kept depends on how much they differ, not on how many they are.
 #[derive(Clone, Debug, Default)]
@@ -65,9 +66,12 @@ struct Kept {
     /// Of networks, those of each port on all hosts, by the device's name.
     networks: BTreeMap<(String, u32), Vec<Network>>,
     is_unread: bool,
+    /// Whether a port is of another link layer than Ethernet, or its P_Keys were asked for.
+    is_wanted: bool,
     /// Whether one has none.
     lacks: bool,
-    is_seen: bool,
+    /// How often it was looked for.
+    looked: usize,
 }
 
 impl Gathering {
@@ -170,6 +174,8 @@ impl Rail {
             }
             kept.is_unread |= record.ports.is_empty() && !record.device.ports().is_empty();
             for port in &record.ports {
+                let layer = port.known().map(|own| own.link_layer);
+                kept.is_wanted |= layer != Some(LinkLayer::ETHERNET) || port.pkeys.is_some();
                 kept.add(field, &scene.see(field, record, port), (record, port.number));
             }
         }
@@ -202,7 +208,7 @@ impl Rail {
 
 impl Kept {
     fn add(&mut self, field: Field, seen: &Seen, (record, port): (&DeviceRecord, u32)) {
-        let mut own = Self { is_seen: true, is_unread: !seen.is_whole, ..Self::default() };
+        let mut own = Self { looked: 1, is_unread: !seen.is_whole, ..Self::default() };
         match field.form() {
             Form::Networks => {
                 // That of the best GID is the first.
@@ -218,11 +224,12 @@ impl Kept {
     }
 
     fn join(&mut self, field: Field, other: Self) {
-        if !other.is_seen {
+        if other.looked == 0 {
             self.is_unread |= other.is_unread;
+            self.is_wanted |= other.is_wanted;
             return;
         }
-        if field.form() == Form::PKeys && self.is_seen {
+        if field.form() == Form::PKeys && self.looked > 0 {
             // What all have.
             self.values.retain(|own| other.values.contains(own));
         } else {
@@ -235,8 +242,9 @@ impl Kept {
             }
         }
         self.is_unread |= other.is_unread;
+        self.is_wanted |= other.is_wanted;
         self.lacks |= other.lacks;
-        self.is_seen = true;
+        self.looked += 1;
     }
 
     /// What is the same of all devices of a group.
@@ -256,11 +264,13 @@ impl Kept {
     }
 
     fn end(self, field: Field, hosts: usize) -> Result<Option<Allowed>, LeftOut> {
-        let Self { values, networks, is_unread, lacks, is_seen } = self;
+        let Self { values, networks, is_unread, is_wanted, lacks, looked } = self;
         let is_any = !values.is_empty() || !networks.is_empty();
-        // Software devices have no firmware, and P_Keys are not read on Ethernet: there is nothing to say.
-        let may_be_none = field.is_of_device() || field == Field::PKeys;
-        if !is_seen || (is_unread && !is_any && may_be_none) {
+        // Software devices have no firmware, many hosts no NUMA nodes, and P_Keys are not read on Ethernet: there is
+        // nothing to say.
+        let may_be_none = matches!(field, Field::Firmware | Field::NumaNode)
+            || (field == Field::PKeys && !is_wanted);
+        if looked == 0 || (is_unread && !is_any && may_be_none) {
             return Ok(None);
         } else if is_unread {
             return Err(LeftOut::NotRead);

@@ -8,18 +8,22 @@ use uverbs::choose::plan::Program;
 use uverbs::fleet::{Chooser, Rails, Survey, Trouble, Why};
 
 use crate::host_list::HostList;
-use crate::hosts::{Seen, choose_on, some};
+use crate::hosts::{Chosen, Seen, choose_on, is_used, some};
 use crate::report::Report;
 use crate::selection::{Asked, Missing};
 use crate::status::Status;
 use crate::values::Pairs;
-use crate::verdict::{Indices, Verdict};
+use crate::verdict::{Indices, Verdict, is_known};
 
 /// The hosts that are listed, as far as they were seen.
 pub(super) struct Listed {
-    /// Each with whether it was seen.
-    hosts: BTreeMap<String, bool>,
+    /// Each with its own name, if it was seen.
+    hosts: BTreeMap<String, Option<String>>,
     order: Vec<String>,
+    /// Other hosts that may be meant by what is listed.
+    others: Vec<String>,
+    /// Hosts that have no usable port, by their places.
+    useless: BTreeSet<u32>,
     verdict: Verdict,
     indices: Indices,
 }
@@ -39,19 +43,27 @@ pub(super) struct Job {
 impl Listed {
     pub(super) fn new(list: &HostList) -> Self {
         Self {
-            hosts: list.0.iter().map(|own| (own.clone(), false)).collect(),
+            hosts: list.0.iter().map(|own| (own.clone(), None)).collect(),
             order: list.0.clone(),
+            others: Vec::new(),
+            useless: BTreeSet::new(),
             verdict: Verdict::default(),
             indices: Indices::default(),
         }
     }
 
-    /// Whether a host is listed. Its own name may have a domain which the list leaves out.
+    /// Whether a host is listed. Its own name may have a domain which the list leaves out. Of two hosts of which that
+    /// is so the first is taken.
     pub(super) fn takes(&mut self, host: &Seen) -> bool {
         let Some(name) = host.inventory.host.as_deref() else { return false };
         let short = name.split('.').next().unwrap_or(name);
         let own = if self.hosts.contains_key(name) { name } else { short };
-        self.hosts.get_mut(own).map(|is_seen| *is_seen = true).is_some()
+        let Some(seen) = self.hosts.get_mut(own) else { return false };
+        let is_it = seen.get_or_insert_with(|| name.to_owned()) == name;
+        if !is_it {
+            self.others.push(name.to_owned());
+        }
+        is_it
     }
 
     /// Adds a host that is listed.
@@ -60,13 +72,20 @@ impl Listed {
         let chosen = choose_on(Some(name), &host.inventory, |_| true, &Wish::default());
         let ports = chosen.iter().map(|own| (own, own.decision.outcome.index()));
         let is_read = self.verdict.add(host, asked, ports);
+        let is_useless = |own: &Chosen<'_>| {
+            let outcome = &own.decision.outcome;
+            is_known(outcome) && !is_used(outcome)
+        };
+        if is_read && chosen.iter().all(is_useless) {
+            self.useless.extend(u32::try_from(self.verdict.hosts - 1));
+        }
         let missing = Missing { count: 0, first: Vec::new() };
         self.indices.add(name, &chosen, &missing, is_read);
     }
 
     /// Hosts without a snapshot, in the order of the list.
     pub(super) fn missing(&self) -> Vec<String> {
-        let is_missing = |own: &&String| self.hosts.get(*own) == Some(&false);
+        let is_missing = |own: &&String| self.hosts.get(*own) == Some(&None);
         self.order.iter().filter(is_missing).cloned().collect()
     }
 
@@ -85,13 +104,28 @@ impl Listed {
         };
         let is_set = |name: &str| self.verdict.is_set(name);
         let plan = |program, out: &BTreeSet<u32>| {
-            let has_others = self.verdict.is_unordered && program == Program::Nccl;
+            // What was not read may be ports, too.
+            let is_whole = self.verdict.unread(report).is_empty();
+            let has_others = if is_whole { self.verdict.is_unordered } else { self.verdict.fills };
+            let has_others = has_others && program == Program::Nccl;
             let is_left = |host: usize| !u32::try_from(host).is_ok_and(|own| out.contains(&own));
-            self.verdict.plan_of(program, has_others, is_set, is_left).filter(|own| own.is_sure)
+            self.verdict.plan_of(program, has_others, is_set, is_left)
         };
         let differing = self.indices.differing().0;
         let differing: BTreeSet<&str> = differing.iter().map(|(own, _)| own.as_str()).collect();
-        let mut out = BTreeSet::new();
+        let all: BTreeSet<u32> = (0u32..).zip(names).map(|(host, _)| host).collect();
+        let mut out = self.useless.clone();
+        // Of hosts that have the same address one can stay.
+        for own in survey.duplicates() {
+            out.extend(
+                own.hosts
+                    .iter()
+                    .filter(|own| !out.contains(own))
+                    .skip(1)
+                    .copied()
+                    .collect::<Vec<_>>(),
+            );
+        }
         let mut found = None;
         let mut is_unknown = false;
         // Leaving out hosts that meet no other makes no new trouble: two rounds are enough but for rare cases.
@@ -107,16 +141,42 @@ impl Listed {
                 }
                 let is_odd = |name: &String| differing.contains(name.as_str());
                 let odd = (0u32..).zip(names).filter(|(_, name)| is_odd(name));
-                let before = out.len();
-                out.extend(odd.map(|(host, _)| host));
-                if out.len() == before {
+                let without: BTreeSet<u32> = odd.map(|(host, _)| host).chain(out.clone()).collect();
+                if without.len() == out.len() || without.len() == all.len() {
+                    // None is like most: those are kept that are alike, where they are most.
+                    let groups = self.indices.alike().into_iter().map(|group| {
+                        let group: BTreeSet<u32> =
+                            group.into_iter().filter_map(|own| u32::try_from(own).ok()).collect();
+                        all.iter()
+                            .filter(|own| out.contains(own) || !group.contains(own))
+                            .copied()
+                            .collect::<BTreeSet<u32>>()
+                    });
+                    let mut groups = groups.filter(|own| own.len() < all.len());
+                    let kept = groups.find_map(|own| Some((plan(Program::Nccl, &own)?, own)));
+                    if let Some((plan, without)) = kept {
+                        (found, out) = (Some(plan), without);
+                    }
                     break;
                 }
+                out = without;
             }
             out.extend(bad);
         }
-        let is_known = !is_unknown && self.verdict.unread(report).is_empty();
         let is_found = found.is_some() && out.len() < names.len();
+        let ucx = plan(Program::Ucx, &out).filter(|_| is_found);
+        let is_known = !is_unknown
+            && self.others.is_empty()
+            && self.indices.unproven.is_empty()
+            && self.verdict.unread(report).is_empty()
+            && self.verdict.has_settings_of(Program::Nccl)
+            && found.iter().chain(&ucx).all(|own| own.is_sure);
+        if !self.others.is_empty() {
+            report.note(format!(
+                "left out, as the list has another host of this short name: {}; list full names",
+                some(&self.others)
+            ));
+        }
         if !is_known || !is_found || !out.is_empty() || !missing.is_empty() {
             report.raise(Status::Doubt);
         }
@@ -130,7 +190,7 @@ impl Listed {
         Job {
             is_known,
             leave_out: is_found.then(|| left_out.collect()),
-            ucx: plan(Program::Ucx, &out).filter(|_| is_found).map(pairs),
+            ucx: ucx.map(pairs),
             nccl: found.filter(|_| is_found).map(pairs),
         }
     }
@@ -142,7 +202,7 @@ impl Job {
         let known = if self.is_known { "" } else { ", as far as is known" };
         let Some(out) = &self.leave_out else {
             report.note(format!(
-                "no setting of NCCL that uverbs tries is right on these hosts, whichever are left out{known}"
+                "uverbs found no setting of NCCL that is right on these hosts, nor which of them to leave out{known}"
             ));
             return;
         };

@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use uverbs::fleet::{self, Difference, Duplicate, Field, Groups, Rails, Survey, Trouble, Why};
-use uverbs::inventory::Parts;
+use uverbs::inventory::{Inventory, Parts};
 
 use crate::args::{Common, OriginArgs};
+use crate::choose::tell_settings;
 use crate::host_list::HostList;
 use crate::hosts::{Seen, look, some, tell_problems};
 use crate::looked::Looked;
@@ -173,7 +174,7 @@ pub(crate) fn answer(
     let asked = Asked::default();
     let mut listed = args.hosts.as_ref().map(Listed::new);
     let mut survey = Survey::default();
-    let (mut names, mut looked) = (Vec::new(), Looked::default());
+    let (mut names, mut looked, mut partly) = (Vec::new(), Looked::default(), 0);
     let source = (&args.origin.from, args.origin.preference(common), Parts::ALL);
     look(common, source, &asked, report, |host, report| {
         if let Some(listed) = &mut listed {
@@ -187,7 +188,13 @@ pub(crate) fn answer(
         report.enter(Stage::Unread);
         report.turn_to(host.name.as_deref());
         tell_problems(&host.inventory, &asked, report);
+        let is_whole = tell_pkeys(&host.inventory, report);
         report.turn_to(None);
+        tell_settings(host, report);
+        let Inventory { unread_settings, .. } = &host.inventory;
+        if !is_whole || !unread_settings.is_empty() || !host.inventory.unread().is_empty() {
+            partly += 1;
+        }
         survey.add(&host.inventory);
         Ok(())
     })?;
@@ -226,7 +233,7 @@ pub(crate) fn answer(
     if let Some(job) = &job {
         job.tell(report);
     }
-    report.end_with(found.last_line(&looked, report.bad_files().count()));
+    report.end_with(found.last_line(&looked, partly, report.bad_files().count()));
     Ok(lines.table.into())
 }
 
@@ -293,7 +300,7 @@ impl Found {
         is_unjoined || is_odd || !duplicates.is_empty() || pairs.problems.iter().any(is_apart)
     }
 
-    fn last_line(&self, looked: &Looked, bad: usize) -> String {
+    fn last_line(&self, looked: &Looked, partly: usize, bad: usize) -> String {
         let Self { hosts, pairs, groups, .. } = self;
         let mut last = format!("looked at {}: {looked}", count(*hosts, "host"));
         if *hosts > 1 {
@@ -317,11 +324,26 @@ impl Found {
                 }
             };
         }
+        if partly > 0 {
+            let _ = write!(last, "; {} could be read only in part", count(partly, "host"));
+        }
         if bad > 0 {
             let _ = write!(last, "; {} could not be read", count(bad, "snapshot"));
         }
         last
     }
+}
+
+/// Reports P_Keys that could not be read. Whether there were none.
+fn tell_pkeys(inventory: &Inventory, report: &mut Report) -> bool {
+    let mut is_whole = true;
+    for record in &inventory.devices {
+        for problem in record.ports.iter().filter_map(|own| own.pkeys.as_ref()?.as_ref().err()) {
+            report.problem(&record.device.name, problem.clone());
+            is_whole = false;
+        }
+    }
+    is_whole
 }
 
 /// A host's name; of this one, if nothing else is known.

@@ -32,7 +32,7 @@ fn difference(own: &Difference, ports: &[String], hosts: usize) -> String {
     let (seen, usual) = (value(&own.seen), value(&own.usual));
     let places = some(&own.places);
     match own.field {
-        Field::Present if own.seen.is_some() => format!("only here: {places}, {who} none"),
+        Field::Present if own.seen.is_some() => format!("additional: {places}, {who} none"),
         Field::Present => format!("missing: {places}, {who} it"),
         Field::Setting => format!("{places}: {seen}, {who} {usual}"),
         field => {
@@ -59,7 +59,9 @@ pub(super) fn trouble(own: &Trouble, names: &[String]) -> String {
     match &own.why {
         Why::Cannot(list) => texts.extend(list.iter().map(|what| obstacle(*what, end, other))),
         Why::Unknown(list) => texts.extend(list.iter().map(|what| doubt(*what, end, other))),
-        Why::Alone => texts.push("no other host has a port to join with it".to_owned()),
+        Why::Alone => {
+            texts.push("no other host is known to have a port to join with it".to_owned());
+        }
         _ => texts.push("too many kinds of ports to compare all".to_owned()),
     }
     let mut text = texts.join("; ");

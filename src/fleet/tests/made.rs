@@ -94,7 +94,7 @@ pub(super) fn infiniband(number: u8, prefix: u64, lid: u32, keys: &[u16]) -> Inv
     let entry = entry.with_type(GidType::IB);
     record.gids = Some(Ok(vec![GidRecord::new(entry, Source::Ioctl).into()]));
     let mut port = PortRecord::new(1);
-    let attributes = PortAttributes { lid, ..attributes(LinkLayer::INFINIBAND) };
+    let attributes = PortAttributes { lid, flags: Some(0), ..attributes(LinkLayer::INFINIBAND) };
     port.attributes = Some(Ok((attributes, Source::Ioctl)));
     port.pkeys = Some(Ok((0u32..).zip(keys.iter().copied().map(PKey)).collect()));
     port.has_types = Some(true);

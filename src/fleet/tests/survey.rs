@@ -80,7 +80,7 @@ fn odd_hosts_by_field() {
         [
             // The port of a device that is not there is no difference of its own.
             "[2] Present mlx5_1 -  6",
-            "[1] Firmware mlx5_0,mlx5_1 28.37.1014 28.39.2048 6",
+            "[1] Firmware mlx5_0,mlx5_1 28.37.1014 28.39.2048 5",
             // What comes of the state is none either.
             "[3] State mlx5_1:1 down active 5",
             "[4, 5] Mtu mlx5_0:1 1024 4096 5",
@@ -293,5 +293,65 @@ fn lids_in_one_subnet() {
     // A virtual function has the LID of its physical one, which another host may have.
     let mut function = of(2, 0xfec0, 7);
     port(&mut function, 0).flags = Some(1);
+    assert_eq!(duplicates(&[of(1, 0xfec0, 7), function.clone()]), [""; 0]);
+    // And so may be one of which that is not known.
+    port(&mut function, 0).flags = None;
     assert_eq!(duplicates(&[of(1, 0xfec0, 7), function]), [""; 0]);
+}
+
+/// The host that has most in common with others is not the one of which least is known.
+#[test]
+fn what_is_usual_is_not_what_was_not_read() {
+    let mut hosts = fleet(3);
+    for (own, version) in hosts.iter_mut().zip([Some("1"), Some("2"), None]) {
+        own.devices.truncate(1);
+        own.devices[0].device.fw_version = version.map(str::to_owned);
+    }
+    assert_eq!(odd(&hosts), ["[1] Firmware mlx5_0 2 1 1"]);
+    // A device that only one has, beside hosts whose devices could not all be listed.
+    let mut hosts = fleet(4);
+    let problem = Problem { text: "x: broken".to_owned(), errno: 5 };
+    for own in &mut hosts[1..] {
+        own.devices.truncate(1);
+    }
+    for own in &mut hosts[2..] {
+        own.unlisted.push(("mlx5_1".to_owned(), problem.clone()));
+    }
+    assert_eq!(odd(&hosts), ["[0] Present mlx5_1  - 1"]);
+    // Settings likewise.
+    let mut hosts = fleet(3);
+    hosts[0].settings.push(Setting::new("NCCL_IB_GID_INDEX", "3", None));
+    hosts[1].settings.push(Setting::new("NCCL_IB_GID_INDEX", "1", None));
+    hosts[2].unread_settings.push(problem);
+    let odd = odd(&hosts);
+    assert!(odd.contains(&"[1] Setting NCCL_IB_GID_INDEX 1 3 1".to_owned()), "{odd:?}");
+}
+
+/// A port that is down has no network. It is of a rail nevertheless.
+#[test]
+fn a_port_that_is_down_among_rails_by_networks() {
+    let mut hosts = fleet(5);
+    for own in &mut hosts[..2] {
+        let names = ["mlx5_1", "mlx5_0"];
+        for (record, name) in own.devices.iter_mut().zip(names) {
+            record.device.name = name.to_owned();
+        }
+    }
+    assert_eq!(survey(&hosts).rails(), Rails::Networks);
+    port(&mut hosts[4], 0).state = PortState::DOWN;
+    assert_eq!(troubles(&hosts, Rails::Networks, false), ["Cannot([NotActive]) [4] mlx5_0:1 3 0"]);
+    // No host uses it.
+    for (own, device) in hosts.iter_mut().zip([1, 1, 0, 0, 0]) {
+        port(own, device).state = PortState::DOWN;
+    }
+    assert_eq!(troubles(&hosts, Rails::Networks, false), [""; 0]);
+}
+
+/// What was not read of one host is told of that host.
+#[test]
+fn the_host_that_lacks_something_is_named() {
+    let mut hosts: Vec<_> =
+        (0..3).map(|own| infiniband(own, 0xfec0 << 48, 1 + u32::from(own), &[0xffff])).collect();
+    hosts[0].devices[0].ports[0].pkeys = None;
+    assert_eq!(troubles(&hosts, Rails::Names, false), ["Unknown([PKeysUnread]) [0] mlx5_0:1 3 2"]);
 }
