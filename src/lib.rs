@@ -26,6 +26,7 @@
 //! | its PCI function, NUMA node and board | – | [`Sysfs::hardware`] |
 //! | GUIDs | [`Context::query_gid_ex`] of index 0 | [`umad`] |
 //! | counters | – | [`host::CounterReader`], and RDMA netlink |
+//! | the nodes that programs open | – | [`Host::nodes`] |
 //! | what changes | [`Host::watch`], [`Context::async_events`] | [`Host::watch`] |
 //! | an mlx5 port's vport | [`mlx5::query_port`] | – |
 //! | what an mlx5 device's firmware knows | [`mlx5::devx`] | – |

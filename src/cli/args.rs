@@ -1,12 +1,17 @@
 //! Options that several commands have.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 use uverbs::host::Preference;
+use uverbs::inventory::Problem;
 use uverbs::selector::{InvalidSelector, Selector};
 
 use crate::at::At;
+use crate::output::Output;
+use crate::replace::{remove, replace};
+use crate::report::Report;
 
 /// Options of every command.
 #[derive(Debug, Args)]
@@ -122,6 +127,39 @@ pub(crate) enum Color {
     Always,
     /// Never
     Never,
+}
+
+/// A file in the place of the standard output.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArg {
+    /// Write to FILE, whole or not at all, by a file beside it that takes its place
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+}
+
+impl OutputArg {
+    /// Puts a text there, and returns what is left to print.
+    pub(crate) fn write(&self, text: Vec<u8>, report: &mut Report) -> Output {
+        let Some(path) = &self.output else { return Output::Text(text) };
+        if let Err(error) = replace(path, &text) {
+            report.host_problem(unwritten("write", path, &error));
+        }
+        Output::Text(Vec::new())
+    }
+
+    /// Takes the file away, if it is there. Whether it was.
+    pub(crate) fn remove(&self, report: &mut Report) -> bool {
+        let Some(path) = &self.output else { return false };
+        remove(path).unwrap_or_else(|error| {
+            report.host_problem(unwritten("remove", path, &error));
+            false
+        })
+    }
+}
+
+fn unwritten(what: &str, path: &Path, error: &io::Error) -> Problem {
+    let text = format!("cannot {what} {}: {error}", path.display());
+    Problem { text, errno: error.raw_os_error().unwrap_or(0) }
 }
 
 /// Reads a selector. Of a path, which is often meant for `--from`, the error says so.

@@ -5,6 +5,7 @@
 
 mod args;
 mod at;
+mod cdi;
 mod check;
 mod choose;
 mod complete;
@@ -40,6 +41,7 @@ mod memory;
 mod metrics;
 mod mlx5;
 mod nagios;
+mod nfd;
 mod other_tool;
 mod out;
 mod output;
@@ -48,6 +50,7 @@ mod parse;
 mod pkeys;
 mod ports;
 mod record;
+mod replace;
 mod report;
 mod rows;
 mod selection;
@@ -125,6 +128,8 @@ fn answer(cli: &Cli, report: &mut Report) -> serde_json::Result<Output> {
         Command::Fleet(args) => fleet::answer(common, args, report)?,
         Command::Expect(args) => expect::answer(common, args, report)?,
         Command::Metrics(args) => metrics::answer(common, args, report)?,
+        Command::Nfd(args) => nfd::answer(common, args, report)?,
+        Command::Cdi(args) => cdi::answer(common, args, report)?,
         Command::Snapshot(args) => snapshot::answer(common, args, report)?,
         Command::Watch(args) => watch::answer(common, args, report)?,
         Command::Wait(args) => wait::answer(common, args, report)?,

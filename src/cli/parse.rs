@@ -60,6 +60,10 @@ impl Cli {
             Command::Metrics(own) => {
                 Outline::new(Form::Text).named(&own.named.selectors).origin(&own.origin)
             }
+            Command::Nfd(own) => {
+                Outline::new(Form::OtherTool("nfd")).named(&own.named.selectors).origin(&own.origin)
+            }
+            Command::Cdi(own) => Outline::new(Form::Text).named(&own.named.selectors),
             Command::Snapshot(own) => text.source(own.source),
             Command::Watch(own) => text.named(&own.named.selectors).source(own.source),
             Command::Wait(own) => table.named(&own.named.selectors).source(own.source),
@@ -72,6 +76,8 @@ impl Cli {
         let common = &self.common;
         let (is_wrong, message) = match &self.command {
             Command::Metrics(_) => (common.json, "metrics has formats of its own: --format"),
+            Command::Nfd(_) => (common.json, "nfd writes a feature file and nothing else"),
+            Command::Cdi(_) => (common.json, "cdi writes JSON of a form that is not ours, always"),
             Command::Expect(_) => (common.json, "expect writes TOML and nothing else"),
             Command::Watch(own) => (
                 common.json && own.record.record.is_some(),

@@ -5,6 +5,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::args::{Common, SnapshotArgs};
+use crate::cdi::CdiArgs;
 use crate::check::CheckArgs;
 use crate::choose::ChooseArgs;
 use crate::counters::CountersArgs;
@@ -18,6 +19,7 @@ use crate::history::HistoryArgs;
 use crate::limits::LimitsArgs;
 use crate::metrics::MetricsArgs;
 use crate::mlx5::Mlx5Command;
+use crate::nfd::NfdArgs;
 use crate::pkeys::PkeysArgs;
 use crate::ports::PortsArgs;
 use crate::shell::Shell;
@@ -328,29 +330,9 @@ Examples:
   uverbs fleet --from snapshots --json"
     )]
     Fleet(FleetArgs),
-    /// Print metrics for Prometheus: ports, GIDs, choices, findings, counters
-    ///
-    /// One reading, for the textfile collector of `node_exporter` or any other that takes a text. The page
-    /// metrics.md lists every metric. With --from, which reads snapshots, there are no counters.
-    ///
-    /// On mlx5, where each counter of the performance management agent costs a command to the firmware,
-    /// only data, `link_downed` and `symbol_error` are read of them; --full reads all.
-    ///
-    /// The status is 3 if something could not be read; the metrics say so as well, and have all the rest.
-    /// Findings do not change it.
-    ///
-    /// --listen serves them until it is stopped, GET and HEAD of /metrics, and reads once for each scrape.
-    /// It has no TLS: put a proxy before it, or leave it on loopback.
-    #[command(
-        verbatim_doc_comment,
-        after_help = "\
-Examples:
-  uverbs metrics
-  uverbs metrics --output /var/lib/prometheus/node-exporter/uverbs.prom   for the textfile collector
-  uverbs metrics --format openmetrics
-  uverbs metrics --from node7.json"
-    )]
     Metrics(MetricsArgs),
+    Nfd(NfdArgs),
+    Cdi(CdiArgs),
     /// Write all that these commands read as one JSON document
     ///
     /// `--from FILE` of the other commands reads it, elsewhere and later. It has the host's name, the
@@ -469,7 +451,7 @@ Examples:
 }
 
 /// The commands that have a man page of their own; a subcommand's name follows a hyphen.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 26] = [
     "devices",
     "gids",
     "gid",
@@ -484,6 +466,8 @@ const COMMANDS: [&str; 24] = [
     "expect",
     "fleet",
     "metrics",
+    "nfd",
+    "cdi",
     "snapshot",
     "watch",
     "wait",

@@ -31,7 +31,7 @@ pub(crate) struct TimeArgs {
 }
 
 /// Reads a number of seconds.
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok();
     let duration = seconds.and_then(|own| Duration::try_from_secs_f64(own).ok());
     duration.ok_or_else(|| "expected a number of seconds, as 10 or 0.5".to_owned())

@@ -15,6 +15,9 @@ pub mod watch {}
 #[doc = include_str!("containers.md")]
 pub mod containers {}
 
+#[doc = include_str!("kubernetes.md")]
+pub mod kubernetes {}
+
 #[doc = include_str!("c.md")]
 pub mod c {}
 

@@ -207,12 +207,17 @@ pub(super) fn has_core(sysfs: &Sysfs) -> bool {
 
 /// Whether the class of nodes is missing in a tree that does not show that `ib_uverbs` is not loaded.
 fn lacks_nodes(sysfs: &Sysfs) -> bool {
-    let is_gone = |path| sysfs.folder(path).is_gone();
-    is_gone(VERBS_CLASS) && (is_gone("module") || !is_gone("module/ib_uverbs"))
+    lacks_class(sysfs, VERBS_CLASS, "ib_uverbs")
+}
+
+/// The same of any class of nodes, which this module makes.
+pub(super) fn lacks_class(sysfs: &Sysfs, class: &str, module: &str) -> bool {
+    let is_gone = |path: &str| sysfs.folder(path).is_gone();
+    is_gone(class) && (is_gone("module") || !is_gone(&format!("module/{module}")))
 }
 
 /// That nodes could not be read, so that devices may have one that is not known.
-fn unread_nodes(class: &Folder, cause: Cause) -> Error {
+pub(super) fn unread_nodes(class: &Folder, cause: Cause) -> Error {
     Error::of_host(Request::Sysfs { path: class.path().to_owned() }, cause)
 }
 
@@ -223,6 +228,20 @@ fn nodes_by_sysfs(
     dev: &Path,
 ) -> (BTreeMap<String, (Node, FolderId)>, Option<Cause>) {
     let mut nodes = BTreeMap::new();
+    let (found, unread) = nodes_of_class(class, dev);
+    for (device, node, id) in found {
+        nodes.entry(device).or_insert((node, id));
+    }
+    (nodes, unread)
+}
+
+/// The nodes of a class, each with the name of its device, and what kept nodes from being read. Without the module of
+/// the class there is none.
+pub(super) fn nodes_of_class(
+    class: &Folder,
+    dev: &Path,
+) -> (Vec<(String, Node, FolderId)>, Option<Cause>) {
+    let mut nodes = Vec::new();
     let names = match class.steady_names() {
         Ok(names) => names,
         Err(Cause::Os(libc::ENOENT)) => return (nodes, None),
@@ -256,8 +275,7 @@ fn nodes_by_sysfs(
         };
         // Another may have taken over the name between two files.
         if let Some(id) = folder.id().ok().filter(|id| id.still_exists().is_ok()) {
-            let node = Node { path: dev.join(&name), name, number };
-            nodes.entry(device).or_insert((node, id));
+            nodes.push((device, Node { path: dev.join(&name), name, number }, id));
         }
     }
     (nodes, unread)

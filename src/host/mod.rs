@@ -23,6 +23,7 @@
 mod counters;
 mod list;
 mod netdev;
+mod nodes;
 mod owners;
 mod reader;
 

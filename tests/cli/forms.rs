@@ -60,7 +60,8 @@ const HERE: &[(&[&str], &str)] = &[
 ];
 
 /// Commands without one JSON document: what they print has tests of its own.
-const OTHERS: [&str; 6] = ["expect", "metrics", "watch", "history", "completions", "man"];
+const OTHERS: [&str; 8] =
+    ["expect", "metrics", "nfd", "cdi", "watch", "history", "completions", "man"];
 
 /// A command that is forgotten here would have no schema.
 #[test]

@@ -1,6 +1,8 @@
 //! The command line, run as users run it, on sysfs trees that the tests make.
 
 #[cfg(test)]
+mod cdi;
+#[cfg(test)]
 mod check;
 #[cfg(test)]
 mod choose;
@@ -33,6 +35,8 @@ mod guids;
 mod metrics;
 #[cfg(test)]
 mod metrics_faults;
+#[cfg(test)]
+mod nfd;
 #[cfg(test)]
 mod other_tools;
 #[cfg(test)]

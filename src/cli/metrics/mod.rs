@@ -2,16 +2,14 @@
 
 mod catalogue;
 mod exposition;
-mod file;
 mod names;
 mod node_exporter;
 mod serve;
 
 use std::fmt::Display;
-use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use uverbs::check::{Expected, check};
 use uverbs::choose::Wish;
 use uverbs::counter::{Counter, End, Reading};
@@ -20,7 +18,7 @@ use uverbs::host::{CounterReader, Counters, DeviceCounters, Host, PortCounters};
 use uverbs::inventory::{DeviceRecord, Parts, PortRecord, Problem};
 use uverbs::port::{Mtu, PhysState, PortState, Rate, Width};
 
-use crate::args::{Common, NamedPorts, OriginArgs};
+use crate::args::{Common, NamedPorts, OriginArgs, OutputArg};
 use crate::check::is_asked;
 use crate::choose::take;
 use crate::hosts::{Again, Seen, choose, host, look_again, missing};
@@ -39,16 +37,37 @@ use serve::{Listen, serve};
 /// Bytes per second of a rate of 1.
 const RATE_BYTES: u64 = 100_000_000 / 8;
 
+/// Print metrics for Prometheus: ports, GIDs, choices, findings, counters
+///
+/// One reading, for the textfile collector of `node_exporter` or any other that takes a text. The page
+/// metrics.md lists every metric. With --from, which reads snapshots, there are no counters.
+///
+/// On mlx5, where each counter of the performance management agent costs a command to the firmware,
+/// only data, `link_downed` and `symbol_error` are read of them; --full reads all.
+///
+/// The status is 3 if something could not be read; the metrics say so as well, and have all the rest.
+/// Findings do not change it.
+///
+/// --listen serves them until it is stopped, GET and HEAD of /metrics, and reads once for each scrape.
+/// It has no TLS: put a proxy before it, or leave it on loopback.
 #[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  uverbs metrics
+  uverbs metrics --output /var/lib/prometheus/node-exporter/uverbs.prom   for the textfile collector
+  uverbs metrics --format openmetrics
+  uverbs metrics --from node7.json"
+)]
 pub(crate) struct MetricsArgs {
     #[command(flatten)]
     pub(crate) named: NamedPorts,
     /// The form of the text
     #[arg(long, value_name = "FORMAT", default_value = "prometheus")]
     format: Format,
-    /// Write to FILE, whole or not at all, by a file beside it that takes its place
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArg,
     /// Serve them by HTTP: at ADDRESS:PORT, at PORT on loopback, or - for a socket on stdin
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["output", "from"], value_parser = str::parse::<Listen>)]
     listen: Option<Listen>,
@@ -109,14 +128,7 @@ pub(crate) fn answer(
         return Ok(Output::Text(Vec::new()));
     }
     let text = read(common, args, &mut from, report)?.text(args.format).into_bytes();
-    let Some(path) = &args.output else { return Ok(Output::Text(text)) };
-    if let Err(error) = file::replace(path, &text) {
-        report.host_problem(Problem {
-            text: format!("cannot write {}: {error}", path.display()),
-            errno: error.raw_os_error().unwrap_or(0),
-        });
-    }
-    Ok(Output::Text(Vec::new()))
+    Ok(args.output.write(text, report))
 }
 
 /// Reads everything once.

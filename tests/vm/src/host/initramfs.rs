@@ -132,6 +132,14 @@ impl Initramfs {
         Ok(())
     }
 
+    /// Adds Podman, from the tree of its packages.
+    pub(crate) fn podman(&mut self, tree: Tree) -> Result<()> {
+        for program in ["usr/bin/podman", "usr/bin/conmon", "usr/bin/crun"] {
+            self.taken(program, tree)?;
+        }
+        Ok(())
+    }
+
     /// Adds our command and the library's examples.
     pub(crate) fn ours(&mut self, ours: &programs::Static) -> Result<()> {
         self.program("usr/bin/uverbs", &ours.released.join("uverbs"))?;

@@ -326,17 +326,20 @@ impl Lab {
     }
 
     fn usual(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Self> {
-        let (qemu, node_exporter, older, newer) = timed("QEMU and the peers", || -> Result<_> {
-            let qemu = packages::qemu(machine, cache, apt)?;
-            let node_exporter = packages::node_exporter(cache, apt)?;
-            let older = rdma_core::older(machine, cache, apt)?;
-            Ok((qemu, node_exporter, older, rdma_core::newer(machine, cache, apt)?))
-        })?;
+        let (qemu, podman, node_exporter, older, newer) =
+            timed("QEMU and the peers", || -> Result<_> {
+                let qemu = packages::qemu(machine, cache, apt)?;
+                let podman = packages::podman(cache, apt)?;
+                let node_exporter = packages::node_exporter(cache, apt)?;
+                let older = rdma_core::older(machine, cache, apt)?;
+                Ok((qemu, podman, node_exporter, older, rdma_core::newer(machine, cache, apt)?))
+            })?;
         let ours = programs::build_static(machine, cache, apt)?;
         let tree = Tree { directory: &older.tree, root: "", machine };
         let mut initramfs = Initramfs::new(&ours.guest, tree)?;
         initramfs.ours(&ours)?;
         initramfs.valgrind(tree)?;
+        initramfs.podman(Tree { directory: &podman, ..tree })?;
         let exporter = std::fs::read(&node_exporter)?;
         initramfs.dynamic("usr/bin/prometheus-node-exporter", &exporter, tree)?;
 

@@ -75,6 +75,16 @@ pub(crate) fn node_exporter(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
     Ok(tree.join("usr/bin").join(NAME))
 }
 
+/// Podman and what it runs: an engine of containers that reads CDI.
+pub(crate) fn podman(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
+    let (suite, names) = ("bookworm", ["podman", "conmon", "crun"]);
+    cache.keep("podman", &format!("{suite} {names:?}"), |scratch| {
+        status("fetching podman");
+        apt.unpack_closure(BOOKWORM, suite, &names, scratch)?;
+        usual_links(scratch)
+    })
+}
+
 /// What a person who tries the command has beside it: the programs with which the devices are made, and a
 /// shell with the usual commands.
 pub(crate) fn to_play(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {

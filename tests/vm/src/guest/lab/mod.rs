@@ -13,6 +13,7 @@ pub(crate) mod ip;
 #[cfg(feature = "scenarios")]
 pub(crate) mod limited;
 pub(crate) mod mlx5;
+pub(crate) mod podman;
 #[cfg(feature = "scenarios")]
 pub(crate) mod stopped;
 pub(crate) mod within;

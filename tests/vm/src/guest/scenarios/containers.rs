@@ -13,6 +13,7 @@ use uverbs_mlx5_function::description::Description;
 use super::costs::traced;
 use crate::lab::container::Container;
 use crate::lab::mlx5::Mlx5;
+use crate::lab::podman::Podman;
 use crate::lab::{self, Namespace, run};
 
 /// The most memory of `uverbs gids` on one device at any time, in kilobytes.
@@ -114,6 +115,58 @@ pub(crate) fn a_device_given_to_a_pod() -> Result<()> {
     let folder = format!("/sys/class/infiniband/{}", device.name());
     lab::wait_until("the device is back", || fs::exists(&folder).is_ok_and(|is| is))?;
     answered
+}
+
+/// Podman gives a container the nodes of the one device that it was asked for, by what `uverbs cdi` wrote. It does not
+/// hide names: in shared mode the kernel shows all devices to all. In exclusive mode a container sees only devices that
+/// were given to its network namespace, and a node of another is of no use to it.
+pub(crate) fn podman_gives_one_device() -> Result<()> {
+    lab::on_the_newest_kernel("it is about the engine, not about the kernel")?;
+    let podman = Podman::new()?;
+    {
+        let _lab = lab::two_soft_roce_devices()?;
+        podman.write_devices()?;
+        for (one, other) in [(0, 1), (1, 0)] {
+            only_one(&podman, one, other)?;
+        }
+        let unknown = podman.output(&["--device", "uverbs/rdma=rxe7"], &["devices"])?;
+        ensure!(!unknown.status.success(), "a device that is not there was given");
+    }
+    let _mode = lab::Exclusive::set()?;
+    let _lab = lab::two_soft_roce_devices()?;
+    podman.write_devices()?;
+    let listed = podman.output(&["--device", "uverbs/rdma=rxe0"], &["devices", "--no-header"])?;
+    let said = String::from_utf8(listed.stderr)?;
+    ensure!(listed.status.success() && listed.stdout.is_empty(), "{said}");
+    ensure!(said.contains("each device belongs to one network namespace"), "{said}");
+    Ok(())
+}
+
+/// A container that was given one device opens it and not the other.
+fn only_one(podman: &Podman, one: u32, other: u32) -> Result<()> {
+    let [one_name, other_name] = [one, other].map(|number| format!("rxe{number}"));
+    let device = format!("uverbs/rdma={one_name}");
+    let options = ["--device", &device];
+    // There is no `issm` of RoCE.
+    let expected = ["rdma_cm".to_owned(), format!("umad{one}"), format!("uverbs{one}")];
+    let nodes = podman.nodes(&options)?;
+    ensure!(nodes == expected, "{nodes:?}");
+    let opened = podman.output(&options, &["gids", &one_name, "--source", "ioctl"])?;
+    ensure!(opened.status.success() && opened.stderr.is_empty(), "it did not open");
+    ensure!(String::from_utf8(opened.stdout)?.contains(&one_name), "no row");
+    let others = ["gids", &other_name, "--source", "ioctl"];
+    let refused = podman.output(&options, &others)?;
+    let said = String::from_utf8(refused.stderr)?;
+    ensure!(refused.status.code() == Some(3) && said.contains("no such file"), "{said}");
+    // If its node is there by another way, the cgroup refuses it.
+    let node = format!("/dev/infiniband/uverbs{other}");
+    let volume = format!("{node}:{node}");
+    let refused = podman.output(&["--device", &device, "--volume", &volume], &others)?;
+    let said = String::from_utf8(refused.stderr)?;
+    ensure!(refused.status.code() == Some(3) && said.contains("errno 1)"), "{said}");
+    let listed = podman.output(&options, &["devices", "--no-header"])?;
+    ensure!(String::from_utf8(listed.stdout)?.lines().count() == 2, "not both have names");
+    Ok(())
 }
 
 /// Commands have this many rows, whoever the user is: with nodes by ioctl, else by sysfs, of which

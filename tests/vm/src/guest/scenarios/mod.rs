@@ -74,6 +74,7 @@ const SOFT: &[Scenario] = &[
     ("an_empty_root", containers::an_empty_root),
     ("little_memory_and_one_thread", containers::little_memory_and_one_thread),
     ("what_containers_need", containers::what_containers_need),
+    ("podman_gives_one_device", containers::podman_gives_one_device),
     ("interfaces_here_are_named", namespaces::interfaces_here_are_named),
     ("an_interface_elsewhere_is_not_named", namespaces::an_interface_elsewhere_is_not_named),
     ("the_same_index_on_the_same_port", namespaces::the_same_index_on_the_same_port),

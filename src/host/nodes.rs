@@ -1,0 +1,157 @@
+//! The character devices that programs open, of one device and of all.
+
+use nix::libc;
+
+use super::Host;
+use super::list::{lacks_class, nodes_of_class, unread_nodes};
+use crate::device::{Device, Node};
+use crate::error::{Cause, Error, Request, Result};
+use crate::sysfs::device_number;
+use crate::text::natural;
+
+/// The folder of the nodes of `ib_umad`, which is that of all network namespaces.
+const UMAD_CLASS: &str = "class/infiniband_mad";
+
+/// The folder of the connection manager's node.
+const CM: &str = "class/misc/rdma_cm";
+
+impl Host {
+    /// The character devices of one device: its uverbs node, and those for management datagrams (`umad0`) and for a
+    /// subnet manager (`issm0`) of its ports, as far as there are any. Nothing is opened, and nothing says that the
+    /// nodes are where they should be, or that this process may open them.
+    ///
+    /// ```no_run
+    /// let mut host = uverbs::Host::new();
+    /// for device in host.devices()? {
+    ///     for node in host.nodes(&device)? {
+    ///         println!("{}: {}", device.name, node.path.display());
+    ///     }
+    /// }
+    /// # Ok::<(), uverbs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ENOENT` if the device has no uverbs node, if it is not known which it has, or whether there are nodes of
+    /// `ib_umad`; the errno of sysfs if a node cannot be read; `ENODEV` if the device has gone, or another has its name.
+    pub fn nodes(&self, device: &Device) -> Result<Vec<Node>> {
+        let class = self.sysfs.folder(UMAD_CLASS);
+        let path = class.path().to_owned();
+        let error = |cause| Error::new(&*device.name, Request::Sysfs { path: path.clone() }, cause);
+        let Some(first) = &device.node else {
+            let cause = if device.node_is_unread { Cause::NodeUnread } else { Cause::NoNode };
+            return Err(Error::new(&*device.name, Request::ListDevices, cause));
+        };
+        if lacks_class(&self.sysfs, UMAD_CLASS, "ib_umad") {
+            return Err(error(Cause::Os(libc::ENOENT)));
+        }
+        let (found, unread) = nodes_of_class(&class, &self.dev);
+        if let Some(cause) = unread {
+            return Err(unread_nodes(&class, cause));
+        }
+        let own = found.into_iter().filter(|(name, ..)| *name == device.name);
+        let mut nodes: Vec<Node> = own.map(|(_, node, _)| node).collect();
+        nodes.sort_by(|one, other| natural(&one.name, &other.name));
+        // The nodes were found by the device's name, which it still has.
+        let named = self.sysfs.of(device)?.device(&device.name).map_err(&error)?;
+        if !named.path().ends_with(&device.name) {
+            return Err(error(Cause::Replaced));
+        }
+        nodes.insert(0, first.clone());
+        Ok(nodes)
+    }
+
+    /// The node of the connection manager, which is one for all devices; `None` if the module `rdma_ucm` is not loaded.
+    /// It is not opened.
+    ///
+    /// # Errors
+    /// `ENOENT` if it is not known whether there is one; the errno of sysfs if it cannot be read.
+    pub fn connection_manager_node(&self) -> Result<Option<Node>> {
+        let folder = self.sysfs.folder(CM);
+        let path = folder.path().join("dev");
+        let error = |cause| Error::of_host(Request::Sysfs { path: path.clone() }, cause);
+        if lacks_class(&self.sysfs, CM, "rdma_ucm") {
+            return Err(error(Cause::Os(libc::ENOENT)));
+        }
+        match folder.read("dev") {
+            Ok(text) => {
+                let cause = || error(folder.malformed("dev", "a node's number"));
+                let number = device_number(&text).ok_or_else(cause)?;
+                Ok(Some(Node {
+                    path: self.dev.join("rdma_cm"),
+                    name: "rdma_cm".to_owned(),
+                    number,
+                }))
+            }
+            Err(_) if folder.is_gone() => Ok(None),
+            Err(cause) => Err(error(cause)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    fn write(root: &Path, file: &str, text: &str) {
+        let path = root.join("class").join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn device(root: &Path, name: &str) {
+        write(root, &format!("infiniband/{name}/node_type"), "1: CA");
+        write(root, &format!("infiniband/{name}/node_guid"), "0011:22ff:fe33:4455");
+        write(root, &format!("infiniband/{name}/sys_image_guid"), "0011:22ff:fe33:4455");
+        write(root, &format!("infiniband/{name}/ports/1/link_layer"), "Ethernet");
+    }
+
+    #[test]
+    fn nodes_are_those_of_the_device_that_was_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        device(root, "x");
+        for (name, of) in [("umad1", "x"), ("umad0", "y"), ("issm1", "x")] {
+            write(root, &format!("infiniband_mad/{name}/ibdev"), of);
+            write(root, &format!("infiniband_mad/{name}/dev"), "231:1");
+        }
+        let mut host = Host::rooted(root, "/dev/infiniband");
+        let names = |host: &Host, device: &Device| {
+            let nodes = host.nodes(device)?.into_iter();
+            Ok::<_, Error>(nodes.map(|node| node.path.display().to_string()).collect::<Vec<_>>())
+        };
+        write(root, "infiniband_verbs/abi_version", "6");
+        let listed = host.device("x").unwrap();
+        assert_eq!(*names(&host, &listed).unwrap_err().cause(), Cause::NoNode);
+        write(root, "infiniband_verbs/uverbs7/ibdev", "x");
+        write(root, "infiniband_verbs/uverbs7/dev", "231:199");
+        let listed = host.device("x").unwrap();
+        let expected = ["uverbs7", "issm1", "umad1"].map(|name| format!("/dev/infiniband/{name}"));
+        assert_eq!(names(&host, &listed).unwrap(), expected);
+        // Another device takes over the name, and then the device has another name.
+        fs::rename(root.join("class/infiniband/x"), root.join("class/infiniband/z")).unwrap();
+        assert_eq!(*names(&host, &listed).unwrap_err().cause(), Cause::Replaced);
+        device(root, "x");
+        assert_eq!(*names(&host, &listed).unwrap_err().cause(), Cause::Replaced);
+        fs::remove_dir_all(root.join("class/infiniband")).unwrap();
+        assert!(names(&host, &listed).is_err());
+    }
+
+    #[test]
+    fn the_connection_manager_has_a_node_if_its_module_is_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let host = Host::rooted(root, "/dev/infiniband");
+        assert!(host.connection_manager_node().is_err());
+        fs::create_dir_all(root.join("module")).unwrap();
+        assert_eq!(host.connection_manager_node().unwrap(), None);
+        write(root, "misc/rdma_cm/dev", "10:58");
+        let node = host.connection_manager_node().unwrap().unwrap();
+        assert_eq!(node.path, Path::new("/dev/infiniband/rdma_cm"));
+        assert_eq!(node.number, rustix::fs::makedev(10, 58));
+        write(root, "misc/rdma_cm/dev", "10");
+        assert!(host.connection_manager_node().is_err());
+    }
+}
