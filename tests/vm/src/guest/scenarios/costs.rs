@@ -9,7 +9,7 @@ use uverbs::host::Host;
 use crate::lab::{self, Netdev, SoftRoce, run};
 
 /// The most system calls of the whole process `uverbs gids` on one device with five GIDs.
-const WHOLE_PROCESS: usize = 49;
+const WHOLE_PROCESS: usize = 50;
 
 /// Where strace writes.
 const LOG: &str = "/tmp/strace";

@@ -265,7 +265,8 @@ impl Moments {
         ensure!(choices.contains("choice"), "{choices}");
         let history = run(&["uverbs", "history", Self::FILE, of])?;
         println!("{history}");
-        Ok(history)
+        // After a device was renamed, what it does is under its new name.
+        Ok(history + &run(&["uverbs", "history", Self::FILE])?)
     }
 }
 
