@@ -74,7 +74,8 @@ impl Podman {
         let name = run(&[&begin[..], options, &waiting].concat())?;
         let name = name.trim();
         let process = run(&["podman", "inspect", "--format", "{{.State.Pid}}", name])?;
-        let names = super::names_in(&format!("/proc/{}/root/dev/infiniband", process.trim()));
+        let root = ["/proc", process.trim(), "root"].join("/");
+        let names = super::names_in(&[&root, "dev/infiniband"].join("/"));
         run(&["podman", "rm", "--force", "--time", "0", name])?;
         let names = names?;
         ensure!(!names.is_empty(), "no node");
