@@ -15,6 +15,9 @@ pub mod watch {}
 #[doc = include_str!("containers.md")]
 pub mod containers {}
 
+#[doc = include_str!("slurm.md")]
+pub mod slurm {}
+
 #[doc = include_str!("c.md")]
 pub mod c {}
 
