@@ -75,7 +75,7 @@ pub(crate) enum EnvFormat {
     Json,
     /// The entries of a container's env list, in YAML
     Kubernetes,
-    /// Slurm's `TaskProlog`: only what is known to be right, and nothing if the job has chosen
+    /// Lines of Slurm's `TaskProlog`, only if they are known to be right
     Slurm,
 }
 

@@ -420,7 +420,7 @@ fn variables_for_slurm() {
         ("ucx", "UCX_NET_DEVICES", "mlx5_0:1", true),
     ] {
         let mut command = fleet.command(&["env", program, "--format", "slurm"]);
-        let run = crate::run::finish(command.env(name, value));
+        let run = finish(command.env(name, value));
         assert_eq!((run.stdout.is_empty(), run.status), (is_left, 0), "{name}: {run:?}");
         assert_eq!(run.stderr.contains(&format!("{name} is set already")), is_left, "{run:?}");
     }
