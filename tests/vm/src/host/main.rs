@@ -326,12 +326,14 @@ impl Lab {
     }
 
     fn usual(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Self> {
-        let (qemu, node_exporter, older, newer) = timed("QEMU and the peers", || -> Result<_> {
-            let qemu = packages::qemu(machine, cache, apt)?;
-            let node_exporter = packages::node_exporter(cache, apt)?;
-            let older = rdma_core::older(machine, cache, apt)?;
-            Ok((qemu, node_exporter, older, rdma_core::newer(machine, cache, apt)?))
-        })?;
+        let (qemu, slurm, node_exporter, older, newer) =
+            timed("QEMU and the peers", || -> Result<_> {
+                let qemu = packages::qemu(machine, cache, apt)?;
+                let slurm = packages::slurm(cache, apt)?;
+                let node_exporter = packages::node_exporter(cache, apt)?;
+                let older = rdma_core::older(machine, cache, apt)?;
+                Ok((qemu, slurm, node_exporter, older, rdma_core::newer(machine, cache, apt)?))
+            })?;
         let ours = programs::build_static(machine, cache, apt)?;
         let tree = Tree { directory: &older.tree, root: "", machine };
         let mut initramfs = Initramfs::new(&ours.guest, tree)?;
@@ -339,6 +341,8 @@ impl Lab {
         initramfs.valgrind(tree)?;
         let exporter = std::fs::read(&node_exporter)?;
         initramfs.dynamic("usr/bin/prometheus-node-exporter", &exporter, tree)?;
+        let slurm = Tree { directory: &slurm, root: "", machine };
+        initramfs.slurm(slurm, &paths::workspace().join("src/packaging/slurm"))?;
 
         let start = Instant::now();
         let builder = Builder::new(machine, &older.tree)?;
