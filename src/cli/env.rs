@@ -12,6 +12,7 @@ use uverbs::choose::Outcome;
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way};
 use uverbs::inventory::Parts;
+use uverbs::inventory::settings::NAMES;
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::check;
@@ -74,6 +75,8 @@ pub(crate) enum EnvFormat {
     Json,
     /// The entries of a container's env list, in YAML
     Kubernetes,
+    /// Lines of Slurm's `TaskProlog`, only if they are known to be right
+    Slurm,
 }
 
 impl Format for EnvFormat {
@@ -83,7 +86,7 @@ impl Format for EnvFormat {
     fn form(self) -> Form {
         match self {
             Self::Json => Form::Json,
-            Self::Shell | Self::Kubernetes => Form::Text,
+            Self::Shell | Self::Kubernetes | Self::Slurm => Form::Text,
         }
     }
 }
@@ -211,6 +214,20 @@ pub(crate) fn answer(
     if plan.is_none() {
         report.raise(Status::Doubt);
     }
+    let is_sure = plan.as_ref().map(|plan| plan.is_sure && !right.is_doubtful);
+    let plan = plan.filter(|_| {
+        format != EnvFormat::Slurm || {
+            // What a job has chosen is no failure.
+            let chosen = chosen(program, &verdict);
+            if let Some(name) = chosen {
+                report.note(format!("no variables, as {name} is set already"));
+            } else if is_sure != Some(true) || !doubts.is_empty() {
+                report.note("no variables, as they are not known to be right");
+                report.raise(Status::Doubt);
+            }
+            chosen.is_none() && is_sure == Some(true) && doubts.is_empty()
+        }
+    });
     // That it is not known which index is right was said of the port.
     for Doubt { name, index, caveat, .. } in &doubts {
         if let Some(index) = index {
@@ -225,7 +242,7 @@ pub(crate) fn answer(
         return json(&Document {
             env: plan.as_ref().map(variables),
             way: plan.as_ref().map(|plan| plan.way),
-            is_sure: plan.as_ref().map(|plan| plan.is_sure && !right.is_doubtful),
+            is_sure,
             doubts: &doubts,
             now: now
                 .iter()
@@ -250,6 +267,8 @@ fn printed(plan: Option<&Plan>, format: EnvFormat) -> String {
                 let value = Value::from(value.as_str()).to_string();
                 writeln!(text, "- name: {name}\n  value: {}", plain_json(&value))
             }
+            // Slurm takes what is there to the end of the line.
+            EnvFormat::Slurm => writeln!(text, "export {name}={value}"),
             EnvFormat::Shell | EnvFormat::Json => writeln!(text, "export {name}={}", quote(value)),
         };
     }
@@ -266,7 +285,24 @@ fn has_others(program: Program, verdict: &Verdict, report: &Report) -> bool {
 /// Whether a variable is set on some host; or in the shell that takes what is printed, whatever hosts are
 /// looked at.
 fn has_a_say(verdict: &Verdict, format: EnvFormat, name: &str) -> bool {
-    verdict.is_set(name) || (format == EnvFormat::Shell && std::env::var_os(name).is_some())
+    verdict.is_set(name) || (is_taken_here(format) && std::env::var_os(name).is_some())
+}
+
+/// Whether what is printed is for a program with the environment of this one.
+fn is_taken_here(format: EnvFormat) -> bool {
+    matches!(format, EnvFormat::Shell | EnvFormat::Slurm)
+}
+
+/// Which variable is set already with which this program chooses GIDs.
+fn chosen(program: Program, verdict: &Verdict) -> Option<&'static str> {
+    // These only say whether RDMA is used.
+    const OTHERS: [&str; 3] = ["NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN"];
+    let beginning = program.index_variable().split('_').next().unwrap_or_default();
+    NAMES.into_iter().find(|name| {
+        name.split('_').next() == Some(beginning)
+            && !OTHERS.contains(name)
+            && has_a_say(verdict, EnvFormat::Slurm, name)
+    })
 }
 
 /// The indices that are right on the ports to be used.
