@@ -216,31 +216,13 @@ pub(crate) fn answer(
     }
     let is_sure = plan.as_ref().map(|plan| plan.is_sure && !right.is_doubtful);
     let plan = plan.filter(|_| {
-        format != EnvFormat::Slurm || {
-            // What a job has chosen is no failure.
-            let chosen = chosen(program, &verdict);
-            if let Some(name) = chosen {
-                report.note(format!("no variables, as {name} is set already"));
-            } else if is_sure != Some(true) || !doubts.is_empty() {
-                report.note("no variables, as they are not known to be right");
-                report.raise(Status::Doubt);
-            }
-            chosen.is_none() && is_sure == Some(true) && doubts.is_empty()
-        }
+        let is_right = is_sure == Some(true) && doubts.is_empty();
+        format != EnvFormat::Slurm || may_be_exported(program, &verdict, is_right, report)
     });
-    // That it is not known which index is right was said of the port.
-    for Doubt { name, index, caveat, .. } in &doubts {
-        if let Some(index) = index {
-            report.note(format!("{name}: {index}: {caveat}"));
-        }
-    }
+    tell_doubts(&doubts, report);
     if format == EnvFormat::Json {
-        let variables = |plan: &Plan| {
-            let pairs = plan.variables.iter();
-            Pairs(pairs.map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
-        };
         return json(&Document {
-            env: plan.as_ref().map(variables),
+            env: plan.as_ref().map(pairs),
             way: plan.as_ref().map(|plan| plan.way),
             is_sure,
             doubts: &doubts,
@@ -256,6 +238,39 @@ pub(crate) fn answer(
         report.note(format!("{host}{}; {}", finding.seen, finding.advice));
     }
     Ok(Output::Text(printed(plan.as_ref(), format).into_bytes()))
+}
+
+fn tell_doubts(doubts: &[Doubt], report: &mut Report) {
+    // That it is not known which index is right was said of the port.
+    for Doubt { name, index, caveat, .. } in doubts {
+        if let Some(index) = index {
+            report.note(format!("{name}: {index}: {caveat}"));
+        }
+    }
+}
+
+fn pairs(plan: &Plan) -> Pairs<String> {
+    let pairs = plan.variables.iter();
+    Pairs(pairs.map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
+}
+
+/// Whether a job is given the variables: they are known to be right, and it has not chosen itself.
+fn may_be_exported(
+    program: Program,
+    verdict: &Verdict,
+    is_right: bool,
+    report: &mut Report,
+) -> bool {
+    // What a job has chosen is no failure.
+    if let Some(name) = chosen(program, verdict) {
+        report.note(format!("no variables, as {name} is set already"));
+        return false;
+    }
+    if !is_right {
+        report.note("no variables, as they are not known to be right");
+        report.raise(Status::Doubt);
+    }
+    is_right
 }
 
 /// The variables as a shell or Kubernetes reads them.
