@@ -12,6 +12,7 @@ use uverbs::choose::Outcome;
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way};
 use uverbs::inventory::Parts;
+use uverbs::inventory::settings::NAMES;
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::check;
@@ -74,6 +75,8 @@ pub(crate) enum EnvFormat {
     Json,
     /// The entries of a container's env list, in YAML
     Kubernetes,
+    /// Lines of Slurm's `TaskProlog`, only if they are known to be right
+    Slurm,
 }
 
 impl Format for EnvFormat {
@@ -83,7 +86,7 @@ impl Format for EnvFormat {
     fn form(self) -> Form {
         match self {
             Self::Json => Form::Json,
-            Self::Shell | Self::Kubernetes => Form::Text,
+            Self::Shell | Self::Kubernetes | Self::Slurm => Form::Text,
         }
     }
 }
@@ -211,21 +214,17 @@ pub(crate) fn answer(
     if plan.is_none() {
         report.raise(Status::Doubt);
     }
-    // That it is not known which index is right was said of the port.
-    for Doubt { name, index, caveat, .. } in &doubts {
-        if let Some(index) = index {
-            report.note(format!("{name}: {index}: {caveat}"));
-        }
-    }
+    let is_sure = plan.as_ref().map(|plan| plan.is_sure && !right.is_doubtful);
+    let plan = plan.filter(|_| {
+        let is_right = is_sure == Some(true) && doubts.is_empty();
+        format != EnvFormat::Slurm || may_be_exported(program, &verdict, is_right, report)
+    });
+    tell_doubts(&doubts, report);
     if format == EnvFormat::Json {
-        let variables = |plan: &Plan| {
-            let pairs = plan.variables.iter();
-            Pairs(pairs.map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
-        };
         return json(&Document {
-            env: plan.as_ref().map(variables),
+            env: plan.as_ref().map(pairs),
             way: plan.as_ref().map(|plan| plan.way),
-            is_sure: plan.as_ref().map(|plan| plan.is_sure && !right.is_doubtful),
+            is_sure,
             doubts: &doubts,
             now: now
                 .iter()
@@ -241,6 +240,39 @@ pub(crate) fn answer(
     Ok(Output::Text(printed(plan.as_ref(), format).into_bytes()))
 }
 
+fn tell_doubts(doubts: &[Doubt], report: &mut Report) {
+    // That it is not known which index is right was said of the port.
+    for Doubt { name, index, caveat, .. } in doubts {
+        if let Some(index) = index {
+            report.note(format!("{name}: {index}: {caveat}"));
+        }
+    }
+}
+
+fn pairs(plan: &Plan) -> Pairs<String> {
+    let pairs = plan.variables.iter();
+    Pairs(pairs.map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
+}
+
+/// Whether a job is given the variables: they are known to be right, and it has not chosen itself.
+fn may_be_exported(
+    program: Program,
+    verdict: &Verdict,
+    is_right: bool,
+    report: &mut Report,
+) -> bool {
+    // What a job has chosen is no failure.
+    if let Some(name) = chosen(program, verdict) {
+        report.note(format!("no variables, as {name} is set already"));
+        return false;
+    }
+    if !is_right {
+        report.note("no variables, as they are not known to be right");
+        report.raise(Status::Doubt);
+    }
+    is_right
+}
+
 /// The variables as a shell or Kubernetes reads them.
 fn printed(plan: Option<&Plan>, format: EnvFormat) -> String {
     let mut text = String::new();
@@ -250,6 +282,8 @@ fn printed(plan: Option<&Plan>, format: EnvFormat) -> String {
                 let value = Value::from(value.as_str()).to_string();
                 writeln!(text, "- name: {name}\n  value: {}", plain_json(&value))
             }
+            // Slurm takes what is there to the end of the line.
+            EnvFormat::Slurm => writeln!(text, "export {name}={value}"),
             EnvFormat::Shell | EnvFormat::Json => writeln!(text, "export {name}={}", quote(value)),
         };
     }
@@ -266,7 +300,24 @@ fn has_others(program: Program, verdict: &Verdict, report: &Report) -> bool {
 /// Whether a variable is set on some host; or in the shell that takes what is printed, whatever hosts are
 /// looked at.
 fn has_a_say(verdict: &Verdict, format: EnvFormat, name: &str) -> bool {
-    verdict.is_set(name) || (format == EnvFormat::Shell && std::env::var_os(name).is_some())
+    verdict.is_set(name) || (is_taken_here(format) && std::env::var_os(name).is_some())
+}
+
+/// Whether what is printed is for a program with the environment of this one.
+fn is_taken_here(format: EnvFormat) -> bool {
+    matches!(format, EnvFormat::Shell | EnvFormat::Slurm)
+}
+
+/// Which variable is set already with which this program chooses GIDs.
+fn chosen(program: Program, verdict: &Verdict) -> Option<&'static str> {
+    // These only say whether RDMA is used.
+    const OTHERS: [&str; 3] = ["NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN"];
+    let beginning = program.index_variable().split('_').next().unwrap_or_default();
+    NAMES.into_iter().find(|name| {
+        name.split('_').next() == Some(beginning)
+            && !OTHERS.contains(name)
+            && has_a_say(verdict, EnvFormat::Slurm, name)
+    })
 }
 
 /// The indices that are right on the ports to be used.

@@ -269,6 +269,7 @@ Examples:
   uverbs env nccl
   uverbs env ucx mlx5_0:1 mlx5_1:1
   uverbs env nccl --format kubernetes   for a container's env list
+  uverbs env nccl --format slurm        for Slurm's TaskProlog
   uverbs env nvshmem --json"
     )]
     Env(EnvArgs),

@@ -18,6 +18,9 @@ pub mod containers {}
 #[doc = include_str!("kubernetes.md")]
 pub mod kubernetes {}
 
+#[doc = include_str!("slurm.md")]
+pub mod slurm {}
+
 #[doc = include_str!("c.md")]
 pub mod c {}
 

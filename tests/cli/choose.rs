@@ -405,6 +405,31 @@ fn variables_for_every_program_and_in_every_form() {
     );
 }
 
+/// What Slurm's `TaskProlog` prints is taken to the letter, and a job's own choice stays.
+#[test]
+fn variables_for_slurm() {
+    let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))])]);
+    let run = fleet.uverbs(&["env", "nccl", "mlx5_1:1", "--format", "slurm"]);
+    let lines = "export NCCL_IB_HCA==mlx5_1:1\nexport NCCL_IB_GID_INDEX=3\n";
+    assert_eq!((run.stdout.as_str(), run.status), (lines, 0), "{run:?}");
+    for (program, name, value, is_left) in [
+        ("nccl", "NCCL_IB_GID_INDEX", "3", true),
+        ("nccl", "NCCL_IB_HCA", "mlx5_0", true),
+        ("nccl", "NCCL_IB_DISABLE", "0", false),
+        ("nccl", "UCX_IB_GID_INDEX", "1", false),
+        ("ucx", "UCX_NET_DEVICES", "mlx5_0:1", true),
+    ] {
+        let mut command = fleet.command(&["env", program, "--format", "slurm"]);
+        let run = finish(command.env(name, value));
+        assert_eq!((run.stdout.is_empty(), run.status), (is_left, 0), "{name}: {run:?}");
+        assert_eq!(run.stderr.contains(&format!("{name} is set already")), is_left, "{run:?}");
+    }
+    // As in a shell, nothing is printed if nothing is right.
+    let shared = Fleet::new(&[host("pod", &[("a", port(&POD[4..])), ("b", port(DUAL))])]);
+    let run = shared.uverbs(&["env", "ucx", "--format", "slurm"]);
+    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+}
+
 #[test]
 fn where_no_single_index_is_right() {
     let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(VLAN))])]);

@@ -205,6 +205,18 @@ fn a_name_is_no_match_without_netlink() {
     }
 }
 
+/// A shell takes what is right as far as is known, a job of Slurm only what is known to be right.
+#[test]
+fn slurm_gets_nothing_that_is_not_proven() {
+    let port = ("mlx5_0", vec![named(3, "::ffff:10.0.0.9", "eth0")]);
+    let fleet = Fleet::new(&[pod(&["10.0.0.9"], &[port])]);
+    let shell = fleet.uverbs(&["env", "nccl", "mlx5_0"]);
+    assert!(shell.stdout.contains("export") && shell.status == 0, "{shell:?}");
+    let run = fleet.uverbs(&["env", "nccl", "mlx5_0", "--format", "slurm"]);
+    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    assert!(run.stderr.contains("not known to be right"), "{run:?}");
+}
+
 #[test]
 fn a_plan_of_rows_that_are_not_proven_says_so() {
     let row = |index| named(index, "::ffff:10.0.0.9", "eth0");

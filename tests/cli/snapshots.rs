@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -148,9 +149,15 @@ impl Fleet {
 
     /// Runs a command on all snapshots.
     pub(crate) fn uverbs(&self, args: &[&str]) -> Run {
+        finish(&mut self.command(args))
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let count = fs::read_to_string(self.0.path().join("count")).unwrap().parse().unwrap();
         let files = (0..count).map(|number| self.file(number));
-        finish(program().args(args).args(from(files)))
+        let mut command = program();
+        command.args(args).args(from(files));
+        command
     }
 
     pub(crate) fn json(&self, args: &[&str]) -> Value {

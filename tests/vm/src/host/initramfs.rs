@@ -31,6 +31,39 @@ pub(crate) const PROGRAMS: &[&str] = &[
 /// UCX, and what it opens by its name: only scenarios on the usual machine ask it.
 const UCX: [&str; 2] = ["usr/bin/ucx_info", "usr/lib/x86_64-linux-gnu/ucx/libuct_ib.so.0"];
 
+/// Slurm's programs and a shell. Debian's names of its own three have a suffix, which links leave out.
+const SLURM: &[&str] = &[
+    "bin/busybox",
+    "usr/bin/salloc",
+    "usr/bin/sbatch",
+    "usr/bin/scontrol",
+    "usr/bin/srun",
+    "usr/sbin/munged",
+    "usr/sbin/slurmctld",
+    "usr/sbin/slurmd",
+    "usr/sbin/slurmstepd",
+];
+
+/// The folder of Slurm's plug-ins, below that of the libraries.
+const SLURM_LIBRARIES: &str = "slurm-wlm";
+
+/// The plug-ins that it opens by name, beside those that do nothing.
+const SLURM_PLUGINS: &[&str] = &[
+    "auth_munge",
+    "cgroup_v1",
+    "cred_munge",
+    "gpu_generic",
+    "hash_k12",
+    "launch_slurm",
+    "prep_script",
+    "priority_basic",
+    "proctrack_pgid",
+    "route_default",
+    "sched_backfill",
+    "select_cons_tres",
+    "select_linear",
+];
+
 /// The drivers of libibverbs, which it opens by name when it runs; those that are there.
 const PROVIDERS: &[&str] = &["rxe", "siw", "mlx5"];
 
@@ -52,9 +85,11 @@ impl Tree<'_> {
     }
 
     /// Where a dynamic program's libraries may be.
-    fn library_path(self) -> [String; 4] {
+    fn library_path(self) -> [String; 5] {
         let (triple, libraries) = (self.machine.tools, self.machine.libraries());
-        [format!("lib/{triple}"), libraries, "lib".to_owned(), "usr/lib".to_owned()]
+        // Slurm's programs name its own folder.
+        let slurm = format!("{libraries}/{SLURM_LIBRARIES}");
+        [format!("lib/{triple}"), libraries, "lib".to_owned(), "usr/lib".to_owned(), slurm]
     }
 }
 
@@ -136,6 +171,31 @@ impl Initramfs {
     pub(crate) fn podman(&mut self, tree: Tree) -> Result<()> {
         for program in ["usr/bin/podman", "usr/bin/conmon", "usr/bin/crun"] {
             self.taken(program, tree)?;
+        }
+        Ok(())
+    }
+
+    /// Adds Slurm, and our scripts for it where packages install them.
+    pub(crate) fn slurm(&mut self, tree: Tree, scripts: &Path) -> Result<()> {
+        for program in SLURM {
+            let suffixed = format!("{program}-wlm");
+            let of_tree =
+                if tree.directory.join(&suffixed).exists() { &suffixed } else { *program };
+            let bytes = fs::read(in_tree(tree.directory, of_tree)?)?;
+            self.dynamic(program, &bytes, tree)?;
+        }
+        let folder = format!("{}/{SLURM_LIBRARIES}", tree.machine.libraries());
+        for entry in fs::read_dir(tree.directory.join(&folder))? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            let Some(plugin) = name.strip_suffix(".so") else { continue };
+            if plugin.ends_with("_none") || SLURM_PLUGINS.contains(&plugin) {
+                self.taken(&format!("{folder}/{name}"), tree)?;
+            }
+        }
+        for entry in fs::read_dir(scripts)? {
+            let file = entry?.path();
+            let name = file.file_name().context("a script without a name")?;
+            self.program(&format!("usr/share/uverbs/slurm/{}", name.display()), &file)?;
         }
         Ok(())
     }

@@ -326,13 +326,15 @@ impl Lab {
     }
 
     fn usual(machine: Machine, cache: &Cache, apt: &mut Apt) -> Result<Self> {
-        let (qemu, podman, node_exporter, older, newer) =
+        let (qemu, podman, slurm, node_exporter, older, newer) =
             timed("QEMU and the peers", || -> Result<_> {
                 let qemu = packages::qemu(machine, cache, apt)?;
                 let podman = packages::podman(cache, apt)?;
+                let slurm = packages::slurm(cache, apt)?;
                 let node_exporter = packages::node_exporter(cache, apt)?;
                 let older = rdma_core::older(machine, cache, apt)?;
-                Ok((qemu, podman, node_exporter, older, rdma_core::newer(machine, cache, apt)?))
+                let newer = rdma_core::newer(machine, cache, apt)?;
+                Ok((qemu, podman, slurm, node_exporter, older, newer))
             })?;
         let ours = programs::build_static(machine, cache, apt)?;
         let tree = Tree { directory: &older.tree, root: "", machine };
@@ -342,6 +344,8 @@ impl Lab {
         initramfs.podman(Tree { directory: &podman, ..tree })?;
         let exporter = std::fs::read(&node_exporter)?;
         initramfs.dynamic("usr/bin/prometheus-node-exporter", &exporter, tree)?;
+        let slurm = Tree { directory: &slurm, root: "", machine };
+        initramfs.slurm(slurm, &paths::workspace().join("src/packaging/slurm"))?;
 
         let start = Instant::now();
         let builder = Builder::new(machine, &older.tree)?;

@@ -85,6 +85,17 @@ pub(crate) fn podman(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
     })
 }
 
+/// Slurm, its authentication, and a shell with the usual commands for its scripts.
+pub(crate) fn slurm(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {
+    let suite = BOOKWORM.name();
+    let names = ["slurmctld", "slurmd", "slurm-client", "munge", "busybox-static"];
+    cache.keep("slurm", &format!("{suite} {names:?}"), |scratch| {
+        status("fetching Slurm");
+        apt.unpack_closure(BOOKWORM, suite, &names, scratch)?;
+        usual_links(scratch)
+    })
+}
+
 /// What a person who tries the command has beside it: the programs with which the devices are made, and a
 /// shell with the usual commands.
 pub(crate) fn to_play(cache: &Cache, apt: &mut Apt) -> Result<PathBuf> {

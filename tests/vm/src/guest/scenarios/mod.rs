@@ -32,6 +32,7 @@ mod readme;
 mod record;
 mod replaced;
 mod siw;
+mod slurm;
 mod soft_roce;
 mod switch;
 mod tools;
@@ -129,6 +130,7 @@ const SOFT: &[Scenario] = &[
     ("a_stopped_watch_says_what_it_lost", watch::a_stopped_watch_says_what_it_lost),
     ("waiting_for_a_gid", watch::waiting_for_a_gid),
     ("ports_meet_as_is_said", pairs::ports_meet_as_is_said),
+    ("slurm_drains_and_returns", slurm::drains_and_returns),
     ("each_moment_is_as_it_was", record::each_moment_on_soft_roce),
     ("a_recorder_on_a_full_disk", record::a_recorder_on_a_full_disk),
     ("few_files", limits::few_files),

@@ -32,23 +32,23 @@ const ADDRESSES: [&str; 8] = [
 const MTUS: [&str; 4] = ["600", "1500", "4200", "9000"];
 
 /// A host.
-struct Side {
+pub(super) struct Side {
     number: usize,
-    namespace: Namespace,
+    pub(super) namespace: Namespace,
     device: String,
     /// Whom it connects to, or listens to.
     control: String,
 }
 
 impl Side {
-    fn new(number: usize) -> Result<Self> {
+    pub(super) fn new(number: usize) -> Result<Self> {
         let namespace = Namespace::new(&format!("host{number}"))?;
         let device = format!("rxe{number}");
         Ok(Self { number, namespace, device, control: format!("192.168.250.{number}") })
     }
 
     /// Takes its ends of both cables.
-    fn plug(&self) -> Result<()> {
+    pub(super) fn plug(&self) -> Result<()> {
         for (end, name) in [("data", "d0"), ("control", "c0")] {
             let own = format!("{end}{}", self.number);
             run(&["ip", "link", "set", &own, "netns", self.name()])?;
@@ -62,12 +62,12 @@ impl Side {
         run(&["rdma", "dev", "set", &self.device, "netns", self.name()]).map(drop)
     }
 
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         let [_, _, _, name] = self.namespace.exec();
         name
     }
 
-    fn ip(&self, words: &str) -> Result<()> {
+    pub(super) fn ip(&self, words: &str) -> Result<()> {
         let words: Vec<&str> = ["ip"].into_iter().chain(words.split(' ')).collect();
         self.namespace.run(&words).map(drop)
     }
@@ -146,6 +146,22 @@ impl Drop for Side {
     }
 }
 
+/// Two hosts. The ends of what carries their data are there already, `data1` and `data2`.
+pub(super) fn two_sides() -> Result<[Side; 2]> {
+    let sides = [Side::new(1)?, Side::new(2)?];
+    cable("control")?;
+    for side in &sides {
+        side.plug()?;
+    }
+    Ok(sides)
+}
+
+fn cable(name: &str) -> Result<()> {
+    let [one, other] = ["1", "2"].map(|end| format!("{name}{end}"));
+    run(&["ip", "link", "add", &one, "type", "veth", "peer", "name", &other])?;
+    Ok(())
+}
+
 /// Whether a connection by these rows comes up and data goes through it.
 fn connects(one: &Side, other: &Side, indices: [u32; 2], mtu: u16) -> Result<bool> {
     let mut server = one.pingpong(indices[0], mtu, None)?;
@@ -205,14 +221,8 @@ pub(crate) fn ports_meet_as_is_said() -> Result<()> {
     let (seed, rounds) = sample().map_or((1, 200), |seed| (seed, 12));
     let mut random = Random::new(seed);
     let _mode = Exclusive::set()?;
-    let sides = [Side::new(1)?, Side::new(2)?];
-    for cable in ["data", "control"] {
-        let [one, other] = ["1", "2"].map(|end| format!("{cable}{end}"));
-        run(&["ip", "link", "add", &one, "type", "veth", "peer", "name", &other])?;
-    }
-    for side in &sides {
-        side.plug()?;
-    }
+    cable("data")?;
+    let sides = two_sides()?;
     let [one, other] = &sides;
     let (mut meet, mut cannot, mut unknown) = (0, 0, [0, 0]);
     let mut round = 0;
