@@ -54,6 +54,8 @@ mod run;
 #[cfg(test)]
 mod screens;
 #[cfg(test)]
+mod slurm;
+#[cfg(test)]
 mod snapshots;
 #[cfg(test)]
 mod terminal;

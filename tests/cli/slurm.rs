@@ -1,0 +1,135 @@
+//! The scripts for Slurm, with programs in place of `uverbs` and `scontrol` that answer as is said here.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/slurm");
+const DOWN: &str = "problem: port-down: mlx5_0:1\nproblem: netdev-down: mlx5_0:1\n";
+const DRAIN: &str = "update NodeName=n1 State=DRAIN Reason=uverbs: netdev-down,port-down\n";
+
+struct Node {
+    folder: TempDir,
+}
+
+impl Node {
+    fn new() -> Self {
+        let this = Self { folder: tempfile::tempdir().unwrap() };
+        let folder = this.folder.path();
+        for script in ["health-check", "prolog"] {
+            let text = fs::read_to_string(Path::new(SCRIPTS).join(script)).unwrap();
+            let own = text.replace("/etc/uverbs/check", folder.join("check").to_str().unwrap());
+            this.program(script, &own);
+        }
+        this.program("logger", "#!/bin/sh\n");
+        let dir = folder.display();
+        // Asked again, it finds nothing.
+        let uverbs = format!(
+            "cd {dir}; echo \"$*\" >asked; cat found; status=$(cat status); echo 0 >status; exit $status"
+        );
+        this.program("uverbs", &format!("#!/bin/sh\n{uverbs}\n"));
+        let control = format!("[ $1 = show ] && exec cat {dir}/node; echo \"$*\" >>{dir}/updates");
+        this.program("scontrol", &format!("#!/bin/sh\n{control}\n"));
+        this
+    }
+
+    fn program(&self, name: &str, text: &str) {
+        self.write(name, text);
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.folder.path().join(name), mode).unwrap();
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+    }
+
+    /// The status of a script, and what it asks Slurm to change, if `uverbs check` ends so and the node's state and
+    /// reason are these.
+    fn run(&self, script: &str, check: (i32, &str), node: [&str; 2]) -> (i32, String) {
+        let [state, reason] = node;
+        self.write("status", &check.0.to_string());
+        self.write("found", check.1);
+        self.write("updates", "");
+        self.write("node", &format!("NodeName=n1\n   State={state} Cores=2\n   Reason={reason}\n"));
+        let path = format!("{}:{}", self.folder.path().display(), std::env::var("PATH").unwrap());
+        let mut command = Command::new("sh");
+        command.arg(self.folder.path().join(script)).current_dir(self.folder.path());
+        let output = command.env("PATH", path).env("SLURMD_NODENAME", "n1").output().unwrap();
+        (output.status.code().unwrap(), self.read("updates"))
+    }
+}
+
+const OURS: &str = "uverbs: netdev-down,port-down [root@2026-11-24T00:00:00]";
+const THEIRS: &str = "fan [left], replaced [root@2026-11-24T00:00:00]";
+
+#[test]
+fn a_node_is_drained_and_returned() {
+    let node = Node::new();
+    let run = |check, own| {
+        let (status, updates) = node.run("health-check", check, own);
+        assert_eq!(status, 0);
+        updates
+    };
+    assert_eq!(run((2, DOWN), ["IDLE", ""]), DRAIN);
+    assert_eq!(run((2, DOWN), ["IDLE+POWERING_DOWN", ""]), DRAIN);
+    assert_eq!(run((2, DOWN), ["MIXED+DRAIN", "uverbs: no-gid [root@now]"]), DRAIN);
+    let undrain = "update NodeName=n1 State=UNDRAIN\n";
+    for status in [0, 1] {
+        assert_eq!(run((status, ""), ["IDLE+DRAIN", OURS]), undrain);
+    }
+    for (check, own) in [
+        ((2, DOWN), ["IDLE+DRAIN", OURS]),
+        ((2, DOWN), ["IDLE+DRAIN", THEIRS]),
+        ((2, DOWN), ["DOWN", THEIRS]),
+        ((2, ""), ["IDLE", ""]),
+        ((0, ""), ["IDLE", ""]),
+        ((0, ""), ["IDLE", OURS]),
+        ((0, ""), ["DOWN", OURS]),
+        ((0, ""), ["IDLE+DRAIN", THEIRS]),
+        ((3, DOWN), ["IDLE", ""]),
+        ((3, ""), ["IDLE+DRAIN", OURS]),
+        ((124, DOWN), ["IDLE", ""]),
+    ] {
+        assert_eq!(run(check, own), "", "{check:?} {own:?}");
+    }
+}
+
+#[test]
+fn a_long_reason_has_whole_names() {
+    let node = Node::new();
+    let names: String =
+        (10..50).map(|n| format!("problem: finding-{}: x\n", "a".repeat(n))).collect();
+    let (_, updates) = node.run("health-check", (2, &names), ["IDLE", ""]);
+    let (_, reason) = updates.trim_end().split_once("Reason=").unwrap();
+    assert!(reason.len() <= 123 && reason.ends_with("a,..."), "{reason}");
+}
+
+#[test]
+fn a_job_is_refused_with_the_reason_of_its_own_check() {
+    let node = Node::new();
+    assert_eq!(node.run("prolog", (2, DOWN), ["IDLE", ""]), (1, DRAIN.to_owned()));
+    for check in [(0, ""), (1, ""), (2, ""), (3, DOWN), (124, "")] {
+        assert_eq!(node.run("prolog", check, ["IDLE", ""]), (0, String::new()), "{check:?}");
+    }
+}
+
+#[test]
+fn the_arguments_of_a_site_are_given() {
+    let node = Node::new();
+    // What a shell would make of the pattern.
+    node.write("mlx5_Z", "");
+    for script in ["health-check", "prolog"] {
+        for line in ["mlx5_? --expect status", "mlx5_? --expect status\n"] {
+            node.write("check", line);
+            node.run(script, (0, ""), ["IDLE", ""]);
+            assert_eq!(node.read("asked"), "check --format nagios mlx5_? --expect status\n");
+        }
+    }
+}
