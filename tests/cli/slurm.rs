@@ -104,8 +104,9 @@ fn a_node_is_drained_and_returned() {
 #[test]
 fn a_long_reason_has_whole_names() {
     let node = Node::new();
-    let names: String =
+    let names: Vec<String> =
         (10..50).map(|n| format!("problem: finding-{}: x\n", "a".repeat(n))).collect();
+    let names = names.concat();
     let (_, updates) = node.run("health-check", (2, &names), ["IDLE", ""]);
     let (_, reason) = updates.trim_end().split_once("Reason=").unwrap();
     assert!(reason.len() <= 123 && reason.ends_with("a,..."), "{reason}");
