@@ -117,14 +117,20 @@ fn a_job_is_refused_with_the_reason_of_its_own_check() {
     let node = Node::new();
     assert_eq!(node.run("prolog", (2, DOWN), ["IDLE", ""]), (1, DRAIN.to_owned()));
     for check in [(0, ""), (1, ""), (2, ""), (3, DOWN), (124, "")] {
-        assert_eq!(node.run("prolog", check, ["IDLE", ""]), (0, String::new()), "{check:?}");
+        for own in [["IDLE", ""], ["IDLE+DRAIN", OURS]] {
+            assert_eq!(node.run("prolog", check, own), (0, String::new()), "{check:?} {own:?}");
+        }
+    }
+    // Where Slurm does not answer, and where another has drained it.
+    for own in [["", ""], ["IDLE+DRAIN", THEIRS]] {
+        assert_eq!(node.run("prolog", (2, DOWN), own), (1, String::new()), "{own:?}");
     }
 }
 
 #[test]
 fn the_arguments_of_a_site_are_given() {
     let node = Node::new();
-    // What a shell would make of the pattern.
+    // A shell would put this name in place of the pattern.
     node.write("mlx5_Z", "");
     for script in ["health-check", "prolog"] {
         for line in ["mlx5_? --expect status", "mlx5_? --expect status\n"] {

@@ -173,7 +173,7 @@ pub(crate) fn drains_and_returns() -> Result<()> {
     }
     let sides = two_sides()?;
     sides[0].ip("addr add 10.50.0.1/24 dev d0")?;
-    // Its index is another.
+    // Here the GID has another index.
     sides[1].ip("addr add fd00:50::2/64 dev d0 nodad")?;
     sides[1].ip("addr add 10.50.0.2/24 dev d0")?;
     let cluster = Cluster::start(&sides)?;
@@ -222,7 +222,7 @@ fn variables(cluster: &Cluster<'_>) -> Result<()> {
 
 /// The verdict on a job's nodes, by the commands of the page.
 fn a_job_can_run(cluster: &Cluster<'_>) -> Result<()> {
-    // Not a batch script: PID 1 here does not bury what srun leaves, and Slurm would wait for it.
+    // Not a batch script: PID 1 here does not reap the processes that srun leaves, and Slurm would wait for them.
     // One kernel has no two devices of one name, as the hosts of a cluster have.
     let lines = block("$ mkdir snapshots")?
         .replace("uverbs fleet", "sed -i s/rxe2/rxe1/g snapshots/*\nuverbs fleet");
@@ -243,6 +243,8 @@ fn refuses(cluster: &Cluster<'_>) -> Result<()> {
     let jobs = cluster.run(0, "scontrol show jobs -o")?;
     let job = jobs.lines().find(|line| line.contains("never.out")).context("no job")?;
     ensure!(job.contains("JobState=PENDING") && !job.contains("Held"), "{job}");
+    // It was to start, and the prolog refused it.
+    ensure!(job.contains("Restarts=1"), "{job}");
     ensure!(!Path::new("/tmp/slurm/never.out").exists(), "it started");
     Ok(())
 }
