@@ -18,6 +18,8 @@ pub struct Hardware {
     /// The driver's name for the board (`board_id`), as `MT_0000000224`.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::plain"))]
     pub board_id: Option<String>,
+    /// Whether that could not be read, so that it is not known.
+    pub board_is_unread: bool,
     /// The driver's name for the model (`hca_type`), as `MT4129`.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::plain"))]
     pub ca_type: Option<String>,

@@ -12,9 +12,9 @@ mod settings;
 use std::collections::BTreeSet;
 
 use crate::choose::Surroundings;
-use crate::device::{Absence, Device};
+use crate::device::Absence;
 use crate::hardware::PciFunction;
-use crate::inventory::{DeviceRecord, Inventory};
+use crate::inventory::{DeviceRecord, Inventory, NodeState};
 
 use finding::Findings;
 use needs::{check_needs, unknown_needs};
@@ -92,7 +92,7 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
         let seen = if is_loaded { absence.seen() } else { "there is no RDMA device".to_owned() };
         findings.add("no-device", Problem, seen, absence.advice());
     }
-    let lacks_node = |record: &DeviceRecord| has_no_node(&record.device);
+    let lacks_node = |record: &DeviceRecord| record.node_state() == Some(NodeState::None);
     let has_no_node = inventory.devices.iter().any(lacks_node);
     // A tree without the folder of modules has none.
     let has_modules = !inventory.modules.is_empty();
@@ -127,18 +127,13 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether it is known that a device has no node.
-fn has_no_node(device: &Device) -> bool {
-    device.node.is_none() && !device.node_is_unread
-}
-
 /// What was not read of a host that has devices. No finding covers it.
 fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
     if inventory.devices.is_empty() {
         return Vec::new();
     }
     let has_interfaces = inventory.interfaces.is_some() && inventory.has_netlink;
-    let may_have_node = |record: &&DeviceRecord| !has_no_node(&record.device);
+    let may_have_node = |record: &&DeviceRecord| record.node_state() != Some(NodeState::None);
     let mut nodes = inventory.devices.iter().filter(may_have_node);
     let are_nodes_known = inventory.devices.iter().all(|record| !record.device.node_is_unread);
     let is_opened = nodes.all(|record| record.access.is_some());
@@ -155,76 +150,61 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
 
 fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
     use Severity::{Problem, Warning};
-    const ENOENT: i32 = 2;
-    const EPERM: i32 = 1;
-    const EACCES: i32 = 13;
     const EINVAL: i32 = 22;
-    const ENOTTY: i32 = 25;
-    const EPROTONOSUPPORT: i32 = 93;
     let device = &record.device;
     let path = device.node.as_ref().map(|node| node.path.display().to_string());
     let path = path.unwrap_or_default();
     let mode = record.node_mode.map(|mode| format!(" (mode {:04o})", mode & 0o7777));
     let mode = mode.unwrap_or_default();
-    match &record.access {
-        // Which node it has is not known, so there is none to judge.
-        _ if device.node_is_unread => {}
-        _ if device.node.is_none() => findings.add(
+    let refused = record.access.as_ref().and_then(|access| access.as_ref().err());
+    let text = refused.map(|problem| problem.text.as_str()).unwrap_or_default();
+    match record.node_state() {
+        Some(NodeState::Usable) if refused.is_some_and(|own| own.errno == EINVAL) => {
+            findings.add("driver-unknown", Warning, text, "use a newer uverbs");
+        }
+        // Programs of rdma-core ask in another way, which older kernels know.
+        Some(NodeState::Usable) if refused.is_some() => {
+            let advice = match record.fallback() {
+                Some(_) => "programs with libibverbs do not need it; uverbs read sysfs instead",
+                None => "programs with libibverbs do not need it",
+            };
+            findings.add("ioctl-unknown", Severity::Note, text, advice);
+        }
+        None | Some(NodeState::Usable) => {}
+        Some(NodeState::None) => findings.add(
             "no-node",
             Problem,
             "the device has no uverbs node",
             "load ib_uverbs; if it is loaded, the driver offers none",
         ),
-        // Programs of rdma-core ask in another way, which older kernels know.
-        Some(Err(problem)) if matches!(problem.errno, ENOTTY | EPROTONOSUPPORT) => {
-            let advice = match record.fallback() {
-                Some(_) => "programs with libibverbs do not need it; uverbs read sysfs instead",
-                None => "programs with libibverbs do not need it",
-            };
-            findings.add("ioctl-unknown", Severity::Note, &problem.text, advice);
-        }
-        // Of all that makes uverbs read sysfs only this is EINVAL.
-        Some(Err(problem)) if problem.errno == EINVAL && record.fallback().is_some() => {
-            findings.add("driver-unknown", Warning, &problem.text, "use a newer uverbs");
-        }
-        Some(Err(problem)) => match problem.errno {
-            ENOENT => findings.add(
-                "node-missing",
-                Problem,
-                format!("{path} is missing"),
-                "give the container this device node, or run udev",
-            ),
-            EACCES => findings.add(
-                "node-forbidden",
-                Problem,
-                format!("{path}{mode} may not be opened by this user"),
-                "allow it: the kernel makes nodes with mode 0666, but a udev rule may change that",
-            ),
-            EPERM => findings.add(
-                "node-not-permitted",
-                Problem,
-                format!("opening and using {path} is not permitted"),
-                "the device is in another network namespace (exclusive mode), or the container's \
-                 device rules or its filter of system calls forbid it",
-            ),
-            _ => findings.add(
-                "node-unusable",
-                Problem,
-                &problem.text,
-                "without it there is no RDMA; the kernel's log may say more",
-            ),
-        },
-        None if record.node_is_missing => findings.add(
+        Some(NodeState::Missing) => findings.add(
             "node-missing",
             Problem,
             format!("{path} is missing"),
             "give the container this device node, or run udev",
         ),
-        _ => {}
+        Some(NodeState::Forbidden) => findings.add(
+            "node-forbidden",
+            Problem,
+            format!("{path}{mode} may not be opened by this user"),
+            "allow it: the kernel makes nodes with mode 0666, but a udev rule may change that",
+        ),
+        Some(NodeState::NotPermitted) => findings.add(
+            "node-not-permitted",
+            Problem,
+            format!("opening and using {path} is not permitted"),
+            "the device is in another network namespace (exclusive mode), or the container's \
+             device rules or its filter of system calls forbid it",
+        ),
+        Some(NodeState::Unusable) => findings.add(
+            "node-unusable",
+            Problem,
+            text,
+            "without it there is no RDMA; the kernel's log may say more",
+        ),
     }
     // What follows from a problem that is said is not said again.
-    let of_access = record.access.as_ref().and_then(|access| access.as_ref().err());
-    let of_access = of_access.filter(|_| findings.has_problem());
+    let of_access = refused.filter(|_| findings.has_problem());
     let unknown = device.driver.filter(|driver| driver.name().is_none());
     if let Some(driver) = unknown {
         findings.add(

@@ -163,7 +163,8 @@ fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) 
     let count = overrun.len() + left.len();
     let all: usize = inventory.devices.iter().map(|own| own.ports.len()).sum();
     let unread = all.saturating_sub(ports.len()) + inventory.unlisted.len();
-    let is_used = |own: &&Outcome| !matches!(own, Outcome::Ignored(_));
+    let used = ports.iter().zip(outcomes);
+    let used = used.filter(|(port, own)| port.is_found && !matches!(own, Outcome::Ignored(_)));
     let (severity, seen) = if count > 0 && !is_whole {
         let seen = format!(
             "{program} has room for {room} ports, and there are at least {}; it is not known which it \
@@ -171,7 +172,7 @@ fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) 
             room + count
         );
         (Severity::Warning, seen)
-    } else if unread > 0 && outcomes.iter().filter(is_used).count() + unread > room {
+    } else if unread > 0 && used.count() + unread > room {
         let seen = format!(
             "{program} has room for {room} ports, and with those that could not be read there may be \
              more; it is not known which it takes"

@@ -21,6 +21,9 @@ pub struct Port<'i> {
     pub number: u32,
     /// libibverbs lists devices in the order of these numbers; `None` if it is not known.
     pub place: Option<u32>,
+    /// Whether a program with libibverbs finds its device, as far as is known. Also `true` where no device has a node: programs
+    /// that are asked about get theirs elsewhere, as in another container.
+    pub is_found: bool,
     /// Logical state.
     pub state: PortState,
     /// Link layer.
@@ -159,6 +162,7 @@ impl<'i> Port<'i> {
             node_type: NodeType::CA,
             number,
             place: None,
+            is_found: true,
             state: PortState::ACTIVE,
             link_layer: LinkLayer::ETHERNET,
             gid_tbl_len: 0,

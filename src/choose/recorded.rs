@@ -51,6 +51,7 @@ fn ports(host: &Value) -> Vec<Port<'_>> {
         node_type: NodeType::CA,
         number: small(&port["number"]),
         place: None,
+        is_found: true,
         state: PortState(small(&port["state"])),
         link_layer: LinkLayer(small(&port["link"])),
         gid_tbl_len: small(&port["length"]),

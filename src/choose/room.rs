@@ -10,12 +10,18 @@ use super::port::Port;
 use super::reason::Why;
 use crate::inventory::{DeviceRecord, Inventory};
 
-/// How many ports a host's devices have, also those that were listed and not read.
-fn ports(inventory: &Inventory) -> usize {
-    let Inventory { devices, others, .. } = inventory;
-    let mut seen: BTreeSet<&str> = devices.iter().map(|own| own.device.name.as_str()).collect();
+/// The devices of which NCCL takes ports: those that it finds. If it finds none, all, as then it is asked about elsewhere.
+fn found(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord> {
+    let has_found = inventory.devices.iter().any(DeviceRecord::is_found);
+    inventory.devices.iter().filter(move |own| own.is_found() || !has_found)
+}
+
+/// How many ports these devices have, with those that were listed and not read.
+fn ports<'i>(devices: impl Iterator<Item = &'i DeviceRecord>, inventory: &Inventory) -> usize {
+    let Inventory { devices: all, others, .. } = inventory;
+    let mut seen: BTreeSet<&str> = all.iter().map(|own| own.device.name.as_str()).collect();
     let others = others.iter().filter(|own| seen.insert(&own.name)).map(|own| own.ports().count());
-    devices.iter().map(|own| own.ports.len()).chain(others).fold(0, usize::saturating_add)
+    devices.map(|own| own.ports.len()).chain(others).fold(0, usize::saturating_add)
 }
 
 /// Whether a host has devices that could not even be listed: they may have any number of ports.
@@ -28,13 +34,18 @@ pub fn has_unlisted(inventory: &Inventory) -> bool {
 /// Whether the ports that are known are more than NCCL has room for.
 #[must_use]
 pub fn fills(inventory: &Inventory) -> bool {
-    ports(inventory) > ROOM
+    ports(found(inventory), inventory) > ROOM
+}
+
+/// The same with those of devices that it does not find.
+fn might_fill(inventory: &Inventory) -> bool {
+    ports(inventory.devices.iter(), inventory) > ROOM
 }
 
 /// Whether it is known in which order libibverbs lists a host's devices.
 #[must_use]
 pub fn has_order(inventory: &Inventory) -> bool {
-    let mut devices = inventory.devices.iter();
+    let mut devices = found(inventory);
     devices.all(|own| own.device.index.or(own.place).is_some())
 }
 
@@ -73,9 +84,9 @@ impl fmt::Display for Doubt {
 /// Why it is not known for which ports of a host NCCL has room, if that is so.
 #[must_use]
 pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
-    let all = ports(inventory);
+    let all = ports(found(inventory), inventory);
     let is_read = |own: &&DeviceRecord| own.gids.as_ref().is_some_and(Result::is_ok);
-    let read = inventory.devices.iter().filter(is_read).flat_map(|own| &own.ports);
+    let read = found(inventory).filter(is_read).flat_map(|own| &own.ports);
     let read = read.filter(|own| own.known().is_some()).count();
     if has_unlisted(inventory) {
         Some(Doubt::Unlisted { read })
@@ -112,8 +123,11 @@ impl Model {
         let is_nccl = matches!(self, Self::Nccl(own) if matches!(own.implementation(), Implementation::Nccl(_)));
         let is_read = !is_nccl || inventory.unread_settings.is_empty();
         let is_room_known = !is_nccl || doubt(inventory).is_none();
+        // With more devices than it finds there may be too many.
+        let is_room_for_all = !is_nccl || !might_fill(inventory);
         let all = ports.iter().zip(self.choose_all(ports));
         let all = all.map(|(port, own)| {
+            let is_room_known = is_room_known && (port.is_found || is_room_for_all);
             let is_known = is_read && (is_room_known || !needs_room(&own.outcome));
             let is_sure = is_known && self.is_sure(port, &own.outcome);
             (own, is_sure)

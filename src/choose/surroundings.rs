@@ -22,6 +22,8 @@ pub fn ports(inventory: &Inventory) -> Vec<Port<'_>> {
 #[derive(Clone, Debug)]
 pub struct Surroundings<'i> {
     inventory: &'i Inventory,
+    /// Whether a program with libibverbs finds any device.
+    has_found: bool,
     /// Each interface's index with each of its addresses, and the length of its prefix.
     owned: BTreeMap<(u32, IpAddr), u8>,
     /// Of these, those that no program can use.
@@ -74,6 +76,7 @@ impl<'i> Surroundings<'i> {
     pub fn of(inventory: &'i Inventory) -> Self {
         let mut here = Self {
             inventory,
+            has_found: inventory.devices.iter().any(DeviceRecord::is_found),
             owned: BTreeMap::new(),
             unfit: BTreeMap::new(),
             addresses: BTreeMap::new(),
@@ -199,6 +202,7 @@ pub fn port<'i>(
         node_type,
         number: port.number,
         place: record.device.index.or(record.place),
+        is_found: record.is_found() || !here.has_found,
         state: attributes.state,
         link_layer: attributes.link_layer,
         gid_tbl_len: attributes.gid_tbl_len,

@@ -14,7 +14,7 @@ use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::fits::{self, Fits};
 use crate::gid_row::short_type;
-use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, variable};
+use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, some, variable};
 use crate::like::Like;
 use crate::looked::Looked;
 use crate::output::{List, Output};
@@ -47,11 +47,14 @@ pub(crate) struct ChooseArgs {
 
 /// A port in the table and in JSON.
 #[derive(Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "keys of the JSON")]
 struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a str>,
     device: &'a str,
     port: u32,
+    /// Whether programs with libibverbs find the device, as far as is known.
+    is_found: bool,
     /// The row that is used; null if there is none.
     index: Option<u32>,
     gid: Option<Text<Gid>>,
@@ -143,6 +146,7 @@ pub(crate) fn answer(
         // All ports, as those that are not asked for take room from those that are.
         let chosen = choose(host, &asked, &wish, report);
         let taken = take(&host.inventory, &chosen, args.like);
+        tell_nodes(host, &asked, report);
         tell_room(host, report);
         tell_settings(host, report);
         let (mut chosen, taken): (Vec<_>, Vec<_>) = chosen
@@ -217,6 +221,20 @@ fn portless<'s>(host: &'s Seen, asked: &Asked<'_>) -> impl Iterator<Item = &'s s
     let devices = host.inventory.devices.iter().map(|record| &record.device);
     let named = devices.filter(|own| own.ports().is_empty() && asked.names(&own.name, None));
     named.map(|own| own.name.as_str())
+}
+
+/// Says of a host which of its devices libibverbs leaves out.
+pub(crate) fn tell_nodes(host: &Seen, asked: &Asked<'_>, report: &mut Report) {
+    let lost = host.inventory.devices.iter().filter(|own| !own.is_found());
+    let names = lost.map(|own| own.device.name.clone()).filter(|own| asked.has_device(own));
+    let names: Vec<String> = names.collect();
+    if names.is_empty() {
+        return;
+    }
+    report.enter(Stage::Room);
+    report.turn_to(host.name.as_deref());
+    report.note(format!("{}: no node here, so programs here do not find the device", some(&names)));
+    report.turn_to(None);
 }
 
 /// Says of a host if it is not known what NCCL does there: ports that could not be read may take the room
@@ -328,6 +346,7 @@ impl<'a> Row<'a> {
             host: *host,
             device: port.device,
             port: port.number,
+            is_found: record.is_found(),
             index,
             gid: row.map(|row| Text(row.gid)),
             gid_type: row.map(|row| Text(row.gid_type)),

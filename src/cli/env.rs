@@ -16,7 +16,7 @@ use uverbs::inventory::settings::NAMES;
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::check;
-use crate::choose::{lacks, tell_settings};
+use crate::choose::{lacks, tell_nodes, tell_settings};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::form::{Form, Format};
 use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
@@ -155,6 +155,7 @@ pub(crate) fn answer(
         let all = choose(host, &named, &wish, report);
         let is_asked = |own: &Chosen<'_>| named.has_port(own.port.device, own.port.number);
         let wanted: Vec<&Chosen<'_>> = all.iter().filter(|own| is_asked(own)).collect();
+        tell_nodes(host, &named, report);
         report.enter(Stage::Unusable);
         for own in wanted.iter().filter(|own| own.decision.outcome.index().is_none()) {
             report.note(match &own.decision.outcome {
@@ -345,7 +346,7 @@ struct RightIndex {
 impl RightIndices {
     /// Adds a host's ports.
     fn add(&mut self, ports: &[&Chosen<'_>]) {
-        let before: usize = self.count();
+        let mut found = 0;
         for own in ports {
             let Some(index) = own.decision.outcome.index() else { continue };
             let place = *self.places.entry(index).or_insert_with(|| {
@@ -355,17 +356,13 @@ impl RightIndices {
             self.is_doubtful |= !own.decision.is_sure(&own.port);
             if let Some(known) = self.indices.get_mut(place) {
                 known.count += 1;
+                found += usize::from(own.port.is_found);
                 if known.names.len() < SHOWN {
                     known.names.push(own.name());
                 }
             }
         }
-        self.most = self.most.max(self.count() - before);
-    }
-
-    /// On how many ports of all hosts.
-    fn count(&self) -> usize {
-        self.indices.iter().map(|known| known.count).sum()
+        self.most = self.most.max(found);
     }
 
     fn is_empty(&self) -> bool {

@@ -262,7 +262,7 @@ fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2
         ("uverbs", |own| optional(own.device.node.as_ref(), |node| word(node.name.as_str()))),
         ("access", |own| optional(own.access.as_ref(), |own| answer(own, |()| Side::Truth(true)))),
     ];
-    static OTHERS: [(&str, Value); 17] = [
+    static OTHERS: [(&str, Value); 18] = [
         ("node_type", |own| show(own.device.node_type)),
         ("sys_image_guid", |own| show(own.device.sys_image_guid)),
         ("protocol", |own| optional(own.device.protocol.as_deref(), word)),
@@ -274,6 +274,7 @@ fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2
         ("node_mode", |own| optional(own.node_mode, |mode| show(format!("{mode:o}")))),
         ("place", |own| optional(own.place, |place| Side::Number(place.into()))),
         ("board_id", |own| hardware(own, |own| own.board_id.as_deref().map(word))),
+        ("board_is_unread", |own| hardware(own, |own| Some(Side::Truth(own.board_is_unread)))),
         ("ca_type", |own| hardware(own, |own| own.ca_type.as_deref().map(word))),
         ("hw_rev", |own| hardware(own, |own| own.hw_rev.as_deref().map(word))),
         ("numa_node", |own| hardware(own, |own| own.numa_node.map(show))),

@@ -41,7 +41,7 @@ pub(crate) enum Stage {
     Names,
     /// What could not be read.
     Unread,
-    /// Whether a program has room for all ports.
+    /// Which devices programs find, and for which ports they have room.
     Room,
     /// Which ports have no usable GID.
     Unusable,

@@ -11,6 +11,8 @@ use crate::pkey::PKey;
 pub enum Field {
     /// Whether a device or port is there.
     Present,
+    /// What a program gets of a device's node.
+    Node,
     /// The driver's name for a device's board.
     Board,
     /// The driver.
@@ -55,6 +57,7 @@ impl Field {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Present => "is there",
+            Self::Node => "node",
             Self::Board => "board",
             Self::Driver => "driver",
             Self::Firmware => "firmware",
@@ -158,6 +161,7 @@ impl<'n> Items<'n> {
         let device = &record.device;
         let name = device.name.as_str();
         self.add(Field::Present, name, Some(String::new()));
+        self.add(Field::Node, name, record.node_state().map(|own| own.name().to_owned()));
         self.add(Field::Driver, name, device.driver.map(|own| own.to_string()));
         self.add(Field::Firmware, name, device.fw_version.clone());
         let Some(hardware) = &record.hardware else { return };

@@ -17,6 +17,7 @@
 
 #[cfg(feature = "serde")]
 mod document;
+mod node;
 mod read;
 pub mod settings;
 #[cfg(feature = "serde")]
@@ -33,6 +34,7 @@ use crate::pkey::PKey;
 use crate::port::{PortAttributes, Rate};
 
 pub use crate::text::{is_device_name, is_interface_name, is_plain, is_plain_char};
+pub use node::NodeState;
 pub use read::Kept;
 pub use settings::{Setting, SettingsReading};
 #[cfg(feature = "serde")]

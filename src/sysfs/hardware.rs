@@ -1,6 +1,6 @@
 //! A device's hardware by sysfs: the device's own folder, and that of the PCI function which carries it.
 
-use super::{Folder, Sysfs};
+use super::{Folder, Sysfs, is_absent};
 use crate::error::{Error, Request, Result};
 use crate::hardware::{Hardware, PciAddress, PciFunction, PcieLink};
 
@@ -35,8 +35,12 @@ fn read_hardware(folder: &Folder) -> Hardware {
     // Of a sub-function it is the function that has a node. It is -1 where the machine has none.
     let is_sub = pci.as_ref().is_some_and(|own| own.has_sub_function);
     let with_node = if is_sub { below.join("..") } else { below };
+    let board_id = plain("board_id");
+    let is_none =
+        || folder.read_bytes("board_id").map_or_else(is_absent, |own| own.trim_ascii().is_empty());
     Hardware {
-        board_id: plain("board_id"),
+        board_is_unread: board_id.is_none() && !is_none(),
+        board_id,
         ca_type: plain("hca_type"),
         hw_rev: plain("hw_rev"),
         numa_node: with_node.read_optional("numa_node").and_then(|text| text.parse().ok()),
@@ -244,5 +248,16 @@ mod tests {
         }
         let own = read("PCI_SLOT_NAME=0000:17:00.0\nPCI_ID=15B3", "99999999999").pci.unwrap();
         assert_eq!(own, PciFunction::at("0000:17:00.0".parse().unwrap()));
+        // No board is another thing than one that cannot be read.
+        let folder = tree.path().join("class/infiniband/x");
+        for (text, is_unread) in [("", false), (" \n", false), ("MT_1", false), ("MT\x07", true)] {
+            write(&folder, &[("board_id", text)]);
+            let own = Sysfs::at(tree.path()).hardware("x").unwrap();
+            assert_eq!(own.board_is_unread, is_unread, "{text:?} {own:?}");
+        }
+        std::fs::remove_file(folder.join("board_id")).unwrap();
+        std::fs::create_dir(folder.join("board_id")).unwrap();
+        let own = Sysfs::at(tree.path()).hardware("x").unwrap();
+        assert!(own.board_is_unread && own.board_id.is_none(), "{own:?}");
     }
 }

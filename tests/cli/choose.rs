@@ -550,6 +550,64 @@ fn more_ports_than_nccl_has_room_for() {
     assert_eq!(fleet.uverbs(&["env", "ucx"]).stdout, "export UCX_IB_GID_INDEX=3\n");
 }
 
+/// libibverbs leaves out devices without a node, so that these take no room from others.
+#[test]
+fn devices_without_a_node_take_no_room() {
+    let names: Vec<String> = (0..35).map(|number| format!("mlx5_{number}")).collect();
+    let devices: Vec<(&str, Value)> = names.iter().map(|name| (&**name, port(DUAL))).collect();
+    let whole = host("node1", &devices);
+    let without = |count: usize, change: fn(&mut Value)| {
+        let mut own = whole.clone();
+        own["devices"].as_array_mut().unwrap().iter_mut().take(count).for_each(change);
+        let fleet = Fleet::new(&[own]);
+        let rows = fleet.json(&["choose"])["choose"].as_array().unwrap().clone();
+        let of = |place: usize| {
+            let row = &rows[place];
+            (row["is_found"] == true, row["nccl"]["index"] == 3, row["nccl"]["is_sure"] == true)
+        };
+        let said = [&["choose"][..], &["env", "nccl"]].map(|args| fleet.uverbs(args));
+        ([0, 1, 33, 34].map(of), said)
+    };
+    let missing = |own: &mut Value| {
+        (own["node_is_missing"], own["access"]) = (json!(true), Value::Null);
+    };
+    let refused = |own: &mut Value| own["access"] = json!({ "error": "open: no", "errno": 2 });
+    let none = |own: &mut Value| own["node"] = Value::Null;
+    let (found, left) = ((true, true, true), (true, false, true));
+    // Whether it would have room is not known.
+    let lost = (false, true, false);
+    let said = "mlx5_0, mlx5_1, mlx5_2: no node here, so programs here do not find the device\n";
+    for change in [missing, refused, none] {
+        let (rows, [choose, env]) = without(3, change);
+        assert_eq!(rows, [lost, lost, found, found]);
+        assert!(choose.stderr.contains(said) && env.stderr.contains(said), "{choose:?} {env:?}");
+        assert_eq!((env.stdout.as_str(), env.status), ("export NCCL_IB_GID_INDEX=3\n", 0));
+        assert_eq!(without(2, change).0, [lost, lost, found, left], "33 are found");
+        // Programs get their nodes elsewhere.
+        let (rows, [choose, env]) = without(35, change);
+        assert_eq!(
+            rows,
+            [(false, true, true), (false, true, true), (false, false, true), (false, false, true)]
+        );
+        assert!(
+            choose.stderr.contains("mlx5_2 and 32 more: no node here") && env.stdout.is_empty()
+        );
+    }
+    // Nor does it matter whether they could be read.
+    let mut own = whole.clone();
+    for device in own["devices"].as_array_mut().unwrap().iter_mut().take(3) {
+        missing(device);
+        device["gids"] = json!({ "error": "query GID table: EIO", "errno": 5 });
+    }
+    let choose = Fleet::new(&[own]).uverbs(&["choose"]);
+    assert!(!choose.stderr.contains("room for"), "{choose:?}");
+    // It is there, and this user may not open it.
+    let forbidden = |own: &mut Value| own["access"] = json!({ "error": "open: no", "errno": 13 });
+    let (rows, [choose, _]) = without(3, forbidden);
+    assert_eq!(rows, [found, found, left, left]);
+    assert!(!choose.stderr.contains("no node"), "{choose:?}");
+}
+
 /// Releases of NCCL differ in which files they read, and how.
 #[test]
 fn settings_by_release() {

@@ -83,6 +83,36 @@ odd          n23    mlx5_1:1  GID type: roce_v1, most have roce_v2; GID index: 2
     assert_eq!((run.stderr, run.status), (format!("uverbs: {last}\n"), 1));
 }
 
+/// Programs do not find a device without a node, or cannot open it.
+#[test]
+fn nodes_that_differ() {
+    let odd = |change: fn(&mut Value), count: usize| {
+        let mut hosts = nodes(1..=5);
+        hosts.iter_mut().take(count).for_each(|own| change(&mut own["devices"][1]));
+        let run = uverbs(&hosts, &[]);
+        let job = uverbs(&hosts, &["--hosts", "n[1-5]"]);
+        assert_eq!((run.status, job.status), (i32::from(count == 1), i32::from(count == 1)));
+        run.stdout.lines().find(|line| line.contains("node")).map(str::to_owned)
+    };
+    let seen = |what: &str| Some(format!("odd      n1     mlx5_1  node: {what}, most have usable"));
+    assert_eq!(odd(|own| own["node"] = Value::Null, 1), seen("none"));
+    assert_eq!(odd(|own| own["access"] = json!({ "error": "no", "errno": 2 }), 1), seen("missing"));
+    assert_eq!(
+        odd(|own| own["access"] = json!({ "error": "no", "errno": 13 }), 1),
+        seen("forbidden")
+    );
+    assert_eq!(
+        odd(|own| own["access"] = json!({ "error": "no", "errno": 1 }), 1),
+        seen("not permitted")
+    );
+    assert_eq!(
+        odd(|own| own["access"] = json!({ "error": "no", "errno": 19 }), 1),
+        seen("not usable")
+    );
+    // Pods without nodes are alike.
+    assert_eq!(odd(|own| own["node_is_missing"] = json!(true), 5), None);
+}
+
 #[test]
 fn a_fleet_that_is_well() {
     let hosts = nodes(1..=5);

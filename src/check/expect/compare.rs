@@ -6,6 +6,7 @@ use super::{DevicePattern, HostPattern};
 use crate::check::finding::{Finding, Severity};
 use crate::choose::plan::Program;
 use crate::device::Device;
+use crate::hardware::Hardware;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 
 /// What of a host is not as a pattern has it: first how many devices there are, then by device and port.
@@ -83,25 +84,31 @@ impl DevicePattern {
                 return Ok(false);
             }
         }
-        if let (Some(hardware), false) = (&record.hardware, self.boards.is_empty()) {
-            if !hardware.board_id.as_ref().is_some_and(|own| has(&self.boards, own)) {
+        let hardware = with_board(record);
+        if let (Some(own), false) = (hardware, self.boards.is_empty()) {
+            if !own.board_id.as_ref().is_some_and(|own| has(&self.boards, own)) {
                 return Ok(false);
             }
         }
         if device.driver.is_none() && !self.drivers.is_empty() {
             return Err("driver");
         }
-        if record.hardware.is_none() && !self.boards.is_empty() {
+        if hardware.is_none() && !self.boards.is_empty() {
             return Err("board");
         }
         Ok(true)
     }
 }
 
+/// The hardware of a device of which it is known whether it has a board, and which.
+pub(super) fn with_board(record: &DeviceRecord) -> Option<&Hardware> {
+    record.hardware.as_ref().filter(|own| !own.board_is_unread)
+}
+
 /// Driver and board of a device, as far as they are known.
 fn kind(record: &DeviceRecord) -> String {
     let driver = record.device.driver.map(|own| format!("driver {own}"));
-    let board = record.hardware.as_ref().and_then(|own| own.board_id.as_ref());
+    let board = with_board(record).and_then(|own| own.board_id.as_ref());
     let both = [driver, board.map(|own| format!("board {own}"))];
     let known: Vec<String> = both.into_iter().flatten().collect();
     if known.is_empty() { record.device.name.clone() } else { known.join(", ") }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::compare::{is_list_known, to_u64};
+use super::compare::{is_list_known, to_u64, with_board};
 use super::field::{Allowed, Field, Form, Value};
 use super::network::{is_of_one_host, tidy, widen};
 use super::seen::{Scene, Seen};
@@ -83,9 +83,10 @@ impl Gathering {
         let mut list = Vec::new();
         for record in &inventory.devices {
             self.lacks_driver |= record.device.driver.is_none();
-            self.lacks_board |= record.hardware.is_none();
+            let hardware = with_board(record);
+            self.lacks_board |= hardware.is_none();
             let driver = record.device.driver.map(|own| own.to_string());
-            let board = record.hardware.as_ref().and_then(|own| own.board_id.clone());
+            let board = hardware.and_then(|own| own.board_id.clone());
             let key = ((driver, board), record.device.name.clone());
             list.push(key.clone());
             self.rails.entry(key).or_default().add(&scene, record);

@@ -129,6 +129,10 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
     // What could not be read is not as expected.
     ("expect-unread", None, |it| it.first().device.driver = None),
     ("expect-unread", None, |it| it.first().device.fw_version = None),
+    ("expect-unread", None, |it| {
+        let hardware = it.first().hardware.as_mut().unwrap();
+        (hardware.board_id, hardware.board_is_unread) = (None, true);
+    }),
     ("expect-unread", Some(1), |it| it.attributes().active_mtu = None),
     ("expect-unread", Some(1), |it| it.first().ports[0].attributes = Some(Err(problem("no", 5)))),
     ("expect-unread", Some(1), |it| it.first().gids = Some(Err(problem("no", 5)))),

@@ -46,17 +46,18 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
 }
 
 /// What NCCL or NVSHMEM does with all ports of a host, in the order given. It is what [`choose`] says of
-/// each port, except that NCCL has room for only 32 ports.
+/// each port, except that NCCL has room for only 32 ports. Ports whose devices it does not find take none.
 ///
 /// It counts device by device in libibverbs's order. Where that is not known, the order given is taken:
 /// see [`is_order_known`].
 #[must_use]
 pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
     let mut decisions: Vec<Decision> = ports.iter().map(|port| choose(port, settings)).collect();
-    let is_used = |own: &Decision| !matches!(own.outcome, Outcome::Ignored(_));
-    if matches!(settings.implementation, Implementation::Nvshmem)
-        || decisions.iter().filter(|own| is_used(own)).count() <= ROOM
-    {
+    let takes_room = |port: &Port<'_>, own: &Decision| {
+        port.is_found && !matches!(own.outcome, Outcome::Ignored(_))
+    };
+    let all = ports.iter().zip(&decisions).filter(|(port, own)| takes_room(port, own));
+    if matches!(settings.implementation, Implementation::Nvshmem) || all.count() <= ROOM {
         return decisions;
     }
     let mut order: Vec<(&&Port<'_>, &mut Decision)> = ports.iter().zip(&mut decisions).collect();
@@ -67,7 +68,7 @@ pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
     for device in order.chunk_by_mut(|(one, _), (other, _)| one.device == other.device) {
         // NCCL checks the limit before each device, not before each port.
         let is_looked_at = used < ROOM;
-        for (port, decision) in device.iter_mut().filter(|(_, own)| is_used(own)) {
+        for (port, decision) in device.iter_mut().filter(|(port, own)| takes_room(port, own)) {
             used += 1;
             if used > ROOM {
                 let outcome = if is_looked_at {

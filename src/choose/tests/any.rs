@@ -64,6 +64,7 @@ fn any_port() -> impl Strategy<Value = Port<'static>> {
                 node_type: NodeType(node_type),
                 number: 1,
                 place: None,
+                is_found: true,
                 has_types: true,
                 assumes_types: false,
                 state: PortState(if state > 4 { 4 } else { state }),

@@ -82,6 +82,7 @@ pub(super) fn port(head: &str, rows: Vec<Row<'static>>) -> Port<'static> {
         node_type: NodeType::CA,
         number: 1,
         place: None,
+        is_found: true,
         state: PortState::ACTIVE,
         link_layer: if is_infiniband { LinkLayer::INFINIBAND } else { LinkLayer::ETHERNET },
         gid_tbl_len: words[5].parse().unwrap(),

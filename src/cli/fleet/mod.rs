@@ -289,12 +289,13 @@ impl Found {
         Ok(())
     }
 
-    /// Whether something is wrong. For a job, hosts may be odd as long as they have the same devices, and what
+    /// Whether something is wrong. For a job, hosts may be odd as long as they have the same devices and nodes, and what
     /// programs take now does not matter.
     fn is_bad(&self, is_job: bool) -> bool {
         let Self { hosts, pairs, duplicates, groups } = self;
         let mut differences = groups.odd.iter().flat_map(|own| &own.differences);
-        let is_odd = differences.any(|own| !is_job || own.field == Field::Present);
+        let is_odd =
+            differences.any(|own| !is_job || matches!(own.field, Field::Present | Field::Node));
         let is_apart = |own: &Trouble| !is_job || job::is_recommended(own);
         let is_unjoined = *hosts == 0 || (*hosts > 1 && pairs.joined == 0);
         is_unjoined || is_odd || !duplicates.is_empty() || pairs.problems.iter().any(is_apart)
