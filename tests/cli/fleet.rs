@@ -92,6 +92,8 @@ fn nodes_that_differ() {
         let run = uverbs(&hosts, &[]);
         let job = uverbs(&hosts, &["--hosts", "n[1-5]"]);
         assert_eq!((run.status, job.status), (i32::from(count == 1), i32::from(count == 1)));
+        assert_eq!(job.stderr.contains("leave out n1\n"), count == 1, "{job:?}");
+        assert_eq!(job.stderr.contains("NCCL: right on all hosts"), count == 5, "{job:?}");
         run.stdout.lines().find(|line| line.contains("node")).map(str::to_owned)
     };
     let seen = |what: &str| Some(format!("odd      n1     mlx5_1  node: {what}, most have usable"));

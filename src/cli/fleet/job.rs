@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use uverbs::choose::Wish;
-use uverbs::choose::plan::Program;
+use uverbs::choose::plan::{Plan, Program};
 use uverbs::fleet::{Chooser, Rails, Survey, Trouble, Why};
+use uverbs::inventory::NodeState;
 
 use crate::host_list::HostList;
 use crate::hosts::{Chosen, Seen, choose_on, is_used, some};
@@ -24,6 +25,10 @@ pub(super) struct Listed {
     others: Vec<String>,
     /// Hosts that have no usable port, by their places.
     useless: BTreeSet<u32>,
+    /// Hosts that have a device whose node programs cannot use.
+    nodeless: BTreeSet<u32>,
+    /// Whether any host has a node that programs can use.
+    has_nodes: bool,
     verdict: Verdict,
     indices: Indices,
 }
@@ -47,6 +52,8 @@ impl Listed {
             order: list.0.clone(),
             others: Vec::new(),
             useless: BTreeSet::new(),
+            nodeless: BTreeSet::new(),
+            has_nodes: false,
             verdict: Verdict::default(),
             indices: Indices::default(),
         }
@@ -76,8 +83,16 @@ impl Listed {
             let outcome = &own.decision.outcome;
             is_known(outcome) && !is_used(outcome)
         };
+        let host = u32::try_from(self.verdict.hosts - 1).ok();
         if is_read && chosen.iter().all(is_useless) {
-            self.useless.extend(u32::try_from(self.verdict.hosts - 1));
+            self.useless.extend(host);
+        }
+        let used = chosen.iter().filter(|own| !is_useless(own));
+        for state in used.filter_map(|own| own.record.node_state()) {
+            match state {
+                NodeState::Usable => self.has_nodes = true,
+                _ => self.nodeless.extend(host),
+            }
         }
         let missing = Missing { count: 0, first: Vec::new() };
         self.indices.add(name, &chosen, &missing, is_read);
@@ -98,79 +113,22 @@ impl Listed {
         names: &[String],
         report: &mut Report,
     ) -> Job {
+        // What was not read may be ports, too.
+        let is_whole = self.verdict.unread(report).is_empty();
         let troubles = |out: &BTreeSet<u32>| {
             let pairs = survey.pairs(rails, is_routed, |own| !out.contains(&own));
             pairs.problems.into_iter().filter(is_recommended).collect::<Vec<_>>()
         };
-        let is_set = |name: &str| self.verdict.is_set(name);
-        let plan = |program, out: &BTreeSet<u32>| {
-            // What was not read may be ports, too.
-            let is_whole = self.verdict.unread(report).is_empty();
-            let has_others = if is_whole { self.verdict.is_unordered } else { self.verdict.fills };
-            let has_others = has_others && program == Program::Nccl;
-            let is_left = |host: usize| !u32::try_from(host).is_ok_and(|own| out.contains(&own));
-            self.verdict.plan_of(program, has_others, is_set, is_left)
-        };
-        let differing = self.indices.differing().0;
-        let differing: BTreeSet<&str> = differing.iter().map(|(own, _)| own.as_str()).collect();
-        let all: BTreeSet<u32> = (0u32..).zip(names).map(|(host, _)| host).collect();
-        let mut out = self.useless.clone();
-        // Of hosts that have the same address one can stay.
-        for own in survey.duplicates() {
-            out.extend(
-                own.hosts
-                    .iter()
-                    .filter(|own| !out.contains(own))
-                    .skip(1)
-                    .copied()
-                    .collect::<Vec<_>>(),
-            );
-        }
-        let mut found = None;
-        let mut is_unknown = false;
-        // Leaving out hosts that meet no other makes no new trouble: two rounds are enough but for rare cases.
-        for _ in 0..4 {
-            let list = troubles(&out);
-            is_unknown = list.iter().any(|own| !matches!(own.why, Why::Cannot(_)));
-            let bad = list.iter().filter(|own| matches!(own.why, Why::Cannot(_)));
-            let bad: BTreeSet<u32> = bad.flat_map(|own| own.hosts.iter().copied()).collect();
-            if bad.is_empty() {
-                found = plan(Program::Nccl, &out);
-                if found.is_some() {
-                    break;
-                }
-                let is_odd = |name: &String| differing.contains(name.as_str());
-                let odd = (0u32..).zip(names).filter(|(_, name)| is_odd(name));
-                let without: BTreeSet<u32> = odd.map(|(host, _)| host).chain(out.clone()).collect();
-                if without.len() == out.len() || without.len() == all.len() {
-                    // None is like most: those are kept that are alike, where they are most.
-                    let groups = self.indices.alike().into_iter().map(|group| {
-                        let group: BTreeSet<u32> =
-                            group.into_iter().filter_map(|own| u32::try_from(own).ok()).collect();
-                        all.iter()
-                            .filter(|own| out.contains(own) || !group.contains(own))
-                            .copied()
-                            .collect::<BTreeSet<u32>>()
-                    });
-                    let mut groups = groups.filter(|own| own.len() < all.len());
-                    let kept = groups.find_map(|own| Some((plan(Program::Nccl, &own)?, own)));
-                    if let Some((plan, without)) = kept {
-                        (found, out) = (Some(plan), without);
-                    }
-                    break;
-                }
-                out = without;
-            }
-            out.extend(bad);
-        }
-        let is_found = found.is_some() && out.len() < names.len();
-        let ucx = plan(Program::Ucx, &out).filter(|_| is_found);
+        let Found { plan, out, is_unknown } = self.search(survey, troubles, names, is_whole);
+        let is_found = plan.is_some() && out.len() < names.len();
+        let nccl = plan.filter(|_| is_found);
+        let ucx = self.plan(Program::Ucx, &out, is_whole).filter(|_| is_found);
         let is_known = !is_unknown
             && self.others.is_empty()
             && self.indices.unproven.is_empty()
-            && self.verdict.unread(report).is_empty()
+            && is_whole
             && self.verdict.has_settings_of(Program::Nccl)
-            && found.iter().chain(&ucx).all(|own| own.is_sure);
+            && nccl.iter().chain(&ucx).all(|own| own.is_sure);
         if !self.others.is_empty() {
             report.note(format!(
                 "left out, as the list has another host of this short name: {}; list full names",
@@ -180,20 +138,107 @@ impl Listed {
         if !is_known || !is_found || !out.is_empty() || !missing.is_empty() {
             report.raise(Status::Doubt);
         }
-        let pairs = |own: uverbs::choose::plan::Plan| {
+        let pairs = |own: Plan| {
             let pairs = own.variables.into_iter();
             Pairs(pairs.map(|(name, value)| (name.to_owned(), value)).collect())
         };
-        let left_out = missing.iter().cloned();
-        let left_out =
-            left_out.chain(out.iter().filter_map(|own| names.get(*own as usize).cloned()));
+        let left_out = out.iter().filter_map(|own| names.get(*own as usize));
+        let left_out = missing.iter().chain(left_out).cloned();
         Job {
             is_known,
             leave_out: is_found.then(|| left_out.collect()),
             ucx: ucx.map(pairs),
-            nccl: found.filter(|_| is_found).map(pairs),
+            nccl: nccl.map(pairs),
         }
     }
+
+    /// Settings of a program for those hosts that are not left out.
+    fn plan(&self, program: Program, out: &BTreeSet<u32>, is_whole: bool) -> Option<Plan> {
+        let has_others = if is_whole { self.verdict.is_unordered } else { self.verdict.fills };
+        let has_others = has_others && program == Program::Nccl;
+        let is_left = |host: usize| !u32::try_from(host).is_ok_and(|own| out.contains(&own));
+        self.verdict.plan_of(program, has_others, |name| self.verdict.is_set(name), is_left)
+    }
+
+    /// Hosts that are left out in any case.
+    fn unfit(&self, survey: &Survey) -> BTreeSet<u32> {
+        let mut out = self.useless.clone();
+        // Where no host has usable nodes, the job's are elsewhere, as in other containers.
+        if self.has_nodes {
+            out.extend(&self.nodeless);
+        }
+        // Of hosts that have the same address one can stay.
+        for own in survey.duplicates() {
+            let left: Vec<u32> =
+                own.hosts.iter().filter(|own| !out.contains(own)).copied().collect();
+            out.extend(left.into_iter().skip(1));
+        }
+        out
+    }
+
+    /// Leaves out hosts until settings of NCCL are right on those that are left, or no more can be left out.
+    fn search(
+        &self,
+        survey: &Survey,
+        troubles: impl Fn(&BTreeSet<u32>) -> Vec<Trouble>,
+        names: &[String],
+        is_whole: bool,
+    ) -> Found {
+        let differing = self.indices.differing().0;
+        let differing: BTreeSet<&str> = differing.iter().map(|(own, _)| own.as_str()).collect();
+        let mut found = Found { plan: None, out: self.unfit(survey), is_unknown: false };
+        // Leaving out hosts that meet no other makes no new trouble: two rounds are enough but for rare cases.
+        for _ in 0..4 {
+            let list = troubles(&found.out);
+            found.is_unknown = list.iter().any(|own| !matches!(own.why, Why::Cannot(_)));
+            let bad = list.iter().filter(|own| matches!(own.why, Why::Cannot(_)));
+            let bad: BTreeSet<u32> = bad.flat_map(|own| own.hosts.iter().copied()).collect();
+            if !bad.is_empty() {
+                found.out.extend(bad);
+                continue;
+            }
+            found.plan = self.plan(Program::Nccl, &found.out, is_whole);
+            if found.plan.is_some() {
+                break;
+            }
+            let odd = (0u32..).zip(names).filter(|(_, name)| differing.contains(name.as_str()));
+            let mut without = found.out.clone();
+            without.extend(odd.map(|(host, _)| host));
+            if without.len() == found.out.len() || without.len() == names.len() {
+                self.keep_alike(&mut found, names.len(), is_whole);
+                break;
+            }
+            found.out = without;
+        }
+        found
+    }
+
+    /// None is like most: those hosts are kept that are alike, where they are most.
+    fn keep_alike(&self, found: &mut Found, count: usize, is_whole: bool) {
+        for group in self.indices.alike() {
+            let group: BTreeSet<u32> =
+                group.into_iter().filter_map(|own| u32::try_from(own).ok()).collect();
+            let hosts = (0u32..).take(count);
+            let out: BTreeSet<u32> =
+                hosts.filter(|own| found.out.contains(own) || !group.contains(own)).collect();
+            if out.len() == count {
+                continue;
+            }
+            if let Some(plan) = self.plan(Program::Nccl, &out, is_whole) {
+                (found.plan, found.out) = (Some(plan), out);
+                return;
+            }
+        }
+    }
+}
+
+/// What a search for settings found.
+struct Found {
+    plan: Option<Plan>,
+    /// The hosts that are left out for it.
+    out: BTreeSet<u32>,
+    /// Whether it is not known of all others that they can meet.
+    is_unknown: bool,
 }
 
 impl Job {
