@@ -36,6 +36,8 @@ pub(crate) struct Boot<'a> {
     pub(crate) devices: Vec<String>,
     /// Whether it has one processor, whose clock counts instructions.
     pub(crate) is_counted: bool,
+    /// How many processors it has otherwise.
+    pub(crate) processors: u8,
     /// Where the logs go: `console.log`, `report.log`, `qemu.log`.
     pub(crate) logs: PathBuf,
     /// The seed of samples; none where all is wanted.
@@ -149,7 +151,7 @@ impl Boot<'_> {
         if self.is_counted {
             command.args(["-smp", "1", "-icount", "shift=0"]);
         } else {
-            command.args(["-smp", &board.processors.to_string()]);
+            command.args(["-smp", &self.processors.to_string()]);
         }
         let answers = format!(",input-path={}", self.log("answers").display());
         for (id, log, more) in [("console", "console.log", ""), ("report", "report.log", &answers)]
