@@ -46,10 +46,11 @@ pub fn sample() -> Option<u64> {
     std::env::var(SAMPLE).ok().and_then(|text| text.parse().ok())
 }
 
-/// Whether the part with this number is in this run: all are in a whole one.
+/// Whether the part with this number is in this run, which has one of so many if it takes samples: all are in a
+/// whole one.
 #[must_use]
-pub fn has_its_turn(part: u64) -> bool {
-    sample().is_none_or(|seed| part % TURNS == seed % TURNS)
+pub fn has_its_turn(part: u64, turns: u64) -> bool {
+    sample().is_none_or(|seed| part % turns == seed % turns)
 }
 
 /// How far every time limit is stretched: [`TIME_SCALE`], a whole number; 1 where it is unset.

@@ -1,9 +1,8 @@
 //! Which scenarios a run has on which kernel.
 //!
-//! A whole run has all of them on all. One that takes samples has all on the newest kernel; on the
-//! older ones those in which kernels differ, and of the others those whose turn it is: ten seeds that
-//! follow one another have them all. If its time is limited, it has those in which kernels differ on one of the
-//! older kernels, and a third of those of other programs that take long, by turns.
+//! A whole run has all of them on all. One that takes samples has all on the newest kernel, except a third of those
+//! that only measure. It has those in which kernels differ on one of the older ones, and of the others those whose
+//! turn it is: ten seeds that follow one another have them all.
 
 use crate::machines::Machine;
 use crate::{boards, kernels};
@@ -16,14 +15,6 @@ pub(crate) enum Rank {
     Always,
     /// So many runs later, or now where there is time.
     Later(u64),
-}
-
-/// How a run takes samples.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sample {
-    pub(crate) seed: u64,
-    /// Whether its time is limited.
-    pub(crate) is_limited: bool,
 }
 
 /// Scenarios whose course depends on the kernel's release: other calls, other answers, another way
@@ -69,6 +60,9 @@ const DIFFERS: &[&str] = &[
     "random_worlds",
     "replaced_at_every_call",
 ];
+
+/// Scenarios that only measure, on a machine of their own that counts instructions.
+const MEASURE: &[&str] = &["metrics_of_eight_ports_in_instructions"];
 
 /// The scenarios for kernels of other machines, if none is named: all that compare with rdma-core, answers of the
 /// firmware, events, removal, and requests that the model of the kernel predicts.
@@ -135,36 +129,25 @@ pub(crate) fn is_for(machine: Machine, scenario: &str) -> bool {
     is_usual || (ELSEWHERE.contains(&scenario) && !(is_slow && LONG.contains(&scenario)))
 }
 
-/// The rank of a scenario in a run that takes such a sample; in a whole run where there is none.
-pub(crate) fn rank(sample: Option<Sample>, series: &str, scenario: &str) -> Rank {
-    let Some(Sample { seed, is_limited }) = sample else { return Rank::Always };
+/// The rank of a scenario in a run that takes samples by this seed; in a whole run where there is none.
+pub(crate) fn rank(seed: Option<u64>, series: &str, scenario: &str) -> Rank {
+    let Some(seed) = seed else { return Rank::Always };
     let place = kernels::ALL.iter().position(|own| own.name == series).unwrap_or_default();
     let older = kernels::ALL.len() - 1;
     let (turn, turns) = if place == older {
-        if !is_limited || !is_of_others(scenario) {
+        if !MEASURE.contains(&scenario) {
             return Rank::Always;
         }
-        (turn(series, scenario) % 3, 3)
-    } else if !DIFFERS.contains(&scenario) {
-        (turn(series, scenario), TURNS)
-    } else if is_limited {
+        (0, 3)
+    } else if DIFFERS.contains(&scenario) {
         (place as u64, older as u64)
     } else {
-        return Rank::Always;
+        (turn(series, scenario), TURNS)
     };
     match (turn + turns - seed % turns) % turns {
         0 => Rank::Always,
         later => Rank::Later(later),
     }
-}
-
-/// Whether a scenario runs many programs of others: the C programs in all ways but the two usual ones, UCX, and
-/// libibverbs with many devices. They take long.
-fn is_of_others(scenario: &str) -> bool {
-    let is_usual = matches!(scenario, "c_programs_on_soft_roce" | "c_programs_on_mlx5_roce");
-    scenario == "the_order_of_libibverbs"
-        || scenario.starts_with("as_ucx_")
-        || (scenario.starts_with("c_programs_") && !is_usual)
 }
 
 /// The last digit of the seeds that have it.
@@ -184,6 +167,7 @@ pub(crate) fn unknown<'a>(known: &[&str]) -> Vec<&'a str> {
         .iter()
         .chain(ELSEWHERE)
         .chain(LONG)
+        .chain(MEASURE)
         .copied()
         .filter(|name| !known.contains(name))
         .collect()
@@ -198,30 +182,22 @@ mod tests {
         for series in ["5.10", "6.1", "6.12"] {
             for number in 0..200 {
                 let scenario = format!("scenario_{number}");
-                let its_runs = (70..80).filter(|seed| ranks(*seed, series, &scenario)[0]);
+                let its_runs = (70..80).filter(|seed| runs(*seed, series, &scenario));
                 assert_eq!(its_runs.count(), 1, "{scenario}");
             }
         }
     }
 
-    /// Whether it runs always, without and with limited time.
-    fn ranks(seed: u64, series: &str, scenario: &str) -> [bool; 2] {
-        [false, true].map(|is_limited| {
-            let sample = Some(Sample { seed, is_limited });
-            rank(sample, series, scenario) == Rank::Always
-        })
+    fn runs(seed: u64, series: &str, scenario: &str) -> bool {
+        rank(Some(seed), series, scenario) == Rank::Always
     }
 
     #[test]
-    fn with_limited_time_one_older_kernel_has_what_differs() {
+    fn one_older_kernel_has_what_differs() {
         for seed in 70..80 {
             let older = ["5.10", "6.1", "6.12"];
-            let has = |series: &&&str| ranks(seed, series, "answers_agree")[1];
+            let has = |series: &&&str| runs(seed, series, "answers_agree");
             assert_eq!(older.iter().filter(has).count(), 1, "{seed}");
-            assert!(ranks(seed, "7", "answers_agree")[1]);
-            assert!(ranks(seed, "7", "c_programs_on_soft_roce")[1]);
-            let thirds = [0, 1, 2].map(|more| ranks(seed + more, "7", "as_ucx_on_soft_roce")[1]);
-            assert_eq!(thirds.iter().filter(|has| **has).count(), 1);
         }
     }
 
@@ -244,9 +220,11 @@ mod tests {
     }
 
     #[test]
-    fn some_run_always() {
+    fn the_newest_kernel_has_all() {
         for seed in 0..10 {
-            assert!(ranks(seed, "7", "anything")[0] && ranks(seed, "5.10", "answers_agree")[0]);
+            assert!(runs(seed, "7", "anything") && runs(seed, "7", "answers_agree"));
+            let measured = (seed..seed + 3).filter(|seed| runs(*seed, "7", MEASURE[0]));
+            assert_eq!(measured.count(), 1);
         }
         assert_eq!(rank(None, "5.10", "anything"), Rank::Always);
     }

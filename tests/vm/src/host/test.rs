@@ -8,7 +8,7 @@
 use crate::compared::Compared;
 use crate::kernels::{self, Kernel, Series};
 use crate::modules::Lack;
-use crate::selection::{self, Rank, Sample};
+use crate::selection::{self, Rank};
 use crate::table::{Table, Verdict};
 use crate::times::{self, Times};
 use crate::{Hardware, Lab, Missing, boards, machines, paths, status, words};
@@ -224,10 +224,9 @@ pub(crate) fn run(
             }
             // What is named is wanted now.
             let seed = wanted.sample.filter(|_| only.is_empty());
-            let sample = seed.map(|seed| Sample { seed, is_limited: wanted.limit.is_some() });
             let waiting = scenarios.into_iter().map(|name| Waiting {
                 name: name.clone(),
-                rank: selection::rank(sample, kernel.series, name),
+                rank: selection::rank(seed, kernel.series, name),
                 seconds: times.estimate(kernel.series, name),
             });
             let mut waiting: Vec<Waiting> = waiting.collect();

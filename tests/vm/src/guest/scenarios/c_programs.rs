@@ -21,7 +21,7 @@ use super::mlx5::firmware_words;
 use super::siw::IwarpLab;
 use crate::lab::within::Within;
 use crate::lab::{self, Aside, IbSwitch, Namespace, Netdev, SoftRoce, output, run};
-use uverbs_vm::{NO_NEWER, has_its_turn, sample};
+use uverbs_vm::{NO_NEWER, TURNS, has_its_turn, sample};
 
 const NOBODY: u32 = 65_534;
 
@@ -241,6 +241,8 @@ fn lines(program: &str, devices: &[Device]) -> Vec<Line> {
 struct Compared {
     /// Programs that are not run.
     without: &'static [&'static str],
+    /// A run that takes samples has one line of so many.
+    turns: u64,
     roots: &'static [&'static str],
     /// Lines of [`WARNING`] that were left out.
     warnings: usize,
@@ -257,20 +259,30 @@ impl Compared {
     fn within(roots: &'static [&'static str]) -> Self {
         let (programs, known) = (BTreeSet::new(), BTreeSet::new());
         let (without, unknown) = (&[], String::new());
-        Self { without, roots, warnings: 0, runs: 0, bytes: 0, programs, known, unknown }
+        Self { without, turns: 1, roots, warnings: 0, runs: 0, bytes: 0, programs, known, unknown }
+    }
+
+    /// Of a situation that is much like others: on the newest kernel, which has it in every run, a third of the
+    /// lines if the run takes samples.
+    fn like_others(self) -> Result<Self> {
+        Ok(Self { turns: if lab::is_newest_kernel()? { 3 } else { 1 }, ..self })
     }
 
     /// Runs every program on these devices in each root, as this user, after these words.
     fn all(&mut self, situation: Situation, devices: &[Device], within: Within) -> Result<()> {
         for &root in self.roots {
-            for program in programs(root)? {
-                if self.without.contains(&program.as_str()) {
-                    continue;
-                }
-                for line in lines(&program, devices) {
+            let programs = programs(root)?;
+            let wanted = |program: &&String| !self.without.contains(&program.as_str());
+            let lines: Vec<Line> = programs
+                .iter()
+                .filter(wanted)
+                .flat_map(|program| lines(program, devices))
+                .collect();
+            for (number, line) in (0..).zip(lines) {
+                if has_its_turn(number, self.turns) {
                     self.one(situation, &line, Within { root, mounts: &MOUNTS, ..within })?;
+                    self.programs.insert((root, line.program));
                 }
-                self.programs.insert((root, program));
             }
         }
         Ok(())
@@ -346,13 +358,16 @@ impl Compared {
 
     /// Says what was compared, and fails where anything differs.
     fn end(self, situation: Situation) -> Result<()> {
-        let Self { without, roots, warnings, runs, bytes, programs, known, unknown } = self;
+        let Self { without, turns, roots, warnings, runs, bytes, programs, known, unknown } = self;
         println!(
             "figure: {situation:?}: {} C programs, {runs} runs with each library, {bytes} bytes",
             programs.len()
         );
         for root in ROOTS.iter().filter(|root| !roots.contains(root)) {
             println!("figure: in {root} by another seed");
+        }
+        if turns > 1 && sample().is_some() {
+            println!("figure: {} lines in {turns} by other seeds", turns - 1);
         }
         for program in without {
             println!("figure: {program} is not run here");
@@ -442,33 +457,29 @@ fn one_root(situation: u64) -> Result<&'static [&'static str]> {
     Ok(if (seed + situation).is_multiple_of(2) { &["/"] } else { &["/newer"] })
 }
 
-/// Every program, on all devices that are there now, with nothing in the way.
-fn compare() -> Result<()> {
-    compare_without(&[], all_roots()?, Situation::Open)
-}
-
-/// The same in the roots of the situation with this number.
+/// Every program, on all devices that are there now, with nothing in the way, in the roots of the situation with
+/// this number.
 pub(super) fn compare_in_turn(number: u64) -> Result<()> {
-    compare_without(&[], roots(number)?, Situation::Open)
+    compare(Compared::within(roots(number)?).like_others()?, Situation::Open)
 }
 
 /// Every program but those that read all P_Keys many times, which takes minutes on mlx5, in the roots
 /// of the situation with this number.
 pub(super) fn compare_shortly(number: u64) -> Result<()> {
-    compare_without(&["surface_umad"], roots(number)?, Situation::Open)
+    compare_without_surface(number, Situation::Open)
 }
 
 /// The same while the firmware refuses DEVX.
 pub(super) fn compare_without_devx(number: u64) -> Result<()> {
-    compare_without(&["surface_umad"], roots(number)?, Situation::NoDevx)
+    compare_without_surface(number, Situation::NoDevx)
 }
 
-fn compare_without(
-    without: &'static [&'static str],
-    roots: &'static [&'static str],
-    situation: Situation,
-) -> Result<()> {
-    let mut compared = Compared { without, ..Compared::within(roots) };
+fn compare_without_surface(number: u64, situation: Situation) -> Result<()> {
+    let compared = Compared::within(roots(number)?).like_others()?;
+    compare(Compared { without: &["surface_umad"], ..compared }, situation)
+}
+
+fn compare(mut compared: Compared, situation: Situation) -> Result<()> {
     let devices = devices()?;
     ensure!(!devices.is_empty(), "there is no device");
     compared.all(situation, &devices, Within::HERE)?;
@@ -482,10 +493,8 @@ pub(crate) fn on_soft_roce() -> Result<()> {
         let about = fs::read_to_string("/newer/about")?;
         println!("figure: the newer release of rdma-core is {about}");
     }
-    if lab::is_newest_kernel()? {
-        return compare();
-    }
-    compare_without(&[], one_root(0)?, Situation::Open)
+    let roots = if lab::is_newest_kernel()? { all_roots()? } else { one_root(0)? };
+    compare(Compared::within(roots), Situation::Open)
 }
 
 /// Ports that are down, and one on the loopback interface.
@@ -523,7 +532,7 @@ pub(crate) fn on_soft_iwarp() -> Result<()> {
 
 /// No device at all.
 pub(crate) fn without_a_device() -> Result<()> {
-    let mut compared = Compared::within(all_roots()?);
+    let mut compared = Compared::within(all_roots()?).like_others()?;
     // Whatever takes a device is given one that does not exist.
     let device = Device { name: "rxe0".to_owned(), ports: 1..=1, has_mads: false };
     compared.all(Situation::NoDevice, &[device], Within::HERE)?;
@@ -548,7 +557,7 @@ impl Drop for Refused {
 pub(crate) fn of_another_user() -> Result<()> {
     let _lab = lab::vlan_lab()?;
     let within = Within { user: NOBODY, ..Within::HERE };
-    let mut compared = Compared::within(roots(0)?);
+    let mut compared = Compared::within(roots(0)?).like_others()?;
     compared.all(Situation::Open, &devices()?, within)?;
     compared.end(Situation::Open)?;
 
@@ -605,7 +614,7 @@ pub(crate) fn in_another_namespace() -> Result<()> {
     let _lab = lab::vlan_lab()?;
     let namespace = Namespace::new("blue")?;
     let _links = lab::NodeLinks::make()?;
-    let mut compared = Compared::within(roots(1)?);
+    let mut compared = Compared::within(roots(1)?).like_others()?;
     let before = namespace.exec();
     compared.all(Situation::Elsewhere, &devices()?, Within { before: &before, ..Within::HERE })?;
     compared.end(Situation::Elsewhere)
@@ -614,14 +623,8 @@ pub(crate) fn in_another_namespace() -> Result<()> {
 /// No `/sys`, `/dev` and `/proc`. Only the newer release has a root that can be without.
 pub(crate) fn with_nothing_mounted() -> Result<()> {
     let _lab = lab::two_soft_roce_devices()?;
-    let mut compared = Compared::within(&ROOTS);
-    let within = Within { root: "/newer", ..Within::HERE };
-    for program in programs(within.root)? {
-        for line in lines(&program, &devices()?) {
-            compared.one(Situation::NothingMounted, &line, within)?;
-        }
-        compared.programs.insert((ROOTS[1], program));
-    }
+    let mut compared = Compared::within(&["/newer"]).like_others()?;
+    compared.all(Situation::NothingMounted, &devices()?, Within::HERE)?;
     compared.end(Situation::NothingMounted)
 }
 
@@ -696,7 +699,7 @@ pub(super) fn check_accesses(of: u64) -> Result<()> {
     for program in lab::names_in("/usr/sanitized")? {
         for line in lines(&program, &devices).iter().filter(|line| line.succeeds) {
             number += 1;
-            if sample().is_some_and(|seed| number % of != seed % of) {
+            if !has_its_turn(number, of) {
                 continue;
             }
             let arguments: Vec<&str> = line.arguments.iter().map(String::as_str).collect();
@@ -744,7 +747,7 @@ pub(super) fn check_memory(without: &[&str]) -> Result<()> {
                 continue;
             }
             number += 1;
-            if !has_its_turn(number) {
+            if !has_its_turn(number, TURNS) {
                 continue;
             }
             let path = format!("/newer/usr/uverbs/{program}");

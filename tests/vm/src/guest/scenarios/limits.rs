@@ -17,7 +17,7 @@ use uverbs::host::{Preference, Reader, Source};
 use super::costs::traced;
 use crate::lab::limited::{Cgroup, Limit};
 use crate::lab::{self, on_the_newest_kernel, output, run};
-use uverbs_vm::sample;
+use uverbs_vm::has_its_turn;
 
 const UVERBS: &str = "/usr/bin/uverbs";
 
@@ -351,7 +351,7 @@ pub(crate) fn every_call_fails_once() -> Result<()> {
                 ERRORS.iter().flat_map(|error| (1..=count).map(move |n| (error, n)))
             {
                 failure += 1;
-                if *error != "EINTR" && sample().is_some_and(|seed| failure % 3 != seed % 3) {
+                if *error != "EINTR" && !has_its_turn(failure, 7) {
                     continue;
                 }
                 let inject = format!("inject={name}:error={error}:when={number}");

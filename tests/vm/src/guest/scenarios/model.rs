@@ -254,7 +254,7 @@ fn compare_all(open: &Context, device: &Device) -> Result<()> {
     let mut tally = Tally::default();
     for (size, count) in REQUESTS {
         let arena = Arena::new(size)?;
-        for part in (0..TURNS).filter(|part| has_its_turn(*part)) {
+        for part in (0..TURNS).filter(|part| has_its_turn(*part, TURNS)) {
             let generator = Generator::new((part << 32) + size as u64, arena.base(), size);
             compare(generator, &arena, count, open, device, &mut tally)?;
         }

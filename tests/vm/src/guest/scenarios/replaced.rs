@@ -68,8 +68,8 @@ pub(super) fn replace_at_every_call(pair: &mut dyn Pair, commands: &[Sampled]) -
             command.iter().map(|word| word.replace(DEVICE, name)).collect()
         };
         let (calls, begin) = calls(&words(pair.name()))?;
-        // Kernels differ in how they answer, and hardly in when: older ones have a third as many.
-        let limit = limit.div_ceil(if is_newest { 2 } else { 6 });
+        // Kernels differ in how they answer, and hardly in when: older ones have half as many.
+        let limit = limit.div_ceil(if is_newest { 4 } else { 8 });
         let (places, turn) = sampled(&calls, begin, limit);
         // By its name each call has a number, also where the device is stopped.
         let mut numbers = BTreeMap::new();

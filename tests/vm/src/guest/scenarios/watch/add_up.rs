@@ -84,7 +84,7 @@ fn fresh() -> Result<Inventory> {
 /// is found has to be all of `wanted`.
 fn add_up(reread: Option<Duration>, bed: &mut dyn Bed, wanted: &[&str]) -> Result<()> {
     let (seed, count) = match sample() {
-        Some(seed) => (seed, 100),
+        Some(seed) => (seed, 60),
         None => (1, 1000),
     };
     let (mut random, mut counts) = (Random::new(seed), Counts::new());
