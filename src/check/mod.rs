@@ -133,10 +133,11 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
         return Vec::new();
     }
     let has_interfaces = inventory.interfaces.is_some() && inventory.has_netlink;
-    let may_have_node = |record: &&DeviceRecord| record.node_state() != Some(NodeState::None);
-    let mut nodes = inventory.devices.iter().filter(may_have_node);
     let are_nodes_known = inventory.devices.iter().all(|record| !record.device.node_is_unread);
-    let is_opened = nodes.all(|record| record.access.is_some());
+    let is_opened = inventory
+        .devices
+        .iter()
+        .all(|record| record.access.is_some() || record.node_state() == Some(NodeState::None));
     let has_hardware = inventory.devices.iter().all(|record| record.hardware.is_some());
     let own = [
         (!has_interfaces).then_some("network interfaces"),
@@ -169,6 +170,11 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
                 None => "programs with libibverbs do not need it",
             };
             findings.add("ioctl-unknown", Severity::Note, text, advice);
+        }
+        None if refused.is_some() && !device.node_is_unread => {
+            let advice =
+                "this says nothing about the node: run uverbs check again, with higher limits";
+            findings.add("node-not-opened", Warning, text, advice);
         }
         None | Some(NodeState::Usable) => {}
         Some(NodeState::None) => findings.add(

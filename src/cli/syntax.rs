@@ -319,7 +319,8 @@ Examples:
     ///
     /// The status is 0 if nothing was found. It is 1 if there is a finding; with --hosts odd hosts do not count,
     /// unless a device is missing or left over, and of the GIDs only those that are recommended, as a job can set
-    /// them. It is 3 if something could not be read.
+    /// them. It is 1, too, if it is not known that programs can open the devices of a job. It is 3 if something
+    /// could not be read.
     #[command(
         verbatim_doc_comment,
         after_help = "\

@@ -14,6 +14,8 @@ pub struct Groups {
     /// have. If more than half of the hosts are equal it is these. Hosts of which not everything is known are among
     /// them, if nothing is known to differ. What is not known of the usual host itself is what most others have.
     pub usual: Vec<u32>,
+    /// Those of [`usual`](Self::usual) of which not everything is known, ascending.
+    pub partly: Vec<u32>,
     /// The others: those that differ in the same way are one group. The most telling differences come first.
     pub odd: Vec<Group>,
 }
@@ -84,16 +86,22 @@ impl Survey {
         let whole = self.whole(&members);
         let wanted = self.wanted(usual_profile, &whole, &counts);
         let mut found: BTreeMap<Vec<Difference>, Vec<u32>> = BTreeMap::new();
+        let mut groups = Groups::default();
         for (number, hosts) in members {
             let Some(profile) = self.profiles.get(number) else { continue };
+            let own = self.values(profile);
             let differences = if Some(number) == usual {
                 Vec::new()
             } else {
-                compare(&self.values(profile), profile.is_whole, &wanted)
+                compare(&own, profile.is_whole, &wanted)
             };
+            let is_known = |key: &(Field, &str)| key.0.can_lack() || own.contains_key(key);
+            if differences.is_empty() && !(profile.is_whole && wanted.keys().all(is_known)) {
+                groups.partly.extend(&hosts);
+            }
             found.entry(differences).or_default().extend(hosts);
         }
-        let mut groups = Groups::default();
+        groups.partly.sort_unstable();
         for (differences, mut hosts) in found {
             hosts.sort_unstable();
             if differences.is_empty() {

@@ -36,7 +36,8 @@ impl NodeState {
 }
 
 impl DeviceRecord {
-    /// What is known of its node; `None` if that was not looked at, or could not be found out.
+    /// What is known of its node; `None` if that was not looked at, or could not be found out, as by a process that
+    /// may open no more files.
     ///
     /// That the kernel or the driver does not answer uverbs's own request is no fault of the node: programs of
     /// rdma-core ask in another way.
@@ -44,8 +45,12 @@ impl DeviceRecord {
     pub fn node_state(&self) -> Option<NodeState> {
         const EPERM: i32 = 1;
         const ENOENT: i32 = 2;
+        const EINTR: i32 = 4;
+        const ENOMEM: i32 = 12;
         const EACCES: i32 = 13;
         const EINVAL: i32 = 22;
+        const ENFILE: i32 = 23;
+        const EMFILE: i32 = 24;
         const ENOTTY: i32 = 25;
         const EPROTONOSUPPORT: i32 = 93;
         if self.device.node_is_unread {
@@ -64,6 +69,8 @@ impl DeviceRecord {
             Err(ENOENT) => NodeState::Missing,
             Err(EACCES) => NodeState::Forbidden,
             Err(EPERM) => NodeState::NotPermitted,
+            // What the process that looked was short of, at that time.
+            Err(EINTR | ENOMEM | ENFILE | EMFILE) => return None,
             Err(_) => NodeState::Unusable,
         })
     }

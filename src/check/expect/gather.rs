@@ -45,6 +45,8 @@ pub struct Gathered {
 pub enum LeftOut {
     /// It could not be read everywhere.
     NotRead,
+    /// No device is known to have it.
+    NoneKnown,
     /// Not each device or port has it.
     NotEverywhere,
     /// It is of the one host that was looked at: a network of a few addresses.
@@ -267,12 +269,14 @@ impl Kept {
     fn end(self, field: Field, hosts: usize) -> Result<Option<Allowed>, LeftOut> {
         let Self { values, networks, is_unread, is_wanted, lacks, looked } = self;
         let is_any = !values.is_empty() || !networks.is_empty();
-        // Software devices have no firmware, many hosts no NUMA nodes, and P_Keys are not read on Ethernet: there is
-        // nothing to say.
-        let may_be_none = matches!(field, Field::Firmware | Field::NumaNode)
-            || (field == Field::PKeys && !is_wanted);
-        if looked == 0 || (is_unread && !is_any && may_be_none) {
+        // P_Keys are not read on Ethernet: there is nothing to say.
+        let is_not_asked = field == Field::PKeys && !is_wanted;
+        // Software devices have no firmware, and many hosts no NUMA nodes.
+        let may_be_none = matches!(field, Field::Firmware | Field::NumaNode);
+        if looked == 0 || (is_unread && !is_any && is_not_asked) {
             return Ok(None);
+        } else if is_unread && !is_any && may_be_none {
+            return Err(LeftOut::NoneKnown);
         } else if is_unread {
             return Err(LeftOut::NotRead);
         } else if !is_any {

@@ -69,6 +69,11 @@ pub(super) const HARMS: &[Harm] = &[
     (&["node-unusable"], |it| {
         it.first().access = Some(Err(problem("mlx5_0: get context: temporarily refused", 11)));
     }),
+    // What the process itself was short of.
+    (&["node-not-opened"], |it| {
+        let text = "mlx5_0: open /dev/infiniband/uverbs0: EMFILE: Too many open files (errno 24)";
+        it.first().access = Some(Err(problem(text, 24)));
+    }),
     (&["ioctl-unknown"], |it| {
         let text = "mlx5_0: query GID table: the kernel does not know this request (errno 93)";
         it.first().access = Some(Err(problem(text, 93)));

@@ -112,6 +112,7 @@ fn comment(field: Field) -> &'static str {
 fn reason(why: LeftOut) -> &'static str {
     match why {
         LeftOut::NotRead => "it could not be read everywhere",
+        LeftOut::NoneKnown => "no device is known to have one",
         LeftOut::NotEverywhere => "not all have it",
         LeftOut::OfOneHost => "the network is of this host only; write the one of all hosts",
         LeftOut::NothingCommon => "ports have nothing in common",

@@ -29,6 +29,8 @@ pub(super) struct Listed {
     nodeless: BTreeSet<u32>,
     /// Whether any host has a node that programs can use.
     has_nodes: bool,
+    /// Hosts that have a device of whose node this is not known.
+    unlooked: BTreeSet<u32>,
     verdict: Verdict,
     indices: Indices,
 }
@@ -54,6 +56,7 @@ impl Listed {
             useless: BTreeSet::new(),
             nodeless: BTreeSet::new(),
             has_nodes: false,
+            unlooked: BTreeSet::new(),
             verdict: Verdict::default(),
             indices: Indices::default(),
         }
@@ -88,10 +91,11 @@ impl Listed {
             self.useless.extend(host);
         }
         let used = chosen.iter().filter(|own| !is_useless(own));
-        for state in used.filter_map(|own| own.record.node_state()) {
-            match state {
-                NodeState::Usable => self.has_nodes = true,
-                _ => self.nodeless.extend(host),
+        for own in used {
+            match own.record.node_state() {
+                None => self.unlooked.extend(host),
+                Some(NodeState::Usable) => self.has_nodes = true,
+                Some(_) => self.nodeless.extend(host),
             }
         }
         let missing = Missing { count: 0, first: Vec::new() };
@@ -123,7 +127,9 @@ impl Listed {
         let is_found = plan.is_some() && out.len() < names.len();
         let nccl = plan.filter(|_| is_found);
         let ucx = self.plan(Program::Ucx, &out, is_whole).filter(|_| is_found);
+        let unlooked = self.unlooked(&out, names);
         let is_known = !is_unknown
+            && unlooked.is_empty()
             && self.others.is_empty()
             && self.indices.unproven.is_empty()
             && is_whole
@@ -133,6 +139,12 @@ impl Listed {
             report.note(format!(
                 "left out, as the list has another host of this short name: {}; list full names",
                 some(&self.others)
+            ));
+        }
+        if !unlooked.is_empty() {
+            report.note(format!(
+                "not known: whether programs can open the devices of {}",
+                some(&unlooked)
             ));
         }
         if !is_known || !is_found || !out.is_empty() || !missing.is_empty() {
@@ -158,6 +170,13 @@ impl Listed {
         let has_others = has_others && program == Program::Nccl;
         let is_left = |host: usize| !u32::try_from(host).is_ok_and(|own| out.contains(&own));
         self.verdict.plan_of(program, has_others, |name| self.verdict.is_set(name), is_left)
+    }
+
+    /// Hosts that are not left out, and of which it is not known that programs can open their devices.
+    fn unlooked(&self, out: &BTreeSet<u32>, names: &[String]) -> Vec<String> {
+        let hosts = (0u32..).zip(names).filter(|(own, _)| !out.contains(own));
+        let is_unlooked = |own: &u32| self.unlooked.contains(own) || self.nodeless.contains(own);
+        hosts.filter(|(own, _)| is_unlooked(own)).map(|(_, name)| name.clone()).collect()
     }
 
     /// Hosts that are left out in any case.

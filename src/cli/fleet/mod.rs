@@ -3,6 +3,7 @@
 mod job;
 mod say;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::{Args, ValueHint};
@@ -109,8 +110,10 @@ impl<'a> Differs<'a> {
 struct Rest<'a> {
     /// How many hosts were looked at.
     hosts: usize,
-    /// How many of them are alike.
+    /// How many of them are not odd, as far as is known.
     alike: usize,
+    /// How many could be read only in part.
+    partly: usize,
     rails: &'static str,
     /// How many rails join ports of two hosts or more.
     joined: usize,
@@ -174,7 +177,7 @@ pub(crate) fn answer(
     let asked = Asked::default();
     let mut listed = args.hosts.as_ref().map(Listed::new);
     let mut survey = Survey::default();
-    let (mut names, mut looked, mut partly) = (Vec::new(), Looked::default(), 0);
+    let (mut names, mut looked, mut partly) = (Vec::new(), Looked::default(), BTreeSet::new());
     let source = (&args.origin.from, args.origin.preference(common), Parts::ALL);
     look(common, source, &asked, report, |host, report| {
         if let Some(listed) = &mut listed {
@@ -193,7 +196,7 @@ pub(crate) fn answer(
         tell_settings(host, report);
         let Inventory { unread_settings, .. } = &host.inventory;
         if !is_whole || !unread_settings.is_empty() || !host.inventory.unread().is_empty() {
-            partly += 1;
+            partly.extend(u32::try_from(survey.hosts()));
         }
         survey.add(&host.inventory);
         Ok(())
@@ -211,6 +214,7 @@ pub(crate) fn answer(
     }
     let rails = if args.all_to_all { Rails::All } else { Rails::Found };
     let found = Found::new(&survey, rails, args.routed);
+    partly.extend(&found.groups.partly);
     found.add_lines(&names, &mut lines, report)?;
     if !missing.is_empty() || found.is_bad(args.hosts.is_some()) {
         report.raise(Status::Doubt);
@@ -220,6 +224,7 @@ pub(crate) fn answer(
         return list.end(&Rest {
             hosts: survey.hosts(),
             alike: found.groups.usual.len(),
+            partly: partly.len(),
             rails: match found.pairs.rails {
                 Rails::All => "all-to-all",
                 Rails::Networks => "networks",
@@ -233,7 +238,7 @@ pub(crate) fn answer(
     if let Some(job) = &job {
         job.tell(report);
     }
-    report.end_with(found.last_line(&looked, partly, report.bad_files().count()));
+    report.end_with(found.last_line(&looked, partly.len(), report.bad_files().count()));
     Ok(lines.table.into())
 }
 
@@ -306,7 +311,8 @@ impl Found {
         let mut last = format!("looked at {}: {looked}", count(*hosts, "host"));
         if *hosts > 1 {
             let _ = match hosts - groups.usual.len() {
-                0 => write!(last, "; no host is odd"),
+                0 if partly + bad == 0 => write!(last, "; no host is odd"),
+                0 => write!(last, "; no host is known to be odd"),
                 1 => write!(last, "; 1 host is odd"),
                 some => write!(last, "; {} are odd", count(some, "host")),
             };

@@ -41,6 +41,8 @@ NodeName=host[1-2] CPUs=2
 PartitionName=all Nodes=ALL Default=YES
 ";
 
+const INTERVAL: &str = "HealthCheckInterval=60";
+
 /// The lines of the page's first block that begins so, without the sign of the shell.
 fn block(beginning: &str) -> Result<String> {
     let mut blocks = PAGE.split("```").skip(1).step_by(2);
@@ -86,6 +88,9 @@ impl<'a> Cluster<'a> {
         fs::set_permissions("/etc/munge/munge.key", fs::Permissions::from_mode(0o400))?;
         fs::write("/etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v1\n")?;
         let page = block("HealthCheckProgram=")?;
+        ensure!(page.contains(INTERVAL), "{page}");
+        // It is waited for again and again.
+        let page = page.replace(INTERVAL, "HealthCheckInterval=8");
         fs::write("/etc/slurm/slurm.conf", format!("{CONFIGURATION}{page}"))?;
         this.daemon(0, "munged --force --foreground")?;
         lab::wait_until("munge answers", || Path::new("/run/munge/munge.socket.2").exists())?;
