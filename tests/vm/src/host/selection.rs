@@ -1,12 +1,11 @@
 //! Which scenarios a run has on which kernel.
 //!
 //! A whole run has all of them on all. One that takes samples has all on the newest kernel, except a third of those
-//! that only measure. It has those in which kernels differ on one of the older ones, and of the others those whose
-//! turn it is: ten seeds that follow one another have them all.
+//! that only measure. Of the older kernels it has one by its seed: there it has those in which kernels differ, and a
+//! third of the others. Nine seeds that follow one another have them all.
 
 use crate::machines::Machine;
 use crate::{boards, kernels};
-use uverbs_vm::TURNS;
 
 /// Whether, and when, a scenario runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,33 +131,51 @@ pub(crate) fn is_for(machine: Machine, scenario: &str) -> bool {
 /// The rank of a scenario in a run that takes samples by this seed; in a whole run where there is none.
 pub(crate) fn rank(seed: Option<u64>, series: &str, scenario: &str) -> Rank {
     let Some(seed) = seed else { return Rank::Always };
-    let place = kernels::ALL.iter().position(|own| own.name == series).unwrap_or_default();
-    let older = kernels::ALL.len() - 1;
-    let (turn, turns) = if place == older {
-        if !MEASURE.contains(&scenario) {
-            return Rank::Always;
+    let has = |seed: u64| {
+        if is_newest(series) {
+            !MEASURE.contains(&scenario) || seed.is_multiple_of(PARTS)
+        } else {
+            let kernels = older();
+            let is_its_kernel = has_turn(seed, series);
+            is_its_kernel
+                && (DIFFERS.contains(&scenario) || seed / kernels % PARTS == part(series, scenario))
         }
-        (0, 3)
-    } else if DIFFERS.contains(&scenario) {
-        (place as u64, older as u64)
-    } else {
-        (turn(series, scenario), TURNS)
     };
-    match (turn + turns - seed % turns) % turns {
-        0 => Rank::Always,
-        later => Rank::Later(later),
+    // All have their turn in as many seeds.
+    let later = (0..PARTS * kernels::ALL.len() as u64).find(|later| has(seed + later));
+    match later {
+        Some(0) => Rank::Always,
+        later => Rank::Later(later.unwrap_or(u64::MAX)),
     }
 }
 
-/// The last digit of the seeds that have it.
-fn turn(series: &str, scenario: &str) -> u64 {
+/// Whether a run that takes samples by this seed boots this kernel.
+pub(crate) fn has_turn(seed: u64, series: &str) -> bool {
+    let place = kernels::ALL.iter().position(|own| own.name == series);
+    is_newest(series) || place.is_some_and(|place| seed % older() == place as u64)
+}
+
+fn is_newest(series: &str) -> bool {
+    kernels::ALL.last().is_some_and(|own| own.name == series)
+}
+
+/// How many kernels are not the newest.
+fn older() -> u64 {
+    kernels::ALL.len() as u64 - 1
+}
+
+/// How many parts the scenarios have in which kernels do not differ.
+const PARTS: u64 = 3;
+
+/// The part to which it belongs.
+fn part(series: &str, scenario: &str) -> u64 {
     // FNV-1a: the same everywhere and always.
     let bytes = series.bytes().chain([0]).chain(scenario.bytes());
     let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let mut hash = bytes.fold(0xcbf2_9ce4_8422_2325, step);
     // Names that are alike have hashes that are: these two lines spread them.
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    (hash ^ (hash >> 33)) % TURNS
+    (hash ^ (hash >> 33)) % PARTS
 }
 
 /// Names of the lists that no scenario has, any more.
@@ -178,12 +195,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_runs_have_everything() {
+    fn nine_runs_have_everything() {
         for series in ["5.10", "6.1", "6.12"] {
             for number in 0..200 {
                 let scenario = format!("scenario_{number}");
-                let its_runs = (70..80).filter(|seed| runs(*seed, series, &scenario));
-                assert_eq!(its_runs.count(), 1, "{scenario}");
+                for first in 70..80 {
+                    let its_runs = (first..first + 9).filter(|seed| runs(*seed, series, &scenario));
+                    assert_eq!(its_runs.count(), 1, "{scenario}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_turn_now_has_it_later() {
+        for series in ["5.10", "6.1", "6.12", "7"] {
+            for name in ["anything", "answers_agree", MEASURE[0]] {
+                let now = rank(Some(71), series, name);
+                let later = if let Rank::Later(later) = now { later } else { 0 };
+                assert_eq!(rank(Some(71 + later), series, name), Rank::Always, "{series} {name}");
+                assert!(later < 9);
             }
         }
     }
@@ -198,6 +229,10 @@ mod tests {
             let older = ["5.10", "6.1", "6.12"];
             let has = |series: &&&str| runs(seed, series, "answers_agree");
             assert_eq!(older.iter().filter(has).count(), 1, "{seed}");
+            for series in older {
+                assert_eq!(has_turn(seed, series), has(&&series));
+            }
+            assert!(has_turn(seed, "7"));
         }
     }
 
@@ -210,13 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_spread() {
-        let mut of_turn = [0; 10];
+    fn parts_are_alike() {
+        let mut of_part = [0; 3];
         for number in 0..1000 {
-            let turn = turn("6.1", &format!("scenario_{number}"));
-            of_turn[usize::try_from(turn).unwrap()] += 1;
+            let part = part("6.1", &format!("scenario_{number}"));
+            of_part[usize::try_from(part).unwrap()] += 1;
         }
-        assert!(of_turn.iter().all(|count| (50..200).contains(count)), "{of_turn:?}");
+        assert!(of_part.iter().all(|count| (250..420).contains(count)), "{of_part:?}");
     }
 
     #[test]

@@ -224,6 +224,7 @@ pub(crate) fn removed_at_every_call() -> Result<()> {
     const LOG: &str = "/tmp/strace";
     /// How long the command waits at the call; the removal takes a tenth of it.
     const WAIT: Duration = Duration::from_millis(700);
+    let is_newest = lab::is_newest_kernel()?;
     let command = ["/usr/bin/uverbs", "gids", "--json"];
     let netdev = Netdev::dummy("d0", MAC)?;
     netdev.address("192.168.77.1/24")?;
@@ -253,7 +254,7 @@ pub(crate) fn removed_at_every_call() -> Result<()> {
             continue;
         }
         asking += 1;
-        if !has_its_turn(asking, 3) {
+        if is_newest && !has_its_turn(asking, 3) {
             continue;
         }
         let rxe = made()?;
