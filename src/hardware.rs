@@ -30,6 +30,8 @@ pub struct Hardware {
     pub numa_node: Option<u32>,
     /// Its PCI function.
     pub pci: Option<PciFunction>,
+    /// Whether that could not be read, so that it is not known.
+    pub pci_is_unread: bool,
 }
 
 /// A PCI function.

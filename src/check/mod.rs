@@ -138,7 +138,10 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
         .devices
         .iter()
         .all(|record| record.access.is_some() || record.node_state() == Some(NodeState::None));
-    let has_hardware = inventory.devices.iter().all(|record| record.hardware.is_some());
+    let has_hardware = inventory
+        .devices
+        .iter()
+        .all(|record| record.hardware.as_ref().is_some_and(|own| !own.pci_is_unread));
     let own = [
         (!has_interfaces).then_some("network interfaces"),
         (!are_nodes_known).then_some("which nodes devices have"),

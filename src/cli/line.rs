@@ -262,7 +262,7 @@ fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2
         ("uverbs", |own| optional(own.device.node.as_ref(), |node| word(node.name.as_str()))),
         ("access", |own| optional(own.access.as_ref(), |own| answer(own, |()| Side::Truth(true)))),
     ];
-    static OTHERS: [(&str, Value); 18] = [
+    static OTHERS: [(&str, Value); 19] = [
         ("node_type", |own| show(own.device.node_type)),
         ("sys_image_guid", |own| show(own.device.sys_image_guid)),
         ("protocol", |own| optional(own.device.protocol.as_deref(), word)),
@@ -279,6 +279,7 @@ fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2
         ("hw_rev", |own| hardware(own, |own| own.hw_rev.as_deref().map(word))),
         ("numa_node", |own| hardware(own, |own| own.numa_node.map(show))),
         ("pci", |own| hardware(own, |own| own.pci.as_ref().map(|own| show(own.address)))),
+        ("pci_is_unread", |own| hardware(own, |own| Some(Side::Truth(own.pci_is_unread)))),
         ("pcie_link", |own| hardware(own, |own| own.pci.as_ref()?.link.map(show))),
         ("pcie_max_link", |own| hardware(own, |own| own.pci.as_ref()?.max_link.map(show))),
     ];

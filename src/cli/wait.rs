@@ -55,11 +55,15 @@ pub(crate) fn answer(
                 Ok(Next::Change(_)) if watch.has_found() => {}
                 Ok(Next::Change(_)) => break,
                 Ok(Next::TimeIsUp) => {
-                    report.nothing("the time is up: not all that is waited for has a usable GID");
+                    report.nothing(
+                        "the time is up: not all that is waited for is known to have a usable GID",
+                    );
                     return rows.end(report);
                 }
                 Ok(Next::Ended) => {
-                    report.nothing("ended before all that is waited for has a usable GID");
+                    report.nothing(
+                        "ended before all that is waited for was known to have a usable GID",
+                    );
                     return rows.end(report);
                 }
                 Err(error) => {

@@ -31,7 +31,10 @@ impl Sysfs {
 fn read_hardware(folder: &Folder) -> Hardware {
     let plain = |name| folder.read_optional(name).filter(|text| crate::text::is_plain(text));
     let below = folder.join("device");
-    let pci = find_function(&below);
+    let (pci, pci_is_unread) = match find_function(&below) {
+        Ok(pci) => (pci, false),
+        Err(Unread) => (None, true),
+    };
     // Of a sub-function it is the function that has a node. It is -1 where the machine has none.
     let is_sub = pci.as_ref().is_some_and(|own| own.has_sub_function);
     let with_node = if is_sub { below.join("..") } else { below };
@@ -45,26 +48,35 @@ fn read_hardware(folder: &Folder) -> Hardware {
         hw_rev: plain("hw_rev"),
         numa_node: with_node.read_optional("numa_node").and_then(|text| text.parse().ok()),
         pci,
+        pci_is_unread,
     }
 }
 
-/// The PCI function that carries a device: its parent, or that of its sub-function.
-fn find_function(parent: &Folder) -> Option<PciFunction> {
-    let about = parent.read_optional("uevent")?;
-    if value(&about, "PCI_SLOT_NAME").is_some() {
+/// Something could not be read.
+struct Unread;
+
+/// The PCI function that carries a device: its parent, or that of its sub-function. Software devices have no parent,
+/// or one that is no PCI function.
+fn find_function(parent: &Folder) -> Result<Option<PciFunction>, Unread> {
+    if parent.is_gone() {
+        return Ok(None);
+    }
+    let about = parent.read("uevent").map_err(|_| Unread)?;
+    let is_sub = value(&about, "MODALIAS").is_some_and(|own| own.starts_with("auxiliary:"));
+    if value(&about, "PCI_SLOT_NAME").is_some() || !is_sub {
         return read_function(parent, &about);
     }
-    if !value(&about, "MODALIAS")?.starts_with("auxiliary:") {
-        return None;
-    }
     let above = parent.join("..");
-    let mut function = read_function(&above, &above.read_optional("uevent")?)?;
-    function.has_sub_function = true;
-    Some(function)
+    let about = above.read("uevent").map_err(|_| Unread)?;
+    let function = read_function(&above, &about)?;
+    Ok(function.map(|own| PciFunction { has_sub_function: true, ..own }))
 }
 
-fn read_function(folder: &Folder, about: &str) -> Option<PciFunction> {
-    let mut function = PciFunction::at(address(about)?);
+fn read_function(folder: &Folder, about: &str) -> Result<Option<PciFunction>, Unread> {
+    if value(about, "PCI_SLOT_NAME").is_none() {
+        return Ok(None);
+    }
+    let mut function = PciFunction::at(address(about).ok_or(Unread)?);
     function.id = value(about, "PCI_ID").and_then(|id| {
         let (vendor, device) = id.split_once(':')?;
         let number = |digits| u16::from_str_radix(digits, 16).ok();
@@ -78,7 +90,7 @@ fn read_function(folder: &Folder, about: &str) -> Option<PciFunction> {
     let of_link = if function.is_virtual() { &physical } else { folder };
     function.link = link(of_link, "current_link_speed", "current_link_width");
     function.max_link = link(of_link, "max_link_speed", "max_link_width");
-    Some(function)
+    Ok(Some(function))
 }
 
 fn address(about: &str) -> Option<PciAddress> {
@@ -237,14 +249,15 @@ mod tests {
             write(&tree.path().join(pf), &[("uevent", uevent), ("numa_node", numa)]);
             Sysfs::at(tree.path()).hardware("x").unwrap()
         };
-        for uevent in [
-            "",
-            "PCI_SLOT_NAME=",
-            "PCI_SLOT_NAME=17:00.0",
-            "MODALIAS=auxiliary:x",
-            "MODALIAS=usb:x",
+        for (uevent, is_unread) in [
+            ("", false),
+            ("MODALIAS=usb:x", false),
+            ("PCI_SLOT_NAME=", true),
+            ("PCI_SLOT_NAME=17:00.0", true),
+            ("MODALIAS=auxiliary:x", true),
         ] {
-            assert_eq!(read(uevent, "x"), Hardware::default(), "{uevent:?}");
+            let expected = Hardware { pci_is_unread: is_unread, ..Hardware::default() };
+            assert_eq!(read(uevent, "x"), expected, "{uevent:?}");
         }
         let own = read("PCI_SLOT_NAME=0000:17:00.0\nPCI_ID=15B3", "99999999999").pci.unwrap();
         assert_eq!(own, PciFunction::at("0000:17:00.0".parse().unwrap()));

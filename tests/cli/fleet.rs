@@ -125,6 +125,20 @@ fn no_host_has_nodes() {
     assert!(job.stderr.contains("NCCL: right on all hosts, as far as is known: "), "{job:?}");
 }
 
+/// A host of a job is one host, however many snapshots of it there are.
+#[test]
+fn two_snapshots_of_a_host() {
+    let mut hosts = nodes(1..=3);
+    hosts.push(node(1));
+    let run = uverbs(&hosts, &["--hosts", "n[1-3]"]);
+    let note = "uverbs: left out, as another snapshot of the host was read before: n1\n";
+    assert!(run.stderr.contains(note) && !run.stderr.contains("leave out"), "{run:?}");
+    assert!(run.stderr.contains("NCCL: right on all hosts, as far as is known: "), "{run:?}");
+    assert_eq!((run.stdout.lines().count(), run.status), (1, 1), "{run:?}");
+    let run = uverbs(&hosts, &[]);
+    assert!(run.stdout.contains(" port GUIDs from ") && run.stdout.contains(" addresses from "));
+}
+
 /// What was not read is not the same as elsewhere.
 #[test]
 fn what_is_not_known_of_a_host_is_said() {

@@ -84,6 +84,20 @@ fn a_node_is_drained_and_returned() {
     for status in [0, 1] {
         assert_eq!(run((status, ""), ["IDLE+DRAIN", OURS]), undrain);
     }
+    let elsewhere =
+        "note: not-checked: not looked at: devices that were not named, and their effect\n";
+    let fine = format!("UVERBS OK - no problems\n{elsewhere}note: netns-exclusive: each\n");
+    assert_eq!(run((0, &fine), ["IDLE+DRAIN", OURS]), undrain);
+    // What was not looked at may still be the problem.
+    for (status, unknown) in [
+        (0, "note: not-checked: not looked at: network interfaces; run uverbs check\n"),
+        (1, "warning: node-not-opened mlx5_0: Too many open files; run uverbs check\n"),
+        (1, "warning: pkeys-unreadable mlx5_0:1: no; is sysfs masked?\n"),
+    ] {
+        let text = format!("{fine}{unknown}");
+        let left = node.run("health-check", (status, &text), ["IDLE+DRAIN", OURS]);
+        assert_eq!(left, (0, String::new()), "{unknown}");
+    }
     for (check, own) in [
         ((2, DOWN), ["IDLE+DRAIN", OURS]),
         ((2, DOWN), ["IDLE+DRAIN", THEIRS]),

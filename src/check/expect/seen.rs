@@ -160,7 +160,7 @@ fn see_attribute(field: Field, port: &PortRecord) -> Seen {
 
 fn see_device(field: Field, record: &DeviceRecord) -> Seen {
     let hardware = record.hardware.as_ref();
-    let pci = hardware.map(|own| own.pci.as_ref());
+    let pci = hardware.filter(|own| !own.pci_is_unread).map(|own| own.pci.as_ref());
     let link = |of: &dyn Fn(crate::hardware::PcieLink) -> u64| match pci {
         Some(None) => Seen::one(None),
         Some(Some(own)) => own.link.map_or(Seen::UNREAD, |own| Seen::number(of(own))),

@@ -133,6 +133,10 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
         let hardware = it.first().hardware.as_mut().unwrap();
         (hardware.board_id, hardware.board_is_unread) = (None, true);
     }),
+    ("expect-unread", None, |it| {
+        let hardware = it.first().hardware.as_mut().unwrap();
+        (hardware.pci, hardware.pci_is_unread) = (None, true);
+    }),
     ("expect-unread", Some(1), |it| it.attributes().active_mtu = None),
     ("expect-unread", Some(1), |it| it.first().ports[0].attributes = Some(Err(problem("no", 5)))),
     ("expect-unread", Some(1), |it| it.first().gids = Some(Err(problem("no", 5)))),

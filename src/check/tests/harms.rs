@@ -69,6 +69,7 @@ pub(super) const HARMS: &[Harm] = &[
     (&["node-unusable"], |it| {
         it.first().access = Some(Err(problem("mlx5_0: get context: temporarily refused", 11)));
     }),
+    (&["not-checked"], |it| it.first().hardware.as_mut().unwrap().pci_is_unread = true),
     // What the process itself was short of.
     (&["node-not-opened"], |it| {
         let text = "mlx5_0: open /dev/infiniband/uverbs0: EMFILE: Too many open files (errno 24)";

@@ -23,6 +23,8 @@ pub(super) struct Listed {
     order: Vec<String>,
     /// Other hosts that may be meant by what is listed.
     others: Vec<String>,
+    /// Hosts of which another snapshot was read before.
+    again: Vec<String>,
     /// Hosts that have no usable port, by their places.
     useless: BTreeSet<u32>,
     /// Hosts that have a device whose node programs cannot use.
@@ -53,6 +55,7 @@ impl Listed {
             hosts: list.0.iter().map(|own| (own.clone(), None)).collect(),
             order: list.0.clone(),
             others: Vec::new(),
+            again: Vec::new(),
             useless: BTreeSet::new(),
             nodeless: BTreeSet::new(),
             has_nodes: false,
@@ -62,18 +65,20 @@ impl Listed {
         }
     }
 
-    /// Whether a host is listed. Its own name may have a domain which the list leaves out. Of two hosts of which that
-    /// is so the first is taken.
+    /// Whether a host is listed, and not seen before. Its own name may have a domain which the list leaves out. Of two
+    /// hosts of which that is so the first is taken.
     pub(super) fn takes(&mut self, host: &Seen) -> bool {
         let Some(name) = host.inventory.host.as_deref() else { return false };
         let short = name.split('.').next().unwrap_or(name);
         let own = if self.hosts.contains_key(name) { name } else { short };
         let Some(seen) = self.hosts.get_mut(own) else { return false };
-        let is_it = seen.get_or_insert_with(|| name.to_owned()) == name;
-        if !is_it {
-            self.others.push(name.to_owned());
-        }
-        is_it
+        let Some(before) = seen else {
+            *seen = Some(name.to_owned());
+            return true;
+        };
+        let list = if before == name { &mut self.again } else { &mut self.others };
+        list.push(name.to_owned());
+        false
     }
 
     /// Adds a host that is listed.
@@ -131,6 +136,7 @@ impl Listed {
         let is_known = !is_unknown
             && unlooked.is_empty()
             && self.others.is_empty()
+            && self.again.is_empty()
             && self.indices.unproven.is_empty()
             && is_whole
             && self.verdict.has_settings_of(Program::Nccl)
@@ -139,6 +145,12 @@ impl Listed {
             report.note(format!(
                 "left out, as the list has another host of this short name: {}; list full names",
                 some(&self.others)
+            ));
+        }
+        if !self.again.is_empty() {
+            report.note(format!(
+                "left out, as another snapshot of the host was read before: {}",
+                some(&self.again)
             ));
         }
         if !unlooked.is_empty() {

@@ -184,7 +184,10 @@ pub(super) fn duplicate(own: &Duplicate) -> String {
         };
         match number {
             1 => format!("{what} {first}"),
-            many => format!("{} {what}s from {first} on", thousands(*many)),
+            many => {
+                let plural = if what.ends_with('s') { "es" } else { "s" };
+                format!("{} {what}{plural} from {first} on", thousands(*many))
+            }
         }
     });
     format!("the same {}", same.collect::<Vec<_>>().join(", "))
