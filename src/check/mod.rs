@@ -11,10 +11,10 @@ mod settings;
 
 use std::collections::BTreeSet;
 
-use crate::choose::Surroundings;
+use crate::choose::{Surroundings, is_roce};
 use crate::device::Absence;
 use crate::hardware::PciFunction;
-use crate::inventory::{DeviceRecord, Inventory, NodeState};
+use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord};
 
 use finding::Findings;
 use needs::{check_needs, unknown_needs};
@@ -148,8 +148,19 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
         (!is_opened).then_some("whether devices can be opened"),
         inventory.host.is_none().then_some("variables that are set"),
         (!has_hardware).then_some("PCIe links"),
+        (!has_mtus(inventory)).then_some("RDMA MTUs"),
     ];
     own.into_iter().chain(unknown_needs(inventory)).flatten().collect()
+}
+
+/// Whether the MTU of each RoCE port that could be read is known. Sysfs has none.
+fn has_mtus(inventory: &Inventory) -> bool {
+    let lacks = |record: &DeviceRecord| {
+        let mut ports = record.ports.iter().filter_map(PortRecord::known);
+        ports
+            .any(|own| is_roce(own.link_layer, record.device.node_type) && own.active_mtu.is_none())
+    };
+    !inventory.devices.iter().any(lacks)
 }
 
 fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {

@@ -325,7 +325,8 @@ impl Found {
             };
             let _ = match (pairs.joined, pairs.problems.is_empty()) {
                 (0, _) => write!(last, "; no ports of two hosts are joined"),
-                (_, true) => write!(last, "; {rails} can meet"),
+                (_, true) if partly + bad == 0 => write!(last, "; {rails} can meet"),
+                (_, true) => write!(last, "; {rails} can meet, as far as they were read"),
                 (_, false) => {
                     write!(last, "; not {} can meet", rails.replace("the ports", "all ports"))
                 }
