@@ -68,8 +68,48 @@ fn ago(text: &str, now: SystemTime) -> Option<SystemTime> {
     (then >= UNIX_EPOCH).then_some(then)
 }
 
-/// A clock that goes on by less than this is one that was set back.
+/// By how much the clock on the wall may go on more or less than the other between two lines, and was not set.
 const SLACK: Duration = Duration::from_secs(1);
+
+/// The time between two lines: as much as passed by the clock that is never set, and that stops while the host sleeps.
+/// If the clock on the wall was set meanwhile, this is so much after the first line, and so much before the second one.
+#[derive(Debug)]
+pub(crate) struct Between {
+    then: SystemTime,
+    reached: SystemTime,
+    began: SystemTime,
+    now: SystemTime,
+}
+
+impl Between {
+    /// Of two lines, each with its times by both clocks.
+    pub(crate) fn new(
+        (then, was): (SystemTime, Duration),
+        (now, is): (SystemTime, Duration),
+    ) -> Self {
+        let passed = is.saturating_sub(was);
+        let reached = then.checked_add(passed).unwrap_or(then);
+        let began = now.checked_sub(passed).unwrap_or(now);
+        Self { then, reached, began, now }
+    }
+
+    /// Whether it was this time by the clock on the wall, before the second line.
+    fn has(&self, at: SystemTime) -> bool {
+        let Self { then, reached, began, now } = *self;
+        let set = now.duration_since(reached).unwrap_or_else(|error| error.duration());
+        if set <= SLACK {
+            then <= at && at < now
+        } else {
+            then <= at && at <= reached || began <= at && at < now
+        }
+    }
+
+    /// The times around those that were not: the clock was set forward, or the host slept.
+    pub(crate) fn gap(&self) -> Option<(SystemTime, SystemTime)> {
+        let skipped = self.now.duration_since(self.reached).unwrap_or_default();
+        (skipped > SLACK && self.reached < self.began).then_some((self.reached, self.began))
+    }
+}
 
 /// Looks for what was known at a moment, while a recording is read.
 #[derive(Debug)]
@@ -92,24 +132,17 @@ impl Search {
 
     /// A line, before which this was known; `None` if nothing was known between the line before and this one.
     pub(crate) fn see(&mut self, moment: &Moment, before: Option<&Inventory>) {
-        let (now, monotonic) = (moment.time(), moment.monotonic());
-        let last = self.last.replace((now, monotonic));
-        self.first.get_or_insert(now);
-        let (At::Time(at), Some((then, was))) = (self.at, last) else { return };
-        let passed = monotonic.saturating_sub(was);
-        let reached = then.checked_add(passed).unwrap_or(then);
-        match before {
-            None if then < at && at < now => self.gap = self.gap.or(Some((then, now))),
-            None => {}
-            Some(before) => {
-                let is_back = now.checked_add(SLACK).is_some_and(|now| now < reached);
-                let began = now.checked_sub(passed).unwrap_or(now);
-                let is_around = is_back && (then <= at && at <= reached || began <= at && at < now);
-                if then <= at && at < now || is_around {
-                    self.take(before);
-                }
-            }
-        }
+        let now = (moment.time(), moment.monotonic());
+        let last = self.last.replace(now);
+        self.first.get_or_insert(now.0);
+        let (At::Time(at), Some(last)) = (self.at, last) else { return };
+        let between = Between::new(last, now);
+        let gap = match before {
+            Some(before) if between.has(at) => return self.take(before),
+            Some(_) => between.gap(),
+            None => Some((last.0, now.0)),
+        };
+        self.gap = self.gap.or(gap.filter(|(before, after)| *before < at && at < *after));
     }
 
     /// What was known at the last moment before nothing was known, or at the end. It is asked for if that is

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueHint};
 use uverbs::choose::room::fills;
@@ -12,6 +13,7 @@ use uverbs::selector::Selector;
 use uverbs::watch::{Change, Difference, Entry, Moment, Part, What, format_time};
 
 use crate::args::{Common, selector_here};
+use crate::at::Between;
 use crate::choose::take_like;
 use crate::files::{Input, ROOM};
 use crate::hosts::{Chosen, choose_on};
@@ -136,29 +138,32 @@ impl History<'_> {
                 report.host_problem(problem(&self.args.file, &error.to_string()));
                 continue;
             }
-            let Some(after) = own.inventory().filter(|_| moment.has_news()) else {
-                // Where nothing is known, no line makes it known.
-                last = own.inventory().map(|_| moment.time()).or(last);
+            // Where nothing is known, no line makes it known.
+            let Some(after) = own.inventory() else { continue };
+            let times = (moment.time(), moment.monotonic());
+            let skipped = last.replace(times).and_then(|last: (SystemTime, Duration)| {
+                if is_gap { Some((last.0, times.0)) } else { Between::new(last, times).gap() }
+            });
+            if is_gap || skipped.is_some() {
+                let mut line = Line::of(times.0, times.1, "began");
+                if let Some((before, after)) = skipped {
+                    line.what = "not_recorded".into();
+                    line.before = word(format_time(before, 3));
+                    line.after = word(format_time(after, 3));
+                } else {
+                    line.after = word(Looked::at(after).to_string());
+                }
+                self.rows.add(&line)?;
+            }
+            if !moment.has_news() {
                 continue;
-            };
+            }
             is_any = true;
             // What comes is in some line.
             let now = part.of(after);
             let problem = unlisted(after);
             has_name = has_name || problem.is_none() && self.asked.missing(&now).count == 0;
             unread = unread.or_else(|| problem.cloned());
-            if is_gap {
-                let mut line = Line::of(moment.time(), moment.monotonic(), "began");
-                if let Some(last) = last {
-                    line.what = "not_recorded".into();
-                    line.before = word(format_time(last, 3));
-                    line.after = word(format_time(moment.time(), 3));
-                } else {
-                    line.after = word(Looked::at(after).to_string());
-                }
-                self.rows.add(&line)?;
-            }
-            last = Some(moment.time());
             let changes = before.as_ref().map(|own| moment.changes(own, &now));
             let changes = changes.unwrap_or_default();
             self.show(&moment, (is_gap, &changes), (&part, before.as_ref()), after)?;

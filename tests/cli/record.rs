@@ -340,23 +340,80 @@ fn a_clock_that_was_set_back() {
     assert_eq!(at(&["gids"], &file, "2026-11-22T13:00:00+01:00").status, 3);
 }
 
+/// What a clock that was set forward, or a host that slept, never showed is not recorded.
+#[test]
+fn a_clock_that_was_set_forward() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("04:00:00", 0, None)]);
+    let line = |number: u64, time: &str, monotonic: u64, changes: &str| {
+        format!(
+            "{{\"number\":{number},\"time\":\"2026-11-22T{time}Z\",\"monotonic_ns\":{monotonic},\
+             \"changes\":[{changes}]}}\n"
+        )
+    };
+    let gone = r#"{"device":"mlx5_0","empty":[1,3]}"#;
+    let passed = |seconds: u64| (4 * 3600 + seconds) * 1_000_000_000;
+    let lines = [
+        line(1, "04:00:30", passed(30), ""),
+        line(2, "20:00:00", passed(60), gone),
+        line(3, "20:00:30.900", passed(90), ""),
+        // A clock that is never set was.
+        line(4, "20:10:00", passed(80), ""),
+        line(5, "20:10:30", passed(110), ""),
+    ];
+    let begun = texts(&file).remove(0);
+    fs::write(&file, begun.clone() + "\n" + &lines.concat()).unwrap();
+    let count = |time: &str| {
+        let run = at(&["gids"], &file, &format!("2026-11-22T{time}Z"));
+        if run.status == 3 {
+            assert!(run.stderr.contains("nothing was recorded between 2026-"), "{run:?}");
+            return None;
+        }
+        Some(run.stdout.lines().count() - 1)
+    };
+    assert_eq!(
+        ["04:00:59", "04:01:01", "12:00:00", "19:59:29", "19:59:31", "20:00:00"].map(count),
+        [Some(4), None, None, None, Some(4), Some(3)]
+    );
+    assert_eq!(
+        ["20:00:30.899", "20:00:31", "20:09:59", "20:10:29"].map(count),
+        [Some(3), None, None, Some(3)]
+    );
+    let lines = history(&file, &[]);
+    assert_eq!(whats(&lines), ["began", "not_recorded", "gid_went", "not_recorded"]);
+    assert_eq!(
+        (&lines[1]["before"], &lines[1]["after"]),
+        (&"2026-11-22T04:01:00.000Z".into(), &"2026-11-22T19:59:30.000Z".into())
+    );
+    // A number after which there is none.
+    let begun = begun.replacen("\"number\":0,", &format!("\"number\":{},", u64::MAX), 1);
+    fs::write(&file, begun + "\n" + &line(0, "04:00:30", passed(30), "")).unwrap();
+    let run = at(&["gids"], &file, "end");
+    assert!(run.status == 3 && run.stderr.contains("lines are missing"), "{run:?}");
+}
+
 /// A recording of these lines, made from the inventory with which one of this tree begins. A line is when it was, its
 /// number, and its changes; without them it is that inventory.
 fn made(tree: &Tree, file: &Path, parts: &[(&str, u32, Option<Value>)]) {
     Recorder::begin(tree, file, &["--reread", "0"]).end();
     let first: Value = serde_json::from_str(&texts(file)[0]).unwrap();
     let text = parts.iter().map(|(time, number, changes)| {
+        // The host was started at midnight.
+        let passed = uverbs::watch::parse_clock(&format!("{time}Z")).unwrap().0.as_nanos();
+        let passed = u64::try_from(passed).unwrap();
         let time = format!("2026-11-22T{time}Z");
         if let Some(changes) = changes {
             return format!(
-                r#"{{"number":{number},"time":"{time}","monotonic_ns":{number},"changes":{changes}}}"#
+                r#"{{"number":{number},"time":"{time}","monotonic_ns":{passed},"changes":{changes}}}"#
             );
         }
         let mut own = first.as_object().unwrap().clone();
         own.remove("schema_version");
         own.remove("recording");
         let head = serde_json::json!({
-            "number": number, "time": time, "monotonic_ns": number, "goes_on": false,
+            "number": number, "time": time, "monotonic_ns": passed, "goes_on": false,
         });
         let rest = Value::from(own).to_string();
         format!(r#"{{"schema_version":1,"recording":{head},{}"#, &rest[1..])

@@ -179,7 +179,7 @@ impl<R: BufRead> Recording<R> {
     /// Whether nothing is known of the time between the line before and this one.
     #[must_use]
     pub fn is_gap(&self, moment: &Moment) -> bool {
-        let is_next = self.inventory.is_some() && moment.number == self.number + 1;
+        let is_next = self.inventory.is_some() && moment.number.checked_sub(1) == Some(self.number);
         match moment.news {
             News::Begun(_) => !(is_next && moment.goes_on),
             News::Steps(_) => !is_next,
