@@ -44,21 +44,31 @@ pub(crate) fn answer(
             return rows.end(report);
         }
     };
+    let mut is_over = false;
     loop {
         // Only what is so at the end is reported.
         *report = Report::default();
         if see(&watch, args, &mut rows, report)? {
             return rows.end(report);
         }
+        if is_over {
+            report.nothing(
+                "the time is up: not all that is waited for is known to have a usable GID",
+            );
+            return rows.end(report);
+        }
         loop {
-            match ends.next(&mut watch) {
+            let next = ends.next(&mut watch).and_then(|next| match next {
+                // Not all that happened was heard.
+                Next::TimeIsUp => watch.reread().map(|()| next),
+                _ => Ok(next),
+            });
+            match next {
                 Ok(Next::Change(_)) if watch.has_found() => {}
                 Ok(Next::Change(_)) => break,
                 Ok(Next::TimeIsUp) => {
-                    report.nothing(
-                        "the time is up: not all that is waited for is known to have a usable GID",
-                    );
-                    return rows.end(report);
+                    is_over = true;
+                    break;
                 }
                 Ok(Next::Ended) => {
                     report.nothing(

@@ -2,8 +2,9 @@
 
 use super::apply::put;
 use super::pending::{Ladder, Scope};
-use super::{Options, Origin, Watch, What, differences, now};
+use super::{Options, Origin, Watch, What, differences, failed, now};
 use crate::device::Device;
+use crate::error::Result;
 use crate::host::Host;
 use crate::inventory::{Inventory, Parts, PortRecord, Wanted};
 use crate::netdev::Interface;
@@ -13,6 +14,25 @@ use crate::netdev::Interface;
 const MOST_DOUBTS: u32 = 3;
 
 impl Watch {
+    /// Reads everything now, though it may not be time to. What differs is given by [`wait`](Self::wait).
+    ///
+    /// If something cannot be read that could be read before, it is tried again for at most some tenths of a second. So
+    /// [`inventory`](Self::inventory) is what was read now, and nothing older.
+    ///
+    /// # Errors
+    /// Those of [`wait`](Self::wait).
+    pub fn reread(&mut self) -> Result<()> {
+        self.hear().map_err(failed)?;
+        self.plan_reread();
+        self.want(Scope::All, Origin::Reread);
+        self.read_pending();
+        while let Some(doubted) = self.pending.as_ref().filter(|_| self.doubts > 0) {
+            std::thread::sleep(doubted.due().saturating_sub(now()));
+            self.read_pending();
+        }
+        self.arm().map_err(failed)
+    }
+
     /// Reads what is due, and finds what differs.
     pub(super) fn read_due(&mut self) {
         let now = now();

@@ -591,6 +591,18 @@ fn a_recorder_that_was_stopped() {
     assert_eq!(whats(&history(&file, &[])), ["began", "not_recorded"]);
 }
 
+/// No line says that all is as before if that was not read, also where all is never read again.
+#[test]
+fn what_was_not_heard_is_read_before_a_line() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    let port = tree.with_roce().port_again(1);
+    let file = folder.path().join("record.jsonl");
+    let recorder = Recorder::begin(&tree, &file, &["--reread", "0"]);
+    port.gid(5, ADDRESS, "RoCE v2", Some("eth0"));
+    recorder.end();
+    assert_eq!(whats(&history(&file, &[])), ["began", "gid_came"]);
+}
+
 /// A device is not said to be nowhere if at some moment it could not be known which there were.
 #[test]
 fn a_name_in_a_recording_whose_list_was_not_read() {

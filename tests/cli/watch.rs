@@ -198,6 +198,21 @@ fn waiting() {
 }
 
 /// A program that is started only after it must not be started.
+/// When the time is up, what counts is what is there then.
+#[test]
+fn what_comes_unheard_before_the_time_is_up() {
+    let tree = Tree::new();
+    let port = tree.device("mlx5_0", "1: CA", 1).port(1, "Ethernet", "100 Gb/sec (4X EDR)", 8);
+    let mut command = program();
+    command.args(["wait", "--reread", "0", "--timeout", "1", "--sysfs"]).arg(tree.path());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // It has read when it says so.
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    line_of(&mut said);
+    port.gid(3, ADDRESS, "RoCE v2", Some("eth0"));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn waiting_that_is_ended_is_no_success() {
     let (tree, empty) = (Tree::new(), Tree::new());

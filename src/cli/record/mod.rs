@@ -54,8 +54,7 @@ fn size(text: &str) -> Result<u64, String> {
 const LEAST: u64 = 4 << 10;
 const SIZE: u64 = 16 << 20;
 
-/// How often it is written that all is as before, so that it is known how far the recording goes. Readings are
-/// mostly as far apart.
+/// How often all is read and it is written that it is as before, so that it is known how far the recording goes.
 const PACE: Duration = Duration::from_secs(30);
 /// How much later a line may be than it should. If it is later, this program was stopped, or had no processor, and
 /// does not know what was so meanwhile.
@@ -101,13 +100,14 @@ fn record(
     let pace = time.pace().unwrap_or(PACE).max(LEAST_PACE);
     let (mut fault, mut is_over) = (None, false);
     loop {
-        let found = found(&mut watch)?;
         let now = Instant::now();
-        let is_end = is_over && found.is_empty();
-        if !found.is_empty() || is_end || now >= last + pace {
-            if now >= last + pace + MOST_LATE {
+        let is_line = is_over || now >= last + pace;
+        let found = found(&mut watch, is_line)?;
+        if is_line || !found.is_empty() {
+            let late = last + pace + MOST_LATE;
+            if Instant::now() >= late {
                 log.begin_again();
-                let seconds = now.duration_since(last).as_secs();
+                let seconds = last.elapsed().as_secs();
                 let path = path.display();
                 say([format!(
                     "{path}: nothing was recorded for {seconds} s: this program did not run, or the disk was slow"
@@ -118,11 +118,11 @@ fn record(
             let done = log.write(&found, watch.inventory());
             tell(path, &log, done, &mut fault);
         }
-        if is_end || log.due().is_some_and(|due| due <= now) {
+        if is_over || log.due().is_some_and(|due| due <= now) {
             let done = log.sync();
             tell(path, &log, done, &mut fault);
         }
-        match (is_end, fault) {
+        match (is_over, fault) {
             (true, Some(error)) => return Err(failed(&io::Error::other(error))),
             (true, None) => return Ok(()),
             (false, own) => fault = own,
@@ -133,18 +133,18 @@ fn record(
     }
 }
 
-/// All that one reading found.
-fn found(watch: &mut Watch) -> Result<Vec<Change>, Problem> {
+/// All that one reading found; for a line, which may say that all is as before, by a reading of everything.
+fn found(watch: &mut Watch, is_line: bool) -> Result<Vec<Change>, Problem> {
     let mut found = Vec::new();
-    loop {
-        match watch.wait(Some(Duration::ZERO))? {
-            Some(change) => found.push(change),
-            None => return Ok(found),
-        }
-        if !watch.has_found() {
-            return Ok(found);
-        }
+    if is_line {
+        watch.reread()?;
+    } else {
+        found.extend(watch.wait(Some(Duration::ZERO))?);
     }
+    while watch.has_found() {
+        found.extend(watch.wait(Some(Duration::ZERO))?);
+    }
+    Ok(found)
 }
 
 /// Says on stderr what is recorded, what of the host could not be read, and if the recording cannot be read.
@@ -176,6 +176,19 @@ fn tell(path: &Path, log: &Log, done: io::Result<()>, fault: &mut Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uverbs::watch::Options;
+
+    /// Before a line everything is read, though it may be that it is never read again.
+    #[test]
+    fn a_line_is_one_of_a_reading() {
+        let (folder, host) = crate::testing::host();
+        let mut options = Options::default();
+        options.reread = None;
+        let mut watch = host.watch(options).unwrap();
+        std::fs::remove_dir_all(folder.path().join("class/infiniband/rxe0")).unwrap();
+        assert_eq!(found(&mut watch, false), Ok(Vec::new()));
+        assert_eq!(found(&mut watch, true).unwrap().len(), 1);
+    }
 
     #[test]
     fn sizes() {

@@ -91,6 +91,15 @@ fn without_a_pause_nothing_is_read_again() {
     let mut watch = watched(tree.path(), None);
     write(tree.path(), "ports/1/state", "1: DOWN");
     assert_eq!(watch.wait(Some(Duration::from_millis(20))).unwrap(), None);
+    watch.reread().unwrap();
+    assert!(watch.has_found());
+    let change = watch.wait(Some(Duration::ZERO)).unwrap().unwrap();
+    assert_eq!(change.origins, [Origin::Reread]);
+    // What cannot be read is believed at the end, and what was found is that of the last reading.
+    write(tree.path(), "ports/1/state", "nonsense");
+    watch.reread().unwrap();
+    assert!(watch.has_found() && watch.doubts == 0 && watch.pending.is_none());
+    assert!(watch.inventory().devices[0].ports[0].problem().is_some());
 }
 
 /// A file that cannot be read for a moment is not a change. One that stays so is.
