@@ -25,14 +25,20 @@ use crate::netdev::Interface;
 /// ```
 #[must_use]
 pub fn differences(before: &Inventory, after: &Inventory) -> Vec<Difference> {
+    if before == after { Vec::new() } else { differences_of(before, after, &BTreeSet::new()) }
+}
+
+/// The same, where devices of these names are known to be others than before, though nothing in them says so.
+pub(super) fn differences_of(
+    before: &Inventory,
+    after: &Inventory,
+    replaced: &BTreeSet<&str>,
+) -> Vec<Difference> {
     let mut found = Vec::new();
-    if before == after {
-        return found;
-    }
     // What is found is applied to a copy, so that nothing is found twice.
     let mut now = before.clone();
     rename_interfaces(&mut now, after, &mut found);
-    pair_devices(&mut now, after, &mut found);
+    pair_devices(&mut now, after, replaced, &mut found);
     for (before, after) in now.devices.iter().zip(&after.devices) {
         device(before, after, &mut found);
     }
@@ -160,7 +166,12 @@ impl<'d> Places<'d> {
 
 /// Makes of the devices before those after, all but what is in them: so that both lists have the same
 /// devices, in the same order.
-fn pair_devices(now: &mut Inventory, after: &Inventory, found: &mut Vec<Difference>) {
+fn pair_devices(
+    now: &mut Inventory,
+    after: &Inventory,
+    replaced: &BTreeSet<&str>,
+    found: &mut Vec<Difference>,
+) {
     let old = core::mem::take(&mut now.devices);
     let (before, places) = (Places::of(&old), Places::of(&after.devices));
     let (unlisted_before, unlisted) =
@@ -174,6 +185,9 @@ fn pair_devices(now: &mut Inventory, after: &Inventory, found: &mut Vec<Differen
     // What each is now, if it is still there; and of those after what each was.
     let mut kept: Vec<Option<DeviceRecord>> = after.devices.iter().map(|_| None).collect();
     let mut same = |own: &DeviceRecord| {
+        if replaced.contains(own.device.name.as_str()) {
+            return None;
+        }
         let place = places.keys.get(&key(&own.device)).copied().or_else(|| by_name(own))?;
         let same = after.devices.get(place).filter(|same| is_same(own, same))?;
         let slot = kept.get_mut(place).filter(|slot| slot.is_none())?;

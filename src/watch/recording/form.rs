@@ -51,6 +51,9 @@ pub(super) struct Step {
     /// A device as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) whole: Option<Box<DeviceRecord>>,
+    /// The name of that device, if it is another one than had the name before.
+    #[serde(deserialize_with = "form::plain", skip_serializing_if = "Option::is_none")]
+    pub(super) replaced: Option<String>,
     /// The name of the device of which the next ones are.
     #[serde(deserialize_with = "form::plain", skip_serializing_if = "Option::is_none")]
     pub(super) device: Option<String>,

@@ -6,7 +6,8 @@ use std::io::BufRead;
 use std::time::{Duration, SystemTime};
 
 use super::super::apply::{put, rename, slot};
-use super::super::{Change, Origin, What, differences};
+use super::super::diff::differences_of;
+use super::super::{Change, Origin, What};
 use super::form::{Head, Line, Step};
 use super::part::{Part, find, is_interface_renamed};
 use crate::context::{Event, EventType};
@@ -128,7 +129,9 @@ impl Moment {
             }),
             _ => None,
         });
-        let all = others.chain(differences(before, after).into_iter().map(What::Difference));
+        let replaced = steps.iter().filter_map(|step| step.replaced.as_deref()).collect();
+        let differences = differences_of(before, after, &replaced);
+        let all = others.chain(differences.into_iter().map(What::Difference));
         let (monotonic, time) = (self.monotonic, self.time);
         all.map(|what| Change { monotonic, time, origins: self.origins.clone(), what }).collect()
     }

@@ -7,7 +7,7 @@ use super::super::diff::tests::host;
 use super::super::{Change, Origin, What, differences};
 use super::*;
 use crate::context::{Event, EventType};
-use crate::device::Device;
+use crate::device::{Device, FolderId};
 use crate::inventory::{DeviceRecord, Inventory, LockedMemory, Snapshots};
 use crate::port::PortAttributes;
 
@@ -257,6 +257,29 @@ fn what_no_inventory_shows_is_kept() {
     }
     assert_eq!(changes, found(what));
     assert_eq!(lines.changes(&[], &own).unwrap(), None);
+}
+
+/// Sysfs knows a device by its folder, which is in no document.
+#[test]
+fn a_device_that_is_replaced() {
+    let host = |inode| {
+        let mut own = DeviceRecord::new(Device::named("rxe0"));
+        own.device.identity.device = Some(FolderId { path: "/sys/x".into(), inode });
+        whole(Inventory { devices: vec![own], ..Inventory::default() })
+    };
+    let text = record(&[host(1), host(2)]);
+    let mut recording = Recording::new(text.as_bytes());
+    let mut names = Vec::new();
+    while let Some(read) = recording.next() {
+        let Entry::Moment(mut moment) = read.unwrap() else { panic!("{text}") };
+        let before = recording.inventory().cloned().unwrap_or_default();
+        recording.apply(&mut moment).unwrap();
+        for change in moment.changes(&before, recording.inventory().unwrap()) {
+            let What::Difference(own) = change.what else { panic!("{change:?}") };
+            names.push(own.name());
+        }
+    }
+    assert_eq!(names, ["device_came", "device_replaced"], "{text}");
 }
 
 #[test]

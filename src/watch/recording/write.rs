@@ -112,14 +112,18 @@ fn add(difference: &Difference, now: &Inventory, steps: &mut Vec<Step>) {
     let step = || Step { device: device.clone(), ..Step::default() };
     let last = steps.last();
     let whole = last.and_then(|own| own.whole.as_ref()).map(|own| own.device.name.as_str());
-    if whole.is_some() && whole == difference.device() {
+    let is_replaced = matches!(difference, Difference::DeviceReplaced { .. });
+    if whole.is_some() && whole == difference.device() && !is_replaced {
         return;
     }
     let added = match difference {
         Difference::DeviceCame(own)
         | Difference::DeviceListed(own)
-        | Difference::DeviceReplaced { after: own, .. }
         | Difference::Device { after: own, .. } => whole_of(&own.device.name, now),
+        // A document does not have all by which that was found.
+        Difference::DeviceReplaced { after: own, .. } => {
+            whole_of(&own.device.name, now).map(|step| Step { replaced: device, ..step })
+        }
         Difference::Table { device, .. } => whole_of(device, now),
         Difference::DeviceWent(own) | Difference::DeviceUnlisted(own) => {
             Some(Step { device: Some(own.device.name.clone()), is_gone: true, ..Step::default() })
