@@ -215,31 +215,40 @@ pub(crate) fn answer(
         }
     }
     let elapsed = then.as_ref().map(|(_, before)| at.duration_since(*before).as_secs_f64());
-    let before = then.as_ref().map(|(counters, _)| index(counters));
+    let mut before = then.as_ref().map(|(counters, _)| index(counters));
     let mut rows = Vec::new();
     for (key, counter) in all(&now) {
         let (device, port) = (key.device, key.port);
         let mut row = Row::new(device, port, counter);
-        if let (Some(before), Some(elapsed)) = (&before, elapsed) {
-            let grown = before.get(&key).and_then(|before| counter.since(before));
+        if let (Some(before), Some(elapsed)) = (&mut before, elapsed) {
+            let grown = before.remove(&key).and_then(|before| counter.since(before));
             row.per_second = grown.map_or(PerSecond::Unknown(()), |grown| {
                 PerSecond::Known(per_second(grown, elapsed))
             });
         }
         rows.push(row);
     }
+    // What is left was there, and is not any more.
+    let gone = before.into_iter().flatten().filter(|(_, counter)| !counter.is_gauge);
+    let gone: Vec<String> =
+        gone.map(|(key, counter)| Row::new(key.device, key.port, counter).name()).collect();
     let unknown: Vec<String> = rows.iter().filter(|row| row.has_no_rate()).map(Row::name).collect();
-    if !unknown.is_empty() {
-        report.nothing(format!(
-            "it is not known how much was counted, as these were reset or not read before: {}",
-            some(&unknown)
-        ));
+    for (names, why) in [(&unknown, "reset or not read before"), (&gone, "gone the second time")] {
+        if !names.is_empty() {
+            let names = some(names);
+            report.nothing(format!(
+                "it is not known how much was counted, as these were {why}: {names}"
+            ));
+        }
     }
     if common.json {
         let owners = args.processes.then_some(&*owners);
         return document(&rows, &now, owners, elapsed, report);
     }
-    let mut table = tabulate(&rows, &now, args, report);
+    let mut table = tabulate(&rows, &now, args);
+    if gone.is_empty() {
+        note_hidden(&rows, &now, args, report);
+    }
     for (device, own) in each_owned(&owners) {
         let owner = own.owner.as_ref().map_or_else(|| NONE.to_owned(), ToString::to_string);
         let (kind, count) = (own.kind.clone(), own.count.to_string());
@@ -335,21 +344,11 @@ fn sees_all(counters: &Counters) -> bool {
     ports.all(|port| port.counters.iter().any(|own| own.group == Group::Pma))
 }
 
-fn tabulate(
-    rows: &[Row<'_>],
-    counters: &Counters,
-    args: &CountersArgs,
-    report: &mut Report,
-) -> Table<6> {
+fn tabulate(rows: &[Row<'_>], counters: &Counters, args: &CountersArgs) -> Table<6> {
     let is_rate = args.rate.is_some();
     let value = if is_rate { "PER_SECOND" } else { "VALUE" };
     let mut table = Table::new(["DEVICE", "PORT", "COUNTER", value, "UNIT", "NOTE"]);
-    let mut hidden = 0;
-    for row in rows {
-        if row.is_idle() && !args.all {
-            hidden += 1;
-            continue;
-        }
+    for row in rows.iter().filter(|row| args.all || !row.is_idle()) {
         let value = match (row.per_second, row.value) {
             (PerSecond::Known(rate), _) => format!("{rate:.1}"),
             (PerSecond::Unasked, Some(value)) => value.to_string(),
@@ -378,19 +377,23 @@ fn tabulate(
             }
         }
     }
+    table
+}
+
+/// Says why there is no counter to see.
+fn note_hidden(rows: &[Row<'_>], counters: &Counters, args: &CountersArgs, report: &mut Report) {
     if rows.is_empty() && !counters.devices.is_empty() {
         report.note("no counters: the driver has none, or they cannot be seen from here");
-    } else if hidden > 0 && hidden == rows.len() {
+    } else if !rows.is_empty() && !args.all && rows.iter().all(Row::is_idle) {
         let which = match (report.problems().is_empty(), sees_all(counters)) {
             (true, true) => "",
             (true, false) => " that can be seen from here",
             (false, _) => " that could be read",
         };
-        report.note(if is_rate {
+        report.note(if args.rate.is_some() {
             format!("nothing{which} was counted meanwhile; --all shows all")
         } else {
             format!("every counter{which} is 0; --all shows all")
         });
     }
-    table
 }

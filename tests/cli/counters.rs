@@ -1,6 +1,6 @@
 //! `counters`, from sysfs.
 
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
@@ -97,24 +97,31 @@ mlx5_0  1     link_downed  -           events  saturated
     }
 }
 
+/// The output of two readings with a change between them, which is made when the first one has read this file.
+fn between(tree: &Tree, last: &str, args: &[&str], change: impl FnOnce()) -> Output {
+    use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
+    let file = tree.path().join("class/infiniband/mlx5_0/ports/1").join(last);
+    let inotify = init(CreateFlags::CLOEXEC).unwrap();
+    add_watch(&inotify, &file, WatchFlags::ACCESS).unwrap();
+    let mut command = program();
+    command.args(["counters", "--rate", "1", "--sysfs"]).arg(tree.path()).args(args);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut room = [std::mem::MaybeUninit::uninit(); 512];
+    Reader::new(&inotify, &mut room).next().unwrap();
+    change();
+    child.wait_with_output().unwrap()
+}
+
 /// What was reset meanwhile, or could not be read before, is not counted as 0.
 #[test]
 fn a_rate_that_is_not_known_is_no_rate_of_0() {
-    use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
     for (first, status) in [("9", 1), ("nonsense", 3)] {
         let tree = counting();
         let port = tree.with_roce().port_again(1);
         port.file("counters/port_rcv_errors", first);
-        let file = tree.path().join("class/infiniband/mlx5_0/ports/1/counters/port_rcv_errors");
-        let inotify = init(CreateFlags::CLOEXEC).unwrap();
-        add_watch(&inotify, &file, WatchFlags::ACCESS).unwrap();
-        let mut command = program();
-        command.args(["counters", "--rate", "1", "--json", "--sysfs"]).arg(tree.path());
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut room = [std::mem::MaybeUninit::uninit(); 512];
-        Reader::new(&inotify, &mut room).next().unwrap();
-        port.file("counters/port_rcv_errors", "2");
-        let output = child.wait_with_output().unwrap();
+        let output = between(&tree, "counters/port_rcv_errors", &["--json"], || {
+            port.file("counters/port_rcv_errors", "2");
+        });
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         conforms("counters.json", &answer);
         let mut rows = answer["counters"].as_array().unwrap().iter();
@@ -125,6 +132,28 @@ fn a_rate_that_is_not_known_is_no_rate_of_0() {
         assert!(said.contains("reset or not read before: mlx5_0:1 port_rcv_errors"), "{said}");
         let problems = answer["problems"].as_array().unwrap().len();
         assert_eq!(problems, usize::from(status == 3), "{answer}");
+    }
+}
+
+/// Nor is what was there and is not any more: a counter, or all of a port.
+#[test]
+fn a_rate_of_what_is_gone_is_not_known() {
+    for (gone, names) in [
+        ("counters/link_downed", "link_downed"),
+        ("hw_counters", "RNR sent, mlx5_0:1 out_of_buffer"),
+        ("", "link_downed, mlx5_0:1 port_rcv_data, mlx5_0:1 port_rcv_errors and 3 more"),
+    ] {
+        let tree = counting();
+        let output = between(&tree, "counters/port_xmit_wait", &[], || {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            let port = tree.path().join("class/infiniband/mlx5_0/ports/1");
+            std::fs::rename(port.join(gone), tree.path().join("away")).unwrap();
+        });
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{gone}: {said}");
+        let text = format!("these were gone the second time: mlx5_0:1 {names}");
+        assert!(said.contains(&text), "{gone}: {said}");
+        assert!(!said.contains("nothing") && !said.contains("no counters"), "{gone}: {said}");
     }
 }
 
