@@ -89,6 +89,47 @@ fn what_could_not_be_read_is_counted() {
     assert!(run.stdout.contains("uverbs_reading_problems{device=\"mlx5_0\"} 1\n"), "{run:?}");
     assert!(run.stdout.contains("uverbs_port_state{device=\"mlx4_0\",port=\"1\","), "{run:?}");
     assert!(run.stderr.contains("counters/link_downed: EINVAL"), "{run:?}");
+    // Two counters of one name, and a gauge that another device counts up.
+    port.file("counters/link_downed", "1");
+    port.file("hw_counters/RNR sent", "4");
+    port.file("hw_counters/rnr_sent", "9");
+    port.file("hw_counters/current_rate", "4");
+    tree.device("mlx4_0", "1: CA", 4).port_again(1).file("hw_counters/Current Rate", "4");
+    let run = tree.uverbs(&["metrics"]);
+    assert_eq!(run.status, 3, "{run:?}");
+    for (device, name) in [("mlx5_0", "rnr_sent"), ("mlx5_0", "current_rate")] {
+        let text = format!("{device}:1: the counter {name:?} is left out: another has its name");
+        assert!(run.stderr.contains(&text), "{text}: {run:?}");
+        let text = format!("uverbs_reading_problems{{device=\"{device}\"}} 2\n");
+        assert!(run.stdout.contains(&text), "{text}: {run:?}");
+    }
+}
+
+/// Findings that cost commands to the firmware are there if they are asked for.
+#[test]
+fn findings_about_pkeys() {
+    let tree = Tree::new();
+    let port = tree.with_infiniband().port_again(1);
+    let lines = |args: &[&str], status: i32| {
+        let run = tree.uverbs(args);
+        assert_eq!(run.status, status, "{run:?}");
+        let has =
+            |line: &&str| line.contains("pkey") || line.starts_with("uverbs_reading_problems");
+        let lines = run.stdout.lines().filter(|line| !line.starts_with('#'));
+        lines.filter(has).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let finding = |severity: &str, name: &str| {
+        format!(
+            "uverbs_check_findings{{severity=\"{severity}\",name=\"{name}\",device=\"mlx4_0\",port=\"1\"}} 1"
+        )
+    };
+    let none: [String; 0] = [];
+    port.file("pkeys/0", "0x0000");
+    assert_eq!(lines(&["metrics"], 0), none);
+    assert_eq!(lines(&["metrics", "--full"], 0), [finding("problem", "no-pkey")]);
+    port.refuse("pkeys/0");
+    let unread = "uverbs_reading_problems{device=\"mlx4_0\"} 1".to_owned();
+    assert_eq!(lines(&["metrics", "--full"], 3), [finding("warning", "pkeys-unreadable"), unread]);
 }
 
 #[test]

@@ -142,7 +142,7 @@ pub(crate) const FINDINGS: Metric = gauge(
     None,
     "severity, name, device, port",
     "uverbs check",
-    "How many findings of a name there are in a place; severity is note, warning or problem.",
+    "How many findings of a name there are in a place; severity is note, warning or problem; those about P_Keys and effective rates with --full.",
 );
 pub(crate) const SATURATED: Metric = gauge(
     "uverbs_port_saturated",

@@ -43,7 +43,8 @@ const RATE_BYTES: u64 = 100_000_000 / 8;
 /// metrics.md lists every metric. With --from, which reads snapshots, there are no counters.
 ///
 /// On mlx5, where each counter of the performance management agent costs a command to the firmware,
-/// only data, `link_downed` and `symbol_error` are read of them; --full reads all.
+/// only data, `link_downed` and `symbol_error` are read of them; --full reads all. P_Keys and effective rates
+/// are also read with --full only, and so are the findings of `uverbs check` about them.
 ///
 /// The status is 3 if something could not be read; the metrics say so as well, and have all the rest.
 /// Findings do not change it.
@@ -71,7 +72,7 @@ pub(crate) struct MetricsArgs {
     /// Serve them by HTTP: at ADDRESS:PORT, at PORT on loopback, or - for a socket on stdin
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["output", "from"], value_parser = str::parse::<Listen>)]
     listen: Option<Listen>,
-    /// Read counters that cost a command to the firmware each
+    /// Read also what costs commands to the firmware: all counters, P_Keys, effective rates
     #[arg(long)]
     full: bool,
     #[arg(long, help = "Add what node_exporter's InfiniBand collector shows, under its names")]
@@ -83,6 +84,9 @@ pub(crate) struct MetricsArgs {
 /// How long counters that were refused are not asked for again. With restricted functions each refusal is a line in the
 /// kernel's log; of others it may be over soon.
 const PAUSE: Duration = Duration::from_secs(5 * 60);
+
+/// The errno of "there is one already".
+const EEXIST: i32 = 17;
 
 /// What is asked, with what each remembers of its last answer.
 struct Sources {
@@ -141,8 +145,8 @@ fn read(
     let start = Instant::now();
     let asked = Asked::new(&args.named.selectors);
     let mut parts = Parts::CHOOSING;
-    // The driver that knows it, mlx5, asks its firmware three times.
-    (parts.effective, parts.hardware) = (args.full, true);
+    // The driver that knows it, mlx5, asks its firmware three times. Of P_Keys it is once for each.
+    (parts.effective, parts.pkeys, parts.hardware) = (args.full, args.full, true);
     let source = (&args.origin.from, args.origin.preference(common), parts);
     let mut all = Exposition::default();
     all.add(&BUILD, &[("version", env!("CARGO_PKG_VERSION"))], 1);
@@ -162,8 +166,10 @@ fn read(
             let is_asked = |port: &&PortRecord| asked.has_port(&record.device.name, port.number);
             for port in record.ports.iter().filter(is_asked) {
                 add_port(&mut all, seen, record, port);
-                let unread = port.effective.as_ref().and_then(|own| own.as_ref().err());
-                for problem in unread.into_iter().chain(port.guid.as_ref().err()) {
+                let effective = port.effective.as_ref().and_then(|own| own.as_ref().err());
+                let pkeys = port.pkeys.as_ref().and_then(|own| own.as_ref().err());
+                let unread = [effective, pkeys, port.guid.as_ref().err()];
+                for problem in unread.into_iter().flatten() {
                     report.problem(&record.device.name, problem.clone());
                 }
                 if args.node_exporter {
@@ -417,10 +423,12 @@ fn add_counter(
     let kind = if counter.is_gauge { Kind::Gauge } else { Kind::Counter };
     let labels = [("device", device), ("port", port.unwrap_or_default())];
     if !all.add_to(&family, (kind, unit), || names::help(counter), &labels, value.to_string()) {
-        report.note(format!(
-            "{device}: the counter {:?} is left out: another has its name as a metric, {family}",
-            counter.name
-        ));
+        let place = port.map(|port| format!(":{port}")).unwrap_or_default();
+        let name = &counter.name;
+        let text = format!(
+            "{device}{place}: the counter {name:?} is left out: another has its name as a metric, {family}"
+        );
+        report.problem(device, Problem { text, errno: EEXIST });
     }
 }
 
