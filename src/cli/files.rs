@@ -156,7 +156,7 @@ impl<'p> Input<'p> {
     }
 
     /// How much may still be read.
-    fn room(&self) -> u64 {
+    pub(crate) fn room(&self) -> u64 {
         self.recording.get_ref().limit()
     }
 

@@ -67,7 +67,15 @@ pub(crate) fn answer(
     let asked = Asked::new(args.selector.as_slice());
     let rows =
         if common.json { Rows::Json(List::new("history")) } else { Rows::Plain(Out::default()) };
-    let mut history = History { args, asked, rows, choices: Choices::new(), has_room: false };
+    let mut history = History {
+        args,
+        asked,
+        rows,
+        choices: Choices::new(),
+        has_room: false,
+        looked: 0,
+        most: MOST,
+    };
     match Input::open(&args.file, ROOM) {
         Ok(mut file) => history.read(&mut file, report)?,
         Err(problem) => report.host_problem(problem),
@@ -105,7 +113,14 @@ struct History<'a> {
     choices: Choices,
     /// Whether ports do not take the room of others.
     has_room: bool,
+    /// How many elements of inventories were looked at to choose, and how many may be.
+    looked: u64,
+    most: (u64, u64),
 }
+
+/// Where ports take the room of others, a line that changes one may change what a program takes on each. So much of
+/// that is looked at in any recording, and so much more for each byte, in elements: devices, ports, rows, interfaces.
+const MOST: (u64, u64) = (1 << 24, 4);
 
 /// What a program takes on ports, by device and number.
 type Choices = BTreeMap<(String, u32), Choice>;
@@ -161,12 +176,20 @@ impl History<'_> {
             is_any = true;
             // What comes is in some line.
             let now = part.of(after);
-            let problem = unlisted(after);
-            has_name = has_name || problem.is_none() && self.asked.missing(&now).count == 0;
-            unread = unread.or_else(|| problem.cloned());
+            let unlisted = unlisted(after);
+            has_name = has_name || unlisted.is_none() && self.asked.missing(&now).count == 0;
+            unread = unread.or_else(|| unlisted.cloned());
             let changes = before.as_ref().map(|own| moment.changes(own, &now));
             let changes = changes.unwrap_or_default();
             self.show(&moment, (is_gap, &changes), (&part, before.as_ref()), after)?;
+            let (any, of_byte) = self.most;
+            if self.looked > any + of_byte * (ROOM - file.room()) {
+                let at = format_time(moment.time(), 3);
+                let what =
+                    format!("{at}: there are more changes of so large a host than --like looks at");
+                report.host_problem(problem(&self.args.file, &what));
+                break;
+            }
         }
         let selector = self.args.selector.as_ref().filter(|_| is_any && !has_name);
         match (selector, unread) {
@@ -303,6 +326,9 @@ impl History<'_> {
     /// What a program takes now, where that may have changed, and what it took there; that is no longer kept. Of a
     /// device that is not asked for, ports may take the room of others.
     fn choose(&mut self, inventory: &Inventory, part: &Part, like: Like) -> (Choices, Choices) {
+        if part.devices().is_some_and(|mut own| own.next().is_none()) {
+            return Default::default();
+        }
         let is_limited = matches!(like, Like::Nccl(_)) && fills(inventory);
         let had_room = std::mem::replace(&mut self.has_room, !is_limited);
         let changed = part.devices().filter(|_| had_room && self.has_room);
@@ -317,6 +343,10 @@ impl History<'_> {
         if changed.as_ref().is_some_and(|own| !own.iter().any(|own| is_wanted(own))) {
             return (old, Choices::new());
         }
+        let wanted = inventory.devices.iter().filter(|own| is_wanted(&own.device.name));
+        let of_devices: usize = wanted.map(|own| own.ports.len() + own.all_rows().len()).sum();
+        let interfaces = inventory.interfaces.as_ref().map_or(0, Vec::len);
+        self.looked += (inventory.devices.len() + interfaces + of_devices) as u64;
         let chosen = choose_on(None, inventory, is_wanted, &Wish::default());
         let all = chosen.iter().zip(take_like(inventory, &chosen, like));
         let all = all.filter(|(own, _)| self.asked.has_port(own.port.device, own.port.number));
@@ -395,4 +425,54 @@ fn choice(own: &Chosen<'_>, (decision, is_sure): &(Decision, bool)) -> Choice {
 
 fn problem(path: &Path, what: &str) -> Problem {
     Problem { text: format!("{}: {what}", path.display()), errno: EINVAL }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uverbs::watch::Lines;
+
+    /// On a host where ports take the room of others, each line may change all choices. That is looked at so often.
+    #[test]
+    fn choices_of_large_hosts_are_bounded() {
+        let device = |number: u32| {
+            let attributes = serde_json::json!([{
+                "state": 4, "phys_state": 5, "link_layer": 2, "lid": 0, "sm_lid": 0, "sm_sl": 0,
+                "lmc": 0, "gid_tbl_len": 1, "pkey_tbl_len": 1, "port_cap_flags": 0,
+            }, "ioctl"]);
+            let own = serde_json::json!({
+                "name": format!("x{number}"), "node_type": 1, "node_guid": "0x0002c90300000004",
+                "sys_image_guid": "0x0002c90300000004", "access": true, "node": null, "gids": [],
+                "ports": [{"number": 1, "attributes": attributes, "guid": null, "pkeys": null}],
+            });
+            serde_json::from_value(own).unwrap()
+        };
+        let mut host = Inventory::default();
+        host.devices = (0..40).map(device).collect();
+        let begun = Lines::new().begin(&host, false).unwrap();
+        let line = |number: u32, change: &str| {
+            format!(
+                "{{\"number\":{number},\"time\":\"2026-11-22T12:00:00Z\",\"monotonic_ns\":1,\
+                 \"changes\":[{{\"device\":\"x0\",{change}}}]}}\n"
+            )
+        };
+        let looked = |change: &str, most: (u64, u64)| {
+            let lines: String = (1..100).map(|number| line(number, change)).collect();
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(&file, format!("{begun}\n{lines}")).unwrap();
+            let (file, like) = (file.path().to_owned(), "nccl".parse().ok());
+            let args = HistoryArgs { file, selector: None, index: None, like };
+            let (rows, choices) = (Rows::Plain(Out::default()), Choices::new());
+            let asked = Asked::new(&[]);
+            let mut history =
+                History { args: &args, asked, rows, choices, has_room: false, looked: 0, most };
+            let mut report = Report::default();
+            history.read(&mut Input::open(&args.file, ROOM).unwrap(), &mut report).unwrap();
+            let said: Vec<String> = report.problems().iter().map(|own| own.text()).collect();
+            (history.looked / 80, said.join(" ").contains("than --like looks at"))
+        };
+        assert_eq!(looked(r#""empty":[1,3]"#, MOST), (100, false));
+        assert_eq!(looked(r#""event":[17,1]"#, MOST), (1, false));
+        assert_eq!(looked(r#""empty":[1,3]"#, (80 * 50, 0)), (51, true));
+    }
 }

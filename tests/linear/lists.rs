@@ -402,7 +402,7 @@ fn selectors() {
 /// A line that begins a recording, with this host.
 fn begun(number: usize, host: &Value) -> String {
     let head = json!({
-        "number": number, "time": time(number), "monotonic_ns": number, "goes_on": number > 0,
+        "number": number, "time": time(number), "monotonic_ns": number * SECOND, "goes_on": number > 0,
     });
     let mut rest = host.clone();
     rest.as_object_mut().unwrap().remove("schema_version");
@@ -411,15 +411,21 @@ fn begun(number: usize, host: &Value) -> String {
 
 fn line(number: usize, changes: &[Value]) -> String {
     let changes = Value::from(changes.to_vec());
-    let time = time(number);
+    let (time, passed) = (time(number), number * SECOND);
     format!(
-        r#"{{"number":{number},"time":"{time}","monotonic_ns":{number},"causes":["route"],"changes":{changes}}}"#
+        r#"{{"number":{number},"time":"{time}","monotonic_ns":{passed},"causes":["route"],"changes":{changes}}}"#
     )
 }
+
+/// In nanoseconds.
+const SECOND: usize = 1_000_000_000;
 
 fn time(number: usize) -> String {
     format!("2026-11-22T{:02}:{:02}:{:02}.000Z", number / 3600, number / 60 % 60, number % 60)
 }
+
+/// These change no choice of a host, however many ports it has.
+const EVENTS: &str = "events";
 
 /// The lines of a recording with so many elements of a kind.
 type Record = fn(usize) -> Vec<String>;
@@ -451,6 +457,11 @@ const RECORDINGS: &[(&str, Record)] = &[
             line(1, &(0..count).map(change).collect::<Vec<Value>>()),
         ]
     }),
+    (EVENTS, |count| {
+        let event =
+            |n: usize| line(n + 1, &[json!({ "device": format!("mlx5_{n}"), "event": [17, 1] })]);
+        [begun(0, &with_devices(count))].into_iter().chain((0..count).map(event)).collect()
+    }),
     ("rows that move", |count| {
         let gids = |n: usize| row(1, n, Some(2));
         let moved = |n: usize| {
@@ -474,10 +485,13 @@ fn recordings() {
             continue;
         }
         let file = folder.path().join("record.jsonl");
-        for words in [&["history", file.to_str().unwrap()][..], &["guids", "--at", "end"]] {
+        let history = ["history", file.to_str().unwrap(), "--like", "nccl"];
+        let words = [&history[..2], &["guids", "--at", "end"], &history];
+        for words in words.into_iter().filter(|own| own.len() < 4 || *name == EVENTS) {
             let counts = [1, 2, 4].map(|times| {
                 fs::write(&file, record(times * COUNT).join("\n") + "\n").unwrap();
-                let from = if words.len() == 2 { &[][..] } else { std::slice::from_ref(&file) };
+                let from: &[PathBuf] =
+                    if words[0] == "history" { &[] } else { std::slice::from_ref(&file) };
                 instructions(words, from)
             });
             hold(name, words, counts);
