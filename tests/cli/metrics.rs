@@ -274,11 +274,22 @@ fn scrapes() {
         ("GET / HTTP/1.1\r\n\r\n".to_owned(), "404"),
         ("POST /metrics HTTP/1.1\r\n\r\n".to_owned(), "405"),
         ("nonsense\r\n\r\n".to_owned(), "400"),
+        ("\u{16}\u{3}\u{1}".to_owned(), "400"),
         (format!("GET /{}", "x".repeat(8192 - 5)), "431"),
     ] {
         let reply = server.ask(&request);
         assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {reply}");
+        assert!(reply.ends_with('\n') && !reply.ends_with("\r\n"), "it says why: {reply}");
     }
+    for request in ["HEAD / HTTP/1.1\r\n\r\n".to_owned(), format!("HEAD /{}", "x".repeat(8192 - 6))]
+    {
+        let reply = server.ask(&request);
+        assert!(reply.starts_with("HTTP/1.1 4") && reply.ends_with("\r\n\r\n"), "{reply}");
+        assert!(!reply.contains("Content-Length: 0"), "{reply}");
+    }
+    // A line of a request may end by a line feed only.
+    let reply = server.ask("GET http://x/metrics HTTP/1.1\nHost: x\n\r\n");
+    assert!(reply.starts_with("HTTP/1.1 200 OK"), "{reply}");
 }
 
 /// Half requests hold nobody up, and who asks while a reading goes on gets it.

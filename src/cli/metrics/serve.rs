@@ -99,7 +99,7 @@ pub(super) fn serve(
                 open.fetch_sub(1, Ordering::SeqCst);
                 let _ = stream.set_write_timeout(Some(Duration::from_millis(50)));
                 let refused = Reply::refusal("503 Service Unavailable", "too many connections");
-                let _ = stream.write_all(refused.head.as_bytes());
+                let _ = stream.write_all((refused.head + &refused.text).as_bytes());
                 continue;
             }
             let (open, current) = (&open, &current);
@@ -120,10 +120,13 @@ type Current<'c> = &'c (dyn Fn(Instant, Format) -> Arc<str> + Sync);
 
 fn answer(stream: &mut TcpStream, current: Current<'_>) -> io::Result<()> {
     let mut buffer = [0; LONGEST];
-    let reply = match request(stream, &mut buffer)? {
+    let mut reply = match request(stream, &mut buffer)? {
         Ok(asked) => asked.reply(current),
         Err(refused) => refused,
     };
+    if buffer.trim_ascii_start().starts_with(b"HEAD ") {
+        reply.text = Arc::default();
+    }
     let end = Instant::now() + PATIENCE;
     for mut rest in [reply.head.as_bytes(), reply.text.as_bytes()] {
         while !rest.is_empty() {
@@ -144,7 +147,6 @@ fn left(end: Instant) -> io::Result<Duration> {
 /// What was asked.
 #[derive(Debug, PartialEq, Eq)]
 struct Request {
-    is_head: bool,
     is_metrics: bool,
     format: Format,
 }
@@ -159,8 +161,7 @@ impl Request {
             Format::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
             Format::Openmetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
         };
-        let head = head("200 OK", kind, text.len());
-        Reply { head, text: if self.is_head { Arc::default() } else { text } }
+        Reply { head: head("200 OK", kind, text.len()), text }
     }
 }
 
@@ -172,10 +173,14 @@ struct Reply {
 }
 
 impl Reply {
-    /// A reply without metrics, all of which is in its head.
+    /// A reply without metrics.
     fn refusal(status: &str, why: &str) -> Self {
         let head = head(status, "text/plain; charset=utf-8", why.len() + 1);
-        Self { head: format!("{head}{why}\n"), text: Arc::default() }
+        Self { head, text: format!("{why}\n").into() }
+    }
+
+    fn too_long() -> Self {
+        Self::refusal("431 Request Header Fields Too Large", "the request is too long")
     }
 }
 
@@ -200,48 +205,54 @@ fn request(
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         length += read;
-        let all = buffer.get(..length).unwrap_or_default();
-        // Before the last line there is nothing to look for.
-        let has_end = all.windows(4).any(|end| end == b"\r\n\r\n")
-            || all.windows(2).any(|end| end == b"\n\n");
-        if has_end || length == LONGEST {
-            return Ok(parse(all));
+        match parse(buffer.get(..length).unwrap_or_default()) {
+            Some(parsed) => return Ok(parsed),
+            None if length == LONGEST => return Ok(Err(Reply::too_long())),
+            None => {}
         }
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<Request, Reply> {
+/// What is asked, or the reply to what is no request; `None` if it goes on.
+fn parse(bytes: &[u8]) -> Option<Result<Request, Reply>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(bytes) {
         Ok(httparse::Status::Complete(_)) => {}
-        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
-            return Err(Reply::refusal(
-                "431 Request Header Fields Too Large",
-                "the request is too long",
-            ));
+        Ok(httparse::Status::Partial) => return None,
+        Err(httparse::Error::TooManyHeaders) => return Some(Err(Reply::too_long())),
+        Err(error) => return Some(Err(Reply::refusal("400 Bad Request", &error.to_string()))),
+    }
+    if !matches!(request.method, Some("GET" | "HEAD")) {
+        return Some(Err(Reply::refusal("405 Method Not Allowed", "only GET and HEAD")));
+    }
+    let path = request.path.and_then(|path| path.split('?').next()).unwrap_or_default();
+    // As proxies ask: with the scheme and the host.
+    let path = match path.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => {
+            rest.find('/').and_then(|place| rest.get(place..)).unwrap_or_default()
         }
-        Err(error) => return Err(Reply::refusal("400 Bad Request", &error.to_string())),
-    }
-    let is_head = request.method == Some("HEAD");
-    if !is_head && request.method != Some("GET") {
-        return Err(Reply::refusal("405 Method Not Allowed", "only GET and HEAD"));
-    }
-    let path = request.path.unwrap_or_default();
-    let accepts = |header: &httparse::Header<'_>| {
-        header.name.eq_ignore_ascii_case("accept")
-            && header.value.to_ascii_lowercase().windows(OPEN.len()).any(|part| part == OPEN)
+        _ => path,
     };
-    let is_open = request.headers.iter().any(accepts);
-    Ok(Request {
-        is_head,
-        is_metrics: path.split('?').next() == Some("/metrics"),
+    let accepted = request.headers.iter().filter(|own| own.name.eq_ignore_ascii_case("accept"));
+    let accepted = accepted.filter_map(|own| std::str::from_utf8(own.value).ok());
+    let is_open = accepted.flat_map(|own| own.split(',')).any(accepts_open);
+    Some(Ok(Request {
+        is_metrics: path == "/metrics",
         format: if is_open { Format::Openmetrics } else { Format::Prometheus },
-    })
+    }))
+}
+
+/// Whether what a client accepts is `OpenMetrics`. With a weight of 0 it is refused.
+fn accepts_open(accepted: &str) -> bool {
+    let mut parts = accepted.split(';').map(str::trim);
+    let is_open = parts.next().is_some_and(|own| own.eq_ignore_ascii_case(OPEN));
+    let weights = parts.filter_map(|own| own.strip_prefix("q=").or_else(|| own.strip_prefix("Q=")));
+    is_open && !weights.filter_map(|own| own.parse::<f32>().ok()).any(|own| own == 0.0)
 }
 
 /// What a client accepts that wants `OpenMetrics`.
-const OPEN: &[u8] = b"application/openmetrics-text";
+const OPEN: &str = "application/openmetrics-text";
 
 #[cfg(test)]
 mod tests {
@@ -249,24 +260,42 @@ mod tests {
 
     #[test]
     fn requests() {
-        let asked = |is_head, is_metrics, format| Ok(Request { is_head, is_metrics, format });
+        let asked = |is_metrics, format| Some(Ok(Request { is_metrics, format }));
         let parsed = |text: &str| {
-            parse(text.as_bytes()).map_err(|reply| reply.head.split(' ').nth(1).unwrap().to_owned())
+            let status = |reply: Reply| reply.head.split(' ').nth(1).unwrap().to_owned();
+            parse(text.as_bytes()).map(|own| own.map_err(status))
         };
         let plain = Format::Prometheus;
-        assert_eq!(parsed("GET /metrics HTTP/1.1\r\n\r\n"), asked(false, true, plain));
-        assert_eq!(parsed("HEAD /metrics?x=1 HTTP/1.0\r\n\r\n"), asked(true, true, plain));
-        assert_eq!(parsed("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), asked(false, false, plain));
-        let open = "GET /metrics HTTP/1.1\r\nACCEPT: text/x;q=0.1,Application/OpenMetrics-text;version=1.0.0\r\n\r\n";
-        assert_eq!(parsed(open), asked(false, true, Format::Openmetrics));
+        for text in [
+            "GET /metrics HTTP/1.1\r\n\r\n",
+            "HEAD /metrics?x=1 HTTP/1.0\r\n\r\n",
+            "GET HTTP://x:1/metrics?x=/ HTTP/1.1\r\n\r\n",
+            "\r\n\r\nGET /metrics HTTP/1.1\n\r\n",
+            "GET /metrics HTTP/1.1\r\n\n",
+        ] {
+            assert_eq!(parsed(text), asked(true, plain), "{text}");
+        }
+        for path in ["/", "http://x", "http://x?/metrics", "ftp://x/metrics", "/x/metrics"] {
+            assert_eq!(parsed(&format!("GET {path} HTTP/1.1\r\n\r\n")), asked(false, plain));
+        }
+        for (accepted, format) in [
+            ("text/x;q=0.1,Application/OpenMetrics-text;version=1.0.0", Format::Openmetrics),
+            ("application/openmetrics-text; q=0.5", Format::Openmetrics),
+            ("application/openmetrics-text;version=1.0.0; q=0.0, */*", plain),
+            ("application/openmetrics-text;q=0", plain),
+            ("application/openmetrics-texts", plain),
+        ] {
+            let text = format!("GET /metrics HTTP/1.1\r\nACCEPT: {accepted}\r\n\r\n");
+            assert_eq!(parsed(&text), asked(true, format), "{text}");
+        }
+        assert_eq!(parsed("GET /metrics HTTP/1.1\r\n"), None);
         for (text, status) in [
             ("POST /metrics HTTP/1.1\r\n\r\n".to_owned(), "405"),
             ("nonsense\r\n\r\n".to_owned(), "400"),
             ("\0\r\n\r\n".to_owned(), "400"),
-            (format!("GET /{} HTTP/1.1\r\n", "x".repeat(9000)), "431"),
             (format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65)), "431"),
         ] {
-            assert_eq!(parsed(&text), Err(status.to_owned()), "{text}");
+            assert_eq!(parsed(&text), Some(Err(status.to_owned())), "{text}");
         }
     }
 
