@@ -460,15 +460,16 @@ mod tests {
             let lines: String = (1..100).map(|number| line(number, change)).collect();
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(&file, format!("{begun}\n{lines}")).unwrap();
-            let (file, like) = (file.path().to_owned(), "nccl".parse().ok());
-            let args = HistoryArgs { file, selector: None, index: None, like };
+            let (file, program) = (file.path().to_owned(), "nccl".parse().ok());
+            let args = HistoryArgs { file, selector: None, index: None, like: program };
             let (rows, choices) = (Rows::Plain(Out::default()), Choices::new());
             let asked = Asked::new(&[]);
             let mut history =
                 History { args: &args, asked, rows, choices, has_room: false, looked: 0, most };
             let mut report = Report::default();
             history.read(&mut Input::open(&args.file, ROOM).unwrap(), &mut report).unwrap();
-            let said: Vec<String> = report.problems().iter().map(|own| own.text()).collect();
+            let said: Vec<String> =
+                report.problems().iter().map(crate::report::Unanswered::text).collect();
             (history.looked / 80, said.join(" ").contains("than --like looks at"))
         };
         assert_eq!(looked(r#""empty":[1,3]"#, MOST), (100, false));
