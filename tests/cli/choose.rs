@@ -424,6 +424,22 @@ fn variables_for_slurm() {
         assert_eq!((run.stdout.is_empty(), run.status), (is_left, 0), "{name}: {run:?}");
         assert_eq!(run.stderr.contains(&format!("{name} is set already")), is_left, "{run:?}");
     }
+    // Nor is a transport switched on again that is off, or another one given variables of NCCL's own.
+    for (name, value) in [("NCCL_IB_DISABLE", "1"), ("NCCL_NET", "Socket")] {
+        let said = format!("{name} is set: NCCL does not use its own transport for RDMA");
+        let run = finish(fleet.command(&["env", "nccl", "--format", "slurm"]).env(name, value));
+        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+        assert!(run.stderr.contains(&said), "{run:?}");
+        let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+        set(&mut one, name, value, Some("/etc/nccl.conf"));
+        let fleet = Fleet::new(&[one]);
+        let run = fleet.uverbs(&["env", "nccl", "--format", "slurm"]);
+        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+        let run = fleet.uverbs(&["env", "nccl"]);
+        assert_eq!(run.stdout, "export NCCL_IB_GID_INDEX=3\n", "{run:?}");
+        assert!(run.stderr.contains(&said), "{run:?}");
+        assert_eq!(fleet.json(&["env", "nccl"])["is_sure"], false);
+    }
     // As in a shell, nothing is printed if nothing is right.
     let shared = Fleet::new(&[host("pod", &[("a", port(&POD[4..])), ("b", port(DUAL))])]);
     let run = shared.uverbs(&["env", "ucx", "--format", "slurm"]);
