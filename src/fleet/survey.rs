@@ -83,7 +83,7 @@ impl Survey {
         for record in &inventory.devices {
             let device = record.device.name.as_str();
             items.add_device(record);
-            self.seen.add_device(host, record);
+            self.seen.add_device(host, &here, record);
             for port in &record.ports {
                 let name = format!("{device}:{}", port.number);
                 items.add_port(&name, port);
@@ -97,7 +97,7 @@ impl Survey {
                         None => Some(End::unread()),
                         Some(Chosen { port: seen, done }) => {
                             done.get(place).and_then(|(outcome, is_sure)| {
-                                let place = Place { inventory, here: &here, record, port };
+                                let place = Place { here: &here, record, port };
                                 end(place, seen, outcome, *is_sure)
                             })
                         }

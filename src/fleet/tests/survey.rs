@@ -2,7 +2,10 @@
 
 use super::made::{host, infiniband, keep_rows, port};
 use super::*;
+use crate::gid::GidRecord;
+use crate::host::Source;
 use crate::inventory::{Inventory, Problem, Setting};
+use crate::netdev::Unfit;
 
 fn survey(hosts: &[Inventory]) -> Survey {
     let mut survey = Survey::default();
@@ -271,6 +274,23 @@ fn what_is_there_twice() {
     hosts[2] = host(2, &[("10.0.0.1", 24), ("10.1.0.3", 24)]);
     for row in hosts[2].devices[0].gids.as_mut().unwrap().as_mut().unwrap() {
         row.netdev_is_elsewhere = true;
+    }
+    assert_eq!(duplicates(&hosts), [""; 0]);
+    // The gateway of point-to-point links, of which the kernel makes a GID on each host.
+    let of = |number: u8| {
+        let mut own = host(number, &[("10.9.0.254", 32)]);
+        let interface = &mut own.interfaces.as_mut().unwrap()[0];
+        interface.unfit = vec![("10.9.0.254".parse().unwrap(), Unfit::FarEnd)];
+        own
+    };
+    let mut hosts = [of(1), of(2)];
+    assert_eq!(duplicates(&hosts), [""; 0]);
+    // Where the rows' interface is not known, its address is.
+    for row in
+        hosts.iter_mut().flat_map(|own| own.devices[0].gids.as_mut().unwrap().as_mut().unwrap())
+    {
+        (row.netdev, row.record) =
+            (None, GidRecord::new(row.record.entry.with_netdev_ifindex(None), Source::Sysfs));
     }
     assert_eq!(duplicates(&hosts), [""; 0]);
     // Link-local addresses that are no MAC addresses, of either family.
