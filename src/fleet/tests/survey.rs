@@ -360,6 +360,21 @@ fn a_port_that_is_down_among_rails_by_networks() {
     assert_eq!(survey(&hosts).rails(), Rails::Networks);
     port(&mut hosts[4], 0).state = PortState::DOWN;
     assert_eq!(troubles(&hosts, Rails::Networks, false), ["Cannot([NotActive]) [4] mlx5_0:1 3 0"]);
+    // Its name is of this host only, which has fewer networks than the others.
+    let name = |name: &str| {
+        let mut hosts = hosts.clone();
+        hosts[4].devices[0].device.name = name.to_owned();
+        hosts
+    };
+    let lost = "Cannot([NotActive]) [4] mlx5_7:1 3 0";
+    assert_eq!(troubles(&name("mlx5_7"), Rails::Found, false), [lost]);
+    // A port that is not needed: the others have no more networks.
+    let mut others = name("mlx5_7");
+    others.push(host(5, &[("10.0.0.6", 24), ("10.1.0.6", 24), ("10.2.0.6", 24)]));
+    others.remove(4);
+    others[4].devices[2].device.name = "mlx5_7".to_owned();
+    port(&mut others[4], 2).state = PortState::DOWN;
+    assert_eq!(troubles(&others, Rails::Networks, false), [""; 0]);
     // No host uses it.
     for (own, device) in hosts.iter_mut().zip([1, 1, 0, 0, 0]) {
         port(own, device).state = PortState::DOWN;
