@@ -216,7 +216,8 @@ pub(crate) fn answer(
     let found = Found::new(&survey, rails, args.routed);
     partly.extend(&found.groups.partly);
     found.add_lines(&names, &mut lines, report)?;
-    if !missing.is_empty() || found.is_bad(args.hosts.is_some()) {
+    let is_partly = args.hosts.is_none() && !partly.is_empty();
+    if !missing.is_empty() || is_partly || found.is_bad(args.hosts.is_some()) {
         report.raise(Status::Doubt);
     }
     let job = listed.map(|own| own.judge(&survey, (rails, args.routed), &missing, &names, report));

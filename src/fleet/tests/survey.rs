@@ -2,6 +2,7 @@
 
 use super::made::{host, infiniband, keep_rows, port};
 use super::*;
+use crate::device::Device;
 use crate::gid::GidRecord;
 use crate::host::Source;
 use crate::inventory::{Inventory, Problem, Setting};
@@ -55,7 +56,8 @@ fn a_fleet_that_is_well() {
     assert_eq!(troubles(&hosts, Rails::Found, false), [""; 0]);
     let survey = survey(&hosts);
     assert_eq!(survey.duplicates(), []);
-    assert_eq!(survey.groups().usual, [0, 1, 2, 3, 4]);
+    let groups = survey.groups();
+    assert_eq!((groups.usual, groups.partly), (vec![0, 1, 2, 3, 4], Vec::new()));
     let pairs = survey.pairs(Rails::Found, false, |_| true);
     assert_eq!((pairs.rails, pairs.joined), (Rails::Names, 2));
     // Rails are networks of their own, which a router may join.
@@ -113,6 +115,63 @@ fn what_is_not_known_is_not_odd() {
             "Unknown([GidUnread]) [1] mlx5_0:1 1 0",
         ]
     );
+}
+
+/// What was read on no host does not differ, and is not known to be alike either.
+#[test]
+fn what_was_read_nowhere_is_not_alike() {
+    let changes: [fn(&mut Inventory); 12] = [
+        |own| own.kernel = None,
+        |own| own.devices[0].access = None,
+        |own| own.devices[0].device.driver = None,
+        |own| own.devices[0].hardware = None,
+        |own| own.devices[0].hardware.as_mut().unwrap().board_is_unread = true,
+        |own| own.devices[0].hardware.as_mut().unwrap().pci_is_unread = true,
+        |own| port(own, 0).active_mtu = None,
+        |own| port(own, 0).active_width = None,
+        |own| own.devices[0].gids = Some(Err(Problem { text: "x".to_owned(), errno: 5 })),
+        |own| own.interfaces = None,
+        |own| own.settings.push(Setting::new("NCCL_NET_PLUGIN", "ofi", None)),
+        |own| own.others.push(Device::named("mlx5_9")),
+    ];
+    for (place, change) in changes.iter().enumerate() {
+        let mut hosts = fleet(3);
+        hosts.iter_mut().for_each(change);
+        let groups = survey(&hosts).groups();
+        assert_eq!((groups.partly, groups.odd), (vec![0, 1, 2], Vec::new()), "{place}");
+    }
+    let mut hosts: Vec<_> = (1..4).map(|own| infiniband(own, 0xfec0 << 48, 1, &[0xffff])).collect();
+    assert_eq!(survey(&hosts).groups().partly, [0; 0]);
+    for own in &mut hosts {
+        own.devices[0].ports[0].pkeys = None;
+    }
+    assert_eq!(survey(&hosts).groups().partly, [0, 1, 2]);
+}
+
+/// Of a sysfs tree the devices are known, and not the variables.
+#[test]
+fn a_tree_lacks_devices_and_no_variable() {
+    let mut hosts = fleet(4);
+    for own in &mut hosts {
+        own.settings.push(Setting::new("NCCL_IB_GID_INDEX", "3", None));
+    }
+    (hosts[3].host, hosts[3].settings) = (None, Vec::new());
+    assert_eq!(odd(&hosts), [""; 0]);
+    assert_eq!(survey(&hosts).groups().partly, [3]);
+    hosts[3].devices.pop();
+    assert_eq!(odd(&hosts), ["[3] Present mlx5_1 -  3"]);
+}
+
+/// It is not known which row is right: that is not none.
+#[test]
+fn an_index_that_is_not_known_does_not_differ() {
+    let mut hosts = fleet(3);
+    keep_rows(&mut hosts[1], 0, |index| index == 3);
+    let row = &mut hosts[1].devices[0].gids.as_mut().unwrap().as_mut().unwrap()[0];
+    let entry = row.record.entry.with_type(GidType::UNNAMED);
+    (row.record, row.type_is_hidden) = (GidRecord::from(entry).with_type_unread(true), true);
+    let odd = odd(&hosts);
+    assert!(!odd.iter().any(|own| own.starts_with("[1] Index")), "{odd:?}");
 }
 
 #[test]
