@@ -106,6 +106,7 @@ fn needs_room(outcome: &Outcome) -> bool {
 
 impl Model {
     /// What the program does with all ports of a host that could be read, and for each of them whether that is known.
+    /// Of a sysfs tree it is not, as nobody knows which variables are set there.
     /// Only NCCL itself has files of settings, and room for only some ports.
     ///
     /// ```
@@ -121,7 +122,9 @@ impl Model {
     #[must_use]
     pub fn take(&self, inventory: &Inventory, ports: &[&Port<'_>]) -> Vec<(Decision, bool)> {
         let is_nccl = matches!(self, Self::Nccl(own) if matches!(own.implementation(), Implementation::Nccl(_)));
-        let is_read = !is_nccl || inventory.unread_settings.is_empty();
+        // Variables are known of a host, and not of a tree.
+        let is_read =
+            inventory.host.is_some() && (!is_nccl || inventory.unread_settings.is_empty());
         let is_room_known = !is_nccl || doubt(inventory).is_none();
         // With more devices than it finds there may be too many.
         let is_room_for_all = !is_nccl || !might_fill(inventory);

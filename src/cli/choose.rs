@@ -148,6 +148,7 @@ pub(crate) fn answer(
         let taken = take(&host.inventory, &chosen, args.like);
         tell_nodes(host, &asked, report);
         tell_room(host, report);
+        tell_variables(host, report);
         tell_settings(host, report);
         let (mut chosen, taken): (Vec<_>, Vec<_>) = chosen
             .into_iter()
@@ -248,6 +249,17 @@ fn tell_room(host: &Seen, report: &mut Report) {
         ));
     }
     report.turn_to(None);
+}
+
+/// Says of a sysfs tree that its host's variables are not known.
+pub(crate) fn tell_variables(host: &Seen, report: &mut Report) {
+    if host.inventory.host.is_none() && !host.inventory.devices.is_empty() {
+        report.turn_to(host.name.as_deref());
+        report.note(
+            "which variables are set there is not known: what programs do may be something else",
+        );
+        report.turn_to(None);
+    }
 }
 
 /// Says of a host if it is not known what NCCL does there, as its settings were not read.

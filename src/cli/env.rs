@@ -16,7 +16,7 @@ use uverbs::inventory::settings::NAMES;
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::check;
-use crate::choose::{lacks, tell_nodes, tell_settings};
+use crate::choose::{lacks, tell_nodes, tell_settings, tell_variables};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::form::{Form, Format};
 use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
@@ -165,6 +165,7 @@ pub(crate) fn answer(
             });
         }
         is_met &= !lacks(&wanted, &named);
+        tell_variables(host, report);
         if program == Program::Nccl {
             tell_settings(host, report);
         }

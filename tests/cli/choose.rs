@@ -502,6 +502,26 @@ fn a_tree() {
         json!(["it is not known whether its interface is in this network namespace"])
     );
     assert_eq!(rows[2]["netdev"], json!(null));
+    // Nobody knows which variables are set there.
+    assert_eq!(
+        (&rows[2]["nccl"]["index"], &rows[2]["nccl"]["is_sure"]),
+        (&json!(3), &json!(false))
+    );
+    assert_eq!(rows[0]["ucx"]["is_sure"], json!(false));
+    let said =
+        "which variables are set there is not known: what programs do may be something else\n";
+    let snapshot: Value = serde_json::from_str(&tree.answer(&["snapshot"])).unwrap();
+    let fleet = Fleet::new(&[snapshot]);
+    for program in ["nccl", "ucx"] {
+        for run in [
+            tree.uverbs(&["env", program, "mlx4_0:1"]),
+            fleet.uverbs(&["env", program, "mlx4_0:1"]),
+        ] {
+            assert!(run.stderr.contains(said), "{run:?}");
+        }
+        let answer = fleet.json(&["env", program, "mlx4_0:1"]);
+        assert_eq!(answer["is_sure"], json!(false), "{answer}");
+    }
     let named = tree.uverbs(&["choose", "--netdev", "eth0.7", "--no-header", "mlx5_0"]);
     assert!(named.stdout.starts_with("mlx5_0  1  10"), "{named:?}");
 }
