@@ -204,8 +204,21 @@ pub(super) const HARMS: &[Harm] = &[
         it.rows().retain(|own| own.type_is_hidden);
     }),
     (&["narrow-link"], |it| {
+        it.first().hardware.as_mut().unwrap().board_id = Some("MT_0000000224".into());
         let other = it.second("mlx5_1");
         other.ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.active_width =
+            Some(Width(1));
+    }),
+    // Another board may be made so, and one that is not known may be another.
+    (&[], |it| {
+        it.first().hardware.as_mut().unwrap().board_id = Some("MT_0000000224".into());
+        let other = it.second("mlx5_1");
+        other.hardware.as_mut().unwrap().board_id = Some("MT_0000000359".into());
+        other.ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.active_width =
+            Some(Width(1));
+        it.second("mlx5_2").hardware.as_mut().unwrap().board_id = None;
+        it.second("mlx5_3").hardware.as_mut().unwrap().board_id = None;
+        it.devices[2].ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.active_width =
             Some(Width(1));
     }),
     (&["pcie-narrow"], |it| {
