@@ -115,7 +115,6 @@ pub(super) const HARMS: &[Harm] = &[
     (&["port-down"], |it| {
         it.infiniband();
         it.attributes().state = PortState::INIT;
-        it.first().ports[0].pkeys = Some(Ok(vec![(0, crate::pkey::PKey(0xffff))]));
     }),
     (&["no-pkey"], |it| {
         it.infiniband();
@@ -249,6 +248,38 @@ pub(super) const HARMS: &[Harm] = &[
     (&["pinned-index-other"], |it| it.set("UCX_IB_GID_INDEX", "1")),
     (&["takes-no-gid"], |it| it.set("UCX_IB_GID_INDEX", "x")),
     (&["list-leaves-none"], |it| it.set("NCCL_IB_HCA", " mlx5_0")),
+    // What could not be read may be what it names.
+    (&["port-unreadable", "not-checked"], |it| {
+        it.set("NCCL_IB_HCA", "=mlx5_1");
+        let problem = problem("mlx5_1: query port 1: no", 5);
+        it.second("mlx5_1").ports[0].attributes = Some(Err(problem));
+    }),
+    (&["port-unreadable"], |it| {
+        it.set("NCCL_IB_HCA", "=mlx5_0");
+        let problem = problem("mlx5_1: query port 1: no", 5);
+        it.second("mlx5_1").ports[0].attributes = Some(Err(problem));
+    }),
+    // NCCL compares with what it could not read.
+    (&["may-take-other-gid"], |it| {
+        let gid = "::ffff:10.0.0.1";
+        let rows = [(0, GidType::ROCE_V1), (1, GidType::ROCE_V2)];
+        *it.rows() = rows.map(|(index, own)| row(index, gid, own, Some(netdev()))).to_vec();
+        it.rows()[0].type_is_hidden = true;
+    }),
+    // Nobody knows which variables are set for a tree.
+    (&["not-checked", "only-link-local", "takes-other-gid"], |it| {
+        it.host = None;
+        it.rows().truncate(2);
+    }),
+    (&["not-checked", "takes-no-gid"], |it| {
+        it.host = None;
+        it.rows().remove(0);
+    }),
+    (&["not-checked"], |it| it.first().ports[0].has_types = None),
+    (&["not-checked"], |it| {
+        it.infiniband();
+        it.first().ports[0].pkeys = None;
+    }),
     (&["settings-unreadable"], |it| {
         it.set("NCCL_IB_GID_INDEX", "9");
         let text =
