@@ -179,7 +179,7 @@ fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) 
              more; it is not known which it takes"
         );
         (Severity::Warning, seen)
-    } else if count > 0 && !choose::nccl::is_order_known(ports) {
+    } else if count > 0 && choose::room::doubt(inventory).is_some() {
         let seen = format!(
             "{program} has room for {room} ports, and there are {count} more; it is not known which it takes"
         );

@@ -8,7 +8,7 @@ use super::nccl::{Implementation, ROOM};
 use super::plan::Model;
 use super::port::Port;
 use super::reason::Why;
-use crate::inventory::{DeviceRecord, Inventory};
+use crate::inventory::{DeviceRecord, Inventory, NodeState};
 
 /// The devices of which NCCL takes ports: those that it finds. If it finds none, all, as then it is asked about elsewhere.
 fn found(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord> {
@@ -67,6 +67,13 @@ pub enum Doubt {
     },
     /// It is not known in which order NCCL takes so many.
     Order(usize),
+    /// Some devices could not be opened, which take no room from others if NCCL cannot open them either.
+    Unopened {
+        /// How many ports these have.
+        ports: usize,
+        /// How many there are.
+        all: usize,
+    },
 }
 
 impl fmt::Display for Doubt {
@@ -76,6 +83,9 @@ impl fmt::Display for Doubt {
                 write!(f, "{read} could be read, while not all devices could be listed")
             }
             Self::Unread { read, all } => write!(f, "{read} of {all} could be read"),
+            Self::Unopened { ports, all } => {
+                write!(f, "{ports} of the {all} are of devices that could not be opened")
+            }
             Self::Order(all) => write!(f, "in which order it takes the {all} is not known"),
         }
     }
@@ -95,8 +105,25 @@ pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
     } else if fills(inventory) && !has_order(inventory) {
         Some(Doubt::Order(all))
     } else {
-        None
+        let unopened = unopened(inventory);
+        let is_any = unopened > 0 && fills(inventory);
+        is_any.then_some(Doubt::Unopened { ports: unopened, all })
     }
+}
+
+/// How many ports there are of devices that this user could not open, where others could be opened. If none could be,
+/// programs that are asked about are elsewhere.
+fn unopened(inventory: &Inventory) -> usize {
+    let state = |own: &DeviceRecord| match own.node_state() {
+        Some(NodeState::Forbidden | NodeState::NotPermitted | NodeState::Unusable) => Some(false),
+        Some(NodeState::Usable) => Some(true),
+        Some(NodeState::None | NodeState::Missing) | None => None,
+    };
+    if !inventory.devices.iter().any(|own| state(own) == Some(true)) {
+        return 0;
+    }
+    let own = inventory.devices.iter().filter(|own| state(own) == Some(false));
+    own.map(|own| own.ports.len()).sum()
 }
 
 /// Whether NCCL uses a port with this outcome if it has room for it.

@@ -592,7 +592,7 @@ fn devices_without_a_node_take_no_room() {
     let names: Vec<String> = (0..35).map(|number| format!("mlx5_{number}")).collect();
     let devices: Vec<(&str, Value)> = names.iter().map(|name| (&**name, port(DUAL))).collect();
     let whole = host("node1", &devices);
-    let without = |count: usize, change: fn(&mut Value)| {
+    let without = |count: usize, change: &dyn Fn(&mut Value)| {
         let mut own = whole.clone();
         own["devices"].as_array_mut().unwrap().iter_mut().take(count).for_each(change);
         let fleet = Fleet::new(&[own]);
@@ -613,7 +613,7 @@ fn devices_without_a_node_take_no_room() {
     // Whether it would have room is not known.
     let lost = (false, true, false);
     let said = "mlx5_0, mlx5_1, mlx5_2: no node here, so programs here do not find the device\n";
-    for change in [missing, refused, none] {
+    for change in [&missing as &dyn Fn(&mut Value), &refused, &none] {
         let (rows, [choose, env]) = without(3, change);
         assert_eq!(rows, [lost, lost, found, found]);
         assert!(choose.stderr.contains(said) && env.stderr.contains(said), "{choose:?} {env:?}");
@@ -637,11 +637,25 @@ fn devices_without_a_node_take_no_room() {
     }
     let choose = Fleet::new(&[own]).uverbs(&["choose"]);
     assert!(!choose.stderr.contains("room for"), "{choose:?}");
-    // It is there, and this user may not open it.
-    let forbidden = |own: &mut Value| own["access"] = json!({ "error": "open: no", "errno": 13 });
-    let (rows, [choose, _]) = without(3, forbidden);
-    assert_eq!(rows, [found, found, left, left]);
-    assert!(!choose.stderr.contains("no node"), "{choose:?}");
+    // It is there, and this user may not open it: whether NCCL may is not known.
+    for errno in [1, 13, 19] {
+        let refuse =
+            move |own: &mut Value| own["access"] = json!({ "error": "open: no", "errno": errno });
+        let (rows, [choose, _]) = without(3, &refuse);
+        assert_eq!(
+            rows.map(|own| (own.0, own.1)),
+            [(true, true), (true, true), (true, false), (true, false)]
+        );
+        assert!(rows.iter().all(|own| !own.2), "{rows:?}");
+        let said = "NCCL has room for 32 ports, and 3 of the 35 are of devices that could not be opened: what it does may be something else\n";
+        assert!(choose.stderr.contains(said) && !choose.stderr.contains("no node"), "{choose:?}");
+        let mut own = whole.clone();
+        refuse(&mut own["devices"][0]);
+        let check = Fleet::new(&[own]).uverbs(&["check"]);
+        assert!(check.stdout.contains("3 more; it is not known which it takes"), "{check:?}");
+        // Nobody may, so that the programs are elsewhere.
+        assert_eq!(without(35, &refuse).0, [found, found, left, left]);
+    }
 }
 
 /// Releases of NCCL differ in which files they read, and how.

@@ -148,6 +148,12 @@ pub(super) const HARMS: &[Harm] = &[
             it.second(&format!("mlx5_{number}"));
         }
     }),
+    (&["node-forbidden", "too-many-ports"], |it| {
+        for number in 1..=33 {
+            it.second(&format!("mlx5_{number}"));
+        }
+        it.first().access = Some(Err(problem("no", 13)));
+    }),
     (&["too-many-ports"], |it| {
         it.first().device.index = None;
         for number in 1..=33 {
