@@ -14,7 +14,7 @@ use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::fits::{self, Fits};
 use crate::gid_row::short_type;
-use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, some, variable};
+use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, some, tell_again, variable};
 use crate::like::Like;
 use crate::looked::Looked;
 use crate::output::{List, Output};
@@ -142,6 +142,7 @@ pub(crate) fn answer(
     let mut looked = Looked::default();
     look(common, (from, preference, Parts::CHOOSING), &asked, report, |host, report| {
         let (_, missing) = missing(host, &asked, report);
+        tell_again(host, report);
         looked.add(&host.inventory, &asked);
         // All ports, as those that are not asked for take room from those that are.
         let chosen = choose(host, &asked, &wish, report);

@@ -137,6 +137,16 @@ fn two_snapshots_of_a_host() {
     assert_eq!((run.stdout.lines().count(), run.status), (1, 1), "{run:?}");
     let run = uverbs(&hosts, &[]);
     assert!(run.stdout.contains(" port GUIDs from ") && run.stdout.contains(" addresses from "));
+    // Other commands count it again and say so, and a file that is expected is of three hosts.
+    let fleet = Fleet::new(&hosts);
+    for command in ["check", "choose"] {
+        let run = fleet.uverbs(&[command]);
+        let said = "node3.json: another snapshot of n1, counted as another host\n";
+        assert_eq!(run.stderr.matches(" another snapshot ").count(), 1, "{run:?}");
+        assert!(run.stderr.contains(said), "{run:?}");
+    }
+    let run = fleet.uverbs(&["expect"]);
+    assert!(run.stdout.contains("from 3 hosts (n1, n2, n3).\n"), "{run:?}");
 }
 
 /// What was not read is not the same as elsewhere.
