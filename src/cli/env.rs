@@ -122,6 +122,14 @@ struct Doubt {
 }
 
 impl Doubt {
+    /// Those of a port.
+    fn all(own: &Chosen<'_>) -> Vec<Self> {
+        let outcome = &own.decision.outcome;
+        let unknown = (!is_known(outcome)).then(|| outcome.to_string());
+        let caveats = own.decision.caveats(&own.port).into_iter().map(|own| own.to_string());
+        unknown.into_iter().chain(caveats).map(|text| Self::new(own, text)).collect()
+    }
+
     fn new(own: &Chosen<'_>, caveat: String) -> Self {
         Self {
             name: own.name(),
@@ -169,14 +177,7 @@ pub(crate) fn answer(
         if program == Program::Nccl {
             tell_settings(host, report);
         }
-        for own in &wanted {
-            let outcome = &own.decision.outcome;
-            if !is_known(outcome) {
-                doubts.push(Doubt::new(own, outcome.to_string()));
-            }
-            let caveats = own.decision.caveats(&own.port).into_iter();
-            doubts.extend(caveats.map(|caveat| Doubt::new(own, caveat.to_string())));
-        }
+        doubts.extend(wanted.iter().flat_map(|own| Doubt::all(own)));
         right.add(&wanted);
         let index = |own: &Chosen<'_>| own.decision.outcome.index().filter(|_| is_asked(own));
         let ports = all.iter().map(|own| (own, index(own)));

@@ -35,8 +35,8 @@ pub(crate) struct Verdict {
     unused_by: Option<&'static str>,
     /// On how many hosts not all of NCCL's settings were read.
     unread_settings: usize,
-    /// Whether the variables of some host are not known, as it is a sysfs tree.
-    has_tree: bool,
+    /// How many hosts are sysfs trees, of which the variables are not known.
+    trees: usize,
     /// Variables that are set on some host, for any release.
     set: BTreeSet<String>,
     /// The ports.
@@ -74,7 +74,7 @@ impl Verdict {
         let program = Implementation::Nccl(Release::NEWEST);
         let nccl = Settings::new(program, variable(&host.inventory, SettingsReading::NEWEST));
         self.unread_settings += usize::from(!host.inventory.unread_settings.is_empty());
-        self.has_tree |= host.inventory.host.is_none();
+        self.trees += usize::from(host.inventory.host.is_none());
         self.unused_by = self.unused_by.or_else(|| unused_by(&nccl));
         for setting in &host.inventory.settings {
             if !self.set.contains(&setting.name) {
@@ -126,7 +126,7 @@ impl Verdict {
     ) -> Option<Plan> {
         let mut plan = self.fleet.plan_of(program, has_others, is_set, is_wanted)?;
         plan.is_sure &= self.unused_by(program).is_none();
-        plan.is_sure &= self.has_settings_of(program) && !self.has_tree;
+        plan.is_sure &= self.has_settings_of(program) && self.trees == 0;
         Some(plan)
     }
 }

@@ -16,9 +16,8 @@ use crate::port::LinkLayer;
 pub struct Gathering {
     /// The name of the first host that has one.
     first: Option<String>,
-    /// Whether another host was added. A host may be added several times.
-    is_several: bool,
-    has_host: bool,
+    /// That of another one. A host may be added several times.
+    other: Option<String>,
     /// What was seen of the devices of a kind and name, on all hosts that have one.
     rails: BTreeMap<(Kind, String), Rail>,
     /// The devices that hosts have, by kind and name. Hosts that are alike have one list.
@@ -83,9 +82,10 @@ struct Kept {
 impl Gathering {
     /// Adds a host.
     pub fn add(&mut self, inventory: &Inventory) {
-        self.has_host = true;
         if let Some(name) = &inventory.host {
-            self.is_several |= self.first.get_or_insert_with(|| name.clone()) != name;
+            if self.first.get_or_insert_with(|| name.clone()) != name {
+                self.other = Some(name.clone());
+            }
         }
         self.is_open |= !is_list_known(inventory) || inventory.is_partial();
         let scene = Scene::of(inventory);
@@ -107,8 +107,7 @@ impl Gathering {
     /// What holds for all hosts.
     #[must_use]
     pub fn end(self) -> Gathered {
-        let Self { is_several, has_host, rails, lists, is_open, lacks_driver, lacks_board, .. } =
-            self;
+        let Self { other, rails, lists, is_open, lacks_driver, lacks_board, .. } = self;
         let kind = |(driver, board): Kind| {
             (driver.filter(|_| !lacks_driver), board.filter(|_| !lacks_board))
         };
@@ -129,7 +128,7 @@ impl Gathering {
                 let is_in = |(kind, name): &&(Kind, String)| *kind == own && names.contains(name);
                 let counts = lists.iter().map(|list| list.iter().filter(is_in).count());
                 let count = range(counts).filter(|_| !is_open);
-                let (fields, left_out) = rail.end(is_several);
+                let (fields, left_out) = rail.end(other.is_some());
                 let names = if is_whole { Vec::new() } else { names.into_iter().collect() };
                 let (drivers, boards) = own.clone();
                 let (drivers, boards) =
@@ -140,7 +139,7 @@ impl Gathering {
         // The first group that selects a device has it, so those that select by more come first.
         groups.sort_by_key(|(own, _)| own.boards.is_empty());
         let (devices, left_out) = groups.into_iter().unzip();
-        let only_these_devices = has_host && !is_open;
+        let only_these_devices = !lists.is_empty() && !is_open;
         Gathered { pattern: HostPattern { only_these_devices, devices }, left_out }
     }
 }
