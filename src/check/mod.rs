@@ -15,6 +15,7 @@ use crate::choose::{Surroundings, is_roce};
 use crate::device::Absence;
 use crate::hardware::PciFunction;
 use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord};
+use crate::port::{LinkLayer, PortAttributes};
 
 use finding::Findings;
 use needs::{check_needs, unknown_needs};
@@ -142,25 +143,39 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
         .devices
         .iter()
         .all(|record| record.hardware.as_ref().is_some_and(|own| !own.pci_is_unread));
+    // Sysfs has none.
+    let has_no_mtu = lacks(inventory, &|record, _, own| {
+        is_roce(own.link_layer, record.device.node_type) && own.active_mtu.is_none()
+    });
+    let has_no_types = lacks(inventory, &|_, port, own| {
+        own.link_layer == LinkLayer::ETHERNET && port.has_types.is_none()
+    });
+    // On Ethernet they mean nothing.
+    let has_no_pkeys = lacks(inventory, &|_, port, own| {
+        own.link_layer != LinkLayer::ETHERNET && port.pkeys.is_none()
+    });
     let own = [
         (!has_interfaces).then_some("network interfaces"),
         (!are_nodes_known).then_some("which nodes devices have"),
         (!is_opened).then_some("whether devices can be opened"),
         inventory.host.is_none().then_some("variables that are set"),
         (!has_hardware).then_some("PCIe links"),
-        (!has_mtus(inventory)).then_some("RDMA MTUs"),
+        has_no_mtu.then_some("RDMA MTUs"),
+        has_no_types.then_some("whether sysfs has the types of GIDs"),
+        has_no_pkeys.then_some("P_Keys"),
     ];
     own.into_iter().chain(unknown_needs(inventory)).flatten().collect()
 }
 
-/// Whether the MTU of each RoCE port that could be read is known. Sysfs has none.
-fn has_mtus(inventory: &Inventory) -> bool {
-    let lacks = |record: &DeviceRecord| {
-        let mut ports = record.ports.iter().filter_map(PortRecord::known);
-        ports
-            .any(|own| is_roce(own.link_layer, record.device.node_type) && own.active_mtu.is_none())
-    };
-    !inventory.devices.iter().any(lacks)
+/// Whether a port that could be read lacks something.
+fn lacks(
+    inventory: &Inventory,
+    is_without: &dyn Fn(&DeviceRecord, &PortRecord, &PortAttributes) -> bool,
+) -> bool {
+    inventory.devices.iter().any(|record| {
+        let mut ports = record.ports.iter();
+        ports.any(|port| port.known().is_some_and(|own| is_without(record, port, own)))
+    })
 }
 
 fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {

@@ -303,23 +303,30 @@ fn doubt_gid(inventory: &Inventory, port: &Port<'_>, findings: &mut Findings<'_>
     }
 }
 
-/// The active port with the most lanes, by driver and link layer.
-pub(super) type Widest<'i> = BTreeMap<(u32, u8), (u8, &'i str, u32)>;
+/// The active port with the most lanes, by what is alike: driver, board and link layer.
+pub(super) type Widest<'i> = BTreeMap<(u32, &'i str, u8), (u8, &'i str, u32)>;
 
 fn lanes(own: &PortAttributes) -> Option<u8> {
     let is_active = own.state == PortState::ACTIVE;
     own.active_width.filter(|_| is_active)?.lanes()
 }
 
+/// What ports have in common that may be as wide; `None` if it is not known. Cards of one driver need not be.
+fn model<'i>(record: &'i DeviceRecord, own: &PortAttributes) -> Option<(u32, &'i str, u8)> {
+    let DriverId(driver) = record.device.driver?;
+    let board = record.hardware.as_ref()?.board_id.as_deref()?;
+    Some((driver, board, own.link_layer.0))
+}
+
 pub(super) fn widest(inventory: &Inventory) -> Widest<'_> {
     let mut widest = Widest::new();
     for record in &inventory.devices {
-        let Some(DriverId(driver)) = record.device.driver else { continue };
         for port in &record.ports {
             let Some(attributes) = port.known() else { continue };
-            let Some(lanes) = lanes(attributes) else { continue };
+            let both = model(record, attributes).zip(lanes(attributes));
+            let Some((model, lanes)) = both else { continue };
             let own = (lanes, record.device.name.as_str(), port.number);
-            let most = widest.entry((driver, attributes.link_layer.0)).or_insert(own);
+            let most = widest.entry(model).or_insert(own);
             if lanes >= most.0 {
                 *most = own;
             }
@@ -328,7 +335,7 @@ pub(super) fn widest(inventory: &Inventory) -> Widest<'_> {
     widest
 }
 
-/// Finds a link that is narrower than those of other ports of the same driver. The kernel does not say
+/// Finds a link that is narrower than those of other ports of the same board. The kernel does not say
 /// how wide it could be.
 fn check_width(
     widest: &Widest<'_>,
@@ -337,8 +344,7 @@ fn check_width(
     findings: &mut Findings<'_>,
 ) {
     let Some(own) = lanes(attributes) else { return };
-    let Some(DriverId(driver)) = record.device.driver else { return };
-    let widest = widest.get(&(driver, attributes.link_layer.0));
+    let widest = model(record, attributes).and_then(|own| widest.get(&own));
     if let Some((most, name, number)) = widest.filter(|(most, ..)| own < *most) {
         let rate = attributes.rate().map(|rate| format!(", {rate} Gb/s")).unwrap_or_default();
         findings.add(

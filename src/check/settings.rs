@@ -60,23 +60,24 @@ pub fn settings_for(
             continue;
         }
         is_pinned |= model.pinned().is_some();
-        let outcomes: Vec<Outcome> =
-            model.choose_all(&all).into_iter().map(|decision| decision.outcome).collect();
-        // The list may include a port that was not read or not asked for.
-        if !inventory.is_partial() && inventory.unread().is_empty() {
-            judge_list(&set, program, &all, &outcomes, &mut found);
+        let taken = model.take(inventory, &all).into_iter();
+        let (outcomes, sure): (Vec<Outcome>, Vec<bool>) =
+            taken.map(|(decision, is_sure)| (decision.outcome, is_sure)).unzip();
+        // The list may include a port that was not asked for, which is said of the host.
+        if !inventory.is_partial() {
+            found.extend(judge_list(inventory, &set, (program, &all), &outcomes));
         }
         if program == Program::Nccl {
             found.extend(judge_room(inventory, &all, &outcomes));
         }
         let index = program.index_variable();
         let index = set.get(index).map_or_else(|| index.to_owned(), ToString::to_string);
-        for ((port, decision), outcome) in recommended.iter().zip(&outcomes) {
+        for (((port, decision), outcome), is_sure) in recommended.iter().zip(&outcomes).zip(&sure) {
             let Some(decision) = decision else { continue };
             // Without RoCE any GID that is used will do.
             let is_used = matches!(outcome, Outcome::Taken(_) | Outcome::ByLid);
             if port.link_layer == LinkLayer::ETHERNET || !is_used {
-                found.extend(judge(&index, program, &model, (port, decision), outcome));
+                found.extend(judge(&index, program, &model, (port, decision), (outcome, *is_sure)));
             }
         }
     }
@@ -178,7 +179,7 @@ fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) 
              more; it is not known which it takes"
         );
         (Severity::Warning, seen)
-    } else if count > 0 && !choose::nccl::is_order_known(ports) {
+    } else if count > 0 && choose::room::doubt(inventory).is_some() {
         let seen = format!(
             "{program} has room for {room} ports, and there are {count} more; it is not known which it takes"
         );
@@ -238,39 +239,44 @@ fn judge_transport(setting: &Setting) -> Finding {
     }
 }
 
-/// Finds a list of devices that leaves no active port.
+/// Finds a list of devices that leaves no active port. What could not be read may be one that it leaves.
 fn judge_list(
+    inventory: &Inventory,
     set: &BTreeMap<&str, &Setting>,
-    program: Program,
-    ports: &[&Port<'_>],
+    (program, ports): (Program, &[&Port<'_>]),
     outcomes: &[Outcome],
-    found: &mut Vec<Finding>,
-) {
+) -> Option<Finding> {
     let mut variables = Vec::new();
     for (port, outcome) in ports.iter().zip(outcomes) {
         match outcome {
             _ if port.state != PortState::ACTIVE => {}
             Outcome::Ignored(Why::NotListed(variable)) => variables.push(variable),
-            _ => return,
+            _ => return None,
         }
     }
-    if variables.is_empty() {
-        return;
-    }
-    let setting = variables.first().and_then(|variable| set.get(*variable));
-    found.push(Finding {
-        name: "list-leaves-none",
-        severity: Severity::Problem,
+    let setting = set.get(**variables.first()?)?;
+    let (name, severity, seen, advice) = if inventory.unread().is_empty() {
+        let seen = format!("{setting} leaves {program} no active port");
+        let advice = "write device names as uverbs devices prints them, without blanks";
+        ("list-leaves-none", Severity::Problem, seen, advice)
+    } else {
+        let seen = format!(
+            "not looked at: whether {setting} leaves {program} an active port, as only ports that it leaves out could \
+             be read"
+        );
+        let advice = "uverbs check without names says what could not be read";
+        ("not-checked", Severity::Note, seen, advice)
+    };
+    Some(Finding {
+        name,
+        severity,
         device: None,
         port: None,
         program: Some(program),
-        seen: format!(
-            "{} leaves {program} no active port",
-            setting.map(ToString::to_string).unwrap_or_default()
-        ),
+        seen,
         wanted: None,
-        advice: "write device names as uverbs devices prints them, without blanks".to_owned(),
-    });
+        advice: advice.to_owned(),
+    })
 }
 
 /// Finds what is wrong with a program's use of a port.
@@ -279,9 +285,9 @@ fn judge(
     program: Program,
     model: &Model,
     (port, decision): (&Port<'_>, &Decision),
-    outcome: &Outcome,
+    (outcome, is_sure): (&Outcome, bool),
 ) -> Option<Finding> {
-    use Severity::{Problem, Warning};
+    use Severity::{Note, Problem, Warning};
     let right = decision.outcome.index()?;
     let place = format!("{}:{}", port.device, port.number);
     let word = if decision.is_sure(port) { "is" } else { "may be" };
@@ -294,7 +300,14 @@ fn judge(
     };
     let is_pinned = model.pinned().is_some();
     match outcome {
-        Outcome::Taken(index) if *index == right => None,
+        // What is not known of the host, or of the row, was said there.
+        Outcome::Taken(index) if *index == right => {
+            let is_said = port.assumes_types || !decision.is_sure(port);
+            let is_roce = choose::is_roce(port.link_layer, port.node_type);
+            let is_doubtful = is_roce && !is_said && !model.is_sure(port, outcome);
+            let seen = || format!("{program} may take another GID of {place} than {index}");
+            if is_doubtful { finding("may-take-other-gid", Note, seen(), instead) } else { None }
+        }
         // One finding covers all ports without room.
         Outcome::Ignored(Why::NotListed(_) | Why::NotActive(_) | Why::Disabled | Why::NoRoom)
         | Outcome::Fails(Why::Overrun)
@@ -323,7 +336,7 @@ fn judge(
                     finding("pinned-index-other", Warning, seen, instead)
                 }
                 (false, _) => {
-                    let takes = if model.is_sure(port, outcome) { "takes" } else { "may take" };
+                    let takes = if is_sure { "takes" } else { "may take" };
                     finding(
                         "takes-other-gid",
                         Warning,
@@ -333,11 +346,10 @@ fn judge(
                 }
             }
         }
-        other => finding(
-            "takes-no-gid",
-            Warning,
-            format!("{program} gets no GID of {place}: {other}"),
-            instead,
-        ),
+        other => {
+            let gets = if is_sure { "gets" } else { "may get" };
+            let seen = format!("{program} {gets} no GID of {place}: {other}");
+            finding("takes-no-gid", Warning, seen, instead)
+        }
     }
 }

@@ -139,7 +139,8 @@ impl Inventory {
 
     fn infiniband(&mut self) {
         self.attributes().link_layer = LinkLayer::INFINIBAND;
-        self.first().ports[0].netdev = None;
+        let port = &mut self.first().ports[0];
+        (port.netdev, port.pkeys) = (None, Some(Ok(vec![(0, crate::pkey::PKey(0xffff))])));
         *self.rows() = vec![row(0, "fe80::2", GidType::IB, None)];
     }
 

@@ -8,7 +8,7 @@ use super::nccl::{Implementation, ROOM};
 use super::plan::Model;
 use super::port::Port;
 use super::reason::Why;
-use crate::inventory::{DeviceRecord, Inventory};
+use crate::inventory::{DeviceRecord, Inventory, NodeState};
 
 /// The devices of which NCCL takes ports: those that it finds. If it finds none, all, as then it is asked about elsewhere.
 fn found(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord> {
@@ -67,6 +67,13 @@ pub enum Doubt {
     },
     /// It is not known in which order NCCL takes so many.
     Order(usize),
+    /// Some devices could not be opened, which take no room from others if NCCL cannot open them either.
+    Unopened {
+        /// How many ports these have.
+        ports: usize,
+        /// How many there are.
+        all: usize,
+    },
 }
 
 impl fmt::Display for Doubt {
@@ -76,6 +83,9 @@ impl fmt::Display for Doubt {
                 write!(f, "{read} could be read, while not all devices could be listed")
             }
             Self::Unread { read, all } => write!(f, "{read} of {all} could be read"),
+            Self::Unopened { ports, all } => {
+                write!(f, "{ports} of the {all} are of devices that could not be opened")
+            }
             Self::Order(all) => write!(f, "in which order it takes the {all} is not known"),
         }
     }
@@ -95,8 +105,25 @@ pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
     } else if fills(inventory) && !has_order(inventory) {
         Some(Doubt::Order(all))
     } else {
-        None
+        let unopened = unopened(inventory);
+        let is_any = unopened > 0 && fills(inventory);
+        is_any.then_some(Doubt::Unopened { ports: unopened, all })
     }
+}
+
+/// How many ports there are of devices that this user could not open, where others could be opened. If none could be,
+/// programs that are asked about are elsewhere.
+fn unopened(inventory: &Inventory) -> usize {
+    let state = |own: &DeviceRecord| match own.node_state() {
+        Some(NodeState::Forbidden | NodeState::NotPermitted | NodeState::Unusable) => Some(false),
+        Some(NodeState::Usable) => Some(true),
+        Some(NodeState::None | NodeState::Missing) | None => None,
+    };
+    if !inventory.devices.iter().any(|own| state(own) == Some(true)) {
+        return 0;
+    }
+    let own = inventory.devices.iter().filter(|own| state(own) == Some(false));
+    own.map(|own| own.ports.len()).sum()
 }
 
 /// Whether NCCL uses a port with this outcome if it has room for it.
@@ -106,6 +133,7 @@ fn needs_room(outcome: &Outcome) -> bool {
 
 impl Model {
     /// What the program does with all ports of a host that could be read, and for each of them whether that is known.
+    /// Of a sysfs tree it is not, as nobody knows which variables are set there.
     /// Only NCCL itself has files of settings, and room for only some ports.
     ///
     /// ```
@@ -121,7 +149,9 @@ impl Model {
     #[must_use]
     pub fn take(&self, inventory: &Inventory, ports: &[&Port<'_>]) -> Vec<(Decision, bool)> {
         let is_nccl = matches!(self, Self::Nccl(own) if matches!(own.implementation(), Implementation::Nccl(_)));
-        let is_read = !is_nccl || inventory.unread_settings.is_empty();
+        // Variables are known of a host, and not of a tree.
+        let is_read =
+            inventory.host.is_some() && (!is_nccl || inventory.unread_settings.is_empty());
         let is_room_known = !is_nccl || doubt(inventory).is_none();
         // With more devices than it finds there may be too many.
         let is_room_for_all = !is_nccl || !might_fill(inventory);

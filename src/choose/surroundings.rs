@@ -109,6 +109,21 @@ impl<'i> Surroundings<'i> {
         self.unfit.get(&(interface.index.get(), address_of(gid))).copied()
     }
 
+    /// The interface of a row, as far as is known.
+    pub(crate) fn interface_of(&self, row: &GidRow) -> Option<&'i Interface> {
+        let known = row.netdev.as_ref().and_then(|own| self.inventory.interface(own.index.get()));
+        known.or_else(|| self.candidate(row))
+    }
+
+    /// Why a row's address cannot be used on its interface; of a row without one, on any that has the address.
+    pub(crate) fn unfit_of(&self, row: &GidRow) -> Option<Unfit> {
+        let gid = row.record.entry.gid();
+        match self.interface_of(row) {
+            Some(own) => self.unfit(own, gid),
+            None => self.owners(gid)?.unfit,
+        }
+    }
+
     /// The interface of a name.
     pub(crate) fn named(&self, name: &str) -> Option<&'i Interface> {
         self.by_name.get(name).copied()

@@ -14,7 +14,7 @@ use uverbs::port::LinkLayer;
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::expect;
 use crate::form::{Form, Format};
-use crate::hosts::{Seen, look, missing};
+use crate::hosts::{Seen, look, missing, tell_again};
 use crate::looked::Looked;
 use crate::nagios::Nagios;
 use crate::output::Output;
@@ -160,6 +160,7 @@ pub(crate) fn answer(
             report.raise(Status::Failed);
             tally.is_missing = true;
         }
+        tell_again(host, report);
         tally.looked.add(&host.inventory, &asked);
         tally.is_unread |= tell_others(host, &asked, report);
         let (mut problems, mut warnings) = (0, 0);

@@ -14,7 +14,7 @@ use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::fits::{self, Fits};
 use crate::gid_row::short_type;
-use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, some, variable};
+use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, some, tell_again, variable};
 use crate::like::Like;
 use crate::looked::Looked;
 use crate::output::{List, Output};
@@ -142,12 +142,14 @@ pub(crate) fn answer(
     let mut looked = Looked::default();
     look(common, (from, preference, Parts::CHOOSING), &asked, report, |host, report| {
         let (_, missing) = missing(host, &asked, report);
+        tell_again(host, report);
         looked.add(&host.inventory, &asked);
         // All ports, as those that are not asked for take room from those that are.
         let chosen = choose(host, &asked, &wish, report);
         let taken = take(&host.inventory, &chosen, args.like);
         tell_nodes(host, &asked, report);
         tell_room(host, report);
+        tell_variables(host, report);
         tell_settings(host, report);
         let (mut chosen, taken): (Vec<_>, Vec<_>) = chosen
             .into_iter()
@@ -248,6 +250,17 @@ fn tell_room(host: &Seen, report: &mut Report) {
         ));
     }
     report.turn_to(None);
+}
+
+/// Says of a sysfs tree that its host's variables are not known.
+pub(crate) fn tell_variables(host: &Seen, report: &mut Report) {
+    if host.inventory.host.is_none() && !host.inventory.devices.is_empty() {
+        report.turn_to(host.name.as_deref());
+        report.note(
+            "which variables are set there is not known: what programs do may be something else",
+        );
+        report.turn_to(None);
+    }
 }
 
 /// Says of a host if it is not known what NCCL does there, as its settings were not read.

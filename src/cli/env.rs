@@ -9,14 +9,14 @@ use serde::Serialize;
 use serde_json::Value;
 use uverbs::check::{Finding, settings_for};
 use uverbs::choose::Outcome;
-use uverbs::choose::nccl::ROOM;
+use uverbs::choose::nccl::{Implementation, ROOM, Release, Settings};
 use uverbs::choose::plan::{Plan, Program, Way};
 use uverbs::inventory::Parts;
 use uverbs::inventory::settings::NAMES;
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::check;
-use crate::choose::{lacks, tell_nodes, tell_settings};
+use crate::choose::{lacks, tell_nodes, tell_settings, tell_variables};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::form::{Form, Format};
 use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
@@ -26,7 +26,7 @@ use crate::selection::Asked;
 use crate::status::Status;
 use crate::text::plain_json;
 use crate::values::Pairs;
-use crate::verdict::{Verdict, is_known};
+use crate::verdict::{Verdict, is_known, unused_by};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("selectors", |own| own.help("Devices and ports to use; all that have a usable GID if none is named")))]
@@ -122,6 +122,14 @@ struct Doubt {
 }
 
 impl Doubt {
+    /// Those of a port.
+    fn all(own: &Chosen<'_>) -> Vec<Self> {
+        let outcome = &own.decision.outcome;
+        let unknown = (!is_known(outcome)).then(|| outcome.to_string());
+        let caveats = own.decision.caveats(&own.port).into_iter().map(|own| own.to_string());
+        unknown.into_iter().chain(caveats).map(|text| Self::new(own, text)).collect()
+    }
+
     fn new(own: &Chosen<'_>, caveat: String) -> Self {
         Self {
             name: own.name(),
@@ -165,17 +173,11 @@ pub(crate) fn answer(
             });
         }
         is_met &= !lacks(&wanted, &named);
+        tell_variables(host, report);
         if program == Program::Nccl {
             tell_settings(host, report);
         }
-        for own in &wanted {
-            let outcome = &own.decision.outcome;
-            if !is_known(outcome) {
-                doubts.push(Doubt::new(own, outcome.to_string()));
-            }
-            let caveats = own.decision.caveats(&own.port).into_iter();
-            doubts.extend(caveats.map(|caveat| Doubt::new(own, caveat.to_string())));
-        }
+        doubts.extend(wanted.iter().flat_map(|own| Doubt::all(own)));
         right.add(&wanted);
         let index = |own: &Chosen<'_>| own.decision.outcome.index().filter(|_| is_asked(own));
         let ports = all.iter().map(|own| (own, index(own)));
@@ -192,13 +194,20 @@ pub(crate) fn answer(
     let unread = verdict.unread(report);
     let has_settings = verdict.has_settings_of(program);
     let is_known = unread.is_empty() && verdict.hosts > 0 && !are_missing && has_settings;
-    let plan = if is_known && !right.is_empty() && is_met {
+    let mut plan = if is_known && !right.is_empty() && is_met {
         let has_a_say = |name: &str| has_a_say(&verdict, format, name);
         let has_others = has_unnamed || has_others(program, &verdict, report);
         verdict.plan(program, has_others, has_a_say)
     } else {
         None
     };
+    let unused_by = verdict.unused_by(program).or_else(|| unused_here(program, format));
+    if let (Some(plan), Some(name)) = (&mut plan, unused_by) {
+        plan.is_sure = false;
+        report.note(format!(
+            "{name} is set: {program} does not use its own transport for RDMA, or may not"
+        ));
+    }
     if !unread.is_empty() {
         report.note(format!(
             "no variables, as what was not read may be used too ({}); name the ports to use, if \
@@ -307,6 +316,18 @@ fn has_a_say(verdict: &Verdict, format: EnvFormat, name: &str) -> bool {
 /// Whether what is printed is for a program with the environment of this one.
 fn is_taken_here(format: EnvFormat) -> bool {
     matches!(format, EnvFormat::Shell | EnvFormat::Slurm)
+}
+
+/// The variable by which a program that takes what is printed does not use its own transport for RDMA, or may not.
+fn unused_here(program: Program, format: EnvFormat) -> Option<&'static str> {
+    if program != Program::Nccl || !is_taken_here(format) {
+        return None;
+    }
+    let own = NAMES.into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
+    let own: BTreeMap<&str, String> = own.collect();
+    unused_by(&Settings::new(Implementation::Nccl(Release::NEWEST), |name| {
+        own.get(name).map(String::as_str)
+    }))
 }
 
 /// Which variable is set already with which this program chooses GIDs.

@@ -6,6 +6,9 @@ use std::collections::BTreeSet;
 /// The most hosts that an expression may name.
 const MOST: usize = 1 << 17;
 
+/// The longest name of a host, in bytes (RFC 1035).
+const LONGEST: usize = 253;
+
 /// Hosts, each once, in the order in which they are named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostList(pub(crate) Vec<String>);
@@ -19,6 +22,9 @@ impl FromStr for HostList {
         for part in parts(text).ok_or_else(|| invalid("a bracket has no other"))? {
             if part.is_empty() {
                 return Err(invalid("a name is missing"));
+            }
+            if shortest(part) > LONGEST {
+                return Err("a name is longer than that of any host".to_owned());
             }
             let names = expand(part).map_err(|what| invalid(&what))?;
             if hosts.len() + names.len() > MOST {
@@ -50,6 +56,21 @@ fn parts(text: &str) -> Option<Vec<&str>> {
     }
     parts.push(text.get(start..)?);
     (!is_inside).then_some(parts)
+}
+
+/// How long the names of a part are at least. Each bracket has a digit in its place.
+fn shortest(part: &str) -> usize {
+    let mut is_inside = false;
+    let is_counted = |byte: &u8| {
+        let was_inside = is_inside;
+        is_inside = match byte {
+            b'[' => true,
+            b']' => false,
+            _ => is_inside,
+        };
+        !was_inside
+    };
+    part.bytes().filter(is_counted).count()
 }
 
 /// The names of a part, which may have several brackets.
@@ -130,5 +151,9 @@ mod tests {
         ] {
             assert!(text.parse::<HostList>().is_err(), "{text:?}");
         }
+        let long = "a name is longer than that of any host";
+        assert_eq!("[1]".repeat(40_000).parse::<HostList>(), Err(long.to_owned()));
+        assert_eq!("n".repeat(254).parse::<HostList>(), Err(long.to_owned()));
+        assert_eq!(hosts(&"[1]".repeat(253)), ["1".repeat(253)]);
     }
 }

@@ -27,6 +27,16 @@ pub(crate) struct Seen {
     pub(crate) inventory: Inventory,
 }
 
+/// Says of a snapshot that it is another one of a host. Commands that count hosts count it again.
+pub(crate) fn tell_again(host: &Seen, report: &mut Report) {
+    let Seen { name: Some(name), inventory: Inventory { host: Some(host), .. } } = host else {
+        return;
+    };
+    if name != host {
+        report.note(format!("{name}: another snapshot of {host}, counted as another host"));
+    }
+}
+
 impl Seen {
     /// The devices that are asked for. Reports what could not be listed, why there may be nothing, and what
     /// is named and not there.

@@ -31,10 +31,12 @@ pub(crate) struct Verdict {
     pub(crate) fills: bool,
     /// Whether such a host's order of devices is not known.
     pub(crate) is_unordered: bool,
-    /// A variable by which NCCL may use another transport than its own on some host.
-    replaced_by: Option<&'static str>,
+    /// A variable by which NCCL does not use its own transport for RDMA on some host, or may not.
+    unused_by: Option<&'static str>,
     /// On how many hosts not all of NCCL's settings were read.
     unread_settings: usize,
+    /// How many hosts are sysfs trees, of which the variables are not known.
+    trees: usize,
     /// Variables that are set on some host, for any release.
     set: BTreeSet<String>,
     /// The ports.
@@ -72,7 +74,8 @@ impl Verdict {
         let program = Implementation::Nccl(Release::NEWEST);
         let nccl = Settings::new(program, variable(&host.inventory, SettingsReading::NEWEST));
         self.unread_settings += usize::from(!host.inventory.unread_settings.is_empty());
-        self.replaced_by = self.replaced_by.or(nccl.replaced_by());
+        self.trees += usize::from(host.inventory.host.is_none());
+        self.unused_by = self.unused_by.or_else(|| unused_by(&nccl));
         for setting in &host.inventory.settings {
             if !self.set.contains(&setting.name) {
                 self.set.insert(setting.name.clone());
@@ -98,6 +101,11 @@ impl Verdict {
         program != Program::Nccl || self.unread_settings == 0
     }
 
+    /// A variable by which a program does not use its own transport for RDMA on some host, or may not.
+    pub(crate) fn unused_by(&self, program: Program) -> Option<&'static str> {
+        self.unused_by.filter(|_| program == Program::Nccl)
+    }
+
     /// One setting for all ports. It does not change which transport NCCL uses.
     pub(crate) fn plan(
         &self,
@@ -117,10 +125,15 @@ impl Verdict {
         is_wanted: impl Fn(usize) -> bool,
     ) -> Option<Plan> {
         let mut plan = self.fleet.plan_of(program, has_others, is_set, is_wanted)?;
-        plan.is_sure &= !(program == Program::Nccl && self.replaced_by.is_some());
-        plan.is_sure &= self.has_settings_of(program);
+        plan.is_sure &= self.unused_by(program).is_none();
+        plan.is_sure &= self.has_settings_of(program) && self.trees == 0;
         Some(plan)
     }
+}
+
+/// The variable by which NCCL does not use its own transport for RDMA, or may not.
+pub(crate) fn unused_by(nccl: &Settings) -> Option<&'static str> {
+    if nccl.is_disabled() { Some("NCCL_IB_DISABLE") } else { nccl.replaced_by() }
 }
 
 /// Whether it is known which row is right on a port, or that none is.

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::survey::Survey;
-use crate::choose::is_link_local;
+use crate::choose::{Surroundings, is_link_local};
 use crate::gid::{DEFAULT_PREFIX, Gid, GidType};
 use crate::hardware::PciFunction;
 use crate::inventory::{DeviceRecord, PortRecord};
+use crate::netdev::Unfit;
 use crate::port::LinkLayer;
 
 /// What is of one host only.
@@ -69,7 +70,7 @@ impl Key {
 }
 
 impl Seen {
-    pub(super) fn add_device(&mut self, host: u32, record: &DeviceRecord) {
+    pub(super) fn add_device(&mut self, host: u32, here: &Surroundings<'_>, record: &DeviceRecord) {
         let node = record.device.node_guid;
         if !node.is_zero() {
             self.list.push((Key::of_number(Identity::NodeGuid, node.to_u64()), host));
@@ -78,8 +79,10 @@ impl Seen {
             let entry = &row.record.entry;
             let gid = entry.gid();
             let is_roce = matches!(entry.gid_type(), GidType::ROCE_V1 | GidType::ROCE_V2);
-            // What is of other namespaces may be of an overlay, which is on each host.
-            if row.netdev_is_elsewhere || !is_roce {
+            // What is of other namespaces may be of an overlay, which is on each host. The far end of a point-to-point
+            // link is another host's.
+            let is_far_end = || here.unfit_of(row) == Some(Unfit::FarEnd);
+            if row.netdev_is_elsewhere || !is_roce || is_far_end() {
                 continue;
             }
             let identity = if !is_link_local(gid) {

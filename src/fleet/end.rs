@@ -146,7 +146,6 @@ impl Site {
 /// A host whose ports are looked at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'p, 'i> {
-    pub(super) inventory: &'i Inventory,
     pub(super) here: &'p Surroundings<'i>,
     pub(super) record: &'i DeviceRecord,
     pub(super) port: &'i PortRecord,
@@ -218,7 +217,7 @@ impl End {
         (seen, outcome, is_sure): (&Port<'_>, &Outcome, bool),
     ) -> Option<Self> {
         let here = Surroundings::of(inventory);
-        end(Place { inventory, here: &here, record, port }, seen, outcome, is_sure)
+        end(Place { here: &here, record, port }, seen, outcome, is_sure)
     }
 }
 
@@ -278,9 +277,8 @@ fn subnet(seen: &Port<'_>, outcome: &Outcome) -> Used {
 }
 
 fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -> UsedRow {
-    let Place { inventory, here, port, .. } = place;
-    let known = record.netdev.as_ref().and_then(|own| inventory.interface(own.index.get()));
-    let interface = known.or_else(|| here.candidate(record));
+    let Place { here, port, .. } = place;
+    let interface = here.interface_of(record);
     let bits = interface.and_then(|own| here.prefix(own, row.gid));
     let caveats = caveats(seen, row.index);
     let fault = caveats.iter().find_map(|caveat| match caveat {

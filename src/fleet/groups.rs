@@ -55,10 +55,10 @@ type Merged<'s> = BTreeMap<(Field, Option<&'s str>, Option<&'s str>), Vec<String
 /// The values of a profile.
 type Values<'s> = BTreeMap<(Field, &'s str), &'s str>;
 
-/// Hosts of which it is known what they have, and what not.
+/// Hosts of which it is known what they have, and what not, by the fields that they may lack.
 #[derive(Default)]
 struct Whole<'s> {
-    hosts: usize,
+    hosts: BTreeMap<Field, usize>,
     /// How many have something there.
     with: BTreeMap<(Field, &'s str), usize>,
 }
@@ -66,7 +66,8 @@ struct Whole<'s> {
 impl Whole<'_> {
     /// How many are known to have nothing there.
     fn lacking(&self, key: (Field, &str)) -> usize {
-        self.hosts - self.with.get(&key).copied().unwrap_or_default()
+        let hosts = self.hosts.get(&key.0).copied().unwrap_or_default();
+        hosts - self.with.get(&key).copied().unwrap_or_default()
     }
 }
 
@@ -90,13 +91,10 @@ impl Survey {
         for (number, hosts) in members {
             let Some(profile) = self.profiles.get(number) else { continue };
             let own = self.values(profile);
-            let differences = if Some(number) == usual {
-                Vec::new()
-            } else {
-                compare(&own, profile.is_whole, &wanted)
-            };
+            let differences =
+                if Some(number) == usual { Vec::new() } else { compare(&own, profile, &wanted) };
             let is_known = |key: &(Field, &str)| key.0.can_lack() || own.contains_key(key);
-            if differences.is_empty() && !(profile.is_whole && wanted.keys().all(is_known)) {
+            if differences.is_empty() && !(profile.is_read && wanted.keys().all(is_known)) {
                 groups.partly.extend(&hosts);
             }
             found.entry(differences).or_default().extend(hosts);
@@ -141,15 +139,16 @@ impl Survey {
         members.keys().copied().max_by_key(|own| (worth(own), Reverse(*own)))
     }
 
-    /// The hosts whose devices and settings could all be listed.
+    /// The hosts whose devices, or whose settings, could all be listed.
     fn whole(&self, members: &BTreeMap<u32, Vec<u32>>) -> Whole<'_> {
         let mut whole = Whole::default();
         for (profile, hosts) in members {
-            let Some(own) = self.profiles.get(*profile).filter(|own| own.is_whole) else {
-                continue;
-            };
-            whole.hosts += hosts.len();
-            for key in self.values(own).into_keys().filter(|(field, _)| field.can_lack()) {
+            let Some(own) = self.profiles.get(*profile) else { continue };
+            let is_whole = |field: &Field| field.can_lack() && own.is_whole(*field);
+            for field in [Field::Present, Field::Setting].into_iter().filter(is_whole) {
+                *whole.hosts.entry(field).or_default() += hosts.len();
+            }
+            for key in self.values(own).into_keys().filter(|(field, _)| is_whole(field)) {
                 *whole.with.entry(key).or_default() += hosts.len();
             }
         }
@@ -171,7 +170,7 @@ impl Survey {
             let (field, place) = key;
             let is_there = place.is_empty() || wanted.contains_key(&(Field::Present, place));
             let is_usual = if field.can_lack() {
-                !usual.is_whole && count >= whole.lacking(key)
+                !usual.is_whole(field) && count >= whole.lacking(key)
             } else {
                 is_there
             };
@@ -208,14 +207,14 @@ impl Survey {
 }
 
 /// What differs, with the places of a field together, and without what something else explains.
-fn compare(own: &Values<'_>, is_whole: bool, usual: &Values<'_>) -> Vec<Difference> {
+fn compare(own: &Values<'_>, profile: &Profile, usual: &Values<'_>) -> Vec<Difference> {
     let keys: BTreeSet<&(Field, &str)> = own.keys().chain(usual.keys()).collect();
     let mut differing: Vec<Differing<'_>> = Vec::new();
     for key in keys {
         let (seen, wanted) = (own.get(key).copied(), usual.get(key).copied());
         let is_known = match (seen, wanted) {
             (Some(_), Some(_)) => true,
-            (None, _) => key.0.can_lack() && is_whole,
+            (None, _) => key.0.can_lack() && profile.is_whole(key.0),
             (_, None) => key.0.can_lack(),
         };
         if is_known && seen != wanted {

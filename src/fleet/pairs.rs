@@ -63,7 +63,8 @@ impl Survey {
     /// Whether the ports that a job joins can meet: for each rail and each [`Chooser`], each kind of end with each
     /// other one. `is_routed` says that routers join all networks. Only hosts are looked at that `is_wanted` holds of.
     ///
-    /// A rail is not in use if none of its ports is active, nor one of the same name on another host.
+    /// A rail is not in use if none of its ports is active, nor one of the same name on another host. Where rails are
+    /// networks, a port without one whose name no other host has is in use if its host has fewer networks than most.
     pub fn pairs(&self, rails: Rails, is_routed: bool, is_wanted: impl Fn(u32) -> bool) -> Pairs {
         self.pairs_of(rails, is_routed, &is_wanted)
     }
@@ -73,13 +74,14 @@ impl Survey {
         let mut troubles = Troubles::new(is_routed);
         let mut all: BTreeMap<(bool, u32), [Kinds; 3]> = BTreeMap::new();
         // The names of ports that are active on some host, for each chooser.
+        let lost = if rails == Rails::Networks { self.lost(is_wanted) } else { BTreeSet::new() };
         let mut in_use: [BTreeSet<u32>; 3] = Default::default();
         for port in self.kept.iter().filter(|own| is_wanted(own.host)) {
             let of_rail = all.entry(port.rail(rails)).or_default();
             for ((kinds, end), in_use) in of_rail.iter_mut().zip(port.ends).zip(&mut in_use) {
                 if end.kind != NONE {
                     let fault = self.ends.get(end.kind).and_then(End::fault);
-                    if fault != Some(Obstacle::NotActive) {
+                    if fault != Some(Obstacle::NotActive) || lost.contains(&port.name) {
                         in_use.insert(port.name);
                     }
                     let member = (port.host, port.name, end.network);

@@ -4,6 +4,7 @@ use super::names::Names;
 use crate::choose::Outcome;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::pkey::PKey;
+use crate::port::LinkLayer;
 
 /// What may differ between hosts, most telling first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,21 +110,27 @@ pub(super) struct Item {
 pub(super) struct Profile {
     /// Numbers of items, ascending.
     pub(super) items: Box<[u32]>,
-    /// Whether all devices and settings could be listed.
-    pub(super) is_whole: bool,
+    /// Whether all devices could be listed.
+    has_devices: bool,
+    /// Whether all settings could be.
+    has_settings: bool,
+    /// Whether all that is compared was read.
+    pub(super) is_read: bool,
 }
 
 /// Gathers the items of a host.
 pub(super) struct Items<'n> {
     pub(super) known: &'n mut Names<Item>,
     list: Vec<u32>,
+    /// Whether something that is compared was not read, or is not known for another reason.
+    is_partly: bool,
     /// Room for a key.
     key: Vec<u8>,
 }
 
 impl<'n> Items<'n> {
     pub(super) fn new(known: &'n mut Names<Item>) -> Self {
-        Self { known, list: Vec::new(), key: Vec::new() }
+        Self { known, list: Vec::new(), is_partly: false, key: Vec::new() }
     }
 
     pub(super) fn add(&mut self, field: Field, place: &str, value: Option<String>) {
@@ -140,9 +147,20 @@ impl<'n> Items<'n> {
         }
     }
 
+    /// The same of what each host, device or port has. Without a value it was not read.
+    pub(super) fn add_known(&mut self, field: Field, place: &str, value: Option<String>) {
+        self.is_partly |= value.is_none();
+        self.add(field, place, value);
+    }
+
+    /// Says that something that is compared is not known.
+    pub(super) fn lacks(&mut self) {
+        self.is_partly = true;
+    }
+
     /// Adds what is the host's own.
     pub(super) fn add_host(&mut self, inventory: &Inventory) {
-        self.add(Field::Kernel, "", inventory.kernel.clone());
+        self.add_known(Field::Kernel, "", inventory.kernel.clone());
         // What is set first counts. A file that only older releases read is left out.
         let mut last = "";
         for setting in &inventory.settings {
@@ -161,10 +179,12 @@ impl<'n> Items<'n> {
         let device = &record.device;
         let name = device.name.as_str();
         self.add(Field::Present, name, Some(String::new()));
-        self.add(Field::Node, name, record.node_state().map(|own| own.name().to_owned()));
-        self.add(Field::Driver, name, device.driver.map(|own| own.to_string()));
+        self.add_known(Field::Node, name, record.node_state().map(|own| own.name().to_owned()));
+        self.add_known(Field::Driver, name, device.driver.map(|own| own.to_string()));
+        // Software devices have no firmware, and no hardware but an empty one.
         self.add(Field::Firmware, name, device.fw_version.clone());
-        let Some(hardware) = &record.hardware else { return };
+        let Some(hardware) = &record.hardware else { return self.lacks() };
+        self.is_partly |= hardware.board_is_unread || hardware.pci_is_unread;
         self.add(Field::Board, name, hardware.board_id.clone());
         self.add(Field::NumaNode, name, hardware.numa_node.map(|own| own.to_string()));
         let link = hardware.pci.as_ref().and_then(|own| own.link);
@@ -173,15 +193,21 @@ impl<'n> Items<'n> {
 
     pub(super) fn add_port(&mut self, name: &str, port: &PortRecord) {
         self.add(Field::Present, name, Some(String::new()));
-        let Some(own) = port.known() else { return };
+        let Some(own) = port.known() else { return self.lacks() };
         self.add(Field::LinkLayer, name, Some(own.link_layer.to_string()));
         self.add(Field::State, name, Some(own.state.to_string()));
+        // A code that this release does not know was read nevertheless.
+        self.is_partly |= own.active_width.is_none() || own.active_speed.is_none();
         self.add(Field::Rate, name, own.rate().map(|own| own.to_string()));
         let lanes = own.active_width.and_then(crate::port::Width::lanes);
         self.add(Field::Width, name, lanes.map(|own| own.to_string()));
+        // Sysfs has none. A port without an interface has one of no value.
+        self.is_partly |= own.active_mtu.is_none();
         let mtu = own.active_mtu.and_then(crate::port::Mtu::bytes);
         self.add(Field::Mtu, name, mtu.map(|own| own.to_string()));
         let keys = port.pkeys.as_ref().and_then(|own| own.as_ref().ok());
+        // On Ethernet they mean nothing, and may not have been asked for.
+        self.is_partly |= keys.is_none() && own.link_layer != LinkLayer::ETHERNET;
         let text = |keys: &Vec<(u32, PKey)>| {
             let keys: Vec<String> = keys.iter().map(|(_, key)| key.to_string()).collect();
             if keys.is_empty() { "none".to_owned() } else { keys.join(" ") }
@@ -201,16 +227,22 @@ impl<'n> Items<'n> {
     pub(super) fn end(mut self, inventory: &Inventory) -> Profile {
         self.list.sort_unstable();
         self.list.dedup();
-        let is_whole = inventory.problems.is_empty()
-            && inventory.unlisted.is_empty()
-            && inventory.unread_settings.is_empty();
-        Profile { items: self.list.into(), is_whole }
+        let has_devices = inventory.problems.is_empty() && inventory.unlisted.is_empty();
+        // Variables are known of a host, and not of a tree.
+        let has_settings = inventory.host.is_some() && inventory.unread_settings.is_empty();
+        let is_read = has_devices && has_settings && !inventory.is_partial() && !self.is_partly;
+        Profile { items: self.list.into(), has_devices, has_settings, is_read }
     }
 }
 
 impl Profile {
+    /// Whether it is known what the host does not have, of a field that it may lack.
+    pub(super) fn is_whole(&self, field: Field) -> bool {
+        if field == Field::Setting { self.has_settings } else { self.has_devices }
+    }
+
     pub(super) fn key(&self) -> Vec<u8> {
-        let mut key = vec![u8::from(self.is_whole)];
+        let mut key = [self.has_devices, self.has_settings, self.is_read].map(u8::from).to_vec();
         for item in &self.items {
             key.extend_from_slice(&item.to_be_bytes());
         }

@@ -49,6 +49,31 @@ impl Survey {
         let is_shared = names.len() >= 2 && count >= 2 * names.len();
         if is_shared && 10 * (count - usual) > count { Rails::Networks } else { Rails::Names }
     }
+
+    /// The names of ports without a network that may be in use all the same, where rails are networks: no other host
+    /// has a port of that name, which would say whether it is in use, and the host has fewer networks than most have.
+    pub(super) fn lost(&self, is_wanted: &dyn Fn(u32) -> bool) -> BTreeSet<u32> {
+        let ports = || self.kept.iter().filter(|own| is_wanted(own.host));
+        let mut networks: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut names: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
+        for own in ports() {
+            *networks.entry(own.host).or_default() += usize::from(own.network() != NONE);
+            let (first, is_only) = names.entry(own.name).or_insert((own.host, true));
+            *is_only &= *first == own.host;
+        }
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for count in networks.values() {
+            *counts.entry(*count).or_default() += 1;
+        }
+        let usual = counts.iter().max_by_key(|(networks, hosts)| (**hosts, **networks));
+        let usual = usual.map(|(networks, _)| *networks);
+        let is_lost = |own: &&KeptPort| {
+            own.network() == NONE
+                && names.get(&own.name).is_some_and(|(_, is_only)| *is_only)
+                && networks.get(&own.host).copied() < usual
+        };
+        ports().filter(is_lost).map(|own| own.name).collect()
+    }
 }
 
 impl KeptPort {

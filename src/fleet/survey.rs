@@ -7,7 +7,7 @@ use super::end::{End, Place, Site, Used, UsedRow, end};
 use super::names::Names;
 use super::profile::{Field, Item, Items, Profile};
 use crate::choose::plan::Program;
-use crate::choose::{self, Family, Network, Outcome, Port, Surroundings, Wish, recommend};
+use crate::choose::{self, Family, Network, Outcome, Port, Surroundings, Why, Wish, recommend};
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 
 /// Who chooses a GID.
@@ -83,7 +83,7 @@ impl Survey {
         for record in &inventory.devices {
             let device = record.device.name.as_str();
             items.add_device(record);
-            self.seen.add_device(host, record);
+            self.seen.add_device(host, &here, record);
             for port in &record.ports {
                 let name = format!("{device}:{}", port.number);
                 items.add_port(&name, port);
@@ -97,7 +97,7 @@ impl Survey {
                         None => Some(End::unread()),
                         Some(Chosen { port: seen, done }) => {
                             done.get(place).and_then(|(outcome, is_sure)| {
-                                let place = Place { inventory, here: &here, record, port };
+                                let place = Place { here: &here, record, port };
                                 end(place, seen, outcome, *is_sure)
                             })
                         }
@@ -109,8 +109,9 @@ impl Survey {
                         *kept = keep(&mut self.ends, &mut self.networks, end);
                     }
                 }
-                if let Some(own) = own {
-                    add_outcomes(&mut items, &name, &own.done);
+                match own {
+                    Some(own) => add_outcomes(&mut items, &name, &own.done),
+                    None => items.lacks(),
                 }
                 self.kept.push(KeptPort { host, name: name_number, ends });
             }
@@ -129,9 +130,13 @@ impl Survey {
 
 fn add_site(items: &mut Items<'_>, name: &str, end: &End) {
     if let Used::Row(UsedRow { gid_type, site, .. }) = &end.used {
-        items.add(Field::GidType, name, gid_type.map(|own| own.to_string()));
-        if let Site::Network(network) = site {
-            items.add(Field::Prefix, name, Some(network.bits.to_string()));
+        items.add_known(Field::GidType, name, gid_type.map(|own| own.to_string()));
+        match site {
+            Site::Network(network) => {
+                items.add(Field::Prefix, name, Some(network.bits.to_string()));
+            }
+            Site::Unknown => items.lacks(),
+            Site::Link => {}
         }
     }
 }
@@ -139,8 +144,10 @@ fn add_site(items: &mut Items<'_>, name: &str, end: &End) {
 fn add_outcomes(items: &mut Items<'_>, name: &str, done: &[(Outcome, bool); 3]) {
     for (field, (outcome, is_sure)) in [Field::Index, Field::Nccl, Field::Ucx].into_iter().zip(done)
     {
-        if *is_sure {
+        if *is_sure && !matches!(outcome, Outcome::Ignored(Why::NotKnown(_))) {
             items.add_index(field, name, outcome);
+        } else {
+            items.lacks();
         }
     }
 }

@@ -77,6 +77,23 @@ fn a_port_alone() {
 }
 
 /// The last line says how many hosts have what.
+/// A port that could not be read may be the one that a list leaves, also if it is not asked for.
+#[test]
+fn what_was_not_asked_for_and_not_read() {
+    let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+    set(&mut one, "NCCL_IB_HCA", "=mlx5_0:2", Some("/etc/nccl.conf"));
+    assert_eq!(Fleet::new(&[one.clone()]).uverbs(&["check", "mlx5_0:1"]).status, 2);
+    let mut second = one["devices"][0]["ports"][0].clone();
+    (second["number"], second["attributes"]) = (json!(2), json!({ "error": "no", "errno": 5 }));
+    one["devices"][0]["ports"].as_array_mut().unwrap().push(second);
+    let fleet = Fleet::new(&[one]);
+    assert_eq!(names(&fleet.json(&["check", "mlx5_0:1"])), ["not-checked"]);
+    let run = fleet.uverbs(&["check", "mlx5_0:1", "--format", "nagios"]);
+    let first = "UVERBS OK - no problems found in what was looked at: 1 device, 1 port, 4 GIDs\n";
+    assert!(run.stdout.starts_with(first), "{run:?}");
+    assert!(run.stdout.contains("leaves NCCL an active port"), "{run:?}");
+}
+
 #[test]
 fn the_last_line() {
     let good = host("node1", &[("mlx5_0", port(DUAL))]);

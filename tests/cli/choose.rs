@@ -424,6 +424,22 @@ fn variables_for_slurm() {
         assert_eq!((run.stdout.is_empty(), run.status), (is_left, 0), "{name}: {run:?}");
         assert_eq!(run.stderr.contains(&format!("{name} is set already")), is_left, "{run:?}");
     }
+    // Nor is a transport switched on again that is off, or another one given variables of NCCL's own.
+    for (name, value) in [("NCCL_IB_DISABLE", "1"), ("NCCL_NET", "Socket")] {
+        let said = format!("{name} is set: NCCL does not use its own transport for RDMA");
+        let run = finish(fleet.command(&["env", "nccl", "--format", "slurm"]).env(name, value));
+        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+        assert!(run.stderr.contains(&said), "{run:?}");
+        let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+        set(&mut one, name, value, Some("/etc/nccl.conf"));
+        let fleet = Fleet::new(&[one]);
+        let run = fleet.uverbs(&["env", "nccl", "--format", "slurm"]);
+        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+        let run = fleet.uverbs(&["env", "nccl"]);
+        assert_eq!(run.stdout, "export NCCL_IB_GID_INDEX=3\n", "{run:?}");
+        assert!(run.stderr.contains(&said), "{run:?}");
+        assert_eq!(fleet.json(&["env", "nccl"])["is_sure"], false);
+    }
     // As in a shell, nothing is printed if nothing is right.
     let shared = Fleet::new(&[host("pod", &[("a", port(&POD[4..])), ("b", port(DUAL))])]);
     let run = shared.uverbs(&["env", "ucx", "--format", "slurm"]);
@@ -486,6 +502,26 @@ fn a_tree() {
         json!(["it is not known whether its interface is in this network namespace"])
     );
     assert_eq!(rows[2]["netdev"], json!(null));
+    // Nobody knows which variables are set there.
+    assert_eq!(
+        (&rows[2]["nccl"]["index"], &rows[2]["nccl"]["is_sure"]),
+        (&json!(3), &json!(false))
+    );
+    assert_eq!(rows[0]["ucx"]["is_sure"], json!(false));
+    let said =
+        "which variables are set there is not known: what programs do may be something else\n";
+    let snapshot: Value = serde_json::from_str(&tree.answer(&["snapshot"])).unwrap();
+    let fleet = Fleet::new(&[snapshot]);
+    for program in ["nccl", "ucx"] {
+        for run in [
+            tree.uverbs(&["env", program, "mlx4_0:1"]),
+            fleet.uverbs(&["env", program, "mlx4_0:1"]),
+        ] {
+            assert!(run.stderr.contains(said), "{run:?}");
+        }
+        let answer = fleet.json(&["env", program, "mlx4_0:1"]);
+        assert_eq!(answer["is_sure"], json!(false), "{answer}");
+    }
     let named = tree.uverbs(&["choose", "--netdev", "eth0.7", "--no-header", "mlx5_0"]);
     assert!(named.stdout.starts_with("mlx5_0  1  10"), "{named:?}");
 }
@@ -556,7 +592,7 @@ fn devices_without_a_node_take_no_room() {
     let names: Vec<String> = (0..35).map(|number| format!("mlx5_{number}")).collect();
     let devices: Vec<(&str, Value)> = names.iter().map(|name| (&**name, port(DUAL))).collect();
     let whole = host("node1", &devices);
-    let without = |count: usize, change: fn(&mut Value)| {
+    let without = |count: usize, change: &dyn Fn(&mut Value)| {
         let mut own = whole.clone();
         own["devices"].as_array_mut().unwrap().iter_mut().take(count).for_each(change);
         let fleet = Fleet::new(&[own]);
@@ -577,7 +613,7 @@ fn devices_without_a_node_take_no_room() {
     // Whether it would have room is not known.
     let lost = (false, true, false);
     let said = "mlx5_0, mlx5_1, mlx5_2: no node here, so programs here do not find the device\n";
-    for change in [missing, refused, none] {
+    for change in [&missing as &dyn Fn(&mut Value), &refused, &none] {
         let (rows, [choose, env]) = without(3, change);
         assert_eq!(rows, [lost, lost, found, found]);
         assert!(choose.stderr.contains(said) && env.stderr.contains(said), "{choose:?} {env:?}");
@@ -601,11 +637,25 @@ fn devices_without_a_node_take_no_room() {
     }
     let choose = Fleet::new(&[own]).uverbs(&["choose"]);
     assert!(!choose.stderr.contains("room for"), "{choose:?}");
-    // It is there, and this user may not open it.
-    let forbidden = |own: &mut Value| own["access"] = json!({ "error": "open: no", "errno": 13 });
-    let (rows, [choose, _]) = without(3, forbidden);
-    assert_eq!(rows, [found, found, left, left]);
-    assert!(!choose.stderr.contains("no node"), "{choose:?}");
+    // It is there, and this user may not open it: whether NCCL may is not known.
+    for errno in [1, 13, 19] {
+        let refuse =
+            move |own: &mut Value| own["access"] = json!({ "error": "open: no", "errno": errno });
+        let (rows, [choose, _]) = without(3, &refuse);
+        assert_eq!(
+            rows.map(|own| (own.0, own.1)),
+            [(true, true), (true, true), (true, false), (true, false)]
+        );
+        assert!(rows.iter().all(|own| !own.2), "{rows:?}");
+        let said = "NCCL has room for 32 ports, and 3 of the 35 are of devices that could not be opened: what it does may be something else\n";
+        assert!(choose.stderr.contains(said) && !choose.stderr.contains("no node"), "{choose:?}");
+        let mut own = whole.clone();
+        refuse(&mut own["devices"][0]);
+        let check = Fleet::new(&[own]).uverbs(&["check"]);
+        assert!(check.stdout.contains("3 more; it is not known which it takes"), "{check:?}");
+        // Nobody may, so that the programs are elsewhere.
+        assert_eq!(without(35, &refuse).0, [found, found, left, left]);
+    }
 }
 
 /// Releases of NCCL differ in which files they read, and how.

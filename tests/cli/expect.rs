@@ -267,7 +267,9 @@ fn for_nagios() {
     );
     assert_eq!(lines[1], "problem: node1: host-unreadable: a/b\\nc; the rest was read");
     assert_eq!((lines.len(), status), (4, 2));
-    let (lines, status) = said(&[&problem, &problem]);
+    let mut other = problem.clone();
+    other["host"] = json!("node2");
+    let (lines, status) = said(&[&problem, &other]);
     assert!(lines[0].ends_with(" and 1 more"), "{lines:?}");
     assert_eq!(status, 2);
     // A note is none of the states.

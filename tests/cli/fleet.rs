@@ -137,6 +137,16 @@ fn two_snapshots_of_a_host() {
     assert_eq!((run.stdout.lines().count(), run.status), (1, 1), "{run:?}");
     let run = uverbs(&hosts, &[]);
     assert!(run.stdout.contains(" port GUIDs from ") && run.stdout.contains(" addresses from "));
+    // Other commands count it again and say so, and a file that is expected is of three hosts.
+    let fleet = Fleet::new(&hosts);
+    for command in ["check", "choose"] {
+        let run = fleet.uverbs(&[command]);
+        let said = "node3.json: another snapshot of n1, counted as another host\n";
+        assert_eq!(run.stderr.matches(" another snapshot ").count(), 1, "{run:?}");
+        assert!(run.stderr.contains(said), "{run:?}");
+    }
+    let run = fleet.uverbs(&["expect"]);
+    assert!(run.stdout.contains("from 3 hosts (n1, n2, n3).\n"), "{run:?}");
 }
 
 /// What was not read is not the same as elsewhere.
@@ -147,7 +157,7 @@ fn what_is_not_known_of_a_host_is_said() {
         change(&mut hosts[1]["devices"][1]);
         let run = uverbs(&hosts, &[]);
         let end = "no host is known to be odd; the ports of 2 rails can meet, as far as they were read; 1 host could be read only in part\n";
-        assert!(run.stderr.ends_with(end), "{run:?}");
+        assert!(run.stderr.ends_with(end) && run.status == 1, "{run:?}");
         let answer = Fleet::new(&hosts).json(&["fleet"]);
         assert_eq!((&answer["alike"], &answer["partly"]), (&json!(5), &json!(1)));
         uverbs(&hosts, &["--hosts", "n[1-5]"])
@@ -162,6 +172,19 @@ fn what_is_not_known_of_a_host_is_said() {
         assert!(job.stderr.contains(unknown) && job.status == 1, "{job:?}");
         assert!(job.stderr.contains("NCCL: right on all hosts, as far as is known: "), "{job:?}");
     }
+}
+
+/// Nor is it where it was read on no host.
+#[test]
+fn what_is_not_known_of_any_host_is_said() {
+    let mut hosts = nodes(1..=5);
+    for device in hosts.iter_mut().flat_map(|own| own["devices"].as_array_mut().unwrap()) {
+        device["ports"][0]["attributes"][0]["active_mtu"] = Value::Null;
+    }
+    let run = uverbs(&hosts, &[]);
+    assert!(run.stderr.contains("; no host is known to be odd; "), "{run:?}");
+    assert!(run.stderr.ends_with("; 5 hosts could be read only in part\n"), "{run:?}");
+    assert_eq!(run.status, 1, "{run:?}");
 }
 
 #[test]

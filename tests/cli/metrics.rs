@@ -34,7 +34,6 @@ fn a_tree_as_metrics() {
     let expected = "\
 uverbs_build_info{version=\"0.1.0\"} 1
 uverbs_device_info{device=\"mlx5_0\",node_type=\"ca\",fw_version=\"28.39.2048\",node_guid=\"0x0002c90300000000\"} 1
-uverbs_port_gid_index{device=\"mlx5_0\",port=\"1\",program=\"nccl\"} 3
 uverbs_port_gid_index{device=\"mlx5_0\",port=\"1\",program=\"recommended\"} 3
 uverbs_port_gid_table_size{device=\"mlx5_0\",port=\"1\"} 12
 uverbs_port_gids{device=\"mlx5_0\",port=\"1\",type=\"roce_v1\"} 1

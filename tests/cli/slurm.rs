@@ -86,7 +86,7 @@ fn a_node_is_drained_and_returned() {
     }
     let elsewhere =
         "note: not-checked: not looked at: devices that were not named, and their effect\n";
-    let warnings = "note: not-checked: not looked at: PCIe links, RDMA MTUs, how much memory may be locked; run\n";
+    let warnings = "note: not-checked: not looked at: PCIe links, RDMA MTUs, whether sysfs has the types of GIDs, how much memory may be locked; run\n";
     let fine =
         format!("UVERBS OK - no problems\n{elsewhere}{warnings}note: netns-exclusive: each\n");
     assert_eq!(run((0, &fine), ["IDLE+DRAIN", OURS]), undrain);
@@ -94,6 +94,11 @@ fn a_node_is_drained_and_returned() {
     for (status, unknown) in [
         (0, "note: not-checked: not looked at: network interfaces; run uverbs check\n"),
         (0, "note: not-checked: not looked at: PCIe links, kernel modules, RDMA MTUs; run\n"),
+        (0, "note: not-checked: not looked at: P_Keys; run uverbs check\n"),
+        (
+            0,
+            "note: not-checked: not looked at: whether NCCL_IB_HCA=x leaves NCCL an active port, as\n",
+        ),
         (1, "warning: node-not-opened mlx5_0: Too many open files; run uverbs check\n"),
         (1, "warning: pkeys-unreadable mlx5_0:1: no; is sysfs masked?\n"),
     ] {

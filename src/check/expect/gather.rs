@@ -14,7 +14,10 @@ use crate::port::LinkLayer;
 /// Gathers what holds for all of several hosts. What is kept depends on how much they differ, not on how many they are.
 #[derive(Clone, Debug, Default)]
 pub struct Gathering {
-    hosts: usize,
+    /// The name of the first host that has one.
+    first: Option<String>,
+    /// That of another one. A host may be added several times.
+    other: Option<String>,
     /// What was seen of the devices of a kind and name, on all hosts that have one.
     rails: BTreeMap<(Kind, String), Rail>,
     /// The devices that hosts have, by kind and name. Hosts that are alike have one list.
@@ -79,7 +82,11 @@ struct Kept {
 impl Gathering {
     /// Adds a host.
     pub fn add(&mut self, inventory: &Inventory) {
-        self.hosts += 1;
+        if let Some(name) = &inventory.host {
+            if self.first.get_or_insert_with(|| name.clone()) != name {
+                self.other = Some(name.clone());
+            }
+        }
         self.is_open |= !is_list_known(inventory) || inventory.is_partial();
         let scene = Scene::of(inventory);
         let mut list = Vec::new();
@@ -100,7 +107,7 @@ impl Gathering {
     /// What holds for all hosts.
     #[must_use]
     pub fn end(self) -> Gathered {
-        let Self { hosts, rails, lists, is_open, lacks_driver, lacks_board } = self;
+        let Self { other, rails, lists, is_open, lacks_driver, lacks_board, .. } = self;
         let kind = |(driver, board): Kind| {
             (driver.filter(|_| !lacks_driver), board.filter(|_| !lacks_board))
         };
@@ -121,7 +128,7 @@ impl Gathering {
                 let is_in = |(kind, name): &&(Kind, String)| *kind == own && names.contains(name);
                 let counts = lists.iter().map(|list| list.iter().filter(is_in).count());
                 let count = range(counts).filter(|_| !is_open);
-                let (fields, left_out) = rail.end(hosts);
+                let (fields, left_out) = rail.end(other.is_some());
                 let names = if is_whole { Vec::new() } else { names.into_iter().collect() };
                 let (drivers, boards) = own.clone();
                 let (drivers, boards) =
@@ -132,7 +139,7 @@ impl Gathering {
         // The first group that selects a device has it, so those that select by more come first.
         groups.sort_by_key(|(own, _)| own.boards.is_empty());
         let (devices, left_out) = groups.into_iter().unzip();
-        let only_these_devices = hosts > 0 && !is_open;
+        let only_these_devices = !lists.is_empty() && !is_open;
         Gathered { pattern: HostPattern { only_these_devices, devices }, left_out }
     }
 }
@@ -196,10 +203,10 @@ impl Rail {
         one.eq(other.fields.iter().map(|(field, own)| own.mark(*field)))
     }
 
-    fn end(self, hosts: usize) -> (BTreeMap<Field, Allowed>, Vec<(Field, LeftOut)>) {
+    fn end(self, is_several: bool) -> (BTreeMap<Field, Allowed>, Vec<(Field, LeftOut)>) {
         let (mut fields, mut left_out) = (BTreeMap::new(), Vec::new());
         for (field, own) in self.fields {
-            match own.end(field, hosts) {
+            match own.end(field, is_several) {
                 Ok(Some(allowed)) => drop(fields.insert(field, allowed)),
                 Ok(None) => {}
                 Err(why) => left_out.push((field, why)),
@@ -266,7 +273,7 @@ impl Kept {
         (values, [self.is_unread, self.lacks, has_index])
     }
 
-    fn end(self, field: Field, hosts: usize) -> Result<Option<Allowed>, LeftOut> {
+    fn end(self, field: Field, is_several: bool) -> Result<Option<Allowed>, LeftOut> {
         let Self { values, networks, is_unread, is_wanted, lacks, looked } = self;
         let is_any = !values.is_empty() || !networks.is_empty();
         // P_Keys are not read on Ethernet: there is nothing to say.
@@ -287,7 +294,7 @@ impl Kept {
         }
         if field.form() == Form::Networks {
             let all = tidy(networks.into_values().flatten().collect());
-            if hosts == 1 && all.iter().any(|own| is_of_one_host(*own)) {
+            if !is_several && all.iter().any(|own| is_of_one_host(*own)) {
                 return Err(LeftOut::OfOneHost);
             }
             return Ok(Some(Allowed::OneOf(all.into_iter().map(Value::Network).collect())));

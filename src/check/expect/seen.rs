@@ -194,8 +194,6 @@ fn index_of(outcome: &Outcome) -> Seen {
 /// What the newest release of a program takes on each port, where that is known.
 fn taken(inventory: &Inventory, ports: &[Port<'_>], program: Program) -> Vec<Option<Outcome>> {
     let model = program.model(|name| inventory.setting(name).map(|own| own.value.as_str()));
-    // Variables are known of a host only, and not of a tree.
-    let is_host = inventory.host.is_some();
     let all = model.take(inventory, &ports.iter().collect::<Vec<_>>()).into_iter();
-    all.map(|(own, is_sure)| (is_host && is_sure).then_some(own.outcome)).collect()
+    all.map(|(own, is_sure)| is_sure.then_some(own.outcome)).collect()
 }

@@ -327,7 +327,11 @@ fn what_is_of_one_host_is_left_out() {
     let Gathered { pattern, left_out, .. } = gathered(std::slice::from_ref(&host));
     assert!(!pattern.devices[0].fields.contains_key(&Field::RoceV2Ipv4));
     assert!(left_out[0].contains(&(Field::RoceV2Ipv4, LeftOut::OfOneHost)));
+    // Two snapshots of it are one host.
+    let again = gathered(&[host.clone(), host.clone()]);
+    assert!(again.left_out[0].contains(&(Field::RoceV2Ipv4, LeftOut::OfOneHost)));
     let mut other = host.clone();
+    other.host = Some("node2".into());
     address(&mut other, "10.0.0.1", "10.0.0.9");
     let both = gathered(&[host, other]).pattern;
     assert_eq!(

@@ -115,7 +115,6 @@ pub(super) const HARMS: &[Harm] = &[
     (&["port-down"], |it| {
         it.infiniband();
         it.attributes().state = PortState::INIT;
-        it.first().ports[0].pkeys = Some(Ok(vec![(0, crate::pkey::PKey(0xffff))]));
     }),
     (&["no-pkey"], |it| {
         it.infiniband();
@@ -148,6 +147,12 @@ pub(super) const HARMS: &[Harm] = &[
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}"));
         }
+    }),
+    (&["node-forbidden", "too-many-ports"], |it| {
+        for number in 1..=33 {
+            it.second(&format!("mlx5_{number}"));
+        }
+        it.first().access = Some(Err(problem("no", 13)));
     }),
     (&["too-many-ports"], |it| {
         it.first().device.index = None;
@@ -204,8 +209,21 @@ pub(super) const HARMS: &[Harm] = &[
         it.rows().retain(|own| own.type_is_hidden);
     }),
     (&["narrow-link"], |it| {
+        it.first().hardware.as_mut().unwrap().board_id = Some("MT_0000000224".into());
         let other = it.second("mlx5_1");
         other.ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.active_width =
+            Some(Width(1));
+    }),
+    // Another board may be made so, and one that is not known may be another.
+    (&[], |it| {
+        it.first().hardware.as_mut().unwrap().board_id = Some("MT_0000000224".into());
+        let other = it.second("mlx5_1");
+        other.hardware.as_mut().unwrap().board_id = Some("MT_0000000359".into());
+        other.ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.active_width =
+            Some(Width(1));
+        it.second("mlx5_2").hardware.as_mut().unwrap().board_id = None;
+        it.second("mlx5_3").hardware.as_mut().unwrap().board_id = None;
+        it.devices[2].ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.active_width =
             Some(Width(1));
     }),
     (&["pcie-narrow"], |it| {
@@ -236,6 +254,38 @@ pub(super) const HARMS: &[Harm] = &[
     (&["pinned-index-other"], |it| it.set("UCX_IB_GID_INDEX", "1")),
     (&["takes-no-gid"], |it| it.set("UCX_IB_GID_INDEX", "x")),
     (&["list-leaves-none"], |it| it.set("NCCL_IB_HCA", " mlx5_0")),
+    // What could not be read may be what it names.
+    (&["port-unreadable", "not-checked"], |it| {
+        it.set("NCCL_IB_HCA", "=mlx5_1");
+        let problem = problem("mlx5_1: query port 1: no", 5);
+        it.second("mlx5_1").ports[0].attributes = Some(Err(problem));
+    }),
+    (&["port-unreadable"], |it| {
+        it.set("NCCL_IB_HCA", "=mlx5_0");
+        let problem = problem("mlx5_1: query port 1: no", 5);
+        it.second("mlx5_1").ports[0].attributes = Some(Err(problem));
+    }),
+    // NCCL compares with what it could not read.
+    (&["may-take-other-gid"], |it| {
+        let gid = "::ffff:10.0.0.1";
+        let rows = [(0, GidType::ROCE_V1), (1, GidType::ROCE_V2)];
+        *it.rows() = rows.map(|(index, own)| row(index, gid, own, Some(netdev()))).to_vec();
+        it.rows()[0].type_is_hidden = true;
+    }),
+    // Nobody knows which variables are set for a tree.
+    (&["not-checked", "only-link-local", "takes-other-gid"], |it| {
+        it.host = None;
+        it.rows().truncate(2);
+    }),
+    (&["not-checked", "takes-no-gid"], |it| {
+        it.host = None;
+        it.rows().remove(0);
+    }),
+    (&["not-checked"], |it| it.first().ports[0].has_types = None),
+    (&["not-checked"], |it| {
+        it.infiniband();
+        it.first().ports[0].pkeys = None;
+    }),
     (&["settings-unreadable"], |it| {
         it.set("NCCL_IB_GID_INDEX", "9");
         let text =

@@ -90,6 +90,12 @@ impl Settings {
         self.replaced_by
     }
 
+    /// Whether `NCCL_IB_DISABLE` is set, so that NCCL uses neither InfiniBand nor RoCE.
+    #[must_use]
+    pub fn is_disabled(&self) -> bool {
+        self.is_disabled
+    }
+
     /// Whose settings they are.
     pub(crate) fn implementation(&self) -> Implementation {
         self.implementation

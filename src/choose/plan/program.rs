@@ -37,12 +37,12 @@ impl Program {
         }
     }
 
-    /// Its variables that influence the choice, with values that have the effect of the default.
+    /// Its variables that influence the choice, with values that have the effect of the default. Those that say whether
+    /// RDMA is used at all are not among them: who set one meant it.
     pub(super) fn defaults(self) -> &'static [(&'static str, &'static str)] {
         match self {
             // A range of zero bits contains everything; a range of the other family is ignored.
             Self::Nccl => &[
-                ("NCCL_IB_DISABLE", "0"),
                 ("NCCL_IB_HCA", ""),
                 ("NCCL_IB_GID_INDEX", "-1"),
                 ("NCCL_IB_ROCE_VERSION_NUM", "2"),

@@ -1,5 +1,6 @@
 //! The file, as it is written: each group of devices with what is allowed of them, and short comments.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use uverbs::check::expect::{Allowed, Field, Form, Gathered, LeftOut, Value};
@@ -12,12 +13,17 @@ use crate::text::{count, plain_json, printable};
 pub(super) struct Names {
     first: Vec<String>,
     count: usize,
+    known: BTreeSet<String>,
 }
 
 impl Names {
     pub(super) fn add(&mut self, name: Option<&str>) {
         /// How many names are shown.
         const SHOWN: usize = 3;
+        // Of a host there may be several snapshots.
+        if name.is_some_and(|name| !self.known.insert(name.to_owned())) {
+            return;
+        }
         self.count += 1;
         if let (Some(name), true) = (name, self.first.len() < SHOWN) {
             self.first.push(printable(name).into_owned());

@@ -12,7 +12,7 @@ use uverbs::fleet::{self, Difference, Duplicate, Field, Groups, Rails, Survey, T
 use uverbs::inventory::{Inventory, Parts};
 
 use crate::args::{Common, OriginArgs};
-use crate::choose::tell_settings;
+use crate::choose::{tell_settings, tell_variables};
 use crate::host_list::HostList;
 use crate::hosts::{Seen, look, some, tell_problems};
 use crate::looked::Looked;
@@ -193,6 +193,7 @@ pub(crate) fn answer(
         tell_problems(&host.inventory, &asked, report);
         let is_whole = tell_pkeys(&host.inventory, report);
         report.turn_to(None);
+        tell_variables(host, report);
         tell_settings(host, report);
         let Inventory { unread_settings, .. } = &host.inventory;
         if !is_whole || !unread_settings.is_empty() || !host.inventory.unread().is_empty() {
@@ -216,7 +217,8 @@ pub(crate) fn answer(
     let found = Found::new(&survey, rails, args.routed);
     partly.extend(&found.groups.partly);
     found.add_lines(&names, &mut lines, report)?;
-    if !missing.is_empty() || found.is_bad(args.hosts.is_some()) {
+    let is_partly = args.hosts.is_none() && !partly.is_empty();
+    if !missing.is_empty() || is_partly || found.is_bad(args.hosts.is_some()) {
         report.raise(Status::Doubt);
     }
     let job = listed.map(|own| own.judge(&survey, (rails, args.routed), &missing, &names, report));

@@ -3,10 +3,11 @@
 use core::num::NonZeroU32;
 use std::net::IpAddr;
 
-use crate::device::Device;
+use crate::device::{Device, Node};
 use crate::driver::DriverId;
 use crate::gid::{Gid, GidEntry, GidRecord, GidType};
 use crate::guid::Guid;
+use crate::hardware::Hardware;
 use crate::host::Source;
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
 use crate::netdev::{Interface, Netdev};
@@ -35,6 +36,16 @@ fn link_local(mac: [u8; 6]) -> IpAddr {
     Gid::of_roce(mac).ipv6().into()
 }
 
+/// A device with a node that programs can use.
+fn usable(mut device: Device) -> DeviceRecord {
+    let path = "/dev/infiniband/uverbs0".into();
+    device.node = Some(Node { name: "uverbs0".to_owned(), path, number: 1 });
+    device.driver = Some(DriverId::MLX5);
+    let mut record = DeviceRecord::new(device);
+    (record.access, record.hardware) = (Some(Ok(())), Some(Hardware::default()));
+    record
+}
+
 /// A RoCE host: a device `mlx5_N` for each address, with the rows that mlx5 has of it.
 pub(super) fn host(number: u8, addresses: &[(&str, u8)]) -> Inventory {
     let mut inventory = Inventory {
@@ -56,12 +67,11 @@ pub(super) fn host(number: u8, addresses: &[(&str, u8)]) -> Inventory {
             IpAddr::V6(own) => own,
         };
         let mut device = Device::named(format!("mlx5_{place}"));
-        device.driver = Some(DriverId::MLX5);
         device.index = u32::try_from(place).ok();
         device.fw_version = Some("28.39.2048".to_owned());
         device.node_guid =
             Guid::from_be_bytes([2, 0, 0, 0, 0, 0, number, u8::try_from(place).unwrap()]);
-        let mut record = DeviceRecord::new(device);
+        let mut record = usable(device);
         let rows = [link_local(mac), address].into_iter().flat_map(|own| {
             [GidType::ROCE_V1, GidType::ROCE_V2].map(|gid_type| (ipv6(own), gid_type))
         });
@@ -88,7 +98,7 @@ pub(super) fn infiniband(number: u8, prefix: u64, lid: u32, keys: &[u16]) -> Inv
     let mut inventory = host(number, &[]);
     let mut device = Device::named("mlx5_0");
     device.node_guid = Guid::from_be_bytes([2, 0, 0, 0, 0, 0, number, 0]);
-    let mut record = DeviceRecord::new(device);
+    let mut record = usable(device);
     let gid = u128::from(prefix) << 64 | u128::from(number);
     let entry = GidEntry::new(1, 0, Gid::from_bytes(gid.to_be_bytes()));
     let entry = entry.with_type(GidType::IB);

@@ -2,7 +2,11 @@
 
 use super::made::{host, infiniband, keep_rows, port};
 use super::*;
+use crate::device::Device;
+use crate::gid::GidRecord;
+use crate::host::Source;
 use crate::inventory::{Inventory, Problem, Setting};
+use crate::netdev::Unfit;
 
 fn survey(hosts: &[Inventory]) -> Survey {
     let mut survey = Survey::default();
@@ -52,7 +56,8 @@ fn a_fleet_that_is_well() {
     assert_eq!(troubles(&hosts, Rails::Found, false), [""; 0]);
     let survey = survey(&hosts);
     assert_eq!(survey.duplicates(), []);
-    assert_eq!(survey.groups().usual, [0, 1, 2, 3, 4]);
+    let groups = survey.groups();
+    assert_eq!((groups.usual, groups.partly), (vec![0, 1, 2, 3, 4], Vec::new()));
     let pairs = survey.pairs(Rails::Found, false, |_| true);
     assert_eq!((pairs.rails, pairs.joined), (Rails::Names, 2));
     // Rails are networks of their own, which a router may join.
@@ -110,6 +115,63 @@ fn what_is_not_known_is_not_odd() {
             "Unknown([GidUnread]) [1] mlx5_0:1 1 0",
         ]
     );
+}
+
+/// What was read on no host does not differ, and is not known to be alike either.
+#[test]
+fn what_was_read_nowhere_is_not_alike() {
+    let changes: [fn(&mut Inventory); 12] = [
+        |own| own.kernel = None,
+        |own| own.devices[0].access = None,
+        |own| own.devices[0].device.driver = None,
+        |own| own.devices[0].hardware = None,
+        |own| own.devices[0].hardware.as_mut().unwrap().board_is_unread = true,
+        |own| own.devices[0].hardware.as_mut().unwrap().pci_is_unread = true,
+        |own| port(own, 0).active_mtu = None,
+        |own| port(own, 0).active_width = None,
+        |own| own.devices[0].gids = Some(Err(Problem { text: "x".to_owned(), errno: 5 })),
+        |own| own.interfaces = None,
+        |own| own.settings.push(Setting::new("NCCL_NET_PLUGIN", "ofi", None)),
+        |own| own.others.push(Device::named("mlx5_9")),
+    ];
+    for (place, change) in changes.iter().enumerate() {
+        let mut hosts = fleet(3);
+        hosts.iter_mut().for_each(change);
+        let groups = survey(&hosts).groups();
+        assert_eq!((groups.partly, groups.odd), (vec![0, 1, 2], Vec::new()), "{place}");
+    }
+    let mut hosts: Vec<_> = (1..4).map(|own| infiniband(own, 0xfec0 << 48, 1, &[0xffff])).collect();
+    assert_eq!(survey(&hosts).groups().partly, [0; 0]);
+    for own in &mut hosts {
+        own.devices[0].ports[0].pkeys = None;
+    }
+    assert_eq!(survey(&hosts).groups().partly, [0, 1, 2]);
+}
+
+/// Of a sysfs tree the devices are known, and not the variables.
+#[test]
+fn a_tree_lacks_devices_and_no_variable() {
+    let mut hosts = fleet(4);
+    for own in &mut hosts {
+        own.settings.push(Setting::new("NCCL_IB_GID_INDEX", "3", None));
+    }
+    (hosts[3].host, hosts[3].settings) = (None, Vec::new());
+    assert_eq!(odd(&hosts), [""; 0]);
+    assert_eq!(survey(&hosts).groups().partly, [3]);
+    hosts[3].devices.pop();
+    assert_eq!(odd(&hosts), ["[3] Present mlx5_1 -  3"]);
+}
+
+/// It is not known which row is right: that is not none.
+#[test]
+fn an_index_that_is_not_known_does_not_differ() {
+    let mut hosts = fleet(3);
+    keep_rows(&mut hosts[1], 0, |index| index == 3);
+    let row = &mut hosts[1].devices[0].gids.as_mut().unwrap().as_mut().unwrap()[0];
+    let entry = row.record.entry.with_type(GidType::UNNAMED);
+    (row.record, row.type_is_hidden) = (GidRecord::from(entry).with_type_unread(true), true);
+    let odd = odd(&hosts);
+    assert!(!odd.iter().any(|own| own.starts_with("[1] Index")), "{odd:?}");
 }
 
 #[test]
@@ -273,6 +335,23 @@ fn what_is_there_twice() {
         row.netdev_is_elsewhere = true;
     }
     assert_eq!(duplicates(&hosts), [""; 0]);
+    // The gateway of point-to-point links, of which the kernel makes a GID on each host.
+    let of = |number: u8| {
+        let mut own = host(number, &[("10.9.0.254", 32)]);
+        let interface = &mut own.interfaces.as_mut().unwrap()[0];
+        interface.unfit = vec![("10.9.0.254".parse().unwrap(), Unfit::FarEnd)];
+        own
+    };
+    let mut hosts = [of(1), of(2)];
+    assert_eq!(duplicates(&hosts), [""; 0]);
+    // Where the rows' interface is not known, its address is.
+    for row in
+        hosts.iter_mut().flat_map(|own| own.devices[0].gids.as_mut().unwrap().as_mut().unwrap())
+    {
+        (row.netdev, row.record) =
+            (None, GidRecord::new(row.record.entry.with_netdev_ifindex(None), Source::Sysfs));
+    }
+    assert_eq!(duplicates(&hosts), [""; 0]);
     // Link-local addresses that are no MAC addresses, of either family.
     let local = |number| host(number, &[("fe80::1", 64), ("169.254.3.1", 16)]);
     assert_eq!(duplicates(&[local(1), local(2)]), [""; 0]);
@@ -340,6 +419,21 @@ fn a_port_that_is_down_among_rails_by_networks() {
     assert_eq!(survey(&hosts).rails(), Rails::Networks);
     port(&mut hosts[4], 0).state = PortState::DOWN;
     assert_eq!(troubles(&hosts, Rails::Networks, false), ["Cannot([NotActive]) [4] mlx5_0:1 3 0"]);
+    // Its name is of this host only, which has fewer networks than the others.
+    let name = |name: &str| {
+        let mut hosts = hosts.clone();
+        hosts[4].devices[0].device.name = name.to_owned();
+        hosts
+    };
+    let lost = "Cannot([NotActive]) [4] mlx5_7:1 3 0";
+    assert_eq!(troubles(&name("mlx5_7"), Rails::Found, false), [lost]);
+    // A port that is not needed: the others have no more networks.
+    let mut others = name("mlx5_7");
+    others.push(host(5, &[("10.0.0.6", 24), ("10.1.0.6", 24), ("10.2.0.6", 24)]));
+    others.remove(4);
+    others[4].devices[2].device.name = "mlx5_7".to_owned();
+    port(&mut others[4], 2).state = PortState::DOWN;
+    assert_eq!(troubles(&others, Rails::Networks, false), [""; 0]);
     // No host uses it.
     for (own, device) in hosts.iter_mut().zip([1, 1, 0, 0, 0]) {
         port(own, device).state = PortState::DOWN;
