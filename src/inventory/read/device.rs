@@ -2,7 +2,6 @@
 
 use rustix::io::Errno;
 
-use super::{KnownPort, KnownPorts};
 use crate::context::probe_driver;
 use crate::device::Device;
 use crate::error::Error;
@@ -38,7 +37,6 @@ pub(super) fn read_device(
     record: &mut DeviceRecord,
     sysfs: &Sysfs,
     wanted: &Wanted<'_>,
-    known: &KnownPorts,
 ) -> Option<GidTable> {
     let device = record.device.clone();
     let parts = wanted.parts;
@@ -64,8 +62,7 @@ pub(super) fn read_device(
         record.gids = Some(gids.map_err(Problem::from));
     }
     for port in numbers {
-        let known = known.get(&(device.name.clone(), port));
-        record.ports.push(read_port(&mut reader, &device, port, parts, known));
+        record.ports.push(read_port(&mut reader, &device, port, parts));
     }
     if wanted.preference != Preference::Sysfs {
         record.access = Some(reader.fallback().map_or(Ok(()), |error| Err(error.into())));
@@ -99,18 +96,10 @@ fn unread(number: u32, problem: &Problem) -> PortRecord {
     }
 }
 
-fn read_port(
-    reader: &mut Reader<'_>,
-    device: &Device,
-    number: u32,
-    parts: Parts,
-    known: Option<&KnownPort>,
-) -> PortRecord {
+fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, parts: Parts) -> PortRecord {
     let mut record = PortRecord::new(number);
     if parts.attributes {
-        let known = known.map(|known| known.attributes.clone());
-        let attributes = known.map_or_else(|| reader.port(number), Ok);
-        record.attributes = Some(attributes.map_err(Problem::from));
+        record.attributes = Some(reader.port(number).map_err(Problem::from));
     }
     if parts.effective {
         let asked = reader.context().map(|context| context.query_port_speed(number));
