@@ -150,7 +150,8 @@ fn is_of(own: &DeviceRecord, port: &PortRecord, kind: Kind) -> Option<bool> {
         _ => port.known()?.link_layer,
     };
     match (layer, own.device.protocol.as_deref()) {
-        (LinkLayer::ETHERNET, _) => Some(kind == Kind::Roce),
+        (LinkLayer::ETHERNET, _) if kind == Kind::Roce => own.is_roce(port),
+        (LinkLayer::ETHERNET, _) => Some(false),
         // Omni-Path has this link layer, too.
         (LinkLayer::INFINIBAND, Some("opa")) => Some(false),
         (LinkLayer::INFINIBAND, Some(_)) => Some(kind == Kind::Ib),
