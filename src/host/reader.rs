@@ -328,7 +328,7 @@ mod tests {
     ) -> Result<(Source, Option<Cause>), Cause> {
         let tree = tempfile::tempdir().unwrap();
         let folder = tree.path().join(format!("class/infiniband/sim0/ports/{port}"));
-        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::create_dir_all(folder.join("gids")).unwrap();
         for (name, text) in [
             ("state", "4: ACTIVE"),
             ("phys_state", "5: LinkUp"),
