@@ -13,7 +13,6 @@ use rustix::io::Errno;
 use super::{DeviceRecord, GidRow, Inventory, Problem, Wanted};
 use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request};
-use crate::gid::{Gid, GidRecord};
 use crate::host::{GidTable, Host, PortNetdevs, Sought};
 use crate::netlink::route::{Links, RouteDump};
 use crate::sysfs::{Sysfs, is_absent};
@@ -194,7 +193,7 @@ impl Host {
             let mut rows = rows.iter_mut();
             let mut row = rows.next();
             for (record, name) in table.iter().zip(names.next().unwrap_or_default()) {
-                if let Some(own) = row.as_mut().filter(|own| slot(&own.record) == slot(record)) {
+                if let Some(own) = row.as_mut().filter(|own| own.record == *record) {
                     own.netdev = name.netdev;
                     own.netdev_is_elsewhere = name.is_elsewhere;
                     own.record.netdev_is_unread |= name.may_be_renamed;
@@ -246,12 +245,6 @@ fn changed(name: &str, before: Sought, links: &Links) -> Option<Error> {
     let is_same = before == Sought::NotYet || before == now;
     let request = Request::Interface { name: name.to_owned() };
     (!is_same).then(|| Error::of_host(request, Cause::Os(libc::EAGAIN)))
-}
-
-/// What a row is known by in two readings of a table: its place, and the GID in it.
-fn slot(record: &GidRecord) -> (u32, u32, Gid) {
-    let entry = &record.entry;
-    (entry.port(), entry.index(), entry.gid())
 }
 
 /// A host's name or the like, which may be any bytes, with `?` for what does not show.

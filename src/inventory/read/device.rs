@@ -73,7 +73,8 @@ pub(super) fn read_device(
     table
 }
 
-/// Reads one entry; and if it has an interface, the table it is in, which shows whose that is.
+/// Reads one entry; and if it has an interface, the table it is in, which shows whose that is. Then it is the entry as
+/// the table has it: another may have taken the slot meanwhile.
 fn read_slot(
     reader: &mut Reader<'_>,
     port: u32,
@@ -81,10 +82,12 @@ fn read_slot(
     table: &mut Option<GidTable>,
 ) -> Result<Vec<GidRecord>, Error> {
     let record = reader.gid(port, index)?;
-    if record.as_ref().is_some_and(GidRecord::may_have_netdev) {
-        *table = Some(reader.gid_table()?);
+    if !record.as_ref().is_some_and(GidRecord::may_have_netdev) {
+        return Ok(record.into_iter().collect());
     }
-    Ok(record.into_iter().collect())
+    let table = table.insert(reader.gid_table()?);
+    let is_in_slot = |own: &&GidRecord| (own.entry.port(), own.entry.index()) == (port, index);
+    Ok(table.iter().filter(is_in_slot).cloned().collect())
 }
 
 /// A port of a device that cannot be read at all.
