@@ -146,3 +146,61 @@ fn has_types(reader: &Reader<'_>, device: &str, port: u32) -> Option<bool> {
         Err(_) => None,
     }
 }
+
+#[cfg(all(test, feature = "simulated-kernel"))]
+mod tests {
+    use core::num::NonZeroU32;
+
+    use uverbs_uapi::device::{self as abi, method};
+    use zerocopy::IntoBytes;
+
+    use super::*;
+    use crate::context::Context;
+    use crate::driver::DriverId;
+    use crate::gid::{Gid, GidEntry, GidType};
+    use crate::simulated::{SimulatedKernel, UserMemory};
+
+    /// Has a row of interface 2, and in the table, which is read later, that of interface 3 with the same GID.
+    #[derive(Debug)]
+    struct Replacing;
+
+    fn entry(ifindex: u32) -> GidEntry {
+        let gid = Gid::of_roce([2, 0x11, 0x22, 0x33, 0x44, 0x55]);
+        let entry = GidEntry::new(1, 0, gid).with_type(GidType::ROCE_V2);
+        entry.with_netdev_ifindex(NonZeroU32::new(ifindex))
+    }
+
+    impl SimulatedKernel for Replacing {
+        fn ioctl(&self, request: &mut [u8], memory: &UserMemory<'_>) -> Result<(), Errno> {
+            let asked = u16::from_ne_bytes([request[4], request[5]]);
+            let mut answer = |id: u16, bytes: &[u8]| -> Result<(), Errno> {
+                let mut attributes = request[24..].chunks_exact_mut(16);
+                let own = attributes.find(|own| own[..2] == id.to_ne_bytes()).unwrap();
+                memory.write(u64::from_ne_bytes(own[8..].try_into().unwrap()), bytes)?;
+                // `VALID_OUTPUT`.
+                own[4] |= 2;
+                Ok(())
+            };
+            match asked {
+                method::GET_CONTEXT => Ok(()),
+                method::QUERY_GID_ENTRY => answer(3, abi::GidEntry::from(entry(2)).as_bytes()),
+                method::QUERY_GID_TABLE => {
+                    answer(2, abi::GidEntry::from(entry(3)).as_bytes())?;
+                    answer(3, &1u64.to_ne_bytes())
+                }
+                _ => Err(Errno::PROTONOSUPPORT),
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_is_the_one_of_the_table_that_names_it() {
+        let (device, sysfs) = (Device::named("x"), Sysfs::at("/nowhere"));
+        let context = Context::simulated("x", 1..=1, DriverId::RXE, Box::new(Replacing)).unwrap();
+        let mut reader = Reader::simulated(&device, &sysfs, Preference::Ioctl, context);
+        let mut table = None;
+        let rows = read_slot(&mut reader, 1, 0, &mut table).unwrap();
+        assert_eq!(rows, [GidRecord::from(entry(3))]);
+        assert_eq!(rows, table.unwrap().to_vec());
+    }
+}
