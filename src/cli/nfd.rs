@@ -151,9 +151,8 @@ fn is_of(own: &DeviceRecord, port: &PortRecord, kind: Kind) -> Option<bool> {
     };
     match (layer, own.device.protocol.as_deref()) {
         (LinkLayer::ETHERNET, _) if kind == Kind::Roce => own.is_roce(port),
-        (LinkLayer::ETHERNET, _) => Some(false),
-        // Omni-Path has this link layer, too.
-        (LinkLayer::INFINIBAND, Some("opa")) => Some(false),
+        // Omni-Path has the link layer of InfiniBand, too.
+        (LinkLayer::ETHERNET, _) | (LinkLayer::INFINIBAND, Some("opa")) => Some(false),
         (LinkLayer::INFINIBAND, Some(_)) => Some(kind == Kind::Ib),
         (LinkLayer::INFINIBAND, None) if kind != Kind::Ib => Some(false),
         _ => None,

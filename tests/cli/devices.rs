@@ -89,7 +89,7 @@ fn the_place_of_a_device() {
     let cells = "0000:17:00.2  vf        0000:17:00.0  1     16GT/s,x8  32GT/s,x16  15b3:1021";
     assert!(wide.contains(cells), "{wide}");
     // In a virtual machine a function is known by its number, or not.
-    std::fs::remove_file(&physfn).unwrap();
+    fs::remove_file(&physfn).unwrap();
     for (id, kind) in [("15B3:101E", json!("vf")), ("8086:1889", json!(null))] {
         lost.file(
             "device/uevent",

@@ -177,8 +177,8 @@ impl Namespace {
         let of_table =
             |((table, names), is_settled): ((&&GidTable, Vec<Option<Netdev>>), &bool)| {
                 if *is_settled || table.device().index.is_none() {
-                    let named = |netdev| Naming { netdev, ..Naming::default() };
-                    return names.into_iter().map(named).collect();
+                    let of_name = |netdev| Naming { netdev, ..Naming::default() };
+                    return names.into_iter().map(of_name).collect();
                 }
                 let mut above: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
                 let mut is_elsewhere = |record: &GidRecord| {

@@ -148,6 +148,7 @@ fn has_types(reader: &Reader<'_>, device: &str, port: u32) -> Option<bool> {
 }
 
 #[cfg(all(test, feature = "simulated-kernel"))]
+#[expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use core::num::NonZeroU32;
 
