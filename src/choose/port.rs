@@ -167,8 +167,8 @@ impl DeviceRecord {
     }
 }
 
-/// Whether a port is RoCE if it has GIDs, so that its rows differ in more than the index: an Ethernet port of a channel adapter.
-/// iWARP and usNIC have other node types.
+/// Whether a port is RoCE if it has GIDs, so that its rows differ in more than the index: an Ethernet port of a channel
+/// adapter. iWARP and usNIC have other node types.
 pub(crate) fn is_roce(link_layer: LinkLayer, node_type: NodeType) -> bool {
     link_layer == LinkLayer::ETHERNET && node_type == NodeType::CA
 }

@@ -54,8 +54,8 @@
 //! - rows on a port whose own interface is in another namespace;
 //! - rows of other kinds of interfaces than those above, and of everything on top of them. The device that a
 //!   tunnel (gre, ipip, sit, vti, geneve …) is bound to is not below the tunnel, and the kernel makes no rows of
-//!   tunnels. That of a vxlan is from Linux 5.4 on, and may be in another namespace. A macvtap or ipvtap interface does not always say that the device below it is in
-//!   another namespace;
+//!   tunnels. That of a vxlan is from Linux 5.4 on, and may be in another namespace. A macvtap or ipvtap
+//!   interface does not always say that the device below it is in another namespace;
 //! - all but the first slots of a full table.
 //!
 //! The connection manager does not know an address that several interfaces here have (except IPv6

@@ -37,8 +37,8 @@ pub(super) fn modules(sysfs: &Sysfs, has_gpus: bool) -> Vec<String> {
     modules
 }
 
-/// Those of NVIDIA's modules that taint the kernel as proprietary; `None` if that cannot be read of all, or if the modules
-/// are not known.
+/// Those of NVIDIA's modules that taint the kernel as proprietary; `None` if that cannot be read of all, or if the
+/// modules are not known.
 pub(super) fn proprietary(sysfs: &Sysfs, modules: &[String]) -> Option<Vec<String>> {
     if modules.is_empty() {
         return None;

@@ -340,14 +340,15 @@ fn interfaces_of_this_very_host() {
     assert_eq!(Host::rooted("/nowhere", "/nowhere").interfaces().unwrap(), None);
 }
 
-/// Each table is asked of alone and beside others, with the interfaces already known or not.
+/// Each table is asked of by itself and beside others, with the interfaces already known or not.
 #[test]
 fn what_is_known_of_a_row_does_not_depend_on_what_else_is_asked() {
     let of = |index: u32, record| {
         let device = Device { index: Some(index), ..Device::sample(&format!("d{index}")) };
         GidTable::sample("", vec![record]).of(device)
     };
-    // No interface here has this one's index, or its address. The other's address may be an interface's above its port's.
+    // No interface here has this one's index, or its address. The other's address may be that of an interface above its
+    // port's.
     let (far, near) = (of(0, record(u32::MAX, "192.0.2.1")), of(1, record(1, "127.0.0.1")));
     let unlisted = of(2, record(u32::MAX, "192.0.2.1")).of(Device::named("d2"));
     let asked = |tables: &[&GidTable], is_read: bool| {
@@ -359,10 +360,10 @@ fn what_is_known_of_a_row_does_not_depend_on_what_else_is_asked() {
         host.netdevs_by(tables, dump, PortNetdevs::new()).unwrap()
     };
     for is_read in [false, true] {
-        let alone: Vec<_> =
+        let single: Vec<_> =
             [&far, &near, &unlisted].map(|table| asked(&[table], is_read).remove(0)).into();
-        assert_eq!(asked(&[&far, &near, &unlisted], is_read), alone, "{is_read}");
-        assert_eq!(alone[0][0].is_elsewhere, is_read);
+        assert_eq!(asked(&[&far, &near, &unlisted], is_read), single, "{is_read}");
+        assert_eq!(single[0][0].is_elsewhere, is_read);
     }
 }
 
