@@ -34,6 +34,14 @@ pub struct Hardware {
     pub pci_is_unread: bool,
 }
 
+/// The numbers in mlx5's table (`mlx5_core_pci_table`): those that it marks as virtual functions, and the others.
+const MELLANOX: u16 = 0x15b3;
+const MLX5_VIRTUAL: [u16; 8] = [0x1012, 0x1014, 0x1016, 0x1018, 0x101a, 0x101c, 0x101e, 0xa2d3];
+const MLX5_PHYSICAL: [u16; 17] = [
+    0x1011, 0x1013, 0x1015, 0x1017, 0x1019, 0x101b, 0x101d, 0x101f, 0x1021, 0x1023, 0x1025, 0x1027,
+    0xa2d2, 0xa2d6, 0xa2dc, 0xa2df, 0x2101,
+];
+
 /// A PCI function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
@@ -55,6 +63,9 @@ pub struct PciFunction {
     /// Whether it is a virtual one of which it is not known what the physical function is.
     #[cfg_attr(feature = "serde", serde(default))]
     pub physical_is_unread: bool,
+    /// Whether it can have virtual ones (`sriov_totalvfs`).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub has_virtual: bool,
     /// The PCIe link as it is; of a VF that of its physical function.
     pub link: Option<PcieLink>,
     /// The best link that the function itself is capable of, in any slot.
@@ -71,15 +82,27 @@ impl PciFunction {
             has_sub_function: false,
             physical: None,
             physical_is_unread: false,
+            has_virtual: false,
             link: None,
             max_link: None,
         }
     }
 
-    /// Whether it is a virtual one (VF).
+    /// Whether it is known to be a virtual one (VF). A virtual machine that has one does not see its physical one: mlx5
+    /// knows it by its number.
     #[must_use]
     pub fn is_virtual(&self) -> bool {
-        self.physical.is_some() || self.physical_is_unread
+        self.physical.is_some() || self.physical_is_unread || self.has_id(&MLX5_VIRTUAL)
+    }
+
+    /// Whether it is known to be a physical one (PF), by its number too.
+    #[must_use]
+    pub fn is_physical(&self) -> bool {
+        !self.is_virtual() && (self.has_virtual || self.has_id(&MLX5_PHYSICAL))
+    }
+
+    fn has_id(&self, devices: &[u16]) -> bool {
+        self.id.is_some_and(|(vendor, device)| vendor == MELLANOX && devices.contains(&device))
     }
 
     /// Whether its link is known to be slower or narrower than it could be.

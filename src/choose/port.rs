@@ -2,7 +2,8 @@
 
 use super::address::Family;
 use crate::device::NodeType;
-use crate::gid::{Gid, GidType};
+use crate::gid::{Gid, GidEntry, GidType};
+use crate::inventory::{DeviceRecord, PortRecord};
 use crate::netdev::Unfit;
 use crate::port::{LinkLayer, PortState};
 
@@ -147,8 +148,27 @@ impl Row<'_> {
     }
 }
 
-/// Whether a port is RoCE, so that its rows differ in more than the index: an Ethernet port of a channel adapter.
-/// iWARP and usNIC have other node types.
+impl DeviceRecord {
+    /// Whether a port is one of RoCE, if that is known. An Ethernet port of a channel adapter may have no RoCE: it is a
+    /// representor, or RoCE was switched off. Netlink names the protocol of the first port only.
+    #[must_use]
+    pub fn is_roce(&self, port: &PortRecord) -> Option<bool> {
+        let attributes = port.known()?;
+        if !is_roce(attributes.link_layer, self.device.node_type) || attributes.gid_tbl_len == 0 {
+            return Some(false);
+        }
+        let is_first = port.number == *self.device.ports().start();
+        if let Some(protocol) = self.device.protocol.as_deref().filter(|_| is_first) {
+            return Some(protocol == "roce");
+        }
+        let entries = self.all_rows().iter().map(|row| &row.record.entry);
+        let mut types = entries.filter(|own| own.port() == port.number).map(GidEntry::gid_type);
+        types.any(|own| matches!(own, GidType::ROCE_V1 | GidType::ROCE_V2)).then_some(true)
+    }
+}
+
+/// Whether a port is RoCE if it has GIDs, so that its rows differ in more than the index: an Ethernet port of a channel
+/// adapter. iWARP and usNIC have other node types.
 pub(crate) fn is_roce(link_layer: LinkLayer, node_type: NodeType) -> bool {
     link_layer == LinkLayer::ETHERNET && node_type == NodeType::CA
 }

@@ -56,7 +56,7 @@ pub(crate) struct Row<'a> {
 #[derive(Debug, Serialize)]
 struct Pci {
     address: Text<PciAddress>,
-    function: Kind,
+    function: Option<Kind>,
     physical: Option<Text<PciAddress>>,
     id: Option<String>,
     link: Option<Link>,
@@ -104,10 +104,10 @@ impl Pci {
     fn new(own: &PciFunction) -> Self {
         Self {
             address: Text(own.address),
-            function: match (own.is_virtual(), own.has_sub_function) {
-                (true, _) => Kind::Vf,
-                (false, true) => Kind::Sf,
-                (false, false) => Kind::Pf,
+            function: match () {
+                () if own.has_sub_function => Some(Kind::Sf),
+                () if own.is_virtual() => Some(Kind::Vf),
+                () => own.is_physical().then_some(Kind::Pf),
             },
             physical: own.physical.map(Text),
             id: own.id.map(|(vendor, device)| format!("{vendor:04x}:{device:04x}")),
@@ -214,7 +214,7 @@ fn tabulate(row: &Row<'_>, table: &mut Table<19>) {
         if row.node_is_unread { "?".to_owned() } else { cell(row.uverbs) },
         row.sys_image_guid.to_string(),
         cell(pci.map(|own| own.address)),
-        cell(pci.map(|own| own.function.name())),
+        cell(pci.and_then(|own| own.function).map(Kind::name)),
         cell(pci.and_then(|own| own.physical)),
         cell(row.numa_node),
         cell(pci.and_then(|own| own.link).map(|own| own.0)),

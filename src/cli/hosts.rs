@@ -9,9 +9,7 @@ use uverbs::choose::nccl::ROOM;
 use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
 use uverbs::device::{Absence, Device};
 use uverbs::host::{Host, Preference};
-use uverbs::inventory::{
-    DeviceRecord, Inventory, Kept, Parts, Problem, SettingsReading, Unread, Wanted,
-};
+use uverbs::inventory::{DeviceRecord, Inventory, Parts, Problem, SettingsReading, Unread, Wanted};
 use uverbs::watch::format_time;
 
 use crate::args::{Common, FromArg};
@@ -128,26 +126,6 @@ pub(crate) fn host(common: &Common) -> Host {
 /// Reads this host, or another's sysfs tree.
 pub(crate) fn live(common: &Common, wanted: &Wanted<'_>) -> Inventory {
     host(common).inventory(wanted)
-}
-
-/// A host that is read once, or again and again.
-#[derive(Debug)]
-pub(crate) struct Again {
-    host: Host,
-    kept: Option<Kept>,
-}
-
-impl Again {
-    pub(crate) fn new(common: &Common, is_again: bool) -> Self {
-        Self { host: host(common), kept: is_again.then(Kept::default) }
-    }
-
-    fn inventory(&mut self, wanted: &Wanted<'_>) -> Inventory {
-        match &mut self.kept {
-            Some(kept) => self.host.inventory_keeping(wanted, kept),
-            None => self.host.inventory(wanted),
-        }
-    }
 }
 
 /// Reads what is wanted, of this host, of another's sysfs tree, or of each snapshot, and shows each host
@@ -302,13 +280,12 @@ pub(crate) fn look(
     report: &mut Report,
     see: impl FnMut(&Seen, &mut Report) -> serde_json::Result<()>,
 ) -> serde_json::Result<()> {
-    let mut again = Again::new(common, false);
-    look_again(&mut again, (from, preference, parts), asked, report, see)
+    look_again(&mut host(common), (from, preference, parts), asked, report, see)
 }
 
 /// The same, of a host that is read again and again.
 pub(crate) fn look_again(
-    again: &mut Again,
+    host: &mut Host,
     (from, preference, parts): (&FromArg, Preference, Parts),
     asked: &Asked<'_>,
     report: &mut Report,
@@ -325,9 +302,9 @@ pub(crate) fn look_again(
     let wanted = Wanted::new(parts).preference(preference);
     let named = wanted.devices(&is_named);
     let live = || {
-        let inventory = again.inventory(&named);
+        let inventory = host.inventory(&named);
         if is_choosing && count.get() > ROOM && inventory.is_partial() {
-            return again.inventory(&wanted);
+            return host.inventory(&wanted);
         }
         inventory
     };

@@ -150,9 +150,9 @@ fn is_of(own: &DeviceRecord, port: &PortRecord, kind: Kind) -> Option<bool> {
         _ => port.known()?.link_layer,
     };
     match (layer, own.device.protocol.as_deref()) {
-        (LinkLayer::ETHERNET, _) => Some(kind == Kind::Roce),
-        // Omni-Path has this link layer, too.
-        (LinkLayer::INFINIBAND, Some("opa")) => Some(false),
+        (LinkLayer::ETHERNET, _) if kind == Kind::Roce => own.is_roce(port),
+        // Omni-Path has the link layer of InfiniBand, too.
+        (LinkLayer::ETHERNET, _) | (LinkLayer::INFINIBAND, Some("opa")) => Some(false),
         (LinkLayer::INFINIBAND, Some(_)) => Some(kind == Kind::Ib),
         (LinkLayer::INFINIBAND, None) if kind != Kind::Ib => Some(false),
         _ => None,

@@ -3,9 +3,9 @@
 use super::meet::Obstacle;
 use crate::choose::{
     Caveat, Family, Home, Network, Outcome, Port, Row, Surroundings, Why, address_of, caveats,
-    is_of_link, is_roce,
+    is_of_link,
 };
-use crate::device::NodeType;
+use crate::device::{Device, NodeType};
 use crate::gid::{Gid, GidType};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
 use crate::netdev::Interface;
@@ -47,14 +47,18 @@ pub enum Fabric {
 }
 
 impl Fabric {
-    fn of(layer: LinkLayer, node_type: NodeType, protocol: Option<&str>) -> Self {
-        match layer {
-            LinkLayer::INFINIBAND if protocol == Some("opa") => Self::OmniPath,
+    /// That of a port whose attributes are known. An Ethernet port whose protocol is not known has no other than RoCE.
+    pub(super) fn of(record: &DeviceRecord, port: &PortRecord) -> Option<Self> {
+        let (layer, Device { node_type, protocol, .. }) =
+            (port.known()?.link_layer, &record.device);
+        let is_roce = layer == LinkLayer::ETHERNET && record.is_roce(port) != Some(false);
+        Some(match layer {
+            LinkLayer::INFINIBAND if protocol.as_deref() == Some("opa") => Self::OmniPath,
             LinkLayer::INFINIBAND => Self::InfiniBand,
-            _ if is_roce(layer, node_type) => Self::Roce,
-            LinkLayer::ETHERNET if node_type == NodeType::RNIC => Self::Iwarp,
-            _ => Self::Other(layer, node_type),
-        }
+            _ if is_roce => Self::Roce,
+            LinkLayer::ETHERNET if *node_type == NodeType::RNIC => Self::Iwarp,
+            _ => Self::Other(layer, *node_type),
+        })
     }
 }
 
@@ -230,9 +234,7 @@ pub(super) fn end(
 ) -> Option<End> {
     let Place { record, port, .. } = place;
     let attributes = port.known();
-    let fabric = attributes.map(|own| {
-        Fabric::of(own.link_layer, record.device.node_type, record.device.protocol.as_deref())
-    });
+    let fabric = Fabric::of(record, port);
     let is_subnet = matches!(fabric, Some(Fabric::InfiniBand | Fabric::OmniPath));
     let used = match outcome {
         Outcome::Ignored(

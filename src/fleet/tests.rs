@@ -7,10 +7,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::choose::{Family, Network};
-use crate::device::NodeType;
-use crate::gid::GidType;
+use crate::device::{Device, NodeType};
+use crate::gid::{GidType, Source};
+use crate::inventory::{DeviceRecord, PortRecord};
 use crate::pkey::PKey;
-use crate::port::{LinkLayer, Mtu, PortState};
+use crate::port::{LinkLayer, Mtu, PortAttributes, PortState};
 
 /// An end by its words: a fabric; `down`; `mtu5`; `none` or `unknown` for the GID; of RoCE a version, a network or
 /// `link` (with a family) or `nowhere`, the name of an upper interface (`^bond0`) or the id of a VLAN (`^vlan7`), and
@@ -198,6 +199,41 @@ fn keys_are_equal_where_ends_are() {
             assert_eq!(one == other, one.key() == other.key(), "{one:?}, {other:?}");
         }
     }
+}
+
+/// Netlink names the protocol of the first port only.
+#[test]
+fn the_fabric_of_a_port() {
+    let fabric = |layer, node_type, protocol: Option<&str>, number, slots| {
+        let mut record = DeviceRecord::new(Device::named("x"));
+        (record.device.node_type, record.device.port_count) = (node_type, 2);
+        record.device.protocol = protocol.map(str::to_owned);
+        let mut port = PortRecord::new(number);
+        assert_eq!(Fabric::of(&record, &port), None);
+        let attributes =
+            PortAttributes { link_layer: layer, gid_tbl_len: slots, ..PortAttributes::default() };
+        port.attributes = Some(Ok((attributes, Source::Ioctl)));
+        Fabric::of(&record, &port).unwrap()
+    };
+    let (ethernet, ca) = (LinkLayer::ETHERNET, NodeType::CA);
+    let none = Fabric::Other(ethernet, ca);
+    for (protocol, number, slots, expected) in [
+        (Some("roce"), 1, 16, Fabric::Roce),
+        (Some("ib"), 1, 16, none),
+        (Some("ib"), 2, 16, Fabric::Roce),
+        (None, 1, 16, Fabric::Roce),
+        (None, 1, 0, none),
+    ] {
+        assert_eq!(
+            fabric(ethernet, ca, protocol, number, slots),
+            expected,
+            "{protocol:?} {number}"
+        );
+    }
+    assert_eq!(fabric(ethernet, NodeType::RNIC, Some("iw"), 1, 1), Fabric::Iwarp);
+    let infiniband = |protocol| fabric(LinkLayer::INFINIBAND, ca, protocol, 1, 8);
+    assert_eq!(infiniband(Some("opa")), Fabric::OmniPath);
+    assert_eq!([Some("ib"), None].map(infiniband), [Fabric::InfiniBand; 2]);
 }
 
 fn any_end() -> impl Strategy<Value = End> {

@@ -236,7 +236,7 @@ impl CounterReader {
                 }
             }
         }
-        let mut optional = Vec::new();
+        let mut states = Vec::new();
         let asked = socket.ask(requests, |request, reply| {
             let Some(&(number, place, own, question)) = places.get(request) else { return Ok(()) };
             let Some(told) = told.get_mut(own) else { return Ok(()) };
@@ -245,21 +245,30 @@ impl CounterReader {
             let reply = reply.and_then(|reply| is_of(reply, name).map(|()| reply));
             match question {
                 0 => told.counters = Some(reply.and_then(parse_counters)),
-                1 => {
-                    if let Ok((count, states)) = reply.and_then(parse_states) {
-                        told.count = count;
-                        optional.push((number, place, states));
-                    }
-                }
+                1 => states.push((number, place, own, reply.and_then(parse_states))),
                 _ => told.is_plain = reply.and_then(parse_mode) == Ok(Some(true)),
             }
             Ok(())
         });
         let resources = socket.dump(&resources_request(), |reply| Ok(parse_resources(reply)));
-        for (number, place, states) in optional {
+        for (number, place, own, answer) in states {
             let device = found.devices.get_mut(number);
-            if let Some(port) = device.and_then(|own| own.ports.get_mut(place)) {
-                port.optional = states;
+            let port = device.and_then(|own| own.ports.get_mut(place));
+            let (Some(port), Some(told), Some(device)) =
+                (port, told.get_mut(own), devices.get(number))
+            else {
+                continue;
+            };
+            match answer {
+                Ok((count, optional)) => (told.count, port.optional) = (count, optional),
+                // The driver has no counters, or the kernel is older than the question; or it is said already.
+                Err(cause) if means_none(&cause, 0) => {}
+                Err(cause)
+                    if told.counters.as_ref().is_some_and(|own| own.as_ref() == Err(&cause)) => {}
+                Err(cause) => {
+                    let request = Request::Counters { port: Some(port.number) };
+                    port.problems.push(Error::new(&*device.name, request, cause));
+                }
             }
         }
         for problem in [asked.err(), resources.as_ref().err().cloned()].into_iter().flatten() {

@@ -15,10 +15,10 @@
 //! folder, kept open ([`Sysfs::of`]).
 //!
 //! What is not shown: that nobody, between two system calls of ours, gave a device's name or number to
-//! another and back again; in a tree of files that is no kernel's sysfs, anything about inode numbers; of
-//! an open file that is handed over ([`Context::import`](crate::context::Context::import)), and of a
-//! node that was made by hand while the number's former device is open elsewhere, more than the node
-//! GUID.
+//! another and back again; in a tree of files that is no kernel's sysfs, or before Linux 4.14, which gives a
+//! number again, anything about inode numbers; of an open file that is handed over
+//! ([`Context::import`](crate::context::Context::import)), and of a node that was made by hand while the
+//! number's former device is open elsewhere, more than the node GUID.
 
 mod counters;
 mod list;

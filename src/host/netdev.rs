@@ -53,9 +53,9 @@
 //!
 //! - rows on a port whose own interface is in another namespace;
 //! - rows of other kinds of interfaces than those above, and of everything on top of them. The device that a
-//!   tunnel (gre, ipip, sit, vti, vxlan, geneve …) is bound to is not below the tunnel, and the kernel makes
-//!   no rows of tunnels. A macvtap or ipvtap interface does not always say that the device below it is in
-//!   another namespace;
+//!   tunnel (gre, ipip, sit, vti, geneve …) is bound to is not below the tunnel, and the kernel makes no rows of
+//!   tunnels. That of a vxlan is from Linux 5.4 on, and may be in another namespace. A macvtap or ipvtap
+//!   interface does not always say that the device below it is in another namespace;
 //! - all but the first slots of a full table.
 //!
 //! The connection manager does not know an address that several interfaces here have (except IPv6
@@ -195,7 +195,9 @@ impl Host {
         Ok(tables.iter().zip(namings).map(named).collect())
     }
 
-    /// The interfaces of the rows of each table, in their order, by what was read of interfaces already.
+    /// The interfaces of the rows of each table, in their order, by what was read of interfaces already. Without a
+    /// dump, links are not read for a table whose rows they could not name, and it is not known where these rows'
+    /// interfaces are.
     pub(crate) fn netdevs_by(
         &mut self,
         tables: &[&GidTable],
@@ -220,26 +222,24 @@ impl Host {
         let with_netdev = |(port, netdev): (_, Option<Netdev>)| Some((port, netdev?));
         let port_netdevs = known.into_iter().filter_map(with_netdev).collect();
         let error = |cause| Error::of_host(Request::Interfaces, cause);
-        let mut route = None;
-        let (addresses, links) = if let Some(dump) = dump {
-            (dump.addresses, Some(dump.links))
+        let (namespace, settled) = if let Some(RouteDump { links, addresses }) = dump {
+            let mut namespace = Namespace::new(port_netdevs, &addresses);
+            namespace.links = Some(links);
+            (namespace, vec![false; tables.len()])
         } else {
-            let socket = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
-            (read_addresses(route.insert(socket)).map_err(error)?, None)
-        };
-        let mut namespace = Namespace::new(port_netdevs, &addresses);
-        let names = namespace.name(tables);
-        if namespace.is_settled(tables, &names) {
-            return Ok(namespace.namings(tables, names));
-        }
-        // Some row is of another interface than its port's: now the links between them matter.
-        namespace.links = match (links, &mut route) {
-            (None, Some(route)) => Some(read_links(route).map_err(error)?),
-            (links, _) => links,
+            let mut route = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
+            let addresses = read_addresses(&mut route).map_err(error)?;
+            let mut namespace = Namespace::new(port_netdevs, &addresses);
+            let settled = namespace.settled(tables);
+            // Some row is of another interface than its port's: now the links between them matter.
+            if settled.contains(&false) {
+                namespace.links = Some(read_links(&mut route).map_err(error)?);
+            }
+            (namespace, settled)
         };
         let mut names = namespace.name(tables);
         self.ask_connection_manager(&namespace, tables, &mut names);
-        Ok(namespace.namings(tables, names))
+        Ok(namespace.namings(tables, names, &settled))
     }
 
     /// Names what is left, as far as the connection manager knows it.

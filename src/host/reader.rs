@@ -145,6 +145,18 @@ pub struct Reader<'d> {
 }
 
 impl<'d> Reader<'d> {
+    /// One with this open device.
+    #[cfg(all(test, feature = "simulated-kernel"))]
+    pub(crate) fn simulated(
+        device: &'d Device,
+        sysfs: &'d Sysfs,
+        preference: Preference,
+        context: Context,
+    ) -> Self {
+        let (context, own) = (Some(context), OnceLock::new());
+        Self { device, sysfs, preference, context, fallback: None, own }
+    }
+
     /// Opens the device, unless only sysfs is wanted.
     ///
     /// # Errors
@@ -328,7 +340,7 @@ mod tests {
     ) -> Result<(Source, Option<Cause>), Cause> {
         let tree = tempfile::tempdir().unwrap();
         let folder = tree.path().join(format!("class/infiniband/sim0/ports/{port}"));
-        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::create_dir_all(folder.join("gids")).unwrap();
         for (name, text) in [
             ("state", "4: ACTIVE"),
             ("phys_state", "5: LinkUp"),
@@ -345,14 +357,7 @@ mod tests {
         let device = Device::named("sim0");
         let kernel = Box::new(Refusing(errno));
         let context = Context::simulated("sim0", 1..=1, DriverId::RXE, kernel).unwrap();
-        let mut reader = Reader {
-            device: &device,
-            sysfs: &sysfs,
-            preference,
-            context: Some(context),
-            fallback: None,
-            own: OnceLock::new(),
-        };
+        let mut reader = Reader::simulated(&device, &sysfs, preference, context);
         let answer = reader.port(port).map_err(|error| error.cause().clone())?;
         Ok((answer.1, reader.fallback().map(|error| error.cause().clone())))
     }

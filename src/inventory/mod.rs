@@ -35,7 +35,6 @@ use crate::port::{PortAttributes, Rate};
 
 pub use crate::text::{is_device_name, is_interface_name, is_plain, is_plain_char};
 pub use node::NodeState;
-pub use read::Kept;
 pub use settings::{Setting, SettingsReading};
 #[cfg(feature = "serde")]
 pub use snapshot::{LONGEST_SNAPSHOT, SnapshotError, Snapshots};

@@ -1,12 +1,11 @@
 //! Filling an [`Inventory`] from this host, or from a sysfs tree.
 
 mod device;
-mod kept;
 mod needs;
 mod settings;
 
 use core::cell::LazyCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use nix::libc;
 use rustix::io::Errno;
@@ -14,19 +13,12 @@ use rustix::io::Errno;
 use super::{DeviceRecord, GidRow, Inventory, Problem, Wanted};
 use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request};
-use crate::gid::{Gid, GidRecord};
 use crate::host::{GidTable, Host, PortNetdevs, Sought};
 use crate::netlink::route::{Links, RouteDump};
 use crate::sysfs::{Sysfs, is_absent};
 use crate::text::is_plain_char;
 use device::{find_driver, find_hardware, read_device};
 use settings::read_settings;
-
-pub use kept::Kept;
-use kept::KnownPort;
-
-/// What is known of ports already, by device and number.
-type KnownPorts = BTreeMap<(String, u32), KnownPort>;
 
 impl Host {
     /// Reads what is wanted. It never fails: what could not be read is a [`Problem`] in its place.
@@ -35,47 +27,9 @@ impl Host {
     /// of another host's sysfs tree only the tree.
     #[must_use]
     pub fn inventory(&mut self, wanted: &Wanted<'_>) -> Inventory {
-        self.read_inventory(wanted, None)
-    }
-
-    /// The same, for who reads again and again: takes over what ports said the last time, if it is shown that they
-    /// would say the same now.
-    ///
-    /// mlx5 asks its firmware for a port's attributes and for its interface, four commands a port. For an Ethernet
-    /// port, route netlink shows that nothing has changed: its interface is up and the same as before, its carrier
-    /// neither came nor went meanwhile, and it belongs to no bond. All other ports are asked each time, and all are
-    /// unless [`Parts::interfaces`](super::Parts::interfaces) is wanted.
-    ///
-    /// ```no_run
-    /// use uverbs::Host;
-    /// use uverbs::inventory::{Kept, Parts, Wanted};
-    ///
-    /// let (mut host, mut kept) = (Host::new(), Kept::default());
-    /// loop {
-    ///     let inventory = host.inventory_keeping(&Wanted::new(Parts::CHOOSING), &mut kept);
-    ///     println!("{} devices", inventory.devices.len());
-    ///     std::thread::sleep(std::time::Duration::from_secs(15));
-    /// }
-    /// ```
-    #[must_use]
-    pub fn inventory_keeping(&mut self, wanted: &Wanted<'_>, kept: &mut Kept) -> Inventory {
-        self.read_inventory(wanted, Some(kept))
-    }
-
-    fn read_inventory(&mut self, wanted: &Wanted<'_>, kept: Option<&mut Kept>) -> Inventory {
         let parts = wanted.parts;
         let (mut inventory, sought) = self.listed(wanted);
         let mut tables = Vec::new();
-        // Before the ports are asked, so that each change after this is seen the next time.
-        // One list: each costs some drivers commands to their firmware.
-        let mut dump = None;
-        let keeps = kept.is_some();
-        if keeps && parts.interfaces {
-            dump = self.listed_interfaces(&mut inventory);
-        }
-        let kept = kept.and_then(|kept| Some((kept, dump.as_ref()?.links.clone())));
-        let known = kept.as_ref().map(|(kept, links)| known_ports(kept, &inventory, links));
-        let known = known.unwrap_or_default();
         for record in &mut inventory.devices {
             if parts.host && self.is_here() {
                 look_at_node(record);
@@ -87,7 +41,7 @@ impl Host {
                 find_hardware(record, self.sysfs());
             }
             if parts.has_ports() || parts.gids {
-                tables.push(read_device(record, self.sysfs(), wanted, &known));
+                tables.push(read_device(record, self.sysfs(), wanted));
             }
         }
         if parts.host || inventory.is_empty() {
@@ -103,26 +57,25 @@ impl Host {
                 inventory.locked_memory = needs::locked_memory();
             }
         }
+        // One list: each costs some drivers commands to their firmware.
+        let mut dump = None;
         if parts.interfaces {
-            if !keeps {
-                dump = self.listed_interfaces(&mut inventory);
-            }
+            dump = self.dump().unwrap_or_else(|error| {
+                inventory.problems.push(error.into());
+                None
+            });
             inventory.interfaces = dump.as_ref().map(RouteDump::interfaces);
             if let (Some(dump), Some(name)) = (&dump, wanted.netdev) {
                 let change = changed(name, sought, &dump.links);
                 inventory.problems.extend(change.map(Problem::from));
             }
         }
-        let mut netdevs: PortNetdevs =
-            known.into_iter().map(|(port, own)| (port, Some(own.netdev))).collect();
+        let mut netdevs = PortNetdevs::new();
         if parts.port_netdevs {
             self.name_ports(&mut inventory, &mut netdevs);
         }
         if parts.gids {
             self.name_rows(&mut inventory, &tables, dump, netdevs, wanted);
-        }
-        if let Some((kept, links)) = kept {
-            kept.keep(&inventory.devices, &links);
         }
         if parts.types {
             self.find_hidden_types(&mut inventory);
@@ -136,13 +89,6 @@ impl Host {
             inventory.unread_settings = problems;
         }
         inventory
-    }
-
-    fn listed_interfaces(&self, inventory: &mut Inventory) -> Option<RouteDump> {
-        self.dump().unwrap_or_else(|error| {
-            inventory.problems.push(error.into());
-            None
-        })
     }
 
     /// Why devices may be missing beside those that are listed.
@@ -247,7 +193,7 @@ impl Host {
             let mut rows = rows.iter_mut();
             let mut row = rows.next();
             for (record, name) in table.iter().zip(names.next().unwrap_or_default()) {
-                if let Some(own) = row.as_mut().filter(|own| slot(&own.record) == slot(record)) {
+                if let Some(own) = row.as_mut().filter(|own| own.record == *record) {
                     own.netdev = name.netdev;
                     own.netdev_is_elsewhere = name.is_elsewhere;
                     own.record.netdev_is_unread |= name.may_be_renamed;
@@ -257,7 +203,7 @@ impl Host {
         }
     }
 
-    /// Finds the interface of each port; adds what was asked to what is known.
+    /// Finds the interface of each port, and keeps what was asked.
     fn name_ports(&mut self, inventory: &mut Inventory, known: &mut PortNetdevs) {
         let numbers = |record: &DeviceRecord| record.ports.iter().map(|port| port.number).collect();
         let listed: Vec<(Device, Vec<u32>)> =
@@ -293,31 +239,12 @@ impl Host {
     }
 }
 
-/// What ports said before and would say now.
-fn known_ports(kept: &Kept, inventory: &Inventory, links: &Links) -> KnownPorts {
-    let mut known = KnownPorts::new();
-    for DeviceRecord { device, .. } in &inventory.devices {
-        for port in device.ports() {
-            if let Some(own) = kept.known(device, port, links) {
-                known.insert((device.name.clone(), port), own);
-            }
-        }
-    }
-    known
-}
-
 /// That an interface came, went or changed its name since devices were left out by it.
 fn changed(name: &str, before: Sought, links: &Links) -> Option<Error> {
     let now = links.named(name).map_or(Sought::Nowhere, |link| Sought::Found(link.index));
     let is_same = before == Sought::NotYet || before == now;
     let request = Request::Interface { name: name.to_owned() };
     (!is_same).then(|| Error::of_host(request, Cause::Os(libc::EAGAIN)))
-}
-
-/// What a row is known by in two readings of a table: its place, and the GID in it.
-fn slot(record: &GidRecord) -> (u32, u32, Gid) {
-    let entry = &record.entry;
-    (entry.port(), entry.index(), entry.gid())
 }
 
 /// A host's name or the like, which may be any bytes, with `?` for what does not show.

@@ -55,8 +55,6 @@ pub(crate) struct Link {
     pub(crate) flags: u32,
     pub(crate) is_ethernet: bool,
     pub(crate) mtu: u32,
-    /// How often its carrier came and went.
-    pub(crate) carrier_changes: u32,
     pub(crate) mac: Option<[u8; 6]>,
     /// Of IPoIB, the GUID of the port below it.
     pub(crate) port_guid: Option<Guid>,
@@ -165,13 +163,6 @@ impl FromIterator<Link> for Links {
 }
 
 impl Links {
-    /// The link that carries what a port sends, if nothing else may: it is up, and belongs to no bond.
-    pub(crate) fn carrier(&self, netdev: &Netdev) -> Option<&Link> {
-        let link = self.by_index.get(&netdev.index.get())?;
-        let is_up = link.flags & (UP | LOWER_UP) == UP | LOWER_UP;
-        (is_up && link.master.is_none()).then_some(link)
-    }
-
     pub(crate) fn named(&self, name: &str) -> Option<&Link> {
         self.by_index.get(self.by_name.get(name)?).filter(|link| link.name == name)
     }
@@ -314,7 +305,6 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
         flags: number_at(payload, 8).ok_or(SHORT)?,
         is_ethernet: short_at(payload, 2).ok_or(SHORT)? == libc::ARPHRD_ETHER,
         mtu: 0,
-        carrier_changes: 0,
         mac: None,
         port_guid: None,
         lower: None,
@@ -332,7 +322,6 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
         match attribute.kind {
             libc::IFLA_IFNAME => link.name = attribute.text(),
             libc::IFLA_MTU => link.mtu = attribute.u32()?,
-            libc::IFLA_CARRIER_CHANGES => link.carrier_changes = attribute.u32()?,
             libc::IFLA_ADDRESS => {
                 link.mac = attribute.bytes().try_into().ok();
                 link.port_guid = port_guid(attribute.bytes()).filter(|_| is_infiniband);

@@ -35,7 +35,10 @@ impl Sysfs {
             let folder =
                 sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
             read_gid(&folder, port, index).map_err(|cause| {
-                let slot = folder.join("gids").join(index.to_string());
+                let gids = folder.join("gids");
+                // Each port has the folder, also without a slot: this tree is a part of a sysfs.
+                let slot =
+                    if gids.exists() { gids.join(index.to_string()) } else { folder.clone() };
                 sysfs.missing_or(device, &folder, &slot, request(), cause)
             })
         })
@@ -51,7 +54,8 @@ impl Sysfs {
     /// ```
     ///
     /// # Errors
-    /// `ENOENT`: no such device, here or any more; `EPROTO`: a file that does not read as it should.
+    /// `ENOENT`: no such device, here or any more, or a part of its files is missing; `EPROTO`: a file that does not
+    /// read as it should.
     #[doc(alias = "ibv_query_gid_table")]
     pub fn query_gid_table(&self, device: &str) -> Result<Vec<GidRecord>> {
         Ok(self.gid_slots(device)?.into_iter().filter_map(|slot| slot.gid).collect())
@@ -74,13 +78,7 @@ impl Sysfs {
         for port in ports.numbers().map_err(|cause| error(ports.path(), cause))? {
             let folder = ports.join(port.to_string());
             let gids = folder.join("gids");
-            let indices = match gids.slots() {
-                Ok(indices) => indices,
-                // A port without a GID table: its folder has no such entry.
-                Err(Cause::Os(libc::ENOENT)) if folder.exists() => continue,
-                Err(cause) => return Err(error(gids.path(), cause)),
-            };
-            for index in indices {
+            for index in gids.slots().map_err(|cause| error(gids.path(), cause))? {
                 let gid = read_gid(&folder, port, index).map_err(|cause| {
                     Error::new(device, Request::GidEntry { port, index }, cause)
                 })?;

@@ -86,6 +86,7 @@ fn read_function(folder: &Folder, about: &str) -> Result<Option<PciFunction>, Un
     function.physical = physical.read_optional("uevent").as_deref().and_then(address);
     // Only a VF has this folder, which may lead to where nothing can be read.
     function.physical_is_unread = function.physical.is_none() && !physical.is_gone();
+    function.has_virtual = folder.read_optional("sriov_totalvfs").is_some();
     // The kernel knows no link of a VF.
     let of_link = if function.is_virtual() { &physical } else { folder };
     function.link = link(of_link, "current_link_speed", "current_link_width");
@@ -223,9 +224,22 @@ mod tests {
             (address("0000:17:00.2"), function.link)
         );
 
+        // Known by numbers: in a virtual machine nothing else is to be seen.
+        assert!(function.is_physical() && !virtual_one.is_physical());
+        std::fs::remove_file(root.join(&vf).join("physfn")).unwrap();
+        let guest = read("mlx5_1").pci.unwrap();
+        assert!(guest.is_virtual() && !guest.is_physical());
+        assert_eq!((guest.physical, guest.link), (None, None));
+        // Of a number that says nothing it is known by its virtual functions.
+        let unknown = "PCI_ID=8086:1592\nPCI_SLOT_NAME=0000:17:00.0";
+        write(&root.join(&pf), &[("uevent", unknown)]);
+        let other = read("mlx5_0").pci.unwrap();
+        assert!(!other.is_virtual() && !other.is_physical());
+        write(&root.join(&pf), &[("sriov_totalvfs", "8")]);
+        assert!(read("mlx5_0").pci.unwrap().is_physical());
+
         // One whose physical function cannot be read is a VF all the same.
         let physfn = root.join(&vf).join("physfn");
-        std::fs::remove_file(&physfn).unwrap();
         symlink("../0000:99:00.0", &physfn).unwrap();
         let virtual_one = read("mlx5_1").pci.unwrap();
         assert!(virtual_one.is_virtual() && virtual_one.physical_is_unread);

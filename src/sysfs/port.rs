@@ -34,11 +34,11 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
     let beyond = |name: &str| folder.malformed(name, RANGE);
     let byte = |name| u8::try_from(folder.read_number(name)?).map_err(|_| beyond(name));
     let long = |name| u32::try_from(folder.read_number(name)?).map_err(|_| beyond(name));
-    // A port without a table has no folder.
-    let slots = |name| match folder.join(name).slots() {
-        Ok(slots) => u32::try_from(slots.len()).map_err(|_| beyond(name)),
-        Err(Cause::Os(libc::ENOENT)) => Ok(0),
-        Err(cause) => Err(cause),
+    let count = |slots: Vec<u32>, name| u32::try_from(slots.len()).map_err(|_| beyond(name));
+    let pkeys = match folder.join("pkeys").slots() {
+        // Without P_Keys, as of iWARP, there is no folder.
+        Err(Cause::Os(libc::ENOENT)) => Vec::new(),
+        slots => slots?,
     };
     let rate = match folder.read("rate") {
         Ok(text) => text,
@@ -58,8 +58,8 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
         sm_lid: long("sm_lid")?,
         sm_sl: byte("sm_sl")?,
         lmc: byte("lid_mask_count")?,
-        gid_tbl_len: slots("gids")?,
-        pkey_tbl_len: slots("pkeys")?,
+        gid_tbl_len: count(folder.join("gids").slots()?, "gids")?,
+        pkey_tbl_len: count(pkeys, "pkeys")?,
         active_width,
         active_speed,
         port_cap_flags: long("cap_mask")?,
@@ -142,6 +142,16 @@ mod tests {
         let attributes = sysfs.query_port("x", 1).unwrap();
         assert_eq!((attributes.gid_tbl_len, attributes.pkey_tbl_len), (4, 4));
         assert_eq!(sysfs.gid_slots("x").unwrap().len(), 4);
+
+        // The kernel makes the folder of GIDs of each port, but that of P_Keys only where there are some.
+        std::fs::rename(port.join("pkeys"), port.join("away")).unwrap();
+        assert_eq!(sysfs.query_port("x", 1).unwrap().pkey_tbl_len, 0);
+        std::fs::rename(port.join("away"), port.join("pkeys")).unwrap();
+        std::fs::rename(port.join("gids"), port.join("away")).unwrap();
+        assert_eq!(sysfs.query_port("x", 1).unwrap_err().errno(), libc::ENOENT);
+        assert_eq!(sysfs.query_gid_table("x").unwrap_err().errno(), libc::ENOENT);
+        assert_eq!(sysfs.query_gid_ex("x", 1, 0).unwrap_err().errno(), libc::ENOENT);
+        std::fs::rename(port.join("away"), port.join("gids")).unwrap();
 
         std::fs::remove_file(port.join("pkeys/1")).unwrap();
         assert_eq!(sysfs.query_pkeys("x", 1).unwrap_err().errno(), libc::EPROTO);

@@ -59,6 +59,7 @@ mod file {
     pub(super) const RATE: &str = "rate";
     pub(super) const CAPABILITIES: &str = "cap_mask";
     pub(super) const LINK_LAYER: &str = "link_layer";
+    pub(super) const GIDS: &str = "gids";
     pub(super) const GID_0: &str = "gids/0";
     pub(super) const PKEYS: &str = "pkeys";
 }
@@ -112,8 +113,8 @@ pub struct Port {
     pub capability_mask: u32,
     /// Link layer; InfiniBand if the kernel is too old to give it.
     pub link_layer: LinkLayer,
-    /// The GID at index 0, all zero if that slot is empty; `None` if the port has no GID table
-    /// (representors of mlx5).
+    /// The GID at index 0, all zero if that slot is empty; `None` if the port's GID table has
+    /// no slot (representors of mlx5).
     pub gid: Option<Gid>,
     /// The P_Keys with their indices, ascending; `None` if the port has no table (iWARP).
     pub pkeys: Option<Vec<(u32, PKey)>>,
@@ -141,7 +142,7 @@ pub struct PortGuids {
     /// The device's name.
     pub ca_name: String,
     /// Each port by its number, ascending: its GUID, or why it cannot be read. `None` if the GID at index
-    /// 0 is empty or there is no GID table.
+    /// 0 is empty, or there is no such slot.
     pub guids: Vec<(u32, Result<Option<Guid>>)>,
 }
 
@@ -157,13 +158,13 @@ pub struct PortGuids {
 /// ```
 ///
 /// # Errors
-/// If the folder of the devices exists but cannot be read: `EACCES`, `EIO`, ….
+/// If the folder of the devices exists but cannot be read, or a device's node type: `EACCES`, `EIO`, ….
 #[doc(alias = "umad_get_cas_names")]
 #[doc(alias = "umad_get_ca_device_list")]
 pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
-    let mut names = unsorted_names(sysfs)?;
+    let (mut names, unread) = unsorted_names(sysfs)?;
     names.sort_by(|one, other| natural(one, other));
-    Ok(names)
+    unread.map_or(Ok(names), Err)
 }
 
 /// Reads a device and all its ports.
@@ -303,23 +304,28 @@ pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
         })?;
         return Ok((name.to_owned(), best.number));
     }
-    let names = unsorted_names(sysfs)?;
+    let (names, _) = unsorted_names(sysfs)?;
     let best = choice::device(&names, |name| best_of(name).ok().flatten());
     best.ok_or_else(|| Error::of_host(Request::ListDevices, Cause::NoSuchDevice))
 }
 
-/// The InfiniBand-type devices in the order of the folder.
-fn unsorted_names(sysfs: &Sysfs) -> Result<Vec<String>> {
+/// The InfiniBand-type devices in the order of the folder, and why another may be one.
+fn unsorted_names(sysfs: &Sysfs) -> Result<(Vec<String>, Option<Error>)> {
     let class = sysfs.folder(file::CLASS);
     match class.steady_names() {
-        Ok(names) => Ok(names
-            .into_iter()
-            .filter(|name| {
-                DeviceFolder::find(sysfs, name).is_ok_and(|device| device.is_infiniband())
-            })
-            .collect()),
+        Ok(mut names) => {
+            let mut unread = None;
+            names.retain(|name| match DeviceFolder::find(sysfs, name) {
+                Ok(device) => device.is_infiniband(),
+                Err(error) => {
+                    unread = unread.take().or((!error.is_no_such_device()).then_some(error));
+                    false
+                }
+            });
+            Ok((names, unread))
+        }
         // Without the class there is no RDMA core, so there is no device.
-        Err(Cause::Os(libc::ENOENT)) => Ok(Vec::new()),
+        Err(Cause::Os(libc::ENOENT)) => Ok((Vec::new(), None)),
         Err(cause) => {
             let path = class.path().to_owned();
             Err(Error::of_host(Request::Sysfs { path }, cause))
@@ -427,15 +433,15 @@ fn number_in<T: TryFrom<u64>>(folder: &Folder, file: &str) -> Result<T, Cause> {
     number.try_into().map_err(|_| folder.malformed(file, "a number beyond its range"))
 }
 
-/// The GID at index 0; none if there is no table.
+/// The GID at index 0; none if the table has no slot.
 fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
     match port_folder.read(file::GID_0) {
         Ok(text) => match text.parse::<Ipv6Addr>() {
             Ok(address) => Ok(Some(address.into())),
             Err(_) => Err(port_folder.malformed(file::GID_0, "a GID")),
         },
-        // The port exists, unless its device was removed.
-        Err(Cause::Os(libc::ENOENT)) if port_folder.exists() => Ok(None),
+        // The port exists, unless its device was removed; and each has the folder.
+        Err(Cause::Os(libc::ENOENT)) if port_folder.join(file::GIDS).exists() => Ok(None),
         Err(cause) => Err(cause),
     }
 }

@@ -66,7 +66,7 @@ fn the_place_of_a_device() {
     files(&lost, "device", "0000:17:00.3");
     // Its function is not in the tree.
     let physfn = tree.path().join("class/infiniband/mlx5_2/device/physfn");
-    std::os::unix::fs::symlink("../0000:17:00.0", physfn).unwrap();
+    std::os::unix::fs::symlink("../0000:17:00.0", &physfn).unwrap();
     let devices = &tree.json(&["devices"])["devices"];
     let link = json!({ "gts": 16.0, "lanes": 8 });
     let max = json!({ "gts": 32.0, "lanes": 16 });
@@ -82,12 +82,26 @@ fn the_place_of_a_device() {
     assert_eq!((&devices[0]["ca_type"], &devices[0]["hw_rev"]), (&json!("MT4129"), &json!("0")));
     assert_eq!(devices[1]["pci"]["function"], "vf");
     assert_eq!(devices[1]["pci"]["physical"], "0000:17:00.0");
-    let lost = json!({ "address": "0000:17:00.3", "function": "vf", "physical": null,
+    let as_lost = json!({ "address": "0000:17:00.3", "function": "vf", "physical": null,
                        "id": "15b3:1021", "link": null, "max_link": null });
-    assert_eq!(devices[2]["pci"], lost);
+    assert_eq!(devices[2]["pci"], as_lost);
     let wide = tree.answer(&["devices", "--wide"]);
     let cells = "0000:17:00.2  vf        0000:17:00.0  1     16GT/s,x8  32GT/s,x16  15b3:1021";
     assert!(wide.contains(cells), "{wide}");
+    // In a virtual machine a function is known by its number, or not.
+    fs::remove_file(&physfn).unwrap();
+    for (id, kind) in [("15B3:101E", json!("vf")), ("8086:1889", json!(null))] {
+        lost.file(
+            "device/uevent",
+            &format!(
+                "PCI_ID={id}
+PCI_SLOT_NAME=0000:17:00.3"
+            ),
+        );
+        assert_eq!(tree.json(&["devices", "mlx5_2"])["devices"][0]["pci"]["function"], kind);
+    }
+    files(&lost, "device", "0000:17:00.3");
+    std::os::unix::fs::symlink("../0000:17:00.0", physfn).unwrap();
     // It is in a snapshot, and those of older versions have none.
     let mut document: serde_json::Value =
         serde_json::from_str(&tree.answer(&["snapshot"])).unwrap();
@@ -99,7 +113,7 @@ fn the_place_of_a_device() {
     from_snapshot["devices"][0].as_object_mut().unwrap().remove("host");
     assert_eq!(from_snapshot["devices"][0], devices[0]);
     assert_eq!(from_snapshot["devices"][1]["pci"], devices[1]["pci"]);
-    assert_eq!(from_snapshot["devices"][2]["pci"], lost);
+    assert_eq!(from_snapshot["devices"][2]["pci"], as_lost);
     // It is said of the function only.
     assert_eq!(found.matches("pcie-narrow").count(), 1, "{found}");
     assert!(found.contains("of 0000:17:00.0 is 16GT/s,x8"), "{found}");

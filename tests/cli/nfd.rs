@@ -158,6 +158,19 @@ fn protocols_are_told_apart() {
         assert_eq!(found.get("ib").map(String::as_str), ib, "{protocol}");
         assert_eq!(found["roce"], "false", "{protocol}");
     }
+    // Ethernet without RoCE: netlink says so, or the table has no slot. A row of RoCE shows that it has it.
+    let roce = |protocol: Value, slots: u32, rows| {
+        let mut one = host("node1", &[("x", port(rows))]);
+        one["devices"][0]["protocol"] = protocol;
+        one["devices"][0]["ports"][0]["attributes"][0]["gid_tbl_len"] = slots.into();
+        of(&one).remove("roce")
+    };
+    let (yes, no) = (Some("true".to_owned()), Some("false".to_owned()));
+    assert_eq!(roce(json!("roce"), 16, &[]), yes);
+    assert_eq!(roce(json!("iw"), 16, &[]), no);
+    assert_eq!(roce(Value::Null, 0, &[]), no);
+    assert_eq!(roce(Value::Null, 16, DUAL), yes);
+    assert_eq!(roce(Value::Null, 16, &[]), None);
 }
 
 #[test]

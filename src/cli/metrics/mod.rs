@@ -21,7 +21,7 @@ use uverbs::port::{Mtu, PhysState, PortState, Rate, Width};
 use crate::args::{Common, NamedPorts, OriginArgs, OutputArg};
 use crate::check::is_asked;
 use crate::choose::take;
-use crate::hosts::{Again, Seen, choose, host, look_again, missing};
+use crate::hosts::{Seen, choose, host, look_again, missing};
 use crate::output::Output;
 use crate::report::Report;
 use crate::selection::Asked;
@@ -88,11 +88,11 @@ const PAUSE: Duration = Duration::from_secs(5 * 60);
 /// The errno of "there is one already".
 const EEXIST: i32 = 17;
 
-/// What is asked, with what each remembers of its last answer.
+/// What is asked, and what is remembered of it.
 struct Sources {
-    again: Again,
-    /// For the counters.
+    /// For all but the counters.
     host: Host,
+    counters: Host,
     reader: CounterReader,
     /// Since when the reader remembers what was refused.
     since: Instant,
@@ -114,8 +114,8 @@ pub(crate) fn answer(
     report: &mut Report,
 ) -> serde_json::Result<Output> {
     let mut from = Sources {
-        again: Again::new(common, args.listen.is_some()),
         host: host(common),
+        counters: host(common),
         reader: if args.full { CounterReader::new() } else { CounterReader::frugal() },
         since: Instant::now(),
     };
@@ -151,8 +151,8 @@ fn read(
     let mut all = Exposition::default();
     all.add(&BUILD, &[("version", env!("CARGO_PKG_VERSION"))], 1);
     from.forget(start);
-    let Sources { again, host, reader, .. } = from;
-    look_again(again, source, &asked, report, |seen, report| {
+    let Sources { host, counters, reader, .. } = from;
+    look_again(host, source, &asked, report, |seen, report| {
         all.turn_to(seen.name.as_deref());
         missing(seen, &asked, report);
         add_choices(&mut all, seen, &asked, report);
@@ -181,7 +181,7 @@ fn read(
         }
         add_findings(&mut all, seen, &asked);
         if seen.name.is_none() {
-            let counters = read_counters(host, reader, seen, &asked);
+            let counters = read_counters(counters, reader, seen, &asked);
             add_counters(&mut all, &counters, args.node_exporter, report);
         }
         Ok(())
@@ -441,25 +441,17 @@ mod tests {
     /// What is refused for a while is not missing for ever.
     #[test]
     fn what_was_refused_is_asked_again() {
-        let (folder, mut host) = testing::host();
+        let (folder, mut counters) = testing::host();
         let file = folder.path().join("class/infiniband/rxe0/ports/1/hw_counters/sent_pkts");
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         // The kernel refuses to read the speed of the loopback interface (EINVAL).
         std::os::unix::fs::symlink("/sys/class/net/lo/speed", &file).unwrap();
-        let Listing { devices, .. } = host.list().unwrap();
-        let common = Common {
-            json: false,
-            no_header: false,
-            wide: false,
-            sysfs: Some(folder.path().to_owned()),
-            color: crate::args::Color::Never,
-        };
-        let (again, reader) = (Again::new(&common, true), CounterReader::new());
+        let Listing { devices, .. } = counters.list().unwrap();
         let since = Instant::now();
-        let mut from = Sources { again, host, reader, since };
+        let mut from = Sources { host: Host::new(), counters, reader: CounterReader::new(), since };
         let mut counts = |now| {
             from.forget(now);
-            let read = from.reader.read(&mut from.host, &devices, &|_, _| true);
+            let read = from.reader.read(&mut from.counters, &devices, &|_, _| true);
             let port = &read.devices[0].ports[0];
             (port.counters.len(), port.problems.len())
         };

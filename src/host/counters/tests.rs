@@ -111,6 +111,26 @@ fn netlink_comes_first_and_costs_what_it_says() {
     assert_eq!(port.cost, cost);
 }
 
+/// Optional counters that could not be asked about are not none. A kernel older than the question refuses it.
+#[test]
+fn a_failed_question_about_optional_counters_is_a_problem() {
+    for (errno, expected) in [(Errno::NOMEM, 1), (Errno::INVAL, 0)] {
+        let (_tree, host, mut device) = tree(DriverId::RXE, &[]);
+        device.index = Some(7);
+        let counters = told(&[("sent_pkts", 5)]);
+        let batch = vec![
+            Datagram::reply(&counters, 1),
+            Datagram::refusal(errno, 2),
+            Datagram::refusal(Errno::INVAL, 3),
+        ];
+        let mut host = with_netlink(host, vec![batch, vec![Datagram::end(4)]]);
+        let own = read(&mut CounterReader::new(), &mut host, &device);
+        let port = &own.ports[0];
+        assert_eq!((port.counters.len(), port.optional.len()), (1, 0));
+        assert_eq!(port.problems.len(), expected, "{:?}", port.problems);
+    }
+}
+
 /// In switchdev mode only the device has its driver's counters, and only in sysfs.
 #[test]
 fn a_frugal_reader_reads_few_files_of_mlx5() {

@@ -153,11 +153,13 @@ impl Namespace {
         tables.iter().map(|table| self.name_table(table)).collect()
     }
 
-    /// What is known of each row, by the names that were found.
+    /// What is known of each row, by the names that were found; no more than that for tables that were settled without
+    /// the links, and for devices that netlink did not list, whatever is known of the others.
     pub(super) fn namings(
         &self,
         tables: &[&GidTable],
         names: Vec<Vec<Option<Netdev>>>,
+        settled: &[bool],
     ) -> Vec<Vec<Naming>> {
         // Made once, as there may be many rows, and many interfaces above a port's.
         let untold = LazyCell::new(|| self.links.as_ref().map(Links::untold).unwrap_or_default());
@@ -172,34 +174,38 @@ impl Namespace {
             links.is_some_and(|links| interface_here(links, record) == Here::Unknown)
                 && may_have_had_name(record)
         };
-        let of_table = |(table, names): (&&GidTable, Vec<Option<Netdev>>)| {
-            let mut above: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-            let mut is_elsewhere = |record: &GidRecord| {
-                let Some(links) = &self.links else { return false };
-                match interface_here(links, record) {
-                    Here::Unknown => false,
-                    Here::Nowhere => true,
-                    Here::Found(index) => {
-                        let device = table.device();
-                        let port = record.entry.port();
-                        let above = above
-                            .entry(port)
-                            .or_insert_with(|| self.at_or_above(links, device, port));
-                        device.index.is_some()
-                            && !above.contains(&index)
-                            && !untold.contains(&index)
-                            && !may_have_had_name(record)
-                    }
+        let of_table =
+            |((table, names), is_settled): ((&&GidTable, Vec<Option<Netdev>>), &bool)| {
+                if *is_settled || table.device().index.is_none() {
+                    let of_name = |netdev| Naming { netdev, ..Naming::default() };
+                    return names.into_iter().map(of_name).collect();
                 }
+                let mut above: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+                let mut is_elsewhere = |record: &GidRecord| {
+                    let Some(links) = &self.links else { return false };
+                    match interface_here(links, record) {
+                        Here::Unknown => false,
+                        Here::Nowhere => true,
+                        Here::Found(index) => {
+                            let device = table.device();
+                            let port = record.entry.port();
+                            let above = above
+                                .entry(port)
+                                .or_insert_with(|| self.at_or_above(links, device, port));
+                            !above.contains(&index)
+                                && !untold.contains(&index)
+                                && !may_have_had_name(record)
+                        }
+                    }
+                };
+                let of_row = |(record, netdev): (&GidRecord, Option<Netdev>)| Naming {
+                    is_elsewhere: netdev.is_none() && is_elsewhere(record),
+                    may_be_renamed: netdev.is_none() && may_be_renamed(record),
+                    netdev,
+                };
+                table.iter().zip(names).map(of_row).collect()
             };
-            let of_row = |(record, netdev): (&GidRecord, Option<Netdev>)| Naming {
-                is_elsewhere: netdev.is_none() && is_elsewhere(record),
-                may_be_renamed: netdev.is_none() && may_be_renamed(record),
-                netdev,
-            };
-            table.iter().zip(names).map(of_row).collect()
-        };
-        tables.iter().zip(names).map(of_table).collect()
+        tables.iter().zip(names).zip(settled).map(of_table).collect()
     }
 
     /// The GIDs that the kernel derives from the MAC addresses here.
@@ -219,19 +225,20 @@ impl Namespace {
         above
     }
 
-    /// Whether the links could not name a further row: none is left, on a port whose interface is
+    /// Whether the links could not name a further row of each table: none is left, on a port whose interface is
     /// here, or with an address that is here.
-    pub(super) fn is_settled(&self, tables: &[&GidTable], names: &[Vec<Option<Netdev>>]) -> bool {
-        tables.iter().zip(names).all(|(table, names)| {
-            let device = &table.device().name;
+    pub(super) fn settled(&self, tables: &[&GidTable]) -> Vec<bool> {
+        let is_settled = |table: &&GidTable| {
+            let (device, names) = (&table.device().name, self.name_table(table));
             let is_here = |record: &GidRecord| {
                 self.port_netdevs.contains_key(&(device.clone(), record.entry.port()))
                     || self.has_near_address(record)
             };
-            table.iter().zip(names).all(|(record, name)| {
+            table.iter().zip(&names).all(|(record, name)| {
                 name.is_some() || !record.may_have_netdev() || !is_here(record)
             })
-        })
+        };
+        tables.iter().map(is_settled).collect()
     }
 
     /// Whether an interface with the row's index has its address; any interface if the row has no index.

@@ -2,7 +2,6 @@
 
 use rustix::io::Errno;
 
-use super::{KnownPort, KnownPorts};
 use crate::context::probe_driver;
 use crate::device::Device;
 use crate::error::Error;
@@ -38,7 +37,6 @@ pub(super) fn read_device(
     record: &mut DeviceRecord,
     sysfs: &Sysfs,
     wanted: &Wanted<'_>,
-    known: &KnownPorts,
 ) -> Option<GidTable> {
     let device = record.device.clone();
     let parts = wanted.parts;
@@ -64,8 +62,7 @@ pub(super) fn read_device(
         record.gids = Some(gids.map_err(Problem::from));
     }
     for port in numbers {
-        let known = known.get(&(device.name.clone(), port));
-        record.ports.push(read_port(&mut reader, &device, port, parts, known));
+        record.ports.push(read_port(&mut reader, &device, port, parts));
     }
     if wanted.preference != Preference::Sysfs {
         record.access = Some(reader.fallback().map_or(Ok(()), |error| Err(error.into())));
@@ -76,7 +73,8 @@ pub(super) fn read_device(
     table
 }
 
-/// Reads one entry; and if it has an interface, the table it is in, which shows whose that is.
+/// Reads one entry; and if it has an interface, the table it is in, which shows whose that is. Then it is the entry as
+/// the table has it: another may have taken the slot meanwhile.
 fn read_slot(
     reader: &mut Reader<'_>,
     port: u32,
@@ -84,10 +82,12 @@ fn read_slot(
     table: &mut Option<GidTable>,
 ) -> Result<Vec<GidRecord>, Error> {
     let record = reader.gid(port, index)?;
-    if record.as_ref().is_some_and(GidRecord::may_have_netdev) {
-        *table = Some(reader.gid_table()?);
+    if !record.as_ref().is_some_and(GidRecord::may_have_netdev) {
+        return Ok(record.into_iter().collect());
     }
-    Ok(record.into_iter().collect())
+    let table = table.insert(reader.gid_table()?);
+    let is_in_slot = |own: &&GidRecord| (own.entry.port(), own.entry.index()) == (port, index);
+    Ok(table.iter().filter(is_in_slot).cloned().collect())
 }
 
 /// A port of a device that cannot be read at all.
@@ -99,18 +99,10 @@ fn unread(number: u32, problem: &Problem) -> PortRecord {
     }
 }
 
-fn read_port(
-    reader: &mut Reader<'_>,
-    device: &Device,
-    number: u32,
-    parts: Parts,
-    known: Option<&KnownPort>,
-) -> PortRecord {
+fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, parts: Parts) -> PortRecord {
     let mut record = PortRecord::new(number);
     if parts.attributes {
-        let known = known.map(|known| known.attributes.clone());
-        let attributes = known.map_or_else(|| reader.port(number), Ok);
-        record.attributes = Some(attributes.map_err(Problem::from));
+        record.attributes = Some(reader.port(number).map_err(Problem::from));
     }
     if parts.effective {
         let asked = reader.context().map(|context| context.query_port_speed(number));
@@ -152,5 +144,64 @@ fn has_types(reader: &Reader<'_>, device: &str, port: u32) -> Option<bool> {
         }
         Err(error) if error.errno() == Errno::NOENT.raw_os_error() => Some(false),
         Err(_) => None,
+    }
+}
+
+#[cfg(all(test, feature = "simulated-kernel"))]
+#[expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use core::num::NonZeroU32;
+
+    use uverbs_uapi::device::{self as abi, method};
+    use zerocopy::IntoBytes;
+
+    use super::*;
+    use crate::context::Context;
+    use crate::driver::DriverId;
+    use crate::gid::{Gid, GidEntry, GidType};
+    use crate::simulated::{SimulatedKernel, UserMemory};
+
+    /// Has a row of interface 2, and in the table, which is read later, that of interface 3 with the same GID.
+    #[derive(Debug)]
+    struct Replacing;
+
+    fn entry(ifindex: u32) -> GidEntry {
+        let gid = Gid::of_roce([2, 0x11, 0x22, 0x33, 0x44, 0x55]);
+        let entry = GidEntry::new(1, 0, gid).with_type(GidType::ROCE_V2);
+        entry.with_netdev_ifindex(NonZeroU32::new(ifindex))
+    }
+
+    impl SimulatedKernel for Replacing {
+        fn ioctl(&self, request: &mut [u8], memory: &UserMemory<'_>) -> Result<(), Errno> {
+            let asked = u16::from_ne_bytes([request[4], request[5]]);
+            let mut answer = |id: u16, bytes: &[u8]| -> Result<(), Errno> {
+                let mut attributes = request[24..].chunks_exact_mut(16);
+                let own = attributes.find(|own| own[..2] == id.to_ne_bytes()).unwrap();
+                memory.write(u64::from_ne_bytes(own[8..].try_into().unwrap()), bytes)?;
+                // `VALID_OUTPUT`.
+                own[4] |= 2;
+                Ok(())
+            };
+            match asked {
+                method::GET_CONTEXT => Ok(()),
+                method::QUERY_GID_ENTRY => answer(3, abi::GidEntry::from(entry(2)).as_bytes()),
+                method::QUERY_GID_TABLE => {
+                    answer(2, abi::GidEntry::from(entry(3)).as_bytes())?;
+                    answer(3, &1u64.to_ne_bytes())
+                }
+                _ => Err(Errno::PROTONOSUPPORT),
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_is_the_one_of_the_table_that_names_it() {
+        let (device, sysfs) = (Device::named("x"), Sysfs::at("/nowhere"));
+        let context = Context::simulated("x", 1..=1, DriverId::RXE, Box::new(Replacing)).unwrap();
+        let mut reader = Reader::simulated(&device, &sysfs, Preference::Ioctl, context);
+        let mut table = None;
+        let rows = read_slot(&mut reader, 1, 0, &mut table).unwrap();
+        assert_eq!(rows, [GidRecord::from(entry(3))]);
+        assert_eq!(rows, table.unwrap().to_vec());
     }
 }

@@ -37,8 +37,12 @@ pub(super) fn modules(sysfs: &Sysfs, has_gpus: bool) -> Vec<String> {
     modules
 }
 
-/// Those of NVIDIA's modules that taint the kernel as proprietary; `None` if that cannot be read of all.
+/// Those of NVIDIA's modules that taint the kernel as proprietary; `None` if that cannot be read of all, or if the
+/// modules are not known.
 pub(super) fn proprietary(sysfs: &Sysfs, modules: &[String]) -> Option<Vec<String>> {
+    if modules.is_empty() {
+        return None;
+    }
     let is_nvidia_s = |name: &&String| GPUS.iter().any(|(own, _)| own == name);
     let mut found = Vec::new();
     for name in modules.iter().filter(is_nvidia_s) {
@@ -118,6 +122,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let sysfs = Sysfs::at(root.path());
         let known = ["ib_core", "nvidia", "nvidia_peermem"].map(str::to_owned);
+        assert_eq!(proprietary(&sysfs, &[]), None);
         assert_eq!(proprietary(&sysfs, &known[..1]), Some(Vec::new()));
         assert_eq!(proprietary(&sysfs, &known), None);
         for (name, taint) in [("nvidia", "POE\n"), ("nvidia_peermem", "OE\n")] {

@@ -21,7 +21,6 @@ pub(crate) fn link(number: u32, name: &str) -> Link {
         flags: 0,
         is_ethernet: true,
         mtu: 0,
-        carrier_changes: 0,
         mac: None,
         port_guid: None,
         lower: None,

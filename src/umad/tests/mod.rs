@@ -74,7 +74,7 @@ fn any_tree_is_answered() {
             };
         }
         let sysfs = &tree.sysfs();
-        ca_names(sysfs).unwrap();
+        let _ = ca_names(sysfs);
         by_the_letter::get_ca_device_list(sysfs).unwrap();
         let _ = by_the_letter::get_cas_names(sysfs, dice.roll(3));
         for name in NAMES.map(Some).into_iter().chain([None]) {

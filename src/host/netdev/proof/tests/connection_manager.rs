@@ -136,8 +136,7 @@ fn the_connection_manager_is_not_asked_of_what_has_a_name_or_no_address_here() {
     assert!(here.questions(&table, &names[0]).is_empty());
     // Nor are links read for it.
     let far_away = GidTable::sample("rxe1", vec![record(61, "10.7.0.1"), record(3, "10.0.0.1")]);
-    let names = vec![here.name_table(&far_away)];
-    assert!(here.is_settled(&[&far_away], &names));
+    assert_eq!(here.settled(&[&far_away]), [true]);
     let near = pod(&[(61, "10.7.0.1")], link(61, "net1"));
-    assert!(!near.is_settled(&[&far_away], &names));
+    assert_eq!(near.settled(&[&far_away]), [false]);
 }

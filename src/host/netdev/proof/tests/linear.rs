@@ -40,11 +40,11 @@ fn naming() {
     let table = GidTable::sample("rxe0", rows);
     let tables = [&table];
     let names = here.name(&tables);
-    assert!(here.is_settled(&tables, &names));
+    assert!(here.settled(&tables)[0]);
     assert!(names[0].iter().all(Option::is_some), "{names:?}");
     // None is named, as if none were proven, and each is looked for.
     let unnamed = vec![vec![None; table.len()]];
-    assert!(here.namings(&tables, unnamed)[0].iter().all(|naming| !naming.is_elsewhere));
+    assert!(here.namings(&tables, unnamed, &[false])[0].iter().all(|naming| !naming.is_elsewhere));
 }
 
 #[test]

@@ -340,6 +340,33 @@ fn interfaces_of_this_very_host() {
     assert_eq!(Host::rooted("/nowhere", "/nowhere").interfaces().unwrap(), None);
 }
 
+/// Each table is asked of by itself and beside others, with the interfaces already known or not.
+#[test]
+fn what_is_known_of_a_row_does_not_depend_on_what_else_is_asked() {
+    let of = |index: u32, record| {
+        let device = Device { index: Some(index), ..Device::sample(&format!("d{index}")) };
+        GidTable::sample("", vec![record]).of(device)
+    };
+    // No interface here has this one's index, or its address. The other's address may be that of an interface above its
+    // port's.
+    let (far, near) = (of(0, record(u32::MAX, "192.0.2.1")), of(1, record(1, "127.0.0.1")));
+    let unlisted = of(2, record(u32::MAX, "192.0.2.1")).of(Device::named("d2"));
+    let asked = |tables: &[&GidTable], is_read: bool| {
+        let listed = tables.iter().filter(|table| table.device().index.is_some());
+        let gone = |place| crate::netlink::Datagram::refusal(Errno::NODEV, place);
+        let answers = (1..).zip(listed).map(|(place, _)| gone(place)).collect();
+        let mut host = Host::with_netlink(Socket::given(vec![answers]));
+        let dump = is_read.then(|| Host::new().dump().unwrap().unwrap());
+        host.netdevs_by(tables, dump, PortNetdevs::new()).unwrap()
+    };
+    for is_read in [false, true] {
+        let single: Vec<_> =
+            [&far, &near, &unlisted].map(|table| asked(&[table], is_read).remove(0)).into();
+        assert_eq!(asked(&[&far, &near, &unlisted], is_read), single, "{is_read}");
+        assert_eq!(single[0][0].is_elsewhere, is_read);
+    }
+}
+
 /// By sysfs a row has a name, which was read before the interfaces were.
 #[test]
 fn a_name_that_nobody_has_is_not_known() {
@@ -362,7 +389,7 @@ fn a_name_that_nobody_has_is_not_known() {
         ],
     );
     let tables = [&table];
-    let namings = here.namings(&tables, here.name(&tables)).remove(0);
+    let namings = here.namings(&tables, here.name(&tables), &[false]).remove(0);
     let told: Vec<_> = namings.iter().map(|it| (it.is_elsewhere, it.may_be_renamed)).collect();
     let (unknown, renamed, elsewhere) = ((false, false), (false, true), (true, false));
     assert_eq!(told, [renamed, renamed, unknown, elsewhere, unknown, elsewhere]);

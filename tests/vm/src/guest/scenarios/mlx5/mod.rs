@@ -67,7 +67,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_limits_agree", modes::limits_agree),
     ("mlx5_counters_cost_a_tenth", counters::agree_and_cost_a_tenth),
     ("mlx5_counters_a_refused_register", counters::a_refused_register),
-    ("mlx5_metrics_cost_a_tenth", metrics::cost_a_tenth),
+    ("mlx5_metrics_cost_a_seventh", metrics::cost_a_seventh),
     ("mlx5_metrics_through_faults", metrics::through_faults),
     ("mlx5_commands_embedded_cpu", commands::embedded_cpu),
     ("mlx5_commands_infiniband", commands::infiniband),
