@@ -706,9 +706,11 @@ pub(crate) fn shared_mode_shows_devices_everywhere() -> Result<()> {
     let _lab = lab::vlan_lab()?;
     ensure!(Host::new().shares_namespaces() == Some(true), "shared mode is not seen");
     let namespace = Namespace::new("blue")?;
-    let answer = namespace.run(&["uverbs", "gids", "--source", "ioctl"])?;
-    println!("{answer}");
-    ensure!(answer.contains("::ffff:192.168.77.1"));
+    for source in ["ioctl", "sysfs"] {
+        let answer = namespace.run(&["uverbs", "gids", "--source", source])?;
+        println!("{answer}");
+        ensure!(answer.contains("::ffff:192.168.77.1"));
+    }
     Ok(())
 }
 

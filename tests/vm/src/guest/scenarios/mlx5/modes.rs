@@ -172,6 +172,12 @@ fn representors(
     }
     ensure!(context.query_gid_table()?.is_empty());
     drop(context);
+    // Sysfs has a folder of GIDs for each of them, which is empty.
+    let sysfs = Sysfs::host();
+    for number in found.ports() {
+        ensure!(sysfs.query_port(device.name(), number)?.gid_tbl_len == 0);
+    }
+    ensure!(sysfs.query_gid_table(device.name())?.is_empty());
     ports::as_described(device, description, vports)?;
     all_agree(device, description)?;
     answers::compare_umad(&[2])
