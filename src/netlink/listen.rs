@@ -190,7 +190,8 @@ mod tests {
     #[test]
     fn news_of_addresses() {
         let mut body = [0; 8];
-        (body[0], body[1], body[4]) = (2, 24, 3);
+        (body[0], body[1]) = (2, 24);
+        body[4..].copy_from_slice(&3u32.to_ne_bytes());
         let message = |kind, body: &[u8]| {
             Message::new(kind, body).attribute(libc::IFA_ADDRESS, &[10, 0, 0, 1]).finish(0, 0)
         };

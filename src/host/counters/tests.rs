@@ -86,7 +86,7 @@ fn netlink_comes_first_and_costs_what_it_says() {
     let (_tree, host, mut device) = tree(DriverId::MLX5, &files);
     device.index = Some(7);
     let counters = told(&[("out_of_buffer", 5), ("rp_cnp_ignored", 6)]);
-    let plain = [6, 0, 2, 0, b'x', 0, 0, 0, 8, 0, 74, 0, 0, 0, 0, 0];
+    let plain = Message::new(0, &[]).text(2, "x").number(74, 0).finish_for_test();
     let batches = vec![
         vec![
             Datagram::reply(&counters, 1),
@@ -191,7 +191,8 @@ fn counters_of_another_device_are_not_taken() {
     (device.index, device.name) = (Some(7), "y".to_owned());
     let counters = told(&[("out_of_buffer", 5)]);
     let replies = (1..=3).map(|number| Datagram::reply(&counters, number)).collect();
-    let objects = [&counters[..], &[4, 0, 15, 128]].concat();
+    let list = Message::new(0, &[]).attribute(0x800f, &[]).finish_for_test();
+    let objects = [counters, list].concat();
     let resources = vec![Datagram::reply(&objects, 4), Datagram::end(4)];
     let mut host = with_netlink(host, vec![replies, resources]);
     let own = read(&mut CounterReader::new(), &mut host, &device);

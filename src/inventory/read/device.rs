@@ -179,7 +179,8 @@ mod tests {
                 let own = attributes.find(|own| own[..2] == id.to_ne_bytes()).unwrap();
                 memory.write(u64::from_ne_bytes(own[8..].try_into().unwrap()), bytes)?;
                 // `VALID_OUTPUT`.
-                own[4] |= 2;
+                let flags = u16::from_ne_bytes([own[4], own[5]]) | 2;
+                own[4..6].copy_from_slice(&flags.to_ne_bytes());
                 Ok(())
             };
             match asked {

@@ -756,7 +756,7 @@ fn add_netlink_constants(table: &mut Table) {
         netlink::attribute::DEV_DIM = "RDMA_NLDEV_ATTR_DEV_DIM",
         netlink::attribute::SYS_COPY_ON_FORK = "RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK" after (5, 10) by (6, 1),
         netlink::attribute::STAT_HWCOUNTER_DYNAMIC = "RDMA_NLDEV_ATTR_STAT_HWCOUNTER_DYNAMIC" after (5, 10) by (6, 1),
-        netlink::attribute::SYS_PRIVILEGED_QKEY_MODE = "RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE" after (6, 1) by (6, 12),
+        netlink::attribute::SYS_PRIVILEGED_QKEY_MODE = "RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE" after (6, 0) by (6, 12),
         netlink::attribute::DEV_TYPE = "RDMA_NLDEV_ATTR_DEV_TYPE" after (6, 1) by (6, 12),
         netlink::attribute::PARENT_NAME = "RDMA_NLDEV_ATTR_PARENT_NAME" after (6, 1) by (6, 12),
         netlink::attribute::NAME_ASSIGN_TYPE = "RDMA_NLDEV_ATTR_NAME_ASSIGN_TYPE" after (6, 1) by (6, 12),
