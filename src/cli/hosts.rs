@@ -14,7 +14,7 @@ use uverbs::watch::format_time;
 
 use crate::args::{Common, FromArg};
 use crate::files::{self, Found};
-use crate::report::{Report, Stage};
+use crate::report::{ENODATA, Report, Stage};
 use crate::selection::{Asked, Missing, Selected, select};
 
 /// A host to look at.
@@ -179,7 +179,6 @@ fn each_of(
 
 /// What a document lists and has not read cannot be read now. It stays among the others.
 fn mark_others(inventory: &mut Inventory) {
-    const ENODATA: i32 = 61;
     let Inventory { devices, others, unlisted, .. } = inventory;
     let read: BTreeSet<&str> = devices.iter().map(|own| own.device.name.as_str()).collect();
     for Device { name, .. } in others.iter().filter(|own| !read.contains(own.name.as_str())) {
