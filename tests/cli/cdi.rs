@@ -144,6 +144,15 @@ fn a_file_is_replaced_or_removed_as_a_whole() {
         assert_eq!(fs::read_to_string(&path).unwrap(), tree.answer(&["cdi"]));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
+    // A slip in a name changes nothing.
+    let before = fs::read_to_string(&path).unwrap();
+    for names in [&["mlx5_9"] as &[&str], &["mlx5_0", "mlx5_9"]] {
+        let run = tree.uverbs(&[&["cdi", "--output", file], names].concat());
+        let said = "mlx5_9: no such device";
+        assert!(run.status == 3 && run.stderr.contains(said), "{names:?}: {run:?}");
+        assert!(run.stderr.contains("the file was left as it is\n"), "{names:?}: {run:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), before, "{names:?}");
+    }
     // What could not be read may be as it was.
     write(tree.path().join("class/infiniband_mad/umad0/dev"), "nonsense");
     let run = tree.uverbs(&["cdi", "--output", file]);
