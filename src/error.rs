@@ -239,6 +239,22 @@ mod tests {
         assert!(text.starts_with("host: ask RDMA netlink: "), "{text}");
     }
 
+    /// A device goes, and no file of one that is there.
+    #[test]
+    fn the_devices_are_listed_again_if_one_is_missing() {
+        for (path, advice) in [
+            ("class/infiniband/sim0", "list the devices again"),
+            ("devices/virtual/infiniband/sim0", "list the devices again"),
+            ("class/infiniband/sim0/ports/1/gids", "is all of sysfs there?"),
+            ("class/infiniband", "is all of sysfs there?"),
+            ("class/infiniband_mad", "is all of sysfs there?"),
+        ] {
+            let request = Request::Sysfs { path: path.into() };
+            let text = Error::new("sim0", request, Cause::Os(libc::ENOENT)).to_string();
+            assert!(text.ends_with(advice), "{text}");
+        }
+    }
+
     #[test]
     fn an_io_error_keeps_all() {
         let io = io::Error::from(error(Cause::NodeMissing));

@@ -147,6 +147,11 @@ impl OutputArg {
         Output::Text(Vec::new())
     }
 
+    /// Whether a file is written.
+    pub(crate) fn is_file(&self) -> bool {
+        self.output.is_some()
+    }
+
     /// Takes the file away, if it is there. Whether it was.
     pub(crate) fn remove(&self, report: &mut Report) -> bool {
         let Some(path) = &self.output else { return false };

@@ -25,7 +25,7 @@ const KIND: &str = "uverbs/rdma";
 ///
 /// It has the names of nodes as they are now: write it again when devices come or go. A device whose nodes
 /// are not known is left out, and the status is 3. Without a device there is nothing to write, and FILE is
-/// removed.
+/// removed. If a device that is named is not there, FILE is left as it is, and the status is 3.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -64,6 +64,12 @@ pub(crate) fn answer(
             Ok(nodes) => devices.push((device.name.as_str(), nodes)),
             Err(error) => report.problem(&device.name, &error),
         }
+    }
+    if args.output.is_file() && asked.missing(&seen.inventory).count > 0 {
+        // A slip of the keyboard takes no device from a file.
+        report.raise(Status::Failed);
+        report.note("the file was left as it is");
+        return Ok(Output::Text(Vec::new()));
     }
     if devices.is_empty() {
         // Of a host that could not be read, what was known of it stays.

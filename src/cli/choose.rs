@@ -14,7 +14,9 @@ use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::fits::{self, Fits};
 use crate::gid_row::short_type;
-use crate::hosts::{Chosen, Seen, choose, is_used, look, missing, some, tell_again, variable};
+use crate::hosts::{
+    Chosen, Seen, choose, host, is_used, look_to_choose, missing, some, tell_again, variable,
+};
 use crate::like::Like;
 use crate::looked::Looked;
 use crate::output::{List, Output};
@@ -140,7 +142,8 @@ pub(crate) fn answer(
     let mut rows = Rows::new(common.json, args.explain);
     let (mut verdict, mut indices) = (Verdict::default(), Indices::default());
     let mut looked = Looked::default();
-    look(common, (from, preference, Parts::CHOOSING), &asked, report, |host, report| {
+    let source = (from, preference, Parts::CHOOSING);
+    look_to_choose(&mut host(common), source, &asked, report, |host, report| {
         let (_, missing) = missing(host, &asked, report);
         tell_again(host, report);
         looked.add(&host.inventory, &asked);

@@ -8,12 +8,12 @@ use serde::Serialize;
 use uverbs::counter::{Counter, CounterSource, End, Group, OwnedResources, Owner, Reading, Unit};
 use uverbs::device::Device;
 use uverbs::host::{CounterReader, Counters};
-use uverbs::inventory::{Parts, Wanted};
+use uverbs::inventory::{Parts, Problem, Wanted};
 
 use crate::args::{Common, FromArg, NamedPorts, selector_here};
 use crate::hosts::{each, host, some};
 use crate::output::{List, Output};
-use crate::report::{Report, Unanswered};
+use crate::report::{ENODATA, Report, Unanswered};
 use crate::selection::Asked;
 use crate::table::{Mark, Table};
 use crate::values::{NONE, Pairs, Text, cell};
@@ -45,6 +45,9 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let number = number.ok_or("expected a number of seconds, from 0.001 to 86400")?;
     Ok(Duration::from_millis(number))
 }
+
+/// What is said of counters that were read only the first time.
+const GONE: &str = "gone, or could not be read, the second time";
 
 /// A counter in the table and in JSON.
 #[derive(Debug, Serialize)]
@@ -228,12 +231,13 @@ pub(crate) fn answer(
         }
         rows.push(row);
     }
-    // What is left was there, and is not any more.
+    // What is left was read only the first time.
     let gone = before.into_iter().flatten().filter(|(_, counter)| !counter.is_gauge);
-    let gone: Vec<String> =
-        gone.map(|(key, counter)| Row::new(key.device, key.port, counter).name()).collect();
+    let gone: Vec<Row<'_>> =
+        gone.map(|(key, counter)| Row::new(key.device, key.port, counter)).collect();
     let unknown: Vec<String> = rows.iter().filter(|row| row.has_no_rate()).map(Row::name).collect();
-    for (names, why) in [(&unknown, "reset or not read before"), (&gone, "gone the second time")] {
+    let names: Vec<String> = gone.iter().map(Row::name).collect();
+    for (names, why) in [(&unknown, "reset or not read before"), (&names, GONE)] {
         if !names.is_empty() {
             let names = some(names);
             report.nothing(format!(
@@ -242,6 +246,11 @@ pub(crate) fn answer(
         }
     }
     if common.json {
+        // They have no rows.
+        for row in &gone {
+            let text = format!("{}: {GONE} (errno {ENODATA})", row.name());
+            report.absent(row.device, Problem { text, errno: ENODATA });
+        }
         let owners = args.processes.then_some(&*owners);
         return document(&rows, &now, owners, elapsed, report);
     }

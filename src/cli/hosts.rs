@@ -14,7 +14,7 @@ use uverbs::watch::format_time;
 
 use crate::args::{Common, FromArg};
 use crate::files::{self, Found};
-use crate::report::{Report, Stage};
+use crate::report::{ENODATA, Report, Stage};
 use crate::selection::{Asked, Missing, Selected, select};
 
 /// A host to look at.
@@ -179,7 +179,6 @@ fn each_of(
 
 /// What a document lists and has not read cannot be read now. It stays among the others.
 fn mark_others(inventory: &mut Inventory) {
-    const ENODATA: i32 = 61;
     let Inventory { devices, others, unlisted, .. } = inventory;
     let read: BTreeSet<&str> = devices.iter().map(|own| own.device.name.as_str()).collect();
     for Device { name, .. } in others.iter().filter(|own| !read.contains(own.name.as_str())) {
@@ -271,8 +270,7 @@ pub(crate) fn some_of(first: &[String], count: usize) -> String {
     if count > SHOWN { format!("{shown} and {} more", count - SHOWN) } else { shown }
 }
 
-/// Reads what the selectors name, and shows each host in turn. For choosing it is all devices, where that
-/// costs nothing, or where there are so many ports that others may take the room of those that are named.
+/// Reads what the selectors name, and shows each host in turn.
 pub(crate) fn look(
     common: &Common,
     (from, preference, parts): (&FromArg, Preference, Parts),
@@ -280,11 +278,14 @@ pub(crate) fn look(
     report: &mut Report,
     see: impl FnMut(&Seen, &mut Report) -> serde_json::Result<()>,
 ) -> serde_json::Result<()> {
-    look_again(&mut host(common), (from, preference, parts), asked, report, see)
+    let is_named = |device: &Device| asked.has_device(&device.name);
+    let wanted = Wanted::new(parts).preference(preference).devices(&is_named);
+    each(common, from, &wanted, report, see)
 }
 
-/// The same, of a host that is read again and again.
-pub(crate) fn look_again(
+/// The same for choosing, whatever else is read: all devices, where that costs nothing, or where there are so many
+/// ports that others may take the room of those that are named.
+pub(crate) fn look_to_choose(
     host: &mut Host,
     (from, preference, parts): (&FromArg, Preference, Parts),
     asked: &Asked<'_>,
@@ -292,18 +293,15 @@ pub(crate) fn look_again(
     see: impl FnMut(&Seen, &mut Report) -> serde_json::Result<()>,
 ) -> serde_json::Result<()> {
     let count = Cell::new(0);
-    let mut needed = parts;
-    (needed.effective, needed.hardware) = (false, false);
-    let is_choosing = needed == Parts::CHOOSING;
     let is_named = |device: &Device| {
         count.set(device.ports().count().saturating_add(count.get()));
-        asked.has_device(&device.name) || (is_choosing && !from.from.is_empty())
+        asked.has_device(&device.name) || !from.from.is_empty()
     };
     let wanted = Wanted::new(parts).preference(preference);
     let named = wanted.devices(&is_named);
     let live = || {
         let inventory = host.inventory(&named);
-        if is_choosing && count.get() > ROOM && inventory.is_partial() {
+        if count.get() > ROOM && inventory.is_partial() {
             return host.inventory(&wanted);
         }
         inventory

@@ -13,7 +13,7 @@ use uverbs::watch::format_time;
 
 use crate::args::{Common, NamedPorts, OriginArgs, OutputArg};
 use crate::form::{Form, Room};
-use crate::hosts::{Chosen, Seen, choose, look, missing};
+use crate::hosts::{Chosen, Seen, choose, host, look_to_choose, missing};
 use crate::output::Output;
 use crate::report::Report;
 use crate::selection::Asked;
@@ -64,7 +64,7 @@ pub(crate) fn answer(
     if let Some(end) = end {
         let _ = writeln!(text, "# +expiry-time={}", format_time(end, 0));
     }
-    look(common, source, &asked, report, |seen, report| {
+    look_to_choose(&mut host(common), source, &asked, report, |seen, report| {
         if room.take(report) {
             missing(seen, &asked, report);
             let chosen = choose(seen, &asked, &Wish::default(), report);

@@ -11,7 +11,7 @@ use crate::syntax::Cli;
 
 /// When the pages last changed, unless `SOURCE_DATE_EPOCH` says otherwise: the same program prints the same
 /// page on any day.
-const DATE: &str = "2026-11-24";
+const DATE: &str = "2026-11-25";
 
 /// The page of a command, or of `uverbs` itself.
 pub(crate) fn man(name: Option<&str>) -> Vec<u8> {

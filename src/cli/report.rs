@@ -14,6 +14,8 @@ const MOST_MISSING: usize = 100;
 const EOPNOTSUPP: i32 = 95;
 /// The errno of "no such device".
 const ENODEV: i32 = 19;
+/// The errno of "no data", of what was not read.
+pub(crate) const ENODATA: i32 = 61;
 /// The errno of "no such port", as the kernel says it, and of much else.
 pub(crate) const EINVAL: i32 = 22;
 

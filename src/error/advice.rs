@@ -1,6 +1,7 @@
 //! What a person can do about an error.
 
 use core::fmt;
+use std::path::Path;
 
 use nix::libc;
 
@@ -29,8 +30,14 @@ impl fmt::Display for Advice<'_> {
                 "a filter of system calls (seccomp) may forbid it; read sysfs instead"
             }
             (_, Cause::Os(libc::EMFILE)) => "this process may have no more open files (ulimit -n)",
-            (_, Cause::DeviceGone(_) | Cause::Replaced)
-            | (Request::Sysfs { .. }, Cause::Os(libc::ENOENT)) => "list the devices again",
+            (_, Cause::DeviceGone(_) | Cause::Replaced) => "list the devices again",
+            (Request::Sysfs { path }, Cause::Os(libc::ENOENT)) if is_device(path) => {
+                "list the devices again"
+            }
+            // Of a device that is there, no file goes.
+            (Request::Sysfs { .. } | Request::PKey { .. }, Cause::Os(libc::ENOENT)) => {
+                "is all of sysfs there?"
+            }
             (Request::Interface { .. }, Cause::Os(libc::EAGAIN)) => {
                 "it came, went or changed meanwhile: ask again"
             }
@@ -102,4 +109,9 @@ impl fmt::Display for Advice<'_> {
         write!(f, " (errno {})", self.1.errno())?;
         if advice.is_empty() { Ok(()) } else { write!(f, "; {advice}") }
     }
+}
+
+/// Whether this is a device's own folder: `class/infiniband/NAME`, or where that leads.
+fn is_device(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| folder.ends_with("infiniband"))
 }

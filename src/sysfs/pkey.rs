@@ -8,13 +8,14 @@ use nix::libc;
 use super::{Folder, Sysfs};
 use crate::error::{Cause, Error, Request, Result};
 use crate::pkey::PKey;
+use crate::port::LinkLayer;
 
 impl Sysfs {
     /// Reads one P_Key of a port.
     ///
     /// # Errors
-    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port or index; `EPROTO`: the
-    /// file does not hold a P_Key.
+    /// `ENOENT`: no such device, here or any more, or an InfiniBand port's files are missing; `EINVAL`: no such
+    /// port or index; `EPROTO`: the file does not hold a P_Key.
     #[doc(alias = "ibv_query_pkey")]
     pub fn query_pkey(&self, device: &str, port: u32, index: u32) -> Result<PKey> {
         let request = || Request::PKey { port, index: Some(index) };
@@ -23,7 +24,11 @@ impl Sysfs {
                 sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
             let folder = port.join("pkeys");
             read_pkey(&folder, index).map_err(|cause| {
-                let slot = folder.join(index.to_string());
+                // Where the table could not be listed, no index is known to be outside it.
+                let slot = match pkey_slots(&port) {
+                    Ok(_) => folder.join(index.to_string()),
+                    Err(_) => port.clone(),
+                };
                 sysfs.missing_or(device, &port, &slot, request(), cause)
             })
         })
@@ -39,8 +44,8 @@ impl Sysfs {
     /// ```
     ///
     /// # Errors
-    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port; `EPROTO`: a file that does
-    /// not hold a P_Key.
+    /// `ENOENT`: no such device, here or any more, or an InfiniBand port's files are missing; `EINVAL`: no such
+    /// port; `EPROTO`: a file that does not hold a P_Key.
     #[doc(alias = "ibv_get_pkey_index")]
     pub fn query_pkeys(&self, device: &str, port: u32) -> Result<Vec<(u32, PKey)>> {
         let request = || Request::PKey { port, index: None };
@@ -55,12 +60,17 @@ impl Sysfs {
 
 fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Cause> {
     let folder = port.join("pkeys");
-    let indices = match folder.slots() {
-        Ok(indices) => indices,
-        Err(Cause::Os(libc::ENOENT)) if port.exists() => return Ok(Vec::new()),
-        Err(cause) => return Err(cause),
-    };
-    indices.into_iter().map(|index| Ok((index, read_pkey(&folder, index)?))).collect()
+    pkey_slots(port)?.into_iter().map(|index| Ok((index, read_pkey(&folder, index)?))).collect()
+}
+
+/// The slots of a port's table. Without P_Keys, as of iWARP, there is no folder; each InfiniBand port has some.
+pub(super) fn pkey_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
+    match port.join("pkeys").slots() {
+        Err(Cause::Os(libc::ENOENT)) if LinkLayer::of_sysfs(port)? != LinkLayer::INFINIBAND => {
+            Ok(Vec::new())
+        }
+        slots => slots,
+    }
 }
 
 fn read_pkey(folder: &Folder, index: u32) -> Result<PKey, Cause> {

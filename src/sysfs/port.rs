@@ -2,6 +2,7 @@
 
 use nix::libc;
 
+use super::pkey::pkey_slots;
 use super::{Folder, Sysfs};
 use crate::error::{Cause, Error, Request, Result};
 use crate::port::{LinkLayer, PhysState, PortAttributes, PortState, Speed, Width};
@@ -35,11 +36,6 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
     let byte = |name| u8::try_from(folder.read_number(name)?).map_err(|_| beyond(name));
     let long = |name| u32::try_from(folder.read_number(name)?).map_err(|_| beyond(name));
     let count = |slots: Vec<u32>, name| u32::try_from(slots.len()).map_err(|_| beyond(name));
-    let pkeys = match folder.join("pkeys").slots() {
-        // Without P_Keys, as of iWARP, there is no folder.
-        Err(Cause::Os(libc::ENOENT)) => Vec::new(),
-        slots => slots?,
-    };
     let rate = match folder.read("rate") {
         Ok(text) => text,
         // The kernel does not know the width, or the file.
@@ -59,7 +55,7 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
         sm_sl: byte("sm_sl")?,
         lmc: byte("lid_mask_count")?,
         gid_tbl_len: count(folder.join("gids").slots()?, "gids")?,
-        pkey_tbl_len: count(pkeys, "pkeys")?,
+        pkey_tbl_len: count(pkey_slots(folder)?, "pkeys")?,
         active_width,
         active_speed,
         port_cap_flags: long("cap_mask")?,
@@ -143,10 +139,17 @@ mod tests {
         assert_eq!((attributes.gid_tbl_len, attributes.pkey_tbl_len), (4, 4));
         assert_eq!(sysfs.gid_slots("x").unwrap().len(), 4);
 
-        // The kernel makes the folder of GIDs of each port, but that of P_Keys only where there are some.
+        // The kernel makes the folder of GIDs of each port, but that of P_Keys only where there are some, as on InfiniBand.
         std::fs::rename(port.join("pkeys"), port.join("away")).unwrap();
+        assert_eq!(sysfs.query_port("x", 1).unwrap_err().errno(), libc::ENOENT);
+        assert_eq!(sysfs.query_pkeys("x", 1).unwrap_err().errno(), libc::ENOENT);
+        assert_eq!(sysfs.query_pkey("x", 1, 0).unwrap_err().errno(), libc::ENOENT);
+        std::fs::write(port.join("link_layer"), "Ethernet").unwrap();
         assert_eq!(sysfs.query_port("x", 1).unwrap().pkey_tbl_len, 0);
+        assert_eq!(sysfs.query_pkeys("x", 1).unwrap(), []);
+        assert_eq!(sysfs.query_pkey("x", 1, 0).unwrap_err().errno(), libc::EINVAL);
         std::fs::rename(port.join("away"), port.join("pkeys")).unwrap();
+        assert_eq!(sysfs.query_pkey("x", 1, 4).unwrap_err().errno(), libc::EINVAL);
         std::fs::rename(port.join("gids"), port.join("away")).unwrap();
         assert_eq!(sysfs.query_port("x", 1).unwrap_err().errno(), libc::ENOENT);
         assert_eq!(sysfs.query_gid_table("x").unwrap_err().errno(), libc::ENOENT);

@@ -83,6 +83,7 @@ fn modules_that_are_not_loaded_have_no_nodes() {
     let run = tree.uverbs(&["cdi"]);
     assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
     assert!(run.stderr.contains("class/infiniband_mad: ENOENT"), "{run:?}");
+    assert!(run.stderr.ends_with("is all of sysfs there?\n"), "{run:?}");
     fs::create_dir_all(tree.path().join("module/ib_core")).unwrap();
     let run = tree.uverbs(&["cdi"]);
     assert_eq!((devices(&run.stdout)[0].1.len(), run.status), (1, 0), "{run:?}");
@@ -142,6 +143,15 @@ fn a_file_is_replaced_or_removed_as_a_whole() {
         assert_eq!((run.stdout.as_str(), run.status), ("", 0), "{run:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), tree.answer(&["cdi"]));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+    // A slip in a name changes nothing.
+    let before = fs::read_to_string(&path).unwrap();
+    for names in [&["mlx5_9"] as &[&str], &["mlx5_0", "mlx5_9"]] {
+        let run = tree.uverbs(&[&["cdi", "--output", file], names].concat());
+        let said = "mlx5_9: no such device";
+        assert!(run.status == 3 && run.stderr.contains(said), "{names:?}: {run:?}");
+        assert!(run.stderr.contains("the file was left as it is\n"), "{names:?}: {run:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), before, "{names:?}");
     }
     // What could not be read may be as it was.
     write(tree.path().join("class/infiniband_mad/umad0/dev"), "nonsense");

@@ -577,6 +577,16 @@ fn more_ports_than_nccl_has_room_for() {
         let gid = "0000:0000:0000:0000:0000:ffff:0a00:0001";
         device.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 2).gid(0, gid, "RoCE v2", Some("eth0"));
     }
+    // Whatever else is read.
+    let words = ["metrics", "mlx5_39", "mlx5_32", "--full"];
+    for words in [&words[..3], &words] {
+        let run = fleet.uverbs(words);
+        let has = |line: &str| assert!(run.stdout.contains(line), "{words:?} {line}: {run:?}");
+        has("{host=\"node1\",severity=\"warning\",name=\"too-many-ports\"} 1\n");
+        has("uverbs_port_choice_differs{host=\"node1\",device=\"mlx5_39\",port=\"1\"} 1\n");
+        let run = tree.uverbs(&[&words[..1], &words[2..]].concat());
+        assert!(run.stdout.contains("name=\"too-many-ports\"} 1\n"), "{words:?}: {run:?}");
+    }
     // Copies of files do not show in which order the kernel has the devices.
     let run = tree.uverbs(&["choose", "mlx5_32", "--json"]);
     let answer: Value = serde_json::from_str(&run.stdout).unwrap();

@@ -151,9 +151,36 @@ fn a_rate_of_what_is_gone_is_not_known() {
         });
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{gone}: {said}");
-        let text = format!("these were gone the second time: mlx5_0:1 {names}");
+        let text =
+            format!("these were gone, or could not be read, the second time: mlx5_0:1 {names}");
         assert!(said.contains(&text), "{gone}: {said}");
         assert!(!said.contains("nothing") && !said.contains("no counters"), "{gone}: {said}");
+    }
+}
+
+/// In JSON each has a problem, as it has no row, whether it is gone or its file fails.
+#[test]
+fn a_rate_of_what_was_read_once_is_a_problem() {
+    for is_gone in [true, false] {
+        let tree = counting();
+        let port = tree.with_roce().port_again(1);
+        let output = between(&tree, "counters/port_xmit_wait", &["--json"], || {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            if is_gone {
+                let file = "class/infiniband/mlx5_0/ports/1/counters/link_downed";
+                std::fs::remove_file(tree.path().join(file)).unwrap();
+            } else {
+                port.file("counters/link_downed", "nonsense");
+            }
+        });
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        conforms("counters.json", &answer);
+        let text = "mlx5_0:1 link_downed: gone, or could not be read, the second time (errno 61)";
+        let problem = json!({ "device": "mlx5_0", "error": text, "errno": 61 });
+        let problems = answer["problems"].as_array().unwrap();
+        assert!(problems.contains(&problem), "{answer}");
+        let counts = (problems.len(), output.status.code());
+        assert_eq!(counts, if is_gone { (1, Some(1)) } else { (2, Some(3)) }, "{answer}");
     }
 }
 

@@ -419,6 +419,25 @@ fn a_part_of_a_sysfs() {
     let run = tree.uverbs(&["gids", "--no-header"]);
     assert!(run.stdout.contains("  ?  "), "{run:?}");
     assert_eq!(tree.uverbs(&["gids", "--type", "v2"]).status, 1);
+    // To list the devices again would not help.
+    port.remove_folder("gids");
+    let run = tree.uverbs(&["gids"]);
+    let said =
+        "ports/1/gids: ENOENT: No such file or directory (errno 2); is all of sysfs there?\n";
+    assert!(run.status == 3 && run.stderr.ends_with(said), "{run:?}");
+    // Each InfiniBand port has P_Keys, and iWARP has none.
+    for (link_layer, status) in [("Ethernet", 0), ("InfiniBand", 3)] {
+        let tree = Tree::new();
+        let port = tree.device("mlx5_0", "1: CA", 0).port(1, link_layer, "100 Gb/sec (4X EDR)", 1);
+        port.remove_folder("pkeys");
+        for command in ["pkeys", "ports"] {
+            let run = tree.uverbs(&[command]);
+            assert_eq!(run.status, status, "{link_layer} {command}: {run:?}");
+        }
+        let found = tree.uverbs(&["check"]).stdout;
+        assert!(!found.contains("no-pkey"), "{found}");
+        assert_eq!(found.contains("port-unreadable"), status == 3, "{found}");
+    }
 }
 
 /// With --like the doubt is the program's.

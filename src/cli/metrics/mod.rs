@@ -21,7 +21,7 @@ use uverbs::port::{Mtu, PhysState, PortState, Rate, Width};
 use crate::args::{Common, NamedPorts, OriginArgs, OutputArg};
 use crate::check::is_asked;
 use crate::choose::take;
-use crate::hosts::{Seen, choose, host, look_again, missing};
+use crate::hosts::{Seen, choose, host, look_to_choose, missing};
 use crate::output::Output;
 use crate::report::Report;
 use crate::selection::Asked;
@@ -152,7 +152,7 @@ fn read(
     all.add(&BUILD, &[("version", env!("CARGO_PKG_VERSION"))], 1);
     from.forget(start);
     let Sources { host, counters, reader, .. } = from;
-    look_again(host, source, &asked, report, |seen, report| {
+    look_to_choose(host, source, &asked, report, |seen, report| {
         all.turn_to(seen.name.as_deref());
         missing(seen, &asked, report);
         add_choices(&mut all, seen, &asked, report);

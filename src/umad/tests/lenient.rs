@@ -116,6 +116,7 @@ fn unknown_devices_and_ports() {
 fn a_device_of_another_type_is_answered_by_name() {
     let tree = Tree::new();
     tree.device("siw0", "4: RNIC").port("siw0", 1).remove("siw0/ports/1/pkeys");
+    tree.set("siw0", 1, "link_layer", "Ethernet");
     let ca = ca(&tree.sysfs(), "siw0").unwrap();
     assert_eq!(ca.node_type, NodeType::RNIC);
     assert_eq!(ca.ports[0].1.as_ref().unwrap().pkeys, None);
@@ -148,16 +149,25 @@ fn ten_ports_and_more() {
 #[test]
 fn ports_without_gids_or_pkeys() {
     let tree = Tree::new();
-    tree.device("d", CA).port("d", 1).port("d", 2).port("d", 3).port("d", 4);
+    tree.device("d", CA).port("d", 1).port("d", 2).port("d", 3).port("d", 4).port("d", 5);
     tree.remove("d/ports/1/gids/0").remove("d/ports/2/gids").remove("d/ports/3/pkeys");
-    tree.set("d", 4, "gids/0", EMPTY).remove("d/ports/4/pkeys/0");
+    tree.set("d", 4, "gids/0", EMPTY).remove("d/ports/4/pkeys/0").remove("d/ports/5/pkeys");
+    tree.set("d", 3, "link_layer", "Ethernet");
     assert_eq!(
         guids(&tree, Some("d")),
-        [(1, Ok(None)), (2, Err(Errno::NOENT.raw_os_error())), (3, Ok(Some(3))), (4, Ok(None))]
+        [
+            (1, Ok(None)),
+            (2, Err(Errno::NOENT.raw_os_error())),
+            (3, Ok(Some(3))),
+            (4, Ok(None)),
+            (5, Ok(Some(5)))
+        ]
     );
     let ca = ca(&tree.sysfs(), "d").unwrap();
-    // Each port has the folder, also without a slot.
-    assert_eq!(ca.ports[1].1.as_ref().unwrap_err().errno(), Errno::NOENT.raw_os_error());
+    // Each port has the folder of GIDs, also without a slot, and each InfiniBand port has P_Keys.
+    for place in [1, 4] {
+        assert_eq!(ca.ports[place].1.as_ref().unwrap_err().errno(), Errno::NOENT.raw_os_error());
+    }
     let ports: Vec<_> = ca.ports.iter().map(|(_, port)| port.as_ref().ok()).collect();
     let port = |place: usize| ports[place].unwrap();
     assert_eq!((port(0).gid, port(0).port_guid(), port(0).gid_prefix()), (None, None, None));
