@@ -19,7 +19,7 @@ use crate::port::{LinkLayer, PortAttributes};
 
 use finding::Findings;
 use needs::{check_needs, unknown_needs};
-use port::{Scene, check_port, widest};
+use port::{Scene, check_port, is_model_unread, widest};
 
 pub use finding::{Finding, Severity};
 pub use port::Expected;
@@ -154,12 +154,14 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
     let has_no_pkeys = lacks(inventory, &|_, port, own| {
         own.link_layer != LinkLayer::ETHERNET && port.pkeys.is_none()
     });
+    let has_no_models = lacks(inventory, &|record, _, own| is_model_unread(record, own));
     let own = [
         (!has_interfaces).then_some("network interfaces"),
         (!are_nodes_known).then_some("which nodes devices have"),
         (!is_opened).then_some("whether devices can be opened"),
         inventory.host.is_none().then_some("variables that are set"),
         (!has_hardware).then_some("PCIe links"),
+        has_no_models.then_some("link widths"),
         has_no_mtu.then_some("RDMA MTUs"),
         has_no_types.then_some("whether sysfs has the types of GIDs"),
         has_no_pkeys.then_some("P_Keys"),

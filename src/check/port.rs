@@ -318,6 +318,15 @@ fn model<'i>(record: &'i DeviceRecord, own: &PortAttributes) -> Option<(u32, &'i
     Some((driver, board, own.link_layer.0))
 }
 
+/// Whether that could not be read of a port whose width is known. Without a board there is none to be read.
+pub(super) fn is_model_unread(record: &DeviceRecord, own: &PortAttributes) -> bool {
+    let is_unread = record.hardware.as_ref().is_none_or(|hardware| {
+        let has_board = hardware.board_id.is_some();
+        hardware.board_is_unread || (has_board && record.device.driver.is_none())
+    });
+    is_unread && lanes(own).is_some()
+}
+
 pub(super) fn widest(inventory: &Inventory) -> Widest<'_> {
     let mut widest = Widest::new();
     for record in &inventory.devices {

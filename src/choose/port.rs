@@ -2,7 +2,7 @@
 
 use super::address::Family;
 use crate::device::NodeType;
-use crate::gid::{Gid, GidEntry, GidType};
+use crate::gid::{Gid, GidType};
 use crate::inventory::{DeviceRecord, PortRecord};
 use crate::netdev::Unfit;
 use crate::port::{LinkLayer, PortState};
@@ -161,8 +161,7 @@ impl DeviceRecord {
         if let Some(protocol) = self.device.protocol.as_deref().filter(|_| is_first) {
             return Some(protocol == "roce");
         }
-        let entries = self.all_rows().iter().map(|row| &row.record.entry);
-        let mut types = entries.filter(|own| own.port() == port.number).map(GidEntry::gid_type);
+        let mut types = self.rows(port.number).iter().map(|row| row.record.entry.gid_type());
         types.any(|own| matches!(own, GidType::ROCE_V1 | GidType::ROCE_V2)).then_some(true)
     }
 }

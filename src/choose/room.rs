@@ -8,7 +8,8 @@ use super::nccl::{Implementation, ROOM};
 use super::plan::Model;
 use super::port::Port;
 use super::reason::Why;
-use crate::inventory::{DeviceRecord, Inventory, NodeState};
+use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord};
+use crate::port::PortState;
 
 /// The devices of which NCCL takes ports: those that it finds. If it finds none, all, as then it is asked about elsewhere.
 fn found(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord> {
@@ -16,12 +17,23 @@ fn found(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord> {
     inventory.devices.iter().filter(move |own| own.is_found() || !has_found)
 }
 
-/// How many ports these devices have, with those that were listed and not read.
-fn ports<'i>(devices: impl Iterator<Item = &'i DeviceRecord>, inventory: &Inventory) -> usize {
+/// How many ports were listed and not read.
+fn others(inventory: &Inventory) -> usize {
     let Inventory { devices: all, others, .. } = inventory;
     let mut seen: BTreeSet<&str> = all.iter().map(|own| own.device.name.as_str()).collect();
     let others = others.iter().filter(|own| seen.insert(&own.name)).map(|own| own.ports().count());
-    devices.map(|own| own.ports.len()).chain(others).fold(0, usize::saturating_add)
+    others.fold(0, usize::saturating_add)
+}
+
+/// How many ports of these devices may take room: those that are active, or could not be read.
+fn takers<'i>(devices: impl Iterator<Item = &'i DeviceRecord>) -> usize {
+    let is_taker = |own: &&PortRecord| own.known().is_none_or(|own| own.state == PortState::ACTIVE);
+    devices.flat_map(|own| &own.ports).filter(is_taker).count()
+}
+
+/// The same of all devices that NCCL finds, with those that were not read.
+fn all_takers(inventory: &Inventory) -> usize {
+    takers(found(inventory)).saturating_add(others(inventory))
 }
 
 /// Whether a host has devices that could not even be listed: they may have any number of ports.
@@ -31,15 +43,15 @@ pub fn has_unlisted(inventory: &Inventory) -> bool {
     inventory.unlisted.iter().any(|(name, _)| !others.contains(name.as_str()))
 }
 
-/// Whether the ports that are known are more than NCCL has room for.
+/// Whether the ports that are known are more than NCCL has room for. Ports that are down take none.
 #[must_use]
 pub fn fills(inventory: &Inventory) -> bool {
-    ports(found(inventory), inventory) > ROOM
+    all_takers(inventory) > ROOM
 }
 
 /// The same with those of devices that it does not find.
 fn might_fill(inventory: &Inventory) -> bool {
-    ports(inventory.devices.iter(), inventory) > ROOM
+    takers(inventory.devices.iter()).saturating_add(others(inventory)) > ROOM
 }
 
 /// Whether it is known in which order libibverbs lists a host's devices.
@@ -65,11 +77,11 @@ pub enum Doubt {
         /// How many there are.
         all: usize,
     },
-    /// It is not known in which order NCCL takes so many.
+    /// It is not known in which order NCCL takes so many, without those that are down.
     Order(usize),
     /// Some devices could not be opened, which take no room from others if NCCL cannot open them either.
     Unopened {
-        /// How many ports these have.
+        /// How many ports these have, without those that are down.
         ports: usize,
         /// How many there are.
         all: usize,
@@ -94,7 +106,8 @@ impl fmt::Display for Doubt {
 /// Why it is not known for which ports of a host NCCL has room, if that is so.
 #[must_use]
 pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
-    let all = ports(found(inventory), inventory);
+    let ports = found(inventory).map(|own| own.ports.len());
+    let all = ports.chain([others(inventory)]).fold(0, usize::saturating_add);
     let is_read = |own: &&DeviceRecord| own.gids.as_ref().is_some_and(Result::is_ok);
     let read = found(inventory).filter(is_read).flat_map(|own| &own.ports);
     let read = read.filter(|own| own.known().is_some()).count();
@@ -103,16 +116,16 @@ pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
     } else if read < all && fills(inventory) {
         Some(Doubt::Unread { read, all })
     } else if fills(inventory) && !has_order(inventory) {
-        Some(Doubt::Order(all))
+        Some(Doubt::Order(all_takers(inventory)))
     } else {
-        let unopened = unopened(inventory);
-        let is_any = unopened > 0 && fills(inventory);
-        is_any.then_some(Doubt::Unopened { ports: unopened, all })
+        let ports = unopened(inventory);
+        let is_any = ports > 0 && fills(inventory);
+        is_any.then(|| Doubt::Unopened { ports, all: all_takers(inventory) })
     }
 }
 
-/// How many ports there are of devices that this user could not open, where others could be opened. If none could be,
-/// programs that are asked about are elsewhere.
+/// How many ports may take room of devices that this user could not open, where others could be opened. If none could
+/// be, programs that are asked about are elsewhere.
 fn unopened(inventory: &Inventory) -> usize {
     let state = |own: &DeviceRecord| match own.node_state() {
         Some(NodeState::Forbidden | NodeState::NotPermitted | NodeState::Unusable) => Some(false),
@@ -122,8 +135,7 @@ fn unopened(inventory: &Inventory) -> usize {
     if !inventory.devices.iter().any(|own| state(own) == Some(true)) {
         return 0;
     }
-    let own = inventory.devices.iter().filter(|own| state(own) == Some(false));
-    own.map(|own| own.ports.len()).sum()
+    takers(inventory.devices.iter().filter(|own| state(own) == Some(false)))
 }
 
 /// Whether NCCL uses a port with this outcome if it has room for it.

@@ -26,7 +26,7 @@ use crate::selection::Asked;
 use crate::status::Status;
 use crate::text::plain_json;
 use crate::values::Pairs;
-use crate::verdict::{Verdict, is_known, unused_by};
+use crate::verdict::{Verdict, is_known, tell_unused, unused_by};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("selectors", |own| own.help("Devices and ports to use; all that have a usable GID if none is named")))]
@@ -204,9 +204,7 @@ pub(crate) fn answer(
     let unused_by = verdict.unused_by(program).or_else(|| unused_here(program, format));
     if let (Some(plan), Some(name)) = (&mut plan, unused_by) {
         plan.is_sure = false;
-        report.note(format!(
-            "{name} is set: {program} does not use its own transport for RDMA, or may not"
-        ));
+        tell_unused(program, name, report);
     }
     if !unread.is_empty() {
         report.note(format!(

@@ -25,13 +25,16 @@ pub(crate) struct Seen {
     pub(crate) inventory: Inventory,
 }
 
-/// Says of a snapshot that it is another one of a host. Commands that count hosts count it again.
+/// Says of a snapshot that its host has the name of another one. It may be the same: commands that count hosts count it
+/// again.
 pub(crate) fn tell_again(host: &Seen, report: &mut Report) {
     let Seen { name: Some(name), inventory: Inventory { host: Some(host), .. } } = host else {
         return;
     };
     if name != host {
-        report.note(format!("{name}: another snapshot of {host}, counted as another host"));
+        report.note(format!(
+            "{name}: another snapshot with the host name {host}, counted as another host"
+        ));
     }
 }
 

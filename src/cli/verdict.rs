@@ -136,6 +136,13 @@ pub(crate) fn unused_by(nccl: &Settings) -> Option<&'static str> {
     if nccl.is_disabled() { Some("NCCL_IB_DISABLE") } else { nccl.replaced_by() }
 }
 
+/// Says by which variable a program does not use its own transport for RDMA, or may not.
+pub(crate) fn tell_unused(program: Program, name: &str, report: &mut Report) {
+    report.note(format!(
+        "{name} is set: {program} does not use its own transport for RDMA, or may not"
+    ));
+}
+
 /// Whether it is known which row is right on a port, or that none is.
 pub(crate) fn is_known(outcome: &Outcome) -> bool {
     !matches!(outcome, Outcome::Ignored(Why::NotKnown(_)))

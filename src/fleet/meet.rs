@@ -53,6 +53,8 @@ pub enum Doubt {
     Link,
     /// Their networks or subnets differ. A router may join these.
     Networks,
+    /// A port is not active, and no other host has one of its name, which would say whether it is in use.
+    Unused,
 }
 
 /// What comes of two ends.

@@ -64,7 +64,7 @@ impl Survey {
     /// other one. `is_routed` says that routers join all networks. Only hosts are looked at that `is_wanted` holds of.
     ///
     /// A rail is not in use if none of its ports is active, nor one of the same name on another host. Where rails are
-    /// networks, a port without one whose name no other host has is in use if its host has fewer networks than most.
+    /// networks, a port without one whose name no other host has may be in use if its host has fewer networks than most.
     pub fn pairs(&self, rails: Rails, is_routed: bool, is_wanted: impl Fn(u32) -> bool) -> Pairs {
         self.pairs_of(rails, is_routed, &is_wanted)
     }
@@ -73,15 +73,15 @@ impl Survey {
         let rails = if rails == Rails::Found { self.rails() } else { rails };
         let mut troubles = Troubles::new(is_routed);
         let mut all: BTreeMap<(bool, u32), [Kinds; 3]> = BTreeMap::new();
-        // The names of ports that are active on some host, for each chooser.
         let lost = if rails == Rails::Networks { self.lost(is_wanted) } else { BTreeSet::new() };
+        // The names of ports that are active on some host, for each chooser.
         let mut in_use: [BTreeSet<u32>; 3] = Default::default();
         for port in self.kept.iter().filter(|own| is_wanted(own.host)) {
             let of_rail = all.entry(port.rail(rails)).or_default();
             for ((kinds, end), in_use) in of_rail.iter_mut().zip(port.ends).zip(&mut in_use) {
                 if end.kind != NONE {
                     let fault = self.ends.get(end.kind).and_then(End::fault);
-                    if fault != Some(Obstacle::NotActive) || lost.contains(&port.name) {
+                    if fault != Some(Obstacle::NotActive) {
                         in_use.insert(port.name);
                     }
                     let member = (port.host, port.name, end.network);
@@ -95,7 +95,7 @@ impl Survey {
         for of_rail in all.into_values() {
             for ((chooser, kinds), in_use) in Chooser::ALL.into_iter().zip(of_rail).zip(&in_use) {
                 troubles.chooser = chooser;
-                let is_joined = self.look(hosts, kinds, in_use, &mut troubles);
+                let is_joined = self.look(hosts, kinds, (in_use, &lost), &mut troubles);
                 joined += usize::from(is_joined && chooser == Chooser::Recommended);
             }
         }
@@ -124,7 +124,7 @@ impl Survey {
         &self,
         all_hosts: usize,
         kinds: Kinds,
-        in_use: &BTreeSet<u32>,
+        (in_use, doubtful): (&BTreeSet<u32>, &BTreeSet<u32>),
         troubles: &mut Troubles,
     ) -> bool {
         let mut list: Vec<(u32, &End, Vec<Member>)> = Vec::new();
@@ -142,6 +142,12 @@ impl Survey {
             }
         }
         if !is_active {
+            // The rail of a port that may be in use has no others.
+            for (kind, _, members) in &faulty {
+                if members.iter().any(|(_, name, _)| doubtful.contains(name)) {
+                    troubles.add(Why::Unknown(vec![Doubt::Unused]), (*kind, members), None);
+                }
+            }
             return false;
         }
         for (kind, why, members) in &faulty {

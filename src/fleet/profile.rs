@@ -4,7 +4,7 @@ use super::names::Names;
 use crate::choose::Outcome;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::pkey::PKey;
-use crate::port::LinkLayer;
+use crate::port::{LinkLayer, Mtu, Rate, Speed, Width};
 
 /// What may differ between hosts, most telling first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -197,14 +197,23 @@ impl<'n> Items<'n> {
         self.add(Field::LinkLayer, name, Some(own.link_layer.to_string()));
         self.add(Field::State, name, Some(own.state.to_string()));
         // A code that this release does not know was read nevertheless.
-        self.is_partly |= own.active_width.is_none() || own.active_speed.is_none();
-        self.add(Field::Rate, name, own.rate().map(|own| own.to_string()));
-        let lanes = own.active_width.and_then(crate::port::Width::lanes);
-        self.add(Field::Width, name, lanes.map(|own| own.to_string()));
+        let code = |code: u32| format!("code {code}");
+        let rate = own.rate().map(|own| own.to_string());
+        let lane = |own: Speed| match own.lane_rate() {
+            Some(rate) => format!("{} a lane", Rate(rate.into())),
+            None => code(own.0),
+        };
+        let rate = rate.or_else(|| own.active_speed.map(lane));
+        self.add_known(Field::Rate, name, rate);
+        let lanes =
+            |own: Width| own.lanes().map_or_else(|| code(own.0.into()), |own| own.to_string());
+        self.add_known(Field::Width, name, own.active_width.map(lanes));
         // Sysfs has none. A port without an interface has one of no value.
         self.is_partly |= own.active_mtu.is_none();
-        let mtu = own.active_mtu.and_then(crate::port::Mtu::bytes);
-        self.add(Field::Mtu, name, mtu.map(|own| own.to_string()));
+        let mtu = own.active_mtu.filter(|own| own.0 != 0 || port.netdev.is_some());
+        let bytes =
+            |own: Mtu| own.bytes().map_or_else(|| code(own.0.into()), |own| own.to_string());
+        self.add(Field::Mtu, name, mtu.map(bytes));
         let keys = port.pkeys.as_ref().and_then(|own| own.as_ref().ok());
         // On Ethernet they mean nothing, and may not have been asked for.
         self.is_partly |= keys.is_none() && own.link_layer != LinkLayer::ETHERNET;

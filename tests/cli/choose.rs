@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::run::{finish, program};
 use crate::snapshots::{DUAL, Fleet, VLAN, host, port, set};
-use crate::tree::Tree;
+use crate::tree::{Tree, write};
 
 /// A pod: the host's rows, which are not ours, and our own.
 const POD: &[(u32, &str, u32, Option<&str>)] = &[
@@ -592,6 +592,10 @@ fn more_ports_than_nccl_has_room_for() {
     let answer: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(answer["choose"][0]["nccl"]["index"], json!(null), "{answer}");
     assert!(run.stderr.contains("in which order it takes the 33 is not known"), "{run:?}");
+    // If one is down, there is room for all.
+    write(tree.path().join("class/infiniband/mlx5_7/ports/1/state"), "1: DOWN");
+    let run = tree.uverbs(&["choose", "mlx5_32"]);
+    assert!(!run.stderr.contains("room for"), "{run:?}");
     // UCX has room.
     assert_eq!(fleet.uverbs(&["env", "ucx"]).stdout, "export UCX_IB_GID_INDEX=3\n");
 }
@@ -663,6 +667,15 @@ fn devices_without_a_node_take_no_room() {
         refuse(&mut own["devices"][0]);
         let check = Fleet::new(&[own]).uverbs(&["check"]);
         assert!(check.stdout.contains("3 more; it is not known which it takes"), "{check:?}");
+        // Ports that are down take no room, whoever may open their devices.
+        let mut own = whole.clone();
+        let devices = own["devices"].as_array_mut().unwrap();
+        for device in devices.iter_mut().take(5) {
+            device["ports"][0]["attributes"][0]["state"] = json!(1);
+        }
+        refuse(&mut devices[0]);
+        let choose = Fleet::new(&[own]).uverbs(&["choose"]);
+        assert!(!choose.stderr.contains("room for"), "{choose:?}");
         // Nobody may, so that the programs are elsewhere.
         assert_eq!(without(35, &refuse).0, [found, found, left, left]);
     }

@@ -141,12 +141,18 @@ fn two_snapshots_of_a_host() {
     let fleet = Fleet::new(&hosts);
     for command in ["check", "choose"] {
         let run = fleet.uverbs(&[command]);
-        let said = "node3.json: another snapshot of n1, counted as another host\n";
+        let said = "node3.json: another snapshot with the host name n1, counted as another host\n";
         assert_eq!(run.stderr.matches(" another snapshot ").count(), 1, "{run:?}");
         assert!(run.stderr.contains(said), "{run:?}");
     }
     let run = fleet.uverbs(&["expect"]);
     assert!(run.stdout.contains("from 3 hosts (n1, n2, n3).\n"), "{run:?}");
+    // Two hosts may have one name.
+    for own in &mut hosts {
+        own["host"] = json!("localhost");
+    }
+    let run = Fleet::new(&hosts).uverbs(&["expect"]);
+    assert!(run.stdout.contains("from 3 hosts (localhost, localhost, localhost).\n"), "{run:?}");
 }
 
 /// What was not read is not the same as elsewhere.
@@ -300,6 +306,20 @@ uverbs: looked at 8 hosts: 16 devices, 16 ports, 64 GIDs; 1 host is odd; not all
         "ucx": { "UCX_IB_GID_INDEX": "3" },
     });
     assert_eq!((&answer["job"], run.status), (&job, 1));
+    // What keeps NCCL from its own transport is of no other program.
+    set(&mut hosts[2], "NCCL_IB_DISABLE", "1", None);
+    let run = uverbs(&hosts, &["--hosts", "n[1-8]"]);
+    assert!(
+        run.stderr.starts_with(
+            "\
+uverbs: NCCL_IB_DISABLE is set: NCCL does not use its own transport for RDMA, or may not
+uverbs: NCCL: right on all hosts, as far as is known: NCCL_IB_GID_INDEX=3
+uverbs: UCX: right on all hosts: UCX_IB_GID_INDEX=3
+"
+        ),
+        "{run:?}"
+    );
+    assert_eq!(run.status, 1);
     // None of them was read.
     let run = uverbs(&hosts, &["--hosts", "m1"]);
     assert_eq!(run.status, 1, "{run:?}");
@@ -381,6 +401,20 @@ fn a_job_is_right_on_each_host_or_leaves_it_out() {
     }
     let (one, status) = job(&hosts, "n1");
     assert_eq!((&one["is_known"], status), (&json!(false), 1));
+    // Rails are networks, and a port that was perhaps never connected has a name of its own.
+    let mut hosts = nodes(1..=5);
+    for own in &mut hosts[..2] {
+        (own["devices"][0]["name"], own["devices"][1]["name"]) = (json!("mlx5_1"), json!("mlx5_0"));
+    }
+    let spare = &mut hosts[4]["devices"][1];
+    spare["name"] = json!("mlx5_7");
+    spare["ports"][0]["attributes"][0]["state"] = json!(1);
+    let (own, status) = job(&hosts, "n[1-5]");
+    assert_eq!((&own["leave_out"], &own["is_known"], status), (&json!([]), &json!(false), 1));
+    let run = uverbs(&hosts, &[]);
+    let line =
+        "not-known  n5     mlx5_7:1        the port is down, not active, and may be in use\n";
+    assert!(run.stdout.contains(line), "{run:?}");
     // Settings that could not be read, and another transport.
     let mut hosts = nodes(1..=3);
     hosts[2]["unread_settings"] = json!([{ "error": "nccl.conf: no", "errno": 13 }]);

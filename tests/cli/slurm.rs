@@ -86,7 +86,7 @@ fn a_node_is_drained_and_returned() {
     }
     let elsewhere =
         "note: not-checked: not looked at: devices that were not named, and their effect\n";
-    let warnings = "note: not-checked: not looked at: PCIe links, RDMA MTUs, whether sysfs has the types of GIDs, how much memory may be locked; run\n";
+    let warnings = "note: not-checked: not looked at: PCIe links, link widths, RDMA MTUs, whether sysfs has the types of GIDs, how much memory may be locked; run\n";
     let fine =
         format!("UVERBS OK - no problems\n{elsewhere}{warnings}note: netns-exclusive: each\n");
     assert_eq!(run((0, &fine), ["IDLE+DRAIN", OURS]), undrain);

@@ -8,16 +8,17 @@ use super::network::{is_of_one_host, tidy, widen};
 use super::seen::{Scene, Seen};
 use super::{DevicePattern, HostPattern};
 use crate::choose::Network;
+use crate::guid::Guid;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::port::LinkLayer;
 
 /// Gathers what holds for all of several hosts. What is kept depends on how much they differ, not on how many they are.
 #[derive(Clone, Debug, Default)]
 pub struct Gathering {
-    /// The name of the first host that has one.
-    first: Option<String>,
-    /// That of another one. A host may be added several times.
-    other: Option<String>,
+    /// The first host that has a name.
+    first: Option<Identity>,
+    /// Another one. A host may be added several times, and two may have one name.
+    other: Option<Identity>,
     /// What was seen of the devices of a kind and name, on all hosts that have one.
     rails: BTreeMap<(Kind, String), Rail>,
     /// The devices that hosts have, by kind and name. Hosts that are alike have one list.
@@ -28,6 +29,9 @@ pub struct Gathering {
     lacks_driver: bool,
     lacks_board: bool,
 }
+
+/// A host's name, and the GUIDs of its nodes.
+type Identity = (String, BTreeSet<Guid>);
 
 /// Driver and board, as groups select them.
 type Kind = (Option<String>, Option<String>);
@@ -83,8 +87,10 @@ impl Gathering {
     /// Adds a host.
     pub fn add(&mut self, inventory: &Inventory) {
         if let Some(name) = &inventory.host {
-            if self.first.get_or_insert_with(|| name.clone()) != name {
-                self.other = Some(name.clone());
+            let guids = inventory.devices.iter().map(|own| own.device.node_guid).collect();
+            let own = (name.clone(), guids);
+            if *self.first.get_or_insert_with(|| own.clone()) != own {
+                self.other = Some(own);
             }
         }
         self.is_open |= !is_list_known(inventory) || inventory.is_partial();

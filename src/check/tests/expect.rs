@@ -331,13 +331,18 @@ fn what_is_of_one_host_is_left_out() {
     let again = gathered(&[host.clone(), host.clone()]);
     assert!(again.left_out[0].contains(&(Field::RoceV2Ipv4, LeftOut::OfOneHost)));
     let mut other = host.clone();
-    other.host = Some("node2".into());
     address(&mut other, "10.0.0.1", "10.0.0.9");
-    let both = gathered(&[host, other]).pattern;
-    assert_eq!(
-        both.devices[0].fields[&Field::RoceV2Ipv4],
-        Allowed::one(Value::Network(Network { address: "10.0.0.0".parse().unwrap(), bits: 28 }))
-    );
+    // Another host has another name, or other devices.
+    let name = |own: &mut Inventory| own.host = Some("node2".into());
+    let guid = |own: &mut Inventory| own.first().device.node_guid = 2.into();
+    for change in [name as fn(&mut Inventory), guid] {
+        let mut other = other.clone();
+        change(&mut other);
+        let both = gathered(&[host.clone(), other]).pattern;
+        let network = Network { address: "10.0.0.0".parse().unwrap(), bits: 28 };
+        let seen = &both.devices[0].fields[&Field::RoceV2Ipv4];
+        assert_eq!(*seen, Allowed::one(Value::Network(network)));
+    }
 }
 
 /// Devices that are alike are one group, also if each has a network of its own.

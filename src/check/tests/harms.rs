@@ -25,6 +25,11 @@ pub(super) const HARMS: &[Harm] = &[
     (&["not-checked", "gid-not-proven"], |it| it.has_netlink = false),
     (&["not-checked"], |it| it.others.push(Device::named("mlx5_9"))),
     (&["not-checked"], |it| it.first().hardware = None),
+    (&["not-checked"], |it| it.first().hardware.as_mut().unwrap().board_is_unread = true),
+    (&["not-checked"], |it| {
+        it.first().hardware.as_mut().unwrap().board_id = Some("MT_0000000224".into());
+        it.first().device.driver = None;
+    }),
     (&["not-checked"], |it| it.modules.clear()),
     (&["not-checked"], |it| it.proprietary = None),
     (&["not-checked"], |it| {

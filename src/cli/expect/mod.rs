@@ -60,7 +60,7 @@ pub(crate) fn answer(
         report.turn_to(host.name.as_deref());
         tell_problems(&host.inventory, &asked, report);
         report.turn_to(None);
-        names.add(host.inventory.host.as_deref().or(host.name.as_deref()));
+        names.add(host);
         gathering.add(&host.inventory);
         Ok(())
     })?;

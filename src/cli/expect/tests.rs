@@ -3,14 +3,16 @@
 use proptest::prelude::*;
 use uverbs::check::expect::{Allowed, DevicePattern, Field, Form, Gathering, HostPattern, Value};
 use uverbs::choose::Network;
+use uverbs::inventory::Inventory;
 
 use super::read::read;
 use super::write::{Names, write};
+use crate::hosts::Seen;
 
 fn names(all: &[&str]) -> Names {
     let mut names = Names::default();
     for own in all {
-        names.add(Some(own));
+        names.add(&Seen { name: Some((*own).to_owned()), inventory: Inventory::default() });
     }
     names
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use uverbs::check::expect::{Allowed, Field, Form, Gathered, LeftOut, Value};
+use uverbs::guid::Guid;
 use uverbs::port::Rate;
 
+use crate::hosts::Seen;
 use crate::text::{count, plain_json, printable};
 
 /// The names of the hosts that were looked at, of which a few are shown.
@@ -13,15 +15,19 @@ use crate::text::{count, plain_json, printable};
 pub(super) struct Names {
     first: Vec<String>,
     count: usize,
-    known: BTreeSet<String>,
+    /// Their names, and the GUIDs of their nodes.
+    known: BTreeSet<(String, BTreeSet<Guid>)>,
 }
 
 impl Names {
-    pub(super) fn add(&mut self, name: Option<&str>) {
+    pub(super) fn add(&mut self, host: &Seen) {
         /// How many names are shown.
         const SHOWN: usize = 3;
-        // Of a host there may be several snapshots.
-        if name.is_some_and(|name| !self.known.insert(name.to_owned())) {
+        let Seen { name, inventory } = host;
+        let name = inventory.host.as_deref().or(name.as_deref());
+        let guids = || inventory.devices.iter().map(|own| own.device.node_guid).collect();
+        // Of a host there may be several snapshots, and two may have one name.
+        if name.is_some_and(|name| !self.known.insert((name.to_owned(), guids()))) {
             return;
         }
         self.count += 1;

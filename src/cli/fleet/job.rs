@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::selection::{Asked, Missing};
 use crate::status::Status;
 use crate::values::Pairs;
-use crate::verdict::{Indices, Verdict, is_known};
+use crate::verdict::{Indices, Verdict, is_known, tell_unused};
 
 /// The hosts that are listed, as far as they were seen.
 pub(super) struct Listed {
@@ -47,6 +47,9 @@ pub(super) struct Job {
     /// Variables that are right on all hosts that are left, or null.
     nccl: Option<Pairs<String>>,
     ucx: Option<Pairs<String>>,
+    /// Whether these are known to be right, if they are there.
+    #[serde(skip)]
+    are_sure: [bool; 2],
 }
 
 impl Listed {
@@ -133,14 +136,18 @@ impl Listed {
         let nccl = plan.filter(|_| is_found);
         let ucx = self.plan(Program::Ucx, &out, is_whole).filter(|_| is_found);
         let unlooked = self.unlooked(&out, names);
-        let is_known = !is_unknown
+        let is_sure = !is_unknown
             && unlooked.is_empty()
             && self.others.is_empty()
             && self.again.is_empty()
             && self.indices.unproven.is_empty()
-            && is_whole
-            && self.verdict.has_settings_of(Program::Nccl)
-            && nccl.iter().chain(&ucx).all(|own| own.is_sure);
+            && is_whole;
+        let are_sure =
+            [&nccl, &ucx].map(|own| is_sure && own.as_ref().is_none_or(|own| own.is_sure));
+        let is_known = are_sure == [true; 2] && self.verdict.has_settings_of(Program::Nccl);
+        if let Some(name) = self.verdict.unused_by(Program::Nccl) {
+            tell_unused(Program::Nccl, name, report);
+        }
         if !self.others.is_empty() {
             report.note(format!(
                 "left out, as the list has another host of this short name: {}; list full names",
@@ -173,6 +180,7 @@ impl Listed {
             leave_out: is_found.then(|| left_out.collect()),
             ucx: ucx.map(pairs),
             nccl: nccl.map(pairs),
+            are_sure,
         }
     }
 
@@ -275,18 +283,20 @@ struct Found {
 impl Job {
     /// Says it to people.
     pub(super) fn tell(&self, report: &mut Report) {
-        let known = if self.is_known { "" } else { ", as far as is known" };
+        let known = |is_known| if is_known { "" } else { ", as far as is known" };
+        let all_known = known(self.is_known);
         let Some(out) = &self.leave_out else {
             report.note(format!(
-                "uverbs found no setting of NCCL that is right on these hosts, nor which of them to leave out{known}"
+                "uverbs found no setting of NCCL that is right on these hosts, nor which of them to leave out{all_known}"
             ));
             return;
         };
         let all = if out.is_empty() { "all hosts" } else { "the others" };
         if !out.is_empty() {
-            report.note(format!("leave out {}{known}", some(out)));
+            report.note(format!("leave out {}{all_known}", some(out)));
         }
-        for (program, setting) in [("NCCL", &self.nccl), ("UCX", &self.ucx)] {
+        let settings = [("NCCL", &self.nccl), ("UCX", &self.ucx)];
+        for ((program, setting), is_sure) in settings.into_iter().zip(self.are_sure) {
             let Some(Pairs(variables)) = setting else {
                 report.note(format!("{program}: no setting that uverbs tries is right on {all}"));
                 continue;
@@ -295,7 +305,7 @@ impl Job {
                 variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
             let pairs =
                 if pairs.is_empty() { "nothing to set".to_owned() } else { pairs.join(" ") };
-            report.note(format!("{program}: right on {all}{known}: {pairs}"));
+            report.note(format!("{program}: right on {all}{}: {pairs}", known(is_sure)));
         }
     }
 }

@@ -140,6 +140,7 @@ fn doubt(what: Doubt, end: &End, other: Option<&End>) -> String {
         Doubt::Networks => {
             format!("only if a router joins them: {}", against(end, other, site))
         }
+        Doubt::Unused => format!("the port is {}, not active, and may be in use", end.state),
         _ => "something else".to_owned(),
     }
 }

@@ -7,6 +7,7 @@ use crate::gid::GidRecord;
 use crate::host::Source;
 use crate::inventory::{Inventory, Problem, Setting};
 use crate::netdev::Unfit;
+use crate::port::{Speed, Width};
 
 fn survey(hosts: &[Inventory]) -> Survey {
     let mut survey = Survey::default();
@@ -92,6 +93,37 @@ fn odd_hosts_by_field() {
             "[6] Setting NCCL_IB_TIMEOUT 20 - 6",
         ]
     );
+}
+
+/// A code that has no name here is read all the same.
+#[test]
+fn codes_without_a_name() {
+    let mut hosts = fleet(4);
+    let own = port(&mut hosts[0], 0);
+    own.active_speed = Some(Speed(512));
+    let own = port(&mut hosts[1], 0);
+    own.active_mtu = Some(Mtu(7));
+    let own = port(&mut hosts[2], 1);
+    own.active_width = Some(Width(64));
+    assert_eq!(
+        odd(&hosts),
+        [
+            "[2] Rate mlx5_1:1 25 a lane 100 3",
+            "[0] Rate mlx5_0:1 code 512 100 3",
+            "[1] Mtu mlx5_0:1 code 7 4096 3",
+        ]
+    );
+    let mut hosts = fleet(4);
+    for own in &mut hosts {
+        port(own, 0).active_speed = None;
+    }
+    port(&mut hosts[2], 0).active_width = Some(Width(64));
+    assert_eq!(odd(&hosts), ["[2] Width mlx5_0:1 code 64 4 3"]);
+    // A port without an interface has an MTU of no value.
+    let mut hosts = fleet(3);
+    port(&mut hosts[0], 0).active_mtu = Some(Mtu(0));
+    hosts[0].devices[0].ports[0].netdev = None;
+    assert_eq!(odd(&hosts), [""; 0]);
 }
 
 /// What could not be read does not differ.
@@ -425,7 +457,7 @@ fn a_port_that_is_down_among_rails_by_networks() {
         hosts[4].devices[0].device.name = name.to_owned();
         hosts
     };
-    let lost = "Cannot([NotActive]) [4] mlx5_7:1 3 0";
+    let lost = "Unknown([Unused]) [4] mlx5_7:1 3 0";
     assert_eq!(troubles(&name("mlx5_7"), Rails::Found, false), [lost]);
     // A port that is not needed: the others have no more networks.
     let mut others = name("mlx5_7");
