@@ -129,6 +129,11 @@ const KINDS: &[(&str, Grow)] = &[
         let gids: Vec<Value> = (1..=count).map(|n| row(n, n, Some(2))).collect();
         host["devices"] = json!([device("a", &ports, &gids)]);
     }),
+    ("ports without gids", |host, count| {
+        let ports: Vec<Value> = (1..=count).map(port).collect();
+        let gids: Vec<Value> = (0..8 * count).map(|n| row(1, n, None)).collect();
+        host["devices"] = json!([device("a", &ports, &gids)]);
+    }),
     ("gids", |host, count| {
         host["devices"][0]["gids"] = (0..count).map(|n| row(1, n, Some(2))).collect();
     }),
