@@ -184,7 +184,7 @@ pub mod attribute {
     /// `u8`: 1 if an optional counter is on, 0 if it is off; absent of one that is no option. In 6.1, not in
     /// 5.10.
     pub const STAT_HWCOUNTER_DYNAMIC: u16 = 95;
-    /// `u8`: whether privileged `Q_Key`s are open to all. In 6.12, not in 6.1.
+    /// `u8`: whether privileged `Q_Key`s are open to all. In 6.12, and in later stable releases of 6.1.
     pub const SYS_PRIVILEGED_QKEY_MODE: u16 = 96;
     /// `u8`: kind of a sub-device. In 6.12, not in 6.1.
     pub const DEV_TYPE: u16 = 99;
