@@ -159,7 +159,15 @@ fn check_netdev(
         );
         return;
     };
-    let Some(interface) = inventory.interface(netdev.index.get()) else { return };
+    let Some(interface) = inventory.interface(netdev.index.get()) else {
+        findings.add(
+            "not-checked",
+            Note,
+            format!("not looked at: {}, which came or went while the host was read", netdev.name),
+            "run uverbs check again",
+        );
+        return;
+    };
     let name = &interface.name;
     if !interface.is_up {
         findings.add(

@@ -164,6 +164,11 @@ pub(super) const HARMS: &[Harm] = &[
         it.first().ports[0].pkeys = Some(Err(problem("mlx5_0: query P_Keys of port 1: no", 5)));
     }),
     (&["netdev-elsewhere"], |it| it.first().ports[0].netdev = None),
+    // It came or went while the host was read.
+    (&["not-checked"], |it| {
+        let index = NonZeroU32::new(77).unwrap();
+        it.first().ports[0].netdev = Some(Netdev { index, name: "eth7".into() });
+    }),
     (&["netdev-down"], |it| it.interfaces.as_mut().unwrap()[0].is_up = false),
     (&["netdev-down"], |it| {
         it.interfaces.as_mut().unwrap()[0].is_lower_up = false;
