@@ -557,6 +557,36 @@ fn ports_that_were_not_read_make_the_room_doubtful() {
     assert!(is_said && row["nccl"]["is_sure"] == false, "{row}");
 }
 
+/// NCCL goes on with the next device if it cannot open one: whether it can is not known of what this user cannot open.
+#[test]
+fn a_device_that_could_not_be_opened() {
+    let mut down = port(DUAL);
+    down["attributes"][0]["state"] = 1.into();
+    let mut own = host("h", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL)), ("mlx5_2", down)]);
+    let sure = |own: &Value| {
+        let fleet = Fleet::new(std::slice::from_ref(own));
+        let rows = fleet.json(&["choose"])["choose"].clone();
+        let of = |program: &str| {
+            [0, 1, 2].map(|place| rows[place][program]["is_sure"].as_bool().unwrap())
+        };
+        let said = "mlx5_0, mlx5_2: could not be opened here, so what programs do there may be something else\n";
+        let is_said = |words: &[&str]| fleet.uverbs(words).stderr.contains(said);
+        let is_said = [is_said(&["choose"]), is_said(&["env", "nccl"])];
+        (of("nccl"), of("ucx"), of("recommended"), is_said)
+    };
+    for errno in [1, 5, 13, 19] {
+        for place in [0, 2] {
+            own["devices"][place]["access"] = json!({ "error": "open: no", "errno": errno });
+        }
+        // A port that is down is not used in any case.
+        let known = [false, true, true];
+        assert_eq!(sure(&own), (known, known, [true; 3], [true; 2]), "{errno}");
+    }
+    // Programs that are asked about are elsewhere.
+    own["devices"][1]["access"] = own["devices"][0]["access"].clone();
+    assert_eq!(sure(&own), ([true; 3], [true; 3], [true; 3], [false; 2]));
+}
+
 /// Where it is not known whether sysfs has types, it is not known either what a program chooses by them.
 #[test]
 fn a_setting_that_leaves_types_to_the_program() {
