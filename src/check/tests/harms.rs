@@ -340,6 +340,11 @@ pub(super) const HARMS: &[Harm] = &[
         it.unread_settings.push(problem(text, 27));
     }),
     (&["other-transport"], |it| it.set("NCCL_NET_PLUGIN", "ofi")),
+    (&["other-transport", "other-transport"], |it| {
+        it.set("NCCL_ENV_PLUGIN", "x");
+        it.set("UCX_TLS", "tcp");
+        it.set("UCX_IB_GID_INDEX", "9");
+    }),
     (&["different-indices"], |it| {
         let rows = it.second("mlx5_1").gids.as_mut().unwrap().as_mut().unwrap();
         rows.remove(2);
