@@ -124,8 +124,8 @@ pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
     }
 }
 
-/// The devices that this user could not open, where others could be opened: it is not known whether a program can. If none
-/// could be opened, programs that are asked about are elsewhere.
+/// The devices that this user could not open, where others could be opened: it is not known whether a program can. If
+/// none could be opened, programs that are asked about are elsewhere.
 #[must_use]
 pub fn unopened(inventory: &Inventory) -> Vec<&DeviceRecord> {
     let state = |own: &&DeviceRecord| match own.node_state() {
@@ -146,9 +146,8 @@ fn is_used(outcome: &Outcome) -> bool {
 
 impl Model {
     /// What the program does with all ports of a host that could be read, and for each of them whether that is known.
-    /// Of a sysfs tree it is not, as nobody knows which variables are set there. Nor is it of a device that may be one that
-    /// no program can open ([`unopened`]).
-    /// Only NCCL itself has files of settings, and room for only some ports.
+    /// Of a sysfs tree it is not, as nobody knows which variables are set there. Nor is it of a device that may be one
+    /// that no program can open ([`unopened`]). Only NCCL itself has files of settings, and room for only some ports.
     ///
     /// ```
     /// use uverbs::choose::{self, plan::Program};

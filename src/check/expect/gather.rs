@@ -11,8 +11,8 @@ use crate::choose::Network;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::port::LinkLayer;
 
-/// Gathers what holds for all of several hosts. Beside their names and GUIDs, what is kept depends on how much they differ,
-/// not on how many they are.
+/// Gathers what holds for all of several hosts. Beside their names and GUIDs, what is kept depends on how much they
+/// differ, not on how many they are.
 #[derive(Clone, Debug, Default)]
 pub struct Gathering {
     /// Those that have a name. Of others it is not known whether they are several.

@@ -7,8 +7,8 @@ use crate::inventory::Inventory;
 
 /// Hosts, each counted once, of whichever of its inventories are added.
 ///
-/// Inventories of one name are of one host if nodes have a GUID in common: devices come and go. One without a GUID may be
-/// of any host of its name.
+/// Inventories of one name are of one host if nodes have a GUID in common: devices come and go. One without a GUID may
+/// be of any host of its name.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts {
     /// The name of each inventory, and the place of an earlier one of the same host; its own if it is the first.

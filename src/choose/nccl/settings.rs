@@ -83,9 +83,9 @@ impl Settings {
         }
     }
 
-    /// The variable that makes it doubtful what NCCL does, if one is set: `NCCL_NET` names another transport than its own
-    /// for InfiniBand and RoCE, `NCCL_NET_PLUGIN` a plug-in that may have one, or `NCCL_ENV_PLUGIN` a plug-in that may
-    /// give NCCL other settings.
+    /// The variable that makes it doubtful what NCCL does, if one is set: `NCCL_NET` names another transport than its
+    /// own for InfiniBand and RoCE, `NCCL_NET_PLUGIN` a plug-in that may have one, or `NCCL_ENV_PLUGIN` a plug-in that
+    /// may give NCCL other settings.
     #[must_use]
     pub fn doubted_by(&self) -> Option<&'static str> {
         self.doubted_by

@@ -120,11 +120,11 @@ impl Model {
         }
     }
 
-    /// Whether the program is known to take the row that [`choose`](Self::choose) says. It is not if a variable makes that
-    /// doubtful ([`doubted_by`](Self::doubted_by)). UCX takes another
-    /// one if it cannot make an address handle, which depends on an interface that may be elsewhere. NCCL may
-    /// take another one if it compares with a type that it could not read. Both read types in sysfs: where it is
-    /// not known whether sysfs has them, they must make no difference.
+    /// Whether the program is known to take the row that [`choose`](Self::choose) says. It is not if a variable makes
+    /// that doubtful ([`doubted_by`](Self::doubted_by)). UCX takes another one if it cannot make an address handle,
+    /// which depends on an interface that may be elsewhere. NCCL may take another one if it compares with a type that
+    /// it could not read. Both read types in sysfs: where it is not known whether sysfs has them, they must make no
+    /// difference.
     #[must_use]
     pub fn is_sure(&self, port: &Port<'_>, outcome: &Outcome) -> bool {
         let row = || port.row(outcome.index()?);

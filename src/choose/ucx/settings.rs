@@ -53,8 +53,8 @@ impl Settings {
         }
     }
 
-    /// The variable that makes it doubtful what UCX does, if one is set: by `UCX_TLS` it may use no transport for RDMA on a
-    /// port, and by `UCX_IB_SUBNET_PREFIX` it leaves out ports of InfiniBand.
+    /// The variable that makes it doubtful what UCX does, if one is set: by `UCX_TLS` it may use no transport for RDMA
+    /// on a port, and by `UCX_IB_SUBNET_PREFIX` it leaves out ports of InfiniBand.
     #[must_use]
     pub fn doubted_by(&self) -> Option<&'static str> {
         self.doubted_by
@@ -78,8 +78,8 @@ fn doubted_by<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> Option<&'static
     (!prefix.is_empty()).then_some("UCX_IB_SUBNET_PREFIX")
 }
 
-/// Whether a list of transports has one that any RDMA device offers. These names mean those of each driver; others are of
-/// one driver only, or of no RDMA.
+/// Whether a list of transports has one that any RDMA device offers. These names mean those of each driver; others are
+/// of one driver only, or of no RDMA.
 fn has_rdma(list: &str) -> bool {
     let is_any = |own| matches!(own, "ib" | "rc" | "ud");
     list == "all" || (!list.starts_with('^') && list.split(',').any(is_any))
