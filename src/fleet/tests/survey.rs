@@ -320,8 +320,11 @@ fn what_a_program_takes() {
     // What cannot be read of its settings may change it.
     hosts[1].settings.clear();
     hosts[1].unread_settings.push(Problem { text: "x".to_owned(), errno: 13 });
-    let found = troubles(&hosts, Rails::Found, false);
-    assert_eq!(found, ["Unknown([GidUnread]) [1] mlx5_0:1,mlx5_1:1 1 0"]);
+    let unknown = ["Unknown([GidUnread]) [1] mlx5_0:1,mlx5_1:1 1 0"];
+    assert_eq!(troubles(&hosts, Rails::Found, false), unknown);
+    // Also where it would take an empty slot.
+    hosts[1].settings.push(Setting::new("NCCL_IB_GID_INDEX", "9", None));
+    assert_eq!(troubles(&hosts, Rails::Found, false), unknown);
 }
 
 #[test]
@@ -340,6 +343,24 @@ fn infiniband_partitions_and_subnets() {
     hosts.push(infiniband(7, 0xfec0 << 48, 7, &[0xffff]));
     let elsewhere = "Cannot([Subnet]) [4] mlx5_0:1 3 4";
     assert_eq!(troubles(&hosts, Rails::Found, false), [elsewhere]);
+}
+
+/// A program that leaves out a port of InfiniBand reaches nobody there, and one that may leave it out perhaps nobody.
+#[test]
+fn a_port_of_infiniband_that_a_program_does_not_use() {
+    let of = |number| infiniband(number, 0xfe80 << 48, number.into(), &[0xffff]);
+    let made = || (1..=3).map(of).collect::<Vec<_>>();
+    let mut hosts = made();
+    for own in &mut hosts {
+        own.settings.push(Setting::new("UCX_IB_GID_INDEX", "5", None));
+    }
+    let none = "Cannot([NoGid]) [0, 1, 2] mlx5_0:1 1 0";
+    assert_eq!(troubles(&hosts, Rails::Found, false), [none]);
+    // Of a tree it is not known which variables are set.
+    let mut hosts = made();
+    hosts[1].host = None;
+    let unknown = "Unknown([GidUnread]) [1] mlx5_0:1 2 0";
+    assert_eq!(troubles(&hosts, Rails::Found, false), [unknown]);
 }
 
 /// What is there twice, as `hosts what count first`.
@@ -477,7 +498,7 @@ fn a_port_that_is_down_among_rails_by_networks() {
 #[test]
 fn the_host_that_lacks_something_is_named() {
     let mut hosts: Vec<_> =
-        (0..3).map(|own| infiniband(own, 0xfec0 << 48, 1 + u32::from(own), &[0xffff])).collect();
+        (1..=3).map(|own| infiniband(own, 0xfec0 << 48, own.into(), &[0xffff])).collect();
     hosts[0].devices[0].ports[0].pkeys = None;
     assert_eq!(troubles(&hosts, Rails::Names, false), ["Unknown([PKeysUnread]) [0] mlx5_0:1 3 2"]);
 }
