@@ -7,7 +7,7 @@ use super::end::{End, Site, Used};
 use super::meet::{Doubt, Obstacle, meet};
 use super::rails::Rails;
 use super::survey::{Chooser, NONE, Survey};
-use super::troubles::{Key, Kinds, Member, Rest, Side, Troubles, hosts_of};
+use super::troubles::{Key, Kinds, Member, Rest, Side, Troubles, are_apart};
 use crate::choose::Network;
 
 /// How many kinds of ends of a rail are compared with each other. More are not known to meet.
@@ -161,8 +161,8 @@ impl Survey {
         }
         let members = list.iter().flat_map(|(_, _, members)| members.iter().map(|own| own.0));
         let hosts = members.collect::<BTreeSet<u32>>().len();
-        if let ([(kind, _, members)], 1, 2..) = (list.as_slice(), hosts, all_hosts) {
-            if rest.is_empty() && faulty.is_empty() {
+        if hosts == 1 && all_hosts > 1 && rest.is_empty() && faulty.is_empty() {
+            for (kind, _, members) in &list {
                 troubles.add(Why::Alone, (*kind, members), None);
             }
         }
@@ -170,8 +170,8 @@ impl Survey {
             let (kind, end, members) = own;
             // The members that its networks are compared with: those of a larger kind which they meet, or its own.
             let mut usual = None;
-            let is_several = hosts_of(members).len() > 1;
-            let others = list.iter().take(place).chain(is_several.then_some(own));
+            let others = list.iter().take(place).chain([own]);
+            let others = others.filter(|(.., its)| are_apart(members, its));
             for (other_kind, other, its) in others {
                 let (side, other_side): (Side<'_>, Side<'_>) =
                     ((*kind, members), (*other_kind, its));

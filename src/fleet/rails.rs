@@ -15,7 +15,7 @@ pub enum Rails {
     Names,
     /// Ports of one network, by what is recommended; those without a network by their names.
     Networks,
-    /// All with all.
+    /// All with all of other hosts.
     All,
 }
 

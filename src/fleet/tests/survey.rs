@@ -345,6 +345,51 @@ fn infiniband_partitions_and_subnets() {
     assert_eq!(troubles(&hosts, Rails::Found, false), [elsewhere]);
 }
 
+/// Ports of one host are not joined with each other.
+#[test]
+fn all_to_all_joins_different_hosts() {
+    let all = |hosts: &[Inventory]| troubles(hosts, Rails::All, false);
+    // Two limited members, of which each meets the full member of the other host.
+    let of = |number, keys| infiniband(number, 0xfe80 << 48, number.into(), keys);
+    let with = |mut own: Inventory, mut other: Inventory| {
+        other.devices[0].device.name = "mlx5_1".to_owned();
+        own.devices.append(&mut other.devices);
+        own
+    };
+    let hosts = [with(of(1, &[0x7fff]), of(2, &[2, 0x7fff])), of(3, &[0xffff])];
+    assert_eq!(all(&hosts), [""; 0]);
+    // One host of two kinds, without others, beside one of which a program uses no port, and beside one like it.
+    let mixed = |number: u8| with(host(number, &[("10.0.0.1", 24)]), of(number, &[0xffff]));
+    assert_eq!(all(&[mixed(1)]), [""; 0]);
+    let mut unused = mixed(2);
+    unused.settings.push(Setting::new("UCX_NET_DEVICES", "none", None));
+    let fabric = "Cannot([Fabric]) [0, 1] mlx5_1:1 2 2";
+    assert_eq!(all(&[mixed(1), unused]), [fabric, "Alone [0] mlx5_0:1,mlx5_1:1 1 0"]);
+    let fabric = "Cannot([Fabric]) [0, 1] mlx5_1:1 3 2";
+    assert_eq!(all(&[mixed(1), mixed(2)]), [fabric]);
+    // Only the other host is counted.
+    let roce = host(2, &[("10.0.0.2", 24)]);
+    assert_eq!(all(&[mixed(1), roce]), ["Cannot([Fabric]) [0] mlx5_1:1 3 1"]);
+}
+
+/// Nor are their networks compared.
+#[test]
+fn all_to_all_compares_networks_of_different_hosts() {
+    let all = |hosts: &[Inventory]| troubles(hosts, Rails::All, false);
+    let upper = |mut own: Inventory, device: usize| {
+        port(&mut own, device).active_mtu = Some(Mtu(3));
+        own
+    };
+    let two = host(1, &[("10.0.0.1", 24), ("10.0.0.2", 24), ("10.1.0.1", 24)]);
+    // The port of the other network is of a kind of its own, and meets the other host's.
+    let found = all(&[upper(two, 2), host(2, &[("10.1.0.2", 24)])]);
+    assert_eq!(found, ["Unknown([Networks]) [1] mlx5_0:1 3 1"]);
+    // Those of the larger kind are all of one host: its other port is compared with its own kind.
+    let one = host(1, &[("10.0.0.1", 24), ("10.0.0.2", 24), ("10.1.0.1", 24), ("10.0.0.3", 24)]);
+    let found = all(&[upper(one, 2), upper(host(2, &[("10.0.0.4", 24)]), 0)]);
+    assert_eq!(found, ["Unknown([Networks]) [0] mlx5_2:1 3 1"]);
+}
+
 /// A program that leaves out a port of InfiniBand reaches nobody there, and one that may leave it out perhaps nobody.
 #[test]
 fn a_port_of_infiniband_that_a_program_does_not_use() {
