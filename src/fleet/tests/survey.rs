@@ -1,12 +1,14 @@
 //! Surveys of made hosts.
 
+use core::num::NonZeroU32;
+
 use super::made::{host, infiniband, keep_rows, port};
 use super::*;
 use crate::device::Device;
-use crate::gid::GidRecord;
+use crate::gid::{GidEntry, GidRecord};
 use crate::host::Source;
-use crate::inventory::{Inventory, Problem, Setting};
-use crate::netdev::Unfit;
+use crate::inventory::{GidRow, Inventory, Problem, Setting};
+use crate::netdev::{Netdev, Unfit};
 use crate::port::{Speed, Width};
 
 fn survey(hosts: &[Inventory]) -> Survey {
@@ -152,7 +154,7 @@ fn what_is_not_known_is_not_odd() {
 /// What was read on no host does not differ, and is not known to be alike either.
 #[test]
 fn what_was_read_nowhere_is_not_alike() {
-    let changes: [fn(&mut Inventory); 12] = [
+    let changes: [fn(&mut Inventory); 13] = [
         |own| own.kernel = None,
         |own| own.devices[0].access = None,
         |own| own.devices[0].device.driver = None,
@@ -163,6 +165,7 @@ fn what_was_read_nowhere_is_not_alike() {
         |own| port(own, 0).active_width = None,
         |own| own.devices[0].gids = Some(Err(Problem { text: "x".to_owned(), errno: 5 })),
         |own| own.interfaces = None,
+        |own| own.devices[0].ports[0].guid = Err(Problem { text: "x".to_owned(), errno: 5 }),
         |own| own.settings.push(Setting::new("NCCL_NET_PLUGIN", "ofi", None)),
         |own| own.others.push(Device::named("mlx5_9")),
     ];
@@ -430,7 +433,7 @@ fn what_is_there_twice() {
     // What is another namespace's may be an overlay's.
     hosts[2] = host(2, &[("10.0.0.1", 24), ("10.1.0.3", 24)]);
     for row in hosts[2].devices[0].gids.as_mut().unwrap().as_mut().unwrap() {
-        row.netdev_is_elsewhere = true;
+        (row.netdev, row.netdev_is_elsewhere) = (None, true);
     }
     assert_eq!(duplicates(&hosts), [""; 0]);
     // The gateway of point-to-point links, of which the kernel makes a GID on each host.
@@ -453,6 +456,35 @@ fn what_is_there_twice() {
     // Link-local addresses that are no MAC addresses, of either family.
     let local = |number| host(number, &[("fe80::1", 64), ("169.254.3.1", 16)]);
     assert_eq!(duplicates(&[local(1), local(2)]), [""; 0]);
+}
+
+/// A row whose address no interface of the host has is not the host's.
+#[test]
+fn an_address_that_a_host_does_not_have() {
+    // A row of the other host's address, by its interface, if that is known, and by its index.
+    let with_row = |netdev: Option<u32>, ifindex: Option<u32>| {
+        let mut hosts = fleet(2);
+        let gid: core::net::Ipv6Addr = "::ffff:10.0.0.2".parse().unwrap();
+        let entry = GidEntry::new(1, 4, gid.into()).with_type(GidType::ROCE_V2);
+        let entry = entry.with_netdev_ifindex(ifindex.and_then(NonZeroU32::new));
+        let mut row = GidRow::from(GidRecord::new(entry, Source::Ioctl));
+        row.netdev = netdev.and_then(NonZeroU32::new).map(|own| Netdev::new(own, "eth".to_owned()));
+        hosts[0].devices[0].gids.as_mut().unwrap().as_mut().unwrap().push(row);
+        hosts
+    };
+    // Its interface has lost it; there is no such interface here, as where netlink does not say whose it is.
+    for (netdev, ifindex) in [(Some(2), Some(2)), (None, Some(99)), (None, None)] {
+        assert_eq!(duplicates(&with_row(netdev, ifindex)), [""; 0]);
+    }
+    // The interface came or went while the host was read.
+    let hosts = with_row(Some(99), Some(99));
+    assert_eq!(duplicates(&hosts), [""; 0]);
+    assert_eq!(survey(&hosts).groups().partly, [0]);
+    // The interface is not proven to be here, and has the address.
+    let mut hosts = fleet(2);
+    hosts[1] = host(1, &[("10.0.0.1", 24)]);
+    hosts[1].has_netlink = false;
+    assert_eq!(duplicates(&hosts), ["[0, 1] [(Address, 1, \"10.0.0.1\")]"]);
 }
 
 #[test]
