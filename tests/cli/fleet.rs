@@ -355,6 +355,41 @@ fn what_is_there_twice() {
     assert_eq!(run.status, 1);
 }
 
+/// A job keeps the host whose address another one has had.
+#[test]
+fn a_row_that_is_left_of_another_address() {
+    let mut hosts = nodes(1..=3);
+    let rows = hosts[0]["devices"][0]["gids"].as_array_mut().unwrap();
+    let mut row = rows[3].clone();
+    (row["index"], row["gid"]) = (json!(4), json!("::ffff:10.0.0.2"));
+    rows.push(row);
+    for words in [&[] as &[&str], &["--hosts", "n[1-3]"]] {
+        let run = uverbs(&hosts, words);
+        assert_eq!((run.stdout.lines().count(), run.status), (1, 0), "{run:?}");
+    }
+}
+
+/// A GUID that could not be read may be another host's, too.
+#[test]
+fn a_port_s_guid_that_could_not_be_read() {
+    let mut hosts = nodes(1..=2);
+    hosts[1]["devices"][0]["ports"][0]["guid"] = json!({ "error": "mlx5_0: no", "errno": 5 });
+    let run = uverbs(&hosts, &[]);
+    assert!(
+        run.stderr.starts_with(
+            "uverbs: n2: mlx5_0: no
+"
+        ),
+        "{run:?}"
+    );
+    assert!(run.stderr.contains("; no host is known to be odd; "), "{run:?}");
+    assert!(run.stderr.ends_with("; 1 host could be read only in part\n"), "{run:?}");
+    assert_eq!(run.status, 3);
+    let run = uverbs(&hosts, &["--hosts", "n[1-2]", "--json"]);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&answer["job"]["is_known"], run.status), (&json!(false), 3));
+}
+
 /// A long list has a few lines of each kind.
 #[test]
 fn many_odd_hosts() {

@@ -191,7 +191,7 @@ pub(crate) fn answer(
         report.enter(Stage::Unread);
         report.turn_to(host.name.as_deref());
         tell_problems(&host.inventory, &asked, report);
-        let is_whole = tell_pkeys(&host.inventory, report);
+        let is_whole = tell_rest(&host.inventory, report);
         report.turn_to(None);
         tell_variables(host, report);
         tell_settings(host, report);
@@ -344,11 +344,13 @@ impl Found {
     }
 }
 
-/// Reports P_Keys that could not be read. Whether there were none.
-fn tell_pkeys(inventory: &Inventory, report: &mut Report) -> bool {
+/// Reports GUIDs of ports and P_Keys that could not be read. Whether there were none.
+fn tell_rest(inventory: &Inventory, report: &mut Report) -> bool {
     let mut is_whole = true;
     for record in &inventory.devices {
-        for problem in record.ports.iter().filter_map(|own| own.pkeys.as_ref()?.as_ref().err()) {
+        let guids = record.ports.iter().filter_map(|own| own.guid.as_ref().err());
+        let pkeys = record.ports.iter().filter_map(|own| own.pkeys.as_ref()?.as_ref().err());
+        for problem in guids.chain(pkeys) {
             report.problem(&record.device.name, problem.clone());
             is_whole = false;
         }
