@@ -5,7 +5,9 @@ use core::num::NonZeroU32;
 use super::made::{host, infiniband, keep_rows, port};
 use super::*;
 use crate::device::Device;
+use crate::driver::DriverId;
 use crate::gid::{GidEntry, GidRecord};
+use crate::hardware::PciFunction;
 use crate::host::Source;
 use crate::inventory::{GidRow, Inventory, Problem, Setting};
 use crate::netdev::{Netdev, Unfit};
@@ -121,6 +123,17 @@ fn codes_without_a_name() {
     }
     port(&mut hosts[2], 0).active_width = Some(Width(64));
     assert_eq!(odd(&hosts), ["[2] Width mlx5_0:1 code 64 4 3"]);
+    // Without a width the rate may be any.
+    let mut hosts = fleet(4);
+    port(&mut hosts[1], 0).active_width = None;
+    assert_eq!(odd(&hosts), [""; 0]);
+    assert_eq!(survey(&hosts).groups().partly, [1]);
+    // Soft RoCE has no firmware.
+    let mut hosts = fleet(3);
+    for own in hosts.iter_mut().flat_map(|own| &mut own.devices) {
+        (own.device.driver, own.device.fw_version) = (Some(DriverId::RXE), None);
+    }
+    assert_eq!(survey(&hosts).groups().partly, [0; 0]);
     // A port without an interface has an MTU of no value.
     let mut hosts = fleet(3);
     port(&mut hosts[0], 0).active_mtu = Some(Mtu(0));
@@ -154,13 +167,18 @@ fn what_is_not_known_is_not_odd() {
 /// What was read on no host does not differ, and is not known to be alike either.
 #[test]
 fn what_was_read_nowhere_is_not_alike() {
-    let changes: [fn(&mut Inventory); 13] = [
+    let changes: [fn(&mut Inventory); 15] = [
         |own| own.kernel = None,
         |own| own.devices[0].access = None,
         |own| own.devices[0].device.driver = None,
         |own| own.devices[0].hardware = None,
         |own| own.devices[0].hardware.as_mut().unwrap().board_is_unread = true,
         |own| own.devices[0].hardware.as_mut().unwrap().pci_is_unread = true,
+        |own| {
+            let function = PciFunction::at("0000:17:00.0".parse().unwrap());
+            own.devices[0].hardware.as_mut().unwrap().pci = Some(function);
+        },
+        |own| own.devices[0].device.fw_version = None,
         |own| port(own, 0).active_mtu = None,
         |own| port(own, 0).active_width = None,
         |own| own.devices[0].gids = Some(Err(Problem { text: "x".to_owned(), errno: 5 })),
