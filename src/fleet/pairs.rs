@@ -73,7 +73,8 @@ impl Survey {
         let rails = if rails == Rails::Found { self.rails() } else { rails };
         let mut troubles = Troubles::new(is_routed);
         let mut all: BTreeMap<(bool, u32), [Kinds; 3]> = BTreeMap::new();
-        let lost = if rails == Rails::Networks { self.lost(is_wanted) } else { BTreeSet::new() };
+        let perhaps_in_use =
+            if rails == Rails::Networks { self.perhaps_in_use(is_wanted) } else { BTreeSet::new() };
         // The names of ports that are active on some host, for each chooser.
         let mut in_use: [BTreeSet<u32>; 3] = Default::default();
         for port in self.kept.iter().filter(|own| is_wanted(own.host)) {
@@ -95,7 +96,7 @@ impl Survey {
         for of_rail in all.into_values() {
             for ((chooser, kinds), in_use) in Chooser::ALL.into_iter().zip(of_rail).zip(&in_use) {
                 troubles.chooser = chooser;
-                let is_joined = self.look(hosts, kinds, (in_use, &lost), &mut troubles);
+                let is_joined = self.look(hosts, kinds, (in_use, &perhaps_in_use), &mut troubles);
                 joined += usize::from(is_joined && chooser == Chooser::Recommended);
             }
         }
@@ -124,7 +125,7 @@ impl Survey {
         &self,
         all_hosts: usize,
         kinds: Kinds,
-        (in_use, doubtful): (&BTreeSet<u32>, &BTreeSet<u32>),
+        (in_use, perhaps_in_use): (&BTreeSet<u32>, &BTreeSet<u32>),
         troubles: &mut Troubles,
     ) -> bool {
         let mut list: Vec<(u32, &End, Vec<Member>)> = Vec::new();
@@ -144,7 +145,7 @@ impl Survey {
         if !is_active {
             // The rail of a port that may be in use has no others.
             for (kind, _, members) in &faulty {
-                if members.iter().any(|(_, name, _)| doubtful.contains(name)) {
+                if members.iter().any(|(_, name, _)| perhaps_in_use.contains(name)) {
                     troubles.add(Why::Unknown(vec![Doubt::Unused]), (*kind, members), None);
                 }
             }

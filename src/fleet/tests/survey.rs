@@ -573,8 +573,8 @@ fn a_port_that_is_down_among_rails_by_networks() {
         hosts[4].devices[0].device.name = name.to_owned();
         hosts
     };
-    let lost = "Unknown([Unused]) [4] mlx5_7:1 3 0";
-    assert_eq!(troubles(&name("mlx5_7"), Rails::Found, false), [lost]);
+    let perhaps = "Unknown([Unused]) [4] mlx5_7:1 3 0";
+    assert_eq!(troubles(&name("mlx5_7"), Rails::Found, false), [perhaps]);
     // A port that is not needed: the others have no more networks.
     let mut others = name("mlx5_7");
     others.push(host(5, &[("10.0.0.6", 24), ("10.1.0.6", 24), ("10.2.0.6", 24)]));
