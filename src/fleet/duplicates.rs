@@ -155,9 +155,9 @@ fn identity(gid: Gid) -> Option<Identity> {
     }
 }
 
-/// Whether the address of a row is one of the host, if that is known. That of another namespace may be an overlay's, which
-/// is on each host; a row may be left of an address that another host has now; and the far end of a point-to-point link
-/// is another host's.
+/// Whether the address of a row is one of the host, if that is known. That of another namespace may be an overlay's,
+/// which is on each host; a row may be left of an address that another host has now; and the far end of a
+/// point-to-point link is another host's.
 fn is_own(home: Home<'_>) -> Option<bool> {
     match home {
         Home::Ours { has_address: true, unfit, .. } | Home::Unproven { unfit, .. } => {
