@@ -4,12 +4,14 @@ use rustix::io::Errno;
 
 use super::tree::Tree;
 use crate::device::NodeType;
-use crate::error::{Error, Request};
+use crate::error::{Cause, Error, Request};
 use crate::gid::Gid;
 use crate::guid::Guid;
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, PhysState, PortState, Rate};
-use crate::umad::{ca, ca_names, default_port, parse_rate, port, port_guids, strict};
+use crate::umad::{
+    DeviceFolder, ca, ca_names, default_port, is_missing, parse_rate, port, port_guids, strict,
+};
 
 const CA: &str = "1: CA";
 const LONG: &str = "rocep196s0f0v12-of-some-40-bytes-or-more";
@@ -268,6 +270,43 @@ fn the_default_is_libibumads() {
     // No array of ports bounds the choice, and one bad port hides no other.
     tree.port("ib", 12).unreadable("ib/ports/1/state");
     assert_eq!(default(&tree), ("ib".to_owned(), 12));
+}
+
+/// A device that could not be read may have been the default, unless an active port comes before it.
+#[test]
+fn the_default_is_known_or_an_error() {
+    let tree = Tree::new();
+    tree.device("a", CA).port("a", 1).device("b", CA).port("b", 1);
+    let first = default(&tree).0;
+    let second = if first == "a" { "b" } else { "a" };
+    for file in ["node_type", "ports", "ports/1/state"] {
+        let path = |name: &str| format!("{name}/{file}");
+        let mend = |name: &str| {
+            tree.remove(&path(name)).device(name, CA).port(name, 1);
+        };
+        tree.unreadable(&path(second));
+        assert_eq!(default(&tree).0, first);
+        tree.is(&first, 1, 2, 5);
+        fails(default_port(&tree.sysfs(), None), Errno::LOOP);
+        fails(port_guids(&tree.sysfs(), None), Errno::LOOP);
+        mend(second);
+        assert_eq!(default(&tree).0, second);
+        tree.unreadable(&path(&first));
+        fails(default_port(&tree.sysfs(), None), Errno::LOOP);
+        mend(&first);
+    }
+}
+
+#[test]
+fn a_device_that_goes_meanwhile_is_no_device() {
+    let tree = Tree::new();
+    tree.device("d", CA);
+    let device = DeviceFolder::find(&tree.sysfs(), "d").unwrap();
+    tree.remove("d");
+    let read = device.ask(&device.folder, "node_guid", |folder| folder.read("node_guid"));
+    assert!(read.unwrap_err().is_no_such_device());
+    // What the kernel says of a file that was opened before.
+    assert!(is_missing(&Cause::DeviceGone(Errno::NODEV.raw_os_error())));
 }
 
 #[test]
