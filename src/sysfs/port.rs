@@ -113,7 +113,8 @@ mod tests {
     #[test]
     fn a_table_with_a_gap_is_no_table() {
         let root = tempfile::tempdir().unwrap();
-        let port = root.path().join("class/infiniband/x/ports/1");
+        let device = root.path().join("class/infiniband/x");
+        let port = device.join("ports/1");
         for folder in ["gids", "pkeys"] {
             std::fs::create_dir_all(port.join(folder)).unwrap();
         }
@@ -139,15 +140,31 @@ mod tests {
         assert_eq!((attributes.gid_tbl_len, attributes.pkey_tbl_len), (4, 4));
         assert_eq!(sysfs.gid_slots("x").unwrap().len(), 4);
 
-        // The kernel makes the folder of GIDs of each port, but that of P_Keys only where there are some, as on InfiniBand.
+        // The kernel makes the folder of GIDs of each port, but that of P_Keys only where there are some. Old kernels
+        // make an empty one.
         std::fs::rename(port.join("pkeys"), port.join("away")).unwrap();
-        assert_eq!(sysfs.query_port("x", 1).unwrap_err().errno(), libc::ENOENT);
-        assert_eq!(sysfs.query_pkeys("x", 1).unwrap_err().errno(), libc::ENOENT);
-        assert_eq!(sysfs.query_pkey("x", 1, 0).unwrap_err().errno(), libc::ENOENT);
-        std::fs::write(port.join("link_layer"), "Ethernet").unwrap();
-        assert_eq!(sysfs.query_port("x", 1).unwrap().pkey_tbl_len, 0);
-        assert_eq!(sysfs.query_pkeys("x", 1).unwrap(), []);
-        assert_eq!(sysfs.query_pkey("x", 1, 0).unwrap_err().errno(), libc::EINVAL);
+        for errno in [libc::ENOENT, libc::EPROTO] {
+            for (node_type, link_layer) in [
+                ("1: CA", "InfiniBand"),
+                ("1: CA", "Ethernet"),
+                ("2: switch", "InfiniBand"),
+                ("7: unspecified", "Unknown"),
+            ] {
+                std::fs::write(device.join("node_type"), node_type).unwrap();
+                std::fs::write(port.join("link_layer"), link_layer).unwrap();
+                assert_eq!(sysfs.query_port("x", 1).unwrap_err().errno(), errno);
+                assert_eq!(sysfs.query_pkeys("x", 1).unwrap_err().errno(), errno);
+                assert_eq!(sysfs.query_pkey("x", 1, 0).unwrap_err().errno(), libc::ENOENT);
+            }
+            for node_type in ["4: RNIC", "5: usNIC", "6: usNIC UDP"] {
+                std::fs::write(device.join("node_type"), node_type).unwrap();
+                std::fs::write(port.join("link_layer"), "Ethernet").unwrap();
+                assert_eq!(sysfs.query_port("x", 1).unwrap().pkey_tbl_len, 0);
+                assert_eq!(sysfs.query_pkeys("x", 1).unwrap(), []);
+                assert_eq!(sysfs.query_pkey("x", 1, 0).unwrap_err().errno(), libc::EINVAL);
+            }
+            let _ = std::fs::create_dir(port.join("pkeys"));
+        }
         std::fs::rename(port.join("away"), port.join("pkeys")).unwrap();
         assert_eq!(sysfs.query_pkey("x", 1, 4).unwrap_err().errno(), libc::EINVAL);
         std::fs::rename(port.join("gids"), port.join("away")).unwrap();
