@@ -64,8 +64,9 @@ fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Cause> {
     pkey_slots(port)?.into_iter().map(|index| Ok((index, read_pkey(&folder, index)?))).collect()
 }
 
-/// The slots of a port's table. Only ports of iWARP and usNIC may have none. There is no folder then, or an empty
-/// one of an old kernel.
+/// The slots of a port's table. Ports of iWARP and usNIC may have none. There is no folder then, or an empty one of an
+/// old kernel. Without it, another port is one of a part of a sysfs (or of mana in its first releases, which filled in
+/// no attribute of its ports).
 pub(super) fn pkey_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
     const NONE: &str = "a table without slots";
     let may_have_none = || {

@@ -10,6 +10,9 @@ use crate::port::{LinkLayer, PhysState, PortAttributes, PortState, Speed, Width}
 impl Sysfs {
     /// Reads a port's attributes from `ports/P`.
     ///
+    /// On another link layer than Ethernet, sysfs says SDR also of a speed that the kernel does not know, as Linux
+    /// 6.1 does of XDR. The speed is then `None`, and so is the rate.
+    ///
     /// ```no_run
     /// println!("{}", uverbs::Sysfs::host().query_port("mlx5_0", 1)?.state);
     /// # Ok::<(), uverbs::Error>(())
@@ -42,14 +45,15 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
         Err(Cause::Os(libc::EINVAL | libc::ENOENT)) => String::new(),
         Err(cause) => return Err(cause),
     };
-    let (active_width, active_speed) = parse_rate(&rate);
+    let link_layer = LinkLayer::of_sysfs(folder)?;
+    let (active_width, active_speed) = parse_rate(&rate, link_layer);
     if active_width.is_none() && !rate.is_empty() && !rate.contains(" Gb/sec (") {
         return Err(folder.malformed("rate", "a port's rate"));
     }
     Ok(PortAttributes {
         state: PortState(byte("state")?),
         phys_state: PhysState(byte("phys_state")?),
-        link_layer: LinkLayer::of_sysfs(folder)?,
+        link_layer,
         lid: long("lid")?,
         sm_lid: long("sm_lid")?,
         sm_sl: byte("sm_sl")?,
@@ -63,17 +67,25 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
     })
 }
 
-/// Width and speed of a sysfs `rate`: `100 Gb/sec (4X EDR)`; SDR has no name on old kernels.
-fn parse_rate(text: &str) -> (Option<Width>, Option<Speed>) {
-    let inside = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
-    let mut words = inside.map_or("", |(inside, _)| inside).split_whitespace();
-    let lanes = words.next().and_then(|word| word.strip_suffix('X')?.parse().ok());
+/// Width and speed of a sysfs `rate`: `100 Gb/sec (4X EDR)`.
+fn parse_rate(text: &str, link_layer: LinkLayer) -> (Option<Width>, Option<Speed>) {
+    let lanes = words_of_rate(text).next().and_then(|word| word.strip_suffix('X')?.parse().ok());
     let width = lanes.and_then(Width::from_lanes);
-    let speed = match words.next() {
-        Some(name) => Speed::from_name(name),
-        None => width.map(|_| Speed::SDR),
-    };
-    (width, speed)
+    (width, width.and_then(|_| Speed::from_name(name_of_speed(text, link_layer)?)))
+}
+
+/// The speed that a sysfs `rate` names. For each code that the kernel does not know it says SDR (old kernels say
+/// nothing), as Linux 6.1 does for XDR. The codes of InfiniBand come from the firmware; drivers of Ethernet choose
+/// among those that the kernel knows, so that SDR is meant.
+pub(crate) fn name_of_speed(rate: &str, link_layer: LinkLayer) -> Option<&str> {
+    let name = words_of_rate(rate).nth(1).unwrap_or("SDR");
+    (name != "SDR" || link_layer == LinkLayer::ETHERNET).then_some(name)
+}
+
+/// The words in the brackets of a sysfs `rate`.
+fn words_of_rate(text: &str) -> impl Iterator<Item = &str> {
+    let inside = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+    inside.map_or("", |(inside, _)| inside).split_whitespace()
 }
 
 impl LinkLayer {
@@ -95,10 +107,11 @@ mod tests {
 
     #[test]
     fn rates_of_sysfs() {
-        let parsed = |text| {
-            let (active_width, active_speed) = parse_rate(text);
+        let of = |link_layer, text| {
+            let (active_width, active_speed) = parse_rate(text, link_layer);
             PortAttributes { active_width, active_speed, ..Default::default() }.rate()
         };
+        let parsed = |text| of(LinkLayer::ETHERNET, text);
         assert_eq!(parsed("100 Gb/sec (4X EDR)"), Some(Rate(1000)));
         assert_eq!(parsed("2.5 Gb/sec (1X SDR)"), Some(Rate(25)));
         assert_eq!(parsed("2.5 Gb/sec (1X)"), Some(Rate(25)));
@@ -106,6 +119,14 @@ mod tests {
         for odd in ["", "(", ")", "100 Gb/sec", "(3X EDR)", "(4X NEW)", "(X SDR)"] {
             assert_eq!(parsed(odd), None, "{odd:?}");
         }
+        // Linux 6.1 says this of XDR.
+        for link_layer in [LinkLayer::INFINIBAND, LinkLayer::UNSPECIFIED] {
+            assert_eq!(of(link_layer, "10 Gb/sec (4X SDR)"), None);
+            assert_eq!(of(link_layer, "10 Gb/sec (4X)"), None);
+            assert_eq!(of(link_layer, "20 Gb/sec (4X DDR)"), Some(Rate(200)));
+        }
+        let sdr = parse_rate("10 Gb/sec (4X SDR)", LinkLayer::INFINIBAND);
+        assert_eq!(sdr, (Width::from_lanes(4), None));
     }
 
     /// By those that are left, the table would be shorter than it is.

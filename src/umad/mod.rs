@@ -38,7 +38,7 @@ use crate::gid::Gid;
 use crate::guid::Guid;
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, PhysState, PortState, Rate};
-use crate::sysfs::{Folder, Sysfs, is_absent};
+use crate::sysfs::{Folder, Sysfs, is_absent, name_of_speed};
 use crate::text::natural;
 
 /// The files and folders of a device and of its ports.
@@ -108,7 +108,8 @@ pub struct Port {
     pub state: PortState,
     /// Physical state.
     pub phys_state: PhysState,
-    /// Nominal rate; `None` if the driver gives no width or speed that the kernel knows.
+    /// Nominal rate; `None` if the driver gives no width or speed that the kernel knows. It is also `None` for SDR on
+    /// another link layer than Ethernet: sysfs says that of each speed that the kernel does not know.
     pub rate: Option<Rate>,
     /// Capability bits of the InfiniBand specification.
     pub capability_mask: u32,
@@ -443,6 +444,9 @@ fn read_port(sysfs: &Sysfs, device: &DeviceFolder, number: u32) -> Result<Port> 
     let pkeys = own.query_pkeys(device.name, number)?;
     let byte = |file| device.ask(folder, file, |folder| number_in(folder, file));
     let word = |file| device.ask(folder, file, |folder| number_in(folder, file));
+    let link_layer = device.ask(folder, file::LINK_LAYER, read_link_layer)?;
+    let rate = folder.read_optional(file::RATE);
+    let rate = rate.filter(|rate| name_of_speed(rate, link_layer).is_some());
     Ok(Port {
         number,
         base_lid: word(file::LID)?,
@@ -451,9 +455,9 @@ fn read_port(sysfs: &Sysfs, device: &DeviceFolder, number: u32) -> Result<Port> 
         sm_sl: byte(file::SM_SL)?,
         state: PortState(byte(file::STATE)?),
         phys_state: PhysState(byte(file::PHYS_STATE)?),
-        rate: folder.read_optional(file::RATE).as_deref().and_then(parse_rate),
+        rate: rate.as_deref().and_then(parse_rate),
         capability_mask: word(file::CAPABILITIES)?,
-        link_layer: device.ask(folder, file::LINK_LAYER, read_link_layer)?,
+        link_layer,
         gid,
         pkeys: Some(pkeys).filter(|pkeys| !pkeys.is_empty()),
     })

@@ -77,16 +77,19 @@ fn a_ca_with_all_its_fields() {
     let tree = Tree::new();
     tree.device("mlx5_0", CA).port("mlx5_0", 1).port("mlx5_0", 2);
     tree.file("mlx5_0/hca_type", "MT4115").set("mlx5_0", 2, "pkeys/1", "0x7fff");
+    tree.set("mlx5_0", 2, "rate", "100 Gb/sec (4X EDR)");
     let ca = ca(&tree.sysfs(), "mlx5_0").unwrap();
     assert_eq!((ca.name.as_str(), ca.node_type), ("mlx5_0", NodeType::CA));
     assert_eq!(ca.node_guid, 0x0011_22ff_fe33_4400.into());
     assert_eq!(ca.system_guid, 0x0011_22ff_fe33_4401.into());
     assert_eq!(ca.fw_ver.as_deref(), Some("20.31.1014"));
     assert_eq!((ca.hw_ver.as_deref(), ca.ca_type.as_deref()), (None, Some("MT4115")));
-    let [(1, Ok(_)), (2, Ok(port))] = ca.ports.as_slice() else { panic!("{ca:?}") };
+    let [(1, Ok(other)), (2, Ok(port))] = ca.ports.as_slice() else { panic!("{ca:?}") };
     assert_eq!((port.number, port.base_lid, port.lmc, port.sm_lid, port.sm_sl), (2, 42, 2, 17, 3));
     assert_eq!((port.state, port.phys_state), (PortState::ACTIVE, PhysState::LINK_UP));
-    assert_eq!((port.rate, port.capability_mask), (Some(Rate(25)), 0x10000));
+    assert_eq!((port.rate, port.capability_mask), (Some(Rate(1000)), 0x10000));
+    // Of a speed that the kernel does not know it says SDR, too.
+    assert_eq!(other.rate, None);
     assert_eq!(port.link_layer, LinkLayer::INFINIBAND);
     assert_eq!(port.port_guid(), Some(0x0011_22ff_fe33_0002.into()));
     assert_eq!(port.gid_prefix(), Some(0xfe80_0000_0000_0000));
