@@ -3,12 +3,21 @@
 use nix::libc;
 
 use super::{Folder, Sysfs};
-use crate::device::Device;
+use crate::device::{Device, NodeType};
 use crate::error::{Cause, Error, Request, Result};
 use crate::netlink::rdma::device_name_now;
 
 /// How often a device that is renamed is looked for.
 const TRIES: u32 = 8;
+
+impl NodeType {
+    /// Reads a device folder's `node_type`.
+    pub(crate) fn of_sysfs(device_folder: &Folder) -> Result<Self, Cause> {
+        u8::try_from(device_folder.read_number("node_type")?)
+            .map(Self)
+            .map_err(|_| device_folder.malformed("node_type", "a node type"))
+    }
+}
 
 impl Sysfs {
     /// This tree for questions about one device, by the name that it was listed with: they are answered

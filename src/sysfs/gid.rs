@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use nix::libc;
-use uverbs_uapi::device::node_type;
 
 use super::{Folder, Sysfs};
+use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
 use crate::gid::{Gid, GidEntry, GidRecord, GidType, SLOT_READS, Source};
 use crate::port::LinkLayer;
@@ -178,7 +178,7 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<Option<GidType>, Ca
 /// Whether the port is one of RoCE.
 fn is_roce(port_folder: &Folder) -> Result<bool, Cause> {
     Ok(LinkLayer::of_sysfs(port_folder)? == LinkLayer::ETHERNET
-        && port_folder.join("../..").read_number("node_type")? == u64::from(node_type::CA))
+        && NodeType::of_sysfs(&port_folder.join("../.."))? == NodeType::CA)
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use crate::text::is_file_name;
 
 pub(crate) use counters::{counter_names, read_counter};
 pub(crate) use gid::Slot;
+pub(crate) use port::name_of_speed;
 
 /// Longest content of a sysfs attribute: one page.
 const PAGE: usize = 4096;

@@ -20,6 +20,7 @@ fn tree() -> tempfile::TempDir {
         ("node_type", "1: CA"),
         ("node_guid", "0011:22ff:fe33:4455"),
         ("sys_image_guid", "0011:22ff:fe33:4455"),
+        ("ports/1/pkeys/0", "0xffff"),
         ("ports/1/gids/0", "fe80:0000:0000:0000:0011:22ff:fe33:4455"),
         ("ports/1/gid_attrs/types/0", "RoCE v2"),
         ("ports/1/state", "4: ACTIVE"),
