@@ -13,13 +13,13 @@ use std::collections::BTreeSet;
 
 use crate::choose::{Surroundings, is_roce};
 use crate::device::Absence;
-use crate::hardware::PciFunction;
+use crate::hardware::{PciAddress, PciFunction};
 use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord};
-use crate::port::{LinkLayer, PortAttributes};
+use crate::port::{LinkLayer, Mtu, PortAttributes};
 
 use finding::Findings;
 use needs::{check_needs, unknown_needs};
-use port::{Scene, check_port, is_model_unread, widest};
+use port::{Scene, check_port, is_width_unread, widest};
 
 pub use finding::{Finding, Severity};
 pub use port::Expected;
@@ -41,9 +41,10 @@ pub fn check(inventory: &Inventory, expected: Expected) -> Vec<Finding> {
     check_needs(inventory, expected, &mut Findings::of(&mut list, None, None));
     let scene =
         Scene { inventory, here: Surroundings::of(inventory), widest: widest(inventory), expected };
+    let mut linked = own_functions(inventory);
     for record in &inventory.devices {
         let device = Some(record.device.name.as_str());
-        check_device(record, &mut Findings::of(&mut list, device, None));
+        check_device(record, &mut linked, &mut Findings::of(&mut list, device, None));
         for port in &record.ports {
             let mut findings = Findings::of(&mut list, device, Some(port.number));
             check_port(&scene, record, port, &mut findings);
@@ -139,13 +140,12 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
         .devices
         .iter()
         .all(|record| record.access.is_some() || record.node_state() == Some(NodeState::None));
-    let has_hardware = inventory
-        .devices
-        .iter()
-        .all(|record| record.hardware.as_ref().is_some_and(|own| !own.pci_is_unread));
-    // Sysfs has none.
+    let linked = own_functions(inventory);
+    let has_links = inventory.devices.iter().all(|record| has_link(record, &linked));
+    // Sysfs has none. Code 0 is that of a port without an interface.
     let has_no_mtu = lacks(inventory, &|record, _, own| {
-        is_roce(own.link_layer, record.device.node_type) && own.active_mtu.is_none()
+        let is_known = |own: Mtu| own.0 == 0 || own.bytes().is_some();
+        is_roce(own.link_layer, record.device.node_type) && !own.active_mtu.is_some_and(is_known)
     });
     let has_no_types = lacks(inventory, &|_, port, own| {
         own.link_layer == LinkLayer::ETHERNET && port.has_types.is_none()
@@ -154,14 +154,14 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
     let has_no_pkeys = lacks(inventory, &|_, port, own| {
         own.link_layer != LinkLayer::ETHERNET && port.pkeys.is_none()
     });
-    let has_no_models = lacks(inventory, &|record, _, own| is_model_unread(record, own));
+    let has_no_widths = lacks(inventory, &|record, _, own| is_width_unread(record, own));
     let own = [
         (!has_interfaces).then_some("network interfaces"),
         (!are_nodes_known).then_some("which nodes devices have"),
         (!is_opened).then_some("whether devices can be opened"),
         inventory.host.is_none().then_some("variables that are set"),
-        (!has_hardware).then_some("PCIe links"),
-        has_no_models.then_some("link widths"),
+        (!has_links).then_some("PCIe links"),
+        has_no_widths.then_some("link widths"),
         has_no_mtu.then_some("RDMA MTUs"),
         has_no_types.then_some("whether sysfs has the types of GIDs"),
         has_no_pkeys.then_some("P_Keys"),
@@ -180,7 +180,11 @@ fn lacks(
     })
 }
 
-fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
+fn check_device(
+    record: &DeviceRecord,
+    linked: &mut BTreeSet<PciAddress>,
+    findings: &mut Findings<'_>,
+) {
     use Severity::{Problem, Warning};
     const EINVAL: i32 = 22;
     let device = &record.device;
@@ -251,7 +255,7 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
             "use a newer uverbs",
         );
     }
-    check_link(record, findings);
+    check_link(record, linked, findings);
     if device.ports().is_empty() {
         let advice = "no program can use it; the kernel's log may say more";
         findings.add("no-port", Warning, "the device has no port", advice);
@@ -266,17 +270,49 @@ fn check_device(record: &DeviceRecord, findings: &mut Findings<'_>) {
     }
 }
 
-/// Finds a PCIe link that is not what the device is capable of. Virtual functions and sub-functions share
-/// that of their function, which has the finding.
-fn check_link(record: &DeviceRecord, findings: &mut Findings<'_>) {
-    let function = record.hardware.as_ref().and_then(|own| own.pci.as_ref());
-    let is_own = |own: &&PciFunction| !own.is_virtual() && !own.has_sub_function;
-    let Some(own) = function.filter(is_own) else { return };
+/// Whether it shares the link of a function that may be another device: virtual functions and sub-functions do.
+fn shares_link(own: &PciFunction) -> bool {
+    own.is_virtual() || own.has_sub_function
+}
+
+/// The functions whose links devices have of their own. What shares one of these is not asked about it.
+fn own_functions(inventory: &Inventory) -> BTreeSet<PciAddress> {
+    let all = inventory.devices.iter().filter_map(|record| record.hardware.as_ref()?.pci.as_ref());
+    all.filter(|own| !shares_link(own)).map(|own| own.address).collect()
+}
+
+/// The function whose link it is; a virtual one's own address where the physical one is not known.
+fn linked_function(own: &PciFunction) -> PciAddress {
+    own.physical.unwrap_or(own.address)
+}
+
+/// Whether a device's PCIe link can be judged, by itself or by the function that has it.
+fn has_link(record: &DeviceRecord, linked: &BTreeSet<PciAddress>) -> bool {
+    let is_known = |own: &PciFunction| {
+        let is_told = shares_link(own) && linked.contains(&linked_function(own));
+        is_told || (own.link.is_some() && own.max_link.is_some())
+    };
+    let hardware = record.hardware.as_ref().filter(|own| !own.pci_is_unread);
+    hardware.is_some_and(|own| own.pci.as_ref().is_none_or(is_known))
+}
+
+/// Finds a PCIe link that is not what the device is capable of. Of those that share one, that of which the link is has
+/// the finding, or the first if that is no device here.
+fn check_link(
+    record: &DeviceRecord,
+    linked: &mut BTreeSet<PciAddress>,
+    findings: &mut Findings<'_>,
+) {
+    let Some(own) = record.hardware.as_ref().and_then(|own| own.pci.as_ref()) else { return };
+    let function = linked_function(own);
+    if shares_link(own) && !linked.insert(function) {
+        return;
+    }
     if let (true, Some(link), Some(max)) = (own.is_narrow(), own.link, own.max_link) {
         findings.add(
             "pcie-narrow",
             Severity::Warning,
-            format!("the PCIe link of {} is {link}, and the device is capable of {max}", own.address),
+            format!("the PCIe link of {function} is {link}, and the device is capable of {max}"),
             "reseat the card, or move it to a slot that is as fast and wide (lspci -vv: LnkCap, LnkSta)",
         );
     }

@@ -159,7 +159,15 @@ fn check_netdev(
         );
         return;
     };
-    let Some(interface) = inventory.interface(netdev.index.get()) else { return };
+    let Some(interface) = inventory.interface(netdev.index.get()) else {
+        findings.add(
+            "not-checked",
+            Note,
+            format!("not looked at: {}, which came or went while the host was read", netdev.name),
+            "run uverbs check again",
+        );
+        return;
+    };
     let name = &interface.name;
     if !interface.is_up {
         findings.add(
@@ -318,13 +326,13 @@ fn model<'i>(record: &'i DeviceRecord, own: &PortAttributes) -> Option<(u32, &'i
     Some((driver, board, own.link_layer.0))
 }
 
-/// Whether that could not be read of a port whose width is known. Without a board there is none to be read.
-pub(super) fn is_model_unread(record: &DeviceRecord, own: &PortAttributes) -> bool {
+/// Whether an active port is not compared with others because something was not read. Without a board there are none.
+pub(super) fn is_width_unread(record: &DeviceRecord, own: &PortAttributes) -> bool {
     let is_unread = record.hardware.as_ref().is_none_or(|hardware| {
-        let has_board = hardware.board_id.is_some();
-        hardware.board_is_unread || (has_board && record.device.driver.is_none())
+        let lacks = record.device.driver.is_none() || lanes(own).is_none();
+        hardware.board_is_unread || (hardware.board_id.is_some() && lacks)
     });
-    is_unread && lanes(own).is_some()
+    is_unread && own.state == PortState::ACTIVE
 }
 
 pub(super) fn widest(inventory: &Inventory) -> Widest<'_> {

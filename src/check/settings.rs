@@ -50,13 +50,9 @@ pub fn settings_for(
             continue;
         }
         let model = program.model(variable);
-        // What another transport does is not known, and so no problem.
-        let replaced_by = match &model {
-            Model::Nccl(settings) => settings.replaced_by().and_then(|name| set.get(name)),
-            _ => None,
-        };
-        if let Some(setting) = replaced_by {
-            found.push(judge_transport(setting));
+        // What is not known is no problem.
+        if let Some(setting) = model.doubted_by().and_then(|name| set.get(name)) {
+            found.push(judge_doubt(program, setting));
             continue;
         }
         is_pinned |= model.pinned().is_some();
@@ -223,19 +219,21 @@ fn judge_unread_setting(problem: &inventory::Problem) -> Finding {
     }
 }
 
-/// Finds a variable that may make NCCL use another transport than its own.
-fn judge_transport(setting: &Setting) -> Finding {
+/// Finds a variable that makes it doubtful what a program does.
+fn judge_doubt(program: Program, setting: &Setting) -> Finding {
+    let advice = match program {
+        Program::Ucx => "look at what UCX_LOG_LEVEL=info prints of the transports that are used",
+        _ => "look at what NCCL_DEBUG=INFO prints of the network that is used",
+    };
     Finding {
         name: "other-transport",
         severity: Severity::Note,
         device: None,
         port: None,
-        program: Some(Program::Nccl),
-        seen: format!(
-            "{setting}: NCCL may use another transport than its own, whose choice is not known"
-        ),
+        program: Some(program),
+        seen: format!("{setting}: {program} may use other ports or GIDs, or no RDMA"),
         wanted: None,
-        advice: "look at what NCCL_DEBUG=INFO prints of the network that is used".to_owned(),
+        advice: advice.to_owned(),
     }
 }
 

@@ -118,35 +118,36 @@ pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
     } else if fills(inventory) && !has_order(inventory) {
         Some(Doubt::Order(all_takers(inventory)))
     } else {
-        let ports = unopened(inventory);
+        let ports = takers(unopened(inventory).into_iter());
         let is_any = ports > 0 && fills(inventory);
         is_any.then(|| Doubt::Unopened { ports, all: all_takers(inventory) })
     }
 }
 
-/// How many ports may take room of devices that this user could not open, where others could be opened. If none could
-/// be, programs that are asked about are elsewhere.
-fn unopened(inventory: &Inventory) -> usize {
-    let state = |own: &DeviceRecord| match own.node_state() {
+/// The devices that this user could not open, where others could be opened: it is not known whether a program can. If
+/// none could be opened, programs that are asked about are elsewhere.
+#[must_use]
+pub fn unopened(inventory: &Inventory) -> Vec<&DeviceRecord> {
+    let state = |own: &&DeviceRecord| match own.node_state() {
         Some(NodeState::Forbidden | NodeState::NotPermitted | NodeState::Unusable) => Some(false),
         Some(NodeState::Usable) => Some(true),
         Some(NodeState::None | NodeState::Missing) | None => None,
     };
-    if !inventory.devices.iter().any(|own| state(own) == Some(true)) {
-        return 0;
+    if !inventory.devices.iter().any(|own| state(&own) == Some(true)) {
+        return Vec::new();
     }
-    takers(inventory.devices.iter().filter(|own| state(own) == Some(false)))
+    inventory.devices.iter().filter(|own| state(own) == Some(false)).collect()
 }
 
-/// Whether NCCL uses a port with this outcome if it has room for it.
-fn needs_room(outcome: &Outcome) -> bool {
+/// Whether a program uses a port with this outcome if it can, and has room for it.
+fn is_used(outcome: &Outcome) -> bool {
     *outcome == Outcome::Ignored(Why::NoRoom) || !matches!(outcome, Outcome::Ignored(_))
 }
 
 impl Model {
     /// What the program does with all ports of a host that could be read, and for each of them whether that is known.
-    /// Of a sysfs tree it is not, as nobody knows which variables are set there.
-    /// Only NCCL itself has files of settings, and room for only some ports.
+    /// Of a sysfs tree it is not, as nobody knows which variables are set there. Nor is it of a device that may be one
+    /// that no program can open ([`unopened`]). Only NCCL itself has files of settings, and room for only some ports.
     ///
     /// ```
     /// use uverbs::choose::{self, plan::Program};
@@ -165,12 +166,15 @@ impl Model {
         let is_read =
             inventory.host.is_some() && (!is_nccl || inventory.unread_settings.is_empty());
         let is_room_known = !is_nccl || doubt(inventory).is_none();
+        let unopened = unopened(inventory).into_iter().map(|own| own.device.name.as_str());
+        let unopened: BTreeSet<&str> = unopened.collect();
         // With more devices than it finds there may be too many.
         let is_room_for_all = !is_nccl || !might_fill(inventory);
         let all = ports.iter().zip(self.choose_all(ports));
         let all = all.map(|(port, own)| {
             let is_room_known = is_room_known && (port.is_found || is_room_for_all);
-            let is_known = is_read && (is_room_known || !needs_room(&own.outcome));
+            let is_taken = is_room_known && !unopened.contains(port.device);
+            let is_known = is_read && (is_taken || !is_used(&own.outcome));
             let is_sure = is_known && self.is_sure(port, &own.outcome);
             (own, is_sure)
         });

@@ -8,7 +8,7 @@ use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Model, Program};
 use uverbs::choose::{Caveat, Decision, Outcome, room};
 use uverbs::gid::{Gid, GidType};
-use uverbs::inventory::{Inventory, Parts, SettingsReading};
+use uverbs::inventory::{DeviceRecord, Inventory, Parts, SettingsReading};
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::filter::{FamilyChoice, FilterArgs};
@@ -228,17 +228,26 @@ fn portless<'s>(host: &'s Seen, asked: &Asked<'_>) -> impl Iterator<Item = &'s s
     named.map(|own| own.name.as_str())
 }
 
-/// Says of a host which of its devices libibverbs leaves out.
+/// Says of a host which of its devices libibverbs leaves out, and which ones programs may not be able to open.
 pub(crate) fn tell_nodes(host: &Seen, asked: &Asked<'_>, report: &mut Report) {
-    let lost = host.inventory.devices.iter().filter(|own| !own.is_found());
-    let names = lost.map(|own| own.device.name.clone()).filter(|own| asked.has_device(own));
-    let names: Vec<String> = names.collect();
-    if names.is_empty() {
-        return;
-    }
+    let names = |records: Vec<&DeviceRecord>| {
+        let names = records.into_iter().map(|own| own.device.name.clone());
+        names.filter(|own| asked.has_device(own)).collect::<Vec<String>>()
+    };
+    let lost = names(host.inventory.devices.iter().filter(|own| !own.is_found()).collect());
+    let unopened = names(room::unopened(&host.inventory));
     report.enter(Stage::Room);
     report.turn_to(host.name.as_deref());
-    report.note(format!("{}: no node here, so programs here do not find the device", some(&names)));
+    if !lost.is_empty() {
+        let lost = some(&lost);
+        report.note(format!("{lost}: no node here, so programs here do not find the device"));
+    }
+    if !unopened.is_empty() {
+        let unopened = some(&unopened);
+        report.note(format!(
+            "{unopened}: could not be opened here, so what programs do there may be something else"
+        ));
+    }
     report.turn_to(None);
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uverbs::check::{Finding, settings_for};
 use uverbs::choose::Outcome;
-use uverbs::choose::nccl::{Implementation, ROOM, Release, Settings};
+use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way};
 use uverbs::inventory::Parts;
 use uverbs::inventory::settings::NAMES;
@@ -316,22 +316,21 @@ fn is_taken_here(format: EnvFormat) -> bool {
     matches!(format, EnvFormat::Shell | EnvFormat::Slurm)
 }
 
-/// The variable by which a program that takes what is printed does not use its own transport for RDMA, or may not.
+/// The variable by which a program that takes what is printed may not use RDMA as uverbs says.
 fn unused_here(program: Program, format: EnvFormat) -> Option<&'static str> {
-    if program != Program::Nccl || !is_taken_here(format) {
+    if !is_taken_here(format) {
         return None;
     }
     let own = NAMES.into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
     let own: BTreeMap<&str, String> = own.collect();
-    unused_by(&Settings::new(Implementation::Nccl(Release::NEWEST), |name| {
-        own.get(name).map(String::as_str)
-    }))
+    unused_by(&program.model(|name| own.get(name).map(String::as_str)))
 }
 
 /// Which variable is set already with which this program chooses GIDs.
 fn chosen(program: Program, verdict: &Verdict) -> Option<&'static str> {
-    // These only say whether RDMA is used.
-    const OTHERS: [&str; 3] = ["NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN"];
+    // These only say whether RDMA is used, or where settings are.
+    const OTHERS: [&str; 5] =
+        ["NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_ENV_PLUGIN", "UCX_TLS"];
     let beginning = program.index_variable().split('_').next().unwrap_or_default();
     NAMES.into_iter().find(|name| {
         name.split('_').next() == Some(beginning)

@@ -3,8 +3,7 @@
 use core::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use uverbs::choose::nccl::{Implementation, Release, Settings};
-use uverbs::choose::plan::{Fleet, Plan, Program};
+use uverbs::choose::plan::{Fleet, Model, Plan, Program};
 use uverbs::choose::room::{fills, has_order, has_unlisted};
 use uverbs::choose::{Outcome, Why};
 use uverbs::inventory::SettingsReading;
@@ -31,8 +30,8 @@ pub(crate) struct Verdict {
     pub(crate) fills: bool,
     /// Whether such a host's order of devices is not known.
     pub(crate) is_unordered: bool,
-    /// A variable by which NCCL does not use its own transport for RDMA on some host, or may not.
-    unused_by: Option<&'static str>,
+    /// Programs with a variable by which each may not use RDMA as uverbs says, on some host.
+    unused_by: Vec<(Program, &'static str)>,
     /// On how many hosts not all of NCCL's settings were read.
     unread_settings: usize,
     /// How many hosts are sysfs trees, of which the variables are not known.
@@ -71,11 +70,13 @@ impl Verdict {
         let fills = fills(&host.inventory);
         self.fills |= fills || has_unlisted(&host.inventory);
         self.is_unordered |= fills && !has_order(&host.inventory);
-        let program = Implementation::Nccl(Release::NEWEST);
-        let nccl = Settings::new(program, variable(&host.inventory, SettingsReading::NEWEST));
         self.unread_settings += usize::from(!host.inventory.unread_settings.is_empty());
         self.trees += usize::from(host.inventory.host.is_none());
-        self.unused_by = self.unused_by.or_else(|| unused_by(&nccl));
+        for program in [Program::Nccl, Program::Ucx] {
+            let model = program.model(variable(&host.inventory, SettingsReading::NEWEST));
+            let name = unused_by(&model).filter(|_| self.unused_by(program).is_none());
+            self.unused_by.extend(name.map(|name| (program, name)));
+        }
         for setting in &host.inventory.settings {
             if !self.set.contains(&setting.name) {
                 self.set.insert(setting.name.clone());
@@ -101,12 +102,12 @@ impl Verdict {
         program != Program::Nccl || self.unread_settings == 0
     }
 
-    /// A variable by which a program does not use its own transport for RDMA on some host, or may not.
+    /// A variable by which a program may not use RDMA as uverbs says, on some host.
     pub(crate) fn unused_by(&self, program: Program) -> Option<&'static str> {
-        self.unused_by.filter(|_| program == Program::Nccl)
+        self.unused_by.iter().find(|(own, _)| *own == program).map(|(_, name)| *name)
     }
 
-    /// One setting for all ports. It does not change which transport NCCL uses.
+    /// One setting for all ports. It does not change which transport a program uses.
     pub(crate) fn plan(
         &self,
         program: Program,
@@ -131,16 +132,17 @@ impl Verdict {
     }
 }
 
-/// The variable by which NCCL does not use its own transport for RDMA, or may not.
-pub(crate) fn unused_by(nccl: &Settings) -> Option<&'static str> {
-    if nccl.is_disabled() { Some("NCCL_IB_DISABLE") } else { nccl.replaced_by() }
+/// The variable by which a program may not use RDMA as uverbs says.
+pub(crate) fn unused_by(model: &Model) -> Option<&'static str> {
+    match model {
+        Model::Nccl(own) if own.is_disabled() => Some("NCCL_IB_DISABLE"),
+        own => own.doubted_by(),
+    }
 }
 
-/// Says by which variable a program does not use its own transport for RDMA, or may not.
+/// Says by which variable that is so.
 pub(crate) fn tell_unused(program: Program, name: &str, report: &mut Report) {
-    report.note(format!(
-        "{name} is set: {program} does not use its own transport for RDMA, or may not"
-    ));
+    report.note(format!("{name} is set: {program} may use other ports or GIDs, or no RDMA"));
 }
 
 /// Whether it is known which row is right on a port, or that none is.

@@ -3,13 +3,14 @@
 //! NCCL reads files of `NAME=VALUE` lines beside the environment, and never overwrites what is set:
 //! so the environment counts before the user's file, and that before `/etc/nccl.conf`. Which file is
 //! the user's, and how its lines are read, depends on the release: see [`SettingsReading`]. Not known
-//! here are values that a launcher sets, UCX's own files, and its variables for single transports.
+//! here are values that a launcher sets, UCX's own files, its variables for single transports, and which transport
+//! NVSHMEM uses.
 
 use core::fmt;
 use core::ops::RangeInclusive;
 
 /// The variables that are looked for. No others are read or recorded.
-pub const NAMES: [&str; 22] = [
+pub const NAMES: [&str; 25] = [
     "NCCL_IB_DISABLE",
     "NCCL_IB_HCA",
     "NCCL_IB_GID_INDEX",
@@ -19,13 +20,16 @@ pub const NAMES: [&str; 22] = [
     "NCCL_IB_ROUTABLE_FLID_GID_INDEX",
     "NCCL_NET",
     "NCCL_NET_PLUGIN",
+    "NCCL_ENV_PLUGIN",
     "NVSHMEM_HCA_LIST",
     "NVSHMEM_ENABLE_NIC_PE_MAPPING",
     "NVSHMEM_IB_GID_INDEX",
     "NVSHMEM_IB_ROCE_VERSION_NUM",
     "NVSHMEM_IB_ADDR_FAMILY",
     "NVSHMEM_IB_ADDR_RANGE",
+    "UCX_TLS",
     "UCX_NET_DEVICES",
+    "UCX_IB_SUBNET_PREFIX",
     "UCX_IB_GID_INDEX",
     "UCX_IB_ROCE_SUBNETS",
     "UCX_IB_ROCE_LOCAL_SUBNET",

@@ -417,7 +417,9 @@ fn variables_for_slurm() {
         ("nccl", "NCCL_IB_HCA", "mlx5_0", true),
         ("nccl", "NCCL_IB_DISABLE", "0", false),
         ("nccl", "UCX_IB_GID_INDEX", "1", false),
+        ("nccl", "NCCL_ENV_PLUGIN", "none", false),
         ("ucx", "UCX_NET_DEVICES", "mlx5_0:1", true),
+        ("ucx", "UCX_TLS", "rc,self", false),
     ] {
         let mut command = fleet.command(&["env", program, "--format", "slurm"]);
         let run = finish(command.env(name, value));
@@ -425,20 +427,27 @@ fn variables_for_slurm() {
         assert_eq!(run.stderr.contains(&format!("{name} is set already")), is_left, "{run:?}");
     }
     // Nor is a transport switched on again that is off, or another one given variables of NCCL's own.
-    for (name, value) in [("NCCL_IB_DISABLE", "1"), ("NCCL_NET", "Socket")] {
-        let said = format!("{name} is set: NCCL does not use its own transport for RDMA");
-        let run = finish(fleet.command(&["env", "nccl", "--format", "slurm"]).env(name, value));
+    for (program, name, value) in [
+        ("NCCL", "NCCL_IB_DISABLE", "1"),
+        ("NCCL", "NCCL_NET", "Socket"),
+        ("NCCL", "NCCL_ENV_PLUGIN", "x"),
+        ("UCX", "UCX_TLS", "tcp"),
+    ] {
+        let said = format!("{name} is set: {program} may use other ports or GIDs, or no RDMA\n");
+        let own = program.to_ascii_lowercase();
+        let slurm = ["env", &own, "--format", "slurm"];
+        let run = finish(fleet.command(&slurm).env(name, value));
         assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
         assert!(run.stderr.contains(&said), "{run:?}");
         let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
         set(&mut one, name, value, Some("/etc/nccl.conf"));
         let fleet = Fleet::new(&[one]);
-        let run = fleet.uverbs(&["env", "nccl", "--format", "slurm"]);
+        let run = fleet.uverbs(&slurm);
         assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
-        let run = fleet.uverbs(&["env", "nccl"]);
-        assert_eq!(run.stdout, "export NCCL_IB_GID_INDEX=3\n", "{run:?}");
+        let run = fleet.uverbs(&["env", &own]);
+        assert_eq!(run.stdout, format!("export {program}_IB_GID_INDEX=3\n"), "{run:?}");
         assert!(run.stderr.contains(&said), "{run:?}");
-        assert_eq!(fleet.json(&["env", "nccl"])["is_sure"], false);
+        assert_eq!(fleet.json(&["env", &own])["is_sure"], false);
     }
     // As in a shell, nothing is printed if nothing is right.
     let shared = Fleet::new(&[host("pod", &[("a", port(&POD[4..])), ("b", port(DUAL))])]);

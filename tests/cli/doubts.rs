@@ -268,42 +268,48 @@ fn rows_that_may_match_are_listed() {
     assert_eq!(fleet.json(&["gids"]).get("may_match"), None);
 }
 
-/// Another transport than NCCL's own: what it chooses is not known.
+/// Variables by which a program may use another transport, other settings or other ports than uverbs knows.
 #[test]
-fn a_plug_in_may_replace_the_transport() {
+fn variables_that_make_it_doubtful_what_a_program_takes() {
     let with = |name: &str, value: &str| {
         let mut own = host("h", &[("mlx5_0", port(DUAL))]);
         set(&mut own, name, value, None);
         Fleet::new(&[own])
     };
-    for (name, value, is_sure) in [
-        ("NCCL_NET_PLUGIN", "ofi", false),
-        ("NCCL_NET", "Socket", false),
-        ("NCCL_NET_PLUGIN", "none", true),
-        ("NCCL_NET", "ib", true),
-        ("NCCL_NET", "", true),
+    for (program, name, value, is_sure) in [
+        ("nccl", "NCCL_NET_PLUGIN", "ofi", false),
+        ("nccl", "NCCL_NET", "Socket", false),
+        ("nccl", "NCCL_ENV_PLUGIN", "x", false),
+        ("nccl", "NCCL_NET_PLUGIN", "none", true),
+        ("nccl", "NCCL_NET", "ib", true),
+        ("nccl", "NCCL_NET", "", true),
+        ("nccl", "NCCL_ENV_PLUGIN", "none", true),
+        ("ucx", "UCX_TLS", "tcp,self", false),
+        ("ucx", "UCX_IB_SUBNET_PREFIX", "fec0:0:0:1", false),
+        ("ucx", "UCX_TLS", "all", true),
+        ("ucx", "UCX_TLS", "rc,self", true),
+        ("ucx", "UCX_IB_SUBNET_PREFIX", "", true),
     ] {
         let fleet = with(name, value);
         let answer = fleet.json(&["choose"]);
         let (row, fits) = (&answer["choose"][0], &answer["fits_all"]);
+        let other = if program == "ucx" { "nccl" } else { "ucx" };
         assert_eq!(
-            (&row["nccl"]["is_sure"], &row["ucx"]["is_sure"]),
-            (&is_sure.into(), &true.into())
+            (&row[program]["is_sure"], &row[other]["is_sure"]),
+            (&is_sure.into(), &true.into()),
+            "{name}={value}"
         );
-        let own = json!({ "NCCL_IB_GID_INDEX": "3" });
-        assert_eq!(fits["nccl"], if is_sure { own.clone() } else { Value::Null }, "{fits}");
-        assert_eq!(fits["read"]["nccl"], if is_sure { Value::Null } else { own }, "{fits}");
+        let own = json!({ format!("{}_IB_GID_INDEX", program.to_uppercase()): "3" });
+        assert_eq!(fits[program], if is_sure { own.clone() } else { Value::Null }, "{fits}");
+        assert_eq!(fits["read"][program], if is_sure { Value::Null } else { own }, "{fits}");
         assert_eq!(fits["index"], 3);
-        assert_eq!(fleet.json(&["env", "nccl"])["is_sure"], is_sure);
-        assert_eq!(fleet.json(&["env", "ucx"])["is_sure"], true);
+        assert_eq!(fleet.json(&["env", program])["is_sure"], is_sure);
+        assert_eq!(fleet.json(&["env", other])["is_sure"], true);
         let run = fleet.uverbs(&["check"]);
         assert_eq!(run.stdout.contains("other-transport"), !is_sure, "{run:?}");
         let run = fleet.uverbs(&["choose"]);
-        assert_eq!(
-            run.stderr.contains("NCCL: right on the port, as far as is known: "),
-            !is_sure,
-            "{run:?}"
-        );
+        let said = format!("{}: right on the port, as far as is known: ", program.to_uppercase());
+        assert_eq!(run.stderr.contains(&said), !is_sure, "{run:?}");
     }
 }
 
@@ -566,6 +572,36 @@ fn ports_that_were_not_read_make_the_room_doubtful() {
     }
     let (is_said, row) = last(&own, &[]);
     assert!(is_said && row["nccl"]["is_sure"] == false, "{row}");
+}
+
+/// NCCL goes on with the next device if it cannot open one: whether it can is not known of what this user cannot open.
+#[test]
+fn a_device_that_could_not_be_opened() {
+    let mut down = port(DUAL);
+    down["attributes"][0]["state"] = 1.into();
+    let mut own = host("h", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL)), ("mlx5_2", down)]);
+    let sure = |own: &Value| {
+        let fleet = Fleet::new(std::slice::from_ref(own));
+        let rows = fleet.json(&["choose"])["choose"].clone();
+        let of = |program: &str| {
+            [0, 1, 2].map(|place| rows[place][program]["is_sure"].as_bool().unwrap())
+        };
+        let said = "mlx5_0, mlx5_2: could not be opened here, so what programs do there may be something else\n";
+        let is_said = |words: &[&str]| fleet.uverbs(words).stderr.contains(said);
+        let is_said = [is_said(&["choose"]), is_said(&["env", "nccl"])];
+        (of("nccl"), of("ucx"), of("recommended"), is_said)
+    };
+    for errno in [1, 5, 13, 19] {
+        for place in [0, 2] {
+            own["devices"][place]["access"] = json!({ "error": "open: no", "errno": errno });
+        }
+        // A port that is down is not used in any case.
+        let known = [false, true, true];
+        assert_eq!(sure(&own), (known, known, [true; 3], [true; 2]), "{errno}");
+    }
+    // Programs that are asked about are elsewhere.
+    own["devices"][1]["access"] = own["devices"][0]["access"].clone();
+    assert_eq!(sure(&own), ([true; 3], [true; 3], [true; 3], [false; 2]));
 }
 
 /// Where it is not known whether sysfs has types, it is not known either what a program chooses by them.

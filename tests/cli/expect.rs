@@ -50,7 +50,7 @@ fn node(name: &str, address: &str, firmware: &str) -> Value {
         "board_id": "MT_0000000838", "numa_node": 1,
         "pci": {
             "address": "0000:17:00.0", "id": null, "physical": null,
-            "link": { "speed": 320, "width": 16 }, "max_link": null,
+            "link": { "speed": 320, "width": 16 }, "max_link": { "speed": 320, "width": 16 },
         },
     });
     own

@@ -404,6 +404,35 @@ fn selectors() {
     }
 }
 
+/// Groups of a file with what is expected. A device is of one of them, or of none.
+#[test]
+fn groups_that_are_expected() {
+    if !has_its_turn(KINDS.len() + 1, "groups that are expected") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    for key in ["name", "board"] {
+        let counts = [1, 2, 4].map(|times| {
+            let mut document = with_devices(times * COUNT);
+            for (n, own) in document["devices"].as_array_mut().unwrap().iter_mut().enumerate() {
+                own["hardware"] = json!({ "board_id": format!("board_{n}") });
+            }
+            let group = |n: usize| {
+                let own = if key == "name" { "mlx5" } else { "board" };
+                format!("[[devices]]\n{key} = '{own}_{}'\ncount = 1\n", 2 * n)
+            };
+            // Several for each device, as most of the cost is to read the host.
+            let groups: String = (0..4 * times * COUNT).map(group).collect();
+            let (host, expected) = (file("host.json"), file("host.toml"));
+            fs::write(&host, document.to_string()).unwrap();
+            fs::write(&expected, groups).unwrap();
+            instructions(&["check", "--expect", expected.to_str().unwrap()], &[host])
+        });
+        hold(key, &["check", "--expect"], counts);
+    }
+}
+
 /// A line that begins a recording, with this host.
 fn begun(number: usize, host: &Value) -> String {
     let head = json!({

@@ -1,5 +1,7 @@
 //! What of a host is not as a pattern has it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::field::{Allowed, Field, Form, Value};
 use super::seen::{Scene, Seen};
 use super::{DevicePattern, HostPattern};
@@ -18,14 +20,22 @@ pub fn compare(inventory: &Inventory, pattern: &HostPattern) -> Vec<Finding> {
         return Vec::new();
     }
     let scene = Scene::of(inventory);
+    let all = Groups::of(pattern);
     let groups: Vec<Grouped<'_>> =
-        inventory.devices.iter().map(|record| group_of(pattern, record)).collect();
+        inventory.devices.iter().map(|record| all.group_of(record)).collect();
     let mut list = Vec::new();
-    let unknown = groups.iter().filter(|own| matches!(own, Grouped::Unknown(_))).count();
-    for (place, own) in pattern.devices.iter().enumerate() {
-        let is_own = |of: &&Grouped<'_>| matches!(of, Grouped::Of(at, _) if *at == place);
-        let count = groups.iter().filter(is_own).count();
-        list.extend(compare_count(inventory, own, count, unknown));
+    let mut counts = vec![0; pattern.devices.len()];
+    let mut unknown = 0;
+    for own in &groups {
+        match own {
+            Grouped::Of(place, _) => counts.get_mut(*place).into_iter().for_each(|own| *own += 1),
+            Grouped::Unknown(_) => unknown += 1,
+            Grouped::None => {}
+        }
+    }
+    let names = inventory.devices.iter().map(|own| own.device.name.as_str()).collect();
+    for (own, count) in pattern.devices.iter().zip(counts) {
+        list.extend(compare_count((inventory, &names), own, count, unknown));
     }
     if pattern.only_these_devices && !is_list_known(inventory) {
         list.push(unread_list("which devices there are"));
@@ -60,43 +70,113 @@ enum Grouped<'p> {
     Unknown(&'static str),
 }
 
-fn group_of<'p>(pattern: &'p HostPattern, record: &DeviceRecord) -> Grouped<'p> {
-    for (place, own) in pattern.devices.iter().enumerate() {
-        match own.selects(record) {
-            Ok(true) => return Grouped::Of(place, own),
-            Ok(false) => {}
-            Err(what) => return Grouped::Unknown(what),
-        }
-    }
-    Grouped::None
+/// The groups of a pattern, each by one of the things that it selects by, so that a device is not compared with all.
+struct Groups<'p> {
+    all: Vec<Group<'p>>,
+    /// The places of the groups, ascending.
+    places: BTreeMap<Selector<'p>, Vec<usize>>,
 }
 
-impl DevicePattern {
+/// What a group is found by: names if it has some, else boards, else drivers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Selector<'p> {
+    Name(&'p str),
+    /// `None` finds all of these, for a device whose board is not known.
+    Board(Option<&'p str>),
+    /// The same of drivers.
+    Driver(Option<&'p str>),
+    Any,
+}
+
+/// A group, with sets of what it selects by.
+struct Group<'p> {
+    own: &'p DevicePattern,
+    names: BTreeSet<&'p str>,
+    boards: BTreeSet<&'p str>,
+    drivers: BTreeSet<&'p str>,
+}
+
+impl<'p> Groups<'p> {
+    fn of(pattern: &'p HostPattern) -> Self {
+        let all: Vec<Group<'p>> = pattern.devices.iter().map(Group::of).collect();
+        let mut places: BTreeMap<Selector<'p>, Vec<usize>> = BTreeMap::new();
+        for (place, own) in all.iter().enumerate() {
+            for selector in own.selectors() {
+                places.entry(selector).or_default().push(place);
+            }
+        }
+        Self { all, places }
+    }
+
+    fn group_of(&self, record: &DeviceRecord) -> Grouped<'p> {
+        let driver = record.device.driver.map(|own| own.to_string());
+        let driver = driver.as_deref();
+        // Of a device that is known to have no board no group is that selects by boards.
+        let board = match with_board(record) {
+            Some(own) => own.board_id.as_deref().map(|own| Selector::Board(Some(own))),
+            None => Some(Selector::Board(None)),
+        };
+        let name = Selector::Name(&record.device.name);
+        let selectors = [name, Selector::Driver(driver), Selector::Any].into_iter().chain(board);
+        let first = |places: &Vec<usize>| {
+            places.iter().find_map(|place| {
+                let group = self.all.get(*place)?;
+                let selected = group.selects(record, driver);
+                (selected != Ok(false)).then_some((*place, group.own, selected))
+            })
+        };
+        let found = selectors.filter_map(|own| self.places.get(&own).and_then(first));
+        match found.min_by_key(|(place, ..)| *place) {
+            Some((_, _, Err(what))) => Grouped::Unknown(what),
+            Some((place, own, Ok(_))) => Grouped::Of(place, own),
+            None => Grouped::None,
+        }
+    }
+}
+
+impl<'p> Group<'p> {
+    fn of(own: &'p DevicePattern) -> Self {
+        let [names, boards, drivers] = [&own.names, &own.boards, &own.drivers]
+            .map(|list| list.iter().map(String::as_str).collect());
+        Self { own, names, boards, drivers }
+    }
+
+    fn selectors(&self) -> Vec<Selector<'p>> {
+        let with_none = |own: &BTreeSet<&'p str>| {
+            let some = own.iter().copied().map(Some);
+            some.chain([None]).collect::<Vec<_>>().into_iter()
+        };
+        if !self.names.is_empty() {
+            self.names.iter().copied().map(Selector::Name).collect()
+        } else if !self.boards.is_empty() {
+            with_none(&self.boards).map(Selector::Board).collect()
+        } else if !self.drivers.is_empty() {
+            with_none(&self.drivers).map(Selector::Driver).collect()
+        } else {
+            vec![Selector::Any]
+        }
+    }
+
     /// Whether a device is of the group; what is not known of it, if that is not known.
-    fn selects(&self, record: &DeviceRecord) -> Result<bool, &'static str> {
-        let device = &record.device;
-        let has = |list: &[String], own: &str| list.is_empty() || list.iter().any(|one| one == own);
-        if !has(&self.names, &device.name) {
-            return Ok(false);
+    fn selects(&self, record: &DeviceRecord, driver: Option<&str>) -> Result<bool, &'static str> {
+        let has = |set: &BTreeSet<&str>, own: &str| set.is_empty() || set.contains(own);
+        let board = with_board(record).map(|own| own.board_id.as_deref());
+        let has_board = |own: Option<&str>| match own {
+            Some(own) => has(&self.boards, own),
+            None => self.boards.is_empty(),
+        };
+        if !has(&self.names, &record.device.name)
+            || driver.is_some_and(|own| !has(&self.drivers, own))
+            || board.is_some_and(|own| !has_board(own))
+        {
+            Ok(false)
+        } else if driver.is_none() && !self.drivers.is_empty() {
+            Err("driver")
+        } else if board.is_none() && !self.boards.is_empty() {
+            Err("board")
+        } else {
+            Ok(true)
         }
-        if let (Some(driver), false) = (device.driver, self.drivers.is_empty()) {
-            if !has(&self.drivers, &driver.to_string()) {
-                return Ok(false);
-            }
-        }
-        let hardware = with_board(record);
-        if let (Some(own), false) = (hardware, self.boards.is_empty()) {
-            if !own.board_id.as_ref().is_some_and(|own| has(&self.boards, own)) {
-                return Ok(false);
-            }
-        }
-        if device.driver.is_none() && !self.drivers.is_empty() {
-            return Err("driver");
-        }
-        if hardware.is_none() && !self.boards.is_empty() {
-            return Err("board");
-        }
-        Ok(true)
     }
 }
 
@@ -125,14 +205,14 @@ pub(super) fn is_list_known(inventory: &Inventory) -> bool {
 
 /// Compares how many devices a group has. Of so many more it is not known; these have findings of their own.
 fn compare_count(
-    inventory: &Inventory,
+    (inventory, names): (&Inventory, &BTreeSet<&str>),
     own: &DevicePattern,
     count: usize,
     unknown: usize,
 ) -> Option<Finding> {
     let allowed = own.count.as_ref()?;
     let number = to_u64(count);
-    if (1..=unknown).any(|more| allowed.has_number(number.saturating_add(to_u64(more)))) {
+    if allowed.allows_more(number, number.saturating_add(to_u64(unknown))) {
         return None;
     }
     let is_known = is_list_known(inventory);
@@ -140,15 +220,15 @@ fn compare_count(
         return None;
     }
     // Those that were not listed or not wanted may be of the group too. They are never fewer.
-    if !is_known && (allowed.has_number(number) || allowed.allows_more(number)) {
+    if !is_known && (allowed.has_number(number) || allowed.allows_more(number, u64::MAX)) {
         return Some(unread_list(&format!("how many devices there are of {own}")));
     }
-    if inventory.is_partial() && allowed.allows_more(number) {
+    if inventory.is_partial() && allowed.allows_more(number, u64::MAX) {
         return None;
     }
-    let is_there = |name: &&String| inventory.devices.iter().all(|own| own.device.name != **name);
-    let missing: Vec<&str> = own.names.iter().filter(is_there).map(String::as_str).collect();
-    let missing = if missing.is_empty() || !allowed.allows_more(number) {
+    let is_missing = |name: &&str| !names.contains(name);
+    let missing: Vec<&str> = own.names.iter().map(String::as_str).filter(is_missing).collect();
+    let missing = if missing.is_empty() || !allowed.allows_more(number, u64::MAX) {
         String::new()
     } else {
         format!(", without {}", missing.join(", "))
@@ -231,7 +311,10 @@ fn compare_place(
 fn fits(field: Field, allowed: &Allowed, seen: &Seen) -> bool {
     let values = &seen.values;
     match (field.form(), allowed) {
-        (Form::PKeys, Allowed::OneOf(all)) => all.iter().all(|own| values.contains(own)),
+        (Form::PKeys, Allowed::OneOf(all)) => {
+            let values: BTreeSet<&Value> = values.iter().collect();
+            all.iter().all(|own| values.contains(own))
+        }
         (Form::Networks, Allowed::OneOf(all)) => values.iter().any(|own| {
             let Value::Network(own) = own else { return false };
             let is_in = |one: &Value| matches!(one, Value::Network(one) if one.has(own.address));
@@ -290,4 +373,51 @@ fn unread(device: Option<&str>, port: Option<u32>, what: &str) -> Finding {
 fn unread_list(what: &str) -> Finding {
     let advice = "not all devices could be listed: another finding says why";
     finding("expect-unread", format!("not known: {what}"), None, advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::subsequence;
+
+    use super::*;
+    use crate::driver::DriverId;
+
+    proptest! {
+        /// A device is of the first group that selects it, as if all were asked.
+        #[test]
+        fn the_first_group_is_found(
+            groups in proptest::collection::vec(
+                [["a", "b"], ["x", "y"], ["mlx5", "rxe"]].map(|own| subsequence(own.to_vec(), 0..=2)), 0..5,
+            ),
+            (name, board, driver) in (
+                "[a-c]", proptest::option::of(proptest::option::of("[x-z]")),
+                proptest::option::of(prop::sample::select(vec![DriverId::MLX5, DriverId::MLX4])),
+            ),
+        ) {
+            let texts = |list: &Vec<&str>| list.iter().map(|own| (*own).to_owned()).collect();
+            let group = |[names, boards, drivers]: &[Vec<&str>; 3]| DevicePattern {
+                names: texts(names), boards: texts(boards), drivers: texts(drivers), ..DevicePattern::default()
+            };
+            let devices: Vec<DevicePattern> = groups.iter().map(group).collect();
+            let pattern = HostPattern { devices, ..HostPattern::default() };
+            let mut record = DeviceRecord::new(Device::named(name));
+            record.device.driver = driver;
+            record.hardware = board.map(|board_id| Hardware { board_id, ..Hardware::default() });
+            let driver = driver.map(|own| own.to_string());
+            let all = Groups::of(&pattern);
+            let walk = all.all.iter().map(|own| own.selects(&record, driver.as_deref()));
+            let first = walk.enumerate().find(|(_, own)| *own != Ok(false));
+            let found = all.group_of(&record);
+            match first {
+                Some((first, Ok(_))) => {
+                    prop_assert!(matches!(found, Grouped::Of(place, _) if place == first));
+                }
+                Some((_, Err(what))) => {
+                    prop_assert!(matches!(found, Grouped::Unknown(own) if own == what));
+                }
+                None => prop_assert!(matches!(found, Grouped::None)),
+            }
+        }
+    }
 }

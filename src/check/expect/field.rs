@@ -306,14 +306,17 @@ impl Allowed {
         }
     }
 
-    /// Whether more than a number is allowed.
-    pub(super) fn allows_more(&self, number: u64) -> bool {
+    /// Whether more than a number is allowed, and not more than the other one.
+    pub(super) fn allows_more(&self, number: u64, most: u64) -> bool {
         match self {
             Self::OneOf(values) => {
-                let more = |own: &Value| matches!(own, Value::Number(own) if *own > number);
-                values.iter().any(more)
+                let is_more = |own: &u64| *own > number && *own <= most;
+                values.iter().any(|own| matches!(own, Value::Number(own) if is_more(own)))
             }
-            Self::Within { max, .. } => max.is_none_or(|own| own > number),
+            Self::Within { min, max } => {
+                let most = max.map_or(most, |own| own.min(most));
+                most > number && min.is_none_or(|own| own <= most)
+            }
         }
     }
 

@@ -6,19 +6,17 @@ use super::compare::{is_list_known, to_u64, with_board};
 use super::field::{Allowed, Field, Form, Value};
 use super::network::{is_of_one_host, tidy, widen};
 use super::seen::{Scene, Seen};
-use super::{DevicePattern, HostPattern};
+use super::{DevicePattern, HostPattern, Hosts};
 use crate::choose::Network;
-use crate::guid::Guid;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::port::LinkLayer;
 
-/// Gathers what holds for all of several hosts. What is kept depends on how much they differ, not on how many they are.
+/// Gathers what holds for all of several hosts. Beside their names and GUIDs, what is kept depends on how much they
+/// differ, not on how many they are.
 #[derive(Clone, Debug, Default)]
 pub struct Gathering {
-    /// The first host that has a name.
-    first: Option<Identity>,
-    /// Another one. A host may be added several times, and two may have one name.
-    other: Option<Identity>,
+    /// Those that have a name. Of others it is not known whether they are several.
+    hosts: Hosts,
     /// What was seen of the devices of a kind and name, on all hosts that have one.
     rails: BTreeMap<(Kind, String), Rail>,
     /// The devices that hosts have, by kind and name. Hosts that are alike have one list.
@@ -29,9 +27,6 @@ pub struct Gathering {
     lacks_driver: bool,
     lacks_board: bool,
 }
-
-/// A host's name, and the GUIDs of its nodes.
-type Identity = (String, BTreeSet<Guid>);
 
 /// Driver and board, as groups select them.
 type Kind = (Option<String>, Option<String>);
@@ -87,11 +82,7 @@ impl Gathering {
     /// Adds a host.
     pub fn add(&mut self, inventory: &Inventory) {
         if let Some(name) = &inventory.host {
-            let guids = inventory.devices.iter().map(|own| own.device.node_guid).collect();
-            let own = (name.clone(), guids);
-            if *self.first.get_or_insert_with(|| own.clone()) != own {
-                self.other = Some(own);
-            }
+            self.hosts.add(Some(name), inventory);
         }
         self.is_open |= !is_list_known(inventory) || inventory.is_partial();
         let scene = Scene::of(inventory);
@@ -113,7 +104,8 @@ impl Gathering {
     /// What holds for all hosts.
     #[must_use]
     pub fn end(self) -> Gathered {
-        let Self { other, rails, lists, is_open, lacks_driver, lacks_board, .. } = self;
+        let Self { hosts, rails, lists, is_open, lacks_driver, lacks_board } = self;
+        let is_several = hosts.names().nth(1).is_some();
         let kind = |(driver, board): Kind| {
             (driver.filter(|_| !lacks_driver), board.filter(|_| !lacks_board))
         };
@@ -134,7 +126,7 @@ impl Gathering {
                 let is_in = |(kind, name): &&(Kind, String)| *kind == own && names.contains(name);
                 let counts = lists.iter().map(|list| list.iter().filter(is_in).count());
                 let count = range(counts).filter(|_| !is_open);
-                let (fields, left_out) = rail.end(other.is_some());
+                let (fields, left_out) = rail.end(is_several);
                 let names = if is_whole { Vec::new() } else { names.into_iter().collect() };
                 let (drivers, boards) = own.clone();
                 let (drivers, boards) =

@@ -16,6 +16,7 @@
 mod compare;
 mod field;
 mod gather;
+mod hosts;
 mod network;
 mod seen;
 
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 pub use compare::compare;
 pub use field::{Allowed, Field, Form, Value};
 pub use gather::{Gathered, Gathering, LeftOut};
+pub use hosts::Hosts;
 
 /// What a good host looks like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

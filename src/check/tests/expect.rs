@@ -5,7 +5,7 @@ use proptest::test_runner::FileFailurePersistence;
 
 use super::*;
 use crate::check::expect::{
-    Allowed, DevicePattern, Field, Gathered, Gathering, HostPattern, LeftOut, Value, compare,
+    Allowed, DevicePattern, Field, Gathered, Gathering, HostPattern, Hosts, LeftOut, Value, compare,
 };
 use crate::choose::Network;
 use crate::pkey::PKey;
@@ -319,23 +319,61 @@ fn what_makes_a_group() {
     assert_eq!(groups(|it| it.set("NCCL_IB_GID_INDEX", "2")), 1);
 }
 
+/// Devices of a host come and go.
+#[test]
+fn inventories_of_one_host() {
+    let names = |all: &[(&str, &[u64])]| {
+        let mut hosts = Hosts::default();
+        for (name, guids) in all {
+            let mut inventory = Inventory::default();
+            for guid in *guids {
+                let mut device = Device::named("mlx5_0");
+                device.node_guid = (*guid).into();
+                inventory.devices.push(DeviceRecord::new(device));
+            }
+            hosts.add(Some(*name).filter(|own| !own.is_empty()), &inventory);
+        }
+        hosts.names().map(|own| own.unwrap_or("-").to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(&[("a", &[1]), ("a", &[1, 2]), ("a", &[2])]), "a");
+    assert_eq!(names(&[("a", &[1]), ("b", &[3]), ("a", &[2]), ("a", &[2, 1])]), "a b");
+    assert_eq!(names(&[("a", &[1]), ("a", &[2]), ("b", &[1])]), "a a b");
+    assert_eq!(
+        names(&[("a", &[3]), ("a", &[2]), ("a", &[1]), ("a", &[1, 2]), ("a", &[2, 3])]),
+        "a"
+    );
+    // Without a GUID it may be either, and 0 is none.
+    assert_eq!(names(&[("a", &[]), ("a", &[1]), ("a", &[2]), ("a", &[0])]), "a a");
+    assert_eq!(names(&[("a", &[]), ("a", &[0]), ("b", &[])]), "a b");
+    // Nobody knows of what has no name.
+    assert_eq!(names(&[("", &[1]), ("", &[1]), ("a", &[1])]), "- - a");
+}
+
 /// What is of one host only is no pattern.
 #[test]
 fn what_is_of_one_host_is_left_out() {
     let mut host = full();
     host.interfaces.as_mut().unwrap()[0].addresses[0].1 = 31;
+    let number = |own: &mut Inventory, guid: u64| {
+        own.devices.iter_mut().for_each(|own| own.device.node_guid = guid.into());
+    };
+    number(&mut host, 1);
     let Gathered { pattern, left_out, .. } = gathered(std::slice::from_ref(&host));
     assert!(!pattern.devices[0].fields.contains_key(&Field::RoceV2Ipv4));
     assert!(left_out[0].contains(&(Field::RoceV2Ipv4, LeftOut::OfOneHost)));
-    // Two snapshots of it are one host.
-    let again = gathered(&[host.clone(), host.clone()]);
-    assert!(again.left_out[0].contains(&(Field::RoceV2Ipv4, LeftOut::OfOneHost)));
+    // Two snapshots of it are one host, also if a device came.
+    let mut later = host.clone();
+    later.devices[1].device.node_guid = 2.into();
+    for later in [host.clone(), later] {
+        let again = gathered(&[host.clone(), later]);
+        assert!(again.left_out[0].contains(&(Field::RoceV2Ipv4, LeftOut::OfOneHost)));
+    }
     let mut other = host.clone();
     address(&mut other, "10.0.0.1", "10.0.0.9");
     // Another host has another name, or other devices.
     let name = |own: &mut Inventory| own.host = Some("node2".into());
-    let guid = |own: &mut Inventory| own.first().device.node_guid = 2.into();
-    for change in [name as fn(&mut Inventory), guid] {
+    let guids = |own: &mut Inventory| number(own, 2);
+    for change in [&name as &dyn Fn(&mut Inventory), &guids] {
         let mut other = other.clone();
         change(&mut other);
         let both = gathered(&[host.clone(), other]).pattern;

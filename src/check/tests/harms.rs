@@ -5,6 +5,16 @@ use super::*;
 /// Findings, each with the change to a healthy host that causes it.
 pub(super) type Harm = (&'static [&'static str], fn(&mut Inventory));
 
+fn function() -> PciFunction {
+    PciFunction::at("0000:17:00.0".parse().unwrap())
+}
+
+/// One whose link could be wider.
+fn narrow() -> PciFunction {
+    let link = |width| Some(PcieLink { speed: 160, width });
+    PciFunction { link: link(8), max_link: link(16), ..function() }
+}
+
 pub(super) const HARMS: &[Harm] = &[
     (&["host-unreadable"], |it| it.problems.push(problem("host: ask RDMA netlink: no", 5))),
     (&["no-rdma-module"], |it| {
@@ -30,6 +40,17 @@ pub(super) const HARMS: &[Harm] = &[
         it.first().hardware.as_mut().unwrap().board_id = Some("MT_0000000224".into());
         it.first().device.driver = None;
     }),
+    // Neither could the width of a port be read, or is known to this version.
+    (&["not-checked"], |it| {
+        it.first().hardware.as_mut().unwrap().board_id = Some("MT_0000000224".into());
+        it.attributes().active_width = None;
+    }),
+    (&["not-checked"], |it| {
+        it.first().hardware.as_mut().unwrap().board_id = Some("MT_0000000224".into());
+        it.attributes().active_width = Some(Width(99));
+    }),
+    (&["not-checked"], |it| it.attributes().active_mtu = None),
+    (&["not-checked"], |it| it.attributes().active_mtu = Some(Mtu(99))),
     (&["not-checked"], |it| it.modules.clear()),
     (&["not-checked"], |it| it.proprietary = None),
     (&["not-checked"], |it| {
@@ -75,6 +96,19 @@ pub(super) const HARMS: &[Harm] = &[
         it.first().access = Some(Err(problem("mlx5_0: get context: temporarily refused", 11)));
     }),
     (&["not-checked"], |it| it.first().hardware.as_mut().unwrap().pci_is_unread = true),
+    (&["not-checked"], |it| {
+        it.first().hardware.as_mut().unwrap().pci = Some(function());
+    }),
+    (&["not-checked"], |it| {
+        let link = Some(PcieLink { speed: 160, width: 8 });
+        let function = PciFunction { link, ..function() };
+        it.first().hardware.as_mut().unwrap().pci = Some(function);
+    }),
+    // A virtual machine does not see the physical function.
+    (&["not-checked"], |it| {
+        let function = PciFunction { id: Some((0x15b3, 0x101e)), ..function() };
+        it.first().hardware.as_mut().unwrap().pci = Some(function);
+    }),
     // What the process itself was short of.
     (&["node-not-opened"], |it| {
         let text = "mlx5_0: open /dev/infiniband/uverbs0: EMFILE: Too many open files (errno 24)";
@@ -130,6 +164,11 @@ pub(super) const HARMS: &[Harm] = &[
         it.first().ports[0].pkeys = Some(Err(problem("mlx5_0: query P_Keys of port 1: no", 5)));
     }),
     (&["netdev-elsewhere"], |it| it.first().ports[0].netdev = None),
+    // It came or went while the host was read.
+    (&["not-checked"], |it| {
+        let index = NonZeroU32::new(77).unwrap();
+        it.first().ports[0].netdev = Some(Netdev { index, name: "eth7".into() });
+    }),
     (&["netdev-down"], |it| it.interfaces.as_mut().unwrap()[0].is_up = false),
     (&["netdev-down"], |it| {
         it.interfaces.as_mut().unwrap()[0].is_lower_up = false;
@@ -232,20 +271,23 @@ pub(super) const HARMS: &[Harm] = &[
             Some(Width(1));
     }),
     (&["pcie-narrow"], |it| {
-        let mut function = PciFunction::at("0000:17:00.0".parse().unwrap());
-        function.link = Some(PcieLink { speed: 160, width: 8 });
-        function.max_link = Some(PcieLink { speed: 160, width: 16 });
-        let mut hardware = Hardware { pci: Some(function.clone()), ..Hardware::default() };
-        it.first().hardware = Some(hardware.clone());
-        // It is said of the function, not of each that shares it.
-        let other = it.second("mlx5_1");
-        function.physical = Some(function.address);
-        hardware.pci = Some(function.clone());
-        other.hardware = Some(hardware.clone());
-        let other = it.second("mlx5_2");
-        (function.physical, function.has_sub_function) = (None, true);
-        hardware.pci = Some(function);
-        other.hardware = Some(hardware);
+        let own = narrow();
+        // It is said of the function, not of each that shares it, whatever is known of the link there.
+        let sub = PciFunction { has_sub_function: true, ..own.clone() };
+        let physical = Some(own.address);
+        let virtual_one = PciFunction { physical, link: None, ..own.clone() };
+        for (name, pci) in [("mlx5_1", virtual_one), ("mlx5_2", sub)] {
+            it.second(name).hardware.as_mut().unwrap().pci = Some(pci);
+        }
+        it.first().hardware.as_mut().unwrap().pci = Some(own);
+    }),
+    // The function itself is no device here.
+    (&["pcie-narrow"], |it| {
+        let physical = Some("0000:17:00.0".parse().unwrap());
+        for (name, address) in [("mlx5_1", "0000:17:00.2"), ("mlx5_2", "0000:17:00.3")] {
+            let own = PciFunction { address: address.parse().unwrap(), physical, ..narrow() };
+            it.second(name).hardware.as_mut().unwrap().pci = Some(own);
+        }
     }),
     (&["takes-no-gid"], |it| {
         it.rows().remove(0);
@@ -298,6 +340,11 @@ pub(super) const HARMS: &[Harm] = &[
         it.unread_settings.push(problem(text, 27));
     }),
     (&["other-transport"], |it| it.set("NCCL_NET_PLUGIN", "ofi")),
+    (&["other-transport", "other-transport"], |it| {
+        it.set("NCCL_ENV_PLUGIN", "x");
+        it.set("UCX_TLS", "tcp");
+        it.set("UCX_IB_GID_INDEX", "9");
+    }),
     (&["different-indices"], |it| {
         let rows = it.second("mlx5_1").gids.as_mut().unwrap().as_mut().unwrap();
         rows.remove(2);

@@ -184,11 +184,11 @@ fn version_of(port: &Port<'_>, row: Option<&Row<'_>>) -> Option<i32> {
     row.filter(|_| port.has_types).and_then(Row::version).map(i32::from)
 }
 
-/// Whether NCCL or NVSHMEM is known to do what [`choose`] says: no variable asks for another transport
-/// ([`Settings::replaced_by`]), and no comparison with uninitialised memory decides.
+/// Whether NCCL or NVSHMEM is known to do what [`choose`] says: no variable makes that doubtful
+/// ([`Settings::doubted_by`]), and no comparison with uninitialised memory decides.
 #[must_use]
 pub fn is_sure(port: &Port<'_>, settings: &Settings) -> bool {
-    if settings.replaced_by.is_some() && !settings.is_disabled {
+    if settings.doubted_by.is_some() && !settings.is_surely_disabled() {
         return false;
     }
     let is_pinned = settings.pinned().is_some();

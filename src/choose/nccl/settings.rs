@@ -19,8 +19,8 @@ pub struct Settings {
     pub(super) family: Family,
     pub(super) range: Range,
     pub(super) flid_index: i32,
-    /// The variable that may make NCCL use another transport than its own for InfiniBand and RoCE.
-    pub(super) replaced_by: Option<&'static str>,
+    /// The variable that makes it doubtful what NCCL does.
+    pub(super) doubted_by: Option<&'static str>,
 }
 
 /// `NCCL_IB_ADDR_RANGE`.
@@ -76,18 +76,24 @@ impl Settings {
             family,
             range: range(variable(names.range), family),
             flid_index: int(number(variable("NCCL_IB_ROUTABLE_FLID_GID_INDEX"), 1)),
-            replaced_by: match implementation {
-                Implementation::Nccl(_) => replaced_by(variable),
+            doubted_by: match implementation {
+                Implementation::Nccl(release) => doubted_by(release, variable),
                 Implementation::Nvshmem => None,
             },
         }
     }
 
-    /// The variable that may make NCCL use another transport than its own for InfiniBand and RoCE, if one is
-    /// set: `NCCL_NET` names another, or `NCCL_NET_PLUGIN` a plug-in. Then it is not known what NCCL does.
+    /// The variable that makes it doubtful what NCCL does, if one is set: `NCCL_NET` names another transport than its
+    /// own for InfiniBand and RoCE, `NCCL_NET_PLUGIN` a plug-in that may have one, or `NCCL_ENV_PLUGIN` a plug-in that
+    /// may give NCCL other settings.
     #[must_use]
-    pub fn replaced_by(&self) -> Option<&'static str> {
-        self.replaced_by
+    pub fn doubted_by(&self) -> Option<&'static str> {
+        self.doubted_by
+    }
+
+    /// Whether it is known that NCCL uses neither InfiniBand nor RoCE.
+    pub(super) fn is_surely_disabled(&self) -> bool {
+        self.is_disabled && self.doubted_by != Some(ENV_PLUGIN)
     }
 
     /// Whether `NCCL_IB_DISABLE` is set, so that NCCL uses neither InfiniBand nor RoCE.
@@ -109,11 +115,20 @@ impl Settings {
     }
 }
 
-/// Plug-ins bring transports of their own. The one that NCCL brings is called `IB`.
-fn replaced_by<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> Option<&'static str> {
+/// Since 2.28. It answers for all variables, those of files too.
+const ENV_PLUGIN: &str = "NCCL_ENV_PLUGIN";
+
+/// Plug-ins bring settings and transports of their own. The transport that NCCL brings is called `IB`.
+fn doubted_by<'v>(
+    release: Release,
+    variable: impl Fn(&str) -> Option<&'v str>,
+) -> Option<&'static str> {
     let is_other = |name: &str, own: &str| {
         variable(name).is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case(own))
     };
+    if release >= Release::V2_26 && is_other(ENV_PLUGIN, "none") {
+        return Some(ENV_PLUGIN);
+    }
     if is_other("NCCL_NET", "IB") {
         return Some("NCCL_NET");
     }

@@ -111,10 +111,20 @@ impl Model {
         }
     }
 
-    /// Whether the program is known to take the row that [`choose`](Self::choose) says. UCX takes another
-    /// one if it cannot make an address handle, which depends on an interface that may be elsewhere. NCCL may
-    /// take another one if it compares with a type that it could not read. Both read types in sysfs: where it is
-    /// not known whether sysfs has them, they must make no difference.
+    /// The variable that makes it doubtful what the program does, if one is set.
+    #[must_use]
+    pub fn doubted_by(&self) -> Option<&'static str> {
+        match self {
+            Self::Nccl(settings) => settings.doubted_by(),
+            Self::Ucx(settings) => settings.doubted_by(),
+        }
+    }
+
+    /// Whether the program is known to take the row that [`choose`](Self::choose) says. It is not if a variable makes
+    /// that doubtful ([`doubted_by`](Self::doubted_by)). UCX takes another one if it cannot make an address handle,
+    /// which depends on an interface that may be elsewhere. NCCL may take another one if it compares with a type that
+    /// it could not read. Both read types in sysfs: where it is not known whether sysfs has them, they must make no
+    /// difference.
     #[must_use]
     pub fn is_sure(&self, port: &Port<'_>, outcome: &Outcome) -> bool {
         let row = || port.row(outcome.index()?);
@@ -122,6 +132,7 @@ impl Model {
             return false;
         }
         match self {
+            Self::Ucx(settings) if settings.doubted_by().is_some() => false,
             Self::Ucx(settings) if settings.pinned().is_none() && port.is_ethernet() => {
                 row().is_none_or(Row::is_address_handle_known)
             }

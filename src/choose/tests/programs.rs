@@ -133,6 +133,26 @@ fn files_of_types_that_may_be_missing() {
     assert!(is_sure(&single, "(none)"), "nothing is compared");
 }
 
+/// A plug-in of NCCL's environment, since 2.28, may also change whether RDMA is used; one for the network may not.
+#[test]
+fn plug_ins_of_nccl() {
+    use nccl::Release;
+    let good = port("port 1 link_layer Ethernet gid_tbl_len 4", vec![row("1 0 fe80::1 v2 e")]);
+    let is_sure = |release, set: &str| {
+        let settings = nccl::Settings::new(Implementation::Nccl(release), of(&variables(set)));
+        nccl::is_sure(&good, &settings)
+    };
+    for (set, sure) in [
+        ("NCCL_ENV_PLUGIN=x", [true, false]),
+        ("NCCL_ENV_PLUGIN=x NCCL_IB_DISABLE=1", [true, false]),
+        ("NCCL_NET_PLUGIN=x", [false, false]),
+        ("NCCL_NET_PLUGIN=x NCCL_IB_DISABLE=1", [true, true]),
+    ] {
+        let own = [Release::V2_23, Release::NEWEST].map(|release| is_sure(release, set));
+        assert_eq!(own, sure, "{set}");
+    }
+}
+
 /// NVSHMEM's copy: variables of its own, no trouble with types, and LIDs on InfiniBand.
 #[test]
 fn nvshmem() {

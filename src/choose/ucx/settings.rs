@@ -15,6 +15,8 @@ pub struct Settings {
     pub(super) subnets: Value<Subnets>,
     pub(super) devices: Devices,
     pub(super) heeds_flid: bool,
+    /// The variable that makes it doubtful what UCX does.
+    doubted_by: Option<&'static str>,
 }
 
 /// A setting that may be at its default, or unusable.
@@ -44,10 +46,18 @@ impl Settings {
                 Some(text) if release >= Release::V1_18 => subnets(text),
                 _ => Value::Default,
             },
+            doubted_by: doubted_by(&variable),
             devices: Devices::new(variable("UCX_NET_DEVICES").unwrap_or("all"), release),
             heeds_flid: release >= Release::V1_16
                 && !variable("UCX_IB_FLID_ROUTE").is_some_and(is_no),
         }
+    }
+
+    /// The variable that makes it doubtful what UCX does, if one is set: by `UCX_TLS` it may use no transport for RDMA
+    /// on a port, and by `UCX_IB_SUBNET_PREFIX` it leaves out ports of InfiniBand.
+    #[must_use]
+    pub fn doubted_by(&self) -> Option<&'static str> {
+        self.doubted_by
     }
 
     /// The index that is set.
@@ -58,6 +68,21 @@ impl Settings {
             _ => None,
         }
     }
+}
+
+fn doubted_by<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> Option<&'static str> {
+    if !variable("UCX_TLS").is_none_or(has_rdma) {
+        return Some("UCX_TLS");
+    }
+    let prefix = variable("UCX_IB_SUBNET_PREFIX").unwrap_or_default();
+    (!prefix.is_empty()).then_some("UCX_IB_SUBNET_PREFIX")
+}
+
+/// Whether a list of transports has one that any RDMA device offers. These names mean those of each driver; others are
+/// of one driver only, or of no RDMA.
+fn has_rdma(list: &str) -> bool {
+    let is_any = |own| matches!(own, "ib" | "rc" | "ud");
+    list == "all" || (!list.starts_with('^') && list.split(',').any(is_any))
 }
 
 /// What UCX reads as no.
@@ -222,6 +247,20 @@ mod tests {
         }
         for text in ["", "abc", "-", "+", "--3"] {
             assert_eq!(index(text), (None, true), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lists_of_transports() {
+        let doubted_by = |list: &str| {
+            let variable = |name: &str| (name == "UCX_TLS").then_some(list);
+            Settings::new(Release::NEWEST, variable).doubted_by()
+        };
+        for list in ["all", "rc", "self,sm,ud", "ib,cuda"] {
+            assert_eq!(doubted_by(list), None, "{list}");
+        }
+        for list in ["", "tcp", "self,sm", "^rc", "^tcp", "rc_x,self", "\\rc", " rc", "ALL"] {
+            assert_eq!(doubted_by(list), Some("UCX_TLS"), "{list}");
         }
     }
 

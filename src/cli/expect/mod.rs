@@ -10,7 +10,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use clap::Args;
-use uverbs::check::expect::{Gathering, HostPattern};
+use uverbs::check::expect::{Gathering, HostPattern, Hosts};
 use uverbs::inventory::{Parts, Problem};
 
 use crate::args::{Common, OriginArgs};
@@ -55,20 +55,20 @@ pub(crate) fn answer(
 ) -> serde_json::Result<Output> {
     let source = (&args.origin.from, args.origin.preference(common), Parts::ALL);
     let asked = Asked::default();
-    let (mut gathering, mut names) = (Gathering::default(), write::Names::default());
+    let (mut gathering, mut hosts) = (Gathering::default(), Hosts::default());
     look(common, source, &asked, report, |host, report| {
         report.turn_to(host.name.as_deref());
         tell_problems(&host.inventory, &asked, report);
         report.turn_to(None);
-        names.add(host);
+        hosts.add(host.inventory.host.as_deref().or(host.name.as_deref()), &host.inventory);
         gathering.add(&host.inventory);
         Ok(())
     })?;
     // There is none in files that could not be read, which the report names.
-    if names.is_empty() {
+    if hosts.names().next().is_none() {
         return Ok(Output::Text(Vec::new()));
     }
-    Ok(Output::Text(write::write(&gathering.end(), &names).into_bytes()))
+    Ok(Output::Text(write::write(&gathering.end(), &hosts).into_bytes()))
 }
 
 /// Reads what is expected. A problem's text names the file, the line and what is allowed there.

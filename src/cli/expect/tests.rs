@@ -1,20 +1,21 @@
 //! What is written is read, and what does not belong is refused with its line.
 
 use proptest::prelude::*;
-use uverbs::check::expect::{Allowed, DevicePattern, Field, Form, Gathering, HostPattern, Value};
+use uverbs::check::expect::{
+    Allowed, DevicePattern, Field, Form, Gathering, HostPattern, Hosts, Value,
+};
 use uverbs::choose::Network;
 use uverbs::inventory::Inventory;
 
 use super::read::read;
-use super::write::{Names, write};
-use crate::hosts::Seen;
+use super::write::write;
 
-fn names(all: &[&str]) -> Names {
-    let mut names = Names::default();
-    for own in all {
-        names.add(&Seen { name: Some((*own).to_owned()), inventory: Inventory::default() });
+fn hosts(names: &[&str]) -> Hosts {
+    let mut hosts = Hosts::default();
+    for own in names {
+        hosts.add(Some(own), &Inventory::default());
     }
-    names
+    hosts
 }
 
 /// The file of a pattern.
@@ -22,7 +23,7 @@ fn written(pattern: HostPattern) -> String {
     let mut gathered = Gathering::default().end();
     gathered.left_out = vec![Vec::new(); pattern.devices.len()];
     gathered.pattern = pattern;
-    write(&gathered, &names(&["node1"]))
+    write(&gathered, &hosts(&["node1"]))
 }
 
 /// A file is read with one group that has this line, which is the third.
@@ -154,7 +155,7 @@ fn odd_names_are_quoted() {
     let text = written(pattern.clone());
     assert!(!text.contains(['\u{7f}', '\u{1b}', '\u{202e}']), "{text}");
     assert_eq!(read(&text), Ok(pattern));
-    let text = write(&Gathering::default().end(), &names(&["a\nrate = 1", "b", "c", "d"]));
+    let text = write(&Gathering::default().end(), &hosts(&["a\nrate = 1", "b", "c", "d"]));
     let first = text.lines().next().unwrap();
     assert!(first.ends_with("from 4 hosts (a\\nrate = 1, b, c, …)."), "{first}");
 }

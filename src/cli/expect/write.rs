@@ -1,54 +1,24 @@
 //! The file, as it is written: each group of devices with what is allowed of them, and short comments.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use uverbs::check::expect::{Allowed, Field, Form, Gathered, LeftOut, Value};
-use uverbs::guid::Guid;
+use uverbs::check::expect::{Allowed, Field, Form, Gathered, Hosts, LeftOut, Value};
 use uverbs::port::Rate;
 
-use crate::hosts::Seen;
 use crate::text::{count, plain_json, printable};
 
-/// The names of the hosts that were looked at, of which a few are shown.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    first: Vec<String>,
-    count: usize,
-    /// Their names, and the GUIDs of their nodes.
-    known: BTreeSet<(String, BTreeSet<Guid>)>,
-}
-
-impl Names {
-    pub(super) fn add(&mut self, host: &Seen) {
-        /// How many names are shown.
-        const SHOWN: usize = 3;
-        let Seen { name, inventory } = host;
-        let name = inventory.host.as_deref().or(name.as_deref());
-        let guids = || inventory.devices.iter().map(|own| own.device.node_guid).collect();
-        // Of a host there may be several snapshots, and two may have one name.
-        if name.is_some_and(|name| !self.known.insert((name.to_owned(), guids()))) {
-            return;
-        }
-        self.count += 1;
-        if let (Some(name), true) = (name, self.first.len() < SHOWN) {
-            self.first.push(printable(name).into_owned());
-        }
+/// `3 hosts (node1, node2, node3)`, with a few names.
+fn text(hosts: &Hosts) -> String {
+    /// How many names are shown.
+    const SHOWN: usize = 3;
+    let all = hosts.names().count();
+    let mut text = count(all, "host");
+    let names: Vec<_> = hosts.names().flatten().take(SHOWN).map(printable).collect();
+    if !names.is_empty() {
+        let more = if all > names.len() { ", …" } else { "" };
+        let _ = write!(text, " ({}{more})", names.join(", "));
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// `3 hosts (node1, node2, node3)`.
-    fn text(&self) -> String {
-        let mut text = count(self.count, "host");
-        if !self.first.is_empty() {
-            let more = if self.count > self.first.len() { ", …" } else { "" };
-            let _ = write!(text, " ({}{more})", self.first.join(", "));
-        }
-        text
-    }
+    text
 }
 
 const HEADER: &str = "\
@@ -60,11 +30,11 @@ const HEADER: &str = "\
 ";
 
 /// The file.
-pub(super) fn write(gathered: &Gathered, names: &Names) -> String {
+pub(super) fn write(gathered: &Gathered, hosts: &Hosts) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut text = format!(
         "# What a good host looks like, by `uverbs expect` {version} from {}.\n{HEADER}",
-        names.text()
+        text(hosts)
     );
     let pattern = &gathered.pattern;
     let _ = writeln!(text, "only_these_devices = {}", pattern.only_these_devices);

@@ -1,0 +1,68 @@
+//! Which inventories are of one host.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::guid::Guid;
+use crate::inventory::Inventory;
+
+/// Hosts, each counted once, of whichever of its inventories are added.
+///
+/// Inventories of one name are of one host if nodes have a GUID in common: devices come and go. One without a GUID may
+/// be of any host of its name.
+#[derive(Clone, Debug, Default)]
+pub struct Hosts {
+    /// The name of each inventory, and the place of an earlier one of the same host; its own if it is the first.
+    all: Vec<(Option<String>, usize)>,
+    /// The place of each name and GUID, or of a name without one.
+    known: BTreeMap<(String, Option<Guid>), usize>,
+}
+
+impl Hosts {
+    /// Adds an inventory, by the name that its host is known by. Without a name it is a host of its own.
+    pub fn add(&mut self, name: Option<&str>, inventory: &Inventory) {
+        let mut own = self.all.len();
+        self.all.push((name.map(str::to_owned), own));
+        let Some(name) = name else { return };
+        let guids = inventory.devices.iter().map(|own| own.device.node_guid);
+        let mut guids: BTreeSet<Option<Guid>> =
+            guids.filter(|guid| !guid.is_zero()).map(Some).collect();
+        if guids.is_empty() {
+            guids.insert(None);
+        }
+        for guid in guids {
+            let key = (name.to_owned(), guid);
+            let other = self.known.get(&key).map_or(own, |place| self.first(*place));
+            let (first, last) = (own.min(other), own.max(other));
+            if let Some((_, place)) = self.all.get_mut(last) {
+                *place = first;
+            }
+            self.known.insert(key, first);
+            own = first;
+        }
+    }
+
+    /// The place of the first inventory of a host.
+    fn first(&self, mut place: usize) -> usize {
+        loop {
+            match self.all.get(place) {
+                Some((_, before)) if *before != place => place = *before,
+                _ => return place,
+            }
+        }
+    }
+
+    /// The name of each host, in the order in which they were added; `None` for one without a name.
+    pub fn names(&self) -> impl Iterator<Item = Option<&str>> {
+        let firsts = self.all.iter().enumerate().filter(|(place, (_, first))| place == first);
+        let names = firsts.map(|(place, (name, _))| (place, name.as_deref()));
+        names.filter(|(place, name)| !self.may_be_another(*place, *name)).map(|(_, name)| name)
+    }
+
+    /// Whether an inventory has no GUID, and its host may be another one of the name.
+    fn may_be_another(&self, place: usize, name: Option<&str>) -> bool {
+        let Some(name) = name else { return false };
+        let mut keys = self.known.range((name.to_owned(), None)..);
+        let is_bare = keys.next().is_some_and(|((_, guid), own)| guid.is_none() && *own == place);
+        is_bare && keys.next().is_some_and(|((own, _), _)| own == name)
+    }
+}
