@@ -167,6 +167,20 @@ fn what_is_not_known_of_a_snapshot_has_no_number() {
     assert!(run.stdout.contains(problems), "{run:?}");
 }
 
+/// A number that a snapshot may have is shown as it is, and hides no other host.
+#[test]
+fn a_rate_of_any_size() {
+    let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+    one["devices"][0]["ports"][0]["effective"] = u64::MAX.into();
+    let run = Fleet::new(&[one, host("node2", &[("mlx5_0", port(DUAL))])]).uverbs(&["metrics"]);
+    let port = "device=\"mlx5_0\",port=\"1\"";
+    let rate = format!(
+        "uverbs_port_effective_rate_bytes_per_second{{host=\"node1\",{port}}} {}\n",
+        u128::from(u64::MAX) * 12_500_000
+    );
+    assert!(run.stdout.contains(&rate) && run.stdout.contains("{host=\"node2\""), "{run:?}");
+}
+
 /// Where it is not known which GID is right, none differs, and none is the same.
 #[test]
 fn what_is_not_known_to_be_right_is_not_compared() {
