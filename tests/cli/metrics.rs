@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::thread;
 
@@ -363,6 +364,38 @@ fn a_server_that_cannot_be() {
         let run = uverbs(&[&["metrics", "--listen", "0"], more].concat());
         assert!(run.status == 3 && run.stderr.contains("cannot be used with"), "{run:?}");
     }
+}
+
+/// A socket that nobody can connect to is not served: a connection, one that only has an address, and one of UDP.
+#[test]
+fn a_socket_that_does_not_listen() {
+    use rustix::net::{AddressFamily, Shutdown, SocketType, bind, shutdown, socket};
+    let tree = Tree::new();
+    let serve = |socket: OwnedFd| {
+        let mut command = program();
+        command.args(["metrics", "--listen", "-", "--sysfs"]).arg(tree.path()).stdin(socket);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        (said.next().unwrap(), said, Server(child, String::new()))
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let client = TcpStream::connect(address).unwrap();
+    let bound = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&bound, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for socket in [client.into(), bound, udp.into()] {
+        let (said, _, mut server) = serve(socket);
+        assert!(said.contains("cannot serve: standard input is no socket that listens"), "{said}");
+        assert_eq!(server.0.wait().unwrap().code(), Some(3));
+    }
+    // Who shares it may end it for all.
+    let (said, mut rest, mut server) = serve(listener.try_clone().unwrap().into());
+    assert_eq!(said, format!("uverbs: serving http://{address}/metrics"));
+    shutdown(&listener, Shutdown::Both).unwrap();
+    let said = rest.next().unwrap();
+    assert!(said.contains("cannot serve: "), "{said}");
+    assert_eq!(server.0.wait().unwrap().code(), Some(3));
 }
 
 #[test]
