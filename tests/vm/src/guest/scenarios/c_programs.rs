@@ -262,10 +262,10 @@ impl Compared {
         Self { without, turns: 1, roots, warnings: 0, runs: 0, bytes: 0, programs, known, unknown }
     }
 
-    /// Of a situation that is much like others: on the newest kernel, which has it in every run, a third of the
-    /// lines if the run takes samples.
-    fn like_others(self) -> Result<Self> {
-        Ok(Self { turns: if lab::is_newest_kernel()? { 3 } else { 1 }, ..self })
+    /// Of a situation that is much like others: a fifth of the lines if the run takes samples. The kernel is chosen by
+    /// threes of seeds and the root by twos, so that each line comes with each.
+    fn like_others(self) -> Self {
+        Self { turns: 5, ..self }
     }
 
     /// Runs every program on these devices in each root, as this user, after these words.
@@ -436,12 +436,6 @@ fn programs(root: &str) -> Result<Vec<String>> {
     Ok(programs)
 }
 
-/// Both roots. Where situations are much alike a run that takes samples has one of them for each, by the
-/// seed and the number of the situation; on an older kernel, where the scenario has its turn, both.
-fn roots(situation: u64) -> Result<&'static [&'static str]> {
-    if lab::is_newest_kernel()? { one_root(situation) } else { all_roots() }
-}
-
 /// Both, but for another machine than x86-64 the mirror may have only one release.
 fn all_roots() -> Result<&'static [&'static str]> {
     if !fs::exists(NO_NEWER)? {
@@ -451,8 +445,9 @@ fn all_roots() -> Result<&'static [&'static str]> {
     Ok(&["/"])
 }
 
-/// One of the roots in a run that takes samples, both in a whole one.
-fn one_root(situation: u64) -> Result<&'static [&'static str]> {
+/// Both roots in a whole run. One that takes samples has one of them for each situation, by the seed and the
+/// situation's number: the programs are linked with the same library.
+fn roots(situation: u64) -> Result<&'static [&'static str]> {
     let Some(seed) = sample() else { return all_roots() };
     Ok(if (seed + situation).is_multiple_of(2) { &["/"] } else { &["/newer"] })
 }
@@ -460,7 +455,7 @@ fn one_root(situation: u64) -> Result<&'static [&'static str]> {
 /// Every program, on all devices that are there now, with nothing in the way, in the roots of the situation with
 /// this number.
 pub(super) fn compare_in_turn(number: u64) -> Result<()> {
-    compare(Compared::within(roots(number)?).like_others()?, Situation::Open)
+    compare(Compared::within(roots(number)?).like_others(), Situation::Open)
 }
 
 /// Every program but those that read all P_Keys many times, which takes minutes on mlx5, in the roots
@@ -475,7 +470,7 @@ pub(super) fn compare_without_devx(number: u64) -> Result<()> {
 }
 
 fn compare_without_surface(number: u64, situation: Situation) -> Result<()> {
-    let compared = Compared::within(roots(number)?).like_others()?;
+    let compared = Compared::within(roots(number)?).like_others();
     compare(Compared { without: &["surface_umad"], ..compared }, situation)
 }
 
@@ -493,7 +488,7 @@ pub(crate) fn on_soft_roce() -> Result<()> {
         let about = fs::read_to_string("/newer/about")?;
         println!("figure: the newer release of rdma-core is {about}");
     }
-    let roots = if lab::is_newest_kernel()? { all_roots()? } else { one_root(0)? };
+    let roots = if lab::is_newest_kernel()? { all_roots()? } else { roots(0)? };
     compare(Compared::within(roots), Situation::Open)
 }
 
@@ -532,7 +527,7 @@ pub(crate) fn on_soft_iwarp() -> Result<()> {
 
 /// No device at all.
 pub(crate) fn without_a_device() -> Result<()> {
-    let mut compared = Compared::within(all_roots()?).like_others()?;
+    let mut compared = Compared::within(all_roots()?).like_others();
     // Whatever takes a device is given one that does not exist.
     let device = Device { name: "rxe0".to_owned(), ports: 1..=1, has_mads: false };
     compared.all(Situation::NoDevice, &[device], Within::HERE)?;
@@ -557,7 +552,7 @@ impl Drop for Refused {
 pub(crate) fn of_another_user() -> Result<()> {
     let _lab = lab::vlan_lab()?;
     let within = Within { user: NOBODY, ..Within::HERE };
-    let mut compared = Compared::within(roots(0)?).like_others()?;
+    let mut compared = Compared::within(roots(0)?).like_others();
     compared.all(Situation::Open, &devices()?, within)?;
     compared.end(Situation::Open)?;
 
@@ -614,7 +609,7 @@ pub(crate) fn in_another_namespace() -> Result<()> {
     let _lab = lab::vlan_lab()?;
     let namespace = Namespace::new("blue")?;
     let _links = lab::NodeLinks::make()?;
-    let mut compared = Compared::within(roots(1)?).like_others()?;
+    let mut compared = Compared::within(roots(1)?).like_others();
     let before = namespace.exec();
     compared.all(Situation::Elsewhere, &devices()?, Within { before: &before, ..Within::HERE })?;
     compared.end(Situation::Elsewhere)
@@ -623,7 +618,7 @@ pub(crate) fn in_another_namespace() -> Result<()> {
 /// No `/sys`, `/dev` and `/proc`. Only the newer release has a root that can be without.
 pub(crate) fn with_nothing_mounted() -> Result<()> {
     let _lab = lab::two_soft_roce_devices()?;
-    let mut compared = Compared::within(&["/newer"]).like_others()?;
+    let mut compared = Compared::within(&["/newer"]).like_others();
     compared.all(Situation::NothingMounted, &devices()?, Within::HERE)?;
     compared.end(Situation::NothingMounted)
 }
@@ -747,7 +742,7 @@ pub(super) fn check_memory(without: &[&str]) -> Result<()> {
                 continue;
             }
             number += 1;
-            if !has_its_turn(number, TURNS) {
+            if !has_its_turn(number, 2 * TURNS) {
                 continue;
             }
             let path = format!("/newer/usr/uverbs/{program}");
