@@ -34,8 +34,10 @@ use catalogue::{
 use exposition::{Exposition, Format};
 use serve::{Listen, serve};
 
-/// Bytes per second of a rate of 1.
-const RATE_BYTES: u64 = 100_000_000 / 8;
+/// Bytes per second. A snapshot may have a rate of any size.
+fn bytes(rate: Rate) -> u128 {
+    u128::from(rate.0) * 100_000_000 / 8
+}
 
 /// Print metrics for Prometheus: ports, GIDs, choices, findings, counters
 ///
@@ -274,7 +276,6 @@ fn add_port(all: &mut Exposition, seen: &Seen, record: &DeviceRecord, port: &Por
         add_states(all, &STATE, &place, known, attributes.state);
         let known = (0..=PhysState::TEST.0).map(PhysState).filter(|it| it.name().is_some());
         add_states(all, &PHYS_STATE, &place, known, attributes.phys_state);
-        let bytes = |rate: Rate| rate.0 * RATE_BYTES;
         let effective = port.effective.as_ref().and_then(|rate| rate.as_ref().ok());
         for (metric, value) in [
             (&RATE, attributes.rate().map(bytes)),
