@@ -273,7 +273,10 @@ impl Host {
         }
         match names {
             Err(Cause::Os(libc::ENOENT)) => reasons.extend(self.absence_without_class()),
-            Ok(names) if names.is_empty() => reasons.push(Absence::NoDevice),
+            // It may be that of another network namespace, which has none.
+            Ok(names) if names.is_empty() && self.lists_none() != Some(false) => {
+                reasons.push(Absence::NoDevice);
+            }
             // A folder that cannot be read says nothing; listing the devices has failed, then.
             Ok(_) | Err(_) => {}
         }
@@ -288,17 +291,20 @@ impl Host {
 
     /// Why there may be no device, where sysfs has no class of them. RDMA netlink may know.
     fn absence_without_class(&mut self) -> Option<Absence> {
-        let is_mounted = self.sysfs.is_mounted();
-        if let Some(socket) = self.netlink() {
-            let devices = socket.dump(&devices_request(), |_| Ok(()));
-            return devices.is_ok_and(|all| all.is_empty()).then_some(Absence::NoDevice);
-        }
-        let is_asked_in_vain = match self.netlink {
-            Netlink::Unopened(errno) => errno != Some(Errno::PROTONOSUPPORT),
-            Netlink::Open(_) | Netlink::Absent => false,
+        let lists_none = self.lists_none();
+        let may_lack_module = match self.netlink {
+            Netlink::Open(_) => return (lists_none == Some(true)).then_some(Absence::NoDevice),
+            Netlink::Unopened(errno) => errno == Some(Errno::PROTONOSUPPORT),
+            Netlink::Absent => true,
         };
-        let is_unloaded = is_mounted && !list::has_core(&self.sysfs);
-        (is_unloaded && !is_asked_in_vain).then_some(Absence::NoModule)
+        let is_unloaded = self.sysfs.is_mounted() && !list::has_core(&self.sysfs);
+        (is_unloaded && may_lack_module).then_some(Absence::NoModule)
+    }
+
+    /// Whether RDMA netlink lists no device; `None` if it does not say.
+    fn lists_none(&mut self) -> Option<bool> {
+        let devices = self.netlink()?.dump(&devices_request(), |_| Ok(()));
+        Some(devices.ok()?.is_empty())
     }
 }
 
@@ -456,6 +462,36 @@ mod tests {
         let mut refused = at(Netlink::Open(Socket::given(vec![vec![refusal]])));
         assert_eq!(refused.list().unwrap_err().errno(), libc::EPERM);
         assert!(!no_module(&mut refused));
+    }
+
+    /// The class is empty, as in a namespace without devices. Netlink answers for this one.
+    #[test]
+    fn a_host_whose_sysfs_is_of_another_namespace_has_the_devices_that_netlink_lists() {
+        use crate::netlink::Datagram;
+        use uverbs_uapi::netlink::attribute;
+        let tree = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(tree.path().join("class/infiniband")).unwrap();
+        let device = Message::new(0, &[])
+            .number(attribute::DEV_INDEX, 0)
+            .text(attribute::DEV_NAME, "rxe0")
+            .number(attribute::PORT_INDEX, 1)
+            .finish_for_test();
+        let some = |place| vec![Datagram::reply(&device, place), Datagram::end(place)];
+        let none = |place| vec![Datagram::end(place)];
+        let at = |answers| {
+            let netlink = Netlink::Open(Socket::given(answers));
+            Host { sysfs: Sysfs::at(tree.path()), netlink, ..Host::new() }
+        };
+        let has_none = |reasons: &[Absence]| reasons.contains(&Absence::NoDevice);
+        assert!(!has_none(&at(vec![some(1)]).absence()));
+        assert!(has_none(&at(vec![none(1)]).absence()));
+        assert!(has_none(&at(vec![]).absence()), "netlink does not say");
+        // It went after it was listed.
+        let no_node = vec![Datagram::refusal(Errno::OPNOTSUPP, 2)];
+        let mut host = at(vec![some(1), no_node, some(3), none(4)]);
+        let inventory = host.inventory(&Wanted::new(Parts { host: true, ..Parts::LISTED }));
+        assert_eq!(inventory.devices.len(), 1);
+        assert!(!has_none(&inventory.absences), "{:?}", inventory.absences);
     }
 
     #[test]

@@ -96,13 +96,15 @@ impl Host {
         let devices = inventory.devices.iter().map(|record| &record.device);
         let listed: BTreeSet<&str> =
             devices.chain(&inventory.others).map(|device| device.name.as_str()).collect();
+        let has_none = listed.is_empty() && inventory.unlisted.is_empty();
         let mut absences = self.absence();
         absences.retain(|reason| match reason {
+            // What was listed is there, though sysfs may be that of a namespace without it.
+            Absence::NoDevice | Absence::NoModule => has_none,
             // What this host's /dev holds has no bearing on another's.
             Absence::NoNodes { .. } => self.is_here(),
             // The sysfs of another namespace does not have a device that netlink lists here.
             Absence::OtherNamespace { device, .. } => !listed.contains(device.as_str()),
-            _ => true,
         });
         absences
     }
