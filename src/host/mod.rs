@@ -41,7 +41,7 @@ use crate::error::{Cause, Error, Request, Result};
 use crate::netlink::rdma::{devices_request, message_type};
 use crate::netlink::{Message, Socket, attributes};
 use crate::sysfs::{Sysfs, is_absent};
-use crate::text::natural;
+use crate::text::{is_device_name, is_node_name, natural};
 use list::{VERBS_CLASS, leaves_no_netlink, list_by_netlink, list_by_sysfs};
 
 pub use crate::gid::{GidRecord, Source};
@@ -267,6 +267,7 @@ impl Host {
         // Without its class a device may be anywhere.
         for node in nodes.iter().flatten().filter(|_| names.is_ok()) {
             let device = verbs.join(node).read_optional("ibdev");
+            let device = device.filter(|own| is_device_name(own) && is_node_name(node));
             if let Some(device) = device.filter(|own| class.join(own).is_gone()) {
                 reasons.push(Absence::OtherNamespace { device, node: node.clone() });
             }

@@ -16,7 +16,7 @@ use crate::error::{Cause, Error, Request};
 use crate::host::{GidTable, Host, PortNetdevs, Sought};
 use crate::netlink::route::{Links, RouteDump};
 use crate::sysfs::{Sysfs, is_absent};
-use crate::text::is_plain_char;
+use crate::text::to_plain;
 use device::{find_driver, find_hardware, read_device};
 use settings::read_settings;
 
@@ -249,12 +249,9 @@ fn changed(name: &str, before: Sought, links: &Links) -> Option<Error> {
     (!is_same).then(|| Error::of_host(request, Cause::Os(libc::EAGAIN)))
 }
 
-/// A host's name or the like, which may be any bytes, with `?` for what does not show.
+/// A host's name or the like, which may be any bytes.
 fn shown(text: &str) -> String {
-    if text.is_empty() {
-        return "?".to_owned();
-    }
-    text.chars().map(|c| if is_plain_char(c) { c } else { '?' }).collect()
+    if text.is_empty() { "?".to_owned() } else { to_plain(text) }
 }
 
 /// Whether sysfs keeps back the type of a row that has an interface. Only rows that are not known to

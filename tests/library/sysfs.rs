@@ -129,6 +129,36 @@ proptest! {
     }
 }
 
+/// Each of these texts would be refused in its place in a snapshot.
+#[cfg(feature = "serde")]
+#[test]
+fn an_odd_text_leaves_a_snapshot_readable() {
+    use uverbs::inventory::{Snapshots, Wanted};
+    for (file, text) in [
+        ("class/infiniband/x0/fw_ver", "1.2\u{1}"),
+        ("class/infiniband/x1\u{1}/node_type", "1: CA"),
+        ("class/infiniband_verbs/uverbs0/ibdev", "a,b"),
+        ("class/infiniband_verbs/uverbs0\u{1}/ibdev", "x0"),
+    ] {
+        let tree = tempfile::TempDir::new().unwrap();
+        for (file, right) in FILES {
+            make(&tree.path().join(file), Some(right), &Found::Right);
+        }
+        if file.ends_with("/uverbs0\u{1}/ibdev") {
+            let class = tree.path().join("class/infiniband_verbs");
+            fs::rename(class.join("uverbs0"), class.join("uverbs0\u{1}")).unwrap();
+        }
+        make(&tree.path().join(file), Some(text), &Found::Right);
+        let inventory = Host::rooted(tree.path(), tree.path()).inventory(&Wanted::default());
+        let document = serde_json::to_string(&inventory).unwrap();
+        let read = Snapshots::new(document.as_bytes()).next().unwrap();
+        let read = read.unwrap_or_else(|error| panic!("{file:?}: {error}"));
+        let version = read.device("x0").unwrap().device.fw_version.as_deref();
+        let odd = if file.ends_with("fw_ver") { "1.2?" } else { "1.2.3" };
+        assert_eq!(version, Some(odd), "{file:?}");
+    }
+}
+
 /// Without `/sys` the device is what is missing, not its port.
 #[test]
 fn a_missing_tree_is_not_called_a_missing_port() {
