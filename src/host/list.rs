@@ -11,7 +11,7 @@ use crate::error::{Cause, Error, Request, Result};
 use crate::guid::Guid;
 use crate::netlink::Socket;
 use crate::netlink::rdma::{chardev_request, check, devices_request, parse_chardev, parse_device};
-use crate::sysfs::{Folder, Sysfs, device_number};
+use crate::sysfs::{Folder, PORTS, Sysfs, device_number};
 use crate::text::{is_device_name, is_node_name, to_plain};
 
 /// The devices of a host.
@@ -138,6 +138,13 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>
     let (mut nodes, unread) = nodes_by_sysfs(&verbs, dev);
     let are_nodes_unread = unread.is_some() || lacks_nodes(sysfs);
     listing.problems.extend(unread);
+    // In the kernel's own they are other namespaces' devices.
+    if !class.is_of_kernel() {
+        for name in nodes.keys().filter(|name| class.join(name).is_gone()) {
+            let request = Request::Sysfs { path: class.join(name).path().join(PORTS) };
+            listing.problems.push(Error::new(name, request, Cause::Os(libc::ENOENT)));
+        }
+    }
     for name in names {
         let by_name = class.join(&name);
         // It may not be the name that the folder has.
@@ -177,14 +184,18 @@ fn steady_device(
     verbs: &Folder,
     dev: &Path,
 ) -> Result<Device, Unread> {
-    let of_folder = |errno| ("", Cause::of(errno));
+    let of_folder = |errno| match errno {
+        // If the name is there, it leads nowhere, where the files should be.
+        Errno::NOENT => (PORTS, Cause::Os(libc::ENOENT)),
+        errno => ("", Cause::of(errno)),
+    };
     for _ in 0..TRIES {
         let folder = by_name.held().map_err(of_folder)?;
         let mut device = read_device(&folder, name.to_owned())?;
         device.identity.device = Some(folder.id().map_err(of_folder)?);
         // One that is being removed lists fewer ports.
         if !folder.exists() {
-            return Err(("", Cause::Os(libc::ENOENT)));
+            return Err(of_folder(Errno::NOENT));
         }
         let Some((node, id)) = nodes.get(name) else {
             return Ok(device);
@@ -287,14 +298,19 @@ fn read_device(folder: &Folder, name: String) -> Result<Device, Unread> {
         let guid = folder.read(file).map_err(at(file))?.parse::<Guid>();
         guid.map_err(|_| (file, folder.malformed(file, "a GUID in sysfs")))
     };
-    let ports = folder.join("ports").numbers().map_err(at("ports"))?;
+    let ports = folder.join(PORTS).numbers().map_err(at(PORTS))?;
     let node_type = u8::try_from(folder.read_number("node_type").map_err(at("node_type"))?)
         .map(NodeType)
         .map_err(|_| ("node_type", folder.malformed("node_type", "a node type")))?;
     // The kernel numbers ports from 1 without a gap; a switch has only port 0.
     let first = u32::from(node_type != NodeType::SWITCH);
+    // It registers no device without ports, so this is a part of a sysfs.
+    if ports.is_empty() {
+        let file = if first == 0 { "ports/0" } else { "ports/1" };
+        return Err((file, Cause::Os(libc::ENOENT)));
+    }
     if !ports.iter().copied().eq((first..).take(ports.len())) {
-        return Err(("ports", folder.malformed("ports", "port numbers with a gap")));
+        return Err((PORTS, folder.malformed(PORTS, "port numbers with a gap")));
     }
     let device = Device {
         name,

@@ -264,8 +264,9 @@ impl Host {
         let names = class.steady_names();
         let verbs = self.sysfs.folder(VERBS_CLASS);
         let nodes = verbs.steady_names();
-        // Without its class a device may be anywhere.
-        for node in nodes.iter().flatten().filter(|_| names.is_ok()) {
+        // Without its class a device may be anywhere. A copy may be without a device that is here.
+        let shows_all = names.is_ok() && class.is_of_kernel();
+        for node in nodes.iter().flatten().filter(|_| shows_all) {
             let device = verbs.join(node).read_optional("ibdev");
             let device = device.filter(|own| is_device_name(own) && is_node_name(node));
             if let Some(device) = device.filter(|own| class.join(own).is_gone()) {
@@ -495,19 +496,57 @@ mod tests {
         assert!(!has_none(&inventory.absences), "{:?}", inventory.absences);
     }
 
+    /// What is wrong with the only device of a tree that is a part of a sysfs.
+    fn part_problem(host: &mut Host, file: &Path) {
+        let is_elsewhere = |own: &Absence| matches!(own, Absence::OtherNamespace { .. });
+        assert!(!host.absence().iter().any(is_elsewhere));
+        let listing = host.list().unwrap();
+        let [problem] = listing.problems.as_slice() else { panic!("{listing:?}") };
+        let said = format!("rxe0: read {}: ENOENT", file.display());
+        assert!(listing.devices.is_empty() && problem.to_string().starts_with(&said), "{problem}");
+        assert!(problem.to_string().ends_with("is all of sysfs there?"), "{problem}");
+    }
+
+    /// In the kernel's sysfs its device would be another namespace's.
     #[test]
-    fn a_device_that_may_not_be_looked_at_is_not_elsewhere() {
+    fn a_device_that_a_copy_lacks_is_not_elsewhere() {
         let (_tree, class, mut host) = tree();
-        // As where a folder may be listed and not searched: its name leads nowhere.
         std::fs::remove_dir_all(class.join("rxe0")).unwrap();
-        let is_elsewhere = |host: &mut Host| {
-            host.absence().iter().any(|it| matches!(it, Absence::OtherNamespace { .. }))
-        };
-        assert!(is_elsewhere(&mut host));
+        part_problem(&mut host, &class.join("rxe0/ports"));
+        // A name that may not be followed.
         std::os::unix::fs::symlink(class.join("rxe0"), class.join("rxe0")).unwrap();
-        assert!(!is_elsewhere(&mut host));
-        std::fs::remove_dir_all(&class).unwrap();
-        assert!(!is_elsewhere(&mut host), "without the class it may be anywhere");
+        assert_eq!(host.list().unwrap().problems[0].errno(), libc::ELOOP);
+    }
+
+    #[test]
+    fn a_device_without_ports_is_a_part_of_one() {
+        let (_tree, class, mut host) = tree();
+        std::fs::remove_dir_all(class.join("rxe0/ports/1")).unwrap();
+        part_problem(&mut host, &class.join("rxe0/ports/1"));
+        assert_eq!(host.sysfs().query_gid_table("rxe0").unwrap_err().errno(), libc::ENOENT);
+    }
+
+    /// As `cp -a /sys/class` leaves them.
+    #[test]
+    fn of_links_that_lead_nowhere_a_file_is_missing() {
+        let (tree, class, mut host) = tree();
+        let device = host.device("rxe0").unwrap();
+        let lead_nowhere = |path: &Path| {
+            std::fs::remove_dir_all(path).unwrap();
+            std::os::unix::fs::symlink("../../devices/nowhere", path).unwrap();
+        };
+        lead_nowhere(&class.join("rxe0"));
+        let ports = class.join("rxe0/ports");
+        part_problem(&mut host, &ports);
+        let by_name = host.sysfs().query_port("rxe0", 1).unwrap_err();
+        for error in [by_name, host.sysfs().of(&device).unwrap_err()] {
+            assert_eq!(error.request(), &Request::Sysfs { path: ports.clone() });
+        }
+        let node = tree.path().join("class/infiniband_verbs/uverbs0");
+        lead_nowhere(&node);
+        let said = format!("host: read {}: ENOENT", node.join("ibdev").display());
+        let listing = host.list().unwrap();
+        assert!(listing.problems.iter().any(|own| own.to_string().starts_with(&said)));
     }
 
     #[test]
