@@ -47,8 +47,8 @@ use list::{VERBS_CLASS, leaves_no_netlink, list_by_netlink, list_by_sysfs};
 pub use crate::gid::{GidRecord, Source};
 pub use counters::{Cost, CounterReader, Counters, DeviceCounters, PortCounters};
 pub use list::Listing;
-pub use netdev::NamedTable;
-pub(crate) use netdev::{PortNetdevs, Sought};
+pub(crate) use netdev::Sought;
+pub use netdev::{NamedTable, PortNetdevs};
 pub use reader::{GidTable, Preference, Reader};
 
 /// Where devices are looked for: this host, or a sysfs tree of another.
@@ -494,6 +494,37 @@ mod tests {
         let inventory = host.inventory(&Wanted::new(Parts { host: true, ..Parts::LISTED }));
         assert_eq!(inventory.devices.len(), 1);
         assert!(!has_none(&inventory.absences), "{:?}", inventory.absences);
+    }
+
+    /// The others' interfaces are known, and netlink has answered.
+    #[test]
+    fn a_port_whose_interface_is_refused_hides_no_other() {
+        use crate::inventory::Unread;
+        use crate::netlink::Datagram;
+        use uverbs_uapi::netlink::attribute;
+        let device = Message::new(0, &[])
+            .number(attribute::DEV_INDEX, 0)
+            .text(attribute::DEV_NAME, "rxe0")
+            .number(attribute::PORT_INDEX, 2)
+            .finish_for_test();
+        let d0 = Message::new(0, &[])
+            .number(attribute::NDEV_INDEX, 2)
+            .text(attribute::NDEV_NAME, "d0")
+            .finish_for_test();
+        let mut host = Host::with_netlink(Socket::given(vec![
+            vec![Datagram::reply(&device, 1), Datagram::end(1)],
+            vec![Datagram::refusal(Errno::OPNOTSUPP, 2)],
+            vec![Datagram::reply(&device, 3), Datagram::end(3)],
+            vec![Datagram::refusal(Errno::IO, 4), Datagram::reply(&d0, 5)],
+        ]));
+        let wanted = Wanted::new(Parts { port_netdevs: true, ..Parts::LISTED });
+        let inventory = host.inventory(&wanted.preference(Preference::Sysfs));
+        assert!(inventory.has_netlink && inventory.problems.is_empty(), "{inventory:?}");
+        let ports = &inventory.devices[0].ports;
+        let problem = ports[0].netdev.as_ref().unwrap_err();
+        assert!(problem.text.starts_with("rxe0: find the network interface of port 1: EIO"));
+        assert_eq!(ports[1].netdev().map(|own| own.name.as_str()), Some("d0"));
+        assert_eq!(inventory.unread(), [Unread::Port("rxe0", 1)]);
     }
 
     /// What is wrong with the only device of a tree that is a part of a sysfs.
