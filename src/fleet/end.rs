@@ -284,7 +284,7 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
         Caveat::AddressGone | Caveat::Unfit(_) => Some(Obstacle::AddressGone),
         _ => None,
     });
-    let is_port_s = interface.zip(port.netdev.as_ref());
+    let is_port_s = interface.zip(port.netdev());
     let is_port_s = is_port_s.is_some_and(|(own, netdev)| own.index == netdev.index);
     UsedRow {
         gid_type: (!row.is_type_unread()).then_some(row.gid_type),

@@ -214,7 +214,7 @@ impl<'n> Items<'n> {
         self.add_known(Field::Width, name, own.active_width.map(lanes));
         // Sysfs has none. A port without an interface has one of no value.
         self.is_partly |= own.active_mtu.is_none();
-        let mtu = own.active_mtu.filter(|own| own.0 != 0 || port.netdev.is_some());
+        let mtu = own.active_mtu.filter(|own| own.0 != 0 || port.netdev().is_some());
         let bytes =
             |own: Mtu| own.bytes().map_or_else(|| code(own.0.into()), |own| own.to_string());
         self.add(Field::Mtu, name, mtu.map(bytes));

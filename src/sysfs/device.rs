@@ -37,10 +37,12 @@ impl Sysfs {
     /// `ENOENT`: the device is gone; [`Cause::Replaced`], `ENODEV`: it is, and another has its name.
     pub fn of(&self, device: &Device) -> Result<Self> {
         let class = self.folder("class/infiniband");
-        let path = class.path().join(&device.name);
-        self.folder_of(&class, device)
-            .map(|folder| self.holding(&device.name, folder))
-            .map_err(|cause| Error::new(&*device.name, Request::Sysfs { path }, cause))
+        self.folder_of(&class, device).map(|folder| self.holding(&device.name, folder)).map_err(
+            |cause| {
+                let path = class.join(&device.name).lacking(cause.as_errno());
+                Error::new(&*device.name, Request::Sysfs { path }, cause)
+            },
+        )
     }
 
     /// The device's folder, open.

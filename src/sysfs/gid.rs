@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nix::libc;
 
-use super::{Folder, Sysfs};
+use super::{Folder, PORTS, Sysfs};
 use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
 use crate::gid::{Gid, GidEntry, GidRecord, GidType, SLOT_READS, Source};
@@ -73,9 +73,14 @@ impl Sysfs {
         let ports = self
             .device(device)
             .map_err(|cause| Error::new(device, Request::GidTable, cause))?
-            .join("ports");
+            .join(PORTS);
         let mut slots = Vec::new();
-        for port in ports.numbers().map_err(|cause| error(ports.path(), cause))? {
+        let numbers = ports.numbers().map_err(|cause| error(ports.path(), cause))?;
+        // Each device has a port.
+        if numbers.is_empty() {
+            return Err(error(ports.join("1").path(), Cause::Os(libc::ENOENT)));
+        }
+        for port in numbers {
             let folder = ports.join(port.to_string());
             let gids = folder.join("gids");
             for index in gids.slots().map_err(|cause| error(gids.path(), cause))? {

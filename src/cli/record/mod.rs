@@ -192,7 +192,11 @@ mod tests {
         let mut options = Options::default();
         options.reread = None;
         let mut watch = host.watch(options).unwrap();
-        std::fs::remove_dir_all(folder.path().join("class/infiniband/rxe0")).unwrap();
+        for folder in ["infiniband/rxe0", "infiniband_verbs/uverbs0"]
+            .map(|own| folder.path().join("class").join(own))
+        {
+            std::fs::remove_dir_all(folder).unwrap();
+        }
         assert_eq!(found(&mut watch, false), Ok(Vec::new()));
         assert_eq!(found(&mut watch, true).unwrap().len(), 1);
     }

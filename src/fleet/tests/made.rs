@@ -84,7 +84,7 @@ pub(super) fn host(number: u8, addresses: &[(&str, u8)]) -> Inventory {
         record.gids = Some(Ok(rows.collect()));
         let mut port = PortRecord::new(1);
         port.attributes = Some(Ok((attributes(LinkLayer::ETHERNET), Source::Ioctl)));
-        port.netdev = Some(netdev);
+        port.netdev = Ok(Some(netdev));
         port.has_types = Some(true);
         record.ports.push(port);
         inventory.interfaces.as_mut().unwrap().push(interface);

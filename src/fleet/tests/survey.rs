@@ -137,7 +137,7 @@ fn codes_without_a_name() {
     // A port without an interface has an MTU of no value.
     let mut hosts = fleet(3);
     port(&mut hosts[0], 0).active_mtu = Some(Mtu(0));
-    hosts[0].devices[0].ports[0].netdev = None;
+    hosts[0].devices[0].ports[0].netdev = Ok(None);
     assert_eq!(odd(&hosts), [""; 0]);
 }
 

@@ -123,7 +123,7 @@ fn a_fault_is_believed_when_it_stays() {
 fn only_what_is_named_is_watched() {
     let tree = tree();
     let other = tree.path().join("class/infiniband/rxe1");
-    std::fs::create_dir_all(other.join("ports")).unwrap();
+    std::fs::create_dir_all(other.join("ports/1")).unwrap();
     for file in ["node_type", "node_guid", "sys_image_guid"] {
         let from = tree.path().join("class/infiniband/rxe0").join(file);
         std::fs::copy(from, other.join(file)).unwrap();
