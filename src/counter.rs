@@ -188,14 +188,16 @@ impl Counter {
         }
     }
 
-    /// What was counted, with its unit: words as bytes. `None` if the counter has stopped, or if there are
-    /// more bytes than a `u64` holds.
+    /// What was counted, with its unit: words as bytes. `None` if the counter has stopped.
     #[must_use]
-    pub fn amount(&self) -> Option<(u64, Option<Unit>)> {
-        match self.reading {
-            Reading::Value(number) => self.scaled(number),
-            Reading::Saturated(_) => None,
-        }
+    pub fn amount(&self) -> Option<(u128, Option<Unit>)> {
+        matches!(self.reading, Reading::Value(_)).then(|| self.at_least())
+    }
+
+    /// The same, also of a counter that has stopped: there was as much, or more.
+    #[must_use]
+    pub fn at_least(&self) -> (u128, Option<Unit>) {
+        self.scaled(self.raw())
     }
 
     /// How much was counted since another reading of the same counter, in the unit of [`amount`](Self::amount).
@@ -204,7 +206,7 @@ impl Counter {
     /// not wrap at 32 bits or less, so that it was reset. A counter that wraps and was reset cannot be told
     /// from one that only wrapped.
     #[must_use]
-    pub fn since(&self, before: &Self) -> Option<u64> {
+    pub fn since(&self, before: &Self) -> Option<u128> {
         let (Reading::Value(now), Reading::Value(then)) = (self.reading, before.reading) else {
             return None;
         };
@@ -214,13 +216,13 @@ impl Counter {
             (Some(End::Wraps), Some(bits @ 1..=32)) => now + (1 << bits) - then,
             _ => return None,
         };
-        is_same.then(|| self.scaled(grown).map(|(grown, _)| grown)).flatten()
+        is_same.then(|| self.scaled(grown).0)
     }
 
-    fn scaled(&self, number: u64) -> Option<(u64, Option<Unit>)> {
+    fn scaled(&self, number: u64) -> (u128, Option<Unit>) {
         match self.unit {
-            Some(Unit::Words) => Some((number.checked_mul(4)?, Some(Unit::Bytes))),
-            unit => Some((number, unit)),
+            Some(Unit::Words) => (u128::from(number) * 4, Some(Unit::Bytes)),
+            unit => (number.into(), unit),
         }
     }
 }
@@ -442,7 +444,10 @@ mod tests {
     fn words_are_bytes() {
         assert_eq!(pma("port_rcv_data", 3).amount(), Some((12, Some(Unit::Bytes))));
         assert_eq!(pma("port_rcv_data", 5).since(&pma("port_rcv_data", 3)), Some(8));
-        assert_eq!(pma("port_rcv_data", u64::MAX / 2).amount(), None);
+        let most = u128::from(u64::MAX) * 4;
+        assert_eq!(pma("port_rcv_data", u64::MAX).amount(), Some((most, Some(Unit::Bytes))));
+        let full = pma("port_rcv_data", u32::MAX.into());
+        assert_eq!((full.amount(), full.at_least()), (None, (17_179_869_180, Some(Unit::Bytes))));
     }
 
     #[test]

@@ -164,7 +164,7 @@ pub enum Absence {
     NoModule,
     /// No driver has registered a device in this network namespace.
     NoDevice,
-    /// A device is in another network namespace.
+    /// A device is in another network namespace, as the kernel's sysfs shows its node and not the device.
     OtherNamespace {
         /// Its name.
         device: String,

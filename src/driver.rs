@@ -152,6 +152,11 @@ impl DriverId {
         }
     }
 
+    /// Whether its devices are software.
+    pub(crate) const fn is_software(self) -> bool {
+        matches!(self, Self::RXE | Self::SIW)
+    }
+
     /// Whether a device of this driver can be removed although it is open, by the kernel's release.
     pub(crate) fn lets_go(self, kernel: (u32, u32)) -> bool {
         self.driver().and_then(|driver| driver.lets_go).is_some_and(|since| since <= kernel)

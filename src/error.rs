@@ -119,7 +119,7 @@ impl Error {
     }
 
     /// The device was removed, or is being removed ([`Cause::DeviceGone`]: `EIO`, `ENXIO`, `ENODEV`). List
-    /// the devices again.
+    /// the devices again. Before Linux 5.10 it is not known of an open device that answers `EIO`.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         matches!(self.cause, Cause::DeviceGone(_))

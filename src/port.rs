@@ -2,7 +2,7 @@
 //!
 //! By ioctl: `QUERY_PORT` (Linux 5.0) and `QUERY_PORT_SPEED` (7.0), with the semantics of
 //! [`ibv_query_port(3)`]. By sysfs: the files of `ports/P`, which have less: what they do not have
-//! is `None`. States and speeds that this version does not know keep their number.
+//! is `None`. States, and speeds by ioctl, that this version does not know keep their number.
 //!
 //! [`ibv_query_port(3)`]: https://man7.org/linux/man-pages/man3/ibv_query_port.3.html
 
@@ -220,6 +220,7 @@ pub struct PortAttributes {
     /// Width in use.
     pub active_width: Option<Width>,
     /// Speed of a lane, without the cap at NDR where the kernel gives the full code (`active_speed_ex`, Linux 6.7).
+    /// Sysfs does not have each: see [`Sysfs::query_port`](crate::Sysfs::query_port).
     pub active_speed: Option<Speed>,
     /// Capability bits of the InfiniBand specification.
     pub port_cap_flags: u32,

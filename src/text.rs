@@ -20,6 +20,16 @@ pub fn is_plain(text: &str) -> bool {
     !text.is_empty() && (is_ascii || text.chars().all(is_plain_char))
 }
 
+/// Whether a character device can have this name.
+pub(crate) fn is_node_name(name: &str) -> bool {
+    is_plain(name) && is_file_name(name)
+}
+
+/// A text that may be any bytes, with `?` for what does not show as what it is.
+pub(crate) fn to_plain(text: &str) -> String {
+    text.chars().map(|c| if is_plain_char(c) { c } else { '?' }).collect()
+}
+
 /// Whether a name is of letters, digits, `_` and `-`, as nearly all are. Such a name breaks no other rule.
 fn is_word(name: &str) -> bool {
     let is_own = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');

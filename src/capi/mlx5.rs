@@ -32,7 +32,7 @@ layout!(begins "struct mlx5dv_context_attr", ContextAttr, size [16, 16, 12], ali
 /// `MLX5DV_CONTEXT_FLAGS_DEVX`.
 const DEVX: u32 = 1;
 
-/// Whether a device has the mlx5 driver; false for NULL.
+/// Whether a device has the mlx5 driver; false for NULL, and if the device cannot be asked for its driver.
 ///
 /// # Safety
 /// `device` is NULL, or from a list or a context that still holds it.
@@ -40,7 +40,7 @@ const DEVX: u32 = 1;
 pub unsafe extern "C" fn mlx5dv_is_supported(device: *mut abi::Device) -> bool {
     // SAFETY: the same contract.
     let listed = unsafe { Held::of(device) };
-    guarded(false, || listed.is_some_and(|listed| listed.is_mlx5()))
+    guarded(false, || listed.is_some_and(|listed| listed.is_mlx5() == Ok(true)))
 }
 
 /// Opens an mlx5 device; with the flag `MLX5DV_CONTEXT_FLAGS_DEVX` only if firmware commands that
@@ -67,12 +67,15 @@ pub unsafe extern "C" fn mlx5dv_open_device(
         (flags, unsafe { (*attr).comp_mask })
     };
     // SAFETY: the same contract.
-    if !device.is_null() && !unsafe { mlx5dv_is_supported(device) } {
-        set_errno(Errno::OPNOTSUPP);
-        return core::ptr::null_mut();
-    }
-    if comp_mask != 0 || flags & !DEVX != 0 {
-        set_errno(Errno::INVAL);
+    let listed = unsafe { Held::of(device) };
+    let refusal = match listed.map(|listed| guarded(Err(Errno::IO), || listed.is_mlx5())) {
+        Some(Ok(false)) => Err(Errno::OPNOTSUPP),
+        Some(Err(errno)) => Err(errno),
+        _ if comp_mask != 0 || flags & !DEVX != 0 => Err(Errno::INVAL),
+        _ => Ok(()),
+    };
+    if let Err(errno) = refusal {
+        set_errno(errno);
         return core::ptr::null_mut();
     }
     // SAFETY: the same contract.

@@ -140,8 +140,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device);
  * A context of the device that cmd_fd has open. cmd_fd is a duplicate of another context's cmd_fd. The
  * new context owns the descriptor.
  * Failure: NULL and errno. EINVAL: not a character device; ENODEV: not an RDMA device; EOPNOTSUPP: the
- * driver does not support it. After these errors the caller still owns the descriptor. If the kernel
- * refuses later, the descriptor is closed.
+ * driver does not support it; as ibv_open_device(): it is not known which driver the device has. After
+ * these errors the caller still owns the descriptor. If the kernel refuses later, the descriptor is closed.
  */
 struct ibv_context *ibv_import_device(int cmd_fd);
 
@@ -754,13 +754,13 @@ struct mlx5dv_port {
 	struct mlx5dv_reg reg_c0;		/* marks packets of this vport */
 };
 
-/* Whether the mlx5 functions work for a device. */
+/* Whether the mlx5 functions work for a device. False also if it is not known which driver it has. */
 bool mlx5dv_is_supported(struct ibv_device *device);
 
 /*
  * Opens a device like ibv_open_device(), with attributes.
  * Failure: NULL and errno. EOPNOTSUPP: not an mlx5 device; EINVAL: an unknown attribute, or the firmware
- * has no DEVX.
+ * has no DEVX; and as ibv_open_device().
  */
 struct ibv_context *mlx5dv_open_device(struct ibv_device *device,
 				       struct mlx5dv_context_attr *attr);

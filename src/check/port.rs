@@ -91,6 +91,10 @@ pub(super) fn check_port(
         let advice = "the kernel's log may say more";
         findings.add("port-guid-unreadable", Warning, &problem.text, advice);
     }
+    if let Err(problem) = &port.netdev {
+        let advice = "the kernel's log may say more";
+        findings.add("port-netdev-unreadable", Warning, &problem.text, advice);
+    }
     if let Some(Err(problem)) = &port.effective {
         let advice = "the kernel's log may say more";
         findings.add("port-rate-unreadable", Warning, &problem.text, advice);
@@ -144,7 +148,8 @@ fn check_netdev(
     if inventory.interfaces.is_none() || !inventory.has_netlink {
         return;
     }
-    let Some(netdev) = &port.netdev else {
+    let Ok(netdev) = &port.netdev else { return };
+    let Some(netdev) = netdev else {
         // mlx5 in switchdev mode has a port for each possible vport. A port without a vport has no
         // interface in any namespace, no MTU and no GID table: check_gids reports it.
         let has_mtu = attributes.active_mtu.is_some_and(|mtu| mtu.0 != 0);

@@ -82,7 +82,7 @@ fn good() -> Inventory {
         ))),
         effective: None,
         guid: Ok(None),
-        netdev: Some(netdev()),
+        netdev: Ok(Some(netdev())),
         pkeys: None,
         has_types: Some(true),
     }];
@@ -140,7 +140,7 @@ impl Inventory {
     fn infiniband(&mut self) {
         self.attributes().link_layer = LinkLayer::INFINIBAND;
         let port = &mut self.first().ports[0];
-        (port.netdev, port.pkeys) = (None, Some(Ok(vec![(0, crate::pkey::PKey(0xffff))])));
+        (port.netdev, port.pkeys) = (Ok(None), Some(Ok(vec![(0, crate::pkey::PKey(0xffff))])));
         *self.rows() = vec![row(0, "fe80::2", GidType::IB, None)];
     }
 

@@ -49,4 +49,5 @@ pub(crate) use port::is_roce;
 pub use port::{Home, MAX_INDEX, Port, Row};
 pub use reason::{Caveat, Reason, Why};
 pub use recommend::{Wish, caveats, is_sure, recommend};
+pub(crate) use surroundings::home;
 pub use surroundings::{Surroundings, port, ports};

@@ -115,15 +115,6 @@ impl<'i> Surroundings<'i> {
         known.or_else(|| self.candidate(row))
     }
 
-    /// Why a row's address cannot be used on its interface; of a row without one, on any that has the address.
-    pub(crate) fn unfit_of(&self, row: &GidRow) -> Option<Unfit> {
-        let gid = row.record.entry.gid();
-        match self.interface_of(row) {
-            Some(own) => self.unfit(own, gid),
-            None => self.owners(gid)?.unfit,
-        }
-    }
-
     /// The interface of a name.
     pub(crate) fn named(&self, name: &str) -> Option<&'i Interface> {
         self.by_name.get(name).copied()
@@ -254,7 +245,8 @@ fn see<'i>(
     }
 }
 
-fn home<'i>(
+/// Where the interface of a row is.
+pub(crate) fn home<'i>(
     here: &Surroundings<'i>,
     (is_roce, port): (bool, &PortRecord),
     row: &'i GidRow,
@@ -283,7 +275,7 @@ fn home<'i>(
             is_up: is_up(interface),
             has_address: here.has_address(interface, gid),
             unfit: here.unfit(interface, gid),
-            is_port_s: port.netdev.as_ref().is_none_or(|own| own.index == netdev.index),
+            is_port_s: port.netdev().is_none_or(|own| own.index == netdev.index),
         };
     }
     if row.netdev_is_elsewhere || here.has_no_such_index(row) {

@@ -57,7 +57,9 @@ struct Row<'a> {
     name: &'a str,
     group: Text<Group>,
     /// What was counted, in `unit`; null if the counter has stopped.
-    value: Option<u64>,
+    value: Option<u128>,
+    #[serde(skip)]
+    least: u128,
     unit: Option<Text<Unit>>,
     /// The kernel's own number.
     raw: u64,
@@ -88,17 +90,14 @@ impl PerSecond {
 
 impl<'a> Row<'a> {
     fn new(device: &'a str, port: Option<u32>, counter: &'a Counter) -> Self {
-        let amount = counter.amount();
-        let unit = match counter.unit {
-            Some(Unit::Words) => Some(Unit::Bytes),
-            unit => unit,
-        };
+        let (least, unit) = counter.at_least();
         Self {
             device,
             port,
             name: &counter.name,
             group: Text(counter.group),
-            value: amount.map(|(value, _)| value),
+            value: counter.amount().map(|(value, _)| value),
+            least,
             unit: unit.map(Text),
             raw: counter.raw(),
             is_saturated: matches!(counter.reading, Reading::Saturated(_)),
@@ -315,7 +314,7 @@ fn index(counters: &Counters) -> BTreeMap<Key<'_>, &Counter> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate is measured, and not exact")]
-fn per_second(grown: u64, seconds: f64) -> f64 {
+fn per_second(grown: u128, seconds: f64) -> f64 {
     grown as f64 / seconds
 }
 
@@ -361,8 +360,8 @@ fn tabulate(rows: &[Row<'_>], counters: &Counters, args: &CountersArgs) -> Table
         let value = match (row.per_second, row.value) {
             (PerSecond::Known(rate), _) => format!("{rate:.1}"),
             (PerSecond::Unasked, Some(value)) => value.to_string(),
-            (PerSecond::Unasked, None) if row.is_saturated => format!(">={}", row.raw),
-            _ => NONE.to_owned(),
+            (PerSecond::Unasked, None) => format!(">={}", row.least),
+            (PerSecond::Unknown(()), _) => NONE.to_owned(),
         };
         let (note, mark) = if row.is_saturated {
             ("saturated", Mark::Problem)

@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -46,8 +46,7 @@ pub(crate) fn each<E>(
     from: &FromArg,
     mut see: impl FnMut(&Path, u64, Read) -> Result<(), E>,
 ) -> Result<(), E> {
-    // One byte more than may be, to know whether there is more.
-    let mut room = ROOM + 1;
+    let mut room = ROOM;
     for path in &from.from {
         let paths = match files_of(path) {
             Ok(paths) => paths,
@@ -112,12 +111,12 @@ fn find(path: &Path, file: &mut Input, at: At) -> Read {
                     search.see(&moment, own.inventory());
                 }
                 if let Err(error) = own.apply(&mut moment) {
-                    fault.get_or_insert(problem(path, &error, error.errno()));
+                    fault.get_or_insert(file.problem(&error, error.errno()));
                 }
             }
             Ok(_) => {
                 let what = "this is a snapshot, of one moment only; --at is for recordings of `watch --record`";
-                return Err(problem(path, &what, EINVAL));
+                return Err(file.problem(&what, EINVAL));
             }
             Err(problem) => drop(fault.get_or_insert(problem)),
         }
@@ -131,33 +130,63 @@ fn find(path: &Path, file: &mut Input, at: At) -> Read {
     }
 }
 
-type Reader = io::Take<BufReader<File>>;
+/// A file of which so much may be read. What comes then is an error, so that it is not taken for the end of the file.
+pub(crate) struct Bounded {
+    file: BufReader<File>,
+    room: u64,
+}
+
+impl BufRead for Bounded {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let own = self.file.fill_buf()?;
+        let most = usize::try_from(self.room).unwrap_or(usize::MAX);
+        match own.get(..most) {
+            Some([]) if !own.is_empty() => Err(io::Error::from_raw_os_error(EFBIG)),
+            first => Ok(first.unwrap_or(own)),
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.file.consume(amount);
+        self.room = self.room.saturating_sub(amount as u64);
+    }
+}
+
+impl io::Read for Bounded {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let read = self.fill_buf()?.read(to)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
 
 /// A file, or the two files of a recording.
-pub(crate) struct Input<'p> {
-    path: &'p Path,
-    pub(crate) recording: Recording<Reader>,
+pub(crate) struct Input {
+    /// That of the file that is read now.
+    path: PathBuf,
+    pub(crate) recording: Recording<Bounded>,
     /// The file that goes on where the first one ends.
-    second: Option<BufReader<File>>,
+    second: Option<(PathBuf, BufReader<File>)>,
     /// Why the file before could not be read. It is shown first.
     fault: Option<Problem>,
 }
 
-impl<'p> Input<'p> {
+impl Input {
     /// Opens a file, of which so much is read at most.
-    pub(crate) fn open(path: &'p Path, room: u64) -> Result<Self, Problem> {
+    pub(crate) fn open(path: &Path, room: u64) -> Result<Self, Problem> {
         let mut own = open(path).map_err(|error| unread(path, &error))?;
-        let (first, second, fault) = match part_before(path, &mut own) {
-            Ok(Some(before)) => (before, Some(own), None),
-            Ok(None) => (own, None, None),
-            Err(error) => (own, None, Some(unread(&path_before(path), &error))),
+        let (path, before) = (path.to_owned(), path_before(path));
+        let (path, file, second, fault) = match part_before(&path, &mut own) {
+            Ok(Some(file)) => (before, file, Some((path, own)), None),
+            Ok(None) => (path, own, None, None),
+            Err(error) => (path, own, None, Some(unread(&before, &error))),
         };
-        Ok(Self { path, recording: Recording::new(first.take(room)), second, fault })
+        Ok(Self { path, recording: Recording::new(Bounded { file, room }), second, fault })
     }
 
     /// How much may still be read.
     pub(crate) fn room(&self) -> u64 {
-        self.recording.get_ref().limit()
+        self.recording.get_ref().room
     }
 
     /// Reads the next document.
@@ -166,22 +195,25 @@ impl<'p> Input<'p> {
             return Some(Err(fault));
         }
         loop {
-            match (self.recording.next(), self.second.take()) {
-                (None, None) => return None,
-                (None, Some(second)) => self.recording.go_on(second.take(self.room())),
-                (Some(read), second) => {
-                    self.second = second;
-                    return Some(read.map_err(|error| match self.room() {
-                        0 => {
-                            let what =
-                                format!("all files together are longer than {} GiB", ROOM >> 30);
-                            problem(self.path, &what, EFBIG)
-                        }
-                        _ => problem(self.path, &error, error.errno()),
-                    }));
-                }
+            if let Some(read) = self.recording.next() {
+                return Some(read.map_err(|error| match (error.errno(), self.room()) {
+                    (EFBIG, 0) => {
+                        let what = format!("all files together are longer than {} GiB", ROOM >> 30);
+                        self.problem(&what, EFBIG)
+                    }
+                    (errno, _) => self.problem(&error, errno),
+                }));
             }
+            let (path, file) = self.second.take()?;
+            let room = self.room();
+            self.path = path;
+            self.recording.go_on(Bounded { file, room });
         }
+    }
+
+    /// What is wrong in the file that is read now.
+    pub(crate) fn problem(&self, error: &dyn Display, errno: i32) -> Problem {
+        problem(&self.path, error, errno)
     }
 }
 
@@ -194,7 +226,7 @@ pub(crate) fn path_before(path: &Path) -> PathBuf {
 
 /// The same, open, if it is there. It may have been this one until now.
 fn part_before(path: &Path, own: &mut BufReader<File>) -> io::Result<Option<BufReader<File>>> {
-    let is_begun = Recording::<Reader>::may_begin;
+    let is_begun = Recording::<Bounded>::may_begin;
     let Some(file) = own.get_ref().metadata().ok().filter(fs::Metadata::is_file) else {
         return Ok(None);
     };
@@ -251,4 +283,43 @@ fn open(path: &Path) -> io::Result<BufReader<File>> {
         File::open(path)
     };
     Ok(BufReader::with_capacity(BUFFER, file?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uverbs::watch::Lines;
+
+    /// Where reading has to stop nothing ends: neither a recording, nor the file before, nor a file of snapshots.
+    #[test]
+    fn what_is_too_long_has_no_end() {
+        let mut lines = Lines::new();
+        let begun = lines.begin(&Inventory::default(), false).unwrap() + "\n";
+        let text = (1..9).fold(begun.clone(), |text, _| text + &lines.unchanged().unwrap() + "\n");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("own.jsonl");
+        let too_long = "are longer than 1 GiB";
+        let read = |path: &Path, room: usize| {
+            find(path, &mut Input::open(path, room as u64).unwrap(), At::End)
+        };
+        fs::write(&path, &text).unwrap();
+        assert!(read(&path, text.len()).unwrap().fault.is_none());
+        for room in begun.len()..text.len() {
+            let problem = read(&path, room).unwrap_err();
+            assert_eq!((problem.errno, problem.text.contains(too_long)), (EFBIG, true), "{room}");
+        }
+        // This one is the file before now.
+        fs::rename(&path, path_before(&path)).unwrap();
+        fs::write(&path, &begun).unwrap();
+        assert!(read(&path, text.len() + begun.len()).unwrap().fault.is_none());
+        for room in [text.len() - 1, text.len(), text.len() + 1] {
+            assert!(read(&path, room).unwrap_err().text.contains(too_long), "{room}");
+        }
+
+        let snapshot = serde_json::to_string(&Inventory::default()).unwrap() + "\n";
+        fs::write(&path, snapshot.repeat(3)).unwrap();
+        let mut file = Input::open(&path, 2 * snapshot.len() as u64).unwrap();
+        let read: Vec<bool> = std::iter::from_fn(|| Some(file.next()?.is_ok())).collect();
+        assert_eq!(read, [true, true, false]);
+    }
 }

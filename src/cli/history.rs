@@ -126,7 +126,7 @@ const MOST: (u64, u64) = (1 << 24, 4);
 type Choices = BTreeMap<(String, u32), Choice>;
 
 impl History<'_> {
-    fn read(&mut self, file: &mut Input<'_>, report: &mut Report) -> serde_json::Result<()> {
+    fn read(&mut self, file: &mut Input, report: &mut Report) -> serde_json::Result<()> {
         let mut last = None;
         let (mut has_name, mut is_any) = (self.asked.is_all(), false);
         // Why it is not known of some moment which devices there were.
@@ -136,7 +136,7 @@ impl History<'_> {
                 Ok(Entry::Moment(moment)) => moment,
                 Ok(_) => {
                     let what = "this is a snapshot; `watch --record` writes recordings";
-                    report.host_problem(problem(&self.args.file, what));
+                    report.host_problem(file.problem(&what, EINVAL));
                     break;
                 }
                 Err(problem) => {
@@ -150,7 +150,7 @@ impl History<'_> {
             let part = moment.part(known);
             let before = known.map(|known| part.of(known));
             if let Err(error) = own.apply(&mut moment) {
-                report.host_problem(problem(&self.args.file, &error.to_string()));
+                report.host_problem(file.problem(&error, error.errno()));
                 continue;
             }
             // Where nothing is known, no line makes it known.

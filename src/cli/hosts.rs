@@ -394,7 +394,7 @@ pub(crate) fn tell_problems(inventory: &Inventory, asked: &Asked<'_>, report: &m
     for record in &inventory.devices {
         let name = &record.device.name;
         let ports = record.ports.iter().filter_map(|port| {
-            let problem = port.problem()?;
+            let problem = port.unread()?;
             Some((Unread::Port(name, port.number), problem))
         });
         let table = record.problem().map(|problem| (Unread::Device(name), problem));

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use uverbs::device::NodeType;
+use uverbs::host::Source;
 use uverbs::inventory::{DeviceRecord, PortRecord};
 use uverbs::port::{LinkLayer, PhysState, PortAttributes, PortState, Speed};
 
@@ -55,13 +56,13 @@ pub(crate) fn port(record: &DeviceRecord, port: &PortRecord) -> Option<String> {
 
 /// The lines of a port whose attributes were read.
 fn lines(port: &PortRecord, first: &str, other: &str, to: &mut String) {
-    let Some(own) = port.known() else { return };
+    let Some(Ok((own, source))) = &port.attributes else { return };
     let guid = port.guid.as_ref().ok().copied().flatten().unwrap_or_default();
     let _ = writeln!(to, "{first}Port {}:", port.number);
     for (name, value) in [
         ("State", state(own.state).to_owned()),
         ("Physical state", phys_state(own.phys_state).to_owned()),
-        ("Rate", rate(own)),
+        ("Rate", rate(own, *source)),
         ("Base lid", own.lid.to_string()),
         ("LMC", own.lmc.to_string()),
         ("SM lid", own.sm_lid.to_string()),
@@ -97,8 +98,12 @@ fn phys_state(state: PhysState) -> &'static str {
     }
 }
 
-/// Whole Gb/s, but for 2.5.
-fn rate(own: &PortAttributes) -> String {
+/// Whole Gb/s, but for 2.5. Of a speed that the kernel does not know, sysfs says SDR, and so does the tool.
+fn rate(own: &PortAttributes, source: Source) -> String {
+    let mut own = own.clone();
+    if source == Source::Sysfs && own.link_layer != LinkLayer::ETHERNET {
+        own.active_speed.get_or_insert(Speed::SDR);
+    }
     let rate = match own.rate().map_or(0, |rate| rate.0 / 10) {
         2 => "2.5".to_owned(),
         whole => whole.to_string(),

@@ -241,6 +241,7 @@ pub(crate) fn unread(own: &DeviceRecord) -> Vec<(Option<u32>, &Problem)> {
         let answers = [
             port.problem(),
             port.guid.as_ref().err(),
+            port.netdev.as_ref().err(),
             port.effective.as_ref().and_then(|own| own.as_ref().err()),
             port.pkeys.as_ref().and_then(|own| own.as_ref().err()),
         ];
@@ -422,7 +423,9 @@ fn port(own: &PortValue) -> Side<'_> {
                 Side::Words(own.iter().map(text).collect())
             })
         }),
-        PortValue::Netdev(own) => optional(own.as_ref(), |own| word(own.name.as_str())),
+        PortValue::Netdev(own) => {
+            answer(own, |own| optional(own.as_ref(), |own| word(own.name.as_str())))
+        }
         PortValue::Guid(own) => answer(own, |own| optional(*own, show)),
         PortValue::HasTypes(own) => optional(*own, Side::Truth),
         PortValue::Attributes(own) => optional(own.as_ref(), |own| {

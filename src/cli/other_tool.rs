@@ -97,8 +97,8 @@ impl OtherTool {
                         report.nothing(format!(
                             "{place}: it is not known here which network interface GID 0 has"
                         ));
-                    } else if selected.record.problem().is_some() {
-                        // That is said of the device.
+                    } else if selected.record.problem().is_some() || port.netdev.is_err() {
+                        // That is said of the device, or of the port.
                     } else if inventory.has_netlink && inventory.interfaces.is_some() {
                         report.note(format!("{place}: no network interface of it is known here"));
                     } else {
@@ -159,7 +159,7 @@ fn netdev_of<'i>(
         ipoib.map(|own| (own.index, own.name.as_str()))
     } else {
         // Of a table that could not be read, GID 0 may have any.
-        let own = port.netdev.as_ref().filter(|_| record.problem().is_none());
+        let own = port.netdev().filter(|_| record.problem().is_none());
         let own = match first {
             Some(row) => row.netdev.as_ref().or(own.filter(|own| may_be_of(row, own))),
             None => own,

@@ -125,7 +125,7 @@ impl<'a> Row<'a> {
         port: &'a PortRecord,
     ) -> Option<Self> {
         let (attributes, source) = port.attributes.as_ref()?.as_ref().ok()?;
-        let netdev = port.netdev.as_ref();
+        let netdev = port.netdev();
         Some(Self {
             host,
             device: &device.name,
@@ -275,7 +275,8 @@ pub(crate) fn answer(
                 let row = Row::new(host.name.as_deref(), selected.device, port);
                 let Some(row) = row else { continue };
                 let effective = port.effective.as_ref().and_then(|rate| rate.as_ref().err());
-                for problem in effective.into_iter().chain(port.guid.as_ref().err()) {
+                let others = [port.guid.as_ref().err(), port.netdev.as_ref().err()];
+                for problem in effective.into_iter().chain(others.into_iter().flatten()) {
                     report.problem(name, problem.clone());
                 }
                 match &mut text {

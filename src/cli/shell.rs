@@ -20,7 +20,7 @@ pub(crate) fn script(shell: Shell) -> &'static str {
 }
 
 // The line is split at blanks, as bash's own words end at each colon. Of a word bash replaces only what
-// comes after the last of these.
+// comes after the last of these, and puts it on the line as it is given: quoted, as a name may come from a snapshot.
 const BASH: &str = r#"_uverbs() {
     local line=${COMP_LINE:0:COMP_POINT} words word breaks prefix="" value help
     read -ra words <<<"$line"
@@ -33,7 +33,7 @@ const BASH: &str = r#"_uverbs() {
         case $value/$help in
             @files/*) compopt -o default ;;
             @folders/*) compopt -o dirnames ;;
-            *) COMPREPLY+=("${value#"$prefix"}") ;;
+            *) printf -v value %q "${value#"$prefix"}"; COMPREPLY+=("$value") ;;
         esac
     done < <("$1" __complete "${words[@]:1}" 2>/dev/null)
 }
@@ -64,7 +64,7 @@ _uverbs() {
         case $value in
             @files) _files ;;
             @folders) _files -/ ;;
-            *) found+=("${value//:/\\:}:$help") ;;
+            *) value=${value//\\/\\\\}; found+=("${value//:/\\:}:$help") ;;
         esac
     done < <("$words[1]" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)
     if (( $#found )); then _describe -V uverbs found; fi

@@ -115,7 +115,7 @@ mod tests {
         record.place = Some(7);
         record.node_mode = Some(0o20_600);
         record.node_is_missing = true;
-        record.ports[0].netdev = Some(netdev.clone());
+        record.ports[0].netdev = Ok(Some(netdev.clone()));
         record.ports[0].pkeys = Some(Ok(vec![(0, PKey(0xffff))]));
         record.ports[0].effective = Some(Ok(Rate(25)));
         let empty = PortAttributes::default;
@@ -130,6 +130,7 @@ mod tests {
         broken.ports[0].attributes = Some(Err(Problem { text: "broken: no".into(), errno: 22 }));
         broken.ports[0].effective = Some(Err(Problem { text: "broken: no".into(), errno: 5 }));
         broken.ports[0].pkeys = Some(Err(Problem { text: "broken: no".into(), errno: 22 }));
+        broken.ports[0].netdev = Err(Problem { text: "broken: no".into(), errno: 5 });
         broken.access = None;
         inventory.devices.push(broken);
         inventory

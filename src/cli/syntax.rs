@@ -134,7 +134,8 @@ Examples:
     Gid(GidArgs),
     /// Show ports: state, link layer, MTU, width, speed, LID, interface, port GUID
     ///
-    /// GBPS is the nominal rate in Gb/s, MTU the active one in bytes; sysfs does not have the MTU.
+    /// GBPS is the nominal rate in Gb/s, MTU the active one in bytes; sysfs does not have the MTU. On InfiniBand
+    /// it says SDR also of a speed that the kernel does not know: GBPS and SPEED are `-` then.
     /// NETDEV is the port's network interface if it is in this network namespace.
     ///
     /// `--format ibstat` prints what ibstat prints: of a device with all its ports, of a port only this one.

@@ -95,7 +95,10 @@ impl fmt::Display for Advice<'_> {
                 "the request cannot name ports above 255; read sysfs instead"
             }
             (
-                Request::Port { .. } | Request::PortSpeed { .. } | Request::Counters { .. },
+                Request::Port { .. }
+                | Request::PortNetdev { .. }
+                | Request::PortSpeed { .. }
+                | Request::Counters { .. },
                 Cause::Os(libc::EINVAL),
             ) => {
                 "the driver or its firmware refused, though the port is there; the kernel's log may \

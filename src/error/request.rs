@@ -49,6 +49,11 @@ pub enum Request {
         /// Port number.
         port: u32,
     },
+    /// The network interface of a port, asked of RDMA netlink.
+    PortNetdev {
+        /// Port number.
+        port: u32,
+    },
     /// `QUERY_PORT_SPEED`.
     PortSpeed {
         /// Port number.
@@ -118,6 +123,7 @@ impl fmt::Display for Request {
             Self::GidEntry { port, index } => write!(f, "query GID {index} of port {port}"),
             Self::GidTable => f.write_str("query GID table"),
             Self::Port { port } => write!(f, "query port {port}"),
+            Self::PortNetdev { port } => write!(f, "find the network interface of port {port}"),
             Self::PortSpeed { port } => write!(f, "query speed of port {port}"),
             Self::Device => f.write_str("query device"),
             Self::PKey { port, index: Some(index) } => {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::end::Place;
 use super::survey::Survey;
-use crate::choose::{Surroundings, is_link_local};
+use crate::choose::{Home, home, is_link_local};
 use crate::gid::{DEFAULT_PREFIX, Gid, GidType};
 use crate::hardware::PciFunction;
 use crate::inventory::{DeviceRecord, PortRecord};
@@ -70,50 +71,49 @@ impl Key {
 }
 
 impl Seen {
-    pub(super) fn add_device(&mut self, host: u32, here: &Surroundings<'_>, record: &DeviceRecord) {
+    pub(super) fn add_device(&mut self, host: u32, record: &DeviceRecord) {
         let node = record.device.node_guid;
         if !node.is_zero() {
             self.list.push((Key::of_number(Identity::NodeGuid, node.to_u64()), host));
         }
-        for row in record.all_rows() {
-            let entry = &row.record.entry;
-            let gid = entry.gid();
-            let is_roce = matches!(entry.gid_type(), GidType::ROCE_V1 | GidType::ROCE_V2);
-            // What is of other namespaces may be of an overlay, which is on each host. The far end of a point-to-point
-            // link is another host's.
-            let is_far_end = || here.unfit_of(row) == Some(Unfit::FarEnd);
-            if row.netdev_is_elsewhere || !is_roce || is_far_end() {
-                continue;
-            }
-            let identity = if !is_link_local(gid) {
-                Identity::Address
-            } else if gid.interface_id() >> 24 & 0xffff == 0xfffe {
-                Identity::Mac
-            } else {
-                continue;
-            };
-            let is_v4_local =
-                gid.ipv4().is_some_and(|own| own.is_link_local() || own.is_loopback());
-            if !(is_v4_local || gid.ipv6().is_loopback()) {
-                self.list.push((Key { identity, bytes: gid.to_bytes() }, host));
-            }
-        }
     }
 
+    /// Adds a port. Whether all of it that should be on one host only is known.
     pub(super) fn add_port(
         &mut self,
         host: u32,
         name: u32,
-        record: &DeviceRecord,
-        port: &PortRecord,
-    ) {
-        /// `IBV_QPF_GRH_REQUIRED`: a virtual function, which has the LID of its physical one.
-        const GRH_REQUIRED: u8 = 1;
+        Place { here, record, port }: Place<'_, '_>,
+    ) -> bool {
+        let mut is_known = port.guid.is_ok();
         if let Ok(Some(guid)) = port.guid {
             if !guid.is_zero() {
                 self.list.push((Key::of_number(Identity::PortGuid, guid.to_u64()), host));
             }
         }
+        for row in record.rows(port.number) {
+            let entry = &row.record.entry;
+            let identity = match entry.gid_type() {
+                GidType::ROCE_V1 | GidType::ROCE_V2 => identity(entry.gid()),
+                _ => None,
+            };
+            let Some(identity) = identity else { continue };
+            // Each row of RoCE has an interface.
+            match is_own(home(here, (true, port), row)) {
+                Some(true) => {
+                    self.list.push((Key { identity, bytes: entry.gid().to_bytes() }, host));
+                }
+                Some(false) => {}
+                None => is_known = false,
+            }
+        }
+        self.add_lid(host, name, record, port);
+        is_known
+    }
+
+    fn add_lid(&mut self, host: u32, name: u32, record: &DeviceRecord, port: &PortRecord) {
+        /// `IBV_QPF_GRH_REQUIRED`: a virtual function, which has the LID of its physical one.
+        const GRH_REQUIRED: u8 = 1;
         let Some(own) = port.known() else { return };
         // Where the flags are not known it may be one.
         let is_virtual = own.flags.is_none_or(|own| own & GRH_REQUIRED != 0)
@@ -140,6 +140,31 @@ impl Seen {
         own.dedup();
         self.list.append(&mut own);
         self.start = self.list.len();
+    }
+}
+
+/// What the address of a GID of RoCE says of a host, if it is of one host only.
+fn identity(gid: Gid) -> Option<Identity> {
+    let is_v4_local = gid.ipv4().is_some_and(|own| own.is_link_local() || own.is_loopback());
+    if is_v4_local || gid.ipv6().is_loopback() {
+        None
+    } else if !is_link_local(gid) {
+        Some(Identity::Address)
+    } else {
+        (gid.interface_id() >> 24 & 0xffff == 0xfffe).then_some(Identity::Mac)
+    }
+}
+
+/// Whether the address of a row is one of the host, if that is known. That of another namespace may be an overlay's,
+/// which is on each host; a row may be left of an address that another host has now; and the far end of a
+/// point-to-point link is another host's.
+fn is_own(home: Home<'_>) -> Option<bool> {
+    match home {
+        Home::Ours { has_address: true, unfit, .. } | Home::Unproven { unfit, .. } => {
+            Some(unfit != Some(Unfit::FarEnd))
+        }
+        Home::Unknown { .. } => None,
+        _ => Some(false),
     }
 }
 

@@ -240,9 +240,11 @@ pub(super) fn end(
         Outcome::Ignored(
             Why::Disabled | Why::NotListed(_) | Why::NoRoom | Why::Overrun | Why::LinkLayer(_),
         ) if is_sure => return None,
-        _ if is_subnet => subnet(seen, outcome),
-        Outcome::ByLid | Outcome::Ignored(Why::NotKnown(_)) => Used::Unknown,
-        Outcome::Taken(_) | Outcome::Ignored(_) if !is_sure => Used::Unknown,
+        Outcome::Ignored(Why::NotKnown(_)) => Used::Unknown,
+        _ if !is_sure => Used::Unknown,
+        Outcome::Taken(index) if is_subnet => subnet(seen.row(*index)),
+        Outcome::ByLid if is_subnet => subnet(seen.rows.first()),
+        Outcome::ByLid => Used::Unknown,
         Outcome::Taken(index) => match (seen.row(*index), record.row(port.number, *index)) {
             (Some(row), Some(record)) => Used::Row(used(place, seen, row, record)),
             _ => Used::Unknown,
@@ -267,15 +269,9 @@ pub(super) fn end(
     })
 }
 
-/// The subnet of a port of InfiniBand, by the row that is used, or by the first one.
-fn subnet(seen: &Port<'_>, outcome: &Outcome) -> Used {
-    match outcome {
-        Outcome::Empty(_) | Outcome::Outside(_) | Outcome::Fails(_) => Used::None,
-        Outcome::Taken(_) | Outcome::ByLid | Outcome::Ignored(_) => {
-            let row = outcome.index().map_or_else(|| seen.rows.first(), |index| seen.row(index));
-            Used::Subnet(row.map(|row| row.gid.subnet_prefix()))
-        }
-    }
+/// The subnet of a port of InfiniBand, by one of its rows.
+fn subnet(row: Option<&Row<'_>>) -> Used {
+    Used::Subnet(row.map(|row| row.gid.subnet_prefix()))
 }
 
 fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -> UsedRow {
@@ -288,7 +284,7 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
         Caveat::AddressGone | Caveat::Unfit(_) => Some(Obstacle::AddressGone),
         _ => None,
     });
-    let is_port_s = interface.zip(port.netdev.as_ref());
+    let is_port_s = interface.zip(port.netdev());
     let is_port_s = is_port_s.is_some_and(|(own, netdev)| own.index == netdev.index);
     UsedRow {
         gid_type: (!row.is_type_unread()).then_some(row.gid_type),

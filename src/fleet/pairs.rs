@@ -7,7 +7,7 @@ use super::end::{End, Site, Used};
 use super::meet::{Doubt, Obstacle, meet};
 use super::rails::Rails;
 use super::survey::{Chooser, NONE, Survey};
-use super::troubles::{Key, Kinds, Member, Rest, Side, Troubles, hosts_of};
+use super::troubles::{Key, Kinds, Member, Rest, Side, Troubles, are_apart};
 use crate::choose::Network;
 
 /// How many kinds of ends of a rail are compared with each other. More are not known to meet.
@@ -73,7 +73,8 @@ impl Survey {
         let rails = if rails == Rails::Found { self.rails() } else { rails };
         let mut troubles = Troubles::new(is_routed);
         let mut all: BTreeMap<(bool, u32), [Kinds; 3]> = BTreeMap::new();
-        let lost = if rails == Rails::Networks { self.lost(is_wanted) } else { BTreeSet::new() };
+        let perhaps_in_use =
+            if rails == Rails::Networks { self.perhaps_in_use(is_wanted) } else { BTreeSet::new() };
         // The names of ports that are active on some host, for each chooser.
         let mut in_use: [BTreeSet<u32>; 3] = Default::default();
         for port in self.kept.iter().filter(|own| is_wanted(own.host)) {
@@ -95,7 +96,7 @@ impl Survey {
         for of_rail in all.into_values() {
             for ((chooser, kinds), in_use) in Chooser::ALL.into_iter().zip(of_rail).zip(&in_use) {
                 troubles.chooser = chooser;
-                let is_joined = self.look(hosts, kinds, (in_use, &lost), &mut troubles);
+                let is_joined = self.look(hosts, kinds, (in_use, &perhaps_in_use), &mut troubles);
                 joined += usize::from(is_joined && chooser == Chooser::Recommended);
             }
         }
@@ -124,7 +125,7 @@ impl Survey {
         &self,
         all_hosts: usize,
         kinds: Kinds,
-        (in_use, doubtful): (&BTreeSet<u32>, &BTreeSet<u32>),
+        (in_use, perhaps_in_use): (&BTreeSet<u32>, &BTreeSet<u32>),
         troubles: &mut Troubles,
     ) -> bool {
         let mut list: Vec<(u32, &End, Vec<Member>)> = Vec::new();
@@ -144,7 +145,7 @@ impl Survey {
         if !is_active {
             // The rail of a port that may be in use has no others.
             for (kind, _, members) in &faulty {
-                if members.iter().any(|(_, name, _)| doubtful.contains(name)) {
+                if members.iter().any(|(_, name, _)| perhaps_in_use.contains(name)) {
                     troubles.add(Why::Unknown(vec![Doubt::Unused]), (*kind, members), None);
                 }
             }
@@ -161,8 +162,8 @@ impl Survey {
         }
         let members = list.iter().flat_map(|(_, _, members)| members.iter().map(|own| own.0));
         let hosts = members.collect::<BTreeSet<u32>>().len();
-        if let ([(kind, _, members)], 1, 2..) = (list.as_slice(), hosts, all_hosts) {
-            if rest.is_empty() && faulty.is_empty() {
+        if hosts == 1 && all_hosts > 1 && rest.is_empty() && faulty.is_empty() {
+            for (kind, _, members) in &list {
                 troubles.add(Why::Alone, (*kind, members), None);
             }
         }
@@ -170,8 +171,8 @@ impl Survey {
             let (kind, end, members) = own;
             // The members that its networks are compared with: those of a larger kind which they meet, or its own.
             let mut usual = None;
-            let is_several = hosts_of(members).len() > 1;
-            let others = list.iter().take(place).chain(is_several.then_some(own));
+            let others = list.iter().take(place).chain([own]);
+            let others = others.filter(|(.., its)| are_apart(members, its));
             for (other_kind, other, its) in others {
                 let (side, other_side): (Side<'_>, Side<'_>) =
                     ((*kind, members), (*other_kind, its));

@@ -2,6 +2,7 @@
 
 use super::names::Names;
 use crate::choose::Outcome;
+use crate::driver::DriverId;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, Mtu, Rate, Speed, Width};
@@ -182,13 +183,16 @@ impl<'n> Items<'n> {
         self.add_known(Field::Node, name, record.node_state().map(|own| own.name().to_owned()));
         self.add_known(Field::Driver, name, device.driver.map(|own| own.to_string()));
         // Software devices have no firmware, and no hardware but an empty one.
-        self.add(Field::Firmware, name, device.fw_version.clone());
+        if !device.driver.is_some_and(DriverId::is_software) {
+            self.add_known(Field::Firmware, name, device.fw_version.clone());
+        }
         let Some(hardware) = &record.hardware else { return self.lacks() };
         self.is_partly |= hardware.board_is_unread || hardware.pci_is_unread;
         self.add(Field::Board, name, hardware.board_id.clone());
         self.add(Field::NumaNode, name, hardware.numa_node.map(|own| own.to_string()));
-        let link = hardware.pci.as_ref().and_then(|own| own.link);
-        self.add(Field::PcieLink, name, link.map(|own| own.to_string()));
+        if let Some(function) = &hardware.pci {
+            self.add_known(Field::PcieLink, name, function.link.map(|own| own.to_string()));
+        }
     }
 
     pub(super) fn add_port(&mut self, name: &str, port: &PortRecord) {
@@ -203,14 +207,14 @@ impl<'n> Items<'n> {
             Some(rate) => format!("{} a lane", Rate(rate.into())),
             None => code(own.0),
         };
-        let rate = rate.or_else(|| own.active_speed.map(lane));
+        let rate = rate.or_else(|| own.active_width.and(own.active_speed).map(lane));
         self.add_known(Field::Rate, name, rate);
         let lanes =
             |own: Width| own.lanes().map_or_else(|| code(own.0.into()), |own| own.to_string());
         self.add_known(Field::Width, name, own.active_width.map(lanes));
         // Sysfs has none. A port without an interface has one of no value.
         self.is_partly |= own.active_mtu.is_none();
-        let mtu = own.active_mtu.filter(|own| own.0 != 0 || port.netdev.is_some());
+        let mtu = own.active_mtu.filter(|own| own.0 != 0 || port.netdev().is_some());
         let bytes =
             |own: Mtu| own.bytes().map_or_else(|| code(own.0.into()), |own| own.to_string());
         self.add(Field::Mtu, name, mtu.map(bytes));

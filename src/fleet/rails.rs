@@ -15,7 +15,7 @@ pub enum Rails {
     Names,
     /// Ports of one network, by what is recommended; those without a network by their names.
     Networks,
-    /// All with all.
+    /// All with all of other hosts.
     All,
 }
 
@@ -52,7 +52,7 @@ impl Survey {
 
     /// The names of ports without a network that may be in use all the same, where rails are networks: no other host
     /// has a port of that name, which would say whether it is in use, and the host has fewer networks than most have.
-    pub(super) fn lost(&self, is_wanted: &dyn Fn(u32) -> bool) -> BTreeSet<u32> {
+    pub(super) fn perhaps_in_use(&self, is_wanted: &dyn Fn(u32) -> bool) -> BTreeSet<u32> {
         let ports = || self.kept.iter().filter(|own| is_wanted(own.host));
         let mut networks: BTreeMap<u32, usize> = BTreeMap::new();
         let mut names: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
@@ -67,12 +67,12 @@ impl Survey {
         }
         let usual = counts.iter().max_by_key(|(networks, hosts)| (**hosts, **networks));
         let usual = usual.map(|(networks, _)| *networks);
-        let is_lost = |own: &&KeptPort| {
+        let may_be_in_use = |own: &&KeptPort| {
             own.network() == NONE
                 && names.get(&own.name).is_some_and(|(_, is_only)| *is_only)
                 && networks.get(&own.host).copied() < usual
         };
-        ports().filter(is_lost).map(|own| own.name).collect()
+        ports().filter(may_be_in_use).map(|own| own.name).collect()
     }
 }
 

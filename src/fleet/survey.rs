@@ -83,27 +83,27 @@ impl Survey {
         for record in &inventory.devices {
             let device = record.device.name.as_str();
             items.add_device(record);
-            self.seen.add_device(host, &here, record);
+            self.seen.add_device(host, record);
             for port in &record.ports {
                 let name = format!("{device}:{}", port.number);
                 items.add_port(&name, port);
                 let own = chosen
                     .next_if(|own| own.port.device == device && own.port.number == port.number);
                 let name_number = self.ports.number(name.as_bytes(), || name.clone());
-                self.seen.add_port(host, name_number, record, port);
+                let place = Place { here: &here, record, port };
+                if !self.seen.add_port(host, name_number, place) {
+                    items.lacks();
+                }
                 let mut ends = [KeptEnd { kind: NONE, network: NONE }; 3];
-                for (place, kept) in ends.iter_mut().enumerate() {
+                for (chooser, kept) in ends.iter_mut().enumerate() {
                     let end = match own {
                         None => Some(End::unread()),
-                        Some(Chosen { port: seen, done }) => {
-                            done.get(place).and_then(|(outcome, is_sure)| {
-                                let place = Place { here: &here, record, port };
-                                end(place, seen, outcome, *is_sure)
-                            })
-                        }
+                        Some(Chosen { port: seen, done }) => done
+                            .get(chooser)
+                            .and_then(|(outcome, is_sure)| end(place, seen, outcome, *is_sure)),
                     };
                     if let Some(end) = end {
-                        if place == 0 {
+                        if chooser == 0 {
                             add_site(&mut items, &name, &end);
                         }
                         *kept = keep(&mut self.ends, &mut self.networks, end);

@@ -51,6 +51,12 @@ pub(super) fn hosts_of(members: &[Member]) -> Vec<u32> {
     hosts
 }
 
+/// Whether a member of one side and one of the other are of different hosts, so that a job joins them.
+pub(super) fn are_apart(one: &[Member], other: &[Member]) -> bool {
+    let hosts = |side: &[Member]| Some((side.first()?.0, side.last()?.0));
+    hosts(one).zip(hosts(other)).is_some_and(|(own, its)| own.0 != own.1 || its != own)
+}
+
 impl Troubles {
     pub(super) fn new(is_routed: bool) -> Self {
         Self { found: BTreeMap::new(), chooser: Chooser::Recommended, is_routed }
@@ -66,7 +72,10 @@ impl Troubles {
             other.or(members.first()).map(|(host, _, network)| (*host, (kind, *network)))
         };
         let example = others.and_then(of);
-        let count = others.map_or(0, |(_, members)| hosts_of(members).len());
+        // A host is none of the others to itself.
+        let is_other = |own: &u32| hosts != [*own];
+        let count =
+            others.map_or(0, |(_, members)| hosts_of(members).into_iter().filter(is_other).count());
         let ends = ((kind, *network), example.map(|(_, end)| end));
         let rest = self.found.entry(Key { why, hosts }).or_insert_with(|| Rest {
             ports: BTreeSet::new(),
@@ -105,18 +114,24 @@ impl Troubles {
     ) {
         let Used::Row(row) = &end.used else { return };
         let is_v2 = row.gid_type == Some(GidType::ROCE_V2);
-        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
-        for (.., network) in others.iter().filter(|(.., network)| *network != NONE) {
-            *counts.entry(*network).or_default() += 1;
+        // On which hosts each network is.
+        let mut hosts: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for (host, _, network) in others.iter().filter(|(.., network)| *network != NONE) {
+            hosts.entry(*network).or_default().insert(*host);
         }
-        let most = counts.iter().max_by_key(|(network, count)| (**count, Reverse(**network)));
+        let most = hosts.iter().max_by_key(|(network, own)| (own.len(), Reverse(**network)));
         let Some((usual, _)) = most else { return };
         let is_odd = |own: &&Member| own.2 != NONE && own.2 != *usual;
         let odd: Vec<Member> = own.iter().filter(is_odd).copied().collect();
-        let rest: Vec<Member> = others.iter().filter(|own| own.2 == *usual).copied().collect();
-        if !odd.is_empty() {
+        // If those others are all of the odd host, there may be more of this side.
+        let of_usual = |(kind, members): Side<'_>| {
+            let own = members.iter().filter(|own| own.2 == *usual);
+            (kind, own.copied().collect::<Vec<Member>>())
+        };
+        let mut sides = [(other_kind, others), (kind, own)].into_iter().map(of_usual);
+        if let Some((its, rest)) = sides.find(|(_, rest)| are_apart(&odd, rest)) {
             let doubt = if is_v2 { Doubt::Networks } else { Doubt::Link };
-            self.doubt(vec![doubt], (kind, &odd), (other_kind, &rest));
+            self.doubt(vec![doubt], (kind, &odd), (its, &rest));
         }
     }
 }

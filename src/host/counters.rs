@@ -12,6 +12,8 @@ mod cost;
 mod files;
 mod missing;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use nix::libc;
 
 use super::Host;
@@ -100,19 +102,18 @@ pub struct PortCounters {
 #[derive(Debug, Default)]
 pub struct CounterReader {
     is_frugal: bool,
-    /// A few at most: each is searched for among all.
-    refused: Vec<(Place, Error)>,
+    refused: BTreeMap<Place, Error>,
 }
 
 /// Something that can be refused. A device is the same as long as its name, index and folder are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     device: (String, Option<u32>, Option<u64>),
     port: Option<u32>,
     what: Way,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     /// All of a driver's counters of a port, by netlink.
     Netlink,
@@ -179,7 +180,8 @@ impl CounterReader {
         devices: &[Device],
         ports: &dyn Fn(&Device, u32) -> bool,
     ) -> Counters {
-        self.refused.retain(|(place, _)| devices.iter().any(|own| identity(own) == place.device));
+        let listed: BTreeSet<_> = devices.iter().map(identity).collect();
+        self.refused.retain(|place, _| listed.contains(&place.device));
         let mut found = Counters::default();
         for device in devices {
             let numbers = device.ports().filter(|port| ports(device, *port));
@@ -274,18 +276,16 @@ impl CounterReader {
         for problem in [asked.err(), resources.as_ref().err().cloned()].into_iter().flatten() {
             found.problems.push(Error::of_host(Request::Netlink, problem));
         }
-        let mut in_use: Vec<(u32, String, Vec<ResourceUse>)> = Vec::new();
+        let mut in_use: BTreeMap<(u32, String), Vec<ResourceUse>> = BTreeMap::new();
         for own in resources.unwrap_or_default() {
             match own {
-                Ok(own) => in_use.push(own),
+                Ok((index, name, own)) => drop(in_use.insert((index, name), own)),
                 Err(cause) => found.problems.push(Error::of_host(Request::Resources, cause)),
             }
         }
         for (device, own) in devices.iter().zip(&mut found.devices) {
-            let mut all = in_use.iter_mut();
-            let found =
-                all.find(|(index, name, _)| Some(*index) == device.index && *name == device.name);
-            own.resources = found.map(|(.., own)| core::mem::take(own));
+            let place = device.index.map(|index| (index, device.name.clone()));
+            own.resources = place.and_then(|place| in_use.remove(&place));
         }
         told
     }
@@ -436,8 +436,7 @@ impl CounterReader {
         if self.refused.is_empty() {
             return None;
         }
-        let place = Place { device: identity(device), port, what };
-        self.refused.iter().find(|(known, _)| *known == place).map(|(_, error)| error)
+        self.refused.get(&Place { device: identity(device), port, what })
     }
 
     /// Remembers a refusal, unless it may be another next time.
@@ -454,7 +453,7 @@ impl CounterReader {
             libc::ENODATA,
         ];
         if LASTING.contains(&error.errno()) {
-            self.refused.push((Place { device: identity(device), port, what }, error.clone()));
+            self.refused.insert(Place { device: identity(device), port, what }, error.clone());
         }
     }
 }

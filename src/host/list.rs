@@ -1,7 +1,7 @@
 //! Listing the devices: by RDMA netlink, or by sysfs.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::libc;
 use rustix::io::Errno;
@@ -11,8 +11,8 @@ use crate::error::{Cause, Error, Request, Result};
 use crate::guid::Guid;
 use crate::netlink::Socket;
 use crate::netlink::rdma::{chardev_request, check, devices_request, parse_chardev, parse_device};
-use crate::sysfs::{Folder, Sysfs, device_number};
-use crate::text::is_device_name;
+use crate::sysfs::{Folder, PORTS, Sysfs, device_number};
+use crate::text::{is_device_name, is_node_name, to_plain};
 
 /// The devices of a host.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
     if untold {
         let (nodes, unread) = nodes_by_sysfs(&class, dev);
         let are_nodes_unread = unread.is_some();
-        problems.extend(unread.map(|cause| unread_nodes(&class, cause)));
+        problems.extend(unread);
         for device in devices.iter_mut().filter(|device| device.node.is_none()) {
             if let Some((node, id)) = nodes.get(&device.name) {
                 device.node = Some(node.clone());
@@ -137,14 +137,21 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>
     let verbs = sysfs.folder(VERBS_CLASS);
     let (mut nodes, unread) = nodes_by_sysfs(&verbs, dev);
     let are_nodes_unread = unread.is_some() || lacks_nodes(sysfs);
-    listing.problems.extend(unread.map(|cause| unread_nodes(&verbs, cause)));
+    listing.problems.extend(unread);
+    // In the kernel's own they are other namespaces' devices.
+    if !class.is_of_kernel() {
+        for name in nodes.keys().filter(|name| class.join(name).is_gone()) {
+            let request = Request::Sysfs { path: class.join(name).path().join(PORTS) };
+            listing.problems.push(Error::new(name, request, Cause::Os(libc::ENOENT)));
+        }
+    }
     for name in names {
         let by_name = class.join(&name);
         // It may not be the name that the folder has.
         if !is_device_name(&name) {
             let request = Request::Sysfs { path: by_name.path().to_owned() };
             let cause = Cause::Malformed("a device's name");
-            listing.problems.push(Error::new(name, request, cause));
+            listing.problems.push(Error::new(to_plain(&name), request, cause));
             continue;
         }
         let listed = steady_device(&by_name, &name, &mut nodes, &verbs, dev);
@@ -156,16 +163,17 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>
             // It has gone since it was listed.
             Err(_) if by_name.is_gone() => {}
             Err((file, cause)) => {
-                let mut path = by_name.path().to_owned();
-                if !file.is_empty() {
-                    path.push(file);
-                }
-                let request = Request::Sysfs { path };
+                let request = Request::Sysfs { path: path_of(&by_name, file) };
                 listing.problems.push(Error::new(name, request, cause));
             }
         }
     }
     Ok(Some(listing))
+}
+
+/// A file in a folder, or with `""` the folder.
+fn path_of(folder: &Folder, file: &str) -> PathBuf {
+    if file.is_empty() { folder.path().to_owned() } else { folder.path().join(file) }
 }
 
 /// Reads a device and finds its node, both of one device.
@@ -175,15 +183,19 @@ fn steady_device(
     nodes: &mut BTreeMap<String, (Node, FolderId)>,
     verbs: &Folder,
     dev: &Path,
-) -> Result<Device, Unlisted> {
-    let of_folder = |errno| ("", Cause::of(errno));
+) -> Result<Device, Unread> {
+    let of_folder = |errno| match errno {
+        // If the name is there, it leads nowhere, where the files should be.
+        Errno::NOENT => (PORTS, Cause::Os(libc::ENOENT)),
+        errno => ("", Cause::of(errno)),
+    };
     for _ in 0..TRIES {
         let folder = by_name.held().map_err(of_folder)?;
         let mut device = read_device(&folder, name.to_owned())?;
         device.identity.device = Some(folder.id().map_err(of_folder)?);
         // One that is being removed lists fewer ports.
         if !folder.exists() {
-            return Err(("", Cause::Os(libc::ENOENT)));
+            return Err(of_folder(Errno::NOENT));
         }
         let Some((node, id)) = nodes.get(name) else {
             return Ok(device);
@@ -216,17 +228,12 @@ pub(super) fn lacks_class(sysfs: &Sysfs, class: &str, module: &str) -> bool {
     is_gone(class) && (is_gone("module") || !is_gone(&format!("module/{module}")))
 }
 
-/// That nodes could not be read, so that devices may have one that is not known.
-pub(super) fn unread_nodes(class: &Folder, cause: Cause) -> Error {
-    Error::of_host(Request::Sysfs { path: class.path().to_owned() }, cause)
-}
-
 /// Each uverbs node with the name of its device, and what kept nodes from being read. The names are those
 /// of all network namespaces. Without `ib_uverbs` there is none.
 fn nodes_by_sysfs(
     class: &Folder,
     dev: &Path,
-) -> (BTreeMap<String, (Node, FolderId)>, Option<Cause>) {
+) -> (BTreeMap<String, (Node, FolderId)>, Option<Error>) {
     let mut nodes = BTreeMap::new();
     let (found, unread) = nodes_of_class(class, dev);
     for (device, node, id) in found {
@@ -240,64 +247,70 @@ fn nodes_by_sysfs(
 pub(super) fn nodes_of_class(
     class: &Folder,
     dev: &Path,
-) -> (Vec<(String, Node, FolderId)>, Option<Cause>) {
+) -> (Vec<(String, Node, FolderId)>, Option<Error>) {
+    let error = |path: PathBuf, cause| Error::of_host(Request::Sysfs { path }, cause);
     let mut nodes = Vec::new();
     let names = match class.steady_names() {
         Ok(names) => names,
         Err(Cause::Os(libc::ENOENT)) => return (nodes, None),
-        Err(cause) => return (nodes, Some(cause)),
+        Err(cause) => return (nodes, Some(error(class.path().to_owned(), cause))),
     };
     let mut unread = None;
     for name in names {
         let folder = class.join(&name);
-        let device = match folder.read("ibdev") {
-            Ok(device) => device,
+        match read_node(&folder, name, dev) {
+            // Another may have taken over the name between two files.
+            Ok((device, node)) => {
+                let id = folder.id().ok().filter(|id| id.still_exists().is_ok());
+                nodes.extend(id.map(|id| (device, node, id)));
+            }
             // It is the file `abi_version`.
-            Err(cause) if cause.errno() == libc::ENOTDIR => continue,
+            Err((_, cause)) if cause.errno() == libc::ENOTDIR => {}
             // It has gone since it was listed.
-            Err(cause) if cause.errno() == libc::ENODEV || folder.is_gone() => continue,
-            Err(cause) => {
-                unread = Some(cause);
-                continue;
-            }
-        };
-        let number = match folder.read("dev").map(|text| device_number(&text)) {
-            Ok(Some(number)) => number,
-            Ok(None) => {
-                unread = Some(folder.malformed("dev", "a node's number"));
-                continue;
-            }
-            Err(cause) if cause.errno() == libc::ENODEV || folder.is_gone() => continue,
-            Err(cause) => {
-                unread = Some(cause);
-                continue;
-            }
-        };
-        // Another may have taken over the name between two files.
-        if let Some(id) = folder.id().ok().filter(|id| id.still_exists().is_ok()) {
-            nodes.push((device, Node { path: dev.join(&name), name, number }, id));
+            Err((_, cause)) if cause.errno() == libc::ENODEV || folder.is_gone() => {}
+            Err((file, cause)) => unread = Some(error(path_of(&folder, file), cause)),
         }
     }
     (nodes, unread)
 }
 
-/// Why a device is not listed: the file in its folder, or `""`, and what was wrong there.
-type Unlisted = (&'static str, Cause);
+/// A node, with the name of its device.
+fn read_node(folder: &Folder, name: String, dev: &Path) -> Result<(String, Node), Unread> {
+    let read = |file| folder.read(file).map_err(|cause| (file, cause));
+    let malformed = |file, what| (file, folder.malformed(file, what));
+    let device = read("ibdev")?;
+    if !is_device_name(&device) {
+        return Err(malformed("ibdev", "a device's name"));
+    }
+    let number = device_number(&read("dev")?).ok_or_else(|| malformed("dev", "a node's number"))?;
+    if !is_node_name(&name) {
+        return Err(("", Cause::Malformed("a node's name")));
+    }
+    Ok((device, Node { path: dev.join(&name), name, number }))
+}
 
-fn read_device(folder: &Folder, name: String) -> Result<Device, Unlisted> {
+/// Why a device or a node could not be read: the file in its folder, or `""`, and what was wrong there.
+type Unread = (&'static str, Cause);
+
+fn read_device(folder: &Folder, name: String) -> Result<Device, Unread> {
     let at = |file| move |cause| (file, cause);
     let guid = |file| {
         let guid = folder.read(file).map_err(at(file))?.parse::<Guid>();
         guid.map_err(|_| (file, folder.malformed(file, "a GUID in sysfs")))
     };
-    let ports = folder.join("ports").numbers().map_err(at("ports"))?;
+    let ports = folder.join(PORTS).numbers().map_err(at(PORTS))?;
     let node_type = u8::try_from(folder.read_number("node_type").map_err(at("node_type"))?)
         .map(NodeType)
         .map_err(|_| ("node_type", folder.malformed("node_type", "a node type")))?;
     // The kernel numbers ports from 1 without a gap; a switch has only port 0.
     let first = u32::from(node_type != NodeType::SWITCH);
+    // It registers no device without ports, so this is a part of a sysfs.
+    if ports.is_empty() {
+        let file = if first == 0 { "ports/0" } else { "ports/1" };
+        return Err((file, Cause::Os(libc::ENOENT)));
+    }
     if !ports.iter().copied().eq((first..).take(ports.len())) {
-        return Err(("ports", folder.malformed("ports", "port numbers with a gap")));
+        return Err((PORTS, folder.malformed(PORTS, "port numbers with a gap")));
     }
     let device = Device {
         name,
@@ -305,7 +318,7 @@ fn read_device(folder: &Folder, name: String) -> Result<Device, Unlisted> {
         node_type,
         node_guid: guid("node_guid")?,
         sys_image_guid: guid("sys_image_guid")?,
-        fw_version: folder.read_optional("fw_ver"),
+        fw_version: folder.read_optional("fw_ver").map(|text| to_plain(&text)),
         protocol: None,
         port_count: ports.last().copied().unwrap_or(0),
         driver: None,

@@ -41,14 +41,14 @@ use crate::error::{Cause, Error, Request, Result};
 use crate::netlink::rdma::{devices_request, message_type};
 use crate::netlink::{Message, Socket, attributes};
 use crate::sysfs::{Sysfs, is_absent};
-use crate::text::natural;
+use crate::text::{is_device_name, is_node_name, natural};
 use list::{VERBS_CLASS, leaves_no_netlink, list_by_netlink, list_by_sysfs};
 
 pub use crate::gid::{GidRecord, Source};
 pub use counters::{Cost, CounterReader, Counters, DeviceCounters, PortCounters};
 pub use list::Listing;
-pub use netdev::NamedTable;
-pub(crate) use netdev::{PortNetdevs, Sought};
+pub(crate) use netdev::Sought;
+pub use netdev::{NamedTable, PortNetdevs};
 pub use reader::{GidTable, Preference, Reader};
 
 /// Where devices are looked for: this host, or a sysfs tree of another.
@@ -264,16 +264,21 @@ impl Host {
         let names = class.steady_names();
         let verbs = self.sysfs.folder(VERBS_CLASS);
         let nodes = verbs.steady_names();
-        // Without its class a device may be anywhere.
-        for node in nodes.iter().flatten().filter(|_| names.is_ok()) {
+        // Without its class a device may be anywhere. A copy may be without a device that is here.
+        let shows_all = names.is_ok() && class.is_of_kernel();
+        for node in nodes.iter().flatten().filter(|_| shows_all) {
             let device = verbs.join(node).read_optional("ibdev");
+            let device = device.filter(|own| is_device_name(own) && is_node_name(node));
             if let Some(device) = device.filter(|own| class.join(own).is_gone()) {
                 reasons.push(Absence::OtherNamespace { device, node: node.clone() });
             }
         }
         match names {
             Err(Cause::Os(libc::ENOENT)) => reasons.extend(self.absence_without_class()),
-            Ok(names) if names.is_empty() => reasons.push(Absence::NoDevice),
+            // It may be that of another network namespace, which has none.
+            Ok(names) if names.is_empty() && self.lists_none() != Some(false) => {
+                reasons.push(Absence::NoDevice);
+            }
             // A folder that cannot be read says nothing; listing the devices has failed, then.
             Ok(_) | Err(_) => {}
         }
@@ -288,17 +293,20 @@ impl Host {
 
     /// Why there may be no device, where sysfs has no class of them. RDMA netlink may know.
     fn absence_without_class(&mut self) -> Option<Absence> {
-        let is_mounted = self.sysfs.is_mounted();
-        if let Some(socket) = self.netlink() {
-            let devices = socket.dump(&devices_request(), |_| Ok(()));
-            return devices.is_ok_and(|all| all.is_empty()).then_some(Absence::NoDevice);
-        }
-        let is_asked_in_vain = match self.netlink {
-            Netlink::Unopened(errno) => errno != Some(Errno::PROTONOSUPPORT),
-            Netlink::Open(_) | Netlink::Absent => false,
+        let lists_none = self.lists_none();
+        let may_lack_module = match self.netlink {
+            Netlink::Open(_) => return (lists_none == Some(true)).then_some(Absence::NoDevice),
+            Netlink::Unopened(errno) => errno == Some(Errno::PROTONOSUPPORT),
+            Netlink::Absent => true,
         };
-        let is_unloaded = is_mounted && !list::has_core(&self.sysfs);
-        (is_unloaded && !is_asked_in_vain).then_some(Absence::NoModule)
+        let is_unloaded = self.sysfs.is_mounted() && !list::has_core(&self.sysfs);
+        (is_unloaded && may_lack_module).then_some(Absence::NoModule)
+    }
+
+    /// Whether RDMA netlink lists no device; `None` if it does not say.
+    fn lists_none(&mut self) -> Option<bool> {
+        let devices = self.netlink()?.dump(&devices_request(), |_| Ok(()));
+        Some(devices.ok()?.is_empty())
     }
 }
 
@@ -458,19 +466,118 @@ mod tests {
         assert!(!no_module(&mut refused));
     }
 
+    /// The class is empty, as in a namespace without devices. Netlink answers for this one.
     #[test]
-    fn a_device_that_may_not_be_looked_at_is_not_elsewhere() {
-        let (_tree, class, mut host) = tree();
-        // As where a folder may be listed and not searched: its name leads nowhere.
-        std::fs::remove_dir_all(class.join("rxe0")).unwrap();
-        let is_elsewhere = |host: &mut Host| {
-            host.absence().iter().any(|it| matches!(it, Absence::OtherNamespace { .. }))
+    fn a_host_whose_sysfs_is_of_another_namespace_has_the_devices_that_netlink_lists() {
+        use crate::netlink::Datagram;
+        use uverbs_uapi::netlink::attribute;
+        let tree = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(tree.path().join("class/infiniband")).unwrap();
+        let device = Message::new(0, &[])
+            .number(attribute::DEV_INDEX, 0)
+            .text(attribute::DEV_NAME, "rxe0")
+            .number(attribute::PORT_INDEX, 1)
+            .finish_for_test();
+        let some = |place| vec![Datagram::reply(&device, place), Datagram::end(place)];
+        let none = |place| vec![Datagram::end(place)];
+        let at = |answers| {
+            let netlink = Netlink::Open(Socket::given(answers));
+            Host { sysfs: Sysfs::at(tree.path()), netlink, ..Host::new() }
         };
-        assert!(is_elsewhere(&mut host));
+        let has_none = |reasons: &[Absence]| reasons.contains(&Absence::NoDevice);
+        assert!(!has_none(&at(vec![some(1)]).absence()));
+        assert!(has_none(&at(vec![none(1)]).absence()));
+        assert!(has_none(&at(vec![]).absence()), "netlink does not say");
+        // It went after it was listed.
+        let no_node = vec![Datagram::refusal(Errno::OPNOTSUPP, 2)];
+        let mut host = at(vec![some(1), no_node, some(3), none(4)]);
+        let inventory = host.inventory(&Wanted::new(Parts { host: true, ..Parts::LISTED }));
+        assert_eq!(inventory.devices.len(), 1);
+        assert!(!has_none(&inventory.absences), "{:?}", inventory.absences);
+    }
+
+    /// The others' interfaces are known, and netlink has answered.
+    #[test]
+    fn a_port_whose_interface_is_refused_hides_no_other() {
+        use crate::inventory::Unread;
+        use crate::netlink::Datagram;
+        use uverbs_uapi::netlink::attribute;
+        let device = Message::new(0, &[])
+            .number(attribute::DEV_INDEX, 0)
+            .text(attribute::DEV_NAME, "rxe0")
+            .number(attribute::PORT_INDEX, 2)
+            .finish_for_test();
+        let d0 = Message::new(0, &[])
+            .number(attribute::NDEV_INDEX, 2)
+            .text(attribute::NDEV_NAME, "d0")
+            .finish_for_test();
+        let mut host = Host::with_netlink(Socket::given(vec![
+            vec![Datagram::reply(&device, 1), Datagram::end(1)],
+            vec![Datagram::refusal(Errno::OPNOTSUPP, 2)],
+            vec![Datagram::reply(&device, 3), Datagram::end(3)],
+            vec![Datagram::refusal(Errno::IO, 4), Datagram::reply(&d0, 5)],
+        ]));
+        let wanted = Wanted::new(Parts { port_netdevs: true, ..Parts::LISTED });
+        let inventory = host.inventory(&wanted.preference(Preference::Sysfs));
+        assert!(inventory.has_netlink && inventory.problems.is_empty(), "{inventory:?}");
+        let ports = &inventory.devices[0].ports;
+        let problem = ports[0].netdev.as_ref().unwrap_err();
+        assert!(problem.text.starts_with("rxe0: find the network interface of port 1: EIO"));
+        assert_eq!(ports[1].netdev().map(|own| own.name.as_str()), Some("d0"));
+        assert_eq!(inventory.unread(), [Unread::Port("rxe0", 1)]);
+    }
+
+    /// What is wrong with the only device of a tree that is a part of a sysfs.
+    fn part_problem(host: &mut Host, file: &Path) {
+        let is_elsewhere = |own: &Absence| matches!(own, Absence::OtherNamespace { .. });
+        assert!(!host.absence().iter().any(is_elsewhere));
+        let listing = host.list().unwrap();
+        let [problem] = listing.problems.as_slice() else { panic!("{listing:?}") };
+        let said = format!("rxe0: read {}: ENOENT", file.display());
+        assert!(listing.devices.is_empty() && problem.to_string().starts_with(&said), "{problem}");
+        assert!(problem.to_string().ends_with("is all of sysfs there?"), "{problem}");
+    }
+
+    /// In the kernel's sysfs its device would be another namespace's.
+    #[test]
+    fn a_device_that_a_copy_lacks_is_not_elsewhere() {
+        let (_tree, class, mut host) = tree();
+        std::fs::remove_dir_all(class.join("rxe0")).unwrap();
+        part_problem(&mut host, &class.join("rxe0/ports"));
+        // A name that may not be followed.
         std::os::unix::fs::symlink(class.join("rxe0"), class.join("rxe0")).unwrap();
-        assert!(!is_elsewhere(&mut host));
-        std::fs::remove_dir_all(&class).unwrap();
-        assert!(!is_elsewhere(&mut host), "without the class it may be anywhere");
+        assert_eq!(host.list().unwrap().problems[0].errno(), libc::ELOOP);
+    }
+
+    #[test]
+    fn a_device_without_ports_is_a_part_of_one() {
+        let (_tree, class, mut host) = tree();
+        std::fs::remove_dir_all(class.join("rxe0/ports/1")).unwrap();
+        part_problem(&mut host, &class.join("rxe0/ports/1"));
+        assert_eq!(host.sysfs().query_gid_table("rxe0").unwrap_err().errno(), libc::ENOENT);
+    }
+
+    /// As `cp -a /sys/class` leaves them.
+    #[test]
+    fn of_links_that_lead_nowhere_a_file_is_missing() {
+        let (tree, class, mut host) = tree();
+        let device = host.device("rxe0").unwrap();
+        let lead_nowhere = |path: &Path| {
+            std::fs::remove_dir_all(path).unwrap();
+            std::os::unix::fs::symlink("../../devices/nowhere", path).unwrap();
+        };
+        lead_nowhere(&class.join("rxe0"));
+        let ports = class.join("rxe0/ports");
+        part_problem(&mut host, &ports);
+        let by_name = host.sysfs().query_port("rxe0", 1).unwrap_err();
+        for error in [by_name, host.sysfs().of(&device).unwrap_err()] {
+            assert_eq!(error.request(), &Request::Sysfs { path: ports.clone() });
+        }
+        let node = tree.path().join("class/infiniband_verbs/uverbs0");
+        lead_nowhere(&node);
+        let said = format!("host: read {}: ENOENT", node.join("ibdev").display());
+        let listing = host.list().unwrap();
+        assert!(listing.problems.iter().any(|own| own.to_string().starts_with(&said)));
     }
 
     #[test]

@@ -84,15 +84,16 @@ use super::{GidRecord, GidTable, Host};
 use crate::device::Device;
 use crate::error::{Cause, Error, Request, Result};
 use crate::netdev::{Interface, Netdev};
-use crate::netlink::rdma::{message_type, parse_port};
+use crate::netlink::rdma::{device_request, message_type, parse_device, parse_port};
 use crate::netlink::route::{RouteDump, read_addresses, read_links};
 use crate::netlink::{Message, Socket};
 use proof::{Namespace, Question};
 
 pub(crate) use proof::Naming;
 
-/// The interface of each port that was asked, by device and number; `None` if it has none here.
-pub(crate) type PortNetdevs = BTreeMap<(String, u32), Option<Netdev>>;
+/// The network interface of each port that was asked, by device and number: `None` if it has none in this network
+/// namespace, or why that is not known.
+pub type PortNetdevs = BTreeMap<(String, u32), Result<Option<Netdev>>>;
 
 /// What an interface was when it was looked for by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,20 +106,17 @@ pub(crate) enum Sought {
 }
 
 impl Host {
-    /// The network interface of each port that has one in this namespace, as the kernel says it.
+    /// The network interface of each port as the kernel says it.
     ///
-    /// Ports are given as pairs of device and number; so is the answer. Without RDMA netlink
-    /// nothing is known.
+    /// Ports are given as pairs of device and number; so is the answer. Of a port that is not in it nothing is known,
+    /// as without RDMA netlink. A port whose driver or firmware refuses leaves the others known.
     ///
     /// # Errors
     /// Those of RDMA netlink.
-    pub fn port_netdevs(
-        &mut self,
-        ports: &[(&Device, u32)],
-    ) -> Result<BTreeMap<(String, u32), Netdev>> {
+    pub fn port_netdevs(&mut self, ports: &[(&Device, u32)]) -> Result<PortNetdevs> {
         let mut known = PortNetdevs::new();
         self.ask_port_netdevs(ports, &mut known)?;
-        Ok(known.into_iter().filter_map(|(port, netdev)| Some((port, netdev?))).collect())
+        Ok(known)
     }
 
     /// The same, of those that are not known yet: adds what came of it.
@@ -128,39 +126,53 @@ impl Host {
         known: &mut PortNetdevs,
     ) -> Result<()> {
         let mut asked = Vec::new();
-        let mut requests = Vec::new();
         for (device, port) in ports {
-            if known.contains_key(&(device.name.clone(), *port)) {
-                continue;
-            }
-            if let Some(index) = device.index {
-                asked.push((device.name.clone(), *port));
-                requests.push(
-                    Message::new(message_type(abi::op::PORT_GET), &[])
-                        .number(abi::attribute::DEV_INDEX, index)
-                        .number(abi::attribute::PORT_INDEX, *port),
-                );
+            let key = (device.name.clone(), *port);
+            if let Some(index) = device.index.filter(|_| !known.contains_key(&key)) {
+                asked.push((key, index));
             }
         }
-        if requests.is_empty() {
+        if asked.is_empty() {
             return Ok(());
         }
         let Some(socket) = self.netlink() else { return Ok(()) };
-        let mut found = PortNetdevs::new();
-        socket
-            .ask(requests, |place, reply| {
-                let netdev = match reply {
-                    Ok(reply) => parse_port(reply)?,
-                    // A port that has gone has no interface.
-                    Err(Errno::INVAL | Errno::NODEV) => None,
-                    // Of any other it is not known.
-                    Err(errno) => return Err(Cause::of(errno)),
-                };
-                found.extend(asked.get(place).map(|port| (port.clone(), netdev)));
-                Ok(())
-            })
-            .map_err(|cause| Error::of_host(Request::Netlink, cause))?;
-        known.append(&mut found);
+        let request = |((_, port), index): &(_, u32)| {
+            Message::new(message_type(abi::op::PORT_GET), &[])
+                .number(abi::attribute::DEV_INDEX, *index)
+                .number(abi::attribute::PORT_INDEX, *port)
+        };
+        let mut found = BTreeMap::new();
+        // Those that have gone, or whose driver says the same of them.
+        let mut refused = Vec::new();
+        let error = |cause| Error::of_host(Request::Netlink, cause);
+        let answered = socket.ask(asked.iter().map(request).collect(), |place, reply| {
+            let Some((port, index)) = asked.get(place) else { return Ok(()) };
+            if let Err(errno @ (Errno::INVAL | Errno::NODEV)) = reply {
+                refused.push((port, *index, errno));
+            }
+            found.insert(port, reply.map_err(Cause::of).and_then(parse_port));
+            Ok(())
+        });
+        answered.map_err(error)?;
+        let request = |(_, index, _): &(_, u32, _)| device_request(*index);
+        let answered = socket.ask(refused.iter().map(request).collect(), |place, reply| {
+            let Some((port, _, errno)) = refused.get(place) else { return Ok(()) };
+            let has_port = match reply {
+                Ok(reply) => parse_device(reply).map(|(_, own)| own.ports().contains(&port.1)),
+                Err(Errno::INVAL | Errno::NODEV) => Ok(false),
+                Err(errno) => Err(Cause::of(errno)),
+            };
+            // A port that has gone has no interface.
+            let none = |has_port| if has_port { Err(Cause::of(*errno)) } else { Ok(None) };
+            found.insert(port, has_port.and_then(none));
+            Ok(())
+        });
+        answered.map_err(error)?;
+        known.extend(found.into_iter().map(|(port, netdev)| {
+            let request = Request::PortNetdev { port: port.1 };
+            let error = |cause| Error::new(&*port.0, request, cause);
+            (port.clone(), netdev.map_err(error))
+        }));
         Ok(())
     }
 
@@ -185,9 +197,12 @@ impl Host {
     /// ```
     ///
     /// # Errors
-    /// Those of RDMA netlink and route netlink.
+    /// Those of RDMA netlink and route netlink; and why the interface of a port is not known that has such rows
+    /// ([`port_netdevs`](Self::port_netdevs)).
     pub fn netdevs<'t>(&mut self, tables: &[&'t GidTable]) -> Result<Vec<NamedTable<'t>>> {
-        let namings = self.netdevs_by(tables, None, PortNetdevs::new())?;
+        let mut known = PortNetdevs::new();
+        let namings = self.netdevs_by(tables, None, &mut known)?;
+        known.into_values().collect::<Result<Vec<_>>>()?;
         let named = |(table, namings): (&&'t GidTable, Vec<Naming>)| NamedTable {
             table,
             netdevs: namings.into_iter().map(|naming| naming.netdev).collect(),
@@ -197,12 +212,12 @@ impl Host {
 
     /// The interfaces of the rows of each table, in their order, by what was read of interfaces already. Without a
     /// dump, links are not read for a table whose rows they could not name, and it is not known where these rows'
-    /// interfaces are.
+    /// interfaces are. Adds what came of asking for the ports' own.
     pub(crate) fn netdevs_by(
         &mut self,
         tables: &[&GidTable],
         dump: Option<RouteDump>,
-        mut known: PortNetdevs,
+        known: &mut PortNetdevs,
     ) -> Result<Vec<Vec<Naming>>> {
         let nothing = || tables.iter().map(|table| vec![Naming::default(); table.len()]).collect();
         let mut ports: Vec<(&Device, u32)> = Vec::new();
@@ -218,18 +233,16 @@ impl Host {
         if !ports.iter().any(|(device, _)| device.index.is_some()) || self.netlink().is_none() {
             return Ok(nothing());
         }
-        self.ask_port_netdevs(&ports, &mut known)?;
-        let with_netdev = |(port, netdev): (_, Option<Netdev>)| Some((port, netdev?));
-        let port_netdevs = known.into_iter().filter_map(with_netdev).collect();
+        self.ask_port_netdevs(&ports, known)?;
         let error = |cause| Error::of_host(Request::Interfaces, cause);
         let (namespace, settled) = if let Some(RouteDump { links, addresses }) = dump {
-            let mut namespace = Namespace::new(port_netdevs, &addresses);
+            let mut namespace = Namespace::new(known.clone(), &addresses);
             namespace.links = Some(links);
             (namespace, vec![false; tables.len()])
         } else {
             let mut route = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
             let addresses = read_addresses(&mut route).map_err(error)?;
-            let mut namespace = Namespace::new(port_netdevs, &addresses);
+            let mut namespace = Namespace::new(known.clone(), &addresses);
             let settled = namespace.settled(tables);
             // Some row is of another interface than its port's: now the links between them matter.
             if settled.contains(&false) {
@@ -338,12 +351,13 @@ impl Host {
             device.index.is_none()
                 || (may_be_above_others && has_rows)
                 || device.ports().any(|port| match port_netdevs.get(&(device.name.clone(), port)) {
-                    Some(own) => {
+                    Some(Ok(Some(own))) => {
                         own.index == wanted.index
                             || links.above(own.index).contains(&wanted.index.get())
                     }
                     // Elsewhere, or none.
-                    None => false,
+                    Some(Ok(None)) => false,
+                    Some(Err(_)) | None => true,
                 })
         };
         Ok((devices.iter().map(may).collect(), Sought::Found(wanted.index)))

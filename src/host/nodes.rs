@@ -3,7 +3,7 @@
 use nix::libc;
 
 use super::Host;
-use super::list::{lacks_class, nodes_of_class, unread_nodes};
+use super::list::{lacks_class, nodes_of_class};
 use crate::device::{Device, Node};
 use crate::error::{Cause, Error, Request, Result};
 use crate::sysfs::device_number;
@@ -45,8 +45,8 @@ impl Host {
             return Err(error(Cause::Os(libc::ENOENT)));
         }
         let (found, unread) = nodes_of_class(&class, &self.dev);
-        if let Some(cause) = unread {
-            return Err(unread_nodes(&class, cause));
+        if let Some(error) = unread {
+            return Err(error);
         }
         let own = found.into_iter().filter(|(name, ..)| *name == device.name);
         let mut nodes: Vec<Node> = own.map(|(_, node, _)| node).collect();

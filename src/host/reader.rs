@@ -340,8 +340,11 @@ mod tests {
     ) -> Result<(Source, Option<Cause>), Cause> {
         let tree = tempfile::tempdir().unwrap();
         let folder = tree.path().join(format!("class/infiniband/sim0/ports/{port}"));
-        std::fs::create_dir_all(folder.join("gids")).unwrap();
+        for table in ["gids", "pkeys"] {
+            std::fs::create_dir_all(folder.join(table)).unwrap();
+        }
         for (name, text) in [
+            ("pkeys/0", "0xffff"),
             ("state", "4: ACTIVE"),
             ("phys_state", "5: LinkUp"),
             ("link_layer", "Ethernet"),

@@ -97,7 +97,7 @@ pub struct Inventory {
     /// NCCL's files of settings that could not be read, and settings that this version does not know. What NCCL
     /// does is not known if there are any.
     pub unread_settings: Vec<Problem>,
-    /// What went wrong and is no device's.
+    /// What went wrong and is no device's; and why the interfaces of rows are not known, of ports that were not wanted.
     pub problems: Vec<Problem>,
     /// Devices that could not be listed, by name.
     pub unlisted: Vec<(String, Problem)>,
@@ -159,8 +159,8 @@ pub struct PortRecord {
     pub effective: Option<Answer<Rate>>,
     /// Its GUID, if it has one.
     pub guid: Answer<Option<Guid>>,
-    /// Its network interface, if that is in this network namespace.
-    pub netdev: Option<Netdev>,
+    /// Its network interface, if that is in this network namespace; `None` also without RDMA netlink.
+    pub netdev: Answer<Option<Netdev>>,
     /// The P_Keys in use with their indices; not asked for where the link layer is Ethernet, or where
     /// they are not wanted.
     pub pkeys: Option<Answer<Vec<(u32, PKey)>>>,
@@ -230,7 +230,7 @@ impl Inventory {
                 found.push(Unread::Device(name));
                 continue;
             }
-            let ports = record.ports.iter().filter(|port| port.problem().is_some());
+            let ports = record.ports.iter().filter(|port| port.unread().is_some());
             found.extend(ports.map(|port| Unread::Port(name, port.number)));
         }
         found
@@ -265,7 +265,7 @@ pub enum Unread<'i> {
     Listing,
     /// A device's GID table, or all of the device.
     Device(&'i str),
-    /// A port's attributes.
+    /// A port's attributes, or which network interface it has.
     Port(&'i str, u32),
 }
 
@@ -352,7 +352,7 @@ impl PortRecord {
             attributes: None,
             effective: None,
             guid: Ok(None),
-            netdev: None,
+            netdev: Ok(None),
             pkeys: None,
             has_types: None,
         }
@@ -364,9 +364,22 @@ impl PortRecord {
         self.attributes.as_ref()?.as_ref().ok().map(|(attributes, _)| attributes)
     }
 
+    /// Its network interface, if that is known and in this network namespace.
+    #[must_use]
+    pub fn netdev(&self) -> Option<&Netdev> {
+        self.netdev.as_ref().ok()?.as_ref()
+    }
+
     /// Why its attributes could not be read.
     #[must_use]
     pub fn problem(&self) -> Option<&Problem> {
         self.attributes.as_ref()?.as_ref().err()
+    }
+
+    /// Why something of it is not known that matters to what is said of all ports: its attributes, or which network
+    /// interface it has.
+    #[must_use]
+    pub fn unread(&self) -> Option<&Problem> {
+        self.problem().or(self.netdev.as_ref().err())
     }
 }

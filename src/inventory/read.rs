@@ -16,7 +16,7 @@ use crate::error::{Cause, Error, Request};
 use crate::host::{GidTable, Host, PortNetdevs, Sought};
 use crate::netlink::route::{Links, RouteDump};
 use crate::sysfs::{Sysfs, is_absent};
-use crate::text::is_plain_char;
+use crate::text::to_plain;
 use device::{find_driver, find_hardware, read_device};
 use settings::read_settings;
 
@@ -75,7 +75,7 @@ impl Host {
             self.name_ports(&mut inventory, &mut netdevs);
         }
         if parts.gids {
-            self.name_rows(&mut inventory, &tables, dump, netdevs, wanted);
+            self.name_rows(&mut inventory, &tables, dump, &mut netdevs, wanted);
         }
         if parts.types {
             self.find_hidden_types(&mut inventory);
@@ -96,13 +96,15 @@ impl Host {
         let devices = inventory.devices.iter().map(|record| &record.device);
         let listed: BTreeSet<&str> =
             devices.chain(&inventory.others).map(|device| device.name.as_str()).collect();
+        let has_none = listed.is_empty() && inventory.unlisted.is_empty();
         let mut absences = self.absence();
         absences.retain(|reason| match reason {
+            // What was listed is there, though sysfs may be that of a namespace without it.
+            Absence::NoDevice | Absence::NoModule => has_none,
             // What this host's /dev holds has no bearing on another's.
             Absence::NoNodes { .. } => self.is_here(),
             // The sysfs of another namespace does not have a device that netlink lists here.
             Absence::OtherNamespace { device, .. } => !listed.contains(device.as_str()),
-            _ => true,
         });
         absences
     }
@@ -170,7 +172,7 @@ impl Host {
         inventory: &mut Inventory,
         tables: &[Option<GidTable>],
         dump: Option<RouteDump>,
-        known: PortNetdevs,
+        known: &mut PortNetdevs,
         wanted: &Wanted<'_>,
     ) {
         let is_wanted = |record: &DeviceRecord| {
@@ -186,6 +188,9 @@ impl Host {
             inventory.has_netlink = false;
             Vec::new()
         });
+        let asked = inventory.devices.iter();
+        let refused: Vec<Problem> = asked.flat_map(|own| refused(own, known, wanted)).collect();
+        inventory.problems.extend(refused);
         let mut names = names.into_iter();
         for (record, table) in inventory.devices.iter_mut().zip(tables) {
             let (Some(table), Some(Ok(rows))) = (table, &mut record.gids) else { continue };
@@ -219,8 +224,8 @@ impl Host {
         }
         for record in &mut inventory.devices {
             for port in &mut record.ports {
-                let own = known.get(&(record.device.name.clone(), port.number));
-                port.netdev = own.cloned().flatten();
+                let own = known.get(&(record.device.name.clone(), port.number)).cloned();
+                port.netdev = own.unwrap_or(Ok(None)).map_err(Problem::from);
             }
         }
     }
@@ -239,6 +244,22 @@ impl Host {
     }
 }
 
+/// Why the interfaces of a device's ports are not known that have wanted rows, if the ports do not say it themselves.
+fn refused(
+    record: &DeviceRecord,
+    known: &PortNetdevs,
+    wanted: &Wanted<'_>,
+) -> impl Iterator<Item = Problem> {
+    let rows = record.all_rows().iter().map(|row| &row.record);
+    let rows = rows.filter(|row| row.may_have_netdev() && (wanted.rows)(&record.device, row));
+    let ports: BTreeSet<u32> = rows.map(|row| row.entry.port()).collect();
+    let ports = ports.into_iter().filter(|port| record.port(*port).is_none());
+    ports.filter_map(|port| {
+        let netdev = known.get(&(record.device.name.clone(), port))?;
+        netdev.as_ref().err().map(Problem::from)
+    })
+}
+
 /// That an interface came, went or changed its name since devices were left out by it.
 fn changed(name: &str, before: Sought, links: &Links) -> Option<Error> {
     let now = links.named(name).map_or(Sought::Nowhere, |link| Sought::Found(link.index));
@@ -247,12 +268,9 @@ fn changed(name: &str, before: Sought, links: &Links) -> Option<Error> {
     (!is_same).then(|| Error::of_host(request, Cause::Os(libc::EAGAIN)))
 }
 
-/// A host's name or the like, which may be any bytes, with `?` for what does not show.
+/// A host's name or the like, which may be any bytes.
 fn shown(text: &str) -> String {
-    if text.is_empty() {
-        return "?".to_owned();
-    }
-    text.chars().map(|c| if is_plain_char(c) { c } else { '?' }).collect()
+    if text.is_empty() { "?".to_owned() } else { to_plain(text) }
 }
 
 /// Whether sysfs keeps back the type of a row that has an interface. Only rows that are not known to
@@ -293,6 +311,36 @@ mod tests {
         let text = changed("d0", Sought::Nowhere, &links).unwrap().to_string();
         assert!(text.starts_with("host: find the network interface d0: "), "{text}");
         assert!(text.ends_with("it came, went or changed meanwhile: ask again"), "{text}");
+    }
+
+    /// Of ports that were not asked for by themselves.
+    #[test]
+    fn rows_of_a_port_whose_interface_is_refused_are_a_problem() {
+        use crate::gid::{Gid, GidEntry, GidRecord, GidType};
+        use crate::netlink::{Datagram, Socket};
+        let row = |port| {
+            let entry = GidEntry::new(port, 0, Gid::of_roce([2, 0, 0, 0, 0, 1]));
+            let index = core::num::NonZeroU32::new(u32::MAX);
+            GidRecord::from(entry.with_type(GidType::ROCE_V2).with_netdev_ifindex(index))
+        };
+        let problems = |wanted: &Wanted<'_>| {
+            let refusals = [1, 2].map(|place| Datagram::refusal(Errno::IO, place));
+            let mut host = Host::with_netlink(Socket::given(vec![refusals.into()]));
+            let table = GidTable::sample("rxe0", vec![row(1), row(2)]);
+            let mut record = DeviceRecord::new(table.device().clone());
+            record.gids = Some(Ok(table.iter().cloned().map(GidRow::from).collect()));
+            let mut inventory = Inventory { has_netlink: true, ..Inventory::default() };
+            inventory.devices = vec![record];
+            let mut known = PortNetdevs::new();
+            host.name_rows(&mut inventory, &[Some(table)], None, &mut known, wanted);
+            assert!(inventory.has_netlink);
+            inventory.problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>()
+        };
+        let wanted = Wanted::new(super::super::Parts::GIDS);
+        let all = problems(&wanted);
+        assert!(all.len() == 2 && all[0].starts_with("rxe0: find the network interface of port 1"));
+        let is_second = |_: &Device, own: &GidRecord| own.entry.port() == 2;
+        assert_eq!(problems(&wanted.rows(&is_second)), all[1..]);
     }
 
     #[test]

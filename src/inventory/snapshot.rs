@@ -254,6 +254,11 @@ impl SnapshotError {
             Fault::NoJson(_) | Fault::Invalid(..) => EINVAL,
         }
     }
+
+    /// Whether the whole document was read, or all that there is of it.
+    pub(crate) fn is_of_text(&self) -> bool {
+        matches!(self.fault, Fault::NoJson(_) | Fault::Invalid(..))
+    }
 }
 
 impl fmt::Display for SnapshotError {

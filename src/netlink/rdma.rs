@@ -7,12 +7,12 @@ use rustix::io::Errno;
 use uverbs_uapi::netlink as abi;
 
 use super::route::shown;
-use super::{Message, Socket, attributes};
+use super::{Attribute, Message, Socket, attributes};
 use crate::device::{Device, Node, NodeType};
 use crate::driver::DriverId;
 use crate::error::Cause;
 use crate::netdev::Netdev;
-use crate::text::{is_device_name, is_file_name};
+use crate::text::{is_device_name, is_node_name, to_plain};
 
 /// More ports than any device has; a larger number is a broken answer, not a device.
 const MAX_PORTS: u32 = 1 << 16;
@@ -49,13 +49,11 @@ pub(crate) fn parse_device(payload: &[u8]) -> Result<(u32, Device), Cause> {
             abi::attribute::DEV_INDEX => index = Some(attribute.u32()?),
             abi::attribute::DEV_NAME => device.name = attribute.text(),
             abi::attribute::PORT_INDEX => device.port_count = attribute.u32()?,
-            abi::attribute::FW_VERSION => {
-                device.fw_version = Some(attribute.text()).filter(|text| !text.is_empty());
-            }
+            abi::attribute::FW_VERSION => device.fw_version = plain_text(&attribute),
             abi::attribute::NODE_GUID => device.node_guid = attribute.number()?.into(),
             abi::attribute::SYS_IMAGE_GUID => device.sys_image_guid = attribute.number()?.into(),
             abi::attribute::DEV_NODE_TYPE => device.node_type = NodeType(attribute.u8()?),
-            abi::attribute::DEV_PROTOCOL => device.protocol = Some(attribute.text()),
+            abi::attribute::DEV_PROTOCOL => device.protocol = plain_text(&attribute),
             _ => {}
         }
     }
@@ -63,6 +61,11 @@ pub(crate) fn parse_device(payload: &[u8]) -> Result<(u32, Device), Cause> {
     device.index = Some(index);
     check(&device)?;
     Ok((index, device))
+}
+
+/// A text, if it is not empty.
+fn plain_text(attribute: &Attribute<'_>) -> Option<String> {
+    Some(to_plain(&attribute.text())).filter(|text| !text.is_empty())
 }
 
 /// Reads a `GET_CHARDEV` reply into `device`.
@@ -78,7 +81,7 @@ pub(crate) fn parse_chardev(payload: &[u8], dev: &Path, device: &mut Device) -> 
         }
     }
     if let (Some(name), Some(number)) = (name, number) {
-        if !is_file_name(&name) {
+        if !is_node_name(&name) {
             return Err(Cause::Malformed("a node's name"));
         }
         let (major, minor) = abi::decode_chardev(number);
@@ -163,6 +166,21 @@ mod tests {
         }
         assert!(parse_device(&payload(&Message::new(0, &[]).text(2, "a"))).is_err());
         assert!(parse_device(&payload(&named("a").number(3, u32::MAX))).is_err());
+    }
+
+    #[test]
+    fn texts_of_drivers_show_as_what_they_are() {
+        let texts = |version: &str, protocol: &str| {
+            let message = Message::new(0, &[])
+                .number(abi::attribute::DEV_INDEX, 0)
+                .text(abi::attribute::DEV_NAME, "a")
+                .text(abi::attribute::FW_VERSION, version)
+                .text(abi::attribute::DEV_PROTOCOL, protocol);
+            let (_, device) = parse_device(&payload(&message)).unwrap();
+            (device.fw_version, device.protocol)
+        };
+        assert_eq!(texts("1.2\u{1}", "ro\nce"), (Some("1.2?".into()), Some("ro?ce".into())));
+        assert_eq!(texts("", ""), (None, None));
     }
 
     #[test]

@@ -3,12 +3,21 @@
 use nix::libc;
 
 use super::{Folder, Sysfs};
-use crate::device::Device;
+use crate::device::{Device, NodeType};
 use crate::error::{Cause, Error, Request, Result};
 use crate::netlink::rdma::device_name_now;
 
 /// How often a device that is renamed is looked for.
 const TRIES: u32 = 8;
+
+impl NodeType {
+    /// Reads a device folder's `node_type`.
+    pub(crate) fn of_sysfs(device_folder: &Folder) -> Result<Self, Cause> {
+        u8::try_from(device_folder.read_number("node_type")?)
+            .map(Self)
+            .map_err(|_| device_folder.malformed("node_type", "a node type"))
+    }
+}
 
 impl Sysfs {
     /// This tree for questions about one device, by the name that it was listed with: they are answered
@@ -28,10 +37,12 @@ impl Sysfs {
     /// `ENOENT`: the device is gone; [`Cause::Replaced`], `ENODEV`: it is, and another has its name.
     pub fn of(&self, device: &Device) -> Result<Self> {
         let class = self.folder("class/infiniband");
-        let path = class.path().join(&device.name);
-        self.folder_of(&class, device)
-            .map(|folder| self.holding(&device.name, folder))
-            .map_err(|cause| Error::new(&*device.name, Request::Sysfs { path }, cause))
+        self.folder_of(&class, device).map(|folder| self.holding(&device.name, folder)).map_err(
+            |cause| {
+                let path = class.join(&device.name).lacking(cause.as_errno());
+                Error::new(&*device.name, Request::Sysfs { path }, cause)
+            },
+        )
     }
 
     /// The device's folder, open.

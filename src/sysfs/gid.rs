@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use nix::libc;
-use uverbs_uapi::device::node_type;
 
-use super::{Folder, Sysfs};
+use super::{Folder, PORTS, Sysfs};
+use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
 use crate::gid::{Gid, GidEntry, GidRecord, GidType, SLOT_READS, Source};
 use crate::port::LinkLayer;
@@ -73,9 +73,14 @@ impl Sysfs {
         let ports = self
             .device(device)
             .map_err(|cause| Error::new(device, Request::GidTable, cause))?
-            .join("ports");
+            .join(PORTS);
         let mut slots = Vec::new();
-        for port in ports.numbers().map_err(|cause| error(ports.path(), cause))? {
+        let numbers = ports.numbers().map_err(|cause| error(ports.path(), cause))?;
+        // Each device has a port.
+        if numbers.is_empty() {
+            return Err(error(ports.join("1").path(), Cause::Os(libc::ENOENT)));
+        }
+        for port in numbers {
             let folder = ports.join(port.to_string());
             let gids = folder.join("gids");
             for index in gids.slots().map_err(|cause| error(gids.path(), cause))? {
@@ -178,7 +183,7 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<Option<GidType>, Ca
 /// Whether the port is one of RoCE.
 fn is_roce(port_folder: &Folder) -> Result<bool, Cause> {
     Ok(LinkLayer::of_sysfs(port_folder)? == LinkLayer::ETHERNET
-        && port_folder.join("../..").read_number("node_type")? == u64::from(node_type::CA))
+        && NodeType::of_sysfs(&port_folder.join("../.."))? == NodeType::CA)
 }
 
 #[cfg(test)]

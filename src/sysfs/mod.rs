@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::libc;
-use rustix::fs::{Access, AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, Dir, FileType, FsWord, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::device::FolderId;
@@ -26,9 +26,13 @@ use crate::text::is_file_name;
 
 pub(crate) use counters::{counter_names, read_counter};
 pub(crate) use gid::Slot;
+pub(crate) use port::name_of_speed;
 
 /// Longest content of a sysfs attribute: one page.
 const PAGE: usize = 4096;
+
+/// The folder of a device's ports, which each device has.
+pub(crate) const PORTS: &str = "ports";
 
 /// How often a folder that changes is read before its changes are called too many.
 const TRIES: u32 = 8;
@@ -103,9 +107,9 @@ impl Sysfs {
         ask: impl FnOnce(&Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let folder = self.device(name).map_err(|cause| Error::new(name, request(), cause))?;
-        let gone =
-            |cause| Error::new(name, Request::Sysfs { path: folder.path().to_owned() }, cause);
-        let folder = folder.held().map_err(|errno| gone(cause(errno)))?;
+        let error = |path, cause| Error::new(name, Request::Sysfs { path }, cause);
+        let gone = |cause| error(folder.path().to_owned(), cause);
+        let folder = folder.held().map_err(|errno| error(folder.lacking(errno), cause(errno)))?;
         match ask(&self.holding(name, folder.clone())) {
             // A folder that is taken away lists fewer entries, and does not say so.
             Ok(_) if !folder.exists() => Err(gone(Cause::Os(libc::ENOENT))),
@@ -121,7 +125,7 @@ impl Sysfs {
 
     /// The folder of a device's port.
     pub(crate) fn port(&self, device: &str, port: u32) -> Result<Folder, Cause> {
-        Ok(self.device(device)?.join("ports").join(port.to_string()))
+        Ok(self.device(device)?.join(PORTS).join(port.to_string()))
     }
 
     /// Why `request` failed that reads `slot` in a device's port: what is not there is the device, the
@@ -197,7 +201,7 @@ impl Folder {
         match self.place() {
             // An open folder can be looked at for ever, but not into.
             Some((base, path)) if path.as_os_str().is_empty() => {
-                rustix::fs::statat(&base.fd, "ports", AtFlags::empty()).is_ok()
+                rustix::fs::statat(&base.fd, PORTS, AtFlags::empty()).is_ok()
             }
             Some((base, path)) => rustix::fs::statat(&base.fd, path, AtFlags::empty()).is_ok(),
             None => self.path.exists(),
@@ -240,6 +244,20 @@ impl Folder {
             path: self.path.clone(),
             base: Some(Arc::new(Base { path: self.path.clone(), fd })),
         })
+    }
+
+    /// What is not there of a device's folder that could not be opened: the folder, or its files if its name leads
+    /// nowhere.
+    pub(crate) fn lacking(&self, errno: Errno) -> PathBuf {
+        let leads_nowhere = errno == Errno::NOENT && !self.is_gone();
+        if leads_nowhere { self.path.join(PORTS) } else { self.path.clone() }
+    }
+
+    /// Whether it is in a sysfs that the kernel shows, and not in a copy. (Miri has no such call.)
+    pub(crate) fn is_of_kernel(&self) -> bool {
+        /// `SYSFS_MAGIC` of `linux/magic.h`.
+        const SYSFS: FsWord = 0x6265_6572;
+        cfg!(miri) || rustix::fs::statfs(&self.path).is_ok_and(|own| own.f_type == SYSFS)
     }
 
     /// What it can be known by later.

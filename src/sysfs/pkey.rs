@@ -6,16 +6,16 @@
 use nix::libc;
 
 use super::{Folder, Sysfs};
+use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
 use crate::pkey::PKey;
-use crate::port::LinkLayer;
 
 impl Sysfs {
     /// Reads one P_Key of a port.
     ///
     /// # Errors
-    /// `ENOENT`: no such device, here or any more, or an InfiniBand port's files are missing; `EINVAL`: no such
-    /// port or index; `EPROTO`: the file does not hold a P_Key.
+    /// `ENOENT`: no such device, here or any more, or a part of its files is missing; `EINVAL`: no such port or
+    /// index; `EPROTO`: the file does not hold a P_Key.
     #[doc(alias = "ibv_query_pkey")]
     pub fn query_pkey(&self, device: &str, port: u32, index: u32) -> Result<PKey> {
         let request = || Request::PKey { port, index: Some(index) };
@@ -44,8 +44,9 @@ impl Sysfs {
     /// ```
     ///
     /// # Errors
-    /// `ENOENT`: no such device, here or any more, or an InfiniBand port's files are missing; `EINVAL`: no such
-    /// port; `EPROTO`: a file that does not hold a P_Key.
+    /// `ENOENT`: no such device, here or any more, or a part of its files is missing; `EINVAL`: no such port;
+    /// `EPROTO`: a file that does not hold a P_Key, or a table with a gap or without slots. A port of iWARP or
+    /// usNIC may have none, which is no error.
     #[doc(alias = "ibv_get_pkey_index")]
     pub fn query_pkeys(&self, device: &str, port: u32) -> Result<Vec<(u32, PKey)>> {
         let request = || Request::PKey { port, index: None };
@@ -63,11 +64,20 @@ fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Cause> {
     pkey_slots(port)?.into_iter().map(|index| Ok((index, read_pkey(&folder, index)?))).collect()
 }
 
-/// The slots of a port's table. Without P_Keys, as of iWARP, there is no folder; each InfiniBand port has some.
+/// The slots of a port's table. Ports of iWARP and usNIC may have none. There is no folder then, or an empty one of an
+/// old kernel. Without it, another port is one of a part of a sysfs (or of mana in its first releases, which filled in
+/// no attribute of its ports).
 pub(super) fn pkey_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
-    match port.join("pkeys").slots() {
-        Err(Cause::Os(libc::ENOENT)) if LinkLayer::of_sysfs(port)? != LinkLayer::INFINIBAND => {
-            Ok(Vec::new())
+    const NONE: &str = "a table without slots";
+    let may_have_none = || {
+        NodeType::of_sysfs(&port.join("../.."))
+            .map(|own| [NodeType::RNIC, NodeType::USNIC, NodeType::USNIC_UDP].contains(&own))
+    };
+    let folder = port.join("pkeys");
+    match folder.slots() {
+        Err(Cause::Os(libc::ENOENT)) if may_have_none()? => Ok(Vec::new()),
+        Ok(slots) if slots.is_empty() && !may_have_none()? => {
+            Err(Cause::MalformedFile { path: folder.path().to_owned(), what: NONE })
         }
         slots => slots,
     }

@@ -10,6 +10,9 @@ use crate::port::{LinkLayer, PhysState, PortAttributes, PortState, Speed, Width}
 impl Sysfs {
     /// Reads a port's attributes from `ports/P`.
     ///
+    /// On another link layer than Ethernet, sysfs says SDR also of a speed that the kernel does not know, as Linux
+    /// 6.1 does of XDR. The speed is then `None`, and so is the rate.
+    ///
     /// ```no_run
     /// println!("{}", uverbs::Sysfs::host().query_port("mlx5_0", 1)?.state);
     /// # Ok::<(), uverbs::Error>(())
@@ -42,14 +45,15 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
         Err(Cause::Os(libc::EINVAL | libc::ENOENT)) => String::new(),
         Err(cause) => return Err(cause),
     };
-    let (active_width, active_speed) = parse_rate(&rate);
+    let link_layer = LinkLayer::of_sysfs(folder)?;
+    let (active_width, active_speed) = parse_rate(&rate, link_layer);
     if active_width.is_none() && !rate.is_empty() && !rate.contains(" Gb/sec (") {
         return Err(folder.malformed("rate", "a port's rate"));
     }
     Ok(PortAttributes {
         state: PortState(byte("state")?),
         phys_state: PhysState(byte("phys_state")?),
-        link_layer: LinkLayer::of_sysfs(folder)?,
+        link_layer,
         lid: long("lid")?,
         sm_lid: long("sm_lid")?,
         sm_sl: byte("sm_sl")?,
@@ -63,17 +67,25 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
     })
 }
 
-/// Width and speed of a sysfs `rate`: `100 Gb/sec (4X EDR)`; SDR has no name on old kernels.
-fn parse_rate(text: &str) -> (Option<Width>, Option<Speed>) {
-    let inside = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
-    let mut words = inside.map_or("", |(inside, _)| inside).split_whitespace();
-    let lanes = words.next().and_then(|word| word.strip_suffix('X')?.parse().ok());
+/// Width and speed of a sysfs `rate`: `100 Gb/sec (4X EDR)`.
+fn parse_rate(text: &str, link_layer: LinkLayer) -> (Option<Width>, Option<Speed>) {
+    let lanes = words_of_rate(text).next().and_then(|word| word.strip_suffix('X')?.parse().ok());
     let width = lanes.and_then(Width::from_lanes);
-    let speed = match words.next() {
-        Some(name) => Speed::from_name(name),
-        None => width.map(|_| Speed::SDR),
-    };
-    (width, speed)
+    (width, width.and_then(|_| Speed::from_name(name_of_speed(text, link_layer)?)))
+}
+
+/// The speed that a sysfs `rate` names. For each code that the kernel does not know it says SDR (old kernels say
+/// nothing), as Linux 6.1 does for XDR. The codes of InfiniBand come from the firmware; drivers of Ethernet choose
+/// among those that the kernel knows, so that SDR is meant.
+pub(crate) fn name_of_speed(rate: &str, link_layer: LinkLayer) -> Option<&str> {
+    let name = words_of_rate(rate).nth(1).unwrap_or("SDR");
+    (name != "SDR" || link_layer == LinkLayer::ETHERNET).then_some(name)
+}
+
+/// The words in the brackets of a sysfs `rate`.
+fn words_of_rate(text: &str) -> impl Iterator<Item = &str> {
+    let inside = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+    inside.map_or("", |(inside, _)| inside).split_whitespace()
 }
 
 impl LinkLayer {
@@ -95,10 +107,11 @@ mod tests {
 
     #[test]
     fn rates_of_sysfs() {
-        let parsed = |text| {
-            let (active_width, active_speed) = parse_rate(text);
+        let of = |link_layer, text| {
+            let (active_width, active_speed) = parse_rate(text, link_layer);
             PortAttributes { active_width, active_speed, ..Default::default() }.rate()
         };
+        let parsed = |text| of(LinkLayer::ETHERNET, text);
         assert_eq!(parsed("100 Gb/sec (4X EDR)"), Some(Rate(1000)));
         assert_eq!(parsed("2.5 Gb/sec (1X SDR)"), Some(Rate(25)));
         assert_eq!(parsed("2.5 Gb/sec (1X)"), Some(Rate(25)));
@@ -106,6 +119,14 @@ mod tests {
         for odd in ["", "(", ")", "100 Gb/sec", "(3X EDR)", "(4X NEW)", "(X SDR)"] {
             assert_eq!(parsed(odd), None, "{odd:?}");
         }
+        // Linux 6.1 says this of XDR.
+        for link_layer in [LinkLayer::INFINIBAND, LinkLayer::UNSPECIFIED] {
+            assert_eq!(of(link_layer, "10 Gb/sec (4X SDR)"), None);
+            assert_eq!(of(link_layer, "10 Gb/sec (4X)"), None);
+            assert_eq!(of(link_layer, "20 Gb/sec (4X DDR)"), Some(Rate(200)));
+        }
+        let sdr = parse_rate("10 Gb/sec (4X SDR)", LinkLayer::INFINIBAND);
+        assert_eq!(sdr, (Width::from_lanes(4), None));
     }
 
     /// By those that are left, the table would be shorter than it is.
@@ -113,7 +134,8 @@ mod tests {
     #[test]
     fn a_table_with_a_gap_is_no_table() {
         let root = tempfile::tempdir().unwrap();
-        let port = root.path().join("class/infiniband/x/ports/1");
+        let device = root.path().join("class/infiniband/x");
+        let port = device.join("ports/1");
         for folder in ["gids", "pkeys"] {
             std::fs::create_dir_all(port.join(folder)).unwrap();
         }
@@ -139,15 +161,31 @@ mod tests {
         assert_eq!((attributes.gid_tbl_len, attributes.pkey_tbl_len), (4, 4));
         assert_eq!(sysfs.gid_slots("x").unwrap().len(), 4);
 
-        // The kernel makes the folder of GIDs of each port, but that of P_Keys only where there are some, as on InfiniBand.
+        // The kernel makes the folder of GIDs of each port, but that of P_Keys only where there are some. Old kernels
+        // make an empty one.
         std::fs::rename(port.join("pkeys"), port.join("away")).unwrap();
-        assert_eq!(sysfs.query_port("x", 1).unwrap_err().errno(), libc::ENOENT);
-        assert_eq!(sysfs.query_pkeys("x", 1).unwrap_err().errno(), libc::ENOENT);
-        assert_eq!(sysfs.query_pkey("x", 1, 0).unwrap_err().errno(), libc::ENOENT);
-        std::fs::write(port.join("link_layer"), "Ethernet").unwrap();
-        assert_eq!(sysfs.query_port("x", 1).unwrap().pkey_tbl_len, 0);
-        assert_eq!(sysfs.query_pkeys("x", 1).unwrap(), []);
-        assert_eq!(sysfs.query_pkey("x", 1, 0).unwrap_err().errno(), libc::EINVAL);
+        for errno in [libc::ENOENT, libc::EPROTO] {
+            for (node_type, link_layer) in [
+                ("1: CA", "InfiniBand"),
+                ("1: CA", "Ethernet"),
+                ("2: switch", "InfiniBand"),
+                ("7: unspecified", "Unknown"),
+            ] {
+                std::fs::write(device.join("node_type"), node_type).unwrap();
+                std::fs::write(port.join("link_layer"), link_layer).unwrap();
+                assert_eq!(sysfs.query_port("x", 1).unwrap_err().errno(), errno);
+                assert_eq!(sysfs.query_pkeys("x", 1).unwrap_err().errno(), errno);
+                assert_eq!(sysfs.query_pkey("x", 1, 0).unwrap_err().errno(), libc::ENOENT);
+            }
+            for node_type in ["4: RNIC", "5: usNIC", "6: usNIC UDP"] {
+                std::fs::write(device.join("node_type"), node_type).unwrap();
+                std::fs::write(port.join("link_layer"), "Ethernet").unwrap();
+                assert_eq!(sysfs.query_port("x", 1).unwrap().pkey_tbl_len, 0);
+                assert_eq!(sysfs.query_pkeys("x", 1).unwrap(), []);
+                assert_eq!(sysfs.query_pkey("x", 1, 0).unwrap_err().errno(), libc::EINVAL);
+            }
+            let _ = std::fs::create_dir(port.join("pkeys"));
+        }
         std::fs::rename(port.join("away"), port.join("pkeys")).unwrap();
         assert_eq!(sysfs.query_pkey("x", 1, 4).unwrap_err().errno(), libc::EINVAL);
         std::fs::rename(port.join("gids"), port.join("away")).unwrap();

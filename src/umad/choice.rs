@@ -64,20 +64,21 @@ pub(super) fn port<State: Into<u32> + Copy>(
         .map(|port| found(port, false))
 }
 
-/// The first device with an active port, otherwise the first device with a usable port.
-pub(super) fn device(
+/// The first device with an active port, otherwise the first device with a usable port. A device that fails before
+/// an active port is found may be it: that is an error.
+pub(super) fn device<Failure>(
     names: &[String],
-    mut best_of: impl FnMut(&str) -> Option<Candidate>,
-) -> Option<(String, u32)> {
+    mut best_of: impl FnMut(&str) -> Result<Option<Candidate>, Failure>,
+) -> Result<Option<(String, u32)>, Failure> {
     let mut remembered = None;
     for name in names {
-        match best_of(name) {
-            Some(Candidate { number, active: true }) => return Some((name.clone(), number)),
+        match best_of(name)? {
+            Some(Candidate { number, active: true }) => return Ok(Some((name.clone(), number))),
             Some(Candidate { number, active: false }) if remembered.is_none() => {
                 remembered = Some((name.clone(), number));
             }
             _ => {}
         }
     }
-    remembered
+    Ok(remembered)
 }

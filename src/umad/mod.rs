@@ -9,7 +9,7 @@
 //! | for | Rust programs | the C interface: libibumad's rules to the letter |
 //! | device names | of any length | of less than 20 bytes |
 //! | a 10th port | a port like any other | the whole CA fails |
-//! | a port without GIDs or P_Keys | has none | the whole CA fails |
+//! | a port that has no GIDs (a representor) or P_Keys (iWARP) | has none | the whole CA fails |
 //! | a port that cannot be read | is an error of its own | the whole CA fails |
 //! | no device at all | an empty list, `ENODEV` | a device named `mthca0` |
 //! | text that the kernel does not write | an error (`EPROTO`) | what `strtoul` makes of it |
@@ -29,6 +29,7 @@ pub(crate) mod tests;
 use std::net::Ipv6Addr;
 
 use nix::libc;
+use rustix::io::Errno;
 
 use self::choice::Seen;
 use crate::device::NodeType;
@@ -37,7 +38,7 @@ use crate::gid::Gid;
 use crate::guid::Guid;
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, PhysState, PortState, Rate};
-use crate::sysfs::{Folder, Sysfs};
+use crate::sysfs::{Folder, Sysfs, is_absent, name_of_speed};
 use crate::text::natural;
 
 /// The files and folders of a device and of its ports.
@@ -107,7 +108,8 @@ pub struct Port {
     pub state: PortState,
     /// Physical state.
     pub phys_state: PhysState,
-    /// Nominal rate; `None` if the driver gives no width or speed that the kernel knows.
+    /// Nominal rate; `None` if the driver gives no width or speed that the kernel knows. It is also `None` for SDR on
+    /// another link layer than Ethernet: sysfs says that of each speed that the kernel does not know.
     pub rate: Option<Rate>,
     /// Capability bits of the InfiniBand specification.
     pub capability_mask: u32,
@@ -162,9 +164,14 @@ pub struct PortGuids {
 #[doc(alias = "umad_get_cas_names")]
 #[doc(alias = "umad_get_ca_device_list")]
 pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
-    let (mut names, unread) = unsorted_names(sysfs)?;
+    let mut names = Vec::new();
+    for name in class_names(sysfs)? {
+        if infiniband(sysfs, &name)?.is_some() {
+            names.push(name);
+        }
+    }
     names.sort_by(|one, other| natural(one, other));
-    unread.map_or(Ok(names), Err)
+    Ok(names)
 }
 
 /// Reads a device and all its ports.
@@ -269,8 +276,9 @@ pub fn port_guids(sysfs: &Sysfs, name: Option<&str>) -> Result<PortGuids> {
 /// * else the first port of any link layer that is not physically disabled is remembered.
 ///
 /// "First" means the order in which the kernel lists the devices, as in libibumad. It is not the order of
-/// names. So the answers agree whenever libibumad has one. Ports that libibumad cannot handle count here
-/// too. Ports that cannot be read are skipped.
+/// names. So the answers agree whenever both have one. Ports that libibumad cannot handle count here too. Ports
+/// that cannot be read are skipped, if another port of the device is usable. Else the device may have the default, as
+/// one may that cannot be read: that is an error, unless a device with an active port comes before it.
 ///
 /// ```no_run
 /// let sysfs = uverbs::sysfs::Sysfs::host();
@@ -280,10 +288,9 @@ pub fn port_guids(sysfs: &Sysfs, name: Option<&str>) -> Result<PortGuids> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device, or no usable port; otherwise the errno of the folder that cannot be read.
+/// `ENODEV`: no such device, or no usable port; otherwise the errno of the file or folder that cannot be read.
 pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
-    let best_of = |name: &str| {
-        let device = DeviceFolder::find(sysfs, name)?;
+    let best_of = |device: &DeviceFolder<'_>| {
         let ports = device.each_port(|number, folder| {
             let byte = |file| device.ask(folder, file, |folder| number_in(folder, file));
             Ok(Seen {
@@ -294,38 +301,37 @@ pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
                 phys_state: byte(file::PHYS_STATE)?,
             })
         })?;
-        let ports: Vec<Seen> = ports.into_iter().filter_map(|(_, port)| port.ok()).collect();
-        Ok(choice::port(device.node_type == NodeType::SWITCH, &ports, None))
+        let (mut seen, mut unread) = (Vec::<Seen>::new(), None);
+        for (_, port) in ports {
+            match port {
+                Ok(port) => seen.push(port),
+                Err(error) => unread = unread.or(Some(error)),
+            }
+        }
+        let best = choice::port(device.node_type == NodeType::SWITCH, &seen, None);
+        if best.is_some() { Ok(best) } else { unread.map_or(Ok(None), Err) }
     };
     if let Some(name) = ca {
-        let best = best_of(name)?.ok_or_else(|| {
+        let best = best_of(&DeviceFolder::find(sysfs, name)?)?.ok_or_else(|| {
             let path = sysfs.folder(file::CLASS).path().join(name).join(file::PORTS);
             Error::new(name, Request::Sysfs { path }, Cause::Os(libc::ENODEV))
         })?;
         return Ok((name.to_owned(), best.number));
     }
-    let (names, _) = unsorted_names(sysfs)?;
-    let best = choice::device(&names, |name| best_of(name).ok().flatten());
+    let best = choice::device(&class_names(sysfs)?, |name| {
+        let Some(device) = infiniband(sysfs, name)? else { return Ok(None) };
+        unless_gone(best_of(&device)).map(Option::flatten)
+    })?;
     best.ok_or_else(|| Error::of_host(Request::ListDevices, Cause::NoSuchDevice))
 }
 
-/// The InfiniBand-type devices in the order of the folder, and why another may be one.
-fn unsorted_names(sysfs: &Sysfs) -> Result<(Vec<String>, Option<Error>)> {
+/// The names of all devices, in the order of the folder.
+fn class_names(sysfs: &Sysfs) -> Result<Vec<String>> {
     let class = sysfs.folder(file::CLASS);
     match class.steady_names() {
-        Ok(mut names) => {
-            let mut unread = None;
-            names.retain(|name| match DeviceFolder::find(sysfs, name) {
-                Ok(device) => device.is_infiniband(),
-                Err(error) => {
-                    unread = unread.take().or((!error.is_no_such_device()).then_some(error));
-                    false
-                }
-            });
-            Ok((names, unread))
-        }
+        Ok(names) => Ok(names),
         // Without the class there is no RDMA core, so there is no device.
-        Err(Cause::Os(libc::ENOENT)) => Ok((Vec::new(), None)),
+        Err(Cause::Os(libc::ENOENT)) => Ok(Vec::new()),
         Err(cause) => {
             let path = class.path().to_owned();
             Err(Error::of_host(Request::Sysfs { path }, cause))
@@ -333,9 +339,30 @@ fn unsorted_names(sysfs: &Sysfs) -> Result<(Vec<String>, Option<Error>)> {
     }
 }
 
+/// A device, if it is of InfiniBand's types, and still there.
+fn infiniband<'n>(sysfs: &Sysfs, name: &'n str) -> Result<Option<DeviceFolder<'n>>> {
+    let device = unless_gone(DeviceFolder::find(sysfs, name))?;
+    Ok(device.filter(DeviceFolder::is_infiniband))
+}
+
+/// What was read of a device that was listed; `None` if it has gone since.
+fn unless_gone<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if error.is_no_such_device() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// That a device is not there, or no longer.
 fn missing(name: &str) -> Error {
     Error::new(name, Request::ListDevices, Cause::NoSuchDevice)
+}
+
+/// Whether a device's node type was not read because there is no such device, or no longer.
+fn is_missing(cause: &Cause) -> bool {
+    let errno = cause.as_errno();
+    is_absent(errno) || matches!(errno, Errno::NODEV | Errno::NAMETOOLONG)
 }
 
 /// A device's folder whose node type was read. It stays that device's, whatever has its name now.
@@ -350,13 +377,10 @@ impl<'n> DeviceFolder<'n> {
         let missing = || missing(name);
         let folder = sysfs.device(name).map_err(|_| missing())?;
         let held = folder.held().map_err(Cause::of);
-        let read = held
-            .and_then(|folder| Ok((number_in(&folder, file::NODE_TYPE).map(NodeType)?, folder)));
+        let read = held.and_then(|folder| Ok((NodeType::of_sysfs(&folder)?, folder)));
         let (node_type, folder) = match read {
             Ok(read) => read,
-            Err(Cause::Os(libc::ENOENT | libc::ENOTDIR | libc::ENAMETOOLONG)) => {
-                return Err(missing());
-            }
+            Err(cause) if is_missing(&cause) => return Err(missing()),
             Err(cause) => {
                 let path = folder.path().join(file::NODE_TYPE);
                 return Err(Error::new(name, Request::Sysfs { path }, cause));
@@ -369,6 +393,11 @@ impl<'n> DeviceFolder<'n> {
         matches!(self.node_type, NodeType::CA | NodeType::SWITCH | NodeType::ROUTER)
     }
 
+    /// Whether it was removed. Its folder is still open, but nothing is in it.
+    fn is_gone(&self) -> bool {
+        self.folder.join(file::PORTS).is_gone()
+    }
+
     /// Reads a file in a folder of this device. An error names both.
     fn ask<T>(
         &self,
@@ -377,6 +406,9 @@ impl<'n> DeviceFolder<'n> {
         question: impl FnOnce(&Folder) -> Result<T, Cause>,
     ) -> Result<T> {
         question(folder).map_err(|cause| {
+            if self.is_gone() {
+                return missing(self.name);
+            }
             Error::new(self.name, Request::Sysfs { path: folder.path().join(file) }, cause)
         })
     }
@@ -400,7 +432,7 @@ impl<'n> DeviceFolder<'n> {
 
     /// What was read, if the device is still there. One that is being removed lists fewer ports.
     fn still<T>(&self, read: Result<T>) -> Result<T> {
-        if self.folder.exists() { read } else { Err(missing(self.name)) }
+        if self.is_gone() { Err(missing(self.name)) } else { read }
     }
 }
 
@@ -412,6 +444,9 @@ fn read_port(sysfs: &Sysfs, device: &DeviceFolder, number: u32) -> Result<Port> 
     let pkeys = own.query_pkeys(device.name, number)?;
     let byte = |file| device.ask(folder, file, |folder| number_in(folder, file));
     let word = |file| device.ask(folder, file, |folder| number_in(folder, file));
+    let link_layer = device.ask(folder, file::LINK_LAYER, read_link_layer)?;
+    let rate = folder.read_optional(file::RATE);
+    let rate = rate.filter(|rate| name_of_speed(rate, link_layer).is_some());
     Ok(Port {
         number,
         base_lid: word(file::LID)?,
@@ -420,9 +455,9 @@ fn read_port(sysfs: &Sysfs, device: &DeviceFolder, number: u32) -> Result<Port> 
         sm_sl: byte(file::SM_SL)?,
         state: PortState(byte(file::STATE)?),
         phys_state: PhysState(byte(file::PHYS_STATE)?),
-        rate: folder.read_optional(file::RATE).as_deref().and_then(parse_rate),
+        rate: rate.as_deref().and_then(parse_rate),
         capability_mask: word(file::CAPABILITIES)?,
-        link_layer: device.ask(folder, file::LINK_LAYER, read_link_layer)?,
+        link_layer,
         gid,
         pkeys: Some(pkeys).filter(|pkeys| !pkeys.is_empty()),
     })

@@ -263,7 +263,7 @@ pub(super) fn rename_all(
         set(own.index, &mut own.name);
     }
     for device in &mut inventory.devices {
-        for own in device.ports.iter_mut().filter_map(|port| port.netdev.as_mut()) {
+        for own in device.ports.iter_mut().flat_map(|port| &mut port.netdev).flatten() {
             set(own.index, &mut own.name);
         }
         for row in device.gids.iter_mut().flatten().flatten() {

@@ -43,7 +43,7 @@ fn related(device: &DeviceRecord, links: &Links) -> Option<Vec<u32>> {
     let mut own = Vec::new();
     for port in &device.ports {
         let is_ethernet = port.known().is_none_or(|own| own.link_layer == LinkLayer::ETHERNET);
-        match &port.netdev {
+        match port.netdev() {
             Some(netdev) => {
                 once(&mut own, netdev.index.get());
             }
@@ -81,10 +81,10 @@ mod tests {
         let links: Links = [member, vlan, link(4, "veth0"), link(5, "bond0")].into_iter().collect();
         let mut device = DeviceRecord::new(Device::named("rxe0"));
         let mut port = PortRecord::new(1);
-        port.netdev = Some(Netdev::new(index(2), "d0"));
+        port.netdev = Ok(Some(Netdev::new(index(2), "d0")));
         device.ports = vec![port];
         assert_eq!(related(&device, &links), Some(vec![2, 3, 5]));
-        device.ports[0].netdev = None;
+        device.ports[0].netdev = Ok(None);
         assert_eq!(related(&device, &links), None, "any may be above it");
         let attributes =
             PortAttributes { link_layer: LinkLayer::INFINIBAND, ..PortAttributes::default() };

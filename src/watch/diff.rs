@@ -92,7 +92,7 @@ fn rename_interfaces(now: &mut Inventory, after: &Inventory, found: &mut Vec<Dif
 fn netdevs(inventory: &Inventory) -> BTreeMap<NonZeroU32, &str> {
     let mut found = BTreeMap::new();
     for device in &inventory.devices {
-        let ports = device.ports.iter().filter_map(|port| port.netdev.as_ref());
+        let ports = device.ports.iter().filter_map(PortRecord::netdev);
         let rows = device.all_rows().iter().filter_map(|row| row.netdev.as_ref());
         for own in ports.chain(rows) {
             found.entry(own.index).or_insert(own.name.as_str());

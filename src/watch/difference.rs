@@ -149,7 +149,7 @@ pub enum PortValue {
     /// P_Keys in use with their indices.
     PKeys(Option<Answer<Vec<(u32, PKey)>>>),
     /// Network interface.
-    Netdev(Option<Netdev>),
+    Netdev(Answer<Option<Netdev>>),
     /// GUID.
     Guid(Answer<Option<Guid>>),
     /// Whether sysfs has the files with the types of GIDs.

@@ -203,12 +203,11 @@ fn is_worse(before: &Inventory, after: &Inventory) -> bool {
     let mut devices = after.devices.iter();
     devices.any(|own| {
         let Some(was) = before.device(&own.device.name) else {
-            return own.problem().is_some()
-                || own.ports.iter().any(|port| port.problem().is_some());
+            return own.problem().is_some() || own.ports.iter().any(|port| port.unread().is_some());
         };
         let is_new = |port: &PortRecord| {
-            port.problem().is_some()
-                && was.port(port.number).is_some_and(|own| own.problem().is_none())
+            port.unread().is_some()
+                && was.port(port.number).is_some_and(|own| own.unread().is_none())
         };
         own.problem().is_some() && was.problem().is_none() || own.ports.iter().any(is_new)
     })

@@ -101,8 +101,9 @@ fn what_cannot_be_given_is_left_out() {
     let tree = Tree::new();
     tree.with_roce();
     with_all_nodes(&tree);
-    tree.device("odd-", "1: CA", 7);
-    tree.device("nodeless", "1: CA", 8);
+    for (name, number) in [("odd-", 7), ("nodeless", 8)] {
+        tree.device(name, "1: CA", number).port(1, "Ethernet", "100 Gb/sec (4X EDR)", 2);
+    }
     fs::remove_dir_all(tree.path().join("class/infiniband_verbs/uverbs8")).unwrap();
     let run = tree.uverbs(&["cdi"]);
     assert_eq!((devices(&run.stdout).len(), run.status), (1, 3), "{run:?}");
@@ -121,7 +122,7 @@ fn what_cannot_be_given_is_left_out() {
 #[test]
 fn a_name_that_begins_with_a_digit_needs_a_newer_version() {
     let tree = Tree::new();
-    tree.device("0mlx", "1: CA", 3);
+    tree.device("0mlx", "1: CA", 3).port(1, "Ethernet", "100 Gb/sec (4X EDR)", 2);
     with_all_nodes(&tree);
     let document: Value = serde_json::from_str(&tree.answer(&["cdi"])).unwrap();
     assert_eq!(
@@ -158,6 +159,7 @@ fn a_file_is_replaced_or_removed_as_a_whole() {
     let run = tree.uverbs(&["cdi", "--output", file]);
     assert!(run.status == 3 && path.exists(), "{run:?}");
     device.remove();
+    fs::remove_dir_all(tree.path().join("class/infiniband_verbs/uverbs0")).unwrap();
     let run = tree.uverbs(&["cdi", "--output", file]);
     assert!(run.status == 0 && !path.exists() && run.stderr.contains("it was removed"), "{run:?}");
     let run = tree.uverbs(&["cdi", "--output", file]);

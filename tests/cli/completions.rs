@@ -95,7 +95,8 @@ fn shells_complete_what_one_types() {
     let tree = Tree::new();
     tree.with_roce();
     tree.with_infiniband();
-    let fleet = Fleet::new(&[host("node1", &[("bnxt_re0", port(DUAL))])]);
+    let devices = [("bnxt_re0", port(DUAL)), ("x;touch$IFS\\made", port(DUAL))];
+    let fleet = Fleet::new(&[host("node1", &devices)]);
     // What is typed, and what it becomes.
     let lines = [
         ("dev\t --js\t", "devices --json"),
@@ -104,6 +105,8 @@ fn shells_complete_what_one_types() {
         ("--sysfs TREE ports mlx4_0 mlx5_0/\t", "--sysfs TREE ports mlx4_0 mlx5_0/1"),
         ("choose --from FILE bnxt_re0:\t", "choose --from FILE bnxt_re0:1"),
         ("gids --from FILE --netdev eth0.\t", "gids --from FILE --netdev eth0.7"),
+        // A snapshot may come from anyone.
+        ("guids --from FILE x\t", "guids --from FILE x;touch$IFS\\made"),
         ("choose --like nvs\t", "choose --like nvshmem"),
         ("gids --from nod\t", "gids --from node7.json"),
         ("mlx5 vp\t", "mlx5 vport"),

@@ -48,6 +48,29 @@ mlx5_0  1     port_xmit_wait  3      ticks   -
     assert!(!all.contains("lifespan"), "{all}");
 }
 
+/// Data is in bytes up to its end, and at it.
+#[test]
+fn large_numbers_of_words_are_bytes() {
+    let tree = Tree::new();
+    let port = tree.with_roce().port_again(1);
+    port.file("counters/port_rcv_data", "4294967295");
+    port.file("counters/port_xmit_data", "18446744073709551615");
+    assert_eq!(
+        tree.answer(&["counters"]),
+        "\
+DEVICE  PORT  COUNTER         VALUE                 UNIT   NOTE
+mlx5_0  1     port_rcv_data   >=17179869180         bytes  saturated
+mlx5_0  1     port_xmit_data  73786976294838206460  bytes  -
+"
+    );
+    let json = tree.answer(&["counters", "--json"]);
+    assert!(json.contains("\"value\":73786976294838206460,"), "{json}");
+    let metrics = tree.answer(&["metrics"]);
+    let data =
+        "uverbs_port_xmit_data_bytes_total{device=\"mlx5_0\",port=\"1\"} 73786976294838206460\n";
+    assert!(metrics.contains(data), "{metrics}");
+}
+
 #[test]
 fn json() {
     let answer = counting().json(&["counters", "mlx5_0:1"]);

@@ -31,7 +31,9 @@ sw0     switch  -         -       1      0x0002c9030000000c  28.39.2048  uverbs1
         }],
         "problems": [],
     });
-    fs::remove_dir_all(tree.path().join("class/infiniband/sw0")).unwrap();
+    for folder in ["infiniband/sw0", "infiniband_verbs/uverbs12"] {
+        fs::remove_dir_all(tree.path().join("class").join(folder)).unwrap();
+    }
     assert_eq!(tree.json(&["devices"]), expected);
 }
 
@@ -219,15 +221,21 @@ fn a_folder_that_is_no_sysfs() {
     }
 }
 
+/// In the kernel's sysfs a node without its device's folder is another namespace's. A copy may lack the folder.
 #[test]
-fn a_device_of_another_namespace() {
+fn a_device_of_which_a_copy_has_only_the_node() {
     let tree = Tree::new();
+    tree.with_roce();
     let node = tree.path().join("class/infiniband_verbs/uverbs3");
     write(node.join("ibdev"), "mlx5_3");
     write(node.join("dev"), "231:195");
-    let run = tree.uverbs(&["devices"]);
-    assert!(run.stderr.contains("mlx5_3 (uverbs3) is in another network namespace"), "{run:?}");
-    assert_eq!(run.status, 0);
+    let run = tree.uverbs(&["devices", "--no-header"]);
+    assert_eq!((run.stdout.lines().count(), run.status), (1, 3), "{run:?}");
+    assert!(run.stderr.starts_with("uverbs: mlx5_3: read "), "{run:?}");
+    assert!(run.stderr.ends_with("is all of sysfs there?\n"), "{run:?}");
+    let run = tree.uverbs(&["check"]);
+    assert!(run.stdout.contains("device-unreadable") && run.status == 2, "{run:?}");
+    assert!(!run.stdout.contains("device-elsewhere"), "{run:?}");
 }
 
 #[test]

@@ -431,14 +431,25 @@ fn a_part_of_a_sysfs() {
     let said =
         "ports/1/gids: ENOENT: No such file or directory (errno 2); is all of sysfs there?\n";
     assert!(run.status == 3 && run.stderr.ends_with(said), "{run:?}");
-    // Each InfiniBand port has P_Keys, and iWARP has none.
-    for (link_layer, status) in [("Ethernet", 0), ("InfiniBand", 3)] {
+    // Each port of RoCE and InfiniBand has P_Keys, and iWARP has none.
+    for (node_type, link_layer, has_no_folder) in [
+        ("4: RNIC", "Ethernet", true),
+        ("1: CA", "Ethernet", true),
+        ("1: CA", "InfiniBand", true),
+        ("1: CA", "InfiniBand", false),
+    ] {
+        let status = if node_type == "1: CA" { 3 } else { 0 };
         let tree = Tree::new();
-        let port = tree.device("mlx5_0", "1: CA", 0).port(1, link_layer, "100 Gb/sec (4X EDR)", 1);
-        port.remove_folder("pkeys");
+        let port =
+            tree.device("mlx5_0", node_type, 0).port(1, link_layer, "100 Gb/sec (4X EDR)", 1);
+        if has_no_folder {
+            port.remove_folder("pkeys");
+        } else {
+            port.remove("pkeys/0");
+        }
         for command in ["pkeys", "ports"] {
             let run = tree.uverbs(&[command]);
-            assert_eq!(run.status, status, "{link_layer} {command}: {run:?}");
+            assert_eq!(run.status, status, "{node_type} {link_layer} {command}: {run:?}");
         }
         let found = tree.uverbs(&["check"]).stdout;
         assert!(!found.contains("no-pkey"), "{found}");

@@ -163,14 +163,25 @@ fn what_is_not_known_of_a_host_is_said() {
         let mut hosts = nodes(1..=5);
         change(&mut hosts[1]["devices"][1]);
         let run = uverbs(&hosts, &[]);
-        let end = "no host is known to be odd; the ports of 2 rails can meet, as far as they were read; 1 host could be read only in part\n";
+        let end = "no host is known to be odd; the ports of 2 rails can meet; 1 host could be read only in part\n";
         assert!(run.stderr.ends_with(end) && run.status == 1, "{run:?}");
         let answer = Fleet::new(&hosts).json(&["fleet"]);
         assert_eq!((&answer["alike"], &answer["partly"]), (&json!(5), &json!(1)));
-        uverbs(&hosts, &["--hosts", "n[1-5]"])
+        let job = uverbs(&hosts, &["--hosts", "n[1-5]"]);
+        assert!(job.stderr.ends_with(end), "{job:?}");
+        job
     };
-    let job = said(|own| own["fw_version"] = Value::Null);
-    assert!(job.stderr.contains("NCCL: right on all hosts: ") && job.status == 0, "{job:?}");
+    // A job does not depend on these.
+    for change in [
+        (|own: &mut Value| own["fw_version"] = Value::Null) as fn(&mut Value),
+        |own| {
+            own["hardware"] = Value::Null;
+        },
+        |own| own["ports"][0]["attributes"][0]["active_mtu"] = Value::Null,
+    ] {
+        let job = said(change);
+        assert!(job.stderr.contains("NCCL: right on all hosts: ") && job.status == 0, "{job:?}");
+    }
     for change in [(|own: &mut Value| own["access"] = Value::Null) as fn(&mut Value), |own| {
         own["access"] = json!({ "error": "Too many open files", "errno": 24 });
     }] {
@@ -255,6 +266,12 @@ fn what_could_not_be_read() {
     }
     let known = "uverbs: NCCL: right on all hosts, as far as is known: ";
     assert!(uverbs(&hosts, &["--hosts", "n[1-3]"]).stderr.contains(known));
+    // What is no device's may matter to each.
+    let mut hosts = nodes(1..=3);
+    hosts[1]["problems"] = json!([{ "error": "host: read: no", "errno": 5 }]);
+    let run = uverbs(&hosts, &["--hosts", "n[1-3]"]);
+    assert!(run.stderr.contains("; the ports of 2 rails can meet, as far as they were read; "));
+    assert_eq!(run.status, 3, "{run:?}");
     let fleet = Fleet::new(&nodes(1..=3));
     fs::write(fleet.file(1), "{").unwrap();
     let run = fleet.uverbs(&["fleet"]);
@@ -354,6 +371,41 @@ fn what_is_there_twice() {
     let line = "duplicate  2 hosts: n2, n3  -      the same node GUID 0x0000020000000020\n";
     assert!(run.stdout.ends_with(line), "{run:?}");
     assert_eq!(run.status, 1);
+}
+
+/// A job keeps the host whose address another one has had.
+#[test]
+fn a_row_that_is_left_of_another_address() {
+    let mut hosts = nodes(1..=3);
+    let rows = hosts[0]["devices"][0]["gids"].as_array_mut().unwrap();
+    let mut row = rows[3].clone();
+    (row["index"], row["gid"]) = (json!(4), json!("::ffff:10.0.0.2"));
+    rows.push(row);
+    for words in [&[] as &[&str], &["--hosts", "n[1-3]"]] {
+        let run = uverbs(&hosts, words);
+        assert_eq!((run.stdout.lines().count(), run.status), (1, 0), "{run:?}");
+    }
+}
+
+/// A GUID that could not be read may be another host's, too.
+#[test]
+fn a_port_s_guid_that_could_not_be_read() {
+    let mut hosts = nodes(1..=2);
+    hosts[1]["devices"][0]["ports"][0]["guid"] = json!({ "error": "mlx5_0: no", "errno": 5 });
+    let run = uverbs(&hosts, &[]);
+    assert!(
+        run.stderr.starts_with(
+            "uverbs: n2: mlx5_0: no
+"
+        ),
+        "{run:?}"
+    );
+    assert!(run.stderr.contains("; no host is known to be odd; "), "{run:?}");
+    assert!(run.stderr.ends_with("; 1 host could be read only in part\n"), "{run:?}");
+    assert_eq!(run.status, 3);
+    let run = uverbs(&hosts, &["--hosts", "n[1-2]", "--json"]);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&answer["job"]["is_known"], run.status), (&json!(false), 3));
 }
 
 /// A long list has a few lines of each kind.

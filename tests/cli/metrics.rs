@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::thread;
 
@@ -165,6 +166,20 @@ fn what_is_not_known_of_a_snapshot_has_no_number() {
     assert_eq!((elsewhere(&run), run.status), (0, 3), "{run:?}");
     let problems = "uverbs_reading_problems{host=\"node1\",device=\"mlx5_0\"} 2\n";
     assert!(run.stdout.contains(problems), "{run:?}");
+}
+
+/// A number that a snapshot may have is shown as it is, and hides no other host.
+#[test]
+fn a_rate_of_any_size() {
+    let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+    one["devices"][0]["ports"][0]["effective"] = u64::MAX.into();
+    let run = Fleet::new(&[one, host("node2", &[("mlx5_0", port(DUAL))])]).uverbs(&["metrics"]);
+    let port = "device=\"mlx5_0\",port=\"1\"";
+    let rate = format!(
+        "uverbs_port_effective_rate_bytes_per_second{{host=\"node1\",{port}}} {}\n",
+        u128::from(u64::MAX) * 12_500_000
+    );
+    assert!(run.stdout.contains(&rate) && run.stdout.contains("{host=\"node2\""), "{run:?}");
 }
 
 /// Where it is not known which GID is right, none differs, and none is the same.
@@ -349,6 +364,38 @@ fn a_server_that_cannot_be() {
         let run = uverbs(&[&["metrics", "--listen", "0"], more].concat());
         assert!(run.status == 3 && run.stderr.contains("cannot be used with"), "{run:?}");
     }
+}
+
+/// A socket that nobody can connect to is not served: a connection, one that only has an address, and one of UDP.
+#[test]
+fn a_socket_that_does_not_listen() {
+    use rustix::net::{AddressFamily, Shutdown, SocketType, bind, shutdown, socket};
+    let tree = Tree::new();
+    let serve = |socket: OwnedFd| {
+        let mut command = program();
+        command.args(["metrics", "--listen", "-", "--sysfs"]).arg(tree.path()).stdin(socket);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        (said.next().unwrap(), said, Server(child, String::new()))
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let client = TcpStream::connect(address).unwrap();
+    let bound = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&bound, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for socket in [client.into(), bound, udp.into()] {
+        let (said, _, mut server) = serve(socket);
+        assert!(said.contains("cannot serve: standard input is no socket that listens"), "{said}");
+        assert_eq!(server.0.wait().unwrap().code(), Some(3));
+    }
+    // Who shares it may end it for all.
+    let (said, mut rest, mut server) = serve(listener.try_clone().unwrap().into());
+    assert_eq!(said, format!("uverbs: serving http://{address}/metrics"));
+    shutdown(&listener, Shutdown::Both).unwrap();
+    let said = rest.next().unwrap();
+    assert!(said.contains("cannot serve: "), "{said}");
+    assert_eq!(server.0.wait().unwrap().code(), Some(3));
 }
 
 #[test]

@@ -103,6 +103,10 @@ CA 'mlx4_0'
         "{one}"
     );
     assert_eq!(one.lines().count(), 11, "{one}");
+    // The tool reads what sysfs says of a speed that the kernel does not know.
+    device.port_again(1).file("rate", "10 Gb/sec (4X SDR)");
+    let one = tree.answer(&["ports", "mlx4_0:1", "--format", "ibstat"]);
+    assert!(one.contains("\nRate: 10\n"), "{one}");
     // A switch is no CA.
     tree.with_switch();
     let one = tree.answer(&["ports", "sw0:0", "--format", "ibstat"]);

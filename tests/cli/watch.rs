@@ -36,6 +36,7 @@ const ADDRESS: &str = "0000:0000:0000:0000:0000:ffff:0a00:0001";
 fn each_line_is_written_at_once() {
     let tree = Tree::new();
     let device = tree.with_roce();
+    tree.without_nodes();
     let (mut child, mut lines) = begun(&tree, &["0.01", "--json", "--count", "3"]);
     let port = device.port_again(1);
     port.gid(5, ADDRESS, "RoCE v2", Some("eth0"));
@@ -350,6 +351,7 @@ fn a_device_that_comes_and_cannot_be_read() {
 fn rows_that_come_and_go_with_their_device() {
     let tree = Tree::new();
     let device = tree.with_roce();
+    tree.without_nodes();
     let (own, away) = (tree.path().join("class/infiniband/mlx5_0"), tree.path().join("away"));
     for (args, is_table) in [
         (&["--ip", "192.168.77.1"][..], true),

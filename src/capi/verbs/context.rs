@@ -94,7 +94,7 @@ pub unsafe extern "C" fn ibv_open_device(device: *mut abi::Device) -> *mut abi::
 ///
 /// # Errors
 /// NULL with `errno`: `EINVAL` (no character device), `ENODEV` (no device's node), `EOPNOTSUPP`
-/// (another driver), or the kernel's.
+/// (another driver), that of opening the node if its driver is not known otherwise, or the kernel's.
 ///
 /// # Safety
 /// `cmd_fd` is an open node that nothing else closes, or no open file at all.
@@ -127,7 +127,7 @@ fn device_of(cmd_fd: c_int) -> Result<Arc<Listed>, Errno> {
     let devices = list().map_err(|_| Errno::NODEV)?;
     let listed = devices.into_iter().find(|listed| number(listed) == Some(stat.st_rdev));
     let listed = listed.ok_or(Errno::NODEV)?;
-    if listed.is_mlx5() { Ok(listed) } else { Err(Errno::OPNOTSUPP) }
+    if listed.is_mlx5()? { Ok(listed) } else { Err(Errno::OPNOTSUPP) }
 }
 
 /// Closes a context. 0; `EINVAL` for NULL.

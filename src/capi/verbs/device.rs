@@ -49,10 +49,13 @@ impl Listed {
         Some(Self { c, device })
     }
 
-    /// Whether it has the mlx5 driver.
-    pub(crate) fn is_mlx5(&self) -> bool {
-        let device = &self.device;
-        device.driver.or_else(|| probe_driver(device).ok()) == Some(DriverId::MLX5)
+    /// Whether it has the mlx5 driver; the errno of asking it for its driver, if nobody else names that.
+    pub(crate) fn is_mlx5(&self) -> Result<bool, Errno> {
+        match self.device.driver.map_or_else(|| probe_driver(&self.device), Ok) {
+            Ok(driver) => Ok(driver == DriverId::MLX5),
+            Err(error) if *error.cause() == Cause::UnknownDriver => Ok(false),
+            Err(error) => Err(error.cause().as_errno()),
+        }
     }
 
     /// Opens it, with DEVX or without.

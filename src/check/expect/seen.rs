@@ -79,7 +79,9 @@ impl<'i> Scene<'i> {
             }
             Field::Interface if self.inventory.interfaces.is_none() => Seen::UNREAD,
             Field::Interface if !self.inventory.has_netlink => Seen::UNREAD,
-            Field::Interface => Seen::one(port.netdev.as_ref().map(|own| Value::word(&own.name))),
+            Field::Interface => port.netdev.as_ref().map_or(Seen::UNREAD, |own| {
+                Seen::one(own.as_ref().map(|own| Value::word(&own.name)))
+            }),
             Field::RoceV2Ipv4 => own.map_or(Seen::UNREAD, |own| self.addresses(own, Family::V4)),
             Field::RoceV2Ipv6 => own.map_or(Seen::UNREAD, |own| self.addresses(own, Family::V6)),
             Field::PKeys => match &port.pkeys {

@@ -27,7 +27,7 @@ pub(super) fn full() -> Inventory {
     }
     assert_eq!(second.device.name, "mlx5_1");
     let port = &mut inventory.devices[1].ports[0];
-    port.netdev = None;
+    port.netdev = Ok(None);
     port.pkeys = Some(Ok(vec![(0, PKey(0xffff)), (1, PKey(0x8001))]));
     let attributes = &mut port.attributes.as_mut().unwrap().as_mut().unwrap().0;
     attributes.link_layer = LinkLayer::INFINIBAND;
@@ -104,7 +104,7 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
     ("expect-mtu", Some(1), |it| it.attributes().active_mtu = Some(Mtu(5))),
     ("expect-interface", Some(1), |it| {
         it.interfaces.as_mut().unwrap()[0].name = "eth7".into();
-        it.first().ports[0].netdev.as_mut().unwrap().name = "eth7".into();
+        it.first().ports[0].netdev.as_mut().unwrap().as_mut().unwrap().name = "eth7".into();
         it.rows().iter_mut().for_each(|row| row.netdev.as_mut().unwrap().name = "eth7".into());
     }),
     ("expect-ipv4", Some(1), |it| address(it, "10.0.0.1", "10.0.1.1")),
@@ -241,7 +241,14 @@ fn what_is_seen_and_wanted() {
         text("P_Keys: 0x7fff", "0x8001, 0xffff")
     );
     assert_eq!(of(|it| drop(it.devices.remove(1))), text("0 devices of mlx5 MT_0000000001", "1"));
-    assert_eq!(of(|it| it.first().ports[0].netdev = None), text("network interface: none", "eth0"));
+    assert_eq!(
+        of(|it| it.first().ports[0].netdev = Ok(None)),
+        text("network interface: none", "eth0")
+    );
+    assert_eq!(
+        of(|it| it.first().ports[0].netdev = Err(problem("no", 5))),
+        text("not known: network interface", "")
+    );
     assert_eq!(of(|it| it.attributes().active_mtu = None), text("not known: RDMA MTU", ""));
     let mut wide = own.clone();
     for (field, allowed) in [
@@ -474,7 +481,7 @@ prop_compose! {
             } else {
                 Err(problem("no", 5))
             }),
-            netdev: netdev_is_here.then(netdev),
+            netdev: Ok(netdev_is_here.then(netdev)),
             pkeys: pkeys.clone().map(|own| Ok(own.iter().map(|key| (0, PKey((*key).into()))).collect())),
             ..port.clone()
         }).collect();

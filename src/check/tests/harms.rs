@@ -61,6 +61,10 @@ pub(super) const HARMS: &[Harm] = &[
     (&["port-guid-unreadable"], |it| {
         it.first().ports[0].guid = Err(problem("mlx5_0: query GID 0 of port 1: no", 5));
     }),
+    (&["port-netdev-unreadable"], |it| {
+        let text = "mlx5_0: find the network interface of port 1: no";
+        it.first().ports[0].netdev = Err(problem(text, 5));
+    }),
     (&["port-rate-unreadable"], |it| {
         it.first().ports[0].effective = Some(Err(problem("mlx5_0: query speed of port 1: no", 5)));
     }),
@@ -163,11 +167,11 @@ pub(super) const HARMS: &[Harm] = &[
         it.infiniband();
         it.first().ports[0].pkeys = Some(Err(problem("mlx5_0: query P_Keys of port 1: no", 5)));
     }),
-    (&["netdev-elsewhere"], |it| it.first().ports[0].netdev = None),
+    (&["netdev-elsewhere"], |it| it.first().ports[0].netdev = Ok(None)),
     // It came or went while the host was read.
     (&["not-checked"], |it| {
         let index = NonZeroU32::new(77).unwrap();
-        it.first().ports[0].netdev = Some(Netdev { index, name: "eth7".into() });
+        it.first().ports[0].netdev = Ok(Some(Netdev { index, name: "eth7".into() }));
     }),
     (&["netdev-down"], |it| it.interfaces.as_mut().unwrap()[0].is_up = false),
     (&["netdev-down"], |it| {

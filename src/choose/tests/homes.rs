@@ -71,7 +71,7 @@ fn home_on(inventory: &Inventory, row: &GidRow, link_layer: LinkLayer) -> String
         attributes: Some(Ok((attributes, Source::Ioctl))),
         effective: None,
         guid: Ok(None),
-        netdev: None,
+        netdev: Ok(None),
         pkeys: None,
         has_types: None,
     }];

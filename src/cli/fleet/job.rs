@@ -141,6 +141,7 @@ impl Listed {
             && self.others.is_empty()
             && self.again.is_empty()
             && self.indices.unproven.is_empty()
+            && report.problems().is_empty()
             && is_whole;
         let are_sure =
             [&nccl, &ucx].map(|own| is_sure && own.as_ref().is_none_or(|own| own.is_sure));

@@ -178,6 +178,7 @@ pub(crate) fn answer(
     let mut listed = args.hosts.as_ref().map(Listed::new);
     let mut survey = Survey::default();
     let (mut names, mut looked, mut partly) = (Vec::new(), Looked::default(), BTreeSet::new());
+    let mut are_ports_read = true;
     let source = (&args.origin.from, args.origin.preference(common), Parts::ALL);
     look(common, source, &asked, report, |host, report| {
         if let Some(listed) = &mut listed {
@@ -191,12 +192,13 @@ pub(crate) fn answer(
         report.enter(Stage::Unread);
         report.turn_to(host.name.as_deref());
         tell_problems(&host.inventory, &asked, report);
-        let is_whole = tell_pkeys(&host.inventory, report);
+        let is_whole = tell_rest(&host.inventory, report);
         report.turn_to(None);
         tell_variables(host, report);
         tell_settings(host, report);
-        let Inventory { unread_settings, .. } = &host.inventory;
-        if !is_whole || !unread_settings.is_empty() || !host.inventory.unread().is_empty() {
+        let has_unread = !host.inventory.unread().is_empty();
+        are_ports_read &= !has_unread;
+        if !is_whole || has_unread || !host.inventory.unread_settings.is_empty() {
             partly.extend(u32::try_from(survey.hosts()));
         }
         survey.add(&host.inventory);
@@ -217,6 +219,7 @@ pub(crate) fn answer(
     let found = Found::new(&survey, rails, args.routed);
     partly.extend(&found.groups.partly);
     found.add_lines(&names, &mut lines, report)?;
+    // What a job depends on is judged apart.
     let is_partly = args.hosts.is_none() && !partly.is_empty();
     if !missing.is_empty() || is_partly || found.is_bad(args.hosts.is_some()) {
         report.raise(Status::Doubt);
@@ -240,7 +243,8 @@ pub(crate) fn answer(
     if let Some(job) = &job {
         job.tell(report);
     }
-    report.end_with(found.last_line(&looked, partly.len(), report.bad_files().count()));
+    let bad = report.bad_files().count();
+    report.end_with(found.last_line(&looked, are_ports_read, partly.len(), bad));
     Ok(lines.table.into())
 }
 
@@ -308,7 +312,13 @@ impl Found {
         is_unjoined || is_odd || !duplicates.is_empty() || pairs.problems.iter().any(is_apart)
     }
 
-    fn last_line(&self, looked: &Looked, partly: usize, bad: usize) -> String {
+    fn last_line(
+        &self,
+        looked: &Looked,
+        are_ports_read: bool,
+        partly: usize,
+        bad: usize,
+    ) -> String {
         let Self { hosts, pairs, groups, .. } = self;
         let mut last = format!("looked at {}: {looked}", count(*hosts, "host"));
         if *hosts > 1 {
@@ -327,7 +337,7 @@ impl Found {
             };
             let _ = match (pairs.joined, pairs.problems.is_empty()) {
                 (0, _) => write!(last, "; no ports of two hosts are joined"),
-                (_, true) if partly + bad == 0 => write!(last, "; {rails} can meet"),
+                (_, true) if are_ports_read && bad == 0 => write!(last, "; {rails} can meet"),
                 (_, true) => write!(last, "; {rails} can meet, as far as they were read"),
                 (_, false) => {
                     write!(last, "; not {} can meet", rails.replace("the ports", "all ports"))
@@ -344,11 +354,13 @@ impl Found {
     }
 }
 
-/// Reports P_Keys that could not be read. Whether there were none.
-fn tell_pkeys(inventory: &Inventory, report: &mut Report) -> bool {
+/// Reports GUIDs of ports and P_Keys that could not be read. Whether there were none.
+fn tell_rest(inventory: &Inventory, report: &mut Report) -> bool {
     let mut is_whole = true;
     for record in &inventory.devices {
-        for problem in record.ports.iter().filter_map(|own| own.pkeys.as_ref()?.as_ref().err()) {
+        let guids = record.ports.iter().filter_map(|own| own.guid.as_ref().err());
+        let pkeys = record.ports.iter().filter_map(|own| own.pkeys.as_ref()?.as_ref().err());
+        for problem in guids.chain(pkeys) {
             report.problem(&record.device.name, problem.clone());
             is_whole = false;
         }

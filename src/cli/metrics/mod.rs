@@ -34,8 +34,10 @@ use catalogue::{
 use exposition::{Exposition, Format};
 use serve::{Listen, serve};
 
-/// Bytes per second of a rate of 1.
-const RATE_BYTES: u64 = 100_000_000 / 8;
+/// Bytes per second. A snapshot may have a rate of any size.
+fn bytes(rate: Rate) -> u128 {
+    u128::from(rate.0) * 100_000_000 / 8
+}
 
 /// Print metrics for Prometheus: ports, GIDs, choices, findings, counters
 ///
@@ -168,7 +170,8 @@ fn read(
                 add_port(&mut all, seen, record, port);
                 let effective = port.effective.as_ref().and_then(|own| own.as_ref().err());
                 let pkeys = port.pkeys.as_ref().and_then(|own| own.as_ref().err());
-                let unread = [effective, pkeys, port.guid.as_ref().err()];
+                let netdev = port.netdev.as_ref().err();
+                let unread = [effective, pkeys, port.guid.as_ref().err(), netdev];
                 for problem in unread.into_iter().flatten() {
                     report.problem(&record.device.name, problem.clone());
                 }
@@ -267,14 +270,13 @@ fn add_port(all: &mut Exposition, seen: &Seen, record: &DeviceRecord, port: &Por
         let info = [
             ("link_layer", &*attributes.link_layer.to_string()),
             ("port_guid", guid.as_deref().unwrap_or_default()),
-            ("netdev", port.netdev.as_ref().map_or("", |netdev| &netdev.name)),
+            ("netdev", port.netdev().map_or("", |netdev| &netdev.name)),
         ];
         all.add(&PORT_INFO, &[&place[..], &info[..]].concat(), 1);
         let known = (0..=PortState::ACTIVE_DEFER.0).map(PortState).filter(|it| it.name().is_some());
         add_states(all, &STATE, &place, known, attributes.state);
         let known = (0..=PhysState::TEST.0).map(PhysState).filter(|it| it.name().is_some());
         add_states(all, &PHYS_STATE, &place, known, attributes.phys_state);
-        let bytes = |rate: Rate| rate.0 * RATE_BYTES;
         let effective = port.effective.as_ref().and_then(|rate| rate.as_ref().ok());
         for (metric, value) in [
             (&RATE, attributes.rate().map(bytes)),
@@ -301,7 +303,8 @@ fn add_port(all: &mut Exposition, seen: &Seen, record: &DeviceRecord, port: &Por
             elsewhere += usize::from(row.netdev_is_elsewhere);
         }
         // Where interfaces are not known, none is known to be elsewhere.
-        if seen.inventory.has_netlink && seen.inventory.interfaces.is_some() {
+        let own = &seen.inventory;
+        if own.has_netlink && own.interfaces.is_some() && port.netdev.is_ok() {
             all.add(&GIDS_ELSEWHERE, &place, elsewhere);
         }
     }

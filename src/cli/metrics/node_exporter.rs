@@ -2,9 +2,8 @@
 //!
 //! Its samples are the kernel's numbers, also of a counter that has stopped.
 
-use uverbs::counter::{Counter, Group, Unit};
+use uverbs::counter::{Counter, Group};
 use uverbs::inventory::{DeviceRecord, PortRecord};
-use uverbs::port::Rate;
 
 use super::catalogue::{Kind, Metric, gauge, info};
 use super::exposition::Exposition;
@@ -113,17 +112,15 @@ pub(super) fn add_port(all: &mut Exposition, place: &[(&str, &str); 2], port: &P
     let Some(attributes) = port.known() else { return };
     all.add(&STATE, place, attributes.state.0);
     all.add(&PHYS_STATE, place, attributes.phys_state.0);
-    if let Some(Rate(rate)) = attributes.rate() {
-        all.add(&RATE, place, rate * super::RATE_BYTES);
+    if let Some(rate) = attributes.rate() {
+        all.add(&RATE, place, super::bytes(rate));
     }
 }
 
 pub(super) fn add_counter(all: &mut Exposition, place: &[(&str, &str); 2], counter: &Counter) {
     let table = if counter.group == Group::Pma { &PMA[..] } else { &HARDWARE };
     let Some((_, name)) = table.iter().find(|(name, _)| *name == counter.name) else { return };
-    let factor = if counter.unit == Some(Unit::Words) { 4 } else { 1 };
-    let value = counter.raw().wrapping_mul(factor).to_string();
-    let help = || names::help(counter);
+    let (value, help) = (counter.at_least().0.to_string(), || names::help(counter));
     all.add_to(&format!("node_infiniband_{name}"), (Kind::Counter, None), help, place, value);
 }
 
@@ -140,6 +137,7 @@ mod tests {
         let place = [("device", "x"), ("port", "1")];
         for (group, name, number) in [
             (Group::Pma, "port_rcv_data", 3),
+            (Group::Pma, "port_xmit_data", u64::MAX),
             (Group::Pma, "link_downed", 255),
             (Group::Hardware, "roce_slow_restart", 7),
             // Of another group it is another counter.
@@ -155,6 +153,7 @@ mod tests {
             [
                 "node_infiniband_link_downed_total{device=\"x\",port=\"1\"} 255",
                 "node_infiniband_port_data_received_bytes_total{device=\"x\",port=\"1\"} 12",
+                "node_infiniband_port_data_transmitted_bytes_total{device=\"x\",port=\"1\"} 73786976294838206460",
                 "node_infiniband_roce_slow_restart_used_total{device=\"x\",port=\"1\"} 7",
             ]
         );

@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::net::sockopt::socket_acceptconn;
+
 use super::exposition::{Exposition, Format};
 
 /// Connections at a time. One more gets the answer to come again later.
@@ -72,8 +74,10 @@ pub(super) fn serve(
         Listen::At(address) => TcpListener::bind(address)?,
         Listen::Stdin => TcpListener::from(io::stdin().as_fd().try_clone_to_owned()?),
     };
-    // It is one, and of TCP.
     let address = listener.local_addr()?;
+    if !socket_acceptconn(&listener)? {
+        return Err(io::Error::other("standard input is no socket that listens"));
+    }
     listener.set_nonblocking(false)?;
     // If stderr is closed, nobody wants to know.
     let _ = writeln!(io::stderr(), "uverbs: serving http://{address}/metrics");
@@ -90,10 +94,15 @@ pub(super) fn serve(
     };
     thread::scope(|scope| {
         loop {
-            let Ok((mut stream, _)) = listener.accept() else {
+            let mut stream = match listener.accept() {
+                Ok((stream, _)) => stream,
                 // No file is left, or the client has gone.
-                thread::sleep(Duration::from_millis(50));
-                continue;
+                Err(_) if socket_acceptconn(&listener)? => {
+                    thread::sleep(Duration::from_millis(50));
+                    continue;
+                }
+                // Another process ended it.
+                Err(error) => return Err(error),
             };
             if open.fetch_add(1, Ordering::SeqCst) >= MOST {
                 open.fetch_sub(1, Ordering::SeqCst);

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueHint};
 use nix::sys::signal::{SigSet, Signal};
-use uverbs::inventory::{Inventory, Problem, Snapshots};
+use uverbs::inventory::{Inventory, LONGEST_SNAPSHOT, Problem, Snapshots};
 use uverbs::watch::{Change, Lines, RECORDED, Watch};
 
 use crate::args::{Common, SourceArg};
+use crate::files::ROOM;
 use crate::looked::Looked;
 use crate::out::Out;
 use crate::output::{Output, say};
@@ -43,15 +44,21 @@ fn size(text: &str) -> Result<u64, String> {
     let (number, shift) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (text.get(..text.len() - 1), 10),
         Some(b'M' | b'm') => (text.get(..text.len() - 1), 20),
-        Some(b'G' | b'g') => (text.get(..text.len() - 1), 30),
         _ => (Some(text), 0),
     };
     let number = number.and_then(|own| own.parse::<u64>().ok());
-    let size = number.and_then(|own| own.checked_mul(1 << shift)).filter(|own| *own >= LEAST);
-    size.ok_or_else(|| "expected a number of bytes, at least 4K, as 500000 or 16M".to_owned())
+    let size = number.and_then(|own| own.checked_mul(1 << shift));
+    size.filter(|own| (LEAST..=MOST).contains(own)).ok_or_else(|| {
+        let (least, most) = (LEAST >> 10, MOST >> 20);
+        format!(
+            "expected a number of bytes, at least {least}K and at most {most}M, as 500000 or 16M"
+        )
+    })
 }
 
 const LEAST: u64 = 4 << 10;
+/// Two files of it can be read together, each with a reading and a snapshot more.
+const MOST: u64 = ROOM / 2 - 2 * LONGEST_SNAPSHOT as u64;
 const SIZE: u64 = 16 << 20;
 
 /// How often all is read and it is written that it is as before, so that it is known how far the recording goes.
@@ -185,7 +192,11 @@ mod tests {
         let mut options = Options::default();
         options.reread = None;
         let mut watch = host.watch(options).unwrap();
-        std::fs::remove_dir_all(folder.path().join("class/infiniband/rxe0")).unwrap();
+        for folder in ["infiniband/rxe0", "infiniband_verbs/uverbs0"]
+            .map(|own| folder.path().join("class").join(own))
+        {
+            std::fs::remove_dir_all(folder).unwrap();
+        }
         assert_eq!(found(&mut watch, false), Ok(Vec::new()));
         assert_eq!(found(&mut watch, true).unwrap().len(), 1);
     }
@@ -196,11 +207,12 @@ mod tests {
             ("4096", Some(4096)),
             ("4K", Some(4096)),
             ("16M", Some(16 << 20)),
-            ("1g", Some(1 << 30)),
+            ("480m", Some(480 << 20)),
+            ("481M", None),
             ("4095", None),
             ("M", None),
             ("-1M", None),
-            ("99999999999G", None),
+            ("99999999999999M", None),
             ("1.5M", None),
             ("1é", None),
         ] {

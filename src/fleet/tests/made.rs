@@ -41,6 +41,7 @@ fn usable(mut device: Device) -> DeviceRecord {
     let path = "/dev/infiniband/uverbs0".into();
     device.node = Some(Node { name: "uverbs0".to_owned(), path, number: 1 });
     device.driver = Some(DriverId::MLX5);
+    device.fw_version = Some("28.39.2048".to_owned());
     let mut record = DeviceRecord::new(device);
     (record.access, record.hardware) = (Some(Ok(())), Some(Hardware::default()));
     record
@@ -68,7 +69,6 @@ pub(super) fn host(number: u8, addresses: &[(&str, u8)]) -> Inventory {
         };
         let mut device = Device::named(format!("mlx5_{place}"));
         device.index = u32::try_from(place).ok();
-        device.fw_version = Some("28.39.2048".to_owned());
         device.node_guid =
             Guid::from_be_bytes([2, 0, 0, 0, 0, 0, number, u8::try_from(place).unwrap()]);
         let mut record = usable(device);
@@ -84,7 +84,7 @@ pub(super) fn host(number: u8, addresses: &[(&str, u8)]) -> Inventory {
         record.gids = Some(Ok(rows.collect()));
         let mut port = PortRecord::new(1);
         port.attributes = Some(Ok((attributes(LinkLayer::ETHERNET), Source::Ioctl)));
-        port.netdev = Some(netdev);
+        port.netdev = Ok(Some(netdev));
         port.has_types = Some(true);
         record.ports.push(port);
         inventory.interfaces.as_mut().unwrap().push(interface);

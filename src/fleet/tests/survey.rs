@@ -1,12 +1,16 @@
 //! Surveys of made hosts.
 
+use core::num::NonZeroU32;
+
 use super::made::{host, infiniband, keep_rows, port};
 use super::*;
 use crate::device::Device;
-use crate::gid::GidRecord;
+use crate::driver::DriverId;
+use crate::gid::{GidEntry, GidRecord};
+use crate::hardware::PciFunction;
 use crate::host::Source;
-use crate::inventory::{Inventory, Problem, Setting};
-use crate::netdev::Unfit;
+use crate::inventory::{GidRow, Inventory, Problem, Setting};
+use crate::netdev::{Netdev, Unfit};
 use crate::port::{Speed, Width};
 
 fn survey(hosts: &[Inventory]) -> Survey {
@@ -119,10 +123,21 @@ fn codes_without_a_name() {
     }
     port(&mut hosts[2], 0).active_width = Some(Width(64));
     assert_eq!(odd(&hosts), ["[2] Width mlx5_0:1 code 64 4 3"]);
+    // Without a width the rate may be any.
+    let mut hosts = fleet(4);
+    port(&mut hosts[1], 0).active_width = None;
+    assert_eq!(odd(&hosts), [""; 0]);
+    assert_eq!(survey(&hosts).groups().partly, [1]);
+    // Soft RoCE has no firmware.
+    let mut hosts = fleet(3);
+    for own in hosts.iter_mut().flat_map(|own| &mut own.devices) {
+        (own.device.driver, own.device.fw_version) = (Some(DriverId::RXE), None);
+    }
+    assert_eq!(survey(&hosts).groups().partly, [0; 0]);
     // A port without an interface has an MTU of no value.
     let mut hosts = fleet(3);
     port(&mut hosts[0], 0).active_mtu = Some(Mtu(0));
-    hosts[0].devices[0].ports[0].netdev = None;
+    hosts[0].devices[0].ports[0].netdev = Ok(None);
     assert_eq!(odd(&hosts), [""; 0]);
 }
 
@@ -152,17 +167,23 @@ fn what_is_not_known_is_not_odd() {
 /// What was read on no host does not differ, and is not known to be alike either.
 #[test]
 fn what_was_read_nowhere_is_not_alike() {
-    let changes: [fn(&mut Inventory); 12] = [
+    let changes: [fn(&mut Inventory); 15] = [
         |own| own.kernel = None,
         |own| own.devices[0].access = None,
         |own| own.devices[0].device.driver = None,
         |own| own.devices[0].hardware = None,
         |own| own.devices[0].hardware.as_mut().unwrap().board_is_unread = true,
         |own| own.devices[0].hardware.as_mut().unwrap().pci_is_unread = true,
+        |own| {
+            let function = PciFunction::at("0000:17:00.0".parse().unwrap());
+            own.devices[0].hardware.as_mut().unwrap().pci = Some(function);
+        },
+        |own| own.devices[0].device.fw_version = None,
         |own| port(own, 0).active_mtu = None,
         |own| port(own, 0).active_width = None,
         |own| own.devices[0].gids = Some(Err(Problem { text: "x".to_owned(), errno: 5 })),
         |own| own.interfaces = None,
+        |own| own.devices[0].ports[0].guid = Err(Problem { text: "x".to_owned(), errno: 5 }),
         |own| own.settings.push(Setting::new("NCCL_NET_PLUGIN", "ofi", None)),
         |own| own.others.push(Device::named("mlx5_9")),
     ];
@@ -320,8 +341,11 @@ fn what_a_program_takes() {
     // What cannot be read of its settings may change it.
     hosts[1].settings.clear();
     hosts[1].unread_settings.push(Problem { text: "x".to_owned(), errno: 13 });
-    let found = troubles(&hosts, Rails::Found, false);
-    assert_eq!(found, ["Unknown([GidUnread]) [1] mlx5_0:1,mlx5_1:1 1 0"]);
+    let unknown = ["Unknown([GidUnread]) [1] mlx5_0:1,mlx5_1:1 1 0"];
+    assert_eq!(troubles(&hosts, Rails::Found, false), unknown);
+    // Also where it would take an empty slot.
+    hosts[1].settings.push(Setting::new("NCCL_IB_GID_INDEX", "9", None));
+    assert_eq!(troubles(&hosts, Rails::Found, false), unknown);
 }
 
 #[test]
@@ -340,6 +364,69 @@ fn infiniband_partitions_and_subnets() {
     hosts.push(infiniband(7, 0xfec0 << 48, 7, &[0xffff]));
     let elsewhere = "Cannot([Subnet]) [4] mlx5_0:1 3 4";
     assert_eq!(troubles(&hosts, Rails::Found, false), [elsewhere]);
+}
+
+/// Ports of one host are not joined with each other.
+#[test]
+fn all_to_all_joins_different_hosts() {
+    let all = |hosts: &[Inventory]| troubles(hosts, Rails::All, false);
+    // Two limited members, of which each meets the full member of the other host.
+    let of = |number, keys| infiniband(number, 0xfe80 << 48, number.into(), keys);
+    let with = |mut own: Inventory, mut other: Inventory| {
+        other.devices[0].device.name = "mlx5_1".to_owned();
+        own.devices.append(&mut other.devices);
+        own
+    };
+    let hosts = [with(of(1, &[0x7fff]), of(2, &[2, 0x7fff])), of(3, &[0xffff])];
+    assert_eq!(all(&hosts), [""; 0]);
+    // One host of two kinds, without others, beside one of which a program uses no port, and beside one like it.
+    let mixed = |number: u8| with(host(number, &[("10.0.0.1", 24)]), of(number, &[0xffff]));
+    assert_eq!(all(&[mixed(1)]), [""; 0]);
+    let mut unused = mixed(2);
+    unused.settings.push(Setting::new("UCX_NET_DEVICES", "none", None));
+    let fabric = "Cannot([Fabric]) [0, 1] mlx5_1:1 2 2";
+    assert_eq!(all(&[mixed(1), unused]), [fabric, "Alone [0] mlx5_0:1,mlx5_1:1 1 0"]);
+    let fabric = "Cannot([Fabric]) [0, 1] mlx5_1:1 3 2";
+    assert_eq!(all(&[mixed(1), mixed(2)]), [fabric]);
+    // Only the other host is counted.
+    let roce = host(2, &[("10.0.0.2", 24)]);
+    assert_eq!(all(&[mixed(1), roce]), ["Cannot([Fabric]) [0] mlx5_1:1 3 1"]);
+}
+
+/// Nor are their networks compared.
+#[test]
+fn all_to_all_compares_networks_of_different_hosts() {
+    let all = |hosts: &[Inventory]| troubles(hosts, Rails::All, false);
+    let upper = |mut own: Inventory, device: usize| {
+        port(&mut own, device).active_mtu = Some(Mtu(3));
+        own
+    };
+    let two = host(1, &[("10.0.0.1", 24), ("10.0.0.2", 24), ("10.1.0.1", 24)]);
+    // The port of the other network is of a kind of its own, and meets the other host's.
+    let found = all(&[upper(two, 2), host(2, &[("10.1.0.2", 24)])]);
+    assert_eq!(found, ["Unknown([Networks]) [1] mlx5_0:1 3 1"]);
+    // Those of the larger kind are all of one host: its other port is compared with its own kind.
+    let one = host(1, &[("10.0.0.1", 24), ("10.0.0.2", 24), ("10.1.0.1", 24), ("10.0.0.3", 24)]);
+    let found = all(&[upper(one, 2), upper(host(2, &[("10.0.0.4", 24)]), 0)]);
+    assert_eq!(found, ["Unknown([Networks]) [0] mlx5_2:1 3 1"]);
+}
+
+/// A program that leaves out a port of InfiniBand reaches nobody there, and one that may leave it out perhaps nobody.
+#[test]
+fn a_port_of_infiniband_that_a_program_does_not_use() {
+    let of = |number| infiniband(number, 0xfe80 << 48, number.into(), &[0xffff]);
+    let made = || (1..=3).map(of).collect::<Vec<_>>();
+    let mut hosts = made();
+    for own in &mut hosts {
+        own.settings.push(Setting::new("UCX_IB_GID_INDEX", "5", None));
+    }
+    let none = "Cannot([NoGid]) [0, 1, 2] mlx5_0:1 1 0";
+    assert_eq!(troubles(&hosts, Rails::Found, false), [none]);
+    // Of a tree it is not known which variables are set.
+    let mut hosts = made();
+    hosts[1].host = None;
+    let unknown = "Unknown([GidUnread]) [1] mlx5_0:1 2 0";
+    assert_eq!(troubles(&hosts, Rails::Found, false), [unknown]);
 }
 
 /// What is there twice, as `hosts what count first`.
@@ -364,7 +451,7 @@ fn what_is_there_twice() {
     // What is another namespace's may be an overlay's.
     hosts[2] = host(2, &[("10.0.0.1", 24), ("10.1.0.3", 24)]);
     for row in hosts[2].devices[0].gids.as_mut().unwrap().as_mut().unwrap() {
-        row.netdev_is_elsewhere = true;
+        (row.netdev, row.netdev_is_elsewhere) = (None, true);
     }
     assert_eq!(duplicates(&hosts), [""; 0]);
     // The gateway of point-to-point links, of which the kernel makes a GID on each host.
@@ -387,6 +474,35 @@ fn what_is_there_twice() {
     // Link-local addresses that are no MAC addresses, of either family.
     let local = |number| host(number, &[("fe80::1", 64), ("169.254.3.1", 16)]);
     assert_eq!(duplicates(&[local(1), local(2)]), [""; 0]);
+}
+
+/// A row whose address no interface of the host has is not the host's.
+#[test]
+fn an_address_that_a_host_does_not_have() {
+    // A row of the other host's address, by its interface, if that is known, and by its index.
+    let with_row = |netdev: Option<u32>, ifindex: Option<u32>| {
+        let mut hosts = fleet(2);
+        let gid: core::net::Ipv6Addr = "::ffff:10.0.0.2".parse().unwrap();
+        let entry = GidEntry::new(1, 4, gid.into()).with_type(GidType::ROCE_V2);
+        let entry = entry.with_netdev_ifindex(ifindex.and_then(NonZeroU32::new));
+        let mut row = GidRow::from(GidRecord::new(entry, Source::Ioctl));
+        row.netdev = netdev.and_then(NonZeroU32::new).map(|own| Netdev::new(own, "eth".to_owned()));
+        hosts[0].devices[0].gids.as_mut().unwrap().as_mut().unwrap().push(row);
+        hosts
+    };
+    // Its interface has lost it; there is no such interface here, as where netlink does not say whose it is.
+    for (netdev, ifindex) in [(Some(2), Some(2)), (None, Some(99)), (None, None)] {
+        assert_eq!(duplicates(&with_row(netdev, ifindex)), [""; 0]);
+    }
+    // The interface came or went while the host was read.
+    let hosts = with_row(Some(99), Some(99));
+    assert_eq!(duplicates(&hosts), [""; 0]);
+    assert_eq!(survey(&hosts).groups().partly, [0]);
+    // The interface is not proven to be here, and has the address.
+    let mut hosts = fleet(2);
+    hosts[1] = host(1, &[("10.0.0.1", 24)]);
+    hosts[1].has_netlink = false;
+    assert_eq!(duplicates(&hosts), ["[0, 1] [(Address, 1, \"10.0.0.1\")]"]);
 }
 
 #[test]
@@ -457,8 +573,8 @@ fn a_port_that_is_down_among_rails_by_networks() {
         hosts[4].devices[0].device.name = name.to_owned();
         hosts
     };
-    let lost = "Unknown([Unused]) [4] mlx5_7:1 3 0";
-    assert_eq!(troubles(&name("mlx5_7"), Rails::Found, false), [lost]);
+    let perhaps = "Unknown([Unused]) [4] mlx5_7:1 3 0";
+    assert_eq!(troubles(&name("mlx5_7"), Rails::Found, false), [perhaps]);
     // A port that is not needed: the others have no more networks.
     let mut others = name("mlx5_7");
     others.push(host(5, &[("10.0.0.6", 24), ("10.1.0.6", 24), ("10.2.0.6", 24)]));
@@ -477,7 +593,7 @@ fn a_port_that_is_down_among_rails_by_networks() {
 #[test]
 fn the_host_that_lacks_something_is_named() {
     let mut hosts: Vec<_> =
-        (0..3).map(|own| infiniband(own, 0xfec0 << 48, 1 + u32::from(own), &[0xffff])).collect();
+        (1..=3).map(|own| infiniband(own, 0xfec0 << 48, own.into(), &[0xffff])).collect();
     hosts[0].devices[0].ports[0].pkeys = None;
     assert_eq!(troubles(&hosts, Rails::Names, false), ["Unknown([PKeysUnread]) [0] mlx5_0:1 3 2"]);
 }

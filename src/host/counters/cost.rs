@@ -19,7 +19,7 @@ pub struct Cost {
 
 /// What devices in software cost.
 pub(super) fn software(driver: Option<DriverId>) -> Option<u32> {
-    matches!(driver, Some(DriverId::RXE | DriverId::SIW)).then_some(0)
+    driver.is_some_and(DriverId::is_software).then_some(0)
 }
 
 /// The commands by which the driver answered: one for all Q counters, one for all of congestion control, one

@@ -5,6 +5,7 @@ use rustix::io::Errno;
 use super::*;
 use crate::counter::Reading;
 use crate::host::Netlink;
+use crate::linear::{assert_linear, count};
 use crate::netlink::statistics::tests::told;
 use crate::netlink::{Datagram, Message, Socket};
 
@@ -285,4 +286,22 @@ fn a_file_that_fails_does_not_end_the_others() {
         assert_eq!(has("link_downed"), usize::from(is_first), "{problems:?}");
         assert_eq!(port.cost.firmware_commands, None);
     }
+}
+
+/// Reads as many counters twice, each of which is refused.
+#[test]
+fn refusals() {
+    let Some(count) = count() else { return };
+    let files: Vec<String> = (0..count).map(|number| format!("hw_counters/c{number}")).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|file| (file.as_str(), "nonsense")).collect();
+    let (_tree, mut host, device) = tree(DriverId::RXE, &files);
+    let mut reader = CounterReader::new();
+    for _ in 0..2 {
+        assert_eq!(read(&mut reader, &mut host, &device).problems.len(), files.len());
+    }
+}
+
+#[test]
+fn refusals_are_linear() {
+    assert_linear("host::counters::tests::refusals", 300, 24);
 }

@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::device::Device;
 use crate::gid::{Gid, GidRecord, GidType};
-use crate::host::GidTable;
+use crate::host::{GidTable, PortNetdevs};
 use crate::netdev::Netdev;
 use crate::netlink::route::{Address, Link, Links, gid_of};
 
 /// What this namespace is known to hold.
 #[derive(Debug)]
 pub(super) struct Namespace {
-    port_netdevs: BTreeMap<(String, u32), Netdev>,
+    port_netdevs: PortNetdevs,
     /// Which interface has which address, as the GID that is made of it.
     addresses: BTreeSet<(u32, Gid)>,
     /// Which interfaces have a GID's address as their own, and not as that of a far end.
@@ -137,10 +137,7 @@ impl<'r> Claims<'r> {
 }
 
 impl Namespace {
-    pub(super) fn new(
-        port_netdevs: BTreeMap<(String, u32), Netdev>,
-        addresses: &[Address],
-    ) -> Self {
+    pub(super) fn new(port_netdevs: PortNetdevs, addresses: &[Address]) -> Self {
         let mut near: BTreeMap<Gid, BTreeSet<u32>> = BTreeMap::new();
         for address in addresses {
             near.entry(gid_of(address.near)).or_default().insert(address.index);
@@ -180,7 +177,7 @@ impl Namespace {
                     let of_name = |netdev| Naming { netdev, ..Naming::default() };
                     return names.into_iter().map(of_name).collect();
                 }
-                let mut above: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+                let mut above: BTreeMap<u32, Option<BTreeSet<u32>>> = BTreeMap::new();
                 let mut is_elsewhere = |record: &GidRecord| {
                     let Some(links) = &self.links else { return false };
                     match interface_here(links, record) {
@@ -192,7 +189,7 @@ impl Namespace {
                             let above = above
                                 .entry(port)
                                 .or_insert_with(|| self.at_or_above(links, device, port));
-                            !above.contains(&index)
+                            above.as_ref().is_some_and(|above| !above.contains(&index))
                                 && !untold.contains(&index)
                                 && !may_have_had_name(record)
                         }
@@ -215,24 +212,30 @@ impl Namespace {
         macs.flat_map(|mac| [Gid::of_roce(mac), Gid::of_iwarp(mac)]).collect()
     }
 
-    /// The port's own interface and all above it; none if the port's own is not here.
-    fn at_or_above(&self, links: &Links, device: &Device, port: u32) -> BTreeSet<u32> {
-        let Some(own) = self.port_netdevs.get(&(device.name.clone(), port)) else {
-            return BTreeSet::new();
+    /// The port's own interface, if it is known to be here.
+    fn own(&self, device: &Device, port: u32) -> Option<&Netdev> {
+        self.port_netdevs.get(&(device.name.clone(), port))?.as_ref().ok()?.as_ref()
+    }
+
+    /// The port's own interface and all above it; none if the port's own is not here; `None` if that is not known.
+    fn at_or_above(&self, links: &Links, device: &Device, port: u32) -> Option<BTreeSet<u32>> {
+        let Some(own) = self.own(device, port) else {
+            let is_refused =
+                matches!(self.port_netdevs.get(&(device.name.clone(), port)), Some(Err(_)));
+            return (!is_refused).then(BTreeSet::new);
         };
         let mut above = links.above(own.index);
         above.insert(own.index.get());
-        above
+        Some(above)
     }
 
     /// Whether the links could not name a further row of each table: none is left, on a port whose interface is
     /// here, or with an address that is here.
     pub(super) fn settled(&self, tables: &[&GidTable]) -> Vec<bool> {
         let is_settled = |table: &&GidTable| {
-            let (device, names) = (&table.device().name, self.name_table(table));
+            let (device, names) = (table.device(), self.name_table(table));
             let is_here = |record: &GidRecord| {
-                self.port_netdevs.contains_key(&(device.clone(), record.entry.port()))
-                    || self.has_near_address(record)
+                self.own(device, record.entry.port()).is_some() || self.has_near_address(record)
             };
             table.iter().zip(&names).all(|(record, name)| {
                 name.is_some() || !record.may_have_netdev() || !is_here(record)
@@ -325,7 +328,7 @@ impl Namespace {
         number: u32,
         first_types: &BTreeMap<(u32, u32), GidType>,
     ) -> Option<PortHere> {
-        let own = self.port_netdevs.get(&(table.device().name.clone(), number))?.clone();
+        let own = self.own(table.device(), number)?.clone();
         let bond = self.link(own.index.get()).and_then(|link| self.link(link.master?));
         let type_in = |index| first_types.get(&(number, index)).copied();
         Some(PortHere {

@@ -12,7 +12,7 @@ use crate::form;
 use crate::gid::{Gid, GidRecord, GidType, Source};
 use crate::guid::Guid;
 use crate::hardware::Hardware;
-use crate::inventory::{DeviceRecord, GidRow, PortRecord};
+use crate::inventory::{DeviceRecord, GidRow, PortRecord, Problem};
 use crate::netdev::Netdev;
 use crate::pkey::PKey;
 use crate::port::{PortAttributes, Rate};
@@ -220,18 +220,27 @@ pub(super) struct PortForm {
     effective: Option<Told<Rate>>,
     guid: Option<Told<Guid>>,
     netdev: Option<Netdev>,
+    /// Why it is not known; older snapshots do not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    netdev_problem: Option<Problem>,
     pkeys: Option<Told<Items<(u32, PKey)>>>,
     has_types: Option<bool>,
 }
 
 impl From<PortRecord> for PortForm {
     fn from(own: PortRecord) -> Self {
+        // Both are objects.
+        let (netdev, netdev_problem) = match own.netdev {
+            Ok(netdev) => (netdev, None),
+            Err(problem) => (None, Some(problem)),
+        };
         Self {
             number: own.number,
             attributes: own.attributes.map(Told),
             effective: own.effective.map(Told),
             guid: own.guid.transpose().map(Told),
-            netdev: own.netdev,
+            netdev,
+            netdev_problem,
             pkeys: own.pkeys.map(|own| Told(own.map(Items))),
             has_types: own.has_types,
         }
@@ -248,7 +257,7 @@ impl TryFrom<PortForm> for PortRecord {
             attributes: Some(attributes),
             effective: own.effective.map(|Told(own)| own),
             guid: own.guid.map(|Told(own)| own).transpose(),
-            netdev: own.netdev,
+            netdev: own.netdev_problem.map_or(Ok(own.netdev), Err),
             pkeys: own.pkeys.map(|Told(own)| own.map(|Items(keys)| keys)),
             has_types: own.has_types,
         })

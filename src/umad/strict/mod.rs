@@ -21,6 +21,8 @@ mod read;
 mod text;
 mod values;
 
+use core::convert::Infallible;
+
 use rustix::io::Errno;
 use uverbs_uapi::umad::UMAD_CA_NAME_LEN;
 
@@ -222,8 +224,9 @@ fn resolve(
             if names.is_empty() {
                 return Err(no_device());
             }
-            choice::device(&names, |name| best_port(sysfs, name, wanted).ok().flatten())
-                .unwrap_or_else(|| (DEFAULT_NAME.to_owned(), DEFAULT_PORT))
+            let best = |name: &str| Ok(best_port(sysfs, name, wanted).ok().flatten());
+            let Ok::<_, Infallible>(best) = choice::device(&names, best);
+            best.unwrap_or_else(|| (DEFAULT_NAME.to_owned(), DEFAULT_PORT))
         }
     };
     // Below 10, or the wanted number, which was an i32.

@@ -4,12 +4,14 @@ use rustix::io::Errno;
 
 use super::tree::Tree;
 use crate::device::NodeType;
-use crate::error::{Error, Request};
+use crate::error::{Cause, Error, Request};
 use crate::gid::Gid;
 use crate::guid::Guid;
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, PhysState, PortState, Rate};
-use crate::umad::{ca, ca_names, default_port, parse_rate, port, port_guids, strict};
+use crate::umad::{
+    DeviceFolder, ca, ca_names, default_port, is_missing, parse_rate, port, port_guids, strict,
+};
 
 const CA: &str = "1: CA";
 const LONG: &str = "rocep196s0f0v12-of-some-40-bytes-or-more";
@@ -75,16 +77,19 @@ fn a_ca_with_all_its_fields() {
     let tree = Tree::new();
     tree.device("mlx5_0", CA).port("mlx5_0", 1).port("mlx5_0", 2);
     tree.file("mlx5_0/hca_type", "MT4115").set("mlx5_0", 2, "pkeys/1", "0x7fff");
+    tree.set("mlx5_0", 2, "rate", "100 Gb/sec (4X EDR)");
     let ca = ca(&tree.sysfs(), "mlx5_0").unwrap();
     assert_eq!((ca.name.as_str(), ca.node_type), ("mlx5_0", NodeType::CA));
     assert_eq!(ca.node_guid, 0x0011_22ff_fe33_4400.into());
     assert_eq!(ca.system_guid, 0x0011_22ff_fe33_4401.into());
     assert_eq!(ca.fw_ver.as_deref(), Some("20.31.1014"));
     assert_eq!((ca.hw_ver.as_deref(), ca.ca_type.as_deref()), (None, Some("MT4115")));
-    let [(1, Ok(_)), (2, Ok(port))] = ca.ports.as_slice() else { panic!("{ca:?}") };
+    let [(1, Ok(other)), (2, Ok(port))] = ca.ports.as_slice() else { panic!("{ca:?}") };
     assert_eq!((port.number, port.base_lid, port.lmc, port.sm_lid, port.sm_sl), (2, 42, 2, 17, 3));
     assert_eq!((port.state, port.phys_state), (PortState::ACTIVE, PhysState::LINK_UP));
-    assert_eq!((port.rate, port.capability_mask), (Some(Rate(25)), 0x10000));
+    assert_eq!((port.rate, port.capability_mask), (Some(Rate(1000)), 0x10000));
+    // Of a speed that the kernel does not know it says SDR, too.
+    assert_eq!(other.rate, None);
     assert_eq!(port.link_layer, LinkLayer::INFINIBAND);
     assert_eq!(port.port_guid(), Some(0x0011_22ff_fe33_0002.into()));
     assert_eq!(port.gid_prefix(), Some(0xfe80_0000_0000_0000));
@@ -151,30 +156,23 @@ fn ports_without_gids_or_pkeys() {
     let tree = Tree::new();
     tree.device("d", CA).port("d", 1).port("d", 2).port("d", 3).port("d", 4).port("d", 5);
     tree.remove("d/ports/1/gids/0").remove("d/ports/2/gids").remove("d/ports/3/pkeys");
-    tree.set("d", 4, "gids/0", EMPTY).remove("d/ports/4/pkeys/0").remove("d/ports/5/pkeys");
+    tree.set("d", 4, "gids/0", EMPTY).remove("d/ports/5/pkeys/0");
     tree.set("d", 3, "link_layer", "Ethernet");
+    let [missing, malformed] = [Errno::NOENT, Errno::PROTO].map(Errno::raw_os_error);
     assert_eq!(
         guids(&tree, Some("d")),
-        [
-            (1, Ok(None)),
-            (2, Err(Errno::NOENT.raw_os_error())),
-            (3, Ok(Some(3))),
-            (4, Ok(None)),
-            (5, Ok(Some(5)))
-        ]
+        [(1, Ok(None)), (2, Err(missing)), (3, Ok(Some(3))), (4, Ok(None)), (5, Ok(Some(5)))]
     );
     let ca = ca(&tree.sysfs(), "d").unwrap();
-    // Each port has the folder of GIDs, also without a slot, and each InfiniBand port has P_Keys.
-    for place in [1, 4] {
-        assert_eq!(ca.ports[place].1.as_ref().unwrap_err().errno(), Errno::NOENT.raw_os_error());
-    }
-    let ports: Vec<_> = ca.ports.iter().map(|(_, port)| port.as_ref().ok()).collect();
-    let port = |place: usize| ports[place].unwrap();
+    // Each port has the folder of GIDs, also without a slot, and each of a CA has P_Keys.
+    let errnos: Vec<_> =
+        ca.ports.iter().map(|(_, port)| port.as_ref().err().map(Error::errno)).collect();
+    assert_eq!(errnos, [None, Some(missing), Some(missing), None, Some(malformed)]);
+    let port = |place: usize| ca.ports[place].1.as_ref().unwrap();
     assert_eq!((port(0).gid, port(0).port_guid(), port(0).gid_prefix()), (None, None, None));
-    assert!(port(2).port_guid().is_some() && port(2).pkeys.is_none());
-    // An empty slot and a missing table are different answers.
+    // An empty slot and a missing one are different answers.
     assert!(port(3).gid.is_some_and(Gid::is_zero));
-    assert_eq!((port(3).port_guid(), port(3).gid_prefix(), &port(3).pkeys), (None, None, &None));
+    assert_eq!((port(3).port_guid(), port(3).gid_prefix()), (None, None));
 }
 
 #[test]
@@ -268,6 +266,43 @@ fn the_default_is_libibumads() {
     // No array of ports bounds the choice, and one bad port hides no other.
     tree.port("ib", 12).unreadable("ib/ports/1/state");
     assert_eq!(default(&tree), ("ib".to_owned(), 12));
+}
+
+/// A device that could not be read may have been the default, unless an active port comes before it.
+#[test]
+fn the_default_is_known_or_an_error() {
+    let tree = Tree::new();
+    tree.device("a", CA).port("a", 1).device("b", CA).port("b", 1);
+    let first = default(&tree).0;
+    let second = if first == "a" { "b" } else { "a" };
+    for file in ["node_type", "ports", "ports/1/state"] {
+        let path = |name: &str| format!("{name}/{file}");
+        let mend = |name: &str| {
+            tree.remove(&path(name)).device(name, CA).port(name, 1);
+        };
+        tree.unreadable(&path(second));
+        assert_eq!(default(&tree).0, first);
+        tree.is(&first, 1, 2, 5);
+        fails(default_port(&tree.sysfs(), None), Errno::LOOP);
+        fails(port_guids(&tree.sysfs(), None), Errno::LOOP);
+        mend(second);
+        assert_eq!(default(&tree).0, second);
+        tree.unreadable(&path(&first));
+        fails(default_port(&tree.sysfs(), None), Errno::LOOP);
+        mend(&first);
+    }
+}
+
+#[test]
+fn a_device_that_goes_meanwhile_is_no_device() {
+    let tree = Tree::new();
+    tree.device("d", CA);
+    let device = DeviceFolder::find(&tree.sysfs(), "d").unwrap();
+    tree.remove("d");
+    let read = device.ask(&device.folder, "node_guid", |folder| folder.read("node_guid"));
+    assert!(read.unwrap_err().is_no_such_device());
+    // What the kernel says of a file that was opened before.
+    assert!(is_missing(&Cause::DeviceGone(Errno::NODEV.raw_os_error())));
 }
 
 #[test]

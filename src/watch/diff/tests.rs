@@ -59,7 +59,7 @@ fn port(number: u32) -> impl Strategy<Value = PortRecord> {
     let pkeys = proptest::collection::vec((0u32..3).prop_map(|place| (place, PKey(0xffff))), 0..2);
     (
         proptest::option::of(answer(attributes)),
-        netdev(),
+        answer(netdev()),
         proptest::option::of(answer(pkeys)),
         answer(proptest::option::of(
             small().prop_map(|low| crate::guid::Guid::from(u64::from(low))),
@@ -221,7 +221,7 @@ fn an_interface_that_is_renamed_is_one_difference() {
         let mut own = table(&[(0, 1), (1, 2)]);
         let index = NonZeroU32::new(7).unwrap();
         let mut port = PortRecord::new(1);
-        port.netdev = Some(Netdev::new(index, name));
+        port.netdev = Ok(Some(Netdev::new(index, name)));
         own.devices[0].ports = vec![port];
         for row in own.devices[0].gids.as_mut().unwrap().as_mut().unwrap() {
             row.netdev = Some(Netdev::new(index, name));

@@ -20,6 +20,7 @@ fn tree() -> tempfile::TempDir {
         ("node_type", "1: CA"),
         ("node_guid", "0011:22ff:fe33:4455"),
         ("sys_image_guid", "0011:22ff:fe33:4455"),
+        ("ports/1/pkeys/0", "0xffff"),
         ("ports/1/gids/0", "fe80:0000:0000:0000:0011:22ff:fe33:4455"),
         ("ports/1/gid_attrs/types/0", "RoCE v2"),
         ("ports/1/state", "4: ACTIVE"),
@@ -122,7 +123,7 @@ fn a_fault_is_believed_when_it_stays() {
 fn only_what_is_named_is_watched() {
     let tree = tree();
     let other = tree.path().join("class/infiniband/rxe1");
-    std::fs::create_dir_all(other.join("ports")).unwrap();
+    std::fs::create_dir_all(other.join("ports/1")).unwrap();
     for file in ["node_type", "node_guid", "sys_image_guid"] {
         let from = tree.path().join("class/infiniband/rxe0").join(file);
         std::fs::copy(from, other.join(file)).unwrap();

@@ -49,8 +49,8 @@ enum News {
 
 /// A recording that is read line by line. Memory is needed for one line and one inventory.
 ///
-/// A last line that is not whole is not there: who wrote it was stopped. After a line that cannot be read, and where
-/// lines are missing, nothing is known until the next inventory.
+/// A last line that is not whole is not there: who wrote it was stopped. So a reader that ends before its file ends has
+/// to fail. After a line that cannot be read, and where lines are missing, nothing is known until the next inventory.
 ///
 /// ```
 /// use uverbs::inventory::Inventory;
@@ -196,7 +196,8 @@ impl<R: BufRead> Recording<R> {
     #[expect(clippy::should_implement_trait, reason = "what it gives is to be given back")]
     pub fn next(&mut self) -> Option<Result<Entry, SnapshotError>> {
         let read = self.documents.next_by(parse)?;
-        if self.is_any && !self.documents.is_whole() {
+        let is_read = read.as_ref().err().is_none_or(SnapshotError::is_of_text);
+        if self.is_any && is_read && !self.documents.is_whole() {
             return None;
         }
         self.is_any |= matches!(read, Ok(Entry::Moment(_)));

@@ -1,3 +1,4 @@
+use std::io::{self, BufReader, Read};
 use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
@@ -8,7 +9,7 @@ use super::super::{Change, Origin, What, differences};
 use super::*;
 use crate::context::{Event, EventType};
 use crate::device::{Device, FolderId};
-use crate::inventory::{DeviceRecord, Inventory, LockedMemory, Snapshots};
+use crate::inventory::{DeviceRecord, Inventory, LONGEST_SNAPSHOT, LockedMemory, Snapshots};
 use crate::port::PortAttributes;
 
 /// A host as it is read for a recording: with everything in it.
@@ -321,6 +322,46 @@ fn a_file_that_goes_on() {
     assert_eq!(is_gap(&[&first, &second]), [true, false]);
     assert_eq!(is_gap(&[&second]), [true], "by itself it begins");
     assert_eq!(is_gap(&[&first, &first]), [true, true]);
+    assert_eq!(is_gap(&[&first, ""]), [true], "it was begun, and nothing was written to it yet");
+}
+
+/// Only a line that was not written to its end is not there. What cannot be read is said, and may hide anything.
+#[test]
+fn what_cannot_be_read_is_no_end() {
+    let all = lines_of(&["a", "b", "c"].map(with_kernel));
+    let text = all.join("\n") + "\n";
+    for end in [text.len(), text.len() - 1, text.len() - 9] {
+        let mut recording = Recording::new(BufReader::new(text.as_bytes()[..end].chain(Broken)));
+        let mut read = Vec::new();
+        while let Some(own) = recording.next() {
+            read.push(match own {
+                Ok(Entry::Moment(mut moment)) => recording.apply(&mut moment).is_ok(),
+                Ok(Entry::Snapshot(_)) => panic!("{text}"),
+                Err(error) => {
+                    assert_eq!(error.errno(), 5, "{error}");
+                    false
+                }
+            });
+        }
+        let whole = text[..end].matches('\n').count();
+        assert_eq!(read, [vec![true; whole], vec![false]].concat());
+        assert!(recording.inventory().is_none());
+    }
+    let long = " ".repeat(LONGEST_SNAPSHOT + 1);
+    for line_end in ["", "\n"] {
+        let read = replay(&format!("{}\n{long}{line_end}", all[0]));
+        assert_eq!(read.len(), 2, "{line_end:?}");
+        assert!(read[1].as_ref().is_err_and(|error| error == "line 2: longer than 16 MiB"));
+    }
+}
+
+/// A reader that fails.
+struct Broken;
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::from_raw_os_error(5))
+    }
 }
 
 #[test]

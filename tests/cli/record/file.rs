@@ -215,3 +215,40 @@ fn a_file_before_that_cannot_be_read() {
     let run = finish(program().args(["gids", "--from"]).arg(&file));
     assert!(!run.stderr.contains("record.jsonl.1"), "{run:?}");
 }
+
+/// A line that cannot be read hides what follows it, until all is written again. It is said, with its own file.
+#[test]
+fn a_line_that_cannot_be_read() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    let nothing = || Some(serde_json::json!([]));
+    let parts = [("12:00:00", 0, None), ("12:01:00", 1, nothing()), ("12:02:00", 2, nothing())];
+    made(&tree, &file, &parts);
+    let mut lines = texts(&file);
+    lines.insert(2, " ".repeat((16 << 20) + 1));
+    let broken = lines.join("\n") + "\n";
+    fs::write(&file, &broken).unwrap();
+    let said = "record.jsonl: line 3: longer than 16 MiB";
+    let run = at(&["gids"], &file, "end");
+    assert_eq!((run.status, run.stdout.lines().count()), (3, 1), "{run:?}");
+    assert!(run.stderr.contains(said), "{run:?}");
+    let run = finish(program().arg("history").arg(&file));
+    assert!(run.status == 3 && run.stderr.contains(said), "{run:?}");
+    // What is begun after it is known.
+    fs::remove_file(&file).unwrap();
+    made(&tree, &file, &[("12:05:00", 0, None)]);
+    let said = "record.jsonl.1: line 3: longer than 16 MiB";
+    for (first, said) in [
+        (&*broken, said),
+        ("", "record.jsonl.1: no JSON"),
+        (&format!("{}\n{}\n", lines[0], lines[3]), "record.jsonl.1: line 2: lines are missing"),
+    ] {
+        fs::write(before(&file), first).unwrap();
+        let run = at(&["gids"], &file, "end");
+        assert_eq!((run.status, run.stdout.lines().count()), (3, 5), "{run:?}");
+        assert!(run.stderr.contains(said), "{run:?}");
+        let run = finish(program().arg("history").arg(&file));
+        assert!(run.status == 3 && run.stderr.contains(said), "{run:?}");
+    }
+}

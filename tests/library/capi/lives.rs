@@ -2,7 +2,7 @@
 //! functions that C calls. Miri checks each pointer at each use.
 
 use core::ffi::{CStr, c_int};
-use core::ptr::null;
+use core::ptr::{null, null_mut};
 use std::sync::Mutex;
 
 use rustix::io::Errno;
@@ -12,8 +12,8 @@ use uverbs::capi::mlx5::{
 use uverbs::capi::verbs::{
     _ibv_query_gid_ex, _ibv_query_gid_table, abi, ibv_close_device, ibv_free_device_list,
     ibv_get_device_guid, ibv_get_device_index, ibv_get_device_list, ibv_get_device_name,
-    ibv_open_device, ibv_query_device, ibv_query_gid, ibv_query_port, simulated_host,
-    uverbs_query_device_ex, uverbs_query_port,
+    ibv_import_device, ibv_open_device, ibv_query_device, ibv_query_gid, ibv_query_port,
+    simulated_host, uverbs_query_device_ex, uverbs_query_port,
 };
 use uverbs::context::Context;
 use uverbs::device::{Device, Node};
@@ -279,4 +279,32 @@ fn lists_and_contexts_end_in_every_order() {
     use Step::{Close, Free, List, Open, Replug};
     let (first, second) = ([List(0), Open(0, true), Free(0)], [List(1), Open(1, false), Free(1)]);
     assert!(taken(&[&first[..], &second, &[Close(0), Close(1), Replug]].concat()) > 1000);
+}
+
+/// The driver is not known, and the node that would say it cannot be opened. That is no other driver.
+#[test]
+#[cfg(not(miri))]
+fn a_device_that_cannot_be_asked_for_its_driver_is_no_other_drivers() {
+    use std::os::fd::AsRawFd as _;
+    let _host = HOST.lock().unwrap();
+    let null = std::fs::File::open("/dev/null").unwrap();
+    let number = std::os::unix::fs::MetadataExt::rdev(&null.metadata().unwrap());
+    let mut unknown = device(1);
+    unknown.driver = None;
+    unknown.node = Some(Node::new("uverbs0", "/nowhere/uverbs0", number));
+    simulated_host(vec![unknown], opened);
+    // SAFETY: NULL is allowed.
+    let list = unsafe { ibv_get_device_list(null_mut()) };
+    // SAFETY: a list, which has a first element.
+    let device = unsafe { *list };
+    // SAFETY: held by the list.
+    assert!(!unsafe { mlx5dv_is_supported(device) });
+    // SAFETY: the same; NULL is allowed.
+    assert!(unsafe { mlx5dv_open_device(device, null_mut()) }.is_null());
+    assert_eq!(Errno::from_raw_os_error(nix::errno::Errno::last_raw()), Errno::NOENT);
+    // SAFETY: open, and the context that would own it is not made.
+    assert!(unsafe { ibv_import_device(null.as_raw_fd()) }.is_null());
+    assert_eq!(Errno::from_raw_os_error(nix::errno::Errno::last_raw()), Errno::NOENT);
+    // SAFETY: from the library, and not freed so far.
+    unsafe { ibv_free_device_list(list) };
 }

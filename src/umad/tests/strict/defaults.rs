@@ -1,5 +1,7 @@
 //! The default device and port.
 
+use core::convert::Infallible;
+
 use super::*;
 
 #[test]
@@ -133,10 +135,11 @@ fn of_equals_the_first_in_readdir_order() {
 fn the_first_active_else_the_first_remembered() {
     let names = ["z", "b", "a", "k"].map(str::to_owned);
     let of = |able: &[(&str, u32, bool)]| {
-        choice::device(&names, |name| {
-            let (_, number, active) = able.iter().copied().find(|able| able.0 == name)?;
-            Some(Candidate { number, active })
-        })
+        let best = choice::device::<Infallible>(&names, |name| {
+            let able = able.iter().find(|able| able.0 == name);
+            Ok(able.map(|&(_, number, active)| Candidate { number, active }))
+        });
+        best.unwrap()
     };
     let found = |name: &str, number| Some((name.to_owned(), number));
     assert_eq!(of(&[]), None);

@@ -32,7 +32,7 @@ fn naming() {
     let mut here = namespace(&addresses, links);
     for (port, number) in (2..).zip(numbers()) {
         let own = Netdev { index: index(number + count), name: format!("d{number}") };
-        here.port_netdevs.insert(("rxe0".into(), port), own);
+        here.port_netdevs.insert(("rxe0".into(), port), Ok(Some(own)));
     }
     let of_one = numbers().map(|number| row(1, number, number));
     let of_each = (2..).zip(numbers()).map(|(port, number)| row(port, 7, number + count));

@@ -52,7 +52,7 @@ fn namespace(addresses: &[(u32, &str)], links: Vec<Link>) -> Namespace {
     };
     let addresses: Vec<Address> = addresses.iter().map(address).collect();
     let links = Some(links.into_iter().collect());
-    Namespace { links, ..Namespace::new([(("rxe0".into(), 1), own)].into(), &addresses) }
+    Namespace { links, ..Namespace::new([(("rxe0".into(), 1), Ok(Some(own)))].into(), &addresses) }
 }
 
 fn names_of(
@@ -265,7 +265,7 @@ fn two_entries_with_the_same_claim_are_both_unnamed() {
 #[test]
 fn the_same_claim_on_another_port() {
     let mut here = namespace(&[(2, "10.0.0.1")], vec![]);
-    here.port_netdevs.insert(("rxe0".into(), 2), Netdev { index: index(2), name: "d0".into() });
+    here.port_netdevs.insert(("rxe0".into(), 2), Ok(Some(Netdev::new(index(2), "d0"))));
     let other = GidEntry::new(2, 7, gid("10.0.0.1"))
         .with_type(GidType::ROCE_V2)
         .with_netdev_ifindex(Some(index(2)));
@@ -313,23 +313,87 @@ fn without_netlink_nothing_is_named() {
     assert_eq!(names[0].netdev(1, 7), None);
 }
 
-/// A port that has gone has no interface. Of one that the kernel does not answer for, nothing is known.
+/// What netlink says of the interfaces of ports 1 and 2 of `rxe0`, the second refused: their names, or errnos.
+fn interfaces_of_ports(
+    errno: Errno,
+    device: Option<crate::netlink::Datagram<Vec<u8>>>,
+) -> [Result<Option<String>, i32>; 2] {
+    use crate::netlink::Datagram;
+    let d0 = Message::new(0, &[])
+        .number(abi::attribute::NDEV_INDEX, 2)
+        .text(abi::attribute::NDEV_NAME, "d0");
+    let first = Datagram::reply(&d0.finish_for_test(), 1);
+    let batches = [vec![first, Datagram::refusal(errno, 2)]];
+    let batches = batches.into_iter().chain(device.map(|device| vec![device]));
+    let mut host = Host::with_netlink(Socket::given(batches.collect()));
+    let device = Device::sample("rxe0");
+    let mut found = host.port_netdevs(&[(&device, 1), (&device, 2)]).unwrap();
+    [1, 2].map(|port| {
+        let netdev = found.remove(&("rxe0".to_owned(), port)).unwrap();
+        netdev.map(|own| own.map(|own| own.name)).map_err(|error| {
+            assert_eq!(error.request(), &Request::PortNetdev { port });
+            assert!(!error.to_string().contains("ib_core"), "{error}");
+            error.errno()
+        })
+    })
+}
+
+/// A port that has gone has no interface. Of one that the driver refuses nothing is known, and the others are known all
+/// the same.
 #[test]
 fn a_port_that_is_not_told_of_is_not_one_without_an_interface() {
-    let asked = |errno| {
-        let answer = crate::netlink::Datagram::refusal(errno, 1);
-        let mut host = Host::with_netlink(Socket::given(vec![vec![answer]]));
-        let device = Device::sample("rxe0");
-        host.port_netdevs(&[(&device, 1)]).map_err(|error| error.errno())
+    use crate::netlink::Datagram;
+    let d0 = || Ok(Some("d0".to_owned()));
+    let device = |ports| {
+        let own = Message::new(0, &[])
+            .number(abi::attribute::DEV_INDEX, 0)
+            .text(abi::attribute::DEV_NAME, "rxe0")
+            .number(abi::attribute::PORT_INDEX, ports);
+        Some(Datagram::reply(&own.finish_for_test(), 3))
     };
+    let gone = || Some(Datagram::refusal(Errno::INVAL, 3));
     for errno in [Errno::INVAL, Errno::NODEV] {
-        assert_eq!(asked(errno), Ok(BTreeMap::new()), "{errno}");
+        let unknown = Err(errno.raw_os_error());
+        assert_eq!(interfaces_of_ports(errno, device(2)), [d0(), unknown], "{errno}");
+        assert_eq!(interfaces_of_ports(errno, device(1)), [d0(), Ok(None)], "{errno}");
+        assert_eq!(interfaces_of_ports(errno, gone()), [d0(), Ok(None)], "{errno}");
     }
+    let refused = Some(Datagram::refusal(Errno::PERM, 3));
+    assert_eq!(interfaces_of_ports(Errno::INVAL, refused), [d0(), Err(libc::EPERM)]);
     for errno in
         [Errno::PERM, Errno::ACCESS, Errno::NOMEM, Errno::AGAIN, Errno::OPNOTSUPP, Errno::IO]
     {
-        assert_eq!(asked(errno), Err(errno.raw_os_error()));
+        assert_eq!(interfaces_of_ports(errno, None), [d0(), Err(errno.raw_os_error())]);
     }
+}
+
+#[test]
+fn a_device_with_a_port_that_is_not_told_of_may_have_any_interface() {
+    use crate::netlink::Datagram;
+    let may_have = |answer| {
+        let mut host = Host::with_netlink(Socket::given(vec![vec![answer]]));
+        host.may_have_netdev(&[&Device::sample("rxe0")], "lo").unwrap()
+    };
+    assert_eq!(may_have(Datagram::reply(&[], 1)), [false]);
+    assert_eq!(may_have(Datagram::refusal(Errno::IO, 1)), [true]);
+}
+
+/// Of a port's rows the rows of others say nothing, and an index that nobody has here is elsewhere on each.
+#[test]
+fn a_row_of_a_port_that_is_not_told_of_may_be_of_any_interface() {
+    let mut here = namespace(&[(2, "10.0.0.1")], vec![link(2, "d0"), link(3, "e0")]);
+    let table = GidTable::sample("rxe0", vec![record(3, "10.0.0.7"), record(9, "10.0.0.8")]);
+    let elsewhere = |here: &Namespace| {
+        let namings = here.namings(&[&table], here.name(&[&table]), &[false]).remove(0);
+        [namings[0].is_elsewhere, namings[1].is_elsewhere]
+    };
+    assert_eq!(elsewhere(&here), [true, true]);
+    let error = Error::new("rxe0", Request::PortNetdev { port: 1 }, Cause::Os(libc::EIO));
+    here.port_netdevs.insert(("rxe0".into(), 1), Err(error));
+    assert_eq!(elsewhere(&here), [false, true]);
+    let refusal = crate::netlink::Datagram::refusal(Errno::IO, 1);
+    let mut host = Host::with_netlink(Socket::given(vec![vec![refusal]]));
+    assert_eq!(host.netdevs(&[&table]).unwrap_err().errno(), libc::EIO);
 }
 
 #[test]
@@ -352,12 +416,15 @@ fn what_is_known_of_a_row_does_not_depend_on_what_else_is_asked() {
     let (far, near) = (of(0, record(u32::MAX, "192.0.2.1")), of(1, record(1, "127.0.0.1")));
     let unlisted = of(2, record(u32::MAX, "192.0.2.1")).of(Device::named("d2"));
     let asked = |tables: &[&GidTable], is_read: bool| {
-        let listed = tables.iter().filter(|table| table.device().index.is_some());
-        let gone = |place| crate::netlink::Datagram::refusal(Errno::NODEV, place);
-        let answers = (1..).zip(listed).map(|(place, _)| gone(place)).collect();
-        let mut host = Host::with_netlink(Socket::given(vec![answers]));
+        let listed = tables.iter().filter(|table| table.device().index.is_some()).count();
+        // Neither the ports nor their devices are there any more.
+        let mut places = 1..;
+        let mut gone =
+            || places.next().map(|place| crate::netlink::Datagram::refusal(Errno::NODEV, place));
+        let answers = [(); 2].map(|()| (0..listed).filter_map(|_| gone()).collect());
+        let mut host = Host::with_netlink(Socket::given(answers.into()));
         let dump = is_read.then(|| Host::new().dump().unwrap().unwrap());
-        host.netdevs_by(tables, dump, PortNetdevs::new()).unwrap()
+        host.netdevs_by(tables, dump, &mut PortNetdevs::new()).unwrap()
     };
     for is_read in [false, true] {
         let single: Vec<_> =
