@@ -489,6 +489,57 @@ fn what_could_not_be_read_has_no_choice_in_a_history() {
     assert!(text.contains("mlx5_0      unread          mlx5_0: no table\n"), "{text}");
 }
 
+/// What a program takes on a port may depend on the interfaces of its rows, and on any where these are not known.
+#[test]
+fn interfaces_that_matter_to_a_choice() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let mut host: Value = serde_json::from_str(&texts(&file)[0]).unwrap();
+    let mut device = host["devices"][0].clone();
+    let row = &mut device["gids"][2];
+    assert_eq!(row["gid"], "::ffff:192.168.77.1");
+    (row["ifindex"], row["netdev"]) = (Value::Null, Value::Null);
+    let interface = |index: u32, is_up: bool| {
+        let own = if index == 2 { "192.168.77.1" } else { "10.0.0.9" };
+        serde_json::json!({
+            "index": index, "name": format!("eth{index}"), "is_up": is_up, "is_lower_up": is_up, "mtu": 1500,
+            "addresses": [[own, 24]],
+        })
+    };
+    for (is_known, has_index) in [(true, true), (true, false), (false, false)] {
+        let row = &mut device["gids"][2];
+        row["ifindex"] = if has_index { 2.into() } else { Value::Null };
+        row["netdev"] = Value::Null;
+        if is_known {
+            row["netdev"] = serde_json::json!({ "index": 2, "name": "eth2" });
+        }
+        host["devices"] = serde_json::json!([]);
+        host["host"] = "h".into();
+        host["has_netlink"] = true.into();
+        host["interfaces"] = serde_json::json!([interface(2, true), interface(7, true)]);
+        let line = |own: Value| Some(serde_json::json!([{ "interface": own }]));
+        let parts = [
+            ("12:00:00", 0, None),
+            ("12:01:00", 1, Some(serde_json::json!([{ "host": host }, { "whole": device }]))),
+            ("12:02:00", 2, line(interface(7, false))),
+            ("12:03:00", 3, line(interface(2, false))),
+            ("12:04:00", 4, line(interface(2, true))),
+        ];
+        made(&tree, &file, &parts);
+        let lines = history(&file, &["mlx5_0:1", "--like", "nccl"]);
+        let seen: Vec<(&str, &str)> = lines
+            .iter()
+            .filter(|line| line["what"] == "choice")
+            .map(|line| (&line["time"].as_str().unwrap()[14..16], &line["causes"]))
+            .map(|(time, causes)| (time, causes[0].as_str().unwrap_or_default()))
+            .filter(|(time, _)| *time > "01")
+            .collect();
+        assert_eq!(seen, [("03", "interface"), ("04", "interface")], "{is_known} {has_index}");
+    }
+}
+
 /// Of a recommendation that is not known to be right no choice is right or wrong.
 #[test]
 fn a_choice_beside_a_doubtful_recommendation() {

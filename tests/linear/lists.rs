@@ -491,6 +491,14 @@ const RECORDINGS: &[(&str, &[&str], Record)] = &[
         other["devices"][0]["gids"] = (0..count).map(moved).collect();
         vec![begun(0, &one), begun(1, &other)]
     }),
+    ("interfaces that matter to no device", LIKE, |count| {
+        let change = |n: usize| {
+            let mut own = interface(100, &[]);
+            own["is_lower_up"] = (n % 2 == 1).into();
+            line(n + 1, &[json!({ "interface": own })])
+        };
+        [begun(0, &with_rows(count))].into_iter().chain((0..count).map(change)).collect()
+    }),
     ("changes of the host", &[], |count| {
         let change = |n: usize| {
             let mut own = host();

@@ -75,11 +75,16 @@ impl Part {
         }
     }
 
-    /// The names of the devices that the line may change; `None` if it may change more: interfaces, or the host.
+    /// The names of the devices that the line may change; `None` if it may change the host.
     #[must_use]
     pub fn devices(&self) -> Option<impl Iterator<Item = &str>> {
-        let is_more = self.is_all || self.has_host || !self.interfaces.is_empty();
+        let is_more = self.is_all || self.has_host;
         (!is_more).then(|| self.devices.keys().map(String::as_str))
+    }
+
+    /// The indices of the interfaces that the line may change. If it may change the host, it may change all.
+    pub fn interfaces(&self) -> impl Iterator<Item = NonZeroU32> {
+        self.interfaces.iter().copied()
     }
 
     /// The part of an inventory. If devices come or go, it has something of one that stays: so a host that has devices
