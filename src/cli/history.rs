@@ -230,10 +230,13 @@ impl History<'_> {
                 if !causes.contains(&own.name()) {
                     causes.push(own.name());
                 }
+            } else if let What::Difference(Difference::Host { before, after }) = &change.what {
+                self.show_unread(moment, Some(before), after)?;
             }
         }
-        if before.is_none() {
-            self.show_unread(moment, after)?;
+        // Of a row the row's own line says it.
+        if before.is_none() && self.args.index.is_none() {
+            self.show_unread(moment, None, after)?;
         }
         match (&self.args.selector, self.args.index) {
             // What it was before all changes.
@@ -269,15 +272,23 @@ impl History<'_> {
         Ok(())
     }
 
-    /// Shows what could not be read where nothing was known before. Of a row the row's own line says it.
-    fn show_unread(&mut self, moment: &Moment, inventory: &Inventory) -> serde_json::Result<()> {
-        if self.args.index.is_some() {
-            return Ok(());
-        }
+    /// Shows what cannot be read of what is asked for, and what of the host cannot be: as far as that is new.
+    fn show_unread(
+        &mut self,
+        moment: &Moment,
+        before: Option<&Inventory>,
+        inventory: &Inventory,
+    ) -> serde_json::Result<()> {
         let asked = &self.asked;
-        let of_host = inventory.problems.iter().map(|own| (None, None, own));
-        let unlisted = inventory.unlisted.iter().filter(|(name, _)| asked.has_device(name));
-        let unlisted = unlisted.map(|(name, own)| (Some(name.as_str()), None, own));
+        let known: BTreeSet<(Option<&str>, &str)> = before
+            .into_iter()
+            .flat_map(unread_of_host)
+            .map(|(name, own)| (name, own.text.as_str()))
+            .collect();
+        let of_host = unread_of_host(inventory)
+            .filter(|(name, own)| !known.contains(&(*name, own.text.as_str())))
+            .filter(|(name, _)| name.is_none_or(|name| asked.has_device(name)))
+            .map(|(name, own)| (name, None, own));
         let devices = inventory.devices.iter().filter(|own| asked.has_device(&own.device.name));
         let of_devices = devices.flat_map(|own| {
             let name = own.device.name.as_str();
@@ -285,7 +296,7 @@ impl History<'_> {
             let own = own.filter(|(port, _)| port.is_none_or(|port| asked.has_port(name, port)));
             own.map(move |(port, own)| (Some(name), port, own))
         });
-        for (device, port, own) in of_host.chain(unlisted).chain(of_devices) {
+        for (device, port, own) in of_host.chain(of_devices) {
             let line = Line::of(moment.time(), moment.monotonic(), "unread");
             self.rows.add(&Line { device, port, after: problem_side(own), ..line })?;
         }
@@ -417,6 +428,12 @@ impl<'i> Places<'i> {
         };
         own.problem().or_else(|| own.port(port)?.problem())
     }
+}
+
+/// What of a host could not be read: with a device's name, if that could not be listed.
+fn unread_of_host(own: &Inventory) -> impl Iterator<Item = (Option<&str>, &Problem)> {
+    let unlisted = own.unlisted.iter().map(|(name, own)| (Some(name.as_str()), own));
+    own.problems.iter().map(|own| (None, own)).chain(unlisted)
 }
 
 /// What is chosen on a port; else why it is not known, if that is so.

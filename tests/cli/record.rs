@@ -489,6 +489,44 @@ fn what_could_not_be_read_has_no_choice_in_a_history() {
     assert!(text.contains("mlx5_0      unread          mlx5_0: no table\n"), "{text}");
 }
 
+/// A device that comes and cannot be listed is no device to which nothing happened.
+#[test]
+fn what_cannot_be_listed_later_is_unread() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let mut host: Value = serde_json::from_str(&texts(&file)[0]).unwrap();
+    host["devices"] = serde_json::json!([]);
+    let problem = serde_json::json!({ "error": "mlx5_9: list: broken", "errno": 71 });
+    let mut broken = host.clone();
+    broken["unlisted"] = serde_json::json!([{ "device": "mlx5_9", "problem": problem }]);
+    let mut more = broken.clone();
+    more["modules"] = serde_json::json!([]);
+    let lost = serde_json::json!({ "error": "host: list interfaces: broken", "errno": 5 });
+    more["problems"] = serde_json::json!([lost]);
+    let line = |host: &Value| Some(serde_json::json!([{ "host": host }]));
+    let parts = [
+        ("12:00:00", 0, None),
+        ("12:01:00", 1, line(&broken)),
+        ("12:02:00", 2, line(&more)),
+        ("12:03:00", 3, line(&host)),
+    ];
+    made(&tree, &file, &parts);
+    for args in
+        [&["mlx5_9"][..], &["mlx5_9:1"], &["mlx5_9:1", "3"], &["mlx5_9:1", "--like", "nccl"]]
+    {
+        let lines = history(&file, args);
+        let lines: Vec<&Value> = lines.iter().filter(|line| line["what"] == "unread").collect();
+        let [own, of_host] = &lines[..] else { panic!("{args:?}: {lines:#?}") };
+        assert_eq!((&own["device"], &own["after"]), (&"mlx5_9".into(), &problem), "{args:?}");
+        assert_eq!((&of_host["device"], &of_host["after"]), (&Value::Null, &lost), "{args:?}");
+    }
+    let lines = history(&file, &["mlx5_0"]);
+    assert_eq!(whats(&lines), ["began", "unread"], "only the host's");
+    assert_eq!(whats(&history(&file, &[])), ["began", "host", "host", "host"]);
+}
+
 /// What a program takes on a port may depend on the interfaces of its rows, and on any where these are not known.
 #[test]
 fn interfaces_that_matter_to_a_choice() {
