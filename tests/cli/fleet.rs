@@ -324,20 +324,32 @@ uverbs: looked at 8 hosts: 16 devices, 16 ports, 64 GIDs; 1 host is odd; not all
         "ucx": { "UCX_IB_GID_INDEX": "3" },
     });
     assert_eq!((&answer["job"], run.status), (&job, 1));
-    // What keeps NCCL from its own transport is of no other program.
+    // What keeps a program from its own transport is of no other program.
+    let mut by_tcp = hosts.clone();
+    set(&mut by_tcp[2], "UCX_TLS", "tcp", None);
     set(&mut hosts[2], "NCCL_IB_DISABLE", "1", None);
-    let run = uverbs(&hosts, &["--hosts", "n[1-8]"]);
-    assert!(
-        run.stderr.starts_with(
+    for (hosts, said) in [
+        (
+            &hosts,
             "\
 uverbs: NCCL_IB_DISABLE is set: NCCL may use other ports or GIDs, or no RDMA
 uverbs: NCCL: right on all hosts, as far as is known: NCCL_IB_GID_INDEX=3
 uverbs: UCX: right on all hosts: UCX_IB_GID_INDEX=3
-"
+",
         ),
-        "{run:?}"
-    );
-    assert_eq!(run.status, 1);
+        (
+            &by_tcp,
+            "\
+uverbs: UCX_TLS is set: UCX may use other ports or GIDs, or no RDMA
+uverbs: NCCL: right on all hosts: NCCL_IB_GID_INDEX=3
+uverbs: UCX: right on all hosts, as far as is known: UCX_IB_GID_INDEX=3
+",
+        ),
+    ] {
+        let run = uverbs(hosts, &["--hosts", "n[1-8]"]);
+        assert!(run.stderr.starts_with(said), "{run:?}");
+        assert_eq!(run.status, 1);
+    }
     // None of them was read.
     let run = uverbs(&hosts, &["--hosts", "m1"]);
     assert_eq!(run.status, 1, "{run:?}");

@@ -146,8 +146,10 @@ impl Listed {
         let are_sure =
             [&nccl, &ucx].map(|own| is_sure && own.as_ref().is_none_or(|own| own.is_sure));
         let is_known = are_sure == [true; 2] && self.verdict.has_settings_of(Program::Nccl);
-        if let Some(name) = self.verdict.unused_by(Program::Nccl) {
-            tell_unused(Program::Nccl, name, report);
+        for program in [Program::Nccl, Program::Ucx] {
+            if let Some(name) = self.verdict.unused_by(program) {
+                tell_unused(program, name, report);
+            }
         }
         if !self.others.is_empty() {
             report.note(format!(
