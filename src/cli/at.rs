@@ -1,10 +1,11 @@
 //! `--at`: a moment of a recording, and what was known then.
 
+use std::mem::take;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use uverbs::inventory::Inventory;
-use uverbs::watch::{Moment, format_time, parse_clock, parse_time};
+use uverbs::watch::{Moment, Part, format_time, parse_clock, parse_time};
 
 /// A moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +120,8 @@ pub(crate) struct Search {
     first: Option<SystemTime>,
     last: Option<(SystemTime, Duration)>,
     found: Option<Box<Inventory>>,
+    /// What may be otherwise than it was when that was found, or found again.
+    touched: Part,
     /// Whether it was so, and otherwise too, as the clock was set back.
     is_twice: bool,
     /// What is around the moment, if nothing is known of it.
@@ -127,11 +130,19 @@ pub(crate) struct Search {
 
 impl Search {
     pub(crate) fn new(at: At) -> Self {
-        Self { at, first: None, last: None, found: None, is_twice: false, gap: None }
+        let touched = Part::default();
+        Self { at, first: None, last: None, found: None, touched, is_twice: false, gap: None }
     }
 
     /// A line, before which this was known; `None` if nothing was known between the line before and this one.
     pub(crate) fn see(&mut self, moment: &Moment, before: Option<&Inventory>) {
+        self.look(moment, before);
+        if self.found.is_some() && !self.is_twice {
+            self.touched.add(moment.part());
+        }
+    }
+
+    fn look(&mut self, moment: &Moment, before: Option<&Inventory>) {
         let now = (moment.time(), moment.monotonic());
         let last = self.last.replace(now);
         self.first.get_or_insert(now.0);
@@ -158,9 +169,9 @@ impl Search {
     }
 
     fn take(&mut self, inventory: &Inventory) {
+        let touched = take(&mut self.touched);
         match &self.found {
-            Some(found) if **found != *inventory => self.is_twice = true,
-            Some(_) => {}
+            Some(found) => self.is_twice |= touched.of(found) != touched.of(inventory),
             None => self.found = Some(Box::new(inventory.clone())),
         }
     }

@@ -2,12 +2,13 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueHint};
 use uverbs::choose::room::fills;
-use uverbs::choose::{Decision, Outcome, Wish};
+use uverbs::choose::{Decision, Home, Outcome, Wish};
 use uverbs::inventory::{DeviceRecord, Inventory, Problem};
 use uverbs::selector::Selector;
 use uverbs::watch::{Change, Difference, Entry, Moment, Part, What, format_time};
@@ -72,6 +73,7 @@ pub(crate) fn answer(
         asked,
         rows,
         choices: Choices::new(),
+        rows_of: BTreeMap::new(),
         has_room: false,
         looked: 0,
         most: MOST,
@@ -111,6 +113,8 @@ struct History<'a> {
     rows: Rows,
     /// What the program takes on each port that is asked for, as far as that is known.
     choices: Choices,
+    /// The devices on whose ports a choice depends on an interface, by its index; `None` if that may be any.
+    rows_of: BTreeMap<Option<NonZeroU32>, BTreeSet<String>>,
     /// Whether ports do not take the room of others.
     has_room: bool,
     /// How many elements of inventories were looked at to choose, and how many may be.
@@ -118,9 +122,10 @@ struct History<'a> {
     most: (u64, u64),
 }
 
-/// Where ports take the room of others, a line that changes one may change what a program takes on each. So much of
-/// that is looked at in any recording, and so much more for each byte, in elements: devices, ports, rows, interfaces.
-const MOST: (u64, u64) = (1 << 24, 4);
+/// A line may change what a program takes on all ports of a device; where ports take the room of others, on all of the
+/// host. So much of that is looked at in any recording, and so much more for each byte, in elements: devices, ports,
+/// rows, interfaces. The first takes some seconds.
+const MOST: (u64, u64) = (1 << 28, 4);
 
 /// What a program takes on ports, by device and number.
 type Choices = BTreeMap<(String, u32), Choice>;
@@ -147,7 +152,7 @@ impl History<'_> {
             let own = &mut file.recording;
             let is_gap = own.is_gap(&moment);
             let known = own.inventory().filter(|_| moment.has_news());
-            let part = moment.part(known);
+            let part = moment.part();
             let before = known.map(|known| part.of(known));
             if let Err(error) = own.apply(&mut moment) {
                 report.host_problem(file.problem(&error, error.errno()));
@@ -225,10 +230,13 @@ impl History<'_> {
                 if !causes.contains(&own.name()) {
                     causes.push(own.name());
                 }
+            } else if let What::Difference(Difference::Host { before, after }) = &change.what {
+                self.show_unread(moment, Some(before), after)?;
             }
         }
-        if before.is_none() {
-            self.show_unread(moment, after)?;
+        // Of a row the row's own line says it.
+        if before.is_none() && self.args.index.is_none() {
+            self.show_unread(moment, None, after)?;
         }
         match (&self.args.selector, self.args.index) {
             // What it was before all changes.
@@ -264,15 +272,23 @@ impl History<'_> {
         Ok(())
     }
 
-    /// Shows what could not be read where nothing was known before. Of a row the row's own line says it.
-    fn show_unread(&mut self, moment: &Moment, inventory: &Inventory) -> serde_json::Result<()> {
-        if self.args.index.is_some() {
-            return Ok(());
-        }
+    /// Shows what cannot be read of what is asked for, and what of the host cannot be: as far as that is new.
+    fn show_unread(
+        &mut self,
+        moment: &Moment,
+        before: Option<&Inventory>,
+        inventory: &Inventory,
+    ) -> serde_json::Result<()> {
         let asked = &self.asked;
-        let of_host = inventory.problems.iter().map(|own| (None, None, own));
-        let unlisted = inventory.unlisted.iter().filter(|(name, _)| asked.has_device(name));
-        let unlisted = unlisted.map(|(name, own)| (Some(name.as_str()), None, own));
+        let known: BTreeSet<(Option<&str>, &str)> = before
+            .into_iter()
+            .flat_map(unread_of_host)
+            .map(|(name, own)| (name, own.text.as_str()))
+            .collect();
+        let of_host = unread_of_host(inventory)
+            .filter(|(name, own)| !known.contains(&(*name, own.text.as_str())))
+            .filter(|(name, _)| name.is_none_or(|name| asked.has_device(name)))
+            .map(|(name, own)| (name, None, own));
         let devices = inventory.devices.iter().filter(|own| asked.has_device(&own.device.name));
         let of_devices = devices.flat_map(|own| {
             let name = own.device.name.as_str();
@@ -280,7 +296,7 @@ impl History<'_> {
             let own = own.filter(|(port, _)| port.is_none_or(|port| asked.has_port(name, port)));
             own.map(move |(port, own)| (Some(name), port, own))
         });
-        for (device, port, own) in of_host.chain(unlisted).chain(of_devices) {
+        for (device, port, own) in of_host.chain(of_devices) {
             let line = Line::of(moment.time(), moment.monotonic(), "unread");
             self.rows.add(&Line { device, port, after: problem_side(own), ..line })?;
         }
@@ -326,13 +342,19 @@ impl History<'_> {
     /// What a program takes now, where that may have changed, and what it took there; that is no longer kept. Of a
     /// device that is not asked for, ports may take the room of others.
     fn choose(&mut self, inventory: &Inventory, part: &Part, like: Like) -> (Choices, Choices) {
-        if part.devices().is_some_and(|mut own| own.next().is_none()) {
+        let unknown = part.interfaces().take(1).map(|_| None);
+        let indices = part.interfaces().map(Some).chain(unknown);
+        let of_interfaces = indices.filter_map(|own| self.rows_of.get(&own)).flatten();
+        let of_interfaces = of_interfaces.map(String::as_str);
+        let changed: Option<BTreeSet<&str>> =
+            part.devices().map(|own| own.chain(of_interfaces).collect());
+        if changed.as_ref().is_some_and(BTreeSet::is_empty) {
             return Default::default();
         }
+        self.looked += changed.as_ref().map_or(0, BTreeSet::len) as u64;
         let is_limited = matches!(like, Like::Nccl(_)) && fills(inventory);
         let had_room = std::mem::replace(&mut self.has_room, !is_limited);
-        let changed = part.devices().filter(|_| had_room && self.has_room);
-        let changed: Option<BTreeSet<&str>> = changed.map(Iterator::collect);
+        let changed = changed.filter(|_| had_room && self.has_room);
         let may_change = |device: &str| changed.as_ref().is_none_or(|own| own.contains(device));
         let old: Choices = match &changed {
             None => std::mem::take(&mut self.choices),
@@ -348,6 +370,12 @@ impl History<'_> {
         let interfaces = inventory.interfaces.as_ref().map_or(0, Vec::len);
         self.looked += (inventory.devices.len() + interfaces + of_devices) as u64;
         let chosen = choose_on(None, inventory, is_wanted, &Wish::default());
+        for own in &chosen {
+            let of_interfaces: BTreeSet<_> = interfaces_of(own).collect();
+            for index in of_interfaces {
+                self.rows_of.entry(index).or_default().insert(own.port.device.to_owned());
+            }
+        }
         let all = chosen.iter().zip(take_like(inventory, &chosen, like));
         let all = all.filter(|(own, _)| self.asked.has_port(own.port.device, own.port.number));
         let new = all.map(|(own, taken)| {
@@ -355,6 +383,16 @@ impl History<'_> {
         });
         (old, new.collect())
     }
+}
+
+/// The interfaces on which a choice depends, by their indices; `None` if that may be any.
+fn interfaces_of(own: &Chosen<'_>) -> impl Iterator<Item = Option<NonZeroU32>> {
+    let rows = own.port.rows.iter().filter(|row| row.home != Home::None);
+    let rows = rows.filter_map(|row| own.record.row(own.port.number, row.index));
+    rows.flat_map(|row| {
+        let netdev = row.netdev.as_ref().map(|own| Some(own.index));
+        netdev.into_iter().chain([row.record.entry.netdev_ifindex()])
+    })
 }
 
 /// Takes out what a program takes on a device's ports.
@@ -390,6 +428,12 @@ impl<'i> Places<'i> {
         };
         own.problem().or_else(|| own.port(port)?.problem())
     }
+}
+
+/// What of a host could not be read: with a device's name, if that could not be listed.
+fn unread_of_host(own: &Inventory) -> impl Iterator<Item = (Option<&str>, &Problem)> {
+    let unlisted = own.unlisted.iter().map(|(name, own)| (Some(name.as_str()), own));
+    own.problems.iter().map(|own| (None, own)).chain(unlisted)
 }
 
 /// What is chosen on a port; else why it is not known, if that is so.
@@ -432,7 +476,7 @@ mod tests {
     use super::*;
     use uverbs::watch::Lines;
 
-    /// On a host where ports take the room of others, each line may change all choices. That is looked at so often.
+    /// Where ports take the room of others, a line about one may change all choices. That is looked at so often.
     #[test]
     fn choices_of_large_hosts_are_bounded() {
         let device = |number: u32| {
@@ -449,11 +493,12 @@ mod tests {
         };
         let mut host = Inventory::default();
         host.devices = (0..40).map(device).collect();
+        host.interfaces = Some(Vec::new());
         let begun = Lines::new().begin(&host, false).unwrap();
         let line = |number: u32, change: &str| {
             format!(
                 "{{\"number\":{number},\"time\":\"2026-11-22T12:00:00Z\",\"monotonic_ns\":1,\
-                 \"changes\":[{{\"device\":\"x0\",{change}}}]}}\n"
+                 \"changes\":[{{{change}}}]}}\n"
             )
         };
         let looked = |change: &str, most: (u64, u64)| {
@@ -464,16 +509,31 @@ mod tests {
             let args = HistoryArgs { file, selector: None, index: None, like: program };
             let (rows, choices) = (Rows::Plain(Out::default()), Choices::new());
             let asked = Asked::new(&[]);
-            let mut history =
-                History { args: &args, asked, rows, choices, has_room: false, looked: 0, most };
+            let rows_of = BTreeMap::new();
+            let mut history = History {
+                args: &args,
+                asked,
+                rows,
+                choices,
+                rows_of,
+                has_room: false,
+                looked: 0,
+                most,
+            };
             let mut report = Report::default();
             history.read(&mut Input::open(&args.file, ROOM).unwrap(), &mut report).unwrap();
             let said: Vec<String> =
                 report.problems().iter().map(crate::report::Unanswered::text).collect();
             (history.looked / 80, said.join(" ").contains("than --like looks at"))
         };
-        assert_eq!(looked(r#""empty":[1,3]"#, MOST), (100, false));
-        assert_eq!(looked(r#""event":[17,1]"#, MOST), (1, false));
-        assert_eq!(looked(r#""empty":[1,3]"#, (80 * 50, 0)), (51, true));
+        let empty = r#""device":"x0","empty":[1,3]"#;
+        assert_eq!(looked(empty, MOST), (101, false));
+        assert_eq!(looked(empty, (80 * 50, 0)), (50, true));
+        for other in [
+            r#""device":"x0","event":[17,1]"#,
+            r#""interface":{"index":9,"name":"veth0","is_up":true,"is_lower_up":true,"mtu":1500,"addresses":[]}"#,
+        ] {
+            assert_eq!(looked(other, MOST), (1, false), "{other}");
+        }
     }
 }

@@ -322,7 +322,11 @@ impl Shown<'_> {
         let [before, after] = rows;
         let was =
             before.is_some_and(|row| self.named.remove(&place(device, row)) || self.is_named(row));
-        let is = after.is_some_and(|row| self.is_named(row) || was && row.netdev.is_none());
+        let is_kept = |row| {
+            let is_same = before.is_some_and(|before| may_be_of_one(before, row));
+            was && is_same && self.netdev(row).is_none()
+        };
+        let is = after.is_some_and(|row| self.is_named(row) || is_kept(row));
         if let Some(row) = after.filter(|row| is && self.may_pass(row)) {
             self.named.insert(place(device, row));
         }
@@ -348,9 +352,13 @@ impl Shown<'_> {
 
     /// Whether a row is of the interface that is asked for, if one is.
     fn is_named(&self, row: &GidRow) -> bool {
+        self.filter.admits_netdev(self.netdev(row))
+    }
+
+    /// The name of a row's interface, if it is known.
+    fn netdev<'r>(&self, row: &'r GidRow) -> Option<&'r str> {
         let netdev = row.netdev.as_ref().map(|own| own.name.as_str());
-        let tree = row.record.sysfs_netdev.as_deref().filter(|_| self.is_tree);
-        self.filter.admits_netdev(netdev.or(tree))
+        netdev.or(row.record.sysfs_netdev.as_deref().filter(|_| self.is_tree))
     }
 }
 
@@ -367,6 +375,12 @@ fn is_whole(what: &What) -> bool {
     )
 }
 
+/// Whether two rows may be of one interface, by their indices.
+fn may_be_of_one(one: &GidRow, other: &GidRow) -> bool {
+    let [one, other] = [one, other].map(|row| row.record.entry.netdev_ifindex());
+    one.is_none() || other.is_none() || one == other
+}
+
 /// The place of a row.
 fn place(device: &str, row: &GidRow) -> (String, u32, u32) {
     (device.to_owned(), row.record.entry.port(), row.record.entry.index())
@@ -374,8 +388,12 @@ fn place(device: &str, row: &GidRow) -> (String, u32, u32) {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use uverbs::device::Device;
+    use uverbs::gid::{Gid, GidEntry, GidRecord, GidType};
     use uverbs::inventory::DeviceRecord;
+    use uverbs::netdev::Netdev;
     use uverbs::watch::PortValue;
 
     use super::*;
@@ -392,12 +410,10 @@ mod tests {
         What::Difference(Difference::Port { device, port, before, after })
     }
 
-    /// A device that is renamed is still the one that was asked for; with its name another one may be, too.
-    #[test]
-    fn a_device_that_is_renamed_is_still_shown() {
-        let cli = Cli::from_words("uverbs watch rxe0:1".split(' ')).unwrap();
+    /// What of a host is shown.
+    fn shown(cli: &Cli) -> Shown<'_> {
         let Command::Watch(args) = &cli.command else { panic!("watch is a command") };
-        let mut shown = Shown {
+        Shown {
             args,
             asked: Asked::new(&args.named.selectors),
             filter: Filter::new(&args.filter),
@@ -405,7 +421,40 @@ mod tests {
             named: BTreeSet::new(),
             renamed: BTreeSet::new(),
             names: Names::default(),
+        }
+    }
+
+    /// A row may lose the name of its interface before it goes; with another index it is another one's.
+    #[test]
+    fn a_row_without_a_name_may_be_of_the_interface_that_it_had() {
+        let row = |index: u32, name: Option<&str>, gid_type| {
+            let index = NonZeroU32::new(index).unwrap();
+            let entry = GidEntry::new(1, 3, Gid::default()).with_netdev_ifindex(Some(index));
+            let mut row = GidRow::from(GidRecord::from(entry.with_type(gid_type)));
+            row.netdev = name.map(|name| Netdev::new(index, name));
+            row
         };
+        for (index, is_kept) in [(5, true), (9, false)] {
+            let cli = Cli::from_words("uverbs watch --netdev eth0".split(' ')).unwrap();
+            let mut shown = shown(&cli);
+            let mut has = |before: &GidRow, after: &GidRow| {
+                let (before, after) = (Box::new(before.clone()), Box::new(after.clone()));
+                let device = "rxe0".to_owned();
+                shown.has(&What::Difference(Difference::GidChanged { device, before, after }))
+            };
+            let first = row(5, Some("eth0"), GidType::ROCE_V2);
+            let [lost, last] =
+                [GidType::ROCE_V2, GidType::ROCE_V1].map(|own| row(index, None, own));
+            assert!(has(&first, &lost), "{index}");
+            assert_eq!(has(&lost, &last), is_kept, "{index}");
+        }
+    }
+
+    /// A device that is renamed is still the one that was asked for; with its name another one may be, too.
+    #[test]
+    fn a_device_that_is_renamed_is_still_shown() {
+        let cli = Cli::from_words("uverbs watch rxe0:1".split(' ')).unwrap();
+        let mut shown = shown(&cli);
         let went = |name: &str| {
             let own = DeviceRecord::new(Device::named(name));
             What::Difference(Difference::DeviceWent(Box::new(own)))

@@ -489,6 +489,95 @@ fn what_could_not_be_read_has_no_choice_in_a_history() {
     assert!(text.contains("mlx5_0      unread          mlx5_0: no table\n"), "{text}");
 }
 
+/// A device that comes and cannot be listed is no device to which nothing happened.
+#[test]
+fn what_cannot_be_listed_later_is_unread() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let mut host: Value = serde_json::from_str(&texts(&file)[0]).unwrap();
+    host["devices"] = serde_json::json!([]);
+    let problem = serde_json::json!({ "error": "mlx5_9: list: broken", "errno": 71 });
+    let mut broken = host.clone();
+    broken["unlisted"] = serde_json::json!([{ "device": "mlx5_9", "problem": problem }]);
+    let mut more = broken.clone();
+    more["modules"] = serde_json::json!([]);
+    let lost = serde_json::json!({ "error": "host: list interfaces: broken", "errno": 5 });
+    more["problems"] = serde_json::json!([lost]);
+    let line = |host: &Value| Some(serde_json::json!([{ "host": host }]));
+    let parts = [
+        ("12:00:00", 0, None),
+        ("12:01:00", 1, line(&broken)),
+        ("12:02:00", 2, line(&more)),
+        ("12:03:00", 3, line(&host)),
+    ];
+    made(&tree, &file, &parts);
+    for args in
+        [&["mlx5_9"][..], &["mlx5_9:1"], &["mlx5_9:1", "3"], &["mlx5_9:1", "--like", "nccl"]]
+    {
+        let lines = history(&file, args);
+        let lines: Vec<&Value> = lines.iter().filter(|line| line["what"] == "unread").collect();
+        let [own, of_host] = &lines[..] else { panic!("{args:?}: {lines:#?}") };
+        assert_eq!((&own["device"], &own["after"]), (&"mlx5_9".into(), &problem), "{args:?}");
+        assert_eq!((&of_host["device"], &of_host["after"]), (&Value::Null, &lost), "{args:?}");
+    }
+    let lines = history(&file, &["mlx5_0"]);
+    assert_eq!(whats(&lines), ["began", "unread"], "only the host's");
+    assert_eq!(whats(&history(&file, &[])), ["began", "host", "host", "host"]);
+}
+
+/// What a program takes on a port may depend on the interfaces of its rows, and on any where these are not known.
+#[test]
+fn interfaces_that_matter_to_a_choice() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let mut host: Value = serde_json::from_str(&texts(&file)[0]).unwrap();
+    let mut device = host["devices"][0].clone();
+    let row = &mut device["gids"][2];
+    assert_eq!(row["gid"], "::ffff:192.168.77.1");
+    (row["ifindex"], row["netdev"]) = (Value::Null, Value::Null);
+    let interface = |index: u32, is_up: bool| {
+        let own = if index == 2 { "192.168.77.1" } else { "10.0.0.9" };
+        serde_json::json!({
+            "index": index, "name": format!("eth{index}"), "is_up": is_up, "is_lower_up": is_up, "mtu": 1500,
+            "addresses": [[own, 24]],
+        })
+    };
+    for (is_known, has_index) in [(true, true), (true, false), (false, false)] {
+        let row = &mut device["gids"][2];
+        row["ifindex"] = if has_index { 2.into() } else { Value::Null };
+        row["netdev"] = Value::Null;
+        if is_known {
+            row["netdev"] = serde_json::json!({ "index": 2, "name": "eth2" });
+        }
+        host["devices"] = serde_json::json!([]);
+        host["host"] = "h".into();
+        host["has_netlink"] = true.into();
+        host["interfaces"] = serde_json::json!([interface(2, true), interface(7, true)]);
+        let line = |own: Value| Some(serde_json::json!([{ "interface": own }]));
+        let parts = [
+            ("12:00:00", 0, None),
+            ("12:01:00", 1, Some(serde_json::json!([{ "host": host }, { "whole": device }]))),
+            ("12:02:00", 2, line(interface(7, false))),
+            ("12:03:00", 3, line(interface(2, false))),
+            ("12:04:00", 4, line(interface(2, true))),
+        ];
+        made(&tree, &file, &parts);
+        let lines = history(&file, &["mlx5_0:1", "--like", "nccl"]);
+        let seen: Vec<(&str, &str)> = lines
+            .iter()
+            .filter(|line| line["what"] == "choice")
+            .map(|line| (&line["time"].as_str().unwrap()[14..16], &line["causes"]))
+            .map(|(time, causes)| (time, causes[0].as_str().unwrap_or_default()))
+            .filter(|(time, _)| *time > "01")
+            .collect();
+        assert_eq!(seen, [("03", "interface"), ("04", "interface")], "{is_known} {has_index}");
+    }
+}
+
 /// Of a recommendation that is not known to be right no choice is right or wrong.
 #[test]
 fn a_choice_beside_a_doubtful_recommendation() {

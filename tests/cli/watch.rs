@@ -270,6 +270,22 @@ fn a_filter_by_interface_in_a_tree() {
     assert!(child.wait().unwrap().success());
 }
 
+/// A slot that another interface has got is that one's.
+#[test]
+fn a_filter_by_interface_and_a_slot_that_another_one_takes() {
+    let tree = Tree::new();
+    let port = tree.with_roce().port_again(1);
+    let (mut child, mut lines) = begun(&tree, &["0.01", "--netdev", "eth0", "--count", "2"]);
+    port.file("gid_attrs/ndevs/3", "eth9");
+    let left = line_of(&mut lines);
+    assert!(left.contains("v2 eth0? → 3 ") && left.contains("v2 eth9?"), "{left}");
+    port.file("gid_attrs/types/3", "IB/RoCE v1");
+    port.gid(6, ADDRESS, "RoCE v2", Some("eth0"));
+    let came = line_of(&mut lines);
+    assert!(came.contains("gid_came        6 ::ffff:10.0.0.1 v2 eth0?"), "{came}");
+    assert!(child.wait().unwrap().success());
+}
+
 /// One port with a usable GID is enough where none is named, whatever is not known of others.
 #[test]
 fn waiting_beside_a_port_of_which_too_little_is_known() {

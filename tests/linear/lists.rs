@@ -444,8 +444,13 @@ fn begun(number: usize, host: &Value) -> String {
 }
 
 fn line(number: usize, changes: &[Value]) -> String {
+    line_at(number, (number, number), changes)
+}
+
+/// The same at a time of both clocks.
+fn line_at(number: usize, (seconds, passed): (usize, usize), changes: &[Value]) -> String {
     let changes = Value::from(changes.to_vec());
-    let (time, passed) = (time(number), number * SECOND);
+    let (time, passed) = (time(seconds), passed * SECOND);
     format!(
         r#"{{"number":{number},"time":"{time}","monotonic_ns":{passed},"causes":["route"],"changes":{changes}}}"#
     )
@@ -458,11 +463,13 @@ fn time(number: usize) -> String {
     format!("2026-11-22T{:02}:{:02}:{:02}.000Z", number / 3600, number / 60 % 60, number % 60)
 }
 
-/// These change no choice of a host, however many ports it has.
-const EVENTS: &str = "events";
-
 /// The lines of a recording with so many elements of a kind.
 type Record = fn(usize) -> Vec<String>;
+
+/// Of lines that change no choice of a host, however many ports and rows it has.
+const LIKE: &[&str] = &["history", "--like", "nccl"];
+/// Of a moment before the second line.
+const AT: &[&str] = &["guids", "--at", "2026-11-22T00:00:30Z"];
 
 fn with_devices(count: usize) -> Value {
     let mut host = host();
@@ -471,32 +478,37 @@ fn with_devices(count: usize) -> Value {
     host
 }
 
-const RECORDINGS: &[(&str, Record)] = &[
-    ("lines of a recording", |count| {
+fn with_rows(count: usize) -> Value {
+    let mut host = host();
+    host["devices"][0]["gids"] = (0..count).map(|n| row(1, n, Some(2))).collect();
+    host
+}
+
+/// Recordings, and which command reads them beside those that read all.
+const RECORDINGS: &[(&str, &[&str], Record)] = &[
+    ("lines of a recording", &[], |count| {
         let change = |n: usize| {
             line(n + 1, &[json!({ "device": format!("mlx5_{n}"), "row": row(1, n, None) })])
         };
         [begun(0, &with_devices(count))].into_iter().chain((0..count).map(change)).collect()
     }),
-    ("lines about rows of one table", |count| {
-        let mut host = host();
-        host["devices"][0]["gids"] = (0..count).map(|n| row(1, n, Some(2))).collect();
+    ("lines about rows of one table", &[], |count| {
         let change = |n: usize| line(n + 1, &[json!({ "device": "a", "row": row(1, n, None) })]);
-        [begun(0, &host)].into_iter().chain((0..count).map(change)).collect()
+        [begun(0, &with_rows(count))].into_iter().chain((0..count).map(change)).collect()
     }),
-    ("changes of a line", |count| {
+    ("changes of a line", &[], |count| {
         let change = |n: usize| json!({ "device": format!("mlx5_{n}"), "row": row(1, n, None) });
         vec![
             begun(0, &with_devices(count)),
             line(1, &(0..count).map(change).collect::<Vec<Value>>()),
         ]
     }),
-    (EVENTS, |count| {
+    ("events", LIKE, |count| {
         let event =
             |n: usize| line(n + 1, &[json!({ "device": format!("mlx5_{n}"), "event": [17, 1] })]);
         [begun(0, &with_devices(count))].into_iter().chain((0..count).map(event)).collect()
     }),
-    ("rows that move", |count| {
+    ("rows that move", &[], |count| {
         let gids = |n: usize| row(1, n, Some(2));
         let moved = |n: usize| {
             let mut row = row(1, count - n, Some(2));
@@ -508,25 +520,62 @@ const RECORDINGS: &[(&str, Record)] = &[
         other["devices"][0]["gids"] = (0..count).map(moved).collect();
         vec![begun(0, &one), begun(1, &other)]
     }),
+    ("interfaces that matter to no device", LIKE, |count| {
+        let change = |n: usize| {
+            let mut own = interface(100, &[]);
+            own["is_lower_up"] = (n % 2 == 1).into();
+            line(n + 1, &[json!({ "interface": own })])
+        };
+        [begun(0, &with_rows(count))].into_iter().chain((0..count).map(change)).collect()
+    }),
+    ("changes of the host", &[], |count| {
+        let change = |n: usize| {
+            let mut own = host();
+            own["modules"] = json!([format!("module{n}")]);
+            own["devices"] = json!([]);
+            line(n + 1, &[json!({ "host": own })])
+        };
+        [begun(0, &with_rows(count))].into_iter().chain((0..count).map(change)).collect()
+    }),
+    ("a small device beside a large one", &[], |count| {
+        let mut host = with_rows(count);
+        let small = device("b", &[], &[]);
+        host["devices"].as_array_mut().unwrap().push(small.clone());
+        let change = |n: usize| {
+            let gone = json!({ "device": "b", "is_gone": true });
+            line(n + 1, &[if n % 2 == 0 { gone } else { json!({ "whole": small }) }])
+        };
+        [begun(0, &host)].into_iter().chain((0..count).map(change)).collect()
+    }),
+    ("a clock that goes to and fro", AT, |count| {
+        let change = |n: usize| {
+            let times = ((n + 1) % 2 * 60, (n + 1) * 60);
+            line_at(n + 1, times, &[json!({ "device": "a", "row": row(1, n, Some(2)) })])
+        };
+        [begun(0, &with_rows(count))].into_iter().chain((0..count).map(change)).collect()
+    }),
 ];
 
 /// A recording may come from anyone, as a snapshot does.
 #[test]
 fn recordings() {
     let folder = TempDir::new().unwrap();
-    for (number, (name, record)) in RECORDINGS.iter().enumerate() {
+    for (number, (name, more, record)) in RECORDINGS.iter().enumerate() {
         if !has_its_turn(KINDS.len() + 3 + number, name) {
             continue;
         }
         let file = folder.path().join("record.jsonl");
-        let history = ["history", file.to_str().unwrap(), "--like", "nccl"];
-        let words = [&history[..2], &["guids", "--at", "end"], &history];
-        for words in words.into_iter().filter(|own| own.len() < 4 || *name == EVENTS) {
+        let all: [&[&str]; 3] = [&["history"], &["guids", "--at", "end"], more];
+        for words in all.into_iter().filter(|own| !own.is_empty()) {
             let counts = [1, 2, 4].map(|times| {
                 fs::write(&file, record(times * COUNT).join("\n") + "\n").unwrap();
-                let from: &[PathBuf] =
-                    if words[0] == "history" { &[] } else { std::slice::from_ref(&file) };
-                instructions(words, from)
+                match words {
+                    ["history", rest @ ..] => {
+                        let own = ["history", file.to_str().unwrap()];
+                        instructions(&[&own, rest].concat(), &[])
+                    }
+                    _ => instructions(words, std::slice::from_ref(&file)),
+                }
             });
             hold(name, words, counts);
         }

@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::apply::{bare, slot};
+use super::super::apply::{bare, host_part, slot};
 use super::form::Step;
 use crate::inventory::{DeviceRecord, Inventory};
 use crate::text::natural;
@@ -13,6 +13,8 @@ use crate::text::natural;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     is_all: bool,
+    /// Whether all that is no device's may change.
+    has_host: bool,
     devices: BTreeMap<String, OfDevice>,
     interfaces: BTreeSet<NonZeroU32>,
 }
@@ -31,19 +33,18 @@ impl Part {
     }
 
     /// What these steps may change of an inventory.
-    pub(super) fn of_steps(steps: &[Step], before: Option<&Inventory>) -> Self {
+    pub(super) fn of_steps(steps: &[Step]) -> Self {
         let mut part = Self::default();
         for step in steps {
-            part.add(step);
+            part.add_step(step);
         }
-        // Of a host that loses all its devices it matters whether it can be listed.
-        let lost = part.devices.values().filter(|own| own.is_all).count();
-        part.is_all |= lost > 0 && before.is_some_and(|own| own.devices.len() <= 2 * lost);
         part
     }
 
-    fn add(&mut self, step: &Step) {
-        if step.host.is_some() || is_interface_renamed(step) {
+    fn add_step(&mut self, step: &Step) {
+        if step.host.is_some() {
+            self.has_host = true;
+        } else if is_interface_renamed(step) {
             self.is_all = true;
         } else if let Some(index) = step.interface.as_ref().map(|own| own.index).or(step.ifindex) {
             self.interfaces.insert(index);
@@ -61,14 +62,33 @@ impl Part {
         }
     }
 
-    /// The names of the devices that the line may change; `None` if it may change more: interfaces, or the host.
+    /// Adds what another line may change.
+    pub fn add(&mut self, other: Self) {
+        self.is_all |= other.is_all;
+        self.has_host |= other.has_host;
+        self.interfaces.extend(other.interfaces);
+        for (name, other) in other.devices {
+            let own = self.devices.entry(name).or_default();
+            own.is_all |= other.is_all;
+            own.ports.extend(other.ports);
+            own.slots.extend(other.slots);
+        }
+    }
+
+    /// The names of the devices that the line may change; `None` if it may change the host.
     #[must_use]
     pub fn devices(&self) -> Option<impl Iterator<Item = &str>> {
-        let is_more = self.is_all || !self.interfaces.is_empty();
+        let is_more = self.is_all || self.has_host;
         (!is_more).then(|| self.devices.keys().map(String::as_str))
     }
 
-    /// The part of an inventory.
+    /// The indices of the interfaces that the line may change. If it may change the host, it may change all.
+    pub fn interfaces(&self) -> impl Iterator<Item = NonZeroU32> {
+        self.interfaces.iter().copied()
+    }
+
+    /// The part of an inventory. If devices come or go, it has something of one that stays: so a host that has devices
+    /// has some here.
     #[must_use]
     pub fn of(&self, inventory: &Inventory) -> Inventory {
         if self.is_all {
@@ -79,18 +99,28 @@ impl Part {
             inventory.devices.get(place).map(|own| part.of(own))
         };
         let mut devices: Vec<DeviceRecord> = self.devices.iter().filter_map(own).collect();
+        // Where devices come or go, it matters whether they can be listed.
+        let structural = Some(inventory).filter(|_| self.devices.values().any(|own| own.is_all));
+        let stays = |own: &&DeviceRecord| !self.devices.contains_key(&own.device.name);
+        devices.extend(structural.and_then(|own| own.devices.iter().find(stays)).map(bare));
         devices.sort_by(|one, other| natural(&one.device.name, &other.device.name));
+        if self.has_host {
+            return Inventory { devices, ..host_part(inventory, true) };
+        }
         let interfaces = inventory.interfaces.as_ref().map(|_| {
             let own = self.interfaces.iter().filter_map(|own| inventory.interface(own.get()));
             own.cloned().collect()
         });
-        let is_structural = self.devices.values().any(|own| own.is_all);
-        let unlisted = inventory.unlisted.iter().filter(|_| is_structural);
+        let unlisted = structural.iter().flat_map(|own| &own.unlisted);
         let unlisted = unlisted.filter(|(name, _)| self.devices.contains_key(name));
+        let others = structural.iter().filter_map(|own| own.others.first());
+        let problems = structural.iter().filter_map(|own| own.problems.first());
         Inventory {
             devices,
             interfaces,
             unlisted: unlisted.cloned().collect(),
+            others: others.cloned().collect(),
+            problems: problems.cloned().collect(),
             ..Inventory::default()
         }
     }

@@ -104,12 +104,12 @@ impl Moment {
         !matches!(&self.news, News::Steps(steps) if steps.is_empty())
     }
 
-    /// What these news may change, where this was known before them. It is asked for before they are applied.
+    /// What these news may change. It is asked for before they are applied.
     #[must_use]
-    pub fn part(&self, before: Option<&Inventory>) -> Part {
+    pub fn part(&self) -> Part {
         match &self.news {
             News::Begun(_) => Part::all(),
-            News::Steps(steps) => Part::of_steps(steps, before),
+            News::Steps(steps) => Part::of_steps(steps),
         }
     }
 
@@ -228,7 +228,7 @@ impl<R: BufRead> Recording<R> {
             }
             News::Steps(_) if is_gap => Err("lines are missing before this one".to_owned()),
             News::Steps(steps) => {
-                let part = Part::of_steps(steps, None);
+                let part = Part::of_steps(steps);
                 let mut steps = steps.iter_mut().enumerate();
                 let room = &mut self.room;
                 let done = steps.try_for_each(|(place, step)| {
@@ -368,22 +368,30 @@ fn in_order(mut inventory: Inventory) -> Inventory {
     inventory
 }
 
-/// How many elements a step moves or looks through, beside what it names.
+/// How many elements a step moves, looks through or takes along, beside what it names.
 fn cost(step: &Step, inventory: &Inventory) -> u64 {
     let devices = inventory.devices.len();
+    let interfaces = inventory.interfaces.as_deref().unwrap_or_default();
+    let of_device = |own: &DeviceRecord| own.ports.len() + own.all_rows().len();
+    let named = |name: &str| {
+        let place = find(&inventory.devices, name).ok();
+        place.and_then(|place| inventory.devices.get(place))
+    };
     let elements = if is_interface_renamed(step) {
-        let of_device = |own: &DeviceRecord| own.ports.len() + own.all_rows().len();
         let all: usize = inventory.devices.iter().map(of_device).sum();
-        devices + all + inventory.interfaces.as_ref().map_or(0, Vec::len)
+        devices + all + interfaces.len()
     } else if step.whole.is_some() || step.is_gone || step.renamed.is_some() {
-        devices + inventory.unlisted.len() + inventory.interfaces.as_ref().map_or(0, Vec::len)
+        let renamed = step.renamed.as_ref().and_then(|(before, _)| named(before));
+        let rest = inventory.unlisted.len() + interfaces.len();
+        devices + rest + renamed.map_or(0, of_device)
     } else if let (Some(device), Some(_), _) | (Some(device), _, Some(_)) =
         (&step.device, &step.row, step.empty)
     {
-        let place = find(&inventory.devices, device).ok();
-        let own = place.and_then(|place| inventory.devices.get(place));
         // Rows are small.
-        own.map_or(0, |own| own.all_rows().len() / 16)
+        named(device).map_or(0, |own| own.all_rows().len() / 16)
+    } else if let Some(own) = &step.interface {
+        let place = interfaces.binary_search_by_key(&own.index, |own| own.index);
+        place.map_or_else(|place| interfaces.len() - place, |_| 0)
     } else {
         0
     };

@@ -9,7 +9,10 @@ use super::super::{Change, Origin, What, differences};
 use super::*;
 use crate::context::{Event, EventType};
 use crate::device::{Device, FolderId};
-use crate::inventory::{DeviceRecord, Inventory, LONGEST_SNAPSHOT, LockedMemory, Snapshots};
+use crate::gid::{Gid, GidEntry, GidRecord};
+use crate::inventory::{
+    DeviceRecord, GidRow, Inventory, LONGEST_SNAPSHOT, LockedMemory, PortRecord, Snapshots,
+};
 use crate::port::PortAttributes;
 
 /// A host as it is read for a recording: with everything in it.
@@ -87,18 +90,19 @@ fn parts_have_the_differences(text: &str) -> Result<(), TestCaseError> {
     let mut recording = Recording::new(text.as_bytes());
     while let Some(Ok(Entry::Moment(mut moment))) = recording.next() {
         let before = recording.inventory().cloned();
-        let part = moment.part(before.as_ref());
+        let part = moment.part();
         recording.apply(&mut moment).unwrap();
         let after = recording.inventory().unwrap();
         let Some(before) = &before else { continue };
-        let (all, own) =
-            (moment.changes(before, after), moment.changes(&part.of(before), &part.of(after)));
+        let [own_before, own_after] = [before, after].map(|own| part.of(own));
+        let (all, own) = (moment.changes(before, after), moment.changes(&own_before, &own_after));
         prop_assert_eq!(own, all, "{:?}", part);
+        prop_assert_eq!(own_before == own_after, before == after, "{:?}", part);
     }
     Ok(())
 }
 
-/// Devices that go and come in a large host move all others. That is done so often, and not for ever.
+/// What goes and comes in a large host moves others, or takes them along. That is done so often, and not for ever.
 #[test]
 fn changes_of_large_hosts_are_bounded() {
     let device = |number: u32| {
@@ -108,18 +112,45 @@ fn changes_of_large_hosts_are_bounded() {
     };
     let host = Inventory { devices: (0..2000).map(device).collect(), ..Inventory::default() };
     let host = whole(host);
-    let mut text = record(std::slice::from_ref(&host));
-    let whole = serde_json::to_string(&host.devices[0]).unwrap();
-    for number in 1..=4000 {
-        let (gone, come) = (r#""device":"x0","is_gone":true"#, format!(r#""whole":{whole}"#));
-        let change = if number % 2 == 1 { gone } else { &come };
-        text += r#"{"number":"#;
-        text += &number.to_string();
-        text += r#","time":"2026-11-22T12:00:00Z","monotonic_ns":1,"changes":[{"#;
-        text += change;
-        text += "}]}\n";
-    }
-    let count = |room: u64| {
+    let own = serde_json::to_string(&host.devices[0]).unwrap();
+    let count = applied(&host, 4000, |number| match number % 2 {
+        1 => r#""device":"x0","is_gone":true"#.to_owned(),
+        _ => format!(r#""whole":{own}"#),
+    });
+    assert_eq!(count(1 << 26), 4001);
+    assert!((1000..4000).contains(&count(0)), "{}", count(0));
+
+    // A device takes its rows along when it gets another name.
+    let mut own = device(0);
+    let row = |index| GidRow::from(GidRecord::from(GidEntry::new(1, index, Gid::default())));
+    (own.ports, own.gids) = (vec![PortRecord::new(1)], Some(Ok((0..2000).map(row).collect())));
+    let host = whole(Inventory { devices: vec![own], ..Inventory::default() });
+    let count = applied(&host, 4000, |number| {
+        let (before, after) = if number % 2 == 1 { ("x0", "y0") } else { ("y0", "x0") };
+        format!(r#""index":0,"renamed":["{before}","{after}"]"#)
+    });
+    assert_eq!(count(1 << 26), 4001);
+    assert!((100..4000).contains(&count(0)), "{}", count(0));
+
+    // An interface moves those that come after it in the list.
+    let host = Inventory { interfaces: Some(Vec::new()), ..Inventory::default() };
+    let count = applied(&host, 4000, |number| {
+        let own = r#""name":"d","is_up":true,"is_lower_up":true,"mtu":1,"addresses":[]"#;
+        format!(r#""interface":{{"index":{},{own}}}"#, 4001 - number)
+    });
+    assert_eq!(count(1 << 26), 4001);
+    assert!((1000..4000).contains(&count(0)), "{}", count(0));
+}
+
+/// How many lines are applied with so much room: that with which this host begins, and so many with one change each.
+fn applied(host: &Inventory, lines: u32, change: impl Fn(u32) -> String) -> impl Fn(u64) -> u32 {
+    let mut text = record(std::slice::from_ref(host));
+    let head = r#""time":"2026-11-22T12:00:00Z","monotonic_ns":1"#;
+    text.extend((1..=lines).map(|number| {
+        let change = change(number);
+        format!("{{\"number\":{number},{head},\"changes\":[{{{change}}}]}}\n")
+    }));
+    move |room| {
         let mut recording = Recording::new(text.as_bytes()).with_room(room);
         let mut count = 0;
         while let Some(Ok(Entry::Moment(mut moment))) = recording.next() {
@@ -135,9 +166,7 @@ fn changes_of_large_hosts_are_bounded() {
             }
         }
         count
-    };
-    assert_eq!(count(1 << 26), 4001);
-    assert!((1000..4000).contains(&count(0)), "{}", count(0));
+    }
 }
 
 proptest! {
@@ -165,12 +194,12 @@ proptest! {
         }
     }
 
-    /// Of a host with more devices than change.
+    /// Of a host with more devices than change, or without any.
     #[test]
     fn what_a_line_may_change_has_the_differences(
         before in host().prop_map(whole),
         other in host().prop_map(whole),
-        devices in any::<bool>(),
+        (devices, of_host, others) in (any::<bool>(), any::<bool>(), 0u32..9),
     ) {
         let mut after = before.clone();
         for own in &mut after.devices {
@@ -186,9 +215,13 @@ proptest! {
         if devices {
             after.devices.clone_from(&other.devices);
         }
+        if of_host {
+            after.problems.clone_from(&other.problems);
+            after.unlisted.clone_from(&other.unlisted);
+        }
         let mut states = [before, after];
         for state in &mut states {
-            state.devices.extend((0..9).map(|number| {
+            state.devices.extend((0..others).map(|number| {
                 let mut own = DeviceRecord::new(Device::named(format!("y{number}")));
                 (own.device.index, own.gids) = (Some(100 + number), Some(Ok(Vec::new())));
                 own
