@@ -299,9 +299,7 @@ fn read_device(folder: &Folder, name: String) -> Result<Device, Unread> {
         guid.map_err(|_| (file, folder.malformed(file, "a GUID in sysfs")))
     };
     let ports = folder.join(PORTS).numbers().map_err(at(PORTS))?;
-    let node_type = u8::try_from(folder.read_number("node_type").map_err(at("node_type"))?)
-        .map(NodeType)
-        .map_err(|_| ("node_type", folder.malformed("node_type", "a node type")))?;
+    let node_type = NodeType::of_sysfs(folder).map_err(at("node_type"))?;
     // The kernel numbers ports from 1 without a gap; a switch has only port 0.
     let first = u32::from(node_type != NodeType::SWITCH);
     // It registers no device without ports, so this is a part of a sysfs.
