@@ -371,7 +371,7 @@ impl History<'_> {
         self.looked += (inventory.devices.len() + interfaces + of_devices) as u64;
         let chosen = choose_on(None, inventory, is_wanted, &Wish::default());
         for own in &chosen {
-            let of_interfaces: BTreeSet<_> = interfaces_of(own).collect();
+            let of_interfaces: BTreeSet<_> = interfaces_of(own, inventory.has_netlink).collect();
             for index in of_interfaces {
                 self.rows_of.entry(index).or_default().insert(own.port.device.to_owned());
             }
@@ -386,12 +386,12 @@ impl History<'_> {
 }
 
 /// The interfaces on which a choice depends, by their indices; `None` if that may be any.
-fn interfaces_of(own: &Chosen<'_>) -> impl Iterator<Item = Option<NonZeroU32>> {
+fn interfaces_of(own: &Chosen<'_>, has_netlink: bool) -> impl Iterator<Item = Option<NonZeroU32>> {
     let rows = own.port.rows.iter().filter(|row| row.home != Home::None);
     let rows = rows.filter_map(|row| own.record.row(own.port.number, row.index));
-    rows.flat_map(|row| {
-        let netdev = row.netdev.as_ref().map(|own| Some(own.index));
-        netdev.into_iter().chain([row.record.entry.netdev_ifindex()])
+    rows.map(move |row| match &row.netdev {
+        Some(own) if has_netlink => Some(own.index),
+        _ => row.record.entry.netdev_ifindex(),
     })
 }
 
