@@ -50,7 +50,8 @@ pub fn fills(inventory: &Inventory) -> bool {
 }
 
 /// The same with those of devices that it does not find.
-fn might_fill(inventory: &Inventory) -> bool {
+#[must_use]
+pub fn might_fill(inventory: &Inventory) -> bool {
     takers(inventory.devices.iter()).saturating_add(others(inventory)) > ROOM
 }
 

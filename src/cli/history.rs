@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueHint};
-use uverbs::choose::room::fills;
+use uverbs::choose::room::might_fill;
 use uverbs::choose::{Decision, Home, Outcome, Wish};
-use uverbs::inventory::{DeviceRecord, Inventory, Problem};
+use uverbs::inventory::{DeviceRecord, Inventory, NodeState, Problem};
 use uverbs::selector::Selector;
 use uverbs::watch::{Change, Difference, Entry, Moment, Part, What, format_time};
 
@@ -74,7 +74,7 @@ pub(crate) fn answer(
         rows,
         choices: Choices::new(),
         rows_of: BTreeMap::new(),
-        has_room: false,
+        of_all: OfAll::default(),
         looked: 0,
         most: MOST,
     };
@@ -115,8 +115,7 @@ struct History<'a> {
     choices: Choices,
     /// The devices on whose ports a choice depends on an interface, by its index; `None` if that may be any.
     rows_of: BTreeMap<Option<NonZeroU32>, BTreeSet<String>>,
-    /// Whether ports do not take the room of others.
-    has_room: bool,
+    of_all: OfAll,
     /// How many elements of inventories were looked at to choose, and how many may be.
     looked: u64,
     most: (u64, u64),
@@ -129,6 +128,28 @@ const MOST: (u64, u64) = (1 << 28, 4);
 
 /// What a program takes on ports, by device and number.
 type Choices = BTreeMap<(String, u32), Choice>;
+
+/// On what all choices of a host depend, beside what is no device's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct OfAll {
+    /// Whether ports may take the room of others.
+    is_limited: bool,
+    /// Whether a device has a node, and whether one can be opened. If none, programs that are asked about are elsewhere.
+    is_any_found: bool,
+    is_any_usable: bool,
+}
+
+impl OfAll {
+    fn of(inventory: &Inventory, like: Like) -> Self {
+        let devices = &inventory.devices;
+        let is_usable = |own: &DeviceRecord| own.node_state() == Some(NodeState::Usable);
+        Self {
+            is_limited: matches!(like, Like::Nccl(_)) && might_fill(inventory),
+            is_any_found: devices.iter().any(DeviceRecord::is_found),
+            is_any_usable: devices.iter().any(is_usable),
+        }
+    }
+}
 
 impl History<'_> {
     fn read(&mut self, file: &mut Input, report: &mut Report) -> serde_json::Result<()> {
@@ -351,27 +372,30 @@ impl History<'_> {
         if changed.as_ref().is_some_and(BTreeSet::is_empty) {
             return Default::default();
         }
-        self.looked += changed.as_ref().map_or(0, BTreeSet::len) as u64;
-        let is_limited = matches!(like, Like::Nccl(_)) && fills(inventory);
-        let had_room = std::mem::replace(&mut self.has_room, !is_limited);
-        let changed = changed.filter(|_| had_room && self.has_room);
+        let ports: usize = inventory.devices.iter().map(|own| own.ports.len()).sum();
+        let names = changed.as_ref().map_or(0, BTreeSet::len);
+        self.looked += (names + inventory.devices.len() + ports) as u64;
+        let of_all = OfAll::of(inventory, like);
+        let is_all = of_all.is_limited;
+        let is_same = of_all == std::mem::replace(&mut self.of_all, of_all);
+        let changed = changed.filter(|_| is_same && !is_all);
         let may_change = |device: &str| changed.as_ref().is_none_or(|own| own.contains(device));
         let old: Choices = match &changed {
             None => std::mem::take(&mut self.choices),
             Some(names) => names.iter().flat_map(|name| take_of(&mut self.choices, name)).collect(),
         };
         let is_wanted =
-            |device: &str| !self.has_room || self.asked.has_device(device) && may_change(device);
+            |device: &str| is_all || self.asked.has_device(device) && may_change(device);
         if changed.as_ref().is_some_and(|own| !own.iter().any(|own| is_wanted(own))) {
             return (old, Choices::new());
         }
         let wanted = inventory.devices.iter().filter(|own| is_wanted(&own.device.name));
-        let of_devices: usize = wanted.map(|own| own.ports.len() + own.all_rows().len()).sum();
+        let rows: usize = wanted.map(|own| own.all_rows().len()).sum();
         let interfaces = inventory.interfaces.as_ref().map_or(0, Vec::len);
-        self.looked += (inventory.devices.len() + interfaces + of_devices) as u64;
+        self.looked += (interfaces + rows) as u64;
         let chosen = choose_on(None, inventory, is_wanted, &Wish::default());
         for own in &chosen {
-            let of_interfaces: BTreeSet<_> = interfaces_of(own).collect();
+            let of_interfaces: BTreeSet<_> = interfaces_of(own, inventory.has_netlink).collect();
             for index in of_interfaces {
                 self.rows_of.entry(index).or_default().insert(own.port.device.to_owned());
             }
@@ -386,12 +410,12 @@ impl History<'_> {
 }
 
 /// The interfaces on which a choice depends, by their indices; `None` if that may be any.
-fn interfaces_of(own: &Chosen<'_>) -> impl Iterator<Item = Option<NonZeroU32>> {
+fn interfaces_of(own: &Chosen<'_>, has_netlink: bool) -> impl Iterator<Item = Option<NonZeroU32>> {
     let rows = own.port.rows.iter().filter(|row| row.home != Home::None);
     let rows = rows.filter_map(|row| own.record.row(own.port.number, row.index));
-    rows.flat_map(|row| {
-        let netdev = row.netdev.as_ref().map(|own| Some(own.index));
-        netdev.into_iter().chain([row.record.entry.netdev_ifindex()])
+    rows.map(move |row| match &row.netdev {
+        Some(own) if has_netlink => Some(own.index),
+        _ => row.record.entry.netdev_ifindex(),
     })
 }
 
@@ -516,7 +540,7 @@ mod tests {
                 rows,
                 choices,
                 rows_of,
-                has_room: false,
+                of_all: OfAll::default(),
                 looked: 0,
                 most,
             };

@@ -443,10 +443,10 @@ mod tests {
                 shown.has(&What::Difference(Difference::GidChanged { device, before, after }))
             };
             let first = row(5, Some("eth0"), GidType::ROCE_V2);
-            let [lost, last] =
+            let [unnamed, next] =
                 [GidType::ROCE_V2, GidType::ROCE_V1].map(|own| row(index, None, own));
-            assert!(has(&first, &lost), "{index}");
-            assert_eq!(has(&lost, &last), is_kept, "{index}");
+            assert!(has(&first, &unnamed), "{index}");
+            assert_eq!(has(&unnamed, &next), is_kept, "{index}");
         }
     }
 

@@ -578,6 +578,39 @@ fn interfaces_that_matter_to_a_choice() {
     }
 }
 
+/// Where one device can be opened, a program may be unable to open the others; where none can, it is elsewhere.
+#[test]
+fn a_device_that_can_be_opened_changes_what_is_known_of_others() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    tree.with_infiniband();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let mut host: Value = serde_json::from_str(&texts(&file)[0]).unwrap();
+    let [mut other, mut own] = [0, 1].map(|place| host["devices"][place].clone());
+    assert_eq!((&own["name"], &other["name"]), (&"mlx5_0".into(), &"mlx4_0".into()));
+    for (number, device) in [&mut own, &mut other].into_iter().enumerate() {
+        let path = format!("/dev/infiniband/uverbs{number}");
+        device["node"] = serde_json::json!({ "name": format!("uverbs{number}"), "path": path, "number": number });
+        device["access"] = serde_json::json!({ "error": format!("{path}: EACCES"), "errno": 13 });
+    }
+    let mut usable = other.clone();
+    usable["access"] = true.into();
+    (host["host"], host["devices"]) = ("h".into(), serde_json::json!([]));
+    let begin = serde_json::json!([{ "host": host }, { "whole": own }, { "whole": other }]);
+    let parts = [
+        ("12:00:00", 0, None),
+        ("12:01:00", 1, Some(begin)),
+        ("12:02:00", 2, Some(serde_json::json!([{ "whole": usable }]))),
+    ];
+    made(&tree, &file, &parts);
+    let lines = history(&file, &["mlx5_0:1", "--like", "nccl"]);
+    let choices: Vec<&Value> = lines.iter().filter(|line| line["what"] == "choice").collect();
+    let [_, before, after] = &choices[..] else { panic!("{lines:#?}") };
+    let is_sure = [before, after].map(|line| line["after"]["is_sure"].as_bool());
+    assert_eq!(is_sure, [Some(true), Some(false)], "{choices:#?}");
+}
+
 /// Of a recommendation that is not known to be right no choice is right or wrong.
 #[test]
 fn a_choice_beside_a_doubtful_recommendation() {
