@@ -104,12 +104,16 @@ impl<R: BufRead> Snapshots<R> {
         self.fault(Fault::Invalid(String::new(), what))
     }
 
-    /// Reads the next document as something else.
-    pub(crate) fn next_by<T>(&mut self, parse: Parse<T>) -> Option<Result<T, SnapshotError>> {
+    /// Reads the next document as something else. With `is_line` it has no more than one line, whatever it is.
+    pub(crate) fn next_by<T>(
+        &mut self,
+        parse: Parse<T>,
+        is_line: bool,
+    ) -> Option<Result<T, SnapshotError>> {
         if self.is_done {
             return None;
         }
-        let read = self.read(parse).transpose();
+        let read = self.read(parse, is_line).transpose();
         if read.is_none() {
             self.is_done = true;
             if !self.is_any {
@@ -123,7 +127,7 @@ impl<R: BufRead> Snapshots<R> {
     }
 
     /// Reads the next document; `None` at the end of the input.
-    fn read<T>(&mut self, parse: Parse<T>) -> Result<Option<T>, SnapshotError> {
+    fn read<T>(&mut self, parse: Parse<T>, is_line: bool) -> Result<Option<T>, SnapshotError> {
         loop {
             self.line += self.lines;
             self.lines = 1;
@@ -135,13 +139,13 @@ impl<R: BufRead> Snapshots<R> {
             let is_object = self.text.starts_with(b"{");
             if !self.text.trim_ascii_start().is_empty() && (is_object || !self.is_lost) {
                 self.is_lost = false;
-                return self.read_document(parse).map(Some);
+                return self.read_document(parse, is_line).map(Some);
             }
         }
     }
 
     /// Reads the document whose first line is known.
-    fn read_document<T>(&mut self, parse: Parse<T>) -> Result<T, SnapshotError> {
+    fn read_document<T>(&mut self, parse: Parse<T>, is_line: bool) -> Result<T, SnapshotError> {
         // Nearly every document is a line, and good.
         let mut error = match checked(&self.text, parse) {
             Ok(read) => return Ok(read),
@@ -149,7 +153,7 @@ impl<R: BufRead> Snapshots<R> {
         };
         let mut brackets = Brackets::default();
         brackets.scan(&self.text);
-        while brackets.is_open() && self.next == self.text.len() && self.read_line()? {
+        while !is_line && brackets.is_open() && self.next == self.text.len() && self.read_line()? {
             let line = self.text.get(self.next..).unwrap_or_default();
             if line.starts_with(BEGINNING) {
                 break;
@@ -201,7 +205,7 @@ impl<R: BufRead> Iterator for Snapshots<R> {
     type Item = Result<Inventory, SnapshotError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_by(|text| serde_json::from_str(text))
+        self.next_by(|text| serde_json::from_str(text), false)
     }
 }
 

@@ -47,7 +47,8 @@ enum News {
     Steps(Vec<Step>),
 }
 
-/// A recording that is read line by line. Memory is needed for one line and one inventory.
+/// A recording that is read line by line. Memory is needed for one line and one inventory. After its first snapshot each
+/// document is one line.
 ///
 /// A last line that is not whole is not there: who wrote it was stopped. So a reader that ends before its file ends has
 /// to fail. After a line that cannot be read, and where lines are missing, nothing is known until the next inventory.
@@ -195,7 +196,8 @@ impl<R: BufRead> Recording<R> {
     /// What cannot be read. The next document is read all the same, if there is one.
     #[expect(clippy::should_implement_trait, reason = "what it gives is to be given back")]
     pub fn next(&mut self) -> Option<Result<Entry, SnapshotError>> {
-        let read = self.documents.next_by(parse)?;
+        // A line that was cut must not take those after it along.
+        let read = self.documents.next_by(parse, self.is_any)?;
         let is_read = read.as_ref().err().is_none_or(SnapshotError::is_of_text);
         if self.is_any && is_read && !self.documents.is_whole() {
             return None;

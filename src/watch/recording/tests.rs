@@ -358,6 +358,22 @@ fn a_file_that_goes_on() {
     assert_eq!(is_gap(&[&first, ""]), [true], "it was begun, and nothing was written to it yet");
 }
 
+/// A line that was cut hides no other one, wherever it was cut, nor with a last line that is not whole.
+#[test]
+fn a_document_of_a_recording_is_one_line() {
+    let all = lines_of(&["a", "b", "c", "d"].map(with_kernel));
+    for cut in 1..all[1].len() {
+        for torn in ["", "{\"number\":4,\"ti"] {
+            let read = replay(&[&*all[0], &all[1][..cut], &*all[2], &*all[3], torn].join("\n"));
+            assert!(read[0].is_ok() && read.len() == 4, "{cut}: {read:?}");
+            assert!(
+                read[1].as_ref().is_err_and(|own| own.starts_with("line 2: ")),
+                "{cut}: {read:?}"
+            );
+        }
+    }
+}
+
 /// Only a line that was not written to its end is not there. What cannot be read is said, and may hide anything.
 #[test]
 fn what_cannot_be_read_is_no_end() {
