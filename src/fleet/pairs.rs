@@ -167,18 +167,17 @@ impl Survey {
                 troubles.add(Why::Alone, (*kind, members), None);
             }
         }
-        for (place, own) in list.iter().enumerate() {
-            let (kind, end, members) = own;
-            // The members that its networks are compared with: those of a larger kind which they meet, or its own.
-            let mut usual = None;
-            let others = list.iter().take(place).chain([own]);
-            let others = others.filter(|(.., its)| are_apart(members, its));
-            for (other_kind, other, its) in others {
-                let (side, other_side): (Side<'_>, Side<'_>) =
-                    ((*kind, members), (*other_kind, its));
+        // Kinds that meet in one network, by the first of them. All of these meet each other there.
+        let mut meeting_kinds: BTreeMap<usize, (&End, Vec<Side<'_>>)> = BTreeMap::new();
+        for (place, (kind, end, members)) in list.iter().enumerate() {
+            let side: Side<'_> = (*kind, members);
+            let mut first = None;
+            for (other_place, (other_kind, other, its)) in list.iter().enumerate().take(place + 1) {
+                let other_side: Side<'_> = (*other_kind, its);
                 let meeting = meet(end, other);
                 match meeting.can() {
-                    Some(true) => usual = usual.or(Some(other_side)),
+                    Some(true) => first = first.or(Some(other_place)),
+                    _ if !are_apart(members, its) => {}
                     Some(false) => {
                         troubles.add(Why::Cannot(meeting.obstacles), side, Some(other_side));
                     }
@@ -192,9 +191,12 @@ impl Survey {
                     }
                 }
             }
-            if let Some(usual) = usual {
-                troubles.compare_networks(end, (*kind, members), usual);
+            if let Some(first) = first {
+                meeting_kinds.entry(first).or_insert((end, Vec::new())).1.push(side);
             }
+        }
+        for (end, sides) in meeting_kinds.values() {
+            troubles.compare_networks(end, sides);
         }
         hosts > 1
     }

@@ -104,34 +104,30 @@ impl Troubles {
         }
     }
 
-    /// Compares the networks of members, which have this end, with that of most others, which they meet in one
-    /// network.
-    pub(super) fn compare_networks(
-        &mut self,
-        end: &End,
-        (kind, own): Side<'_>,
-        (other_kind, others): Side<'_>,
-    ) {
+    /// Compares the networks of members, whose kinds meet in one network. `end` is that of any of them.
+    pub(super) fn compare_networks(&mut self, end: &End, sides: &[Side<'_>]) {
         let Used::Row(row) = &end.used else { return };
         let is_v2 = row.gid_type == Some(GidType::ROCE_V2);
         // On which hosts each network is.
         let mut hosts: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-        for (host, _, network) in others.iter().filter(|(.., network)| *network != NONE) {
+        let all = sides.iter().flat_map(|(_, members)| *members);
+        for (host, _, network) in all.filter(|(.., network)| *network != NONE) {
             hosts.entry(*network).or_default().insert(*host);
         }
         let most = hosts.iter().max_by_key(|(network, own)| (own.len(), Reverse(**network)));
         let Some((usual, _)) = most else { return };
-        let is_odd = |own: &&Member| own.2 != NONE && own.2 != *usual;
-        let odd: Vec<Member> = own.iter().filter(is_odd).copied().collect();
-        // If those others are all of the odd host, there may be more of this side.
-        let of_usual = |(kind, members): Side<'_>| {
-            let own = members.iter().filter(|own| own.2 == *usual);
-            (kind, own.copied().collect::<Vec<Member>>())
+        let split = |(kind, members): &Side<'_>| {
+            let known = members.iter().filter(|own| own.2 != NONE);
+            let (usual, odd): (Vec<Member>, Vec<Member>) = known.partition(|own| own.2 == *usual);
+            ((*kind, usual), (*kind, odd))
         };
-        let mut sides = [(other_kind, others), (kind, own)].into_iter().map(of_usual);
-        if let Some((its, rest)) = sides.find(|(_, rest)| are_apart(&odd, rest)) {
-            let doubt = if is_v2 { Doubt::Networks } else { Doubt::Link };
-            self.doubt(vec![doubt], (kind, &odd), (its, &rest));
+        let (usual, odd): (Vec<_>, Vec<_>) = sides.iter().map(split).unzip();
+        for (kind, odd) in &odd {
+            // Those of a kind may all be of the odd host.
+            if let Some((its, rest)) = usual.iter().find(|(_, rest)| are_apart(odd, rest)) {
+                let doubt = if is_v2 { Doubt::Networks } else { Doubt::Link };
+                self.doubt(vec![doubt], (*kind, odd), (*its, rest));
+            }
         }
     }
 }

@@ -404,11 +404,15 @@ fn all_to_all_compares_networks_of_different_hosts() {
     let two = host(1, &[("10.0.0.1", 24), ("10.0.0.2", 24), ("10.1.0.1", 24)]);
     // The port of the other network is of a kind of its own, and meets the other host's.
     let found = all(&[upper(two, 2), host(2, &[("10.1.0.2", 24)])]);
-    assert_eq!(found, ["Unknown([Networks]) [1] mlx5_0:1 3 1"]);
+    assert_eq!(found, ["Unknown([Networks]) [0] mlx5_0:1,mlx5_1:1 3 1"]);
     // Those of the larger kind are all of one host: its other port is compared with its own kind.
     let one = host(1, &[("10.0.0.1", 24), ("10.0.0.2", 24), ("10.1.0.1", 24), ("10.0.0.3", 24)]);
     let found = all(&[upper(one, 2), upper(host(2, &[("10.0.0.4", 24)]), 0)]);
     assert_eq!(found, ["Unknown([Networks]) [0] mlx5_2:1 3 1"]);
+    // The larger kind is all of one host, and only it has a port in another network.
+    let two = host(1, &[("10.0.0.1", 24), ("10.1.0.1", 24)]);
+    let found = all(&[two, upper(host(2, &[("10.0.0.2", 24)]), 0)]);
+    assert_eq!(found, ["Unknown([Networks]) [0] mlx5_1:1 3 1"]);
 }
 
 /// A program that leaves out a port of InfiniBand reaches nobody there, and one that may leave it out perhaps nobody.
