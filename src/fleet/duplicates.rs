@@ -40,7 +40,8 @@ pub struct Duplicate {
 /// What was seen of all hosts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    list: Vec<(Key, u32)>,
+    /// With whether it is not known that it is the host's own.
+    list: Vec<(Key, u32, bool)>,
     /// Where the list of the last host begins.
     start: usize,
 }
@@ -74,7 +75,7 @@ impl Seen {
     pub(super) fn add_device(&mut self, host: u32, record: &DeviceRecord) {
         let node = record.device.node_guid;
         if !node.is_zero() {
-            self.list.push((Key::of_number(Identity::NodeGuid, node.to_u64()), host));
+            self.list.push((Key::of_number(Identity::NodeGuid, node.to_u64()), host, false));
         }
     }
 
@@ -88,7 +89,7 @@ impl Seen {
         let mut is_known = port.guid.is_ok();
         if let Ok(Some(guid)) = port.guid {
             if !guid.is_zero() {
-                self.list.push((Key::of_number(Identity::PortGuid, guid.to_u64()), host));
+                self.list.push((Key::of_number(Identity::PortGuid, guid.to_u64()), host, false));
             }
         }
         for row in record.rows(port.number) {
@@ -99,12 +100,11 @@ impl Seen {
             };
             let Some(identity) = identity else { continue };
             // Each row of RoCE has an interface.
-            match is_own(home(here, (true, port), row)) {
-                Some(true) => {
-                    self.list.push((Key { identity, bytes: entry.gid().to_bytes() }, host));
-                }
-                Some(false) => {}
-                None => is_known = false,
+            let is_own = is_own(home(here, (true, port), row));
+            is_known &= is_own.is_some();
+            if is_own != Some(false) {
+                let key = Key { identity, bytes: entry.gid().to_bytes() };
+                self.list.push((key, host, is_own.is_none()));
             }
         }
         self.add_lid(host, name, record, port);
@@ -130,14 +130,16 @@ impl Seen {
         // Fabrics without a prefix of their own may be several, one for each rail.
         let rail = if prefix == DEFAULT_PREFIX { u64::from(name) + 1 } else { 0 };
         let number = u128::from(prefix) << 64 | u128::from(rail) << 32 | u128::from(own.lid);
-        self.list.push((Key { identity: Identity::Lid, bytes: number.to_be_bytes() }, host));
+        let key = Key { identity: Identity::Lid, bytes: number.to_be_bytes() };
+        self.list.push((key, host, false));
     }
 
     /// One host has its own things more than once.
     pub(super) fn end_host(&mut self) {
         let mut own = self.list.split_off(self.start);
         own.sort_unstable();
-        own.dedup();
+        // What is known to be its own comes first.
+        own.dedup_by_key(|(key, host, _)| (*key, *host));
         self.list.append(&mut own);
         self.start = self.list.len();
     }
@@ -174,12 +176,27 @@ impl Survey {
     /// Two containers of one host see the same devices, and so are duplicates; a survey cannot know that.
     #[must_use]
     pub fn duplicates(&self) -> Vec<Duplicate> {
+        self.duplicates_of(false)
+    }
+
+    /// What may be a duplicate: several hosts have a row with an address, and of one of them it is not known whether the
+    /// address is its own. All hosts are named that may have it, also those that are known to.
+    #[must_use]
+    pub fn perhaps_duplicates(&self) -> Vec<Duplicate> {
+        self.duplicates_of(true)
+    }
+
+    fn duplicates_of(&self, is_perhaps: bool) -> Vec<Duplicate> {
         let mut list = self.seen.list.clone();
         list.sort_unstable();
         let mut found: BTreeMap<Vec<u32>, Vec<(Identity, usize, String)>> = BTreeMap::new();
         for same in list.chunk_by(|one, other| one.0 == other.0) {
-            let (Some((key, _)), true) = (same.first(), same.len() > 1) else { continue };
-            let hosts = same.iter().map(|(_, host)| *host).collect();
+            if is_perhaps && same.iter().all(|own| !own.2) {
+                continue;
+            }
+            let own = same.iter().filter(|own| is_perhaps || !own.2);
+            let hosts: Vec<u32> = own.map(|(_, host, _)| *host).collect();
+            let (Some((key, ..)), true) = (same.first(), hosts.len() > 1) else { continue };
             let own = found.entry(hosts).or_default();
             match own.last_mut() {
                 Some((identity, count, _)) if *identity == key.identity => *count += 1,

@@ -397,6 +397,14 @@ fn a_row_that_is_left_of_another_address() {
         let run = uverbs(&hosts, words);
         assert_eq!((run.stdout.lines().count(), run.status), (1, 0), "{run:?}");
     }
+    // The row's interface came while the host was read: the address may be there.
+    let rows = hosts[0]["devices"][0]["gids"].as_array_mut().unwrap();
+    (rows[4]["ifindex"], rows[4]["netdev"]) = (json!(9), json!({ "index": 9, "name": "eth9" }));
+    let run = uverbs(&hosts, &["--hosts", "n[1-3]"]);
+    let note = "not known: whether these have the same address 10.0.0.2: n1, n2\n";
+    assert!(run.stderr.contains(note) && run.status == 1, "{run:?}");
+    let run = uverbs(&hosts, &["--hosts", "n[1,3]"]);
+    assert_eq!(run.status, 0, "{run:?}");
 }
 
 /// A GUID that could not be read may be another host's, too.

@@ -8,6 +8,7 @@ use uverbs::choose::plan::{Plan, Program};
 use uverbs::fleet::{Chooser, Rails, Survey, Trouble, Why};
 use uverbs::inventory::NodeState;
 
+use super::say;
 use crate::host_list::HostList;
 use crate::hosts::{Chosen, Seen, choose_on, is_used, some};
 use crate::report::Report;
@@ -136,8 +137,12 @@ impl Listed {
         let nccl = plan.filter(|_| is_found);
         let ucx = self.plan(Program::Ucx, &out, is_whole).filter(|_| is_found);
         let unlooked = self.unlooked(&out, names);
+        let is_left = |own: &&u32| !out.contains(own);
+        let mut perhaps = survey.perhaps_duplicates();
+        perhaps.retain(|own| own.hosts.iter().filter(is_left).count() > 1);
         let is_sure = !is_unknown
             && unlooked.is_empty()
+            && perhaps.is_empty()
             && self.others.is_empty()
             && self.again.is_empty()
             && self.indices.unproven.is_empty()
@@ -168,6 +173,11 @@ impl Listed {
                 "not known: whether programs can open the devices of {}",
                 some(&unlooked)
             ));
+        }
+        for own in &perhaps {
+            let hosts = own.hosts.iter().filter_map(|own| names.get(*own as usize).cloned());
+            let (hosts, same) = (some(&hosts.collect::<Vec<_>>()), say::duplicate(own));
+            report.note(format!("not known: whether these have {same}: {hosts}"));
         }
         if !is_known || !is_found || !out.is_empty() || !missing.is_empty() {
             report.raise(Status::Doubt);

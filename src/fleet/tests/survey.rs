@@ -502,6 +502,11 @@ fn an_address_that_a_host_does_not_have() {
     let hosts = with_row(Some(99), Some(99));
     assert_eq!(duplicates(&hosts), [""; 0]);
     assert_eq!(survey(&hosts).groups().partly, [0]);
+    let perhaps = |hosts: &[Inventory]| survey(hosts).perhaps_duplicates();
+    let same = vec![(Identity::Address, 1, "10.0.0.2".to_owned())];
+    assert_eq!(perhaps(&hosts), [Duplicate { hosts: vec![0, 1], same }]);
+    assert_eq!(perhaps(&hosts[..1]), [], "no other host has it");
+    assert_eq!(perhaps(&with_row(Some(2), Some(2))), []);
     // The interface is not proven to be here, and has the address.
     let mut hosts = fleet(2);
     hosts[1] = host(1, &[("10.0.0.1", 24)]);
