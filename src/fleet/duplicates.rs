@@ -179,8 +179,8 @@ impl Survey {
         self.duplicates_of(false)
     }
 
-    /// What may be a duplicate: several hosts have a row with an address, and of one of them it is not known whether the
-    /// address is its own. All hosts are named that may have it, also those that are known to.
+    /// What may be a duplicate: several hosts have a row with an address, and of one of them it is not known whether
+    /// the address is its own. All hosts are named that may have it, also those that are known to.
     #[must_use]
     pub fn perhaps_duplicates(&self) -> Vec<Duplicate> {
         self.duplicates_of(true)

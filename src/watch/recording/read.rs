@@ -47,8 +47,8 @@ enum News {
     Steps(Vec<Step>),
 }
 
-/// A recording that is read line by line. Memory is needed for one line and one inventory. After its first snapshot each
-/// document is one line.
+/// A recording that is read line by line. Memory is needed for one line and one inventory. After its first snapshot
+/// each document is one line.
 ///
 /// A last line that is not whole is not there: who wrote it was stopped. So a reader that ends before its file ends has
 /// to fail. After a line that cannot be read, and where lines are missing, nothing is known until the next inventory.
