@@ -379,17 +379,23 @@ fn an_exchange_of_names() {
     assert_eq!(fleet.json(&["gids", "--netdev", "eth1"]).get("may_match"), None);
 }
 
-/// What another transport of NCCL's does is not known, and so no problem.
+/// An empty index is a problem whatever transport is used. Whether a list of devices matters was not looked at.
 #[test]
-fn another_transport_has_no_problems() {
-    for (name, value) in [("NCCL_IB_GID_INDEX", "9"), ("NCCL_IB_HCA", "none")] {
+fn another_transport_hides_no_problem() {
+    for (name, value, doubt, status) in [
+        ("NCCL_IB_GID_INDEX", "9", ("NCCL_NET", "Socket"), 2),
+        ("UCX_IB_GID_INDEX", "9", ("UCX_TLS", "rc_x,self,sm"), 2),
+        ("NCCL_IB_HCA", "none", ("NCCL_NET", "Socket"), 0),
+    ] {
         let mut own = host("h", &[("mlx5_0", port(DUAL))]);
         set(&mut own, name, value, None);
         let run = Fleet::new(&[own.clone()]).uverbs(&["check"]);
         assert_eq!(run.status, 2, "{run:?}");
-        set(&mut own, "NCCL_NET", "Socket", None);
+        set(&mut own, doubt.0, doubt.1, None);
         let run = Fleet::new(&[own]).uverbs(&["check"]);
-        assert_eq!(run.status, 0, "{run:?}");
+        assert_eq!(run.status, status, "{run:?}");
+        let is_partial = run.stderr.contains("no problems found in what was looked at");
+        assert_eq!(is_partial, status == 0, "{run:?}");
     }
 }
 
