@@ -597,7 +597,8 @@ fn a_device_that_could_not_be_opened() {
         let is_said = [is_said(&["choose"]), is_said(&["env", "nccl"])];
         (of("nccl"), of("ucx"), of("recommended"), is_said)
     };
-    for errno in [1, 5, 13, 19] {
+    // Nor is it of what this process was too short of files or memory for, or was interrupted at.
+    for errno in [1, 5, 13, 19, 4, 12, 23, 24] {
         for place in [0, 2] {
             own["devices"][place]["access"] = json!({ "error": "open: no", "errno": errno });
         }
@@ -605,9 +606,24 @@ fn a_device_that_could_not_be_opened() {
         let known = [false, true, true];
         assert_eq!(sure(&own), (known, known, [true; 3], [true; 2]), "{errno}");
     }
+    for place in [0, 1, 2] {
+        own["devices"][place]["access"] = json!({ "error": "open: no", "errno": 13 });
+    }
     // Programs that are asked about are elsewhere.
-    own["devices"][1]["access"] = own["devices"][0]["access"].clone();
     assert_eq!(sure(&own), ([true; 3], [true; 3], [true; 3], [false; 2]));
+    // Not if one may be opened that was not read.
+    own["others"] = json!([{
+        "name": "mlx5_9", "index": 9, "node_type": 1, "node_guid": "0x0002c90300000009",
+        "sys_image_guid": "0x0002c90300000009", "fw_version": null, "protocol": "roce",
+        "port_count": 1, "driver": null, "node": null, "node_is_unread": false,
+    }]);
+    let fleet = Fleet::new(&[own]);
+    assert_eq!(fleet.json(&["choose", "mlx5_0"])["choose"][0]["nccl"]["is_sure"], false);
+    let said = "mlx5_0: could not be opened here";
+    for words in [&["choose", "mlx5_0"][..], &["env", "nccl", "mlx5_0"]] {
+        let run = fleet.uverbs(words);
+        assert!(run.stderr.contains(said), "{run:?}");
+    }
 }
 
 /// Where it is not known whether sysfs has types, it is not known either what a program chooses by them.
