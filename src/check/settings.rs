@@ -317,9 +317,8 @@ fn judge(
     match outcome {
         // What is not known of the host, of the row or of the variables was said there.
         Outcome::Taken(index) if *index == right => {
-            let is_said = port.assumes_types
-                || !decision.is_sure(port)
-                || model.doubted_by().is_some();
+            let is_said =
+                port.assumes_types || !decision.is_sure(port) || model.doubted_by().is_some();
             let is_roce = choose::is_roce(port.link_layer, port.node_type);
             let is_doubtful = is_roce && !is_said && !model.is_sure(port, outcome);
             let seen = || format!("{program} may take another GID of {place} than {index}");
