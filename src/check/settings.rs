@@ -263,11 +263,11 @@ fn judge_list(
         }
     }
     let setting = set.get(**variables.first()?)?;
-    let unknown = if !inventory.unread().is_empty() {
+    let unknown = if inventory.unread().is_empty() {
+        doubt.map(|own| (format!("with {own} it may use others"), where_seen(program)))
+    } else {
         let why = "only ports that it leaves out could be read".to_owned();
         Some((why, "uverbs check without names says what could not be read"))
-    } else {
-        doubt.map(|own| (format!("with {own} it may use others"), where_seen(program)))
     };
     let (name, severity, seen, advice) = match unknown {
         None => {

@@ -107,9 +107,7 @@ impl<'p> Groups<'p> {
         let drivers: Vec<Option<String>> = devices.iter().map(driver_of).collect();
         let mut kinds = Kinds::new();
         for (record, driver) in devices.iter().zip(&drivers) {
-            if let Some(board) = board_of(record) {
-                kinds.entry(board).or_default().insert(driver.as_deref());
-            }
+            kinds.entry(board_of(record)).or_default().insert(driver.as_deref());
         }
         let mut places: BTreeMap<Selector<'p>, Vec<usize>> = BTreeMap::new();
         for (place, own) in all.iter().enumerate() {
@@ -125,9 +123,12 @@ impl<'p> Groups<'p> {
         let driver = driver.as_deref();
         let name = Selector::Name(&record.device.name);
         let selectors = [name, Selector::Driver(driver), Selector::Any];
-        let by_board =
-            board_of(record).map(|board| [Selector::Board(board), Selector::Both(board, driver)]);
-        let selectors = selectors.into_iter().chain(by_board.into_iter().flatten());
+        let board = board_of(record);
+        let by_board = [Selector::Board(board), Selector::Both(board, driver)];
+        // Of a device that is known to have no board no group is that selects by boards.
+        let has_none = board.is_none() && with_board(record).is_some();
+        let by_board = by_board.into_iter().filter(|_| !has_none);
+        let selectors = selectors.into_iter().chain(by_board);
         let first = |places: &Vec<usize>| {
             places.iter().find_map(|place| {
                 let group = self.all.get(*place)?;
@@ -217,9 +218,9 @@ pub(super) fn with_board(record: &DeviceRecord) -> Option<&Hardware> {
     record.hardware.as_ref().filter(|own| !own.board_is_unread)
 }
 
-/// The board by which groups are found; `None` for a device that is known to have none, which no group with boards has.
-fn board_of(record: &DeviceRecord) -> Option<Option<&str>> {
-    with_board(record).map_or(Some(None), |own| own.board_id.as_deref().map(Some))
+/// The board of a device, if it has one and it is known.
+fn board_of(record: &DeviceRecord) -> Option<&str> {
+    with_board(record)?.board_id.as_deref()
 }
 
 fn driver_of(record: &DeviceRecord) -> Option<String> {
@@ -229,8 +230,7 @@ fn driver_of(record: &DeviceRecord) -> Option<String> {
 /// Driver and board of a device, as far as they are known.
 fn kind(record: &DeviceRecord) -> String {
     let driver = driver_of(record).map(|own| format!("driver {own}"));
-    let board = with_board(record).and_then(|own| own.board_id.as_ref());
-    let both = [driver, board.map(|own| format!("board {own}"))];
+    let both = [driver, board_of(record).map(|own| format!("board {own}"))];
     let known: Vec<String> = both.into_iter().flatten().collect();
     if known.is_empty() { record.device.name.clone() } else { known.join(", ") }
 }
