@@ -50,21 +50,19 @@ pub fn settings_for(
             continue;
         }
         let model = program.model(variable);
-        // What is not known is no problem.
-        if let Some(setting) = model.doubted_by().and_then(|name| set.get(name)) {
-            found.push(judge_doubt(program, setting));
-            continue;
-        }
+        // It may still be as if the variable were not set.
+        let doubt = model.doubted_by().and_then(|name| set.get(name)).copied();
+        found.extend(doubt.map(|setting| judge_doubt(program, setting)));
         is_pinned |= model.pinned().is_some();
         let taken = model.take(inventory, &all).into_iter();
         let (outcomes, sure): (Vec<Outcome>, Vec<bool>) =
             taken.map(|(decision, is_sure)| (decision.outcome, is_sure)).unzip();
         // The list may include a port that was not asked for, which is said of the host.
         if !inventory.is_partial() {
-            found.extend(judge_list(inventory, &set, (program, &all), &outcomes));
+            found.extend(judge_list(inventory, &set, (program, &all), &outcomes, doubt));
         }
         if program == Program::Nccl {
-            found.extend(judge_room(inventory, &all, &outcomes));
+            found.extend(judge_room(inventory, &all, &outcomes, doubt.is_some()));
         }
         let index = program.index_variable();
         let index = set.get(index).map_or_else(|| index.to_owned(), ToString::to_string);
@@ -145,8 +143,14 @@ fn judge_indices(indices: &[RightIndex<'_>], is_pinned: bool) -> Option<Finding>
     })
 }
 
-/// Finds active ports for which NCCL has no room. A port that was not read may take the room of others.
-fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) -> Option<Finding> {
+/// Finds active ports for which NCCL has no room. A port that was not read may take the room of others, and it may be
+/// doubtful what NCCL does.
+fn judge_room(
+    inventory: &Inventory,
+    ports: &[&Port<'_>],
+    outcomes: &[Outcome],
+    is_doubtful: bool,
+) -> Option<Finding> {
     let program = Program::Nccl;
     let is_whole = !inventory.is_partial() && inventory.unread().is_empty();
     let name = |port: &Port<'_>| format!("{}:{}", port.device, port.number);
@@ -175,7 +179,7 @@ fn judge_room(inventory: &Inventory, ports: &[&Port<'_>], outcomes: &[Outcome]) 
              more; it is not known which it takes"
         );
         (Severity::Warning, seen)
-    } else if count > 0 && choose::room::doubt(inventory).is_some() {
+    } else if count > 0 && (is_doubtful || choose::room::doubt(inventory).is_some()) {
         let seen = format!(
             "{program} has room for {room} ports, and there are {count} more; it is not known which it takes"
         );
@@ -219,12 +223,16 @@ fn judge_unread_setting(problem: &inventory::Problem) -> Finding {
     }
 }
 
-/// Finds a variable that makes it doubtful what a program does.
-fn judge_doubt(program: Program, setting: &Setting) -> Finding {
-    let advice = match program {
+/// Where it is seen what a program does if a variable makes that doubtful.
+fn where_seen(program: Program) -> &'static str {
+    match program {
         Program::Ucx => "look at what UCX_LOG_LEVEL=info prints of the transports that are used",
         _ => "look at what NCCL_DEBUG=INFO prints of the network that is used",
-    };
+    }
+}
+
+/// Finds a variable that makes it doubtful what a program does.
+fn judge_doubt(program: Program, setting: &Setting) -> Finding {
     Finding {
         name: "other-transport",
         severity: Severity::Note,
@@ -233,16 +241,18 @@ fn judge_doubt(program: Program, setting: &Setting) -> Finding {
         program: Some(program),
         seen: format!("{setting}: {program} may use other ports or GIDs, or no RDMA"),
         wanted: None,
-        advice: advice.to_owned(),
+        advice: where_seen(program).to_owned(),
     }
 }
 
-/// Finds a list of devices that leaves no active port. What could not be read may be one that it leaves.
+/// Finds a list of devices that leaves no active port. What could not be read may be one that it leaves, and where a
+/// variable makes that doubtful, the program may heed no list.
 fn judge_list(
     inventory: &Inventory,
     set: &BTreeMap<&str, &Setting>,
     (program, ports): (Program, &[&Port<'_>]),
     outcomes: &[Outcome],
+    doubt: Option<&Setting>,
 ) -> Option<Finding> {
     let mut variables = Vec::new();
     for (port, outcome) in ports.iter().zip(outcomes) {
@@ -253,17 +263,24 @@ fn judge_list(
         }
     }
     let setting = set.get(**variables.first()?)?;
-    let (name, severity, seen, advice) = if inventory.unread().is_empty() {
-        let seen = format!("{setting} leaves {program} no active port");
-        let advice = "write device names as uverbs devices prints them, without blanks";
-        ("list-leaves-none", Severity::Problem, seen, advice)
+    let unknown = if inventory.unread().is_empty() {
+        doubt.map(|own| (format!("with {own} it may use others"), where_seen(program)))
     } else {
-        let seen = format!(
-            "not looked at: whether {setting} leaves {program} an active port, as only ports that it leaves out could \
-             be read"
-        );
-        let advice = "uverbs check without names says what could not be read";
-        ("not-checked", Severity::Note, seen, advice)
+        let why = "only ports that it leaves out could be read".to_owned();
+        Some((why, "uverbs check without names says what could not be read"))
+    };
+    let (name, severity, seen, advice) = match unknown {
+        None => {
+            let seen = format!("{setting} leaves {program} no active port");
+            let advice = "write device names as uverbs devices prints them, without blanks";
+            ("list-leaves-none", Severity::Problem, seen, advice)
+        }
+        Some((why, advice)) => {
+            let seen = format!(
+                "not looked at: whether {setting} leaves {program} an active port, as {why}"
+            );
+            ("not-checked", Severity::Note, seen, advice)
+        }
     };
     Some(Finding {
         name,
@@ -298,9 +315,10 @@ fn judge(
     };
     let is_pinned = model.pinned().is_some();
     match outcome {
-        // What is not known of the host, or of the row, was said there.
+        // What is not known of the host, of the row or of the variables was said there.
         Outcome::Taken(index) if *index == right => {
-            let is_said = port.assumes_types || !decision.is_sure(port);
+            let is_said =
+                port.assumes_types || !decision.is_sure(port) || model.doubted_by().is_some();
             let is_roce = choose::is_roce(port.link_layer, port.node_type);
             let is_doubtful = is_roce && !is_said && !model.is_sure(port, outcome);
             let seen = || format!("{program} may take another GID of {place} than {index}");

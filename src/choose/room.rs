@@ -125,19 +125,22 @@ pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
     }
 }
 
-/// The devices that this user could not open, where others could be opened: it is not known whether a program can. If
-/// none could be opened, programs that are asked about are elsewhere.
+/// The devices that could not be opened here, where others could be, or may be: it is not known whether a program can. If
+/// all were read, and none may be opened, programs that are asked about are elsewhere.
 #[must_use]
 pub fn unopened(inventory: &Inventory) -> Vec<&DeviceRecord> {
-    let state = |own: &&DeviceRecord| match own.node_state() {
-        Some(NodeState::Forbidden | NodeState::NotPermitted | NodeState::Unusable) => Some(false),
-        Some(NodeState::Usable) => Some(true),
-        Some(NodeState::None | NodeState::Missing) | None => None,
+    let may_be_opened =
+        |own: &DeviceRecord| matches!(own.node_state(), Some(NodeState::Usable) | None);
+    let is_any = inventory.is_partial()
+        || has_unlisted(inventory)
+        || inventory.devices.iter().any(may_be_opened);
+    let was_not = |own: &&DeviceRecord| match own.node_state() {
+        Some(NodeState::Forbidden | NodeState::NotPermitted | NodeState::Unusable) => true,
+        Some(NodeState::Usable | NodeState::None | NodeState::Missing) => false,
+        // What was not tried says nothing.
+        None => matches!(own.access, Some(Err(_))),
     };
-    if !inventory.devices.iter().any(|own| state(&own) == Some(true)) {
-        return Vec::new();
-    }
-    inventory.devices.iter().filter(|own| state(own) == Some(false)).collect()
+    inventory.devices.iter().filter(|_| is_any).filter(was_not).collect()
 }
 
 /// Whether a program uses a port with this outcome if it can, and has room for it.

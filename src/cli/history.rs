@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueHint};
-use uverbs::choose::room::might_fill;
+use uverbs::choose::room::{might_fill, unopened};
 use uverbs::choose::{Decision, Home, Outcome, Wish};
-use uverbs::inventory::{DeviceRecord, Inventory, NodeState, Problem};
+use uverbs::inventory::{DeviceRecord, Inventory, Problem};
 use uverbs::selector::Selector;
 use uverbs::watch::{Change, Difference, Entry, Moment, Part, What, format_time};
 
@@ -134,19 +134,18 @@ type Choices = BTreeMap<(String, u32), Choice>;
 struct OfAll {
     /// Whether ports may take the room of others.
     is_limited: bool,
-    /// Whether a device has a node, and whether one can be opened. If none, programs that are asked about are elsewhere.
+    /// Whether a device has a node. If none, programs that are asked about are elsewhere.
     is_any_found: bool,
-    is_any_usable: bool,
+    /// Whether it is not known what programs do on devices that could not be opened.
+    is_any_unopened: bool,
 }
 
 impl OfAll {
     fn of(inventory: &Inventory, like: Like) -> Self {
-        let devices = &inventory.devices;
-        let is_usable = |own: &DeviceRecord| own.node_state() == Some(NodeState::Usable);
         Self {
             is_limited: matches!(like, Like::Nccl(_)) && might_fill(inventory),
-            is_any_found: devices.iter().any(DeviceRecord::is_found),
-            is_any_usable: devices.iter().any(is_usable),
+            is_any_found: inventory.devices.iter().any(DeviceRecord::is_found),
+            is_any_unopened: !unopened(inventory).is_empty(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use uverbs::choose::nccl::ROOM;
+use uverbs::choose::room::unopened;
 use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
 use uverbs::device::{Absence, Device};
 use uverbs::host::{Host, Preference};
@@ -286,8 +287,8 @@ pub(crate) fn look(
     each(common, from, &wanted, report, see)
 }
 
-/// The same for choosing, whatever else is read: all devices, where that costs nothing, or where there are so many
-/// ports that others may take the room of those that are named.
+/// The same for choosing, whatever else is read: all devices, where that costs nothing, where there are so many ports
+/// that others may take the room of those that are named, or where it matters whether others can be opened.
 pub(crate) fn look_to_choose(
     host: &mut Host,
     (from, preference, parts): (&FromArg, Preference, Parts),
@@ -304,7 +305,8 @@ pub(crate) fn look_to_choose(
     let named = wanted.devices(&is_named);
     let live = || {
         let inventory = host.inventory(&named);
-        if count.get() > ROOM && inventory.is_partial() {
+        let may_depend = count.get() > ROOM || !unopened(&inventory).is_empty();
+        if may_depend && inventory.is_partial() {
             return host.inventory(&wanted);
         }
         inventory

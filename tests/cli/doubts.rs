@@ -379,17 +379,23 @@ fn an_exchange_of_names() {
     assert_eq!(fleet.json(&["gids", "--netdev", "eth1"]).get("may_match"), None);
 }
 
-/// What another transport of NCCL's does is not known, and so no problem.
+/// An empty index is a problem whatever transport is used. Whether a list of devices matters was not looked at.
 #[test]
-fn another_transport_has_no_problems() {
-    for (name, value) in [("NCCL_IB_GID_INDEX", "9"), ("NCCL_IB_HCA", "none")] {
+fn another_transport_hides_no_problem() {
+    for (name, value, doubt, status) in [
+        ("NCCL_IB_GID_INDEX", "9", ("NCCL_NET", "Socket"), 2),
+        ("UCX_IB_GID_INDEX", "9", ("UCX_TLS", "rc_x,self,sm"), 2),
+        ("NCCL_IB_HCA", "none", ("NCCL_NET", "Socket"), 0),
+    ] {
         let mut own = host("h", &[("mlx5_0", port(DUAL))]);
         set(&mut own, name, value, None);
         let run = Fleet::new(&[own.clone()]).uverbs(&["check"]);
         assert_eq!(run.status, 2, "{run:?}");
-        set(&mut own, "NCCL_NET", "Socket", None);
+        set(&mut own, doubt.0, doubt.1, None);
         let run = Fleet::new(&[own]).uverbs(&["check"]);
-        assert_eq!(run.status, 0, "{run:?}");
+        assert_eq!(run.status, status, "{run:?}");
+        let is_partial = run.stderr.contains("no problems found in what was looked at");
+        assert_eq!(is_partial, status == 0, "{run:?}");
     }
 }
 
@@ -591,7 +597,8 @@ fn a_device_that_could_not_be_opened() {
         let is_said = [is_said(&["choose"]), is_said(&["env", "nccl"])];
         (of("nccl"), of("ucx"), of("recommended"), is_said)
     };
-    for errno in [1, 5, 13, 19] {
+    // Nor is it of what this process was too short of files or memory for, or was interrupted at.
+    for errno in [1, 5, 13, 19, 4, 12, 23, 24] {
         for place in [0, 2] {
             own["devices"][place]["access"] = json!({ "error": "open: no", "errno": errno });
         }
@@ -599,9 +606,24 @@ fn a_device_that_could_not_be_opened() {
         let known = [false, true, true];
         assert_eq!(sure(&own), (known, known, [true; 3], [true; 2]), "{errno}");
     }
+    for place in [0, 1, 2] {
+        own["devices"][place]["access"] = json!({ "error": "open: no", "errno": 13 });
+    }
     // Programs that are asked about are elsewhere.
-    own["devices"][1]["access"] = own["devices"][0]["access"].clone();
     assert_eq!(sure(&own), ([true; 3], [true; 3], [true; 3], [false; 2]));
+    // Not if one may be opened that was not read.
+    own["others"] = json!([{
+        "name": "mlx5_9", "index": 9, "node_type": 1, "node_guid": "0x0002c90300000009",
+        "sys_image_guid": "0x0002c90300000009", "fw_version": null, "protocol": "roce",
+        "port_count": 1, "driver": null, "node": null, "node_is_unread": false,
+    }]);
+    let fleet = Fleet::new(&[own]);
+    assert_eq!(fleet.json(&["choose", "mlx5_0"])["choose"][0]["nccl"]["is_sure"], false);
+    let said = "mlx5_0: could not be opened here";
+    for words in [&["choose", "mlx5_0"][..], &["env", "nccl", "mlx5_0"]] {
+        let run = fleet.uverbs(words);
+        assert!(run.stderr.contains(said), "{run:?}");
+    }
 }
 
 /// Where it is not known whether sysfs has types, it is not known either what a program chooses by them.

@@ -412,15 +412,21 @@ fn groups_that_are_expected() {
     }
     let folder = TempDir::new().unwrap();
     let file = |name: &str| folder.path().join(name);
-    for key in ["name", "board"] {
+    for key in ["name", "board", "driver"] {
         let counts = [1, 2, 4].map(|times| {
             let mut document = with_devices(times * COUNT);
             for (n, own) in document["devices"].as_array_mut().unwrap().iter_mut().enumerate() {
-                own["hardware"] = json!({ "board_id": format!("board_{n}") });
+                let board = if key == "driver" { "one".to_owned() } else { format!("board_{n}") };
+                own["hardware"] = json!({ "board_id": board });
             }
             let group = |n: usize| {
-                let own = if key == "name" { "mlx5" } else { "board" };
-                format!("[[devices]]\n{key} = '{own}_{}'\ncount = 1\n", 2 * n)
+                let own = match key {
+                    "name" => format!("name = 'mlx5_{}'", 2 * n),
+                    "board" => format!("board = 'board_{}'", 2 * n),
+                    // Of the board that all devices have, and not of their driver.
+                    _ => format!("board = 'one'\ndriver = 'unknown({})'", n + 1000),
+                };
+                format!("[[devices]]\n{own}\ncount = 1\n")
             };
             // Several for each device, as most of the cost is to read the host.
             let groups: String = (0..4 * times * COUNT).map(group).collect();

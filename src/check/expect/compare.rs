@@ -20,7 +20,7 @@ pub fn compare(inventory: &Inventory, pattern: &HostPattern) -> Vec<Finding> {
         return Vec::new();
     }
     let scene = Scene::of(inventory);
-    let all = Groups::of(pattern);
+    let all = Groups::of(pattern, &inventory.devices);
     let groups: Vec<Grouped<'_>> =
         inventory.devices.iter().map(|record| all.group_of(record)).collect();
     let mut list = Vec::new();
@@ -77,7 +77,7 @@ struct Groups<'p> {
     places: BTreeMap<Selector<'p>, Vec<usize>>,
 }
 
-/// What a group is found by: names if it has some, else boards, else drivers.
+/// What a group is found by: names if it has some, else boards and drivers. Many may have one board and other drivers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Selector<'p> {
     Name(&'p str),
@@ -85,8 +85,13 @@ enum Selector<'p> {
     Board(Option<&'p str>),
     /// The same of drivers.
     Driver(Option<&'p str>),
+    /// The same of both, only as devices have them: a file may have more pairs than memory has room for.
+    Both(Option<&'p str>, Option<&'p str>),
     Any,
 }
+
+/// The drivers that devices have with each board, each as a selector has it.
+type Kinds<'d> = BTreeMap<Option<&'d str>, BTreeSet<Option<&'d str>>>;
 
 /// A group, with sets of what it selects by.
 struct Group<'p> {
@@ -97,11 +102,16 @@ struct Group<'p> {
 }
 
 impl<'p> Groups<'p> {
-    fn of(pattern: &'p HostPattern) -> Self {
+    fn of(pattern: &'p HostPattern, devices: &[DeviceRecord]) -> Self {
         let all: Vec<Group<'p>> = pattern.devices.iter().map(Group::of).collect();
+        let drivers: Vec<Option<String>> = devices.iter().map(driver_of).collect();
+        let mut kinds = Kinds::new();
+        for (record, driver) in devices.iter().zip(&drivers) {
+            kinds.entry(board_of(record)).or_default().insert(driver.as_deref());
+        }
         let mut places: BTreeMap<Selector<'p>, Vec<usize>> = BTreeMap::new();
         for (place, own) in all.iter().enumerate() {
-            for selector in own.selectors() {
+            for selector in own.selectors(&kinds) {
                 places.entry(selector).or_default().push(place);
             }
         }
@@ -109,15 +119,16 @@ impl<'p> Groups<'p> {
     }
 
     fn group_of(&self, record: &DeviceRecord) -> Grouped<'p> {
-        let driver = record.device.driver.map(|own| own.to_string());
+        let driver = driver_of(record);
         let driver = driver.as_deref();
-        // Of a device that is known to have no board no group is that selects by boards.
-        let board = match with_board(record) {
-            Some(own) => own.board_id.as_deref().map(|own| Selector::Board(Some(own))),
-            None => Some(Selector::Board(None)),
-        };
         let name = Selector::Name(&record.device.name);
-        let selectors = [name, Selector::Driver(driver), Selector::Any].into_iter().chain(board);
+        let selectors = [name, Selector::Driver(driver), Selector::Any];
+        let board = board_of(record);
+        let by_board = [Selector::Board(board), Selector::Both(board, driver)];
+        // Of a device that is known to have no board no group is that selects by boards.
+        let has_none = board.is_none() && with_board(record).is_some();
+        let by_board = by_board.into_iter().filter(|_| !has_none);
+        let selectors = selectors.into_iter().chain(by_board);
         let first = |places: &Vec<usize>| {
             places.iter().find_map(|place| {
                 let group = self.all.get(*place)?;
@@ -141,20 +152,42 @@ impl<'p> Group<'p> {
         Self { own, names, boards, drivers }
     }
 
-    fn selectors(&self) -> Vec<Selector<'p>> {
+    fn selectors(&self, kinds: &Kinds<'_>) -> Vec<Selector<'p>> {
         let with_none = |own: &BTreeSet<&'p str>| {
             let some = own.iter().copied().map(Some);
             some.chain([None]).collect::<Vec<_>>().into_iter()
         };
+        let (boards, drivers) = (with_none(&self.boards), with_none(&self.drivers));
         if !self.names.is_empty() {
             self.names.iter().copied().map(Selector::Name).collect()
+        } else if !self.boards.is_empty() && !self.drivers.is_empty() {
+            let pairs = boards.filter_map(|board| Some((board, kinds.get(&board)?)));
+            let both = pairs.flat_map(|(board, kinds)| {
+                self.drivers_of(kinds).into_iter().map(move |own| Selector::Both(board, own))
+            });
+            both.collect()
         } else if !self.boards.is_empty() {
-            with_none(&self.boards).map(Selector::Board).collect()
+            boards.map(Selector::Board).collect()
         } else if !self.drivers.is_empty() {
-            with_none(&self.drivers).map(Selector::Driver).collect()
+            drivers.map(Selector::Driver).collect()
         } else {
             vec![Selector::Any]
         }
+    }
+
+    /// Those of these drivers that the group has, by the shorter list. One that is not known may be any.
+    fn drivers_of(&self, others: &BTreeSet<Option<&str>>) -> Vec<Option<&'p str>> {
+        let unknown = others.contains(&None).then_some(None);
+        let known: Vec<&'p str> = if others.len() < self.drivers.len() {
+            others
+                .iter()
+                .flatten()
+                .filter_map(|own| self.drivers.get::<str>(own).copied())
+                .collect()
+        } else {
+            self.drivers.iter().copied().filter(|own| others.contains(&Some(*own))).collect()
+        };
+        known.into_iter().map(Some).chain(unknown).collect()
     }
 
     /// Whether a device is of the group; what is not known of it, if that is not known.
@@ -185,11 +218,19 @@ pub(super) fn with_board(record: &DeviceRecord) -> Option<&Hardware> {
     record.hardware.as_ref().filter(|own| !own.board_is_unread)
 }
 
+/// The board of a device, if it has one and it is known.
+fn board_of(record: &DeviceRecord) -> Option<&str> {
+    with_board(record)?.board_id.as_deref()
+}
+
+fn driver_of(record: &DeviceRecord) -> Option<String> {
+    record.device.driver.map(|own| own.to_string())
+}
+
 /// Driver and board of a device, as far as they are known.
 fn kind(record: &DeviceRecord) -> String {
-    let driver = record.device.driver.map(|own| format!("driver {own}"));
-    let board = with_board(record).and_then(|own| own.board_id.as_ref());
-    let both = [driver, board.map(|own| format!("board {own}"))];
+    let driver = driver_of(record).map(|own| format!("driver {own}"));
+    let both = [driver, board_of(record).map(|own| format!("board {own}"))];
     let known: Vec<String> = both.into_iter().flatten().collect();
     if known.is_empty() { record.device.name.clone() } else { known.join(", ") }
 }
@@ -405,7 +446,7 @@ mod tests {
             record.device.driver = driver;
             record.hardware = board.map(|board_id| Hardware { board_id, ..Hardware::default() });
             let driver = driver.map(|own| own.to_string());
-            let all = Groups::of(&pattern);
+            let all = Groups::of(&pattern, std::slice::from_ref(&record));
             let walk = all.all.iter().map(|own| own.selects(&record, driver.as_deref()));
             let first = walk.enumerate().find(|(_, own)| *own != Ok(false));
             let found = all.group_of(&record);

@@ -31,7 +31,7 @@ impl Hosts {
         }
         for guid in guids {
             let key = (name.to_owned(), guid);
-            let other = self.known.get(&key).map_or(own, |place| self.first(*place));
+            let other = self.known.get(&key).copied().map_or(own, |place| self.first(place));
             let (first, last) = (own.min(other), own.max(other));
             if let Some((_, place)) = self.all.get_mut(last) {
                 *place = first;
@@ -41,13 +41,22 @@ impl Hosts {
         }
     }
 
-    /// The place of the first inventory of a host.
-    fn first(&self, mut place: usize) -> usize {
+    /// The place of the first inventory of a host. The way there is half as long afterwards, so that no chain is walked
+    /// again and again.
+    fn first(&mut self, mut place: usize) -> usize {
+        let before = |all: &[(Option<String>, usize)], place: usize| {
+            all.get(place).map_or(place, |own| own.1)
+        };
         loop {
-            match self.all.get(place) {
-                Some((_, before)) if *before != place => place = *before,
-                _ => return place,
+            let next = before(&self.all, place);
+            if next == place {
+                return place;
             }
+            let after = before(&self.all, next);
+            if let Some((_, own)) = self.all.get_mut(place) {
+                *own = after;
+            }
+            place = after;
         }
     }
 
@@ -64,5 +73,39 @@ impl Hosts {
         let mut keys = self.known.range((name.to_owned(), None)..);
         let is_bare = keys.next().is_some_and(|((_, guid), own)| guid.is_none() && *own == place);
         is_bare && keys.next().is_some_and(|((own, _), _)| own == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+    use crate::inventory::DeviceRecord;
+
+    /// Each inventory joins two hosts, the last ones first: the longest way there is.
+    #[test]
+    fn a_way_that_was_walked_gets_shorter() {
+        const COUNT: usize = 64;
+        let mut hosts = Hosts::default();
+        let mut add = |guids: &[usize]| {
+            let mut inventory = Inventory::default();
+            for guid in guids {
+                let mut device = Device::named("mlx5_0");
+                device.node_guid = u64::try_from(*guid).unwrap().into();
+                inventory.devices.push(DeviceRecord::new(device));
+            }
+            hosts.add(Some("a"), &inventory);
+        };
+        (1..=COUNT).for_each(|own| add(&[own]));
+        (2..=COUNT).rev().for_each(|own| add(&[own - 1, own]));
+        let steps = |hosts: &Hosts| {
+            let before = |place: &usize| hosts.all.get(*place).map(|own| own.1);
+            let way = std::iter::successors(Some(COUNT - 1), before);
+            way.take_while(|place| *place != 0).count()
+        };
+        let all = steps(&hosts);
+        assert_eq!(hosts.first(COUNT - 1), 0);
+        assert!(all > 2 && steps(&hosts) <= all.div_ceil(2), "{all}");
+        assert_eq!(hosts.names().count(), 1);
     }
 }

@@ -344,10 +344,34 @@ pub(super) const HARMS: &[Harm] = &[
         it.unread_settings.push(problem(text, 27));
     }),
     (&["other-transport"], |it| it.set("NCCL_NET_PLUGIN", "ofi")),
-    (&["other-transport", "other-transport"], |it| {
+    // An empty index is wrong whatever the program uses, and a list may not matter to it.
+    (&["other-transport", "pinned-index-empty", "other-transport", "pinned-index-outside"], |it| {
         it.set("NCCL_ENV_PLUGIN", "x");
-        it.set("UCX_TLS", "tcp");
-        it.set("UCX_IB_GID_INDEX", "9");
+        it.set("NCCL_IB_GID_INDEX", "9");
+        it.set("UCX_TLS", "rc_x,self");
+        it.set("UCX_IB_GID_INDEX", "999");
+    }),
+    (&["other-transport", "not-checked"], |it| {
+        it.set("NCCL_NET_PLUGIN", "ofi");
+        it.set("NCCL_IB_HCA", "mlx9");
+    }),
+    (&["other-transport", "takes-no-gid"], |it| {
+        it.set("UCX_TLS", "dc");
+        it.rows().remove(0);
+    }),
+    (&["other-transport", "pinned-index-empty", "different-indices"], |it| {
+        it.set("UCX_TLS", "dc");
+        it.set("UCX_IB_GID_INDEX", "3");
+        let rows = it.second("mlx5_1").gids.as_mut().unwrap().as_mut().unwrap();
+        rows.remove(2);
+        rows.remove(2);
+        rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())));
+    }),
+    (&["other-transport", "too-many-ports"], |it| {
+        it.set("NCCL_NET", "Socket");
+        for number in 1..=33 {
+            it.second(&format!("mlx5_{number}"));
+        }
     }),
     (&["different-indices"], |it| {
         let rows = it.second("mlx5_1").gids.as_mut().unwrap().as_mut().unwrap();
