@@ -11,8 +11,8 @@ impl Sysfs {
     /// Reads a port's attributes from `ports/P`.
     ///
     /// On another link layer than Ethernet, sysfs says SDR also of a speed that the kernel does not know, as Linux
-    /// 6.1 does of XDR. The speed is then `None`, and so is the rate. If it says a speed that this version does not
-    /// know, the width is `None`, too.
+    /// 6.1 does of XDR. The speed is then `None`, and so is the rate. If it says a speed there that this version does
+    /// not know, the width is `None`, too.
     ///
     /// ```no_run
     /// println!("{}", uverbs::Sysfs::host().query_port("mlx5_0", 1)?.state);
@@ -68,12 +68,13 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
     })
 }
 
-/// Width and speed of a sysfs `rate`: `100 Gb/sec (4X EDR)`. A width without a speed is one of which sysfs says SDR.
+/// Width and speed of a sysfs `rate`: `100 Gb/sec (4X EDR)`. On another link layer than Ethernet, sysfs says SDR of
+/// a width without a speed.
 fn parse_rate(text: &str, link_layer: LinkLayer) -> (Option<Width>, Option<Speed>) {
     let lanes = words_of_rate(text).next().and_then(|word| word.strip_suffix('X')?.parse().ok());
     let width = lanes.and_then(Width::from_lanes);
     match name_of_speed(text, link_layer).map(Speed::from_name) {
-        Some(None) => (None, None),
+        Some(None) if link_layer != LinkLayer::ETHERNET => (None, None),
         speed => (width, width.and(speed.flatten())),
     }
 }
@@ -132,6 +133,7 @@ mod tests {
         let sdr = parse_rate("10 Gb/sec (4X SDR)", LinkLayer::INFINIBAND);
         assert_eq!(sdr, (Width::from_lanes(4), None));
         assert_eq!(parse_rate("10 Gb/sec (4X NEW)", LinkLayer::INFINIBAND), (None, None));
+        assert_eq!(parse_rate("10 Gb/sec (4X NEW)", LinkLayer::ETHERNET), sdr);
     }
 
     /// By those that are left, the table would be shorter than it is.
