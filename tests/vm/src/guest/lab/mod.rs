@@ -545,14 +545,23 @@ pub(crate) struct Exclusive(());
 
 impl Exclusive {
     pub(crate) fn set() -> Result<Self> {
-        run(&["rdma", "system", "set", "netns", "exclusive"])?;
+        Self::turn("exclusive")?;
         Ok(Self(()))
+    }
+
+    /// The kernel refuses while there is another network namespace, and one that was deleted goes in its own time.
+    fn turn(mode: &str) -> Result<()> {
+        wait_until(&format!("the mode of namespaces is {mode}"), || {
+            run(&["rdma", "system", "set", "netns", mode]).is_ok()
+        })
     }
 }
 
 impl Drop for Exclusive {
     fn drop(&mut self) {
-        undo(&["rdma", "system", "set", "netns", "shared"]);
+        if let Err(error) = Self::turn("shared") {
+            eprintln!("undoing: {error:#}");
+        }
     }
 }
 
@@ -678,6 +687,10 @@ pub(crate) fn sweep() -> Result<()> {
     for namespace in names_in("/run/netns")? {
         undo(&["ip", "netns", "delete", &namespace]);
         found.push(namespace);
+    }
+    if run(&["rdma", "system", "show"])?.contains("netns exclusive") {
+        Exclusive::turn("shared")?;
+        found.push("the exclusive mode".to_owned());
     }
     if !found.is_empty() {
         bail!("left behind: {}", found.join(", "));
