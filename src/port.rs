@@ -217,7 +217,7 @@ pub struct PortAttributes {
     pub gid_tbl_len: u32,
     /// Slots in the P_Key table.
     pub pkey_tbl_len: u32,
-    /// Width in use.
+    /// Width in use. Sysfs does not have each: see [`Sysfs::query_port`](crate::Sysfs::query_port).
     pub active_width: Option<Width>,
     /// Speed of a lane, without the cap at NDR where the kernel gives the full code (`active_speed_ex`, Linux 6.7).
     /// Sysfs does not have each: see [`Sysfs::query_port`](crate::Sysfs::query_port).

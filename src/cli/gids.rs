@@ -110,6 +110,9 @@ pub(crate) fn answer_gids(
             }
             let own = record.all_rows().iter();
             for own in own.filter(|own| asked.has_port(&device.name, own.record.entry.port())) {
+                if filter.verdict(&own.record) != Match::Fails {
+                    explain_unnamed(record, own, report);
+                }
                 let row = Row::new(host.name.as_deref(), &device.name, own);
                 // In another host's tree, its own word of the interface is all there is.
                 let name = if common.sysfs.is_some() { row.foreign_netdev } else { row.netdev };
@@ -136,6 +139,15 @@ pub(crate) fn answer_gids(
         explain_none(&args.filter, has_device, report);
     }
     rows.end(may_match, report)
+}
+
+/// Reports why the interface of a row's port is not known. A live host, of whose ports nothing else is read, has it
+/// among its own problems.
+fn explain_unnamed(record: &DeviceRecord, row: &GidRow, report: &mut Report) {
+    let port = record.port(row.record.entry.port()).filter(|_| row.record.may_have_netdev());
+    if let Some(problem) = port.and_then(|port| port.netdev.as_ref().err()) {
+        report.problem(&record.device.name, problem.clone());
+    }
 }
 
 /// Says why there is no row, if nothing else has said it.
@@ -281,7 +293,10 @@ pub(crate) fn answer_gid(
     each(common, &args.origin.from, &wanted, report, |host, report| {
         for Selected { record, device, .. } in host.select(&asked, report) {
             match record.row(*port, args.index) {
-                Some(own) => rows.add(&Row::new(host.name.as_deref(), &device.name, own))?,
+                Some(own) => {
+                    explain_unnamed(record, own, report);
+                    rows.add(&Row::new(host.name.as_deref(), &device.name, own))?;
+                }
                 None => explain_empty(host, record, (*port, args.index), report),
             }
         }

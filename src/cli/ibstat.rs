@@ -98,7 +98,8 @@ fn phys_state(state: PhysState) -> &'static str {
     }
 }
 
-/// Whole Gb/s, but for 2.5. Of a speed that the kernel does not know, sysfs says SDR, and so does the tool.
+/// Whole Gb/s, but for 2.5. Of a speed that the kernel does not know, sysfs says SDR, and so does the tool. A speed that
+/// this version does not know has no width, either.
 fn rate(own: &PortAttributes, source: Source) -> String {
     let mut own = own.clone();
     if source == Source::Sysfs && own.link_layer != LinkLayer::ETHERNET {

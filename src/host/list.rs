@@ -12,7 +12,7 @@ use crate::guid::Guid;
 use crate::netlink::Socket;
 use crate::netlink::rdma::{chardev_request, check, devices_request, parse_chardev, parse_device};
 use crate::sysfs::{Folder, PORTS, Sysfs, device_number};
-use crate::text::{is_device_name, is_node_name, to_plain};
+use crate::text::{is_device_name, is_node_name, is_plain_char, to_plain};
 
 /// The devices of a host.
 #[derive(Debug)]
@@ -151,7 +151,9 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>
         if !is_device_name(&name) {
             let request = Request::Sysfs { path: by_name.path().to_owned() };
             let cause = Cause::Malformed("a device's name");
-            listing.problems.push(Error::new(to_plain(&name), request, cause));
+            // Nor may what shows of it be another device's.
+            let shown = name.replace(|c| !is_plain_char(c), "\u{fffd}");
+            listing.problems.push(Error::new(shown, request, cause));
             continue;
         }
         let listed = steady_device(&by_name, &name, &mut nodes, &verbs, dev);

@@ -11,7 +11,8 @@ impl Sysfs {
     /// Reads a port's attributes from `ports/P`.
     ///
     /// On another link layer than Ethernet, sysfs says SDR also of a speed that the kernel does not know, as Linux
-    /// 6.1 does of XDR. The speed is then `None`, and so is the rate.
+    /// 6.1 does of XDR. The speed is then `None`, and so is the rate. If it says a speed there that this version does
+    /// not know, the width is `None`, too.
     ///
     /// ```no_run
     /// println!("{}", uverbs::Sysfs::host().query_port("mlx5_0", 1)?.state);
@@ -67,11 +68,15 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
     })
 }
 
-/// Width and speed of a sysfs `rate`: `100 Gb/sec (4X EDR)`.
+/// Width and speed of a sysfs `rate`: `100 Gb/sec (4X EDR)`. On another link layer than Ethernet, sysfs says SDR of
+/// a width without a speed.
 fn parse_rate(text: &str, link_layer: LinkLayer) -> (Option<Width>, Option<Speed>) {
     let lanes = words_of_rate(text).next().and_then(|word| word.strip_suffix('X')?.parse().ok());
     let width = lanes.and_then(Width::from_lanes);
-    (width, width.and_then(|_| Speed::from_name(name_of_speed(text, link_layer)?)))
+    match name_of_speed(text, link_layer).map(Speed::from_name) {
+        Some(None) if link_layer != LinkLayer::ETHERNET => (None, None),
+        speed => (width, width.and(speed.flatten())),
+    }
 }
 
 /// The speed that a sysfs `rate` names. For each code that the kernel does not know it says SDR (old kernels say
@@ -127,6 +132,8 @@ mod tests {
         }
         let sdr = parse_rate("10 Gb/sec (4X SDR)", LinkLayer::INFINIBAND);
         assert_eq!(sdr, (Width::from_lanes(4), None));
+        assert_eq!(parse_rate("10 Gb/sec (4X NEW)", LinkLayer::INFINIBAND), (None, None));
+        assert_eq!(parse_rate("10 Gb/sec (4X NEW)", LinkLayer::ETHERNET), sdr);
     }
 
     /// By those that are left, the table would be shorter than it is.

@@ -160,7 +160,8 @@ pub struct PortGuids {
 /// ```
 ///
 /// # Errors
-/// If the folder of the devices exists but cannot be read, or a device's node type: `EACCES`, `EIO`, ….
+/// If the folder of the devices exists but cannot be read, or a device's node type: `EACCES`, `EIO`, …; `ENOENT`
+/// if a copy of sysfs lacks it.
 #[doc(alias = "umad_get_cas_names")]
 #[doc(alias = "umad_get_ca_device_list")]
 pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
@@ -359,15 +360,25 @@ fn missing(name: &str) -> Error {
     Error::new(name, Request::ListDevices, Cause::NoSuchDevice)
 }
 
-/// Whether a device's node type was not read because there is no such device, or no longer.
-fn is_missing(cause: &Cause) -> bool {
-    let errno = cause.as_errno();
-    is_absent(errno) || matches!(errno, Errno::NODEV | Errno::NAMETOOLONG)
+/// Whether a device's node type was not read because there is no such device, or no longer, if what is not there
+/// `is_removed`.
+fn is_missing(cause: &Cause, is_removed: impl FnOnce() -> bool) -> bool {
+    match cause.as_errno() {
+        Errno::NOENT => is_removed(),
+        errno => is_absent(errno) || matches!(errno, Errno::NODEV | Errno::NAMETOOLONG),
+    }
+}
+
+/// Whether what is not there of a device was removed with it. A copy of sysfs may lack it.
+fn is_removed(class: &Folder, name: &str) -> bool {
+    class.join(name).is_gone() || class.is_of_kernel()
 }
 
 /// A device's folder whose node type was read. It stays that device's, whatever has its name now.
 struct DeviceFolder<'n> {
     name: &'n str,
+    /// The folder of all devices.
+    class: Folder,
     folder: Folder,
     node_type: NodeType,
 }
@@ -376,17 +387,18 @@ impl<'n> DeviceFolder<'n> {
     fn find(sysfs: &Sysfs, name: &'n str) -> Result<Self> {
         let missing = || missing(name);
         let folder = sysfs.device(name).map_err(|_| missing())?;
+        let class = sysfs.folder(file::CLASS);
         let held = folder.held().map_err(Cause::of);
         let read = held.and_then(|folder| Ok((NodeType::of_sysfs(&folder)?, folder)));
         let (node_type, folder) = match read {
             Ok(read) => read,
-            Err(cause) if is_missing(&cause) => return Err(missing()),
+            Err(cause) if is_missing(&cause, || is_removed(&class, name)) => return Err(missing()),
             Err(cause) => {
                 let path = folder.path().join(file::NODE_TYPE);
                 return Err(Error::new(name, Request::Sysfs { path }, cause));
             }
         };
-        Ok(Self { name, folder, node_type })
+        Ok(Self { name, class, folder, node_type })
     }
 
     fn is_infiniband(&self) -> bool {
@@ -395,7 +407,7 @@ impl<'n> DeviceFolder<'n> {
 
     /// Whether it was removed. Its folder is still open, but nothing is in it.
     fn is_gone(&self) -> bool {
-        self.folder.join(file::PORTS).is_gone()
+        self.folder.join(file::PORTS).is_gone() && is_removed(&self.class, self.name)
     }
 
     /// Reads a file in a folder of this device. An error names both.
@@ -418,7 +430,18 @@ impl<'n> DeviceFolder<'n> {
     }
 
     fn port_numbers(&self) -> Result<Vec<u32>> {
-        self.ask(&self.folder, file::PORTS, |folder| folder.join(file::PORTS).numbers())
+        let numbers =
+            self.ask(&self.folder, file::PORTS, |folder| folder.join(file::PORTS).numbers())?;
+        // The kernel registers no device without ports.
+        if numbers.is_empty() && is_removed(&self.class, self.name) {
+            return Err(missing(self.name));
+        }
+        if numbers.is_empty() {
+            let first = u32::from(self.node_type != NodeType::SWITCH);
+            let path = self.port_folder(first).path().to_owned();
+            return Err(Error::new(self.name, Request::Sysfs { path }, Cause::Os(libc::ENOENT)));
+        }
+        Ok(numbers)
     }
 
     fn each_port<T>(

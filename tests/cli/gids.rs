@@ -205,6 +205,30 @@ fn rows_that_may_be_an_interface_s_are_named() {
 }
 
 #[test]
+fn why_the_interface_of_a_port_is_not_known_is_said_of_its_rows() {
+    let mut one = host("node1", &[("mlx5_0", port(VLAN)), ("mlx5_1", port(VLAN))]);
+    let text = "mlx5_0: find the network interface of port 1: Input/output error (errno 5)";
+    let own = &mut one["devices"][0]["ports"][0];
+    own["netdev"] = Value::Null;
+    own["netdev_problem"] = json!({ "error": text, "errno": 5 });
+    for row in one["devices"][0]["gids"].as_array_mut().unwrap() {
+        row["netdev"] = Value::Null;
+    }
+    let fleet = Fleet::new(&[one]);
+    for asked in [&["gids"][..], &["gids", "--format", "show_gids"], &["gid", "mlx5_0:1", "3"]] {
+        let run = fleet.uverbs(asked);
+        assert_eq!((run.status, run.stderr), (3, format!("uverbs: node1: {text}\n")), "{asked:?}");
+    }
+    let answer = fleet.uverbs(&["gids", "mlx5_0", "--json"]);
+    let answer: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(answer["problems"][0]["device"], "mlx5_0");
+    // Of other rows nothing is not known.
+    for asked in [&["gids", "mlx5_1"][..], &["gid", "mlx5_1:1", "3"]] {
+        assert_eq!(fleet.uverbs(asked).status, 0, "{asked:?}");
+    }
+}
+
+#[test]
 fn an_interface_that_is_not_there_is_missed() {
     let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(VLAN))])]);
     let run = fleet.uverbs(&["gids", "--netdev", "eth9", "--json"]);

@@ -107,6 +107,10 @@ CA 'mlx4_0'
     device.port_again(1).file("rate", "10 Gb/sec (4X SDR)");
     let one = tree.answer(&["ports", "mlx4_0:1", "--format", "ibstat"]);
     assert!(one.contains("\nRate: 10\n"), "{one}");
+    // A name that this version does not know is not one that the kernel does not know.
+    device.port_again(1).file("rate", "800 Gb/sec (4X NEW)");
+    let one = tree.answer(&["ports", "mlx4_0:1", "--format", "ibstat"]);
+    assert!(one.contains("\nRate: 0\n"), "{one}");
     // A switch is no CA.
     tree.with_switch();
     let one = tree.answer(&["ports", "sw0:0", "--format", "ibstat"]);

@@ -360,6 +360,24 @@ fn a_device_whose_name_is_no_text_is_not_left_out_in_silence() {
     }
 }
 
+/// Its name is shown with another character for what does not show, and that name is no other device's.
+#[test]
+fn a_device_with_an_odd_name_is_not_taken_for_another() {
+    let tree = Tree::new();
+    for (number, name) in [(1, "a?b"), (2, "a\nb")] {
+        let port =
+            tree.device(name, "1: CA", number).port(1, "InfiniBand", "56 Gb/sec (4X FDR)", 4);
+        port.gid(0, crate::tree::LINK_LOCAL, "IB/RoCE v1", None);
+    }
+    // A node with such a name of its device would be the host's problem.
+    std::fs::remove_dir_all(tree.path().join("class/infiniband_verbs/uverbs2")).unwrap();
+    assert_eq!(tree.json(&["gids", "a?b"])["problems"], json!([]));
+    let run = tree.uverbs(&["devices", "--json"]);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((run.status, &answer["devices"][0]["device"]), (3, &json!("a?b")));
+    assert_eq!(answer["problems"][0]["device"], "a\u{fffd}b");
+}
+
 /// What is wrong is in a file, and which one is said, once.
 #[test]
 fn the_file_with_the_fault_is_named() {

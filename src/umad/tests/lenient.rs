@@ -49,7 +49,7 @@ fn names_of_infiniband_types_in_natural_order() {
     ] {
         tree.device(name, node_type);
     }
-    tree.folder("gone").bytes("file", b"1");
+    tree.bytes("file", b"1");
     assert_eq!(ca_names(&tree.sysfs()).unwrap(), ["mlx5_2", "mlx5_10", LONG]);
     // Another may be one of them, too.
     tree.device("odd", "seven");
@@ -302,7 +302,38 @@ fn a_device_that_goes_meanwhile_is_no_device() {
     let read = device.ask(&device.folder, "node_guid", |folder| folder.read("node_guid"));
     assert!(read.unwrap_err().is_no_such_device());
     // What the kernel says of a file that was opened before.
-    assert!(is_missing(&Cause::DeviceGone(Errno::NODEV.raw_os_error())));
+    assert!(is_missing(&Cause::DeviceGone(Errno::NODEV.raw_os_error()), || false));
+}
+
+/// What a copy lacks of a device was not removed with it.
+#[test]
+#[cfg_attr(miri, ignore = "cannot distinguish a copy from the kernel's sysfs")]
+fn a_part_of_a_sysfs_is_an_error() {
+    let tree = Tree::new();
+    tree.device("a", CA).port("a", 1).device("b", CA).port("b", 1);
+    let first = &default(&tree).0;
+    for (lacks, is_listed) in
+        [("", false), ("node_type", false), ("ports", true), ("ports/1", true)]
+    {
+        tree.remove(&format!("{first}/{lacks}"));
+        if lacks.is_empty() {
+            tree.link(first, "../../devices/nowhere");
+        }
+        assert_eq!(ca_names(&tree.sysfs()).is_ok(), is_listed, "{lacks}");
+        let errors = [
+            ca(&tree.sysfs(), first).unwrap_err(),
+            port(&tree.sysfs(), first, 1).unwrap_err(),
+            port_guids(&tree.sysfs(), Some(first)).unwrap_err(),
+            port_guids(&tree.sysfs(), None).unwrap_err(),
+            default_port(&tree.sysfs(), Some(first)).unwrap_err(),
+            default_port(&tree.sysfs(), None).unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(error.errno(), Errno::NOENT.raw_os_error(), "{lacks}");
+            assert!(error.to_string().ends_with("is all of sysfs there?"), "{error}");
+        }
+        tree.remove(first).device(first, CA).port(first, 1);
+    }
 }
 
 #[test]
