@@ -125,8 +125,8 @@ pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
     }
 }
 
-/// The devices that could not be opened here, where others could be, or may be: it is not known whether a program can. If
-/// all were read, and none may be opened, programs that are asked about are elsewhere.
+/// The devices that could not be opened here, where others could be, or may be: it is not known whether a program can.
+/// If all were read, and none may be opened, programs that are asked about are elsewhere.
 #[must_use]
 pub fn unopened(inventory: &Inventory) -> Vec<&DeviceRecord> {
     let may_be_opened =
