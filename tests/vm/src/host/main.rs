@@ -77,8 +77,8 @@ enum Action {
         /// Only this scenario; may be repeated.
         #[arg(long = "scenario", value_name = "NAME")]
         scenarios: Vec<String>,
-        /// How many machines may run at once.
-        #[arg(long, default_value_t = 2)]
+        /// How many machines may run at once. A guest waits often: two leave two processors idle.
+        #[arg(long, default_value_t = 3)]
         jobs: usize,
         /// Take samples: all on the newest kernel, on the others what differs and what has its turn
         /// by this seed; of what is done thousands of times a part. Whole where it is left out.
