@@ -201,6 +201,17 @@ fn what_was_read_nowhere_is_not_alike() {
     assert_eq!(survey(&hosts).groups().partly, [0, 1, 2]);
 }
 
+/// A value that a host does not show does not differ, and is not known to be alike either.
+#[test]
+fn what_one_host_does_not_show_is_not_alike() {
+    let mut hosts = fleet(4);
+    for own in &mut hosts[..3] {
+        own.devices[0].hardware.as_mut().unwrap().numa_node = Some(0);
+    }
+    assert_eq!(odd(&hosts), [""; 0]);
+    assert_eq!(survey(&hosts).groups().partly, [3]);
+}
+
 /// Of a sysfs tree the devices are known, and not the variables.
 #[test]
 fn a_tree_lacks_devices_and_no_variable() {
