@@ -141,10 +141,12 @@ pub(crate) fn answer_gids(
     rows.end(may_match, report)
 }
 
-/// Reports why the interface of a row's port is not known. A live host, of whose ports nothing else is read, has it
-/// among its own problems.
+/// Reports why the interface of a row's port is not known, if that of the row is not, either. A live host, of whose ports
+/// nothing else is read, has it among its own problems.
 fn explain_unnamed(record: &DeviceRecord, row: &GidRow, report: &mut Report) {
-    let port = record.port(row.record.entry.port()).filter(|_| row.record.may_have_netdev());
+    let is_known = row.netdev.is_some() || row.netdev_is_elsewhere;
+    let is_unnamed = !is_known && row.record.may_have_netdev();
+    let port = record.port(row.record.entry.port()).filter(|_| is_unnamed);
     if let Some(problem) = port.and_then(|port| port.netdev.as_ref().err()) {
         report.problem(&record.device.name, problem.clone());
     }

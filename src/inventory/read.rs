@@ -188,9 +188,6 @@ impl Host {
             inventory.has_netlink = false;
             Vec::new()
         });
-        let asked = inventory.devices.iter();
-        let refused: Vec<Problem> = asked.flat_map(|own| refused(own, known, wanted)).collect();
-        inventory.problems.extend(refused);
         let mut names = names.into_iter();
         for (record, table) in inventory.devices.iter_mut().zip(tables) {
             let (Some(table), Some(Ok(rows))) = (table, &mut record.gids) else { continue };
@@ -206,6 +203,9 @@ impl Host {
                 }
             }
         }
+        let asked = inventory.devices.iter();
+        let refused = asked.flat_map(|own| refused(own, known, wanted));
+        inventory.problems.extend(refused);
     }
 
     /// Finds the interface of each port, and keeps what was asked.
@@ -244,13 +244,16 @@ impl Host {
     }
 }
 
-/// Why the interfaces of a device's ports are not known that have wanted rows, if the ports do not say it themselves.
+/// Why the interfaces of a device's ports are not known that have wanted rows whose own are not known, either, if the
+/// ports do not say it themselves.
 fn refused(
     record: &DeviceRecord,
     known: &PortNetdevs,
     wanted: &Wanted<'_>,
 ) -> impl Iterator<Item = Problem> {
-    let rows = record.all_rows().iter().map(|row| &row.record);
+    let rows = record.all_rows().iter();
+    let unnamed = rows.filter(|row| row.netdev.is_none() && !row.netdev_is_elsewhere);
+    let rows = unnamed.map(|row| &row.record);
     let rows = rows.filter(|row| row.may_have_netdev() && (wanted.rows)(&record.device, row));
     let ports: BTreeSet<u32> = rows.map(|row| row.entry.port()).collect();
     let ports = ports.into_iter().filter(|port| record.port(*port).is_none());
@@ -323,7 +326,7 @@ mod tests {
             let index = core::num::NonZeroU32::new(u32::MAX);
             GidRecord::from(entry.with_type(GidType::ROCE_V2).with_netdev_ifindex(index))
         };
-        let problems = |wanted: &Wanted<'_>| {
+        let problems = |wanted: &Wanted<'_>, dump: Option<RouteDump>| {
             let refusals = [1, 2].map(|place| Datagram::refusal(Errno::IO, place));
             let mut host = Host::with_netlink(Socket::given(vec![refusals.into()]));
             let table = GidTable::sample("rxe0", vec![row(1), row(2)]);
@@ -332,15 +335,18 @@ mod tests {
             let mut inventory = Inventory { has_netlink: true, ..Inventory::default() };
             inventory.devices = vec![record];
             let mut known = PortNetdevs::new();
-            host.name_rows(&mut inventory, &[Some(table)], None, &mut known, wanted);
+            host.name_rows(&mut inventory, &[Some(table)], dump, &mut known, wanted);
             assert!(inventory.has_netlink);
             inventory.problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>()
         };
         let wanted = Wanted::new(super::super::Parts::GIDS);
-        let all = problems(&wanted);
+        let all = problems(&wanted, None);
         assert!(all.len() == 2 && all[0].starts_with("rxe0: find the network interface of port 1"));
         let is_second = |_: &Device, own: &GidRecord| own.entry.port() == 2;
-        assert_eq!(problems(&wanted.rows(&is_second)), all[1..]);
+        assert_eq!(problems(&wanted.rows(&is_second), None), all[1..]);
+        // Of interfaces that are known to be elsewhere nothing is missing.
+        let nothing = RouteDump { links: Links::default(), addresses: Vec::new() };
+        assert!(problems(&wanted, Some(nothing)).is_empty());
     }
 
     #[test]

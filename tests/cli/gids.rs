@@ -214,7 +214,7 @@ fn why_the_interface_of_a_port_is_not_known_is_said_of_its_rows() {
     for row in one["devices"][0]["gids"].as_array_mut().unwrap() {
         row["netdev"] = Value::Null;
     }
-    let fleet = Fleet::new(&[one]);
+    let fleet = Fleet::new(&[one.clone()]);
     for asked in [&["gids"][..], &["gids", "--format", "show_gids"], &["gid", "mlx5_0:1", "3"]] {
         let run = fleet.uverbs(asked);
         assert_eq!((run.status, run.stderr), (3, format!("uverbs: node1: {text}\n")), "{asked:?}");
@@ -226,6 +226,13 @@ fn why_the_interface_of_a_port_is_not_known_is_said_of_its_rows() {
     for asked in [&["gids", "mlx5_1"][..], &["gid", "mlx5_1:1", "3"]] {
         assert_eq!(fleet.uverbs(asked).status, 0, "{asked:?}");
     }
+    // Nor of rows whose own interface is proven, here or elsewhere, whatever their port says.
+    let rows = one["devices"][0]["gids"].as_array_mut().unwrap();
+    rows.truncate(2);
+    rows[0]["netdev"] = json!({ "index": 4, "name": "eth0" });
+    rows[1]["netdev_is_elsewhere"] = true.into();
+    let run = Fleet::new(&[one]).uverbs(&["gids", "mlx5_0"]);
+    assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{run:?}");
 }
 
 #[test]
