@@ -1,8 +1,9 @@
 //! The output of `ibstat` of Debian's infiniband-diags, for scripts that were written for it.
 //!
-//! As there: sysfs is read, InfiniBand-type devices only, sorted by the bytes of their names; what is not known is
-//! empty or 0. One difference is meant: a device that cannot be read is a problem and does not end the output. What a
-//! snapshot has of a port was asked by ioctl, where bit 26 of the capability mask is another.
+//! As there: sysfs is read, InfiniBand-type devices only, sorted by the bytes of their names; texts that are not known
+//! are empty. One difference is meant: a device that cannot be read is a problem and does not end the output, and so is a
+//! port whose rate is not known. What a snapshot has of a port was asked by ioctl, where bit 26 of the capability mask is
+//! another.
 
 use std::fmt::Write as _;
 
@@ -54,15 +55,23 @@ pub(crate) fn port(record: &DeviceRecord, port: &PortRecord) -> Option<String> {
     Some(all)
 }
 
+/// Whether a port of such a device was read and has no lines, as its rate is not known.
+pub(crate) fn lacks_rate(record: &DeviceRecord, port: &PortRecord) -> bool {
+    let read = port.attributes.as_ref().and_then(|own| own.as_ref().ok());
+    kind(record.device.node_type).is_some()
+        && read.is_some_and(|(own, source)| rate(own, *source).is_none())
+}
+
 /// The lines of a port whose attributes were read.
 fn lines(port: &PortRecord, first: &str, other: &str, to: &mut String) {
     let Some(Ok((own, source))) = &port.attributes else { return };
+    let Some(rate) = rate(own, *source) else { return };
     let guid = port.guid.as_ref().ok().copied().flatten().unwrap_or_default();
     let _ = writeln!(to, "{first}Port {}:", port.number);
     for (name, value) in [
         ("State", state(own.state).to_owned()),
         ("Physical state", phys_state(own.phys_state).to_owned()),
-        ("Rate", rate(own, *source)),
+        ("Rate", rate),
         ("Base lid", own.lid.to_string()),
         ("LMC", own.lmc.to_string()),
         ("SM lid", own.sm_lid.to_string()),
@@ -98,18 +107,19 @@ fn phys_state(state: PhysState) -> &'static str {
     }
 }
 
-/// Whole Gb/s, but for 2.5. Of a speed that the kernel does not know, sysfs says SDR, and so does the tool. A speed that
-/// this version does not know has no width, either.
-fn rate(own: &PortAttributes, source: Source) -> String {
+/// Whole Gb/s, but for 2.5; none if the kernel or this version does not know the width, or this version the speed. Of a
+/// speed that the kernel does not know, sysfs says SDR, and so does the tool.
+fn rate(own: &PortAttributes, source: Source) -> Option<String> {
     let mut own = own.clone();
     if source == Source::Sysfs && own.link_layer != LinkLayer::ETHERNET {
         own.active_speed.get_or_insert(Speed::SDR);
     }
-    let rate = match own.rate().map_or(0, |rate| rate.0 / 10) {
+    let rate = match own.rate()?.0 / 10 {
         2 => "2.5".to_owned(),
         whole => whole.to_string(),
     };
-    if own.active_speed == Some(Speed::FDR10) { format!("{rate} (FDR10)") } else { rate }
+    let is_fdr10 = own.active_speed == Some(Speed::FDR10);
+    Some(if is_fdr10 { format!("{rate} (FDR10)") } else { rate })
 }
 
 fn link_layer(layer: LinkLayer) -> &'static str {

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 
 use uverbs::gid::GidRecord;
 use uverbs::guid::Guid;
-use uverbs::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
+use uverbs::inventory::{DeviceRecord, GidRow, Inventory, PortRecord, Problem};
 use uverbs::netdev::{Interface, Netdev};
 use uverbs::port::LinkLayer;
 
 use crate::ibstat;
 use crate::output::Output;
-use crate::report::Report;
+use crate::report::{ENODATA, Report};
 use crate::selection::Selected;
 use crate::text::printable;
 
@@ -84,6 +84,13 @@ impl OtherTool {
         let name = &selected.device.name;
         match self {
             Self::None => {}
+            Self::Ibstat(_) if ibstat::lacks_rate(selected.record, port) => {
+                let number = port.number;
+                let text = format!(
+                    "{name}: port {number} is not shown, as its rate is not known (errno {ENODATA})"
+                );
+                report.problem(name, Problem { text, errno: ENODATA });
+            }
             // It is with its device.
             Self::Ibstat(_) if selected.is_whole() => {}
             Self::Ibstat(to) => {

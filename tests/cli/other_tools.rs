@@ -109,8 +109,12 @@ CA 'mlx4_0'
     assert!(one.contains("\nRate: 10\n"), "{one}");
     // A name that this version does not know is not one that the kernel does not know.
     device.port_again(1).file("rate", "800 Gb/sec (4X NEW)");
-    let one = tree.answer(&["ports", "mlx4_0:1", "--format", "ibstat"]);
-    assert!(one.contains("\nRate: 0\n"), "{one}");
+    let run = tree.uverbs(&["ports", "mlx4_0:1", "--format", "ibstat"]);
+    let unknown = "uverbs: mlx4_0: port 1 is not shown, as its rate is not known (errno 61)\n";
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str(), run.status), ("", unknown, 3));
+    let run = tree.uverbs(&["ports", "mlx4_0", "--format", "ibstat"]);
+    assert_eq!((run.stderr.as_str(), run.status), (unknown, 3));
+    assert!(!run.stdout.contains("Port 1:") && run.stdout.contains("Port 2:"), "{run:?}");
     // A switch is no CA.
     tree.with_switch();
     let one = tree.answer(&["ports", "sw0:0", "--format", "ibstat"]);
