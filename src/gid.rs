@@ -400,7 +400,7 @@ pub struct GidRecord {
     /// namespace: [`Host::netdevs`](crate::Host::netdevs) finds out.
     pub sysfs_netdev: Option<String>,
     /// Whether there may be an interface although its name is not known: sysfs did not let the file be
-    /// read, names none for a row of RoCE, or keeps the whole row back.
+    /// read, names none for a row of RoCE, or keeps the whole row back; or the name is one such as `-`, `?` or `#5`.
     pub netdev_is_unread: bool,
     /// Whether sysfs keeps the type back (`EINVAL` on a RoCE port), as the kernel of `MLNX_OFED` does with
     /// rows of other namespaces. The type then is [`GidType::UNNAMED`].

@@ -19,7 +19,7 @@ use crate::guid::Guid;
 pub struct Netdev {
     /// Its index here.
     pub index: NonZeroU32,
-    /// Its name here; `#` and its index, if the name does not show as what it is.
+    /// Its name here; `#` and its index, if the name does not show as what it is, or is one such as `-`, `?` or `#5`.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::interface_name"))]
     pub name: String,
 }
@@ -43,7 +43,7 @@ impl Netdev {
 pub struct Interface {
     /// Its index here.
     pub index: NonZeroU32,
-    /// Its name here; `#` and its index, if the name does not show as what it is.
+    /// Its name here; `#` and its index, if the name does not show as what it is, or is one such as `-`, `?` or `#5`.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::interface_name"))]
     pub name: String,
     /// Whether it is switched on (`IFF_UP`).

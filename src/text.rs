@@ -61,6 +61,12 @@ pub fn is_interface_name(name: &str) -> bool {
     name.len() <= LONGEST && (is_word(name) || is_other())
 }
 
+/// Whether a network interface is shown by this name, and not by its index: it cannot be taken for what tables have in
+/// place of names, `-`, `?`, `#5` and `eth0?`.
+pub(crate) fn is_shown_name(name: &str) -> bool {
+    is_interface_name(name) && name != "-" && !name.starts_with('#') && !name.ends_with('?')
+}
+
 /// Orders names as people do: `mlx5_2` before `mlx5_10`.
 #[must_use]
 pub(crate) fn natural(one: &str, other: &str) -> core::cmp::Ordering {
@@ -127,7 +133,10 @@ mod tests {
         assert!(is_device_name(&"a".repeat(63)) && !is_device_name(&"a".repeat(64)));
         assert!(is_interface_name(&"a".repeat(15)) && !is_interface_name(&"a".repeat(16)));
         for name in ["mlx5_0", "rocep1s0f0", "é", "a.b-c_d!e"] {
-            assert!(is_device_name(name) && is_interface_name(name), "{name:?}");
+            assert!(is_device_name(name) && is_shown_name(name), "{name:?}");
+        }
+        for sign in ["-", "?", "#5", "eth0?"] {
+            assert!(is_interface_name(sign) && !is_shown_name(sign), "{sign:?}");
         }
     }
 

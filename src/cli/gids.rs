@@ -270,8 +270,8 @@ fn doubt_netdev(host: &Seen, netdev: &str, report: &mut Report) {
     let mut interfaces = inventory.interfaces.iter().flatten();
     if inventory.interfaces.is_some() && !interfaces.any(|own| own.name == netdev) {
         report.nothing(format!(
-            "--netdev {netdev}: this network namespace has no interface of that name (an alternative \
-             name is not looked up)"
+            "--netdev {netdev}: no interface of this network namespace is shown by that name (an \
+             alternative name is not looked up)"
         ));
     } else if inventory.without_netlink.is_some() {
         report.nothing(format!("--netdev {netdev}: without RDMA netlink no interface is known"));

@@ -103,7 +103,8 @@ Examples:
     ///
     /// NETDEV is the interface's name if uverbs can prove that the interface is in this network
     /// namespace. Else it is the index (`#5`), or the name by sysfs (`eth0?`), which may belong to
-    /// another namespace; `?` is an interface that cannot be read, `-` is none.
+    /// another namespace; `?` is an interface that cannot be read, `-` is none. An interface whose
+    /// name could be taken for one of these, or does not show as what it is, goes by its index.
     ///
     /// If no GID matches the filters, stderr says so and the status is 1.
     ///

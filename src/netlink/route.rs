@@ -11,7 +11,7 @@ use crate::error::Cause;
 use crate::gid::Gid;
 use crate::guid::Guid;
 use crate::netdev::{Interface, Netdev, Unfit};
-use crate::text::is_interface_name;
+use crate::text::is_shown_name;
 
 /// Leaves the counters of virtual functions out of interface messages, which are most of their bytes.
 /// Those of the interface itself nothing leaves out: for them mlx5 asks its firmware, two commands
@@ -214,7 +214,7 @@ impl Links {
 
 /// An interface's name. The kernel lets it have nearly any bytes.
 pub(super) fn shown(name: String, index: NonZeroU32) -> String {
-    if is_interface_name(&name) { name } else { format!("#{index}") }
+    if is_shown_name(&name) { name } else { format!("#{index}") }
 }
 
 /// An address of an interface.

@@ -10,7 +10,7 @@ use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
 use crate::gid::{Gid, GidEntry, GidRecord, GidType, SLOT_READS, Source};
 use crate::port::LinkLayer;
-use crate::text::is_interface_name;
+use crate::text::{is_interface_name, is_shown_name};
 
 impl Sysfs {
     /// One entry of a port's GID table: `None` if the slot is empty.
@@ -147,7 +147,9 @@ fn read_netdev(port_folder: &Folder, name: &str) -> Result<Option<String>, Cause
     let names = port_folder.join("gid_attrs/ndevs");
     match names.read(name) {
         Ok(text) if text.is_empty() => Ok(None),
-        Ok(text) if is_interface_name(&text) => Ok(Some(text)),
+        Ok(text) if is_shown_name(&text) => Ok(Some(text)),
+        // Here such an interface goes by its index, which is not known.
+        Ok(text) if is_interface_name(&text) => Err(Cause::Os(libc::ENODATA)),
         Ok(_) => Err(names.malformed(name, "an interface's name")),
         Err(Cause::Os(libc::EINVAL)) => Ok(None),
         // Kernels without the folder know no interfaces.
@@ -213,10 +215,15 @@ mod tests {
         std::fs::write(port.join("gids/3"), LINK_LOCAL).unwrap();
         std::fs::write(port.join("gid_attrs/types/3"), "IB/RoCE v1\n").unwrap();
         std::fs::write(port.join("gid_attrs/ndevs/3"), "").unwrap();
-        let table = Sysfs::at(&root).query_gid_table("rxe0").unwrap();
+        let query = || Sysfs::at(&root).query_gid_table("rxe0").unwrap();
+        let table = query();
         let found: Vec<_> =
             table.iter().map(|gid| (gid.sysfs_netdev.as_deref(), gid.netdev_is_unread)).collect();
         assert_eq!(found, [(Some("d0"), false), (None, true), (None, true), (None, false)]);
+        // Another interface may be shown so.
+        std::fs::write(port.join("gid_attrs/ndevs/0"), "#5\n").unwrap();
+        let row = &query()[0];
+        assert_eq!((row.sysfs_netdev.as_deref(), row.netdev_is_unread), (None, true));
         std::fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -239,7 +239,10 @@ fn why_the_interface_of_a_port_is_not_known_is_said_of_its_rows() {
 fn an_interface_that_is_not_there_is_missed() {
     let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(VLAN))])]);
     let run = fleet.uverbs(&["gids", "--netdev", "eth9", "--json"]);
-    assert!(run.status == 1 && run.stderr.contains("no interface of that name"), "{run:?}");
+    assert!(
+        run.status == 1 && run.stderr.contains("no interface of this network namespace"),
+        "{run:?}"
+    );
 }
 
 #[test]

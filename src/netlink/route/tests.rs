@@ -203,7 +203,10 @@ fn a_name_that_does_not_show_is_not_printed() {
         parse_link(&all).unwrap().unwrap().name
     };
     assert_eq!(named(b"eth0.7"), "eth0.7");
-    for odd in [b"a\x1b[31m" as &[u8], b"\xff", "a\u{202e}b".as_bytes(), b""] {
+    // Names that could be taken for what tables have in place of one.
+    let signs = [b"-" as &[u8], b"?", b"#9", b"eth0?"];
+    let odd = [b"a\x1b[31m" as &[u8], b"\xff", "a\u{202e}b".as_bytes(), b""];
+    for odd in odd.into_iter().chain(signs) {
         assert_eq!(named(odd), "#7", "{odd:?}");
         let port = Message::new(0, &[])
             .number(abi::attribute::NDEV_INDEX, 7)
