@@ -141,8 +141,8 @@ pub(crate) fn answer_gids(
     rows.end(may_match, report)
 }
 
-/// Reports why the interface of a row's port is not known, if that of the row is not, either. A live host, of whose ports
-/// nothing else is read, has it among its own problems.
+/// Reports why the interface of a row's port is not known, if that of the row is not, either. A live host, of whose
+/// ports nothing else is read, has it among its own problems.
 fn explain_unnamed(record: &DeviceRecord, row: &GidRow, report: &mut Report) {
     let is_known = row.netdev.is_some() || row.netdev_is_elsewhere;
     let is_unnamed = !is_known && row.record.may_have_netdev();

@@ -1,9 +1,9 @@
 //! The output of `ibstat` of Debian's infiniband-diags, for scripts that were written for it.
 //!
 //! As there: sysfs is read, InfiniBand-type devices only, sorted by the bytes of their names; texts that are not known
-//! are empty. One difference is meant: a device that cannot be read is a problem and does not end the output, and so is a
-//! port whose rate is not known. What a snapshot has of a port was asked by ioctl, where bit 26 of the capability mask is
-//! another.
+//! are empty. One difference is meant: a device that cannot be read is a problem and does not end the output, and so is
+//! a port whose rate is not known. What a snapshot has of a port was asked by ioctl, where bit 26 of the capability
+//! mask is another.
 
 use std::fmt::Write as _;
 
