@@ -11,7 +11,7 @@ use crate::error::{Cause, Error, Request, Result};
 use crate::guid::Guid;
 use crate::netlink::Socket;
 use crate::netlink::rdma::{chardev_request, check, devices_request, parse_chardev, parse_device};
-use crate::sysfs::{Folder, PORTS, Sysfs, device_number};
+use crate::sysfs::{CLASS, Folder, PORTS, Sysfs, device_number};
 use crate::text::{is_device_name, is_node_name, is_plain_char, to_plain};
 
 /// The devices of a host.
@@ -113,22 +113,13 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
     Ok(Some(Listing { devices, problems }))
 }
 
-/// Lists the devices by sysfs; `None` if the tree has no class of RDMA devices.
+/// Lists the devices by sysfs; `None` if the tree shows that the RDMA core is not loaded.
 pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>> {
     let mut listing = Listing { devices: Vec::new(), problems: Vec::new() };
-    let class = sysfs.folder("class/infiniband");
+    let class = sysfs.folder(CLASS);
     let names = match class.steady_names() {
         Ok(names) => names,
-        Err(Cause::Os(libc::ENOENT)) if sysfs.is_mounted() && !has_core(sysfs) => return Ok(None),
-        // The module makes the class: this is a part of a sysfs.
-        Err(Cause::Os(libc::ENOENT)) if sysfs.is_mounted() => {
-            let path = class.path().to_owned();
-            return Err(Error::of_host(Request::Sysfs { path }, Cause::Os(libc::ENOENT)));
-        }
-        Err(Cause::Os(libc::ENOENT)) => {
-            let path = sysfs.root().to_owned();
-            return Err(Error::of_host(Request::Sysfs { path }, Cause::NotSysfs));
-        }
+        Err(Cause::Os(libc::ENOENT)) => return sysfs.without_class().map(|()| None),
         Err(cause) => {
             let path = class.path().to_owned();
             return Err(Error::of_host(Request::Sysfs { path }, cause));
@@ -214,11 +205,6 @@ fn steady_device(
     Err(("", Cause::Os(libc::EAGAIN)))
 }
 
-/// Whether the RDMA core is loaded, by its module's folder. One that is built in has none.
-pub(super) fn has_core(sysfs: &Sysfs) -> bool {
-    sysfs.folder("module/ib_core").exists()
-}
-
 /// Whether the class of nodes is missing in a tree that does not show that `ib_uverbs` is not loaded.
 fn lacks_nodes(sysfs: &Sysfs) -> bool {
     lacks_class(sysfs, VERBS_CLASS, "ib_uverbs")
@@ -226,8 +212,7 @@ fn lacks_nodes(sysfs: &Sysfs) -> bool {
 
 /// The same of any class of nodes, which this module makes.
 pub(super) fn lacks_class(sysfs: &Sysfs, class: &str, module: &str) -> bool {
-    let is_gone = |path: &str| sysfs.folder(path).is_gone();
-    is_gone(class) && (is_gone("module") || !is_gone(&format!("module/{module}")))
+    sysfs.folder(class).is_gone() && !sysfs.is_unloaded(module)
 }
 
 /// Each uverbs node with the name of its device, and what kept nodes from being read. The names are those

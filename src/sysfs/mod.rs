@@ -31,6 +31,13 @@ pub(crate) use port::name_of_speed;
 /// Longest content of a sysfs attribute: one page.
 const PAGE: usize = 4096;
 
+/// The folder of the devices of this network namespace.
+pub(crate) const CLASS: &str = "class/infiniband";
+
+/// What modules make that are there only with the RDMA core.
+const OF_CORE: [&str; 4] =
+    [CLASS, "class/infiniband_verbs", "class/infiniband_mad", "class/misc/rdma_cm"];
+
 /// The folder of a device's ports, which each device has.
 pub(crate) const PORTS: &str = "ports";
 
@@ -79,9 +86,27 @@ impl Sysfs {
         &self.root
     }
 
-    /// Whether there is a sysfs at all. A path that is wrong, or where none is mounted, has neither folder.
-    pub(crate) fn is_mounted(&self) -> bool {
-        ["class", "module"].iter().any(|name| !self.folder(name).is_gone())
+    /// Makes sure that the folder of the devices, which is missing, is missing because the RDMA core is not loaded,
+    /// which makes it. Else this is a part of a sysfs, or none.
+    pub(crate) fn without_class(&self) -> Result<(), Error> {
+        let is_gone = |path: &&str| self.folder(path).is_gone();
+        if self.is_unloaded("ib_core") && OF_CORE.iter().all(is_gone) {
+            return Ok(());
+        }
+        // A path that is wrong, or where no sysfs is mounted, has neither folder.
+        let (path, cause) = if ["class", "module"].iter().all(is_gone) {
+            (self.root.clone(), Cause::NotSysfs)
+        } else {
+            (self.root.join(CLASS), Cause::Os(libc::ENOENT))
+        };
+        Err(Error::of_host(Request::Sysfs { path }, cause))
+    }
+
+    /// Whether it shows that a module is not loaded. It does not where classes or modules are missing, which each
+    /// sysfs has. A module that is built in may have no folder, but what it makes is there.
+    pub(crate) fn is_unloaded(&self, module: &str) -> bool {
+        let is_gone = |path: &str| self.folder(path).is_gone();
+        !is_gone("class") && !is_gone("module") && is_gone(&format!("module/{module}"))
     }
 
     /// `class/infiniband/NAME`, the folder of one device in this network namespace. A name that
@@ -89,7 +114,7 @@ impl Sysfs {
     pub(crate) fn device(&self, name: &str) -> Result<Folder, Cause> {
         match &self.held {
             Some((held, folder)) if held == name => Ok(folder.clone()),
-            _ if is_file_name(name) => Ok(self.folder("class/infiniband").join(name)),
+            _ if is_file_name(name) => Ok(self.folder(CLASS).join(name)),
             _ => Err(Cause::NoSuchDevice),
         }
     }

@@ -43,7 +43,8 @@ use crate::text::natural;
 
 /// The files and folders of a device and of its ports.
 mod file {
-    pub(super) const CLASS: &str = "class/infiniband";
+    pub(super) use crate::sysfs::CLASS;
+
     pub(super) const NODE_TYPE: &str = "node_type";
     pub(super) const NODE_GUID: &str = "node_guid";
     pub(super) const SYSTEM_GUID: &str = "sys_image_guid";
@@ -161,7 +162,7 @@ pub struct PortGuids {
 ///
 /// # Errors
 /// If the folder of the devices exists but cannot be read, or a device's node type: `EACCES`, `EIO`, …; `ENOENT`
-/// if a copy of sysfs lacks it.
+/// if there is no sysfs, or a copy lacks one of these.
 #[doc(alias = "umad_get_cas_names")]
 #[doc(alias = "umad_get_ca_device_list")]
 pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
@@ -331,8 +332,7 @@ fn class_names(sysfs: &Sysfs) -> Result<Vec<String>> {
     let class = sysfs.folder(file::CLASS);
     match class.steady_names() {
         Ok(names) => Ok(names),
-        // Without the class there is no RDMA core, so there is no device.
-        Err(Cause::Os(libc::ENOENT)) => Ok(Vec::new()),
+        Err(Cause::Os(libc::ENOENT)) => sysfs.without_class().map(|()| Vec::new()),
         Err(cause) => {
             let path = class.path().to_owned();
             Err(Error::of_host(Request::Sysfs { path }, cause))
