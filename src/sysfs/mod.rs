@@ -282,7 +282,11 @@ impl Folder {
     pub(crate) fn is_of_kernel(&self) -> bool {
         /// `SYSFS_MAGIC` of `linux/magic.h`.
         const SYSFS: FsWord = 0x6265_6572;
-        cfg!(miri) || rustix::fs::statfs(&self.path).is_ok_and(|own| own.f_type == SYSFS)
+        let stat = || match self.place() {
+            Some((base, _)) => rustix::fs::fstatfs(&base.fd),
+            None => rustix::fs::statfs(&self.path),
+        };
+        cfg!(miri) || stat().is_ok_and(|own| own.f_type == SYSFS)
     }
 
     /// What it can be known by later.

@@ -362,43 +362,45 @@ fn missing(name: &str) -> Error {
 
 /// Whether a device's node type was not read because there is no such device, or no longer, if what is not there
 /// `is_removed`.
-fn is_missing(cause: &Cause, is_removed: impl FnOnce() -> bool) -> bool {
+fn is_missing(cause: &Cause, is_removed: bool) -> bool {
     match cause.as_errno() {
-        Errno::NOENT => is_removed(),
+        Errno::NOENT => is_removed,
         errno => is_absent(errno) || matches!(errno, Errno::NODEV | Errno::NAMETOOLONG),
     }
 }
 
-/// Whether what is not there of a device was removed with it. A copy of sysfs may lack it.
-fn is_removed(class: &Folder, name: &str) -> bool {
-    class.join(name).is_gone() || class.is_of_kernel()
+/// Whether what is not there in a device's folder was removed with it. A copy of sysfs may lack it.
+fn is_removed(by_name: &Folder, folder: &Folder) -> bool {
+    by_name.is_gone() || folder.is_of_kernel()
 }
 
 /// A device's folder whose node type was read. It stays that device's, whatever has its name now.
 struct DeviceFolder<'n> {
     name: &'n str,
-    /// The folder of all devices.
-    class: Folder,
+    /// What has its name now.
+    by_name: Folder,
     folder: Folder,
     node_type: NodeType,
 }
 
 impl<'n> DeviceFolder<'n> {
     fn find(sysfs: &Sysfs, name: &'n str) -> Result<Self> {
-        let missing = || missing(name);
-        let folder = sysfs.device(name).map_err(|_| missing())?;
+        let folder = sysfs.device(name).map_err(|_| missing(name))?;
         let class = sysfs.folder(file::CLASS);
-        let held = folder.held().map_err(Cause::of);
-        let read = held.and_then(|folder| Ok((NodeType::of_sysfs(&folder)?, folder)));
-        let (node_type, folder) = match read {
-            Ok(read) => read,
-            Err(cause) if is_missing(&cause, || is_removed(&class, name)) => return Err(missing()),
-            Err(cause) => {
+        let by_name = class.join(name);
+        let error = |cause: Cause, is_removed| {
+            if !is_missing(&cause, is_removed) {
                 let path = folder.path().join(file::NODE_TYPE);
-                return Err(Error::new(name, Request::Sysfs { path }, cause));
+                return Error::new(name, Request::Sysfs { path }, cause);
             }
+            let without_class = if class.exists() { Ok(()) } else { sysfs.without_class() };
+            without_class.err().unwrap_or_else(|| missing(name))
         };
-        Ok(Self { name, class, folder, node_type })
+        // A name that leads nowhere is no device that was removed, also in the kernel's folder: its name goes first.
+        let held = folder.held().map_err(|errno| error(Cause::of(errno), by_name.is_gone()))?;
+        let node_type =
+            NodeType::of_sysfs(&held).map_err(|cause| error(cause, is_removed(&by_name, &held)))?;
+        Ok(Self { name, by_name, folder: held, node_type })
     }
 
     fn is_infiniband(&self) -> bool {
@@ -407,7 +409,7 @@ impl<'n> DeviceFolder<'n> {
 
     /// Whether it was removed. Its folder is still open, but nothing is in it.
     fn is_gone(&self) -> bool {
-        self.folder.join(file::PORTS).is_gone() && is_removed(&self.class, self.name)
+        self.folder.join(file::PORTS).is_gone() && is_removed(&self.by_name, &self.folder)
     }
 
     /// Reads a file in a folder of this device. An error names both.
@@ -433,7 +435,7 @@ impl<'n> DeviceFolder<'n> {
         let numbers =
             self.ask(&self.folder, file::PORTS, |folder| folder.join(file::PORTS).numbers())?;
         // The kernel registers no device without ports.
-        if numbers.is_empty() && is_removed(&self.class, self.name) {
+        if numbers.is_empty() && is_removed(&self.by_name, &self.folder) {
             return Err(missing(self.name));
         }
         if numbers.is_empty() {

@@ -304,7 +304,7 @@ fn a_device_that_goes_meanwhile_is_no_device() {
     let read = device.ask(&device.folder, "node_guid", |folder| folder.read("node_guid"));
     assert!(read.unwrap_err().is_no_such_device());
     // What the kernel says of a file that was opened before.
-    assert!(is_missing(&Cause::DeviceGone(Errno::NODEV.raw_os_error()), || false));
+    assert!(is_missing(&Cause::DeviceGone(Errno::NODEV.raw_os_error()), false));
 }
 
 /// What a copy lacks of a device was not removed with it.
@@ -335,6 +335,37 @@ fn a_part_of_a_sysfs_is_an_error() {
             assert!(error.to_string().ends_with("is all of sysfs there?"), "{error}");
         }
         tree.remove(first).device(first, CA).port(first, 1);
+    }
+}
+
+/// As in a container into which only the class is mounted: the links in the kernel's folder lead nowhere.
+#[test]
+#[cfg_attr(miri, ignore = "runs a program")]
+fn a_class_whose_links_lead_nowhere_is_an_error() {
+    const TREE: &str = "UVERBS_TEST_TREE";
+    if let Some(root) = std::env::var_os(TREE) {
+        let sysfs = crate::sysfs::Sysfs::at(root);
+        fails(ca_names(&sysfs), Errno::NOENT);
+        fails(ca(&sysfs, "lo"), Errno::NOENT);
+        fails(default_port(&sysfs, None), Errno::NOENT);
+        fails(ca(&sysfs, "lo2"), Errno::NODEV);
+        return;
+    }
+    let tree = Tree::new();
+    let own = "umad::tests::lenient::a_class_whose_links_lead_nowhere_is_an_error";
+    let run = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
+        .arg("mount --bind /sys/class/net \"$0\" || exit 77; exec \"$@\"")
+        .arg(tree.class())
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", own])
+        .env(TREE, tree.sysfs().root())
+        .output();
+    match run {
+        Ok(run) if matches!(run.status.code(), Some(0 | 101)) => {
+            assert!(String::from_utf8_lossy(&run.stdout).contains("1 passed"), "{run:?}");
+        }
+        other => eprintln!("skipped: no folder can be mounted: {other:?}"),
     }
 }
 
