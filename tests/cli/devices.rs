@@ -190,7 +190,7 @@ fn no_module() {
     // It is a part of a sysfs, and so may be that of a host with devices.
     for command in ["gids", "expect", "cdi", "nfd"] {
         let run = tree.uverbs(&[command]);
-        assert_eq!((run.status, run.stdout.contains("false")), (3, false), "{run:?}");
+        assert_eq!((run.status, run.stdout.contains("=false")), (3, false), "{run:?}");
         assert!(run.stderr.contains("is all of sysfs there?"), "{run:?}");
     }
     fs::create_dir(tree.path().join("module")).unwrap();
