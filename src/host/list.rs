@@ -285,18 +285,8 @@ fn read_device(folder: &Folder, name: String) -> Result<Device, Unread> {
         let guid = folder.read(file).map_err(at(file))?.parse::<Guid>();
         guid.map_err(|_| (file, folder.malformed(file, "a GUID in sysfs")))
     };
-    let ports = folder.join(PORTS).numbers().map_err(at(PORTS))?;
     let node_type = NodeType::of_sysfs(folder).map_err(at("node_type"))?;
-    // The kernel numbers ports from 1 without a gap; a switch has only port 0.
-    let first = u32::from(node_type != NodeType::SWITCH);
-    // It registers no device without ports, so this is a part of a sysfs.
-    if ports.is_empty() {
-        let file = if first == 0 { "ports/0" } else { "ports/1" };
-        return Err((file, Cause::Os(libc::ENOENT)));
-    }
-    if !ports.iter().copied().eq((first..).take(ports.len())) {
-        return Err((PORTS, folder.malformed(PORTS, "port numbers with a gap")));
-    }
+    let ports = folder.port_numbers(node_type)?;
     let device = Device {
         name,
         index: None,

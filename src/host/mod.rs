@@ -319,6 +319,7 @@ fn is_missing(path: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::inventory::{Parts, Wanted};
+    use crate::umad;
 
     const GID: &str = "fe80:0000:0000:0000:0011:22ff:fe33:4455";
 
@@ -485,7 +486,7 @@ mod tests {
                 std::fs::create_dir_all(tree.path().join(part)).unwrap();
             }
             let mut host = Host::rooted(tree.path(), "/dev/infiniband");
-            let by_umad = crate::umad::ca_names(host.sysfs()).unwrap_err();
+            let by_umad = umad::ca_names(host.sysfs()).unwrap_err();
             for error in [host.list().unwrap_err(), by_umad] {
                 let path = tree.path().join(CLASS);
                 assert_eq!(error.request(), &Request::Sysfs { path }, "{parts:?}");
@@ -585,6 +586,27 @@ mod tests {
         std::fs::remove_dir_all(class.join("rxe0/ports/1")).unwrap();
         part_problem(&mut host, &class.join("rxe0/ports/1"));
         assert_eq!(host.sysfs().query_gid_table("rxe0").unwrap_err().errno(), libc::ENOENT);
+    }
+
+    /// Which port is the first that is active, and which GIDs there are, cannot be known without port 1.
+    #[test]
+    fn a_device_without_a_port_before_another_is_a_part_of_one() {
+        let (_tree, class, mut host) = tree();
+        std::fs::rename(class.join("rxe0/ports/1"), class.join("rxe0/ports/2")).unwrap();
+        let listing = host.list().unwrap();
+        let [of_list] = listing.problems.as_slice() else { panic!("{listing:?}") };
+        let sysfs = host.sysfs();
+        for error in [
+            of_list,
+            &sysfs.query_gid_table("rxe0").unwrap_err(),
+            &umad::ca(sysfs, "rxe0").unwrap_err(),
+            &umad::port(sysfs, "rxe0", 1).unwrap_err(),
+            &umad::port_guids(sysfs, Some("rxe0")).unwrap_err(),
+            &umad::default_port(sysfs, None).unwrap_err(),
+        ] {
+            assert_eq!(error.errno(), libc::EPROTO);
+            assert!(error.to_string().contains("rxe0/ports: "), "{error}");
+        }
     }
 
     /// As `cp -a /sys/class` leaves them.

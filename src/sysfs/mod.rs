@@ -20,7 +20,7 @@ use nix::libc;
 use rustix::fs::{Access, AtFlags, Dir, FileType, FsWord, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::device::FolderId;
+use crate::device::{FolderId, NodeType};
 use crate::error::{Cause, Error, Request};
 use crate::text::is_file_name;
 
@@ -392,6 +392,26 @@ impl Folder {
         let mut numbers: Vec<u32> = self.names()?.iter().filter_map(|name| decimal(name)).collect();
         numbers.sort_unstable();
         numbers.dedup();
+        Ok(numbers)
+    }
+
+    /// The numbers of the ports of the device whose folder this is. The kernel numbers them from 1 without a gap; a
+    /// switch has only port 0. It registers no device without ports, so other numbers are those of a part of a sysfs.
+    /// An error is that of this file here.
+    pub(crate) fn port_numbers(
+        &self,
+        node_type: NodeType,
+    ) -> Result<Vec<u32>, (&'static str, Cause)> {
+        let numbers = self.join(PORTS).numbers().map_err(|cause| (PORTS, cause))?;
+        let is_switch = node_type == NodeType::SWITCH;
+        if numbers.is_empty() {
+            let first = if is_switch { "ports/0" } else { "ports/1" };
+            return Err((first, Cause::Os(libc::ENOENT)));
+        }
+        let first = u32::from(!is_switch);
+        if !numbers.iter().copied().eq((first..).take(numbers.len())) {
+            return Err((PORTS, self.malformed(PORTS, "port numbers with a gap")));
+        }
         Ok(numbers)
     }
 

@@ -147,6 +147,7 @@ mod tests {
             std::fs::create_dir_all(port.join(folder)).unwrap();
         }
         for (file, text) in [
+            ("../../node_type", "1: CA"),
             ("state", "4: ACTIVE"),
             ("phys_state", "5: LinkUp"),
             ("link_layer", "InfiniBand"),

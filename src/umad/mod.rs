@@ -191,8 +191,8 @@ pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device; `EPROTO`: a file has unexpected content; otherwise the errno of the file that
-/// cannot be read. A port's failure is in [`Ca::ports`].
+/// `ENODEV`: no such device; `EPROTO`: a file has unexpected content, or a copy of sysfs lacks a port; otherwise the
+/// errno of the file that cannot be read. A port's failure is in [`Ca::ports`].
 #[doc(alias = "umad_get_ca")]
 pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
     let device = DeviceFolder::find(sysfs, name)?;
@@ -223,8 +223,8 @@ pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device; `EINVAL`: no such port; `EPROTO`: a file has unexpected content; otherwise
-/// the errno of the file that cannot be read.
+/// `ENODEV`: no such device; `EINVAL`: no such port; `EPROTO`: a file has unexpected content, or a copy of sysfs lacks
+/// a port; otherwise the errno of the file that cannot be read.
 #[doc(alias = "umad_get_port")]
 pub fn port(sysfs: &Sysfs, name: &str, number: u32) -> Result<Port> {
     let device = DeviceFolder::find(sysfs, name)?;
@@ -432,18 +432,13 @@ impl<'n> DeviceFolder<'n> {
     }
 
     fn port_numbers(&self) -> Result<Vec<u32>> {
-        let numbers =
-            self.ask(&self.folder, file::PORTS, |folder| folder.join(file::PORTS).numbers())?;
-        // The kernel registers no device without ports.
-        if numbers.is_empty() && is_removed(&self.by_name, &self.folder) {
-            return Err(missing(self.name));
-        }
-        if numbers.is_empty() {
-            let first = u32::from(self.node_type != NodeType::SWITCH);
-            let path = self.port_folder(first).path().to_owned();
-            return Err(Error::new(self.name, Request::Sysfs { path }, Cause::Os(libc::ENOENT)));
-        }
-        Ok(numbers)
+        self.folder.port_numbers(self.node_type).map_err(|(file, cause)| {
+            let is_partly_gone = matches!(cause.errno(), libc::ENOENT | libc::EPROTO);
+            if is_partly_gone && is_removed(&self.by_name, &self.folder) {
+                return missing(self.name);
+            }
+            Error::new(self.name, Request::Sysfs { path: self.folder.path().join(file) }, cause)
+        })
     }
 
     fn each_port<T>(

@@ -266,7 +266,10 @@ fn the_default_is_libibumads() {
     fails(default_port(&tree.sysfs(), Some("ib")), Errno::NODEV);
     assert_eq!(default_port(&tree.is("ib", 2, 1, 2).sysfs(), Some("ib")).unwrap().1, 2);
     // No array of ports bounds the choice, and one bad port hides no other.
-    tree.port("ib", 12).unreadable("ib/ports/1/state");
+    for number in 3..=12 {
+        tree.port("ib", number).is("ib", number, 1, 3);
+    }
+    tree.is("ib", 12, 4, 5).unreadable("ib/ports/1/state");
     assert_eq!(default(&tree), ("ib".to_owned(), 12));
 }
 
