@@ -293,7 +293,7 @@ fn read_device(folder: &Folder, name: String) -> Result<Device, Unread> {
         node_type,
         node_guid: guid("node_guid")?,
         sys_image_guid: guid("sys_image_guid")?,
-        fw_version: folder.read_optional("fw_ver").map(|text| to_plain(&text)),
+        fw_version: read_firmware(folder).map_err(at("fw_ver"))?,
         protocol: None,
         port_count: ports.last().copied().unwrap_or(0),
         driver: None,
@@ -303,4 +303,16 @@ fn read_device(folder: &Folder, name: String) -> Result<Device, Unread> {
     };
     check(&device).map_err(at(""))?;
     Ok(device)
+}
+
+/// The firmware's version, if the driver gives it; with `?` for what does not show.
+fn read_firmware(folder: &Folder) -> Result<Option<String>, Cause> {
+    match folder.read_bytes("fw_ver") {
+        Ok(bytes) => {
+            let text = to_plain(String::from_utf8_lossy(&bytes).trim_end());
+            Ok(Some(text).filter(|text| !text.is_empty()))
+        }
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(Cause::of(errno)),
+    }
 }

@@ -588,6 +588,21 @@ mod tests {
         assert_eq!(host.sysfs().query_gid_table("rxe0").unwrap_err().errno(), libc::ENOENT);
     }
 
+    #[test]
+    fn a_firmware_version_that_is_refused_is_not_none() {
+        let (_tree, class, mut host) = tree();
+        let file = class.join("rxe0/fw_ver");
+        std::fs::write(&file, b"1.2\xff\n").unwrap();
+        assert_eq!(host.devices().unwrap()[0].fw_version.as_deref(), Some("1.2\u{fffd}"));
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(host.devices().unwrap()[0].fw_version, None);
+        std::fs::create_dir(&file).unwrap();
+        let listing = host.list().unwrap();
+        let [problem] = listing.problems.as_slice() else { panic!("{listing:?}") };
+        let said = format!("rxe0: read {}: EISDIR", file.display());
+        assert!(problem.to_string().starts_with(&said), "{problem}");
+    }
+
     /// Which port is the first that is active, and which GIDs there are, cannot be known without port 1.
     #[test]
     fn a_device_without_a_port_before_another_is_a_part_of_one() {

@@ -26,7 +26,7 @@ use crate::text::is_file_name;
 
 pub(crate) use counters::{counter_names, read_counter};
 pub(crate) use gid::Slot;
-pub(crate) use port::name_of_speed;
+pub(crate) use port::{name_of_speed, read_rate};
 
 /// Longest content of a sysfs attribute: one page.
 const PAGE: usize = 4096;
@@ -342,6 +342,15 @@ impl Folder {
     /// A file's content that may be missing, for attributes that not every device has.
     pub(crate) fn read_optional(&self, name: &str) -> Option<String> {
         self.read(name).ok().filter(|text| !text.is_empty())
+    }
+
+    /// The same, if only a missing or an empty file is no content, and what may not be read is an error.
+    pub(crate) fn read_if_given(&self, name: &str) -> Result<Option<String>, Cause> {
+        match self.read(name) {
+            Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+            Err(Cause::Os(libc::ENOENT)) => Ok(None),
+            Err(cause) => Err(cause),
+        }
     }
 
     /// The number that a file begins with: `4: ACTIVE` is 4, `0x0008` is 8.

@@ -38,7 +38,7 @@ use crate::gid::Gid;
 use crate::guid::Guid;
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, PhysState, PortState, Rate};
-use crate::sysfs::{Folder, Sysfs, is_absent, name_of_speed};
+use crate::sysfs::{Folder, Sysfs, is_absent, name_of_speed, read_rate};
 use crate::text::natural;
 
 /// The files and folders of a device and of its ports.
@@ -114,7 +114,7 @@ pub struct Port {
     pub rate: Option<Rate>,
     /// Capability bits of the InfiniBand specification.
     pub capability_mask: u32,
-    /// Link layer; InfiniBand if the kernel is too old to give it.
+    /// Link layer.
     pub link_layer: LinkLayer,
     /// The GID at index 0, all zero if that slot is empty; `None` if the port's GID table has
     /// no slot (representors of mlx5).
@@ -201,14 +201,15 @@ pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
             folder.read(file)?.parse().map_err(|_| folder.malformed(file, "a GUID"))
         })
     };
+    let text = |file| device.ask(&device.folder, file, |folder| folder.read_if_given(file));
     Ok(Ca {
         name: name.to_owned(),
         node_type: device.node_type,
         node_guid: guid(file::NODE_GUID)?,
         system_guid: guid(file::SYSTEM_GUID)?,
-        fw_ver: device.folder.read_optional(file::FIRMWARE),
-        hw_ver: device.folder.read_optional(file::HARDWARE),
-        ca_type: device.folder.read_optional(file::CA_TYPE),
+        fw_ver: text(file::FIRMWARE)?,
+        hw_ver: text(file::HARDWARE)?,
+        ca_type: text(file::CA_TYPE)?,
         ports: device.each_port(|number, _| read_port(sysfs, &device, number))?,
     })
 }
@@ -297,7 +298,7 @@ pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
             let byte = |file| device.ask(folder, file, |folder| number_in(folder, file));
             Ok(Seen {
                 number,
-                infiniband: device.ask(folder, file::LINK_LAYER, read_link_layer)?
+                infiniband: device.ask(folder, file::LINK_LAYER, LinkLayer::of_sysfs)?
                     == LinkLayer::INFINIBAND,
                 state: byte(file::STATE)?,
                 phys_state: byte(file::PHYS_STATE)?,
@@ -464,9 +465,9 @@ fn read_port(sysfs: &Sysfs, device: &DeviceFolder, number: u32) -> Result<Port> 
     let pkeys = own.query_pkeys(device.name, number)?;
     let byte = |file| device.ask(folder, file, |folder| number_in(folder, file));
     let word = |file| device.ask(folder, file, |folder| number_in(folder, file));
-    let link_layer = device.ask(folder, file::LINK_LAYER, read_link_layer)?;
-    let rate = folder.read_optional(file::RATE);
-    let rate = rate.filter(|rate| name_of_speed(rate, link_layer).is_some());
+    let link_layer = device.ask(folder, file::LINK_LAYER, LinkLayer::of_sysfs)?;
+    let rate = device.ask(folder, file::RATE, read_rate)?;
+    let rate = Some(rate).filter(|rate| name_of_speed(rate, link_layer).is_some());
     Ok(Port {
         number,
         base_lid: word(file::LID)?,
@@ -498,14 +499,6 @@ fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
         // The port exists, unless its device was removed; and each has the folder.
         Err(Cause::Os(libc::ENOENT)) if port_folder.join(file::GIDS).exists() => Ok(None),
         Err(cause) => Err(cause),
-    }
-}
-
-/// The link layer; InfiniBand if there is no such file, as in libibumad.
-fn read_link_layer(port_folder: &Folder) -> Result<LinkLayer, Cause> {
-    match LinkLayer::of_sysfs(port_folder) {
-        Err(Cause::Os(libc::ENOENT)) => Ok(LinkLayer::INFINIBAND),
-        other => other,
     }
 }
 

@@ -182,6 +182,7 @@ fn a_port_that_cannot_be_read_is_an_error_of_its_own() {
     for (file, errno) in [
         ("lid", Errno::LOOP),
         ("state", Errno::LOOP),
+        ("rate", Errno::LOOP),
         ("pkeys/0", Errno::LOOP),
         ("gids/0", Errno::LOOP),
         ("link_layer", Errno::LOOP),
@@ -223,11 +224,11 @@ fn text_that_is_not_the_kernels_is_an_error() {
 #[test]
 fn what_no_port_depends_on() {
     let tree = Tree::new();
-    tree.device("d", CA).port("d", 1).unreadable("d/ports/1/rate").remove("d/ports/1/link_layer");
+    tree.device("d", CA).port("d", 1).remove("d/ports/1/rate").remove("d/fw_ver");
     tree.folder("d/ports/x").folder("d/ports/01").bytes("d/ports/-1", b"");
     let ca = ca(&tree.sysfs(), "d").unwrap();
     let [(1, Ok(port))] = ca.ports.as_slice() else { panic!("{ca:?}") };
-    assert_eq!((port.rate, port.link_layer), (None, LinkLayer::INFINIBAND));
+    assert_eq!((port.rate, ca.fw_ver), (None, None));
 }
 
 #[test]
@@ -235,7 +236,9 @@ fn a_device_that_cannot_be_read() {
     let tree = Tree::new();
     tree.device("d", CA).unreadable("d/ports");
     fails(ca(&tree.sysfs(), "d"), Errno::LOOP);
-    tree.device("e", CA).unreadable("e/sys_image_guid");
+    tree.device("e", CA).unreadable("e/fw_ver");
+    fails(ca(&tree.sysfs(), "e"), Errno::LOOP);
+    tree.remove("e/fw_ver").unreadable("e/sys_image_guid");
     fails(ca(&tree.sysfs(), "e"), Errno::LOOP);
     // No GUID of a port depends on it.
     assert_eq!(guids(tree.port("e", 1), Some("e")), [(1, Ok(Some(1)))]);
@@ -243,6 +246,15 @@ fn a_device_that_cannot_be_read() {
     let error = port_guids(&tree.sysfs(), Some("e")).unwrap_err();
     assert_eq!(error.errno(), Errno::LOOP.raw_os_error());
     assert!(error.to_string().contains("e/node_type"), "{error}");
+}
+
+/// A port of RoCE would be one of InfiniBand, and the default.
+#[test]
+fn a_copy_without_link_layers_is_an_error() {
+    let tree = Tree::new();
+    tree.device("d", CA).port("d", 1).remove("d/ports/1/link_layer");
+    fails(port(&tree.sysfs(), "d", 1), Errno::NOENT);
+    fails(default_port(&tree.sysfs(), None), Errno::NOENT);
 }
 
 #[test]
