@@ -321,7 +321,8 @@ fn unused_here(program: Program, format: EnvFormat) -> Option<&'static str> {
     if !is_taken_here(format) {
         return None;
     }
-    let own = NAMES.into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
+    let value = |name| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
+    let own = NAMES.into_iter().filter_map(|name| Some((name, value(name)?)));
     let own: BTreeMap<&str, String> = own.collect();
     unused_by(&program.model(|name| own.get(name).map(String::as_str)))
 }

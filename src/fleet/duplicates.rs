@@ -92,13 +92,18 @@ impl Seen {
                 self.list.push((Key::of_number(Identity::PortGuid, guid.to_u64()), host, false));
             }
         }
+        let is_roce = record.is_roce(port);
         for row in record.rows(port.number) {
             let entry = &row.record.entry;
-            let identity = match entry.gid_type() {
-                GidType::ROCE_V1 | GidType::ROCE_V2 => identity(entry.gid()),
-                _ => None,
+            let is_of_roce = match entry.gid_type() {
+                GidType::ROCE_V1 | GidType::ROCE_V2 => true,
+                // One that could not be read is one of these.
+                _ => {
+                    is_known &= is_roce.is_some();
+                    is_roce == Some(true)
+                }
             };
-            let Some(identity) = identity else { continue };
+            let Some(identity) = identity(entry.gid()).filter(|_| is_of_roce) else { continue };
             // Each row of RoCE has an interface.
             let is_own = is_own(home(here, (true, port), row));
             is_known &= is_own.is_some();
@@ -107,31 +112,32 @@ impl Seen {
                 self.list.push((key, host, is_own.is_none()));
             }
         }
-        self.add_lid(host, name, record, port);
-        is_known
+        self.add_lid(host, name, record, port) && is_known
     }
 
-    fn add_lid(&mut self, host: u32, name: u32, record: &DeviceRecord, port: &PortRecord) {
+    /// Adds a port's LID. Whether it is known, and whose it is.
+    fn add_lid(&mut self, host: u32, name: u32, record: &DeviceRecord, port: &PortRecord) -> bool {
         /// `IBV_QPF_GRH_REQUIRED`: a virtual function, which has the LID of its physical one.
         const GRH_REQUIRED: u8 = 1;
-        let Some(own) = port.known() else { return };
-        // Where the flags are not known it may be one.
-        let is_virtual = own.flags.is_none_or(|own| own & GRH_REQUIRED != 0)
+        let Some(own) = port.known() else { return false };
+        let is_virtual = own.flags.is_some_and(|own| own & GRH_REQUIRED != 0)
             || record
                 .hardware
                 .as_ref()
                 .and_then(|own| own.pci.as_ref())
                 .is_some_and(PciFunction::is_virtual);
         if own.link_layer != LinkLayer::INFINIBAND || own.lid == 0 || is_virtual {
-            return;
+            return true;
         }
-        let Some(row) = record.rows(port.number).first() else { return };
+        let Some(row) = record.rows(port.number).first() else { return false };
         let prefix = row.record.entry.gid().subnet_prefix();
         // Fabrics without a prefix of their own may be several, one for each rail.
         let rail = if prefix == DEFAULT_PREFIX { u64::from(name) + 1 } else { 0 };
         let number = u128::from(prefix) << 64 | u128::from(rail) << 32 | u128::from(own.lid);
         let key = Key { identity: Identity::Lid, bytes: number.to_be_bytes() };
-        self.list.push((key, host, false));
+        // In a virtual machine only the flags show that a function is virtual.
+        self.list.push((key, host, own.flags.is_none()));
+        own.flags.is_some()
     }
 
     /// One host has its own things more than once.
@@ -179,8 +185,8 @@ impl Survey {
         self.duplicates_of(false)
     }
 
-    /// What may be a duplicate: several hosts have a row with an address, and of one of them it is not known whether
-    /// the address is its own. All hosts are named that may have it, also those that are known to.
+    /// What may be a duplicate: several hosts have a row with an address, or a LID, and of one of them it is not known
+    /// whether this is its own. All hosts are named that may have it, also those that are known to.
     #[must_use]
     pub fn perhaps_duplicates(&self) -> Vec<Duplicate> {
         self.duplicates_of(true)

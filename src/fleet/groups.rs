@@ -14,7 +14,7 @@ pub struct Groups {
     /// have. If more than half of the hosts are equal it is these. Hosts of which not everything is known are among
     /// them, if nothing is known to differ. What is not known of the usual host itself is what most others have.
     pub usual: Vec<u32>,
-    /// Those of [`usual`](Self::usual) of which not everything is known, ascending.
+    /// The hosts of which not everything is known, ascending, also if they are odd.
     pub partly: Vec<u32>,
     /// The others: those that differ in the same way are one group. The most telling differences come first.
     pub odd: Vec<Group>,
@@ -94,7 +94,9 @@ impl Survey {
             let differences =
                 if Some(number) == usual { Vec::new() } else { compare(&own, profile, &wanted) };
             let is_known = |key: &(Field, &str)| key.0.can_lack() || own.contains_key(key);
-            if differences.is_empty() && !(profile.is_read && wanted.keys().all(is_known)) {
+            // An odd host may lack what most have.
+            let is_odd = !differences.is_empty();
+            if !profile.is_read || !is_odd && !wanted.keys().all(is_known) {
                 groups.partly.extend(&hosts);
             }
             found.entry(differences).or_default().extend(hosts);

@@ -95,13 +95,13 @@ impl Survey {
         let mut joined = 0;
         for of_rail in all.into_values() {
             for ((chooser, kinds), in_use) in Chooser::ALL.into_iter().zip(of_rail).zip(&in_use) {
-                troubles.chooser = chooser;
+                troubles.begin(chooser);
                 let is_joined = self.look(hosts, kinds, (in_use, &perhaps_in_use), &mut troubles);
                 joined += usize::from(is_joined && chooser == Chooser::Recommended);
             }
         }
         let problems = troubles.found.into_iter().filter_map(|(Key { why, hosts }, rest)| {
-            let Rest { ports, choosers, others, example, ends: (own, other) } = rest;
+            let Rest { ports, choosers, others, example, ends: (own, other), .. } = rest;
             Some(Trouble {
                 hosts,
                 ports: ports.into_iter().filter_map(|own| self.ports.get(own).cloned()).collect(),

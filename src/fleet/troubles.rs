@@ -30,8 +30,14 @@ pub(super) struct Rest {
     pub(super) ports: BTreeSet<u32>,
     /// By the numbers of choosers.
     pub(super) choosers: [bool; 3],
+    /// The most in one rail.
     pub(super) others: usize,
+    /// The rail that was looked at last, and the place of the others there.
+    rail: usize,
+    place: usize,
     pub(super) example: Option<u32>,
+    /// How many of the others are alike, of whom the example is one.
+    alike: usize,
     /// An end of each side: its kind and its network.
     pub(super) ends: ((u32, u32), Option<(u32, u32)>),
 }
@@ -39,7 +45,11 @@ pub(super) struct Rest {
 /// Gathers troubles.
 pub(super) struct Troubles {
     pub(super) found: BTreeMap<Key, Rest>,
-    pub(super) chooser: Chooser,
+    chooser: Chooser,
+    /// Counts rails, and those of each chooser.
+    rail: usize,
+    /// The hosts of the other side of each trouble of this rail.
+    others: Vec<BTreeSet<u32>>,
     /// Whether routers join all networks.
     is_routed: bool,
 }
@@ -59,7 +69,15 @@ pub(super) fn are_apart(one: &[Member], other: &[Member]) -> bool {
 
 impl Troubles {
     pub(super) fn new(is_routed: bool) -> Self {
-        Self { found: BTreeMap::new(), chooser: Chooser::Recommended, is_routed }
+        let (found, others) = (BTreeMap::new(), Vec::new());
+        Self { found, chooser: Chooser::Recommended, rail: 0, others, is_routed }
+    }
+
+    /// Begins with the next rail, as somebody chooses there.
+    pub(super) fn begin(&mut self, chooser: Chooser) {
+        self.chooser = chooser;
+        self.rail += 1;
+        self.others.clear();
     }
 
     /// Adds members that do not meet others.
@@ -72,26 +90,36 @@ impl Troubles {
             other.or(members.first()).map(|(host, _, network)| (*host, (kind, *network)))
         };
         let example = others.and_then(of);
-        // A host is none of the others to itself.
-        let is_other = |own: &u32| hosts != [*own];
-        let count =
-            others.map_or(0, |(_, members)| hosts_of(members).into_iter().filter(is_other).count());
         let ends = ((kind, *network), example.map(|(_, end)| end));
+        // A host is none of the others to itself.
+        let only = if let [only] = hosts[..] { Some(only) } else { None };
+        let others = others.map_or_else(Vec::new, |(_, members)| hosts_of(members));
+        let others: Vec<u32> = others.into_iter().filter(|own| Some(*own) != only).collect();
         let rest = self.found.entry(Key { why, hosts }).or_insert_with(|| Rest {
             ports: BTreeSet::new(),
             choosers: [false; 3],
             others: 0,
+            rail: 0,
+            place: 0,
             example: None,
+            alike: 0,
             ends,
         });
         rest.ports.extend(own.iter().map(|(_, name, _)| *name));
         if let Some(own) = rest.choosers.get_mut(self.chooser as usize) {
             *own = true;
         }
-        if count > rest.others {
-            rest.others = count;
-            rest.example = example.map(|(host, _)| host);
-            rest.ends = ends;
+        if others.len() > rest.alike {
+            (rest.alike, rest.example, rest.ends) =
+                (others.len(), example.map(|(host, _)| host), ends);
+        }
+        if rest.rail != self.rail {
+            (rest.rail, rest.place) = (self.rail, self.others.len());
+            self.others.push(BTreeSet::new());
+        }
+        if let Some(all) = self.others.get_mut(rest.place) {
+            all.extend(others);
+            rest.others = rest.others.max(all.len());
         }
     }
 
@@ -124,7 +152,7 @@ impl Troubles {
         let (usual, odd): (Vec<_>, Vec<_>) = sides.iter().map(split).unzip();
         for (kind, odd) in &odd {
             // Those of a kind may all be of the odd host.
-            if let Some((its, rest)) = usual.iter().find(|(_, rest)| are_apart(odd, rest)) {
+            for (its, rest) in usual.iter().filter(|(_, rest)| are_apart(odd, rest)) {
                 let doubt = if is_v2 { Doubt::Networks } else { Doubt::Link };
                 self.doubt(vec![doubt], (*kind, odd), (*its, rest));
             }

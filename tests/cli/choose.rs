@@ -1,5 +1,8 @@
 //! `choose` and `env`, on snapshots.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
 use serde_json::{Value, json};
 
 use crate::run::{finish, program};
@@ -426,6 +429,10 @@ fn variables_for_slurm() {
         assert_eq!((run.stdout.is_empty(), run.status), (is_left, 0), "{name}: {run:?}");
         assert_eq!(run.stderr.contains(&format!("{name} is set already")), is_left, "{run:?}");
     }
+    // A list that is no UTF-8 is set, too.
+    let mut command = fleet.command(&["env", "ucx", "--format", "slurm"]);
+    let run = finish(command.env("UCX_TLS", OsStr::from_bytes(b"tcp\xff")));
+    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
     // Nor is a transport switched on again that is off, or another one given variables of NCCL's own.
     for (program, name, value) in [
         ("NCCL", "NCCL_IB_DISABLE", "1"),

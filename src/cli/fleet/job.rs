@@ -257,7 +257,7 @@ impl Listed {
             let mut without = found.out.clone();
             without.extend(odd.map(|(host, _)| host));
             if without.len() == found.out.len() || without.len() == names.len() {
-                self.keep_alike(&mut found, names.len(), is_whole);
+                self.keep_alike(&mut found, troubles, names.len(), is_whole);
                 break;
             }
             found.out = without;
@@ -266,8 +266,16 @@ impl Listed {
     }
 
     /// None is like most: those hosts are kept that are alike, where they are most.
-    fn keep_alike(&self, found: &mut Found, count: usize, is_whole: bool) {
-        for group in self.indices.alike() {
+    fn keep_alike(
+        &self,
+        found: &mut Found,
+        troubles: impl Fn(&BTreeSet<u32>) -> Vec<Trouble>,
+        count: usize,
+        is_whole: bool,
+    ) {
+        /// Each takes as long as there are hosts, and may be one host.
+        const MOST_GROUPS: usize = 100;
+        for group in self.indices.alike().into_iter().take(MOST_GROUPS) {
             let group: BTreeSet<u32> =
                 group.into_iter().filter_map(|own| u32::try_from(own).ok()).collect();
             let hosts = (0u32..).take(count);
@@ -276,10 +284,13 @@ impl Listed {
             if out.len() == count {
                 continue;
             }
-            if let Some(plan) = self.plan(Program::Nccl, &out, is_whole) {
-                (found.plan, found.out) = (Some(plan), out);
-                return;
+            let Some(plan) = self.plan(Program::Nccl, &out, is_whole) else { continue };
+            let list = troubles(&out);
+            if list.iter().any(|own| matches!(own.why, Why::Cannot(_))) {
+                continue;
             }
+            *found = Found { plan: Some(plan), out, is_unknown: !list.is_empty() };
+            return;
         }
     }
 }

@@ -244,7 +244,8 @@ pub(crate) fn answer(
         job.tell(report);
     }
     let bad = report.bad_files().count();
-    report.end_with(found.last_line(&looked, are_ports_read, partly.len(), bad));
+    let is_job = args.hosts.is_some();
+    report.end_with(found.last_line(&looked, is_job, are_ports_read, (partly.len(), bad)));
     Ok(lines.table.into())
 }
 
@@ -307,17 +308,22 @@ impl Found {
         let mut differences = groups.odd.iter().flat_map(|own| &own.differences);
         let is_odd =
             differences.any(|own| !is_job || matches!(own.field, Field::Present | Field::Node));
-        let is_apart = |own: &Trouble| !is_job || job::is_recommended(own);
         let is_unjoined = *hosts == 0 || (*hosts > 1 && pairs.joined == 0);
-        is_unjoined || is_odd || !duplicates.is_empty() || pairs.problems.iter().any(is_apart)
+        let is_apart = self.troubles(is_job).next().is_some();
+        is_unjoined || is_odd || !duplicates.is_empty() || is_apart
+    }
+
+    /// What does not meet, or may not; for a job of what is recommended.
+    fn troubles(&self, is_job: bool) -> impl Iterator<Item = &Trouble> {
+        self.pairs.problems.iter().filter(move |own| !is_job || job::is_recommended(own))
     }
 
     fn last_line(
         &self,
         looked: &Looked,
+        is_job: bool,
         are_ports_read: bool,
-        partly: usize,
-        bad: usize,
+        (partly, bad): (usize, usize),
     ) -> String {
         let Self { hosts, pairs, groups, .. } = self;
         let mut last = format!("looked at {}: {looked}", count(*hosts, "host"));
@@ -335,13 +341,18 @@ impl Found {
                 }
                 _ => format!("the ports of {}", count(pairs.joined, "rail")),
             };
-            let _ = match (pairs.joined, pairs.problems.is_empty()) {
-                (0, _) => write!(last, "; no ports of two hosts are joined"),
-                (_, true) if are_ports_read && bad == 0 => write!(last, "; {rails} can meet"),
-                (_, true) => write!(last, "; {rails} can meet, as far as they were read"),
-                (_, false) => {
-                    write!(last, "; not {} can meet", rails.replace("the ports", "all ports"))
-                }
+            let all = rails.replace("the ports", "all ports");
+            let cannot = |own: &Trouble| matches!(own.why, Why::Cannot(_));
+            let _ = if pairs.joined == 0 {
+                write!(last, "; no ports of two hosts are joined")
+            } else if self.troubles(is_job).any(cannot) {
+                write!(last, "; not {all} can meet")
+            } else if self.troubles(is_job).next().is_some() {
+                write!(last, "; it is not known whether {all} can meet")
+            } else if are_ports_read && bad == 0 {
+                write!(last, "; {rails} can meet")
+            } else {
+                write!(last, "; {rails} can meet, as far as they were read")
             };
         }
         if partly > 0 {

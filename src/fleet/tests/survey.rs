@@ -426,6 +426,28 @@ fn all_to_all_compares_networks_of_different_hosts() {
     assert_eq!(found, ["Unknown([Networks]) [0] mlx5_1:1 3 1"]);
 }
 
+/// The others are all of the other side, of whatever kinds they are.
+#[test]
+fn others_of_several_kinds() {
+    let of = |number: u8, network: u8, mtu| {
+        let mut own = host(number, &[(&format!("10.{network}.0.{number}"), 24)]);
+        port(&mut own, 0).active_mtu = Some(Mtu(mtu));
+        own
+    };
+    // Most are in network 0, and of two MTUs.
+    let mut hosts = vec![of(1, 0, 3), of(2, 2, 3), of(3, 3, 3)];
+    hosts.extend((4..7).map(|number| of(number, 0, 5)));
+    let found = troubles(&hosts, Rails::Found, false);
+    assert_eq!(found, ["Unknown([Networks]) [1, 2] mlx5_0:1 3 4"]);
+    // One of another GID type, whose address is right.
+    let mut hosts: Vec<_> =
+        (1..6).map(|number| of(number, 0, if number > 3 { 5 } else { 3 })).collect();
+    hosts.push(of(6, 0, 3));
+    keep_rows(&mut hosts[5], 0, |index| index == 2);
+    let found = troubles(&hosts, Rails::Found, false);
+    assert_eq!(found[1..], ["Cannot([GidType]) [5] mlx5_0:1 2 5"]);
+}
+
 /// A program that leaves out a port of InfiniBand reaches nobody there, and one that may leave it out perhaps nobody.
 #[test]
 fn a_port_of_infiniband_that_a_program_does_not_use() {
@@ -518,6 +540,23 @@ fn an_address_that_a_host_does_not_have() {
     assert_eq!(perhaps(&hosts), [Duplicate { hosts: vec![0, 1], same }]);
     assert_eq!(perhaps(&hosts[..1]), [], "no other host has it");
     assert_eq!(perhaps(&with_row(Some(2), Some(2))), []);
+    // The type could not be read; the address is the host's all the same.
+    let mut hosts = fleet(2);
+    hosts[1] = host(1, &[("10.0.0.1", 24)]);
+    let row = hosts[1].devices[0].gids.as_mut().unwrap().as_mut().unwrap().last_mut().unwrap();
+    assert_eq!(row.record.entry.gid().ipv4(), Some([10, 0, 0, 1].into()));
+    row.record = GidRecord::new(row.record.entry.with_type(GidType::UNNAMED), Source::Ioctl);
+    assert_eq!(duplicates(&hosts), ["[0, 1] [(Address, 1, \"10.0.0.1\")]"]);
+    // Nothing shows that the ports are ones of RoCE.
+    for own in hosts.iter_mut().map(|own| &mut own.devices[0]) {
+        for row in own.gids.as_mut().unwrap().as_mut().unwrap() {
+            let entry = row.record.entry.with_type(GidType::UNNAMED);
+            row.record = GidRecord::new(entry, Source::Ioctl);
+        }
+        own.device.protocol = None;
+    }
+    assert_eq!(duplicates(&hosts), [""; 0]);
+    assert_eq!(survey(&hosts).groups().partly, [0, 1], "also if it has a device less");
     // The interface is not proven to be here, and has the address.
     let mut hosts = fleet(2);
     hosts[1] = host(1, &[("10.0.0.1", 24)]);
@@ -543,7 +582,17 @@ fn lids_in_one_subnet() {
     assert_eq!(duplicates(&[of(1, 0xfec0, 7), function.clone()]), [""; 0]);
     // And so may be one of which that is not known.
     port(&mut function, 0).flags = None;
-    assert_eq!(duplicates(&[of(1, 0xfec0, 7), function]), [""; 0]);
+    let hosts = [of(1, 0xfec0, 7), function];
+    assert_eq!(duplicates(&hosts), [""; 0]);
+    let same = vec![(Identity::Lid, 1, "7".to_owned())];
+    assert_eq!(survey(&hosts).perhaps_duplicates(), [Duplicate { hosts: vec![0, 1], same }]);
+    assert_eq!(survey(&hosts).groups().partly, [1]);
+    // Without a row the subnet is not known.
+    let mut hosts = [of(1, 0xfec0, 7), of(2, 0xfec0, 7)];
+    for own in &mut hosts {
+        own.devices[0].gids = Some(Ok(Vec::new()));
+    }
+    assert_eq!(survey(&hosts).groups().partly, [0, 1]);
 }
 
 /// The host that has most in common with others is not the one of which least is known.
