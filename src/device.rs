@@ -159,8 +159,8 @@ impl Device {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Absence {
-    /// The kernel has no RDMA core loaded: sysfs has no class of RDMA devices, and RDMA netlink, if it was
-    /// asked, is not there.
+    /// The kernel has no RDMA core loaded: sysfs has classes and modules, and none is of RDMA; and RDMA netlink, if it
+    /// was asked, is not there.
     NoModule,
     /// No driver has registered a device in this network namespace.
     NoDevice,

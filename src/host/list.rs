@@ -11,7 +11,7 @@ use crate::error::{Cause, Error, Request, Result};
 use crate::guid::Guid;
 use crate::netlink::Socket;
 use crate::netlink::rdma::{chardev_request, check, devices_request, parse_chardev, parse_device};
-use crate::sysfs::{Folder, PORTS, Sysfs, device_number};
+use crate::sysfs::{CLASS, Folder, PORTS, Sysfs, device_number};
 use crate::text::{is_device_name, is_node_name, is_plain_char, to_plain};
 
 /// The devices of a host.
@@ -113,22 +113,13 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
     Ok(Some(Listing { devices, problems }))
 }
 
-/// Lists the devices by sysfs; `None` if the tree has no class of RDMA devices.
+/// Lists the devices by sysfs; `None` if the tree shows that the RDMA core is not loaded.
 pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>> {
     let mut listing = Listing { devices: Vec::new(), problems: Vec::new() };
-    let class = sysfs.folder("class/infiniband");
+    let class = sysfs.folder(CLASS);
     let names = match class.steady_names() {
         Ok(names) => names,
-        Err(Cause::Os(libc::ENOENT)) if sysfs.is_mounted() && !has_core(sysfs) => return Ok(None),
-        // The module makes the class: this is a part of a sysfs.
-        Err(Cause::Os(libc::ENOENT)) if sysfs.is_mounted() => {
-            let path = class.path().to_owned();
-            return Err(Error::of_host(Request::Sysfs { path }, Cause::Os(libc::ENOENT)));
-        }
-        Err(Cause::Os(libc::ENOENT)) => {
-            let path = sysfs.root().to_owned();
-            return Err(Error::of_host(Request::Sysfs { path }, Cause::NotSysfs));
-        }
+        Err(Cause::Os(libc::ENOENT)) => return sysfs.without_class().map(|()| None),
         Err(cause) => {
             let path = class.path().to_owned();
             return Err(Error::of_host(Request::Sysfs { path }, cause));
@@ -214,11 +205,6 @@ fn steady_device(
     Err(("", Cause::Os(libc::EAGAIN)))
 }
 
-/// Whether the RDMA core is loaded, by its module's folder. One that is built in has none.
-pub(super) fn has_core(sysfs: &Sysfs) -> bool {
-    sysfs.folder("module/ib_core").exists()
-}
-
 /// Whether the class of nodes is missing in a tree that does not show that `ib_uverbs` is not loaded.
 fn lacks_nodes(sysfs: &Sysfs) -> bool {
     lacks_class(sysfs, VERBS_CLASS, "ib_uverbs")
@@ -226,8 +212,7 @@ fn lacks_nodes(sysfs: &Sysfs) -> bool {
 
 /// The same of any class of nodes, which this module makes.
 pub(super) fn lacks_class(sysfs: &Sysfs, class: &str, module: &str) -> bool {
-    let is_gone = |path: &str| sysfs.folder(path).is_gone();
-    is_gone(class) && (is_gone("module") || !is_gone(&format!("module/{module}")))
+    sysfs.folder(class).is_gone() && !sysfs.is_unloaded(module)
 }
 
 /// Each uverbs node with the name of its device, and what kept nodes from being read. The names are those
@@ -300,25 +285,15 @@ fn read_device(folder: &Folder, name: String) -> Result<Device, Unread> {
         let guid = folder.read(file).map_err(at(file))?.parse::<Guid>();
         guid.map_err(|_| (file, folder.malformed(file, "a GUID in sysfs")))
     };
-    let ports = folder.join(PORTS).numbers().map_err(at(PORTS))?;
     let node_type = NodeType::of_sysfs(folder).map_err(at("node_type"))?;
-    // The kernel numbers ports from 1 without a gap; a switch has only port 0.
-    let first = u32::from(node_type != NodeType::SWITCH);
-    // It registers no device without ports, so this is a part of a sysfs.
-    if ports.is_empty() {
-        let file = if first == 0 { "ports/0" } else { "ports/1" };
-        return Err((file, Cause::Os(libc::ENOENT)));
-    }
-    if !ports.iter().copied().eq((first..).take(ports.len())) {
-        return Err((PORTS, folder.malformed(PORTS, "port numbers with a gap")));
-    }
+    let ports = folder.port_numbers(node_type)?;
     let device = Device {
         name,
         index: None,
         node_type,
         node_guid: guid("node_guid")?,
         sys_image_guid: guid("sys_image_guid")?,
-        fw_version: folder.read_optional("fw_ver").map(|text| to_plain(&text)),
+        fw_version: read_firmware(folder).map_err(at("fw_ver"))?,
         protocol: None,
         port_count: ports.last().copied().unwrap_or(0),
         driver: None,
@@ -328,4 +303,16 @@ fn read_device(folder: &Folder, name: String) -> Result<Device, Unread> {
     };
     check(&device).map_err(at(""))?;
     Ok(device)
+}
+
+/// The firmware's version, if the driver gives it; with `?` for what does not show.
+fn read_firmware(folder: &Folder) -> Result<Option<String>, Cause> {
+    match folder.read_bytes("fw_ver") {
+        Ok(bytes) => {
+            let text = to_plain(String::from_utf8_lossy(&bytes).trim_end());
+            Ok(Some(text).filter(|text| !text.is_empty()))
+        }
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(Cause::of(errno)),
+    }
 }

@@ -40,7 +40,7 @@ use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request, Result};
 use crate::netlink::rdma::{devices_request, message_type};
 use crate::netlink::{Message, Socket, attributes};
-use crate::sysfs::{Sysfs, is_absent};
+use crate::sysfs::{CLASS, Sysfs, is_absent};
 use crate::text::{is_device_name, is_node_name, natural};
 use list::{VERBS_CLASS, leaves_no_netlink, list_by_netlink, list_by_sysfs};
 
@@ -162,7 +162,7 @@ impl Host {
     /// # Errors
     /// Netlink's errno, if its answer cannot be used, or if it refuses and sysfs has no class of
     /// RDMA devices; the errno of sysfs, if there is no netlink and sysfs cannot be read either
-    /// ([`Cause::NotSysfs`], `ENOENT`: there is none).
+    /// ([`Cause::NotSysfs`], `ENOENT`: there is none; `ENOENT`: a part of it is missing).
     #[doc(alias = "ibv_get_device_list")]
     pub fn devices(&mut self) -> Result<Vec<Device>> {
         Ok(self.list()?.devices)
@@ -260,7 +260,7 @@ impl Host {
     #[must_use]
     pub fn absence(&mut self) -> Vec<Absence> {
         let mut reasons = Vec::new();
-        let class = self.sysfs.folder("class/infiniband");
+        let class = self.sysfs.folder(CLASS);
         let names = class.steady_names();
         let verbs = self.sysfs.folder(VERBS_CLASS);
         let nodes = verbs.steady_names();
@@ -299,7 +299,7 @@ impl Host {
             Netlink::Unopened(errno) => errno == Some(Errno::PROTONOSUPPORT),
             Netlink::Absent => true,
         };
-        let is_unloaded = self.sysfs.is_mounted() && !list::has_core(&self.sysfs);
+        let is_unloaded = self.sysfs.without_class().is_ok();
         (is_unloaded && may_lack_module).then_some(Absence::NoModule)
     }
 
@@ -319,6 +319,7 @@ fn is_missing(path: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::inventory::{Parts, Wanted};
+    use crate::umad;
 
     const GID: &str = "fe80:0000:0000:0000:0011:22ff:fe33:4455";
 
@@ -456,7 +457,9 @@ mod tests {
         assert_eq!(elsewhere.list().unwrap_err().cause(), &Cause::NotSysfs);
         assert!(!no_module(&mut elsewhere));
         assert_eq!(elsewhere.inventory(&Wanted::new(Parts::GIDS)).problems.len(), 1);
-        std::fs::create_dir(hidden.path().join("class")).unwrap();
+        let make = |path: &str| std::fs::create_dir_all(hidden.path().join(path)).unwrap();
+        make("class/net");
+        make("module");
         assert!(elsewhere.list().unwrap().devices.is_empty() && no_module(&mut elsewhere));
 
         // RDMA netlink is there, so the RDMA core is.
@@ -464,6 +467,34 @@ mod tests {
         let mut refused = at(Netlink::Open(Socket::given(vec![vec![refusal]])));
         assert_eq!(refused.list().unwrap_err().errno(), libc::EPERM);
         assert!(!no_module(&mut refused));
+    }
+
+    /// Nothing says that the module is not loaded where classes or modules are missing, as of a class that is mounted
+    /// into a container; nor where there is what only its modules make.
+    #[test]
+    fn a_part_of_a_sysfs_lacks_no_module() {
+        for parts in [
+            &["class/net"][..],
+            &["module"],
+            &["class/net", "module/ib_core"],
+            &["class/infiniband_verbs/uverbs0", "module/ib_uverbs"],
+            &["class/infiniband_mad", "module"],
+            &["class/misc/rdma_cm", "module"],
+        ] {
+            let tree = tempfile::tempdir().unwrap();
+            for part in parts {
+                std::fs::create_dir_all(tree.path().join(part)).unwrap();
+            }
+            let mut host = Host::rooted(tree.path(), "/dev/infiniband");
+            let by_umad = umad::ca_names(host.sysfs()).unwrap_err();
+            for error in [host.list().unwrap_err(), by_umad] {
+                let path = tree.path().join(CLASS);
+                assert_eq!(error.request(), &Request::Sysfs { path }, "{parts:?}");
+                assert_eq!(error.errno(), libc::ENOENT, "{parts:?}");
+                assert!(error.to_string().ends_with("is all of sysfs there?"), "{error}");
+            }
+            assert!(!host.absence().contains(&Absence::NoModule), "{parts:?}");
+        }
     }
 
     /// The class is empty, as in a namespace without devices. Netlink answers for this one.
@@ -555,6 +586,42 @@ mod tests {
         std::fs::remove_dir_all(class.join("rxe0/ports/1")).unwrap();
         part_problem(&mut host, &class.join("rxe0/ports/1"));
         assert_eq!(host.sysfs().query_gid_table("rxe0").unwrap_err().errno(), libc::ENOENT);
+    }
+
+    #[test]
+    fn a_firmware_version_that_is_refused_is_not_none() {
+        let (_tree, class, mut host) = tree();
+        let file = class.join("rxe0/fw_ver");
+        std::fs::write(&file, b"1.2\xff\n").unwrap();
+        assert_eq!(host.devices().unwrap()[0].fw_version.as_deref(), Some("1.2\u{fffd}"));
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(host.devices().unwrap()[0].fw_version, None);
+        std::fs::create_dir(&file).unwrap();
+        let listing = host.list().unwrap();
+        let [problem] = listing.problems.as_slice() else { panic!("{listing:?}") };
+        let said = format!("rxe0: read {}: EISDIR", file.display());
+        assert!(problem.to_string().starts_with(&said), "{problem}");
+    }
+
+    /// Which port is the first that is active, and which GIDs there are, cannot be known without port 1.
+    #[test]
+    fn a_device_without_a_port_before_another_is_a_part_of_one() {
+        let (_tree, class, mut host) = tree();
+        std::fs::rename(class.join("rxe0/ports/1"), class.join("rxe0/ports/2")).unwrap();
+        let listing = host.list().unwrap();
+        let [of_list] = listing.problems.as_slice() else { panic!("{listing:?}") };
+        let sysfs = host.sysfs();
+        for error in [
+            of_list,
+            &sysfs.query_gid_table("rxe0").unwrap_err(),
+            &umad::ca(sysfs, "rxe0").unwrap_err(),
+            &umad::port(sysfs, "rxe0", 1).unwrap_err(),
+            &umad::port_guids(sysfs, Some("rxe0")).unwrap_err(),
+            &umad::default_port(sysfs, None).unwrap_err(),
+        ] {
+            assert_eq!(error.errno(), libc::EPROTO);
+            assert!(error.to_string().contains("rxe0/ports: "), "{error}");
+        }
     }
 
     /// As `cp -a /sys/class` leaves them.

@@ -2,7 +2,7 @@
 
 use nix::libc;
 
-use super::{Folder, Sysfs};
+use super::{CLASS, Folder, Sysfs};
 use crate::device::{Device, NodeType};
 use crate::error::{Cause, Error, Request, Result};
 use crate::netlink::rdma::device_name_now;
@@ -36,7 +36,7 @@ impl Sysfs {
     /// # Errors
     /// `ENOENT`: the device is gone; [`Cause::Replaced`], `ENODEV`: it is, and another has its name.
     pub fn of(&self, device: &Device) -> Result<Self> {
-        let class = self.folder("class/infiniband");
+        let class = self.folder(CLASS);
         self.folder_of(&class, device).map(|folder| self.holding(&device.name, folder)).map_err(
             |cause| {
                 let path = class.join(&device.name).lacking(cause.as_errno());

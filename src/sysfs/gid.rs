@@ -55,7 +55,7 @@ impl Sysfs {
     ///
     /// # Errors
     /// `ENOENT`: no such device, here or any more, or a part of its files is missing; `EPROTO`: a file that does not
-    /// read as it should.
+    /// read as it should, or port numbers with a gap.
     #[doc(alias = "ibv_query_gid_table")]
     pub fn query_gid_table(&self, device: &str) -> Result<Vec<GidRecord>> {
         Ok(self.gid_slots(device)?.into_iter().filter_map(|slot| slot.gid).collect())
@@ -70,18 +70,15 @@ impl Sysfs {
         let error = |path: &Path, cause| {
             Error::new(device, Request::Sysfs { path: path.to_owned() }, cause)
         };
-        let ports = self
-            .device(device)
-            .map_err(|cause| Error::new(device, Request::GidTable, cause))?
-            .join(PORTS);
+        let own =
+            self.device(device).map_err(|cause| Error::new(device, Request::GidTable, cause))?;
+        let node_type = NodeType::of_sysfs(&own).map_err(|cause| ("node_type", cause));
+        let numbers = node_type
+            .and_then(|node_type| own.port_numbers(node_type))
+            .map_err(|(file, cause)| error(own.join(file).path(), cause))?;
         let mut slots = Vec::new();
-        let numbers = ports.numbers().map_err(|cause| error(ports.path(), cause))?;
-        // Each device has a port.
-        if numbers.is_empty() {
-            return Err(error(ports.join("1").path(), Cause::Os(libc::ENOENT)));
-        }
         for port in numbers {
-            let folder = ports.join(port.to_string());
+            let folder = own.join(PORTS).join(port.to_string());
             let gids = folder.join("gids");
             for index in gids.slots().map_err(|cause| error(gids.path(), cause))? {
                 let gid = read_gid(&folder, port, index).map_err(|cause| {
@@ -203,6 +200,7 @@ mod tests {
         for folder in ["gids", "gid_attrs/types", "gid_attrs/ndevs/1"] {
             std::fs::create_dir_all(port.join(folder)).unwrap();
         }
+        std::fs::write(port.join("../../node_type"), "1: CA\n").unwrap();
         for slot in 0..3 {
             std::fs::write(port.join(format!("gids/{slot}")), LINK_LOCAL).unwrap();
             std::fs::write(port.join(format!("gid_attrs/types/{slot}")), "RoCE v2\n").unwrap();

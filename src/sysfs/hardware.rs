@@ -1,6 +1,6 @@
 //! A device's hardware by sysfs: the device's own folder, and that of the PCI function which carries it.
 
-use super::{Folder, Sysfs, is_absent};
+use super::{CLASS, Folder, Sysfs, is_absent};
 use crate::error::{Error, Request, Result};
 use crate::hardware::{Hardware, PciAddress, PciFunction, PcieLink};
 
@@ -19,7 +19,7 @@ impl Sysfs {
     /// # Errors
     /// `ENOENT`: no such device, here or any more.
     pub fn hardware(&self, device: &str) -> Result<Hardware> {
-        let request = || Request::Sysfs { path: self.root().join("class/infiniband").join(device) };
+        let request = || Request::Sysfs { path: self.root().join(CLASS).join(device) };
         self.steadily(device, request, |sysfs| {
             let folder =
                 sysfs.device(device).map_err(|cause| Error::new(device, request(), cause))?;

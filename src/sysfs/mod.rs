@@ -20,16 +20,23 @@ use nix::libc;
 use rustix::fs::{Access, AtFlags, Dir, FileType, FsWord, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::device::FolderId;
+use crate::device::{FolderId, NodeType};
 use crate::error::{Cause, Error, Request};
 use crate::text::is_file_name;
 
 pub(crate) use counters::{counter_names, read_counter};
 pub(crate) use gid::Slot;
-pub(crate) use port::name_of_speed;
+pub(crate) use port::{name_of_speed, read_rate};
 
 /// Longest content of a sysfs attribute: one page.
 const PAGE: usize = 4096;
+
+/// The folder of the devices of this network namespace.
+pub(crate) const CLASS: &str = "class/infiniband";
+
+/// What modules make that are there only with the RDMA core.
+const OF_CORE: [&str; 4] =
+    [CLASS, "class/infiniband_verbs", "class/infiniband_mad", "class/misc/rdma_cm"];
 
 /// The folder of a device's ports, which each device has.
 pub(crate) const PORTS: &str = "ports";
@@ -79,9 +86,27 @@ impl Sysfs {
         &self.root
     }
 
-    /// Whether there is a sysfs at all. A path that is wrong, or where none is mounted, has neither folder.
-    pub(crate) fn is_mounted(&self) -> bool {
-        ["class", "module"].iter().any(|name| !self.folder(name).is_gone())
+    /// Makes sure that the folder of the devices, which is missing, is missing because the RDMA core is not loaded,
+    /// which makes it. Else this is a part of a sysfs, or none.
+    pub(crate) fn without_class(&self) -> Result<(), Error> {
+        let is_gone = |path: &&str| self.folder(path).is_gone();
+        if self.is_unloaded("ib_core") && OF_CORE.iter().all(is_gone) {
+            return Ok(());
+        }
+        // A path that is wrong, or where no sysfs is mounted, has neither folder.
+        let (path, cause) = if ["class", "module"].iter().all(is_gone) {
+            (self.root.clone(), Cause::NotSysfs)
+        } else {
+            (self.root.join(CLASS), Cause::Os(libc::ENOENT))
+        };
+        Err(Error::of_host(Request::Sysfs { path }, cause))
+    }
+
+    /// Whether it shows that a module is not loaded. It does not where classes or modules are missing, which each
+    /// sysfs has. A module that is built in may have no folder, but what it makes is there.
+    pub(crate) fn is_unloaded(&self, module: &str) -> bool {
+        let is_gone = |path: &str| self.folder(path).is_gone();
+        !is_gone("class") && !is_gone("module") && is_gone(&format!("module/{module}"))
     }
 
     /// `class/infiniband/NAME`, the folder of one device in this network namespace. A name that
@@ -89,7 +114,7 @@ impl Sysfs {
     pub(crate) fn device(&self, name: &str) -> Result<Folder, Cause> {
         match &self.held {
             Some((held, folder)) if held == name => Ok(folder.clone()),
-            _ if is_file_name(name) => Ok(self.folder("class/infiniband").join(name)),
+            _ if is_file_name(name) => Ok(self.folder(CLASS).join(name)),
             _ => Err(Cause::NoSuchDevice),
         }
     }
@@ -257,7 +282,11 @@ impl Folder {
     pub(crate) fn is_of_kernel(&self) -> bool {
         /// `SYSFS_MAGIC` of `linux/magic.h`.
         const SYSFS: FsWord = 0x6265_6572;
-        cfg!(miri) || rustix::fs::statfs(&self.path).is_ok_and(|own| own.f_type == SYSFS)
+        let stat = || match self.place() {
+            Some((base, _)) => rustix::fs::fstatfs(&base.fd),
+            None => rustix::fs::statfs(&self.path),
+        };
+        cfg!(miri) || stat().is_ok_and(|own| own.f_type == SYSFS)
     }
 
     /// What it can be known by later.
@@ -315,6 +344,15 @@ impl Folder {
         self.read(name).ok().filter(|text| !text.is_empty())
     }
 
+    /// The same, if only a missing or an empty file is no content, and what may not be read is an error.
+    pub(crate) fn read_if_given(&self, name: &str) -> Result<Option<String>, Cause> {
+        match self.read(name) {
+            Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+            Err(Cause::Os(libc::ENOENT)) => Ok(None),
+            Err(cause) => Err(cause),
+        }
+    }
+
     /// The number that a file begins with: `4: ACTIVE` is 4, `0x0008` is 8.
     pub(crate) fn read_number(&self, name: &str) -> Result<u64, Cause> {
         leading_number(&self.read(name)?).ok_or_else(|| self.malformed(name, "a sysfs number"))
@@ -363,6 +401,26 @@ impl Folder {
         let mut numbers: Vec<u32> = self.names()?.iter().filter_map(|name| decimal(name)).collect();
         numbers.sort_unstable();
         numbers.dedup();
+        Ok(numbers)
+    }
+
+    /// The numbers of the ports of the device whose folder this is. The kernel numbers them from 1 without a gap; a
+    /// switch has only port 0. It registers no device without ports, so other numbers are those of a part of a sysfs.
+    /// An error is that of this file here.
+    pub(crate) fn port_numbers(
+        &self,
+        node_type: NodeType,
+    ) -> Result<Vec<u32>, (&'static str, Cause)> {
+        let numbers = self.join(PORTS).numbers().map_err(|cause| (PORTS, cause))?;
+        let is_switch = node_type == NodeType::SWITCH;
+        if numbers.is_empty() {
+            let first = if is_switch { "ports/0" } else { "ports/1" };
+            return Err((first, Cause::Os(libc::ENOENT)));
+        }
+        let first = u32::from(!is_switch);
+        if !numbers.iter().copied().eq((first..).take(numbers.len())) {
+            return Err((PORTS, self.malformed(PORTS, "port numbers with a gap")));
+        }
         Ok(numbers)
     }
 

@@ -34,18 +34,21 @@ impl Sysfs {
     }
 }
 
+/// The text of a port's rate; empty if the kernel does not know the width, or the file.
+pub(crate) fn read_rate(folder: &Folder) -> Result<String, Cause> {
+    match folder.read("rate") {
+        Err(Cause::Os(libc::EINVAL | libc::ENOENT)) => Ok(String::new()),
+        read => read,
+    }
+}
+
 fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
     const RANGE: &str = "a number beyond its range";
     let beyond = |name: &str| folder.malformed(name, RANGE);
     let byte = |name| u8::try_from(folder.read_number(name)?).map_err(|_| beyond(name));
     let long = |name| u32::try_from(folder.read_number(name)?).map_err(|_| beyond(name));
     let count = |slots: Vec<u32>, name| u32::try_from(slots.len()).map_err(|_| beyond(name));
-    let rate = match folder.read("rate") {
-        Ok(text) => text,
-        // The kernel does not know the width, or the file.
-        Err(Cause::Os(libc::EINVAL | libc::ENOENT)) => String::new(),
-        Err(cause) => return Err(cause),
-    };
+    let rate = read_rate(folder)?;
     let link_layer = LinkLayer::of_sysfs(folder)?;
     let (active_width, active_speed) = parse_rate(&rate, link_layer);
     if active_width.is_none() && !rate.is_empty() && !rate.contains(" Gb/sec (") {
@@ -147,6 +150,7 @@ mod tests {
             std::fs::create_dir_all(port.join(folder)).unwrap();
         }
         for (file, text) in [
+            ("../../node_type", "1: CA"),
             ("state", "4: ACTIVE"),
             ("phys_state", "5: LinkUp"),
             ("link_layer", "InfiniBand"),

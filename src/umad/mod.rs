@@ -38,12 +38,13 @@ use crate::gid::Gid;
 use crate::guid::Guid;
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, PhysState, PortState, Rate};
-use crate::sysfs::{Folder, Sysfs, is_absent, name_of_speed};
+use crate::sysfs::{Folder, Sysfs, is_absent, name_of_speed, read_rate};
 use crate::text::natural;
 
 /// The files and folders of a device and of its ports.
 mod file {
-    pub(super) const CLASS: &str = "class/infiniband";
+    pub(super) use crate::sysfs::CLASS;
+
     pub(super) const NODE_TYPE: &str = "node_type";
     pub(super) const NODE_GUID: &str = "node_guid";
     pub(super) const SYSTEM_GUID: &str = "sys_image_guid";
@@ -113,7 +114,7 @@ pub struct Port {
     pub rate: Option<Rate>,
     /// Capability bits of the InfiniBand specification.
     pub capability_mask: u32,
-    /// Link layer; InfiniBand if the kernel is too old to give it.
+    /// Link layer.
     pub link_layer: LinkLayer,
     /// The GID at index 0, all zero if that slot is empty; `None` if the port's GID table has
     /// no slot (representors of mlx5).
@@ -161,7 +162,7 @@ pub struct PortGuids {
 ///
 /// # Errors
 /// If the folder of the devices exists but cannot be read, or a device's node type: `EACCES`, `EIO`, …; `ENOENT`
-/// if a copy of sysfs lacks it.
+/// if there is no sysfs, or a copy lacks one of these.
 #[doc(alias = "umad_get_cas_names")]
 #[doc(alias = "umad_get_ca_device_list")]
 pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
@@ -190,8 +191,8 @@ pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device; `EPROTO`: a file has unexpected content; otherwise the errno of the file that
-/// cannot be read. A port's failure is in [`Ca::ports`].
+/// `ENODEV`: no such device; `EPROTO`: a file has unexpected content, or a copy of sysfs lacks a port; otherwise the
+/// errno of the file that cannot be read. A port's failure is in [`Ca::ports`].
 #[doc(alias = "umad_get_ca")]
 pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
     let device = DeviceFolder::find(sysfs, name)?;
@@ -200,14 +201,15 @@ pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
             folder.read(file)?.parse().map_err(|_| folder.malformed(file, "a GUID"))
         })
     };
+    let text = |file| device.ask(&device.folder, file, |folder| folder.read_if_given(file));
     Ok(Ca {
         name: name.to_owned(),
         node_type: device.node_type,
         node_guid: guid(file::NODE_GUID)?,
         system_guid: guid(file::SYSTEM_GUID)?,
-        fw_ver: device.folder.read_optional(file::FIRMWARE),
-        hw_ver: device.folder.read_optional(file::HARDWARE),
-        ca_type: device.folder.read_optional(file::CA_TYPE),
+        fw_ver: text(file::FIRMWARE)?,
+        hw_ver: text(file::HARDWARE)?,
+        ca_type: text(file::CA_TYPE)?,
         ports: device.each_port(|number, _| read_port(sysfs, &device, number))?,
     })
 }
@@ -222,8 +224,8 @@ pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device; `EINVAL`: no such port; `EPROTO`: a file has unexpected content; otherwise
-/// the errno of the file that cannot be read.
+/// `ENODEV`: no such device; `EINVAL`: no such port; `EPROTO`: a file has unexpected content, or a copy of sysfs lacks
+/// a port; otherwise the errno of the file that cannot be read.
 #[doc(alias = "umad_get_port")]
 pub fn port(sysfs: &Sysfs, name: &str, number: u32) -> Result<Port> {
     let device = DeviceFolder::find(sysfs, name)?;
@@ -296,7 +298,7 @@ pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
             let byte = |file| device.ask(folder, file, |folder| number_in(folder, file));
             Ok(Seen {
                 number,
-                infiniband: device.ask(folder, file::LINK_LAYER, read_link_layer)?
+                infiniband: device.ask(folder, file::LINK_LAYER, LinkLayer::of_sysfs)?
                     == LinkLayer::INFINIBAND,
                 state: byte(file::STATE)?,
                 phys_state: byte(file::PHYS_STATE)?,
@@ -331,8 +333,7 @@ fn class_names(sysfs: &Sysfs) -> Result<Vec<String>> {
     let class = sysfs.folder(file::CLASS);
     match class.steady_names() {
         Ok(names) => Ok(names),
-        // Without the class there is no RDMA core, so there is no device.
-        Err(Cause::Os(libc::ENOENT)) => Ok(Vec::new()),
+        Err(Cause::Os(libc::ENOENT)) => sysfs.without_class().map(|()| Vec::new()),
         Err(cause) => {
             let path = class.path().to_owned();
             Err(Error::of_host(Request::Sysfs { path }, cause))
@@ -362,43 +363,45 @@ fn missing(name: &str) -> Error {
 
 /// Whether a device's node type was not read because there is no such device, or no longer, if what is not there
 /// `is_removed`.
-fn is_missing(cause: &Cause, is_removed: impl FnOnce() -> bool) -> bool {
+fn is_missing(cause: &Cause, is_removed: bool) -> bool {
     match cause.as_errno() {
-        Errno::NOENT => is_removed(),
+        Errno::NOENT => is_removed,
         errno => is_absent(errno) || matches!(errno, Errno::NODEV | Errno::NAMETOOLONG),
     }
 }
 
-/// Whether what is not there of a device was removed with it. A copy of sysfs may lack it.
-fn is_removed(class: &Folder, name: &str) -> bool {
-    class.join(name).is_gone() || class.is_of_kernel()
+/// Whether what is not there in a device's folder was removed with it. A copy of sysfs may lack it.
+fn is_removed(by_name: &Folder, folder: &Folder) -> bool {
+    by_name.is_gone() || folder.is_of_kernel()
 }
 
 /// A device's folder whose node type was read. It stays that device's, whatever has its name now.
 struct DeviceFolder<'n> {
     name: &'n str,
-    /// The folder of all devices.
-    class: Folder,
+    /// What has its name now.
+    by_name: Folder,
     folder: Folder,
     node_type: NodeType,
 }
 
 impl<'n> DeviceFolder<'n> {
     fn find(sysfs: &Sysfs, name: &'n str) -> Result<Self> {
-        let missing = || missing(name);
-        let folder = sysfs.device(name).map_err(|_| missing())?;
+        let folder = sysfs.device(name).map_err(|_| missing(name))?;
         let class = sysfs.folder(file::CLASS);
-        let held = folder.held().map_err(Cause::of);
-        let read = held.and_then(|folder| Ok((NodeType::of_sysfs(&folder)?, folder)));
-        let (node_type, folder) = match read {
-            Ok(read) => read,
-            Err(cause) if is_missing(&cause, || is_removed(&class, name)) => return Err(missing()),
-            Err(cause) => {
+        let by_name = class.join(name);
+        let error = |cause: Cause, is_removed| {
+            if !is_missing(&cause, is_removed) {
                 let path = folder.path().join(file::NODE_TYPE);
-                return Err(Error::new(name, Request::Sysfs { path }, cause));
+                return Error::new(name, Request::Sysfs { path }, cause);
             }
+            let without_class = if class.exists() { Ok(()) } else { sysfs.without_class() };
+            without_class.err().unwrap_or_else(|| missing(name))
         };
-        Ok(Self { name, class, folder, node_type })
+        // A name that leads nowhere is no device that was removed, also in the kernel's folder: its name goes first.
+        let held = folder.held().map_err(|errno| error(Cause::of(errno), by_name.is_gone()))?;
+        let node_type =
+            NodeType::of_sysfs(&held).map_err(|cause| error(cause, is_removed(&by_name, &held)))?;
+        Ok(Self { name, by_name, folder: held, node_type })
     }
 
     fn is_infiniband(&self) -> bool {
@@ -407,7 +410,7 @@ impl<'n> DeviceFolder<'n> {
 
     /// Whether it was removed. Its folder is still open, but nothing is in it.
     fn is_gone(&self) -> bool {
-        self.folder.join(file::PORTS).is_gone() && is_removed(&self.class, self.name)
+        self.folder.join(file::PORTS).is_gone() && is_removed(&self.by_name, &self.folder)
     }
 
     /// Reads a file in a folder of this device. An error names both.
@@ -430,18 +433,13 @@ impl<'n> DeviceFolder<'n> {
     }
 
     fn port_numbers(&self) -> Result<Vec<u32>> {
-        let numbers =
-            self.ask(&self.folder, file::PORTS, |folder| folder.join(file::PORTS).numbers())?;
-        // The kernel registers no device without ports.
-        if numbers.is_empty() && is_removed(&self.class, self.name) {
-            return Err(missing(self.name));
-        }
-        if numbers.is_empty() {
-            let first = u32::from(self.node_type != NodeType::SWITCH);
-            let path = self.port_folder(first).path().to_owned();
-            return Err(Error::new(self.name, Request::Sysfs { path }, Cause::Os(libc::ENOENT)));
-        }
-        Ok(numbers)
+        self.folder.port_numbers(self.node_type).map_err(|(file, cause)| {
+            let is_partly_gone = matches!(cause.errno(), libc::ENOENT | libc::EPROTO);
+            if is_partly_gone && is_removed(&self.by_name, &self.folder) {
+                return missing(self.name);
+            }
+            Error::new(self.name, Request::Sysfs { path: self.folder.path().join(file) }, cause)
+        })
     }
 
     fn each_port<T>(
@@ -467,9 +465,9 @@ fn read_port(sysfs: &Sysfs, device: &DeviceFolder, number: u32) -> Result<Port> 
     let pkeys = own.query_pkeys(device.name, number)?;
     let byte = |file| device.ask(folder, file, |folder| number_in(folder, file));
     let word = |file| device.ask(folder, file, |folder| number_in(folder, file));
-    let link_layer = device.ask(folder, file::LINK_LAYER, read_link_layer)?;
-    let rate = folder.read_optional(file::RATE);
-    let rate = rate.filter(|rate| name_of_speed(rate, link_layer).is_some());
+    let link_layer = device.ask(folder, file::LINK_LAYER, LinkLayer::of_sysfs)?;
+    let rate = device.ask(folder, file::RATE, read_rate)?;
+    let rate = Some(rate).filter(|rate| name_of_speed(rate, link_layer).is_some());
     Ok(Port {
         number,
         base_lid: word(file::LID)?,
@@ -501,14 +499,6 @@ fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
         // The port exists, unless its device was removed; and each has the folder.
         Err(Cause::Os(libc::ENOENT)) if port_folder.join(file::GIDS).exists() => Ok(None),
         Err(cause) => Err(cause),
-    }
-}
-
-/// The link layer; InfiniBand if there is no such file, as in libibumad.
-fn read_link_layer(port_folder: &Folder) -> Result<LinkLayer, Cause> {
-    match LinkLayer::of_sysfs(port_folder) {
-        Err(Cause::Os(libc::ENOENT)) => Ok(LinkLayer::INFINIBAND),
-        other => other,
     }
 }
 

@@ -187,6 +187,13 @@ fn no_device_is_an_answer_with_a_reason() {
 fn no_module() {
     let tree = Tree::new();
     fs::remove_dir_all(tree.path().join("class/infiniband")).unwrap();
+    // It is a part of a sysfs, and so may be that of a host with devices.
+    for command in ["gids", "expect", "cdi", "nfd"] {
+        let run = tree.uverbs(&[command]);
+        assert_eq!((run.status, run.stdout.contains("=false")), (3, false), "{run:?}");
+        assert!(run.stderr.contains("is all of sysfs there?"), "{run:?}");
+    }
+    fs::create_dir(tree.path().join("module")).unwrap();
     let run = tree.uverbs(&["gids"]);
     assert!(run.stderr.contains("no RDMA module is loaded"), "{run:?}");
     assert_eq!(run.status, 0);

@@ -1,5 +1,7 @@
 //! What RDMA programs need of a host beside devices: kernel modules, and memory that they may lock.
 
+use std::path::Path;
+
 use rustix::process::{Resource, getrlimit};
 
 use crate::inventory::LockedMemory;
@@ -56,9 +58,9 @@ pub(super) fn proprietary(sysfs: &Sysfs, modules: &[String]) -> Option<Vec<Strin
 
 /// How much memory this process may lock; `None` if `/proc` does not say what it is permitted.
 pub(super) fn locked_memory() -> Option<LockedMemory> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let users = std::fs::read_to_string("/proc/self/uid_map").ok()?;
-    let is_exempt = has_ipc_lock(&status)? && is_initial(&users);
+    let own = Path::new("/proc/self");
+    let status = std::fs::read_to_string(own.join("status")).ok()?;
+    let is_exempt = has_ipc_lock(&status)? && is_initial(own)?;
     Some(LockedMemory { limit: getrlimit(Resource::Memlock).current, is_exempt })
 }
 
@@ -70,15 +72,21 @@ fn has_ipc_lock(status: &str) -> Option<bool> {
     Some(effective >> CAP_IPC_LOCK & 1 == 1)
 }
 
-/// Whether a map of users is that of the initial namespace: all users are themselves.
-fn is_initial(users: &str) -> bool {
-    users.split_whitespace().eq(["0", "0", "4294967295"])
+/// Whether a process, by its folder in `/proc`, is in the initial user namespace. Its users do not show it: another may
+/// have them all.
+fn is_initial(process: &Path) -> Option<bool> {
+    /// `PROC_USER_INIT_INO` of `linux/proc_ns.h`.
+    const INITIAL: u64 = 0xefff_fffd;
+    rustix::fs::stat(process.join("ns/user")).ok().map(|own| own.st_ino == INITIAL)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
+    use std::io::Read as _;
+    use std::path::PathBuf;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_capability_counts_only_in_the_initial_namespace() {
@@ -88,10 +96,31 @@ mod tests {
         assert_eq!(has_ipc_lock(&status("000001ffffffbfff")), Some(false));
         assert_eq!(has_ipc_lock(&status("no number")), None);
         assert_eq!(has_ipc_lock("Name:\tx\n"), None);
-        assert!(is_initial("         0          0 4294967295\n"));
-        assert!(!is_initial("         0       1000          1\n"));
-        assert!(!is_initial(""));
         assert!(locked_memory().is_some());
+        assert_eq!(is_initial(Path::new("/nowhere")), None);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "runs a program")]
+    fn a_namespace_that_has_all_users_is_not_the_initial_one() {
+        // It is there when it has said so.
+        let mut there = Command::new("unshare")
+            .args(["--user", "sh", "-c", "echo; read _"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = there.stdout.as_mut().unwrap().read(&mut [0]).unwrap();
+        let process = PathBuf::from(format!("/proc/{}", there.id()));
+        let map = fs::write(process.join("uid_map"), "0 0 4294967295");
+        let found = is_initial(&process);
+        drop(there.stdin.take());
+        let _ = there.wait();
+        if said == 0 {
+            eprintln!("skipped: no user namespace can be made");
+            return;
+        }
+        assert_eq!(found, Some(false), "{map:?}");
     }
 
     #[test]

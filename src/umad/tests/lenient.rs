@@ -60,7 +60,9 @@ fn names_of_infiniband_types_in_natural_order() {
 
 #[test]
 fn without_rdma_there_is_nothing() {
-    for tree in [Tree::without_rdma(), Tree::new()] {
+    let unloaded = Tree::without_rdma();
+    unloaded.folder("../net").folder("../../module");
+    for tree in [unloaded, Tree::new()] {
         assert_eq!(ca_names(&tree.sysfs()).unwrap(), [""; 0]);
         fails(default_port(&tree.sysfs(), None), Errno::NODEV);
         fails(port_guids(&tree.sysfs(), None), Errno::NODEV);
@@ -180,6 +182,7 @@ fn a_port_that_cannot_be_read_is_an_error_of_its_own() {
     for (file, errno) in [
         ("lid", Errno::LOOP),
         ("state", Errno::LOOP),
+        ("rate", Errno::LOOP),
         ("pkeys/0", Errno::LOOP),
         ("gids/0", Errno::LOOP),
         ("link_layer", Errno::LOOP),
@@ -221,11 +224,11 @@ fn text_that_is_not_the_kernels_is_an_error() {
 #[test]
 fn what_no_port_depends_on() {
     let tree = Tree::new();
-    tree.device("d", CA).port("d", 1).unreadable("d/ports/1/rate").remove("d/ports/1/link_layer");
+    tree.device("d", CA).port("d", 1).remove("d/ports/1/rate").remove("d/fw_ver");
     tree.folder("d/ports/x").folder("d/ports/01").bytes("d/ports/-1", b"");
     let ca = ca(&tree.sysfs(), "d").unwrap();
     let [(1, Ok(port))] = ca.ports.as_slice() else { panic!("{ca:?}") };
-    assert_eq!((port.rate, port.link_layer), (None, LinkLayer::INFINIBAND));
+    assert_eq!((port.rate, ca.fw_ver), (None, None));
 }
 
 #[test]
@@ -233,7 +236,9 @@ fn a_device_that_cannot_be_read() {
     let tree = Tree::new();
     tree.device("d", CA).unreadable("d/ports");
     fails(ca(&tree.sysfs(), "d"), Errno::LOOP);
-    tree.device("e", CA).unreadable("e/sys_image_guid");
+    tree.device("e", CA).unreadable("e/fw_ver");
+    fails(ca(&tree.sysfs(), "e"), Errno::LOOP);
+    tree.remove("e/fw_ver").unreadable("e/sys_image_guid");
     fails(ca(&tree.sysfs(), "e"), Errno::LOOP);
     // No GUID of a port depends on it.
     assert_eq!(guids(tree.port("e", 1), Some("e")), [(1, Ok(Some(1)))]);
@@ -241,6 +246,15 @@ fn a_device_that_cannot_be_read() {
     let error = port_guids(&tree.sysfs(), Some("e")).unwrap_err();
     assert_eq!(error.errno(), Errno::LOOP.raw_os_error());
     assert!(error.to_string().contains("e/node_type"), "{error}");
+}
+
+/// A port of RoCE would be one of InfiniBand, and the default.
+#[test]
+fn a_copy_without_link_layers_is_an_error() {
+    let tree = Tree::new();
+    tree.device("d", CA).port("d", 1).remove("d/ports/1/link_layer");
+    fails(port(&tree.sysfs(), "d", 1), Errno::NOENT);
+    fails(default_port(&tree.sysfs(), None), Errno::NOENT);
 }
 
 #[test]
@@ -264,7 +278,10 @@ fn the_default_is_libibumads() {
     fails(default_port(&tree.sysfs(), Some("ib")), Errno::NODEV);
     assert_eq!(default_port(&tree.is("ib", 2, 1, 2).sysfs(), Some("ib")).unwrap().1, 2);
     // No array of ports bounds the choice, and one bad port hides no other.
-    tree.port("ib", 12).unreadable("ib/ports/1/state");
+    for number in 3..=12 {
+        tree.port("ib", number).is("ib", number, 1, 3);
+    }
+    tree.is("ib", 12, 4, 5).unreadable("ib/ports/1/state");
     assert_eq!(default(&tree), ("ib".to_owned(), 12));
 }
 
@@ -302,7 +319,7 @@ fn a_device_that_goes_meanwhile_is_no_device() {
     let read = device.ask(&device.folder, "node_guid", |folder| folder.read("node_guid"));
     assert!(read.unwrap_err().is_no_such_device());
     // What the kernel says of a file that was opened before.
-    assert!(is_missing(&Cause::DeviceGone(Errno::NODEV.raw_os_error()), || false));
+    assert!(is_missing(&Cause::DeviceGone(Errno::NODEV.raw_os_error()), false));
 }
 
 /// What a copy lacks of a device was not removed with it.
@@ -333,6 +350,37 @@ fn a_part_of_a_sysfs_is_an_error() {
             assert!(error.to_string().ends_with("is all of sysfs there?"), "{error}");
         }
         tree.remove(first).device(first, CA).port(first, 1);
+    }
+}
+
+/// As in a container into which only the class is mounted: the links in the kernel's folder lead nowhere.
+#[test]
+#[cfg_attr(miri, ignore = "runs a program")]
+fn a_class_whose_links_lead_nowhere_is_an_error() {
+    const TREE: &str = "UVERBS_TEST_TREE";
+    if let Some(root) = std::env::var_os(TREE) {
+        let sysfs = crate::sysfs::Sysfs::at(root);
+        fails(ca_names(&sysfs), Errno::NOENT);
+        fails(ca(&sysfs, "lo"), Errno::NOENT);
+        fails(default_port(&sysfs, None), Errno::NOENT);
+        fails(ca(&sysfs, "lo2"), Errno::NODEV);
+        return;
+    }
+    let tree = Tree::new();
+    let own = "umad::tests::lenient::a_class_whose_links_lead_nowhere_is_an_error";
+    let run = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
+        .arg("mount --bind /sys/class/net \"$0\" || exit 77; exec \"$@\"")
+        .arg(tree.class())
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", own])
+        .env(TREE, tree.sysfs().root())
+        .output();
+    match run {
+        Ok(run) if matches!(run.status.code(), Some(0 | 101)) => {
+            assert!(String::from_utf8_lossy(&run.stdout).contains("1 passed"), "{run:?}");
+        }
+        other => eprintln!("skipped: no folder can be mounted: {other:?}"),
     }
 }
 
