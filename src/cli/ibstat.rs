@@ -108,11 +108,15 @@ fn phys_state(state: PhysState) -> &'static str {
 }
 
 /// Whole Gb/s, but for 2.5; none if the kernel or this version does not know the width, or this version the speed. Of a
-/// speed that the kernel does not know, sysfs says SDR, and so does the tool.
+/// speed that the kernel does not know, as 0 of a port that is down, sysfs says SDR, and so does the tool.
 fn rate(own: &PortAttributes, source: Source) -> Option<String> {
     let mut own = own.clone();
-    if source == Source::Sysfs && own.link_layer != LinkLayer::ETHERNET {
-        own.active_speed.get_or_insert(Speed::SDR);
+    let is_sdr = match own.active_speed {
+        None => source == Source::Sysfs && own.link_layer != LinkLayer::ETHERNET,
+        Some(speed) => speed == Speed(0),
+    };
+    if is_sdr {
+        own.active_speed = Some(Speed::SDR);
     }
     let rate = match own.rate()?.0 / 10 {
         2 => "2.5".to_owned(),

@@ -39,8 +39,10 @@ pub struct Trouble {
     pub choosers: Vec<Chooser>,
     /// How many hosts are on the other side, in the rail where they are most; 0 if it is everybody.
     pub others: usize,
-    /// A host of the other side.
+    /// A host of the other side, of the kind of end that most there have.
     pub example: Option<u32>,
+    /// How many hosts of the other side have that kind.
+    pub alike: usize,
     /// An end of the smaller side, and one of the other side.
     pub ends: (End, Option<End>),
 }
@@ -101,7 +103,7 @@ impl Survey {
             }
         }
         let problems = troubles.found.into_iter().filter_map(|(Key { why, hosts }, rest)| {
-            let Rest { ports, choosers, others, example, ends: (own, other), .. } = rest;
+            let Rest { ports, choosers, others, example, alike, ends: (own, other), .. } = rest;
             Some(Trouble {
                 hosts,
                 ports: ports.into_iter().filter_map(|own| self.ports.get(own).cloned()).collect(),
@@ -114,6 +116,7 @@ impl Survey {
                     .collect(),
                 others,
                 example,
+                alike,
                 ends: (self.whole_end(own)?, other.and_then(|own| self.whole_end(own))),
             })
         });

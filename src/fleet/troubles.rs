@@ -37,7 +37,7 @@ pub(super) struct Rest {
     place: usize,
     pub(super) example: Option<u32>,
     /// How many of the others are alike, of whom the example is one.
-    alike: usize,
+    pub(super) alike: usize,
     /// An end of each side: its kind and its network.
     pub(super) ends: ((u32, u32), Option<(u32, u32)>),
 }

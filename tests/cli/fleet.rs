@@ -239,6 +239,20 @@ fn all_to_all() {
     assert_eq!(run.status, 0);
 }
 
+/// What is shown of the others is what most of them have, and not all.
+#[test]
+fn others_of_several_kinds() {
+    let mut hosts = nodes(1..=6);
+    for own in &mut hosts[3..5] {
+        own["devices"][0]["ports"][0]["attributes"][0]["active_mtu"] = json!(4);
+    }
+    let rows = hosts[5]["devices"][0]["gids"].as_array_mut().unwrap();
+    rows.retain(|row| row["gid_type"] == 1);
+    let run = uverbs(&hosts, &[]);
+    let line = "roce_v1 against roce_v2 (3 hosts, as n1; 5 in all)\n";
+    assert!(run.stdout.contains(line), "{run:?}");
+}
+
 /// One document a line, on standard input.
 #[test]
 fn a_stream() {
@@ -305,7 +319,7 @@ fn the_hosts_of_a_job() {
         "\
 uverbs: NCCL: right on all hosts: NCCL_IB_GID_INDEX=3
 uverbs: UCX: right on all hosts: UCX_IB_GID_INDEX=3
-uverbs: looked at 8 hosts: 16 devices, 16 ports, 64 GIDs; 1 host is odd; the ports of 2 rails can meet
+uverbs: looked at 8 hosts: 16 devices, 16 ports, 64 GIDs; 1 host is odd; the ports of 2 rails can meet with these variables
 "
     );
     assert_eq!(run.status, 0);

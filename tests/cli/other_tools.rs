@@ -125,6 +125,15 @@ CA 'mlx4_0'
     assert!(one.contains("\nRate: 40 (FDR10)\n"), "{one}");
 }
 
+/// A port that is down may have no speed. Sysfs says SDR then.
+#[test]
+fn ibstat_of_a_port_without_a_speed() {
+    let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+    one["devices"][0]["ports"][0]["attributes"][0]["active_speed"] = json!(0);
+    let run = Fleet::new(&[one]).uverbs(&["ports", "--format", "ibstat"]);
+    assert!(run.stdout.contains("\n\t\tRate: 10\n") && run.status == 0, "{run:?}");
+}
+
 #[test]
 fn ibdev2netdev_of_what_is_known() {
     let mut one = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(VLAN))]);

@@ -305,6 +305,11 @@ struct Found {
 }
 
 impl Job {
+    /// Whether there are settings for each program.
+    pub(super) fn has_settings(&self) -> bool {
+        self.nccl.is_some() && self.ucx.is_some()
+    }
+
     /// Says it to people.
     pub(super) fn tell(&self, report: &mut Report) {
         let known = |is_known| if is_known { "" } else { ", as far as is known" };

@@ -244,8 +244,9 @@ pub(crate) fn answer(
         job.tell(report);
     }
     let bad = report.bad_files().count();
-    let is_job = args.hosts.is_some();
-    report.end_with(found.last_line(&looked, is_job, are_ports_read, (partly.len(), bad)));
+    // Only with these do programs take what is recommended.
+    let has_settings = job.as_ref().is_some_and(Job::has_settings);
+    report.end_with(found.last_line(&looked, has_settings, are_ports_read, (partly.len(), bad)));
     Ok(lines.table.into())
 }
 
@@ -321,7 +322,7 @@ impl Found {
     fn last_line(
         &self,
         looked: &Looked,
-        is_job: bool,
+        has_settings: bool,
         are_ports_read: bool,
         (partly, bad): (usize, usize),
     ) -> String {
@@ -343,16 +344,21 @@ impl Found {
             };
             let all = rails.replace("the ports", "all ports");
             let cannot = |own: &Trouble| matches!(own.why, Why::Cannot(_));
+            let so = if self.troubles(false).count() > self.troubles(has_settings).count() {
+                " with these variables"
+            } else {
+                ""
+            };
             let _ = if pairs.joined == 0 {
                 write!(last, "; no ports of two hosts are joined")
-            } else if self.troubles(is_job).any(cannot) {
+            } else if self.troubles(has_settings).any(cannot) {
                 write!(last, "; not {all} can meet")
-            } else if self.troubles(is_job).next().is_some() {
+            } else if self.troubles(has_settings).next().is_some() {
                 write!(last, "; it is not known whether {all} can meet")
             } else if are_ports_read && bad == 0 {
-                write!(last, "; {rails} can meet")
+                write!(last, "; {rails} can meet{so}")
             } else {
-                write!(last, "; {rails} can meet, as far as they were read")
+                write!(last, "; {rails} can meet{so}, as far as they were read")
             };
         }
         if partly > 0 {

@@ -1,5 +1,7 @@
 //! What is found in a fleet, in sentences.
 
+use std::fmt::Write as _;
+
 use uverbs::fleet::{
     Chooser, Difference, Doubt, Duplicate, End, Fabric, Field, Identity, Obstacle, Site, Trouble,
     Used, Why,
@@ -67,12 +69,15 @@ pub(super) fn trouble(own: &Trouble, names: &[String]) -> String {
     let mut text = texts.join("; ");
     let example = own.example.and_then(|host| names.get(host as usize));
     if let (Some(example), 1..) = (example, own.others) {
-        let others = if own.others == 1 {
-            format!(" ({example})")
-        } else {
-            format!(" ({}, as {example})", count(own.others, "host"))
+        text += &match own.alike {
+            1 => format!(" ({example}"),
+            some => format!(" ({}, as {example}", count(some, "host")),
         };
-        text += &others;
+        // Others cannot be met either, and have something else.
+        if own.others > own.alike {
+            let _ = write!(text, "; {} in all", own.others);
+        }
+        text.push(')');
     }
     if own.choosers.len() < Chooser::ALL.len() {
         let names = own.choosers.iter().map(|own| match own {

@@ -439,6 +439,8 @@ fn others_of_several_kinds() {
     hosts.extend((4..7).map(|number| of(number, 0, 5)));
     let found = troubles(&hosts, Rails::Found, false);
     assert_eq!(found, ["Unknown([Networks]) [1, 2] mlx5_0:1 3 4"]);
+    let problems = survey(&hosts).pairs(Rails::Found, false, |_| true).problems;
+    assert_eq!((problems[0].alike, problems[0].example), (3, Some(3)), "of the larger kind");
     // One of another GID type, whose address is right.
     let mut hosts: Vec<_> =
         (1..6).map(|number| of(number, 0, if number > 3 { 5 } else { 3 })).collect();
