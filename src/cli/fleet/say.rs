@@ -69,10 +69,11 @@ pub(super) fn trouble(own: &Trouble, names: &[String]) -> String {
     let mut text = texts.join("; ");
     let example = own.example.and_then(|host| names.get(host as usize));
     if let (Some(example), 1..) = (example, own.others) {
-        text += &match own.alike {
-            1 => format!(" ({example}"),
-            some => format!(" ({}, as {example}", count(some, "host")),
+        let alike = match own.alike {
+            1 => String::new(),
+            some => count(some, "host") + ", as ",
         };
+        let _ = write!(text, " ({alike}{example}");
         // Others cannot be met either, and have something else.
         if own.others > own.alike {
             let _ = write!(text, "; {} in all", own.others);
