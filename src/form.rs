@@ -15,7 +15,7 @@ use serde::de::{
 };
 use serde::ser::Serializer;
 
-use crate::text::{is_device_name, is_interface_name, is_plain};
+use crate::text::{is_device_name, is_plain, is_written_name};
 
 /// The longest list in a document.
 pub(crate) const LONGEST_LIST: usize = 100_000;
@@ -231,9 +231,9 @@ pub(crate) fn device_name<'de, D: Deserializer<'de>, T: Texts>(from: D) -> Resul
     T::read(from, CheckedText(is_device_name))
 }
 
-/// Reads names that a network interface can have.
+/// Reads names of network interfaces, or `#` and the index of one whose name does not show as what it is.
 pub(crate) fn interface_name<'de, D: Deserializer<'de>, T: Texts>(from: D) -> Result<T, D::Error> {
-    T::read(from, CheckedText(is_interface_name))
+    T::read(from, CheckedText(is_written_name))
 }
 
 /// Writes a path as a text. Bytes that are not UTF-8 are replaced.

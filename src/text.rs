@@ -1,5 +1,7 @@
 //! Names from outside: what may be the name of a device, an interface or a file, and their order.
 
+use std::num::NonZeroU32;
+
 /// Whether a name is one entry of a folder, and no path.
 pub(crate) fn is_file_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
@@ -65,6 +67,12 @@ pub fn is_interface_name(name: &str) -> bool {
 /// place of names, `-`, `?`, `#5` and `eth0?`.
 pub(crate) fn is_shown_name(name: &str) -> bool {
     is_interface_name(name) && name != "-" && !name.starts_with('#') && !name.ends_with('?')
+}
+
+/// Whether a document has an interface by this name: one that it is shown by, or `#` and its index.
+pub(crate) fn is_written_name(name: &str) -> bool {
+    let index = name.strip_prefix('#').and_then(|digits| digits.parse::<NonZeroU32>().ok());
+    is_shown_name(name) || index.is_some_and(|index| *name == format!("#{index}"))
 }
 
 /// Orders names as people do: `mlx5_2` before `mlx5_10`.
@@ -135,9 +143,11 @@ mod tests {
         for name in ["mlx5_0", "rocep1s0f0", "é", "a.b-c_d!e"] {
             assert!(is_device_name(name) && is_shown_name(name), "{name:?}");
         }
-        for sign in ["-", "?", "#5", "eth0?"] {
+        for sign in ["-", "?", "#x", "#", "#05", "#+5", "#0", "eth0?"] {
             assert!(is_interface_name(sign) && !is_shown_name(sign), "{sign:?}");
+            assert!(!is_written_name(sign), "{sign:?}");
         }
+        assert!(!is_shown_name("#5") && is_written_name("#5") && is_written_name("eth0"));
     }
 
     #[test]

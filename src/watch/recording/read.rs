@@ -13,7 +13,7 @@ use super::part::{Part, find, is_interface_renamed};
 use crate::context::{Event, EventType};
 use crate::device::Device;
 use crate::inventory::{DeviceRecord, GidRow, Inventory, SnapshotError, Snapshots};
-use crate::text::{is_device_name, is_interface_name, natural};
+use crate::text::{is_device_name, is_written_name, natural};
 
 /// How an inventory begins that begins a recording.
 const HEAD: &[u8] = b"{\"schema_version\":1,\"recording\":{";
@@ -298,7 +298,7 @@ fn apply(step: &mut Step, inventory: &mut Inventory) -> Result<(), String> {
         }
     } else if let Some(index) = step.ifindex {
         match &step.renamed {
-            Some((before, after)) if is_interface_name(after) => {
+            Some((before, after)) if is_written_name(after) => {
                 if !rename(inventory, index, before, after) {
                     return Err(of_interface(index));
                 }
