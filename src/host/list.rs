@@ -11,7 +11,7 @@ use crate::error::{Cause, Error, Request, Result};
 use crate::guid::Guid;
 use crate::netlink::Socket;
 use crate::netlink::rdma::{chardev_request, check, devices_request, parse_chardev, parse_device};
-use crate::sysfs::{CLASS, Folder, PORTS, Sysfs, device_number};
+use crate::sysfs::{CLASS, Folder, PORTS, Sysfs, VERBS_CLASS, device_number};
 use crate::text::{is_device_name, is_node_name, is_plain_char, to_plain};
 
 /// The devices of a host.
@@ -24,9 +24,6 @@ pub struct Listing {
     /// its node; [`Error::subject`] names it.
     pub problems: Vec<Error>,
 }
-
-/// The folder of uverbs nodes, which is that of all network namespaces.
-pub(super) const VERBS_CLASS: &str = "class/infiniband_verbs";
 
 /// How often devices are listed before their changes are called too many.
 const TRIES: u32 = 8;

@@ -40,9 +40,9 @@ use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request, Result};
 use crate::netlink::rdma::{devices_request, message_type};
 use crate::netlink::{Message, Socket, attributes};
-use crate::sysfs::{CLASS, Sysfs, is_absent};
+use crate::sysfs::{CLASS, Sysfs, VERBS_CLASS, is_absent};
 use crate::text::{is_device_name, is_node_name, natural};
-use list::{VERBS_CLASS, leaves_no_netlink, list_by_netlink, list_by_sysfs};
+use list::{leaves_no_netlink, list_by_netlink, list_by_sysfs};
 
 pub use crate::gid::{GidRecord, Source};
 pub use counters::{Cost, CounterReader, Counters, DeviceCounters, PortCounters};

@@ -6,14 +6,8 @@ use super::Host;
 use super::list::{lacks_class, nodes_of_class};
 use crate::device::{Device, Node};
 use crate::error::{Cause, Error, Request, Result};
-use crate::sysfs::device_number;
+use crate::sysfs::{CM, UMAD_CLASS, device_number};
 use crate::text::natural;
-
-/// The folder of the nodes of `ib_umad`, which is that of all network namespaces.
-const UMAD_CLASS: &str = "class/infiniband_mad";
-
-/// The folder of the connection manager's node.
-const CM: &str = "class/misc/rdma_cm";
 
 impl Host {
     /// The character devices of one device: its uverbs node, and those for management datagrams (`umad0`) and for a

@@ -34,9 +34,17 @@ const PAGE: usize = 4096;
 /// The folder of the devices of this network namespace.
 pub(crate) const CLASS: &str = "class/infiniband";
 
+/// The folder of uverbs nodes, which `ib_uverbs` makes. It is that of all network namespaces.
+pub(crate) const VERBS_CLASS: &str = "class/infiniband_verbs";
+
+/// The folder of the nodes of `ib_umad`, which it makes. It is that of all network namespaces.
+pub(crate) const UMAD_CLASS: &str = "class/infiniband_mad";
+
+/// The folder of the connection manager's node, which `rdma_ucm` makes.
+pub(crate) const CM: &str = "class/misc/rdma_cm";
+
 /// What modules make that are there only with the RDMA core.
-const OF_CORE: [&str; 4] =
-    [CLASS, "class/infiniband_verbs", "class/infiniband_mad", "class/misc/rdma_cm"];
+const OF_CORE: [&str; 4] = [CLASS, VERBS_CLASS, UMAD_CLASS, CM];
 
 /// The folder of a device's ports, which each device has.
 pub(crate) const PORTS: &str = "ports";

@@ -19,6 +19,7 @@ use crate::driver::DriverId;
 use crate::error::{Cause, Error};
 use crate::host::Host;
 use crate::mlx5::devx;
+use crate::sysfs::VERBS_CLASS;
 
 /// A device with its C structure and this library's data.
 #[derive(Debug)]
@@ -173,7 +174,7 @@ pub(crate) fn list() -> Result<Vec<Arc<Listed>>, Errno> {
     })?;
     if devices.is_empty()
         && host.netlink().is_none()
-        && !host.sysfs().root().join("class/infiniband_verbs").exists()
+        && !host.sysfs().root().join(VERBS_CLASS).exists()
     {
         return Err(Errno::NOSYS);
     }

@@ -5,17 +5,17 @@ use std::path::Path;
 use rustix::process::{Resource, getrlimit};
 
 use crate::inventory::LockedMemory;
-use crate::sysfs::{Sysfs, is_absent};
+use crate::sysfs::{CLASS, CM, Sysfs, UMAD_CLASS, VERBS_CLASS, is_absent};
 
 /// Modules that RDMA needs, or that people look for. One that is built in and has no parameters has no folder, but
 /// its class, or its device, has.
 const MODULES: [(&str, Option<&str>); 6] = [
-    ("ib_core", Some("class/infiniband")),
-    ("ib_uverbs", Some("class/infiniband_verbs")),
-    ("ib_umad", Some("class/infiniband_mad")),
+    ("ib_core", Some(CLASS)),
+    ("ib_uverbs", Some(VERBS_CLASS)),
+    ("ib_umad", Some(UMAD_CLASS)),
     ("ib_ipoib", None),
     ("rdma_cm", None),
-    ("rdma_ucm", Some("class/misc/rdma_cm")),
+    ("rdma_ucm", Some(CM)),
 ];
 
 /// NVIDIA's driver, and the modules by which RDMA devices reach its GPUs' memory: today's, and that of before 2021.
