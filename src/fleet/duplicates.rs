@@ -9,7 +9,7 @@ use crate::gid::{DEFAULT_PREFIX, Gid, GidType};
 use crate::hardware::PciFunction;
 use crate::inventory::{DeviceRecord, PortRecord};
 use crate::netdev::Unfit;
-use crate::port::LinkLayer;
+use crate::port::{LinkLayer, PortAttributes, PortState};
 
 /// What is of one host only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +23,7 @@ pub enum Identity {
     Address,
     /// A MAC address, by the link-local GID that the kernel makes from it.
     Mac,
-    /// A LID in a subnet of InfiniBand.
+    /// A LID in a subnet of InfiniBand, of a port that is armed or active.
     Lid,
 }
 
@@ -119,6 +119,11 @@ impl Seen {
     fn add_lid(&mut self, host: u32, name: u32, record: &DeviceRecord, port: &PortRecord) -> bool {
         /// `IBV_QPF_GRH_REQUIRED`: a virtual function, which has the LID of its physical one.
         const GRH_REQUIRED: u8 = 1;
+        // A port that is down may show one that it had before, or 0xffff. Larger ones are not of one port.
+        let has_lid = |own: &PortAttributes| {
+            let is_configured = [PortState::ARMED, PortState::ACTIVE, PortState::ACTIVE_DEFER];
+            is_configured.contains(&own.state) && matches!(own.lid, 1..=0xbfff)
+        };
         let Some(own) = port.known() else { return false };
         let is_virtual = own.flags.is_some_and(|own| own & GRH_REQUIRED != 0)
             || record
@@ -126,7 +131,7 @@ impl Seen {
                 .as_ref()
                 .and_then(|own| own.pci.as_ref())
                 .is_some_and(PciFunction::is_virtual);
-        if own.link_layer != LinkLayer::INFINIBAND || own.lid == 0 || is_virtual {
+        if own.link_layer != LinkLayer::INFINIBAND || !has_lid(own) || is_virtual {
             return true;
         }
         let Some(row) = record.rows(port.number).first() else { return false };
