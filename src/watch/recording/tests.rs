@@ -424,6 +424,7 @@ fn what_a_newer_version_writes_is_refused() {
         (r#"{"device":"rxe7","is_gone":true}"#, "rxe7 is not known here"),
         (r#"{"index":1,"renamed":["a","b"]}"#, "a is not known here"),
         (r#"{"ifindex":1,"renamed":["a","b/c"]}"#, "\"b/c\" does not belong here"),
+        (r#"{"ifindex":1,"renamed":["a","eth0?"]}"#, "\"eth0?\" does not belong here"),
         (r#"{"ifindex":1,"renamed":["a","b"]}"#, "the interface 1 is not known here"),
         (r#"{"ifindex":1}"#, "use a newer uverbs"),
         // One interface does not make all known.
