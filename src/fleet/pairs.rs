@@ -39,11 +39,11 @@ pub struct Trouble {
     pub choosers: Vec<Chooser>,
     /// How many hosts are on the other side, in the rail where they are most; 0 if it is everybody.
     pub others: usize,
-    /// A host of the other side, of the kind of end that most there have.
+    /// One of them, of the kind of end that most of them have.
     pub example: Option<u32>,
-    /// How many hosts of the other side have that kind.
+    /// How many of them have that kind.
     pub alike: usize,
-    /// An end of the smaller side, and one of the other side.
+    /// An end of the smaller side, and that of the example.
     pub ends: (End, Option<End>),
 }
 

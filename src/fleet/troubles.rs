@@ -30,13 +30,15 @@ pub(super) struct Rest {
     pub(super) ports: BTreeSet<u32>,
     /// By the numbers of choosers.
     pub(super) choosers: [bool; 3],
-    /// The most in one rail.
+    /// The most in one rail, and which rail that is.
     pub(super) others: usize,
+    most: usize,
     /// The rail that was looked at last, and the place of the others there.
     rail: usize,
     place: usize,
+    /// One of the others there, of the kind of end that most of them have.
     pub(super) example: Option<u32>,
-    /// How many of the others are alike, of whom the example is one.
+    /// How many have that kind.
     pub(super) alike: usize,
     /// An end of each side: its kind and its network.
     pub(super) ends: ((u32, u32), Option<(u32, u32)>),
@@ -99,6 +101,7 @@ impl Troubles {
             ports: BTreeSet::new(),
             choosers: [false; 3],
             others: 0,
+            most: 0,
             rail: 0,
             place: 0,
             example: None,
@@ -109,17 +112,18 @@ impl Troubles {
         if let Some(own) = rest.choosers.get_mut(self.chooser as usize) {
             *own = true;
         }
-        if others.len() > rest.alike {
-            (rest.alike, rest.example, rest.ends) =
-                (others.len(), example.map(|(host, _)| host), ends);
-        }
         if rest.rail != self.rail {
             (rest.rail, rest.place) = (self.rail, self.others.len());
             self.others.push(BTreeSet::new());
         }
-        if let Some(all) = self.others.get_mut(rest.place) {
-            all.extend(others);
-            rest.others = rest.others.max(all.len());
+        let Some(all) = self.others.get_mut(rest.place) else { return };
+        all.extend(&others);
+        if all.len() > rest.others {
+            rest.others = all.len();
+            if rest.most != self.rail || others.len() > rest.alike {
+                (rest.most, rest.alike) = (self.rail, others.len());
+                (rest.example, rest.ends) = (example.map(|(host, _)| host), ends);
+            }
         }
     }
 

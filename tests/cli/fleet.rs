@@ -239,7 +239,7 @@ fn all_to_all() {
     assert_eq!(run.status, 0);
 }
 
-/// What is shown of the others is what most of them have, and not all.
+/// What is shown of the others is what one of them has, as most do, and not all.
 #[test]
 fn others_of_several_kinds() {
     let mut hosts = nodes(1..=6);
@@ -249,7 +249,7 @@ fn others_of_several_kinds() {
     let rows = hosts[5]["devices"][0]["gids"].as_array_mut().unwrap();
     rows.retain(|row| row["gid_type"] == 1);
     let run = uverbs(&hosts, &[]);
-    let line = "roce_v1 against roce_v2 (3 hosts, as n1; 5 in all)\n";
+    let line = "roce_v1 against roce_v2 (n1, one of 5 hosts)\n";
     assert!(run.stdout.contains(line), "{run:?}");
 }
 
@@ -326,6 +326,12 @@ uverbs: looked at 8 hosts: 16 devices, 16 ports, 64 GIDs; 1 host is odd; the por
     let line = "odd          n2     mlx5_0:1, mlx5_1:1  GID index of NCCL: 1, most have 3; NCCL_IB_GID_INDEX: 1, most have none; kernel: 6.1.0, most have 6.12.0\n";
     assert!(run.stdout.ends_with(line), "{run:?}");
     assert!(run.stdout.contains("  NCCL: IPv6 against IPv4 (7 hosts, as n1)\n"), "{run:?}");
+    // Those that are left out are among the hosts that were looked at, whose programs take what they take now.
+    let mut without = hosts.clone();
+    without[4]["devices"][0]["ports"][0]["attributes"][0]["state"] = json!(1);
+    let run = uverbs(&without, &["--hosts", "n[1-8]"]);
+    assert!(run.stderr.starts_with("uverbs: leave out n5\n"), "{run:?}");
+    assert!(run.stderr.ends_with("; not all ports of 2 rails can meet\n"), "{run:?}");
     // Some have to be left out.
     let run = uverbs(&hosts, &["--hosts", "n[1-3,09],m[1-2]"]);
     let missing = "missing      3 hosts: n09, m1, m2  -                   no snapshot was read\n";

@@ -305,9 +305,10 @@ struct Found {
 }
 
 impl Job {
-    /// Whether there are settings for each program.
+    /// Whether there are settings for each program that are right on all hosts.
     pub(super) fn has_settings(&self) -> bool {
-        self.nccl.is_some() && self.ucx.is_some()
+        let leaves_none_out = self.leave_out.as_ref().is_some_and(Vec::is_empty);
+        self.is_known && leaves_none_out && self.nccl.is_some() && self.ucx.is_some()
     }
 
     /// Says it to people.

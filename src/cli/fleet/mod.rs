@@ -244,7 +244,7 @@ pub(crate) fn answer(
         job.tell(report);
     }
     let bad = report.bad_files().count();
-    // Only with these do programs take what is recommended.
+    // Only with these do programs on all hosts take what is recommended.
     let has_settings = job.as_ref().is_some_and(Job::has_settings);
     report.end_with(found.last_line(&looked, has_settings, are_ports_read, (partly.len(), bad)));
     Ok(lines.table.into())

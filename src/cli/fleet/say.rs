@@ -69,16 +69,12 @@ pub(super) fn trouble(own: &Trouble, names: &[String]) -> String {
     let mut text = texts.join("; ");
     let example = own.example.and_then(|host| names.get(host as usize));
     if let (Some(example), 1..) = (example, own.others) {
-        let alike = match own.alike {
-            1 => String::new(),
-            some => count(some, "host") + ", as ",
+        let _ = match own.others {
+            1 => write!(text, " ({example})"),
+            all if all == own.alike => write!(text, " ({all} hosts, as {example})"),
+            // Others may have something else.
+            all => write!(text, " ({example}, one of {all} hosts)"),
         };
-        let _ = write!(text, " ({alike}{example}");
-        // Others cannot be met either, and have something else.
-        if own.others > own.alike {
-            let _ = write!(text, "; {} in all", own.others);
-        }
-        text.push(')');
     }
     if own.choosers.len() < Chooser::ALL.len() {
         let names = own.choosers.iter().map(|own| match own {
