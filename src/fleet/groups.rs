@@ -93,10 +93,7 @@ impl Survey {
             let own = self.values(profile);
             let differences =
                 if Some(number) == usual { Vec::new() } else { compare(&own, profile, &wanted) };
-            let is_known = |key: &(Field, &str)| key.0.can_lack() || own.contains_key(key);
-            // An odd host may lack what most have.
-            let is_odd = !differences.is_empty();
-            if !profile.is_read || !is_odd && !wanted.keys().all(is_known) {
+            if !profile.is_read {
                 groups.partly.extend(&hosts);
             }
             found.entry(differences).or_default().extend(hosts);

@@ -148,7 +148,7 @@ impl<'n> Items<'n> {
         }
     }
 
-    /// The same of what each host, device or port has. Without a value it was not read.
+    /// The same. Without a value it was not read.
     pub(super) fn add_known(&mut self, field: Field, place: &str, value: Option<String>) {
         self.is_partly |= value.is_none();
         self.add(field, place, value);
@@ -182,17 +182,21 @@ impl<'n> Items<'n> {
         self.add(Field::Present, name, Some(String::new()));
         self.add_known(Field::Node, name, record.node_state().map(|own| own.name().to_owned()));
         self.add_known(Field::Driver, name, device.driver.map(|own| own.to_string()));
-        // Software devices have no firmware, and no hardware but an empty one.
-        if !device.driver.is_some_and(DriverId::is_software) {
-            self.add_known(Field::Firmware, name, device.fw_version.clone());
+        // Software devices have no firmware and no hardware.
+        if device.driver.is_some_and(DriverId::is_software) {
+            return;
         }
+        self.add_known(Field::Firmware, name, device.fw_version.clone());
         let Some(hardware) = &record.hardware else { return self.lacks() };
-        self.is_partly |= hardware.board_is_unread || hardware.pci_is_unread;
-        self.add(Field::Board, name, hardware.board_id.clone());
-        self.add(Field::NumaNode, name, hardware.numa_node.map(|own| own.to_string()));
-        if let Some(function) = &hardware.pci {
-            self.add_known(Field::PcieLink, name, function.link.map(|own| own.to_string()));
-        }
+        let board = Some(hardware.board_id.clone().unwrap_or_else(none));
+        self.add_known(Field::Board, name, board.filter(|_| !hardware.board_is_unread));
+        let node = hardware.numa_node.map_or_else(none, |own| own.to_string());
+        self.add(Field::NumaNode, name, Some(node));
+        let link = match &hardware.pci {
+            Some(function) => function.link.map(|own| own.to_string()),
+            None => Some(none()).filter(|_| !hardware.pci_is_unread),
+        };
+        self.add_known(Field::PcieLink, name, link);
     }
 
     pub(super) fn add_port(&mut self, name: &str, port: &PortRecord) {
@@ -213,25 +217,26 @@ impl<'n> Items<'n> {
             |own: Width| own.lanes().map_or_else(|| code(own.0.into()), |own| own.to_string());
         self.add_known(Field::Width, name, own.active_width.map(lanes));
         // Sysfs has none. A port without an interface has one of no value.
-        self.is_partly |= own.active_mtu.is_none();
-        let mtu = own.active_mtu.filter(|own| own.0 != 0 || port.netdev().is_some());
-        let bytes =
-            |own: Mtu| own.bytes().map_or_else(|| code(own.0.into()), |own| own.to_string());
-        self.add(Field::Mtu, name, mtu.map(bytes));
-        let keys = port.pkeys.as_ref().and_then(|own| own.as_ref().ok());
-        // On Ethernet they mean nothing, and may not have been asked for.
-        self.is_partly |= keys.is_none() && own.link_layer != LinkLayer::ETHERNET;
-        let text = |keys: &Vec<(u32, PKey)>| {
-            let keys: Vec<String> = keys.iter().map(|(_, key)| key.to_string()).collect();
-            if keys.is_empty() { "none".to_owned() } else { keys.join(" ") }
+        let bytes = |own: Mtu| match own {
+            Mtu(0) => none(),
+            own => own.bytes().map_or_else(|| code(own.0.into()), |own| own.to_string()),
         };
-        self.add(Field::PKeys, name, keys.map(text));
+        self.add_known(Field::Mtu, name, own.active_mtu.map(bytes));
+        // On Ethernet they mean nothing, and may not have been asked for.
+        if own.link_layer != LinkLayer::ETHERNET {
+            let keys = port.pkeys.as_ref().and_then(|own| own.as_ref().ok());
+            let text = |keys: &Vec<(u32, PKey)>| {
+                let keys: Vec<String> = keys.iter().map(|(_, key)| key.to_string()).collect();
+                if keys.is_empty() { none() } else { keys.join(" ") }
+            };
+            self.add_known(Field::PKeys, name, keys.map(text));
+        }
     }
 
     /// Adds the index that somebody takes.
     pub(super) fn add_index(&mut self, field: Field, name: &str, outcome: &Outcome) {
         let text = match outcome {
-            Outcome::Ignored(_) => "none".to_owned(),
+            Outcome::Ignored(_) => none(),
             other => other.to_string(),
         };
         self.add(field, name, Some(text));
@@ -246,6 +251,11 @@ impl<'n> Items<'n> {
         let is_read = has_devices && has_settings && !inventory.is_partial() && !self.is_partly;
         Profile { items: self.list.into(), has_devices, has_settings, is_read }
     }
+}
+
+/// What is compared of a thing that is not there.
+pub(super) fn none() -> String {
+    "none".to_owned()
 }
 
 impl Profile {

@@ -7,7 +7,7 @@ use super::*;
 use crate::device::Device;
 use crate::driver::DriverId;
 use crate::gid::{GidEntry, GidRecord};
-use crate::hardware::PciFunction;
+use crate::hardware::{PciFunction, PcieLink};
 use crate::host::Source;
 use crate::inventory::{GidRow, Inventory, Problem, Setting};
 use crate::netdev::{Netdev, Unfit};
@@ -138,7 +138,7 @@ fn codes_without_a_name() {
     let mut hosts = fleet(3);
     port(&mut hosts[0], 0).active_mtu = Some(Mtu(0));
     hosts[0].devices[0].ports[0].netdev = Ok(None);
-    assert_eq!(odd(&hosts), [""; 0]);
+    assert_eq!(odd(&hosts), ["[0] Mtu mlx5_0:1 none 4096 2"]);
 }
 
 /// What could not be read does not differ.
@@ -201,15 +201,38 @@ fn what_was_read_nowhere_is_not_alike() {
     assert_eq!(survey(&hosts).groups().partly, [0, 1, 2]);
 }
 
-/// A value that a host does not show does not differ, and is not known to be alike either.
+/// What is not there was read, and differs.
 #[test]
-fn what_one_host_does_not_show_is_not_alike() {
-    let mut hosts = fleet(4);
-    for own in &mut hosts[..3] {
-        own.devices[0].hardware.as_mut().unwrap().numa_node = Some(0);
+fn what_one_host_does_not_have_is_odd() {
+    let changes: [(fn(&mut Inventory), &str); 4] = [
+        (
+            |own| own.devices[0].hardware.as_mut().unwrap().numa_node = Some(0),
+            "NumaNode mlx5_0 none 0",
+        ),
+        (
+            |own| own.devices[0].hardware.as_mut().unwrap().board_id = Some("x".to_owned()),
+            "Board mlx5_0 none x",
+        ),
+        (
+            |own| {
+                let mut function = PciFunction::at("0000:17:00.0".parse().unwrap());
+                function.link = Some(PcieLink { speed: 320, width: 16 });
+                own.devices[0].hardware.as_mut().unwrap().pci = Some(function);
+            },
+            "PcieLink mlx5_0 none 32GT/s,x16",
+        ),
+        (|own| port(own, 0).active_mtu = Some(Mtu(5)), "Mtu mlx5_0:1 none 4096"),
+    ];
+    for (change, what) in changes {
+        let mut hosts = fleet(4);
+        for own in &mut hosts {
+            (own.devices[0].ports[0].netdev, port(own, 0).active_mtu) = (Ok(None), Some(Mtu(0)));
+            own.devices[0].hardware.as_mut().unwrap().board_id = None;
+        }
+        hosts[..3].iter_mut().for_each(change);
+        assert_eq!(odd(&hosts), [format!("[3] {what} 3")]);
+        assert_eq!(survey(&hosts).groups().partly, [0; 0]);
     }
-    assert_eq!(odd(&hosts), [""; 0]);
-    assert_eq!(survey(&hosts).groups().partly, [3]);
 }
 
 /// Of a sysfs tree the devices are known, and not the variables.
@@ -573,7 +596,24 @@ fn lids_in_one_subnet() {
     assert_eq!(duplicates(&[of(1, 0xfec0, 7), of(2, 0xfec0, 7)]), [twice]);
     assert_eq!(duplicates(&[of(1, 0xfe80, 7), of(2, 0xfe80, 7)]), [twice]);
     assert_eq!(duplicates(&[of(1, 0xfec0, 7), of(2, 0xfec1, 7)]), [""; 0]);
-    assert_eq!(duplicates(&[of(1, 0xfec0, 0), of(2, 0xfec0, 0)]), [""; 0]);
+    // None is of one port only, as 0xffff of ports that are down.
+    for lid in [0, 0xc000, 0xffff, 0x1_0007] {
+        assert_eq!(duplicates(&[of(1, 0xfec0, lid), of(2, 0xfec0, lid)]), [""; 0]);
+    }
+    // A port that is not configured may show one that it had before.
+    for (state, is_seen) in [
+        (PortState::DOWN, false),
+        (PortState::INIT, false),
+        (PortState::ARMED, true),
+        (PortState::ACTIVE_DEFER, true),
+    ] {
+        let mut hosts = [of(1, 0xfec0, 7), of(2, 0xfec0, 7)];
+        port(&mut hosts[1], 0).state = state;
+        assert_eq!(duplicates(&hosts).len(), usize::from(is_seen), "{state}");
+        // So that it does not matter what else is not known of it.
+        port(&mut hosts[1], 0).flags = None;
+        assert_eq!(survey(&hosts).perhaps_duplicates().len(), usize::from(is_seen), "{state}");
+    }
     // The rails of a fleet may be fabrics of their own, and all have the default prefix.
     let mut other = of(2, 0xfe80, 7);
     other.devices[0].device.name = "mlx5_1".to_owned();
