@@ -90,7 +90,8 @@ fn a_node_is_drained_and_returned() {
     let fine =
         format!("UVERBS OK - no problems\n{elsewhere}{warnings}note: netns-exclusive: each\n");
     assert_eq!(run((0, &fine), ["IDLE+DRAIN", OURS]), undrain);
-    let warnings = "warning: port-rate-unreadable mlx5_0:1: no\nwarning: port-guid-unreadable mlx5_0:1: no\n";
+    let warnings =
+        "warning: port-rate-unreadable mlx5_0:1: no\nwarning: port-guid-unreadable mlx5_0:1: no\n";
     assert_eq!(run((1, warnings), ["IDLE+DRAIN", OURS]), undrain);
     // What was not looked at may still be the problem.
     for (status, unknown) in [
