@@ -197,7 +197,8 @@ pub(crate) fn answer(
         Rows::Explained(table) => table.into(),
     };
     if let Some(fits) = fits {
-        fits::tell(&fits, &looked, &asked, report);
+        let gid = args.filter.usable_gid(args.family);
+        fits::tell(&fits, &looked, (&asked, &gid), report);
     }
     Ok(table)
 }

@@ -215,7 +215,11 @@ pub(crate) fn answer(
     } else if !has_settings {
         report.note("no variables, as not all settings of NCCL could be read");
     } else if is_known && !right.is_empty() && !is_met {
-        report.note("no variables, as not all that is asked for has a usable GID");
+        let gid = args.filter.usable_gid(args.family);
+        report.note(format!("no variables, as not all that is asked for has {gid}"));
+    } else if is_known && right.is_empty() {
+        let gid = args.filter.usable_gid(args.family);
+        report.note(format!("no port that is asked for has {gid}"));
     } else if is_known {
         explain(program, plan.as_ref(), &right, report);
     }
@@ -408,7 +412,6 @@ fn explain(program: Program, plan: Option<&Plan>, right: &RightIndices, report: 
         report.note(format!("nothing need be set: {program} uses the right GIDs by itself{known}"));
     }
     match (plan.map(|plan| plan.way), right.too_many(program)) {
-        (None, _) if right.is_empty() => report.note("no port that is asked for has a usable GID"),
         (None, Some(count)) => report.note(format!(
             "{program} has room for {ROOM} ports of a host, and there are {count}: name those to use"
         )),

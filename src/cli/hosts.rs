@@ -343,8 +343,32 @@ pub(crate) fn choose<'s>(
     report.enter(Stage::Unread);
     report.turn_to(name.as_deref());
     tell_problems(inventory, asked, report);
+    let chosen = choose_on(name.as_deref(), inventory, |_| true, wish);
+    // In a sysfs tree the names of interfaces are all that is known of them, and are compared.
+    let is_tree = inventory.host.is_none();
+    let is_any = chosen.iter().any(|own| own.decision.outcome.index().is_some());
+    if let (Some(netdev), false) = (&wish.netdev, is_tree || is_any) {
+        doubt_netdev(host, netdev, report);
+    }
     report.turn_to(None);
-    choose_on(name.as_deref(), inventory, |_| true, wish)
+    chosen
+}
+
+/// Says that rows of an interface cannot be known, if that is so.
+pub(crate) fn doubt_netdev(host: &Seen, netdev: &str, report: &mut Report) {
+    let inventory = &host.inventory;
+    if host.name.is_some() && !inventory.has_netlink {
+        report.nothing(format!("--netdev {netdev}: no interface is known to the snapshot"));
+    }
+    let mut interfaces = inventory.interfaces.iter().flatten();
+    if inventory.interfaces.is_some() && !interfaces.any(|own| own.name == netdev) {
+        report.nothing(format!(
+            "--netdev {netdev}: no interface of this network namespace is shown by that name (an \
+             alternative name is not looked up)"
+        ));
+    } else if inventory.without_netlink.is_some() {
+        report.nothing(format!("--netdev {netdev}: without RDMA netlink no interface is known"));
+    }
 }
 
 /// Chooses for each port of some devices.
