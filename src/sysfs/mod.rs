@@ -243,14 +243,17 @@ impl Folder {
         looked.is_err_and(|errno| errno == Errno::NOENT)
     }
 
-    /// Whether it is a folder in which files can be listed and opened.
-    pub(crate) fn can_be_read(&self) -> bool {
+    /// Whether it is a folder in which files can be listed and opened; `None` if it may be, as it cannot be looked at.
+    pub(crate) fn can_be_read(&self) -> Option<bool> {
         let wanted = Access::READ_OK | Access::EXEC_OK;
-        match self.place() {
+        let looked = match self.place() {
             Some((base, path)) => rustix::fs::accessat(&base.fd, path, wanted, AtFlags::empty()),
             None => rustix::fs::access(&self.path, wanted),
+        };
+        match looked {
+            Ok(()) => Some(true),
+            Err(errno) => is_absent(errno).then_some(false),
         }
-        .is_ok()
     }
 
     pub(crate) fn join(&self, name: impl AsRef<Path>) -> Self {

@@ -647,6 +647,13 @@ fn a_setting_that_leaves_types_to_the_program() {
         device["ports"][0]["has_types"] = Value::Null;
     }
     assert_eq!(fits(&own), (Value::Null, false.into()));
+    let fleet = Fleet::new(&[own]);
+    let why =
+        "uverbs: h: mlx5_0:1, h: mlx5_1:1: it is not known whether sysfs has the types of GIDs: ";
+    for command in [&["choose"][..], &["env", "nccl"]] {
+        let run = fleet.uverbs(command);
+        assert_eq!(run.stderr.matches(why).count(), 1, "{run:?}");
+    }
 }
 
 /// What is right by a wish is as doubtful as the wish makes it.
