@@ -168,6 +168,7 @@ impl Error {
                 | Cause::NodeMissing
                 | Cause::WrongNode
                 | Cause::PermissionDenied
+                | Cause::MountedNodev
                 | Cause::NotPermitted
                 | Cause::NoIoctl
                 | Cause::UnknownToKernel
@@ -214,6 +215,7 @@ mod tests {
             (Cause::Os(libc::EIO), &[]),
             (Cause::Replaced, &["replaced"]),
             (Cause::PermissionDenied, &["denied"]),
+            (Cause::MountedNodev, &["denied"]),
             (Cause::NotPermitted, &["denied"]),
             (Cause::Os(libc::EACCES), &["denied"]),
             (Cause::NoIoctl, &["unsupported"]),

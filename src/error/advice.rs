@@ -20,7 +20,11 @@ impl fmt::Display for Advice<'_> {
             (_, Cause::NodeMissing) => "give the container this device node, or read sysfs instead",
             (_, Cause::WrongNode) => "the node is stale: make it anew, or restart the container",
             (_, Cause::PermissionDenied) => {
-                "allow this user to read the node (the kernel makes it with mode 0666)"
+                "the node's mode, its folder or a security module forbids it (the kernel makes it \
+                 with mode 0666)"
+            }
+            (_, Cause::MountedNodev) => {
+                "mount it without nodev, or give the container the node as a device"
             }
             (Request::Open { .. }, Cause::NotPermitted) => {
                 "the device is in another network namespace (rdma system netns exclusive), or the \

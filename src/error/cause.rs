@@ -28,6 +28,9 @@ pub enum Cause {
     /// The node may not be opened by this user (`EACCES`).
     #[error("permission denied")]
     PermissionDenied,
+    /// The node is in a mount with the option `nodev`, in which nobody may open a device (`EACCES`).
+    #[error("its mount has the option nodev")]
+    MountedNodev,
     /// Refused (`EPERM`): the open, by another RDMA network namespace or a device cgroup; or the ioctl, by
     /// a filter of system calls.
     #[error("not permitted")]
@@ -134,7 +137,7 @@ impl Cause {
         match self {
             Self::NoNode | Self::NodeUnread | Self::NodeMissing | Self::NotSysfs => libc::ENOENT,
             Self::WrongNode => libc::ENXIO,
-            Self::PermissionDenied => libc::EACCES,
+            Self::PermissionDenied | Self::MountedNodev => libc::EACCES,
             Self::NotPermitted => libc::EPERM,
             Self::NoSuchDevice | Self::Replaced => libc::ENODEV,
             Self::NoIoctl => libc::ENOTTY,
