@@ -257,6 +257,16 @@ mod tests {
         }
     }
 
+    /// To list a device again that is listed changes nothing.
+    #[test]
+    fn a_sysfs_without_the_device_is_another_one() {
+        let request = Request::Sysfs { path: "/sys/class/infiniband/sim0".into() };
+        let error = Error::new("sim0", request, Cause::NotInSysfs);
+        let text = error.to_string();
+        assert!(text.contains("sysfs of another network namespace") && error.errno() == 2);
+        assert!(!text.contains("again") && !error.is_gone(), "{text}");
+    }
+
     #[test]
     fn an_io_error_keeps_all() {
         let io = io::Error::from(error(Cause::NodeMissing));

@@ -62,6 +62,10 @@ pub enum Cause {
     /// The folder is no sysfs: it is not mounted there, or the path is wrong (`ENOENT`).
     #[error("not a sysfs, as it has no class and no module")]
     NotSysfs,
+    /// The tree does not have the device, which RDMA netlink lists: it is the sysfs of another network namespace, or a
+    /// part of it is hidden (`ENOENT`).
+    #[error("this sysfs does not show the device")]
+    NotInSysfs,
     /// No device of that name is seen from here (`ENODEV`).
     #[error("no such device")]
     NoSuchDevice,
@@ -135,7 +139,11 @@ impl Cause {
     #[must_use]
     pub fn errno(&self) -> i32 {
         match self {
-            Self::NoNode | Self::NodeUnread | Self::NodeMissing | Self::NotSysfs => libc::ENOENT,
+            Self::NoNode
+            | Self::NodeUnread
+            | Self::NodeMissing
+            | Self::NotSysfs
+            | Self::NotInSysfs => libc::ENOENT,
             Self::WrongNode => libc::ENXIO,
             Self::PermissionDenied | Self::MountedNodev => libc::EACCES,
             Self::NotPermitted => libc::EPERM,
