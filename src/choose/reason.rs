@@ -8,7 +8,7 @@ use crate::netdev::Unfit;
 use crate::port::{LinkLayer, PortState};
 
 const WITHOUT_ADDRESS: &str =
-    "its interface is in another network namespace, or no longer has the address";
+    "its interface is in another network namespace, or does not have the address";
 
 /// Why a row is taken or refused.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -60,7 +60,7 @@ fn the_pod_s_own_row_comes_before_a_row_that_cannot_be_read() {
         assert_eq!(
             reasons,
             [
-                "its interface is in another network namespace, or no longer has the address",
+                "its interface is in another network namespace, or does not have the address",
                 &format!("recommended; but {but}")
             ]
         );
@@ -86,7 +86,7 @@ fn an_address_that_has_gone_is_not_foreign() {
     let rows = vec![proven(0, "fe80::11:22ff:fe33:4455"), gone];
     let fleet = Fleet::new(&[pod(&["fe80::11:22ff:fe33:4455"], &[("mlx5_0", rows)])]);
     let run = fleet.uverbs(&["choose", "--explain"]);
-    let said = "its interface is in another network namespace, or no longer has the address";
+    let said = "its interface is in another network namespace, or does not have the address";
     assert!(run.stdout.contains(said), "{run:?}");
     let run = fleet.uverbs(&["check"]);
     assert!(!run.stdout.contains("foreign-gids"), "{run:?}");
