@@ -168,6 +168,7 @@ impl Error {
                 | Cause::NodeMissing
                 | Cause::WrongNode
                 | Cause::PermissionDenied
+                | Cause::MountedNodev
                 | Cause::NotPermitted
                 | Cause::NoIoctl
                 | Cause::UnknownToKernel
@@ -214,6 +215,7 @@ mod tests {
             (Cause::Os(libc::EIO), &[]),
             (Cause::Replaced, &["replaced"]),
             (Cause::PermissionDenied, &["denied"]),
+            (Cause::MountedNodev, &["denied"]),
             (Cause::NotPermitted, &["denied"]),
             (Cause::Os(libc::EACCES), &["denied"]),
             (Cause::NoIoctl, &["unsupported"]),
@@ -253,6 +255,16 @@ mod tests {
             let text = Error::new("sim0", request, Cause::Os(libc::ENOENT)).to_string();
             assert!(text.ends_with(advice), "{text}");
         }
+    }
+
+    /// To list a device again that is listed changes nothing.
+    #[test]
+    fn a_sysfs_without_the_device_is_another_one() {
+        let request = Request::Sysfs { path: "/sys/class/infiniband/sim0".into() };
+        let error = Error::new("sim0", request, Cause::NotInSysfs);
+        let text = error.to_string();
+        assert!(text.contains("sysfs of another network namespace") && error.errno() == 2);
+        assert!(!text.contains("again") && !error.is_gone(), "{text}");
     }
 
     #[test]

@@ -224,12 +224,27 @@ fn check_device(
             format!("{path} is missing"),
             "give the container this device node, or run udev",
         ),
-        Some(NodeState::Forbidden) => findings.add(
-            "node-forbidden",
-            Problem,
-            format!("{path}{mode} may not be opened by this user"),
-            "allow it: the kernel makes nodes with mode 0666, but a udev rule may change that",
-        ),
+        Some(NodeState::Forbidden) => {
+            // For reading, which is enough for uverbs.
+            let may_all_read = record.node_mode.is_some_and(|mode| mode & 0o444 == 0o444);
+            let (why, advice) = if record.node_is_in_nodev {
+                (
+                    "may not be opened, as its mount has the option nodev",
+                    "mount it without nodev, or give the container the node as a device",
+                )
+            } else if may_all_read {
+                (
+                    "may not be opened, though its mode allows it",
+                    "something else forbids it: perhaps a security module, as SELinux or AppArmor",
+                )
+            } else {
+                (
+                    "may not be opened by this user",
+                    "allow it: the kernel makes nodes with mode 0666, but a udev rule may change that",
+                )
+            };
+            findings.add("node-forbidden", Problem, format!("{path}{mode} {why}"), advice);
+        }
         Some(NodeState::NotPermitted) => findings.add(
             "node-not-permitted",
             Problem,

@@ -8,7 +8,7 @@ use crate::netdev::Unfit;
 use crate::port::{LinkLayer, PortState};
 
 const WITHOUT_ADDRESS: &str =
-    "its interface is in another network namespace, or no longer has the address";
+    "its interface is in another network namespace, or does not have the address";
 
 /// Why a row is taken or refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -264,6 +264,8 @@ pub enum Why {
     IndexAndSubnets,
     /// No row is usable.
     NoRow,
+    /// Of the rows that are usable, or may be, none has what was asked for.
+    Unwanted,
     /// No row is known to be usable, but the one at this index may be.
     NotKnown(u32),
     /// No row is usable, and the last slot of the table is empty. UCX reports that slot's error.
@@ -298,6 +300,7 @@ impl fmt::Display for Why {
                 f.write_str("UCX_IB_GID_INDEX and UCX_IB_ROCE_SUBNETS exclude each other")
             }
             Self::NoRow => f.write_str("no row is usable"),
+            Self::Unwanted => f.write_str("no usable row is what was asked for"),
             Self::NotKnown(index) => {
                 write!(f, "it is not known whether GID {index} is right")
             }

@@ -116,6 +116,11 @@ pub fn recommend(port: &Port<'_>, wish: &Wish) -> Decision {
         let reason = refusal(row, wish, is_roce);
         matches!(reason, Some(Reason::TypeUnread | Reason::InterfaceUnread))
     };
+    // It is refused only by the wish, or by the wish and by what is not known of it.
+    let is_unwanted = |row: &Row<'_>| {
+        matches!(refusal(row, wish, is_roce), Some(Reason::Unwanted(_)))
+            && matches!(refusal(row, &Wish::default(), is_roce), None | Some(Reason::TypeUnread))
+    };
     let better = best.filter(|_| is_roce).and_then(|best| may_be_better(port, wish, best));
     let doubtful = match best {
         None => port.rows.iter().find(is_unread),
@@ -129,6 +134,7 @@ pub fn recommend(port: &Port<'_>, wish: &Wish) -> Decision {
         (Some(row), None) => Outcome::Taken(row.index),
         (None, None) if port.gid_tbl_len == 0 => Outcome::Ignored(Why::NoTable),
         (None, None) if port.rows.is_empty() => Outcome::Ignored(Why::EmptyTable),
+        (None, None) if port.rows.iter().any(is_unwanted) => Outcome::Ignored(Why::Unwanted),
         (None, None) => Outcome::Ignored(Why::NoRow),
     };
     let reason = |row: &Row<'_>| match (refusal(row, wish, is_roce), best) {

@@ -170,6 +170,9 @@ pub(crate) fn answer(
                 own.decision = like.clone();
             }
         }
+        let doubted = chosen.iter().zip(&taken).filter(|(_, own)| !own.is_known());
+        let untyped = doubted.filter(|(own, _)| own.may_lack_types()).map(|(own, _)| own.name());
+        tell_types(&untyped.collect::<Vec<_>>(), report);
         report.enter(Stage::Unusable);
         for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
             report.note(match &own.decision.outcome {
@@ -197,7 +200,8 @@ pub(crate) fn answer(
         Rows::Explained(table) => table.into(),
     };
     if let Some(fits) = fits {
-        fits::tell(&fits, &looked, &asked, report);
+        let gid = args.filter.usable_gid(args.family);
+        fits::tell(&fits, &looked, (&asked, &gid), report);
     }
     Ok(table)
 }
@@ -284,6 +288,18 @@ pub(crate) fn tell_settings(host: &Seen, report: &mut Report) {
     report.turn_to(None);
 }
 
+/// Says of which ports it is not known whether sysfs has the types of their GIDs, which programs read.
+pub(crate) fn tell_types(ports: &[String], report: &mut Report) {
+    if !ports.is_empty() {
+        report.enter(Stage::Room);
+        report.note(format!(
+            "{}: it is not known whether sysfs has the types of GIDs: what programs do may be \
+             something else",
+            some(ports)
+        ));
+    }
+}
+
 /// What comes of a port.
 #[derive(Debug)]
 pub(crate) struct Taken {
@@ -295,6 +311,12 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
+    /// Whether it is known what programs take.
+    fn is_known(&self) -> bool {
+        let like = self.like.as_ref().is_none_or(|(_, is_sure)| *is_sure);
+        self.nccl.is_sure && self.ucx.is_sure && like
+    }
+
     /// Whether a program takes another GID than is recommended, as far as that is known.
     pub(crate) fn differs(&self) -> bool {
         let Self { recommended, nccl, ucx, .. } = self;

@@ -27,6 +27,7 @@ pub(crate) struct DevicesArgs {
 
 /// A device in the table and in JSON.
 #[derive(Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "keys of the JSON")]
 pub(crate) struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a str>,
@@ -46,10 +47,19 @@ pub(crate) struct Row<'a> {
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     node_is_unread: bool,
     pci: Option<Pci>,
+    /// Whether that could not be read, and is not known; only where it is so.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pci_is_unread: bool,
     numa_node: Option<u32>,
     board_id: Option<&'a str>,
+    /// The same of the board.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    board_is_unread: bool,
     ca_type: Option<&'a str>,
     hw_rev: Option<&'a str>,
+    /// Whether nothing of the hardware was read, although it is shown.
+    #[serde(skip)]
+    is_bare: bool,
 }
 
 /// A PCI function.
@@ -137,11 +147,36 @@ impl<'a> Row<'a> {
             node: device.node.as_ref().map(|node| node.path.to_string_lossy().into_owned()),
             node_is_unread: device.node_is_unread,
             pci: hardware.and_then(|own| own.pci.as_ref()).map(Pci::new),
+            pci_is_unread: hardware.is_some_and(|own| own.pci_is_unread),
             numa_node: hardware.and_then(|own| own.numa_node),
             board_id: text(|own| &own.board_id),
+            board_is_unread: hardware.is_some_and(|own| own.board_is_unread),
             ca_type: text(|own| &own.ca_type),
             hw_rev: text(|own| &own.hw_rev),
+            is_bare: false,
         }
+    }
+
+    /// The same, where its hardware is shown: if that is not known, no part of it is.
+    fn with_hardware(mut self, record: &DeviceRecord) -> Self {
+        self.is_bare = record.hardware.is_none();
+        self.pci_is_unread |= self.is_bare;
+        self.board_is_unread |= self.is_bare;
+        self
+    }
+
+    /// What is not known of its hardware; on the host itself, as sysfs does not say it.
+    fn doubt(&self) -> Option<&'static str> {
+        Some(match (self.pci_is_unread, self.board_is_unread) {
+            _ if self.is_bare && self.host.is_none() => {
+                "its hardware is not known: this sysfs does not show the device, or could not be read"
+            }
+            _ if self.is_bare => "its hardware is not known",
+            (true, true) => "its PCI function and its board could not be read",
+            (true, false) => "its PCI function could not be read",
+            (false, true) => "its board could not be read",
+            (false, false) => return None,
+        })
     }
 }
 
@@ -168,7 +203,13 @@ pub(crate) fn answer(
                     selected.device.name
                 ));
             }
-            let row = Row::new(host.name.as_deref(), selected.record);
+            let mut row = Row::new(host.name.as_deref(), selected.record);
+            if parts.hardware {
+                row = row.with_hardware(selected.record);
+            }
+            if let Some(doubt) = row.doubt() {
+                report.note(format!("{}: {doubt}", selected.device.name));
+            }
             rows.add(&row, tabulate)?;
         }
         Ok(())
@@ -202,7 +243,12 @@ const HEADING: [&str; 19] = [
 ];
 
 fn tabulate(row: &Row<'_>, table: &mut Table<19>) {
+    /// A cell that is empty only if there is nothing to show.
+    fn or_unread(value: Option<impl ToString>, is_unread: bool) -> String {
+        if is_unread && value.is_none() { "?".to_owned() } else { cell(value) }
+    }
     let pci = row.pci.as_ref();
+    let of_pci = |value: Option<String>| or_unread(value, row.pci_is_unread);
     let cells = [
         row.device.to_owned(),
         row.node_type.to_string(),
@@ -211,18 +257,18 @@ fn tabulate(row: &Row<'_>, table: &mut Table<19>) {
         row.ports.to_string(),
         row.node_guid.to_string(),
         cell(row.fw_version),
-        if row.node_is_unread { "?".to_owned() } else { cell(row.uverbs) },
+        or_unread(row.uverbs, row.node_is_unread),
         row.sys_image_guid.to_string(),
-        cell(pci.map(|own| own.address)),
-        cell(pci.and_then(|own| own.function).map(Kind::name)),
-        cell(pci.and_then(|own| own.physical)),
-        cell(row.numa_node),
-        cell(pci.and_then(|own| own.link).map(|own| own.0)),
-        cell(pci.and_then(|own| own.max_link).map(|own| own.0)),
-        cell(pci.and_then(|own| own.id.as_deref())),
-        cell(row.board_id),
-        cell(row.ca_type),
-        cell(row.hw_rev),
+        of_pci(pci.map(|own| own.address.to_string())),
+        of_pci(pci.and_then(|own| own.function).map(|own| own.name().to_owned())),
+        of_pci(pci.and_then(|own| own.physical).map(|own| own.to_string())),
+        or_unread(row.numa_node, row.is_bare),
+        of_pci(pci.and_then(|own| own.link).map(|own| own.0.to_string())),
+        of_pci(pci.and_then(|own| own.max_link).map(|own| own.0.to_string())),
+        of_pci(pci.and_then(|own| own.id.clone())),
+        or_unread(row.board_id, row.board_is_unread),
+        or_unread(row.ca_type, row.is_bare),
+        or_unread(row.hw_rev, row.is_bare),
     ];
     table.row_of(row.host, &cells, Mark::Plain);
 }

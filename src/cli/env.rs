@@ -16,7 +16,7 @@ use uverbs::inventory::settings::NAMES;
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::check;
-use crate::choose::{lacks, tell_nodes, tell_settings, tell_variables};
+use crate::choose::{lacks, tell_nodes, tell_settings, tell_types, tell_variables};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::form::{Form, Format};
 use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
@@ -215,7 +215,11 @@ pub(crate) fn answer(
     } else if !has_settings {
         report.note("no variables, as not all settings of NCCL could be read");
     } else if is_known && !right.is_empty() && !is_met {
-        report.note("no variables, as not all that is asked for has a usable GID");
+        let gid = args.filter.usable_gid(args.family);
+        report.note(format!("no variables, as not all that is asked for has {gid}"));
+    } else if is_known && right.is_empty() {
+        let gid = args.filter.usable_gid(args.family);
+        report.note(format!("no port that is asked for has {gid}"));
     } else if is_known {
         explain(program, plan.as_ref(), &right, report);
     }
@@ -351,6 +355,8 @@ struct RightIndices {
     most: usize,
     /// Whether it is not known of some index that it is right.
     is_doubtful: bool,
+    /// Ports of which it is not known whether sysfs has the types of their GIDs.
+    untyped: Vec<String>,
 }
 
 /// An index that is right on some ports.
@@ -382,6 +388,7 @@ impl RightIndices {
             }
         }
         self.most = self.most.max(found);
+        self.untyped.extend(ports.iter().filter(|own| own.may_lack_types()).map(|own| own.name()));
     }
 
     fn is_empty(&self) -> bool {
@@ -403,12 +410,14 @@ fn explain(program: Program, plan: Option<&Plan>, right: &RightIndices, report: 
         right.indices.iter().map(text).collect::<Vec<_>>().join("; ")
     };
     let is_guess = plan.is_some_and(|plan| !plan.is_sure);
+    if is_guess {
+        tell_types(&right.untyped, report);
+    }
     let known = if right.is_doubtful || is_guess { ", as far as is known" } else { "" };
     if plan.is_some_and(|plan| plan.variables.is_empty()) {
         report.note(format!("nothing need be set: {program} uses the right GIDs by itself{known}"));
     }
     match (plan.map(|plan| plan.way), right.too_many(program)) {
-        (None, _) if right.is_empty() => report.note("no port that is asked for has a usable GID"),
         (None, Some(count)) => report.note(format!(
             "{program} has room for {ROOM} ports of a host, and there are {count}: name those to use"
         )),

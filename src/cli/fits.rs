@@ -108,8 +108,8 @@ pub(crate) fn fits(
     }
 }
 
-/// Says it to people, after what was said of each port.
-pub(crate) fn tell(fits: &Fits, looked: &Looked, asked: &Asked<'_>, report: &mut Report) {
+/// Says it to people, after what was said of each port: of what was asked for, and such a GID.
+pub(crate) fn tell(fits: &Fits, looked: &Looked, asked: (&Asked<'_>, &str), report: &mut Report) {
     tell_settings(fits, asked, report);
     let unread = report.bad_files().count();
     if looked.hosts + unread < 2 {
@@ -134,7 +134,7 @@ pub(crate) fn tell(fits: &Fits, looked: &Looked, asked: &Asked<'_>, report: &mut
     report.end_with(last);
 }
 
-fn tell_settings(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
+fn tell_settings(fits: &Fits, (asked, gid): (&Asked<'_>, &str), report: &mut Report) {
     let mut all = fits.ports.text(asked);
     if fits.hosts > 1 {
         let of = if fits.ports.is_whole() { "of" } else { "on" };
@@ -170,7 +170,7 @@ fn tell_settings(fits: &Fits, asked: &Asked<'_>, report: &mut Report) {
                 (false, true) => "is asked for",
                 (false, false) => "is asked for and was read",
             };
-            return report.note(format!("no port that {which} {has} a usable GID"));
+            return report.note(format!("no port that {which} {has} {gid}"));
         }
     }
     for (program, setting) in [("NCCL", &fit.nccl), ("UCX", &fit.ucx)] {

@@ -13,7 +13,7 @@ use crate::args::{Common, NamedPorts, OriginArgs, port};
 use crate::filter::{Filter, FilterArgs, Match};
 use crate::form::{Form, Format, Room};
 use crate::gid_row::{COLUMNS, HEADING, Row};
-use crate::hosts::{Seen, each, some};
+use crate::hosts::{Seen, doubt_netdev, each, some};
 use crate::output::{List, Output};
 use crate::report::{EINVAL, Report, Unanswered};
 use crate::selection::{Asked, Selected};
@@ -258,23 +258,6 @@ impl<'h> Meant<'h> {
         let is_kept_back = !self.is_known && row.record.netdev_is_unread;
         row.netdev.is_none()
             && self.interface.map_or(is_kept_back, |own| self.here.may_be_of(row, own))
-    }
-}
-
-/// Says that rows of an interface cannot be known, if that is so.
-fn doubt_netdev(host: &Seen, netdev: &str, report: &mut Report) {
-    let inventory = &host.inventory;
-    if host.name.is_some() && !inventory.has_netlink {
-        report.nothing(format!("--netdev {netdev}: no interface is known to the snapshot"));
-    }
-    let mut interfaces = inventory.interfaces.iter().flatten();
-    if inventory.interfaces.is_some() && !interfaces.any(|own| own.name == netdev) {
-        report.nothing(format!(
-            "--netdev {netdev}: no interface of this network namespace is shown by that name (an \
-             alternative name is not looked up)"
-        ));
-    } else if inventory.without_netlink.is_some() {
-        report.nothing(format!("--netdev {netdev}: without RDMA netlink no interface is known"));
     }
 }
 

@@ -11,6 +11,7 @@ use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
 use uverbs::device::{Absence, Device};
 use uverbs::host::{Host, Preference};
 use uverbs::inventory::{DeviceRecord, Inventory, Parts, Problem, SettingsReading, Unread, Wanted};
+use uverbs::port::LinkLayer;
 use uverbs::watch::format_time;
 
 use crate::args::{Common, FromArg};
@@ -329,6 +330,11 @@ impl Chosen<'_> {
         let host = self.host.map(|host| format!("{host}: ")).unwrap_or_default();
         format!("{host}{}:{}", self.port.device, self.port.number)
     }
+
+    /// Whether it is not known if sysfs has the types of its GIDs, which programs read.
+    pub(crate) fn may_lack_types(&self) -> bool {
+        self.port.assumes_types && self.port.link_layer == LinkLayer::ETHERNET
+    }
 }
 
 /// Chooses for each port of a host, also those that are not asked for. Reports what is asked for and could
@@ -343,8 +349,32 @@ pub(crate) fn choose<'s>(
     report.enter(Stage::Unread);
     report.turn_to(name.as_deref());
     tell_problems(inventory, asked, report);
+    let chosen = choose_on(name.as_deref(), inventory, |_| true, wish);
+    // In a sysfs tree the names of interfaces are all that is known of them, and are compared.
+    let is_tree = inventory.host.is_none();
+    let is_any = chosen.iter().any(|own| own.decision.outcome.index().is_some());
+    if let (Some(netdev), false) = (&wish.netdev, is_tree || is_any) {
+        doubt_netdev(host, netdev, report);
+    }
     report.turn_to(None);
-    choose_on(name.as_deref(), inventory, |_| true, wish)
+    chosen
+}
+
+/// Says that rows of an interface cannot be known, if that is so.
+pub(crate) fn doubt_netdev(host: &Seen, netdev: &str, report: &mut Report) {
+    let inventory = &host.inventory;
+    if host.name.is_some() && !inventory.has_netlink {
+        report.nothing(format!("--netdev {netdev}: no interface is known to the snapshot"));
+    }
+    let mut interfaces = inventory.interfaces.iter().flatten();
+    if inventory.interfaces.is_some() && !interfaces.any(|own| own.name == netdev) {
+        report.nothing(format!(
+            "--netdev {netdev}: no interface of this network namespace is shown by that name (an \
+             alternative name is not looked up)"
+        ));
+    } else if inventory.without_netlink.is_some() {
+        report.nothing(format!("--netdev {netdev}: without RDMA netlink no interface is known"));
+    }
 }
 
 /// Chooses for each port of some devices.

@@ -2,8 +2,8 @@
 //!
 //! As there: sysfs is read, InfiniBand-type devices only, sorted by the bytes of their names; texts that are not known
 //! are empty. One difference is meant: a device that cannot be read is a problem and does not end the output, and so is
-//! a port whose rate is not known. What a snapshot has of a port was asked by ioctl, where bit 26 of the capability
-//! mask is another.
+//! a port whose rate or GUID is not known. What a snapshot has of a port was asked by ioctl, where bit 26 of the
+//! capability mask is another.
 
 use std::fmt::Write as _;
 
@@ -47,12 +47,13 @@ fn kind(node_type: NodeType) -> Option<&'static str> {
     }
 }
 
-/// One port of a device.
+/// One port of a device, if it has lines.
 pub(crate) fn port(record: &DeviceRecord, port: &PortRecord) -> Option<String> {
     let kind = kind(record.device.node_type)?;
-    let mut all = format!("{kind}: '{}'\n", printable(&record.device.name));
+    let mut all = String::new();
     lines(port, "", "", &mut all);
-    Some(all)
+    let first = || format!("{kind}: '{}'\n", printable(&record.device.name));
+    (!all.is_empty()).then(|| first() + &all)
 }
 
 /// Whether a port of such a device was read and has no lines, as its rate is not known.
@@ -62,11 +63,13 @@ pub(crate) fn lacks_rate(record: &DeviceRecord, port: &PortRecord) -> bool {
         && read.is_some_and(|(own, source)| rate(own, *source).is_none())
 }
 
-/// The lines of a port whose attributes were read.
+/// The lines of a port whose attributes and GUID were read.
 fn lines(port: &PortRecord, first: &str, other: &str, to: &mut String) {
     let Some(Ok((own, source))) = &port.attributes else { return };
     let Some(rate) = rate(own, *source) else { return };
-    let guid = port.guid.as_ref().ok().copied().flatten().unwrap_or_default();
+    // It is zero if the port has no GID.
+    let Ok(guid) = &port.guid else { return };
+    let guid = guid.unwrap_or_default();
     let _ = writeln!(to, "{first}Port {}:", port.number);
     for (name, value) in [
         ("State", state(own.state).to_owned()),

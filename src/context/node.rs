@@ -1,12 +1,12 @@
 //! The uverbs node of a device.
 
 use rustix::fs::{Mode, OFlags};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::device::{Device, Node};
 use crate::error::{Cause, Error, Request, Result};
 use crate::ioctl::sys::kernel::Kernel;
-use crate::sysfs::is_node;
+use crate::sysfs::{is_in_nodev, is_node};
 
 /// Opens the uverbs node, and makes sure that it is the device's.
 pub(super) fn open_node(device: &Device) -> Result<Kernel> {
@@ -15,8 +15,13 @@ pub(super) fn open_node(device: &Device) -> Result<Kernel> {
     };
     let error = |cause| Error::new(&*device.name, Request::Open { path: path.clone() }, cause);
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let fd = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))
-        .map_err(|errno| error(Cause::of_open(errno)))?;
+    let fd =
+        retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty())).map_err(
+            |errno| match errno {
+                Errno::ACCESS if is_in_nodev(path) => error(Cause::MountedNodev),
+                errno => error(Cause::of_open(errno)),
+            },
+        )?;
     match is_node(&fd, *number) {
         Ok(true) => {}
         Ok(false) => return Err(error(Cause::WrongNode)),

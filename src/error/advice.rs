@@ -8,6 +8,9 @@ use nix::libc;
 use super::cause::Cause;
 use super::request::Request;
 
+const NOT_IN_SYSFS: &str = "RDMA netlink lists it: this is the sysfs of another network namespace (mount \
+                            it anew, as ip netns exec does), or a part of it is hidden";
+
 /// What a person can do about it: the end of an error's sentence.
 pub(super) struct Advice<'e>(pub(super) &'e Request, pub(super) &'e Cause);
 
@@ -17,10 +20,15 @@ impl fmt::Display for Advice<'_> {
             (_, Cause::NoNode) => "load the module ib_uverbs, or read sysfs instead",
             (_, Cause::NodeUnread) => "the listing of devices says why; read sysfs instead",
             (_, Cause::NotSysfs) => "mount it, or name another",
+            (_, Cause::NotInSysfs) => NOT_IN_SYSFS,
             (_, Cause::NodeMissing) => "give the container this device node, or read sysfs instead",
             (_, Cause::WrongNode) => "the node is stale: make it anew, or restart the container",
             (_, Cause::PermissionDenied) => {
-                "allow this user to read the node (the kernel makes it with mode 0666)"
+                "the node's mode, its folder or a security module forbids it (the kernel makes it \
+                 with mode 0666)"
+            }
+            (_, Cause::MountedNodev) => {
+                "mount it without nodev, or give the container the node as a device"
             }
             (Request::Open { .. }, Cause::NotPermitted) => {
                 "the device is in another network namespace (rdma system netns exclusive), or the \

@@ -28,6 +28,9 @@ pub enum Cause {
     /// The node may not be opened by this user (`EACCES`).
     #[error("permission denied")]
     PermissionDenied,
+    /// The node is in a mount with the option `nodev`, in which nobody may open a device (`EACCES`).
+    #[error("its mount has the option nodev")]
+    MountedNodev,
     /// Refused (`EPERM`): the open, by another RDMA network namespace or a device cgroup; or the ioctl, by
     /// a filter of system calls.
     #[error("not permitted")]
@@ -59,6 +62,10 @@ pub enum Cause {
     /// The folder is no sysfs: it is not mounted there, or the path is wrong (`ENOENT`).
     #[error("not a sysfs, as it has no class and no module")]
     NotSysfs,
+    /// The tree does not have the device, which RDMA netlink lists: it is the sysfs of another network namespace, or a
+    /// part of it is hidden (`ENOENT`).
+    #[error("this sysfs does not show the device")]
+    NotInSysfs,
     /// No device of that name is seen from here (`ENODEV`).
     #[error("no such device")]
     NoSuchDevice,
@@ -132,9 +139,13 @@ impl Cause {
     #[must_use]
     pub fn errno(&self) -> i32 {
         match self {
-            Self::NoNode | Self::NodeUnread | Self::NodeMissing | Self::NotSysfs => libc::ENOENT,
+            Self::NoNode
+            | Self::NodeUnread
+            | Self::NodeMissing
+            | Self::NotSysfs
+            | Self::NotInSysfs => libc::ENOENT,
             Self::WrongNode => libc::ENXIO,
-            Self::PermissionDenied => libc::EACCES,
+            Self::PermissionDenied | Self::MountedNodev => libc::EACCES,
             Self::NotPermitted => libc::EPERM,
             Self::NoSuchDevice | Self::Replaced => libc::ENODEV,
             Self::NoIoctl => libc::ENOTTY,

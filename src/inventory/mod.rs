@@ -137,6 +137,8 @@ pub struct DeviceRecord {
     pub node_mode: Option<u32>,
     /// Whether its uverbs node is known not to be where it should be.
     pub node_is_missing: bool,
+    /// Whether its uverbs node is known to be in a mount with the option `nodev`, in which it cannot be opened.
+    pub node_is_in_nodev: bool,
     /// Whether the node could be opened; `None` if that was not tried.
     pub access: Option<Answer<()>>,
     /// Its hardware and its place in the machine; `None` if that was not wanted, or could not be read.
@@ -289,6 +291,7 @@ impl DeviceRecord {
             place: None,
             node_mode: None,
             node_is_missing: false,
+            node_is_in_nodev: false,
             access: None,
             hardware: None,
             ports: Vec::new(),

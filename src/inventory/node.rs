@@ -12,7 +12,7 @@ pub enum NodeState {
     None,
     /// It is not where it should be (`ENOENT`).
     Missing,
-    /// This user may not open it (`EACCES`).
+    /// It may not be opened (`EACCES`), by this user or by anybody.
     Forbidden,
     /// Opening it is not permitted (`EPERM`), as by the rules of a container.
     NotPermitted,

@@ -15,7 +15,7 @@ use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request};
 use crate::host::{GidTable, Host, PortNetdevs, Sought};
 use crate::netlink::route::{Links, RouteDump};
-use crate::sysfs::{Sysfs, is_absent};
+use crate::sysfs::{Sysfs, is_absent, is_in_nodev};
 use crate::text::to_plain;
 use device::{find_driver, find_hardware, read_device};
 use settings::read_settings;
@@ -292,6 +292,7 @@ fn look_at_node(record: &mut DeviceRecord) {
     let looked = rustix::fs::stat(&node.path);
     record.node_mode = looked.ok().map(|stat| stat.st_mode);
     record.node_is_missing = looked.is_err_and(is_absent);
+    record.node_is_in_nodev = looked.is_ok() && is_in_nodev(&node.path);
 }
 
 #[cfg(test)]

@@ -34,7 +34,8 @@ impl Sysfs {
     /// ```
     ///
     /// # Errors
-    /// `ENOENT`: the device is gone; [`Cause::Replaced`], `ENODEV`: it is, and another has its name.
+    /// `ENOENT`: the device is gone; or this is the sysfs of another network namespace, or a part of one
+    /// ([`Cause::NotInSysfs`]); [`Cause::Replaced`], `ENODEV`: it is gone, and another has its name.
     pub fn of(&self, device: &Device) -> Result<Self> {
         let class = self.folder(CLASS);
         self.folder_of(&class, device).map(|folder| self.holding(&device.name, folder)).map_err(
@@ -65,7 +66,13 @@ impl Sysfs {
                 for _ in 0..TRIES {
                     match device_name_now(index)? {
                         // It had the name before its folder was opened by it, and has it now.
-                        Some(now) if now == name => return folder,
+                        Some(now) if now == name => {
+                            let is_hidden = class.join(&name).is_gone();
+                            return folder.map_err(|cause| match cause {
+                                Cause::Os(libc::ENOENT) if is_hidden => Cause::NotInSysfs,
+                                cause => cause,
+                            });
+                        }
                         Some(now) => {
                             folder = by_name(&now);
                             name = now;

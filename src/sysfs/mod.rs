@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::libc;
-use rustix::fs::{Access, AtFlags, Dir, FileType, FsWord, Mode, OFlags};
+use rustix::fs::{
+    Access, AtFlags, Dir, FileType, FsWord, Mode, OFlags, StatVfs, StatVfsMountFlags,
+};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::device::{FolderId, NodeType};
@@ -251,14 +253,17 @@ impl Folder {
         looked.is_err_and(|errno| errno == Errno::NOENT)
     }
 
-    /// Whether it is a folder in which files can be listed and opened.
-    pub(crate) fn can_be_read(&self) -> bool {
+    /// Whether it is a folder in which files can be listed and opened; `None` if it may be, as it cannot be looked at.
+    pub(crate) fn can_be_read(&self) -> Option<bool> {
         let wanted = Access::READ_OK | Access::EXEC_OK;
-        match self.place() {
+        let looked = match self.place() {
             Some((base, path)) => rustix::fs::accessat(&base.fd, path, wanted, AtFlags::empty()),
             None => rustix::fs::access(&self.path, wanted),
+        };
+        match looked {
+            Ok(()) => Some(true),
+            Err(errno) => is_absent(errno).then_some(false),
         }
-        .is_ok()
     }
 
     pub(crate) fn join(&self, name: impl AsRef<Path>) -> Self {
@@ -503,9 +508,17 @@ pub(crate) fn is_node(file: impl AsFd, number: u64) -> Result<bool, Errno> {
     Ok(kind == FileType::CharacterDevice && stat.st_rdev == number)
 }
 
+/// Whether a path is known to be in a mount with the option `nodev`, in which no device can be opened, whatever its mode
+/// is. (Miri has no such call.)
+pub(crate) fn is_in_nodev(path: &Path) -> bool {
+    let has_option = |own: StatVfs| own.f_flag.contains(StatVfsMountFlags::NODEV);
+    !cfg!(miri) && rustix::fs::statvfs(path).is_ok_and(has_option)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt as _;
 
     #[test]
     fn leading_numbers() {
@@ -553,6 +566,26 @@ mod tests {
         assert_eq!(device_number("231:192"), Some(rustix::fs::makedev(231, 192)));
         assert_eq!(device_number("231"), None);
         assert_eq!(device_number("a:b"), None);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel for the options of a mount")]
+    fn mounts_with_nodev() {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let mut options = std::collections::BTreeMap::new();
+        for line in mounts.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            // Of mounts in one place the last one is seen; one may be in a folder that another covers.
+            let seen = std::fs::metadata(words[4]).ok();
+            let is_seen = seen.is_some_and(|own| device_number(words[2]) == Some(own.dev()));
+            if is_seen {
+                options.insert(words[4], words[5].split(',').any(|own| own == "nodev"));
+            }
+        }
+        for (path, is_in) in options {
+            assert_eq!(is_in_nodev(Path::new(path)), is_in, "{path}");
+        }
+        assert!(!is_in_nodev(Path::new("/nowhere/uverbs0")));
     }
 
     #[test]

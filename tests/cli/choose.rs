@@ -103,7 +103,34 @@ fn every_row_and_its_reason() {
     assert!(old[0].starts_with("taken: index 0 is the default; but "), "{old:?}");
     let wished = explained(&["--ip", "10.9.9.9"]);
     assert_eq!(wished[5], "not the network that was asked for");
-    assert_eq!(wished[6], "not used: no row is usable");
+    assert_eq!(wished[6], "not used: no usable row is what was asked for");
+}
+
+/// What is usable and not asked for is not unusable; and an interface may have the name as an alternative one.
+#[test]
+fn a_wish_that_nothing_fulfils() {
+    let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))])]);
+    let shown = "node1: --netdev eth9: no interface of this network namespace is shown by that name (an alternative \
+                 name is not looked up)\n";
+    let run = fleet.uverbs(&["choose", "--netdev", "eth9"]);
+    assert!(run.status == 1 && run.stderr.contains(shown), "{run:?}");
+    let unwanted = "node1: mlx5_0:1: not used: no usable row is what was asked for\n";
+    assert!(run.stderr.contains(unwanted), "{run:?}");
+    let none = "no port that was read has a usable GID that matches --netdev eth9\n";
+    assert!(run.stderr.contains(none) && !run.stderr.contains("no row is usable"), "{run:?}");
+    let run = fleet.uverbs(&["env", "nccl", "--netdev", "eth9"]);
+    assert!((run.status, run.stdout.as_str()) == (1, "") && run.stderr.contains(shown), "{run:?}");
+    let none = "no port that is asked for has a usable GID that matches --netdev eth9\n";
+    assert!(run.stderr.contains(none) && !run.stderr.contains("no row is usable"), "{run:?}");
+    // The interface is there.
+    for options in [&["--netdev", "eth0", "--ip", "10.9.9.9"][..], &["--cidr", "10.9.0.0/16"]] {
+        let run = fleet.uverbs(&[&["choose"], options].concat());
+        assert!(run.status == 1 && run.stderr.contains(unwanted), "{run:?}");
+        assert!(!run.stderr.contains("is shown by that name"), "{run:?}");
+    }
+    let run = fleet.uverbs(&["env", "ucx", "--family", "ipv6", "--cidr", "10.9.0.0/16"]);
+    let none = "has a usable GID that matches --cidr 10.9.0.0/16 --family ipv6\n";
+    assert!(run.stderr.contains(none), "{run:?}");
 }
 
 #[test]

@@ -127,6 +127,44 @@ PCI_SLOT_NAME=0000:17:00.3"
     assert!(!found.contains("pcie-narrow"), "{found}");
 }
 
+/// That it has none is another answer.
+#[test]
+fn hardware_that_could_not_be_read() {
+    let tree = Tree::new();
+    let device = tree.device("mlx5_0", "1: CA", 0);
+    device.port(1, "Ethernet", "100 Gb/sec (4X EDR)", 4);
+    let answered = |args: &[&str]| {
+        let run = tree.uverbs(args);
+        assert_eq!(run.status, 0, "{run:?}");
+        (run.stdout, run.stderr)
+    };
+    let document =
+        |args: &[&str]| -> serde_json::Value { serde_json::from_str(&answered(args).0).unwrap() };
+    let unread = |row: &serde_json::Value| {
+        ["pci_is_unread", "board_is_unread"].map(|key| row[key] == true && row["pci"].is_null())
+    };
+    assert_eq!(unread(&document(&["devices", "--json"])["devices"][0]), [false, false]);
+    device.file("device/uevent", "PCI_SLOT_NAME=odd");
+    assert_eq!(unread(&document(&["devices", "--json"])["devices"][0]), [true, false]);
+    assert_eq!(answered(&["devices"]).1, "");
+    device.file("board_id", "\u{7}");
+    assert_eq!(unread(&document(&["devices", "--json"])["devices"][0]), [true, true]);
+    let (wide, said) = answered(&["devices", "--wide", "--no-header"]);
+    assert!(wide.ends_with("  ?  ?  ?  -  ?  ?  ?  ?  -  -\n"), "{wide}");
+    assert_eq!(said, "uverbs: mlx5_0: its PCI function and its board could not be read\n");
+    // Without its folder nothing is known; a snapshot may be older.
+    let mut older = document(&["snapshot"]);
+    older["devices"][0].as_object_mut().unwrap().remove("hardware");
+    let fleet = crate::snapshots::Fleet::new(&[older]);
+    let run = fleet.uverbs(&["devices", "--json"]);
+    let rows: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(unread(&rows["devices"][0]), [true, true]);
+    let run = fleet.uverbs(&["devices", "--wide", "--no-header"]);
+    assert!(run.stdout.ends_with("  ?  ?  ?  ?  ?  ?  ?  ?  ?  ?\n"), "{run:?}");
+    assert!(run.stderr.ends_with(": mlx5_0: its hardware is not known\n"), "{run:?}");
+    assert_eq!(run.status, 0, "{run:?}");
+}
+
 #[test]
 fn a_device_without_a_node() {
     let tree = Tree::new();

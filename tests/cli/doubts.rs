@@ -60,7 +60,7 @@ fn the_pod_s_own_row_comes_before_a_row_that_cannot_be_read() {
         assert_eq!(
             reasons,
             [
-                "its interface is in another network namespace, or no longer has the address",
+                "its interface is in another network namespace, or does not have the address",
                 &format!("recommended; but {but}")
             ]
         );
@@ -86,7 +86,7 @@ fn an_address_that_has_gone_is_not_foreign() {
     let rows = vec![proven(0, "fe80::11:22ff:fe33:4455"), gone];
     let fleet = Fleet::new(&[pod(&["fe80::11:22ff:fe33:4455"], &[("mlx5_0", rows)])]);
     let run = fleet.uverbs(&["choose", "--explain"]);
-    let said = "its interface is in another network namespace, or no longer has the address";
+    let said = "its interface is in another network namespace, or does not have the address";
     assert!(run.stdout.contains(said), "{run:?}");
     let run = fleet.uverbs(&["check"]);
     assert!(!run.stdout.contains("foreign-gids"), "{run:?}");
@@ -647,6 +647,13 @@ fn a_setting_that_leaves_types_to_the_program() {
         device["ports"][0]["has_types"] = Value::Null;
     }
     assert_eq!(fits(&own), (Value::Null, false.into()));
+    let fleet = Fleet::new(&[own]);
+    let why =
+        "uverbs: h: mlx5_0:1, h: mlx5_1:1: it is not known whether sysfs has the types of GIDs: ";
+    for command in [&["choose"][..], &["env", "nccl"]] {
+        let run = fleet.uverbs(command);
+        assert_eq!(run.stderr.matches(why).count(), 1, "{run:?}");
+    }
 }
 
 /// What is right by a wish is as doubtful as the wish makes it.

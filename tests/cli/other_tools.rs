@@ -125,6 +125,26 @@ CA 'mlx4_0'
     assert!(one.contains("\nRate: 40 (FDR10)\n"), "{one}");
 }
 
+/// As of a rate: the zeros are those of a port without a GID.
+#[test]
+fn ibstat_of_a_port_whose_guid_cannot_be_read() {
+    let tree = Tree::new();
+    tree.with_infiniband();
+    let gids = tree.path().join("class/infiniband/mlx4_0/ports/1/gids/0");
+    std::fs::remove_file(&gids).unwrap();
+    std::fs::create_dir(&gids).unwrap();
+    let run = tree.uverbs(&["ports", "--format", "ibstat"]);
+    assert!(!run.stdout.contains("Port 1:") && run.stdout.contains("Port 2:"), "{run:?}");
+    assert!(run.stderr.contains("mlx4_0: query GID 0 of port 1: ") && run.status == 3, "{run:?}");
+    let run = tree.uverbs(&["ports", "mlx4_0:1", "--format", "ibstat"]);
+    assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
+    let mut one = host("node1", &[("mlx5_0", port(DUAL))]);
+    one["devices"][0]["ports"][0]["guid"] = json!({ "error": "mlx5_0: no", "errno": 5 });
+    let run = Fleet::new(&[one]).uverbs(&["ports", "--format", "ibstat"]);
+    assert!(!run.stdout.contains("Port 1:") && run.stdout.contains("CA 'mlx5_0'"), "{run:?}");
+    assert_eq!((run.stderr.as_str(), run.status), ("uverbs: node1: mlx5_0: no\n", 3));
+}
+
 /// A port that is down may have no speed. Sysfs says SDR then.
 #[test]
 fn ibstat_of_a_port_without_a_speed() {

@@ -95,6 +95,11 @@ pub(super) const HARMS: &[Harm] = &[
         it.first().node_mode = Some(0o20_600);
         it.first().access = Some(Err(problem("no", 13)));
     }),
+    (&["node-forbidden"], |it| it.first().access = Some(Err(problem("no", 13)))),
+    (&["node-forbidden"], |it| {
+        it.first().node_is_in_nodev = true;
+        it.first().access = Some(Err(problem("no", 13)));
+    }),
     (&["node-not-permitted"], |it| it.first().access = Some(Err(problem("no", 1)))),
     (&["node-unusable"], |it| {
         it.first().access = Some(Err(problem("mlx5_0: get context: temporarily refused", 11)));

@@ -165,6 +165,7 @@ fn wording() -> String {
         Why::RangeCrash,
         Why::IndexAndSubnets,
         Why::NoRow,
+        Why::Unwanted,
         Why::NotKnown(3),
         Why::LastEmpty,
     ];

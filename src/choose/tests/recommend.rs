@@ -148,27 +148,27 @@ fn what_cannot_be_read_may_be_right() {
     };
     let netdev = |name: &str| Wish { netdev: Some(name.to_owned()), ..Wish::default() };
     let not_known = Outcome::Ignored(Why::NotKnown(3));
-    let none = Outcome::Ignored(Why::NoRow);
+    let (none, unwanted) = (Outcome::Ignored(Why::NoRow), Outcome::Ignored(Why::Unwanted));
     let outcome = |row: Row<'static>, wish: &Wish| judged(&[row], wish).0;
     let eth0 = ours("eth0");
     let of_type = |own| Wish { gid_type: Some(own), ..Wish::default() };
     assert_eq!(outcome(untyped(eth0), &Wish::default()), not_known);
     assert_eq!(caveats(&roce(&[untyped(eth0)]), 3), [Caveat::TypeUnread]);
     assert_eq!(outcome(untyped(eth0), &of_type(GidType::ROCE_V1)), not_known);
-    assert_eq!(outcome(untyped(eth0), &of_type(GidType::IB)), none);
-    assert_eq!(outcome(untyped(eth0), &netdev("eth1")), none);
+    assert_eq!(outcome(untyped(eth0), &of_type(GidType::IB)), unwanted);
+    assert_eq!(outcome(untyped(eth0), &netdev("eth1")), unwanted);
     assert_eq!(outcome(untyped(Home::WithoutAddress), &Wish::default()), none);
     // An interface matches if it is proven to be that one, or if nothing but names is known.
     let with = |home| v2(3, "::ffff:10.0.0.3", home);
     assert_eq!(outcome(with(eth0), &netdev("eth0")), Outcome::Taken(3));
     assert_eq!(outcome(with(POSSIBLE), &netdev("eth1")), not_known);
-    assert_eq!(outcome(with(POSSIBLE), &netdev("eth0")), none);
+    assert_eq!(outcome(with(POSSIBLE), &netdev("eth0")), unwanted);
     for home in [unproven(None, false), UNKNOWN, Home::None] {
         assert_eq!(outcome(with(home), &netdev("eth0")), not_known, "{home:?}");
     }
     let of_tree = Home::Unknown { name: Some("eth0") };
     assert_eq!(outcome(with(of_tree), &netdev("eth0")), Outcome::Taken(3));
-    assert_eq!(outcome(with(of_tree), &netdev("eth1")), none);
+    assert_eq!(outcome(with(of_tree), &netdev("eth1")), unwanted);
     // Another row fits, or the port is not used at all.
     let (outcome, reasons) =
         judged(&[untyped(eth0), v2(5, "::ffff:10.0.0.5", eth0)], &Wish::default());
@@ -294,13 +294,31 @@ fn a_row_that_may_be_the_port_s_own_is_better_than_a_vlan_s() {
     assert_eq!(recommend(&port, &wish).outcome, Outcome::Taken(3));
 }
 
+/// That nothing is usable is another answer than that what is usable was not asked for.
+#[test]
+fn what_is_not_asked_for_is_not_unusable() {
+    let wish = Wish { netdev: Some("typo".to_owned()), ..Wish::default() };
+    let good = v2(3, "::ffff:10.0.0.3", ours("eth0"));
+    let down =
+        Home::Ours { name: "eth1", is_up: false, has_address: true, unfit: None, is_port_s: true };
+    let down = v2(4, "::ffff:10.0.0.4", down);
+    let foreign = v2(5, "::ffff:10.0.0.5", Home::Foreign);
+    let outcome = |rows: &[Row<'static>], wish: &Wish| judged(rows, wish).0;
+    assert_eq!(outcome(&[good, down, foreign], &wish), Outcome::Ignored(Why::Unwanted));
+    assert_eq!(outcome(&[down, foreign], &wish), Outcome::Ignored(Why::NoRow));
+    assert_eq!(outcome(&[down, foreign], &Wish::default()), Outcome::Ignored(Why::NoRow));
+    // The one that is asked for is down.
+    let eth1 = Wish { netdev: Some("eth1".to_owned()), ..Wish::default() };
+    assert_eq!(outcome(&[good, down], &eth1), Outcome::Ignored(Why::Unwanted));
+}
+
 /// A row without an interface is of the only one that has its address, or of none here.
 #[test]
 fn the_only_interface_with_the_address_is_compared() {
     let row = |name| v2(3, "::ffff:10.0.0.3", unproven(name, false));
     let eth0 = Wish { netdev: Some("eth0".to_owned()), ..Wish::default() };
     let outcome = |name| judged(&[row(name)], &eth0).0;
-    assert_eq!(outcome(Some("eth1")), Outcome::Ignored(Why::NoRow));
+    assert_eq!(outcome(Some("eth1")), Outcome::Ignored(Why::Unwanted));
     assert_eq!(outcome(Some("eth0")), Outcome::Ignored(Why::NotKnown(3)));
     assert_eq!(outcome(None), Outcome::Ignored(Why::NotKnown(3)));
 }

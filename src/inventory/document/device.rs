@@ -39,6 +39,9 @@ pub(super) struct DeviceForm {
     /// Older snapshots do not say it.
     #[serde(default)]
     node_is_missing: bool,
+    /// Only where it is so.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    node_is_in_nodev: bool,
     access: Option<Told<Done>>,
     /// Older snapshots do not say it.
     hardware: Option<Hardware>,
@@ -54,6 +57,7 @@ impl From<DeviceRecord> for DeviceForm {
             place,
             node_mode,
             node_is_missing,
+            node_is_in_nodev,
             access,
             hardware,
             ports,
@@ -88,6 +92,7 @@ impl From<DeviceRecord> for DeviceForm {
             place,
             node_mode,
             node_is_missing,
+            node_is_in_nodev,
             access: access.map(|own| Told(own.map(|()| Done))),
             hardware,
             ports,
@@ -125,6 +130,7 @@ impl TryFrom<DeviceForm> for DeviceRecord {
             place: own.place,
             node_mode: own.node_mode,
             node_is_missing: own.node_is_missing,
+            node_is_in_nodev: own.node_is_in_nodev,
             access: own.access.map(|Told(own)| own.map(|Done| ())),
             hardware: own.hardware,
             ports: own.ports,

@@ -135,12 +135,12 @@ fn read_pkeys(reader: &Reader<'_>, device: &str, port: u32) -> Result<Vec<(u32, 
 }
 
 /// Whether the files can be read that hold the types of a port's GIDs, which NCCL reads. Not known if
-/// another device has taken this one's place.
+/// they cannot be looked at, or if another device has taken this one's place.
 fn has_types(reader: &Reader<'_>, device: &str, port: u32) -> Option<bool> {
     match reader.sysfs() {
         Ok(sysfs) => {
             let port = sysfs.port(device, port).ok()?;
-            Some(port.join("gid_attrs/types").can_be_read())
+            port.join("gid_attrs/types").can_be_read()
         }
         Err(error) if error.errno() == Errno::NOENT.raw_os_error() => Some(false),
         Err(_) => None,
@@ -193,6 +193,30 @@ mod tests {
                 _ => Err(Errno::PROTONOSUPPORT),
             }
         }
+    }
+
+    #[test]
+    fn types_that_cannot_be_looked_at_may_be_there() {
+        let tree = tempfile::tempdir().unwrap();
+        let (device, sysfs) = (Device::named("x"), Sysfs::at(tree.path()));
+        let has = || {
+            let reader = Reader::new(&device, &sysfs, Preference::Sysfs).unwrap();
+            has_types(&reader, "x", 1)
+        };
+        assert_eq!(has(), Some(false), "there is no sysfs");
+        let folder = tree.path().join("class/infiniband/x/ports/1");
+        std::fs::create_dir_all(&folder).unwrap();
+        assert_eq!(has(), Some(false));
+        std::fs::write(folder.join("gid_attrs"), "").unwrap();
+        assert_eq!(has(), Some(false));
+        std::fs::remove_file(folder.join("gid_attrs")).unwrap();
+        let types = folder.join("gid_attrs/types");
+        std::fs::create_dir_all(&types).unwrap();
+        assert_eq!(has(), Some(true));
+        // A circle, which no user can look at.
+        std::fs::remove_dir(&types).unwrap();
+        std::os::unix::fs::symlink(&types, &types).unwrap();
+        assert_eq!(has(), None);
     }
 
     #[test]

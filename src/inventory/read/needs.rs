@@ -22,9 +22,13 @@ const MODULES: [(&str, Option<&str>); 6] = [
 const GPUS: [(&str, Option<&str>); 3] =
     [("nvidia", None), ("nvidia_peermem", None), ("nv_peer_mem", None)];
 
-/// The modules that are there; none if they cannot be looked at, or are not in the tree.
+/// The modules that are there; none if they cannot be looked at, or are not in the tree. The kernel's own folder of
+/// modules is never empty: one that is hides what is there.
 pub(super) fn modules(sysfs: &Sysfs, has_gpus: bool) -> Vec<String> {
     let folder = sysfs.folder("module");
+    if folder.names().is_ok_and(|names| names.is_empty()) {
+        return Vec::new();
+    }
     let mut modules = Vec::new();
     for (name, class) in MODULES.iter().chain(has_gpus.then_some(&GPUS).into_iter().flatten()) {
         let is_there = match rustix::fs::stat(folder.join(name).path()) {
@@ -136,6 +140,8 @@ mod tests {
             [""; 0],
             "without the folder of modules nothing is known"
         );
+        make("module");
+        assert_eq!(modules(&sysfs, true), [""; 0], "the kernel's folder is never empty");
         make("module/nvidia");
         make("class/infiniband_mad");
         assert_eq!(modules(&sysfs, true), ["ib_umad", "rdma_ucm", "nvidia"]);

@@ -19,8 +19,14 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
+use nix::sched::{CloneFlags, unshare};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount_bind, mount_change, mount_remount,
+    unmount,
+};
 use uverbs::Error;
 use uverbs::context::Context;
+use uverbs::error::Cause;
 use uverbs::gid::GidEntry;
 use uverbs::guid::Guid;
 use uverbs::host::Host;
@@ -247,6 +253,7 @@ pub(crate) fn compare_gone(
 
 /// A node that may not be opened.
 pub(crate) fn agree_on_a_refused_open() -> Result<()> {
+    const FOLDER: &str = "/dev/infiniband";
     let _lab = lab::vlan_lab()?;
     let node = "/dev/infiniband/uverbs0";
     fs::set_permissions(node, Permissions::from_mode(0o600))?;
@@ -259,6 +266,22 @@ pub(crate) fn agree_on_a_refused_open() -> Result<()> {
     let ours = lab::output_as_nobody(&["uverbs", "gids", "--source", "ioctl", "--json"])?;
     let ours: serde_json::Value = serde_json::from_slice(&ours.stdout)?;
     ensure!(ours["problems"][0]["errno"] == 13, "{ours}");
+
+    // Nor may root open one where devices cannot be opened at all.
+    fs::set_permissions(node, Permissions::from_mode(0o666))?;
+    let device = Host::new().device("rxe0")?;
+    ensure!(Context::open(&device).is_ok(), "{node} cannot be opened");
+    unshare(CloneFlags::CLONE_NEWNS).context("a mount namespace")?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    mount_bind(FOLDER, FOLDER)?;
+    mount_remount(FOLDER, MountFlags::BIND | MountFlags::NODEV, "")?;
+    let refused =
+        Context::open(&device).err().context("a node in a mount with nodev was opened")?;
+    ensure!(*refused.cause() == Cause::MountedNodev && refused.errno() == 13, "{refused:?}");
+    let found = Command::new("uverbs").arg("check").output()?;
+    let found = String::from_utf8_lossy(&found.stdout).into_owned();
+    ensure!(found.contains("uverbs0 (mode 0666) may not be opened, as its mount has"), "{found}");
+    unmount(FOLDER, UnmountFlags::empty())?;
     Ok(())
 }
 

@@ -33,7 +33,7 @@ fn rows(command: &str, output: &Output) -> Result<Vec<Value>> {
     Ok(answer[command].as_array().context("no list")?.clone())
 }
 
-/// Whether a value is equal to another, or unknown. Sources are not compared.
+/// Whether a value is equal to another, or unknown. Sources are not compared, nor what says that it is unknown.
 fn is_or_open(value: &Value, right: &Value) -> bool {
     match (value, right) {
         (Value::Null, _) => true,
@@ -42,7 +42,8 @@ fn is_or_open(value: &Value, right: &Value) -> bool {
                 && values.iter().zip(rights).all(|(value, right)| is_or_open(value, right))
         }
         (Value::Object(row), Value::Object(_)) => {
-            row.iter().all(|(key, value)| key == "source" || is_or_open(value, &right[key]))
+            let is_open = |key: &str| key == "source" || key.ends_with("_is_unread");
+            row.iter().all(|(key, value)| is_open(key) || is_or_open(value, &right[key]))
         }
         _ => value == right,
     }

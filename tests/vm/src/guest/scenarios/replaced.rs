@@ -17,6 +17,7 @@ use uverbs::context::Context;
 use uverbs::error::Cause;
 use uverbs::host::Host;
 use uverbs::host::{Preference, Reader};
+use uverbs::sysfs::Sysfs;
 
 use super::costs::traced;
 use crate::lab::stopped::Stopped;
@@ -418,6 +419,8 @@ pub(crate) fn sysfs_is_mounted_anew() -> Result<()> {
     // Nothing is there; then another folder by that name; then sysfs again.
     mount("tmpfs", "/sys", "tmpfs", MountFlags::empty(), None)?;
     ensure!(opened()? == 2, "with sysfs hidden");
+    let hidden = Sysfs::host().of(&device).err().context("a device in an empty folder")?;
+    ensure!(*hidden.cause() == Cause::NotInSysfs, "{hidden:?}");
     fs::create_dir_all(FOLDER)?;
     ensure!(opened()? == 2, "on another tree");
     mount("sysfs", "/sys", "sysfs", MountFlags::empty(), None)?;
