@@ -204,26 +204,23 @@ fn what_was_read_nowhere_is_not_alike() {
 /// What is not there was read, and differs.
 #[test]
 fn what_one_host_does_not_have_is_odd() {
-    let changes: [(fn(&mut Inventory), &str); 4] = [
-        (
-            |own| own.devices[0].hardware.as_mut().unwrap().numa_node = Some(0),
-            "NumaNode mlx5_0 none 0",
-        ),
-        (
-            |own| own.devices[0].hardware.as_mut().unwrap().board_id = Some("x".to_owned()),
-            "Board mlx5_0 none x",
-        ),
-        (
-            |own| {
-                let mut function = PciFunction::at("0000:17:00.0".parse().unwrap());
-                function.link = Some(PcieLink { speed: 320, width: 16 });
-                own.devices[0].hardware.as_mut().unwrap().pci = Some(function);
-            },
-            "PcieLink mlx5_0 none 32GT/s,x16",
-        ),
-        (|own| port(own, 0).active_mtu = Some(Mtu(5)), "Mtu mlx5_0:1 none 4096"),
+    let changes: [fn(&mut Inventory); 4] = [
+        |own| own.devices[0].hardware.as_mut().unwrap().numa_node = Some(0),
+        |own| own.devices[0].hardware.as_mut().unwrap().board_id = Some("x".to_owned()),
+        |own| {
+            let mut function = PciFunction::at("0000:17:00.0".parse().unwrap());
+            function.link = Some(PcieLink { speed: 320, width: 16 });
+            own.devices[0].hardware.as_mut().unwrap().pci = Some(function);
+        },
+        |own| port(own, 0).active_mtu = Some(Mtu(5)),
     ];
-    for (change, what) in changes {
+    let differences = [
+        "NumaNode mlx5_0 none 0",
+        "Board mlx5_0 none x",
+        "PcieLink mlx5_0 none 32GT/s,x16",
+        "Mtu mlx5_0:1 none 4096",
+    ];
+    for (change, what) in changes.into_iter().zip(differences) {
         let mut hosts = fleet(4);
         for own in &mut hosts {
             (own.devices[0].ports[0].netdev, port(own, 0).active_mtu) = (Ok(None), Some(Mtu(0)));
