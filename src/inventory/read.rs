@@ -6,8 +6,10 @@ mod settings;
 
 use core::cell::LazyCell;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 
 use nix::libc;
+use nix::sys::utsname::{UtsName, uname};
 use rustix::io::Errno;
 
 use super::{DeviceRecord, GidRow, Inventory, Problem, Wanted};
@@ -81,9 +83,11 @@ impl Host {
             self.find_hidden_types(&mut inventory);
         }
         if parts.host && self.is_here() {
-            let uname = rustix::system::uname();
-            inventory.host = Some(shown(&uname.nodename().to_string_lossy()));
-            inventory.kernel = Some(shown(&uname.release().to_string_lossy()));
+            // A filter of system calls may refuse it.
+            let uname = uname().ok();
+            let own = |text: Option<&OsStr>| shown(&text.unwrap_or_default().to_string_lossy());
+            inventory.host = Some(own(uname.as_ref().map(UtsName::nodename)));
+            inventory.kernel = Some(own(uname.as_ref().map(UtsName::release)));
             let (settings, problems) = read_settings();
             inventory.settings = settings;
             inventory.unread_settings = problems;

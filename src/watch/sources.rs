@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use nix::sys::utsname::uname;
 use rustix::event::epoll;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -154,7 +155,9 @@ impl Watch {
         if !self.host.is_here() || self.options.preference == Preference::Sysfs {
             return new;
         }
-        let kernel = version(&rustix::system::uname().release().to_string_lossy());
+        // A filter of system calls may refuse it. Then the kernel counts as older than any.
+        let uname = uname().ok();
+        let kernel = uname.map(|own| version(&own.release().to_string_lossy())).unwrap_or_default();
         let devices: Vec<Device> =
             self.inventory.devices.iter().map(|own| own.device.clone()).collect();
         let is_there = |held: &Held| {
