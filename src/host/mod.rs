@@ -65,6 +65,8 @@ pub struct Host {
     sysfs: Sysfs,
     dev: PathBuf,
     netlink: Netlink,
+    /// Opens it.
+    open: fn() -> core::result::Result<Socket, Errno>,
     /// Why RDMA netlink, which is open, did not list the devices.
     refusal: Option<Cause>,
 }
@@ -93,6 +95,7 @@ impl Host {
             sysfs: Sysfs::host(),
             dev: PathBuf::from("/dev/infiniband"),
             netlink: Netlink::Unopened(None),
+            open: Socket::rdma,
             refusal: None,
         }
     }
@@ -101,13 +104,20 @@ impl Host {
     /// not asked, as it would answer for this process's host.
     #[must_use]
     pub fn rooted(sysfs: impl Into<PathBuf>, dev: impl Into<PathBuf>) -> Self {
-        Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent, refusal: None }
+        let sysfs = Sysfs::at(sysfs);
+        Self { sysfs, dev: dev.into(), netlink: Netlink::Absent, ..Self::new() }
     }
 
     /// This host, with a socket whose answers are there already.
     #[cfg(test)]
     pub(crate) fn with_netlink(socket: Socket) -> Self {
         Self { netlink: Netlink::Open(socket), ..Self::new() }
+    }
+
+    /// This host with another sysfs tree, and with RDMA netlink that opens so.
+    #[cfg(test)]
+    pub(crate) fn opening(sysfs: &Path, open: fn() -> core::result::Result<Socket, Errno>) -> Self {
+        Self { sysfs: Sysfs::at(sysfs), dev: sysfs.join("dev"), open, ..Self::new() }
     }
 
     /// The sysfs tree that is read.
@@ -125,7 +135,7 @@ impl Host {
     /// The RDMA netlink socket, opened when it is first wanted.
     pub(crate) fn netlink(&mut self) -> Option<&mut Socket> {
         if let Netlink::Unopened(_) = self.netlink {
-            self.netlink = match Socket::rdma() {
+            self.netlink = match (self.open)() {
                 Ok(socket) => Netlink::Open(socket),
                 Err(errno) => Netlink::Unopened(Some(errno)),
             };

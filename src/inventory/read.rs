@@ -12,7 +12,7 @@ use nix::libc;
 use nix::sys::utsname::{UtsName, uname};
 use rustix::io::Errno;
 
-use super::{DeviceRecord, GidRow, Inventory, Problem, Wanted};
+use super::{Answer, DeviceRecord, GidRow, Inventory, Problem, Wanted};
 use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request};
 use crate::host::{GidTable, Host, PortNetdevs, Sought};
@@ -59,15 +59,14 @@ impl Host {
                 inventory.locked_memory = needs::locked_memory();
             }
         }
-        // One list: each costs some drivers commands to their firmware.
-        let mut dump = None;
+        // One list: each costs some drivers commands to their firmware. If it fails, it is not asked for again.
+        let mut dump = Ok(None);
         if parts.interfaces {
-            dump = self.dump().unwrap_or_else(|error| {
-                inventory.problems.push(error.into());
-                None
-            });
-            inventory.interfaces = dump.as_ref().map(RouteDump::interfaces);
-            if let (Some(dump), Some(name)) = (&dump, wanted.netdev) {
+            dump = self.dump().map_err(Problem::from);
+            inventory.problems.extend(dump.as_ref().err().cloned());
+            let known = dump.as_ref().ok().and_then(Option::as_ref);
+            inventory.interfaces = known.map(RouteDump::interfaces);
+            if let (Some(dump), Some(name)) = (known, wanted.netdev) {
                 let change = changed(name, sought, &dump.links);
                 inventory.problems.extend(change.map(Problem::from));
             }
@@ -175,7 +174,7 @@ impl Host {
         &mut self,
         inventory: &mut Inventory,
         tables: &[Option<GidTable>],
-        dump: Option<RouteDump>,
+        dump: Answer<Option<RouteDump>>,
         known: &mut PortNetdevs,
         wanted: &Wanted<'_>,
     ) {
@@ -187,8 +186,11 @@ impl Host {
             return;
         }
         let read: Vec<&GidTable> = tables.iter().flatten().collect();
-        let names = self.netdevs_by(&read, dump, known).unwrap_or_else(|error| {
-            inventory.problems.push(error.into());
+        let found = dump.and_then(|dump| Ok(self.netdevs_by(&read, dump, known)?));
+        let names = found.unwrap_or_else(|problem| {
+            if !inventory.problems.contains(&problem) {
+                inventory.problems.push(problem);
+            }
             inventory.has_netlink = false;
             Vec::new()
         });
@@ -330,7 +332,7 @@ mod tests {
             let index = core::num::NonZeroU32::new(u32::MAX);
             GidRecord::from(entry.with_type(GidType::ROCE_V2).with_netdev_ifindex(index))
         };
-        let problems = |wanted: &Wanted<'_>, dump: Option<RouteDump>| {
+        let problems = |wanted: &Wanted<'_>, dump: Answer<Option<RouteDump>>| {
             let refusals = [1, 2].map(|place| Datagram::refusal(Errno::IO, place));
             let mut host = Host::with_netlink(Socket::given(vec![refusals.into()]));
             let table = GidTable::sample("rxe0", vec![row(1), row(2)]);
@@ -344,13 +346,34 @@ mod tests {
             inventory.problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>()
         };
         let wanted = Wanted::new(super::super::Parts::GIDS);
-        let all = problems(&wanted, None);
+        let all = problems(&wanted, Ok(None));
         assert!(all.len() == 2 && all[0].starts_with("rxe0: find the network interface of port 1"));
         let is_second = |_: &Device, own: &GidRecord| own.entry.port() == 2;
-        assert_eq!(problems(&wanted.rows(&is_second), None), all[1..]);
+        assert_eq!(problems(&wanted.rows(&is_second), Ok(None)), all[1..]);
         // Of interfaces that are known to be elsewhere nothing is missing.
         let nothing = RouteDump { links: Links::default(), addresses: Vec::new() };
-        assert!(problems(&wanted, Some(nothing)).is_empty());
+        assert!(problems(&wanted, Ok(Some(nothing))).is_empty());
+    }
+
+    /// Interfaces that could not be listed are not asked for again.
+    #[test]
+    fn a_failure_of_interfaces_is_one_problem() {
+        use crate::gid::{Gid, GidEntry, GidRecord};
+        let mut host = Host::opening("/nowhere".as_ref(), || unreachable!("netlink is not asked"));
+        let entry = GidEntry::new(1, 0, Gid::of_roce([2, 0, 0, 0, 0, 1]));
+        let entry = entry.with_netdev_ifindex(core::num::NonZeroU32::new(7));
+        let table = GidTable::sample("rxe0", vec![GidRecord::from(entry)]);
+        let mut record = DeviceRecord::new(table.device().clone());
+        record.gids = Some(Ok(table.iter().cloned().map(GidRow::from).collect()));
+        let failure = Problem { text: "host: list network interfaces: no".to_owned(), errno: 97 };
+        let problems = vec![failure.clone()];
+        let mut inventory = Inventory { has_netlink: true, problems, ..Inventory::default() };
+        inventory.devices = vec![record];
+        let wanted = Wanted::new(super::super::Parts::GIDS);
+        let tables = [Some(table)];
+        let mut known = PortNetdevs::new();
+        host.name_rows(&mut inventory, &tables, Err(failure.clone()), &mut known, &wanted);
+        assert_eq!((inventory.problems, inventory.has_netlink), (vec![failure], false));
     }
 
     #[test]
