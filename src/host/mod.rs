@@ -146,6 +146,14 @@ impl Host {
         }
     }
 
+    /// The same, or why there is none; `None` if the tree is not this host's.
+    fn socket(&mut self) -> Result<Option<&mut Socket>> {
+        if self.netlink().is_none() {
+            return self.netlink_error().map_or(Ok(None), Err);
+        }
+        Ok(self.netlink())
+    }
+
     /// The connection manager, if it can be asked.
     pub(crate) fn connection_manager(&self) -> Option<ConnectionManager> {
         let class = self.sysfs.folder("class/misc/rdma_cm");
@@ -244,26 +252,29 @@ impl Host {
     /// Whether devices are shared by all network namespaces (the default) or belong to one each
     /// (`rdma system set netns exclusive`); `None` if the kernel does not say.
     pub fn shares_namespaces(&mut self) -> Option<bool> {
-        let mode = self.system_setting(abi::attribute::SYS_NETNS_MODE)?;
+        let mode = self.system_setting(abi::attribute::SYS_NETNS_MODE).ok()??;
         Some(mode == abi::netns_mode::SHARED)
     }
 
-    /// A setting of the RDMA subsystem; `None` if the kernel does not say.
-    pub(crate) fn system_setting(&mut self, kind: u16) -> Option<u8> {
+    /// A setting of the RDMA subsystem; `None` if the kernel has no such setting.
+    ///
+    /// # Errors
+    /// Those of RDMA netlink; `EINVAL` if the kernel does not know the question.
+    pub(crate) fn system_setting(&mut self, kind: u16) -> Result<Option<u8>> {
         let request = Message::new(message_type(abi::op::SYS_GET), &[]);
+        let Some(socket) = self.socket()? else { return Ok(None) };
         let mut setting = None;
-        self.netlink()?
-            .ask(vec![request], |_, reply| {
-                for attribute in attributes(reply.map_err(Cause::of)?) {
-                    let attribute = attribute?;
-                    if attribute.kind == kind {
-                        setting = Some(attribute.u8()?);
-                    }
+        let asked = socket.ask(vec![request], |_, reply| {
+            for attribute in attributes(reply.map_err(Cause::of)?) {
+                let attribute = attribute?;
+                if attribute.kind == kind {
+                    setting = Some(attribute.u8()?);
                 }
-                Ok(())
-            })
-            .ok()?;
-        setting
+            }
+            Ok(())
+        });
+        asked.map_err(|cause| Error::of_host(Request::Netlink, cause))?;
+        Ok(setting)
     }
 
     /// Why there may be no device to list, in the order of what to look at first.
