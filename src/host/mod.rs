@@ -42,6 +42,7 @@ use crate::netlink::rdma::{devices_request, message_type};
 use crate::netlink::{Message, Socket, attributes};
 use crate::sysfs::{CLASS, Sysfs, is_absent};
 use crate::text::{is_device_name, is_node_name, natural};
+pub(crate) use list::means_no_netlink;
 use list::{VERBS_CLASS, leaves_no_netlink, list_by_netlink, list_by_sysfs};
 
 pub use crate::gid::{GidRecord, Source};
@@ -160,8 +161,8 @@ impl Host {
         self.is_here().then(|| ConnectionManager::open(&class, &self.dev.join("rdma_cm"))).flatten()
     }
 
-    /// Why RDMA netlink, which was asked, did not answer. Drivers, protocols and network
-    /// interfaces are not known then.
+    /// Why RDMA netlink, which was asked, did not answer. Protocols and network interfaces are not
+    /// known then.
     #[must_use]
     pub fn netlink_error(&self) -> Option<Error> {
         let cause = match self.netlink {
@@ -666,6 +667,76 @@ mod tests {
         let said = format!("host: read {}: ENOENT", node.join("ibdev").display());
         let listing = host.list().unwrap();
         assert!(listing.problems.iter().any(|own| own.to_string().starts_with(&said)));
+    }
+
+    /// Where nothing is missing, sysfs is the answer, and so it is of a kernel that has no RDMA netlink.
+    #[test]
+    fn a_refusal_is_a_problem_where_something_is_missing() {
+        type Opened = core::result::Result<Socket, Errno>;
+        // One that opens, and refuses to list.
+        fn given(errno: Errno) -> Socket {
+            Socket::given(vec![vec![crate::netlink::Datagram::refusal(errno, 1)]])
+        }
+        let (tree, class, _) = tree();
+        let is_problem = |open: fn() -> Opened, wanted: &Wanted<'_>| {
+            let inventory = Host::opening(tree.path(), open).inventory(wanted);
+            assert!(!inventory.has_netlink && inventory.devices.len() == 1, "{inventory:?}");
+            let reason = inventory.without_netlink.as_ref().unwrap();
+            let count = inventory.problems.iter().filter(|own| *own == reason).count();
+            assert!(count <= 1 && inventory.problems.len() == count, "{inventory:?}");
+            assert!(count == 0 || inventory.netlink_failure() == Some(reason));
+            count == 1
+        };
+        let filtered: fn() -> Opened = || Err(Errno::AFNOSUPPORT);
+        let [devices, guids, ports, rows] =
+            [Parts::DEVICES, Parts::GUIDS, Parts::PORTS, Parts::GIDS].map(Wanted::new);
+        assert!(is_problem(filtered, &devices) && is_problem(filtered, &ports));
+        assert!(!is_problem(filtered, &guids));
+        // A row of InfiniBand, which has no interface, and one of RoCE.
+        let port = class.join("rxe0/ports/1");
+        let write = |link_layer, kind| {
+            std::fs::write(port.join("link_layer"), link_layer).unwrap();
+            std::fs::write(port.join("gid_attrs/types/0"), kind).unwrap();
+        };
+        write("InfiniBand", "IB/RoCE v1");
+        assert!(!is_problem(filtered, &rows));
+        write("Ethernet", "RoCE v2");
+        assert!(is_problem(filtered, &rows));
+        assert!(!is_problem(filtered, &rows.rows(&|_, _| false)));
+        assert!(!is_problem(filtered, &rows.preference(Preference::Sysfs)));
+
+        let failures: [fn() -> Opened; 4] = [
+            || Err(Errno::PERM),
+            || Err(Errno::MFILE),
+            || Ok(given(Errno::PERM)),
+            || Ok(given(Errno::AGAIN)),
+        ];
+        let none: [fn() -> Opened; 3] = [
+            || Err(Errno::PROTONOSUPPORT),
+            || Ok(given(Errno::INVAL)),
+            || Ok(given(Errno::OPNOTSUPP)),
+        ];
+        for open in failures {
+            assert!(is_problem(open, &rows));
+        }
+        for open in none {
+            assert!(!is_problem(open, &rows) && !is_problem(open, &devices));
+        }
+    }
+
+    /// The reason is that of the listing, whatever is asked later.
+    #[test]
+    fn netlink_that_opens_later_does_not_hide_why_it_did_not() {
+        use core::sync::atomic::{AtomicBool, Ordering};
+        static IS_OPEN: AtomicBool = AtomicBool::new(false);
+        let (tree, ..) = tree();
+        let open = || {
+            let is_open = IS_OPEN.fetch_or(true, Ordering::Relaxed);
+            if is_open { Ok(Socket::given(Vec::new())) } else { Err(Errno::MFILE) }
+        };
+        let wanted = Wanted::new(Parts::DEVICES).netdev(Some("d0"));
+        let inventory = Host::opening(tree.path(), open).inventory(&wanted);
+        assert_eq!(inventory.netlink_failure().map(|own| own.errno), Some(24), "{inventory:?}");
     }
 
     #[test]

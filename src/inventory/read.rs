@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::{Answer, DeviceRecord, GidRow, Inventory, Problem, Wanted};
 use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request};
-use crate::host::{GidTable, Host, PortNetdevs, Sought};
+use crate::host::{GidTable, Host, PortNetdevs, Preference, Sought};
 use crate::netlink::route::{Links, RouteDump};
 use crate::sysfs::{Sysfs, is_absent};
 use crate::text::to_plain;
@@ -81,6 +81,8 @@ impl Host {
         if parts.types {
             self.find_hidden_types(&mut inventory);
         }
+        let failure = inventory.netlink_failure().filter(|_| lacks_netlink(&inventory, wanted));
+        inventory.problems.extend(failure.cloned());
         if parts.host && self.is_here() {
             // A filter of system calls may refuse it.
             let uname = uname().ok();
@@ -117,7 +119,10 @@ impl Host {
     fn listed(&mut self, wanted: &Wanted<'_>) -> (Inventory, Sought) {
         let mut inventory = Inventory::default();
         let mut sought = Sought::NotYet;
-        match self.list() {
+        let listed = self.list();
+        // What is asked later may be answered.
+        inventory.without_netlink = self.netlink_error().map(Problem::from);
+        match listed {
             Ok(listing) => {
                 for error in &listing.problems {
                     match error.device() {
@@ -140,7 +145,6 @@ impl Host {
             }
             Err(error) => inventory.problems.push(error.into()),
         }
-        inventory.without_netlink = self.netlink_error().map(Problem::from);
         // Of devices that sysfs listed, as netlink did not answer, it says nothing.
         let is_known = |record: &DeviceRecord| record.device.index.is_some();
         inventory.has_netlink = self.is_here()
@@ -248,6 +252,20 @@ impl Host {
             }
         }
     }
+}
+
+/// Whether something that was wanted is not known where RDMA netlink does not answer: protocols of devices, interfaces of
+/// ports and rows. Who wants only sysfs has what it says.
+fn lacks_netlink(inventory: &Inventory, wanted: &Wanted<'_>) -> bool {
+    let parts = wanted.parts;
+    let has_rows = |record: &DeviceRecord| {
+        let mut rows = record.all_rows().iter().map(|row| &row.record);
+        rows.any(|row| row.may_have_netdev() && (wanted.rows)(&record.device, row))
+    };
+    let is_lacking = |record: &DeviceRecord| {
+        parts.drivers || parts.port_netdevs && !record.ports.is_empty() || has_rows(record)
+    };
+    wanted.preference != Preference::Sysfs && inventory.devices.iter().any(is_lacking)
 }
 
 /// Why the interfaces of a device's ports are not known that have wanted rows whose own are not known, either, if the
