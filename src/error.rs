@@ -267,6 +267,22 @@ mod tests {
         assert!(!text.contains("again") && !error.is_gone(), "{text}");
     }
 
+    /// Sysfs may have listed devices all the same: then the module is loaded.
+    #[test]
+    fn netlink_that_is_refused_lacks_no_module() {
+        let advice = |errno| {
+            let text = Error::of_host(Request::Netlink, Cause::Os(errno)).to_string();
+            text.split_once(')').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
+        };
+        for errno in [libc::EAFNOSUPPORT, libc::EPERM, libc::EACCES, libc::ENOSYS] {
+            assert!(advice(errno).contains("RestrictAddressFamilies="), "{}", advice(errno));
+        }
+        assert!(advice(libc::EMFILE).contains("ulimit -n"));
+        assert_eq!((advice(libc::ENOMEM), advice(libc::EAGAIN)), (String::new(), String::new()));
+        assert!(advice(libc::EINVAL).contains("Linux 4.16"));
+        assert!(advice(libc::EPROTONOSUPPORT).contains("ib_core"));
+    }
+
     #[test]
     fn an_io_error_keeps_all() {
         let io = io::Error::from(error(Cause::NodeMissing));

@@ -116,7 +116,7 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
             "not-checked",
             Note,
             format!("not looked at: {}", unchecked.join(", ")),
-            "run uverbs check on the host itself, with /dev/infiniband, /sys, /proc and RDMA netlink",
+            "run uverbs check where it has /dev/infiniband, /sys, /proc and RDMA netlink, as on the host itself",
         );
     }
     if inventory.is_partial() {

@@ -14,7 +14,7 @@ use uverbs::port::LinkLayer;
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::expect;
 use crate::form::{Form, Format};
-use crate::hosts::{Seen, look, missing, tell_again};
+use crate::hosts::{Seen, look, missing, tell_again, tell_netlink};
 use crate::looked::Looked;
 use crate::nagios::Nagios;
 use crate::output::Output;
@@ -161,6 +161,9 @@ pub(crate) fn answer(
             tally.is_missing = true;
         }
         tell_again(host, report);
+        report.turn_to(host.name.as_deref());
+        tell_netlink(&host.inventory, report);
+        report.turn_to(None);
         tally.looked.add(&host.inventory, &asked);
         tally.is_unread |= tell_others(host, &asked, report);
         let (mut problems, mut warnings) = (0, 0);

@@ -10,8 +10,8 @@ use uverbs::device::Device;
 use uverbs::host::{CounterReader, Counters};
 use uverbs::inventory::{Parts, Problem, Wanted};
 
-use crate::args::{Common, FromArg, NamedPorts, selector_here};
-use crate::hosts::{each, host, some};
+use crate::args::{Common, NamedPorts, selector_here};
+use crate::hosts::{Seen, host, some};
 use crate::output::{List, Output};
 use crate::report::{ENODATA, Report, Unanswered};
 use crate::selection::Asked;
@@ -192,12 +192,15 @@ pub(crate) fn answer(
     let is_device = |device: &Device| asked.has_device(&device.name);
     let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);
     let wanted = Wanted::new(Parts::LISTED).devices(&is_device);
-    let mut devices = Vec::new();
-    each(common, &FromArg::default(), &wanted, report, |seen, report| {
-        devices.extend(seen.select(&asked, report).into_iter().map(|own| own.device.clone()));
-        Ok(())
-    })?;
     let (mut host, mut reader) = (host(common), CounterReader::new());
+    let mut seen = Seen { name: None, inventory: host.inventory(&wanted) };
+    if !seen.inventory.devices.is_empty() {
+        // Of devices that sysfs listed, netlink cannot be asked for counters and objects.
+        let failure = seen.inventory.netlink_failure().cloned();
+        seen.inventory.problems.extend(failure);
+    }
+    let selected = seen.select(&asked, report).into_iter();
+    let devices: Vec<Device> = selected.map(|own| own.device.clone()).collect();
     let mut read = || (reader.read(&mut host, &devices, &is_port), Instant::now());
     let (mut now, mut then) = (read(), None);
     if let Some(interval) = args.rate {

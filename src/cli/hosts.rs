@@ -50,18 +50,6 @@ impl Seen {
     ) -> Vec<Selected<'s>> {
         let Self { name, inventory } = self;
         report.turn_to(name.as_deref());
-        match &inventory.without_netlink {
-            // It is the reason why nothing is listed.
-            Some(problem) if inventory.problems.contains(problem) => {}
-            Some(problem) if inventory.devices.is_empty() && inventory.others.is_empty() => {
-                report.note(&problem.text);
-            }
-            Some(problem) => report.note(format!(
-                "{}; sysfs was read: drivers, protocols and interfaces are not known",
-                problem.text
-            )),
-            None => {}
-        }
         for (device, problem) in &inventory.unlisted {
             if asked.has_device(device) {
                 report.problem(device, problem.clone());
@@ -84,8 +72,24 @@ impl Seen {
     }
 }
 
+/// Says why RDMA netlink did not answer, unless that is a problem, which is said as such.
+pub(crate) fn tell_netlink(inventory: &Inventory, report: &mut Report) {
+    match &inventory.without_netlink {
+        Some(problem) if inventory.problems.contains(problem) => {}
+        Some(problem) if inventory.devices.is_empty() && inventory.others.is_empty() => {
+            report.note(&problem.text);
+        }
+        Some(problem) => report.note(format!(
+            "{}; sysfs was read: protocols and interfaces are not known",
+            problem.text
+        )),
+        None => {}
+    }
+}
+
 /// Reports what is wrong with a host as a whole, or why it has no device.
 fn tell_host(inventory: &Inventory, report: &mut Report) {
+    tell_netlink(inventory, report);
     for problem in &inventory.problems {
         report.host_problem(problem.clone());
     }

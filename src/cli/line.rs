@@ -333,7 +333,8 @@ fn interface<'c>(before: Option<&'c Interface>, after: Option<&'c Interface>) ->
 fn host<'c>(before: &Inventory, after: &Inventory) -> [Side<'c>; 2] {
     let problems = |own: &Inventory| -> Vec<String> {
         let problems = own.problems.iter().chain(own.unlisted.iter().map(|(_, own)| own));
-        let problems = problems.chain(&own.without_netlink);
+        let without_netlink = own.without_netlink.iter();
+        let problems = problems.chain(without_netlink.filter(|it| !own.problems.contains(it)));
         problems.map(|own| own.text.clone()).collect()
     };
     let [one, other] = [before, after].map(host_words);

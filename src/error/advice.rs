@@ -34,6 +34,10 @@ impl fmt::Display for Advice<'_> {
                 "the device is in another network namespace (rdma system netns exclusive), or the \
                  container's device rules forbid it"
             }
+            (
+                Request::Netlink | Request::ListDevices | Request::Interfaces,
+                Cause::Os(libc::EAFNOSUPPORT | libc::EPERM | libc::EACCES | libc::ENOSYS),
+            ) => "a filter of system calls (seccomp, RestrictAddressFamilies=) may forbid it",
             (_, Cause::NotPermitted | Cause::Os(libc::ENOSYS)) => {
                 "a filter of system calls (seccomp) may forbid it; read sysfs instead"
             }
@@ -112,8 +116,9 @@ impl fmt::Display for Advice<'_> {
                 "the driver or its firmware refused, though the port is there; the kernel's log may \
                  say more"
             }
-            (Request::Netlink | Request::ListDevices, Cause::Os(_)) => {
-                "is the module ib_core loaded?"
+            (Request::Netlink, Cause::Os(libc::EPROTONOSUPPORT)) => "is the module ib_core loaded?",
+            (Request::Netlink, Cause::Os(libc::EINVAL | libc::EOPNOTSUPP)) => {
+                "the kernel may be older than Linux 4.16"
             }
             _ => "",
         };

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nix::libc;
 
-use super::Host;
+use super::{Host, means_no_netlink};
 use crate::counter::{Counter, CounterSource, Group, OptionalCounter, ResourceUse};
 use crate::device::Device;
 use crate::driver::DriverId;
@@ -219,7 +219,12 @@ impl CounterReader {
         let mut told: Vec<FromNetlink> =
             core::iter::repeat_with(FromNetlink::default).take(count).collect();
         let is_listed = devices.iter().any(|device| device.index.is_some());
-        let Some(socket) = host.netlink().filter(|_| is_listed) else { return told };
+        let socket = host.socket().unwrap_or_else(|error| {
+            let is_missed = !devices.is_empty() && !means_no_netlink(error.errno());
+            found.problems.extend(is_missed.then_some(error));
+            None
+        });
+        let Some(socket) = socket.filter(|_| is_listed) else { return told };
         let (mut requests, mut places, mut own_place) = (Vec::new(), Vec::new(), 0);
         for (number, (device, own)) in devices.iter().zip(&mut found.devices).enumerate() {
             for (place, port) in own.ports.iter_mut().enumerate() {

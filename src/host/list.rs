@@ -36,6 +36,12 @@ pub(super) fn leaves_no_netlink(cause: &Cause) -> bool {
     ERRNOS.contains(&cause.as_errno())
 }
 
+/// Whether this errno of RDMA netlink says that the kernel has none (before 4.16, or without the RDMA core), so that
+/// sysfs has all that there is to know. With any other it was refused, or it failed.
+pub(crate) fn means_no_netlink(errno: i32) -> bool {
+    matches!(errno, libc::EPROTONOSUPPORT | libc::EINVAL | libc::EOPNOTSUPP)
+}
+
 pub(super) fn list_by_netlink(
     socket: &mut Socket,
     sysfs: &Sysfs,

@@ -42,6 +42,7 @@ use crate::netlink::rdma::{devices_request, message_type};
 use crate::netlink::{Message, Socket, attributes};
 use crate::sysfs::{CLASS, Sysfs, VERBS_CLASS, is_absent};
 use crate::text::{is_device_name, is_node_name, natural};
+pub(crate) use list::means_no_netlink;
 use list::{leaves_no_netlink, list_by_netlink, list_by_sysfs};
 
 pub use crate::gid::{GidRecord, Source};
@@ -65,6 +66,8 @@ pub struct Host {
     sysfs: Sysfs,
     dev: PathBuf,
     netlink: Netlink,
+    /// Opens it.
+    open: fn() -> core::result::Result<Socket, Errno>,
     /// Why RDMA netlink, which is open, did not list the devices.
     refusal: Option<Cause>,
 }
@@ -93,6 +96,7 @@ impl Host {
             sysfs: Sysfs::host(),
             dev: PathBuf::from("/dev/infiniband"),
             netlink: Netlink::Unopened(None),
+            open: Socket::rdma,
             refusal: None,
         }
     }
@@ -101,13 +105,20 @@ impl Host {
     /// not asked, as it would answer for this process's host.
     #[must_use]
     pub fn rooted(sysfs: impl Into<PathBuf>, dev: impl Into<PathBuf>) -> Self {
-        Self { sysfs: Sysfs::at(sysfs), dev: dev.into(), netlink: Netlink::Absent, refusal: None }
+        let sysfs = Sysfs::at(sysfs);
+        Self { sysfs, dev: dev.into(), netlink: Netlink::Absent, ..Self::new() }
     }
 
     /// This host, with a socket whose answers are there already.
     #[cfg(test)]
     pub(crate) fn with_netlink(socket: Socket) -> Self {
         Self { netlink: Netlink::Open(socket), ..Self::new() }
+    }
+
+    /// This host with another sysfs tree, and with RDMA netlink that opens so.
+    #[cfg(test)]
+    pub(crate) fn opening(sysfs: &Path, open: fn() -> core::result::Result<Socket, Errno>) -> Self {
+        Self { sysfs: Sysfs::at(sysfs), dev: sysfs.join("dev"), open, ..Self::new() }
     }
 
     /// The sysfs tree that is read.
@@ -125,7 +136,7 @@ impl Host {
     /// The RDMA netlink socket, opened when it is first wanted.
     pub(crate) fn netlink(&mut self) -> Option<&mut Socket> {
         if let Netlink::Unopened(_) = self.netlink {
-            self.netlink = match Socket::rdma() {
+            self.netlink = match (self.open)() {
                 Ok(socket) => Netlink::Open(socket),
                 Err(errno) => Netlink::Unopened(Some(errno)),
             };
@@ -136,14 +147,22 @@ impl Host {
         }
     }
 
+    /// The same, or why there is none; `None` if the tree is not this host's.
+    fn socket(&mut self) -> Result<Option<&mut Socket>> {
+        if self.netlink().is_none() {
+            return self.netlink_error().map_or(Ok(None), Err);
+        }
+        Ok(self.netlink())
+    }
+
     /// The connection manager, if it can be asked.
     pub(crate) fn connection_manager(&self) -> Option<ConnectionManager> {
         let class = self.sysfs.folder("class/misc/rdma_cm");
         self.is_here().then(|| ConnectionManager::open(&class, &self.dev.join("rdma_cm"))).flatten()
     }
 
-    /// Why RDMA netlink, which was asked, did not answer. Drivers, protocols and network
-    /// interfaces are not known then.
+    /// Why RDMA netlink, which was asked, did not answer. Protocols and network interfaces are not
+    /// known then.
     #[must_use]
     pub fn netlink_error(&self) -> Option<Error> {
         let cause = match self.netlink {
@@ -234,26 +253,29 @@ impl Host {
     /// Whether devices are shared by all network namespaces (the default) or belong to one each
     /// (`rdma system set netns exclusive`); `None` if the kernel does not say.
     pub fn shares_namespaces(&mut self) -> Option<bool> {
-        let mode = self.system_setting(abi::attribute::SYS_NETNS_MODE)?;
+        let mode = self.system_setting(abi::attribute::SYS_NETNS_MODE).ok()??;
         Some(mode == abi::netns_mode::SHARED)
     }
 
-    /// A setting of the RDMA subsystem; `None` if the kernel does not say.
-    pub(crate) fn system_setting(&mut self, kind: u16) -> Option<u8> {
+    /// A setting of the RDMA subsystem; `None` if the kernel has no such setting.
+    ///
+    /// # Errors
+    /// Those of RDMA netlink; `EINVAL` if the kernel does not know the question.
+    pub(crate) fn system_setting(&mut self, kind: u16) -> Result<Option<u8>> {
         let request = Message::new(message_type(abi::op::SYS_GET), &[]);
+        let Some(socket) = self.socket()? else { return Ok(None) };
         let mut setting = None;
-        self.netlink()?
-            .ask(vec![request], |_, reply| {
-                for attribute in attributes(reply.map_err(Cause::of)?) {
-                    let attribute = attribute?;
-                    if attribute.kind == kind {
-                        setting = Some(attribute.u8()?);
-                    }
+        let asked = socket.ask(vec![request], |_, reply| {
+            for attribute in attributes(reply.map_err(Cause::of)?) {
+                let attribute = attribute?;
+                if attribute.kind == kind {
+                    setting = Some(attribute.u8()?);
                 }
-                Ok(())
-            })
-            .ok()?;
-        setting
+            }
+            Ok(())
+        });
+        asked.map_err(|cause| Error::of_host(Request::Netlink, cause))?;
+        Ok(setting)
     }
 
     /// Why there may be no device to list, in the order of what to look at first.
@@ -645,6 +667,76 @@ mod tests {
         let said = format!("host: read {}: ENOENT", node.join("ibdev").display());
         let listing = host.list().unwrap();
         assert!(listing.problems.iter().any(|own| own.to_string().starts_with(&said)));
+    }
+
+    /// Where nothing is missing, sysfs is the answer, and so it is of a kernel that has no RDMA netlink.
+    #[test]
+    fn a_refusal_is_a_problem_where_something_is_missing() {
+        type Opened = core::result::Result<Socket, Errno>;
+        // One that opens, and refuses to list.
+        fn given(errno: Errno) -> Socket {
+            Socket::given(vec![vec![crate::netlink::Datagram::refusal(errno, 1)]])
+        }
+        let (tree, class, _) = tree();
+        let is_problem = |open: fn() -> Opened, wanted: &Wanted<'_>| {
+            let inventory = Host::opening(tree.path(), open).inventory(wanted);
+            assert!(!inventory.has_netlink && inventory.devices.len() == 1, "{inventory:?}");
+            let reason = inventory.without_netlink.as_ref().unwrap();
+            let count = inventory.problems.iter().filter(|own| *own == reason).count();
+            assert!(count <= 1 && inventory.problems.len() == count, "{inventory:?}");
+            assert!(count == 0 || inventory.netlink_failure() == Some(reason));
+            count == 1
+        };
+        let filtered: fn() -> Opened = || Err(Errno::AFNOSUPPORT);
+        let [devices, guids, ports, rows] =
+            [Parts::DEVICES, Parts::GUIDS, Parts::PORTS, Parts::GIDS].map(Wanted::new);
+        assert!(is_problem(filtered, &devices) && is_problem(filtered, &ports));
+        assert!(!is_problem(filtered, &guids));
+        // A row of InfiniBand, which has no interface, and one of RoCE.
+        let port = class.join("rxe0/ports/1");
+        let write = |link_layer, kind| {
+            std::fs::write(port.join("link_layer"), link_layer).unwrap();
+            std::fs::write(port.join("gid_attrs/types/0"), kind).unwrap();
+        };
+        write("InfiniBand", "IB/RoCE v1");
+        assert!(!is_problem(filtered, &rows));
+        write("Ethernet", "RoCE v2");
+        assert!(is_problem(filtered, &rows));
+        assert!(!is_problem(filtered, &rows.rows(&|_, _| false)));
+        assert!(!is_problem(filtered, &rows.preference(Preference::Sysfs)));
+
+        let failures: [fn() -> Opened; 4] = [
+            || Err(Errno::PERM),
+            || Err(Errno::MFILE),
+            || Ok(given(Errno::PERM)),
+            || Ok(given(Errno::AGAIN)),
+        ];
+        let none: [fn() -> Opened; 3] = [
+            || Err(Errno::PROTONOSUPPORT),
+            || Ok(given(Errno::INVAL)),
+            || Ok(given(Errno::OPNOTSUPP)),
+        ];
+        for open in failures {
+            assert!(is_problem(open, &rows));
+        }
+        for open in none {
+            assert!(!is_problem(open, &rows) && !is_problem(open, &devices));
+        }
+    }
+
+    /// The reason is that of the listing, whatever is asked later.
+    #[test]
+    fn netlink_that_opens_later_does_not_hide_why_it_did_not() {
+        use core::sync::atomic::{AtomicBool, Ordering};
+        static IS_OPEN: AtomicBool = AtomicBool::new(false);
+        let (tree, ..) = tree();
+        let open = || {
+            let is_open = IS_OPEN.fetch_or(true, Ordering::Relaxed);
+            if is_open { Ok(Socket::given(Vec::new())) } else { Err(Errno::MFILE) }
+        };
+        let wanted = Wanted::new(Parts::DEVICES).netdev(Some("d0"));
+        let inventory = Host::opening(tree.path(), open).inventory(&wanted);
+        assert_eq!(inventory.netlink_failure().map(|own| own.errno), Some(24), "{inventory:?}");
     }
 
     #[test]

@@ -39,11 +39,7 @@ impl Host {
     pub fn resource_owners(&mut self, device: &Device) -> Result<Vec<OwnedResources>> {
         let failed = |cause| Error::new(&*device.name, Request::Owners, cause);
         let Some(index) = device.index else { return Err(failed(Cause::Os(libc::EOPNOTSUPP))) };
-        self.netlink();
-        let refusal = self.netlink_error();
-        let Some(socket) = self.netlink() else {
-            return Err(refusal.unwrap_or_else(|| failed(Cause::Os(libc::EOPNOTSUPP))));
-        };
+        let Some(socket) = self.socket()? else { return Err(failed(Cause::Os(libc::EOPNOTSUPP))) };
         let mut found: Vec<OwnedResources> = Vec::new();
         for kind in OWNED_KINDS {
             let listed = socket.dump(&kind.request(index), |message| {

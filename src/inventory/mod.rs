@@ -28,7 +28,7 @@ use crate::device::{Absence, Device};
 use crate::error::Error;
 use crate::guid::Guid;
 use crate::hardware::Hardware;
-use crate::host::{GidRecord, Source};
+use crate::host::{GidRecord, Source, means_no_netlink};
 use crate::netdev::{Interface, Netdev};
 use crate::pkey::PKey;
 use crate::port::{PortAttributes, Rate};
@@ -101,7 +101,8 @@ pub struct Inventory {
     pub problems: Vec<Problem>,
     /// Devices that could not be listed, by name.
     pub unlisted: Vec<(String, Problem)>,
-    /// Why sysfs was read instead of RDMA netlink. Drivers, protocols and interfaces are not known then.
+    /// Why sysfs was read instead of RDMA netlink. Protocols and interfaces are not known then. It is also one of the
+    /// [`problems`](Self::problems) if netlink was refused or failed, and something that was wanted is not known.
     pub without_netlink: Option<Problem>,
 }
 
@@ -207,6 +208,13 @@ impl Inventory {
             && self.others.is_empty()
             && self.problems.is_empty()
             && self.unlisted.is_empty()
+    }
+
+    /// Why RDMA netlink was refused, or failed; `None` if it answered, and if the kernel has none (before 4.16, or without
+    /// the RDMA core).
+    #[must_use]
+    pub fn netlink_failure(&self) -> Option<&Problem> {
+        self.without_netlink.as_ref().filter(|own| !means_no_netlink(own.errno))
     }
 
     /// The interface with this index.

@@ -6,14 +6,16 @@ mod settings;
 
 use core::cell::LazyCell;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 
 use nix::libc;
+use nix::sys::utsname::{UtsName, uname};
 use rustix::io::Errno;
 
-use super::{DeviceRecord, GidRow, Inventory, Problem, Wanted};
+use super::{Answer, DeviceRecord, GidRow, Inventory, Problem, Wanted};
 use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request};
-use crate::host::{GidTable, Host, PortNetdevs, Sought};
+use crate::host::{GidTable, Host, PortNetdevs, Preference, Sought};
 use crate::netlink::route::{Links, RouteDump};
 use crate::sysfs::{Sysfs, is_absent, is_in_nodev};
 use crate::text::to_plain;
@@ -57,15 +59,14 @@ impl Host {
                 inventory.locked_memory = needs::locked_memory();
             }
         }
-        // One list: each costs some drivers commands to their firmware.
-        let mut dump = None;
+        // One list: each costs some drivers commands to their firmware. If it fails, it is not asked for again.
+        let mut dump = Ok(None);
         if parts.interfaces {
-            dump = self.dump().unwrap_or_else(|error| {
-                inventory.problems.push(error.into());
-                None
-            });
-            inventory.interfaces = dump.as_ref().map(RouteDump::interfaces);
-            if let (Some(dump), Some(name)) = (&dump, wanted.netdev) {
+            dump = self.dump().map_err(Problem::from);
+            inventory.problems.extend(dump.as_ref().err().cloned());
+            let known = dump.as_ref().ok().and_then(Option::as_ref);
+            inventory.interfaces = known.map(RouteDump::interfaces);
+            if let (Some(dump), Some(name)) = (known, wanted.netdev) {
                 let change = changed(name, sought, &dump.links);
                 inventory.problems.extend(change.map(Problem::from));
             }
@@ -80,10 +81,14 @@ impl Host {
         if parts.types {
             self.find_hidden_types(&mut inventory);
         }
+        let failure = inventory.netlink_failure().filter(|_| lacks_netlink(&inventory, wanted));
+        inventory.problems.extend(failure.cloned());
         if parts.host && self.is_here() {
-            let uname = rustix::system::uname();
-            inventory.host = Some(shown(&uname.nodename().to_string_lossy()));
-            inventory.kernel = Some(shown(&uname.release().to_string_lossy()));
+            // A filter of system calls may refuse it.
+            let uname = uname().ok();
+            let own = |text: Option<&OsStr>| shown(&text.unwrap_or_default().to_string_lossy());
+            inventory.host = Some(own(uname.as_ref().map(UtsName::nodename)));
+            inventory.kernel = Some(own(uname.as_ref().map(UtsName::release)));
             let (settings, problems) = read_settings();
             inventory.settings = settings;
             inventory.unread_settings = problems;
@@ -114,7 +119,10 @@ impl Host {
     fn listed(&mut self, wanted: &Wanted<'_>) -> (Inventory, Sought) {
         let mut inventory = Inventory::default();
         let mut sought = Sought::NotYet;
-        match self.list() {
+        let listed = self.list();
+        // What is asked later may be answered.
+        inventory.without_netlink = self.netlink_error().map(Problem::from);
+        match listed {
             Ok(listing) => {
                 for error in &listing.problems {
                     match error.device() {
@@ -137,7 +145,6 @@ impl Host {
             }
             Err(error) => inventory.problems.push(error.into()),
         }
-        inventory.without_netlink = self.netlink_error().map(Problem::from);
         // Of devices that sysfs listed, as netlink did not answer, it says nothing.
         let is_known = |record: &DeviceRecord| record.device.index.is_some();
         inventory.has_netlink = self.is_here()
@@ -171,7 +178,7 @@ impl Host {
         &mut self,
         inventory: &mut Inventory,
         tables: &[Option<GidTable>],
-        dump: Option<RouteDump>,
+        dump: Answer<Option<RouteDump>>,
         known: &mut PortNetdevs,
         wanted: &Wanted<'_>,
     ) {
@@ -183,8 +190,11 @@ impl Host {
             return;
         }
         let read: Vec<&GidTable> = tables.iter().flatten().collect();
-        let names = self.netdevs_by(&read, dump, known).unwrap_or_else(|error| {
-            inventory.problems.push(error.into());
+        let found = dump.and_then(|dump| Ok(self.netdevs_by(&read, dump, known)?));
+        let names = found.unwrap_or_else(|problem| {
+            if !inventory.problems.contains(&problem) {
+                inventory.problems.push(problem);
+            }
             inventory.has_netlink = false;
             Vec::new()
         });
@@ -242,6 +252,20 @@ impl Host {
             }
         }
     }
+}
+
+/// Whether something that was wanted is not known where RDMA netlink does not answer: protocols of devices, interfaces of
+/// ports and rows. Who wants only sysfs has what it says.
+fn lacks_netlink(inventory: &Inventory, wanted: &Wanted<'_>) -> bool {
+    let parts = wanted.parts;
+    let has_rows = |record: &DeviceRecord| {
+        let mut rows = record.all_rows().iter().map(|row| &row.record);
+        rows.any(|row| row.may_have_netdev() && (wanted.rows)(&record.device, row))
+    };
+    let is_lacking = |record: &DeviceRecord| {
+        parts.drivers || parts.port_netdevs && !record.ports.is_empty() || has_rows(record)
+    };
+    wanted.preference != Preference::Sysfs && inventory.devices.iter().any(is_lacking)
 }
 
 /// Why the interfaces of a device's ports are not known that have wanted rows whose own are not known, either, if the
@@ -327,7 +351,7 @@ mod tests {
             let index = core::num::NonZeroU32::new(u32::MAX);
             GidRecord::from(entry.with_type(GidType::ROCE_V2).with_netdev_ifindex(index))
         };
-        let problems = |wanted: &Wanted<'_>, dump: Option<RouteDump>| {
+        let problems = |wanted: &Wanted<'_>, dump: Answer<Option<RouteDump>>| {
             let refusals = [1, 2].map(|place| Datagram::refusal(Errno::IO, place));
             let mut host = Host::with_netlink(Socket::given(vec![refusals.into()]));
             let table = GidTable::sample("rxe0", vec![row(1), row(2)]);
@@ -341,13 +365,34 @@ mod tests {
             inventory.problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>()
         };
         let wanted = Wanted::new(super::super::Parts::GIDS);
-        let all = problems(&wanted, None);
+        let all = problems(&wanted, Ok(None));
         assert!(all.len() == 2 && all[0].starts_with("rxe0: find the network interface of port 1"));
         let is_second = |_: &Device, own: &GidRecord| own.entry.port() == 2;
-        assert_eq!(problems(&wanted.rows(&is_second), None), all[1..]);
+        assert_eq!(problems(&wanted.rows(&is_second), Ok(None)), all[1..]);
         // Of interfaces that are known to be elsewhere nothing is missing.
         let nothing = RouteDump { links: Links::default(), addresses: Vec::new() };
-        assert!(problems(&wanted, Some(nothing)).is_empty());
+        assert!(problems(&wanted, Ok(Some(nothing))).is_empty());
+    }
+
+    /// Interfaces that could not be listed are not asked for again.
+    #[test]
+    fn a_failure_of_interfaces_is_one_problem() {
+        use crate::gid::{Gid, GidEntry, GidRecord};
+        let mut host = Host::opening("/nowhere".as_ref(), || unreachable!("netlink is not asked"));
+        let entry = GidEntry::new(1, 0, Gid::of_roce([2, 0, 0, 0, 0, 1]));
+        let entry = entry.with_netdev_ifindex(core::num::NonZeroU32::new(7));
+        let table = GidTable::sample("rxe0", vec![GidRecord::from(entry)]);
+        let mut record = DeviceRecord::new(table.device().clone());
+        record.gids = Some(Ok(table.iter().cloned().map(GidRow::from).collect()));
+        let failure = Problem { text: "host: list network interfaces: no".to_owned(), errno: 97 };
+        let problems = vec![failure.clone()];
+        let mut inventory = Inventory { has_netlink: true, problems, ..Inventory::default() };
+        inventory.devices = vec![record];
+        let wanted = Wanted::new(super::super::Parts::GIDS);
+        let tables = [Some(table)];
+        let mut known = PortNetdevs::new();
+        host.name_rows(&mut inventory, &tables, Err(failure.clone()), &mut known, &wanted);
+        assert_eq!((inventory.problems, inventory.has_netlink), (vec![failure], false));
     }
 
     #[test]

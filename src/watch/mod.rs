@@ -268,7 +268,8 @@ impl Watch {
         &self.inventory
     }
 
-    /// What is not heard. It is complete when the watch begins, and grows with devices that come.
+    /// What is not heard. It is complete when the watch begins, grows with devices that come, and has no device that can
+    /// be heard by now.
     #[must_use]
     pub fn unheard(&self) -> &[Unheard] {
         &self.unheard

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use nix::sys::utsname::uname;
 use rustix::event::epoll;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -13,7 +14,7 @@ use uverbs_uapi::netlink as abi;
 
 use super::pending::{ExpectedRow, Ladder, Pending, Scope, once};
 use super::{Change, Origin, Unheard, Watch, What, now};
-use crate::context::{AsyncEvents, Context, Event, EventType};
+use crate::context::{AsyncEvents, Context, Event, EventType, probe_driver};
 use crate::device::Device;
 use crate::error::{Cause, Error, Request};
 use crate::host::Preference;
@@ -109,11 +110,28 @@ impl Watch {
             }
             return;
         }
-        let has_monitor = self.host.system_setting(abi::attribute::SYS_MONITOR_MODE) == Some(1);
-        let monitor = if has_monitor { Listener::monitor() } else { Err(Errno::OPNOTSUPP) };
-        self.sources.monitor = self.heard(Origin::Monitor, MONITOR, monitor);
+        match self.has_monitor() {
+            Ok(true) => {
+                self.sources.monitor = self.heard(Origin::Monitor, MONITOR, Listener::monitor());
+            }
+            Ok(false) => {
+                let what = "the kernel has no RDMA monitor; it came with Linux 6.12";
+                let errno = Errno::OPNOTSUPP.raw_os_error();
+                self.miss(Origin::Monitor, None, what.to_owned(), errno);
+            }
+            Err(error) => self.miss(Origin::Monitor, None, error.to_string(), error.errno()),
+        }
         self.sources.route = self.heard(Origin::Route, ROUTE, Listener::route());
         self.sources.uevents = self.heard(Origin::Uevent, UEVENTS, Listener::uevents());
+    }
+
+    /// Whether the kernel has the monitor. One that does not know the question has none.
+    fn has_monitor(&mut self) -> Result<bool, Error> {
+        match self.host.system_setting(abi::attribute::SYS_MONITOR_MODE) {
+            Ok(mode) => Ok(mode == Some(1)),
+            Err(error) if error.errno() == Errno::INVAL.raw_os_error() => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Waits for a socket, or says why it cannot be heard.
@@ -126,11 +144,6 @@ impl Watch {
         let added = listener.and_then(|own| self.sources.add(&own, token).map(|()| own));
         match added {
             Ok(listener) => Some(listener),
-            Err(Errno::OPNOTSUPP) if origin == Origin::Monitor => {
-                let what = "the kernel has no RDMA monitor; it came with Linux 6.12";
-                self.miss(origin, None, what.to_owned(), Errno::OPNOTSUPP.raw_os_error());
-                None
-            }
             Err(errno) => {
                 let Problem { text, errno } =
                     Error::of_host(Request::Watch, Cause::of(errno)).into();
@@ -154,7 +167,9 @@ impl Watch {
         if !self.host.is_here() || self.options.preference == Preference::Sysfs {
             return new;
         }
-        let kernel = version(&rustix::system::uname().release().to_string_lossy());
+        // A filter of system calls may refuse it. Then the kernel counts as older than any.
+        let uname = uname().ok();
+        let kernel = uname.map(|own| version(&own.release().to_string_lossy())).unwrap_or_default();
         let devices: Vec<Device> =
             self.inventory.devices.iter().map(|own| own.device.clone()).collect();
         let is_there = |held: &Held| {
@@ -165,34 +180,35 @@ impl Watch {
             let name = own.device.as_deref();
             name.is_none_or(|name| devices.iter().any(|own| own.name == name))
         });
-        for device in &devices {
+        for device in devices {
             if self.sources.holds(&device.name) {
                 continue;
             }
-            let name = Some(device.name.as_str());
-            match device.driver {
-                Some(driver) if driver.lets_go(kernel) => match self.hold(device) {
-                    Ok(()) => new.push(device.name.clone()),
-                    Err(error) => {
-                        let Problem { text, errno } = error.into();
-                        self.miss(Origin::AsyncEvent, name, text, errno);
-                    }
-                },
-                driver => {
-                    let driver = driver
-                        .map_or("an unknown driver".to_owned(), |own| format!("the driver {own}"));
-                    let text = format!(
-                        "{}: not kept open: with {driver} on Linux {}.{} its removal could wait for that",
-                        device.name, kernel.0, kernel.1
-                    );
-                    self.miss(Origin::AsyncEvent, name, text, Errno::OPNOTSUPP.raw_os_error());
+            let held = self.hold(&device, kernel);
+            let name = device.name;
+            // What kept it from being heard may be over, or be something else now.
+            self.unheard.retain(|own| own.device.as_deref() != Some(&*name));
+            match held {
+                Ok(()) => new.push(name),
+                Err(Problem { text, errno }) => {
+                    self.miss(Origin::AsyncEvent, Some(&name), text, errno);
                 }
             }
         }
         new
     }
 
-    fn hold(&mut self, device: &Device) -> Result<(), Error> {
+    /// Keeps a device open, or says why not.
+    fn hold(&mut self, device: &Device, kernel: (u32, u32)) -> Result<(), Problem> {
+        let driver = device.driver.map_or_else(|| probe_driver(device), Ok)?;
+        if !driver.lets_go(kernel) {
+            let text = format!(
+                "{}: not kept open: with the driver {driver} on Linux {}.{} its removal could wait for that",
+                device.name, kernel.0, kernel.1
+            );
+            return Err(Problem { text, errno: Errno::OPNOTSUPP.raw_os_error() });
+        }
+        let device = &Device { driver: Some(driver), ..device.clone() };
         let context = Context::open(device)?;
         let events = context.async_events()?;
         let failed = |errno| Error::new(&*device.name, Request::Events, Cause::of(errno));

@@ -107,6 +107,29 @@ fn a_host_that_could_not_be_asked_is_not_a_host_without_devices() {
     assert_eq!(run.status, 0, "{run:?}");
 }
 
+/// A kernel without RDMA netlink has no protocols and interfaces to tell, which is worth knowing. If netlink was refused, it
+/// is one of the problems, and said once.
+#[test]
+fn why_netlink_did_not_answer_is_said_once() {
+    let mut node = host("node1", &[("mlx5_0", port(VLAN))]);
+    let reason = "host: ask RDMA netlink: no (errno 22)";
+    node["has_netlink"] = json!(false);
+    node["without_netlink"] = json!({ "error": reason, "errno": 22 });
+    let said = |node: &Value, command: &str| {
+        let run = Fleet::new(std::slice::from_ref(node)).uverbs(&[command]);
+        let all = run.stderr.clone() + &run.stdout;
+        assert_eq!(all.matches(reason).count(), 1, "{command}: {run:?}");
+        (run.stderr.contains(&format!("{reason}; sysfs was read")), run.status)
+    };
+    for command in ["gids", "ports", "devices", "choose", "check", "expect"] {
+        assert_eq!(said(&node, command), (true, 0), "{command}");
+    }
+    node["problems"] = json!([node["without_netlink"]]);
+    for (command, status) in [("gids", 3), ("choose", 3), ("check", 2)] {
+        assert_eq!(said(&node, command), (false, status), "{command}");
+    }
+}
+
 /// A newer version may know more variables.
 #[test]
 fn a_setting_that_is_not_known_hides_nothing_else() {

@@ -184,6 +184,12 @@ fn read(
         }
         add_findings(&mut all, seen, &asked);
         if seen.name.is_none() {
+            // Whatever the source of answers is, netlink has counters and objects in use.
+            let failure = seen.inventory.netlink_failure();
+            let failure = failure.filter(|_| !seen.inventory.devices.is_empty());
+            if let Some(problem) = failure {
+                report.host_problem(problem.clone());
+            }
             let counters = read_counters(counters, reader, seen, &asked);
             add_counters(&mut all, &counters, args.node_exporter, report);
         }

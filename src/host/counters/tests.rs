@@ -77,6 +77,22 @@ fn a_tree_has_all_by_files() {
     assert_eq!((port.cost, port.problems.len(), own.resources), (cost, 0, None));
 }
 
+/// Objects in use are nowhere else. A kernel without RDMA netlink has none to count.
+#[test]
+fn netlink_that_is_refused_is_a_problem() {
+    let (tree, _, device) = tree(DriverId::RXE, &[("ports/1/hw_counters/sent_pkts", "7\n")]);
+    let read = |open, devices: &[Device]| {
+        let mut host = Host::opening(tree.path(), open);
+        let found = CounterReader::new().read(&mut host, devices, &|_, _| true);
+        assert!(found.devices.iter().all(|own| own.resources.is_none()));
+        found.problems.iter().map(Error::errno).collect::<Vec<_>>()
+    };
+    let devices = [device];
+    assert_eq!(read(|| Err(Errno::AFNOSUPPORT), &devices), [libc::EAFNOSUPPORT]);
+    assert_eq!(read(|| Err(Errno::AFNOSUPPORT), &[]), [0; 0]);
+    assert_eq!(read(|| Err(Errno::PROTONOSUPPORT), &devices), [0; 0]);
+}
+
 #[test]
 fn netlink_comes_first_and_costs_what_it_says() {
     let files = [

@@ -44,6 +44,36 @@ fn watched(tree: &Path, reread: Option<Duration>) -> Watch {
 
 const SOON: Option<Duration> = Some(Duration::from_millis(1));
 
+/// A refusal is not a kernel without a monitor, and what is said of a device is what keeps it from being heard now.
+#[test]
+fn why_nothing_is_heard_is_said_as_it_is() {
+    use rustix::io::Errno;
+    let tree = tree();
+    let told = |watch: &Watch, origin| {
+        let own = watch.unheard().iter().find(|own| own.origin == origin).unwrap();
+        own.problem.text.clone()
+    };
+    let mut host = Host::opening(tree.path(), || Err(Errno::AFNOSUPPORT));
+    let mut watch = host.watch(Options { reread: None, ..Options::default() }).unwrap();
+    let monitor = told(&watch, Origin::Monitor);
+    assert!(monitor.contains("ask RDMA netlink") && monitor.contains("errno 97"), "{monitor}");
+    let device = told(&watch, Origin::AsyncEvent);
+    assert!(device.contains("which uverbs node the device has"), "{device}");
+    for (file, text) in [("ibdev", "rxe0\n"), ("dev", "231:192\n")] {
+        let path = tree.path().join("class/infiniband_verbs/uverbs0").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    watch.reread().unwrap();
+    let device = told(&watch, Origin::AsyncEvent);
+    assert!(device.contains("uverbs0: no such file"), "{device}");
+
+    host = Host::opening(tree.path(), || Ok(crate::netlink::Socket::given(Vec::new())));
+    let watch = host.watch(Options { reread: None, ..Options::default() }).unwrap();
+    let monitor = told(&watch, Origin::Monitor);
+    assert!(!monitor.contains("no RDMA monitor"), "{monitor}");
+}
+
 #[test]
 fn what_is_not_heard_is_said_and_found_by_reading_again() {
     let tree = tree();

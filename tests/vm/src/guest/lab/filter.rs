@@ -11,12 +11,23 @@ pub(super) enum Fate {
     Stop,
 }
 
-/// Filters these system calls of this process, for good.
+/// Filters this system call of this process, for good: all of them, or those whose arguments at these places have
+/// these values.
 #[cfg(target_endian = "little")]
-pub(super) fn apply(calls: &[i64], fate: Fate) -> Result<()> {
-    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+pub(super) fn apply(call: i64, arguments: &[(u8, u64)], fate: Fate) -> Result<()> {
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule, apply_filter,
+    };
 
-    let rules = calls.iter().map(|call| (*call, Vec::new())).collect();
+    let condition = |(place, value): &(u8, u64)| {
+        SeccompCondition::new(*place, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, *value)
+    };
+    let conditions = arguments.iter().map(condition).collect::<Result<Vec<_>, _>>()?;
+    // Without a rule it is all of them.
+    let rules =
+        if conditions.is_empty() { Vec::new() } else { vec![SeccompRule::new(conditions)?] };
+    let rules = [(call, rules)].into();
     let filtered = match fate {
         Fate::Fail(errno) => SeccompAction::Errno(errno),
         Fate::Stop => SeccompAction::Trace(0),
@@ -29,11 +40,13 @@ pub(super) fn apply(calls: &[i64], fate: Fate) -> Result<()> {
 
 /// seccompiler knows no machine of the other byte order.
 #[cfg(target_endian = "big")]
-pub(super) fn apply(calls: &[i64], fate: Fate) -> Result<()> {
+pub(super) fn apply(call: i64, arguments: &[(u8, u64)], fate: Fate) -> Result<()> {
     let fate = match fate {
         Fate::Fail(errno) => format!("fail with errno {errno}"),
         Fate::Stop => "stop".to_owned(),
     };
     let machine = std::env::consts::ARCH;
-    anyhow::bail!("no filter is made for {machine} by which the calls {calls:?} {fate}")
+    anyhow::bail!(
+        "no filter is made for {machine} by which the call {call} {arguments:?} would {fate}"
+    )
 }

@@ -15,6 +15,10 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use super::filter::{self, Fate};
 use super::output;
 
+const AF_NETLINK: u64 = 16;
+const NETLINK_ROUTE: u64 = 0;
+const NETLINK_RDMA: u64 = 20;
+
 /// Where the hierarchy of cgroups is mounted.
 const HIERARCHY: &str = "/sys/fs/cgroup";
 
@@ -29,6 +33,12 @@ pub(crate) enum Limit<'a> {
     Ioctl(u32),
     /// Sockets, which answer with this errno.
     Sockets(u32),
+    /// Sockets of RDMA netlink, which answer with this errno.
+    RdmaNetlink(u32),
+    /// Sockets of route netlink, which answer with this errno.
+    RouteNetlink(u32),
+    /// `uname`, which answers with this errno.
+    Uname(u32),
     /// What is in these folders, each hidden by an empty one that is read-only.
     Folders(&'a [&'a str]),
     /// The sight of the host's processes: it is the first one of a PID namespace of its own.
@@ -44,6 +54,9 @@ impl fmt::Display for Limit<'_> {
             Self::Memory(bytes) => write!(f, "memory={bytes}"),
             Self::Ioctl(errno) => write!(f, "ioctl={errno}"),
             Self::Sockets(errno) => write!(f, "sockets={errno}"),
+            Self::RdmaNetlink(errno) => write!(f, "rdma={errno}"),
+            Self::RouteNetlink(errno) => write!(f, "route={errno}"),
+            Self::Uname(errno) => write!(f, "uname={errno}"),
             Self::Folders(folders) => write!(f, "folders={}", folders.join(",")),
             Self::Processes => f.write_str("processes=own"),
             Self::Cgroup(Cgroup(folder)) => write!(f, "cgroup={folder}"),
@@ -83,8 +96,11 @@ fn become_it(limit: &str, program: &str, arguments: &[&str]) -> Result<Infallibl
     match what {
         "files" => at_most(Resource::Nofile)?,
         "memory" => at_most(Resource::As)?,
-        "ioctl" => forbid(&[libc::SYS_ioctl], number()?)?,
-        "sockets" => forbid(&[libc::SYS_socket], number()?)?,
+        "ioctl" => forbid(libc::SYS_ioctl, &[], number()?)?,
+        "sockets" => forbid(libc::SYS_socket, &[], number()?)?,
+        "rdma" => forbid_netlink(NETLINK_RDMA, number()?)?,
+        "route" => forbid_netlink(NETLINK_ROUTE, number()?)?,
+        "uname" => forbid(libc::SYS_uname, &[], number()?)?,
         "folders" => {
             unshare(CloneFlags::CLONE_NEWNS).context("a mount namespace")?;
             mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
@@ -105,9 +121,14 @@ fn become_it(limit: &str, program: &str, arguments: &[&str]) -> Result<Infallibl
     Err(command.exec().into())
 }
 
-/// Lets these system calls fail with this errno.
-fn forbid(calls: &[i64], errno: u64) -> Result<()> {
-    filter::apply(calls, Fate::Fail(u32::try_from(errno)?))
+/// Lets a system call with these arguments fail with this errno.
+fn forbid(call: i64, arguments: &[(u8, u64)], errno: u64) -> Result<()> {
+    filter::apply(call, arguments, Fate::Fail(u32::try_from(errno)?))
+}
+
+/// The same of sockets of this protocol of netlink.
+fn forbid_netlink(protocol: u64, errno: u64) -> Result<()> {
+    forbid(libc::SYS_socket, &[(0, AF_NETLINK), (2, protocol)], errno)
 }
 
 fn join(folder: &str) -> Result<()> {

@@ -24,7 +24,7 @@ const FILTERED: [(&str, i64); 3] =
 pub(crate) fn run(call: &str, program: &str, arguments: &[&str]) -> Result<()> {
     ptrace::traceme()?;
     if let Ok(call) = call.parse::<i64>() {
-        filter::apply(&[call], Fate::Stop)?;
+        filter::apply(call, &[], Fate::Stop)?;
     }
     Err(Command::new(program).args(arguments).exec().into())
 }

@@ -136,6 +136,7 @@ const SOFT: &[Scenario] = &[
     ("few_files", limits::few_files),
     ("little_memory", limits::little_memory),
     ("forbidden_calls", limits::forbidden_calls),
+    ("refused_netlink", limits::refused_netlink),
     ("hidden_folders", limits::hidden_folders),
     ("a_cgroup_that_is_full", limits::a_cgroup_that_is_full),
     ("thousands_of_opens", limits::thousands_of_opens),
