@@ -43,7 +43,9 @@ const ALL: [Board; 5] = [
         package: "qemu-system-x86",
         program: "qemu-system-x86_64",
         model: "q35",
-        processor: "max",
+        // Linux copies and clears memory in the way that such features name: byte by byte, and each is emulated. The
+        // fifth level of page tables is one more to walk. Without them QEMU takes a fifth less time.
+        processor: "max,-erms,-fsrm,-la57",
         processors: 2,
         kernel: "amd64",
         ports: ["ttyS0", "ttyS1"],
