@@ -36,7 +36,8 @@ pub struct Group {
 pub struct Difference {
     /// The field.
     pub field: Field,
-    /// What it is here; `None` if it is not there.
+    /// What it is here, as `none` of a device without a NUMA node; `None` if the device, the port or the variable is not
+    /// there.
     pub seen: Option<String>,
     /// What the usual hosts have.
     pub usual: Option<String>,

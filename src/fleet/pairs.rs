@@ -7,7 +7,7 @@ use super::end::{End, Site, Used};
 use super::meet::{Doubt, Obstacle, meet};
 use super::rails::Rails;
 use super::survey::{Chooser, NONE, Survey};
-use super::troubles::{Key, Kinds, Member, Rest, Side, Troubles, are_apart};
+use super::troubles::{Example, Key, Kinds, Member, Rest, Side, Troubles, are_apart};
 use crate::choose::Network;
 
 /// How many kinds of ends of a rail are compared with each other. More are not known to meet.
@@ -103,7 +103,8 @@ impl Survey {
             }
         }
         let problems = troubles.found.into_iter().filter_map(|(Key { why, hosts }, rest)| {
-            let Rest { ports, choosers, others, example, alike, ends: (own, other), .. } = rest;
+            let Rest { ports, choosers, others, example, .. } = rest;
+            let Example { host, alike, ends: (own, other) } = example;
             Some(Trouble {
                 hosts,
                 ports: ports.into_iter().filter_map(|own| self.ports.get(own).cloned()).collect(),
@@ -115,7 +116,7 @@ impl Survey {
                     .map(|own| own.0)
                     .collect(),
                 others,
-                example,
+                example: host,
                 alike,
                 ends: (self.whole_end(own)?, other.and_then(|own| self.whole_end(own))),
             })

@@ -35,7 +35,7 @@ pub enum Field {
     PKeys,
     /// The type of the GID that is recommended.
     GidType,
-    /// How long the prefix of its address is.
+    /// How long the prefix of its address is, or that the address is link-local.
     Prefix,
     /// Its index.
     Index,
@@ -254,7 +254,7 @@ impl<'n> Items<'n> {
 }
 
 /// What is compared of a thing that is not there.
-pub(super) fn none() -> String {
+fn none() -> String {
     "none".to_owned()
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::duplicates::Seen;
 use super::end::{End, Place, Site, Used, UsedRow, end};
 use super::names::Names;
-use super::profile::{Field, Item, Items, Profile, none};
+use super::profile::{Field, Item, Items, Profile};
 use crate::choose::plan::Program;
 use crate::choose::{self, Family, Network, Outcome, Port, Surroundings, Why, Wish, recommend};
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
@@ -136,7 +136,7 @@ fn add_site(items: &mut Items<'_>, name: &str, end: &End) {
                 items.add(Field::Prefix, name, Some(network.bits.to_string()));
             }
             Site::Unknown => items.lacks(),
-            Site::Link => items.add(Field::Prefix, name, Some(none())),
+            Site::Link => items.add(Field::Prefix, name, Some("link-local".to_owned())),
         }
     }
 }

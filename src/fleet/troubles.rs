@@ -30,14 +30,20 @@ pub(super) struct Rest {
     pub(super) ports: BTreeSet<u32>,
     /// By the numbers of choosers.
     pub(super) choosers: [bool; 3],
-    /// The most in one rail, and which rail that is.
+    /// The most in one rail, which rail that is, and an example of them.
     pub(super) others: usize,
     most: usize,
-    /// The rail that was looked at last, and the place of the others there.
+    pub(super) example: Example,
+    /// The rail that was looked at last, the place of the others there, and an example of them.
     rail: usize,
     place: usize,
-    /// One of the others there, of the kind of end that most of them have.
-    pub(super) example: Option<u32>,
+    here: Example,
+}
+
+/// An example of the others in a rail, of the kind of end that most of them have.
+#[derive(Clone, Copy)]
+pub(super) struct Example {
+    pub(super) host: Option<u32>,
     /// How many have that kind.
     pub(super) alike: usize,
     /// An end of each side: its kind and its network.
@@ -97,33 +103,36 @@ impl Troubles {
         let only = if let [only] = hosts[..] { Some(only) } else { None };
         let others = others.map_or_else(Vec::new, |(_, members)| hosts_of(members));
         let others: Vec<u32> = others.into_iter().filter(|own| Some(*own) != only).collect();
+        let first = Example { host: None, alike: 0, ends };
         let rest = self.found.entry(Key { why, hosts }).or_insert_with(|| Rest {
             ports: BTreeSet::new(),
             choosers: [false; 3],
             others: 0,
             most: 0,
+            example: first,
             rail: 0,
             place: 0,
-            example: None,
-            alike: 0,
-            ends,
+            here: first,
         });
         rest.ports.extend(own.iter().map(|(_, name, _)| *name));
         if let Some(own) = rest.choosers.get_mut(self.chooser as usize) {
             *own = true;
         }
         if rest.rail != self.rail {
-            (rest.rail, rest.place) = (self.rail, self.others.len());
+            (rest.rail, rest.place, rest.here) = (self.rail, self.others.len(), first);
             self.others.push(BTreeSet::new());
+        }
+        if others.len() > rest.here.alike {
+            let host = example.map(|(host, _)| host);
+            rest.here = Example { host, alike: others.len(), ends };
         }
         let Some(all) = self.others.get_mut(rest.place) else { return };
         all.extend(&others);
         if all.len() > rest.others {
-            rest.others = all.len();
-            if rest.most != self.rail || others.len() > rest.alike {
-                (rest.most, rest.alike) = (self.rail, others.len());
-                (rest.example, rest.ends) = (example.map(|(host, _)| host), ends);
-            }
+            (rest.others, rest.most) = (all.len(), self.rail);
+        }
+        if rest.most == self.rail {
+            rest.example = rest.here;
         }
     }
 

@@ -232,6 +232,15 @@ fn what_one_host_does_not_have_is_odd() {
     }
 }
 
+/// The address of a row that has no other is link-local: how long its prefix is says nothing.
+#[test]
+fn a_link_local_address_is_odd() {
+    let mut hosts = fleet(4);
+    keep_rows(&mut hosts[3], 0, |index| index < 2);
+    let odd = odd(&hosts);
+    assert!(odd.contains(&"[3] Prefix mlx5_0:1 link-local 24 3".to_owned()), "{odd:?}");
+}
+
 /// Of a sysfs tree the devices are known, and not the variables.
 #[test]
 fn a_tree_lacks_devices_and_no_variable() {
@@ -468,6 +477,16 @@ fn others_of_several_kinds() {
     keep_rows(&mut hosts[5], 0, |index| index == 2);
     let found = troubles(&hosts, Rails::Found, false);
     assert_eq!(found[1..], ["Cannot([GidType]) [5] mlx5_0:1 2 5"]);
+    // Of two rails the one counts that has most: there four are alike, as in the other one, and one is not.
+    let mut hosts = fleet(6);
+    for rail in [0, 1] {
+        keep_rows(&mut hosts[5], rail, |index| index % 2 == 0);
+    }
+    port(&mut hosts[4], 0).state = PortState::DOWN;
+    port(&mut hosts[4], 1).active_mtu = Some(Mtu(4));
+    let problems = survey(&hosts).pairs(Rails::Found, false, |_| true).problems;
+    let own = problems.iter().find(|own| own.why == Why::Cannot(vec![Obstacle::GidType])).unwrap();
+    assert_eq!((own.others, own.alike, own.example), (5, 4, Some(0)));
 }
 
 /// A program that leaves out a port of InfiniBand reaches nobody there, and one that may leave it out perhaps nobody.
