@@ -28,6 +28,9 @@ pub struct Hardware {
     pub hw_rev: Option<String>,
     /// The NUMA node that is next to it.
     pub numa_node: Option<u32>,
+    /// Whether that could not be read, so that it is not known.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
+    pub numa_node_is_unread: bool,
     /// Its PCI function.
     pub pci: Option<PciFunction>,
     /// Whether that could not be read, so that it is not known.
