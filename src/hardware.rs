@@ -1,7 +1,8 @@
 //! What a device is made of, and its place in the machine: PCI function, PCIe link, NUMA node, board.
 //!
 //! [`Sysfs::hardware`](crate::sysfs::Sysfs::hardware) reads it. What a device does not have, or the kernel does
-//! not say, is `None`: all of it of soft RoCE.
+//! not say, is `None`: all of it of soft RoCE. So is what could not be read; of the parts on which answers depend
+//! there is a field `…_is_unread`.
 
 use core::fmt;
 use core::str::FromStr;
@@ -71,7 +72,7 @@ pub struct PciFunction {
     pub has_virtual: bool,
     /// The PCIe link as it is; of a VF that of its physical function.
     pub link: Option<PcieLink>,
-    /// The best link that the function itself is capable of, in any slot.
+    /// The best link that the function itself is capable of, in any slot; of a VF that of its physical function.
     pub max_link: Option<PcieLink>,
 }
 
