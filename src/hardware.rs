@@ -1,7 +1,8 @@
 //! What a device is made of, and its place in the machine: PCI function, PCIe link, NUMA node, board.
 //!
 //! [`Sysfs::hardware`](crate::sysfs::Sysfs::hardware) reads it. What a device does not have, or the kernel does
-//! not say, is `None`: all of it of soft RoCE.
+//! not say, is `None`: all of it of soft RoCE. So is what could not be read; of the parts on which answers depend
+//! there is a field `…_is_unread`.
 
 use core::fmt;
 use core::str::FromStr;
@@ -28,6 +29,9 @@ pub struct Hardware {
     pub hw_rev: Option<String>,
     /// The NUMA node that is next to it.
     pub numa_node: Option<u32>,
+    /// Whether that could not be read, so that it is not known.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
+    pub numa_node_is_unread: bool,
     /// Its PCI function.
     pub pci: Option<PciFunction>,
     /// Whether that could not be read, so that it is not known.
@@ -68,7 +72,7 @@ pub struct PciFunction {
     pub has_virtual: bool,
     /// The PCIe link as it is; of a VF that of its physical function.
     pub link: Option<PcieLink>,
-    /// The best link that the function itself is capable of, in any slot.
+    /// The best link that the function itself is capable of, in any slot; of a VF that of its physical function.
     pub max_link: Option<PcieLink>,
 }
 

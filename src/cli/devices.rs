@@ -51,6 +51,9 @@ pub(crate) struct Row<'a> {
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pci_is_unread: bool,
     numa_node: Option<u32>,
+    /// The same of the NUMA node.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    numa_node_is_unread: bool,
     board_id: Option<&'a str>,
     /// The same of the board.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
@@ -68,6 +71,9 @@ struct Pci {
     address: Text<PciAddress>,
     function: Option<Kind>,
     physical: Option<Text<PciAddress>>,
+    /// Whether it is a virtual one of which that is not known; only where it is so.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    physical_is_unread: bool,
     id: Option<String>,
     link: Option<Link>,
     max_link: Option<Link>,
@@ -120,6 +126,7 @@ impl Pci {
                 () => own.is_physical().then_some(Kind::Pf),
             },
             physical: own.physical.map(Text),
+            physical_is_unread: own.physical_is_unread,
             id: own.id.map(|(vendor, device)| format!("{vendor:04x}:{device:04x}")),
             link: own.link.map(Link),
             max_link: own.max_link.map(Link),
@@ -149,6 +156,7 @@ impl<'a> Row<'a> {
             pci: hardware.and_then(|own| own.pci.as_ref()).map(Pci::new),
             pci_is_unread: hardware.is_some_and(|own| own.pci_is_unread),
             numa_node: hardware.and_then(|own| own.numa_node),
+            numa_node_is_unread: hardware.is_some_and(|own| own.numa_node_is_unread),
             board_id: text(|own| &own.board_id),
             board_is_unread: hardware.is_some_and(|own| own.board_is_unread),
             ca_type: text(|own| &own.ca_type),
@@ -161,22 +169,35 @@ impl<'a> Row<'a> {
     fn with_hardware(mut self, record: &DeviceRecord) -> Self {
         self.is_bare = record.hardware.is_none();
         self.pci_is_unread |= self.is_bare;
+        self.numa_node_is_unread |= self.is_bare;
         self.board_is_unread |= self.is_bare;
         self
     }
 
+    /// Whether the physical function of a virtual one is not known, and so neither is its link.
+    fn physical_is_unread(&self) -> bool {
+        self.pci.as_ref().is_some_and(|own| own.physical_is_unread)
+    }
+
     /// What is not known of its hardware; on the host itself, as sysfs does not say it.
-    fn doubt(&self) -> Option<&'static str> {
-        Some(match (self.pci_is_unread, self.board_is_unread) {
-            _ if self.is_bare && self.host.is_none() => {
-                "its hardware is not known: this sysfs does not show the device, or could not be read"
-            }
-            _ if self.is_bare => "its hardware is not known",
-            (true, true) => "its PCI function and its board could not be read",
-            (true, false) => "its PCI function could not be read",
-            (false, true) => "its board could not be read",
-            (false, false) => return None,
-        })
+    fn doubt(&self) -> Option<String> {
+        if self.is_bare {
+            let why = ": this sysfs does not show the device, or could not be read";
+            let why = if self.host.is_none() { why } else { "" };
+            return Some(format!("its hardware is not known{why}"));
+        }
+        let parts = [
+            ("PCI function", self.pci_is_unread),
+            ("physical function", self.physical_is_unread()),
+            ("NUMA node", self.numa_node_is_unread),
+            ("board", self.board_is_unread),
+        ];
+        let unread = parts.into_iter().filter_map(|(part, is_unread)| is_unread.then_some(part));
+        let unread: Vec<&str> = unread.collect();
+        let (last, others) = unread.split_last()?;
+        let others = others.join(", ");
+        let and = if others.is_empty() { "" } else { " and " };
+        Some(format!("its {others}{and}{last} could not be read"))
     }
 }
 
@@ -206,9 +227,9 @@ pub(crate) fn answer(
             let mut row = Row::new(host.name.as_deref(), selected.record);
             if parts.hardware {
                 row = row.with_hardware(selected.record);
-            }
-            if let Some(doubt) = row.doubt() {
-                report.note(format!("{}: {doubt}", selected.device.name));
+                if let Some(doubt) = row.doubt() {
+                    report.note(format!("{}: {doubt}", selected.device.name));
+                }
             }
             rows.add(&row, tabulate)?;
         }
@@ -249,6 +270,8 @@ fn tabulate(row: &Row<'_>, table: &mut Table<19>) {
     }
     let pci = row.pci.as_ref();
     let of_pci = |value: Option<String>| or_unread(value, row.pci_is_unread);
+    let is_unread = row.pci_is_unread || row.physical_is_unread();
+    let of_physical = |value: Option<String>| or_unread(value, is_unread);
     let cells = [
         row.device.to_owned(),
         row.node_type.to_string(),
@@ -261,10 +284,10 @@ fn tabulate(row: &Row<'_>, table: &mut Table<19>) {
         row.sys_image_guid.to_string(),
         of_pci(pci.map(|own| own.address.to_string())),
         of_pci(pci.and_then(|own| own.function).map(|own| own.name().to_owned())),
-        of_pci(pci.and_then(|own| own.physical).map(|own| own.to_string())),
-        or_unread(row.numa_node, row.is_bare),
-        of_pci(pci.and_then(|own| own.link).map(|own| own.0.to_string())),
-        of_pci(pci.and_then(|own| own.max_link).map(|own| own.0.to_string())),
+        of_physical(pci.and_then(|own| own.physical).map(|own| own.to_string())),
+        or_unread(row.numa_node, row.numa_node_is_unread),
+        of_physical(pci.and_then(|own| own.link).map(|own| own.0.to_string())),
+        of_physical(pci.and_then(|own| own.max_link).map(|own| own.0.to_string())),
         of_pci(pci.and_then(|own| own.id.clone())),
         or_unread(row.board_id, row.board_is_unread),
         or_unread(row.ca_type, row.is_bare),

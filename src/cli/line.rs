@@ -263,7 +263,7 @@ fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2
         ("uverbs", |own| optional(own.device.node.as_ref(), |node| word(node.name.as_str()))),
         ("access", |own| optional(own.access.as_ref(), |own| answer(own, |()| Side::Truth(true)))),
     ];
-    static OTHERS: [(&str, Value); 20] = [
+    static OTHERS: [(&str, Value); 21] = [
         ("node_type", |own| show(own.device.node_type)),
         ("sys_image_guid", |own| show(own.device.sys_image_guid)),
         ("protocol", |own| optional(own.device.protocol.as_deref(), word)),
@@ -280,6 +280,9 @@ fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2
         ("ca_type", |own| hardware(own, |own| own.ca_type.as_deref().map(word))),
         ("hw_rev", |own| hardware(own, |own| own.hw_rev.as_deref().map(word))),
         ("numa_node", |own| hardware(own, |own| own.numa_node.map(show))),
+        ("numa_node_is_unread", |own| {
+            hardware(own, |own| Some(Side::Truth(own.numa_node_is_unread)))
+        }),
         ("pci", |own| hardware(own, |own| own.pci.as_ref().map(|own| show(own.address)))),
         ("pci_is_unread", |own| hardware(own, |own| Some(Side::Truth(own.pci_is_unread)))),
         ("pcie_link", |own| hardware(own, |own| own.pci.as_ref()?.link.map(show))),

@@ -86,6 +86,9 @@ pub(crate) enum Command {
     /// Asks RDMA netlink, or sysfs where there is none. A device is opened only if its driver is
     /// not known otherwise, and then without a context. As with any tool that asks RDMA netlink,
     /// the kernel may load its modules `ib_core` and `ib_uverbs` for it.
+    ///
+    /// If it is not known which node a device has, or if a part of its hardware could not be
+    /// read that `--wide` or `--json` shows, stderr says so, and the status stays 0.
     #[command(
         verbatim_doc_comment,
         after_help = "\

@@ -35,9 +35,15 @@ fn read_hardware(folder: &Folder) -> Hardware {
         Ok(pci) => (pci, false),
         Err(Unread) => (None, true),
     };
-    // Of a sub-function it is the function that has a node. It is -1 where the machine has none.
+    // Of a sub-function it is the function that has a node.
     let is_sub = pci.as_ref().is_some_and(|own| own.has_sub_function);
     let with_node = if is_sub { below.join("..") } else { below };
+    let numa_node = match with_node.read_bytes("numa_node") {
+        Ok(bytes) => parse_node(&bytes),
+        // So it is of a kernel without NUMA; but of a function that is not known another folder may have it.
+        Err(errno) if is_absent(errno) && !pci_is_unread => Ok(None),
+        Err(_) => Err(Unread),
+    };
     let board_id = plain("board_id");
     let is_none =
         || folder.read_bytes("board_id").map_or_else(is_absent, |own| own.trim_ascii().is_empty());
@@ -46,7 +52,8 @@ fn read_hardware(folder: &Folder) -> Hardware {
         board_id,
         ca_type: plain("hca_type"),
         hw_rev: plain("hw_rev"),
-        numa_node: with_node.read_optional("numa_node").and_then(|text| text.parse().ok()),
+        numa_node_is_unread: numa_node.is_err(),
+        numa_node: numa_node.unwrap_or_default(),
         pci,
         pci_is_unread,
     }
@@ -54,6 +61,15 @@ fn read_hardware(folder: &Folder) -> Hardware {
 
 /// Something could not be read.
 struct Unread;
+
+/// A NUMA node, or -1 of a machine that has none.
+fn parse_node(bytes: &[u8]) -> Result<Option<u32>, Unread> {
+    match core::str::from_utf8(bytes.trim_ascii()) {
+        Ok("-1") => Ok(None),
+        Ok(text) => text.parse().map(Some).map_err(|_| Unread),
+        Err(_) => Err(Unread),
+    }
+}
 
 /// The PCI function that carries a device: its parent, or that of its sub-function. Software devices have no parent,
 /// or one that is no PCI function.
@@ -271,7 +287,7 @@ mod tests {
             ("MODALIAS=auxiliary:x", true),
         ] {
             let expected = Hardware { pci_is_unread: is_unread, ..Hardware::default() };
-            assert_eq!(read(uevent, "x"), expected, "{uevent:?}");
+            assert_eq!(read(uevent, "-1"), expected, "{uevent:?}");
         }
         let own = read("PCI_SLOT_NAME=0000:17:00.0\nPCI_ID=15B3", "99999999999").pci.unwrap();
         assert_eq!(own, PciFunction::at("0000:17:00.0".parse().unwrap()));
@@ -286,5 +302,45 @@ mod tests {
         std::fs::create_dir(folder.join("board_id")).unwrap();
         let own = Sysfs::at(tree.path()).hardware("x").unwrap();
         assert!(own.board_is_unread && own.board_id.is_none(), "{own:?}");
+    }
+
+    /// A machine without NUMA is another thing than one whose file cannot be read.
+    #[test]
+    fn a_numa_node_that_is_not_known() {
+        let tree = tempfile::tempdir().unwrap();
+        let pf = "devices/0000:17:00.0";
+        device(tree.path(), "x", pf);
+        let place = tree.path().join(pf);
+        let read = || {
+            let own = Sysfs::at(tree.path()).hardware("x").unwrap();
+            (own.numa_node, own.numa_node_is_unread)
+        };
+        write(&place, &[("uevent", "PCI_SLOT_NAME=0000:17:00.0")]);
+        assert_eq!(read(), (None, false));
+        for (text, node, is_unread) in [
+            ("0", Some(0), false),
+            ("-1", None, false),
+            ("-2", None, true),
+            ("99999999999", None, true),
+            ("x", None, true),
+            ("", None, true),
+        ] {
+            write(&place, &[("numa_node", text)]);
+            assert_eq!(read(), (node, is_unread), "{text:?}");
+        }
+        std::fs::remove_file(place.join("numa_node")).unwrap();
+        std::fs::create_dir(place.join("numa_node")).unwrap();
+        assert_eq!(read(), (None, true));
+        std::fs::remove_dir(place.join("numa_node")).unwrap();
+        // A function that is not known may be a sub-function, of which another folder has the node.
+        write(&place, &[("uevent", "PCI_SLOT_NAME=")]);
+        assert_eq!(read(), (None, true));
+        write(&place, &[("numa_node", "1")]);
+        assert_eq!(read(), (Some(1), false));
+        let link = place.join("infiniband/x/device");
+        std::fs::remove_file(&link).unwrap();
+        assert_eq!(read(), (None, false));
+        symlink("../nowhere", &link).unwrap();
+        assert_eq!(read(), (None, true));
     }
 }

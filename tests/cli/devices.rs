@@ -69,7 +69,14 @@ fn the_place_of_a_device() {
     // Its function is not in the tree.
     let physfn = tree.path().join("class/infiniband/mlx5_2/device/physfn");
     std::os::unix::fs::symlink("../0000:17:00.0", &physfn).unwrap();
-    let devices = &tree.json(&["devices"])["devices"];
+    let said = "mlx5_2: its physical function could not be read\n";
+    let all = |run: crate::run::Run| -> serde_json::Value {
+        assert!(run.stderr.ends_with(said) && run.status == 0, "{run:?}");
+        let answer = serde_json::from_str(&run.stdout).unwrap();
+        conforms("devices.json", &answer);
+        answer
+    };
+    let devices = &all(tree.uverbs(&["devices", "--json"]))["devices"];
     let link = json!({ "gts": 16.0, "lanes": 8 });
     let max = json!({ "gts": 32.0, "lanes": 16 });
     assert_eq!(
@@ -84,11 +91,13 @@ fn the_place_of_a_device() {
     assert_eq!((&devices[0]["ca_type"], &devices[0]["hw_rev"]), (&json!("MT4129"), &json!("0")));
     assert_eq!(devices[1]["pci"]["function"], "vf");
     assert_eq!(devices[1]["pci"]["physical"], "0000:17:00.0");
-    let as_lost = json!({ "address": "0000:17:00.3", "function": "vf", "physical": null,
+    let as_lost = json!({ "address": "0000:17:00.3", "function": "vf", "physical": null, "physical_is_unread": true,
                        "id": "15b3:1021", "link": null, "max_link": null });
     assert_eq!(devices[2]["pci"], as_lost);
-    let wide = tree.answer(&["devices", "--wide"]);
+    let wide = tree.uverbs(&["devices", "--wide"]).stdout;
     let cells = "0000:17:00.2  vf        0000:17:00.0  1     16GT/s,x8  32GT/s,x16  15b3:1021";
+    assert!(wide.contains(cells), "{wide}");
+    let cells = "0000:17:00.3  vf        ?             1     ?          ?           15b3:1021";
     assert!(wide.contains(cells), "{wide}");
     // In a virtual machine a function is known by its number, or not.
     fs::remove_file(&physfn).unwrap();
@@ -109,9 +118,10 @@ PCI_SLOT_NAME=0000:17:00.3"
         serde_json::from_str(&tree.answer(&["snapshot"])).unwrap();
     let of_file = |document: &serde_json::Value| {
         let fleet = crate::snapshots::Fleet::new(std::slice::from_ref(document));
-        (fleet.json(&["devices"]), fleet.uverbs(&["check"]).stdout)
+        (fleet.uverbs(&["devices", "--json"]), fleet.uverbs(&["check"]).stdout)
     };
-    let (mut from_snapshot, found) = of_file(&document);
+    let (from_snapshot, found) = of_file(&document);
+    let mut from_snapshot = all(from_snapshot);
     from_snapshot["devices"][0].as_object_mut().unwrap().remove("host");
     assert_eq!(from_snapshot["devices"][0], devices[0]);
     assert_eq!(from_snapshot["devices"][1]["pci"], devices[1]["pci"]);
@@ -123,6 +133,7 @@ PCI_SLOT_NAME=0000:17:00.3"
         device.as_object_mut().unwrap().remove("hardware");
     }
     let (older, found) = of_file(&document);
+    let older: serde_json::Value = serde_json::from_str(&older.stdout).unwrap();
     assert_eq!(older["devices"][0]["pci"], json!(null));
     assert!(!found.contains("pcie-narrow"), "{found}");
 }
@@ -141,24 +152,33 @@ fn hardware_that_could_not_be_read() {
     let document =
         |args: &[&str]| -> serde_json::Value { serde_json::from_str(&answered(args).0).unwrap() };
     let unread = |row: &serde_json::Value| {
-        ["pci_is_unread", "board_is_unread"].map(|key| row[key] == true && row["pci"].is_null())
+        [
+            ("pci", "pci_is_unread"),
+            ("numa_node", "numa_node_is_unread"),
+            ("board_id", "board_is_unread"),
+        ]
+        .map(|(part, key)| row[key] == true && row[part].is_null())
     };
-    assert_eq!(unread(&document(&["devices", "--json"])["devices"][0]), [false, false]);
+    assert_eq!(unread(&document(&["devices", "--json"])["devices"][0]), [false; 3]);
     device.file("device/uevent", "PCI_SLOT_NAME=odd");
-    assert_eq!(unread(&document(&["devices", "--json"])["devices"][0]), [true, false]);
+    assert_eq!(unread(&document(&["devices", "--json"])["devices"][0]), [true, true, false]);
     assert_eq!(answered(&["devices"]).1, "");
     device.file("board_id", "\u{7}");
-    assert_eq!(unread(&document(&["devices", "--json"])["devices"][0]), [true, true]);
+    assert_eq!(unread(&document(&["devices", "--json"])["devices"][0]), [true; 3]);
     let (wide, said) = answered(&["devices", "--wide", "--no-header"]);
-    assert!(wide.ends_with("  ?  ?  ?  -  ?  ?  ?  ?  -  -\n"), "{wide}");
-    assert_eq!(said, "uverbs: mlx5_0: its PCI function and its board could not be read\n");
+    assert!(wide.ends_with("  ?  ?  ?  ?  ?  ?  ?  ?  -  -\n"), "{wide}");
+    assert_eq!(said, "uverbs: mlx5_0: its PCI function, NUMA node and board could not be read\n");
     // Without its folder nothing is known; a snapshot may be older.
     let mut older = document(&["snapshot"]);
+    // It is said where hardware is shown.
+    let run = crate::snapshots::Fleet::new(std::slice::from_ref(&older)).uverbs(&["devices"]);
+    assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{run:?}");
     older["devices"][0].as_object_mut().unwrap().remove("hardware");
     let fleet = crate::snapshots::Fleet::new(&[older]);
     let run = fleet.uverbs(&["devices", "--json"]);
     let rows: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(unread(&rows["devices"][0]), [true, true]);
+    assert_eq!(unread(&rows["devices"][0]), [true; 3]);
+    conforms("devices.json", &rows);
     let run = fleet.uverbs(&["devices", "--wide", "--no-header"]);
     assert!(run.stdout.ends_with("  ?  ?  ?  ?  ?  ?  ?  ?  ?  ?\n"), "{run:?}");
     assert!(run.stderr.ends_with(": mlx5_0: its hardware is not known\n"), "{run:?}");

@@ -276,8 +276,8 @@ impl Kept {
         let is_any = !values.is_empty() || !networks.is_empty();
         // P_Keys are not read on Ethernet: there is nothing to say.
         let is_not_asked = field == Field::PKeys && !is_wanted;
-        // Software devices have no firmware, and many hosts no NUMA nodes.
-        let may_be_none = matches!(field, Field::Firmware | Field::NumaNode);
+        // Software devices have no firmware.
+        let may_be_none = field == Field::Firmware;
         if looked == 0 || (is_unread && !is_any && is_not_asked) {
             return Ok(None);
         } else if is_unread && !is_any && may_be_none {

@@ -170,10 +170,12 @@ fn see_device(field: Field, record: &DeviceRecord) -> Seen {
     };
     match field {
         Field::Firmware => record.device.fw_version.as_ref().map_or(Seen::UNREAD, Seen::word),
-        Field::NumaNode => {
-            let node = hardware.and_then(|own| own.numa_node);
-            node.map_or(Seen::UNREAD, Seen::number)
-        }
+        Field::NumaNode => match hardware {
+            Some(own) if !own.numa_node_is_unread => {
+                Seen::one(own.numa_node.map(|node| Value::Number(node.into())))
+            }
+            _ => Seen::UNREAD,
+        },
         Field::PcieSpeed => link(&|own| own.speed.into()),
         Field::PcieWidth => link(&|own| own.width.into()),
         Field::Ports => Seen::number(to_u64(record.device.ports().count())),

@@ -84,6 +84,8 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
     }),
     ("expect-firmware", None, |it| it.first().device.fw_version = Some("28.40.1000".into())),
     ("expect-numa-node", None, |it| it.first().hardware.as_mut().unwrap().numa_node = Some(1)),
+    // A machine without NUMA.
+    ("expect-numa-node", None, |it| it.first().hardware.as_mut().unwrap().numa_node = None),
     ("expect-pcie-speed", None, |it| link(it).speed = 160),
     ("expect-pcie-width", None, |it| link(it).width = 8),
     ("expect-ports", None, |it| it.first().device.port_count = 2),
@@ -127,6 +129,10 @@ pub(super) const DEVIATIONS: &[Deviation] = &[
     ("expect-nccl-index", Some(1), |it| it.set("NCCL_IB_GID_INDEX", "2")),
     ("expect-ucx-index", Some(1), |it| it.set("UCX_NET_DEVICES", "mlx5_1:1")),
     // What could not be read is not as expected.
+    ("expect-unread", None, |it| {
+        let hardware = it.first().hardware.as_mut().unwrap();
+        (hardware.numa_node, hardware.numa_node_is_unread) = (None, true);
+    }),
     ("expect-unread", None, |it| it.first().device.driver = None),
     ("expect-unread", None, |it| it.first().device.fw_version = None),
     ("expect-unread", None, |it| {
