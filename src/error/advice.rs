@@ -16,7 +16,7 @@ pub(super) struct Advice<'e>(pub(super) &'e Request, pub(super) &'e Cause);
 
 impl fmt::Display for Advice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let advice = match (self.0, self.1) {
+        let advice = of_netlink(self.0, self.1).unwrap_or(match (self.0, self.1) {
             (_, Cause::NoNode) => "load the module ib_uverbs, or read sysfs instead",
             (_, Cause::NodeUnread) => "the listing of devices says why; read sysfs instead",
             (_, Cause::NotSysfs) => "mount it, or name another",
@@ -34,10 +34,6 @@ impl fmt::Display for Advice<'_> {
                 "the device is in another network namespace (rdma system netns exclusive), or the \
                  container's device rules forbid it"
             }
-            (
-                Request::Netlink | Request::ListDevices | Request::Interfaces,
-                Cause::Os(libc::EAFNOSUPPORT | libc::EPERM | libc::EACCES | libc::ENOSYS),
-            ) => "a filter of system calls (seccomp, RestrictAddressFamilies=) may forbid it",
             (_, Cause::NotPermitted | Cause::Os(libc::ENOSYS)) => {
                 "a filter of system calls (seccomp) may forbid it; read sysfs instead"
             }
@@ -116,14 +112,26 @@ impl fmt::Display for Advice<'_> {
                 "the driver or its firmware refused, though the port is there; the kernel's log may \
                  say more"
             }
-            (Request::Netlink, Cause::Os(libc::EPROTONOSUPPORT)) => "is the module ib_core loaded?",
-            (Request::Netlink, Cause::Os(libc::EINVAL | libc::EOPNOTSUPP)) => {
-                "the kernel may be older than Linux 4.16"
-            }
             _ => "",
-        };
+        });
         write!(f, " (errno {})", self.1.errno())?;
         if advice.is_empty() { Ok(()) } else { write!(f, "; {advice}") }
+    }
+}
+
+/// The same if netlink was not there, or refused.
+fn of_netlink(request: &Request, cause: &Cause) -> Option<&'static str> {
+    let Cause::Os(errno) = cause else { return None };
+    match (request, *errno) {
+        (
+            Request::Netlink | Request::ListDevices | Request::Interfaces,
+            libc::EAFNOSUPPORT | libc::EPERM | libc::EACCES | libc::ENOSYS,
+        ) => Some("a filter of system calls (seccomp, RestrictAddressFamilies=) may forbid it"),
+        (Request::Netlink, libc::EPROTONOSUPPORT) => Some("is the module ib_core loaded?"),
+        (Request::Netlink, libc::EINVAL | libc::EOPNOTSUPP) => {
+            Some("the kernel may be older than Linux 4.16")
+        }
+        _ => None,
     }
 }
 
