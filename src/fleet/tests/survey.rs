@@ -167,13 +167,14 @@ fn what_is_not_known_is_not_odd() {
 /// What was read on no host does not differ, and is not known to be alike either.
 #[test]
 fn what_was_read_nowhere_is_not_alike() {
-    let changes: [fn(&mut Inventory); 15] = [
+    let changes: [fn(&mut Inventory); 16] = [
         |own| own.kernel = None,
         |own| own.devices[0].access = None,
         |own| own.devices[0].device.driver = None,
         |own| own.devices[0].hardware = None,
         |own| own.devices[0].hardware.as_mut().unwrap().board_is_unread = true,
         |own| own.devices[0].hardware.as_mut().unwrap().pci_is_unread = true,
+        |own| own.devices[0].hardware.as_mut().unwrap().numa_node_is_unread = true,
         |own| {
             let function = PciFunction::at("0000:17:00.0".parse().unwrap());
             own.devices[0].hardware.as_mut().unwrap().pci = Some(function);
