@@ -200,8 +200,7 @@ pub(crate) fn answer(
         Rows::Explained(table) => table.into(),
     };
     if let Some(fits) = fits {
-        let gid = args.filter.usable_gid(args.family);
-        fits::tell(&fits, &looked, (&asked, &gid), report);
+        fits::tell(&fits, &looked, &asked, (&args.filter, args.family), report);
     }
     Ok(table)
 }
