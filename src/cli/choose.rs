@@ -175,10 +175,7 @@ pub(crate) fn answer(
         tell_types(&untyped.collect::<Vec<_>>(), report);
         report.enter(Stage::Unusable);
         for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
-            report.note(match &own.decision.outcome {
-                ignored @ Outcome::Ignored(_) => format!("{}: {ignored}", own.name()),
-                other => format!("{}: no usable GID: {other}", own.name()),
-            });
+            report.note(own.why_unused());
         }
         for device in portless(host, &asked) {
             let host = host.name.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();

@@ -329,6 +329,14 @@ pub(crate) struct Chosen<'s> {
 }
 
 impl Chosen<'_> {
+    /// Its name, with why it is not used.
+    pub(crate) fn why_unused(&self) -> String {
+        match &self.decision.outcome {
+            ignored @ Outcome::Ignored(_) => format!("{}: {ignored}", self.name()),
+            other => format!("{}: no usable GID: {other}", self.name()),
+        }
+    }
+
     /// `mlx5_0:1`, after the host's name if there is one.
     pub(crate) fn name(&self) -> String {
         let host = self.host.map(|host| format!("{host}: ")).unwrap_or_default();
