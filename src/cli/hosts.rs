@@ -11,7 +11,6 @@ use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
 use uverbs::device::{Absence, Device};
 use uverbs::host::{Host, Preference};
 use uverbs::inventory::{DeviceRecord, Inventory, Parts, Problem, SettingsReading, Unread, Wanted};
-use uverbs::port::LinkLayer;
 use uverbs::watch::format_time;
 
 use crate::args::{Common, FromArg};
@@ -341,11 +340,6 @@ impl Chosen<'_> {
     pub(crate) fn name(&self) -> String {
         let host = self.host.map(|host| format!("{host}: ")).unwrap_or_default();
         format!("{host}{}:{}", self.port.device, self.port.number)
-    }
-
-    /// Whether it is not known if sysfs has the types of its GIDs, which programs read.
-    pub(crate) fn may_lack_types(&self) -> bool {
-        self.port.assumes_types && self.port.link_layer == LinkLayer::ETHERNET
     }
 }
 
