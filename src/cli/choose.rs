@@ -170,15 +170,10 @@ pub(crate) fn answer(
                 own.decision = like.clone();
             }
         }
-        let doubted = chosen.iter().zip(&taken).filter(|(_, own)| !own.is_known());
-        let untyped = doubted.filter(|(own, _)| own.may_lack_types()).map(|(own, _)| own.name());
-        tell_types(&untyped.collect::<Vec<_>>(), report);
+        tell_types(&host.inventory, &chosen, args.like, report);
         report.enter(Stage::Unusable);
         for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
-            report.note(match &own.decision.outcome {
-                ignored @ Outcome::Ignored(_) => format!("{}: {ignored}", own.name()),
-                other => format!("{}: no usable GID: {other}", own.name()),
-            });
+            report.note(own.why_unused());
         }
         for device in portless(host, &asked) {
             let host = host.name.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();
@@ -200,8 +195,7 @@ pub(crate) fn answer(
         Rows::Explained(table) => table.into(),
     };
     if let Some(fits) = fits {
-        let gid = args.filter.usable_gid(args.family);
-        fits::tell(&fits, &looked, (&asked, &gid), report);
+        fits::tell(&fits, &looked, &asked, (&args.filter, args.family), report);
     }
     Ok(table)
 }
@@ -288,14 +282,25 @@ pub(crate) fn tell_settings(host: &Seen, report: &mut Report) {
     report.turn_to(None);
 }
 
-/// Says of which ports it is not known whether sysfs has the types of their GIDs, which programs read.
-pub(crate) fn tell_types(ports: &[String], report: &mut Report) {
+/// Says on which ports a program may do something else as it is not known whether sysfs has the types of GIDs.
+fn tell_types(
+    inventory: &Inventory,
+    chosen: &[Chosen<'_>],
+    like: Option<Like>,
+    report: &mut Report,
+) {
+    let own = |program: Program| program.model(variable(inventory, SettingsReading::NEWEST));
+    let like = like.map(|own| own.model(variable(inventory, own.reading())));
+    let models: Vec<Model> =
+        [Program::Nccl, Program::Ucx].map(own).into_iter().chain(like).collect();
+    let may_miss = |own: &&Chosen<'_>| models.iter().any(|model| model.may_miss_types(&own.port));
+    let ports: Vec<String> = chosen.iter().filter(may_miss).map(Chosen::name).collect();
     if !ports.is_empty() {
         report.enter(Stage::Room);
         report.note(format!(
             "{}: it is not known whether sysfs has the types of GIDs: what programs do may be \
              something else",
-            some(ports)
+            some(&ports)
         ));
     }
 }
@@ -311,12 +316,6 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Whether it is known what programs take.
-    fn is_known(&self) -> bool {
-        let like = self.like.as_ref().is_none_or(|(_, is_sure)| *is_sure);
-        self.nccl.is_sure && self.ucx.is_sure && like
-    }
-
     /// Whether a program takes another GID than is recommended, as far as that is known.
     pub(crate) fn differs(&self) -> bool {
         let Self { recommended, nccl, ucx, .. } = self;

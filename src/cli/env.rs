@@ -16,7 +16,7 @@ use uverbs::inventory::settings::NAMES;
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::check;
-use crate::choose::{lacks, tell_nodes, tell_settings, tell_types, tell_variables};
+use crate::choose::{lacks, tell_nodes, tell_settings, tell_variables};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::form::{Form, Format};
 use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
@@ -355,8 +355,6 @@ struct RightIndices {
     most: usize,
     /// Whether it is not known of some index that it is right.
     is_doubtful: bool,
-    /// Ports of which it is not known whether sysfs has the types of their GIDs.
-    untyped: Vec<String>,
 }
 
 /// An index that is right on some ports.
@@ -388,7 +386,6 @@ impl RightIndices {
             }
         }
         self.most = self.most.max(found);
-        self.untyped.extend(ports.iter().filter(|own| own.may_lack_types()).map(|own| own.name()));
     }
 
     fn is_empty(&self) -> bool {
@@ -410,9 +407,6 @@ fn explain(program: Program, plan: Option<&Plan>, right: &RightIndices, report: 
         right.indices.iter().map(text).collect::<Vec<_>>().join("; ")
     };
     let is_guess = plan.is_some_and(|plan| !plan.is_sure);
-    if is_guess {
-        tell_types(&right.untyped, report);
-    }
     let known = if right.is_doubtful || is_guess { ", as far as is known" } else { "" };
     if plan.is_some_and(|plan| plan.variables.is_empty()) {
         report.note(format!("nothing need be set: {program} uses the right GIDs by itself{known}"));

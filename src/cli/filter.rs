@@ -52,14 +52,19 @@ impl FilterArgs {
         words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// A GID that is looked for: one that is usable and has what was asked for.
-    pub(crate) fn usable_gid(&self, family: Option<FamilyChoice>) -> String {
+    /// The same with the family.
+    pub(crate) fn words_with(&self, family: Option<FamilyChoice>) -> String {
         let family = match family {
             Some(FamilyChoice::Ipv4) => "--family ipv4",
             Some(FamilyChoice::Ipv6) => "--family ipv6",
             None => "",
         };
-        match [self.words().as_str(), family].join(" ").trim() {
+        [self.words().as_str(), family].join(" ").trim().to_owned()
+    }
+
+    /// A GID that is looked for: one that is usable and has what was asked for.
+    pub(crate) fn usable_gid(&self, family: Option<FamilyChoice>) -> String {
+        match self.words_with(family).as_str() {
             "" => "a usable GID".to_owned(),
             words => format!("a usable GID that matches {words}"),
         }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use uverbs::choose::plan::Program;
 
+use crate::filter::{FamilyChoice, FilterArgs};
 use crate::hosts::some;
 use crate::looked::{Looked, PortCount};
 use crate::report::Report;
@@ -20,7 +21,7 @@ pub(crate) struct Fits {
     hosts: usize,
     /// What could not be read: hosts, devices, ports.
     unread: Vec<String>,
-    /// Ports that have no usable GID, and hosts without a port: no setting is for them.
+    /// Ports that have no usable GID with what was asked for, and hosts without a port: no setting is for them.
     unusable: Vec<String>,
     /// Ports of whose GID it is not known that it is right.
     unproven: Vec<String>,
@@ -108,9 +109,15 @@ pub(crate) fn fits(
     }
 }
 
-/// Says it to people, after what was said of each port: of what was asked for, and such a GID.
-pub(crate) fn tell(fits: &Fits, looked: &Looked, asked: (&Asked<'_>, &str), report: &mut Report) {
-    tell_settings(fits, asked, report);
+/// Says it to people, after what was said of each port: of the ports that were asked for, and GIDs with this.
+pub(crate) fn tell(
+    fits: &Fits,
+    looked: &Looked,
+    asked: &Asked<'_>,
+    wished: (&FilterArgs, Option<FamilyChoice>),
+    report: &mut Report,
+) {
+    tell_settings(fits, asked, wished, report);
     let unread = report.bad_files().count();
     if looked.hosts + unread < 2 {
         return;
@@ -134,12 +141,13 @@ pub(crate) fn tell(fits: &Fits, looked: &Looked, asked: (&Asked<'_>, &str), repo
     report.end_with(last);
 }
 
-fn tell_settings(fits: &Fits, (asked, gid): (&Asked<'_>, &str), report: &mut Report) {
-    let mut all = fits.ports.text(asked);
-    if fits.hosts > 1 {
-        let of = if fits.ports.is_whole() { "of" } else { "on" };
-        let _ = write!(all, " {of} {}", count(fits.hosts, "host"));
-    }
+fn tell_settings(
+    fits: &Fits,
+    asked: &Asked<'_>,
+    (filter, family): (&FilterArgs, Option<FamilyChoice>),
+    report: &mut Report,
+) {
+    let mut all = fits.ports.text(asked, fits.hosts, &filter.words_with(family));
     if !fits.unread.is_empty() {
         report.note(format!(
             "not known, as not everything was read: what is right on {}",
@@ -170,6 +178,7 @@ fn tell_settings(fits: &Fits, (asked, gid): (&Asked<'_>, &str), report: &mut Rep
                 (false, true) => "is asked for",
                 (false, false) => "is asked for and was read",
             };
+            let gid = filter.usable_gid(family);
             return report.note(format!("no port that {which} {has} {gid}"));
         }
     }

@@ -99,11 +99,8 @@ pub(crate) fn answer_gids(
         }
         has_device |= !(host.inventory.devices.is_empty() && host.inventory.others.is_empty());
         let selected = host.select(&asked, report);
-        if let Some(name) = netdev {
-            doubt_netdev(host, name, report);
-        }
         let meant = netdev.map(|name| Meant::new(&host.inventory, name));
-        let mut doubts = Doubts::default();
+        let (mut doubts, mut has_unnamed) = (Doubts::default(), false);
         for Selected { record, device, .. } in selected {
             if let Some(problem) = record.problem() {
                 report.problem(&device.name, problem.clone());
@@ -111,6 +108,7 @@ pub(crate) fn answer_gids(
             let own = record.all_rows().iter();
             for own in own.filter(|own| asked.has_port(&device.name, own.record.entry.port())) {
                 if filter.verdict(&own.record) != Match::Fails {
+                    has_unnamed |= is_unnamed(own);
                     explain_unnamed(record, own, report);
                 }
                 let row = Row::new(host.name.as_deref(), &device.name, own);
@@ -131,6 +129,13 @@ pub(crate) fn answer_gids(
                 }
             }
         }
+        if let Some(name) = netdev {
+            // In a tree names are compared. Rows that may be its own are named below.
+            let is_tree = common.sysfs.is_some();
+            let may_have_rows =
+                has_unnamed && !is_tree && doubts.places(Unknown::Netdev).is_empty();
+            doubt_netdev(host, name, may_have_rows, report);
+        }
         doubts.tell(&args.filter, report);
         may_match.extend(doubts.rows);
         Ok(())
@@ -141,12 +146,16 @@ pub(crate) fn answer_gids(
     rows.end(may_match, report)
 }
 
+/// Whether a row has an interface, or may have one, of which nothing is known.
+fn is_unnamed(row: &GidRow) -> bool {
+    let is_known = row.netdev.is_some() || row.netdev_is_elsewhere;
+    !is_known && row.record.may_have_netdev()
+}
+
 /// Reports why the interface of a row's port is not known, if that of the row is not, either. A live host, of whose
 /// ports nothing else is read, has it among its own problems.
 fn explain_unnamed(record: &DeviceRecord, row: &GidRow, report: &mut Report) {
-    let is_known = row.netdev.is_some() || row.netdev_is_elsewhere;
-    let is_unnamed = !is_known && row.record.may_have_netdev();
-    let port = record.port(row.record.entry.port()).filter(|_| is_unnamed);
+    let port = record.port(row.record.entry.port()).filter(|_| is_unnamed(row));
     if let Some(problem) = port.and_then(|port| port.netdev.as_ref().err()) {
         report.problem(&record.device.name, problem.clone());
     }

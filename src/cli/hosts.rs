@@ -7,11 +7,10 @@ use std::path::Path;
 
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::room::unopened;
-use uverbs::choose::{self, Outcome, Port, Surroundings, Wish, recommend};
+use uverbs::choose::{self, Outcome, Port, Reason, Surroundings, Wish, recommend};
 use uverbs::device::{Absence, Device};
 use uverbs::host::{Host, Preference};
 use uverbs::inventory::{DeviceRecord, Inventory, Parts, Problem, SettingsReading, Unread, Wanted};
-use uverbs::port::LinkLayer;
 use uverbs::watch::format_time;
 
 use crate::args::{Common, FromArg};
@@ -329,15 +328,18 @@ pub(crate) struct Chosen<'s> {
 }
 
 impl Chosen<'_> {
+    /// Its name, with why it is not used.
+    pub(crate) fn why_unused(&self) -> String {
+        match &self.decision.outcome {
+            ignored @ Outcome::Ignored(_) => format!("{}: {ignored}", self.name()),
+            other => format!("{}: no usable GID: {other}", self.name()),
+        }
+    }
+
     /// `mlx5_0:1`, after the host's name if there is one.
     pub(crate) fn name(&self) -> String {
         let host = self.host.map(|host| format!("{host}: ")).unwrap_or_default();
         format!("{host}{}:{}", self.port.device, self.port.number)
-    }
-
-    /// Whether it is not known if sysfs has the types of its GIDs, which programs read.
-    pub(crate) fn may_lack_types(&self) -> bool {
-        self.port.assumes_types && self.port.link_layer == LinkLayer::ETHERNET
     }
 }
 
@@ -358,26 +360,29 @@ pub(crate) fn choose<'s>(
     let is_tree = inventory.host.is_none();
     let is_any = chosen.iter().any(|own| own.decision.outcome.index().is_some());
     if let (Some(netdev), false) = (&wish.netdev, is_tree || is_any) {
-        doubt_netdev(host, netdev, report);
+        let mut own = chosen.iter().filter(|own| asked.has_port(own.port.device, own.port.number));
+        let may_have_rows = own.any(|own| {
+            own.decision.rows.iter().any(|(_, reason)| *reason == Reason::InterfaceUnread)
+        });
+        doubt_netdev(host, netdev, may_have_rows, report);
     }
     report.turn_to(None);
     chosen
 }
 
-/// Says that rows of an interface cannot be known, if that is so.
-pub(crate) fn doubt_netdev(host: &Seen, netdev: &str, report: &mut Report) {
+/// Says that an interface is not there; or that it is not known which rows are its own, if some may be that are not
+/// taken or shown.
+pub(crate) fn doubt_netdev(host: &Seen, netdev: &str, may_have_rows: bool, report: &mut Report) {
     let inventory = &host.inventory;
-    if host.name.is_some() && !inventory.has_netlink {
-        report.nothing(format!("--netdev {netdev}: no interface is known to the snapshot"));
-    }
-    let mut interfaces = inventory.interfaces.iter().flatten();
-    if inventory.interfaces.is_some() && !interfaces.any(|own| own.name == netdev) {
-        report.nothing(format!(
+    match &inventory.interfaces {
+        Some(all) if !all.iter().any(|own| own.name == netdev) => report.nothing(format!(
             "--netdev {netdev}: no interface of this network namespace is shown by that name (an \
              alternative name is not looked up)"
-        ));
-    } else if inventory.without_netlink.is_some() {
-        report.nothing(format!("--netdev {netdev}: without RDMA netlink no interface is known"));
+        )),
+        _ if may_have_rows && !inventory.has_netlink => report.nothing(format!(
+            "--netdev {netdev}: it is not known which GIDs are of this interface"
+        )),
+        _ => {}
     }
 }
 

@@ -54,42 +54,55 @@ impl fmt::Display for Looked {
 pub(crate) struct PortCount {
     pub(crate) all: usize,
     pub(crate) active: usize,
-    /// Those that have a usable GID.
+    /// Those that have a usable GID with what was asked for.
     pub(crate) usable: usize,
     /// Those of which it is not known whether they have one.
     pub(crate) unknown: usize,
 }
 
 impl PortCount {
-    /// Whether each has a usable GID.
+    /// Whether each has such a GID.
     pub(crate) fn is_whole(self) -> bool {
         self.usable == self.all
     }
 
-    /// Those that a setting is for, among all: `all 7 active ports of 8`.
-    pub(crate) fn text(self, asked: &Asked<'_>) -> String {
+    /// Those that a setting is for, among all ports of so many hosts: `all 7 active ports of 8 on 2 hosts`. With
+    /// filters, whose words these are, others may be usable, too.
+    pub(crate) fn text(self, asked: &Asked<'_>, hosts: usize, filters: &str) -> String {
         let named = if asked.is_all() { "" } else { " named" };
         let all = thousands(self.all);
+        let hosts = (hosts > 1).then(|| count(hosts, "host"));
         if self.is_whole() {
+            let of_hosts = hosts.map(|hosts| format!(" of {hosts}")).unwrap_or_default();
             return if self.all == 1 {
-                format!("the{named} port")
+                format!("the{named} port{of_hosts}")
             } else {
-                format!("all {all}{named} ports")
+                format!("all {all}{named} ports{of_hosts}")
             };
         }
+        let on_hosts = hosts.map(|hosts| format!(" on {hosts}")).unwrap_or_default();
+        let among = format!("of {all}{named}{on_hosts}");
         let usable = thousands(self.usable);
-        if self.unknown > 0 {
-            return if self.usable == 1 {
-                format!("the only port known to be usable of {all}{named}")
+        let is_one = self.usable == 1;
+        let known = if self.unknown > 0 { "known to be " } else { "" };
+        if self.unknown == 0 && self.usable == self.active {
+            return if is_one {
+                format!("the only active port {among}")
             } else {
-                format!("all {usable} ports known to be usable of {all}{named}")
+                format!("all {usable} active ports {among}")
             };
         }
-        let kind = if self.usable == self.active { "active" } else { "usable" };
-        if self.usable == 1 {
-            format!("the only {kind} port of {all}{named}")
-        } else {
-            format!("all {usable} {kind} ports of {all}{named}")
+        match (filters, known, is_one) {
+            ("", "", true) => format!("the only usable port {among}"),
+            ("", "", false) => format!("all {usable} usable ports {among}"),
+            ("", known, true) => format!("the only port {known}usable {among}"),
+            ("", known, false) => format!("all {usable} ports {known}usable {among}"),
+            (filters, known, true) => {
+                format!("the only port {among} that is {known}usable with {filters}")
+            }
+            (filters, known, false) => {
+                format!("the {usable} ports {among} that are {known}usable with {filters}")
+            }
         }
     }
 }

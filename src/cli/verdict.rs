@@ -161,7 +161,7 @@ pub(crate) struct Indices {
     of_others: One,
     /// Hosts without a port, and what is asked for and not there.
     portless: Vec<String>,
-    /// Ports without a usable GID.
+    /// Ports without a usable GID that has what was asked for.
     unusable: Vec<String>,
     /// Ports of whose GID it is not known that it is right.
     pub(crate) unproven: Vec<String>,
@@ -291,8 +291,8 @@ impl Indices {
         is_any && of_roce.get() != of_others.get()
     }
 
-    /// Hosts without a port, what is asked for and not there, and ports without a usable GID: no setting is for
-    /// them.
+    /// Hosts without a port, what is asked for and not there, and ports without a usable GID that has what was asked
+    /// for: no setting is for them.
     pub(crate) fn unusable(&self) -> Vec<String> {
         self.portless.iter().chain(&self.unusable).cloned().collect()
     }

@@ -44,6 +44,7 @@ pub(crate) fn answer(
             return rows.end(report);
         }
     };
+    let gid = args.filter.usable_gid(None);
     let mut is_over = false;
     loop {
         // Only what is so at the end is reported.
@@ -52,9 +53,9 @@ pub(crate) fn answer(
             return rows.end(report);
         }
         if is_over {
-            report.nothing(
-                "the time is up: not all that is waited for is known to have a usable GID",
-            );
+            report.nothing(format!(
+                "the time is up: not all that is waited for is known to have {gid}"
+            ));
             return rows.end(report);
         }
         loop {
@@ -71,9 +72,9 @@ pub(crate) fn answer(
                     break;
                 }
                 Ok(Next::Ended) => {
-                    report.nothing(
-                        "ended before all that is waited for was known to have a usable GID",
-                    );
+                    report.nothing(format!(
+                        "ended before all that is waited for was known to have {gid}"
+                    ));
                     return rows.end(report);
                 }
                 Err(error) => {
@@ -99,7 +100,7 @@ fn see(
     let chosen: Vec<_> =
         chosen.iter().filter(|own| asked.has_port(own.port.device, own.port.number)).collect();
     for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
-        report.note(format!("{}: no usable GID: {}", own.name(), own.decision.outcome));
+        report.note(own.why_unused());
     }
     if is_missing || chosen.is_empty() || lacks_gid(&chosen, &asked) {
         return Ok(false);

@@ -78,6 +78,20 @@ fn the_last_lines() {
     let bare = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(&POD[..2]))]);
     let (one, _) = said(&[bare], &[]);
     assert!(one.contains("index 3 is right on the only usable port of 2 (not"), "{one}");
+    // A port that is not meant may be usable.
+    let vlan = |name: &str| host(name, &[("mlx5_0", port(DUAL)), ("mlx5_1", port(VLAN))]);
+    let (one, status) = said(&[vlan("node1")], &["--netdev", "eth0.7", "--type", "v2"]);
+    let right = " right on the only port of 2 that is usable with --type v2 --netdev eth0.7 (not on node1: mlx5_0:1)";
+    assert_eq!((status, one.matches(right).count()), (0, 3), "{one}");
+    let (many, _) = said(&[vlan("node1"), vlan("node2")], &["--netdev", "eth0.7"]);
+    let right =
+        "index 3 is right on the 2 ports of 4 on 2 hosts that are usable with --netdev eth0.7 (not";
+    assert!(many.contains(right) && !many.contains("usable port"), "{many}");
+    let named = ["--cidr", "192.168.7.0/24", "--family", "ipv4", "mlx5_0", "mlx5_1"];
+    let (one, _) = said(&[vlan("node1")], &named);
+    let right =
+        "the only port of 2 named that is usable with --cidr 192.168.7.0/24 --family ipv4 (";
+    assert!(one.contains(right), "{one}");
 }
 
 #[test]

@@ -205,6 +205,44 @@ fn a_name_is_no_match_without_netlink() {
     }
 }
 
+/// Of an interface one thing is said, and no other line denies it.
+#[test]
+fn what_is_known_of_an_interface_without_netlink() {
+    let rows = || vec![named(0, "::ffff:10.0.0.9", "eth0")];
+    let mut own = pod(&["10.0.0.9"], &[("mlx5_0", rows())]);
+    own["has_netlink"] = false.into();
+    let said = |own: &Value, words: &[&str]| {
+        let run = Fleet::new(std::slice::from_ref(own)).uverbs(words);
+        assert_eq!(run.status, 1, "{run:?}");
+        let of_netdev = |line: &&str| line.starts_with("uverbs: pod: --netdev");
+        let lines: Vec<&str> = run.stderr.lines().filter(of_netdev).collect();
+        lines.join("\n").replace("uverbs: pod: --netdev ", "")
+    };
+    let commands =
+        [&["choose", "--netdev"][..], &["env", "ucx", "--netdev"], &["gids", "--netdev"]];
+    let all = |own: &Value, name: &str| {
+        commands.map(|own_words| said(own, &[own_words, &[name]].concat()))
+    };
+    // It is not there, by its own name.
+    let absent = "eth9: no interface of this network namespace is shown by that name (an alternative name is not \
+                  looked up)";
+    assert_eq!(all(&own, "eth9"), [absent; 3]);
+    // It may be the row's.
+    let unknown = "eth0: it is not known which GIDs are of this interface";
+    let hidden = "eth0: not shown, as it is not known whether the interface is theirs: mlx5_0:1 0";
+    assert_eq!(all(&own, "eth0"), [unknown, unknown, hidden]);
+    // No usable row can be of it.
+    let mut other = own["interfaces"][0].clone();
+    (other["index"], other["name"], other["addresses"]) = (7.into(), "eth7".into(), json!([]));
+    (other["mac"], own["has_netlink"]) = (Value::Null, false.into());
+    own["interfaces"].as_array_mut().unwrap().push(other);
+    let unknown_7 = unknown.replace("eth0", "eth7");
+    assert_eq!(all(&own, "eth7"), ["", "", unknown_7.as_str()]);
+    // No interface is known.
+    own["interfaces"] = Value::Null;
+    assert_eq!(all(&own, "eth0"), [unknown; 3]);
+}
+
 /// A shell takes what is right as far as is known, a job of Slurm only what is known to be right.
 #[test]
 fn slurm_gets_nothing_that_is_not_proven() {
@@ -650,9 +688,22 @@ fn a_setting_that_leaves_types_to_the_program() {
     let fleet = Fleet::new(&[own]);
     let why =
         "uverbs: h: mlx5_0:1, h: mlx5_1:1: it is not known whether sysfs has the types of GIDs: ";
-    for command in [&["choose"][..], &["env", "nccl"]] {
+    assert_eq!(fleet.uverbs(&["choose"]).stderr.matches(why).count(), 1);
+}
+
+/// Nor are types said to be a doubt where they make no difference, whatever else is not known.
+#[test]
+fn types_that_change_nothing() {
+    let mut own = host("h", &[("mlx5_0", port(&[(0, "::ffff:10.0.0.1", 2, Some("eth0"))]))]);
+    own["devices"][0]["access"] = json!({ "error": "open: no", "errno": 24 });
+    own["devices"][0]["ports"][0]["has_types"] = Value::Null;
+    set(&mut own, "NCCL_NET_PLUGIN", "x", None);
+    let fleet = Fleet::new(&[own]);
+    assert_eq!(fleet.json(&["choose"])["choose"][0]["ucx"]["is_sure"], false);
+    assert_eq!(fleet.json(&["env", "nccl"])["is_sure"], false);
+    for command in [&["choose"][..], &["choose", "--like", "ucx-1.13"], &["env", "nccl"]] {
         let run = fleet.uverbs(command);
-        assert_eq!(run.stderr.matches(why).count(), 1, "{run:?}");
+        assert!(!run.stderr.contains("types"), "{run:?}");
     }
 }
 

@@ -71,6 +71,10 @@ fn what_is_not_known_of_a_fleet_is_not_none() {
     assert!(!run.stderr.contains("uses none"), "{run:?}");
     assert!(run.stderr.ends_with("; no host is known to differ\n"), "{run:?}");
     assert!(run.stderr.contains("all 2 ports known to be usable of 3 on 3 hosts"), "{run:?}");
+    let hosts = [one("h1"), unknown.clone(), one("h3")];
+    let run = Fleet::new(&hosts).uverbs(&["choose", "--netdev", "eth0"]);
+    let known = "the 2 ports of 3 on 3 hosts that are known to be usable with --netdev eth0,";
+    assert!(run.stderr.contains(known), "{run:?}");
     let fleet = Fleet::new(&[unknown]);
     let run = fleet.uverbs(&["choose"]);
     let said = "no port that was read is known to have a usable GID\n";

@@ -185,7 +185,7 @@ fn waiting() {
         (&["wait", "mlx5_0:1", "nowhere", "--timeout", "0"][..], "nowhere: no such device"),
         (
             &["wait", "mlx5_0:1", "--cidr", "10.9.0.0/16", "--timeout", "0.03"],
-            "mlx5_0:1: no usable GID",
+            "uverbs: mlx5_0:1: not used: no usable row is what was asked for\n",
         ),
     ] {
         let missing = run(args);
@@ -196,6 +196,9 @@ fn waiting() {
         conforms("wait.json", &serde_json::from_str::<Value>(&json.stdout).unwrap());
         assert_eq!(json.status, 1);
     }
+    let over = run(&["wait", "--netdev", "eth9", "--timeout", "0.03"]);
+    let gid = "is known to have a usable GID that matches --netdev eth9\n";
+    assert!(over.stderr.contains(gid) && !over.stderr.contains("no usable GID"), "{over:?}");
 }
 
 /// A program that is started only after it must not be started.

@@ -142,7 +142,8 @@ impl Model {
     }
 
     /// Whether the program may do something else as sysfs may not have the types that it reads.
-    pub(super) fn may_miss_types(&self, port: &Port<'_>) -> bool {
+    #[must_use]
+    pub fn may_miss_types(&self, port: &Port<'_>) -> bool {
         let outcome_of = |port: &Port<'_>| self.choose(port).outcome;
         port.assumes_types && outcome_of(port) != outcome_of(&without_types(port))
     }
