@@ -100,7 +100,11 @@ pub(crate) fn answer_gids(
         has_device |= !(host.inventory.devices.is_empty() && host.inventory.others.is_empty());
         let selected = host.select(&asked, report);
         let meant = netdev.map(|name| Meant::new(&host.inventory, name));
-        let (mut doubts, mut has_unnamed) = (Doubts::default(), false);
+        if let Some(name) = netdev {
+            // The rows that may be its own are named below.
+            doubt_netdev(host, name, false, report);
+        }
+        let mut doubts = Doubts::default();
         for Selected { record, device, .. } in selected {
             if let Some(problem) = record.problem() {
                 report.problem(&device.name, problem.clone());
@@ -108,7 +112,6 @@ pub(crate) fn answer_gids(
             let own = record.all_rows().iter();
             for own in own.filter(|own| asked.has_port(&device.name, own.record.entry.port())) {
                 if filter.verdict(&own.record) != Match::Fails {
-                    has_unnamed |= is_unnamed(own);
                     explain_unnamed(record, own, report);
                 }
                 let row = Row::new(host.name.as_deref(), &device.name, own);
@@ -128,13 +131,6 @@ pub(crate) fn answer_gids(
                     _ => {}
                 }
             }
-        }
-        if let Some(name) = netdev {
-            // In a tree names are compared. Rows that may be its own are named below.
-            let is_tree = common.sysfs.is_some();
-            let may_have_rows =
-                has_unnamed && !is_tree && doubts.places(Unknown::Netdev).is_empty();
-            doubt_netdev(host, name, may_have_rows, report);
         }
         doubts.tell(&args.filter, report);
         may_match.extend(doubts.rows);
@@ -250,6 +246,7 @@ struct Rest<'r> {
 /// The interface that is asked for, as far as it is known.
 struct Meant<'h> {
     here: Surroundings<'h>,
+    name: &'h str,
     interface: Option<&'h Interface>,
     /// Whether the interfaces of this host are known at all.
     is_known: bool,
@@ -259,14 +256,18 @@ impl<'h> Meant<'h> {
     fn new(inventory: &'h Inventory, name: &'h str) -> Self {
         let interface = inventory.interfaces.iter().flatten().find(|own| own.name == name);
         let (here, is_known) = (Surroundings::of(inventory), inventory.interfaces.is_some());
-        Self { here, interface, is_known }
+        Self { here, name, interface, is_known }
     }
 
     /// Whether it may be a row's, although that is not proven.
     fn may_be_of(&self, row: &GidRow) -> bool {
-        let is_kept_back = !self.is_known && row.record.netdev_is_unread;
-        row.netdev.is_none()
-            && self.interface.map_or(is_kept_back, |own| self.here.may_be_of(row, own))
+        if self.is_known {
+            let may_be_of = |own| self.here.may_be_of(row, own);
+            return row.netdev.is_none() && self.interface.is_some_and(may_be_of);
+        }
+        // In sysfs an interface has its own name, wherever it is.
+        let name = row.record.sysfs_netdev.as_deref();
+        is_unnamed(row) && name.is_none_or(|name| name == self.name)
     }
 }
 

@@ -236,11 +236,17 @@ fn what_is_known_of_an_interface_without_netlink() {
     (other["index"], other["name"], other["addresses"]) = (7.into(), "eth7".into(), json!([]));
     (other["mac"], own["has_netlink"]) = (Value::Null, false.into());
     own["interfaces"].as_array_mut().unwrap().push(other);
-    let unknown_7 = unknown.replace("eth0", "eth7");
-    assert_eq!(all(&own, "eth7"), ["", "", unknown_7.as_str()]);
-    // No interface is known.
+    assert_eq!(all(&own, "eth7"), ["", "", ""]);
+    // No interface is known: the row's own name is, or is not.
     own["interfaces"] = Value::Null;
-    assert_eq!(all(&own, "eth0"), [unknown; 3]);
+    assert_eq!(all(&own, "eth0"), [unknown, unknown, hidden]);
+    assert_eq!(said(&own, &["gids", "--netdev", "eth7"]), "");
+    let row = &mut own["devices"][0]["gids"][0];
+    (row["sysfs_netdev"], row["netdev_is_unread"]) = (Value::Null, true.into());
+    assert_eq!(
+        all(&own, "eth7"),
+        [unknown, unknown, hidden].map(|own| own.replace("eth0", "eth7"))
+    );
 }
 
 /// A shell takes what is right as far as is known, a job of Slurm only what is known to be right.
