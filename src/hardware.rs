@@ -76,6 +76,13 @@ pub struct PciFunction {
     pub max_link: Option<PcieLink>,
 }
 
+impl Hardware {
+    /// Whether its NUMA node is not known. Snapshots of older releases say that only of the PCI function.
+    pub(crate) fn lacks_numa_node(&self) -> bool {
+        self.numa_node_is_unread || self.numa_node.is_none() && self.pci_is_unread
+    }
+}
+
 impl PciFunction {
     /// A function of which only the address is known.
     #[must_use]
