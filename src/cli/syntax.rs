@@ -87,8 +87,8 @@ pub(crate) enum Command {
     /// not known otherwise, and then without a context. As with any tool that asks RDMA netlink,
     /// the kernel may load its modules `ib_core` and `ib_uverbs` for it.
     ///
-    /// If it is not known which node a device has, or if a part of its hardware could not be
-    /// read that `--wide` or `--json` shows, stderr says so, and the status stays 0.
+    /// If it is not known which node a device has, or if its PCI function, NUMA node or board could
+    /// not be read and is shown, stderr says so, and the status stays 0.
     #[command(
         verbatim_doc_comment,
         after_help = "\
