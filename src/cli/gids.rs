@@ -13,7 +13,7 @@ use crate::args::{Common, NamedPorts, OriginArgs, port};
 use crate::filter::{Filter, FilterArgs, Match};
 use crate::form::{Form, Format, Room};
 use crate::gid_row::{COLUMNS, HEADING, Row};
-use crate::hosts::{Seen, doubt_netdev, each, some};
+use crate::hosts::{Seen, each, some, tell_absent};
 use crate::output::{List, Output};
 use crate::report::{EINVAL, Report, Unanswered};
 use crate::selection::{Asked, Selected};
@@ -102,7 +102,7 @@ pub(crate) fn answer_gids(
         let meant = netdev.map(|name| Meant::new(&host.inventory, name));
         if let Some(name) = netdev {
             // The rows that may be its own are named below.
-            doubt_netdev(host, name, false, report);
+            tell_absent(&host.inventory, name, report);
         }
         let mut doubts = Doubts::default();
         for Selected { record, device, .. } in selected {

@@ -364,26 +364,27 @@ pub(crate) fn choose<'s>(
         let may_have_rows = own.any(|own| {
             own.decision.rows.iter().any(|(_, reason)| *reason == Reason::InterfaceUnread)
         });
-        doubt_netdev(host, netdev, may_have_rows, report);
+        if !tell_absent(inventory, netdev, report) && may_have_rows && !inventory.has_netlink {
+            report.nothing(format!(
+                "--netdev {netdev}: it is not known which GIDs are of this interface"
+            ));
+        }
     }
     report.turn_to(None);
     chosen
 }
 
-/// Says that an interface is not there; or that it is not known which rows are its own, if some may be that are not
-/// taken or shown.
-pub(crate) fn doubt_netdev(host: &Seen, netdev: &str, may_have_rows: bool, report: &mut Report) {
-    let inventory = &host.inventory;
-    match &inventory.interfaces {
-        Some(all) if !all.iter().any(|own| own.name == netdev) => report.nothing(format!(
+/// Says that no interface has this name, if it is known which there are. Whether it did.
+pub(crate) fn tell_absent(inventory: &Inventory, netdev: &str, report: &mut Report) -> bool {
+    let all = inventory.interfaces.as_ref();
+    let is_absent = all.is_some_and(|all| !all.iter().any(|own| own.name == netdev));
+    if is_absent {
+        report.nothing(format!(
             "--netdev {netdev}: no interface of this network namespace is shown by that name (an \
              alternative name is not looked up)"
-        )),
-        _ if may_have_rows && !inventory.has_netlink => report.nothing(format!(
-            "--netdev {netdev}: it is not known which GIDs are of this interface"
-        )),
-        _ => {}
+        ));
     }
+    is_absent
 }
 
 /// Chooses for each port of some devices.
