@@ -47,6 +47,7 @@ use crate::functions::Functions;
 use crate::initramfs::{Initramfs, Tree};
 use crate::kernels::{Kernel, Series};
 use crate::machines::Machine;
+use crate::selection::Sample;
 use crate::terminal::Terminal;
 use crate::test::Wanted;
 use crate::times::timed;
@@ -80,10 +81,13 @@ enum Action {
         /// How many machines may run at once. A guest waits often: two leave two processors idle.
         #[arg(long, default_value_t = 3)]
         jobs: usize,
-        /// Take samples: all on the newest kernel, on the others what differs and what has its turn
-        /// by this seed; of what is done thousands of times a part. Whole where it is left out.
+        /// Take samples: all on the newest kernel, and what differs on the one older kernel that has its turn by
+        /// this seed; of what is done thousands of times a part. Whole where it is left out.
         #[arg(long, value_name = "SEED")]
         sample: Option<u64>,
+        /// On the older kernel also a third of what does not differ.
+        #[arg(long, requires = "sample")]
+        more: bool,
         /// For so many seconds, start also what has its turn by one of the next seeds.
         #[arg(long, value_name = "SECONDS", requires = "sample")]
         rotate: Option<u64>,
@@ -166,7 +170,7 @@ fn act(action: Action) -> Result<ExitCode> {
     let cache = Cache::open(paths::cache(), refresh)?;
     let mut apt = Apt::new(cache.path("apt"));
     match action {
-        Action::Test { kernels, scenarios, jobs, sample, rotate, limit } => {
+        Action::Test { kernels, scenarios, jobs, sample, more, rotate, limit } => {
             let start = Instant::now();
             let is_whole = sample.is_none() && scenarios.is_empty();
             let mut wanted = wanted_series(&kernels, is_whole)?;
@@ -193,6 +197,7 @@ fn act(action: Action) -> Result<ExitCode> {
             // The time is that of the whole command.
             let rotate = start + Duration::from_secs(rotate.unwrap_or(0));
             let limit = limit.map(|seconds| start + Duration::from_secs(seconds));
+            let sample = sample.map(|seed| Sample { seed, has_more: more });
             let wanted = Wanted { scenarios, jobs, sample, rotate, limit };
             test::run(&kernels, &missing, &wanted, &labs)
         }

@@ -1,8 +1,8 @@
 //! Which scenarios a run has on which kernel.
 //!
 //! A whole run has all of them on all. One that takes samples has all on the newest kernel, but for
-//! [`BY_TURNS`]. Of the older kernels it has one by its seed: there it has those in which kernels differ, and a
-//! third of the others. Nine seeds that follow one another have them all.
+//! [`BY_TURNS`]. Of the older kernels it has one by its seed: there it has those in which kernels differ, and if more
+//! is wanted a third of the others. With these, nine seeds that follow one another have them all.
 
 use crate::machines::Machine;
 use crate::{boards, kernels};
@@ -14,6 +14,8 @@ pub(crate) enum Rank {
     Always,
     /// So many runs later, or now where there is time.
     Later(u64),
+    /// Only in a run that has more.
+    More,
 }
 
 /// Scenarios whose course depends on the kernel's release: other calls, other answers, another way
@@ -129,9 +131,20 @@ pub(crate) fn is_for(machine: Machine, scenario: &str) -> bool {
     is_usual || (ELSEWHERE.contains(&scenario) && !(is_slow && LONG.contains(&scenario)))
 }
 
-/// The rank of a scenario in a run that takes samples by this seed; in a whole run where there is none.
-pub(crate) fn rank(seed: Option<u64>, series: &str, scenario: &str) -> Rank {
-    let Some(seed) = seed else { return Rank::Always };
+/// What a run takes samples by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    pub(crate) seed: u64,
+    /// Whether older kernels have scenarios in which kernels do not differ.
+    pub(crate) has_more: bool,
+}
+
+/// The rank of a scenario in a run that takes samples; in a whole run where it takes none.
+pub(crate) fn rank(sample: Option<Sample>, series: &str, scenario: &str) -> Rank {
+    let Some(Sample { seed, has_more }) = sample else { return Rank::Always };
+    if !has_more && !is_newest(series) && !DIFFERS.contains(&scenario) {
+        return Rank::More;
+    }
     let has = |seed: u64| {
         if is_newest(series) {
             let place = BY_TURNS.iter().position(|own| *own == scenario);
@@ -213,16 +226,37 @@ mod tests {
     fn what_has_no_turn_now_has_it_later() {
         for series in ["5.10", "6.1", "6.12", "7"] {
             for name in ["anything", "answers_agree", BY_TURNS[0]] {
-                let now = rank(Some(71), series, name);
+                let now = rank(Some(sample(71)), series, name);
                 let later = if let Rank::Later(later) = now { later } else { 0 };
-                assert_eq!(rank(Some(71 + later), series, name), Rank::Always, "{series} {name}");
+                assert_eq!(
+                    rank(Some(sample(71 + later)), series, name),
+                    Rank::Always,
+                    "{series} {name}"
+                );
                 assert!(later < 9);
             }
         }
     }
 
+    fn sample(seed: u64) -> Sample {
+        Sample { seed, has_more: true }
+    }
+
     fn runs(seed: u64, series: &str, scenario: &str) -> bool {
-        rank(Some(seed), series, scenario) == Rank::Always
+        rank(Some(sample(seed)), series, scenario) == Rank::Always
+    }
+
+    #[test]
+    fn without_more_an_older_kernel_has_only_what_differs() {
+        for seed in 70..80 {
+            let sample = |has_more| Some(Sample { seed, has_more });
+            for series in ["5.10", "6.1", "6.12"] {
+                assert_eq!(rank(sample(false), series, "anything"), Rank::More);
+            }
+            for (series, name) in [("5.10", "answers_agree"), ("7", "anything")] {
+                assert_eq!(rank(sample(false), series, name), rank(sample(true), series, name));
+            }
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use crate::compared::Compared;
 use crate::kernels::{self, Kernel, Series};
 use crate::modules::Lack;
-use crate::selection::{self, Rank};
+use crate::selection::{self, Rank, Sample};
 use crate::table::{Table, Verdict};
 use crate::times::{self, Times};
 use crate::{Hardware, Lab, Missing, boards, machines, paths, status, words};
@@ -37,8 +37,8 @@ pub(crate) struct Wanted {
     pub(crate) scenarios: Vec<String>,
     /// How many machines may run at once.
     pub(crate) jobs: usize,
-    /// The seed of a run that takes samples.
-    pub(crate) sample: Option<u64>,
+    /// By what a run takes samples.
+    pub(crate) sample: Option<Sample>,
     /// Until when scenarios may start whose turn comes later.
     pub(crate) rotate: Instant,
     /// Until when any may.
@@ -77,7 +77,12 @@ impl Clock {
     }
 
     fn allows(self, rank: Rank) -> bool {
-        !self.is_over() && (rank == Rank::Always || Instant::now() < self.rotate)
+        let has_turn = match rank {
+            Rank::Always => true,
+            Rank::Later(_) => Instant::now() < self.rotate,
+            Rank::More => false,
+        };
+        has_turn && !self.is_over()
     }
 }
 
@@ -153,6 +158,9 @@ impl Plan<'_> {
                     Rank::Later(_) => {
                         Verdict::Skipped("not its turn by the seed; `tests/run all` has it".into())
                     }
+                    Rank::More => Verdict::Skipped(
+                        "`tests/run --more` has a third of these, `tests/run all` has all".into(),
+                    ),
                     // It should have run: nothing is known of what it tests.
                     Rank::Always if self.clock.is_over() => {
                         Verdict::Failed("no time was left to begin it".into())
@@ -223,10 +231,10 @@ pub(crate) fn run(
                 continue;
             }
             // What is named is wanted now.
-            let seed = wanted.sample.filter(|_| only.is_empty());
+            let sample = wanted.sample.filter(|_| only.is_empty());
             let waiting = scenarios.into_iter().map(|name| Waiting {
                 name: name.clone(),
-                rank: selection::rank(seed, kernel.series, name),
+                rank: selection::rank(sample, kernel.series, name),
                 seconds: times.estimate(kernel.series, name),
             });
             let mut waiting: Vec<Waiting> = waiting.collect();
@@ -243,7 +251,8 @@ pub(crate) fn run(
         for _ in 0..wanted.jobs.max(1) {
             scope.spawn(|| {
                 while let Some((group, number)) = next() {
-                    Machine { plan: &plan, group, number, sample: wanted.sample }.run();
+                    Machine { plan: &plan, group, number, seed: wanted.sample.map(|it| it.seed) }
+                        .run();
                 }
             });
         }
@@ -359,7 +368,7 @@ struct Machine<'a, 'b> {
     group: usize,
     /// Counts the machines of the group.
     number: u16,
-    sample: Option<u64>,
+    seed: Option<u64>,
 }
 
 impl Machine<'_, '_> {
@@ -380,7 +389,7 @@ impl Machine<'_, '_> {
 
         let hardware = Hardware { bed, terminal: None };
         let job = Job::Scenarios;
-        let wrong = lab.boot(kernel, hardware, &log, &job, self.sample, |report| {
+        let wrong = lab.boot(kernel, hardware, &log, &job, self.seed, |report| {
             match report {
                 Report::Ready => {
                     if !is_up {
@@ -447,7 +456,7 @@ impl Machine<'_, '_> {
 
     /// Keeps all there is about a failure in one folder, and says how to see it again.
     fn failed(&self, kernel: &Kernel, scenario: &str, log: &str, why: &str) -> String {
-        let sample = self.sample.map(|seed| format!(" --sample {seed}")).unwrap_or_default();
+        let sample = self.seed.map(|seed| format!(" --sample {seed}")).unwrap_or_default();
         let series = kernel.series;
         // Random worlds are those of this run.
         let worlds = std::env::var(WORLDS).map(|worlds| format!("{WORLDS}={worlds} "));
