@@ -233,18 +233,6 @@ fn what_one_host_does_not_have_is_odd() {
     }
 }
 
-/// A snapshot of an older release says only of the PCI function that it was not read.
-#[test]
-fn a_numa_node_of_a_function_that_was_not_read() {
-    let mut hosts = fleet(4);
-    for own in &mut hosts {
-        own.devices[0].hardware.as_mut().unwrap().numa_node = Some(0);
-    }
-    let hardware = hosts[3].devices[0].hardware.as_mut().unwrap();
-    (hardware.numa_node, hardware.pci_is_unread) = (None, true);
-    assert_eq!(odd(&hosts), [""; 0]);
-}
-
 /// The address of a row that has no other is link-local: how long its prefix is says nothing.
 #[test]
 fn a_link_local_address_is_odd() {
