@@ -62,6 +62,11 @@ fn each_line_is_written_at_once() {
     let went = next();
     assert_eq!((&went["what"], &went["device"]), (&"device_went".into(), &"mlx5_0".into()));
     assert_eq!(went["before"]["gids"].as_array().unwrap().len(), 5);
+    // It is not looked at.
+    let device = &went["before"]["device"];
+    for (part, key) in crate::devices::UNREAD {
+        assert_eq!((&device[part], &device[key]), (&Value::Null, &true.into()), "{went}");
+    }
     assert!(child.wait().unwrap().success());
     let mut rest = String::new();
     lines.read_to_string(&mut rest).unwrap();
