@@ -224,9 +224,12 @@ fn what_comes_unheard_before_the_time_is_up() {
 
 #[test]
 fn waiting_that_is_ended_is_no_success() {
-    let (tree, empty) = (Tree::new(), Tree::new());
+    let (tree, empty, unread) = (Tree::new(), Tree::new(), Tree::new());
     tree.with_roce().port_again(1).file("state", "1: DOWN");
-    for (tree, signal) in [(&tree, Signal::SIGTERM), (&empty, Signal::SIGINT)] {
+    unread.with_roce().port_again(1).refuse("state");
+    for (tree, signal, status) in
+        [(&tree, Signal::SIGTERM, 1), (&empty, Signal::SIGINT, 1), (&unread, Signal::SIGTERM, 3)]
+    {
         let mut command = program();
         command.args(["wait", "--reread", "0", "--sysfs"]).arg(tree.path());
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -237,7 +240,7 @@ fn waiting_that_is_ended_is_no_success() {
         let mut rest = String::new();
         said.read_to_string(&mut rest).unwrap();
         assert!(rest.contains("ended before all that is waited for"), "{rest}");
-        assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
+        assert_eq!(child.wait().unwrap().code(), Some(status), "{rest}");
     }
 }
 
