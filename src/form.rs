@@ -7,6 +7,7 @@
 
 use core::fmt::{self, Display};
 use core::marker::PhantomData;
+use core::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use serde::de::value::MapAccessDeserializer;
@@ -15,7 +16,7 @@ use serde::de::{
 };
 use serde::ser::Serializer;
 
-use crate::text::{is_device_name, is_plain, is_written_name};
+use crate::text::{is_device_name, is_plain, is_shown_name};
 
 /// The longest list in a document.
 pub(crate) const LONGEST_LIST: usize = 100_000;
@@ -231,6 +232,12 @@ pub(crate) fn device_name<'de, D: Deserializer<'de>, T: Texts>(from: D) -> Resul
     T::read(from, CheckedText(is_device_name))
 }
 
+/// Whether a document has an interface by this name: one that it is shown by, or `#` and its index.
+pub(crate) fn is_written_name(name: &str) -> bool {
+    let index = name.strip_prefix('#').and_then(|digits| digits.parse::<NonZeroU32>().ok());
+    is_shown_name(name) || index.is_some_and(|index| *name == format!("#{index}"))
+}
+
 /// Reads names of network interfaces, or `#` and the index of one whose name does not show as what it is.
 pub(crate) fn interface_name<'de, D: Deserializer<'de>, T: Texts>(from: D) -> Result<T, D::Error> {
     T::read(from, CheckedText(is_written_name))
@@ -274,5 +281,18 @@ pub(crate) mod mac {
             bytes.next().is_none().then_some(mac)
         };
         Optional(Parsed { expected: "a MAC address", parse }).deserialize(from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_written_name;
+
+    #[test]
+    fn names_of_interfaces_in_documents() {
+        assert!(is_written_name("#5") && is_written_name("eth0"));
+        for sign in ["-", "?", "#x", "#", "#05", "#+5", "#0", "eth0?"] {
+            assert!(!is_written_name(sign), "{sign:?}");
+        }
     }
 }

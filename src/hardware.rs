@@ -77,9 +77,11 @@ pub struct PciFunction {
 }
 
 impl Hardware {
-    /// Whether its NUMA node is not known. Snapshots of older releases say that only of the PCI function.
-    pub(crate) fn lacks_numa_node(&self) -> bool {
-        self.numa_node_is_unread || self.numa_node.is_none() && self.pci_is_unread
+    /// The same. Where the PCI function is not known, it is not known either that there is no NUMA node: another folder
+    /// may have it. Snapshots of older releases do not say so.
+    pub(crate) fn doubting_node(mut self) -> Self {
+        self.numa_node_is_unread |= self.numa_node.is_none() && self.pci_is_unread;
+        self
     }
 }
 

@@ -1,7 +1,5 @@
 //! Names from outside: what may be the name of a device, an interface or a file, and their order.
 
-use std::num::NonZeroU32;
-
 /// Whether a name is one entry of a folder, and no path.
 pub(crate) fn is_file_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
@@ -67,12 +65,6 @@ pub fn is_interface_name(name: &str) -> bool {
 /// place of names, `-`, `?`, `#5` and `eth0?`.
 pub(crate) fn is_shown_name(name: &str) -> bool {
     is_interface_name(name) && name != "-" && !name.starts_with('#') && !name.ends_with('?')
-}
-
-/// Whether a document has an interface by this name: one that it is shown by, or `#` and its index.
-pub(crate) fn is_written_name(name: &str) -> bool {
-    let index = name.strip_prefix('#').and_then(|digits| digits.parse::<NonZeroU32>().ok());
-    is_shown_name(name) || index.is_some_and(|index| *name == format!("#{index}"))
 }
 
 /// Orders names as people do: `mlx5_2` before `mlx5_10`.
@@ -145,9 +137,8 @@ mod tests {
         }
         for sign in ["-", "?", "#x", "#", "#05", "#+5", "#0", "eth0?"] {
             assert!(is_interface_name(sign) && !is_shown_name(sign), "{sign:?}");
-            assert!(!is_written_name(sign), "{sign:?}");
         }
-        assert!(!is_shown_name("#5") && is_written_name("#5") && is_written_name("eth0"));
+        assert!(!is_shown_name("#5"));
     }
 
     #[test]

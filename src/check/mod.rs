@@ -225,23 +225,25 @@ fn check_device(
             "give the container this device node, or run udev",
         ),
         Some(NodeState::Forbidden) => {
-            // For reading, which is enough for uverbs.
-            let may_all_read = record.node_mode.is_some_and(|mode| mode & 0o444 == 0o444);
-            let (why, advice) = if record.node_is_in_nodev {
-                (
+            let (why, advice) = match record.node_mode {
+                _ if record.node_is_in_nodev => (
                     "may not be opened, as its mount has the option nodev",
                     "mount it without nodev, or give the container the node as a device",
-                )
-            } else if may_all_read {
-                (
+                ),
+                // For reading, which is enough for uverbs.
+                Some(mode) if mode & 0o444 == 0o444 => (
                     "may not be opened, though its mode allows it",
                     "something else forbids it: perhaps a security module, as SELinux or AppArmor",
-                )
-            } else {
-                (
+                ),
+                Some(_) => (
                     "may not be opened by this user",
                     "allow it: the kernel makes nodes with mode 0666, but a udev rule may change that",
-                )
+                ),
+                // It could not be looked at.
+                None => (
+                    "may not be opened by this user, and its mode is not known",
+                    "its folder, the node's mode or a security module forbids it",
+                ),
             };
             findings.add("node-forbidden", Problem, format!("{path}{mode} {why}"), advice);
         }

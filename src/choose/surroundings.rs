@@ -21,7 +21,7 @@ pub fn ports(inventory: &Inventory) -> Vec<Port<'_>> {
 /// looks up its address.
 #[derive(Clone, Debug)]
 pub struct Surroundings<'i> {
-    inventory: &'i Inventory,
+    pub(crate) inventory: &'i Inventory,
     /// Whether a program with libibverbs finds any device.
     has_found: bool,
     /// Each interface's index with each of its addresses, and the length of its prefix.

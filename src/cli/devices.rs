@@ -47,7 +47,7 @@ pub(crate) struct Row<'a> {
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     node_is_unread: bool,
     pci: Option<Pci>,
-    /// Whether that could not be read, and is not known; only where it is so.
+    /// Whether that was not read, and is not known; only where it is so.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pci_is_unread: bool,
     numa_node: Option<u32>,
@@ -60,7 +60,7 @@ pub(crate) struct Row<'a> {
     board_is_unread: bool,
     ca_type: Option<&'a str>,
     hw_rev: Option<&'a str>,
-    /// Whether nothing of the hardware was read, although it is shown.
+    /// Whether nothing of the hardware was read.
     #[serde(skip)]
     is_bare: bool,
 }
@@ -154,24 +154,15 @@ impl<'a> Row<'a> {
             node: device.node.as_ref().map(|node| node.path.to_string_lossy().into_owned()),
             node_is_unread: device.node_is_unread,
             pci: hardware.and_then(|own| own.pci.as_ref()).map(Pci::new),
-            pci_is_unread: hardware.is_some_and(|own| own.pci_is_unread),
+            pci_is_unread: hardware.is_none_or(|own| own.pci_is_unread),
             numa_node: hardware.and_then(|own| own.numa_node),
-            numa_node_is_unread: hardware.is_some_and(|own| own.numa_node_is_unread),
+            numa_node_is_unread: hardware.is_none_or(|own| own.numa_node_is_unread),
             board_id: text(|own| &own.board_id),
-            board_is_unread: hardware.is_some_and(|own| own.board_is_unread),
+            board_is_unread: hardware.is_none_or(|own| own.board_is_unread),
             ca_type: text(|own| &own.ca_type),
             hw_rev: text(|own| &own.hw_rev),
-            is_bare: false,
+            is_bare: hardware.is_none(),
         }
-    }
-
-    /// The same, where its hardware is shown: if that is not known, no part of it is.
-    fn with_hardware(mut self, record: &DeviceRecord) -> Self {
-        self.is_bare = record.hardware.is_none();
-        self.pci_is_unread |= self.is_bare;
-        self.numa_node_is_unread |= self.is_bare;
-        self.board_is_unread |= self.is_bare;
-        self
     }
 
     /// Whether the physical function of a virtual one is not known, and so neither is its link.
@@ -224,12 +215,9 @@ pub(crate) fn answer(
                     selected.device.name
                 ));
             }
-            let mut row = Row::new(host.name.as_deref(), selected.record);
-            if parts.hardware {
-                row = row.with_hardware(selected.record);
-                if let Some(doubt) = row.doubt() {
-                    report.note(format!("{}: {doubt}", selected.device.name));
-                }
+            let row = Row::new(host.name.as_deref(), selected.record);
+            if let Some(doubt) = row.doubt().filter(|_| parts.hardware) {
+                report.note(format!("{}: {doubt}", selected.device.name));
             }
             rows.add(&row, tabulate)?;
         }

@@ -29,9 +29,7 @@ pub(crate) struct Seen {
 /// Says of a snapshot that its host has the name of another one. It may be the same: commands that count hosts count it
 /// again.
 pub(crate) fn tell_again(host: &Seen, report: &mut Report) {
-    let Seen { name: Some(name), inventory: Inventory { host: Some(host), .. } } = host else {
-        return;
-    };
+    let Some((name, host)) = host.name.as_deref().zip(host.inventory.name()) else { return };
     if name != host {
         report.note(format!(
             "{name}: another snapshot with the host name {host}, counted as another host"
@@ -163,7 +161,7 @@ fn each_of(
         Ok(Found { mut inventory, time, fault }) => {
             mark_others(&mut inventory);
             wanted.narrow(&mut inventory);
-            let name = names.of_host(inventory.host.as_deref(), path, line);
+            let name = names.of_host(inventory.name(), path, line);
             report.enter(Stage::Files);
             if let Some(time) = time {
                 report.note(format!("{name}: as it was at {}", format_time(time, 3)));

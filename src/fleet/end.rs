@@ -107,13 +107,15 @@ pub struct UsedRow {
     pub fault: Option<Obstacle>,
 }
 
-/// An interface above a port's own.
+/// An interface above a port's own, or one that may be.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Upper {
     /// A VLAN (IEEE 802.1Q), by its id.
     Vlan(u16),
     /// A bond, a bridge, or what a container has, by its name; also a VLAN whose id is not known.
     Named(String),
+    /// It is not known which one, or whether it is the port's own.
+    Unread,
 }
 
 impl core::fmt::Display for Upper {
@@ -121,6 +123,7 @@ impl core::fmt::Display for Upper {
         match self {
             Self::Vlan(id) => write!(f, "VLAN {id}"),
             Self::Named(name) => f.write_str(name),
+            Self::Unread => f.write_str("?"),
         }
     }
 }
@@ -194,6 +197,7 @@ impl End {
                     None => (0, 0, ""),
                     Some(Upper::Vlan(id)) => (1, *id, ""),
                     Some(Upper::Named(name)) => (2, 0, name.as_str()),
+                    Some(Upper::Unread) => (3, 0, ""),
                 };
                 let fault = fault.map_or(0, |own| 1 + own as u8);
                 key.push(4);
@@ -275,7 +279,7 @@ fn subnet(row: Option<&Row<'_>>) -> Used {
 }
 
 fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -> UsedRow {
-    let Place { here, port, .. } = place;
+    let here = place.here;
     let interface = here.interface_of(record);
     let bits = interface.and_then(|own| here.prefix(own, row.gid));
     let caveats = caveats(seen, row.index);
@@ -284,19 +288,23 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
         Caveat::AddressGone | Caveat::Unfit(_) => Some(Obstacle::AddressGone),
         _ => None,
     });
-    let is_port_s = interface.zip(port.netdev());
-    let is_port_s = is_port_s.is_some_and(|(own, netdev)| own.index == netdev.index);
     UsedRow {
         gid_type: (!row.is_type_unread()).then_some(row.gid_type),
         family: row.family(),
         site: Site::of(row.gid, bits),
-        upper: interface.filter(|_| !is_port_s).map(upper),
+        upper: upper(place, interface),
         is_proven: matches!(row.home, Home::Ours { .. }),
         fault,
     }
 }
 
-fn upper(interface: &Interface) -> Upper {
+fn upper(place: Place<'_, '_>, interface: Option<&Interface>) -> Option<Upper> {
+    // Only RDMA netlink says which is the port's own.
+    let netdev = place.port.netdev.as_ref().ok().filter(|_| place.here.inventory.has_netlink);
+    let Some((interface, netdev)) = interface.zip(netdev) else { return Some(Upper::Unread) };
+    if netdev.as_ref().is_some_and(|own| own.index == interface.index) {
+        return None;
+    }
     let name = || Upper::Named(interface.name.clone());
-    interface.vlan.map_or_else(name, Upper::Vlan)
+    Some(interface.vlan.map_or_else(name, Upper::Vlan))
 }

@@ -1,6 +1,6 @@
 //! Whether two ends can meet.
 
-use super::end::{End, Fabric, Site, Used, UsedRow};
+use super::end::{End, Fabric, Site, Upper, Used, UsedRow};
 use crate::gid::{DEFAULT_PREFIX, GidType};
 use crate::pkey::PKey;
 use crate::port::{Mtu, PortState};
@@ -41,6 +41,8 @@ pub enum Doubt {
     PKeysUnread,
     /// The network of an address, or the subnet of a port, is not known.
     NetworkUnread,
+    /// It is not known whether an interface is its port's own. This is not said of one that is not proven.
+    InterfaceUnread,
     /// An interface is not proven to be in its host's namespace.
     Unproven,
     /// There is no rule for this kind of port. What iWARP connects is an address, not a GID.
@@ -110,6 +112,7 @@ impl End {
             (Doubt::PKeysUnread, _) => self.pkeys.is_none(),
             (Doubt::NetworkUnread, Used::Row(row)) => row.site == Site::Unknown,
             (Doubt::NetworkUnread, used) => *used == Used::Subnet(None),
+            (Doubt::InterfaceUnread, Used::Row(row)) => row.upper == Some(Upper::Unread),
             (Doubt::Unproven, Used::Row(row)) => !row.is_proven,
             (Doubt::GidUnread, Used::Row(row)) => row.gid_type.is_none(),
             _ => false,
@@ -174,7 +177,8 @@ impl Meeting {
     }
 
     fn compare_rows(&mut self, one: &UsedRow, other: &UsedRow) {
-        if !(one.is_proven && other.is_proven) {
+        let are_proven = one.is_proven && other.is_proven;
+        if !are_proven {
             self.doubts.push(Doubt::Unproven);
         }
         match (one.gid_type, other.gid_type) {
@@ -185,7 +189,9 @@ impl Meeting {
         if one.family != other.family {
             self.obstacles.push(Obstacle::Family);
         }
-        if one.upper != other.upper {
+        if [one, other].iter().any(|own| own.upper == Some(Upper::Unread)) {
+            self.doubts.extend(are_proven.then_some(Doubt::InterfaceUnread));
+        } else if one.upper != other.upper {
             self.doubts.push(Doubt::Interface);
         }
         // Only these are sent by routers.

@@ -191,7 +191,7 @@ impl<'n> Items<'n> {
         let board = Some(hardware.board_id.clone().unwrap_or_else(none));
         self.add_known(Field::Board, name, board.filter(|_| !hardware.board_is_unread));
         let node = hardware.numa_node.map_or_else(none, |own| own.to_string());
-        let node = Some(node).filter(|_| !hardware.lacks_numa_node());
+        let node = Some(node).filter(|_| !hardware.numa_node_is_unread);
         self.add_known(Field::NumaNode, name, node);
         let link = match &hardware.pci {
             Some(function) => function.link.map(|own| own.to_string()),

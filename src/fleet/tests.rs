@@ -14,8 +14,8 @@ use crate::pkey::PKey;
 use crate::port::{LinkLayer, Mtu, PortAttributes, PortState};
 
 /// An end by its words: a fabric; `down`; `mtu5`; `none` or `unknown` for the GID; of RoCE a version, a network or
-/// `link` (with a family) or `nowhere`, the name of an upper interface (`^bond0`) or the id of a VLAN (`^vlan7`), and
-/// `unproven`; of InfiniBand a prefix (`/fe80`) and P_Keys in hexadecimal.
+/// `link` (with a family) or `nowhere`, the name of an upper interface (`^bond0`), the id of a VLAN (`^vlan7`) or `^?`,
+/// and `unproven`; of InfiniBand a prefix (`/fe80`) and P_Keys in hexadecimal.
 fn end(words: &str) -> End {
     let mut end = End { state: PortState::ACTIVE, ..End::unread() };
     let mut row = UsedRow {
@@ -51,6 +51,7 @@ fn end(words: &str) -> End {
             "link4" => row.site = Site::Link,
             "nowhere" => row.site = Site::Unknown,
             "nowhere:" => (row.site, row.family) = (Site::Unknown, Family::V6),
+            "^?" => row.upper = Some(Upper::Unread),
             "unproven" => row.is_proven = false,
             "if-down" => row.fault = Some(Obstacle::InterfaceDown),
             "gone" => row.fault = Some(Obstacle::AddressGone),
@@ -117,6 +118,11 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("roce v2 10.0.0.0/24 ^vlan7", "roce v2 10.0.0.0/24 ^vlan8", "Interface"),
     ("roce v2 10.0.0.0/24 ^vlan7", "roce v2 10.0.0.0/24 ^eth0.7", "Interface"),
     ("roce v2 10.0.0.0/24 unproven", "roce v2 10.0.0.0/24", "Unproven"),
+    ("roce v2 10.0.0.0/24 ^?", "roce v2 10.0.0.0/24", "InterfaceUnread"),
+    ("roce v2 10.0.0.0/24 ^?", "roce v2 10.0.0.0/24 ^vlan7", "InterfaceUnread"),
+    ("roce v2 10.0.0.0/24 ^?", "roce v2 10.0.0.0/24 ^?", "InterfaceUnread"),
+    ("roce v2 10.0.0.0/24 ^? unproven", "roce v2 10.0.0.0/24", "Unproven"),
+    ("roce v2 10.0.0.0/24 ^vlan7 unproven", "roce v2 10.0.0.0/24", "Unproven Interface"),
     ("roce v2 10.0.0.0/24 if-down", "roce v2 10.0.0.0/24", "!InterfaceDown"),
     ("roce v2 10.0.0.0/24 gone", "roce v2 10.0.0.0/24", "!AddressGone"),
     // What is of one end only.
@@ -179,7 +185,8 @@ fn nothing_is_known_of_a_port_that_could_not_be_read() {
 fn keys_are_equal_where_ends_are() {
     let words = TABLE.iter().flat_map(|(one, other, _)| [*one, *other]);
     let ends = words.flat_map(|words| {
-        let more = ["", " down", " mtu3", " none", " unknown", " ^v", " unproven", " gone", " v1"];
+        let more =
+            ["", " down", " mtu3", " none", " unknown", " ^v", " ^?", " unproven", " gone", " v1"];
         more.map(|more| {
             let mut own = end(&format!("{words}{more}"));
             if let Used::Row(UsedRow { site: Site::Network(network), .. }) = &mut own.used {
@@ -238,7 +245,10 @@ fn the_fabric_of_a_port() {
 
 fn any_end() -> impl Strategy<Value = End> {
     let words = TABLE.iter().flat_map(|(one, other, _)| [*one, *other]).collect::<Vec<_>>();
-    (prop::sample::select(words), prop::sample::select(vec!["", " down", " mtu3", " none", " ^v"]))
+    (
+        prop::sample::select(words),
+        prop::sample::select(vec!["", " down", " mtu3", " none", " ^v", " ^?"]),
+    )
         .prop_map(|(words, more)| end(&format!("{words}{more}")))
 }
 

@@ -16,7 +16,9 @@ use serde::de::{DeserializeSeed as _, Deserializer, Error as _};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::{DeviceRecord, GidRow, Inventory, LockedMemory, PortRecord, Problem, Setting};
+use super::{
+    DeviceRecord, GidRow, Inventory, LockedMemory, NAMELESS, PortRecord, Problem, Setting,
+};
 use crate::device::Device;
 use crate::form::{self, List, Optional};
 use crate::netdev::Interface;
@@ -212,7 +214,8 @@ impl TryFrom<Document> for Inventory {
         let known = setting::known(own.settings)?;
         let mut inventory = Self {
             host: own.host,
-            kernel: own.kernel,
+            // Older versions wrote this where it could not be read.
+            kernel: own.kernel.filter(|own| own != NAMELESS),
             modules: own.modules,
             proprietary: own.proprietary,
             locked_memory: own.locked_memory,

@@ -40,6 +40,9 @@ pub use settings::{Setting, SettingsReading};
 pub use snapshot::{LONGEST_SNAPSHOT, SnapshotError, Snapshots};
 pub use wanted::{Parts, Wanted};
 
+/// What [`Inventory::host`] is if it could not be read.
+const NAMELESS: &str = "?";
+
 /// An answer, or why there is none.
 pub type Answer<T> = Result<T, Problem>;
 
@@ -68,9 +71,10 @@ impl From<Error> for Problem {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Inventory {
-    /// Its name, unless only its sysfs tree was read.
+    /// Its name, unless only its sysfs tree was read: `?` if it could not be, as where a filter of system calls refuses
+    /// `uname`. See [`name`](Self::name).
     pub host: Option<String>,
-    /// Release of its kernel, likewise.
+    /// Release of its kernel; `None` if that is not known.
     pub kernel: Option<String>,
     /// Kernel modules that matter to RDMA and are there, loaded or built in.
     pub modules: Vec<String>,
@@ -195,6 +199,12 @@ impl From<GidRecord> for GidRow {
 }
 
 impl Inventory {
+    /// The name of the host, if it is known.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.host.as_deref().filter(|own| *own != NAMELESS)
+    }
+
     /// Whether there are devices that were not wanted.
     #[must_use]
     pub fn is_partial(&self) -> bool {

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 use nix::libc;
-use nix::sys::utsname::{UtsName, uname};
+use nix::sys::utsname::uname;
 use rustix::io::Errno;
 
-use super::{Answer, DeviceRecord, GidRow, Inventory, Problem, Wanted};
+use super::{Answer, DeviceRecord, GidRow, Inventory, NAMELESS, Problem, Wanted};
 use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request};
 use crate::host::{GidTable, Host, PortNetdevs, Preference, Sought};
@@ -86,9 +86,9 @@ impl Host {
         if parts.host && self.is_here() {
             // A filter of system calls may refuse it.
             let uname = uname().ok();
-            let own = |text: Option<&OsStr>| shown(&text.unwrap_or_default().to_string_lossy());
-            inventory.host = Some(own(uname.as_ref().map(UtsName::nodename)));
-            inventory.kernel = Some(own(uname.as_ref().map(UtsName::release)));
+            let host = uname.as_ref().and_then(|own| shown(own.nodename()));
+            inventory.host = Some(host.unwrap_or_else(|| NAMELESS.to_owned()));
+            inventory.kernel = uname.as_ref().and_then(|own| shown(own.release()));
             let (settings, problems) = read_settings();
             inventory.settings = settings;
             inventory.unread_settings = problems;
@@ -295,9 +295,9 @@ fn changed(name: &str, before: Sought, links: &Links) -> Option<Error> {
     (!is_same).then(|| Error::of_host(request, Cause::Os(libc::EAGAIN)))
 }
 
-/// A host's name or the like, which may be any bytes.
-fn shown(text: &str) -> String {
-    if text.is_empty() { "?".to_owned() } else { to_plain(text) }
+/// A host's name or the like, which may be any bytes; `None` if it is empty.
+fn shown(text: &OsStr) -> Option<String> {
+    (!text.is_empty()).then(|| to_plain(&text.to_string_lossy()))
 }
 
 /// Whether sysfs keeps back the type of a row that has an interface. Only rows that are not known to

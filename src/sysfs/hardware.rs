@@ -40,14 +40,14 @@ fn read_hardware(folder: &Folder) -> Hardware {
     let with_node = if is_sub { below.join("..") } else { below };
     let numa_node = match with_node.read_bytes("numa_node") {
         Ok(bytes) => parse_node(&bytes),
-        // So it is of a kernel without NUMA; but of a function that is not known another folder may have it.
-        Err(errno) if is_absent(errno) && !pci_is_unread => Ok(None),
+        // So it is of a kernel without NUMA.
+        Err(errno) if is_absent(errno) => Ok(None),
         Err(_) => Err(Unread),
     };
     let board_id = plain("board_id");
     let is_none =
         || folder.read_bytes("board_id").map_or_else(is_absent, |own| own.trim_ascii().is_empty());
-    Hardware {
+    let own = Hardware {
         board_is_unread: board_id.is_none() && !is_none(),
         board_id,
         ca_type: plain("hca_type"),
@@ -56,7 +56,8 @@ fn read_hardware(folder: &Folder) -> Hardware {
         numa_node: numa_node.unwrap_or_default(),
         pci,
         pci_is_unread,
-    }
+    };
+    own.doubting_node()
 }
 
 /// Something could not be read.
@@ -286,7 +287,11 @@ mod tests {
             ("PCI_SLOT_NAME=17:00.0", true),
             ("MODALIAS=auxiliary:x", true),
         ] {
-            let expected = Hardware { pci_is_unread: is_unread, ..Hardware::default() };
+            let expected = Hardware {
+                pci_is_unread: is_unread,
+                numa_node_is_unread: is_unread,
+                ..Hardware::default()
+            };
             assert_eq!(read(uevent, "-1"), expected, "{uevent:?}");
         }
         let own = read("PCI_SLOT_NAME=0000:17:00.0\nPCI_ID=15B3", "99999999999").pci.unwrap();

@@ -138,6 +138,13 @@ PCI_SLOT_NAME=0000:17:00.3"
     assert!(!found.contains("pcie-narrow"), "{found}");
 }
 
+/// Parts of the hardware, and the keys that say that they are not known.
+pub(crate) const UNREAD: [(&str, &str); 3] = [
+    ("pci", "pci_is_unread"),
+    ("numa_node", "numa_node_is_unread"),
+    ("board_id", "board_is_unread"),
+];
+
 /// That it has none is another answer.
 #[test]
 fn hardware_that_could_not_be_read() {
@@ -151,14 +158,8 @@ fn hardware_that_could_not_be_read() {
     };
     let document =
         |args: &[&str]| -> serde_json::Value { serde_json::from_str(&answered(args).0).unwrap() };
-    let unread = |row: &serde_json::Value| {
-        [
-            ("pci", "pci_is_unread"),
-            ("numa_node", "numa_node_is_unread"),
-            ("board_id", "board_is_unread"),
-        ]
-        .map(|(part, key)| row[key] == true && row[part].is_null())
-    };
+    let unread =
+        |row: &serde_json::Value| UNREAD.map(|(part, key)| row[key] == true && row[part].is_null());
     assert_eq!(unread(&document(&["devices", "--json"])["devices"][0]), [false; 3]);
     device.file("device/uevent", "PCI_SLOT_NAME=odd");
     assert_eq!(unread(&document(&["devices", "--json"])["devices"][0]), [true, true, false]);
@@ -170,6 +171,9 @@ fn hardware_that_could_not_be_read() {
     assert_eq!(said, "uverbs: mlx5_0: its PCI function, NUMA node and board could not be read\n");
     // Without its folder nothing is known; a snapshot may be older.
     let mut older = document(&["snapshot"]);
+    older["devices"][0]["hardware"].as_object_mut().unwrap().remove("numa_node_is_unread");
+    let fleet = crate::snapshots::Fleet::new(std::slice::from_ref(&older));
+    assert_eq!(unread(&fleet.json(&["devices"])["devices"][0]), [true; 3]);
     // It is said where hardware is shown.
     let run = crate::snapshots::Fleet::new(std::slice::from_ref(&older)).uverbs(&["devices"]);
     assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{run:?}");

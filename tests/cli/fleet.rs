@@ -156,6 +156,28 @@ fn two_snapshots_of_a_host() {
     assert!(run.stdout.contains("from 3 hosts (localhost, localhost, localhost).\n"), "{run:?}");
 }
 
+/// A host that was not asked for its name and kernel (`uname` was refused) has `?` for the name, and in older snapshots
+/// for the kernel.
+#[test]
+fn a_host_whose_name_and_kernel_were_not_read() {
+    let mut hosts = nodes(1..=4);
+    for own in &mut hosts[..2] {
+        (own["host"], own["kernel"]) = (json!("?"), json!("?"));
+    }
+    let run = uverbs(&hosts, &[]);
+    let end = "no host is known to be odd; the ports of 2 rails can meet; 2 hosts could be read only in part\n";
+    assert!(run.stderr.ends_with(end), "{run:?}");
+    assert_eq!((run.stdout.lines().count(), run.status), (1, 1), "{run:?}");
+    // They may be two hosts: each has the name of its file.
+    let run = Fleet::new(&hosts).uverbs(&["choose"]);
+    assert!(!run.stderr.contains("another snapshot") && run.status == 0, "{run:?}");
+    let files = run.stdout.lines().filter(|line| line.contains(".json "));
+    assert_eq!(files.count(), 4, "{run:?}");
+    // No host of a job is called so.
+    let run = uverbs(&hosts, &["--hosts", "n3,n4,?"]);
+    assert!(run.status != 0 && !run.stderr.contains("another snapshot"), "{run:?}");
+}
+
 /// What was not read is not the same as elsewhere.
 #[test]
 fn what_is_not_known_of_a_host_is_said() {

@@ -62,6 +62,11 @@ fn each_line_is_written_at_once() {
     let went = next();
     assert_eq!((&went["what"], &went["device"]), (&"device_went".into(), &"mlx5_0".into()));
     assert_eq!(went["before"]["gids"].as_array().unwrap().len(), 5);
+    // It is not looked at.
+    let device = &went["before"]["device"];
+    for (part, key) in crate::devices::UNREAD {
+        assert_eq!((&device[part], &device[key]), (&Value::Null, &true.into()), "{went}");
+    }
     assert!(child.wait().unwrap().success());
     let mut rest = String::new();
     lines.read_to_string(&mut rest).unwrap();
@@ -219,9 +224,12 @@ fn what_comes_unheard_before_the_time_is_up() {
 
 #[test]
 fn waiting_that_is_ended_is_no_success() {
-    let (tree, empty) = (Tree::new(), Tree::new());
+    let (tree, empty, unread) = (Tree::new(), Tree::new(), Tree::new());
     tree.with_roce().port_again(1).file("state", "1: DOWN");
-    for (tree, signal) in [(&tree, Signal::SIGTERM), (&empty, Signal::SIGINT)] {
+    unread.with_roce().port_again(1).refuse("state");
+    for (tree, signal, status) in
+        [(&tree, Signal::SIGTERM, 1), (&empty, Signal::SIGINT, 1), (&unread, Signal::SIGTERM, 3)]
+    {
         let mut command = program();
         command.args(["wait", "--reread", "0", "--sysfs"]).arg(tree.path());
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -232,7 +240,7 @@ fn waiting_that_is_ended_is_no_success() {
         let mut rest = String::new();
         said.read_to_string(&mut rest).unwrap();
         assert!(rest.contains("ended before all that is waited for"), "{rest}");
-        assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
+        assert_eq!(child.wait().unwrap().code(), Some(status), "{rest}");
     }
 }
 

@@ -171,7 +171,7 @@ fn see_device(field: Field, record: &DeviceRecord) -> Seen {
     match field {
         Field::Firmware => record.device.fw_version.as_ref().map_or(Seen::UNREAD, Seen::word),
         Field::NumaNode => match hardware {
-            Some(own) if !own.lacks_numa_node() => {
+            Some(own) if !own.numa_node_is_unread => {
                 Seen::one(own.numa_node.map(|node| Value::Number(node.into())))
             }
             _ => Seen::UNREAD,

@@ -96,6 +96,11 @@ pub(super) const HARMS: &[Harm] = &[
         it.first().access = Some(Err(problem("no", 13)));
     }),
     (&["node-forbidden"], |it| it.first().access = Some(Err(problem("no", 13)))),
+    // Its folder forbids to look at it.
+    (&["node-forbidden"], |it| {
+        it.first().node_mode = None;
+        it.first().access = Some(Err(problem("no", 13)));
+    }),
     (&["node-forbidden"], |it| {
         it.first().node_is_in_nodev = true;
         it.first().access = Some(Err(problem("no", 13)));

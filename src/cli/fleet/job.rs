@@ -72,7 +72,7 @@ impl Listed {
     /// Whether a host is listed, and not seen before. Its own name may have a domain which the list leaves out. Of two
     /// hosts of which that is so the first is taken.
     pub(super) fn takes(&mut self, host: &Seen) -> bool {
-        let Some(name) = host.inventory.host.as_deref() else { return false };
+        let Some(name) = host.inventory.name() else { return false };
         let short = name.split('.').next().unwrap_or(name);
         let own = if self.hosts.contains_key(name) { name } else { short };
         let Some(seen) = self.hosts.get_mut(own) else { return false };

@@ -387,6 +387,6 @@ fn tell_rest(inventory: &Inventory, report: &mut Report) -> bool {
 
 /// A host's name; of this one, if nothing else is known.
 fn name_of(host: &Seen) -> String {
-    let own = host.name.as_ref().or(host.inventory.host.as_ref());
-    own.map_or_else(|| "this host".to_owned(), Clone::clone)
+    let own = host.name.as_deref().or(host.inventory.name());
+    own.unwrap_or("this host").to_owned()
 }

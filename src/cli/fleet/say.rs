@@ -123,6 +123,7 @@ fn doubt(what: Doubt, end: &End, other: Option<&End>) -> String {
         Doubt::GidUnread => "which GID is used is not known".to_owned(),
         Doubt::PKeysUnread => "P_Keys were not read".to_owned(),
         Doubt::NetworkUnread => "a network is not known".to_owned(),
+        Doubt::InterfaceUnread => "whether an interface is its port's own is not known".to_owned(),
         Doubt::Unproven => "an interface is not proven to be the host's".to_owned(),
         Doubt::NoRule => format!("{} is not connected by GIDs", fabric(end)),
         Doubt::Interface => {

@@ -233,16 +233,30 @@ fn what_one_host_does_not_have_is_odd() {
     }
 }
 
-/// A snapshot of an older release says only of the PCI function that it was not read.
+/// Where RDMA netlink was refused, or a port's interface was, nothing says that a row's is another one.
 #[test]
-fn a_numa_node_of_a_function_that_was_not_read() {
-    let mut hosts = fleet(4);
-    for own in &mut hosts {
-        own.devices[0].hardware.as_mut().unwrap().numa_node = Some(0);
-    }
-    let hardware = hosts[3].devices[0].hardware.as_mut().unwrap();
-    (hardware.numa_node, hardware.pci_is_unread) = (None, true);
-    assert_eq!(odd(&hosts), [""; 0]);
+fn a_port_whose_interface_was_not_read() {
+    let refused = |own: &mut Inventory| {
+        own.has_netlink = false;
+        own.devices[0].ports[0].netdev = Ok(None);
+        for row in own.devices[0].gids.as_mut().unwrap().as_mut().unwrap() {
+            row.netdev = None;
+        }
+    };
+    let failed = |own: &mut Inventory| {
+        let problem = Problem { text: "mlx5_0: no".to_owned(), errno: 5 };
+        own.devices[0].ports[0].netdev = Err(problem);
+    };
+    let none = |own: &mut Inventory| own.devices[0].ports[0].netdev = Ok(None);
+    let of = |change: &dyn Fn(&mut Inventory)| {
+        let mut hosts = fleet(3);
+        change(&mut hosts[2]);
+        troubles(&hosts, Rails::Names, false)
+    };
+    let which = "Unknown([GidUnread]) [2] mlx5_0:1,mlx5_1:1 1 0";
+    assert_eq!(of(&refused), [which, "Unknown([Unproven]) [2] mlx5_0:1,mlx5_1:1 2 2"]);
+    assert_eq!(of(&failed), ["Unknown([InterfaceUnread]) [2] mlx5_0:1 3 2"]);
+    assert_eq!(of(&none), ["Unknown([Interface]) [2] mlx5_0:1 3 2"]);
 }
 
 /// The address of a row that has no other is link-local: how long its prefix is says nothing.

@@ -132,7 +132,7 @@ impl TryFrom<DeviceForm> for DeviceRecord {
             node_is_missing: own.node_is_missing,
             node_is_in_nodev: own.node_is_in_nodev,
             access: own.access.map(|Told(own)| own.map(|Done| ())),
-            hardware: own.hardware,
+            hardware: own.hardware.map(Hardware::doubting_node),
             ports: own.ports,
             gids: Some(gids.map(|Items(rows)| rows)),
         };

@@ -12,8 +12,9 @@ use super::form::{Head, Line, Step};
 use super::part::{Part, find, is_interface_renamed};
 use crate::context::{Event, EventType};
 use crate::device::Device;
+use crate::form::is_written_name;
 use crate::inventory::{DeviceRecord, GidRow, Inventory, SnapshotError, Snapshots};
-use crate::text::{is_device_name, is_written_name, natural};
+use crate::text::{is_device_name, natural};
 
 /// How an inventory begins that begins a recording.
 const HEAD: &[u8] = b"{\"schema_version\":1,\"recording\":{";

@@ -249,6 +249,9 @@ pub(crate) fn refused_netlink() -> Result<()> {
                 "{command}: {all}"
             );
         }
+        // That something could not be read counts more than that the time is up.
+        let (all, code, _) = refused("wait rxe0 --cidr 10.99.0.0/16 --timeout 0.1")?;
+        ensure!(code == Some(3) && all.contains("the time is up"), "{all}");
         let (all, code, reasons) = refused("check")?;
         ensure!(code == Some(2) && reasons == 1 && all.contains("host-unreadable"), "{all}");
         let (all, ..) = refused("metrics")?;
