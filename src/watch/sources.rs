@@ -167,9 +167,9 @@ impl Watch {
         if !self.host.is_here() || self.options.preference == Preference::Sysfs {
             return new;
         }
-        // A filter of system calls may refuse it. Then the kernel counts as older than any.
+        // A filter of system calls may refuse it.
         let uname = uname().ok();
-        let kernel = uname.map(|own| version(&own.release().to_string_lossy())).unwrap_or_default();
+        let kernel = uname.map(|own| version(&own.release().to_string_lossy()));
         let devices: Vec<Device> =
             self.inventory.devices.iter().map(|own| own.device.clone()).collect();
         let is_there = |held: &Held| {
@@ -199,12 +199,17 @@ impl Watch {
     }
 
     /// Keeps a device open, or says why not.
-    fn hold(&mut self, device: &Device, kernel: (u32, u32)) -> Result<(), Problem> {
+    fn hold(&mut self, device: &Device, kernel: Option<(u32, u32)>) -> Result<(), Problem> {
         let driver = device.driver.map_or_else(|| probe_driver(device), Ok)?;
-        if !driver.lets_go(kernel) {
+        // If its release is not known, the kernel counts as older than any.
+        if !driver.lets_go(kernel.unwrap_or_default()) {
+            let on = kernel.map_or_else(
+                || "a kernel whose release could not be read".to_owned(),
+                |(major, minor)| format!("Linux {major}.{minor}"),
+            );
             let text = format!(
-                "{}: not kept open: with the driver {driver} on Linux {}.{} its removal could wait for that",
-                device.name, kernel.0, kernel.1
+                "{}: not kept open: with the driver {driver} on {on} its removal could wait for that",
+                device.name
             );
             return Err(Problem { text, errno: Errno::OPNOTSUPP.raw_os_error() });
         }
