@@ -216,6 +216,8 @@ pub(crate) fn answer(
     for device in devices.iter().filter(|_| args.processes) {
         match host.resource_owners(device) {
             Ok(owned) => owners.push((device.name.as_str(), owned)),
+            // That of netlink is said once.
+            Err(error) if error.device().is_none() => report.host_problem(&error),
             Err(error) => report.problem(&device.name, &error),
         }
     }
