@@ -743,6 +743,23 @@ fn a_name_in_a_recording_whose_list_was_not_read() {
     assert!(run.stderr.contains("host: list devices: ENOMEM"), "{run:?}");
 }
 
+/// An index that no table ever had is no empty slot, as for `gid`.
+#[test]
+fn a_row_outside_the_table_has_no_history() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let row = |index: &str| finish(program().arg("history").arg(&file).args(["mlx5_0:1", index]));
+    let run = row("11");
+    assert!(run.stdout.ends_with("was\n") && run.status == 0, "{run:?}");
+    let run = row("12");
+    assert_eq!((run.stdout.lines().count(), run.status), (1, 1), "{run:?}");
+    let said = at(&["gid", "mlx5_0:1", "12"], &file, "end").stderr;
+    let said = said.lines().last().unwrap().split_once(": mlx5_0").unwrap().1.to_owned();
+    assert_eq!(run.stderr, format!("uverbs: mlx5_0{said}\n"));
+}
+
 /// A line that says that something changed says what.
 #[test]
 fn what_changed_is_shown() {
