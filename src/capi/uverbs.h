@@ -13,7 +13,8 @@
  * (LD_PRELOAD), it cannot make such objects on a context of this library: it returns NULL, with errno
  * EOPNOTSUPP or the kernel's error.
  *
- * Each function says what it returns on failure. It is one of three:
+ * Each function that can fail says what it returns then. Unless it says something else, it is one of
+ * three:
  *   - the errno value, a positive number; the variable errno may hold anything;
  *   - a negative number (for some functions the negative errno value);
  *   - NULL, with the variable errno set.
@@ -121,10 +122,10 @@ struct ibv_device **ibv_get_device_list(int *num_devices);
 /* Frees a list, and those of its devices that are not open. */
 void ibv_free_device_list(struct ibv_device **list);
 
-/* The device's name. It is valid as long as the device. */
+/* The device's name. It is valid as long as the device. NULL for NULL, without an errno. */
 const char *ibv_get_device_name(struct ibv_device *device);
 
-/* The GUID of the device's node. Failure: 0. */
+/* The GUID of the device's node. Failure: 0, without an errno. */
 __be64 ibv_get_device_guid(struct ibv_device *device);
 
 /* The kernel's number of the device. Failure: -1, if the kernel gives none. */
@@ -714,6 +715,7 @@ enum mlx5dv_context_attr_flags {
 	MLX5DV_CONTEXT_FLAGS_DEVX = 1 << 0	/* for mlx5dv_devx_general_cmd() */
 };
 
+/* File descriptors of capabilities. This library does not support them: each comp_mask is EINVAL. */
 enum mlx5dv_context_attr_comp_mask {
 	MLX5DV_CONTEXT_ATTR_MASK_FD_ARRAY = 1 << 0
 };
@@ -725,8 +727,8 @@ struct ibv_fd_arr {
 
 struct mlx5dv_context_attr {
 	uint32_t flags;			/* of mlx5dv_context_attr_flags */
-	uint64_t comp_mask;		/* of mlx5dv_context_attr_comp_mask */
-	struct ibv_fd_arr *fds;		/* with MLX5DV_CONTEXT_ATTR_MASK_FD_ARRAY */
+	uint64_t comp_mask;		/* of mlx5dv_context_attr_comp_mask; has to be 0 here */
+	struct ibv_fd_arr *fds;		/* not read here */
 };
 
 /* Bits of mlx5dv_port.flags: which of its fields are set. */
@@ -759,8 +761,8 @@ bool mlx5dv_is_supported(struct ibv_device *device);
 
 /*
  * Opens a device like ibv_open_device(), with attributes.
- * Failure: NULL and errno. EOPNOTSUPP: not an mlx5 device; EINVAL: an unknown attribute, or the firmware
- * has no DEVX; and as ibv_open_device().
+ * Failure: NULL and errno. EOPNOTSUPP: not an mlx5 device; EINVAL: an unknown flag, a comp_mask, or the
+ * firmware has no DEVX; and as ibv_open_device().
  */
 struct ibv_context *mlx5dv_open_device(struct ibv_device *device,
 				       struct mlx5dv_context_attr *attr);

@@ -174,7 +174,8 @@ impl<'a> OwnerRow<'a> {
 #[derive(Debug, Serialize)]
 struct Rest<'a> {
     ports: Vec<PortRow<'a>>,
-    resources: Vec<ResourceRow<'a>>,
+    /// `None` if it is known of no device.
+    resources: Option<Vec<ResourceRow<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     owners: Option<Vec<OwnerRow<'a>>>,
     /// How long it was between two readings.
@@ -216,6 +217,8 @@ pub(crate) fn answer(
     for device in devices.iter().filter(|_| args.processes) {
         match host.resource_owners(device) {
             Ok(owned) => owners.push((device.name.as_str(), owned)),
+            // That of netlink is said once.
+            Err(error) if error.device().is_none() => report.host_problem(&error),
             Err(error) => report.problem(&device.name, &error),
         }
     }
@@ -344,6 +347,8 @@ fn document(
         let used = own.resources.iter().flatten();
         resources.extend(used.map(|it| ResourceRow { device, kind: &it.kind, used: it.used }));
     }
+    let are_known = counters.devices.iter().any(|own| own.resources.is_some());
+    let resources = (are_known || counters.devices.is_empty()).then_some(resources);
     let owners = owners.map(|owners| each_owned(owners).map(OwnerRow::new).collect());
     list.end(&Rest { ports, resources, owners, seconds, problems: report.problems() })
 }

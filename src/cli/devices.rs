@@ -116,6 +116,11 @@ impl Serialize for Link {
     }
 }
 
+/// The numbers of vendor and device, as `lspci -n` has them.
+pub(crate) fn pci_id(vendor: u16, device: u16) -> String {
+    format!("{vendor:04x}:{device:04x}")
+}
+
 impl Pci {
     fn new(own: &PciFunction) -> Self {
         Self {
@@ -127,7 +132,7 @@ impl Pci {
             },
             physical: own.physical.map(Text),
             physical_is_unread: own.physical_is_unread,
-            id: own.id.map(|(vendor, device)| format!("{vendor:04x}:{device:04x}")),
+            id: own.id.map(|(vendor, device)| pci_id(vendor, device)),
             link: own.link.map(Link),
             max_link: own.max_link.map(Link),
         }

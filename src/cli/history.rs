@@ -58,6 +58,12 @@ impl HistoryArgs {
             _ => None,
         }
     }
+
+    /// The row that is asked for: device, port and index.
+    fn row(&self) -> Option<(&str, u32, u32)> {
+        let own = self.selector.as_ref()?;
+        Some((&own.device, own.port?, self.index?))
+    }
 }
 
 pub(crate) fn answer(
@@ -156,6 +162,8 @@ impl History<'_> {
         let (mut has_name, mut is_any) = (self.asked.is_all(), false);
         // Why it is not known of some moment which devices there were.
         let mut unread = None;
+        // Whether the port's table ever had room for the row, as far as that is known.
+        let mut has_room = None;
         while let Some(read) = file.next() {
             let mut moment = match read {
                 Ok(Entry::Moment(moment)) => moment,
@@ -204,6 +212,7 @@ impl History<'_> {
             let unlisted = unlisted(after);
             has_name = has_name || unlisted.is_none() && self.asked.missing(&now).count == 0;
             unread = unread.or_else(|| unlisted.cloned());
+            has_room = has_room.max(self.has_room(&now));
             let changes = before.as_ref().map(|own| moment.changes(own, &now));
             let changes = changes.unwrap_or_default();
             self.show(&moment, (is_gap, &changes), (&part, before.as_ref()), after)?;
@@ -222,7 +231,17 @@ impl History<'_> {
             (Some(own), None) => report.nothing(format!("{own} is nowhere in the recording")),
             (None, _) => {}
         }
+        if let (Some((device, port, index)), Some(false)) = (self.args.row(), has_room) {
+            report.no_such_index(device, port, index);
+        }
         Ok(())
+    }
+
+    /// Whether the table of the port that is asked for has room for the row, or may have; `None` if there is no such port.
+    fn has_room(&self, inventory: &Inventory) -> Option<bool> {
+        let (device, port, index) = self.args.row()?;
+        let port = inventory.device(device)?.port(port)?;
+        Some(port.known().is_none_or(|own| index < own.gid_tbl_len))
     }
 
     /// Shows what happened, as far as it is asked for.
@@ -258,17 +277,15 @@ impl History<'_> {
         if before.is_none() && self.args.index.is_none() {
             self.show_unread(moment, None, after)?;
         }
-        match (&self.args.selector, self.args.index) {
-            // What it was before all changes.
-            (Some(Selector { device, port: Some(port) }), Some(index)) if before.is_none() => {
-                let own = after.device(device);
-                let row = own.and_then(|own| own.row(*port, index)).map(|row| gid(device, row));
-                let line = Line::of(moment.time(), moment.monotonic(), "was");
-                let unread = || Places::of(after).unread(device, *port);
-                let after = row.or_else(|| unread().map(problem_side)).unwrap_or(Side::None);
-                self.rows.add(&Line { device: Some(device), port: Some(*port), after, ..line })?;
-            }
-            _ => {}
+        // What it was before all changes.
+        let was = self.args.row().filter(|_| before.is_none());
+        if let Some((device, port, index)) = was.filter(|_| self.has_room(after) != Some(false)) {
+            let own = after.device(device);
+            let row = own.and_then(|own| own.row(port, index)).map(|row| gid(device, row));
+            let line = Line::of(moment.time(), moment.monotonic(), "was");
+            let unread = || Places::of(after).unread(device, port);
+            let after = row.or_else(|| unread().map(problem_side)).unwrap_or(Side::None);
+            self.rows.add(&Line { device: Some(device), port: Some(port), after, ..line })?;
         }
         let Some((old, new)) = choices else { return Ok(()) };
         let (before, after) = (before.map(Places::of), Places::of(after));

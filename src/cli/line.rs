@@ -7,15 +7,16 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use uverbs::gid::Source;
-use uverbs::hardware::Hardware;
+use uverbs::hardware::{Hardware, PciFunction};
 use uverbs::inventory::{Answer, DeviceRecord, GidRow, Inventory, Problem};
 use uverbs::netdev::Interface;
 use uverbs::port::PortAttributes;
 use uverbs::watch::{Change, Difference, Origin, PortValue, What, format_time};
 
+use crate::devices::{self, pci_id};
 use crate::gid_row::Row;
+use crate::ports;
 use crate::values::{Gbps, NONE, Pairs, Text};
-use crate::{devices, ports};
 
 /// A change in JSON.
 #[derive(Debug, Serialize)]
@@ -263,7 +264,7 @@ fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2
         ("uverbs", |own| optional(own.device.node.as_ref(), |node| word(node.name.as_str()))),
         ("access", |own| optional(own.access.as_ref(), |own| answer(own, |()| Side::Truth(true)))),
     ];
-    static OTHERS: [(&str, Value); 21] = [
+    static OTHERS: [(&str, Value); 26] = [
         ("node_type", |own| show(own.device.node_type)),
         ("sys_image_guid", |own| show(own.device.sys_image_guid)),
         ("protocol", |own| optional(own.device.protocol.as_deref(), word)),
@@ -285,8 +286,13 @@ fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2
         }),
         ("pci", |own| hardware(own, |own| own.pci.as_ref().map(|own| show(own.address)))),
         ("pci_is_unread", |own| hardware(own, |own| Some(Side::Truth(own.pci_is_unread)))),
-        ("pcie_link", |own| hardware(own, |own| own.pci.as_ref()?.link.map(show))),
-        ("pcie_max_link", |own| hardware(own, |own| own.pci.as_ref()?.max_link.map(show))),
+        ("pci_id", |own| pci(own, |own| own.id.map(|(vendor, own)| show(pci_id(vendor, own))))),
+        ("has_sub_function", |own| pci(own, |own| Some(Side::Truth(own.has_sub_function)))),
+        ("physical", |own| pci(own, |own| own.physical.map(show))),
+        ("physical_is_unread", |own| pci(own, |own| Some(Side::Truth(own.physical_is_unread)))),
+        ("has_virtual", |own| pci(own, |own| Some(Side::Truth(own.has_virtual)))),
+        ("pcie_link", |own| pci(own, |own| own.link.map(show))),
+        ("pcie_max_link", |own| pci(own, |own| own.max_link.map(show))),
     ];
     let of = |record| move |(name, value): &(&str, Value)| ((*name).to_owned(), value(record));
     let differs = |(_, value): &&(&str, Value)| value(before).text() != value(after).text();
@@ -301,6 +307,13 @@ fn hardware<'c>(
     value: impl FnOnce(&'c Hardware) -> Option<Side<'c>>,
 ) -> Side<'c> {
     own.hardware.as_ref().and_then(value).unwrap_or(Side::None)
+}
+
+fn pci<'c>(
+    own: &'c DeviceRecord,
+    value: impl FnOnce(&'c PciFunction) -> Option<Side<'c>>,
+) -> Side<'c> {
+    hardware(own, |own| own.pci.as_ref().and_then(value))
 }
 
 /// What an interface is, before and after, as [`listed`].
@@ -362,6 +375,9 @@ fn host_words(own: &Inventory) -> BTreeSet<String> {
         None => "locked_memory unlimited".to_owned(),
     }));
     words.push(format!("has_netlink {}", own.has_netlink));
+    // Its text is there either way.
+    let failure = own.netlink_failure();
+    words.extend(failure.map(|it| format!("misses_netlink {}", own.problems.contains(it))));
     words.push(format!("knows_interfaces {}", own.interfaces.is_some()));
     words.extend(own.others.iter().map(|own| format!("other {}", own.name)));
     words.extend(own.absences.iter().map(ToString::to_string));

@@ -179,6 +179,13 @@ impl Ends {
     }
 }
 
+/// All that a watch knows of its host, with the devices that are not watched.
+pub(crate) fn host_of(watch: &Watch) -> Inventory {
+    let mut inventory = watch.inventory().clone();
+    inventory.others = watch.others().to_vec();
+    inventory
+}
+
 /// What is asked for and is not there, or could not be read.
 pub(crate) fn lacking(inventory: &Inventory, asked: &Asked<'_>) -> Vec<String> {
     let mut report = Report::default();

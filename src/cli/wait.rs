@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::rows::Rows;
 use crate::selection::Asked;
 use crate::table::Mark;
-use crate::until::{Next, TimeArgs};
+use crate::until::{Next, TimeArgs, host_of};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("selectors", |own| own.help("Devices and ports to wait for; any port if none is named").value_parser(selector_here)))]
@@ -94,7 +94,7 @@ fn see(
     report: &mut Report,
 ) -> serde_json::Result<bool> {
     let asked = Asked::new(&args.named.selectors);
-    let host = Seen { name: None, inventory: watch.inventory().clone() };
+    let host = Seen { name: None, inventory: host_of(watch) };
     let (is_missing, _) = missing(&host, &asked, report);
     let chosen = choose(&host, &asked, &args.filter.wish(None), report);
     let chosen: Vec<_> =

@@ -18,7 +18,7 @@ use crate::report::Report;
 use crate::selection::Asked;
 use crate::table::{Mark, is_coloured};
 use crate::text::printable;
-use crate::until::{Next, TimeArgs, lacking};
+use crate::until::{Next, TimeArgs, host_of, lacking};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("selectors", |own| own.help("Devices and ports to watch; all if none is named").value_parser(selector_here)))]
@@ -130,9 +130,8 @@ fn time_is_up(left: Option<u64>, report: &mut Report) {
 
 /// Says on stderr what is watched, what is named and not there yet, and what could not be read.
 fn begin(watch: &Watch, asked: &Asked<'_>) {
-    let inventory = watch.inventory();
-    let last = format!("watching {}", Looked::at(inventory));
-    say(lacking(inventory, asked).into_iter().chain([last]));
+    let last = format!("watching {}", Looked::at(watch.inventory()));
+    say(lacking(&host_of(watch), asked).into_iter().chain([last]));
 }
 
 fn mark(what: &What) -> Mark {

@@ -6,6 +6,7 @@ use nix::libc;
 use rustix::io::Errno;
 
 use super::Host;
+use super::list::means_no_netlink;
 use crate::counter::{OwnedResources, Owner};
 use crate::device::Device;
 use crate::error::{Cause, Error, Request, Result};
@@ -32,14 +33,18 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// - `EOPNOTSUPP`: the device was not listed by RDMA netlink.
     /// - That of [`netlink_error`](Self::netlink_error): netlink cannot be used.
+    /// - `EOPNOTSUPP`: netlink was not refused, and did not list the device.
     /// - `ENODEV`: the device is gone, or another device has taken its index.
     #[doc(alias = "RDMA_NLDEV_CMD_RES_CTX_GET")]
     pub fn resource_owners(&mut self, device: &Device) -> Result<Vec<OwnedResources>> {
         let failed = |cause| Error::new(&*device.name, Request::Owners, cause);
-        let Some(index) = device.index else { return Err(failed(Cause::Os(libc::EOPNOTSUPP))) };
-        let Some(socket) = self.socket()? else { return Err(failed(Cause::Os(libc::EOPNOTSUPP))) };
+        let unlisted = failed(Cause::Os(libc::EOPNOTSUPP));
+        let Some(index) = device.index else {
+            let refusal = self.netlink_error().filter(|own| !means_no_netlink(own.errno()));
+            return Err(refusal.unwrap_or(unlisted));
+        };
+        let Some(socket) = self.socket()? else { return Err(unlisted) };
         let mut found: Vec<OwnedResources> = Vec::new();
         for kind in OWNED_KINDS {
             let listed = socket.dump(&kind.request(index), |message| {
@@ -137,5 +142,11 @@ mod tests {
         assert_eq!(gone.unwrap_err().errno(), libc::ENODEV);
         let unlisted = asked(&Device::named("x"), Vec::new());
         assert_eq!(unlisted.unwrap_err().errno(), libc::EOPNOTSUPP);
+        // Where netlink was refused, sysfs listed the device.
+        let mut host =
+            Host::with_netlink(Socket::given(vec![vec![Datagram::refusal(Errno::PERM, 1)]]));
+        let _ = host.list();
+        let refused = host.resource_owners(&Device::named("x")).unwrap_err();
+        assert_eq!((refused.errno(), refused.device()), (libc::EPERM, None));
     }
 }

@@ -45,7 +45,8 @@
 //! If only the GIDs of an InfiniBand port change, no event says it. That is found at the port's next event, or when
 //! everything is read again.
 //!
-//! Counters of ports are not state. They are left out (`None`), and so are devices that were not asked for.
+//! Counters of ports are not state. They are left out (`None`), and so are devices that were not asked for, which
+//! [`Watch::others`] has.
 
 mod apply;
 mod concerned;
@@ -68,6 +69,7 @@ use rustix::time::{ClockId, clock_gettime};
 #[cfg(doc)]
 use crate::context::AsyncEvents;
 use crate::context::Event;
+use crate::device::Device;
 use crate::error::{Cause, Error, Request, Result};
 use crate::host::{Host, Preference};
 use crate::inventory::{Inventory, Parts, Problem};
@@ -198,6 +200,8 @@ pub struct Watch {
     host: Host,
     options: Options,
     inventory: Inventory,
+    /// Devices that are not watched.
+    others: Vec<Device>,
     sources: Sources,
     unheard: Vec<Unheard>,
     /// The interfaces of this namespace by their indices, as far as it matters what is above what.
@@ -232,6 +236,7 @@ impl Host {
             host: self,
             options,
             inventory: Inventory::default(),
+            others: Vec::new(),
             sources,
             unheard: Vec::new(),
             links: Vec::new(),
@@ -266,6 +271,12 @@ impl Watch {
     #[must_use]
     pub fn inventory(&self) -> &Inventory {
         &self.inventory
+    }
+
+    /// The devices that are not watched, as they were listed last: those that [`Options::devices`] does not name.
+    #[must_use]
+    pub fn others(&self) -> &[Device] {
+        &self.others
     }
 
     /// What is not heard. It is complete when the watch begins, grows with devices that come, and has no device that can

@@ -117,21 +117,26 @@ impl Watch {
 
     /// Reads everything that is watched.
     pub(super) fn read_all(&mut self) -> Inventory {
-        let Self { host, options, followed, .. } = self;
-        read(host, (options, options.parts), followed, &|_| true)
+        self.read(self.options.parts, &|_| true)
     }
 
     /// Lists what is watched.
     pub(super) fn list_all(&mut self) -> Inventory {
+        self.read(Parts::LISTED, &|_| true)
+    }
+
+    /// Reads devices that are watched and wanted, and keeps which others there are.
+    fn read(&mut self, parts: Parts, wanted: &dyn Fn(&Device) -> bool) -> Inventory {
         let Self { host, options, followed, .. } = self;
-        read(host, (options, Parts::LISTED), followed, &|_| true)
+        let (inventory, others) = read(host, (options, parts), followed, wanted);
+        self.others = others;
+        inventory
     }
 
     /// Reads some devices, and what is no device's; `None` if devices came or went.
     fn read_some(&mut self, wanted: &[String]) -> Option<Inventory> {
-        let Self { host, options, followed, inventory, .. } = self;
-        let is_wanted = |device: &Device| wanted.contains(&device.name);
-        let mut read = read(host, (options, options.parts), followed, &is_wanted);
+        let mut read = self.read(self.options.parts, &|device| wanted.contains(&device.name));
+        let Self { options, followed, inventory, .. } = self;
         // Those that were read, and those that were only listed.
         let listed = read.devices.iter().map(|own| &own.device).chain(&read.others);
         let mut count = 0;
@@ -163,13 +168,13 @@ fn is_watched(device: &Device, options: &Options, followed: &[u32]) -> bool {
 }
 
 /// Reads devices that are watched and wanted, without what is no state. The others of those that are watched are
-/// listed.
+/// listed; those that are not are given beside it.
 fn read(
     host: &mut Host,
     (options, parts): (&Options, Parts),
     followed: &[u32],
     wanted: &dyn Fn(&Device) -> bool,
-) -> Inventory {
+) -> (Inventory, Vec<Device>) {
     let is_wanted = |device: &Device| is_watched(device, options, followed) && wanted(device);
     let wanted = Wanted::new(parts).preference(options.preference).devices(&is_wanted);
     let mut inventory = host.inventory(&wanted);
@@ -178,14 +183,17 @@ fn read(
         inventory.absences.clear();
         inventory.shares_namespaces = None;
     }
-    inventory.others.retain(|own| is_watched(own, options, followed) && !is_wanted(own));
+    let (watched, others) = std::mem::take(&mut inventory.others)
+        .into_iter()
+        .partition(|own| is_watched(own, options, followed));
+    inventory.others = watched;
     for port in inventory.devices.iter_mut().flat_map(|own| &mut own.ports) {
         if let Some(Ok((attributes, _))) = &mut port.attributes {
             (attributes.bad_pkey_cntr, attributes.qkey_viol_cntr) = (None, None);
         }
     }
     inventory.interfaces.iter_mut().flatten().for_each(order);
-    inventory
+    (inventory, others)
 }
 
 /// Orders the addresses of an interface: their order is no state.

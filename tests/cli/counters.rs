@@ -94,7 +94,7 @@ fn json() {
         "device": "mlx5_0", "port": 1, "optional": {}, "netlink_requests": 0, "files": 6,
         "firmware_commands": null,
     }]);
-    assert_eq!((&answer["ports"], &answer["resources"]), (&port, &json!([])));
+    assert_eq!((&answer["ports"], &answer["resources"]), (&port, &json!(null)));
 }
 
 #[test]

@@ -115,6 +115,13 @@ fn every_host_fits_its_own_file() {
         Fleet::new(&[host("node4", &[]), odd]),
         Fleet::new(&[node("node1", "10.0.0.1", "1"), node("node2", "10.9.9.9", "2")]),
     ];
+    // It says why it does not say which devices there are.
+    let open = fleets[1].uverbs(&["expect"]).stdout;
+    assert!(
+        open.contains("\nonly_these_devices = false  # a host could not be read whole\n"),
+        "{open}"
+    );
+    assert!(open.contains("\n# count is left out: a host could not be read whole\n"), "{open}");
     for fleet in &fleets {
         let both = file(&folder, &fleet.uverbs(&["expect"]).stdout);
         for number in 0..2 {

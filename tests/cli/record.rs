@@ -743,6 +743,23 @@ fn a_name_in_a_recording_whose_list_was_not_read() {
     assert!(run.stderr.contains("host: list devices: ENOMEM"), "{run:?}");
 }
 
+/// An index that no table ever had is no empty slot, as for `gid`.
+#[test]
+fn a_row_outside_the_table_has_no_history() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let row = |index: &str| finish(program().arg("history").arg(&file).args(["mlx5_0:1", index]));
+    let run = row("11");
+    assert!(run.stdout.ends_with("was\n") && run.status == 0, "{run:?}");
+    let run = row("12");
+    assert_eq!((run.stdout.lines().count(), run.status), (1, 1), "{run:?}");
+    let said = at(&["gid", "mlx5_0:1", "12"], &file, "end").stderr;
+    let said = said.lines().last().unwrap().split_once(": mlx5_0").unwrap().1.to_owned();
+    assert_eq!(run.stderr, format!("uverbs: mlx5_0{said}\n"));
+}
+
 /// A line that says that something changed says what.
 #[test]
 fn what_changed_is_shown() {
@@ -768,16 +785,26 @@ fn what_changed_is_shown() {
     host["interfaces"] = serde_json::json!([interface("02:00:00:00:00:01")]);
     let mut duplicate = interface("02:00:00:00:00:02");
     duplicate["unfit"] = serde_json::json!([["fd00::1", "duplicate"]]);
+    let refusal = serde_json::json!({ "error": "host: ask RDMA netlink: EPERM", "errno": 1 });
+    let mut refused = host.clone();
+    refused["without_netlink"] = refusal.clone();
+    // The last device went: nothing is missed any more.
+    let mut missed = refused.clone();
+    missed["problems"] = serde_json::json!([refusal]);
     let parts = [
         ("12:00:00", 0, None),
         ("12:01:00", 1, Some(serde_json::json!([{ "whole": device }]))),
         ("12:02:00", 2, Some(serde_json::json!([{ "host": host }]))),
         ("12:03:00", 3, Some(serde_json::json!([{ "interface": interface("02:00:00:00:00:02") }]))),
         ("12:04:00", 4, Some(serde_json::json!([{ "interface": duplicate }]))),
+        ("12:05:00", 5, Some(serde_json::json!([{ "host": missed }]))),
+        ("12:06:00", 6, Some(serde_json::json!([{ "host": refused }]))),
     ];
     made(&tree, &file, &parts);
     let lines = history(&file, &[]);
-    assert_eq!(whats(&lines), ["began", "device_changed", "host", "interface", "interface"]);
+    let expected =
+        ["began", "device_changed", "host", "interface", "interface", "interface", "host", "host"];
+    assert_eq!(whats(&lines), expected);
     for line in &lines[1..] {
         assert_ne!(line["before"], line["after"], "{line}");
     }
@@ -787,4 +814,41 @@ fn what_changed_is_shown() {
     assert_eq!(lines[3]["after"]["mac"], "02:00:00:00:00:02");
     let plain = uverbs(&["history", file.to_str().unwrap()]).stdout;
     assert!(plain.contains("unfit fd00::1 (another host has its address"), "{plain}");
+}
+
+/// Nothing of a PCI function changes without being shown.
+#[test]
+fn each_change_of_a_pci_function_is_shown() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let first: Value = serde_json::from_str(&texts(&file)[0]).unwrap();
+    let function = uverbs::hardware::PciFunction::at("0000:17:00.0".parse().unwrap());
+    let function = serde_json::to_value(function).unwrap();
+    let whole = |function: &Value| {
+        let mut device = first["devices"][0].clone();
+        device["hardware"] = serde_json::json!({ "pci": function });
+        Some(serde_json::json!([{ "whole": device }]))
+    };
+    for (key, value) in function.as_object().unwrap() {
+        let mut changed = function.clone();
+        changed[key] = match (key.as_str(), value) {
+            ("address" | "physical", _) => "0000:18:00.0".into(),
+            ("link" | "max_link", _) => serde_json::json!({ "speed": 160, "width": 8 }),
+            ("id", _) => serde_json::json!([0x15b3, 0x1021]),
+            (_, Value::Bool(own)) => (!own).into(),
+            other => panic!("{other:?}"),
+        };
+        let parts = [
+            ("12:00:00", 0, None),
+            ("12:01:00", 1, whole(&function)),
+            ("12:02:00", 2, whole(&changed)),
+        ];
+        made(&tree, &file, &parts);
+        let run = finish(program().arg("history").arg(&file));
+        let line = run.stdout.lines().nth(2).unwrap();
+        let (before, after) = line.split_once(" \u{2192} ").unwrap();
+        assert!(!before.ends_with(after), "{key}: {line}");
+    }
 }

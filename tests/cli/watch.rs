@@ -161,6 +161,9 @@ fn the_time_is_up() {
     assert!(one.status == 1 && one.stderr.contains("the time is up"), "{one:?}");
     let named = run(&["watch", "nowhere:1", "--timeout", "0"]);
     assert!(named.status == 0 && named.stderr.contains("nowhere: no such device"), "{named:?}");
+    assert!(!named.stderr.contains("no RDMA device"), "{named:?}");
+    let empty = Tree::new().uverbs(&["watch", "nowhere:1", "--timeout", "0"]);
+    assert!(empty.status == 0 && empty.stderr.contains("no RDMA device"), "{empty:?}");
     for (args, message) in [
         (&["watch", "--timeout=-1"][..], "expected a number of seconds"),
         (&["watch", "--timeout", "x"], "expected a number of seconds"),
@@ -201,6 +204,10 @@ fn waiting() {
         conforms("wait.json", &serde_json::from_str::<Value>(&json.stdout).unwrap());
         assert_eq!(json.status, 1);
     }
+    // There is another device.
+    let named = run(&["wait", "nowhere", "--timeout", "0"]);
+    assert!(named.status == 1 && named.stderr.contains("nowhere: no such device"), "{named:?}");
+    assert!(!named.stderr.contains("no RDMA device"), "{named:?}");
     let over = run(&["wait", "--netdev", "eth9", "--timeout", "0.03"]);
     let gid = "is known to have a usable GID that matches --netdev eth9\n";
     assert!(over.stderr.contains(gid) && !over.stderr.contains("no usable GID"), "{over:?}");

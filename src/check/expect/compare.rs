@@ -239,9 +239,13 @@ pub(super) fn to_u64(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// Whether it is known which devices there are.
+/// Whether it is known which devices there are. Where RDMA netlink was refused, sysfs listed them; if it lists none, it may
+/// be hidden.
 pub(super) fn is_list_known(inventory: &Inventory) -> bool {
-    inventory.problems.is_empty() && inventory.unlisted.is_empty()
+    let Inventory { devices, others, problems, unlisted, .. } = inventory;
+    let has_any = !devices.is_empty() || !others.is_empty();
+    let refusal = inventory.netlink_failure().filter(|_| has_any);
+    unlisted.is_empty() && problems.iter().all(|own| Some(own) == refusal)
 }
 
 /// Compares how many devices a group has. Of so many more it is not known; these have findings of their own.
@@ -412,7 +416,7 @@ fn unread(device: Option<&str>, port: Option<u32>, what: &str) -> Finding {
 }
 
 fn unread_list(what: &str) -> Finding {
-    let advice = "not all devices could be listed: another finding says why";
+    let advice = "not all devices may be listed: another finding says what could not be read";
     finding("expect-unread", format!("not known: {what}"), None, advice)
 }
 

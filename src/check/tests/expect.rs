@@ -215,6 +215,15 @@ fn devices_that_could_not_be_listed() {
     inventory.devices.push(third);
     let found = compare(&inventory, &pattern);
     assert_eq!(found[0].name, "expect-devices");
+    // RDMA netlink that was refused keeps no device from being listed.
+    let mut inventory = full();
+    inventory.without_netlink = Some(problem("refused", 1));
+    inventory.problems.push(problem("refused", 1));
+    assert_eq!(compare(&inventory, &pattern), []);
+    let made = gathered(std::slice::from_ref(&inventory)).pattern;
+    assert!(made.only_these_devices && made.devices.iter().all(|own| own.count.is_some()));
+    inventory.devices.clear();
+    assert!(names_of(&compare(&inventory, &pattern)).iter().all(|own| own.0 == "expect-unread"));
     // Those that were not asked for are not missing.
     let mut inventory = full();
     let other = inventory.devices.remove(1);

@@ -29,6 +29,9 @@ const HEADER: &str = "\
 # whether each device has to be of a group
 ";
 
+/// Why it may not be known which devices there are.
+const UNLISTED: &str = "a host could not be read whole";
+
 /// The file.
 pub(super) fn write(gathered: &Gathered, hosts: &Hosts) -> String {
     let version = env!("CARGO_PKG_VERSION");
@@ -37,7 +40,8 @@ pub(super) fn write(gathered: &Gathered, hosts: &Hosts) -> String {
         text(hosts)
     );
     let pattern = &gathered.pattern;
-    let _ = writeln!(text, "only_these_devices = {}", pattern.only_these_devices);
+    let why = if pattern.only_these_devices { "" } else { UNLISTED };
+    line(&mut text, "only_these_devices", &pattern.only_these_devices.to_string(), why);
     for (own, left_out) in pattern.devices.iter().zip(&gathered.left_out) {
         text += "\n[[devices]]\n";
         for (key, list) in [("driver", &own.drivers), ("board", &own.boards), ("name", &own.names)]
@@ -49,6 +53,8 @@ pub(super) fn write(gathered: &Gathered, hosts: &Hosts) -> String {
         }
         if let Some(own) = &own.count {
             line(&mut text, "count", &allowed(Form::Number, own), "devices of this group");
+        } else {
+            let _ = writeln!(text, "# count is left out: {UNLISTED}");
         }
         let mut is_of_port = false;
         for field in Field::ALL {

@@ -88,7 +88,7 @@ pub(crate) const EFFECTIVE: Metric = gauge(
     Some("bytes_per_second"),
     PORT,
     "ioctl, Linux 7.0",
-    "The effective rate of a port, where the driver says it; with --full.",
+    "The effective rate of a port, where the driver says it; with --full, or from a snapshot that has it.",
 );
 pub(crate) const WIDTH: Metric =
     gauge("uverbs_port_width_lanes", Some("lanes"), PORT, "ioctl or sysfs", "The lanes of a port.");
@@ -142,7 +142,7 @@ pub(crate) const FINDINGS: Metric = gauge(
     None,
     "severity, name, device, port",
     "uverbs check",
-    "How many findings of a name there are in a place; severity is note, warning or problem; those about P_Keys and effective rates with --full.",
+    "How many findings of a name there are in a place; severity is note, warning or problem; those about P_Keys and effective rates with --full, or from a snapshot.",
 );
 pub(crate) const SATURATED: Metric = gauge(
     "uverbs_port_saturated",

@@ -165,6 +165,8 @@ fn only_what_is_named_is_watched() {
         watch.inventory().devices.iter().map(|own| own.device.name.as_str()).collect();
     assert_eq!(names, ["rxe1"]);
     assert_eq!(watch.inventory().others, []);
+    let names: Vec<&str> = watch.others().iter().map(|own| own.name.as_str()).collect();
+    assert_eq!(names, ["rxe0"]);
 }
 
 /// The kernel may list addresses in another order than before.
