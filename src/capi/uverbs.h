@@ -839,13 +839,15 @@ int umad_done(void);
 
 /*
  * The names of up to max devices, in alphabetical order. Names that are too long are left out.
- * Returns how many. (Without RDMA in the kernel there is one name, "mthca0", as in rdma-core.)
+ * Returns how many. (Without RDMA in the kernel there is one name, "mthca0", as in rdma-core.) Failure, as
+ * without cas: a negative number.
  */
 int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max);
 
 /*
  * A device and all its ports. Release it with umad_release_ca(). ca_name NULL: the first device that has
- * an active port. Failure: a negative number; there is nothing to release.
+ * an active port. Failure: a negative number; there is nothing to release. umad_release_ca() returns 0, and a
+ * negative number without ca.
  */
 int umad_get_ca(const char *ca_name, umad_ca_t *ca);
 int umad_release_ca(umad_ca_t *ca);
@@ -853,6 +855,7 @@ int umad_release_ca(umad_ca_t *ca);
 /*
  * One port. Release it with umad_release_port(). ca_name NULL: as above. portnum 0: the first active
  * port, otherwise the first that is up. Failure: a negative number; there is nothing to release.
+ * umad_release_port() returns 0, and a negative number without port.
  */
 int umad_get_port(const char *ca_name, int portnum, umad_port_t *port);
 int umad_release_port(umad_port_t *port);

@@ -69,22 +69,23 @@ struct Row<'a> {
     is_gauge: bool,
     is_error: bool,
     source: Text<CounterSource>,
-    #[serde(skip_serializing_if = "PerSecond::is_unasked")]
-    per_second: PerSecond,
+    /// How much is counted in a second.
+    #[serde(skip_serializing_if = "IfAsked::is_unasked")]
+    per_second: IfAsked<f64>,
 }
 
-/// How much is counted in a second.
+/// What only an option asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-enum PerSecond {
+enum IfAsked<T> {
     Unasked,
     Unknown(()),
-    Known(f64),
+    Known(T),
 }
 
-impl PerSecond {
+impl<T> IfAsked<T> {
     fn is_unasked(&self) -> bool {
-        *self == Self::Unasked
+        matches!(self, Self::Unasked)
     }
 }
 
@@ -106,13 +107,13 @@ impl<'a> Row<'a> {
             is_gauge: counter.is_gauge,
             is_error: counter.is_error,
             source: Text(counter.source),
-            per_second: PerSecond::Unasked,
+            per_second: IfAsked::Unasked,
         }
     }
 
     /// Whether it counts, and it is not known how fast. Of one that has stopped that is said.
     fn has_no_rate(&self) -> bool {
-        self.per_second == PerSecond::Unknown(()) && !self.is_gauge && !self.is_saturated
+        self.per_second == IfAsked::Unknown(()) && !self.is_gauge && !self.is_saturated
     }
 
     /// `mlx5_0:1 port_rcv_errors`.
@@ -124,10 +125,10 @@ impl<'a> Row<'a> {
     /// Whether there is nothing to see.
     fn is_idle(&self) -> bool {
         match self.per_second {
-            PerSecond::Unasked => self.value == Some(0),
+            IfAsked::Unasked => self.value == Some(0),
             // Of what goes up and down there is no rate.
-            PerSecond::Unknown(()) => self.is_gauge,
-            PerSecond::Known(rate) => rate == 0.0,
+            IfAsked::Unknown(()) => self.is_gauge,
+            IfAsked::Known(rate) => rate == 0.0,
         }
     }
 }
@@ -176,8 +177,8 @@ struct Rest<'a> {
     ports: Vec<PortRow<'a>>,
     /// `None` if it is known of no device.
     resources: Option<Vec<ResourceRow<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    owners: Option<Vec<OwnerRow<'a>>>,
+    #[serde(skip_serializing_if = "IfAsked::is_unasked")]
+    owners: IfAsked<Vec<OwnerRow<'a>>>,
     /// How long it was between two readings.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
@@ -230,9 +231,8 @@ pub(crate) fn answer(
         let mut row = Row::new(device, port, counter);
         if let (Some(before), Some(elapsed)) = (&mut before, elapsed) {
             let grown = before.remove(&key).and_then(|before| counter.since(before));
-            row.per_second = grown.map_or(PerSecond::Unknown(()), |grown| {
-                PerSecond::Known(per_second(grown, elapsed))
-            });
+            row.per_second = grown
+                .map_or(IfAsked::Unknown(()), |grown| IfAsked::Known(per_second(grown, elapsed)));
         }
         rows.push(row);
     }
@@ -348,8 +348,14 @@ fn document(
         resources.extend(used.map(|it| ResourceRow { device, kind: &it.kind, used: it.used }));
     }
     let are_known = counters.devices.iter().any(|own| own.resources.is_some());
-    let resources = (are_known || counters.devices.is_empty()).then_some(resources);
-    let owners = owners.map(|owners| each_owned(owners).map(OwnerRow::new).collect());
+    // Without a device there are none, unless devices could not be listed.
+    let has_none = counters.devices.is_empty() && report.problems().is_empty();
+    let resources = (are_known || has_none).then_some(resources);
+    let owners = match owners {
+        None => IfAsked::Unasked,
+        Some([]) if !has_none => IfAsked::Unknown(()),
+        Some(owners) => IfAsked::Known(each_owned(owners).map(OwnerRow::new).collect()),
+    };
     list.end(&Rest { ports, resources, owners, seconds, problems: report.problems() })
 }
 
@@ -366,10 +372,10 @@ fn tabulate(rows: &[Row<'_>], counters: &Counters, args: &CountersArgs) -> Table
     let mut table = Table::new(["DEVICE", "PORT", "COUNTER", value, "UNIT", "NOTE"]);
     for row in rows.iter().filter(|row| args.all || !row.is_idle()) {
         let value = match (row.per_second, row.value) {
-            (PerSecond::Known(rate), _) => format!("{rate:.1}"),
-            (PerSecond::Unasked, Some(value)) => value.to_string(),
-            (PerSecond::Unasked, None) => format!(">={}", row.least),
-            (PerSecond::Unknown(()), _) => NONE.to_owned(),
+            (IfAsked::Known(rate), _) => format!("{rate:.1}"),
+            (IfAsked::Unasked, Some(value)) => value.to_string(),
+            (IfAsked::Unasked, None) => format!(">={}", row.least),
+            (IfAsked::Unknown(()), _) => NONE.to_owned(),
         };
         let (note, mark) = if row.is_saturated {
             ("saturated", Mark::Problem)

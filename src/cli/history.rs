@@ -83,6 +83,7 @@ pub(crate) fn answer(
         of_all: OfAll::default(),
         looked: 0,
         most: MOST,
+        has_begun: false,
     };
     match Input::open(&args.file, ROOM) {
         Ok(mut file) => history.read(&mut file, report)?,
@@ -125,6 +126,8 @@ struct History<'a> {
     /// How many elements of inventories were looked at to choose, and how many may be.
     looked: u64,
     most: (u64, u64),
+    /// Whether it was said what the row was before all changes.
+    has_begun: bool,
 }
 
 /// A line may change what a program takes on all ports of a device; where ports take the room of others, on all of the
@@ -253,7 +256,7 @@ impl History<'_> {
         after: &Inventory,
     ) -> serde_json::Result<()> {
         let choices = self.args.like.map(|like| self.choose(after, touched, like));
-        let mut causes = Vec::new();
+        let (mut causes, mut is_any) = (Vec::new(), false);
         for change in changes {
             let is_shown = match &choices {
                 Some((was, is)) => was != is && self.may_matter(&change.what),
@@ -265,6 +268,7 @@ impl History<'_> {
                     line.causes = vec!["gap"];
                 }
                 self.rows.add(&line)?;
+                is_any = true;
                 let What::Difference(own) = &change.what else { continue };
                 if !causes.contains(&own.name()) {
                     causes.push(own.name());
@@ -277,15 +281,17 @@ impl History<'_> {
         if before.is_none() && self.args.index.is_none() {
             self.show_unread(moment, None, after)?;
         }
-        // What it was before all changes.
-        let was = self.args.row().filter(|_| before.is_none());
-        if let Some((device, port, index)) = was.filter(|_| self.has_room(after) != Some(false)) {
-            let own = after.device(device);
-            let row = own.and_then(|own| own.row(port, index)).map(|row| gid(device, row));
-            let line = Line::of(moment.time(), moment.monotonic(), "was");
-            let unread = || Places::of(after).unread(device, port);
-            let after = row.or_else(|| unread().map(problem_side)).unwrap_or(Side::None);
-            self.rows.add(&Line { device: Some(device), port: Some(port), after, ..line })?;
+        // What it was before all changes, once its table may have room for it; but for what a change says.
+        if let Some((device, port, index)) = self.args.row().filter(|_| !self.has_begun) {
+            let unread = Places::of(after).unread(device, port);
+            self.has_begun = unread.is_some() || self.has_room(after) == Some(true);
+            if self.has_begun && !is_any {
+                let own = after.device(device);
+                let row = own.and_then(|own| own.row(port, index)).map(|row| gid(device, row));
+                let line = Line::of(moment.time(), moment.monotonic(), "was");
+                let after = row.or_else(|| unread.map(problem_side)).unwrap_or(Side::None);
+                self.rows.add(&Line { device: Some(device), port: Some(port), after, ..line })?;
+            }
         }
         let Some((old, new)) = choices else { return Ok(()) };
         let (before, after) = (before.map(Places::of), Places::of(after));
@@ -559,6 +565,7 @@ mod tests {
                 of_all: OfAll::default(),
                 looked: 0,
                 most,
+                has_begun: false,
             };
             let mut report = Report::default();
             history.read(&mut Input::open(&args.file, ROOM).unwrap(), &mut report).unwrap();

@@ -758,6 +758,23 @@ fn a_row_outside_the_table_has_no_history() {
     let said = at(&["gid", "mlx5_0:1", "12"], &file, "end").stderr;
     let said = said.lines().last().unwrap().split_once(": mlx5_0").unwrap().1.to_owned();
     assert_eq!(run.stderr, format!("uverbs: mlx5_0{said}\n"));
+
+    // A table that grew has room later, and one that was not read then may have.
+    let first: Value = serde_json::from_str(&texts(&file)[0]).unwrap();
+    let mut grown = first["devices"][0].clone();
+    grown["ports"][0]["attributes"][0]["gid_tbl_len"] = 16.into();
+    let mut unread = grown.clone();
+    unread["ports"][0]["attributes"] = serde_json::json!({ "error": "no port", "errno": 5 });
+    for device in [grown, unread] {
+        let change = Some(serde_json::json!([{ "whole": device }]));
+        made(&tree, &file, &[("12:00:00", 0, None), ("12:01:00", 1, change)]);
+        let lines = history(&file, &["mlx5_0:1", "12"]);
+        assert_eq!(whats(&lines), ["began", "was"]);
+        assert!(lines[1]["time"].as_str().unwrap().contains("T12:01:00"), "{lines:?}");
+    }
+    // A port that there is not has no slots.
+    let run = finish(program().args(["history", "--json"]).arg(&file).args(["mlx5_0:7", "3"]));
+    assert!(run.status == 1 && !run.stdout.contains("\"was\""), "{run:?}");
 }
 
 /// A line that says that something changed says what.

@@ -278,12 +278,20 @@ fn compare_count(
     } else {
         format!(", without {}", missing.join(", "))
     };
-    let plural = if count == 1 { "" } else { "s" };
+    let card = "does lspci show the card, and is its driver loaded? the kernel's log may say more";
+    let (seen, advice) = match (count, unknown) {
+        (1, 0) => ("1 device".to_owned(), card),
+        (_, 0) => (format!("{count} devices"), card),
+        _ => (
+            format!("{count} to {} devices", count + unknown),
+            "not all is known of some devices: other findings say what could not be read",
+        ),
+    };
     Some(finding(
         "expect-devices",
-        format!("{count} device{plural} of {own}{missing}"),
+        format!("{seen} of {own}{missing}"),
         Some(allowed.text(&ToString::to_string, &ToString::to_string)),
-        "does lspci show the card, and is its driver loaded? the kernel's log may say more",
+        advice,
     ))
 }
 

@@ -46,7 +46,7 @@ fn bytes(rate: Rate) -> u128 {
 ///
 /// On mlx5, where each counter of the performance management agent costs a command to the firmware,
 /// only data, `link_downed` and `symbol_error` are read of them; --full reads all. P_Keys and effective rates
-/// are also read with --full only, and so are the findings of `uverbs check` about them.
+/// of this host are also read with --full only, and so are the findings of `uverbs check` about them.
 ///
 /// The status is 3 if something could not be read; the metrics say so as well, and have all the rest.
 /// Findings do not change it.
