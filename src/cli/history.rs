@@ -83,7 +83,7 @@ pub(crate) fn answer(
         of_all: OfAll::default(),
         looked: 0,
         most: MOST,
-        has_begun: false,
+        begun: None,
     };
     match Input::open(&args.file, ROOM) {
         Ok(mut file) => history.read(&mut file, report)?,
@@ -126,8 +126,8 @@ struct History<'a> {
     /// How many elements of inventories were looked at to choose, and how many may be.
     looked: u64,
     most: (u64, u64),
-    /// Whether it was said what the row was before all changes.
-    has_begun: bool,
+    /// What was said of the row that is asked for, before all changes.
+    begun: Option<Begun>,
 }
 
 /// A line may change what a program takes on all ports of a device; where ports take the room of others, on all of the
@@ -157,6 +157,20 @@ impl OfAll {
             is_any_unopened: !unopened(inventory).is_empty(),
         }
     }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Begun {
+    /// That it could not be read.
+    Unread,
+    Known,
+}
+
+/// Whether a change is of the row with this index of its port, or of the whole table.
+fn has_row(what: &What, index: u32) -> bool {
+    let What::Difference(own) = what else { return false };
+    let mut rows = rows(own).into_iter().flatten();
+    rows.any(|row| row.record.entry.index() == index) || matches!(own, Difference::Table { .. })
 }
 
 impl History<'_> {
@@ -256,7 +270,7 @@ impl History<'_> {
         after: &Inventory,
     ) -> serde_json::Result<()> {
         let choices = self.args.like.map(|like| self.choose(after, touched, like));
-        let (mut causes, mut is_any) = (Vec::new(), false);
+        let (mut causes, mut says_row) = (Vec::new(), false);
         for change in changes {
             let is_shown = match &choices {
                 Some((was, is)) => was != is && self.may_matter(&change.what),
@@ -268,7 +282,7 @@ impl History<'_> {
                     line.causes = vec!["gap"];
                 }
                 self.rows.add(&line)?;
-                is_any = true;
+                says_row |= self.args.index.is_some_and(|index| has_row(&change.what, index));
                 let What::Difference(own) = &change.what else { continue };
                 if !causes.contains(&own.name()) {
                     causes.push(own.name());
@@ -281,17 +295,11 @@ impl History<'_> {
         if before.is_none() && self.args.index.is_none() {
             self.show_unread(moment, None, after)?;
         }
-        // What it was before all changes, once its table may have room for it; but for what a change says.
-        if let Some((device, port, index)) = self.args.row().filter(|_| !self.has_begun) {
-            let unread = Places::of(after).unread(device, port);
-            self.has_begun = unread.is_some() || self.has_room(after) == Some(true);
-            if self.has_begun && !is_any {
-                let own = after.device(device);
-                let row = own.and_then(|own| own.row(port, index)).map(|row| gid(device, row));
-                let line = Line::of(moment.time(), moment.monotonic(), "was");
-                let after = row.or_else(|| unread.map(problem_side)).unwrap_or(Side::None);
-                self.rows.add(&Line { device: Some(device), port: Some(port), after, ..line })?;
-            }
+        // It cannot begin with a line that does not change its device.
+        let is_of =
+            |device: &str| touched.devices().is_none_or(|mut own| own.any(|it| it == device));
+        if self.args.row().is_some_and(|own| before.is_none() || is_of(own.0)) {
+            self.begin(moment, after, says_row)?;
         }
         let Some((old, new)) = choices else { return Ok(()) };
         let (before, after) = (before.map(Places::of), Places::of(after));
@@ -346,6 +354,34 @@ impl History<'_> {
         Ok(())
     }
 
+    /// Shows what the row that is asked for was at first: once its table has room for it, and before that, why it is not
+    /// known. A change that was shown may have said it.
+    fn begin(
+        &mut self,
+        moment: &Moment,
+        after: &Inventory,
+        is_said: bool,
+    ) -> serde_json::Result<()> {
+        let Some((device, port, index)) = self.args.row() else { return Ok(()) };
+        if self.begun == Some(Begun::Known) {
+            return Ok(());
+        }
+        let unread = Places::of(after).unread(device, port);
+        let begun = match unread {
+            Some(_) => Begun::Unread,
+            None if self.has_room(after) == Some(true) => Begun::Known,
+            None => return Ok(()),
+        };
+        if self.begun.replace(begun) == Some(begun) || is_said {
+            return Ok(());
+        }
+        let own = after.device(device);
+        let row = own.and_then(|own| own.row(port, index)).map(|row| gid(device, row));
+        let line = Line::of(moment.time(), moment.monotonic(), "was");
+        let after = row.or_else(|| unread.map(problem_side)).unwrap_or(Side::None);
+        self.rows.add(&Line { device: Some(device), port: Some(port), after, ..line })
+    }
+
     /// Whether a change is one of what is asked for.
     fn is_asked(&self, what: &What) -> bool {
         let asked = &self.asked;
@@ -366,15 +402,7 @@ impl History<'_> {
             _ => true,
         };
         let Some(index) = self.args.index else { return is_place };
-        let is_row = match what {
-            What::Difference(own) => {
-                let mut rows = rows(own).into_iter().flatten();
-                rows.any(|row| row.record.entry.index() == index)
-                    || matches!(own, Difference::Table { .. })
-            }
-            _ => false,
-        };
-        is_place && (is_row || !matches!(kind(what), Kind::Gid | Kind::Port))
+        is_place && (has_row(what, index) || !matches!(kind(what), Kind::Gid | Kind::Port))
     }
 
     /// Whether a choice may have changed by it.
@@ -565,7 +593,7 @@ mod tests {
                 of_all: OfAll::default(),
                 looked: 0,
                 most,
-                has_begun: false,
+                begun: None,
             };
             let mut report = Report::default();
             history.read(&mut Input::open(&args.file, ROOM).unwrap(), &mut report).unwrap();

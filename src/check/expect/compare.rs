@@ -239,13 +239,10 @@ pub(super) fn to_u64(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// Whether it is known which devices there are. Where RDMA netlink was refused, sysfs listed them; if it lists none, it may
-/// be hidden.
+/// Whether it is known which devices there are. Where RDMA netlink was refused, sysfs listed them.
 pub(super) fn is_list_known(inventory: &Inventory) -> bool {
-    let Inventory { devices, others, problems, unlisted, .. } = inventory;
-    let has_any = !devices.is_empty() || !others.is_empty();
-    let refusal = inventory.netlink_failure().filter(|_| has_any);
-    unlisted.is_empty() && problems.iter().all(|own| Some(own) == refusal)
+    let refusal = inventory.netlink_failure();
+    inventory.unlisted.is_empty() && inventory.problems.iter().all(|own| Some(own) == refusal)
 }
 
 /// Compares how many devices a group has. Of so many more it is not known; these have findings of their own.
@@ -278,18 +275,16 @@ fn compare_count(
     } else {
         format!(", without {}", missing.join(", "))
     };
-    let card = "does lspci show the card, and is its driver loaded? the kernel's log may say more";
-    let (seen, advice) = match (count, unknown) {
-        (1, 0) => ("1 device".to_owned(), card),
-        (_, 0) => (format!("{count} devices"), card),
-        _ => (
-            format!("{count} to {} devices", count + unknown),
-            "not all is known of some devices: other findings say what could not be read",
-        ),
+    let plural = if count == 1 { "" } else { "s" };
+    let least = if is_known && unknown == 0 { "" } else { "at least " };
+    let advice = if least.is_empty() {
+        "does lspci show the card, and is its driver loaded? the kernel's log may say more"
+    } else {
+        "not all is known of the devices, as other findings say; does lspci show the card, and is its driver loaded?"
     };
     Some(finding(
         "expect-devices",
-        format!("{seen} of {own}{missing}"),
+        format!("{least}{count} device{plural} of {own}{missing}"),
         Some(allowed.text(&ToString::to_string, &ToString::to_string)),
         advice,
     ))

@@ -215,6 +215,7 @@ fn devices_that_could_not_be_listed() {
     inventory.devices.push(third);
     let found = compare(&inventory, &pattern);
     assert_eq!(found[0].name, "expect-devices");
+    assert!(found[0].seen.starts_with("at least 2 devices of "), "{found:#?}");
     // RDMA netlink that was refused keeps no device from being listed.
     let mut inventory = full();
     inventory.without_netlink = Some(problem("refused", 1));
@@ -222,15 +223,13 @@ fn devices_that_could_not_be_listed() {
     assert_eq!(compare(&inventory, &pattern), []);
     let made = gathered(std::slice::from_ref(&inventory)).pattern;
     assert!(made.only_these_devices && made.devices.iter().all(|own| own.count.is_some()));
-    inventory.devices.clear();
-    assert!(names_of(&compare(&inventory, &pattern)).iter().all(|own| own.0 == "expect-unread"));
     // Too few, whether or not those are of the group whose driver is not known.
     let mut inventory = full();
     inventory.first().device.driver = None;
     let mut other = pattern.clone();
     other.devices[0].count = Some(Allowed::OneOf([Value::Number(5)].into_iter().collect()));
     let found = compare(&inventory, &other);
-    assert!(found[0].seen.starts_with("0 to 1 devices of "), "{found:#?}");
+    assert!(found[0].seen.starts_with("at least 0 devices of "), "{found:#?}");
     // Those that were not asked for are not missing.
     let mut inventory = full();
     let other = inventory.devices.remove(1);
