@@ -838,9 +838,9 @@ int umad_init(void);
 int umad_done(void);
 
 /*
- * The names of up to max devices, in alphabetical order. Names that are too long are left out.
- * Returns how many. (Without RDMA in the kernel, and if it cannot be read, there is one name, "mthca0", as in
- * rdma-core.) A negative number if cas is NULL and there is a name to write.
+ * The names of up to max CAs, switches and routers, in alphabetical order. Names that are too long are left
+ * out. Returns how many. (Without RDMA in the kernel, and if it cannot be read, there is one name, "mthca0",
+ * as in rdma-core.) A negative number if cas is NULL and there is a name to write.
  */
 int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max);
 

@@ -126,7 +126,7 @@ struct History<'a> {
     /// How many elements of inventories were looked at to choose, and how many may be.
     looked: u64,
     most: (u64, u64),
-    /// What was said of the row that is asked for, before all changes.
+    /// What was said of the row that is asked for.
     begun: Option<Begun>,
 }
 
@@ -166,11 +166,15 @@ enum Begun {
     Known,
 }
 
-/// Whether a change is of the row with this index of its port, or of the whole table.
+/// Whether a change is of the row with this index of its port.
 fn has_row(what: &What, index: u32) -> bool {
     let What::Difference(own) = what else { return false };
-    let mut rows = rows(own).into_iter().flatten();
-    rows.any(|row| row.record.entry.index() == index) || matches!(own, Difference::Table { .. })
+    rows(own).into_iter().flatten().any(|row| row.record.entry.index() == index)
+}
+
+/// Whether it is that a table could be read, or could not.
+fn is_table(what: &What) -> bool {
+    matches!(what, What::Difference(Difference::Table { .. }))
 }
 
 impl History<'_> {
@@ -283,6 +287,10 @@ impl History<'_> {
                 }
                 self.rows.add(&line)?;
                 says_row |= self.args.index.is_some_and(|index| has_row(&change.what, index));
+                // It says why the table is not known, or that it is: not what the row is.
+                if is_table(&change.what) {
+                    self.begun = Some(Begun::Unread);
+                }
                 let What::Difference(own) = &change.what else { continue };
                 if !causes.contains(&own.name()) {
                     causes.push(own.name());
@@ -354,8 +362,8 @@ impl History<'_> {
         Ok(())
     }
 
-    /// Shows what the row that is asked for was at first: once its table has room for it, and before that, why it is not
-    /// known. A change that was shown may have said it.
+    /// Shows what the row that is asked for was at first, or after its table could not be read: once its table has room
+    /// for it, and before that, why it is not known. A change that was shown may have said it.
     fn begin(
         &mut self,
         moment: &Moment,
@@ -366,20 +374,25 @@ impl History<'_> {
         if self.begun == Some(Begun::Known) {
             return Ok(());
         }
-        let unread = Places::of(after).unread(device, port);
-        let begun = match unread {
-            Some(_) => Begun::Unread,
-            None if self.has_room(after) == Some(true) => Begun::Known,
-            None => return Ok(()),
+        let own = after.device(device);
+        let row = own.and_then(|own| own.row(port, index)).map(|row| gid(device, row));
+        let has_room = self.has_room(after);
+        if row.is_none() && has_room == Some(false) {
+            return Ok(());
+        }
+        let places = Places::of(after);
+        let unread = if row.is_none() { places.unread(device, port) } else { None };
+        let (begun, side) = match (row, unread) {
+            (Some(row), _) => (Begun::Known, row),
+            (None, Some(problem)) => (Begun::Unread, problem_side(problem)),
+            (None, None) if has_room.is_some() => (Begun::Known, Side::None),
+            (None, None) => return Ok(()),
         };
         if self.begun.replace(begun) == Some(begun) || is_said {
             return Ok(());
         }
-        let own = after.device(device);
-        let row = own.and_then(|own| own.row(port, index)).map(|row| gid(device, row));
         let line = Line::of(moment.time(), moment.monotonic(), "was");
-        let after = row.or_else(|| unread.map(problem_side)).unwrap_or(Side::None);
-        self.rows.add(&Line { device: Some(device), port: Some(port), after, ..line })
+        self.rows.add(&Line { device: Some(device), port: Some(port), after: side, ..line })
     }
 
     /// Whether a change is one of what is asked for.
@@ -402,7 +415,8 @@ impl History<'_> {
             _ => true,
         };
         let Some(index) = self.args.index else { return is_place };
-        is_place && (has_row(what, index) || !matches!(kind(what), Kind::Gid | Kind::Port))
+        let is_other = !matches!(kind(what), Kind::Gid | Kind::Port);
+        is_place && (has_row(what, index) || is_table(what) || is_other)
     }
 
     /// Whether a choice may have changed by it.
@@ -498,7 +512,10 @@ impl<'i> Places<'i> {
             let unlisted = self.unlisted.get_or_init(|| {
                 unlisted.iter().map(|(name, problem)| (name.as_str(), problem)).collect()
             });
-            return unlisted.get(device).copied().or_else(|| problems.first());
+            // Where RDMA netlink was refused, sysfs listed all.
+            let refusal = self.inventory.netlink_failure();
+            let of_list = || problems.iter().find(|own| Some(*own) != refusal);
+            return unlisted.get(device).copied().or_else(of_list);
         };
         own.problem().or_else(|| own.port(port)?.problem())
     }

@@ -791,6 +791,22 @@ fn a_row_outside_the_table_has_no_history() {
     let lines = history(&file, &["mlx5_0:1", "12"]);
     assert_eq!(whats(&lines), ["began", "was", "was", "device_changed"]);
     assert_eq!((&lines[1]["after"]["errno"], &lines[2]["after"]), (&5.into(), &Value::Null));
+    // A table that could not be read for a while may have another row then.
+    let mut refused = first["devices"][0].clone();
+    let row = refused["gids"][0].clone();
+    refused["gids"] = serde_json::json!({ "error": "no table", "errno": 5 });
+    let parts = [
+        ("12:00:00", 0, None),
+        ("12:01:00", 1, change(&refused)),
+        ("12:02:00", 2, change(&first["devices"][0])),
+    ];
+    made(&tree, &file, &parts);
+    let lines = history(&file, &["mlx5_0:1", &row["index"].to_string()]);
+    assert_eq!(whats(&lines), ["began", "was", "gids_readable", "gids_readable", "was"]);
+    assert_eq!((&lines[1]["after"], &lines[4]["after"]["gid"]), (&lines[4]["after"], &row["gid"]));
+    // Outside it there is no row, whatever could not be read.
+    let run = finish(program().arg("history").arg(&file).args(["mlx5_0:1", "99"]));
+    assert!(run.status == 1 && !run.stdout.contains("was"), "{run:?}");
     // A port that there is not has no slots.
     let run = finish(program().args(["history", "--json"]).arg(&file).args(["mlx5_0:7", "3"]));
     assert!(run.status == 1 && !run.stdout.contains("\"was\""), "{run:?}");

@@ -80,7 +80,8 @@ pub extern "C" fn umad_debug(level: c_int) -> c_int {
 }
 
 /// Writes the names of up to `max` channel adapters, switches and routers, sorted by their bytes,
-/// and returns how many. Names of 20 bytes or more are left out. Without RDMA the only name is `mthca0`.
+/// and returns how many. Names of 20 bytes or more are left out. Without RDMA, and if it cannot be read, the only name is
+/// `mthca0`.
 /// See [`umad_get_cas_names(3)`].
 ///
 /// [`umad_get_cas_names(3)`]: https://man7.org/linux/man-pages/man3/umad_get_cas_names.3.html

@@ -276,7 +276,8 @@ fn compare_count(
         format!(", without {}", missing.join(", "))
     };
     let plural = if count == 1 { "" } else { "s" };
-    let least = if is_known && unknown == 0 { "" } else { "at least " };
+    let are_all = is_known && unknown == 0 && !inventory.is_partial();
+    let least = if are_all { "" } else { "at least " };
     let advice = if least.is_empty() {
         "does lspci show the card, and is its driver loaded? the kernel's log may say more"
     } else {
