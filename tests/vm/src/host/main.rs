@@ -85,7 +85,7 @@ enum Action {
         /// this seed; of what is done thousands of times a part. Whole where it is left out.
         #[arg(long, value_name = "SEED")]
         sample: Option<u64>,
-        /// On the older kernel also a third of what does not differ.
+        /// On the older kernel also a third of what does not differ; and machines with two processors, by turns.
         #[arg(long, requires = "sample")]
         more: bool,
         /// For so many seconds, start also what has its turn by one of the next seeds.
@@ -395,7 +395,7 @@ impl Lab {
         list.lines().map(scenario).collect()
     }
 
-    /// Boots this kernel on a machine like this for this job, with this seed of samples, gives every report
+    /// Boots this kernel on a machine like this for this job, with these samples, gives every report
     /// to `on_report`, whose answers the guest hears, and returns what was wrong with the machine. The logs are kept under `name`.
     fn boot(
         &self,
@@ -403,7 +403,7 @@ impl Lab {
         hardware: Hardware,
         name: &str,
         job: &Job,
-        sample: Option<u64>,
+        sample: Option<Sample>,
         on_report: impl FnMut(Report) -> Option<String>,
     ) -> Result<Vec<String>> {
         let logs = paths::logs(name);
@@ -430,7 +430,7 @@ impl Lab {
             is_counted,
             processors: processors(kernel, hardware.bed, sample)?,
             logs,
-            sample,
+            sample: sample.map(|own| own.seed),
             is_played_with,
         };
         let is_broken = || functions.as_ref().is_some_and(Functions::is_one_finished);
@@ -441,9 +441,11 @@ impl Lab {
 }
 
 /// How many processors a machine has. QEMU emulates one with two thirds of the work that two take. So of a sample a
-/// machine has all those of its board by one seed in five, which its kernel and its devices choose.
-fn processors(kernel: &Kernel, bed: Bed, sample: Option<u64>) -> Result<u8> {
+/// machine has all those of its board only in a run that has more, by one seed in five, which its kernel and its
+/// devices choose.
+fn processors(kernel: &Kernel, bed: Bed, sample: Option<Sample>) -> Result<u8> {
     let all = boards::of(kernel.machine)?.processors;
     let place: u64 = format!("{}{bed}", kernel.series).bytes().map(u64::from).sum();
-    Ok(if sample.is_none_or(|seed| seed.wrapping_add(place) % 5 == 0) { all } else { 1 })
+    let has_all = |own: Sample| own.has_more && own.seed.wrapping_add(place).is_multiple_of(5);
+    Ok(if sample.is_none_or(has_all) { all } else { 1 })
 }

@@ -135,7 +135,7 @@ pub(crate) fn is_for(machine: Machine, scenario: &str) -> bool {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) seed: u64,
-    /// Whether older kernels have scenarios in which kernels do not differ.
+    /// Whether older kernels have scenarios in which kernels do not differ, and some machines two processors.
     pub(crate) has_more: bool,
 }
 

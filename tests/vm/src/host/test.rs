@@ -251,8 +251,7 @@ pub(crate) fn run(
         for _ in 0..wanted.jobs.max(1) {
             scope.spawn(|| {
                 while let Some((group, number)) = next() {
-                    Machine { plan: &plan, group, number, seed: wanted.sample.map(|it| it.seed) }
-                        .run();
+                    Machine { plan: &plan, group, number, sample: wanted.sample }.run();
                 }
             });
         }
@@ -368,7 +367,7 @@ struct Machine<'a, 'b> {
     group: usize,
     /// Counts the machines of the group.
     number: u16,
-    seed: Option<u64>,
+    sample: Option<Sample>,
 }
 
 impl Machine<'_, '_> {
@@ -389,7 +388,7 @@ impl Machine<'_, '_> {
 
         let hardware = Hardware { bed, terminal: None };
         let job = Job::Scenarios;
-        let wrong = lab.boot(kernel, hardware, &log, &job, self.seed, |report| {
+        let wrong = lab.boot(kernel, hardware, &log, &job, self.sample, |report| {
             match report {
                 Report::Ready => {
                     if !is_up {
@@ -456,7 +455,9 @@ impl Machine<'_, '_> {
 
     /// Keeps all there is about a failure in one folder, and says how to see it again.
     fn failed(&self, kernel: &Kernel, scenario: &str, log: &str, why: &str) -> String {
-        let sample = self.seed.map(|seed| format!(" --sample {seed}")).unwrap_or_default();
+        let more = if self.sample.is_some_and(|own| own.has_more) { " --more" } else { "" };
+        let sample = self.sample.map(|own| format!(" --sample {}{more}", own.seed));
+        let sample = sample.unwrap_or_default();
         let series = kernel.series;
         // Random worlds are those of this run.
         let worlds = std::env::var(WORLDS).map(|worlds| format!("{WORLDS}={worlds} "));
