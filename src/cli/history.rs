@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use clap::{Args, ValueHint};
 use uverbs::choose::room::{might_fill, unopened};
 use uverbs::choose::{Decision, Home, Outcome, Wish};
-use uverbs::inventory::{DeviceRecord, Inventory, Problem};
+use uverbs::inventory::{DeviceRecord, GidRow, Inventory, Problem};
 use uverbs::selector::Selector;
 use uverbs::watch::{Change, Difference, Entry, Moment, Part, What, format_time};
 
@@ -83,7 +83,7 @@ pub(crate) fn answer(
         of_all: OfAll::default(),
         looked: 0,
         most: MOST,
-        begun: None,
+        slot: Slot::Absent,
     };
     match Input::open(&args.file, ROOM) {
         Ok(mut file) => history.read(&mut file, report)?,
@@ -126,8 +126,8 @@ struct History<'a> {
     /// How many elements of inventories were looked at to choose, and how many may be.
     looked: u64,
     most: (u64, u64),
-    /// What was said of the row that is asked for.
-    begun: Option<Begun>,
+    /// What the lines so far say of the row that is asked for.
+    slot: Slot,
 }
 
 /// A line may change what a program takes on all ports of a device; where ports take the room of others, on all of the
@@ -159,22 +159,30 @@ impl OfAll {
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Begun {
-    /// That it could not be read.
-    Unread,
-    Known,
+/// What is known of the row that is asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Slot {
+    /// There is no such device, port or index.
+    Absent,
+    Unread(Problem),
+    Empty,
+    Taken(Box<GidRow>),
 }
 
-/// Whether a change is of the row with this index of its port.
-fn has_row(what: &What, index: u32) -> bool {
-    let What::Difference(own) = what else { return false };
-    rows(own).into_iter().flatten().any(|row| row.record.entry.index() == index)
-}
-
-/// Whether it is that a table could be read, or could not.
-fn is_table(what: &What) -> bool {
-    matches!(what, What::Difference(Difference::Table { .. }))
+impl Slot {
+    /// What a change says of the row with this index of its port, if it does.
+    fn after(what: &What, index: u32) -> Option<Self> {
+        let What::Difference(own) = what else { return None };
+        if let Difference::Table { after: Some(Err(problem)), .. } = own {
+            return Some(Self::Unread(problem.clone()));
+        }
+        let [before, after] =
+            rows(own).map(|row| row.filter(|row| row.record.entry.index() == index));
+        match after {
+            Some(row) => Some(Self::Taken(Box::new(row.clone()))),
+            None => before.map(|_| Self::Empty),
+        }
+    }
 }
 
 impl History<'_> {
@@ -274,7 +282,7 @@ impl History<'_> {
         after: &Inventory,
     ) -> serde_json::Result<()> {
         let choices = self.args.like.map(|like| self.choose(after, touched, like));
-        let (mut causes, mut says_row) = (Vec::new(), false);
+        let mut causes = Vec::new();
         for change in changes {
             let is_shown = match &choices {
                 Some((was, is)) => was != is && self.may_matter(&change.what),
@@ -286,10 +294,8 @@ impl History<'_> {
                     line.causes = vec!["gap"];
                 }
                 self.rows.add(&line)?;
-                says_row |= self.args.index.is_some_and(|index| has_row(&change.what, index));
-                // It says why the table is not known, or that it is: not what the row is.
-                if is_table(&change.what) {
-                    self.begun = Some(Begun::Unread);
+                if let Some(slot) = self.args.index.and_then(|own| Slot::after(&change.what, own)) {
+                    self.slot = slot;
                 }
                 let What::Difference(own) = &change.what else { continue };
                 if !causes.contains(&own.name()) {
@@ -303,12 +309,7 @@ impl History<'_> {
         if before.is_none() && self.args.index.is_none() {
             self.show_unread(moment, None, after)?;
         }
-        // It cannot begin with a line that does not change its device.
-        let is_of =
-            |device: &str| touched.devices().is_none_or(|mut own| own.any(|it| it == device));
-        if self.args.row().is_some_and(|own| before.is_none() || is_of(own.0)) {
-            self.begin(moment, after, says_row)?;
-        }
+        self.show_row(moment, touched, after)?;
         let Some((old, new)) = choices else { return Ok(()) };
         let (before, after) = (before.map(Places::of), Places::of(after));
         let ports: BTreeSet<&(String, u32)> = old.keys().chain(new.keys()).collect();
@@ -362,37 +363,53 @@ impl History<'_> {
         Ok(())
     }
 
-    /// Shows what the row that is asked for was at first, or after its table could not be read: once its table has room
-    /// for it, and before that, why it is not known. A change that was shown may have said it.
-    fn begin(
+    /// Shows what the row that is asked for is, unless the last line that said it is still right.
+    fn show_row(
         &mut self,
         moment: &Moment,
-        after: &Inventory,
-        is_said: bool,
+        touched: &Part,
+        inventory: &Inventory,
     ) -> serde_json::Result<()> {
         let Some((device, port, index)) = self.args.row() else { return Ok(()) };
-        if self.begun == Some(Begun::Known) {
+        // It does not change with a line that does not change its device.
+        if touched.devices().is_some_and(|mut own| !own.any(|own| own == device)) {
             return Ok(());
         }
-        let own = after.device(device);
-        let row = own.and_then(|own| own.row(port, index)).map(|row| gid(device, row));
-        let has_room = self.has_room(after);
-        if row.is_none() && has_room == Some(false) {
+        let now = self.slot(inventory, device, port, index);
+        if std::mem::replace(&mut self.slot, now) == self.slot {
             return Ok(());
         }
-        let places = Places::of(after);
-        let unread = if row.is_none() { places.unread(device, port) } else { None };
-        let (begun, side) = match (row, unread) {
-            (Some(row), _) => (Begun::Known, row),
-            (None, Some(problem)) => (Begun::Unread, problem_side(problem)),
-            (None, None) if has_room.is_some() => (Begun::Known, Side::None),
-            (None, None) => return Ok(()),
+        let after = match &self.slot {
+            Slot::Absent => return Ok(()),
+            Slot::Unread(problem) => problem_side(problem),
+            Slot::Empty => Side::None,
+            Slot::Taken(row) => gid(device, row),
         };
-        if self.begun.replace(begun) == Some(begun) || is_said {
-            return Ok(());
-        }
         let line = Line::of(moment.time(), moment.monotonic(), "was");
-        self.rows.add(&Line { device: Some(device), port: Some(port), after: side, ..line })
+        self.rows.add(&Line { device: Some(device), port: Some(port), after, ..line })
+    }
+
+    /// What is known of a row.
+    fn slot(&self, inventory: &Inventory, device: &str, port: u32, index: u32) -> Slot {
+        let own = inventory.device(device);
+        if let Some(row) = own.and_then(|own| own.row(port, index)) {
+            return Slot::Taken(Box::new(row.clone()));
+        }
+        let has_room = self.has_room(inventory);
+        let unread = match own {
+            _ if has_room == Some(false) => return Slot::Absent,
+            Some(own) => unread_of_port(own, port),
+            None => {
+                let mut unlisted = inventory.unlisted.iter();
+                let own = unlisted.find(|(name, _)| name == device).map(|(_, own)| own);
+                own.or_else(|| inventory.list_failure())
+            }
+        };
+        match unread {
+            Some(problem) => Slot::Unread(problem.clone()),
+            None if has_room.is_some() => Slot::Empty,
+            None => Slot::Absent,
+        }
     }
 
     /// Whether a change is one of what is asked for.
@@ -416,7 +433,8 @@ impl History<'_> {
         };
         let Some(index) = self.args.index else { return is_place };
         let is_other = !matches!(kind(what), Kind::Gid | Kind::Port);
-        is_place && (has_row(what, index) || is_table(what) || is_other)
+        let is_table = matches!(what, What::Difference(Difference::Table { .. }));
+        is_place && (is_table || is_other || Slot::after(what, index).is_some())
     }
 
     /// Whether a choice may have changed by it.
@@ -504,7 +522,7 @@ impl<'i> Places<'i> {
 
     /// Why it is not known what is in a port's table, or whether there is such a port.
     fn unread(&self, device: &str, port: u32) -> Option<&'i Problem> {
-        let Inventory { devices, unlisted, problems, .. } = self.inventory;
+        let Inventory { devices, unlisted, .. } = self.inventory;
         let devices = self
             .devices
             .get_or_init(|| devices.iter().map(|own| (own.device.name.as_str(), own)).collect());
@@ -512,13 +530,15 @@ impl<'i> Places<'i> {
             let unlisted = self.unlisted.get_or_init(|| {
                 unlisted.iter().map(|(name, problem)| (name.as_str(), problem)).collect()
             });
-            // Where RDMA netlink was refused, sysfs listed all.
-            let refusal = self.inventory.netlink_failure();
-            let of_list = || problems.iter().find(|own| Some(*own) != refusal);
-            return unlisted.get(device).copied().or_else(of_list);
+            return unlisted.get(device).copied().or_else(|| self.inventory.list_failure());
         };
-        own.problem().or_else(|| own.port(port)?.problem())
+        unread_of_port(own, port)
     }
+}
+
+/// Why it is not known what is in the table of a device's port.
+fn unread_of_port(own: &DeviceRecord, port: u32) -> Option<&Problem> {
+    own.problem().or_else(|| own.port(port)?.problem())
 }
 
 /// What of a host could not be read: with a device's name, if that could not be listed.
@@ -610,7 +630,7 @@ mod tests {
                 of_all: OfAll::default(),
                 looked: 0,
                 most,
-                begun: None,
+                slot: Slot::Absent,
             };
             let mut report = Report::default();
             history.read(&mut Input::open(&args.file, ROOM).unwrap(), &mut report).unwrap();

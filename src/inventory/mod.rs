@@ -227,6 +227,14 @@ impl Inventory {
         self.without_netlink.as_ref().filter(|own| !means_no_netlink(own.errno))
     }
 
+    /// Why there may be devices that are neither listed nor in [`unlisted`](Self::unlisted): what of the host could not be
+    /// read, as that may have been the list. `None` if only RDMA netlink was refused: sysfs listed all devices then.
+    #[must_use]
+    pub fn list_failure(&self) -> Option<&Problem> {
+        let refusal = self.netlink_failure();
+        self.problems.iter().find(|own| Some(*own) != refusal)
+    }
+
     /// The interface with this index.
     #[must_use]
     pub fn interface(&self, index: u32) -> Option<&Interface> {

@@ -18,6 +18,7 @@ use crate::tree::Tree;
 
 mod file;
 mod killed;
+mod rows;
 
 /// A recorder of a tree.
 struct Recorder(Child, PathBuf);
@@ -741,75 +742,6 @@ fn a_name_in_a_recording_whose_list_was_not_read() {
     let run = finish(program().arg("history").arg(&file).arg("mlx5_0"));
     assert!(run.status == 3 && !run.stderr.contains("nowhere"), "{run:?}");
     assert!(run.stderr.contains("host: list devices: ENOMEM"), "{run:?}");
-}
-
-/// An index that no table ever had is no empty slot, as for `gid`.
-#[test]
-fn a_row_outside_the_table_has_no_history() {
-    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
-    tree.with_roce();
-    let file = folder.path().join("record.jsonl");
-    made(&tree, &file, &[("12:00:00", 0, None)]);
-    let row = |index: &str| finish(program().arg("history").arg(&file).args(["mlx5_0:1", index]));
-    let run = row("11");
-    assert!(run.stdout.ends_with("was\n") && run.status == 0, "{run:?}");
-    let run = row("12");
-    assert_eq!((run.stdout.lines().count(), run.status), (1, 1), "{run:?}");
-    let said = at(&["gid", "mlx5_0:1", "12"], &file, "end").stderr;
-    let said = said.lines().last().unwrap().split_once(": mlx5_0").unwrap().1.to_owned();
-    assert_eq!(run.stderr, format!("uverbs: mlx5_0{said}\n"));
-
-    // A table that grew has room later, and one that was not read then may have. Other lines of that moment do not say it.
-    let first: Value = serde_json::from_str(&texts(&file)[0]).unwrap();
-    let mut grown = first["devices"][0].clone();
-    grown["ports"][0]["attributes"][0]["gid_tbl_len"] = 16.into();
-    let (mut unread, mut changed, mut came) = (grown.clone(), grown.clone(), grown.clone());
-    unread["ports"][0]["attributes"] = serde_json::json!({ "error": "no port", "errno": 5 });
-    changed["fw_version"] = "2".into();
-    came["name"] = "mlx5_9".into();
-    let change = |device: &Value| Some(serde_json::json!([{ "whole": device }]));
-    let was = &["began", "was"][..];
-    for (device, port, expected) in [
-        (&grown, "mlx5_0:1", was),
-        (&unread, "mlx5_0:1", was),
-        (&changed, "mlx5_0:1", &["began", "device_changed", "was"]),
-        (&came, "mlx5_9:1", &["began", "device_came", "was"]),
-    ] {
-        made(&tree, &file, &[("12:00:00", 0, None), ("12:01:00", 1, change(device))]);
-        let lines = history(&file, &[port, "12"]);
-        assert_eq!(whats(&lines), expected);
-        assert!(lines.last().unwrap()["time"].as_str().unwrap().contains("T12:01:00"), "{lines:?}");
-    }
-    // Once it can be read, it is said again.
-    let parts = [
-        ("12:00:00", 0, None),
-        ("12:01:00", 1, change(&unread)),
-        ("12:02:00", 2, change(&grown)),
-        ("12:03:00", 3, change(&changed)),
-    ];
-    made(&tree, &file, &parts);
-    let lines = history(&file, &["mlx5_0:1", "12"]);
-    assert_eq!(whats(&lines), ["began", "was", "was", "device_changed"]);
-    assert_eq!((&lines[1]["after"]["errno"], &lines[2]["after"]), (&5.into(), &Value::Null));
-    // A table that could not be read for a while may have another row then.
-    let mut refused = first["devices"][0].clone();
-    let row = refused["gids"][0].clone();
-    refused["gids"] = serde_json::json!({ "error": "no table", "errno": 5 });
-    let parts = [
-        ("12:00:00", 0, None),
-        ("12:01:00", 1, change(&refused)),
-        ("12:02:00", 2, change(&first["devices"][0])),
-    ];
-    made(&tree, &file, &parts);
-    let lines = history(&file, &["mlx5_0:1", &row["index"].to_string()]);
-    assert_eq!(whats(&lines), ["began", "was", "gids_readable", "gids_readable", "was"]);
-    assert_eq!((&lines[1]["after"], &lines[4]["after"]["gid"]), (&lines[4]["after"], &row["gid"]));
-    // Outside it there is no row, whatever could not be read.
-    let run = finish(program().arg("history").arg(&file).args(["mlx5_0:1", "99"]));
-    assert!(run.status == 1 && !run.stdout.contains("was"), "{run:?}");
-    // A port that there is not has no slots.
-    let run = finish(program().args(["history", "--json"]).arg(&file).args(["mlx5_0:7", "3"]));
-    assert!(run.status == 1 && !run.stdout.contains("\"was\""), "{run:?}");
 }
 
 /// A line that says that something changed says what.

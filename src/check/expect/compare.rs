@@ -239,10 +239,9 @@ pub(super) fn to_u64(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// Whether it is known which devices there are. Where RDMA netlink was refused, sysfs listed them.
+/// Whether it is known which devices there are.
 pub(super) fn is_list_known(inventory: &Inventory) -> bool {
-    let refusal = inventory.netlink_failure();
-    inventory.unlisted.is_empty() && inventory.problems.iter().all(|own| Some(own) == refusal)
+    inventory.unlisted.is_empty() && inventory.list_failure().is_none()
 }
 
 /// Compares how many devices a group has. Of so many more it is not known; these have findings of their own.
