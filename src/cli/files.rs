@@ -79,18 +79,22 @@ fn each_snapshot<E>(
     file: &mut Input,
     see: &mut impl FnMut(&Path, u64, Read) -> Result<(), E>,
 ) -> Result<(), E> {
+    let mut is_recording = false;
     while let Some(read) = file.next() {
         let line = file.recording.line();
+        let was_recording =
+            std::mem::replace(&mut is_recording, matches!(read, Ok(Entry::Moment(_))));
         match read {
             Ok(Entry::Snapshot(own)) => {
                 see(path, line, Ok(Found { inventory: *own, time: None, fault: None }))?;
             }
             Err(problem) => see(path, line, Err(problem))?,
             // That of one moment is no answer to what is now.
-            Ok(_) => {
+            Ok(_) if !was_recording => {
                 let what = "this is a recording: --at says of which moment, and `--at end` is the last one";
-                return see(path, line, Err(problem(path, &what, EINVAL)));
+                see(path, line, Err(problem(path, &what, EINVAL)))?;
             }
+            Ok(_) => {}
         }
     }
     Ok(())

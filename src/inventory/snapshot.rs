@@ -29,9 +29,9 @@ const EINVAL: i32 = 22;
 /// for one document and the inventory that is made of it, however many there are.
 ///
 /// A document that cannot be read is an error, and the next one is read all the same. If a document ends in
-/// the middle, the next one is found where a line begins with `{"schema_version"`. After an error of the
-/// reader, and after a line that begins no object, nothing more is read. An input without any document is
-/// an error.
+/// the middle, the next one is found where a line begins with `{"schema_version"`. Lines that begin no object are
+/// one error, up to the next one that does. After an error of the reader nothing more is read. An input without any
+/// document is an error.
 ///
 /// ```
 /// use uverbs::inventory::Snapshots;
@@ -57,7 +57,7 @@ pub struct Snapshots<R> {
     lines: u64,
     /// Whether there was a document.
     is_any: bool,
-    /// Whether the end of the last document is not known.
+    /// Whether what comes may still be of the last document, or of something that is none.
     is_lost: bool,
     is_done: bool,
 }
@@ -169,8 +169,8 @@ impl<R: BufRead> Snapshots<R> {
                 Err(error) => error,
             };
         }
-        // What is no list of objects may be anything, and have any number of lines.
-        self.is_done = !document.trim_ascii_start().starts_with(b"{");
+        // What is no object may be anything, and have any number of lines.
+        self.is_lost = !document.trim_ascii_start().starts_with(b"{");
         Err(self.fault(Fault::of(document, &error, self.line)))
     }
 

@@ -512,6 +512,34 @@ fn a_file_that_cannot_be_read_hides_no_other() {
     assert_eq!(run.status, 3);
 }
 
+/// Nor does a recording, or what other programs write to the same file.
+#[test]
+fn what_is_no_snapshot_hides_no_other() {
+    let (fleet, folder) = (fleet_with_everything(), TempDir::new().unwrap());
+    let file = folder.path().join("all.jsonl");
+    let own = |place: usize| fs::read_to_string(fleet.file(place)).unwrap().trim().to_owned();
+    let begun = own(1).replacen(
+        r#"{"schema_version":1,"#,
+        r#"{"schema_version":1,"recording":{"number":0,"time":"2026-11-22T12:00:00Z","monotonic_ns":0,"goes_on":false},"#,
+        1,
+    );
+    assert!(begun.contains("recording"));
+    let line = r#"{"number":1,"time":"2026-11-22T12:00:09Z","monotonic_ns":9,"changes":[]}"#;
+    let devices = |text: &str| {
+        fs::write(&file, text).unwrap();
+        let run = finish(program().args(["devices", "--json"]).args(from([&file])));
+        let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+        let count = |key: &str| answer[key].as_array().unwrap().len();
+        (count("devices"), count("problems"), run.status)
+    };
+    let (first, second) = (own(0), own(1));
+    let (all, _, _) = devices(&format!("{first}\n{second}\n"));
+    for between in ["ssh: no\nssh: no route", "null", "]", &format!("{begun}\n{line}\n{line}")] {
+        let found = devices(&format!("{first}\n{between}\n{second}\n"));
+        assert_eq!(found, (all, 1, 3), "{between}");
+    }
+}
+
 #[test]
 fn from_standard_input() {
     let fleet = fleet_with_everything();

@@ -95,7 +95,11 @@ fn what_is_no_list_of_documents() {
     assert_eq!(read("\n\n"), ["1 no JSON: EOF while parsing a value at line 1 column 0"]);
     let log = "uverbs: no\nuverbs: not either\n".repeat(1000);
     assert_eq!(read(&log), ["1 no JSON: expected value at line 1 column 1"]);
-    assert_eq!(read("[]\n{}"), ["1 invalid type: sequence, expected an object"]);
+    let list = "1 invalid type: sequence, expected an object";
+    assert_eq!(read("[]\n{}"), [list, "2 line 2: missing field `schema_version`"]);
+    // What comes after it is read.
+    let found = read(&format!("{}\n{log}{}\n", host("a"), host("b")));
+    assert_eq!(found, ["1 a", "2 line 2: no JSON: expected value at line 2 column 1", "2002 b"]);
     let of_two = format!("{}{}", host("a"), host("b"));
     let found = read(&of_two);
     assert!(found[0].starts_with("1 no JSON: trailing characters at line 1"), "{found:?}");
