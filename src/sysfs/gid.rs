@@ -36,6 +36,11 @@ impl Sysfs {
                 sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
             read_gid(&folder, port, index).map_err(|cause| {
                 let gids = folder.join("gids");
+                // What is left of a table with a gap does not say what is outside it.
+                let cause = match (cause, gids.slots()) {
+                    (Cause::Os(libc::ENOENT), Err(gap @ Cause::MalformedFile { .. })) => gap,
+                    (cause, _) => cause,
+                };
                 // Each port has the folder, also without a slot: this tree is a part of a sysfs.
                 let slot =
                     if gids.exists() { gids.join(index.to_string()) } else { folder.clone() };

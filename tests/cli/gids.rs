@@ -109,6 +109,27 @@ fn filters() {
     // In a tree of another host its own word of the interface counts.
     assert_eq!(found(&["--netdev", "eth0"]), ["mlx5_0:1 0", "mlx5_0:1 1", "mlx5_0:1 3"]);
     assert_eq!(found(&["--netdev", "eth0.7"]), ["mlx5_0:1 10"]);
+    // So it does in a snapshot of it.
+    let snapshot = serde_json::from_str(&tree.uverbs(&["snapshot"]).stdout).unwrap();
+    let run = Fleet::new(&[snapshot]).uverbs(&["gids", "--netdev", "eth0", "--json"]);
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(places(&document), ["mlx5_0:1 0", "mlx5_0:1 1", "mlx5_0:1 3"]);
+}
+
+/// Of a table with a gap nothing is outside.
+#[test]
+fn a_slot_that_is_missing_is_not_outside_the_table() {
+    let tree = Tree::new();
+    let port = tree.with_roce().port_again(1);
+    let gid = |index: &str| tree.uverbs(&["gid", "mlx5_0:1", index]);
+    let run = gid("99");
+    assert!(run.status == 1 && run.stderr.contains("outside the port's table"), "{run:?}");
+    port.remove("gids/5");
+    let run = gid("5");
+    assert!(run.status == 3 && run.stderr.contains("slots with a gap"), "{run:?}");
+    port.remove("gids/0");
+    let run = tree.uverbs(&["guids"]);
+    assert!(run.status == 3 && run.stderr.contains("slots with a gap"), "{run:?}");
 }
 
 /// Nothing found is an answer, with a heading and a line that names what was asked for.
