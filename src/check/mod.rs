@@ -127,6 +127,11 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
         };
         findings.add("not-checked", Note, seen, "run uverbs check without names");
     }
+    let others: BTreeSet<&str> = inventory.others.iter().map(|own| own.name.as_str()).collect();
+    if inventory.unlisted.iter().any(|(name, _)| !others.contains(name.as_str())) {
+        let seen = "not looked at: devices that could not be listed, and their effect on others";
+        findings.add("not-checked", Note, seen, "uverbs devices says why they could not be");
+    }
 }
 
 /// What was not read of a host that has devices. No finding covers it.

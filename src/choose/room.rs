@@ -67,10 +67,7 @@ pub fn has_order(inventory: &Inventory) -> bool {
 #[non_exhaustive]
 pub enum Doubt {
     /// Not all devices could be listed.
-    Unlisted {
-        /// How many ports could be read.
-        read: usize,
-    },
+    Unlisted,
     /// Not all ports could be read.
     Unread {
         /// How many could.
@@ -92,9 +89,7 @@ pub enum Doubt {
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unlisted { read } => {
-                write!(f, "{read} could be read, while not all devices could be listed")
-            }
+            Self::Unlisted => f.write_str("not all devices could be listed"),
             Self::Unread { read, all } => write!(f, "{read} of {all} could be read"),
             Self::Unopened { ports, all } => {
                 write!(f, "{ports} of the {all} are of devices that could not be opened")
@@ -113,7 +108,7 @@ pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
     let read = found(inventory).filter(is_read).flat_map(|own| &own.ports);
     let read = read.filter(|own| own.known().is_some()).count();
     if has_unlisted(inventory) {
-        Some(Doubt::Unlisted { read })
+        Some(Doubt::Unlisted)
     } else if read < all && fills(inventory) {
         Some(Doubt::Unread { read, all })
     } else if fills(inventory) && !has_order(inventory) {

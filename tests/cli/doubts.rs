@@ -593,10 +593,7 @@ fn ports_that_were_not_read_make_the_room_doubtful() {
     own["devices"].as_array_mut().unwrap().truncate(1);
     let fleet = Fleet::new(std::slice::from_ref(&own));
     let (run, answer) = (fleet.uverbs(&["choose"]), fleet.json(&["choose"]));
-    assert!(
-        run.stderr.contains("1 could be read, while not all devices could be listed"),
-        "{run:?}"
-    );
+    assert!(run.stderr.contains("not all devices could be listed"), "{run:?}");
     assert_eq!(answer["choose"][0]["nccl"]["is_sure"], false, "{answer}");
     // Only a list keeps the room for those that were read.
     let setting = json!({ "NCCL_IB_HCA": "=m1:1", "NCCL_IB_GID_INDEX": "3" });

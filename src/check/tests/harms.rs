@@ -34,6 +34,9 @@ pub(super) const HARMS: &[Harm] = &[
     (&["not-checked"], |it| it.interfaces = None),
     (&["not-checked", "gid-not-proven"], |it| it.has_netlink = false),
     (&["not-checked"], |it| it.others.push(Device::named("mlx5_9"))),
+    (&["device-unreadable", "not-checked"], |it| {
+        it.unlisted.push(("mlx5_9".into(), problem("no", 5)));
+    }),
     (&["not-checked"], |it| it.first().hardware = None),
     (&["not-checked"], |it| it.first().hardware.as_mut().unwrap().board_is_unread = true),
     (&["not-checked"], |it| {

@@ -110,7 +110,7 @@ fn selected<'h>(host: &'h Seen, asked: &'h Asked<'_>, report: &mut Report) -> Ve
         });
         if !unknown.is_empty() {
             report.nothing(format!("not asked, as the driver is not known: {}", some(&unknown)));
-        } else if selected.is_empty() {
+        } else if selected.is_empty() && host.inventory.unlisted.is_empty() {
             report.note("no device of the driver mlx5; `uverbs devices` shows the drivers");
         }
     }
