@@ -167,7 +167,7 @@ pub(crate) fn answer(
         tally.looked.add(&host.inventory, &asked);
         tally.is_unread |= tell_others(host, &asked, report);
         let (mut problems, mut warnings) = (0, 0);
-        let deviations = compare(&host.inventory, &pattern);
+        let deviations = compare(&host.inventory, &pattern, |name| asked.has_device(name));
         let found = check(&host.inventory, expected).into_iter().chain(deviations);
         for finding in found.filter(|finding| is_asked(finding, &asked)) {
             match finding.severity {

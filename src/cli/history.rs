@@ -26,7 +26,7 @@ use crate::looked::Looked;
 use crate::out::Out;
 use crate::output::{List, Output, Rest};
 use crate::report::{EINVAL, Report};
-use crate::selection::{Asked, unlisted};
+use crate::selection::Asked;
 use crate::text::printable;
 use crate::verdict::is_known;
 
@@ -238,9 +238,9 @@ impl History<'_> {
             is_any = true;
             // What comes is in some line.
             let now = part.of(after);
-            let unlisted = unlisted(after);
-            has_name = has_name || unlisted.is_none() && self.asked.missing(&now).count == 0;
-            unread = unread.or_else(|| unlisted.cloned());
+            let failure = &after.list_failure;
+            has_name = has_name || failure.is_none() && self.asked.missing(&now).count == 0;
+            unread = unread.or_else(|| failure.clone());
             has_room = has_room.max(self.has_room(&now));
             let changes = before.as_ref().map(|own| moment.changes(own, &now));
             let changes = changes.unwrap_or_default();
@@ -305,8 +305,7 @@ impl History<'_> {
                 self.show_unread(moment, Some(before), after)?;
             }
         }
-        // Of a row the row's own line says it.
-        if before.is_none() && self.args.index.is_none() {
+        if before.is_none() {
             self.show_unread(moment, None, after)?;
         }
         self.show_row(moment, touched, after)?;
@@ -339,7 +338,8 @@ impl History<'_> {
         before: Option<&Inventory>,
         inventory: &Inventory,
     ) -> serde_json::Result<()> {
-        let asked = &self.asked;
+        // Of a row its own line says it.
+        let (asked, is_row) = (&self.asked, self.args.index.is_some());
         let known: BTreeSet<(Option<&str>, &str)> = before
             .into_iter()
             .flat_map(unread_of_host)
@@ -347,9 +347,10 @@ impl History<'_> {
             .collect();
         let of_host = unread_of_host(inventory)
             .filter(|(name, own)| !known.contains(&(*name, own.text.as_str())))
-            .filter(|(name, _)| name.is_none_or(|name| asked.has_device(name)))
+            .filter(|(name, _)| name.is_none_or(|name| !is_row && asked.has_device(name)))
             .map(|(name, own)| (name, None, own));
-        let devices = inventory.devices.iter().filter(|own| asked.has_device(&own.device.name));
+        let devices = inventory.devices.iter().filter(|_| !is_row);
+        let devices = devices.filter(|own| asked.has_device(&own.device.name));
         let of_devices = devices.flat_map(|own| {
             let name = own.device.name.as_str();
             let own = unread(own).into_iter();
@@ -402,7 +403,7 @@ impl History<'_> {
             None => {
                 let mut unlisted = inventory.unlisted.iter();
                 let own = unlisted.find(|(name, _)| name == device).map(|(_, own)| own);
-                own.or_else(|| inventory.list_failure())
+                own.or(inventory.list_failure.as_ref())
             }
         };
         match unread {
@@ -522,7 +523,7 @@ impl<'i> Places<'i> {
 
     /// Why it is not known what is in a port's table, or whether there is such a port.
     fn unread(&self, device: &str, port: u32) -> Option<&'i Problem> {
-        let Inventory { devices, unlisted, .. } = self.inventory;
+        let Inventory { devices, unlisted, list_failure, .. } = self.inventory;
         let devices = self
             .devices
             .get_or_init(|| devices.iter().map(|own| (own.device.name.as_str(), own)).collect());
@@ -530,7 +531,7 @@ impl<'i> Places<'i> {
             let unlisted = self.unlisted.get_or_init(|| {
                 unlisted.iter().map(|(name, problem)| (name.as_str(), problem)).collect()
             });
-            return unlisted.get(device).copied().or_else(|| self.inventory.list_failure());
+            return unlisted.get(device).copied().or(list_failure.as_ref());
         };
         unread_of_port(own, port)
     }

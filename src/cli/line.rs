@@ -378,6 +378,8 @@ fn host_words(own: &Inventory) -> BTreeSet<String> {
     // Its text is there either way.
     let failure = own.netlink_failure();
     words.extend(failure.map(|it| format!("misses_netlink {}", own.problems.contains(it))));
+    words.push(format!("knows_proprietary {}", own.proprietary.is_some()));
+    words.push(format!("knows_devices {}", own.list_failure.is_none()));
     words.push(format!("knows_interfaces {}", own.interfaces.is_some()));
     words.extend(own.others.iter().map(|own| format!("other {}", own.name)));
     words.extend(own.absences.iter().map(ToString::to_string));

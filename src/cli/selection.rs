@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use uverbs::device::Device;
-use uverbs::inventory::{DeviceRecord, Inventory, Problem};
+use uverbs::inventory::{DeviceRecord, Inventory};
 use uverbs::selector::Selector;
 
 use crate::report::Report;
@@ -82,16 +82,10 @@ pub(crate) struct Missing {
 /// How many of the names that a host lacks are known.
 const FIRST: usize = 8;
 
-/// Why it is not known which devices a host has, if its list could not be read: then no name is one of nothing.
-pub(crate) fn unlisted(inventory: &Inventory) -> Option<&Problem> {
-    let is_empty = inventory.devices.is_empty() && inventory.others.is_empty();
-    inventory.problems.first().filter(|_| is_empty)
-}
-
 impl Asked<'_> {
     /// The selectors that name nothing of a host. A device that could not be listed may be there.
     pub(crate) fn missing(&self, inventory: &Inventory) -> Missing {
-        if unlisted(inventory).is_some() {
+        if inventory.list_failure.is_some() {
             return Missing { count: 0, first: Vec::new() };
         }
         let devices = inventory.devices.iter().map(|own| &own.device).chain(&inventory.others);
@@ -190,7 +184,8 @@ pub(crate) fn select<'d>(
     for device in inventory.others.iter().filter(|own| seen.insert(&own.name)) {
         find(device);
     }
-    let mut missing = match unlisted(inventory) {
+    // Where the list could not be read, no name is one of nothing.
+    let mut missing = match inventory.list_failure {
         None => asked.list.len().saturating_sub(found),
         Some(_) => 0,
     };
@@ -219,6 +214,7 @@ mod tests {
     use super::*;
     use crate::hosts::Seen;
     use crate::report::Unanswered;
+    use uverbs::inventory::Problem;
 
     #[test]
     fn a_port_that_is_not_there_is_missed_also_beside_its_device() {

@@ -88,6 +88,8 @@ struct Document {
     unread_settings: Vec<Problem>,
     #[serde(deserialize_with = "form::list")]
     problems: Vec<Problem>,
+    #[serde(default)]
+    list_failure: ListFailure,
     #[serde(default, deserialize_with = "form::list")]
     unlisted: Vec<Unlisted>,
     without_netlink: Option<Problem>,
@@ -110,6 +112,18 @@ impl From<LockedMemoryForm> for LockedMemory {
     fn from(LockedMemoryForm { limit, is_exempt }: LockedMemoryForm) -> Self {
         Self { limit, is_exempt }
     }
+}
+
+/// Whether it is known which devices there are.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(untagged)]
+enum ListFailure {
+    /// An older snapshot does not say it.
+    #[default]
+    #[serde(skip)]
+    Unsaid,
+    None,
+    Some(Problem),
 }
 
 /// A device that could not be listed.
@@ -177,6 +191,7 @@ impl From<Inventory> for Document {
             settings,
             unread_settings,
             problems,
+            list_failure,
             unlisted,
             without_netlink,
         } = own;
@@ -197,6 +212,7 @@ impl From<Inventory> for Document {
             settings: settings.into_iter().map(SettingForm::from).collect(),
             unread_settings,
             problems,
+            list_failure: list_failure.map_or(ListFailure::None, ListFailure::Some),
             unlisted: unlisted.map(|(device, problem)| Unlisted { device, problem }).collect(),
             without_netlink,
         }
@@ -228,14 +244,27 @@ impl TryFrom<Document> for Inventory {
             settings: known.settings,
             unread_settings: own.unread_settings,
             problems: own.problems,
+            list_failure: None,
             unlisted: own.unlisted.into_iter().map(|own| (own.device, own.problem)).collect(),
             without_netlink: own.without_netlink,
         };
         inventory.unread_settings.extend(known.unread);
         inventory.problems.extend(known.problems);
         doubt_absence(&mut inventory);
+        inventory.list_failure = match own.list_failure {
+            ListFailure::Unsaid => list_failure(&inventory),
+            ListFailure::None => None,
+            ListFailure::Some(problem) => Some(problem),
+        };
         Ok(inventory)
     }
+}
+
+/// What may have kept the list from being read, of a snapshot that does not say it. Where RDMA netlink was refused and
+/// something else is there, sysfs listed all.
+fn list_failure(inventory: &Inventory) -> Option<Problem> {
+    let refusal = inventory.netlink_failure().filter(|_| !inventory.devices.is_empty());
+    inventory.problems.iter().find(|own| Some(*own) != refusal).cloned()
 }
 
 /// Older versions wrote that no module is loaded also where RDMA netlink was refused, and only sysfs was

@@ -103,6 +103,9 @@ pub struct Inventory {
     pub unread_settings: Vec<Problem>,
     /// What went wrong and is no device's; and why the interfaces of rows are not known, of ports that were not wanted.
     pub problems: Vec<Problem>,
+    /// Why there may be devices that are neither among the `devices` nor `unlisted`; `None` if it is known which there
+    /// are. It is also one of the `problems`.
+    pub list_failure: Option<Problem>,
     /// Devices that could not be listed, by name.
     pub unlisted: Vec<(String, Problem)>,
     /// Why sysfs was read instead of RDMA netlink. Protocols and interfaces are not known then. It is also one of the
@@ -225,14 +228,6 @@ impl Inventory {
     #[must_use]
     pub fn netlink_failure(&self) -> Option<&Problem> {
         self.without_netlink.as_ref().filter(|own| !means_no_netlink(own.errno))
-    }
-
-    /// Why there may be devices that are neither listed nor in [`unlisted`](Self::unlisted): what of the host could not be
-    /// read, as that may have been the list. `None` if only RDMA netlink was refused: sysfs listed all devices then.
-    #[must_use]
-    pub fn list_failure(&self) -> Option<&Problem> {
-        let refusal = self.netlink_failure();
-        self.problems.iter().find(|own| Some(*own) != refusal)
     }
 
     /// The interface with this index.

@@ -126,7 +126,13 @@ impl Host {
             Ok(listing) => {
                 for error in &listing.problems {
                     match error.device() {
-                        None => inventory.problems.push(error.into()),
+                        None => {
+                            // Any other is about their nodes.
+                            if matches!(error.request(), Request::ListDevices) {
+                                inventory.list_failure.get_or_insert_with(|| error.into());
+                            }
+                            inventory.problems.push(error.into());
+                        }
                         Some(device) => {
                             inventory.unlisted.push((device.to_owned(), error.into()));
                         }
@@ -143,7 +149,11 @@ impl Host {
                     record.place = places.get(&record.device.name).copied();
                 }
             }
-            Err(error) => inventory.problems.push(error.into()),
+            Err(error) => {
+                let problem = Problem::from(error);
+                inventory.list_failure = Some(problem.clone());
+                inventory.problems.push(problem);
+            }
         }
         // Of devices that sysfs listed, as netlink did not answer, it says nothing.
         let is_known = |record: &DeviceRecord| record.device.index.is_some();

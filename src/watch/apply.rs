@@ -230,6 +230,7 @@ pub(super) fn host_part(own: &Inventory, with_interfaces: bool) -> Inventory {
         settings: own.settings.clone(),
         unread_settings: own.unread_settings.clone(),
         problems: own.problems.clone(),
+        list_failure: own.list_failure.clone(),
         unlisted: own.unlisted.clone(),
         without_netlink: own.without_netlink.clone(),
     }

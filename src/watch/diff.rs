@@ -135,11 +135,9 @@ struct Unlisted<'i> {
 }
 
 impl<'i> Unlisted<'i> {
-    /// Of an inventory that has these devices.
-    fn of(inventory: &'i Inventory, devices: &[DeviceRecord]) -> Self {
-        let is_none = devices.is_empty() && inventory.others.is_empty();
+    fn of(inventory: &'i Inventory) -> Self {
         let names = inventory.unlisted.iter().map(|(name, _)| name.as_str()).collect();
-        Self { is_all: is_none && !inventory.problems.is_empty(), names }
+        Self { is_all: inventory.list_failure.is_some(), names }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -174,8 +172,7 @@ fn pair_devices(
 ) {
     let old = core::mem::take(&mut now.devices);
     let (before, places) = (Places::of(&old), Places::of(&after.devices));
-    let (unlisted_before, unlisted) =
-        (Unlisted::of(now, &old), Unlisted::of(after, &after.devices));
+    let (unlisted_before, unlisted) = (Unlisted::of(now), Unlisted::of(after));
     let by_name = |own: &DeviceRecord| {
         let place = places.names.get(own.device.name.as_str())?;
         let same = after.devices.get(*place)?;

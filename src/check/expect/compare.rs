@@ -13,9 +13,14 @@ use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 
 /// What of a host is not as a pattern has it: first how many devices there are, then by device and port.
 ///
-/// Devices of the inventory that were not wanted are not compared, nor is a number of devices that they may be among.
+/// Devices that are not wanted are not compared, nor is a number of devices that they may be among: those that the
+/// inventory has among its `others`, and of those that could not be listed the ones of which `is_wanted` says so.
 #[must_use]
-pub fn compare(inventory: &Inventory, pattern: &HostPattern) -> Vec<Finding> {
+pub fn compare(
+    inventory: &Inventory,
+    pattern: &HostPattern,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Vec<Finding> {
     if *pattern == HostPattern::default() {
         return Vec::new();
     }
@@ -33,11 +38,11 @@ pub fn compare(inventory: &Inventory, pattern: &HostPattern) -> Vec<Finding> {
             Grouped::None => {}
         }
     }
-    let names = inventory.devices.iter().map(|own| own.device.name.as_str()).collect();
+    let listed = Listed::of(inventory, is_wanted);
     for (own, count) in pattern.devices.iter().zip(counts) {
-        list.extend(compare_count((inventory, &names), own, count, unknown));
+        list.extend(compare_count(&listed, own, count, unknown));
     }
-    if pattern.only_these_devices && !is_list_known(inventory) {
+    if pattern.only_these_devices && !listed.is_known {
         list.push(unread_list("which devices there are"));
     }
     for (record, group) in inventory.devices.iter().zip(groups) {
@@ -241,12 +246,33 @@ pub(super) fn to_u64(count: usize) -> u64 {
 
 /// Whether it is known which devices there are.
 pub(super) fn is_list_known(inventory: &Inventory) -> bool {
-    inventory.unlisted.is_empty() && inventory.list_failure().is_none()
+    inventory.unlisted.is_empty() && inventory.list_failure.is_none()
+}
+
+/// What is known of which devices there are.
+struct Listed<'i> {
+    names: BTreeSet<&'i str>,
+    /// Of those that are wanted.
+    is_known: bool,
+    /// Whether there are others.
+    is_partial: bool,
+}
+
+impl<'i> Listed<'i> {
+    fn of(inventory: &'i Inventory, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let mut unlisted = inventory.unlisted.iter().map(|(name, _)| is_wanted(name));
+        let is_any_wanted = unlisted.clone().any(|own| own);
+        Self {
+            names: inventory.devices.iter().map(|own| own.device.name.as_str()).collect(),
+            is_known: inventory.list_failure.is_none() && !is_any_wanted,
+            is_partial: inventory.is_partial() || unlisted.any(|own| !own),
+        }
+    }
 }
 
 /// Compares how many devices a group has. Of so many more it is not known; these have findings of their own.
 fn compare_count(
-    (inventory, names): (&Inventory, &BTreeSet<&str>),
+    listed: &Listed<'_>,
     own: &DevicePattern,
     count: usize,
     unknown: usize,
@@ -256,15 +282,15 @@ fn compare_count(
     if allowed.allows_more(number, number.saturating_add(to_u64(unknown))) {
         return None;
     }
-    let is_known = is_list_known(inventory);
-    if allowed.has_number(number) && is_known {
+    let Listed { names, is_known, is_partial } = listed;
+    if allowed.has_number(number) && *is_known {
         return None;
     }
     // Those that were not listed or not wanted may be of the group too. They are never fewer.
     if !is_known && (allowed.has_number(number) || allowed.allows_more(number, u64::MAX)) {
         return Some(unread_list(&format!("how many devices there are of {own}")));
     }
-    if inventory.is_partial() && allowed.allows_more(number, u64::MAX) {
+    if *is_partial && allowed.allows_more(number, u64::MAX) {
         return None;
     }
     let is_missing = |name: &&str| !names.contains(name);
@@ -275,7 +301,7 @@ fn compare_count(
         format!(", without {}", missing.join(", "))
     };
     let plural = if count == 1 { "" } else { "s" };
-    let are_all = is_known && unknown == 0 && !inventory.is_partial();
+    let are_all = *is_known && unknown == 0 && !is_partial;
     let least = if are_all { "" } else { "at least " };
     let advice = if least.is_empty() {
         "does lspci show the card, and is its driver loaded? the kernel's log may say more"

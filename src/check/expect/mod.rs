@@ -10,7 +10,7 @@
 //! let inventory = uverbs::Host::new().inventory(&Default::default());
 //! let mut good = Gathering::default();
 //! good.add(&inventory);
-//! assert_eq!(compare(&inventory, &good.end().pattern), []);
+//! assert_eq!(compare(&inventory, &good.end().pattern, |_| true), []);
 //! ```
 
 mod compare;

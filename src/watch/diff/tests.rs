@@ -108,11 +108,12 @@ prop_compose! {
         kernel in proptest::option::of(Just("7.2".to_owned())),
         has_netlink in any::<bool>(),
         unlisted in proptest::option::of(small()),
-        has_problem in any::<bool>(),
+        (has_problem, has_list) in any::<(bool, bool)>(),
     ) -> Inventory {
         let mut own = Inventory { kernel, has_netlink, ..Inventory::default() };
         own.unlisted.extend(unlisted.map(|name| (format!("rxe{name}"), problem())));
         own.problems.extend(has_problem.then(problem));
+        own.list_failure = (!has_list).then(problem);
         let mut indices = BTreeSet::new();
         let by_name: BTreeMap<u8, DeviceRecord> = devices.into_iter().collect();
         for (name, mut device) in by_name {
@@ -202,7 +203,7 @@ fn what_is_said_of_devices() {
     // What cannot be listed is not known to be gone.
     let problem = || Problem { text: "x: no".to_owned(), errno: 5 };
     let one = Inventory { unlisted: vec![("a".to_owned(), problem())], ..host(&[("b", 2)]) };
-    let all = Inventory { problems: vec![problem()], ..Inventory::default() };
+    let all = Inventory { list_failure: Some(problem()), ..Inventory::default() };
     let both = host(&[("a", 1), ("b", 2)]);
     assert_eq!(names(&both, &one), ["device_unlisted", "host"]);
     assert_eq!(names(&one, &both), ["device_listed", "host"]);

@@ -87,8 +87,7 @@ impl Part {
         self.interfaces.iter().copied()
     }
 
-    /// The part of an inventory. If devices come or go, it has something of one that stays: so a host that has devices
-    /// has some here.
+    /// The part of an inventory.
     #[must_use]
     pub fn of(&self, inventory: &Inventory) -> Inventory {
         if self.is_all {
@@ -101,8 +100,6 @@ impl Part {
         let mut devices: Vec<DeviceRecord> = self.devices.iter().filter_map(own).collect();
         // Where devices come or go, it matters whether they can be listed.
         let structural = Some(inventory).filter(|_| self.devices.values().any(|own| own.is_all));
-        let stays = |own: &&DeviceRecord| !self.devices.contains_key(&own.device.name);
-        devices.extend(structural.and_then(|own| own.devices.iter().find(stays)).map(bare));
         devices.sort_by(|one, other| natural(&one.device.name, &other.device.name));
         if self.has_host {
             return Inventory { devices, ..host_part(inventory, true) };
@@ -113,14 +110,11 @@ impl Part {
         });
         let unlisted = structural.iter().flat_map(|own| &own.unlisted);
         let unlisted = unlisted.filter(|(name, _)| self.devices.contains_key(name));
-        let others = structural.iter().filter_map(|own| own.others.first());
-        let problems = structural.iter().filter_map(|own| own.problems.first());
         Inventory {
             devices,
             interfaces,
             unlisted: unlisted.cloned().collect(),
-            others: others.cloned().collect(),
-            problems: problems.cloned().collect(),
+            list_failure: structural.and_then(|own| own.list_failure.clone()),
             ..Inventory::default()
         }
     }

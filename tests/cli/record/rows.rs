@@ -45,6 +45,7 @@ enum Slot {
 }
 
 const REFUSED: &str = "host: netlink refused";
+const NO_LIST: &str = "host: ENOMEM";
 
 fn gid(low: u8) -> String {
     format!("::ffff:10.0.0.{low}")
@@ -64,8 +65,7 @@ fn device() -> impl Strategy<Value = Device> {
 fn world() -> impl Strategy<Value = World> {
     let devices = btree_map(0u8..2, device(), 0..3);
     let unlisted = proptest::option::weighted(0.3, 0u8..2);
-    let problem =
-        prop_oneof![4 => Just(None), 1 => Just(Some("host: ENOMEM")), 1 => Just(Some(REFUSED))];
+    let problem = prop_oneof![4 => Just(None), 1 => Just(Some(NO_LIST)), 1 => Just(Some("host: no interfaces")), 1 => Just(Some(REFUSED))];
     (devices, unlisted, problem).prop_map(|(mut devices, unlisted, problem)| {
         // A name and a number are of one device.
         if let [Some(one), Some(other)] = [0, 1].map(|name| devices.get(&name).map(|own| own.index))
@@ -84,6 +84,7 @@ impl World {
         host.interfaces = Some(Vec::new());
         let problem = |text: &str| Problem { text: text.to_owned(), errno: 24 };
         host.problems.extend(self.problem.map(problem));
+        host.list_failure = self.problem.filter(|own| *own == NO_LIST).map(problem);
         host.without_netlink = self.problem.filter(|own| *own == REFUSED).map(problem);
         host.unlisted.extend(self.unlisted.map(|name| (format!("x{name}"), problem("unlisted"))));
         host.devices = self.devices.iter().map(|(name, own)| own.record(*name)).collect();
@@ -95,7 +96,7 @@ impl World {
         let Some(own) = self.devices.get(&0) else {
             return match self.problem {
                 _ if self.unlisted == Some(0) => unread("unlisted"),
-                Some(why) if why != REFUSED => unread(why),
+                Some(why) if why == NO_LIST => unread(why),
                 _ => Slot::Absent,
             };
         };
