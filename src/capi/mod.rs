@@ -5,7 +5,8 @@
 //! this library instead of theirs. `uverbs.h` in this folder declares the same for systems without
 //! rdma-core, and lists all exported functions. The C interface makes no decisions: it passes arguments
 //! to the queries, and converts answers and errors to C's form. `errno` does not change unless a
-//! function says that it sets it. Nothing is written to stdout or stderr.
+//! function says that it sets it. Nothing is written to stdout, and to stderr only after
+//! [`umad_debug`](umad::umad_debug) of 1 or more.
 //!
 //! Functions that make, change or move something (queue pairs, memory regions, …) do not exist here. A
 //! program that uses them does not link.

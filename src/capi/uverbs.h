@@ -877,14 +877,16 @@ struct umad_device_node *umad_get_ca_device_list(void);
 void umad_free_ca_device_list(struct umad_device_node *head);
 
 /*
- * Sorts such a list by name. size: the number of its nodes, or 0 to count them. Failure: the errno
- * value. EINVAL: there are not size nodes; ENOMEM.
+ * Sorts such a list by name. size: the number of its nodes, or 0 to count them; with 1 nothing is read,
+ * and the answer is 0. Failure: the errno value. EINVAL: there are not size nodes, or head is NULL; ENOMEM.
  */
 int umad_sort_ca_device_list(struct umad_device_node **head, size_t size);
 
 /*
- * Sets the level of messages on stderr: 0 none (the default), 1 some, 2 all. A negative number does not
- * change it. Returns the level.
+ * Sets the level of messages on stderr: 0 none (the default); 1 or more: umad_get_ca(), umad_get_port(),
+ * umad_get_ca_portguids() and umad_get_ca_device_list() write a line if they fail, unless a structure to
+ * fill is NULL or there is no memory for the answer. A negative number does not change the level. Returns
+ * the level.
  */
 int umad_debug(int level);
 
