@@ -114,8 +114,10 @@ struct ibv_context {
 
 /*
  * All devices: an array that ends with NULL. Their number goes to *num_devices, unless num_devices is
- * NULL. Without devices the array is empty; this is not a failure.
- * Failure: NULL and errno; ENOSYS if the kernel has no RDMA, EPERM, ENOMEM.
+ * NULL. Without devices the array is empty; this is not a failure. A device without a node in
+ * /dev/infiniband is left out, and so is one that cannot be read or whose node cannot be found out.
+ * Failure: NULL and errno; ENOSYS if the kernel has no RDMA, EPERM; EMFILE, ENFILE or ENOMEM, also if
+ * only one device cannot be read for that reason; ENAMETOOLONG: SYSFS_PATH is too long.
  */
 struct ibv_device **ibv_get_device_list(int *num_devices);
 
@@ -140,7 +142,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device);
 /*
  * A context of the device that cmd_fd has open. cmd_fd is a duplicate of another context's cmd_fd. The
  * new context owns the descriptor.
- * Failure: NULL and errno. EINVAL: not a character device; ENODEV: not an RDMA device; EOPNOTSUPP: the
+ * Failure: NULL and errno. EINVAL: not a character device; ENODEV: not the node of a device that
+ * ibv_get_device_list() lists; as ibv_get_device_list(): the devices cannot be listed; EOPNOTSUPP: the
  * driver does not support it; as ibv_open_device(): it is not known which driver the device has. After
  * these errors the caller still owns the descriptor. If the kernel refuses later, the descriptor is closed.
  */
