@@ -5,7 +5,8 @@
 //! this library instead of theirs. `uverbs.h` in this folder declares the same for systems without
 //! rdma-core, and lists all exported functions. The C interface makes no decisions: it passes arguments
 //! to the queries, and converts answers and errors to C's form. `errno` does not change unless a
-//! function says that it sets it. Nothing is written to stdout or stderr.
+//! function says that it sets it. Nothing is written to stdout, and to stderr only after
+//! [`umad_debug`](umad::umad_debug) of 1 or more.
 //!
 //! Functions that make, change or move something (queue pairs, memory regions, …) do not exist here. A
 //! program that uses them does not link.
@@ -56,7 +57,10 @@
 //! | `ibv_wr_opcode_str` of a number in a gap | NULL | `unknown` |
 //! | `ibv_event_type_str` of the newest event | `unknown` before 65 | has its name |
 //! | opening an mlx5 device | 10 or more firmware commands, doorbell pages | 2 commands; `mlx5dv_devx_general_cmd` opens what it needs when it is called |
-//! | `SYSFS_PATH` in the environment | names files, but the devices come from this host's netlink | names the tree that everything is read from |
+//! | `SYSFS_PATH` in the environment | names files, but the devices come from this host's netlink | names the tree that devices and files are read from; the `umad_` functions read `/sys` in both |
+//! | no file can be opened, or no memory is left, to read a device of the list (`EMFILE`, `ENFILE`, `ENOMEM`) | may leave it out, or fail with `ENOSYS` | NULL with that `errno` |
+//! | without RDMA netlink, a device of which a file of sysfs cannot be read | may be listed without what the file says | is left out |
+//! | `ibv_import_device` if the devices cannot be listed | `ENODEV` | the `errno` of `ibv_get_device_list` |
 //! | rdma-core's library makes something on a context of this library | – | NULL, `EOPNOTSUPP` |
 //! | warnings on stderr (`RLIMIT_MEMLOCK`, drivers) | written | none |
 //!

@@ -114,8 +114,10 @@ struct ibv_context {
 
 /*
  * All devices: an array that ends with NULL. Their number goes to *num_devices, unless num_devices is
- * NULL. Without devices the array is empty; this is not a failure.
- * Failure: NULL and errno; ENOSYS if the kernel has no RDMA, EPERM, ENOMEM.
+ * NULL. Without devices the array is empty; this is not a failure. A device without a node in
+ * /dev/infiniband is left out, and so is one that cannot be read or whose node cannot be found out.
+ * Failure: NULL and errno; ENOSYS if the kernel has no RDMA, EPERM; EMFILE, ENFILE or ENOMEM, also if
+ * only one device cannot be read for that reason; ENAMETOOLONG: SYSFS_PATH is too long.
  */
 struct ibv_device **ibv_get_device_list(int *num_devices);
 
@@ -140,7 +142,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device);
 /*
  * A context of the device that cmd_fd has open. cmd_fd is a duplicate of another context's cmd_fd. The
  * new context owns the descriptor.
- * Failure: NULL and errno. EINVAL: not a character device; ENODEV: not an RDMA device; EOPNOTSUPP: the
+ * Failure: NULL and errno. EINVAL: not a character device; ENODEV: not the node of a device that
+ * ibv_get_device_list() lists; as ibv_get_device_list(): the devices cannot be listed; EOPNOTSUPP: the
  * driver does not support it; as ibv_open_device(): it is not known which driver the device has. After
  * these errors the caller still owns the descriptor. If the kernel refuses later, the descriptor is closed.
  */
@@ -877,14 +880,16 @@ struct umad_device_node *umad_get_ca_device_list(void);
 void umad_free_ca_device_list(struct umad_device_node *head);
 
 /*
- * Sorts such a list by name. size: the number of its nodes, or 0 to count them. Failure: the errno
- * value. EINVAL: there are not size nodes; ENOMEM.
+ * Sorts such a list by name. size: the number of its nodes, or 0 to count them; with 1 nothing is read,
+ * and the answer is 0. Failure: the errno value. EINVAL: there are not size nodes, or head is NULL; ENOMEM.
  */
 int umad_sort_ca_device_list(struct umad_device_node **head, size_t size);
 
 /*
- * Sets the level of messages on stderr: 0 none (the default), 1 some, 2 all. A negative number does not
- * change it. Returns the level.
+ * Sets the level of messages on stderr: 0 none (the default); 1 or more: umad_get_ca(), umad_get_port(),
+ * umad_get_ca_portguids() and umad_get_ca_device_list() write a line if they fail, unless a structure to
+ * fill is NULL or there is no memory for the answer. A negative number does not change the level. Returns
+ * the level.
  */
 int umad_debug(int level);
 

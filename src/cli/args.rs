@@ -71,7 +71,7 @@ impl OriginArgs {
 }
 
 /// Snapshots to read.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FromArg {
     /// Read snapshots, not this host: a file, a folder or `-` (stdin); may be repeated
     ///

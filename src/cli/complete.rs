@@ -4,11 +4,13 @@
 //! prints a line for each word that it can be: the word, a tab, what it is. A line without a word says
 //! which names the shell completes itself: `files` or `folders`. Options and commands are those of
 //! [`crate::syntax`]; devices, ports and interfaces those of this host, or of the snapshots or the tree
-//! that the line names.
+//! that the line names. Of what `--from` names only files and folders are read: the standard input of a
+//! shell that asks is its terminal, and who writes into a pipe may never begin.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _, ValueHint};
 use uverbs::inventory::{Parts, Wanted};
@@ -206,13 +208,24 @@ impl<'c> Line<'c> {
         let (sysfs, color) = (self.sysfs.clone(), Color::Never);
         let common = Common { json: false, no_header: false, wide: false, sysfs, color };
         let wanted = Wanted::new(parts);
-        let read = each(&common, &self.from, &wanted, &mut Report::default(), |host, _| {
+        let mut from = self.from.clone();
+        from.from.retain(|path| is_file_or_folder(path));
+        // Without any it would be this host.
+        if from.from.is_empty() && !self.from.from.is_empty() {
+            return;
+        }
+        let read = each(&common, &from, &wanted, &mut Report::default(), |host, _| {
             see(host);
             Ok(())
         });
         // Its reader cannot fail.
         let _ = read;
     }
+}
+
+fn is_file_or_folder(path: &Path) -> bool {
+    let found = fs::metadata(path);
+    path.as_os_str() != "-" && found.is_ok_and(|found| found.is_file() || found.is_dir())
 }
 
 pub(crate) fn takes_value(arg: &Arg) -> bool {

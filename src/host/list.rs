@@ -129,9 +129,8 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>
         }
     };
     let verbs = sysfs.folder(VERBS_CLASS);
-    let (mut nodes, unread) = nodes_by_sysfs(&verbs, dev);
-    let are_nodes_unread = unread.is_some() || lacks_nodes(sysfs);
-    listing.problems.extend(unread);
+    let (mut nodes, mut unread) = nodes_by_sysfs(&verbs, dev);
+    let lacks_nodes = lacks_nodes(sysfs);
     // In the kernel's own they are other namespaces' devices.
     if !class.is_of_kernel() {
         for name in nodes.keys().filter(|name| class.join(name).is_gone()) {
@@ -150,9 +149,10 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>
             listing.problems.push(Error::new(shown, request, cause));
             continue;
         }
-        let listed = steady_device(&by_name, &name, &mut nodes, &verbs, dev);
+        let listed = steady_device(&by_name, &name, &mut nodes, &mut unread, &verbs, dev);
         match listed {
             Ok(mut device) => {
+                let are_nodes_unread = unread.is_some() || lacks_nodes;
                 device.node_is_unread = device.node.is_none() && are_nodes_unread;
                 listing.devices.push(device);
             }
@@ -164,6 +164,7 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>
             }
         }
     }
+    listing.problems.splice(0..0, unread);
     Ok(Some(listing))
 }
 
@@ -172,11 +173,13 @@ fn path_of(folder: &Folder, file: &str) -> PathBuf {
     if file.is_empty() { folder.path().to_owned() } else { folder.path().join(file) }
 }
 
-/// Reads a device and finds its node, both of one device.
+/// Reads a device and finds its node, both of one device. If nodes are read again, what kept them from it is
+/// noted, too.
 fn steady_device(
     by_name: &Folder,
     name: &str,
     nodes: &mut BTreeMap<String, (Node, FolderId)>,
+    unread: &mut Option<Error>,
     verbs: &Folder,
     dev: &Path,
 ) -> Result<Device, Unread> {
@@ -203,7 +206,9 @@ fn steady_device(
             device.identity.node = Some(id.clone());
             return Ok(device);
         }
-        (*nodes, _) = nodes_by_sysfs(verbs, dev);
+        let (now, unread_now) = nodes_by_sysfs(verbs, dev);
+        *nodes = now;
+        *unread = unread.take().or(unread_now);
     }
     Err(("", Cause::Os(libc::EAGAIN)))
 }

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::run::uverbs;
+use crate::run::{finish, program, uverbs};
+use crate::tree::Tree;
 
 /// The words of all commands, as `uverbs man` takes them; a unit test compares these with the definition. A
 /// subcommand follows its command.
@@ -103,8 +104,7 @@ fn examples_are_right_usage() {
             let words = example.trim().split("   ").next().unwrap();
             let words = words.split(['|', '>']).next().unwrap();
             let args: Vec<&str> = words.split_whitespace().skip(1).collect();
-            let run =
-                crate::run::finish(crate::run::program().args(&args).current_dir(folder.path()));
+            let run = finish(program().args(&args).current_dir(folder.path()));
             // The status 3 is also that of a file which is not there.
             let is_refused = run.status == 3 && run.stderr.starts_with("error: ");
             assert!(!is_refused, "{example}: {run:?}");
@@ -145,6 +145,27 @@ fn every_question_of_a_shell_has_an_answer() {
         assert!(text.lines().all(|line| line.contains('\t')), "{words:?}: {text:?}");
     }
     assert!(page(&["__complete", ""]).contains("gids\tShow the GID tables of devices or ports\n"));
+}
+
+/// A shell asks while its terminal is the standard input. That is not read, nor is a pipe.
+#[test]
+fn completion_reads_only_files() {
+    let (host, folder) = (Tree::new(), tempfile::tempdir().unwrap());
+    host.with_roce();
+    let path = folder.path().join("x.json");
+    std::fs::write(&path, host.uverbs(&["snapshot"]).stdout).unwrap();
+    let own = path.to_str().unwrap();
+    let given = |words: &[&str]| {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        std::fs::File::from(writer).write_all(&std::fs::read(own).unwrap()).unwrap();
+        finish(program().args(["__complete", "gids"]).args(words).stdin(reader)).stdout
+    };
+    let known = given(&["--from", own, ""]);
+    assert!(known.starts_with("mlx5_0\t"), "{known:?}");
+    for from in ["-", "/dev/stdin"] {
+        assert_eq!(given(&["--from", from, ""]), "", "{from}");
+        assert_eq!(given(&["--from", from, "--from", own, ""]), known, "{from}");
+    }
 }
 
 /// Says so, past what is shown of failed tests only: `tests/run` counts it.
@@ -204,10 +225,10 @@ fn man_pages() {
 #[test]
 fn the_date_of_a_page() {
     let dated = |epoch: Option<&str>| {
-        let mut program = crate::run::program();
+        let mut program = program();
         program.args(["man", "gids"]).env_remove("SOURCE_DATE_EPOCH");
         program.envs(epoch.map(|epoch| ("SOURCE_DATE_EPOCH", epoch)));
-        let run = crate::run::finish(&mut program);
+        let run = finish(&mut program);
         run.stdout.split(' ').nth(3).unwrap().to_owned()
     };
     assert_eq!(dated(Some("951782400")), "2000-02-29");
@@ -304,7 +325,7 @@ fn man_pages_set_without_a_warning() {
             skipped("man pages set without a warning", "there is no groff");
             return;
         };
-        let mut uverbs = crate::run::program().args(&args).stdout(writer).spawn().unwrap();
+        let mut uverbs = program().args(&args).stdout(writer).spawn().unwrap();
         assert!(uverbs.wait().unwrap().success());
         let set = groff.wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&set.stderr), "", "{args:?}");

@@ -10,7 +10,7 @@
 //!
 //! | | libibumad | here |
 //! |---|---|---|
-//! | NULL instead of a structure or array to fill or sort | crashes | `-EINVAL`; `-1` from `umad_get_cas_names`; `EINVAL` from `umad_sort_ca_device_list` |
+//! | NULL instead of a structure or array to fill or sort | crashes | `-EINVAL`; `-1` from `umad_get_cas_names`; `EINVAL` from `umad_sort_ca_device_list`, unless the size is 1 |
 //! | a NULL name in a list to sort | crashes | sorts it as an empty name |
 //! | `umad_get_cas_names` of a `max` below 1, on a host without RDMA | writes `mthca0`, returns 1 | writes nothing, returns 0 |
 //! | `umad_get_ca` and `umad_get_port` fail | leave a structure half filled, or as it was, or with a pointer to freed P_Keys | leave it all zero; releasing it is harmless |
@@ -67,8 +67,10 @@ pub extern "C" fn umad_done() -> c_int {
 /// Sets the level of debugging, unless `level` is negative, and returns the level that is then set.
 /// See [`umad_debug(3)`].
 ///
-/// At level 0, the default, nothing is written. At a higher level a function that fails writes one line to
-/// stderr: its name, its return value and, if a file could not be read, which file and why.
+/// At level 0, the default, nothing is written. At any higher level [`umad_get_ca`], [`umad_get_port`],
+/// [`umad_get_ca_portguids`] and [`umad_get_ca_device_list`] write one line to stderr if they fail: the function's
+/// name, its return value and, if a file could not be read, which file and why. They write nothing if a structure
+/// to fill is NULL, or if there is no memory for the answer.
 ///
 /// [`umad_debug(3)`]: https://man7.org/linux/man-pages/man3/umad_debug.3.html
 #[unsafe(no_mangle)]
@@ -372,7 +374,7 @@ pub unsafe extern "C" fn umad_free_ca_device_list(head: *mut UmadDeviceNode) {
 ///
 /// # Errors
 /// A positive number; the list does not change.
-/// * `EINVAL`: the list does not have `size` nodes, or `head` is NULL;
+/// * `EINVAL`: `size` is 2 or more and the list does not have `size` nodes; or `head` is NULL, and `size` is not 1;
 /// * `ENOMEM`: no memory to sort so many nodes.
 ///
 /// # Safety

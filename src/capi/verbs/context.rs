@@ -39,7 +39,7 @@ pub(crate) fn simulated_at(context: Context, path: std::path::PathBuf) -> *mut a
     let name = "uverbs0".to_owned();
     device.driver = Some(context.driver());
     device.node = Some(crate::device::Node { name, path, number: 0 });
-    let listed = Listed::new(device).map(|listed| Held::new(Arc::new(listed))).ok_or(Errno::INVAL);
+    let listed = Listed::new(device).map(|listed| Held::new(Arc::new(listed)));
     c_pointer(listed.and_then(|listed| {
         Opened::new(context, listed, false, QUERIES).map_err(|error| error.cause().as_errno())
     }))
@@ -93,8 +93,9 @@ pub unsafe extern "C" fn ibv_open_device(device: *mut abi::Device) -> *mut abi::
 /// driver offers it. The node then belongs to the context, even if the driver refuses. See `ibv_import_device(3)`.
 ///
 /// # Errors
-/// NULL with `errno`: `EINVAL` (no character device), `ENODEV` (no device's node), `EOPNOTSUPP`
-/// (another driver), that of opening the node if its driver is not known otherwise, or the kernel's.
+/// NULL with `errno`: `EINVAL` (no character device), that of [`ibv_get_device_list`](super::ibv_get_device_list)
+/// if it fails, `ENODEV` (not the node of a device that it lists), `EOPNOTSUPP` (another driver), that of opening the
+/// node if its driver is not known otherwise, or the kernel's.
 ///
 /// # Safety
 /// `cmd_fd` is an open node that nothing else closes, or no open file at all.
@@ -124,8 +125,7 @@ fn device_of(cmd_fd: c_int) -> Result<Arc<Listed>, Errno> {
         return Err(Errno::INVAL);
     }
     let number = |listed: &Listed| listed.device.node.as_ref().map(|node| node.number);
-    let devices = list().map_err(|_| Errno::NODEV)?;
-    let listed = devices.into_iter().find(|listed| number(listed) == Some(stat.st_rdev));
+    let listed = list()?.into_iter().find(|listed| number(listed) == Some(stat.st_rdev));
     let listed = listed.ok_or(Errno::NODEV)?;
     if listed.is_mlx5()? { Ok(listed) } else { Err(Errno::OPNOTSUPP) }
 }

@@ -1,6 +1,7 @@
 //! The list of devices, and queries of devices that are not open.
 //!
-//! A device has the same pointer in every list, and is valid as long as a list or a context holds it.
+//! A device is valid as long as a list or a context holds it. As long as it is read as before, it has the same
+//! pointer in every list: it is another one after its name changed, or where RDMA netlink answers only sometimes.
 
 use core::ffi::{c_char, c_int};
 use core::mem::ManuallyDrop;
@@ -17,9 +18,9 @@ use crate::context::{Context, probe_driver};
 use crate::device::{Device, NodeType};
 use crate::driver::DriverId;
 use crate::error::{Cause, Error};
-use crate::host::Host;
+use crate::host::{Host, Listing};
 use crate::mlx5::devx;
-use crate::sysfs::VERBS_CLASS;
+use crate::sysfs::{CLASS, VERBS_CLASS};
 
 /// A device with its C structure and this library's data.
 #[derive(Debug)]
@@ -30,24 +31,28 @@ pub(crate) struct Listed {
     pub(crate) device: Device,
 }
 
-/// The devices of the last list.
-static LAST: Mutex<Vec<Arc<Listed>>> = Mutex::new(Vec::new());
+/// The devices of the last list, and others that C still holds.
+static KNOWN: Mutex<Vec<Arc<Listed>>> = Mutex::new(Vec::new());
 
 impl Listed {
-    pub(super) fn new(device: Device) -> Option<Self> {
+    /// Of a device that has a node. It fails if the path of sysfs is too long: a name always fits.
+    pub(super) fn new(device: Device) -> Result<Self, Errno> {
         let (node_type, transport_type) = kinds(device.node_type);
-        let node = device.node.as_ref()?;
-        let sysfs = sysfs_path().to_str().ok()?;
+        let node = device.node.as_ref().ok_or(Errno::NODEV)?;
+        let path = |class: &str, name: &str| {
+            let below = format!("/{class}/{name}");
+            text(&[sysfs_path().to_bytes(), below.as_bytes()].concat())
+        };
         let c = abi::Device {
             ops: [0; 2],
             node_type,
             transport_type,
-            name: text(&device.name)?,
-            dev_name: text(&node.name)?,
-            dev_path: text(&format!("{sysfs}/class/infiniband_verbs/{}", node.name))?,
-            ibdev_path: text(&format!("{sysfs}/class/infiniband/{}", device.name))?,
+            name: text(device.name.as_bytes())?,
+            dev_name: text(node.name.as_bytes())?,
+            dev_path: path(VERBS_CLASS, &node.name)?,
+            ibdev_path: path(CLASS, &device.name)?,
         };
-        Some(Self { c, device })
+        Ok(Self { c, device })
     }
 
     /// Whether it has the mlx5 driver; the errno of asking it for its driver, if nobody else names that.
@@ -148,30 +153,40 @@ fn kinds(node_type: NodeType) -> (c_int, c_int) {
     }
 }
 
-/// A text with its NUL in a C array; `None` if it does not fit.
-fn text<const N: usize>(text: &str) -> Option<[c_char; N]> {
+/// A text with its NUL in a C array.
+fn text<const N: usize>(text: &[u8]) -> Result<[c_char; N], Errno> {
     let mut array = [0; N];
-    let (_, room) = array.split_last_mut()?;
-    if text.len() > room.len() {
-        return None;
+    if text.len() >= N {
+        return Err(Errno::NAMETOOLONG);
     }
-    for (place, byte) in room.iter_mut().zip(text.bytes()) {
-        *place = c_char::from_ne_bytes([byte]);
+    for (place, byte) in array.iter_mut().zip(text) {
+        *place = c_char::from_ne_bytes([*byte]);
     }
-    Some(array)
+    Ok(array)
 }
 
 /// Lists the devices that have a node here, in the kernel's order: by index, or as sysfs has them.
 pub(crate) fn list() -> Result<Vec<Arc<Listed>>, Errno> {
     #[cfg(feature = "simulated-kernel")]
     if let Some(devices) = simulated_devices() {
-        return Ok(known(devices));
+        return known(devices);
     }
     let mut host = root().map_or_else(Host::new, |sysfs| Host::rooted(sysfs, "/dev/infiniband"));
-    let mut devices = host.devices().map_err(|error| match error.cause() {
+    known(devices_of(&mut host)?)
+}
+
+fn devices_of(host: &mut Host) -> Result<Vec<Device>, Errno> {
+    let Listing { mut devices, problems } = host.list().map_err(|error| match error.cause() {
         Cause::NotSysfs => Errno::NOSYS,
         cause => cause.as_errno(),
     })?;
+    // A device that is broken is left out, as in rdma-core. If this process or the host has no room, the device
+    // need not be broken.
+    let no_room = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    let mut errnos = problems.iter().map(|problem| problem.cause().as_errno());
+    if let Some(errno) = errnos.find(|errno| no_room.contains(errno)) {
+        return Err(errno);
+    }
     if devices.is_empty()
         && host.netlink().is_none()
         && !host.sysfs().root().join(VERBS_CLASS).exists()
@@ -181,19 +196,26 @@ pub(crate) fn list() -> Result<Vec<Arc<Listed>>, Errno> {
     let places = host.places(&devices);
     devices.sort_by_key(|device| (device.index, places.get(&device.name).copied()));
     devices.retain(|device| device.node.as_ref().is_some_and(|node| node.path.exists()));
-    Ok(known(devices))
+    Ok(devices)
 }
 
-/// The devices for C: unchanged devices are those of the last list, others are new.
-fn known(devices: Vec<Device>) -> Vec<Arc<Listed>> {
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = |device: &Device| last.iter().find(|listed| listed.device == *device).cloned();
-    let listed: Vec<Arc<Listed>> = devices
-        .into_iter()
-        .filter_map(|device| known(&device).or_else(|| Listed::new(device).map(Arc::new)))
-        .collect();
-    last.clone_from(&listed);
-    listed
+/// The devices for C: unchanged devices are those that are known, others are new.
+fn known(devices: Vec<Device>) -> Result<Vec<Arc<Listed>>, Errno> {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut listed = Vec::with_capacity(devices.len());
+    for device in devices {
+        let own = match known.iter().find(|own| own.device == device) {
+            Some(own) => Arc::clone(own),
+            None => Arc::new(Listed::new(device)?),
+        };
+        listed.push(own);
+    }
+    // A device that this list is without may be in an older one of C's, and come back.
+    known.retain(|own| {
+        Arc::strong_count(own) > 1 && !listed.iter().any(|new| Arc::ptr_eq(own, new))
+    });
+    known.extend(listed.iter().cloned());
+    Ok(listed)
 }
 
 /// A host made of test code: its devices, and how one is opened, with DEVX or without.
@@ -217,11 +239,13 @@ fn simulated_devices() -> Option<Vec<Device>> {
 }
 
 /// Lists the RDMA devices: an array that ends with NULL, for [`ibv_free_device_list`]. Their number
-/// goes to `num_devices`, unless that is NULL. See `ibv_get_device_list(3)`.
+/// goes to `num_devices`, unless that is NULL. A device without a node here is left out, and so is one that cannot be
+/// read, or whose node cannot be found out. See `ibv_get_device_list(3)`.
 ///
 /// # Errors
-/// NULL with `errno`: `ENOSYS` if the kernel has no RDMA verbs, `ENOMEM`, or the errno of reading the
-/// list.
+/// NULL with `errno`: `ENOSYS` if the kernel has no RDMA verbs; `EMFILE`, `ENFILE` or `ENOMEM`, also if it is only one
+/// device that cannot be read for that reason; `ENAMETOOLONG` if `SYSFS_PATH` is too long for the structure; or the
+/// errno of reading the list.
 ///
 /// # Safety
 /// `num_devices` is NULL or points to an `int`.
@@ -328,4 +352,82 @@ pub unsafe extern "C" fn ibv_get_device_index(device: *mut abi::Device) -> c_int
     let listed = unsafe { Held::of(device) };
     let index = listed.and_then(|listed| listed.device.index);
     index.and_then(|index| c_int::try_from(index).ok()).unwrap_or(-1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::fd::AsRawFd as _;
+    use std::path::Path;
+
+    use rustix::process::{Resource, Rlimit, setrlimit};
+
+    use super::*;
+    use crate::capi::verbs::ibv_import_device;
+
+    /// A tree with one device, and one that is broken.
+    fn make_tree(root: &Path) {
+        let mut files = vec![
+            ("dev/uverbs0".to_owned(), ""),
+            ("class/infiniband_verbs/uverbs0/ibdev".to_owned(), "sim0"),
+            ("class/infiniband_verbs/uverbs0/dev".to_owned(), "231:192"),
+        ];
+        for (name, guid) in [("sim0", "0011:22ff:fe33:4455"), ("sim1", "0011")] {
+            let file = |file| format!("class/infiniband/{name}/{file}");
+            files.push((file("ports/1/state"), "4: ACTIVE"));
+            files.push((file("node_type"), "1: CA"));
+            files.push((file("node_guid"), guid));
+            files.push((file("sys_image_guid"), guid));
+        }
+        for (file, text) in files {
+            let path = root.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+
+    /// In a process of its own, since all threads share what is left of it.
+    #[test]
+    #[cfg_attr(miri, ignore = "runs a program")]
+    fn a_device_that_no_descriptor_is_left_for_is_not_left_out() {
+        const TREE: &str = "UVERBS_TEST_TREE";
+        let Some(root) = std::env::var_os(TREE) else {
+            let tree = tempfile::tempdir().unwrap();
+            make_tree(tree.path());
+            let own = module_path!().split_once("::").unwrap().1.to_owned()
+                + "::a_device_that_no_descriptor_is_left_for_is_not_left_out";
+            let run = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", &own])
+                .envs([(TREE, tree.path()), ("SYSFS_PATH", tree.path())])
+                .output()
+                .unwrap();
+            let text = String::from_utf8_lossy(&run.stdout);
+            assert!(run.status.success() && text.contains("1 passed"), "{text}");
+            return;
+        };
+        setrlimit(Resource::Nofile, Rlimit { current: Some(64), maximum: Some(64) }).unwrap();
+        let mut taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+        // Not that it is no device's.
+        assert!(!taken.is_empty());
+        // SAFETY: open, and it does not become a context's.
+        assert!(unsafe { ibv_import_device(taken[0].as_raw_fd()) }.is_null());
+        assert_eq!(nix::errno::Errno::last(), nix::errno::Errno::EMFILE);
+        let mut said = Vec::new();
+        for _ in 0..8 {
+            let mut host = Host::rooted(&root, Path::new(&root).join("dev"));
+            let listed = devices_of(&mut host);
+            said.push(listed.map(|own| own.into_iter().map(|own| own.name).collect::<Vec<_>>()));
+            taken.pop();
+        }
+        let enough = said.iter().take_while(|said| **said == Err(Errno::MFILE)).count();
+        assert!((2..8).contains(&enough), "{said:?}");
+        // The one that is broken is left out.
+        assert!(said[enough..].iter().all(|said| *said == Ok(vec!["sim0".to_owned()])), "{said:?}");
+    }
+
+    #[test]
+    fn texts_fit_with_their_nul() {
+        assert_eq!(text(b"ab"), Ok([b'a', b'b', 0].map(|byte| c_char::from_ne_bytes([byte]))));
+        assert_eq!(text::<2>(b"ab"), Err(Errno::NAMETOOLONG));
+    }
 }

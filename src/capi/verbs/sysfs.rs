@@ -38,8 +38,9 @@ pub(crate) fn root() -> Option<PathBuf> {
     (path != c"/sys").then(|| Path::new(OsStr::from_bytes(path.to_bytes())).to_owned())
 }
 
-/// Where sysfs is mounted, without a slash at the end: `SYSFS_PATH` from the environment at the first call
-/// of any function of this library, otherwise `/sys`.
+/// Where sysfs is mounted, without a slash at the end: `SYSFS_PATH` from the environment, otherwise `/sys`. The
+/// variable is read once: at the first call of this function,
+/// [`ibv_get_device_list`](super::ibv_get_device_list) or [`ibv_import_device`](super::ibv_import_device).
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_get_sysfs_path() -> *const c_char {
     guarded(c"/sys".as_ptr(), || sysfs_path().as_ptr())

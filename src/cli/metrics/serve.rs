@@ -124,7 +124,7 @@ pub(super) fn serve(
     })
 }
 
-/// The text of a reading that begins at this time or later.
+/// The text of a reading that ends at this time or later: one that goes on already is not begun again.
 type Current<'c> = &'c (dyn Fn(Instant, Format) -> Arc<str> + Sync);
 
 fn answer(stream: &mut TcpStream, current: Current<'_>) -> io::Result<()> {

@@ -308,3 +308,25 @@ fn a_device_that_cannot_be_asked_for_its_driver_is_no_other_drivers() {
     // SAFETY: from the library, and not freed so far.
     unsafe { ibv_free_device_list(list) };
 }
+
+/// A device has one pointer as long as C holds it, also if a list between is without it.
+#[test]
+fn a_device_that_comes_back_is_the_one_that_is_held() {
+    let _host = HOST.lock().unwrap();
+    let list = |devices: Vec<Device>| {
+        simulated_host(devices, opened);
+        // SAFETY: NULL is allowed.
+        let list = unsafe { ibv_get_device_list(null_mut()) };
+        // SAFETY: a list, which has a first element or NULL.
+        (list, unsafe { *list })
+    };
+    let (first, held) = list(vec![device(1)]);
+    let (without, none) = list(Vec::new());
+    let (again, same) = list(vec![device(1)]);
+    let (fourth, other) = list(vec![device(2)]);
+    assert!(none.is_null() && same == held && other != held);
+    for list in [first, without, again, fourth] {
+        // SAFETY: from the library, and not freed so far.
+        unsafe { ibv_free_device_list(list) };
+    }
+}
