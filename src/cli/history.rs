@@ -245,6 +245,10 @@ impl History<'_> {
             let changes = before.as_ref().map(|own| moment.changes(own, &now));
             let changes = changes.unwrap_or_default();
             self.show(&moment, (is_gap, &changes), (&part, before.as_ref()), after)?;
+            if let Some(row) = self.args.row().filter(|row| touches(&part, row.0)) {
+                let slot = self.slot(after, own.device(row.0), row);
+                self.show_row(&moment, slot)?;
+            }
             let (any, of_byte) = self.most;
             if self.looked > any + of_byte * (ROOM - file.room()) {
                 let at = format_time(moment.time(), 3);
@@ -294,8 +298,11 @@ impl History<'_> {
                     line.causes = vec!["gap"];
                 }
                 self.rows.add(&line)?;
-                if let Some(slot) = self.args.index.and_then(|own| Slot::after(&change.what, own)) {
-                    self.slot = slot;
+                match self.args.index.and_then(|own| Slot::after(&change.what, own)) {
+                    // A table has no more slots because it cannot be read.
+                    Some(Slot::Unread(_)) if self.slot == Slot::Absent => {}
+                    Some(slot) => self.slot = slot,
+                    None => {}
                 }
                 let What::Difference(own) = &change.what else { continue };
                 if !causes.contains(&own.name()) {
@@ -308,7 +315,6 @@ impl History<'_> {
         if before.is_none() {
             self.show_unread(moment, None, after)?;
         }
-        self.show_row(moment, touched, after)?;
         let Some((old, new)) = choices else { return Ok(()) };
         let (before, after) = (before.map(Places::of), Places::of(after));
         let ports: BTreeSet<&(String, u32)> = old.keys().chain(new.keys()).collect();
@@ -364,53 +370,46 @@ impl History<'_> {
         Ok(())
     }
 
-    /// Shows what the row that is asked for is, unless the last line that said it is still right.
-    fn show_row(
-        &mut self,
-        moment: &Moment,
-        touched: &Part,
-        inventory: &Inventory,
-    ) -> serde_json::Result<()> {
-        let Some((device, port, index)) = self.args.row() else { return Ok(()) };
-        // It does not change with a line that does not change its device.
-        if touched.devices().is_some_and(|mut own| !own.any(|own| own == device)) {
-            return Ok(());
-        }
-        let now = self.slot(inventory, device, port, index);
-        if std::mem::replace(&mut self.slot, now) == self.slot {
-            return Ok(());
-        }
+    /// Shows what the row that is asked for is now, unless the last line that said it is still right.
+    fn show_row(&mut self, moment: &Moment, slot: Slot) -> serde_json::Result<()> {
+        let Some((device, port, _)) = self.args.row() else { return Ok(()) };
+        let was = std::mem::replace(&mut self.slot, slot);
         let after = match &self.slot {
-            Slot::Absent => return Ok(()),
+            own if *own == was => return Ok(()),
+            Slot::Absent if !matches!(was, Slot::Unread(_)) => return Ok(()),
+            Slot::Absent | Slot::Empty => Side::None,
             Slot::Unread(problem) => problem_side(problem),
-            Slot::Empty => Side::None,
             Slot::Taken(row) => gid(device, row),
         };
         let line = Line::of(moment.time(), moment.monotonic(), "was");
         self.rows.add(&Line { device: Some(device), port: Some(port), after, ..line })
     }
 
-    /// What is known of a row.
-    fn slot(&self, inventory: &Inventory, device: &str, port: u32, index: u32) -> Slot {
-        let own = inventory.device(device);
-        if let Some(row) = own.and_then(|own| own.row(port, index)) {
+    /// What is known of a row, which is of this device if it is there.
+    fn slot(
+        &self,
+        inventory: &Inventory,
+        own: Option<&DeviceRecord>,
+        (device, port, index): (&str, u32, u32),
+    ) -> Slot {
+        let Some(own) = own else {
+            let mut unlisted = inventory.unlisted.iter();
+            let own = unlisted.find(|(name, _)| name == device).map(|(_, own)| own);
+            let own = own.or(inventory.list_failure.as_ref());
+            return own.cloned().map_or(Slot::Absent, Slot::Unread);
+        };
+        if let Some(row) = own.row(port, index) {
             return Slot::Taken(Box::new(row.clone()));
         }
-        let has_room = self.has_room(inventory);
-        let unread = match own {
-            _ if has_room == Some(false) => return Slot::Absent,
-            Some(own) => unread_of_port(own, port),
-            None => {
-                let mut unlisted = inventory.unlisted.iter();
-                let own = unlisted.find(|(name, _)| name == device).map(|(_, own)| own);
-                own.or(inventory.list_failure.as_ref())
-            }
-        };
-        match unread {
-            Some(problem) => Slot::Unread(problem.clone()),
-            None if has_room.is_some() => Slot::Empty,
-            None => Slot::Absent,
+        let Some(record) = own.port(port) else { return Slot::Absent };
+        let len = record.known().map(|own| own.gid_tbl_len);
+        if len.is_some_and(|len| index >= len) {
+            return Slot::Absent;
         }
+        // Without the length it is not known whether there is such a slot, unless it was seen.
+        let is_seen = len.is_some() || matches!(self.slot, Slot::Empty | Slot::Taken(_));
+        let problem = own.problem().or_else(|| record.problem().filter(|_| !is_seen));
+        problem.cloned().map_or(Slot::Empty, Slot::Unread)
     }
 
     /// Whether a change is one of what is asked for.
@@ -490,6 +489,11 @@ impl History<'_> {
         });
         (old, new.collect())
     }
+}
+
+/// Whether a line may change a device.
+fn touches(part: &Part, device: &str) -> bool {
+    part.devices().is_none_or(|mut own| own.any(|own| own == device))
 }
 
 /// The interfaces on which a choice depends, by their indices; `None` if that may be any.

@@ -88,7 +88,7 @@ struct Document {
     unread_settings: Vec<Problem>,
     #[serde(deserialize_with = "form::list")]
     problems: Vec<Problem>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "list_failure")]
     list_failure: ListFailure,
     #[serde(default, deserialize_with = "form::list")]
     unlisted: Vec<Unlisted>,
@@ -115,15 +115,18 @@ impl From<LockedMemoryForm> for LockedMemory {
 }
 
 /// Whether it is known which devices there are.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Default, Serialize)]
 #[serde(untagged)]
 enum ListFailure {
     /// An older snapshot does not say it.
     #[default]
-    #[serde(skip)]
     Unsaid,
     None,
     Some(Problem),
+}
+
+fn list_failure<'de, D: Deserializer<'de>>(from: D) -> Result<ListFailure, D::Error> {
+    Ok(Option::deserialize(from)?.map_or(ListFailure::None, ListFailure::Some))
 }
 
 /// A device that could not be listed.
@@ -252,19 +255,16 @@ impl TryFrom<Document> for Inventory {
         inventory.problems.extend(known.problems);
         doubt_absence(&mut inventory);
         inventory.list_failure = match own.list_failure {
-            ListFailure::Unsaid => list_failure(&inventory),
+            ListFailure::Unsaid => {
+                let is_empty = inventory.devices.is_empty() && inventory.others.is_empty();
+                inventory.problems.first().filter(|_| is_empty).cloned()
+            }
             ListFailure::None => None,
-            ListFailure::Some(problem) => Some(problem),
+            ListFailure::Some(own) if inventory.problems.contains(&own) => Some(own),
+            ListFailure::Some(_) => return Err(".list_failure: not among the problems".to_owned()),
         };
         Ok(inventory)
     }
-}
-
-/// What may have kept the list from being read, of a snapshot that does not say it. Where RDMA netlink was refused and
-/// something else is there, sysfs listed all.
-fn list_failure(inventory: &Inventory) -> Option<Problem> {
-    let refusal = inventory.netlink_failure().filter(|_| !inventory.devices.is_empty());
-    inventory.problems.iter().find(|own| Some(*own) != refusal).cloned()
 }
 
 /// Older versions wrote that no module is loaded also where RDMA netlink was refused, and only sysfs was

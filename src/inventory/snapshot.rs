@@ -30,8 +30,8 @@ const EINVAL: i32 = 22;
 ///
 /// A document that cannot be read is an error, and the next one is read all the same. If a document ends in
 /// the middle, the next one is found where a line begins with `{"schema_version"`. Lines that begin no object are
-/// one error, up to the next one that does. After an error of the reader nothing more is read. An input without any
-/// document is an error.
+/// one error, up to the next one that begins with `{`. After an error of the reader nothing more is read. An input
+/// without any document is an error.
 ///
 /// ```
 /// use uverbs::inventory::Snapshots;

@@ -108,7 +108,8 @@ fn every_host_fits_its_own_file() {
     let folder = TempDir::new().unwrap();
     let mut odd = host("node3", &[("mlx5_0", port(VLAN)), ("mlx5_1", port(DUAL))]);
     odd["devices"][1]["driver"] = json!(77);
-    odd["problems"] = json!([{ "error": "host: no", "errno": 5 }]);
+    odd["list_failure"] = json!({ "error": "host: no", "errno": 5 });
+    odd["problems"] = json!([odd["list_failure"]]);
     set(&mut odd, "NCCL_IB_HCA", "mlx5_1", None);
     let fleets = [
         fleet_with_everything(),

@@ -114,6 +114,7 @@ prop_compose! {
         own.unlisted.extend(unlisted.map(|name| (format!("rxe{name}"), problem())));
         own.problems.extend(has_problem.then(problem));
         own.list_failure = (!has_list).then(problem);
+        own.problems.extend(own.list_failure.clone());
         let mut indices = BTreeSet::new();
         let by_name: BTreeMap<u8, DeviceRecord> = devices.into_iter().collect();
         for (name, mut device) in by_name {

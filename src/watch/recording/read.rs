@@ -181,6 +181,13 @@ impl<R: BufRead> Recording<R> {
         self.inventory.as_ref()
     }
 
+    /// A device of that by its name. It is found faster than by [`Inventory::device`].
+    #[must_use]
+    pub fn device(&self, name: &str) -> Option<&DeviceRecord> {
+        let devices = &self.inventory.as_ref()?.devices;
+        find(devices, name).ok().and_then(|place| devices.get(place))
+    }
+
     /// Whether nothing is known of the time between the line before and this one.
     #[must_use]
     pub fn is_gap(&self, moment: &Moment) -> bool {
@@ -267,7 +274,9 @@ fn parse(text: &str) -> serde_json::Result<Entry> {
         }));
     }
     if bytes.starts_with(LINE) {
-        let line: Line = serde_json::from_str(text)?;
+        let mut line: Line = serde_json::from_str(text)?;
+        let is_older = !text.contains(r#""list_failure""#);
+        line.changes.iter_mut().for_each(|step| step.is_older = is_older);
         return Ok(Entry::Moment(Moment {
             number: line.number,
             time: line.time.0,
@@ -289,6 +298,9 @@ fn apply(step: &mut Step, inventory: &mut Inventory) -> Result<(), String> {
         }
     } else if let Some(host) = step.host.take() {
         *inventory = Inventory { devices: take(&mut inventory.devices), ..*host };
+        if step.is_older && !inventory.devices.is_empty() {
+            inventory.list_failure = None;
+        }
     } else if let Some(own) = step.interface.take() {
         // One of a list that is not known does not make it known.
         let index = own.index;
