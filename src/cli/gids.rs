@@ -116,7 +116,7 @@ pub(crate) fn answer_gids(
                 }
                 let row = Row::new(host.name.as_deref(), &device.name, own);
                 // In another host's tree, its own word of the interface is all there is.
-                let name = if host.is_tree() { row.foreign_netdev } else { row.netdev };
+                let name = if host.is_tree(common) { row.foreign_netdev } else { row.netdev };
                 let is_named = filter.admits_netdev(name);
                 let may_be_named = || meant.as_ref().is_some_and(|meant| meant.may_be_of(own));
                 match filter.verdict(&own.record) {

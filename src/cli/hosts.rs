@@ -38,9 +38,9 @@ pub(crate) fn tell_again(host: &Seen, report: &mut Report) {
 }
 
 impl Seen {
-    /// Whether it is a sysfs tree: the names of interfaces there are all that is known of them.
-    pub(crate) fn is_tree(&self) -> bool {
-        self.inventory.host.is_none()
+    /// Whether it is a sysfs tree, or a snapshot of one: the names of interfaces there are all that is known of them.
+    pub(crate) fn is_tree(&self, common: &Common) -> bool {
+        common.sysfs.is_some() || self.name.is_some() && self.inventory.host.is_none()
     }
 
     /// The devices that are asked for. Reports what could not be listed, why there may be nothing, and what
@@ -359,8 +359,10 @@ pub(crate) fn choose<'s>(
     report.turn_to(name.as_deref());
     tell_problems(inventory, asked, report);
     let chosen = choose_on(name.as_deref(), inventory, |_| true, wish);
+    // In a sysfs tree the names of interfaces are all that is known of them, and are compared.
+    let is_tree = inventory.host.is_none();
     let is_any = chosen.iter().any(|own| own.decision.outcome.index().is_some());
-    if let (Some(netdev), false) = (&wish.netdev, host.is_tree() || is_any) {
+    if let (Some(netdev), false) = (&wish.netdev, is_tree || is_any) {
         let mut own = chosen.iter().filter(|own| asked.has_port(own.port.device, own.port.number));
         let may_have_rows = own.any(|own| {
             own.decision.rows.iter().any(|(_, reason)| *reason == Reason::InterfaceUnread)
