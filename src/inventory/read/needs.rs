@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use rustix::process::{Resource, getrlimit};
-
 use crate::inventory::LockedMemory;
 use crate::sysfs::{CLASS, CM, Sysfs, UMAD_CLASS, VERBS_CLASS, is_absent};
 
@@ -65,7 +63,19 @@ pub(super) fn locked_memory() -> Option<LockedMemory> {
     let own = Path::new("/proc/self");
     let status = std::fs::read_to_string(own.join("status")).ok()?;
     let is_exempt = has_ipc_lock(&status)? && is_initial(own)?;
-    Some(LockedMemory { limit: getrlimit(Resource::Memlock).current, is_exempt })
+    // A filter of system calls may refuse to ask for it.
+    let limits = std::fs::read_to_string(own.join("limits")).ok()?;
+    memlock(&limits, is_exempt)
+}
+
+/// How many bytes may be locked, by the soft limit in `/proc/PID/limits`; `None` if that is not there.
+fn memlock(limits: &str, is_exempt: bool) -> Option<LockedMemory> {
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
+    let limit = match limit.split_ascii_whitespace().next()? {
+        "unlimited" => None,
+        number => Some(number.parse().ok()?),
+    };
+    Some(LockedMemory { limit, is_exempt })
 }
 
 /// Whether `CAP_IPC_LOCK` is effective, by `/proc/PID/status`.
@@ -101,6 +111,11 @@ mod tests {
         assert_eq!(has_ipc_lock(&status("no number")), None);
         assert_eq!(has_ipc_lock("Name:\tx\n"), None);
         assert!(locked_memory().is_some());
+        let limit =
+            |text: &str| memlock(&format!("Max cpu 1\nMax locked memory  {text} 9\n"), true);
+        assert_eq!(limit("65536"), Some(LockedMemory { limit: Some(65536), is_exempt: true }));
+        assert_eq!(limit("unlimited"), Some(LockedMemory { limit: None, is_exempt: true }));
+        assert_eq!((limit("some"), memlock("", true)), (None, None));
         assert_eq!(is_initial(Path::new("/nowhere")), None);
     }
 
