@@ -67,6 +67,12 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
     }
     let is_elsewhere = |own: &Absence| matches!(own, Absence::OtherNamespace { .. });
     let has_others = inventory.absences.iter().any(is_elsewhere);
+    let no_device = match inventory.shares_namespaces {
+        Some(false) => {
+            "load the device's driver, or move a device here from its network namespace (rdma dev set)"
+        }
+        _ => &Absence::NoDevice.advice(),
+    };
     for absence in &inventory.absences {
         let (seen, advice) = (absence.seen(), absence.advice());
         match absence {
@@ -76,7 +82,7 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
                 findings.add("no-device", Problem, seen, advice);
             }
             Absence::NoModule => findings.add("no-rdma-module", Problem, seen, advice),
-            Absence::NoDevice => findings.add("no-device", Problem, seen, advice),
+            Absence::NoDevice => findings.add("no-device", Problem, seen, no_device),
             Absence::OtherNamespace { .. } => {
                 findings.add("device-elsewhere", Warning, seen, advice);
             }
@@ -92,7 +98,7 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
         let absence = Absence::NoDevice;
         let is_loaded = inventory.has_netlink || inventory.modules.iter().any(|it| it == "ib_core");
         let seen = if is_loaded { absence.seen() } else { "there is no RDMA device".to_owned() };
-        findings.add("no-device", Problem, seen, absence.advice());
+        findings.add("no-device", Problem, seen, no_device);
     }
     let lacks_node = |record: &DeviceRecord| record.node_state() == Some(NodeState::None);
     let has_no_node = inventory.devices.iter().any(lacks_node);

@@ -272,12 +272,16 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
             }
         }
         let foreign = port.rows.iter().filter(|row| row.home == Home::Foreign).count();
+        let is_doubtful = |row: &choose::Row<'_>| {
+            matches!(row.home, Home::Unproven { .. } | Home::WithoutAddress | Home::Unknown { .. })
+        };
+        let least = if port.rows.iter().any(is_doubtful) { "at least " } else { "" };
         if foreign > 0 {
             findings.add(
                 "foreign-gids",
                 Note,
                 format!(
-                    "{foreign} of {} GIDs belong to no interface in this network namespace",
+                    "{least}{foreign} of {} GIDs belong to no interface in this network namespace",
                     port.rows.len()
                 ),
                 "programs that do not check this may take one: uverbs env says what to set",

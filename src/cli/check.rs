@@ -14,7 +14,7 @@ use uverbs::port::LinkLayer;
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::expect;
 use crate::form::{Form, Format};
-use crate::hosts::{Seen, look, missing, tell_again, tell_netlink};
+use crate::hosts::{Seen, look, missing, tell_again, tell_netlink, unread};
 use crate::looked::Looked;
 use crate::nagios::Nagios;
 use crate::output::Output;
@@ -166,6 +166,7 @@ pub(crate) fn answer(
         report.turn_to(None);
         tally.looked.add(&host.inventory, &asked);
         tally.is_unread |= tell_others(host, &asked, report);
+        tally.is_partial |= !unread(host, &asked).is_empty();
         let (mut problems, mut warnings) = (0, 0);
         let deviations = compare(&host.inventory, &pattern, |name| asked.has_device(name));
         let found = check(&host.inventory, expected).into_iter().chain(deviations);

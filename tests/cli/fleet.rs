@@ -124,6 +124,28 @@ fn no_host_has_nodes() {
     let unknown = "not known: whether programs can open the devices of n1, n2, n3 and 2 more\n";
     assert!(job.stderr.contains(unknown) && job.status == 1, "{job:?}");
     assert!(job.stderr.contains("NCCL: right on all hosts, as far as is known: "), "{job:?}");
+    // Nor where each lacks one, as pods that were given the other.
+    for host in &mut hosts {
+        host["devices"][0]["access"] = json!(true);
+    }
+    let job = uverbs(&hosts, &["--hosts", "n[1-5]"]);
+    assert!(job.stderr.contains(unknown) && job.status == 1, "{job:?}");
+    assert!(job.stderr.contains("NCCL: right on all hosts, as far as is known: "), "{job:?}");
+}
+
+/// Of hosts on which no port can be used, that is the reason.
+#[test]
+fn no_host_has_a_port_that_can_be_used() {
+    let mut hosts = nodes(1..=2);
+    for host in &mut hosts {
+        for device in host["devices"].as_array_mut().unwrap() {
+            device["ports"][0]["attributes"][0]["state"] = json!(1);
+        }
+    }
+    let job = uverbs(&hosts, &["--hosts", "n[1-2]"]);
+    let said = "uverbs: no port of these hosts has a GID that can be used\n";
+    assert!(job.stderr.contains(said) && job.status == 1, "{job:?}");
+    assert!(!job.stderr.contains("which of them to leave out"), "{job:?}");
 }
 
 /// A host of a job is one host, however many snapshots of it there are.

@@ -51,6 +51,9 @@ pub(super) struct Job {
     /// Whether these are known to be right, if they are there.
     #[serde(skip)]
     are_sure: [bool; 2],
+    /// Whether no port of any host can be used.
+    #[serde(skip)]
+    are_useless: bool,
 }
 
 impl Listed {
@@ -194,6 +197,7 @@ impl Listed {
             ucx: ucx.map(pairs),
             nccl: nccl.map(pairs),
             are_sure,
+            are_useless: self.useless.len() == names.len(),
         }
     }
 
@@ -215,8 +219,9 @@ impl Listed {
     /// Hosts that are left out in any case.
     fn unfit(&self, survey: &Survey) -> BTreeSet<u32> {
         let mut out = self.useless.clone();
-        // Where no host has usable nodes, the job's are elsewhere, as in other containers.
-        if self.has_nodes {
+        // Where no host has usable nodes, the job's are elsewhere, as in other containers. Where each lacks some, it was
+        // given some, and so may the job.
+        if self.has_nodes && self.nodeless.len() < self.verdict.hosts {
             out.extend(&self.nodeless);
         }
         // Of hosts that have the same address one can stay.
@@ -316,6 +321,9 @@ impl Job {
         let known = |is_known| if is_known { "" } else { ", as far as is known" };
         let all_known = known(self.is_known);
         let Some(out) = &self.leave_out else {
+            if self.are_useless {
+                return report.note("no port of these hosts has a GID that can be used");
+            }
             report.note(format!(
                 "uverbs found no setting of NCCL that is right on these hosts, nor which of them to leave out{all_known}"
             ));
