@@ -377,7 +377,8 @@ impl History<'_> {
         let after = match &self.slot {
             own if *own == was => return Ok(()),
             Slot::Absent if !matches!(was, Slot::Unread(_)) => return Ok(()),
-            Slot::Absent | Slot::Empty => Side::None,
+            Slot::Absent => word("not there"),
+            Slot::Empty => Side::None,
             Slot::Unread(problem) => problem_side(problem),
             Slot::Taken(row) => gid(device, row),
         };

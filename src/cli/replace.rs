@@ -84,8 +84,11 @@ fn create(path: &Path, name: &OsStr) -> io::Result<(File, PathBuf)> {
         };
         let _ = retry_on_intr(|| flock(&file, FlockOperation::LockExclusive));
         // Before it was locked, another run may have taken it away.
-        if file.metadata()?.nlink() > 0 {
-            return Ok((file, beside));
+        let place = |own: &fs::Metadata| (own.dev(), own.ino());
+        match fs::symlink_metadata(&beside) {
+            Ok(found) if place(&found) == place(&file.metadata()?) => return Ok((file, beside)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
     }
 }

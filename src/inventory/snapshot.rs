@@ -151,9 +151,15 @@ impl<R: BufRead> Snapshots<R> {
             Ok(read) => return Ok(read),
             Err(error) => error,
         };
+        let is_object = self.text.trim_ascii_start().starts_with(b"{");
         let mut brackets = Brackets::default();
         brackets.scan(&self.text);
-        while !is_line && brackets.is_open() && self.next == self.text.len() && self.read_line()? {
+        while is_object
+            && !is_line
+            && brackets.is_open()
+            && self.next == self.text.len()
+            && self.read_line()?
+        {
             let line = self.text.get(self.next..).unwrap_or_default();
             if line.starts_with(BEGINNING) {
                 break;
@@ -170,7 +176,7 @@ impl<R: BufRead> Snapshots<R> {
             };
         }
         // What is no object may be anything, and have any number of lines.
-        self.is_lost = !document.trim_ascii_start().starts_with(b"{");
+        self.is_lost = !is_object;
         Err(self.fault(Fault::of(document, &error, self.line)))
     }
 

@@ -131,6 +131,10 @@ fn no_host_has_nodes() {
     let job = uverbs(&hosts, &["--hosts", "n[1-5]"]);
     assert!(job.stderr.contains(unknown) && job.status == 1, "{job:?}");
     assert!(job.stderr.contains("NCCL: right on all hosts, as far as is known: "), "{job:?}");
+    // One that has none is left out then.
+    hosts[0]["devices"][0]["access"] = json!({ "error": "no", "errno": 2 });
+    let job = uverbs(&hosts, &["--hosts", "n[1-5]"]);
+    assert!(job.stderr.contains("leave out n1, as far as is known\n"), "{job:?}");
 }
 
 /// Of hosts on which no port can be used, that is the reason.
@@ -143,9 +147,14 @@ fn no_host_has_a_port_that_can_be_used() {
         }
     }
     let job = uverbs(&hosts, &["--hosts", "n[1-2]"]);
-    let said = "uverbs: no port of these hosts has a GID that can be used\n";
+    let said = "uverbs: no port of these hosts can be used\n";
     assert!(job.stderr.contains(said) && job.status == 1, "{job:?}");
     assert!(!job.stderr.contains("which of them to leave out"), "{job:?}");
+    // Of hosts of which nothing was read it is not known.
+    for list in ["n[1-3]", "n9"] {
+        let job = uverbs(&hosts, &["--hosts", list]);
+        assert!(!job.stderr.contains("can be used"), "{job:?}");
+    }
 }
 
 /// A host of a job is one host, however many snapshots of it there are.

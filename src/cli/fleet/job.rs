@@ -30,8 +30,8 @@ pub(super) struct Listed {
     useless: BTreeSet<u32>,
     /// Hosts that have a device whose node programs cannot use.
     nodeless: BTreeSet<u32>,
-    /// Whether any host has a node that programs can use.
-    has_nodes: bool,
+    /// Hosts that have a device whose node programs can use.
+    with_nodes: BTreeSet<u32>,
     /// Hosts that have a device of whose node this is not known.
     unlooked: BTreeSet<u32>,
     verdict: Verdict,
@@ -65,7 +65,7 @@ impl Listed {
             again: Vec::new(),
             useless: BTreeSet::new(),
             nodeless: BTreeSet::new(),
-            has_nodes: false,
+            with_nodes: BTreeSet::new(),
             unlooked: BTreeSet::new(),
             verdict: Verdict::default(),
             indices: Indices::default(),
@@ -106,7 +106,7 @@ impl Listed {
         for own in used {
             match own.record.node_state() {
                 None => self.unlooked.extend(host),
-                Some(NodeState::Usable) => self.has_nodes = true,
+                Some(NodeState::Usable) => self.with_nodes.extend(host),
                 Some(_) => self.nodeless.extend(host),
             }
         }
@@ -197,7 +197,9 @@ impl Listed {
             ucx: ucx.map(pairs),
             nccl: nccl.map(pairs),
             are_sure,
-            are_useless: self.useless.len() == names.len(),
+            are_useless: missing.is_empty()
+                && !names.is_empty()
+                && self.useless.len() == names.len(),
         }
     }
 
@@ -220,9 +222,11 @@ impl Listed {
     fn unfit(&self, survey: &Survey) -> BTreeSet<u32> {
         let mut out = self.useless.clone();
         // Where no host has usable nodes, the job's are elsewhere, as in other containers. Where each lacks some, it was
-        // given some, and so may the job.
-        if self.has_nodes && self.nodeless.len() < self.verdict.hosts {
+        // given some, and so may the job: then only those are left out that have none.
+        if !self.with_nodes.is_subset(&self.nodeless) {
             out.extend(&self.nodeless);
+        } else if !self.with_nodes.is_empty() {
+            out.extend(self.nodeless.difference(&self.with_nodes));
         }
         // Of hosts that have the same address one can stay.
         for own in survey.duplicates() {
@@ -322,7 +326,7 @@ impl Job {
         let all_known = known(self.is_known);
         let Some(out) = &self.leave_out else {
             if self.are_useless {
-                return report.note("no port of these hosts has a GID that can be used");
+                return report.note(format!("no port of these hosts can be used{all_known}"));
             }
             report.note(format!(
                 "uverbs found no setting of NCCL that is right on these hosts, nor which of them to leave out{all_known}"

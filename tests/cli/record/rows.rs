@@ -151,6 +151,7 @@ fn said(line: &Value) -> Option<Slot> {
         match own["error"].as_str() {
             Some(error) => Slot::Unread(error.to_owned()),
             None if own.is_null() => Slot::Empty,
+            None if own.is_string() => Slot::Absent,
             None => Slot::Taken(own["gid"].as_str().unwrap().to_owned()),
         }
     };
