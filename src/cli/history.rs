@@ -202,6 +202,7 @@ impl History<'_> {
                     break;
                 }
                 Err(problem) => {
+                    self.slot = Slot::Unread(problem.clone());
                     report.host_problem(problem);
                     continue;
                 }
@@ -212,7 +213,9 @@ impl History<'_> {
             let part = moment.part();
             let before = known.map(|known| part.of(known));
             if let Err(error) = own.apply(&mut moment) {
-                report.host_problem(file.problem(&error, error.errno()));
+                let problem = file.problem(&error, error.errno());
+                self.slot = Slot::Unread(problem.clone());
+                report.host_problem(problem);
                 continue;
             }
             // Where nothing is known, no line makes it known.

@@ -135,6 +135,10 @@ fn no_host_has_nodes() {
     hosts[0]["devices"][0]["access"] = json!({ "error": "no", "errno": 2 });
     let job = uverbs(&hosts, &["--hosts", "n[1-5]"]);
     assert!(job.stderr.contains("leave out n1, as far as is known\n"), "{job:?}");
+    // But not if nobody tried to open one of its nodes.
+    hosts[0]["devices"][0]["access"] = Value::Null;
+    let job = uverbs(&hosts, &["--hosts", "n[1-5]"]);
+    assert!(job.stderr.contains(unknown) && !job.stderr.contains("leave out"), "{job:?}");
 }
 
 /// Of hosts on which no port can be used, that is the reason.
@@ -153,7 +157,10 @@ fn no_host_has_a_port_that_can_be_used() {
     // Of hosts of which nothing was read it is not known.
     for list in ["n[1-3]", "n9"] {
         let job = uverbs(&hosts, &["--hosts", list]);
-        assert!(!job.stderr.contains("can be used"), "{job:?}");
+        assert!(
+            job.stderr.contains("nor which of them to leave out, as far as is known"),
+            "{job:?}"
+        );
     }
 }
 

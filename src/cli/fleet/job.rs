@@ -153,7 +153,10 @@ impl Listed {
             && is_whole;
         let are_sure =
             [&nccl, &ucx].map(|own| is_sure && own.as_ref().is_none_or(|own| own.is_sure));
-        let is_known = are_sure == [true; 2] && self.verdict.has_settings_of(Program::Nccl);
+        // Those that are missing are left out of what is found, and of nothing else.
+        let are_read = is_found || missing.is_empty() && !names.is_empty();
+        let has_settings = self.verdict.has_settings_of(Program::Nccl);
+        let is_known = are_sure == [true; 2] && has_settings && are_read;
         for program in [Program::Nccl, Program::Ucx] {
             if let Some(name) = self.verdict.unused_by(program) {
                 tell_unused(program, name, report);
@@ -223,10 +226,13 @@ impl Listed {
         let mut out = self.useless.clone();
         // Where no host has usable nodes, the job's are elsewhere, as in other containers. Where each lacks some, it was
         // given some, and so may the job: then only those are left out that have none.
-        if !self.with_nodes.is_subset(&self.nodeless) {
+        let lacks = |own: &&u32| self.nodeless.contains(own);
+        let is_unlooked = |own: &&u32| self.unlooked.contains(own);
+        if self.with_nodes.iter().any(|own| !lacks(&own) && !is_unlooked(&own)) {
             out.extend(&self.nodeless);
         } else if !self.with_nodes.is_empty() {
-            out.extend(self.nodeless.difference(&self.with_nodes));
+            let has_none = self.nodeless.difference(&self.with_nodes);
+            out.extend(has_none.filter(|own| !is_unlooked(own)));
         }
         // Of hosts that have the same address one can stay.
         for own in survey.duplicates() {

@@ -286,6 +286,19 @@ fn a_row_outside_the_table_has_no_history() {
     let lines = history(&file, &["mlx5_0:1", &row["index"].to_string()]);
     assert_eq!(whats(&lines), ["began", "was", "gids_readable", "gids_readable", "was"]);
     assert_eq!((&lines[1]["after"], &lines[4]["after"]["gid"]), (&lines[4]["after"], &row["gid"]));
+    // Nor is it known after a line that cannot be read.
+    made(
+        &tree,
+        &file,
+        &[("12:00:00", 0, None), ("12:01:00", 1, change(&refused)), ("12:02:00", 2, None)],
+    );
+    let text = fs::read_to_string(&file).unwrap().replace(r#""changes":["#, r#""changes":[7,"#);
+    fs::write(&file, text).unwrap();
+    let run = finish(program().args(["history", "--json"]).arg(&file).args(["mlx5_0:1", "3"]));
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let lines = document["history"].as_array().unwrap();
+    assert_eq!(whats(lines), ["began", "was", "not_recorded", "was"], "{run:?}");
+    made(&tree, &file, &parts);
     // Outside it there is no row, whatever could not be read.
     let run = finish(program().arg("history").arg(&file).args(["mlx5_0:1", "99"]));
     assert!(run.status == 1 && !run.stdout.contains("was"), "{run:?}");
