@@ -13,8 +13,8 @@ use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 
 /// What of a host is not as a pattern has it: first how many devices there are, then by device and port.
 ///
-/// Devices that are not wanted are not compared, nor is a number of devices that they may be among: those that the
-/// inventory has among its `others`, and of those that could not be listed the ones of which `is_wanted` says so.
+/// Devices that are not wanted are not compared, nor is a number of devices that they may be among. These are the `others`
+/// of the inventory, and devices that could not be listed if `is_wanted` says no of their names.
 #[must_use]
 pub fn compare(
     inventory: &Inventory,
