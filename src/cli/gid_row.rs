@@ -32,7 +32,7 @@ pub(crate) struct Row<'a> {
     /// Its name, if it is in this namespace.
     pub(crate) netdev: Option<&'a str>,
     /// Its name in its own namespace.
-    #[serde(skip)]
+    #[serde(rename = "sysfs_netdev", skip_serializing_if = "Option::is_none")]
     pub(crate) foreign_netdev: Option<&'a str>,
     /// Whether it may have one whose name cannot be read.
     #[serde(skip_serializing_if = "is_false")]

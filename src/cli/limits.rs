@@ -77,7 +77,8 @@ fn row(record: &DeviceRecord, attributes: &DeviceAttributes, comp_vectors: u32) 
         ("vendor_part_id", number(base.vendor_part_id)),
         ("hw_ver", hex(base.hw_ver.into())),
         ("board_id", Value::from(board)),
-        ("phys_port_cnt", number(base.phys_port_cnt.into())),
+        // The kernel's answer has room for 255.
+        ("phys_port_cnt", number(device.port_count.max(base.phys_port_cnt.into()))),
         ("max_mr_size", hex(base.max_mr_size)),
         ("page_size_cap", hex(base.page_size_cap)),
         ("max_qp", number(base.max_qp)),

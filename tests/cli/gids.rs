@@ -34,9 +34,10 @@ fn json_has_the_promised_keys_and_no_others() {
     let tree = Tree::new();
     tree.with_roce();
     let row = |index: u32, gid: &str, gid_type: &str, ipv4: Option<&str>| {
+        let name = if index == 10 { "eth0.7" } else { "eth0" };
         json!({
             "device": "mlx5_0", "port": 1, "index": index, "gid": gid, "gid_type": gid_type,
-            "ipv4": ipv4, "ifindex": null, "netdev": null, "source": "sysfs",
+            "ipv4": ipv4, "ifindex": null, "netdev": null, "sysfs_netdev": name, "source": "sysfs",
         })
     };
     let expected = json!({
@@ -54,7 +55,7 @@ fn json_has_the_promised_keys_and_no_others() {
     assert!(by_format.ends_with("]}\n"));
     // The order of the keys as well, for those who read with their eyes.
     assert!(by_format.starts_with(
-        r#"{"gids":[{"device":"mlx5_0","port":1,"index":0,"gid":"fe80::11:22ff:fe33:4455","gid_type":"roce_v1","ipv4":null,"ifindex":null,"netdev":null,"source":"sysfs"},"#
+        r#"{"gids":[{"device":"mlx5_0","port":1,"index":0,"gid":"fe80::11:22ff:fe33:4455","gid_type":"roce_v1","ipv4":null,"ifindex":null,"netdev":null,"sysfs_netdev":"eth0","source":"sysfs"},"#
     ));
 }
 
