@@ -32,8 +32,11 @@ pub(crate) struct Row<'a> {
     /// Its name, if it is in this namespace.
     pub(crate) netdev: Option<&'a str>,
     /// Its name in its own namespace.
-    #[serde(rename = "sysfs_netdev", skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub(crate) foreign_netdev: Option<&'a str>,
+    /// The same, if it is not known that it is in this namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sysfs_netdev: Option<&'a str>,
     /// Whether it may have one whose name cannot be read.
     #[serde(skip_serializing_if = "is_false")]
     netdev_is_unread: bool,
@@ -58,6 +61,7 @@ impl<'a> Row<'a> {
             ifindex: netdev.map(|netdev| netdev.index).or(entry.netdev_ifindex()),
             netdev: netdev.map(|netdev| netdev.name.as_str()),
             foreign_netdev: record.sysfs_netdev.as_deref(),
+            sysfs_netdev: record.sysfs_netdev.as_deref().filter(|_| netdev.is_none()),
             netdev_is_unread: record.netdev_is_unread,
             type_is_unread: record.type_is_unread,
             source: Text(record.source),

@@ -144,7 +144,7 @@ Examples:
     ///
     /// `--format ibstat` prints what ibstat prints: of a device with all its ports, of a port only this one.
     /// `--format ibdev2netdev` prints a line for each port of which an interface is known, that of its GID 0; its
-    /// state is NA if it is not known here.
+    /// state is NA if it is not known here: sysfs has its name in its own network namespace.
     #[command(
         verbatim_doc_comment,
         after_help = "\

@@ -120,12 +120,21 @@ fn is_same(before: &DeviceRecord, after: &DeviceRecord) -> bool {
     let is_same = match (one.index, other.index) {
         (Some(before), Some(after)) => before == after,
         // Of a listing by sysfs. What it identifies a device by is not in a document.
-        (None, None) => one.identity == other.identity && one.node_guid == other.node_guid,
+        (None, None) => has_one_identity(one, other) && one.node_guid == other.node_guid,
         // RDMA netlink answered only once.
         _ => one.node_guid == other.node_guid,
     };
     let after = after.ports.iter().map(|own| own.number);
     is_same && before.ports.iter().map(|own| own.number).eq(after)
+}
+
+/// Whether sysfs has them as one device. Its node may come, go or be made anew, and may not be read.
+fn has_one_identity(one: &Device, other: &Device) -> bool {
+    let (one, other) = (&one.identity, &other.identity);
+    match (&one.device, &other.device) {
+        (Some(before), Some(after)) => before == after,
+        _ => one == other,
+    }
 }
 
 /// The names of devices that are not listed as they cannot be, though they may be there.

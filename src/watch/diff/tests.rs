@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
 use super::*;
-use crate::device::Device;
+use crate::device::{Device, FolderId};
 use crate::gid::{Gid, GidEntry, GidRecord, GidType, Source};
 use crate::inventory::{Answer, Problem};
 use crate::netdev::{Interface, Netdev};
@@ -211,6 +211,17 @@ fn what_is_said_of_devices() {
     assert_eq!(names(&both, &all), ["device_unlisted", "device_unlisted", "host"]);
     assert_eq!(names(&all, &both), ["device_listed", "device_listed", "host"]);
     assert_eq!(names(&one, &Inventory { devices: Vec::new(), ..one.clone() }), ["device_went"]);
+    // Without an index it is the one that has the folder, whatever its node is.
+    let folder = |inode| Some(FolderId { path: "a".into(), inode });
+    let mut with_node = host(&[("a", 1)]);
+    let own = &mut with_node.devices[0].device;
+    (own.index, own.identity.device, own.identity.node) = (None, folder(1), folder(2));
+    let mut without = with_node.clone();
+    let own = &mut without.devices[0].device;
+    (own.identity.node, own.node_is_unread) = (None, true);
+    assert_eq!(names(&with_node, &without), ["device_changed"]);
+    without.devices[0].device.identity.device = folder(3);
+    assert_eq!(names(&with_node, &without), ["device_replaced"]);
     // RDMA netlink did not answer once: it is the same device.
     let mut by_sysfs = host(&[("a", 1)]);
     by_sysfs.devices[0].device.index = None;
