@@ -43,6 +43,17 @@ pub(crate) struct Row<'a> {
     #[serde(skip_serializing_if = "is_false")]
     type_is_unread: bool,
     source: Text<Source>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    rest: Option<Rest>,
+}
+
+/// What a row has beside that.
+#[derive(Debug, Serialize)]
+struct Rest {
+    /// Whether no interface of this namespace can be its own.
+    netdev_is_elsewhere: bool,
+    /// Whether sysfs keeps its type back.
+    type_is_hidden: bool,
 }
 
 impl<'a> Row<'a> {
@@ -65,6 +76,7 @@ impl<'a> Row<'a> {
             netdev_is_unread: record.netdev_is_unread,
             type_is_unread: record.type_is_unread,
             source: Text(record.source),
+            rest: None,
         }
     }
 
@@ -80,9 +92,23 @@ impl<'a> Row<'a> {
         ]
     }
 
-    /// What distinguishes it from the other rows of its port.
+    /// The row with what is not in the table.
+    pub(crate) fn in_full(device: &'a str, row: &'a GidRow) -> Self {
+        let &GidRow { netdev_is_elsewhere, type_is_hidden, .. } = row;
+        let rest = Some(Rest { netdev_is_elsewhere, type_is_hidden });
+        Self { rest, ..Self::new(None, device, row) }
+    }
+
+    /// What distinguishes it from the other rows of its port; and the rest, if it has that.
     pub(crate) fn brief(&self) -> String {
-        format!("{} {} {} {}", self.index, self.gid, self.type_cell(), self.netdev_cell())
+        let own =
+            format!("{} {} {} {}", self.index, self.gid, self.type_cell(), self.netdev_cell());
+        let Some(rest) = &self.rest else { return own };
+        let mut words = vec![format!("by {}", self.source)];
+        words.extend(self.ifindex.map(|index| format!("interface #{index}")));
+        words.extend(rest.netdev_is_elsewhere.then(|| "interface not here".to_owned()));
+        words.extend(rest.type_is_hidden.then(|| "type hidden in sysfs".to_owned()));
+        format!("{own} ({})", words.join(", "))
     }
 
     fn type_cell(&self) -> String {

@@ -170,6 +170,11 @@ enum Slot {
 }
 
 impl Slot {
+    /// Whether there is such a slot, and it is known what is in it.
+    fn is_known(&self) -> bool {
+        matches!(self, Self::Empty | Self::Taken(_))
+    }
+
     /// What a change says of the row with this index of its port, if it does.
     fn after(what: &What, index: u32) -> Option<Self> {
         let What::Difference(own) = what else { return None };
@@ -301,6 +306,9 @@ impl History<'_> {
                     line.causes = vec!["gap"];
                 }
                 self.rows.add(&line)?;
+                if is_other_device(&change.what) && self.slot.is_known() {
+                    self.slot = Slot::Absent;
+                }
                 match self.args.index.and_then(|own| Slot::after(&change.what, own)) {
                     // A table has no more slots because it cannot be read.
                     Some(Slot::Unread(_)) if self.slot == Slot::Absent => {}
@@ -411,7 +419,7 @@ impl History<'_> {
             return Slot::Absent;
         }
         // Without the length it is not known whether there is such a slot, unless it was seen.
-        let is_seen = len.is_some() || matches!(self.slot, Slot::Empty | Slot::Taken(_));
+        let is_seen = len.is_some() || self.slot.is_known();
         let problem = own.problem().or_else(|| record.problem().filter(|_| !is_seen));
         problem.cloned().map_or(Slot::Empty, Slot::Unread)
     }
@@ -543,6 +551,12 @@ impl<'i> Places<'i> {
         };
         unread_of_port(own, port)
     }
+}
+
+/// Whether another device has a name than before.
+fn is_other_device(what: &What) -> bool {
+    let What::Difference(own) = what else { return false };
+    matches!(own, Difference::DeviceReplaced { .. } | Difference::DeviceRenamed { .. })
 }
 
 /// Why it is not known what is in the table of a device's port.

@@ -178,6 +178,7 @@ impl<'c> Line<'c> {
         };
         let (before, after) = (self.before.text(), self.after.text());
         let seen = match (&self.before, &self.after) {
+            (Side::None, Side::None) if self.what == "was" => "empty".to_owned(),
             (Side::None, Side::None) => String::new(),
             (Side::None, _) if self.is_one_of(["_came", "_listed", "began", "unread"]) => after,
             (_, Side::None) if self.is_one_of(["_went", "_unlisted"]) => before,
@@ -223,6 +224,16 @@ pub(crate) fn gid<'c>(device: &'c str, row: &'c GidRow) -> Side<'c> {
     Side::Gid(Box::new(Row::new(None, device, row)))
 }
 
+/// A row before and after: in full, if in the table it is the same.
+fn changed_gid<'c>(device: &'c str, before: &'c GidRow, after: &'c GidRow) -> [Side<'c>; 2] {
+    let [one, other] = [before, after].map(|row| Row::new(None, device, row));
+    if one.brief() == other.brief() {
+        [before, after].map(|row| Side::Gid(Box::new(Row::in_full(device, row))))
+    } else {
+        [one, other].map(|row| Side::Gid(Box::new(row)))
+    }
+}
+
 fn whole(own: &DeviceRecord) -> Side<'_> {
     let (device, gids) = (&own.device, own.all_rows());
     Side::Whole(Box::new(Whole {
@@ -254,17 +265,33 @@ pub(crate) fn unread(own: &DeviceRecord) -> Vec<(Option<u32>, &Problem)> {
     found
 }
 
-/// What a device is beside its ports and GIDs, before and after: what is always shown, and of all else what differs.
+/// A value, and its name.
+type Value<T> = (&'static str, fn(&T) -> Side<'_>);
+
+/// What is before and after: what is always shown, and of all else what differs.
+fn differing<'c, T>(
+    [before, after]: [&'c T; 2],
+    always: &[Value<T>],
+    others: &[Value<T>],
+) -> [Side<'c>; 2] {
+    let differs = |(_, value): &&Value<T>| value(before).text() != value(after).text();
+    let others: Vec<_> = others.iter().filter(differs).collect();
+    [before, after].map(|own| {
+        let of = |(name, value): &Value<T>| ((*name).to_owned(), value(own));
+        Side::Pairs(Pairs(always.iter().chain(others.iter().copied()).map(of).collect()))
+    })
+}
+
+/// What a device is beside its ports and GIDs, before and after.
 fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2] {
-    type Value = fn(&DeviceRecord) -> Side<'_>;
-    static ALWAYS: [(&str, Value); 5] = [
+    static ALWAYS: [Value<DeviceRecord>; 5] = [
         ("index", |own| optional(own.device.index, |index| Side::Number(index.into()))),
         ("node_guid", |own| show(own.device.node_guid)),
         ("fw_version", |own| optional(own.device.fw_version.as_deref(), word)),
         ("uverbs", |own| optional(own.device.node.as_ref(), |node| word(node.name.as_str()))),
         ("access", |own| optional(own.access.as_ref(), |own| answer(own, |()| Side::Truth(true)))),
     ];
-    static OTHERS: [(&str, Value); 26] = [
+    static OTHERS: [Value<DeviceRecord>; 26] = [
         ("node_type", |own| show(own.device.node_type)),
         ("sys_image_guid", |own| show(own.device.sys_image_guid)),
         ("protocol", |own| optional(own.device.protocol.as_deref(), word)),
@@ -294,12 +321,7 @@ fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2
         ("pcie_link", |own| pci(own, |own| own.link.map(show))),
         ("pcie_max_link", |own| pci(own, |own| own.max_link.map(show))),
     ];
-    let of = |record| move |(name, value): &(&str, Value)| ((*name).to_owned(), value(record));
-    let differs = |(_, value): &&(&str, Value)| value(before).text() != value(after).text();
-    let others: Vec<_> = OTHERS.iter().filter(differs).collect();
-    [before, after].map(|own| {
-        Side::Pairs(Pairs(ALWAYS.iter().chain(others.iter().copied()).map(of(own)).collect()))
-    })
+    differing([before, after], &ALWAYS, &OTHERS)
 }
 
 fn hardware<'c>(
@@ -398,16 +420,16 @@ fn sides(own: &Difference) -> [Side<'_>; 2] {
         }
         Difference::DeviceReplaced { before, after } => [whole(before), whole(after)],
         Difference::Device { before, after } => listed(before, after),
-        Difference::Port { before, after, .. } => [port(before), port(after)],
+        Difference::Port { before, after, .. } => port_sides(before, after),
         Difference::Table { device, before, after } => {
             [table(device, before.as_ref()), table(device, after.as_ref())]
         }
         Difference::GidCame { device, .. }
         | Difference::GidWent { device, .. }
-        | Difference::GidChanged { device, .. }
         | Difference::GidMoved { device, .. } => {
             rows(own).map(|row| optional(row, |row| gid(device, row)))
         }
+        Difference::GidChanged { device, before, after } => changed_gid(device, before, after),
         Difference::Host { before, after } => host(before, after),
         Difference::Interface { before, after } => interface(before.as_ref(), after.as_ref()),
         _ => [Side::None, Side::None],
@@ -419,6 +441,45 @@ fn table<'c>(device: &'c str, own: Option<&'c Answer<Vec<GidRow>>>) -> Side<'c> 
         None => Side::None,
         Some(Ok(rows)) => Side::Gids(rows.iter().map(|row| Row::new(None, device, row)).collect()),
         Some(Err(own)) => problem(own),
+    }
+}
+
+/// What is always shown of a port's attributes, but for what has lines of its own.
+static ATTRIBUTES: [Value<(PortAttributes, Source)>; 6] = [
+    ("link_layer", |(own, _)| show(own.link_layer)),
+    ("max_mtu", |(own, _)| optional(ports::bytes(own.max_mtu), show)),
+    ("gid_tbl_len", |(own, _)| Side::Number(own.gid_tbl_len.into())),
+    ("pkey_tbl_len", |(own, _)| Side::Number(own.pkey_tbl_len.into())),
+    ("port_cap_flags", |(own, _)| Side::Number(own.port_cap_flags.into())),
+    ("source", |(_, source)| show(Text(*source))),
+];
+
+/// Something of a port, before and after.
+fn port_sides<'c>(before: &'c PortValue, after: &'c PortValue) -> [Side<'c>; 2] {
+    static OTHERS: [Value<(PortAttributes, Source)>; 8] = [
+        ("port_cap_flags2", |(own, _)| optional(own.port_cap_flags2, show)),
+        ("max_msg_sz", |(own, _)| optional(own.max_msg_sz, show)),
+        ("bad_pkey_cntr", |(own, _)| optional(own.bad_pkey_cntr, show)),
+        ("qkey_viol_cntr", |(own, _)| optional(own.qkey_viol_cntr, show)),
+        ("max_vl_num", |(own, _)| optional(own.max_vl_num, show)),
+        ("subnet_timeout", |(own, _)| optional(own.subnet_timeout, show)),
+        ("init_type_reply", |(own, _)| optional(own.init_type_reply, show)),
+        ("flags", |(own, _)| optional(own.flags, show)),
+    ];
+    match (before, after) {
+        (PortValue::Attributes(Some(Ok(before))), PortValue::Attributes(Some(Ok(after)))) => {
+            differing([before, after], &ATTRIBUTES, &OTHERS)
+        }
+        // Another interface has the name.
+        (PortValue::Netdev(Ok(Some(before))), PortValue::Netdev(Ok(Some(after))))
+            if before.name == after.name =>
+        {
+            [before, after].map(|own| {
+                let index = Side::Number(own.index.get().into());
+                pairs([("name", word(own.name.as_str())), ("ifindex", index)])
+            })
+        }
+        _ => [port(before), port(after)],
     }
 }
 
@@ -452,16 +513,9 @@ fn port(own: &PortValue) -> Side<'_> {
         PortValue::Guid(own) => answer(own, |own| optional(*own, show)),
         PortValue::HasTypes(own) => optional(*own, Side::Truth),
         PortValue::Attributes(own) => optional(own.as_ref(), |own| {
-            answer(own, |own: &(PortAttributes, Source)| {
-                let (known, source) = own;
-                pairs([
-                    ("link_layer", show(known.link_layer)),
-                    ("max_mtu", optional(ports::bytes(known.max_mtu), show)),
-                    ("gid_tbl_len", Side::Number(known.gid_tbl_len.into())),
-                    ("pkey_tbl_len", Side::Number(known.pkey_tbl_len.into())),
-                    ("port_cap_flags", Side::Number(known.port_cap_flags.into())),
-                    ("source", show(Text(*source))),
-                ])
+            answer(own, |own| {
+                let of = |(name, value): &Value<_>| ((*name).to_owned(), value(own));
+                Side::Pairs(Pairs(ATTRIBUTES.iter().map(of).collect()))
             })
         }),
         _ => Side::None,
@@ -516,5 +570,64 @@ impl Choice {
             }
             (None, _) => format!("{perhaps}{own} (not known whether that is right)"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use uverbs::gid::{Gid, GidEntry, GidRecord};
+    use uverbs::netdev::Netdev;
+
+    use super::*;
+
+    fn text(own: &Difference) -> String {
+        let [before, after] = sides(own);
+        format!("{} → {}", before.text(), after.text())
+    }
+
+    #[test]
+    fn a_row_that_is_the_same_in_the_table_is_shown_in_full() {
+        let row = |index, source| {
+            let entry = GidEntry::new(1, index, Gid::from_bytes([9; 16]));
+            Box::new(GidRow::from(GidRecord::new(entry, source)))
+        };
+        let changed = |before: &GidRow, after: &GidRow| {
+            let (before, after) = (Box::new(before.clone()), Box::new(after.clone()));
+            text(&Difference::GidChanged { device: "x".into(), before, after })
+        };
+        let (by_ioctl, by_sysfs) = (row(3, Source::Ioctl), row(3, Source::Sysfs));
+        let said = changed(&by_ioctl, &by_sysfs);
+        assert!(said.contains(" - (by ioctl) → 3 ") && said.ends_with(" - (by sysfs)"), "{said}");
+        let mut elsewhere = by_ioctl.clone();
+        (elsewhere.netdev_is_elsewhere, elsewhere.type_is_hidden) = (true, true);
+        let said = changed(&by_ioctl, &elsewhere);
+        assert!(said.ends_with("(by ioctl, interface not here, type hidden in sysfs)"), "{said}");
+        let said = changed(&by_ioctl, &row(4, Source::Sysfs));
+        assert!(!said.contains("by"), "{said}");
+    }
+
+    #[test]
+    fn what_differs_of_a_port_is_shown() {
+        let port =
+            |before, after| text(&Difference::Port { device: "x".into(), port: 1, before, after });
+        let attributes = |subnet_timeout| {
+            let mut own = PortAttributes::default();
+            own.subnet_timeout = subnet_timeout;
+            PortValue::Attributes(Some(Ok((own, Source::Ioctl))))
+        };
+        let said = port(attributes(Some(8)), attributes(None));
+        assert!(
+            said.contains("subnet_timeout 8 →") && said.ends_with("subnet_timeout -"),
+            "{said}"
+        );
+        assert!(!said.contains("max_msg_sz"), "{said}");
+        let netdev = |index, name: &str| {
+            PortValue::Netdev(Ok(Some(Netdev::new(NonZeroU32::new(index).unwrap(), name))))
+        };
+        let said = port(netdev(2, "eth0"), netdev(3, "eth0"));
+        assert_eq!(said, "name eth0 ifindex 2 → name eth0 ifindex 3");
+        assert_eq!(port(netdev(2, "eth0"), netdev(3, "eth1")), "eth0 → eth1");
     }
 }

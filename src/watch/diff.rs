@@ -257,7 +257,9 @@ fn device(before: &DeviceRecord, after: &DeviceRecord, found: &mut Vec<Differenc
         return;
     }
     let name = &after.device.name;
-    let (old, new) = (bare(before), bare(after));
+    let (mut old, new) = (bare(before), bare(after));
+    // Sysfs has them as one device already. If its node was made anew, and is as it was, nothing of it differs.
+    old.device.identity.clone_from(&new.device.identity);
     if old != new {
         found.push(Difference::Device { before: Box::new(old), after: Box::new(new) });
     }

@@ -220,6 +220,9 @@ fn what_is_said_of_devices() {
     let own = &mut without.devices[0].device;
     (own.identity.node, own.node_is_unread) = (None, true);
     assert_eq!(names(&with_node, &without), ["device_changed"]);
+    let mut anew = with_node.clone();
+    anew.devices[0].device.identity.node = folder(4);
+    assert_eq!(names(&with_node, &anew), [""; 0]);
     without.devices[0].device.identity.device = folder(3);
     assert_eq!(names(&with_node, &without), ["device_replaced"]);
     // RDMA netlink did not answer once: it is the same device.

@@ -87,9 +87,6 @@ pub(super) struct Step {
     /// The host, without its devices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) host: Option<Box<Inventory>>,
-    /// Whether an older version wrote the host, which does not say whether devices could be listed.
-    #[serde(skip)]
-    pub(super) is_older: bool,
     /// Whose messages were lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) lost: Option<CauseWord>,

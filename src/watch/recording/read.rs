@@ -39,6 +39,8 @@ pub struct Moment {
     monotonic: Duration,
     goes_on: bool,
     origins: Vec<Origin>,
+    /// Whether it does not say whether devices could be listed. Older versions wrote no inventory that does.
+    is_unsaid: bool,
     news: News,
 }
 
@@ -76,6 +78,8 @@ pub struct Recording<R> {
     /// The number of the last line.
     number: u64,
     is_any: bool,
+    /// Whether an older version wrote it, so that devices could be listed if there are some.
+    is_older: bool,
     /// How many elements of inventories may still be moved or looked through.
     room: u64,
 }
@@ -143,7 +147,7 @@ impl<R: BufRead> Recording<R> {
     /// The lines that a reader gives. Nothing is read yet.
     pub fn new(reader: R) -> Self {
         let documents = Snapshots::new(reader);
-        Self { documents, inventory: None, number: 0, is_any: false, room: ROOM }
+        Self { documents, inventory: None, number: 0, is_any: false, is_older: false, room: ROOM }
     }
 
     /// Whether a file that begins so may be a recording, or the beginning of one.
@@ -227,12 +231,14 @@ impl<R: BufRead> Recording<R> {
         self.number = moment.number;
         let Some(inventory) = &mut self.inventory else {
             if let News::Begun(own) = &mut moment.news {
+                self.is_older = moment.is_unsaid;
                 self.inventory = Some(in_order(take(own)));
             }
             return Ok(());
         };
         let done = match &mut moment.news {
             News::Begun(own) => {
+                self.is_older = moment.is_unsaid;
                 *inventory = in_order(take(own));
                 return Ok(());
             }
@@ -245,6 +251,10 @@ impl<R: BufRead> Recording<R> {
                     *room = room.checked_sub(cost(step, inventory)).ok_or(TOO_MUCH)?;
                     apply(step, inventory).map_err(|what| format!("changes.{place}: {what}"))
                 });
+                self.is_older &= moment.is_unsaid;
+                if self.is_older && !inventory.devices.is_empty() {
+                    inventory.list_failure = None;
+                }
                 done.and(if part.has_twice(&inventory.devices) {
                     Err("two devices with one name".to_owned())
                 } else {
@@ -262,6 +272,7 @@ impl<R: BufRead> Recording<R> {
 /// Reads a document as what it begins like.
 fn parse(text: &str) -> serde_json::Result<Entry> {
     let bytes = text.as_bytes();
+    let is_unsaid = !text.contains(r#""list_failure""#);
     if bytes.starts_with(HEAD) {
         let Head { recording } = serde_json::from_str(text)?;
         return Ok(Entry::Moment(Moment {
@@ -270,19 +281,19 @@ fn parse(text: &str) -> serde_json::Result<Entry> {
             monotonic: Duration::from_nanos(recording.monotonic_ns),
             goes_on: recording.goes_on,
             origins: Vec::new(),
+            is_unsaid,
             news: News::Begun(serde_json::from_str(text)?),
         }));
     }
     if bytes.starts_with(LINE) {
-        let mut line: Line = serde_json::from_str(text)?;
-        let is_older = !text.contains(r#""list_failure""#);
-        line.changes.iter_mut().for_each(|step| step.is_older = is_older);
+        let line: Line = serde_json::from_str(text)?;
         return Ok(Entry::Moment(Moment {
             number: line.number,
             time: line.time.0,
             monotonic: Duration::from_nanos(line.monotonic_ns),
             goes_on: true,
             origins: line.causes.into_iter().map(|own| own.0).collect(),
+            is_unsaid,
             news: News::Steps(line.changes),
         }));
     }
@@ -298,9 +309,6 @@ fn apply(step: &mut Step, inventory: &mut Inventory) -> Result<(), String> {
         }
     } else if let Some(host) = step.host.take() {
         *inventory = Inventory { devices: take(&mut inventory.devices), ..*host };
-        if step.is_older && !inventory.devices.is_empty() {
-            inventory.list_failure = None;
-        }
     } else if let Some(own) = step.interface.take() {
         // One of a list that is not known does not make it known.
         let index = own.index;

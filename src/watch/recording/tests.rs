@@ -11,7 +11,7 @@ use crate::context::{Event, EventType};
 use crate::device::{Device, FolderId};
 use crate::gid::{Gid, GidEntry, GidRecord};
 use crate::inventory::{
-    DeviceRecord, GidRow, Inventory, LONGEST_SNAPSHOT, LockedMemory, PortRecord, Snapshots,
+    DeviceRecord, GidRow, Inventory, LONGEST_SNAPSHOT, LockedMemory, PortRecord, Problem, Snapshots,
 };
 use crate::port::PortAttributes;
 
@@ -314,6 +314,29 @@ fn a_device_that_is_replaced() {
         }
     }
     assert_eq!(names, ["device_came", "device_replaced"], "{text}");
+}
+
+/// Older versions did not write whether devices could be listed. They could, once there are some.
+#[test]
+fn a_recording_of_an_older_version_has_a_list_once_it_has_a_device() {
+    let problem = || Problem { text: "host: no interfaces".to_owned(), errno: 24 };
+    let host = |names: &[&str]| Inventory {
+        devices: names.iter().map(|own| DeviceRecord::new(Device::named(*own))).collect(),
+        problems: vec![problem()],
+        list_failure: Some(problem()),
+        ..Inventory::default()
+    };
+    let states = [&[][..], &["a"], &[]].map(|names| whole(host(names)));
+    let text = record(&states);
+    let failures = |text: &str| {
+        let known = replay(text).into_iter();
+        known.map(|own| own.unwrap().list_failure.is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(failures(&text), [true; 3]);
+    let own = serde_json::to_string(&problem()).unwrap();
+    let older = text.replace(&format!(r#""list_failure":{own},"#), "");
+    assert!(!older.contains("list_failure"), "{older}");
+    assert_eq!(failures(&older), [true, false, false]);
 }
 
 #[test]
