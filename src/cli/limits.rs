@@ -77,6 +77,7 @@ fn row(record: &DeviceRecord, attributes: &DeviceAttributes, comp_vectors: u32) 
         ("vendor_part_id", number(base.vendor_part_id)),
         ("hw_ver", hex(base.hw_ver.into())),
         ("board_id", Value::from(board)),
+        ("board_is_unread", Value::from(true)),
         // The kernel's answer has room for 255.
         ("phys_port_cnt", number(device.port_count.max(base.phys_port_cnt.into()))),
         ("max_mr_size", hex(base.max_mr_size)),
@@ -145,7 +146,10 @@ fn row(record: &DeviceRecord, attributes: &DeviceAttributes, comp_vectors: u32) 
         ),
         ("num_comp_vectors", number(comp_vectors)),
     ];
-    let keys = keys.into_iter().map(|(key, value)| (key.to_owned(), value));
+    // Only where it is so, as of `uverbs devices`.
+    let is_unread = hardware.as_ref().is_none_or(|own| own.board_is_unread);
+    let keys = keys.into_iter().filter(|(key, _)| is_unread || *key != "board_is_unread");
+    let keys = keys.map(|(key, value)| (key.to_owned(), value));
     Value::Object(keys.collect::<Map<String, Value>>())
 }
 

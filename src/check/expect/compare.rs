@@ -42,7 +42,7 @@ pub fn compare(
     for (own, count) in pattern.devices.iter().zip(counts) {
         list.extend(compare_count(&listed, own, count, unknown));
     }
-    if pattern.only_these_devices && !listed.is_known {
+    if pattern.only_these_devices && !listed.is_known() {
         list.push(unread_list("which devices there are"));
     }
     for (record, group) in inventory.devices.iter().zip(groups) {
@@ -244,30 +244,42 @@ pub(super) fn to_u64(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// Whether it is known which devices there are.
-pub(super) fn is_list_known(inventory: &Inventory) -> bool {
-    inventory.unlisted.is_empty() && inventory.list_failure.is_none()
-}
-
 /// What is known of which devices there are.
 struct Listed<'i> {
     names: BTreeSet<&'i str>,
-    /// Of those that are wanted.
-    is_known: bool,
-    /// Whether there are others.
-    is_partial: bool,
+    /// Whether there may be any others.
+    is_open: bool,
+    /// Those of the wanted that could not be listed.
+    unlisted: BTreeSet<&'i str>,
+    /// Those that are not wanted.
+    others: BTreeSet<&'i str>,
 }
 
 impl<'i> Listed<'i> {
     fn of(inventory: &'i Inventory, is_wanted: impl Fn(&str) -> bool) -> Self {
-        let mut unlisted = inventory.unlisted.iter().map(|(name, _)| is_wanted(name));
-        let is_any_wanted = unlisted.clone().any(|own| own);
+        let unlisted = inventory.unlisted.iter().map(|(name, _)| name.as_str());
+        let (unlisted, mut others): (BTreeSet<_>, BTreeSet<_>) =
+            unlisted.partition(|name| is_wanted(name));
+        others.extend(inventory.others.iter().map(|own| own.name.as_str()));
         Self {
             names: inventory.devices.iter().map(|own| own.device.name.as_str()).collect(),
-            is_known: inventory.list_failure.is_none() && !is_any_wanted,
-            is_partial: inventory.is_partial() || unlisted.any(|own| !own),
+            is_open: inventory.list_failure.is_some(),
+            unlisted,
+            others,
         }
     }
+
+    fn is_known(&self) -> bool {
+        !self.is_open && self.unlisted.is_empty()
+    }
+}
+
+/// Whether one of these devices, of which only the names are known, may be of a group.
+fn may_have(own: &DevicePattern, devices: &BTreeSet<&str>) -> bool {
+    if own.names.is_empty() {
+        return !devices.is_empty();
+    }
+    own.names.iter().any(|name| devices.contains(name.as_str()))
 }
 
 /// Compares how many devices a group has. Of so many more it is not known; these have findings of their own.
@@ -282,18 +294,19 @@ fn compare_count(
     if allowed.allows_more(number, number.saturating_add(to_u64(unknown))) {
         return None;
     }
-    let Listed { names, is_known, is_partial } = listed;
-    if allowed.has_number(number) && *is_known {
+    let is_known = !listed.is_open && !may_have(own, &listed.unlisted);
+    let is_partial = may_have(own, &listed.others);
+    if allowed.has_number(number) && is_known {
         return None;
     }
     // Those that were not listed or not wanted may be of the group too. They are never fewer.
     if !is_known && (allowed.has_number(number) || allowed.allows_more(number, u64::MAX)) {
         return Some(unread_list(&format!("how many devices there are of {own}")));
     }
-    if *is_partial && allowed.allows_more(number, u64::MAX) {
+    if is_partial && allowed.allows_more(number, u64::MAX) {
         return None;
     }
-    let is_missing = |name: &&str| !names.contains(name);
+    let is_missing = |name: &&str| !listed.names.contains(name);
     let missing: Vec<&str> = own.names.iter().map(String::as_str).filter(is_missing).collect();
     let missing = if missing.is_empty() || !allowed.allows_more(number, u64::MAX) {
         String::new()
@@ -301,7 +314,7 @@ fn compare_count(
         format!(", without {}", missing.join(", "))
     };
     let plural = if count == 1 { "" } else { "s" };
-    let are_all = *is_known && unknown == 0 && !is_partial;
+    let are_all = is_known && unknown == 0 && !is_partial;
     let least = if are_all { "" } else { "at least " };
     let advice = if least.is_empty() {
         "does lspci show the card, and is its driver loaded? the kernel's log may say more"

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::compare::{is_list_known, to_u64, with_board};
+use super::compare::{to_u64, with_board};
 use super::field::{Allowed, Field, Form, Value};
 use super::network::{is_of_one_host, tidy, widen};
 use super::seen::{Scene, Seen};
 use super::{DevicePattern, HostPattern, Hosts};
 use crate::choose::Network;
+use crate::choose::room::has_unlisted;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::port::LinkLayer;
 
@@ -84,7 +85,7 @@ impl Gathering {
         if let Some(name) = &inventory.host {
             self.hosts.add(Some(name), inventory);
         }
-        self.is_open |= !is_list_known(inventory) || inventory.is_partial();
+        self.is_open |= has_unlisted(inventory) || inventory.is_partial();
         let scene = Scene::of(inventory);
         let mut list = Vec::new();
         for record in &inventory.devices {

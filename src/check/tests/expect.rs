@@ -227,6 +227,21 @@ fn devices_that_could_not_be_listed() {
     inventory.unlisted.push(("mlx5_7".into(), problem("no", 5)));
     let found = compare(&inventory, &pattern, |name| name != "mlx5_7");
     assert!(found.iter().all(|own| own.device.is_some()), "{found:#?}");
+    // A group of names has no device of another name.
+    let mut named = HostPattern { only_these_devices: false, ..pattern.clone() };
+    for own in &mut named.devices {
+        own.names = inventory.devices.iter().map(|own| own.device.name.clone()).collect();
+    }
+    let of_host = |named: &HostPattern| {
+        let found = compare(&inventory, named, |_| true).into_iter();
+        found.filter(|own| own.device.is_none()).map(|own| own.seen).collect::<Vec<_>>()
+    };
+    assert_eq!(of_host(&named), [""; 0]);
+    named.devices[0].names.push("mlx5_7".into());
+    assert_eq!(
+        of_host(&named),
+        [format!("not known: how many devices there are of {}", named.devices[0])]
+    );
     // Other problems keep no device from being listed, as that RDMA netlink was refused.
     let mut inventory = full();
     inventory.without_netlink = Some(problem("refused", 1));

@@ -117,14 +117,21 @@ fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, parts: Parts
     if parts.guids {
         record.guid = reader.port_guid(number).map_err(Problem::from);
     }
-    let is_ethernet = record.known().is_some_and(|it| it.link_layer == LinkLayer::ETHERNET);
-    if parts.pkeys && !is_ethernet {
+    if parts.pkeys && link_layer(reader, &device.name, &record) != Some(LinkLayer::ETHERNET) {
         record.pkeys = Some(read_pkeys(reader, &device.name, number).map_err(Problem::from));
     }
     if parts.types {
         record.has_types = has_types(reader, &device.name, number);
     }
     record
+}
+
+/// The link layer of a port, if the attributes are wanted. Sysfs has it also where these cannot be read.
+fn link_layer(reader: &Reader<'_>, device: &str, record: &PortRecord) -> Option<LinkLayer> {
+    match record.attributes.as_ref()? {
+        Ok((own, _)) => Some(own.link_layer),
+        Err(_) => LinkLayer::of_sysfs(&reader.sysfs().ok()?.port(device, record.number).ok()?).ok(),
+    }
 }
 
 /// The P_Keys in use.
@@ -217,6 +224,28 @@ mod tests {
         std::fs::remove_dir(&types).unwrap();
         std::os::unix::fs::symlink(&types, &types).unwrap();
         assert_eq!(has(), None);
+    }
+
+    #[test]
+    fn a_port_that_cannot_be_asked_has_p_keys_on_its_link_layer_only() {
+        let tree = tempfile::tempdir().unwrap();
+        let (device, sysfs) = (Device::named("x"), Sysfs::at(tree.path()));
+        let folder = tree.path().join("class/infiniband/x");
+        std::fs::create_dir_all(folder.join("ports/1/pkeys")).unwrap();
+        std::fs::write(folder.join("node_type"), "1: CA\n").unwrap();
+        std::fs::write(folder.join("ports/1/pkeys/0"), "0xffff\n").unwrap();
+        let parts = Parts { attributes: true, pkeys: true, ..Parts::LISTED };
+        let pkeys = |link_layer: &str| {
+            std::fs::write(folder.join("ports/1/link_layer"), link_layer).unwrap();
+            let mut reader = Reader::new(&device, &sysfs, Preference::Sysfs).unwrap();
+            let port = read_port(&mut reader, &device, 1, parts);
+            assert!(port.attributes.unwrap().is_err());
+            port.pkeys.map(|own| own.unwrap())
+        };
+        assert_eq!(pkeys("Ethernet\n"), None);
+        for link_layer in ["InfiniBand\n", "odd\n"] {
+            assert_eq!(pkeys(link_layer), Some(vec![(0, PKey(0xffff))]));
+        }
     }
 
     #[test]
