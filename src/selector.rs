@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::text::is_device_name;
+
 /// A device, or one port of it.
 ///
 /// ```
@@ -55,8 +57,8 @@ impl FromStr for Selector {
             Some(_) => return Err(invalid()),
         };
         // A device's name may hold a colon, never a slash; a second of either is a slip of the keyboard.
-        if device.is_empty() || device.contains([':', '/']) || device.contains(char::is_whitespace)
-        {
+        // A blank at an end is one, too.
+        if !is_device_name(device) || device.trim() != device {
             return Err(invalid());
         }
         Ok(Self { device: device.to_owned(), port })
@@ -103,8 +105,9 @@ mod tests {
             "a:-1",
             "a:+1",
             "a:4294967296",
-            "a b",
             " a",
+            "a ",
+            "a,b",
             "a:1 ",
         ] {
             assert!(text.parse::<Selector>().is_err(), "{text:?}");

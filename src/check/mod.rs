@@ -11,6 +11,7 @@ mod settings;
 
 use std::collections::BTreeSet;
 
+use crate::choose::room::has_unlisted;
 use crate::choose::{Surroundings, is_roce};
 use crate::device::Absence;
 use crate::hardware::{PciAddress, PciFunction};
@@ -60,7 +61,9 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
     let others: BTreeSet<&str> = inventory.others.iter().map(|own| own.name.as_str()).collect();
     let unlisted = inventory.unlisted.iter().filter(|(name, _)| !others.contains(name.as_str()));
     for problem in &inventory.problems {
-        findings.add("host-unreadable", Problem, &problem.text, "the rest was read");
+        let is_list = inventory.list_failure.as_ref() == Some(problem);
+        let advice = if is_list { "there may be other devices" } else { "the rest was read" };
+        findings.add("host-unreadable", Problem, &problem.text, advice);
     }
     for (name, problem) in unlisted {
         findings.add_of(name, "device-unreadable", Problem, &problem.text, "the rest was read");
@@ -133,8 +136,7 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
         };
         findings.add("not-checked", Note, seen, "run uverbs check without names");
     }
-    let others: BTreeSet<&str> = inventory.others.iter().map(|own| own.name.as_str()).collect();
-    if inventory.unlisted.iter().any(|(name, _)| !others.contains(name.as_str())) {
+    if has_unlisted(inventory) {
         let seen = "not looked at: devices that could not be listed, and their effect on others";
         findings.add("not-checked", Note, seen, "uverbs devices says why they could not be");
     }

@@ -163,7 +163,8 @@ fn judge_room(
     let room = choose::nccl::ROOM;
     let count = overrun.len() + left.len();
     let all: usize = inventory.devices.iter().map(|own| own.ports.len()).sum();
-    let unread = all.saturating_sub(ports.len()) + inventory.unlisted.len();
+    let unlisted = inventory.unlisted.len() + usize::from(inventory.list_failure.is_some());
+    let unread = all.saturating_sub(ports.len()) + unlisted;
     let used = ports.iter().zip(outcomes);
     let used = used.filter(|(port, own)| port.is_found && !matches!(own, Outcome::Ignored(_)));
     let (severity, seen) = if count > 0 && !is_whole {
@@ -325,7 +326,9 @@ fn judge(
             if is_doubtful { finding("may-take-other-gid", Note, seen(), instead) } else { None }
         }
         // One finding covers all ports without room.
-        Outcome::Ignored(Why::NotListed(_) | Why::NotActive(_) | Why::Disabled | Why::NoRoom)
+        Outcome::Ignored(
+            Why::NotListed(_) | Why::NotActive(_) | Why::Disabled | Why::NoRoom | Why::PortNumber,
+        )
         | Outcome::Fails(Why::Overrun)
         | Outcome::ByLid => None,
         Outcome::Empty(_) | Outcome::Ignored(Why::EmptyFirst(_)) if is_pinned => {

@@ -236,6 +236,10 @@ pub enum Why {
     NotActive(PortState),
     /// The program does not know this link layer.
     LinkLayer(LinkLayer),
+    /// NCCL and NVSHMEM ask for ports 1 to 255. A switch has port 0 only.
+    PortNumber,
+    /// UCX leaves out a device with more than two ports, unless it is a switch.
+    TooManyPorts,
     /// The program's list of devices leaves the port out.
     NotListed(&'static str),
     /// The table has no slot.
@@ -278,6 +282,8 @@ impl fmt::Display for Why {
             Self::Disabled => f.write_str("NCCL_IB_DISABLE is set"),
             Self::NotActive(state) => write!(f, "the port is {state}, not active"),
             Self::LinkLayer(layer) => write!(f, "link layer {layer}"),
+            Self::PortNumber => f.write_str("it asks for ports 1 to 255 only"),
+            Self::TooManyPorts => f.write_str("it leaves out devices with more than two ports"),
             Self::NotListed(variable) => write!(f, "{variable} leaves it out"),
             Self::NoTable => f.write_str("the port has no GID table"),
             Self::EmptyTable => f.write_str("the GID table is empty"),

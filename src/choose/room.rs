@@ -4,7 +4,7 @@ use core::fmt;
 use std::collections::BTreeSet;
 
 use super::decision::{Decision, Outcome};
-use super::nccl::{Implementation, ROOM};
+use super::nccl::{ASKED, Implementation, ROOM};
 use super::plan::Model;
 use super::port::Port;
 use super::reason::Why;
@@ -21,13 +21,17 @@ fn found(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord> {
 fn others(inventory: &Inventory) -> usize {
     let Inventory { devices: all, others, .. } = inventory;
     let mut seen: BTreeSet<&str> = all.iter().map(|own| own.device.name.as_str()).collect();
-    let others = others.iter().filter(|own| seen.insert(&own.name)).map(|own| own.ports().count());
+    let others = others.iter().filter(|own| seen.insert(&own.name));
+    let others = others.map(|own| own.ports().filter(|port| ASKED.contains(port)).count());
     others.fold(0, usize::saturating_add)
 }
 
 /// How many ports of these devices may take room: those that are active, or could not be read.
 fn takers<'i>(devices: impl Iterator<Item = &'i DeviceRecord>) -> usize {
-    let is_taker = |own: &&PortRecord| own.known().is_none_or(|own| own.state == PortState::ACTIVE);
+    let is_taker = |own: &&PortRecord| {
+        let may_be_active = own.known().is_none_or(|own| own.state == PortState::ACTIVE);
+        ASKED.contains(&own.number) && may_be_active
+    };
     devices.flat_map(|own| &own.ports).filter(is_taker).count()
 }
 
@@ -36,9 +40,12 @@ fn all_takers(inventory: &Inventory) -> usize {
     takers(found(inventory)).saturating_add(others(inventory))
 }
 
-/// Whether a host has devices that could not even be listed: they may have any number of ports.
+/// Whether a host has, or may have, devices that could not even be listed: they may have any number of ports.
 #[must_use]
 pub fn has_unlisted(inventory: &Inventory) -> bool {
+    if inventory.list_failure.is_some() {
+        return true;
+    }
     let others: BTreeSet<&str> = inventory.others.iter().map(|own| own.name.as_str()).collect();
     inventory.unlisted.iter().any(|(name, _)| !others.contains(name.as_str()))
 }
@@ -102,11 +109,12 @@ impl fmt::Display for Doubt {
 /// Why it is not known for which ports of a host NCCL has room, if that is so.
 #[must_use]
 pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
-    let ports = found(inventory).map(|own| own.ports.len());
+    let is_asked = |own: &&PortRecord| ASKED.contains(&own.number);
+    let ports = found(inventory).map(|own| own.ports.iter().filter(is_asked).count());
     let all = ports.chain([others(inventory)]).fold(0, usize::saturating_add);
     let is_read = |own: &&DeviceRecord| own.gids.as_ref().is_some_and(Result::is_ok);
     let read = found(inventory).filter(is_read).flat_map(|own| &own.ports);
-    let read = read.filter(|own| own.known().is_some()).count();
+    let read = read.filter(is_asked).filter(|own| own.known().is_some()).count();
     if has_unlisted(inventory) {
         Some(Doubt::Unlisted)
     } else if read < all && fills(inventory) {

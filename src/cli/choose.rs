@@ -254,7 +254,8 @@ pub(crate) fn tell_nodes(host: &Seen, asked: &Asked<'_>, report: &mut Report) {
 fn tell_room(host: &Seen, report: &mut Report) {
     report.enter(Stage::Room);
     report.turn_to(host.name.as_deref());
-    if let Some(doubt) = room::doubt(&host.inventory) {
+    let doubt = room::doubt(&host.inventory).filter(|_| !host.inventory.devices.is_empty());
+    if let Some(doubt) = doubt {
         report.note(format!(
             "NCCL has room for {ROOM} ports, and {doubt}: what it does may be something else"
         ));

@@ -11,15 +11,15 @@ use uverbs::check::{Finding, settings_for};
 use uverbs::choose::Outcome;
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way};
-use uverbs::inventory::Parts;
 use uverbs::inventory::settings::NAMES;
+use uverbs::inventory::{Inventory, Parts, SettingsReading, Unread, read_settings};
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::check;
 use crate::choose::{lacks, tell_nodes, tell_settings, tell_variables};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::form::{Form, Format};
-use crate::hosts::{Chosen, SHOWN, choose, look, missing, some, some_of};
+use crate::hosts::{Chosen, SHOWN, Seen, choose, look, missing, some, some_of, variable};
 use crate::output::{Output, json};
 use crate::report::{Report, Stage, Unanswered};
 use crate::selection::Asked;
@@ -155,6 +155,7 @@ pub(crate) fn answer(
     let mut verdict = Verdict::default();
     let mut right = RightIndices::default();
     let (mut are_missing, mut has_unnamed, mut is_met) = (false, false, true);
+    let mut is_host_unread = false;
     let mut now: Vec<(Option<String>, Finding)> = Vec::new();
     let mut doubts = Vec::new();
     look(common, source, &Asked::default(), report, |host, report| {
@@ -164,14 +165,7 @@ pub(crate) fn answer(
         let is_asked = |own: &Chosen<'_>| named.has_port(own.port.device, own.port.number);
         let wanted: Vec<&Chosen<'_>> = all.iter().filter(|own| is_asked(own)).collect();
         tell_nodes(host, &named, report);
-        report.enter(Stage::Unusable);
-        for own in wanted.iter().filter(|own| own.decision.outcome.index().is_none()) {
-            report.note(match &own.decision.outcome {
-                outcome if !is_known(outcome) => format!("{}: {outcome}", own.name()),
-                Outcome::Ignored(why) => format!("{}: left out: {why}", own.name()),
-                other => format!("{}: left out: {other}", own.name()),
-            });
-        }
+        tell_left_out(&wanted, report);
         is_met &= !lacks(&wanted, &named);
         tell_variables(host, report);
         if program == Program::Nccl {
@@ -184,6 +178,7 @@ pub(crate) fn answer(
         // A port that is not asked for may come up later.
         has_unnamed |= !all.iter().all(is_asked);
         verdict.add(host, &named, ports);
+        is_host_unread |= host.inventory.unread().contains(&Unread::Host);
         let is_asked = |device: &str, port| named.has_port(device, port);
         let found = settings_for(&host.inventory, &wish, &is_asked).into_iter();
         let own = found.filter(|finding| finding.program == Some(program));
@@ -192,26 +187,24 @@ pub(crate) fn answer(
     })?;
     // What is not known is not printed: a shell takes what is printed, whatever the status is.
     let unread = verdict.unread(report);
-    let has_settings = verdict.has_settings_of(program);
+    let here = Here::read(common, args, format);
+    let has_settings = here.has_settings_of(program, report) && verdict.has_settings_of(program);
+    let has_a_say = |name: &str| verdict.is_set(name) || here.is_set(name);
     let is_known = unread.is_empty() && verdict.hosts > 0 && !are_missing && has_settings;
     let mut plan = if is_known && !right.is_empty() && is_met {
-        let has_a_say = |name: &str| has_a_say(&verdict, format, name);
         let has_others = has_unnamed || has_others(program, &verdict, report);
         verdict.plan(program, has_others, has_a_say)
     } else {
         None
     };
-    let unused_by = verdict.unused_by(program).or_else(|| unused_here(program, format));
+    let unused_by = verdict.unused_by(program).or_else(|| here.unused_by(program));
     if let (Some(plan), Some(name)) = (&mut plan, unused_by) {
         plan.is_sure = false;
         tell_unused(program, name, report);
     }
     if !unread.is_empty() {
-        report.note(format!(
-            "no variables, as what was not read may be used too ({}); name the ports to use, if \
-             they are others",
-            some(&unread)
-        ));
+        let would_help = named.is_all() && !is_host_unread;
+        tell_unread(&unread, would_help && report.bad_files().next().is_none(), report);
     } else if !has_settings {
         report.note("no variables, as not all settings of NCCL could be read");
     } else if is_known && !right.is_empty() && !is_met {
@@ -223,13 +216,16 @@ pub(crate) fn answer(
     } else if is_known {
         explain(program, plan.as_ref(), &right, report);
     }
+    if let Some(idle) = verdict.idle(program) {
+        report.note(format!("{program} never asks for {idle}"));
+    }
     if plan.is_none() {
         report.raise(Status::Doubt);
     }
     let is_sure = plan.as_ref().map(|plan| plan.is_sure && !right.is_doubtful);
     let plan = plan.filter(|_| {
         let is_right = is_sure == Some(true) && doubts.is_empty();
-        format != EnvFormat::Slurm || may_be_exported(program, &verdict, is_right, report)
+        format != EnvFormat::Slurm || may_be_exported(program, has_a_say, is_right, report)
     });
     tell_doubts(&doubts, report);
     if format == EnvFormat::Json {
@@ -252,6 +248,24 @@ pub(crate) fn answer(
     Ok(Output::Text(printed(plan.as_ref(), format).into_bytes()))
 }
 
+/// Says which of the wanted ports have no right row.
+fn tell_left_out(wanted: &[&Chosen<'_>], report: &mut Report) {
+    report.enter(Stage::Unusable);
+    for own in wanted.iter().filter(|own| own.decision.outcome.index().is_none()) {
+        report.note(match &own.decision.outcome {
+            outcome if !is_known(outcome) => format!("{}: {outcome}", own.name()),
+            Outcome::Ignored(why) => format!("{}: left out: {why}", own.name()),
+            other => format!("{}: left out: {other}", own.name()),
+        });
+    }
+}
+
+fn tell_unread(unread: &[String], would_naming_help: bool, report: &mut Report) {
+    let advice = if would_naming_help { "; name the ports to use, if they are others" } else { "" };
+    let unread = some(unread);
+    report.note(format!("no variables, as what was not read may be used too ({unread}){advice}"));
+}
+
 fn tell_doubts(doubts: &[Doubt], report: &mut Report) {
     // That it is not known which index is right was said of the port.
     for Doubt { name, index, caveat, .. } in doubts {
@@ -269,12 +283,12 @@ fn pairs(plan: &Plan) -> Pairs<String> {
 /// Whether a job is given the variables: they are known to be right, and it has not chosen itself.
 fn may_be_exported(
     program: Program,
-    verdict: &Verdict,
+    is_set: impl Fn(&str) -> bool,
     is_right: bool,
     report: &mut Report,
 ) -> bool {
     // What a job has chosen is no failure.
-    if let Some(name) = chosen(program, verdict) {
+    if let Some(name) = chosen(program, is_set) {
         report.note(format!("no variables, as {name} is set already"));
         return false;
     }
@@ -309,38 +323,46 @@ fn has_others(program: Program, verdict: &Verdict, report: &Report) -> bool {
         || (program == Program::Nccl && verdict.is_unordered)
 }
 
-/// Whether a variable is set on some host; or in the shell that takes what is printed, whatever hosts are
-/// looked at.
-fn has_a_say(verdict: &Verdict, format: EnvFormat, name: &str) -> bool {
-    verdict.is_set(name) || (is_taken_here(format) && std::env::var_os(name).is_some())
-}
+/// What is set for a program that takes what is printed, where it is not on the host that is looked at.
+struct Here(Seen);
 
-/// Whether what is printed is for a program with the environment of this one.
-fn is_taken_here(format: EnvFormat) -> bool {
-    matches!(format, EnvFormat::Shell | EnvFormat::Slurm)
-}
-
-/// The variable by which a program that takes what is printed may not use RDMA as uverbs says.
-fn unused_here(program: Program, format: EnvFormat) -> Option<&'static str> {
-    if !is_taken_here(format) {
-        return None;
+impl Here {
+    fn read(common: &Common, args: &EnvArgs, format: EnvFormat) -> Self {
+        let mut inventory = Inventory::default();
+        let is_elsewhere = common.sysfs.is_some() || !args.origin.from.from.is_empty();
+        if is_elsewhere && matches!(format, EnvFormat::Shell | EnvFormat::Slurm) {
+            (inventory.settings, inventory.unread_settings) = read_settings();
+        }
+        Self(Seen { name: None, inventory })
     }
-    let value = |name| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
-    let own = NAMES.into_iter().filter_map(|name| Some((name, value(name)?)));
-    let own: BTreeMap<&str, String> = own.collect();
-    unused_by(&program.model(|name| own.get(name).map(String::as_str)))
+
+    fn is_set(&self, name: &str) -> bool {
+        self.0.inventory.settings.iter().any(|own| own.name == name)
+    }
+
+    /// Whether all settings of a program could be read. What could not is said.
+    fn has_settings_of(&self, program: Program, report: &mut Report) -> bool {
+        if program != Program::Nccl {
+            return true;
+        }
+        tell_settings(&self.0, report);
+        self.0.inventory.unread_settings.is_empty()
+    }
+
+    /// The variable by which a program may not use RDMA as uverbs says.
+    fn unused_by(&self, program: Program) -> Option<&'static str> {
+        unused_by(&program.model(variable(&self.0.inventory, SettingsReading::NEWEST)))
+    }
 }
 
 /// Which variable is set already with which this program chooses GIDs.
-fn chosen(program: Program, verdict: &Verdict) -> Option<&'static str> {
+fn chosen(program: Program, is_set: impl Fn(&str) -> bool) -> Option<&'static str> {
     // These only say whether RDMA is used, or where settings are.
     const OTHERS: [&str; 5] =
         ["NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_ENV_PLUGIN", "UCX_TLS"];
     let beginning = program.index_variable().split('_').next().unwrap_or_default();
     NAMES.into_iter().find(|name| {
-        name.split('_').next() == Some(beginning)
-            && !OTHERS.contains(name)
-            && has_a_say(verdict, EnvFormat::Slurm, name)
+        name.split('_').next() == Some(beginning) && !OTHERS.contains(name) && is_set(name)
     })
 }
 

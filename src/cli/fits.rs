@@ -34,6 +34,9 @@ pub(crate) struct Fits {
     differing: Pairs<Vec<String>>,
     #[serde(skip)]
     ports: PortCount,
+    /// Ports that NCCL and UCX never ask for.
+    #[serde(skip)]
+    idle: [Option<String>; 2],
     /// Whether some have another index, which is not needed there.
     #[serde(skip)]
     has_others: bool,
@@ -105,6 +108,7 @@ pub(crate) fn fits(
         read,
         differing: indices.differing(),
         ports: indices.counts,
+        idle: [Program::Nccl, Program::Ucx].map(|program| verdict.idle(program)),
         has_others: indices.has_others(),
     }
 }
@@ -182,10 +186,14 @@ fn tell_settings(
             return report.note(format!("no port that {which} {has} {gid}"));
         }
     }
-    for (program, setting) in [("NCCL", &fit.nccl), ("UCX", &fit.ucx)] {
+    let programs = [("NCCL", &fit.nccl), ("UCX", &fit.ucx)];
+    for ((program, setting), idle) in programs.into_iter().zip(&fits.idle) {
         let Some(Variables { variables, is_sure }) = setting else {
             let also = if fits.unusable.is_empty() { "" } else { " and uses no other port" };
             report.note(format!("{program}: no setting that uverbs tries is right on {all}{also}"));
+            if let Some(idle) = idle {
+                report.note(format!("{program} never asks for {idle}"));
+            }
             continue;
         };
         let pairs: Vec<String> =
@@ -193,6 +201,8 @@ fn tell_settings(
         let pairs = if pairs.is_empty() { "nothing to set".to_owned() } else { pairs.join(" ") };
         let known = ", as far as is known";
         let known = if *is_sure || all.contains(known) { "" } else { known };
-        report.note(format!("{program}: right on {all}{known}: {pairs}"));
+        let but = idle.as_ref().map(|own| format!(", but for {own}, which it never asks for"));
+        let but = but.unwrap_or_default();
+        report.note(format!("{program}: right on {all}{but}{known}: {pairs}"));
     }
 }

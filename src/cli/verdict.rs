@@ -9,7 +9,7 @@ use uverbs::choose::{Outcome, Why};
 use uverbs::inventory::SettingsReading;
 use uverbs::port::LinkLayer;
 
-use crate::hosts::{Chosen, Seen, unread, variable};
+use crate::hosts::{Chosen, SHOWN, Seen, some_of, unread, variable};
 use crate::looked::PortCount;
 use crate::report::Report;
 use crate::selection::{Asked, Missing};
@@ -36,10 +36,28 @@ pub(crate) struct Verdict {
     unread_settings: usize,
     /// How many hosts are sysfs trees, of which the variables are not known.
     trees: usize,
+    /// Ports that have a right row, and that a program never asks for.
+    idle: Vec<(Program, Few)>,
     /// Variables that are set on some host, for any release.
     set: BTreeSet<String>,
     /// The ports.
     fleet: Fleet,
+}
+
+/// The first of many names.
+#[derive(Debug, Default)]
+struct Few {
+    first: Vec<String>,
+    count: usize,
+}
+
+impl Few {
+    fn add(&mut self, name: impl FnOnce() -> String) {
+        if self.count < SHOWN {
+            self.first.push(name());
+        }
+        self.count += 1;
+    }
 }
 
 impl Verdict {
@@ -61,7 +79,20 @@ impl Verdict {
             }
             !is_doubtful
         });
-        self.fleet.add(ports.map(|(own, index)| (&own.port, index)));
+        let idle = &mut self.idle;
+        self.fleet.add(ports.map(|(own, index)| {
+            for program in [Program::Nccl, Program::Nvshmem, Program::Ucx] {
+                if index.is_some() && !program.asks_for(&own.port) {
+                    let place = idle.iter().position(|(known, _)| *known == program);
+                    let place = place.unwrap_or_else(|| {
+                        idle.push((program, Few::default()));
+                        idle.len() - 1
+                    });
+                    idle.get_mut(place).into_iter().for_each(|(_, few)| few.add(|| own.name()));
+                }
+            }
+            (&own.port, index)
+        }));
         self.hosts += 1;
         let unread = unread(host, asked);
         let is_read = unread.is_empty();
@@ -95,6 +126,12 @@ impl Verdict {
     /// Whether a variable is set on some host.
     pub(crate) fn is_set(&self, name: &str) -> bool {
         self.set.contains(name)
+    }
+
+    /// Ports that have a right row, and that a program never asks for; `None` if there are none.
+    pub(crate) fn idle(&self, program: Program) -> Option<String> {
+        let (_, few) = self.idle.iter().find(|(own, _)| *own == program)?;
+        Some(some_of(&few.first, few.count))
     }
 
     /// Whether all settings of a program were read.

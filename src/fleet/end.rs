@@ -242,7 +242,13 @@ pub(super) fn end(
     let is_subnet = matches!(fabric, Some(Fabric::InfiniBand | Fabric::OmniPath));
     let used = match outcome {
         Outcome::Ignored(
-            Why::Disabled | Why::NotListed(_) | Why::NoRoom | Why::Overrun | Why::LinkLayer(_),
+            Why::Disabled
+            | Why::NotListed(_)
+            | Why::NoRoom
+            | Why::Overrun
+            | Why::LinkLayer(_)
+            | Why::PortNumber
+            | Why::TooManyPorts,
         ) if is_sure => return None,
         Outcome::Ignored(Why::NotKnown(_)) => Used::Unknown,
         _ if !is_sure => Used::Unknown,

@@ -24,6 +24,8 @@ pub mod settings;
 mod snapshot;
 mod wanted;
 
+pub use read::read_settings;
+
 use crate::device::{Absence, Device};
 use crate::error::Error;
 use crate::guid::Guid;

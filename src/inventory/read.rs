@@ -20,7 +20,7 @@ use crate::netlink::route::{Links, RouteDump};
 use crate::sysfs::{Sysfs, is_absent, is_in_nodev};
 use crate::text::to_plain;
 use device::{find_driver, find_hardware, read_device};
-use settings::read_settings;
+pub use settings::read_settings;
 
 impl Host {
     /// Reads what is wanted. It never fails: what could not be read is a [`Problem`] in its place.

@@ -778,6 +778,34 @@ fn files_of_settings() {
     assert_eq!(settings("/dev/null"), [] as [Value; 0]);
 }
 
+/// What is printed of a snapshot is for a program here, with the files that it reads here.
+#[test]
+fn files_of_settings_where_the_variables_are_taken() {
+    let home = tempfile::tempdir().unwrap();
+    let own = home.path().join("own.conf");
+    let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))])]);
+    let env = |text: &str, format: &str| {
+        std::fs::write(&own, text).unwrap();
+        let mut command = program();
+        command.args(["env", "nccl", "--format", format, "--from"]).arg(fleet.file(0));
+        finish(command.env("NCCL_CONF_FILE", &own))
+    };
+    assert_eq!(env("", "shell").stdout, "export NCCL_IB_GID_INDEX=3\n");
+    let family = "NCCL_IB_ADDR_FAMILY=AF_INET6\n";
+    let both = "export NCCL_IB_GID_INDEX=3\nexport NCCL_IB_ADDR_FAMILY=AF_INET\n";
+    assert_eq!(env(family, "shell").stdout, both);
+    let run = env(family, "slurm");
+    assert_eq!((run.stdout.as_str(), run.status), ("", 0), "{run:?}");
+    assert!(run.stderr.contains("NCCL_IB_ADDR_FAMILY is set already"), "{run:?}");
+    assert_eq!(env(family, "kubernetes").stdout.lines().count(), 2, "it is taken elsewhere");
+    let run = env("NCCL_NET=Socket\n", "shell");
+    assert!(run.stderr.contains("NCCL_NET is set: NCCL may use other"), "{run:?}");
+    // What cannot be read may hold anything.
+    let run = env(&"#".repeat(100_000), "shell");
+    assert!(run.stderr.contains("longer than 64 KiB"), "{run:?}");
+    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+}
+
 /// A named device that does not exist does not mean that there are no devices.
 #[test]
 fn no_device_of_a_name_is_not_no_device() {

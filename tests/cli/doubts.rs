@@ -326,7 +326,9 @@ fn variables_that_make_it_doubtful_what_a_program_takes() {
         ("nccl", "NCCL_ENV_PLUGIN", "x", false),
         ("nccl", "NCCL_NET_PLUGIN", "none", true),
         ("nccl", "NCCL_NET", "ib", true),
-        ("nccl", "NCCL_NET", "", true),
+        // No transport has no name. Plug-ins are as without it.
+        ("nccl", "NCCL_NET", "", false),
+        ("nccl", "NCCL_NET_PLUGIN", "", true),
         ("nccl", "NCCL_ENV_PLUGIN", "none", true),
         ("ucx", "UCX_TLS", "tcp,self", false),
         ("ucx", "UCX_IB_SUBNET_PREFIX", "fec0:0:0:1", false),
@@ -589,6 +591,19 @@ fn ports_that_were_not_read_make_the_room_doubtful() {
     own["devices"].as_array_mut().unwrap().remove(0);
     let (is_said, row) = last(&own, &[]);
     assert!(is_said && row["nccl"]["is_sure"] == false, "{row}");
+    // Nor is it known of which name it is.
+    let mut nameless = own.clone();
+    (nameless["unlisted"], nameless["list_failure"]) =
+        (json!([]), own["unlisted"][0]["problem"].clone());
+    nameless["problems"] = json!([nameless["list_failure"]]);
+    let (is_said, row) = last(&nameless, &[]);
+    assert!(is_said && row["nccl"]["is_sure"] == false, "{row}");
+    let run = Fleet::new(std::slice::from_ref(&nameless)).uverbs(&["check", "--no-header"]);
+    for said in
+        ["there may be other devices", "devices that could not be listed", "there may be more"]
+    {
+        assert!(run.stdout.contains(said), "{run:?}");
+    }
     // Nobody knows how many.
     own["devices"].as_array_mut().unwrap().truncate(1);
     let fleet = Fleet::new(std::slice::from_ref(&own));

@@ -23,6 +23,8 @@ mod numbers;
 mod release;
 mod settings;
 
+use core::ops::RangeInclusive;
+
 use super::address::Family;
 use super::decision::{Decision, Outcome};
 use super::port::{Port, Row};
@@ -34,6 +36,9 @@ use settings::Range;
 pub use devices::{DeviceList, ROOM};
 pub use release::{Implementation, Release};
 pub use settings::Settings;
+
+/// The ports that NCCL and NVSHMEM ask for: as many as the device says in a byte, from 1 on.
+pub(super) const ASKED: RangeInclusive<u32> = 1..=255;
 
 /// What NCCL or NVSHMEM does with a port.
 #[must_use]
@@ -93,6 +98,8 @@ pub fn is_order_known(ports: &[&Port<'_>]) -> bool {
 fn unused(port: &Port<'_>, settings: &Settings) -> Option<Why> {
     if settings.is_disabled {
         Some(Why::Disabled)
+    } else if !ASKED.contains(&port.number) {
+        Some(Why::PortNumber)
     } else if port.state != PortState::ACTIVE {
         Some(Why::NotActive(port.state))
     } else if !matches!(port.link_layer, LinkLayer::INFINIBAND | LinkLayer::ETHERNET) {

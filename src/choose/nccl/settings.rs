@@ -124,16 +124,19 @@ fn doubted_by<'v>(
     variable: impl Fn(&str) -> Option<&'v str>,
 ) -> Option<&'static str> {
     let is_other = |name: &str, own: &str| {
-        variable(name).is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case(own))
+        variable(name).is_some_and(|value| !value.eq_ignore_ascii_case(own))
     };
-    if release >= Release::V2_26 && is_other(ENV_PLUGIN, "none") {
+    let is_given = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    if release >= Release::V2_26 && is_given(ENV_PLUGIN) && is_other(ENV_PLUGIN, "none") {
         return Some(ENV_PLUGIN);
     }
+    // Of no name there is no transport.
     if is_other("NCCL_NET", "IB") {
         return Some("NCCL_NET");
     }
     // A transport of that name may still be the plug-in's.
-    is_other("NCCL_NET_PLUGIN", "none").then_some("NCCL_NET_PLUGIN")
+    let is_plugin = is_given("NCCL_NET_PLUGIN") && is_other("NCCL_NET_PLUGIN", "none");
+    is_plugin.then_some("NCCL_NET_PLUGIN")
 }
 
 /// Names of the variables.

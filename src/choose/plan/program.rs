@@ -37,6 +37,16 @@ impl Program {
         }
     }
 
+    /// Whether it ever asks for a port like this, whatever is set: see [`Why::PortNumber`](crate::choose::Why::PortNumber)
+    /// and [`Why::TooManyPorts`](crate::choose::Why::TooManyPorts).
+    #[must_use]
+    pub fn asks_for(self, port: &Port<'_>) -> bool {
+        match self {
+            Self::Nccl | Self::Nvshmem => nccl::ASKED.contains(&port.number),
+            Self::Ucx => ucx::asks_for(port),
+        }
+    }
+
     /// Its variables that influence the choice, with values that have the effect of the default. Those that say whether
     /// RDMA is used at all are not among them: who set one meant it.
     pub(super) fn defaults(self) -> &'static [(&'static str, &'static str)] {

@@ -6,8 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::program::{Model, Program};
 use super::target::{Hosts, Target};
 use crate::choose::address::{Family, Network};
-use crate::choose::nccl;
+use crate::choose::decision::Outcome;
 use crate::choose::port::{Port, Row};
+use crate::choose::{nccl, ucx};
 use crate::gid::{Gid, GidType};
 use crate::port::PortState;
 
@@ -78,11 +79,13 @@ struct RightRow {
 }
 
 impl Needs {
-    fn of(hosts: &(impl Hosts + ?Sized)) -> Self {
+    fn of(program: Program, hosts: &(impl Hosts + ?Sized)) -> Self {
         let mut this = Self { names: Some(Vec::new()), ..Self::default() };
         let mut known: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
         hosts.all(&mut |targets| {
-            for Target { port, index, .. } in targets {
+            for Target { port, index, .. } in
+                targets.iter().filter(|own| program.asks_for(own.port))
+            {
                 let Some(index) = *index else {
                     this.has_spare |= port.state == PortState::ACTIVE;
                     continue;
@@ -126,11 +129,20 @@ pub(super) fn plan_of(
     has_others: bool,
     is_set: impl Fn(&str) -> bool,
 ) -> Option<Plan> {
-    let wanted = Needs::of(hosts);
+    let wanted = Needs::of(program, hosts);
     if !wanted.is_any {
         return None;
     }
     let list = device_list(program, &wanted, has_others)?;
+    // UCX takes an index for InfiniBand too, where none is to be chosen.
+    let unset = program.model(|_| None);
+    let keeps_infiniband = |target: &Target<'_, '_>, outcome: &Outcome| {
+        let Model::Ucx(settings) = &unset else { return true };
+        target.index.is_none()
+            || target.port.is_ethernet()
+            || outcome.index() == target.index
+            || *outcome == ucx::choose(target.port, settings).outcome
+    };
     let plans = candidates(program, &wanted.rows).into_iter().filter_map(|(way, variables)| {
         let mut variables: Vec<(&'static str, String)> =
             list.iter().cloned().chain(variables).collect();
@@ -145,7 +157,10 @@ pub(super) fn plan_of(
         let is_right = |host: &[Target<'_, '_>]| {
             let ports: Vec<&Port<'_>> = host.iter().map(|target| target.port).collect();
             let decisions = model.choose_all(&ports);
-            host.iter().zip(decisions).all(|(target, own)| target.is_met_by(&own.outcome))
+            host.iter().zip(decisions).all(|(target, own)| {
+                !program.asks_for(target.port)
+                    || target.is_met_by(&own.outcome) && keeps_infiniband(target, &own.outcome)
+            })
         };
         let fits = |(name, value): &(&str, String)| name.len() + value.len() + 2 <= LONGEST;
         let is_plan = variables.iter().all(fits) && hosts.all(&mut |host| is_right(host));

@@ -3,7 +3,7 @@ use std::net::IpAddr;
 use super::search::covering;
 use super::*;
 use crate::choose::tests::{port, row};
-use crate::choose::{Family, Port};
+use crate::choose::{Family, Outcome, Port, Why};
 
 /// RoCE ports by their rows, each with the index that is wanted.
 fn planned(program: Program, ports: &[(&'static str, &[&str], Option<u32>)]) -> Option<String> {
@@ -55,6 +55,67 @@ const IPV6: &[&str] = &["1 0 fe80::1 v1 e", "1 2 fd00::1 v1 e", "1 3 fd00::1 v2 
 
 /// Set already, on these hosts: of no effect on what is not NVSHMEM's.
 const SET: &[&str] = &["NVSHMEM_IB_ADDR_RANGE"];
+
+/// A plan for ports of any kind.
+fn planned_for(program: Program, ports: &[(Port<'_>, Option<u32>)]) -> Option<String> {
+    let target = |(port, index)| Target { host: 0, port, index };
+    let targets: Vec<_> = ports.iter().map(|(port, index)| target((port, *index))).collect();
+    let plan = plan(program, &targets, false, |_| false)?;
+    let pairs = plan.variables.iter().map(|(name, value)| format!("{name}={value}"));
+    Some(pairs.collect::<Vec<_>>().join(" "))
+}
+
+/// On InfiniBand there is nothing to choose, and UCX takes the index that is set there too.
+#[test]
+fn an_index_of_roce_is_not_set_for_infiniband() {
+    let of = |device, link: &str, rows: &[&str]| {
+        let rows = rows.iter().map(|line| row(line)).collect();
+        Port { device, ..port(&format!("port 1 link_layer {link} gid_tbl_len 16"), rows) }
+    };
+    let roce = of("a", "Ethernet", DUAL);
+    let infiniband = of("b", "InfiniBand", &["1 0 fe80::2 ib -", "1 3 fec0::2 ib -"]);
+    let both = [(roce.clone(), Some(3)), (infiniband, Some(0))];
+    assert_eq!(planned_for(Program::Ucx, &both).as_deref(), Some("UCX_IB_GID_INDEX=auto"));
+    assert_eq!(planned_for(Program::Nccl, &both).as_deref(), Some("NCCL_IB_GID_INDEX=3"));
+    // What UCX takes by itself is right, though it is not the first.
+    let routable = of("b", "InfiniBand", &["1 0 fe80::2 ib -", "1 1 fec0:0:1:0:14:500:0:2 ib -"]);
+    let both = [(roce, Some(3)), (routable, Some(0))];
+    assert_eq!(planned_for(Program::Ucx, &both).as_deref(), Some("UCX_IB_GID_INDEX=auto"));
+}
+
+/// No setting makes a program use them, and they keep none from being right.
+#[test]
+fn ports_that_a_program_never_asks_for() {
+    use crate::device::NodeType;
+    let of = |device, number, port_count| {
+        let rows = DUAL.iter().map(|line| row(line)).collect();
+        let port = port("port 1 link_layer Ethernet gid_tbl_len 16", rows);
+        Port { device, port_count, number, ..port }
+    };
+    let two = of("a", 2, 2);
+    let switch = Port { node_type: NodeType::SWITCH, ..of("b", 0, 36) };
+    let (many, far) = (of("c", 3, 3), of("d", 256, 256));
+    for (program, own, other) in [
+        (Program::Nccl, &[&two, &many][..], &[&switch, &far][..]),
+        (Program::Nvshmem, &[&two, &many], &[&switch, &far]),
+        (Program::Ucx, &[&two, &switch], &[&many, &far]),
+    ] {
+        let wanted = |port: &&Port<'static>| ((*port).clone(), Some(3));
+        let own: Vec<_> = own.iter().map(wanted).collect();
+        let other: Vec<_> = other.iter().map(wanted).collect();
+        let index = format!("{}=3", program.index_variable());
+        assert_eq!(planned_for(program, &own), Some(index.clone()));
+        assert_eq!(planned_for(program, &other), None);
+        let all: Vec<_> = own.iter().chain(&other).cloned().collect();
+        assert_eq!(planned_for(program, &all), Some(index));
+        let model = program.model(|_| None);
+        for (port, _) in &other {
+            let outcome = model.choose(port).outcome;
+            let why = if program == Program::Ucx { Why::TooManyPorts } else { Why::PortNumber };
+            assert_eq!(outcome, Outcome::Ignored(why), "{program}");
+        }
+    }
+}
 
 #[test]
 fn one_index_where_it_is_right_on_all() {

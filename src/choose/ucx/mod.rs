@@ -21,12 +21,19 @@ use super::address::has_low_half;
 use super::decision::{Decision, Outcome};
 use super::port::{Port, Row};
 use super::reason::{Reason, Why};
+use crate::device::NodeType;
 use crate::port::PortState;
 use settings::Value;
 
 pub use class::Class;
 pub use release::Release;
 pub use settings::{Devices, Settings};
+
+/// Whether UCX asks for a port: of a device with at most two, or of a switch.
+pub(super) fn asks_for(port: &Port<'_>) -> bool {
+    const MOST: u32 = 2;
+    port.port_count <= MOST || port.node_type == NodeType::SWITCH
+}
 
 /// What UCX does with a port.
 #[must_use]
@@ -53,7 +60,9 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
 /// too.
 fn unoffered(port: &Port<'_>, settings: &Settings) -> Option<Why> {
     let first = settings.pinned().unwrap_or(0);
-    if !settings.devices.takes(port.device, port.number) {
+    if !asks_for(port) {
+        Some(Why::TooManyPorts)
+    } else if !settings.devices.takes(port.device, port.number) {
         Some(Why::NotListed("UCX_NET_DEVICES"))
     } else if port.gid_tbl_len == 0 {
         Some(Why::NoTable)

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use uverbs::choose::room::has_unlisted;
 use uverbs::driver::DriverId;
 use uverbs::error::{Cause, Error, Result};
 use uverbs::inventory::{Parts, Wanted};
@@ -110,7 +111,7 @@ fn selected<'h>(host: &'h Seen, asked: &'h Asked<'_>, report: &mut Report) -> Ve
         });
         if !unknown.is_empty() {
             report.nothing(format!("not asked, as the driver is not known: {}", some(&unknown)));
-        } else if selected.is_empty() && host.inventory.unlisted.is_empty() {
+        } else if selected.is_empty() && !has_unlisted(&host.inventory) {
             report.note("no device of the driver mlx5; `uverbs devices` shows the drivers");
         }
     }

@@ -15,8 +15,10 @@ use crate::inventory::{Answer, Problem};
 /// The most that is read of a file of settings.
 const FILE_LIMIT: u64 = 64 * 1024;
 
-/// The variables of this process, then those of NCCL's files; and what keeps files from being read.
-pub(super) fn read_settings() -> (Vec<Setting>, Vec<Problem>) {
+/// The variables of this process, then those of the files that NCCL would read in it; and what keeps files from being
+/// read.
+#[must_use]
+pub fn read_settings() -> (Vec<Setting>, Vec<Problem>) {
     let variable =
         |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let of_process = |name: &&str| Some(Setting::new(*name, variable(name)?, None));
@@ -36,12 +38,12 @@ pub(super) fn read_settings() -> (Vec<Setting>, Vec<Problem>) {
 /// The files that NCCL reads, in the order in which they count, with the releases that read them.
 fn files() -> Vec<(PathBuf, RangeInclusive<SettingsReading>)> {
     let own = std::env::var_os("NCCL_CONF_FILE").filter(|path| !path.is_empty());
-    let own = own.map(PathBuf::from);
+    let own = own.map(cut);
     let home = std::env::var_os("HOME");
     let of_home = |home: OsString| {
         let mut path = home;
         path.push("/.nccl.conf");
-        PathBuf::from(path)
+        cut(path)
     };
     let entry = password_home(home.clone()).map(of_home);
     let user = |reading| match reading {
@@ -61,6 +63,14 @@ fn files() -> Vec<(PathBuf, RangeInclusive<SettingsReading>)> {
     files.reverse();
     files.push((PathBuf::from("/etc/nccl.conf"), Setting::everywhere()));
     files
+}
+
+/// As much of a path as NCCL has room for.
+fn cut(path: OsString) -> PathBuf {
+    const LONGEST: usize = 1023;
+    let mut bytes = path.into_vec();
+    bytes.truncate(LONGEST);
+    PathBuf::from(OsString::from_vec(bytes))
 }
 
 /// The home of this user's password entry, of `/etc/passwd`. Where the entry is a directory service's (LDAP, SSSD),
