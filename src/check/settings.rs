@@ -39,7 +39,7 @@ pub fn settings_for(
     let variable = |name: &str| set.get(name).map(|setting| setting.value.as_str());
     let mut found: Vec<Finding> =
         recommended.iter().filter_map(|(port, own)| judge_unread(port, own.as_ref()?)).collect();
-    let mut is_pinned = false;
+    let mut pinned = Vec::new();
     for program in [Program::Nccl, Program::Ucx, Program::Nvshmem] {
         let is_nvshmem_s = |name: &str| name.starts_with("NVSHMEM_");
         if program == Program::Nvshmem && !set.keys().any(|name| is_nvshmem_s(name)) {
@@ -53,7 +53,7 @@ pub fn settings_for(
         // It may still be as if the variable were not set.
         let doubt = model.doubted_by().and_then(|name| set.get(name)).copied();
         found.extend(doubt.map(|setting| judge_doubt(program, setting)));
-        is_pinned |= model.pinned().is_some();
+        pinned.extend(model.pinned().map(|_| program));
         let taken = model.take(inventory, &all).into_iter();
         let (outcomes, sure): (Vec<Outcome>, Vec<bool>) =
             taken.map(|(decision, is_sure)| (decision.outcome, is_sure)).unzip();
@@ -75,16 +75,21 @@ pub fn settings_for(
             }
         }
     }
-    let indices: Vec<RightIndex<'_>> = recommended
-        .iter()
-        .filter(|(port, _)| port.link_layer == LinkLayer::ETHERNET)
-        .filter_map(|(port, decision)| {
+    let indices = |programs: &[Program]| -> Vec<RightIndex<'_>> {
+        let ports = recommended.iter().filter(|(port, _)| {
+            port.link_layer == LinkLayer::ETHERNET && programs.iter().any(|own| own.asks_for(port))
+        });
+        let indices = ports.filter_map(|(port, decision)| {
             let decision = decision.as_ref()?;
             let index = decision.outcome.index()?;
             Some(RightIndex { index, port, is_sure: decision.is_sure(port) })
-        })
-        .collect();
-    found.extend(judge_indices(&indices, is_pinned));
+        });
+        indices.collect()
+    };
+    let of_pinned = judge_indices(&indices(&pinned), true);
+    found.extend(
+        of_pinned.or_else(|| judge_indices(&indices(&[Program::Nccl, Program::Ucx]), false)),
+    );
     found
 }
 
@@ -162,9 +167,12 @@ fn judge_room(
     let left = without(Outcome::Ignored(Why::NoRoom));
     let room = choose::nccl::ROOM;
     let count = overrun.len() + left.len();
-    let all: usize = inventory.devices.iter().map(|own| own.ports.len()).sum();
+    let is_asked = |number: u32| choose::nccl::ASKED.contains(&number);
+    let all = inventory.devices.iter().flat_map(|own| &own.ports);
+    let all = all.filter(|own| is_asked(own.number)).count();
+    let read = ports.iter().filter(|own| is_asked(own.number)).count();
     let unlisted = inventory.unlisted.len() + usize::from(inventory.list_failure.is_some());
-    let unread = all.saturating_sub(ports.len()) + unlisted;
+    let unread = all.saturating_sub(read) + unlisted;
     let used = ports.iter().zip(outcomes);
     let used = used.filter(|(port, own)| port.is_found && !matches!(own, Outcome::Ignored(_)));
     let (severity, seen) = if count > 0 && !is_whole {
@@ -206,7 +214,11 @@ fn judge_room(
         program: Some(program),
         seen,
         wanted: None,
-        advice: "name the ports to use: uverbs env nccl DEV:PORT… says what to set".to_owned(),
+        advice: if inventory.problems.is_empty() {
+            "name the ports to use: uverbs env nccl DEV:PORT… says what to set".to_owned()
+        } else {
+            "look first at what could not be read of the host".to_owned()
+        },
     })
 }
 
@@ -258,7 +270,7 @@ fn judge_list(
     let mut variables = Vec::new();
     for (port, outcome) in ports.iter().zip(outcomes) {
         match outcome {
-            _ if port.state != PortState::ACTIVE => {}
+            _ if port.state != PortState::ACTIVE || !program.asks_for(port) => {}
             Outcome::Ignored(Why::NotListed(variable)) => variables.push(variable),
             _ => return None,
         }
@@ -327,7 +339,13 @@ fn judge(
         }
         // One finding covers all ports without room.
         Outcome::Ignored(
-            Why::NotListed(_) | Why::NotActive(_) | Why::Disabled | Why::NoRoom | Why::PortNumber,
+            Why::NotListed(_)
+            | Why::NotActive(_)
+            | Why::Disabled
+            | Why::NoRoom
+            // Nothing that could be set would help.
+            | Why::PortNumber
+            | Why::TooManyPorts,
         )
         | Outcome::Fails(Why::Overrun)
         | Outcome::ByLid => None,

@@ -101,9 +101,35 @@ struct Document<'a> {
     is_sure: Option<bool>,
     /// What is not known of the GIDs that are right, and what speaks against them.
     doubts: &'a [Doubt],
+    /// Ports that have a right GID, and that the program never asks for.
+    #[serde(skip_serializing_if = "<[Idle]>::is_empty")]
+    never_asked_for: &'a [Idle],
     /// What is set now and does not fit.
     now: Vec<check::Row<'a>>,
     problems: &'a [Unanswered],
+}
+
+/// A port that the program never asks for.
+#[derive(Debug, Serialize)]
+struct Idle {
+    #[serde(skip)]
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    device: String,
+    port: u32,
+}
+
+impl Idle {
+    fn new(own: &Chosen<'_>) -> Self {
+        let (device, port) = (own.port.device.to_owned(), own.port.number);
+        Self { name: own.name(), host: own.host.map(str::to_owned), device, port }
+    }
+
+    fn some(all: &[Self]) -> String {
+        let names: Vec<String> = all.iter().take(SHOWN).map(|own| own.name.clone()).collect();
+        some_of(&names, all.len())
+    }
 }
 
 /// Something that speaks against a GID that is right as far as is known, or why it is not known which is right.
@@ -151,10 +177,11 @@ pub(crate) fn answer(
     let source = (&args.origin.from, args.origin.preference(common), Parts::CHOOSING);
     let named = Asked::new(&args.named.selectors);
     let wish = args.filter.wish(args.family);
-    let program = args.program.into();
+    let program = Program::from(args.program);
     let mut verdict = Verdict::default();
     let mut right = RightIndices::default();
-    let (mut are_missing, mut has_unnamed, mut is_met) = (false, false, true);
+    let (mut are_missing, mut has_unnamed) = (false, false);
+    let (mut is_met, mut is_used, mut idle) = (true, true, Vec::new());
     let mut is_host_unread = false;
     let mut now: Vec<(Option<String>, Finding)> = Vec::new();
     let mut doubts = Vec::new();
@@ -167,6 +194,11 @@ pub(crate) fn answer(
         tell_nodes(host, &named, report);
         tell_left_out(&wanted, report);
         is_met &= !lacks(&wanted, &named);
+        let (wanted, rest): (Vec<&Chosen<'_>>, Vec<&Chosen<'_>>) =
+            wanted.into_iter().partition(|own| program.asks_for(&own.port));
+        is_used &= !lacks(&wanted, &named);
+        let rest = rest.iter().filter(|own| own.decision.outcome.index().is_some());
+        idle.extend(rest.map(|own| Idle::new(own)));
         tell_variables(host, report);
         if program == Program::Nccl {
             tell_settings(host, report);
@@ -191,7 +223,7 @@ pub(crate) fn answer(
     let has_settings = here.has_settings_of(program, report) && verdict.has_settings_of(program);
     let has_a_say = |name: &str| verdict.is_set(name) || here.is_set(name);
     let is_known = unread.is_empty() && verdict.hosts > 0 && !are_missing && has_settings;
-    let mut plan = if is_known && !right.is_empty() && is_met {
+    let mut plan = if is_known && !right.is_empty() && is_met && is_used {
         let has_others = has_unnamed || has_others(program, &verdict, report);
         verdict.plan(program, has_others, has_a_say)
     } else {
@@ -203,10 +235,12 @@ pub(crate) fn answer(
         tell_unused(program, name, report);
     }
     if !unread.is_empty() {
-        let would_help = named.is_all() && !is_host_unread;
+        let would_help = named.is_all() && !is_host_unread && has_settings;
         tell_unread(&unread, would_help && report.bad_files().next().is_none(), report);
     } else if !has_settings {
         report.note("no variables, as not all settings of NCCL could be read");
+    } else if is_known && is_met && !idle.is_empty() && (right.is_empty() || !is_used) {
+        report.note(format!("no variables, as {program} never asks for {}", Idle::some(&idle)));
     } else if is_known && !right.is_empty() && !is_met {
         let gid = args.filter.usable_gid(args.family);
         report.note(format!("no variables, as not all that is asked for has {gid}"));
@@ -216,8 +250,8 @@ pub(crate) fn answer(
     } else if is_known {
         explain(program, plan.as_ref(), &right, report);
     }
-    if let Some(idle) = verdict.idle(program) {
-        report.note(format!("{program} never asks for {idle}"));
+    if plan.is_some() && !idle.is_empty() {
+        report.note(format!("{program} never asks for {}", Idle::some(&idle)));
     }
     if plan.is_none() {
         report.raise(Status::Doubt);
@@ -229,17 +263,10 @@ pub(crate) fn answer(
     });
     tell_doubts(&doubts, report);
     if format == EnvFormat::Json {
-        return json(&Document {
-            env: plan.as_ref().map(pairs),
-            way: plan.as_ref().map(|plan| plan.way),
-            is_sure,
-            doubts: &doubts,
-            now: now
-                .iter()
-                .map(|(host, finding)| check::Row::new(host.as_deref(), finding))
-                .collect(),
-            problems: report.problems(),
-        });
+        let now = now.iter().map(|(host, own)| check::Row::new(host.as_deref(), own)).collect();
+        let (env, way) = (plan.as_ref().map(pairs), plan.as_ref().map(|plan| plan.way));
+        let (doubts, problems, never_asked_for) = (&doubts, report.problems(), &idle);
+        return json(&Document { env, way, is_sure, doubts, never_asked_for, now, problems });
     }
     for (host, finding) in &now {
         let host = host.as_ref().map(|host| format!("{host}: ")).unwrap_or_default();

@@ -107,6 +107,7 @@ impl<'a> Row<'a> {
         let mut words = vec![format!("by {}", self.source)];
         words.extend(self.ifindex.map(|index| format!("interface #{index}")));
         words.extend(rest.netdev_is_elsewhere.then(|| "interface not here".to_owned()));
+        words.extend(self.netdev_is_unread.then(|| "interface not known".to_owned()));
         words.extend(rest.type_is_hidden.then(|| "type hidden in sysfs".to_owned()));
         format!("{own} ({})", words.join(", "))
     }

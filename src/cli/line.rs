@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use uverbs::gid::Source;
 use uverbs::hardware::{Hardware, PciFunction};
-use uverbs::inventory::{Answer, DeviceRecord, GidRow, Inventory, Problem};
+use uverbs::inventory::{Answer, DeviceRecord, GidRow, Inventory, Problem, SettingsReading};
 use uverbs::netdev::Interface;
-use uverbs::port::PortAttributes;
+use uverbs::port::{Mtu, PortAttributes};
 use uverbs::watch::{Change, Difference, Origin, PortValue, What, format_time};
 
 use crate::devices::{self, pci_id};
@@ -405,7 +405,14 @@ fn host_words(own: &Inventory) -> BTreeSet<String> {
     words.push(format!("knows_interfaces {}", own.interfaces.is_some()));
     words.extend(own.others.iter().map(|own| format!("other {}", own.name)));
     words.extend(own.absences.iter().map(ToString::to_string));
-    words.extend(own.settings.iter().map(ToString::to_string));
+    words.extend(own.settings.iter().map(|own| {
+        // What is read by releases before that which reads in the next way.
+        let after = SettingsReading::ALL.into_iter().find(|next| next > own.readings.end());
+        let since = own.readings.start().since().map(|own| format!(" since NCCL {own}"));
+        let before =
+            after.and_then(SettingsReading::since).map(|own| format!(" before NCCL {own}"));
+        format!("{own}{}{}", since.unwrap_or_default(), before.unwrap_or_default())
+    }));
     words.extend(own.unread_settings.iter().map(|own| own.text.clone()));
     words.into_iter().collect()
 }
@@ -447,7 +454,7 @@ fn table<'c>(device: &'c str, own: Option<&'c Answer<Vec<GidRow>>>) -> Side<'c> 
 /// What is always shown of a port's attributes, but for what has lines of its own.
 static ATTRIBUTES: [Value<(PortAttributes, Source)>; 6] = [
     ("link_layer", |(own, _)| show(own.link_layer)),
-    ("max_mtu", |(own, _)| optional(ports::bytes(own.max_mtu), show)),
+    ("max_mtu", |(own, _)| mtu(own.max_mtu)),
     ("gid_tbl_len", |(own, _)| Side::Number(own.gid_tbl_len.into())),
     ("pkey_tbl_len", |(own, _)| Side::Number(own.pkey_tbl_len.into())),
     ("port_cap_flags", |(own, _)| Side::Number(own.port_cap_flags.into())),
@@ -483,11 +490,19 @@ fn port_sides<'c>(before: &'c PortValue, after: &'c PortValue) -> [Side<'c>; 2] 
     }
 }
 
+fn mtu<'c>(own: Option<Mtu>) -> Side<'c> {
+    match own {
+        // It is no MTU, and it is known.
+        Some(Mtu(0)) => Side::Number(0),
+        own => optional(ports::bytes(own), show),
+    }
+}
+
 fn port(own: &PortValue) -> Side<'_> {
     match own {
         PortValue::State(own) => show(own),
         PortValue::PhysState(own) => show(own),
-        PortValue::Mtu(own) => optional(ports::bytes(*own), show),
+        PortValue::Mtu(own) => mtu(*own),
         PortValue::Speed(width, speed) => pairs([
             ("active_width", optional(*width, |own| show(ports::WidthText(own)))),
             ("active_speed", optional(*speed, show)),
@@ -534,7 +549,7 @@ impl Side<'_> {
                 let pair = |(name, value): &(String, Self)| format!("{name} {}", value.text());
                 own.0.iter().map(pair).collect::<Vec<_>>().join(" ")
             }
-            Self::Words(own) if own.is_empty() => NONE.to_owned(),
+            Self::Words(own) if own.is_empty() => "none".to_owned(),
             Self::Words(own) => own.join(" "),
             Self::Gid(own) => own.brief(),
             Self::Gids(own) => format!("{} GIDs", own.len()),

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::apply::{bare, host_part, rename_all, slot};
 use super::difference::{Difference, PortValue};
 use crate::device::Device;
+use crate::guid::Guid;
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
 use crate::netdev::Interface;
 
@@ -25,27 +26,33 @@ use crate::netdev::Interface;
 /// ```
 #[must_use]
 pub fn differences(before: &Inventory, after: &Inventory) -> Vec<Difference> {
-    if before == after { Vec::new() } else { differences_of(before, after, &BTreeSet::new()) }
+    let none = BTreeSet::new();
+    if before == after { Vec::new() } else { differences_of(before, after, &none, false) }
 }
 
-/// The same, where devices of these names are known to be others than before, though nothing in them says so.
+/// The same, where devices of these names are known to be others than before, though nothing in them says so. After a gap the
+/// kernel's indices say nothing: the host may have been started again. Then a device is the same if it has its name and node
+/// GUID; or its index and its node GUID, if no other device has that. Of an interface with another name nobody knows.
 pub(super) fn differences_of(
     before: &Inventory,
     after: &Inventory,
     replaced: &BTreeSet<&str>,
+    is_gap: bool,
 ) -> Vec<Difference> {
     let mut found = Vec::new();
     // What is found is applied to a copy, so that nothing is found twice.
     let mut now = before.clone();
-    rename_interfaces(&mut now, after, &mut found);
-    pair_devices(&mut now, after, replaced, &mut found);
+    if !is_gap {
+        rename_interfaces(&mut now, after, &mut found);
+    }
+    pair_devices(&mut now, after, (replaced, is_gap), &mut found);
     for (before, after) in now.devices.iter().zip(&after.devices) {
         device(before, after, &mut found);
     }
     let with_interfaces = now.interfaces.is_some() != after.interfaces.is_some();
     if !with_interfaces {
         let (before, after) = (now.interfaces.as_deref(), after.interfaces.as_deref());
-        interfaces(before.unwrap_or_default(), after.unwrap_or_default(), &mut found);
+        interfaces(before.unwrap_or_default(), after.unwrap_or_default(), is_gap, &mut found);
     }
     let (before, after) = (host_part(&now, with_interfaces), host_part(after, with_interfaces));
     if before != after {
@@ -65,7 +72,8 @@ fn rename_interfaces(now: &mut Inventory, after: &Inventory, found: &mut Vec<Dif
     if now.interfaces.is_some() && after.interfaces.is_some() {
         for own in now.interfaces.iter().flatten() {
             // Another interface may have got the index.
-            let same = after.interface(own.index.get()).filter(|it| it.mac == own.mac);
+            let is_same = |it: &&Interface| (it.mac, it.port_guid) == (own.mac, own.port_guid);
+            let same = after.interface(own.index.get()).filter(is_same);
             if let Some(same) = same {
                 see(own.index, &own.name, &same.name);
             }
@@ -114,10 +122,11 @@ fn key(device: &Device) -> Key<'_> {
     device.index.map_or(Key::Name(&device.name), Key::Index)
 }
 
-/// Whether two devices of one key are the same, as far as is known.
-fn is_same(before: &DeviceRecord, after: &DeviceRecord) -> bool {
+/// Whether two devices of one key, or of one name, are the same, as far as is known.
+fn is_same(before: &DeviceRecord, after: &DeviceRecord, is_gap: bool) -> bool {
     let (one, other) = (&before.device, &after.device);
     let is_same = match (one.index, other.index) {
+        _ if is_gap => one.node_guid == other.node_guid,
         (Some(before), Some(after)) => before == after,
         // Of a listing by sysfs. What it identifies a device by is not in a document.
         (None, None) => has_one_identity(one, other) && one.node_guid == other.node_guid,
@@ -171,12 +180,25 @@ impl<'d> Places<'d> {
     }
 }
 
+/// The node GUIDs that one device has before, and one after.
+fn single_guids(before: &[DeviceRecord], after: &[DeviceRecord]) -> BTreeSet<Guid> {
+    let single = |devices: &[DeviceRecord]| {
+        let mut counts: BTreeMap<Guid, usize> = BTreeMap::new();
+        for own in devices {
+            *counts.entry(own.device.node_guid).or_default() += 1;
+        }
+        let single = counts.into_iter().filter(|(own, count)| *own != Guid::from(0) && *count == 1);
+        single.map(|(own, _)| own).collect::<BTreeSet<Guid>>()
+    };
+    single(before).intersection(&single(after)).copied().collect()
+}
+
 /// Makes of the devices before those after, all but what is in them: so that both lists have the same
 /// devices, in the same order.
 fn pair_devices(
     now: &mut Inventory,
     after: &Inventory,
-    replaced: &BTreeSet<&str>,
+    (replaced, is_gap): (&BTreeSet<&str>, bool),
     found: &mut Vec<Difference>,
 ) {
     let old = core::mem::take(&mut now.devices);
@@ -188,14 +210,28 @@ fn pair_devices(
         let is_one_unknown = same.device.index.is_some() != own.device.index.is_some();
         (is_one_unknown && !before.keys.contains_key(&key(&same.device))).then_some(*place)
     };
+    let single = if is_gap { single_guids(&old, &after.devices) } else { BTreeSet::new() };
+    let after_a_gap = |own: &DeviceRecord| {
+        let has_guid = |place: &&usize| {
+            after.devices.get(**place).is_some_and(|it| it.device.node_guid == own.device.node_guid)
+        };
+        let by_name = places.names.get(own.device.name.as_str()).filter(has_guid);
+        let is_single = single.contains(&own.device.node_guid);
+        let by_index = || places.keys.get(&key(&own.device)).filter(has_guid);
+        by_name.or_else(|| by_index().filter(|_| is_single)).copied()
+    };
     // What each is now, if it is still there; and of those after what each was.
     let mut kept: Vec<Option<DeviceRecord>> = after.devices.iter().map(|_| None).collect();
     let mut same = |own: &DeviceRecord| {
         if replaced.contains(own.device.name.as_str()) {
             return None;
         }
-        let place = places.keys.get(&key(&own.device)).copied().or_else(|| by_name(own))?;
-        let same = after.devices.get(place).filter(|same| is_same(own, same))?;
+        let place = if is_gap {
+            after_a_gap(own)?
+        } else {
+            places.keys.get(&key(&own.device)).copied().or_else(|| by_name(own))?
+        };
+        let same = after.devices.get(place).filter(|same| is_same(own, same, is_gap))?;
         let slot = kept.get_mut(place).filter(|slot| slot.is_none())?;
         let mut own = own.clone();
         own.device.name.clone_from(&same.device.name);
@@ -257,10 +293,11 @@ fn device(before: &DeviceRecord, after: &DeviceRecord, found: &mut Vec<Differenc
         return;
     }
     let name = &after.device.name;
-    let (mut old, new) = (bare(before), bare(after));
+    let (old, new) = (bare(before), bare(after));
     // Sysfs has them as one device already. If its node was made anew, and is as it was, nothing of it differs.
-    old.device.identity.clone_from(&new.device.identity);
-    if old != new {
+    let mut same = old.clone();
+    same.device.identity.clone_from(&new.device.identity);
+    if same != new {
         found.push(Difference::Device { before: Box::new(old), after: Box::new(new) });
     }
     for (before, after) in before.ports.iter().zip(&after.ports) {
@@ -408,10 +445,19 @@ fn find_moves<'r>(left: &mut Vec<&'r GidRow>, come: &mut Vec<&'r GidRow>) -> Vec
     moves
 }
 
-fn interfaces(before: &[Interface], after: &[Interface], found: &mut Vec<Difference>) {
+fn interfaces(
+    before: &[Interface],
+    after: &[Interface],
+    is_gap: bool,
+    found: &mut Vec<Difference>,
+) {
     for (before, after) in side_by_side(before, after, |own| (own.index.get(), 0)) {
-        if before != after {
-            let (before, after) = (before.cloned(), after.cloned());
+        let has_other_name = before.zip(after).is_some_and(|(one, other)| one.name != other.name);
+        let (before, after) = (before.cloned(), after.cloned());
+        if is_gap && has_other_name {
+            found.push(Difference::Interface { before, after: None });
+            found.push(Difference::Interface { before: None, after });
+        } else if before != after {
             found.push(Difference::Interface { before, after });
         }
     }

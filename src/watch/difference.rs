@@ -24,7 +24,8 @@ pub enum Difference {
     DeviceListed(Box<DeviceRecord>),
     /// A device is not listed any more, as it cannot be: it, or all of the host. It may be there.
     DeviceUnlisted(Box<DeviceRecord>),
-    /// A device has another name. It is the same one: the kernel's index of it is the same.
+    /// A device has another name. It is the same one: the kernel's index of it is the same; after a gap of a recording also
+    /// its node GUID, which no other device has.
     DeviceRenamed {
         /// The kernel's index of it.
         index: u32,

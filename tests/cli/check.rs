@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::run::{finish, program};
-use crate::snapshots::{DUAL, Fleet, host, port, set};
+use crate::snapshots::{DUAL, Fleet, host, port, set, with_three_ports};
 use crate::tree::{Tree, write};
 
 fn names(answer: &Value) -> Vec<String> {
@@ -239,6 +239,12 @@ fn what_was_not_looked_at() {
         names(&answer).contains(&"list-leaves-none".to_owned())
     };
     assert!(!none(&two, &[]) && !none(&two, &["mlx5_0"]));
+    // A port that the program never asks for is none that it leaves.
+    let mut wide = host("node1", &[("mlx5_0", port(DUAL)), ("rep0", port(DUAL))]);
+    with_three_ports(&mut wide["devices"][1]);
+    assert!(!none(&wide, &[]));
+    set(&mut wide, "UCX_NET_DEVICES", "mlx5_9:1", None);
+    assert!(none(&wide, &[]));
     two["devices"][1]["gids"] = json!({ "error": "mlx5_1: no", "errno": 5 });
     assert!(!none(&two, &[]));
     two["devices"].as_array_mut().unwrap().pop();

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::run::{Run, finish, program};
-use crate::snapshots::{Fleet, host, port, set};
+use crate::snapshots::{Fleet, host, port, set, with_three_ports};
 
 /// A host `nN` with two rails, each with a network of its own.
 fn node(number: u32) -> Value {
@@ -547,6 +547,25 @@ fn a_job_is_right_on_each_host_or_leaves_it_out() {
         device["ports"][0]["attributes"][0]["state"] = json!(1);
     }
     assert_eq!(job(&hosts, "n[1-3]").0["leave_out"], json!(["n3"]));
+    // Ports that NCCL never asks for, and those that UCX does not.
+    let mut hosts = nodes(1..=3);
+    for device in hosts[2]["devices"].as_array_mut().unwrap() {
+        device["ports"][0]["number"] = json!(256);
+        let rows = device["gids"].as_array_mut().unwrap();
+        for row in rows {
+            row["port"] = json!(256);
+        }
+    }
+    assert_eq!(job(&hosts, "n[1-3]").0["leave_out"], json!(["n3"]));
+    let mut hosts = nodes(1..=3);
+    for device in hosts[2]["devices"].as_array_mut().unwrap() {
+        with_three_ports(device);
+        for port in [1, 2] {
+            device["ports"][port]["attributes"][0]["state"] = json!(1);
+        }
+    }
+    let (own, status) = job(&hosts, "n[1-3]");
+    assert_eq!((&own["leave_out"], &own["ucx"], status), (&json!([]), &Value::Null, 1), "{own}");
     // One address twice: one of the hosts can stay.
     let mut hosts = nodes(1..=3);
     hosts[2] = with_networks(3, ["10.0.0", "10.1.0"]);

@@ -97,6 +97,15 @@ pub(crate) fn host(name: &str, devices: &[(&str, Value)]) -> Value {
     })
 }
 
+/// Makes of a device one with three ports, of which the first has rows.
+pub(crate) fn with_three_ports(device: &mut Value) {
+    for number in [2, 3] {
+        let mut port = device["ports"][0].clone();
+        port["number"] = number.into();
+        device["ports"].as_array_mut().unwrap().push(port);
+    }
+}
+
 /// Sets a variable on a host.
 pub(crate) fn set(host: &mut Value, name: &str, value: &str, file: Option<&str>) {
     let setting = json!({ "name": name, "value": value, "file": file });

@@ -30,19 +30,23 @@ pub fn compare(
         inventory.devices.iter().map(|record| all.group_of(record)).collect();
     let mut list = Vec::new();
     let mut counts = vec![0; pattern.devices.len()];
-    let mut unknown = 0;
-    for own in &groups {
+    let mut unknown = BTreeSet::new();
+    for (record, own) in inventory.devices.iter().zip(&groups) {
         match own {
             Grouped::Of(place, _) => counts.get_mut(*place).into_iter().for_each(|own| *own += 1),
-            Grouped::Unknown(_) => unknown += 1,
+            Grouped::Unknown(_) => {
+                unknown.insert(record.device.name.as_str());
+            }
             Grouped::None => {}
         }
     }
-    let listed = Listed::of(inventory, is_wanted);
+    let mut listed = Listed::of(inventory, is_wanted);
+    let is_list_known = listed.is_known();
     for (own, count) in pattern.devices.iter().zip(counts) {
-        list.extend(compare_count(&listed, own, count, unknown));
+        list.extend(compare_count(&listed, own, count, how_many_of(own, &unknown)));
+        listed.leave_to(own);
     }
-    if pattern.only_these_devices && !listed.is_known() {
+    if pattern.only_these_devices && !is_list_known {
         list.push(unread_list("which devices there are"));
     }
     for (record, group) in inventory.devices.iter().zip(groups) {
@@ -272,14 +276,31 @@ impl<'i> Listed<'i> {
     fn is_known(&self) -> bool {
         !self.is_open && self.unlisted.is_empty()
     }
+
+    /// Takes away what a group has in any case, and so no later one.
+    fn leave_to(&mut self, own: &DevicePattern) {
+        if own.boards.is_empty() && own.drivers.is_empty() {
+            for name in &own.names {
+                self.unlisted.remove(name.as_str());
+                self.others.remove(name.as_str());
+            }
+        }
+    }
+
+    /// Whether a group may have a device of which not even the name is known.
+    fn may_lack(&self, own: &DevicePattern) -> bool {
+        let is_listed = |name: &String| self.names.contains(name.as_str());
+        self.is_open && (own.names.is_empty() || !own.names.iter().all(is_listed))
+    }
 }
 
-/// Whether one of these devices, of which only the names are known, may be of a group.
-fn may_have(own: &DevicePattern, devices: &BTreeSet<&str>) -> bool {
+/// How many of these devices may be of a group, by their names.
+fn how_many_of(own: &DevicePattern, devices: &BTreeSet<&str>) -> usize {
     if own.names.is_empty() {
-        return !devices.is_empty();
+        return devices.len();
     }
-    own.names.iter().any(|name| devices.contains(name.as_str()))
+    let names: BTreeSet<&str> = own.names.iter().map(String::as_str).collect();
+    names.into_iter().filter(|name| devices.contains(name)).count()
 }
 
 /// Compares how many devices a group has. Of so many more it is not known; these have findings of their own.
@@ -294,8 +315,8 @@ fn compare_count(
     if allowed.allows_more(number, number.saturating_add(to_u64(unknown))) {
         return None;
     }
-    let is_known = !listed.is_open && !may_have(own, &listed.unlisted);
-    let is_partial = may_have(own, &listed.others);
+    let is_known = !listed.may_lack(own) && how_many_of(own, &listed.unlisted) == 0;
+    let is_partial = how_many_of(own, &listed.others) > 0;
     if allowed.has_number(number) && is_known {
         return None;
     }

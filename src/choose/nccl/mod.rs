@@ -38,7 +38,7 @@ pub use release::{Implementation, Release};
 pub use settings::Settings;
 
 /// The ports that NCCL and NVSHMEM ask for: as many as the device says in a byte, from 1 on.
-pub(super) const ASKED: RangeInclusive<u32> = 1..=255;
+pub(crate) const ASKED: RangeInclusive<u32> = 1..=255;
 
 /// What NCCL or NVSHMEM does with a port.
 #[must_use]

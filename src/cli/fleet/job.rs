@@ -96,7 +96,7 @@ impl Listed {
         let is_read = self.verdict.add(host, asked, ports);
         let is_useless = |own: &Chosen<'_>| {
             let outcome = &own.decision.outcome;
-            is_known(outcome) && !is_used(outcome)
+            is_known(outcome) && !is_used(outcome) || !Program::Nccl.asks_for(&own.port)
         };
         let host = u32::try_from(self.verdict.hosts - 1).ok();
         if is_read && chosen.iter().all(is_useless) {
@@ -160,6 +160,9 @@ impl Listed {
         for program in [Program::Nccl, Program::Ucx] {
             if let Some(name) = self.verdict.unused_by(program) {
                 tell_unused(program, name, report);
+            }
+            if let Some(idle) = self.verdict.idle(program) {
+                report.note(format!("{program} never asks for {idle}"));
             }
         }
         if !self.others.is_empty() {

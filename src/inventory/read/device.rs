@@ -6,7 +6,7 @@ use crate::context::probe_driver;
 use crate::device::Device;
 use crate::error::Error;
 use crate::host::{GidRecord, GidTable, Preference, Reader};
-use crate::inventory::{DeviceRecord, GidRow, Parts, PortRecord, Problem, Wanted};
+use crate::inventory::{Answer, DeviceRecord, GidRow, Parts, PortRecord, Problem, Wanted};
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, Rate};
 use crate::sysfs::Sysfs;
@@ -117,8 +117,12 @@ fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, parts: Parts
     if parts.guids {
         record.guid = reader.port_guid(number).map_err(Problem::from);
     }
-    if parts.pkeys && link_layer(reader, &device.name, &record) != Some(LinkLayer::ETHERNET) {
-        record.pkeys = Some(read_pkeys(reader, &device.name, number).map_err(Problem::from));
+    if parts.pkeys {
+        record.pkeys = match link_layer(reader, &device.name, &record) {
+            Ok(Some(LinkLayer::ETHERNET)) => None,
+            Ok(_) => Some(read_pkeys(reader, &device.name, number).map_err(Problem::from)),
+            Err(problem) => Some(Err(problem)),
+        };
     }
     if parts.types {
         record.has_types = has_types(reader, &device.name, number);
@@ -127,10 +131,15 @@ fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, parts: Parts
 }
 
 /// The link layer of a port, if the attributes are wanted. Sysfs has it also where these cannot be read.
-fn link_layer(reader: &Reader<'_>, device: &str, record: &PortRecord) -> Option<LinkLayer> {
-    match record.attributes.as_ref()? {
-        Ok((own, _)) => Some(own.link_layer),
-        Err(_) => LinkLayer::of_sysfs(&reader.sysfs().ok()?.port(device, record.number).ok()?).ok(),
+fn link_layer(reader: &Reader<'_>, device: &str, record: &PortRecord) -> Answer<Option<LinkLayer>> {
+    let by_sysfs = || {
+        let folder = reader.sysfs().ok()?.port(device, record.number).ok()?;
+        LinkLayer::of_sysfs(&folder).ok()
+    };
+    match &record.attributes {
+        None => Ok(None),
+        Some(Ok((own, _))) => Ok(Some(own.link_layer)),
+        Some(Err(problem)) => by_sysfs().map(Some).ok_or_else(|| problem.clone()),
     }
 }
 
@@ -240,12 +249,11 @@ mod tests {
             let mut reader = Reader::new(&device, &sysfs, Preference::Sysfs).unwrap();
             let port = read_port(&mut reader, &device, 1, parts);
             assert!(port.attributes.unwrap().is_err());
-            port.pkeys.map(|own| own.unwrap())
+            port.pkeys
         };
         assert_eq!(pkeys("Ethernet\n"), None);
-        for link_layer in ["InfiniBand\n", "odd\n"] {
-            assert_eq!(pkeys(link_layer), Some(vec![(0, PKey(0xffff))]));
-        }
+        assert_eq!(pkeys("InfiniBand\n"), Some(Ok(vec![(0, PKey(0xffff))])));
+        assert!(pkeys("odd\n").unwrap().is_err());
     }
 
     #[test]

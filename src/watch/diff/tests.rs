@@ -61,9 +61,7 @@ fn port(number: u32) -> impl Strategy<Value = PortRecord> {
         proptest::option::of(answer(attributes)),
         answer(netdev()),
         proptest::option::of(answer(pkeys)),
-        answer(proptest::option::of(
-            small().prop_map(|low| crate::guid::Guid::from(u64::from(low))),
-        )),
+        answer(proptest::option::of(small().prop_map(|low| Guid::from(u64::from(low))))),
         proptest::option::of(any::<bool>()),
     )
         .prop_map(move |(attributes, netdev, pkeys, guid, has_types)| PortRecord {
@@ -135,8 +133,8 @@ proptest! {
     })]
 
     #[test]
-    fn first_and_differences_are_second(before in host(), after in host()) {
-        let found = differences(&before, &after);
+    fn first_and_differences_are_second(before in host(), after in host(), is_gap in any::<bool>()) {
+        let found = differences_of(&before, &after, &BTreeSet::new(), is_gap);
         let mut now = before.clone();
         for difference in &found {
             let was = now.clone();
@@ -229,6 +227,47 @@ fn what_is_said_of_devices() {
     let mut by_sysfs = host(&[("a", 1)]);
     by_sysfs.devices[0].device.index = None;
     assert_eq!(names(&host(&[("a", 1)]), &by_sysfs), ["device_changed"]);
+}
+
+/// A host may have been started again, and then its devices and interfaces have other indices.
+#[test]
+fn after_a_gap_an_index_is_no_identity() {
+    let device = |(name, index, guid): &(&str, u32, u64)| {
+        let mut device = Device::named(*name);
+        (device.index, device.node_guid) = (Some(*index), Guid::from(*guid));
+        DeviceRecord::new(device)
+    };
+    let host = |devices: &[(&str, u32, u64)]| Inventory {
+        devices: devices.iter().map(device).collect(),
+        ..Inventory::default()
+    };
+    let found = |before: &Inventory, after: &Inventory| -> Vec<&str> {
+        let found = differences_of(before, after, &BTreeSet::new(), true);
+        found.iter().map(Difference::name).collect()
+    };
+    let said = |before: &[_], after: &[_]| found(&host(before), &host(after));
+    assert_eq!(
+        said(&[("b", 0, 2)], &[("a", 0, 1), ("b", 1, 2)]),
+        ["device_came", "device_changed"]
+    );
+    let (one, other) = ([("a", 0, 1), ("b", 1, 2)], [("a", 1, 1), ("b", 0, 2)]);
+    assert_eq!(said(&one, &other), ["device_changed"; 2]);
+    assert_eq!(said(&[("a", 0, 1)], &[("a", 0, 9)]), ["device_replaced"]);
+    assert_eq!(said(&[("a", 0, 1)], &[("b", 0, 1)]), ["device_renamed"]);
+    // A GUID that several have, or none, shows nothing.
+    assert_eq!(said(&[("a", 0, 0)], &[("b", 0, 0)]), ["device_went", "device_came"]);
+    let two = [("a", 0, 1), ("c", 2, 1)];
+    assert_eq!(said(&two, &[("b", 0, 1), ("c", 2, 1)]), ["device_went", "device_came"]);
+    assert_eq!(said(&[("a", 0, 0)], &[("a", 3, 0)]), ["device_changed"]);
+    let interfaces = |names: &[&str]| {
+        let all = (2..).zip(names).map(|(index, name)| {
+            Interface::new(NonZeroU32::new(index).unwrap(), (*name).to_owned())
+        });
+        Inventory { interfaces: Some(all.collect()), ..Inventory::default() }
+    };
+    let (one, other) = (interfaces(&["ib0", "ib1"]), interfaces(&["ib1", "ib0"]));
+    assert_eq!(found(&one, &other), ["interface"; 4]);
+    assert_eq!(names(&one, &other), ["interface_renamed"; 2]);
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub struct Moment {
     time: SystemTime,
     monotonic: Duration,
     goes_on: bool,
+    /// Whether it begins anew, and it is not known what was before.
+    is_gap: bool,
     origins: Vec<Origin>,
     /// Whether it does not say whether devices could be listed. Older versions wrote no inventory that does.
     is_unsaid: bool,
@@ -136,7 +138,7 @@ impl Moment {
             _ => None,
         });
         let replaced = steps.iter().filter_map(|step| step.replaced.as_deref()).collect();
-        let differences = differences_of(before, after, &replaced);
+        let differences = differences_of(before, after, &replaced, self.is_gap);
         let all = others.chain(differences.into_iter().map(What::Difference));
         let (monotonic, time) = (self.monotonic, self.time);
         all.map(|what| Change { monotonic, time, origins: self.origins.clone(), what }).collect()
@@ -229,6 +231,7 @@ impl<R: BufRead> Recording<R> {
     pub fn apply(&mut self, moment: &mut Moment) -> Result<(), SnapshotError> {
         let is_gap = self.is_gap(moment);
         self.number = moment.number;
+        moment.is_gap = is_gap;
         let Some(inventory) = &mut self.inventory else {
             if let News::Begun(own) = &mut moment.news {
                 self.is_older = moment.is_unsaid;
@@ -280,6 +283,7 @@ fn parse(text: &str) -> serde_json::Result<Entry> {
             time: recording.time.0,
             monotonic: Duration::from_nanos(recording.monotonic_ns),
             goes_on: recording.goes_on,
+            is_gap: false,
             origins: Vec::new(),
             is_unsaid,
             news: News::Begun(serde_json::from_str(text)?),
@@ -292,6 +296,7 @@ fn parse(text: &str) -> serde_json::Result<Entry> {
             time: line.time.0,
             monotonic: Duration::from_nanos(line.monotonic_ns),
             goes_on: true,
+            is_gap: false,
             origins: line.causes.into_iter().map(|own| own.0).collect(),
             is_unsaid,
             news: News::Steps(line.changes),
