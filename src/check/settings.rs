@@ -86,10 +86,12 @@ pub fn settings_for(
         });
         indices.collect()
     };
-    let of_pinned = judge_indices(&indices(&pinned), true);
-    found.extend(
-        of_pinned.or_else(|| judge_indices(&indices(&[Program::Nccl, Program::Ucx]), false)),
-    );
+    let of_pinned = judge_indices(None, &indices(&pinned), true);
+    // Where the index of a program is right on all its ports, the other's ports may differ.
+    let others = [Program::Nccl, Program::Ucx].into_iter().filter(|own| !pinned.contains(own));
+    let others: Vec<Program> = others.collect();
+    let program = others.first().copied().filter(|_| others.len() == 1);
+    found.extend(of_pinned.or_else(|| judge_indices(program, &indices(&others), false)));
     found
 }
 
@@ -116,7 +118,11 @@ struct RightIndex<'p> {
 }
 
 /// Finds two ports whose right indices differ. Two that are sure come before others.
-fn judge_indices(indices: &[RightIndex<'_>], is_pinned: bool) -> Option<Finding> {
+fn judge_indices(
+    program: Option<Program>,
+    indices: &[RightIndex<'_>],
+    is_pinned: bool,
+) -> Option<Finding> {
     let sure: Vec<_> = indices.iter().filter(|own| own.is_sure).collect();
     let all: Vec<_> = indices.iter().collect();
     let two = |list: &[&RightIndex<'_>]| {
@@ -141,7 +147,7 @@ fn judge_indices(indices: &[RightIndex<'_>], is_pinned: bool) -> Option<Finding>
         severity,
         device: None,
         port: None,
-        program: None,
+        program,
         seen,
         wanted: None,
         advice: "set no index; uverbs env says what to set instead".to_owned(),
@@ -157,7 +163,15 @@ fn judge_room(
     is_doubtful: bool,
 ) -> Option<Finding> {
     let program = Program::Nccl;
-    let is_whole = !inventory.is_partial() && inventory.unread().is_empty();
+    let is_asked = |number: u32| choose::nccl::ASKED.contains(&number);
+    let may_take = |own: &inventory::Unread<'_>| match own {
+        inventory::Unread::Port(_, number) => is_asked(*number),
+        inventory::Unread::Device(name) => {
+            inventory.device(name).is_none_or(|own| own.device.ports().any(is_asked))
+        }
+        _ => true,
+    };
+    let is_whole = !inventory.is_partial() && !inventory.unread().iter().any(may_take);
     let name = |port: &Port<'_>| format!("{}:{}", port.device, port.number);
     let without = |what: Outcome| {
         let own = ports.iter().zip(outcomes).filter(move |(_, own)| **own == what);
@@ -167,7 +181,6 @@ fn judge_room(
     let left = without(Outcome::Ignored(Why::NoRoom));
     let room = choose::nccl::ROOM;
     let count = overrun.len() + left.len();
-    let is_asked = |number: u32| choose::nccl::ASKED.contains(&number);
     let all = inventory.devices.iter().flat_map(|own| &own.ports);
     let all = all.filter(|own| is_asked(own.number)).count();
     let read = ports.iter().filter(|own| is_asked(own.number)).count();
@@ -276,6 +289,9 @@ fn judge_list(
         }
     }
     let setting = set.get(**variables.first()?)?;
+    let is_idle = |own: &&&Port<'_>| own.state == PortState::ACTIVE && !program.asks_for(own);
+    let idle = ports.iter().find(is_idle).map(|own| format!("{}:{}", own.device, own.number));
+    let idle = idle.map(|own| format!("{program} never asks for {own}; name another port"));
     let unknown = if inventory.unread().is_empty() {
         doubt.map(|own| (format!("with {own} it may use others"), where_seen(program)))
     } else {
@@ -286,7 +302,7 @@ fn judge_list(
         None => {
             let seen = format!("{setting} leaves {program} no active port");
             let advice = "write device names as uverbs devices prints them, without blanks";
-            ("list-leaves-none", Severity::Problem, seen, advice)
+            ("list-leaves-none", Severity::Problem, seen, idle.as_deref().unwrap_or(advice))
         }
         Some((why, advice)) => {
             let seen = format!(

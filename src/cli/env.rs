@@ -127,8 +127,8 @@ impl Idle {
     }
 
     fn some(all: &[Self]) -> String {
-        let names: Vec<String> = all.iter().take(SHOWN).map(|own| own.name.clone()).collect();
-        some_of(&names, all.len())
+        let first: Vec<String> = all.iter().take(SHOWN).map(|own| own.name.clone()).collect();
+        some_of(&first, all.len())
     }
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn answer(
     let mut verdict = Verdict::default();
     let mut right = RightIndices::default();
     let (mut are_missing, mut has_unnamed) = (false, false);
-    let (mut is_met, mut is_used, mut idle) = (true, true, Vec::new());
+    let (mut is_met, mut idle, mut lacking) = (true, Vec::new(), Vec::new());
     let mut is_host_unread = false;
     let mut now: Vec<(Option<String>, Finding)> = Vec::new();
     let mut doubts = Vec::new();
@@ -196,9 +196,11 @@ pub(crate) fn answer(
         is_met &= !lacks(&wanted, &named);
         let (wanted, rest): (Vec<&Chosen<'_>>, Vec<&Chosen<'_>>) =
             wanted.into_iter().partition(|own| program.asks_for(&own.port));
-        is_used &= !lacks(&wanted, &named);
         let rest = rest.iter().filter(|own| own.decision.outcome.index().is_some());
-        idle.extend(rest.map(|own| Idle::new(own)));
+        let rest: Vec<Idle> = rest.map(|own| Idle::new(own)).collect();
+        let is_lacking = wanted.is_empty() || lacks(&wanted, &named);
+        lacking.extend(rest.iter().filter(|_| is_lacking).map(|own| own.name.clone()));
+        idle.extend(rest);
         tell_variables(host, report);
         if program == Program::Nccl {
             tell_settings(host, report);
@@ -223,7 +225,7 @@ pub(crate) fn answer(
     let has_settings = here.has_settings_of(program, report) && verdict.has_settings_of(program);
     let has_a_say = |name: &str| verdict.is_set(name) || here.is_set(name);
     let is_known = unread.is_empty() && verdict.hosts > 0 && !are_missing && has_settings;
-    let mut plan = if is_known && !right.is_empty() && is_met && is_used {
+    let mut plan = if is_known && !right.is_empty() && is_met && lacking.is_empty() {
         let has_others = has_unnamed || has_others(program, &verdict, report);
         verdict.plan(program, has_others, has_a_say)
     } else {
@@ -239,8 +241,8 @@ pub(crate) fn answer(
         tell_unread(&unread, would_help && report.bad_files().next().is_none(), report);
     } else if !has_settings {
         report.note("no variables, as not all settings of NCCL could be read");
-    } else if is_known && is_met && !idle.is_empty() && (right.is_empty() || !is_used) {
-        report.note(format!("no variables, as {program} never asks for {}", Idle::some(&idle)));
+    } else if is_known && is_met && !lacking.is_empty() {
+        report.note(format!("no variables, as {program} never asks for {}", some(&lacking)));
     } else if is_known && !right.is_empty() && !is_met {
         let gid = args.filter.usable_gid(args.family);
         report.note(format!("no variables, as not all that is asked for has {gid}"));

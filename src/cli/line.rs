@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use uverbs::gid::Source;
 use uverbs::hardware::{Hardware, PciFunction};
-use uverbs::inventory::{Answer, DeviceRecord, GidRow, Inventory, Problem, SettingsReading};
+use uverbs::inventory::{
+    Answer, DeviceRecord, GidRow, Inventory, Problem, Setting, SettingsReading,
+};
 use uverbs::netdev::Interface;
 use uverbs::port::{Mtu, PortAttributes};
 use uverbs::watch::{Change, Difference, Origin, PortValue, What, format_time};
@@ -348,6 +350,7 @@ fn interface<'c>(before: Option<&'c Interface>, after: Option<&'c Interface>) ->
         optional(own, |own| {
             let address = |(address, bits): &(IpAddr, u8)| format!("{address}/{bits}");
             let mut all = vec![
+                ("index", Side::Number(own.index.get().into())),
                 ("name", word(own.name.as_str())),
                 ("is_up", Side::Truth(own.is_up)),
                 ("is_lower_up", Side::Truth(own.is_lower_up)),
@@ -377,8 +380,22 @@ fn host<'c>(before: &Inventory, after: &Inventory) -> [Side<'c>; 2] {
     };
     let [one, other] = [before, after].map(host_words);
     let only = |own: &BTreeSet<String>, other| own.difference(other).cloned().collect::<Vec<_>>();
-    let (gone, come) = (only(&one, &other), only(&other, &one));
+    let (mut gone, mut come) = (only(&one, &other), only(&other, &one));
+    if gone.is_empty() && come.is_empty() && problems(before) == problems(after) {
+        // Of settings of one name the first counts.
+        let in_order = |own: &Inventory| own.settings.iter().map(setting).collect();
+        (gone, come) = (in_order(before), in_order(after));
+    }
     [(before, gone), (after, come)].map(|(own, rest)| Side::Words([problems(own), rest].concat()))
+}
+
+/// A setting, and which releases of NCCL read it.
+fn setting(own: &Setting) -> String {
+    // What is read by releases before that which reads in the next way.
+    let after = SettingsReading::ALL.into_iter().find(|next| next > own.readings.end());
+    let since = own.readings.start().since().map(|own| format!(" since NCCL {own}"));
+    let before = after.and_then(SettingsReading::since).map(|own| format!(" before NCCL {own}"));
+    format!("{own}{}{}", since.unwrap_or_default(), before.unwrap_or_default())
 }
 
 /// What a host is beside its devices, interfaces and problems, each thing as a text.
@@ -405,14 +422,7 @@ fn host_words(own: &Inventory) -> BTreeSet<String> {
     words.push(format!("knows_interfaces {}", own.interfaces.is_some()));
     words.extend(own.others.iter().map(|own| format!("other {}", own.name)));
     words.extend(own.absences.iter().map(ToString::to_string));
-    words.extend(own.settings.iter().map(|own| {
-        // What is read by releases before that which reads in the next way.
-        let after = SettingsReading::ALL.into_iter().find(|next| next > own.readings.end());
-        let since = own.readings.start().since().map(|own| format!(" since NCCL {own}"));
-        let before =
-            after.and_then(SettingsReading::since).map(|own| format!(" before NCCL {own}"));
-        format!("{own}{}{}", since.unwrap_or_default(), before.unwrap_or_default())
-    }));
+    words.extend(own.settings.iter().map(setting));
     words.extend(own.unread_settings.iter().map(|own| own.text.clone()));
     words.into_iter().collect()
 }

@@ -38,6 +38,8 @@ pub(crate) struct Verdict {
     trees: usize,
     /// Ports that have a right row, and that a program never asks for.
     idle: Vec<(Program, Few)>,
+    /// Hosts that were read, and of which a program never asks for any such port.
+    idle_hosts: Vec<(Program, usize)>,
     /// Variables that are set on some host, for any release.
     set: BTreeSet<String>,
     /// The ports.
@@ -69,7 +71,9 @@ impl Verdict {
         asked: &Asked<'_>,
         ports: impl Iterator<Item = (&'c Chosen<'s>, Option<u32>)>,
     ) -> bool {
+        const ALL: [Program; 3] = [Program::Nccl, Program::Nvshmem, Program::Ucx];
         // A row that could not be read may be right on a port: then it counts as a port that was not read.
+        let doubtful_before = self.doubtful.len();
         let doubtful = &mut self.doubtful;
         let ports = ports.filter(|(own, _)| {
             let is_asked = asked.has_port(own.port.device, own.port.number);
@@ -80,9 +84,14 @@ impl Verdict {
             !is_doubtful
         });
         let idle = &mut self.idle;
+        // Whether there is a port with a right row, and for which programs.
+        let (mut is_any, mut is_for) = (false, [false; ALL.len()]);
         self.fleet.add(ports.map(|(own, index)| {
-            for program in [Program::Nccl, Program::Nvshmem, Program::Ucx] {
-                if index.is_some() && !program.asks_for(&own.port) {
+            is_any |= index.is_some();
+            for (program, is_for) in ALL.into_iter().zip(&mut is_for) {
+                let is_asked = program.asks_for(&own.port);
+                *is_for |= index.is_some() && is_asked;
+                if index.is_some() && !is_asked {
                     let place = idle.iter().position(|(known, _)| *known == program);
                     let place = place.unwrap_or_else(|| {
                         idle.push((program, Few::default()));
@@ -93,9 +102,14 @@ impl Verdict {
             }
             (&own.port, index)
         }));
-        self.hosts += 1;
         let unread = unread(host, asked);
+        let is_read = unread.is_empty() && self.doubtful.len() == doubtful_before;
+        if is_any && is_read {
+            let idle = ALL.into_iter().zip(is_for).filter(|(_, is_for)| !is_for);
+            self.idle_hosts.extend(idle.map(|(program, _)| (program, self.hosts)));
+        }
         let is_read = unread.is_empty();
+        self.hosts += 1;
         self.unread.extend(unread);
         self.has_unread |= !host.inventory.unread().is_empty();
         let fills = fills(&host.inventory);
@@ -162,6 +176,10 @@ impl Verdict {
         is_set: impl Fn(&str) -> bool,
         is_wanted: impl Fn(usize) -> bool,
     ) -> Option<Plan> {
+        let is_idle = |(own, host): &(Program, usize)| *own == program && is_wanted(*host);
+        if self.idle_hosts.iter().any(is_idle) {
+            return None;
+        }
         let mut plan = self.fleet.plan_of(program, has_others, is_set, is_wanted)?;
         plan.is_sure &= self.unused_by(program).is_none();
         plan.is_sure &= self.has_settings_of(program) && self.trees == 0;

@@ -7,6 +7,7 @@ use super::apply::{bare, host_part, rename_all, slot};
 use super::difference::{Difference, PortValue};
 use crate::device::Device;
 use crate::guid::Guid;
+use crate::hardware::PciAddress;
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
 use crate::netdev::Interface;
 
@@ -32,7 +33,8 @@ pub fn differences(before: &Inventory, after: &Inventory) -> Vec<Difference> {
 
 /// The same, where devices of these names are known to be others than before, though nothing in them says so. After a gap the
 /// kernel's indices say nothing: the host may have been started again. Then a device is the same if it has its name and node
-/// GUID; or its index and its node GUID, if no other device has that. Of an interface with another name nobody knows.
+/// GUID; or its index and its node GUID, if no other device has that. Where several have the GUID, or it is 0, no other PCI
+/// address may speak against the name. Of an interface with another name nobody knows.
 pub(super) fn differences_of(
     before: &Inventory,
     after: &Inventory,
@@ -47,7 +49,7 @@ pub(super) fn differences_of(
     }
     pair_devices(&mut now, after, (replaced, is_gap), &mut found);
     for (before, after) in now.devices.iter().zip(&after.devices) {
-        device(before, after, &mut found);
+        device(before, after, is_gap, &mut found);
     }
     let with_interfaces = now.interfaces.is_some() != after.interfaces.is_some();
     if !with_interfaces {
@@ -158,6 +160,10 @@ impl<'i> Unlisted<'i> {
         Self { is_all: inventory.list_failure.is_some(), names }
     }
 
+    fn is_empty(&self) -> bool {
+        !self.is_all && self.names.is_empty()
+    }
+
     fn has(&self, name: &str) -> bool {
         self.is_all || self.names.contains(name)
     }
@@ -178,6 +184,10 @@ impl<'d> Places<'d> {
         }
         places
     }
+}
+
+fn pci_address(own: &DeviceRecord) -> Option<PciAddress> {
+    Some(own.hardware.as_ref()?.pci.as_ref()?.address)
 }
 
 /// The node GUIDs that one device has before, and one after.
@@ -211,14 +221,22 @@ fn pair_devices(
         (is_one_unknown && !before.keys.contains_key(&key(&same.device))).then_some(*place)
     };
     let single = if is_gap { single_guids(&old, &after.devices) } else { BTreeSet::new() };
+    // One that cannot be listed may have any GUID.
+    let are_all_listed = [&unlisted_before, &unlisted].iter().all(|own| own.is_empty());
     let after_a_gap = |own: &DeviceRecord| {
         let has_guid = |place: &&usize| {
             after.devices.get(**place).is_some_and(|it| it.device.node_guid == own.device.node_guid)
         };
         let by_name = places.names.get(own.device.name.as_str()).filter(has_guid);
         let is_single = single.contains(&own.device.node_guid);
+        // Functions may have no GUID yet, or share one.
+        let has_place = |place: &&usize| {
+            let other = after.devices.get(**place).and_then(pci_address);
+            is_single || pci_address(own).zip(other).is_none_or(|(one, other)| one == other)
+        };
         let by_index = || places.keys.get(&key(&own.device)).filter(has_guid);
-        by_name.or_else(|| by_index().filter(|_| is_single)).copied()
+        let by_index = || by_index().filter(|_| is_single && are_all_listed);
+        by_name.filter(has_place).or_else(by_index).copied()
     };
     // What each is now, if it is still there; and of those after what each was.
     let mut kept: Vec<Option<DeviceRecord>> = after.devices.iter().map(|_| None).collect();
@@ -288,7 +306,7 @@ fn pair_devices(
 }
 
 /// What differs of a device that is in both inventories, by the same name.
-fn device(before: &DeviceRecord, after: &DeviceRecord, found: &mut Vec<Difference>) {
+fn device(before: &DeviceRecord, after: &DeviceRecord, is_gap: bool, found: &mut Vec<Difference>) {
     if before == after {
         return;
     }
@@ -304,7 +322,7 @@ fn device(before: &DeviceRecord, after: &DeviceRecord, found: &mut Vec<Differenc
         port(name, before, after, found);
     }
     match (&before.gids, &after.gids) {
-        (Some(Ok(before)), Some(Ok(after))) => rows(name, before, after, found),
+        (Some(Ok(before)), Some(Ok(after))) => rows(name, (before, after), is_gap, found),
         (before, after) if before != after => found.push(Difference::Table {
             device: name.clone(),
             before: before.clone(),
@@ -348,7 +366,12 @@ fn side_by_side<'l, T>(
 }
 
 /// What differs between the rows of a device.
-fn rows(device: &str, before: &[GidRow], after: &[GidRow], found: &mut Vec<Difference>) {
+fn rows(
+    device: &str,
+    (before, after): (&[GidRow], &[GidRow]),
+    is_gap: bool,
+    found: &mut Vec<Difference>,
+) {
     let name = || device.to_owned();
     let boxed = |row: &GidRow| Box::new(row.clone());
     let changed = |before: &GidRow, after: &GidRow| Difference::GidChanged {
@@ -371,7 +394,7 @@ fn rows(device: &str, before: &[GidRow], after: &[GidRow], found: &mut Vec<Diffe
             }
         }
     }
-    let moves = find_moves(&mut left, &mut come);
+    let moves = find_moves(&mut left, &mut come, is_gap);
     let mut coming: BTreeMap<(u32, u32), &GidRow> =
         come.iter().map(|own| (slot(own), *own)).collect();
     for row in left {
@@ -418,15 +441,22 @@ fn has_same_gid(one: &GidRow, other: &GidRow) -> bool {
 }
 
 /// Rows that are the same in another slot of their port. They are taken out of both lists. Those of the same
-/// interface are found first.
-fn find_moves<'r>(left: &mut Vec<&'r GidRow>, come: &mut Vec<&'r GidRow>) -> Vec<Move<'r>> {
-    let netdev = |row: &GidRow| {
-        row.netdev.as_ref().map(|own| own.index).or(row.record.entry.netdev_ifindex())
+/// interface are found first: by its index, after a gap by its name.
+fn find_moves<'r>(
+    left: &mut Vec<&'r GidRow>,
+    come: &mut Vec<&'r GidRow>,
+    is_gap: bool,
+) -> Vec<Move<'r>> {
+    let netdev = |row: &'r GidRow| {
+        let own = row.netdev.as_ref();
+        let index = own.map(|own| own.index).or(row.record.entry.netdev_ifindex());
+        let name = own.map(|own| own.name.as_str());
+        (index.filter(|_| !is_gap), name.filter(|_| is_gap))
     };
     let mut moves = Vec::new();
     let mut gone: BTreeSet<(u32, u32)> = BTreeSet::new();
     for with_netdev in [true, false] {
-        let same = |row: &GidRow| {
+        let same = |row: &'r GidRow| {
             let own = &row.record.entry;
             (own.port(), own.gid(), own.gid_type().0, with_netdev.then(|| netdev(row)))
         };
@@ -451,16 +481,21 @@ fn interfaces(
     is_gap: bool,
     found: &mut Vec<Difference>,
 ) {
+    let mut coming = Vec::new();
     for (before, after) in side_by_side(before, after, |own| (own.index.get(), 0)) {
         let has_other_name = before.zip(after).is_some_and(|(one, other)| one.name != other.name);
         let (before, after) = (before.cloned(), after.cloned());
         if is_gap && has_other_name {
             found.push(Difference::Interface { before, after: None });
-            found.push(Difference::Interface { before: None, after });
+            coming.push(Difference::Interface { before: None, after });
+        } else if is_gap && before.is_none() {
+            coming.push(Difference::Interface { before, after });
         } else if before != after {
             found.push(Difference::Interface { before, after });
         }
     }
+    // What has a name now is said last of it.
+    found.append(&mut coming);
 }
 
 #[cfg(test)]

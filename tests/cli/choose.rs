@@ -802,6 +802,13 @@ fn a_port_that_a_program_never_asks_for() {
         );
     }
     assert_eq!(fleet.uverbs(&["env", "nccl", "rep0:1", "mlx5_0:1"]).status, 0);
+    // Of another host all are such.
+    let mut idle = host("node2", &[("rep0", port(DUAL))]);
+    with_three_ports(&mut idle["devices"][0]);
+    let both = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))]), idle]);
+    let run = both.uverbs(&["env", "ucx"]);
+    assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+    assert!(run.stderr.contains("no variables, as UCX never asks for node2: rep0:1\n"), "{run:?}");
     let run = fleet.uverbs(&["choose"]);
     let said = "but for node1: rep0:1, which it never asks for: UCX_IB_GID_INDEX=3\n";
     assert!(run.stderr.contains(said), "{run:?}");

@@ -151,7 +151,7 @@ fn no_host_has_a_port_that_can_be_used() {
         }
     }
     let job = uverbs(&hosts, &["--hosts", "n[1-2]"]);
-    let said = "uverbs: no port of these hosts can be used\n";
+    let said = "uverbs: NCCL can use no port of these hosts\n";
     assert!(job.stderr.contains(said) && job.status == 1, "{job:?}");
     assert!(!job.stderr.contains("which of them to leave out"), "{job:?}");
     // Of hosts of which nothing was read it is not known.
@@ -566,6 +566,11 @@ fn a_job_is_right_on_each_host_or_leaves_it_out() {
     }
     let (own, status) = job(&hosts, "n[1-3]");
     assert_eq!((&own["leave_out"], &own["ucx"], status), (&json!([]), &Value::Null, 1), "{own}");
+    // What was not read may be what it asks for.
+    for device in hosts[2]["devices"].as_array_mut().unwrap() {
+        device["gids"] = json!({ "error": "no table", "errno": 5 });
+    }
+    assert_eq!(job(&hosts, "n[1-3]").0["ucx"], json!({ "UCX_IB_GID_INDEX": "3" }));
     // One address twice: one of the hosts can stay.
     let mut hosts = nodes(1..=3);
     hosts[2] = with_networks(3, ["10.0.0", "10.1.0"]);

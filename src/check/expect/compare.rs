@@ -251,6 +251,8 @@ pub(super) fn to_u64(count: usize) -> u64 {
 /// What is known of which devices there are.
 struct Listed<'i> {
     names: BTreeSet<&'i str>,
+    /// Names that are of earlier groups, if they are there.
+    taken: BTreeSet<&'i str>,
     /// Whether there may be any others.
     is_open: bool,
     /// Those of the wanted that could not be listed.
@@ -267,6 +269,7 @@ impl<'i> Listed<'i> {
         others.extend(inventory.others.iter().map(|own| own.name.as_str()));
         Self {
             names: inventory.devices.iter().map(|own| own.device.name.as_str()).collect(),
+            taken: BTreeSet::new(),
             is_open: inventory.list_failure.is_some(),
             unlisted,
             others,
@@ -278,11 +281,12 @@ impl<'i> Listed<'i> {
     }
 
     /// Takes away what a group has in any case, and so no later one.
-    fn leave_to(&mut self, own: &DevicePattern) {
+    fn leave_to(&mut self, own: &'i DevicePattern) {
         if own.boards.is_empty() && own.drivers.is_empty() {
             for name in &own.names {
                 self.unlisted.remove(name.as_str());
                 self.others.remove(name.as_str());
+                self.taken.insert(name);
             }
         }
     }
@@ -327,7 +331,7 @@ fn compare_count(
     if is_partial && allowed.allows_more(number, u64::MAX) {
         return None;
     }
-    let is_missing = |name: &&str| !listed.names.contains(name);
+    let is_missing = |name: &&str| !listed.names.contains(name) && !listed.taken.contains(name);
     let missing: Vec<&str> = own.names.iter().map(String::as_str).filter(is_missing).collect();
     let missing = if missing.is_empty() || !allowed.allows_more(number, u64::MAX) {
         String::new()

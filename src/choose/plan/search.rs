@@ -41,8 +41,7 @@ pub struct Plan {
 const LONGEST: usize = 128 << 10;
 
 /// Finds variables with which a program uses the right row on every wanted port that it asks for
-/// ([`Program::asks_for`]), and no other port. `None` if no setting that is tried does this, and if a host has only wanted
-/// ports that the program never asks for. `None` also if no port is wanted, because no list of devices can
+/// ([`Program::asks_for`]), and no other port. `None` if no setting that is tried does this. `None` also if no port is wanted, because no list of devices can
 /// name zero devices.
 ///
 /// `has_others` says whether there may be ports that are not among the targets because they could not be
@@ -63,8 +62,6 @@ pub fn plan(
 struct Needs {
     /// Whether some port is wanted.
     is_any: bool,
-    /// Whether a host has wanted ports, of which the program never asks for any.
-    has_idle_host: bool,
     /// Whether some active port is not wanted.
     has_spare: bool,
     /// The wanted ports as a list of devices names them, each once; `None` if no list can name them.
@@ -86,9 +83,6 @@ impl Needs {
         let mut this = Self { names: Some(Vec::new()), ..Self::default() };
         let mut known: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
         hosts.all(&mut |targets| {
-            let mut wanted = targets.iter().filter(|own| own.index.is_some()).peekable();
-            this.has_idle_host |=
-                wanted.peek().is_some() && !wanted.any(|own| program.asks_for(own.port));
             for Target { port, index, .. } in
                 targets.iter().filter(|own| program.asks_for(own.port))
             {
@@ -136,7 +130,7 @@ pub(super) fn plan_of(
     is_set: impl Fn(&str) -> bool,
 ) -> Option<Plan> {
     let wanted = Needs::of(program, hosts);
-    if !wanted.is_any || wanted.has_idle_host {
+    if !wanted.is_any {
         return None;
     }
     let list = device_list(program, &wanted, has_others)?;

@@ -96,10 +96,12 @@ impl Listed {
         let is_read = self.verdict.add(host, asked, ports);
         let is_useless = |own: &Chosen<'_>| {
             let outcome = &own.decision.outcome;
-            is_known(outcome) && !is_used(outcome) || !Program::Nccl.asks_for(&own.port)
+            is_known(outcome) && !is_used(outcome)
         };
+        let is_useless_for_nccl =
+            |own: &Chosen<'_>| is_useless(own) || !Program::Nccl.asks_for(&own.port);
         let host = u32::try_from(self.verdict.hosts - 1).ok();
-        if is_read && chosen.iter().all(is_useless) {
+        if is_read && chosen.iter().all(is_useless_for_nccl) {
             self.useless.extend(host);
         }
         let used = chosen.iter().filter(|own| !is_useless(own));
@@ -335,7 +337,7 @@ impl Job {
         let all_known = known(self.is_known);
         let Some(out) = &self.leave_out else {
             if self.are_useless {
-                return report.note(format!("no port of these hosts can be used{all_known}"));
+                return report.note(format!("NCCL can use no port of these hosts{all_known}"));
             }
             report.note(format!(
                 "uverbs found no setting of NCCL that is right on these hosts, nor which of them to leave out{all_known}"

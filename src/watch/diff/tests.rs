@@ -8,6 +8,7 @@ use proptest::test_runner::FileFailurePersistence;
 use super::*;
 use crate::device::{Device, FolderId};
 use crate::gid::{Gid, GidEntry, GidRecord, GidType, Source};
+use crate::hardware::{Hardware, PciFunction};
 use crate::inventory::{Answer, Problem};
 use crate::netdev::{Interface, Netdev};
 use crate::pkey::PKey;
@@ -268,6 +269,49 @@ fn after_a_gap_an_index_is_no_identity() {
     let (one, other) = (interfaces(&["ib0", "ib1"]), interfaces(&["ib1", "ib0"]));
     assert_eq!(found(&one, &other), ["interface"; 4]);
     assert_eq!(names(&one, &other), ["interface_renamed"; 2]);
+    // Those that go come first: what is there is said last.
+    let comes = |own: &Difference| matches!(own, Difference::Interface { after: Some(_), .. });
+    let fewer = interfaces(&["ib1"]);
+    for (before, after, expected) in
+        [(&one, &other, &[false, false, true, true][..]), (&one, &fewer, &[false, false, true])]
+    {
+        let found = differences_of(before, after, &BTreeSet::new(), true);
+        assert_eq!(found.iter().map(comes).collect::<Vec<_>>(), expected);
+    }
+    // Functions without a GUID, at two addresses; and a device that has the name and cannot be listed.
+    let at = |address: &str| {
+        let mut own = host(&[("a", 0, 0)]);
+        let pci = PciFunction::at(address.parse().unwrap());
+        own.devices[0].hardware = Some(Hardware { pci: Some(pci), ..Hardware::default() });
+        own
+    };
+    assert_eq!(found(&at("0000:01:00.2"), &at("0000:81:00.5")), ["device_replaced"]);
+    assert_eq!(found(&at("0000:01:00.2"), &at("0000:01:00.2")), [""; 0]);
+    let mut unlisted = host(&[("b", 0, 1)]);
+    unlisted.unlisted.push(("a".into(), problem()));
+    let said = found(&host(&[("a", 0, 1)]), &unlisted);
+    assert_eq!(said, ["device_unlisted", "device_came", "host"]);
+    // Rows of VLANs, which have one MAC address: the index is another's now.
+    let vlans = |first: u32, names: [(u32, &str); 2]| {
+        let mut own = table(&[(first, 1), (first + 1, 1)]);
+        let rows = own.devices[0].gids.as_mut().unwrap().as_mut().unwrap();
+        for (row, (index, name)) in rows.iter_mut().zip(names) {
+            row.netdev = Some(Netdev::new(NonZeroU32::new(index).unwrap(), name));
+        }
+        own
+    };
+    let moved = differences_of(
+        &vlans(2, [(5, "e.5"), (6, "e.6")]),
+        &vlans(6, [(6, "e.5"), (7, "e.6")]),
+        &BTreeSet::new(),
+        true,
+    );
+    assert_eq!(moved.len(), 2);
+    for own in &moved {
+        let Difference::GidMoved { before, after, .. } = own else { panic!("{own:?}") };
+        let name = |row: &GidRow| row.netdev.as_ref().unwrap().name.clone();
+        assert_eq!(name(before), name(after));
+    }
 }
 
 #[test]
