@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::finding::{Finding, Severity};
 use crate::choose::plan::{Model, Program};
 use crate::choose::{self, Decision, Outcome, Port, Why, Wish, recommend};
-use crate::inventory::{self, Inventory, Setting, SettingsReading};
+use crate::inventory::{self, DeviceRecord, Inventory, Setting, SettingsReading};
 use crate::port::{LinkLayer, PortState};
 
 /// Findings about programs that take another GID than the recommended one, with the variables as they
@@ -164,14 +164,17 @@ fn judge_room(
 ) -> Option<Finding> {
     let program = Program::Nccl;
     let is_asked = |number: u32| choose::nccl::ASKED.contains(&number);
-    let may_take = |own: &inventory::Unread<'_>| match own {
-        inventory::Unread::Port(_, number) => is_asked(*number),
-        inventory::Unread::Device(name) => {
-            inventory.device(name).is_none_or(|own| own.device.ports().any(is_asked))
+    let is_unread = |record: &DeviceRecord| {
+        let mut ports = record.ports.iter().filter(|own| is_asked(own.number));
+        match record.problem() {
+            Some(_) => record.device.ports().any(is_asked),
+            None => ports.any(|own| own.unread().is_some()),
         }
-        _ => true,
     };
-    let is_whole = !inventory.is_partial() && !inventory.unread().iter().any(may_take);
+    let is_whole = !inventory.is_partial()
+        && inventory.problems.is_empty()
+        && inventory.unlisted.is_empty()
+        && !inventory.devices.iter().any(is_unread);
     let name = |port: &Port<'_>| format!("{}:{}", port.device, port.number);
     let without = |what: Outcome| {
         let own = ports.iter().zip(outcomes).filter(move |(_, own)| **own == what);

@@ -41,8 +41,8 @@ pub struct Plan {
 const LONGEST: usize = 128 << 10;
 
 /// Finds variables with which a program uses the right row on every wanted port that it asks for
-/// ([`Program::asks_for`]), and no other port. `None` if no setting that is tried does this. `None` also if no port is wanted, because no list of devices can
-/// name zero devices.
+/// ([`Program::asks_for`]), and no other port. `None` if no setting that is tried does this. `None` also if no such port is
+/// wanted, because no list of devices can name zero devices.
 ///
 /// `has_others` says whether there may be ports that are not among the targets because they could not be
 /// read. Only a list of devices excludes such ports. `is_set` says whether a variable is already set. If the
