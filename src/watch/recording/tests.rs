@@ -339,6 +339,33 @@ fn a_recording_of_an_older_version_has_a_list_once_it_has_a_device() {
     assert_eq!(failures(&older), [true, false, false]);
 }
 
+/// A host that was started again gives its devices other indices.
+#[test]
+fn where_a_recording_begins_anew_an_index_is_no_identity() {
+    let host = |devices: &[(&str, u32, u64)]| {
+        let device = |(name, index, guid): &(&str, u32, u64)| {
+            let mut own = Device::named(*name);
+            (own.index, own.node_guid) = (Some(*index), (*guid).into());
+            DeviceRecord::new(own)
+        };
+        let devices = devices.iter().map(device).collect();
+        whole(Inventory { devices, ..Inventory::default() })
+    };
+    let text = record(&[host(&[("b", 0, 2)])]) + &record(&[host(&[("a", 0, 1), ("b", 1, 2)])]);
+    let mut recording = Recording::new(text.as_bytes());
+    let mut names = Vec::new();
+    while let Some(read) = recording.next() {
+        let Entry::Moment(mut moment) = read.unwrap() else { panic!("{text}") };
+        let before = recording.inventory().cloned().unwrap_or_default();
+        recording.apply(&mut moment).unwrap();
+        for change in moment.changes(&before, recording.inventory().unwrap()) {
+            let What::Difference(own) = change.what else { panic!("{change:?}") };
+            names.push(own.name());
+        }
+    }
+    assert_eq!(names, ["device_came", "device_came", "device_changed"], "{text}");
+}
+
 #[test]
 fn where_lines_are_missing_nothing_is_known() {
     let states = ["a", "b", "c", "d"].map(with_kernel);
