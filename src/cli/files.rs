@@ -47,16 +47,23 @@ pub(crate) fn each<E>(
     mut see: impl FnMut(&Path, u64, Read) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut room = ROOM;
-    for path in &from.from {
-        let paths = match files_of(path) {
+    for named in &from.from {
+        let paths = match files_of(named) {
             Ok(paths) => paths,
             Err(problem) => {
-                see(path, 1, Err(problem))?;
+                see(named, 1, Err(problem))?;
                 continue;
             }
         };
         for path in &paths {
-            let mut file = match Input::open(path, room) {
+            let file = match fs::metadata(path) {
+                // A pipe that nobody named may never be written to.
+                Ok(own) if !own.is_file() && path != named => {
+                    Err(problem(path, &"not a regular file", EINVAL))
+                }
+                _ => Input::open(path, room),
+            };
+            let mut file = match file {
                 Ok(file) => file,
                 Err(problem) => {
                     see(path, 1, Err(problem))?;

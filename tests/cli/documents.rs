@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::pages;
-use crate::run::{Run, finish, program};
+use crate::run::{Run, finish, make_fifo, program};
 use crate::snapshots::{DUAL, Fleet, VLAN, fleet_with_everything, host, port};
 use crate::tree::Tree;
 
@@ -111,6 +111,12 @@ fn a_folder_of_files() {
     let empty = TempDir::new().unwrap();
     let run = uverbs(&["devices"], empty.path());
     assert!(run.stderr.ends_with(": the folder has no file *.json or *.jsonl\n"), "{run:?}");
+    assert_eq!(run.status, 3);
+    // A pipe without a writer is not waited for, and the others are shown.
+    make_fifo(&folder.path().join("pipe.json"));
+    let run = uverbs(&["devices", "--no-header"], folder.path());
+    assert_eq!(run.stdout.lines().count(), 4, "{run:?}");
+    assert!(run.stderr.ends_with("/pipe.json: not a regular file\n"), "{run:?}");
     assert_eq!(run.status, 3);
 }
 

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::run::{finish, from, program};
+use crate::run::{finish, from, make_fifo, program};
 use crate::snapshots::{Fleet, VLAN, host, port, set};
 use crate::tree::Tree;
 
@@ -260,8 +260,7 @@ fn names_do_not_reach_the_terminal_raw() {
 fn a_file_of_settings_that_is_none_is_not_waited_for() {
     let folder = tempfile::TempDir::new().unwrap();
     let fifo = folder.path().join("fifo");
-    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    make_fifo(&fifo);
     let file = folder.path().join("file");
     std::fs::write(&file, "NCCL_IB_GID_INDEX=7\n").unwrap();
     let settings = |path: &std::path::Path| {

@@ -2,7 +2,10 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::{Command, Stdio};
+
+use rustix::fs::{FileType, Mode};
 
 use crate::tree::Tree;
 
@@ -32,6 +35,12 @@ pub(crate) fn uverbs<A: AsRef<OsStr>>(args: &[A]) -> Run {
 /// Words that name each file.
 pub(crate) fn from<P: AsRef<OsStr>>(files: impl IntoIterator<Item = P>) -> Vec<OsString> {
     files.into_iter().flat_map(|file| ["--from".into(), file.as_ref().to_owned()]).collect()
+}
+
+/// Makes a pipe that has a name.
+pub(crate) fn make_fifo(path: &Path) {
+    let mode = Mode::RUSR | Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, path, FileType::Fifo, mode, 0).unwrap();
 }
 
 pub(crate) fn finish(command: &mut Command) -> Run {
