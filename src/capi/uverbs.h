@@ -152,7 +152,10 @@ struct ibv_context *ibv_import_device(int cmd_fd);
 /* Closes a device. Returns 0. */
 int ibv_close_device(struct ibv_context *context);
 
-/* The path of sysfs: "/sys", or SYSFS_PATH from the environment. Never NULL. */
+/*
+ * The path of sysfs: "/sys", or SYSFS_PATH from the environment without slashes at its end, so ""
+ * for "/". Never NULL.
+ */
 const char *ibv_get_sysfs_path(void);
 
 /*

@@ -400,6 +400,18 @@ fn sysfs_files_fit_with_their_nul_or_not_at_all() {
     assert_eq!(read("roce\n", 4).0, -1);
     assert_eq!(read("", 4).0, 0);
     assert_eq!(read("x", 0).0, 0, "nothing was asked for");
+    // A slash at the beginning makes no other folder of it, and no folder is not this process's.
+    let whole = std::ffi::CString::new(format!("{}/file", folder.path().display())).unwrap();
+    let length = |dir: &std::ffi::CStr, file: &std::ffi::CStr| {
+        // SAFETY: two texts, and room for one byte.
+        unsafe { ibv_read_sysfs_file(dir.as_ptr(), file.as_ptr(), [0; 1].as_mut_ptr(), 1) }
+    };
+    std::fs::write(folder.path().join("file"), "\n").unwrap();
+    assert_eq!(length(&path, c"/file"), 0);
+    assert_eq!(length(c"", &whole), 0);
+    assert_eq!(length(c"/nowhere", &whole), -1);
+    let relative = whole.to_bytes_with_nul().get(1..).unwrap();
+    assert_eq!(length(c"", std::ffi::CStr::from_bytes_with_nul(relative).unwrap()), 0);
     std::fs::remove_file(folder.path().join("file")).unwrap();
     // SAFETY: two texts, and no memory is used.
     let length =

@@ -14,14 +14,15 @@ use rustix::io::{Errno, retry_on_intr};
 use crate::capi::{failed, guarded};
 
 /// The path of sysfs: `SYSFS_PATH` from the environment, or `/sys`. A program that runs with more rights
-/// than its user ignores the variable.
-static SYSFS_PATH: LazyLock<CString> = LazyLock::new(|| {
-    let path = named_path().unwrap_or_default();
+/// than its user ignores the variable. Without the slashes at its end nothing is left of `/`.
+static SYSFS_PATH: LazyLock<CString> =
+    LazyLock::new(|| CString::new(stripped(named_path().as_deref())).unwrap_or_default());
+
+fn stripped(named: Option<&[u8]>) -> &[u8] {
+    let path = named.unwrap_or(b"/sys");
     let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
-    let path = path.get(..end).unwrap_or_default();
-    let path = if path.is_empty() { &b"/sys"[..] } else { path };
-    CString::new(path).unwrap_or_default()
-});
+    path.get(..end).unwrap_or_default()
+}
 
 fn named_path() -> Option<Vec<u8>> {
     let same = rustix::process::getuid() == rustix::process::geteuid();
@@ -34,19 +35,24 @@ pub(crate) fn sysfs_path() -> &'static CStr {
 
 /// The root of another sysfs tree, if the environment names one.
 pub(crate) fn root() -> Option<PathBuf> {
-    let path = sysfs_path();
-    (path != c"/sys").then(|| Path::new(OsStr::from_bytes(path.to_bytes())).to_owned())
+    tree(sysfs_path().to_bytes())
 }
 
-/// Where sysfs is mounted, without a slash at the end: `SYSFS_PATH` from the environment, otherwise `/sys`. The
-/// variable is read once: at the first call of this function,
-/// [`ibv_get_device_list`](super::ibv_get_device_list) or [`ibv_import_device`](super::ibv_import_device).
+fn tree(path: &[u8]) -> Option<PathBuf> {
+    let path = if path.is_empty() { b"/" } else { path };
+    (path != b"/sys").then(|| Path::new(OsStr::from_bytes(path)).to_owned())
+}
+
+/// Where sysfs is mounted, without a slash at the end: `SYSFS_PATH` from the environment, otherwise `/sys`. It is empty
+/// if the variable is empty or `/`: the tree begins at the root then. The variable is read once: at the first call of
+/// this function, [`ibv_get_device_list`](super::ibv_get_device_list) or [`ibv_import_device`](super::ibv_import_device).
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_get_sysfs_path() -> *const c_char {
     guarded(c"/sys".as_ptr(), || sysfs_path().as_ptr())
 }
 
-/// Reads a file of sysfs into `buf`, with a NUL instead of its last newline, and returns the length.
+/// Reads the file `dir/file` into `buf`, with a NUL instead of its last newline, and returns the length. There is a slash
+/// between the two, whatever they are.
 ///
 /// # Errors
 /// −1 with `errno` if it cannot be read; −1 if the text does not fit with its NUL; `EINVAL` for NULL.
@@ -71,8 +77,9 @@ pub unsafe extern "C" fn ibv_read_sysfs_file(
     // something does not matter to `MaybeUninit`.
     let buf = unsafe { slice::from_raw_parts_mut(buf.cast::<MaybeUninit<u8>>(), size) };
     let answer = guarded(Err(Errno::IO), || {
-        let path = Path::new(OsStr::from_bytes(dir.to_bytes()));
-        let text = read_file(&path.join(OsStr::from_bytes(file.to_bytes())), buf)?;
+        // A slash at the beginning of the file's name does not make the folder another one.
+        let path = [dir.to_bytes(), file.to_bytes()].join(&b'/');
+        let text = read_file(Path::new(OsStr::from_bytes(&path)), buf)?;
         Ok(text.map_or(-1, |text| c_int::try_from(text.len()).unwrap_or(c_int::MAX)))
     });
     answer.unwrap_or_else(failed)
@@ -97,4 +104,22 @@ fn read_file<'b>(path: &Path, buf: &'b mut [MaybeUninit<u8>]) -> Result<Option<&
         (Some(_), None) => return Ok(None),
     }
     Ok(Some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_that_a_variable_names() {
+        let is_named = |named: Option<&[u8]>, path: &str, root: Option<&str>| {
+            let own = stripped(named);
+            assert_eq!((own, tree(own)), (path.as_bytes(), root.map(PathBuf::from)), "{named:?}");
+        };
+        is_named(None, "/sys", None);
+        is_named(Some(b"/sys//"), "/sys", None);
+        is_named(Some(b"/other/"), "/other", Some("/other"));
+        is_named(Some(b"//"), "", Some("/"));
+        is_named(Some(b""), "", Some("/"));
+    }
 }

@@ -153,6 +153,10 @@ static void sysfs(void)
 	read_file(dir, ".", 16);
 	read_file(dir, "line/line", 16);
 	read_file("", "missing", 16);
+	/* dir/file, also with more slashes or without a folder. */
+	read_file(dir, "/line", 16);
+	read_file("/nowhere", "/proc/version", 16);
+	read_file("", "proc/version", 4096);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
 		unlink(path);
