@@ -59,7 +59,8 @@ pub fn settings_for(
             taken.map(|(decision, is_sure)| (decision.outcome, is_sure)).unzip();
         // The list may include a port that was not asked for, which is said of the host.
         if !inventory.is_partial() {
-            found.extend(judge_list(inventory, &set, (program, &all), &outcomes, doubt));
+            let own = (program, &model);
+            found.extend(judge_list(inventory, &set, own, (&all, &outcomes), doubt));
         }
         if program == Program::Nccl {
             found.extend(judge_room(inventory, &all, &outcomes, doubt.is_some()));
@@ -75,10 +76,10 @@ pub fn settings_for(
             }
         }
     }
-    let indices = |programs: &[Program]| -> Vec<RightIndex<'_>> {
-        let ports = recommended.iter().filter(|(port, _)| {
-            port.link_layer == LinkLayer::ETHERNET && programs.iter().any(|own| own.asks_for(port))
-        });
+    let indices = |program: Program| -> Vec<RightIndex<'_>> {
+        let ports = recommended
+            .iter()
+            .filter(|(port, _)| port.link_layer == LinkLayer::ETHERNET && program.asks_for(port));
         let indices = ports.filter_map(|(port, decision)| {
             let decision = decision.as_ref()?;
             let index = decision.outcome.index()?;
@@ -86,12 +87,10 @@ pub fn settings_for(
         });
         indices.collect()
     };
-    let of_pinned = judge_indices(None, &indices(&pinned), true);
-    // Where the index of a program is right on all its ports, the other's ports may differ.
-    let others = [Program::Nccl, Program::Ucx].into_iter().filter(|own| !pinned.contains(own));
-    let others: Vec<Program> = others.collect();
-    let program = others.first().copied().filter(|_| others.len() == 1);
-    found.extend(of_pinned.or_else(|| judge_indices(program, &indices(&others), false)));
+    let programs = [Program::Nccl, Program::Ucx].into_iter();
+    let programs = programs.chain(pinned.contains(&Program::Nvshmem).then_some(Program::Nvshmem));
+    let differing = programs.map(|own| (own, differing(&indices(own), pinned.contains(&own))));
+    found.extend(judge_indices(&differing.collect::<Vec<_>>()));
     found
 }
 
@@ -117,12 +116,8 @@ struct RightIndex<'p> {
     is_sure: bool,
 }
 
-/// Finds two ports whose right indices differ. Two that are sure come before others.
-fn judge_indices(
-    program: Option<Program>,
-    indices: &[RightIndex<'_>],
-    is_pinned: bool,
-) -> Option<Finding> {
+/// Two ports whose right indices differ, and how much that matters. Two that are sure come before others.
+fn differing(indices: &[RightIndex<'_>], is_pinned: bool) -> Option<(Severity, String)> {
     let sure: Vec<_> = indices.iter().filter(|own| own.is_sure).collect();
     let all: Vec<_> = indices.iter().collect();
     let two = |list: &[&RightIndex<'_>]| {
@@ -134,24 +129,44 @@ fn judge_indices(
             one.index, at.device, at.number, other.index, there.device, there.number
         ))
     };
-    let (severity, seen) = match (two(&sure), two(&all)) {
-        (Some(two), _) if is_pinned => (Severity::Warning, format!("the right index is {two}")),
-        (Some(two), _) => (Severity::Note, format!("the right index is {two}")),
-        (None, Some(two)) => {
-            (Severity::Note, format!("the right index is {two}, as far as is known"))
-        }
-        (None, None) => return None,
-    };
-    Some(Finding {
+    match (two(&sure), two(&all)) {
+        (Some(two), _) if is_pinned => Some((Severity::Warning, two)),
+        (Some(two), _) => Some((Severity::Note, two)),
+        (None, Some(two)) => Some((Severity::Note, two + ", as far as is known")),
+        (None, None) => None,
+    }
+}
+
+/// Finds for which programs that is so. If it is the same for all, it is said once.
+fn judge_indices(of_programs: &[(Program, Option<(Severity, String)>)]) -> Vec<Finding> {
+    let finding = |program: Option<Program>, severity, what: &str| Finding {
         name: "different-indices",
         severity,
         device: None,
         port: None,
         program,
-        seen,
+        seen: match program {
+            None => format!("the right index is {what}"),
+            Some(program) => format!("the right index for {program} is {what}"),
+        },
         wanted: None,
         advice: "set no index; uverbs env says what to set instead".to_owned(),
-    })
+    };
+    let found = |(program, own): &(Program, Option<(Severity, String)>)| {
+        let (severity, what) = own.as_ref()?;
+        Some((*program, *severity, what.clone()))
+    };
+    let found: Vec<_> = of_programs.iter().filter_map(found).collect();
+    let first = found.first().filter(|_| found.len() == of_programs.len());
+    match first {
+        Some((_, severity, what)) if found.iter().all(|(.., other)| other == what) => {
+            let worst = found.iter().map(|(_, own, _)| *own).max().unwrap_or(*severity);
+            vec![finding(None, worst, what)]
+        }
+        _ => {
+            found.iter().map(|(own, severity, what)| finding(Some(*own), *severity, what)).collect()
+        }
+    }
 }
 
 /// Finds active ports for which NCCL has no room. A port that was not read may take the room of others, and it may be
@@ -279,8 +294,8 @@ fn judge_doubt(program: Program, setting: &Setting) -> Finding {
 fn judge_list(
     inventory: &Inventory,
     set: &BTreeMap<&str, &Setting>,
-    (program, ports): (Program, &[&Port<'_>]),
-    outcomes: &[Outcome],
+    (program, model): (Program, &Model),
+    (ports, outcomes): (&[&Port<'_>], &[Outcome]),
     doubt: Option<&Setting>,
 ) -> Option<Finding> {
     let mut variables = Vec::new();
@@ -292,10 +307,12 @@ fn judge_list(
         }
     }
     let setting = set.get(**variables.first()?)?;
-    let is_idle = |own: &&&Port<'_>| own.state == PortState::ACTIVE && !program.asks_for(own);
+    let is_idle = |own: &&&Port<'_>| {
+        own.state == PortState::ACTIVE && !program.asks_for(own) && model.lists(own)
+    };
     let idle = ports.iter().find(is_idle).map(|own| format!("{}:{}", own.device, own.number));
     let idle = idle.map(|own| format!("{program} never asks for {own}; name another port"));
-    let unknown = if inventory.unread().is_empty() {
+    let unknown = if program.unread(inventory).is_empty() {
         doubt.map(|own| (format!("with {own} it may use others"), where_seen(program)))
     } else {
         let why = "only ports that it leaves out could be read".to_owned();

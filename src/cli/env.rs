@@ -178,7 +178,7 @@ pub(crate) fn answer(
     let named = Asked::new(&args.named.selectors);
     let wish = args.filter.wish(args.family);
     let program = Program::from(args.program);
-    let mut verdict = Verdict::default();
+    let mut verdict = Verdict::of(program);
     let mut right = RightIndices::default();
     let (mut are_missing, mut has_unnamed) = (false, false);
     let (mut is_met, mut idle, mut lacking) = (true, Vec::new(), Vec::new());

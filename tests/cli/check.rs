@@ -245,10 +245,53 @@ fn what_was_not_looked_at() {
     assert!(!none(&wide, &[]));
     set(&mut wide, "UCX_NET_DEVICES", "mlx5_9:1", None);
     assert!(none(&wide, &[]));
+    let advice = |host: &Value| {
+        let answer = Fleet::new(std::slice::from_ref(host)).json(&["check"]);
+        let found = answer["check"].as_array().unwrap().iter();
+        let mut found = found.filter(|own| own["name"] == "list-leaves-none");
+        found.next().unwrap()["advice"].as_str().unwrap().to_owned()
+    };
+    assert!(advice(&wide).starts_with("write device names as uverbs devices prints them"));
+    // Nor is one that could not be read.
+    wide["devices"][1]["gids"] = json!({ "error": "rep0: no", "errno": 5 });
+    assert!(none(&wide, &[]));
+    let mut named = host("node1", &[("mlx5_0", port(DUAL)), ("rep0", port(DUAL))]);
+    with_three_ports(&mut named["devices"][1]);
+    set(&mut named, "UCX_NET_DEVICES", "rep0:1", None);
+    assert_eq!(advice(&named), "UCX never asks for rep0:1; name another port");
     two["devices"][1]["gids"] = json!({ "error": "mlx5_1: no", "errno": 5 });
     assert!(!none(&two, &[]));
     two["devices"].as_array_mut().unwrap().pop();
     assert!(none(&two, &[]));
+}
+
+/// Each program is judged by the ports that it asks for, and what is the same for all is said once.
+#[test]
+fn right_indices_differ_for_a_program() {
+    let differing = |is_wide: bool, set_for: &[(&str, &str)]| {
+        let row = |index| port(&[(index, "::ffff:10.0.0.1", 2, Some("eth0"))]);
+        let mut own = host("node1", &[("mlx5_0", row(3)), ("mlx5_1", row(4))]);
+        if is_wide {
+            with_three_ports(&mut own["devices"][1]);
+        }
+        for (name, value) in set_for {
+            set(&mut own, name, value, None);
+        }
+        let answer = Fleet::new(&[own]).json(&["check"]);
+        let found = answer["check"].as_array().unwrap().iter();
+        let found = found.filter(|own| own["name"] == "different-indices");
+        found.map(|own| json!([own["severity"], own["seen"]])).collect::<Vec<_>>()
+    };
+    let [seen, seen_by_nccl] = ["is", "for NCCL is"]
+        .map(|own| format!("the right index {own} 3 on mlx5_0:1 and 4 on mlx5_1:1"));
+    let both = [("NCCL_IB_GID_INDEX", "3"), ("UCX_IB_GID_INDEX", "3")];
+    for (set_for, severity) in [(&[][..], "note"), (&both[..1], "warning"), (&both, "warning")] {
+        assert_eq!(differing(false, set_for), [json!([severity, seen])], "{set_for:?}");
+    }
+    // UCX does not ask for a device with three ports.
+    for (set_for, severity) in [(&[][..], "note"), (&both[1..], "note"), (&both, "warning")] {
+        assert_eq!(differing(true, set_for), [json!([severity, seen_by_nccl])], "{set_for:?}");
+    }
 }
 
 /// `choose` says that it is not known to be right, and so does `check`.

@@ -211,6 +211,23 @@ fn a_device_alone() {
     assert_eq!(names(&[]), "\"expect-rate\" \"mlx5_0\", \"expect-rate\" \"mlx5_1\"");
 }
 
+/// A name that is listed is known to be there, also where not all could be listed: if it is not asked for, or of an
+/// earlier group.
+#[test]
+fn names_that_are_listed_though_others_may_not_be() {
+    let folder = TempDir::new().unwrap();
+    let groups = "only_these_devices = false\n[[devices]]\nname = ['mlx5_0']\n[[devices]]\n";
+    let expected = file(&folder, &format!("{groups}name = ['mlx5_0', 'mlx5_1']\ncount = 1\n"));
+    let mut two = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    two["list_failure"] = json!({ "error": "host: no", "errno": 5 });
+    two["problems"] = json!([two["list_failure"]]);
+    let fleet = Fleet::new(&[two]);
+    for words in [&[][..], &["mlx5_0"], &["mlx5_1"]] {
+        let run = check(&fleet.file(0), &expected, words);
+        assert!(!run.stdout.contains("expect-"), "{words:?}: {run:?}");
+    }
+}
+
 /// A slip in the file is no problem of the host, and nothing is as expected then.
 #[test]
 fn a_file_that_is_wrong() {

@@ -293,7 +293,9 @@ impl<'i> Listed<'i> {
 
     /// Whether a group may have a device of which not even the name is known.
     fn may_lack(&self, own: &DevicePattern) -> bool {
-        let is_listed = |name: &String| self.names.contains(name.as_str());
+        let is_listed = |name: &String| {
+            [&self.names, &self.others, &self.taken].iter().any(|own| own.contains(name.as_str()))
+        };
         self.is_open && (own.names.is_empty() || !own.names.iter().all(is_listed))
     }
 }

@@ -13,7 +13,7 @@ use crate::choose::port::Row;
 pub struct Settings {
     pub(super) implementation: Implementation,
     pub(super) is_disabled: bool,
-    pub(super) devices: DeviceList,
+    pub(in crate::choose) devices: DeviceList,
     pub(super) gid_index: i32,
     pub(super) version: i32,
     pub(super) family: Family,

@@ -13,7 +13,7 @@ pub struct Settings {
     pub(super) release: Release,
     pub(super) gid_index: Value<u32>,
     pub(super) subnets: Value<Subnets>,
-    pub(super) devices: Devices,
+    pub(in crate::choose) devices: Devices,
     pub(super) heeds_flid: bool,
     /// The variable that makes it doubtful what UCX does.
     doubted_by: Option<&'static str>,
