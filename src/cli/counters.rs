@@ -142,6 +142,8 @@ struct PortRow<'a> {
     netlink_requests: u32,
     files: u32,
     firmware_commands: Option<u32>,
+    /// Counters that were not asked for, as the question that gives them was refused for another.
+    left_out: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
@@ -259,6 +261,7 @@ pub(crate) fn answer(
         let owners = args.processes.then_some(&*owners);
         return document(&rows, &now, owners, elapsed, report);
     }
+    tell_left_out(&now, report);
     let mut table = tabulate(&rows, &now, args);
     if gone.is_empty() {
         note_hidden(&rows, &now, args, report);
@@ -288,6 +291,18 @@ fn tell(counters: &Counters, report: &mut Report) {
         let of_ports = own.ports.iter().flat_map(|port| &port.problems);
         for problem in own.problems.iter().chain(of_ports) {
             report.problem(&own.device, problem);
+        }
+    }
+}
+
+/// Says which counters are missing beside the one that was refused.
+fn tell_left_out(counters: &Counters, report: &mut Report) {
+    for own in &counters.devices {
+        for port in own.ports.iter().filter(|port| !port.left_out.is_empty()) {
+            let (device, number, names) = (&own.device, port.number, port.left_out.join(", "));
+            report.note(format!(
+                "{device}:{number}: not read, as the question that gives them was refused for another: {names}"
+            ));
         }
     }
 }
@@ -343,6 +358,7 @@ fn document(
             netlink_requests: port.cost.netlink_requests,
             files: port.cost.files,
             firmware_commands: port.cost.firmware_commands,
+            left_out: &port.left_out,
         }));
         let used = own.resources.iter().flatten();
         resources.extend(used.map(|it| ResourceRow { device, kind: &it.kind, used: it.used }));

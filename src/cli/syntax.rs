@@ -178,7 +178,8 @@ Examples:
     ///
     /// A driver's own counters come from RDMA netlink, which has them in every network namespace; those
     /// of the performance management agent (`symbol_error`, `link_downed`) only from sysfs, which shows them
-    /// in the device's own namespace. On mlx5 each file of sysfs costs a command to the firmware.
+    /// in the device's own namespace. On mlx5 each file of sysfs costs a command to the firmware. One question
+    /// to the agent gives many of them: if it is refused, those that were not read are named on stderr.
     ///
     /// --processes lists who has contexts, protection domains, completion queues, memory regions, shared
     /// receive queues and identifiers of the connection manager: processes, and parts of the kernel. In a

@@ -69,7 +69,8 @@ pub struct PortCounters {
     pub counters: Vec<Counter>,
     /// Counters that can be turned on and off; none before Linux 5.16.
     pub optional: Vec<OptionalCounter>,
-    /// Files that were not read, as each costs a command to the firmware: see [`CounterReader::frugal`].
+    /// Files that were not read: each costs a command to the firmware ([`CounterReader::frugal`]), or the question that
+    /// fills it was refused for another file, which is a problem.
     pub left_out: Vec<String>,
     /// What could not be read.
     pub problems: Vec<Error>,
@@ -413,10 +414,12 @@ impl CounterReader {
             let is_traffic = name.ends_with("_data") || name.ends_with("_packets");
             let what = if is_traffic { Way::Traffic } else { Way::Errors };
             if failed.contains(&what) {
+                read.left_out.push(name);
                 continue;
             }
             if let Some(error) = self.refusal(device, number, what.clone()) {
                 read.problems.push(error.clone());
+                read.left_out.push(name);
                 failed.push(what);
                 continue;
             }

@@ -404,7 +404,8 @@ fn selectors() {
     }
 }
 
-/// Groups of a file with what is expected. A device is of one of them, or of none.
+/// Groups of a file with what is expected, and values of a group that are allowed. A device is of one of the groups, or of
+/// none.
 #[test]
 fn groups_that_are_expected() {
     if !has_its_turn(KINDS.len() + 1, "groups that are expected") {
@@ -412,7 +413,7 @@ fn groups_that_are_expected() {
     }
     let folder = TempDir::new().unwrap();
     let file = |name: &str| folder.path().join(name);
-    for key in ["name", "board", "driver"] {
+    for key in ["name", "board", "driver", "firmware", "roce_v2_ipv4"] {
         let counts = [1, 2, 4].map(|times| {
             let mut document = with_devices(times * COUNT);
             for (n, own) in document["devices"].as_array_mut().unwrap().iter_mut().enumerate() {
@@ -429,7 +430,19 @@ fn groups_that_are_expected() {
                 format!("[[devices]]\n{own}\ncount = 1\n")
             };
             // Several for each device, as most of the cost is to read the host.
-            let groups: String = (0..4 * times * COUNT).map(group).collect();
+            let all = 0..4 * times * COUNT;
+            let groups: String = match key {
+                "firmware" | "roce_v2_ipv4" => {
+                    let network = |n: u32| std::net::Ipv4Addr::from_bits(n << 8);
+                    let value = |n: usize| match key {
+                        "firmware" => format!("'{n}'"),
+                        _ => format!("'{}/24'", network(u32::try_from(n).unwrap() + 1)),
+                    };
+                    let values: Vec<String> = all.map(value).collect();
+                    format!("[[devices]]\n{key} = [{}]\n", values.join(", "))
+                }
+                _ => all.map(group).collect(),
+            };
             let (host, expected) = (file("host.json"), file("host.toml"));
             fs::write(&host, document.to_string()).unwrap();
             fs::write(&expected, groups).unwrap();

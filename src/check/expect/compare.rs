@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::field::{Allowed, Field, Form, Value};
+use super::expected::Expected;
+use super::field::{Field, Value};
 use super::seen::{Scene, Seen};
 use super::{DevicePattern, HostPattern};
 use crate::check::finding::{Finding, Severity};
@@ -26,14 +27,14 @@ pub fn compare(
     }
     let scene = Scene::of(inventory);
     let all = Groups::of(pattern, &inventory.devices);
-    let groups: Vec<Grouped<'_>> =
+    let groups: Vec<Grouped> =
         inventory.devices.iter().map(|record| all.group_of(record)).collect();
     let mut list = Vec::new();
     let mut counts = vec![0; pattern.devices.len()];
     let mut unknown = BTreeSet::new();
     for (record, own) in inventory.devices.iter().zip(&groups) {
         match own {
-            Grouped::Of(place, _) => counts.get_mut(*place).into_iter().for_each(|own| *own += 1),
+            Grouped::Of(place) => counts.get_mut(*place).into_iter().for_each(|own| *own += 1),
             Grouped::Unknown(_) => {
                 unknown.insert(record.device.name.as_str());
             }
@@ -52,7 +53,10 @@ pub fn compare(
     for (record, group) in inventory.devices.iter().zip(groups) {
         let device = record.device.name.as_str();
         match group {
-            Grouped::Of(_, own) => compare_device(&scene, record, own, &mut list),
+            Grouped::Of(place) => {
+                let own = all.all.get(place).map(|own| own.fields.as_slice());
+                compare_device(&scene, record, own.unwrap_or_default(), &mut list);
+            }
             Grouped::Unknown(what) => {
                 list.push(unread(Some(device), None, &format!("{what}, and so what is expected")));
             }
@@ -72,8 +76,9 @@ pub fn compare(
 }
 
 /// The group of a device.
-enum Grouped<'p> {
-    Of(usize, &'p DevicePattern),
+enum Grouped {
+    /// That at this place.
+    Of(usize),
     None,
     /// It is not known, as this is not.
     Unknown(&'static str),
@@ -102,9 +107,9 @@ enum Selector<'p> {
 /// The drivers that devices have with each board, each as a selector has it.
 type Kinds<'d> = BTreeMap<Option<&'d str>, BTreeSet<Option<&'d str>>>;
 
-/// A group, with sets of what it selects by.
+/// A group: sets of what it selects by, and what is expected of its devices.
 struct Group<'p> {
-    own: &'p DevicePattern,
+    fields: Vec<Expected<'p>>,
     names: BTreeSet<&'p str>,
     boards: BTreeSet<&'p str>,
     drivers: BTreeSet<&'p str>,
@@ -127,7 +132,7 @@ impl<'p> Groups<'p> {
         Self { all, places }
     }
 
-    fn group_of(&self, record: &DeviceRecord) -> Grouped<'p> {
+    fn group_of(&self, record: &DeviceRecord) -> Grouped {
         let driver = driver_of(record);
         let driver = driver.as_deref();
         let name = Selector::Name(&record.device.name);
@@ -142,13 +147,13 @@ impl<'p> Groups<'p> {
             places.iter().find_map(|place| {
                 let group = self.all.get(*place)?;
                 let selected = group.selects(record, driver);
-                (selected != Ok(false)).then_some((*place, group.own, selected))
+                (selected != Ok(false)).then_some((*place, selected))
             })
         };
         let found = selectors.filter_map(|own| self.places.get(&own).and_then(first));
-        match found.min_by_key(|(place, ..)| *place) {
-            Some((_, _, Err(what))) => Grouped::Unknown(what),
-            Some((place, own, Ok(_))) => Grouped::Of(place, own),
+        match found.min_by_key(|(place, _)| *place) {
+            Some((_, Err(what))) => Grouped::Unknown(what),
+            Some((place, Ok(_))) => Grouped::Of(place),
             None => Grouped::None,
         }
     }
@@ -158,7 +163,8 @@ impl<'p> Group<'p> {
     fn of(own: &'p DevicePattern) -> Self {
         let [names, boards, drivers] = [&own.names, &own.boards, &own.drivers]
             .map(|list| list.iter().map(String::as_str).collect());
-        Self { own, names, boards, drivers }
+        let fields = own.fields.iter().map(|(field, allowed)| Expected::of(*field, allowed));
+        Self { fields: fields.collect(), names, boards, drivers }
     }
 
     fn selectors(&self, kinds: &Kinds<'_>) -> Vec<Selector<'p>> {
@@ -359,7 +365,7 @@ fn compare_count(
 fn compare_device(
     scene: &Scene<'_>,
     record: &DeviceRecord,
-    own: &DevicePattern,
+    own: &[Expected<'_>],
     list: &mut Vec<Finding>,
 ) {
     let none = PortRecord::new(0);
@@ -369,8 +375,8 @@ fn compare_device(
     }
     // Without a port there is none to name.
     if record.ports.is_empty() && may_have_port(&record.device) {
-        let fields = own.fields.keys().filter(|field| !field.is_of_device());
-        let missed: Vec<&str> = fields.map(|field| field.label()).collect();
+        let fields = own.iter().map(|own| own.field).filter(|field| !field.is_of_device());
+        let missed: Vec<&str> = fields.map(Field::label).collect();
         if !missed.is_empty() {
             list.push(unread(Some(&record.device.name), None, &missed.join(", ")));
         }
@@ -385,26 +391,27 @@ fn may_have_port(device: &Device) -> bool {
 fn compare_place(
     scene: &Scene<'_>,
     (record, number, port): (&DeviceRecord, Option<u32>, &PortRecord),
-    own: &DevicePattern,
+    own: &[Expected<'_>],
     list: &mut Vec<Finding>,
 ) {
     let device = record.device.name.as_str();
     let (mut wrong, mut missed): (Vec<Field>, Vec<&str>) = (Vec::new(), Vec::new());
-    let fields = own.fields.iter().filter(|(field, _)| field.is_of_device() == number.is_none());
-    for (field, allowed) in fields {
+    let is_here = |own: &&Expected<'_>| own.field.is_of_device() == number.is_none();
+    for expected in own.iter().filter(is_here) {
+        let field = expected.field;
         if wrong.iter().any(|other| field.follows(*other)) {
             continue;
         }
-        let seen = scene.see(*field, record, port);
-        if fits(*field, allowed, &seen) {
+        let seen = scene.see(field, record, port);
+        if expected.fits(&seen.values) {
             continue;
         }
         if !seen.is_whole {
             missed.push(field.label());
             continue;
         }
-        wrong.push(*field);
-        let wanted = Some(field.wanted(allowed));
+        wrong.push(field);
+        let wanted = Some(field.wanted(expected.allowed));
         list.push(Finding {
             device: Some(device.to_owned()),
             port: number,
@@ -413,31 +420,11 @@ fn compare_place(
                 Field::UcxIndex => Some(Program::Ucx),
                 _ => None,
             },
-            ..finding(field.finding(), told(*field, &seen), wanted, field.advice())
+            ..finding(field.finding(), told(field, &seen), wanted, field.advice())
         });
     }
     if !missed.is_empty() {
         list.push(unread(Some(device), number, &missed.join(", ")));
-    }
-}
-
-/// Whether what was seen is allowed.
-fn fits(field: Field, allowed: &Allowed, seen: &Seen) -> bool {
-    let values = &seen.values;
-    match (field.form(), allowed) {
-        (Form::PKeys, Allowed::OneOf(all)) => {
-            let values: BTreeSet<&Value> = values.iter().collect();
-            all.iter().all(|own| values.contains(own))
-        }
-        (Form::Networks, Allowed::OneOf(all)) => values.iter().any(|own| {
-            let Value::Network(own) = own else { return false };
-            let is_in = |one: &Value| matches!(one, Value::Network(one) if one.has(own.address));
-            all.iter().any(is_in)
-        }),
-        (_, Allowed::OneOf(all)) => values.iter().any(|own| all.contains(own)),
-        (_, Allowed::Within { .. }) => {
-            values.iter().any(|own| matches!(own, Value::Number(own) if allowed.has_number(*own)))
-        }
     }
 }
 
@@ -525,7 +512,7 @@ mod tests {
             let found = all.group_of(&record);
             match first {
                 Some((first, Ok(_))) => {
-                    prop_assert!(matches!(found, Grouped::Of(place, _) if place == first));
+                    prop_assert!(matches!(found, Grouped::Of(place) if place == first));
                 }
                 Some((_, Err(what))) => {
                     prop_assert!(matches!(found, Grouped::Unknown(own) if own == what));

@@ -288,6 +288,9 @@ impl fmt::Display for Value {
     }
 }
 
+/// How many of many values are named.
+const SHOWN: usize = 8;
+
 impl Allowed {
     /// One value.
     #[must_use]
@@ -320,14 +323,19 @@ impl Allowed {
         }
     }
 
-    /// As sentences have it.
+    /// As sentences have it: of many values the first.
     pub(super) fn text(
         &self,
         value: &dyn Fn(&Value) -> String,
         number: &dyn Fn(&u64) -> String,
     ) -> String {
         match self {
-            Self::OneOf(values) => values.iter().map(value).collect::<Vec<_>>().join(" or "),
+            Self::OneOf(values) => {
+                let more = values.len().saturating_sub(SHOWN);
+                let more = (more > 0).then(|| format!("{more} more"));
+                let shown = values.iter().take(SHOWN).map(value);
+                shown.chain(more).collect::<Vec<_>>().join(" or ")
+            }
             Self::Within { min: Some(min), max: Some(max) } => {
                 format!("{} to {}", number(min), number(max))
             }

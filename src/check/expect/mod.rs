@@ -14,6 +14,7 @@
 //! ```
 
 mod compare;
+mod expected;
 mod field;
 mod gather;
 mod hosts;

@@ -300,6 +300,13 @@ fn a_file_that_fails_does_not_end_the_others() {
         assert_eq!((has("hw_counters/broken"), has("port_rcv_errors")), (1, 1), "{problems:?}");
         assert_eq!(has("symbol_error"), 0, "{problems:?}");
         assert_eq!(has("link_downed"), usize::from(is_first), "{problems:?}");
+        // They are named.
+        let left_out: &[&str] = if is_first {
+            &["symbol_error"]
+        } else {
+            &["VL15_dropped", "link_downed", "port_rcv_errors", "symbol_error"]
+        };
+        assert_eq!(port.left_out, left_out, "{turn}");
         assert_eq!(port.cost.firmware_commands, None);
     }
 }
