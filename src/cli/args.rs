@@ -17,6 +17,8 @@ use crate::report::Report;
 #[derive(Debug, Args)]
 pub(crate) struct Common {
     /// Print one JSON document
+    ///
+    /// Commands that print something else refuse it.
     #[arg(short, long, global = true)]
     pub(crate) json: bool,
     /// Leave out a table's heading, for grep and awk
@@ -26,6 +28,8 @@ pub(crate) struct Common {
     #[arg(long, global = true)]
     pub(crate) wide: bool,
     /// Read the sysfs tree at DIR (a host's /sys in a container) and nothing of this host
+    ///
+    /// Commands that need the device itself refuse it.
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) sysfs: Option<PathBuf>,
     /// When to colour tables

@@ -88,7 +88,8 @@ pub(crate) enum Command {
     /// the kernel may load its modules `ib_core` and `ib_uverbs` for it.
     ///
     /// If it is not known which node a device has, or if its PCI function, NUMA node or board could
-    /// not be read and is shown, stderr says so, and the status stays 0.
+    /// not be read and is shown, stderr says so, and the status stays 0; but if a file that may name the
+    /// node cannot be read, it is 3.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -243,7 +244,8 @@ Examples:
     ///
     /// The status is 1 if a port that was named has no usable GID, no port of a device that was
     /// named, or, where none was named, no port of a host; and if it is not known of a port which GID is
-    /// right, as a row could not be read.
+    /// right, as a row could not be read. A row whose type sysfs keeps back (EINVAL) is taken for one of
+    /// another network namespace, and not used.
     #[command(
         verbatim_doc_comment,
         after_help = "\

@@ -5,7 +5,8 @@ mod needs;
 mod settings;
 
 use core::cell::LazyCell;
-use std::collections::BTreeSet;
+use core::num::NonZeroU32;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 
 use nix::libc;
@@ -16,6 +17,7 @@ use super::{Answer, DeviceRecord, GidRow, Inventory, NAMELESS, Problem, Wanted};
 use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request};
 use crate::host::{GidTable, Host, PortNetdevs, Preference, Sought};
+use crate::netdev::Interface;
 use crate::netlink::route::{Links, RouteDump};
 use crate::sysfs::{Sysfs, is_absent, is_in_nodev};
 use crate::text::to_plain;
@@ -78,6 +80,8 @@ impl Host {
         if parts.gids {
             self.name_rows(&mut inventory, &tables, dump, &mut netdevs, wanted);
         }
+        let renamed = renamed(inventory.interfaces.as_deref().unwrap_or_default(), &netdevs);
+        inventory.problems.extend(renamed.map(Problem::from));
         if parts.types {
             self.find_hidden_types(&mut inventory);
         }
@@ -305,6 +309,16 @@ fn changed(name: &str, before: Sought, links: &Links) -> Option<Error> {
     (!is_same).then(|| Error::of_host(request, Cause::Os(libc::EAGAIN)))
 }
 
+/// That a port's interface has another name than in the list, which was read before: it was renamed, or is another one.
+fn renamed(interfaces: &[Interface], known: &PortNetdevs) -> Option<Error> {
+    let names: BTreeMap<NonZeroU32, &str> =
+        interfaces.iter().map(|own| (own.index, own.name.as_str())).collect();
+    let mut netdevs = known.values().filter_map(|own| own.as_ref().ok()?.as_ref());
+    let other = netdevs.find(|own| names.get(&own.index).is_some_and(|name| *name != own.name))?;
+    let request = Request::Interface { name: other.name.clone() };
+    Some(Error::of_host(request, Cause::Os(libc::EAGAIN)))
+}
+
 /// A host's name or the like, which may be any bytes; `None` if it is empty.
 fn shown(text: &OsStr) -> Option<String> {
     (!text.is_empty()).then(|| to_plain(&text.to_string_lossy()))
@@ -348,6 +362,22 @@ mod tests {
         }
         let text = changed("d0", Sought::Nowhere, &links).unwrap().to_string();
         assert!(text.starts_with("host: find the network interface d0: "), "{text}");
+        assert!(text.ends_with("it came, went or changed meanwhile: ask again"), "{text}");
+    }
+
+    /// A port says another name than the list of interfaces, which was read before.
+    #[test]
+    fn a_port_s_interface_with_two_names_is_an_error() {
+        use crate::netdev::Netdev;
+        let own = Interface::new(index(2), "d0".to_owned());
+        let of_port = |netdev: Netdev| {
+            let known = [(("rxe0".to_owned(), 1), Ok(Some(netdev)))];
+            renamed(std::slice::from_ref(&own), &known.into()).map(|error| error.to_string())
+        };
+        assert_eq!(of_port(Netdev::new(index(2), "d0")), None);
+        assert_eq!(of_port(Netdev::new(index(3), "e0")), None, "it came meanwhile");
+        let text = of_port(Netdev::new(index(2), "e0")).unwrap();
+        assert!(text.starts_with("host: find the network interface e0: "), "{text}");
         assert!(text.ends_with("it came, went or changed meanwhile: ask again"), "{text}");
     }
 

@@ -149,7 +149,7 @@ pub(crate) const SATURATED: Metric = gauge(
     None,
     "device, port, counter",
     "sysfs",
-    "1 if an error counter has reached its end: it counts no more, and has no sample of its own.",
+    "1 if a counter of the performance management agent has reached its end: it counts no more, and has no sample of its own.",
 );
 pub(crate) const ENABLED: Metric = gauge(
     "uverbs_port_optional_enabled",
