@@ -388,7 +388,7 @@ mod tests {
         use crate::netlink::{Datagram, Socket};
         let row = |port| {
             let entry = GidEntry::new(port, 0, Gid::of_roce([2, 0, 0, 0, 0, 1]));
-            let index = core::num::NonZeroU32::new(u32::MAX);
+            let index = NonZeroU32::new(u32::MAX);
             GidRecord::from(entry.with_type(GidType::ROCE_V2).with_netdev_ifindex(index))
         };
         let problems = |wanted: &Wanted<'_>, dump: Answer<Option<RouteDump>>| {
@@ -420,7 +420,7 @@ mod tests {
         use crate::gid::{Gid, GidEntry, GidRecord};
         let mut host = Host::opening("/nowhere".as_ref(), || unreachable!("netlink is not asked"));
         let entry = GidEntry::new(1, 0, Gid::of_roce([2, 0, 0, 0, 0, 1]));
-        let entry = entry.with_netdev_ifindex(core::num::NonZeroU32::new(7));
+        let entry = entry.with_netdev_ifindex(NonZeroU32::new(7));
         let table = GidTable::sample("rxe0", vec![GidRecord::from(entry)]);
         let mut record = DeviceRecord::new(table.device().clone());
         record.gids = Some(Ok(table.iter().cloned().map(GidRow::from).collect()));
