@@ -39,7 +39,7 @@ pub fn settings_for(
     let variable = |name: &str| set.get(name).map(|setting| setting.value.as_str());
     let mut found: Vec<Finding> =
         recommended.iter().filter_map(|(port, own)| judge_unread(port, own.as_ref()?)).collect();
-    let mut pinned = Vec::new();
+    let mut models: Vec<(Program, Model)> = Vec::new();
     for program in [Program::Nccl, Program::Ucx, Program::Nvshmem] {
         let is_nvshmem_s = |name: &str| name.starts_with("NVSHMEM_");
         if program == Program::Nvshmem && !set.keys().any(|name| is_nvshmem_s(name)) {
@@ -53,7 +53,6 @@ pub fn settings_for(
         // It may still be as if the variable were not set.
         let doubt = model.doubted_by().and_then(|name| set.get(name)).copied();
         found.extend(doubt.map(|setting| judge_doubt(program, setting)));
-        pinned.extend(model.pinned().map(|_| program));
         let taken = model.take(inventory, &all).into_iter();
         let (outcomes, sure): (Vec<Outcome>, Vec<bool>) =
             taken.map(|(decision, is_sure)| (decision.outcome, is_sure)).unzip();
@@ -75,11 +74,14 @@ pub fn settings_for(
                 found.extend(judge(&index, program, &model, (port, decision), (outcome, *is_sure)));
             }
         }
+        models.push((program, model));
     }
-    let indices = |program: Program| -> Vec<RightIndex<'_>> {
-        let ports = recommended
-            .iter()
-            .filter(|(port, _)| port.link_layer == LinkLayer::ETHERNET && program.asks_for(port));
+    let indices = |program: Program, model: Option<&Model>| -> Vec<RightIndex<'_>> {
+        let ports = recommended.iter().filter(|(port, _)| {
+            port.link_layer == LinkLayer::ETHERNET
+                && program.asks_for(port)
+                && model.is_none_or(|model| model.lists(port))
+        });
         let indices = ports.filter_map(|(port, decision)| {
             let decision = decision.as_ref()?;
             let index = decision.outcome.index()?;
@@ -87,9 +89,15 @@ pub fn settings_for(
         });
         indices.collect()
     };
-    let programs = [Program::Nccl, Program::Ucx].into_iter();
-    let programs = programs.chain(pinned.contains(&Program::Nvshmem).then_some(Program::Nvshmem));
-    let differing = programs.map(|own| (own, differing(&indices(own), pinned.contains(&own))));
+    let model = |program| models.iter().find(|(own, _)| *own == program).map(|(_, model)| model);
+    let is_pinned = |model: Option<&Model>| model.is_some_and(|own| own.pinned().is_some());
+    let programs = [Program::Nccl, Program::Ucx, Program::Nvshmem].map(|own| (own, model(own)));
+    // NVSHMEM may not be used here.
+    let programs = programs
+        .into_iter()
+        .filter(|(program, model)| *program != Program::Nvshmem || is_pinned(*model));
+    let differing =
+        programs.map(|(own, model)| (own, differing(&indices(own, model), is_pinned(model))));
     found.extend(judge_indices(&differing.collect::<Vec<_>>()));
     found
 }
@@ -312,7 +320,7 @@ fn judge_list(
     };
     let idle = ports.iter().find(is_idle).map(|own| format!("{}:{}", own.device, own.number));
     let idle = idle.map(|own| format!("{program} never asks for {own}; name another port"));
-    let unknown = if program.unread(inventory).is_empty() {
+    let unknown = if inventory.unread().is_empty() {
         doubt.map(|own| (format!("with {own} it may use others"), where_seen(program)))
     } else {
         let why = "only ports that it leaves out could be read".to_owned();

@@ -166,7 +166,7 @@ pub(crate) fn answer(
         report.turn_to(None);
         tally.looked.add(&host.inventory, &asked);
         tally.is_unread |= tell_others(host, &asked, report);
-        tally.is_partial |= !unread(host, &asked, None).is_empty();
+        tally.is_partial |= !unread(host, &asked).is_empty();
         let (mut problems, mut warnings) = (0, 0);
         let deviations = compare(&host.inventory, &pattern, |name| asked.has_device(name));
         let found = check(&host.inventory, expected).into_iter().chain(deviations);

@@ -421,7 +421,11 @@ fn tabulate(rows: &[Row<'_>], counters: &Counters, args: &CountersArgs) -> Table
 /// Says why there is no counter to see.
 fn note_hidden(rows: &[Row<'_>], counters: &Counters, args: &CountersArgs, report: &mut Report) {
     if rows.is_empty() && !counters.devices.is_empty() {
-        report.note("no counters: the driver has none, or they cannot be seen from here");
+        report.note(if report.problems().is_empty() {
+            "no counters: the driver has none, or they cannot be seen from here"
+        } else {
+            "no counter could be read"
+        });
     } else if !rows.is_empty() && !args.all && rows.iter().all(Row::is_idle) {
         let which = match (report.problems().is_empty(), sees_all(counters)) {
             (true, true) => "",

@@ -178,7 +178,7 @@ pub(crate) fn answer(
     let named = Asked::new(&args.named.selectors);
     let wish = args.filter.wish(args.family);
     let program = Program::from(args.program);
-    let mut verdict = Verdict::of(program);
+    let mut verdict = Verdict::default();
     let mut right = RightIndices::default();
     let (mut are_missing, mut has_unnamed) = (false, false);
     let (mut is_met, mut idle, mut lacking) = (true, Vec::new(), Vec::new());
@@ -215,8 +215,7 @@ pub(crate) fn answer(
         is_host_unread |= host.inventory.unread().contains(&Unread::Host);
         let is_asked = |device: &str, port| named.has_port(device, port);
         let found = settings_for(&host.inventory, &wish, &is_asked).into_iter();
-        let own = found.filter(|finding| finding.program == Some(program));
-        now.extend(own.map(|finding| (host.name.clone(), finding)));
+        now.extend(found.filter(|own| is_of(program, own)).map(|own| (host.name.clone(), own)));
         Ok(())
     })?;
     // What is not known is not printed: a shell takes what is printed, whatever the status is.
@@ -277,6 +276,11 @@ pub(crate) fn answer(
     Ok(Output::Text(printed(plan.as_ref(), format).into_bytes()))
 }
 
+/// Whether a finding is about the program. That indices differ is said of the plan.
+fn is_of(program: Program, finding: &Finding) -> bool {
+    finding.program == Some(program) && finding.name != "different-indices"
+}
+
 /// Says which of the wanted ports have no right row.
 fn tell_left_out(wanted: &[&Chosen<'_>], report: &mut Report) {
     report.enter(Stage::Unusable);
@@ -292,7 +296,7 @@ fn tell_left_out(wanted: &[&Chosen<'_>], report: &mut Report) {
 fn tell_unread(unread: &[String], would_naming_help: bool, report: &mut Report) {
     let advice = if would_naming_help { "; name the ports to use, if they are others" } else { "" };
     let unread = some(unread);
-    report.note(format!("no variables, as what was not read may be used too ({unread}){advice}"));
+    report.note(format!("no variables, as it is not known what is right on {unread}{advice}"));
 }
 
 fn tell_doubts(doubts: &[Doubt], report: &mut Report) {

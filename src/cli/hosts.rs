@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use uverbs::choose::nccl::ROOM;
-use uverbs::choose::plan::Program;
 use uverbs::choose::room::unopened;
 use uverbs::choose::{self, Outcome, Port, Reason, Surroundings, Wish, recommend};
 use uverbs::device::{Absence, Device};
@@ -238,11 +237,10 @@ fn at_line(path: &Path, line: u64) -> String {
 }
 
 /// What the selectors name and could not be read: the host, devices and ports, by name. What is
-/// said of all does not cover it. What is said of a program covers what it never asks for.
-pub(crate) fn unread(host: &Seen, asked: &Asked<'_>, program: Option<Program>) -> Vec<String> {
+/// said of all does not cover it.
+pub(crate) fn unread(host: &Seen, asked: &Asked<'_>) -> Vec<String> {
     let Seen { name, inventory } = host;
-    let own = unread_parts(inventory, program);
-    let own = own.into_iter().filter(|own| is_asked(own, asked));
+    let own = inventory.unread().into_iter().filter(|own| is_asked(own, asked));
     let own = own.map(|own| match (name, own) {
         (Some(host), Unread::Host | Unread::Listing) => host.clone(),
         (Some(host), own) => format!("{host}: {own}"),
@@ -256,11 +254,6 @@ pub(crate) fn unread(host: &Seen, asked: &Asked<'_>, program: Option<Program>) -
         None => device.clone(),
     });
     own.chain(named).collect()
-}
-
-/// What of a host could not be read, and matters to a program.
-pub(crate) fn unread_parts(inventory: &Inventory, program: Option<Program>) -> Vec<Unread<'_>> {
-    program.map_or_else(|| inventory.unread(), |program| program.unread(inventory))
 }
 
 /// Whether something that could not be read matters to what is asked for. A device that could not be

@@ -9,7 +9,7 @@ use uverbs::choose::{Outcome, Why};
 use uverbs::inventory::SettingsReading;
 use uverbs::port::LinkLayer;
 
-use crate::hosts::{Chosen, SHOWN, Seen, some_of, unread, unread_parts, variable};
+use crate::hosts::{Chosen, SHOWN, Seen, some_of, unread, variable};
 use crate::looked::PortCount;
 use crate::report::Report;
 use crate::selection::{Asked, Missing};
@@ -18,8 +18,6 @@ use crate::values::Pairs;
 /// What is known of all hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
-    /// The program, if what could not be read matters to no other.
-    program: Option<Program>,
     /// How many were read.
     pub(crate) hosts: usize,
     /// What is asked for and could not be read: hosts, devices and ports, by name.
@@ -65,11 +63,6 @@ impl Few {
 }
 
 impl Verdict {
-    /// What is known for one program.
-    pub(crate) fn of(program: Program) -> Self {
-        Self { program: Some(program), ..Self::default() }
-    }
-
     /// Adds a host, and of its ports those that are looked at, each with the index that it should use. Whether all
     /// that is asked for was read.
     pub(crate) fn add<'c, 's: 'c>(
@@ -81,10 +74,9 @@ impl Verdict {
         const ALL: [Program; 3] = [Program::Nccl, Program::Nvshmem, Program::Ucx];
         // A row that could not be read may be right on a port: then it counts as a port that was not read.
         let doubtful_before = self.doubtful.len();
-        let Self { doubtful, program, .. } = self;
+        let doubtful = &mut self.doubtful;
         let ports = ports.filter(|(own, _)| {
-            let is_asked = asked.has_port(own.port.device, own.port.number)
-                && program.is_none_or(|program| program.asks_for(&own.port));
+            let is_asked = asked.has_port(own.port.device, own.port.number);
             let is_doubtful = is_asked && !is_known(&own.decision.outcome);
             if is_doubtful {
                 doubtful.push(own.name());
@@ -110,7 +102,7 @@ impl Verdict {
             }
             (&own.port, index)
         }));
-        let unread = unread(host, asked, self.program);
+        let unread = unread(host, asked);
         let is_read = unread.is_empty() && self.doubtful.len() == doubtful_before;
         if is_any && is_read {
             let idle = ALL.into_iter().zip(is_for).filter(|(_, is_for)| !is_for);
@@ -119,7 +111,7 @@ impl Verdict {
         let is_read = unread.is_empty();
         self.hosts += 1;
         self.unread.extend(unread);
-        self.has_unread |= !unread_parts(&host.inventory, self.program).is_empty();
+        self.has_unread |= !host.inventory.unread().is_empty();
         let fills = fills(&host.inventory);
         self.fills |= fills || has_unlisted(&host.inventory);
         self.is_unordered |= fills && !has_order(&host.inventory);

@@ -414,12 +414,16 @@ impl CounterReader {
             let is_traffic = name.ends_with("_data") || name.ends_with("_packets");
             let what = if is_traffic { Way::Traffic } else { Way::Errors };
             if failed.contains(&what) {
-                read.left_out.push(name);
+                if !read.problems.iter().any(|error| is_of_file(error, &name)) {
+                    read.left_out.push(name);
+                }
                 continue;
             }
             if let Some(error) = self.refusal(device, number, what.clone()) {
+                if !is_of_file(error, &name) {
+                    read.left_out.push(name);
+                }
                 read.problems.push(error.clone());
-                read.left_out.push(name);
                 failed.push(what);
                 continue;
             }
@@ -486,6 +490,11 @@ impl PortCounters {
         self.problems.extend(read.problems);
         self.cost.files += read.files;
     }
+}
+
+/// Whether an error is that of a file of this name.
+fn is_of_file(error: &Error, name: &str) -> bool {
+    matches!(error.request(), Request::Sysfs { path } if path.ends_with(name))
 }
 
 fn identity(device: &Device) -> (String, Option<u32>, Option<u64>) {

@@ -250,7 +250,8 @@ fn what_was_not_read_is_not_covered() {
         for program in ["nccl", "ucx", "nvshmem"] {
             let run = fleet.uverbs(&["env", program]);
             assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
-            assert!(run.stderr.contains(&format!("({unread})")), "{run:?}");
+            let said = format!("it is not known what is right on {unread}");
+            assert!(run.stderr.contains(&said), "{run:?}");
             let answer = fleet.json(&["env", program]);
             assert_eq!((&answer["env"], &answer["way"]), (&null, &null));
         }
@@ -783,7 +784,7 @@ fn files_of_settings() {
 fn a_port_that_a_program_never_asks_for() {
     let mut own = host("node1", &[("mlx5_0", port(DUAL)), ("rep0", port(DUAL))]);
     with_three_ports(&mut own["devices"][1]);
-    let fleet = Fleet::new(std::slice::from_ref(&own));
+    let fleet = Fleet::new(&[own]);
     let run = fleet.uverbs(&["env", "ucx"]);
     assert_eq!((run.stdout.as_str(), run.status), ("export UCX_IB_GID_INDEX=3\n", 0), "{run:?}");
     assert!(run.stderr.contains("UCX never asks for node1: rep0:1\n"), "{run:?}");
@@ -802,11 +803,6 @@ fn a_port_that_a_program_never_asks_for() {
         );
     }
     assert_eq!(fleet.uverbs(&["env", "nccl", "rep0:1", "mlx5_0:1"]).status, 0);
-    // It does not matter that one could not be read.
-    let mut unread = own.clone();
-    unread["devices"][1]["gids"] = json!({ "error": "rep0: no", "errno": 5 });
-    let run = Fleet::new(&[unread]).uverbs(&["env", "ucx"]);
-    assert_eq!((run.stdout.as_str(), run.status), ("export UCX_IB_GID_INDEX=3\n", 3), "{run:?}");
     // Of another host all are such.
     let mut idle = host("node2", &[("rep0", port(DUAL))]);
     with_three_ports(&mut idle["devices"][0]);

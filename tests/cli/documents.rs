@@ -202,7 +202,10 @@ fn empty_lines_and_a_torn_end() {
     assert_eq!(fits["unread"], serde_json::json!([place]));
     let run = uverbs(&["env", "nccl"], &file);
     assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
-    assert!(run.stderr.contains("/fleet.jsonl:6)"), "{run:?}");
+    assert!(
+        run.stderr.contains("what is right on ") && run.stderr.contains("/fleet.jsonl:6\n"),
+        "{run:?}"
+    );
     assert_eq!(uverbs(&["check"], &file).status, 3);
 }
 

@@ -1,5 +1,6 @@
 //! What of a host is not as a pattern has it.
 
+use core::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::expected::Expected;
@@ -54,7 +55,7 @@ pub fn compare(
         let device = record.device.name.as_str();
         match group {
             Grouped::Of(place) => {
-                let own = all.all.get(place).map(|own| own.fields.as_slice());
+                let own = all.all.get(place).map(Group::fields);
                 compare_device(&scene, record, own.unwrap_or_default(), &mut list);
             }
             Grouped::Unknown(what) => {
@@ -109,7 +110,9 @@ type Kinds<'d> = BTreeMap<Option<&'d str>, BTreeSet<Option<&'d str>>>;
 
 /// A group: sets of what it selects by, and what is expected of its devices.
 struct Group<'p> {
-    fields: Vec<Expected<'p>>,
+    own: &'p DevicePattern,
+    /// Made for the first device of it.
+    fields: OnceCell<Vec<Expected<'p>>>,
     names: BTreeSet<&'p str>,
     boards: BTreeSet<&'p str>,
     drivers: BTreeSet<&'p str>,
@@ -163,8 +166,14 @@ impl<'p> Group<'p> {
     fn of(own: &'p DevicePattern) -> Self {
         let [names, boards, drivers] = [&own.names, &own.boards, &own.drivers]
             .map(|list| list.iter().map(String::as_str).collect());
-        let fields = own.fields.iter().map(|(field, allowed)| Expected::of(*field, allowed));
-        Self { fields: fields.collect(), names, boards, drivers }
+        Self { own, fields: OnceCell::new(), names, boards, drivers }
+    }
+
+    fn fields(&self) -> &[Expected<'p>] {
+        self.fields.get_or_init(|| {
+            let all = self.own.fields.iter();
+            all.map(|(field, allowed)| Expected::of(*field, allowed)).collect()
+        })
     }
 
     fn selectors(&self, kinds: &Kinds<'_>) -> Vec<Selector<'p>> {

@@ -1,12 +1,8 @@
 //! The programs that read variables, each with its model.
 
-use std::collections::BTreeMap;
-
 use crate::choose::decision::{Decision, Outcome};
 use crate::choose::port::{Port, Row};
 use crate::choose::{nccl, ucx};
-use crate::device::{Device, NodeType};
-use crate::inventory::{Inventory, Unread};
 
 /// Programs that read variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,33 +41,9 @@ impl Program {
     /// and [`Why::TooManyPorts`](crate::choose::Why::TooManyPorts).
     #[must_use]
     pub fn asks_for(self, port: &Port<'_>) -> bool {
-        self.asks_for_port(port.node_type, port.port_count, port.number)
-    }
-
-    /// What of a host could not be read, without the ports that it never asks for.
-    #[must_use]
-    pub fn unread(self, inventory: &Inventory) -> Vec<Unread<'_>> {
-        let devices = inventory.devices.iter().map(|own| (own.device.name.as_str(), &own.device));
-        let devices: BTreeMap<&str, &Device> = devices.collect();
-        let asks_for =
-            |device: &Device, port| self.asks_for_port(device.node_type, device.port_count, port);
-        let may_ask = |unread: &Unread<'_>| match *unread {
-            Unread::Host | Unread::Listing => true,
-            Unread::Port(name, port) => devices.get(name).is_none_or(|own| asks_for(own, port)),
-            Unread::Device(name) => devices.get(name).is_none_or(|own| {
-                let mut ports = own.ports();
-                ports.is_empty() || ports.any(|port| asks_for(own, port))
-            }),
-        };
-        let mut unread = inventory.unread();
-        unread.retain(may_ask);
-        unread
-    }
-
-    fn asks_for_port(self, node_type: NodeType, port_count: u32, port: u32) -> bool {
         match self {
-            Self::Nccl | Self::Nvshmem => nccl::ASKED.contains(&port),
-            Self::Ucx => ucx::asks_for_device(node_type, port_count),
+            Self::Nccl | Self::Nvshmem => nccl::ASKED.contains(&port.number),
+            Self::Ucx => ucx::asks_for(port),
         }
     }
 

@@ -29,10 +29,10 @@ pub use class::Class;
 pub use release::Release;
 pub use settings::{Devices, Settings};
 
-/// Whether UCX asks for the ports of a device: it has at most two, or is a switch.
-pub(super) fn asks_for_device(node_type: NodeType, port_count: u32) -> bool {
+/// Whether UCX asks for a port: of a device with at most two, or of a switch.
+pub(super) fn asks_for(port: &Port<'_>) -> bool {
     const MOST: u32 = 2;
-    port_count <= MOST || node_type == NodeType::SWITCH
+    port.port_count <= MOST || port.node_type == NodeType::SWITCH
 }
 
 /// What UCX does with a port.
@@ -60,7 +60,7 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
 /// too.
 fn unoffered(port: &Port<'_>, settings: &Settings) -> Option<Why> {
     let first = settings.pinned().unwrap_or(0);
-    if !asks_for_device(port.node_type, port.port_count) {
+    if !asks_for(port) {
         Some(Why::TooManyPorts)
     } else if !settings.devices.takes(port.device, port.number) {
         Some(Why::NotListed("UCX_NET_DEVICES"))
