@@ -7,7 +7,7 @@ use super::end::{End, Site, Used};
 use super::meet::{Doubt, Obstacle, meet};
 use super::rails::Rails;
 use super::survey::{Chooser, NONE, Survey};
-use super::troubles::{Example, Key, Kinds, Member, Rest, Side, Troubles, are_apart};
+use super::troubles::{Kinds, Member, Side, Troubles, are_apart};
 use crate::choose::Network;
 
 /// How many kinds of ends of a rail are compared with each other. More are not known to meet.
@@ -31,7 +31,7 @@ pub struct Pairs {
 pub struct Trouble {
     /// The hosts of the smaller side: there is less to mend.
     pub hosts: Vec<u32>,
-    /// Their ports.
+    /// Their ports: each of them is one of each host.
     pub ports: Vec<String>,
     /// Why.
     pub why: Why,
@@ -45,6 +45,8 @@ pub struct Trouble {
     pub alike: usize,
     /// An end of the smaller side, and that of the example.
     pub ends: (End, Option<End>),
+    /// Whose end the first of these is, if what it has is not so of each port of each host: a host and a port.
+    pub at: Option<(u32, String)>,
 }
 
 /// Why pairs do not meet, or may not.
@@ -73,7 +75,7 @@ impl Survey {
 
     fn pairs_of(&self, rails: Rails, is_routed: bool, is_wanted: &dyn Fn(u32) -> bool) -> Pairs {
         let rails = if rails == Rails::Found { self.rails() } else { rails };
-        let mut troubles = Troubles::new(is_routed);
+        let mut troubles = Troubles::new(self, is_routed);
         let mut all: BTreeMap<(bool, u32), [Kinds; 3]> = BTreeMap::new();
         let perhaps_in_use =
             if rails == Rails::Networks { self.perhaps_in_use(is_wanted) } else { BTreeSet::new() };
@@ -102,26 +104,7 @@ impl Survey {
                 joined += usize::from(is_joined && chooser == Chooser::Recommended);
             }
         }
-        let problems = troubles.found.into_iter().filter_map(|(Key { why, hosts }, rest)| {
-            let Rest { ports, choosers, others, example, .. } = rest;
-            let Example { host, alike, ends: (own, other) } = example;
-            Some(Trouble {
-                hosts,
-                ports: ports.into_iter().filter_map(|own| self.ports.get(own).cloned()).collect(),
-                why,
-                choosers: Chooser::ALL
-                    .into_iter()
-                    .zip(choosers)
-                    .filter(|own| own.1)
-                    .map(|own| own.0)
-                    .collect(),
-                others,
-                example: host,
-                alike,
-                ends: (self.whole_end(own)?, other.and_then(|own| self.whole_end(own))),
-            })
-        });
-        Pairs { rails, joined, problems: problems.collect() }
+        Pairs { rails, joined, problems: troubles.end() }
     }
 
     /// Looks at a rail. Whether ports of two hosts are in use.
@@ -130,7 +113,7 @@ impl Survey {
         all_hosts: usize,
         kinds: Kinds,
         (in_use, perhaps_in_use): (&BTreeSet<u32>, &BTreeSet<u32>),
-        troubles: &mut Troubles,
+        troubles: &mut Troubles<'_>,
     ) -> bool {
         let mut list: Vec<(u32, &End, Vec<Member>)> = Vec::new();
         let mut faulty = Vec::new();
@@ -150,25 +133,25 @@ impl Survey {
             // The rail of a port that may be in use has no others.
             for (kind, _, members) in &faulty {
                 if members.iter().any(|(_, name, _)| perhaps_in_use.contains(name)) {
-                    troubles.add(Why::Unknown(vec![Doubt::Unused]), (*kind, members), None);
+                    troubles.add(&Why::Unknown(vec![Doubt::Unused]), (*kind, members), None);
                 }
             }
             return false;
         }
         for (kind, why, members) in &faulty {
-            troubles.add(why.clone(), (*kind, members), None);
+            troubles.add(why, (*kind, members), None);
         }
         // The largest first.
         list.sort_by_key(|(kind, _, members)| (Reverse(members.len()), *kind));
         let rest = list.split_off(list.len().min(MOST_KINDS));
         for (kind, _, members) in &rest {
-            troubles.add(Why::TooMany, (*kind, members), None);
+            troubles.add(&Why::TooMany, (*kind, members), None);
         }
         let members = list.iter().flat_map(|(_, _, members)| members.iter().map(|own| own.0));
         let hosts = members.collect::<BTreeSet<u32>>().len();
         if hosts == 1 && all_hosts > 1 && rest.is_empty() && faulty.is_empty() {
             for (kind, _, members) in &list {
-                troubles.add(Why::Alone, (*kind, members), None);
+                troubles.add(&Why::Alone, (*kind, members), None);
             }
         }
         // Kinds that meet in one network, by the first of them. All of these meet each other there.
@@ -183,7 +166,8 @@ impl Survey {
                     Some(true) => first = first.or(Some(other_place)),
                     _ if !are_apart(members, its) => {}
                     Some(false) => {
-                        troubles.add(Why::Cannot(meeting.obstacles), side, Some(other_side));
+                        let why = Why::Cannot(meeting.obstacles);
+                        troubles.add(&why, side, Some(other_side));
                     }
                     None => {
                         // It is told of the end that lacks something.
@@ -206,7 +190,7 @@ impl Survey {
     }
 
     /// An end with its network.
-    fn whole_end(&self, (kind, network): (u32, u32)) -> Option<End> {
+    pub(super) fn whole_end(&self, (kind, network): (u32, u32)) -> Option<End> {
         let mut end = self.ends.get(kind)?.clone();
         let network: Option<&Network> = self.networks.get(network);
         if let (Used::Row(row), Some(network)) = (&mut end.used, network) {

@@ -659,3 +659,72 @@ fn a_short_name_of_two_hosts() {
     assert_eq!(run.status, 1);
     assert_eq!(uverbs(&hosts, &["--hosts", "n1.a,n2"]).status, 0);
 }
+
+/// The rows about ports that do not meet, as `hosts places seen`.
+fn not_meeting(hosts: &[Value], words: &[&str]) -> Vec<String> {
+    let answer = Fleet::new(hosts).json(&[&["fleet"], words].concat());
+    let rows = answer["fleet"].as_array().unwrap().iter();
+    let rows =
+        rows.filter(|row| ["cannot-meet", "not-known"].contains(&row["finding"].as_str().unwrap()));
+    let list = |own: &Value| {
+        let own = own.as_array().unwrap().iter().map(|own| own.as_str().unwrap());
+        own.collect::<Vec<_>>().join(",")
+    };
+    rows.map(|row| {
+        let seen = row["seen"].as_str().unwrap();
+        format!("{} {} {seen}", list(&row["hosts"]), list(&row["ports"]))
+    })
+    .collect()
+}
+
+/// What a line says is so of each of its hosts, ports and choices.
+#[test]
+fn a_line_is_true_of_all_that_it_names() {
+    // Each program has a GID on one port.
+    let mut hosts = nodes(1..4);
+    set(&mut hosts[0], "NCCL_IB_GID_INDEX", "3", None);
+    set(&mut hosts[0], "UCX_IB_GID_INDEX", "5", None);
+    for row in hosts[0]["devices"][0]["gids"].as_array_mut().unwrap() {
+        row["index"] = json!(row["index"].as_u64().map(|own| own + if own > 1 { 2 } else { 0 }));
+    }
+    assert_eq!(
+        not_meeting(&hosts, &[]),
+        ["n1 mlx5_0:1 NCCL: no usable GID", "n1 mlx5_1:1 UCX: no usable GID"]
+    );
+    // Two ports with other states.
+    let mut hosts = nodes(1..4);
+    for (device, state) in [(0, 1), (1, 3)] {
+        hosts[0]["devices"][device]["ports"][0]["attributes"][0]["state"] = json!(state);
+    }
+    assert_eq!(
+        not_meeting(&hosts, &[]),
+        ["n1 mlx5_0:1 the port is down, not active", "n1 mlx5_1:1 the port is armed, not active"]
+    );
+    // Where all are joined, two hosts that each have another port.
+    let mut hosts = nodes(1..5);
+    for host in 0..2 {
+        hosts[host]["devices"][host]["gids"] = json!([]);
+    }
+    let none = "no usable GID";
+    assert_eq!(
+        not_meeting(&hosts, &["--all-to-all", "--routed"]),
+        [format!("n1 mlx5_0:1 {none}"), format!("n2 mlx5_1:1 {none}")]
+    );
+    // Of each rail the networks are others, and so are those of each odd host.
+    let mut hosts = nodes(1..4);
+    hosts.push(with_networks(4, ["10.4.0", "10.5.0"]));
+    let routed = "only if a router joins them";
+    assert_eq!(
+        not_meeting(&hosts, &[]),
+        [format!(
+            "n4 mlx5_0:1,mlx5_1:1 mlx5_0:1: {routed}: 10.4.0.0/24 against 10.0.0.0/24 (3 hosts, as n1)"
+        )]
+    );
+    hosts.push(with_networks(5, ["10.6.0", "10.7.0"]));
+    assert_eq!(
+        not_meeting(&hosts, &[]),
+        [format!(
+            "n4,n5 mlx5_0:1,mlx5_1:1 n4 mlx5_0:1: {routed}: 10.4.0.0/24 against 10.0.0.0/24 (3 hosts, as n1)"
+        )]
+    );
+}

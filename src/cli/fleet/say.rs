@@ -67,6 +67,11 @@ pub(super) fn trouble(own: &Trouble, names: &[String]) -> String {
         _ => texts.push("too many kinds of ports to compare all".to_owned()),
     }
     let mut text = texts.join("; ");
+    if let Some((host, port)) = &own.at {
+        let host = if own.hosts.len() > 1 { names.get(*host as usize) } else { None };
+        let host = host.map(|own| format!("{own} ")).unwrap_or_default();
+        text.insert_str(0, &format!("{host}{port}: "));
+    }
     let example = own.example.and_then(|host| names.get(host as usize));
     if let (Some(example), 1..) = (example, own.others) {
         let _ = match own.others {
