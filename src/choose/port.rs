@@ -77,8 +77,9 @@ pub enum Home<'i> {
         has_address: bool,
         /// Why no program can use the row's address, if there is a reason.
         unfit: Option<Unfit>,
-        /// Whether it is the port's own, and not a VLAN, macvlan or bridge on top of it.
-        is_port_s: bool,
+        /// Whether it is the port's own, and not a VLAN, macvlan or bridge on top of it; `None` if it could not be read
+        /// which is the port's own.
+        is_port_s: Option<bool>,
     },
     /// It is not proven to be in this namespace, and it may be: an interface here has the row's index (or
     /// name) and the address, or the MAC address that the GID is made from. The address is enough if the row

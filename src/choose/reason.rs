@@ -70,6 +70,8 @@ pub enum Reason {
     UnprovenBelow(u32),
     /// Less is known of its interface than of that of the row at this index.
     LessKnownBelow(u32),
+    /// It could not be read which interface is the port's own: that of the row at this index, which is lower, or its.
+    PortUnreadBelow(u32),
     /// The row at this index may be what was asked for, and would then be better.
     PerhapsBelow(u32),
     /// No interface of this network namespace can be its own.
@@ -190,6 +192,10 @@ impl fmt::Display for Reason {
             Self::LessKnownBelow(index) => {
                 write!(f, "less is known of its interface than of that of index {index}")
             }
+            Self::PortUnreadBelow(index) => write!(
+                f,
+                "perhaps better: it is not known which interface is the port's own; index {index} is lower"
+            ),
             Self::PerhapsBelow(index) => {
                 write!(f, "index {index} may be what was asked for, and would then be better")
             }
@@ -333,8 +339,8 @@ pub enum Caveat {
     Unproven,
     /// Nothing is known about interfaces.
     Unknown,
-    /// The row at this index may be better: its interface is less proven to be in this network namespace, or
-    /// its type or its interface cannot be read.
+    /// The row at this index may be better: its interface is less proven to be in this network namespace; its type or
+    /// its interface cannot be read; or it could not be read which interface is the port's own.
     BetterUnknown(u32),
     /// Its interface is down, or has no carrier.
     Down,

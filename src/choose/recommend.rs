@@ -171,7 +171,12 @@ fn may_be_better<'p, 'i>(port: &'p Port<'i>, wish: &Wish, best: &Row<'_>) -> Opt
         Some(Reason::TypeUnread | Reason::InterfaceUnread) | None => true,
         Some(_) => false,
     };
-    let better = port.rows.iter().filter(may_be).filter(|row| hoped(row) < hoped(best));
+    let feared = |row: &Row<'_>| {
+        let [is_other, is_local, is_v6, is_upper] = hoped(best);
+        let is_upper = is_upper || may_be_port_s(row, best) && wish.netdev.is_none();
+        [is_other, is_local, is_v6, is_upper]
+    };
+    let better = port.rows.iter().filter(may_be).filter(|row| hoped(row) < feared(row));
     better.min_by_key(|row| (wish.misses(row, true).is_none(), hoped(row), row.index))
 }
 
@@ -223,7 +228,7 @@ fn is_local(row: &Row<'_>) -> bool {
 }
 
 fn is_upper(row: &Row<'_>) -> bool {
-    matches!(row.home, Home::Ours { is_port_s: false, .. })
+    matches!(row.home, Home::Ours { is_port_s: Some(false), .. })
 }
 
 /// How little proves that a row's interface is in this network namespace.
@@ -288,6 +293,14 @@ fn rank(row: &Row<'_>, port: &Port<'_>) -> (Tier, [bool; 4], u32) {
     }
 }
 
+/// Whether the interface of a row, and not that of the best, may be the port's own.
+fn may_be_port_s(row: &Row<'_>, best: &Row<'_>) -> bool {
+    match (best.home, row.home) {
+        (Home::Ours { name, is_port_s: None, .. }, Home::Ours { name: other, .. }) => name != other,
+        _ => false,
+    }
+}
+
 /// Why a row is not the best.
 fn below(row: &Row<'_>, best: &Row<'_>, port: &Port<'_>) -> Reason {
     let ((tier, own, _), (best_tier, other, at)) = (rank(row, port), rank(best, port));
@@ -300,6 +313,7 @@ fn below(row: &Row<'_>, best: &Row<'_>, port: &Port<'_>) -> Reason {
         Some(2) => Reason::V6Below(at),
         Some(_) => Reason::UpperBelow(at),
         None if tier > best_tier => Reason::LessKnownBelow(at),
+        None if may_be_port_s(row, best) => Reason::PortUnreadBelow(at),
         None => Reason::LowerFits(at),
     }
 }

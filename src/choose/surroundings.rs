@@ -276,7 +276,10 @@ pub(crate) fn home<'i>(
             is_up: is_up(interface),
             has_address: here.has_address(interface, gid),
             unfit: here.unfit(interface, gid),
-            is_port_s: port.netdev().is_none_or(|own| own.index == netdev.index),
+            is_port_s: match &port.netdev {
+                Ok(own) => Some(own.as_ref().is_none_or(|own| own.index == netdev.index)),
+                Err(_) => None,
+            },
         };
     }
     if row.netdev_is_elsewhere || here.has_no_such_index(row) {

@@ -702,8 +702,8 @@ fn a_line_is_true_of_all_that_it_names() {
     );
     // Where all are joined, two hosts that each have another port.
     let mut hosts = nodes(1..5);
-    for host in 0..2 {
-        hosts[host]["devices"][host]["gids"] = json!([]);
+    for (device, host) in hosts.iter_mut().take(2).enumerate() {
+        host["devices"][device]["gids"] = json!([]);
     }
     let none = "no usable GID";
     assert_eq!(

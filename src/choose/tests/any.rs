@@ -33,7 +33,7 @@ fn any_row() -> impl Strategy<Value = Row<'static>> {
         Just(unproven(None, false)),
         Just(unproven(Some("e"), true)),
         Just(Home::Unknown { name: Some("e") }),
-        (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        (any::<bool>(), any::<bool>(), any::<Option<bool>>()).prop_map(
             |(is_up, has_address, is_port_s)| {
                 Home::Ours { name: "e", is_up, has_address, unfit: None, is_port_s }
             }

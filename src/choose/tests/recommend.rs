@@ -8,23 +8,39 @@ fn home(line: &str, home: Home<'static>) -> Row<'static> {
 }
 
 fn ours(name: &'static str) -> Home<'static> {
-    Home::Ours { name, is_up: true, has_address: true, unfit: None, is_port_s: !name.contains('.') }
+    Home::Ours {
+        name,
+        is_up: true,
+        has_address: true,
+        unfit: None,
+        is_port_s: Some(!name.contains('.')),
+    }
 }
 
 /// A port with every kind of row that there is to refuse, with the reasons.
 #[test]
 fn the_recommendation_and_its_reasons() {
-    let down =
-        Home::Ours { name: "eth1", is_up: false, has_address: true, unfit: None, is_port_s: true };
+    let down = Home::Ours {
+        name: "eth1",
+        is_up: false,
+        has_address: true,
+        unfit: None,
+        is_port_s: Some(true),
+    };
     let far = Home::Ours {
         name: "eth0",
         is_up: true,
         has_address: true,
         unfit: Some(Unfit::FarEnd),
-        is_port_s: true,
+        is_port_s: Some(true),
     };
-    let gone =
-        Home::Ours { name: "eth0", is_up: true, has_address: false, unfit: None, is_port_s: true };
+    let gone = Home::Ours {
+        name: "eth0",
+        is_up: true,
+        has_address: false,
+        unfit: None,
+        is_port_s: Some(true),
+    };
     let rows = vec![
         home("1 0 fe80::1 v1 e", ours("eth0")),
         home("1 1 fe80::1 v2 e", ours("eth0")),
@@ -267,8 +283,13 @@ fn a_row_that_may_be_better_is_named() {
         assert_eq!(reasons[0], Reason::PerhapsBelow(3));
     }
     // Its type is of no use where the interface is down.
-    let down =
-        Home::Ours { name: "eth0", is_up: false, has_address: true, unfit: None, is_port_s: true };
+    let down = Home::Ours {
+        name: "eth0",
+        is_up: false,
+        has_address: true,
+        unfit: None,
+        is_port_s: Some(true),
+    };
     assert_eq!(better(untyped(down), &typed), None);
 }
 
@@ -289,8 +310,20 @@ fn a_row_that_may_be_the_port_s_own_is_better_than_a_vlan_s() {
         let decision = recommend(&port, &Wish::default());
         assert!(decision.is_sure(&port), "{port:?}");
     }
-    // All rows of one interface are of the port's own, or none is.
+    // It could not be read which interface is the port's own.
+    let unread =
+        |name| Home::Ours { name, is_up: true, has_address: true, unfit: None, is_port_s: None };
+    let row = |index, home| v2(index, "::ffff:10.0.0.1", home);
+    let port = roce(&[row(3, unread("eth0.7")), row(5, unread("eth0"))]);
+    let decision = recommend(&port, &Wish::default());
+    assert_eq!((&decision.outcome, decision.better_unknown), (&Outcome::Taken(3), Some(5)));
+    assert_eq!(decision.rows[1], (5, Reason::PortUnreadBelow(3)));
+    let port_of_one = roce(&[row(3, unread("eth0")), row(5, unread("eth0"))]);
+    assert!(recommend(&port_of_one, &Wish::default()).is_sure(&port_of_one));
     let wish = Wish { netdev: Some("eth0.7".to_owned()), ..Wish::default() };
+    assert_eq!(recommend(&port, &wish).better_unknown, None);
+    // All rows of one interface are of the port's own, or none is.
+    let port = beside("::ffff:10.0.0.1", own);
     assert_eq!(recommend(&port, &wish).outcome, Outcome::Taken(3));
 }
 
@@ -299,8 +332,13 @@ fn a_row_that_may_be_the_port_s_own_is_better_than_a_vlan_s() {
 fn what_is_not_asked_for_is_not_unusable() {
     let wish = Wish { netdev: Some("typo".to_owned()), ..Wish::default() };
     let good = v2(3, "::ffff:10.0.0.3", ours("eth0"));
-    let down =
-        Home::Ours { name: "eth1", is_up: false, has_address: true, unfit: None, is_port_s: true };
+    let down = Home::Ours {
+        name: "eth1",
+        is_up: false,
+        has_address: true,
+        unfit: None,
+        is_port_s: Some(true),
+    };
     let down = v2(4, "::ffff:10.0.0.4", down);
     let foreign = v2(5, "::ffff:10.0.0.5", Home::Foreign);
     let outcome = |rows: &[Row<'static>], wish: &Wish| judged(rows, wish).0;
