@@ -31,8 +31,16 @@ const TRIES: u32 = 8;
 /// Whether the kernel (before 4.16) or the container leave no RDMA netlink, or devices change
 /// faster than it lists them, so that sysfs may answer instead.
 pub(super) fn leaves_no_netlink(cause: &Cause) -> bool {
-    const ERRNOS: [Errno; 6] =
-        [Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS, Errno::PERM, Errno::ACCESS, Errno::AGAIN];
+    const ERRNOS: [Errno; 7] = [
+        Errno::INVAL,
+        Errno::OPNOTSUPP,
+        Errno::NOSYS,
+        Errno::PERM,
+        Errno::ACCESS,
+        Errno::AGAIN,
+        // Before Linux 5.3 only the first network namespace has it.
+        Errno::CONNREFUSED,
+    ];
     ERRNOS.contains(&cause.as_errno())
 }
 
@@ -243,30 +251,56 @@ pub(super) fn nodes_of_class(
     class: &Folder,
     dev: &Path,
 ) -> (Vec<(String, Node, FolderId)>, Option<Error>) {
-    let error = |path: PathBuf, cause| Error::of_host(Request::Sysfs { path }, cause);
-    let mut nodes = Vec::new();
+    let mut found = nodes_once(class, dev);
+    for _ in 1..TRIES {
+        if !found.is_changing {
+            break;
+        }
+        found = nodes_once(class, dev);
+    }
+    (found.nodes, found.unread)
+}
+
+/// What one look at a class finds.
+#[derive(Default)]
+struct Nodes {
+    nodes: Vec<(String, Node, FolderId)>,
+    unread: Option<Error>,
+    /// Whether a node went or was replaced meanwhile: its device may have another one by now.
+    is_changing: bool,
+}
+
+fn nodes_once(class: &Folder, dev: &Path) -> Nodes {
+    let error = |path: PathBuf, cause| Some(Error::of_host(Request::Sysfs { path }, cause));
+    let mut found = Nodes::default();
     let names = match class.steady_names() {
         Ok(names) => names,
-        Err(Cause::Os(libc::ENOENT)) => return (nodes, None),
-        Err(cause) => return (nodes, Some(error(class.path().to_owned(), cause))),
+        Err(Cause::Os(libc::ENOENT)) => return found,
+        Err(cause) => {
+            found.unread = error(class.path().to_owned(), cause);
+            return found;
+        }
     };
-    let mut unread = None;
     for name in names {
         let folder = class.join(&name);
-        match read_node(&folder, name, dev) {
+        let node = read_node(&folder, name, dev).and_then(|(device, node)| {
+            let id = folder.id().map_err(|errno| ("", Cause::of(errno)))?;
             // Another may have taken over the name between two files.
-            Ok((device, node)) => {
-                let id = folder.id().ok().filter(|id| id.still_exists().is_ok());
-                nodes.extend(id.map(|id| (device, node, id)));
-            }
+            id.still_exists().map_err(|cause| ("", cause))?;
+            Ok((device, node, id))
+        });
+        match node {
+            Ok(node) => found.nodes.push(node),
             // It is the file `abi_version`.
             Err((_, cause)) if cause.errno() == libc::ENOTDIR => {}
-            // It has gone since it was listed.
-            Err((_, cause)) if cause.errno() == libc::ENODEV || folder.is_gone() => {}
-            Err((file, cause)) => unread = Some(error(path_of(&folder, file), cause)),
+            Err(_) if folder.is_gone() => found.is_changing = true,
+            Err((file, cause)) => {
+                found.is_changing |= cause == Cause::Replaced || cause.errno() == libc::ENODEV;
+                found.unread = error(path_of(&folder, file), cause);
+            }
         }
     }
-    (nodes, unread)
+    found
 }
 
 /// A node, with the name of its device.

@@ -102,6 +102,46 @@ mod tests {
         write(root, &format!("infiniband/{name}/ports/1/link_layer"), "Ethernet");
     }
 
+    /// A device that is registered again always has a node: none is not said of it.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes too long")]
+    fn a_node_that_is_replaced_is_not_none() {
+        use std::os::unix::fs::symlink;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        device(root, "x");
+        // The name leads to one folder or the other, as the kernel makes it.
+        for name in ["one", "other"] {
+            write(root, &format!("{name}/ibdev"), "x");
+            write(root, &format!("{name}/dev"), "231:192");
+        }
+        let class = root.join("class/infiniband_verbs");
+        let lead_to = |name: &str| {
+            let new = root.join("new");
+            symlink(root.join("class").join(name), &new).unwrap();
+            fs::rename(new, class.join("uverbs0")).unwrap();
+        };
+        fs::create_dir(&class).unwrap();
+        lead_to("one");
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    lead_to("other");
+                    lead_to("one");
+                }
+            });
+            let mut host = Host::rooted(root, "/dev/infiniband");
+            let found = (0..2_000).map(|_| host.device("x")).filter(|own| {
+                own.as_ref().is_ok_and(|own| own.node.is_none() && !own.node_is_unread)
+            });
+            let count = found.count();
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(count, 0);
+        });
+    }
+
     #[test]
     fn nodes_are_those_of_the_device_that_was_listed() {
         let folder = tempfile::tempdir().unwrap();
