@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use nix::libc;
+
 use super::finding::{Finding, Severity};
 use crate::choose::plan::{Model, Program};
 use crate::choose::{self, Decision, Outcome, Port, Why, Wish, recommend};
@@ -271,7 +273,11 @@ fn judge_unread_setting(problem: &inventory::Problem) -> Finding {
         program: Some(Program::Nccl),
         seen: format!("{}; so what NCCL takes is not known", problem.text),
         wanted: None,
-        advice: "make it a file that can be read, or remove it".to_owned(),
+        advice: match problem.errno {
+            libc::EINVAL | libc::EFBIG => "make it a file that can be read, or remove it",
+            _ => "try again; the kernel's log may say more",
+        }
+        .to_owned(),
     }
 }
 

@@ -251,56 +251,58 @@ pub(super) fn nodes_of_class(
     class: &Folder,
     dev: &Path,
 ) -> (Vec<(String, Node, FolderId)>, Option<Error>) {
-    let mut found = nodes_once(class, dev);
+    let mut look = Look::at(class, dev);
     for _ in 1..TRIES {
-        if !found.is_changing {
+        if !look.is_changing {
             break;
         }
-        found = nodes_once(class, dev);
+        look = Look::at(class, dev);
     }
-    (found.nodes, found.unread)
+    (look.found, look.unread)
 }
 
-/// What one look at a class finds.
+/// One look at a class of nodes.
 #[derive(Default)]
-struct Nodes {
-    nodes: Vec<(String, Node, FolderId)>,
+struct Look {
+    found: Vec<(String, Node, FolderId)>,
     unread: Option<Error>,
     /// Whether a node went or was replaced meanwhile: its device may have another one by now.
     is_changing: bool,
 }
 
-fn nodes_once(class: &Folder, dev: &Path) -> Nodes {
-    let error = |path: PathBuf, cause| Some(Error::of_host(Request::Sysfs { path }, cause));
-    let mut found = Nodes::default();
-    let names = match class.steady_names() {
-        Ok(names) => names,
-        Err(Cause::Os(libc::ENOENT)) => return found,
-        Err(cause) => {
-            found.unread = error(class.path().to_owned(), cause);
-            return found;
-        }
-    };
-    for name in names {
-        let folder = class.join(&name);
-        let node = read_node(&folder, name, dev).and_then(|(device, node)| {
-            let id = folder.id().map_err(|errno| ("", Cause::of(errno)))?;
-            // Another may have taken over the name between two files.
-            id.still_exists().map_err(|cause| ("", cause))?;
-            Ok((device, node, id))
-        });
-        match node {
-            Ok(node) => found.nodes.push(node),
-            // It is the file `abi_version`.
-            Err((_, cause)) if cause.errno() == libc::ENOTDIR => {}
-            Err(_) if folder.is_gone() => found.is_changing = true,
-            Err((file, cause)) => {
-                found.is_changing |= cause == Cause::Replaced || cause.errno() == libc::ENODEV;
-                found.unread = error(path_of(&folder, file), cause);
+impl Look {
+    fn at(class: &Folder, dev: &Path) -> Self {
+        let error = |path: PathBuf, cause| Some(Error::of_host(Request::Sysfs { path }, cause));
+        let mut own = Self::default();
+        let names = match class.steady_names() {
+            Ok(names) => names,
+            Err(Cause::Os(libc::ENOENT)) => return own,
+            Err(cause) => {
+                own.unread = error(class.path().to_owned(), cause);
+                return own;
+            }
+        };
+        for name in names {
+            let folder = class.join(&name);
+            let node = read_node(&folder, name, dev).and_then(|(device, node)| {
+                let id = folder.id().map_err(|errno| ("", Cause::of(errno)))?;
+                // Another may have taken over the name between two files.
+                id.still_exists().map_err(|cause| ("", cause))?;
+                Ok((device, node, id))
+            });
+            match node {
+                Ok(node) => own.found.push(node),
+                // It is the file `abi_version`.
+                Err((_, cause)) if cause.errno() == libc::ENOTDIR => {}
+                Err(_) if folder.is_gone() => own.is_changing = true,
+                Err((file, cause)) => {
+                    own.is_changing |= cause == Cause::Replaced || cause.errno() == libc::ENODEV;
+                    own.unread = error(path_of(&folder, file), cause);
+                }
             }
         }
+        own
     }
-    found
 }
 
 /// A node, with the name of its device.

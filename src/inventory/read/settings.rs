@@ -1,13 +1,13 @@
 //! The settings of this process: its variables, and NCCL's files.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{BufRead, Read as _};
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::inventory::settings::{self, NAMES, Setting, SettingsReading};
 use crate::inventory::{Answer, Problem};
@@ -23,8 +23,9 @@ pub fn read_settings() -> (Vec<Setting>, Vec<Problem>) {
         |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let of_process = |name: &&str| Some(Setting::new(*name, variable(name)?, None));
     let mut found: Vec<Setting> = NAMES.iter().filter_map(of_process).collect();
-    let mut problems = Vec::new();
-    for (path, readings) in files() {
+    let (files, problem) = files();
+    let mut problems: Vec<Problem> = problem.into_iter().collect();
+    for (path, readings) in files {
         match read_file(&path) {
             Ok(bytes) => {
                 found.extend(settings::parse(&bytes, &path.to_string_lossy(), &readings));
@@ -36,7 +37,10 @@ pub fn read_settings() -> (Vec<Setting>, Vec<Problem>) {
 }
 
 /// The files that NCCL reads, in the order in which they count, with the releases that read them.
-fn files() -> Vec<(PathBuf, RangeInclusive<SettingsReading>)> {
+type Files = Vec<(PathBuf, RangeInclusive<SettingsReading>)>;
+
+/// These files, and why it is not known where the home of this user is.
+fn files() -> (Files, Option<Problem>) {
     let own = std::env::var_os("NCCL_CONF_FILE").filter(|path| !path.is_empty());
     let own = own.map(cut);
     let home = std::env::var_os("HOME");
@@ -45,13 +49,16 @@ fn files() -> Vec<(PathBuf, RangeInclusive<SettingsReading>)> {
         path.push("/.nccl.conf");
         cut(path)
     };
-    let entry = password_home(home.clone()).map(of_home);
+    let (entry, problem) = match password_home(home.clone()) {
+        Ok(own) => (own.map(of_home), None),
+        Err(problem) => (None, Some(problem)),
+    };
     let user = |reading| match reading {
         SettingsReading::V2_4 => entry.clone(),
         SettingsReading::V2_23 => own.clone().or_else(|| entry.clone()),
         SettingsReading::V2_30 => own.clone().or_else(|| home.clone().map(of_home)),
     };
-    let mut files: Vec<(PathBuf, RangeInclusive<SettingsReading>)> = Vec::new();
+    let mut files = Files::new();
     for reading in SettingsReading::ALL {
         let Some(path) = user(reading) else { continue };
         match files.last_mut() {
@@ -62,7 +69,7 @@ fn files() -> Vec<(PathBuf, RangeInclusive<SettingsReading>)> {
     // What the newest release reads comes first.
     files.reverse();
     files.push((PathBuf::from("/etc/nccl.conf"), Setting::everywhere()));
-    files
+    (files, problem)
 }
 
 /// As much of a path as NCCL has room for.
@@ -75,14 +82,28 @@ fn cut(path: OsString) -> PathBuf {
 
 /// The home of this user's password entry, of `/etc/passwd`. Where the entry is a directory service's (LDAP, SSSD),
 /// which cannot be asked from here, it is taken to be `$HOME`. A user without an entry has none.
-fn password_home(home: Option<OsString>) -> Option<OsString> {
-    let open = |path| std::fs::File::open(path).map(BufReader::new);
+fn password_home(home: Option<OsString>) -> Answer<Option<OsString>> {
+    let read = |path: &str| match std::fs::read(path) {
+        Err(error) if !Errno::from_io_error(&error).is_some_and(is_nothing) => Err(Problem {
+            text: format!("host: this user's home is not known: {path} was not read: {error}"),
+            errno: error.raw_os_error().unwrap_or_default(),
+        }),
+        read => Ok(read.unwrap_or_default()),
+    };
     let uid = rustix::process::getuid().as_raw();
-    match open("/etc/passwd").map(|file| home_of(file, uid)) {
-        Ok(Some(own)) => Some(own),
-        _ if open("/etc/nsswitch.conf").is_ok_and(asks_others) => home,
-        _ => None,
+    match home_of(&*read("/etc/passwd")?, uid) {
+        Some(own) => Ok(Some(own)),
+        None if asks_others(&*read("/etc/nsswitch.conf")?) => Ok(home),
+        None => Ok(None),
     }
+}
+
+/// Whether a file that gives this is as if it were empty, for NCCL as for this process. With any other errno it is this
+/// process that has no room or no luck.
+fn is_nothing(errno: Errno) -> bool {
+    const ERRNOS: [Errno; 6] =
+        [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS, Errno::PERM, Errno::LOOP, Errno::NAMETOOLONG];
+    ERRNOS.contains(&errno)
 }
 
 /// A user's home, of a file of password entries.
@@ -117,7 +138,13 @@ fn read_file(path: &Path) -> Answer<Vec<u8>> {
         errno: errno.raw_os_error(),
     };
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let Ok(status) = rustix::fs::stat(path) else { return Ok(Vec::new()) };
+    let nothing = |errno: Errno| {
+        if is_nothing(errno) { Ok(Vec::new()) } else { Err(refused(&errno.to_string(), errno)) }
+    };
+    let status = match rustix::fs::stat(path) {
+        Ok(status) => status,
+        Err(errno) => return nothing(errno),
+    };
     match FileType::from_raw_mode(status.st_mode) {
         FileType::RegularFile => {}
         FileType::Directory => return Ok(Vec::new()),
@@ -127,10 +154,15 @@ fn read_file(path: &Path) -> Answer<Vec<u8>> {
         }
         _ => return Err(refused("it is no regular file", Errno::INVAL)),
     }
-    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else { return Ok(Vec::new()) };
+    let file = match retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty())) {
+        Ok(file) => std::fs::File::from(file),
+        Err(errno) => return nothing(errno),
+    };
     let mut bytes = Vec::new();
-    // What cannot be read any further has ended, for NCCL too.
-    let _ = std::fs::File::from(file).take(FILE_LIMIT + 1).read_to_end(&mut bytes);
+    let read = file.take(FILE_LIMIT + 1).read_to_end(&mut bytes);
+    read.map_err(|error| {
+        refused(&error.to_string(), Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    })?;
     if bytes.len() as u64 > FILE_LIMIT {
         return Err(refused("it is longer than 64 KiB", Errno::FBIG));
     }
@@ -150,6 +182,18 @@ mod tests {
         assert_eq!(home(1000).as_deref(), Some("/home/x"));
         assert_eq!(home(1001).as_deref(), Some(""));
         assert_eq!(home(1002), None);
+    }
+
+    /// What this process cannot read may hold anything: NCCL may be able to.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads files of /proc")]
+    fn a_file_that_fails_is_not_empty() {
+        let errno = |path: &str| read_file(path.as_ref()).map_err(|problem| problem.errno);
+        for path in ["/nowhere/nccl.conf", "/proc/self/stat/x", "/proc", "/dev/null"] {
+            assert_eq!(errno(path), Ok(Vec::new()), "{path}");
+        }
+        // There is no memory at address 0.
+        assert_eq!(errno("/proc/self/mem"), Err(Errno::IO.raw_os_error()));
     }
 
     #[test]
