@@ -11,6 +11,9 @@ use super::request::Request;
 const NOT_IN_SYSFS: &str = "RDMA netlink lists it: this is the sysfs of another network namespace (mount \
                             it anew, as ip netns exec does), or a part of it is hidden";
 
+const NODE_UNREAD: &str =
+    "RDMA netlink or class/infiniband_verbs of sysfs did not say it: is all of sysfs there?";
+
 /// What a person can do about it: the end of an error's sentence.
 pub(super) struct Advice<'e>(pub(super) &'e Request, pub(super) &'e Cause);
 
@@ -18,7 +21,8 @@ impl fmt::Display for Advice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let advice = of_netlink(self.0, self.1).unwrap_or(match (self.0, self.1) {
             (_, Cause::NoNode) => "load the module ib_uverbs, or read sysfs instead",
-            (_, Cause::NodeUnread) => "the listing of devices says why; read sysfs instead",
+            (Request::ListDevices, Cause::NodeUnread) => NODE_UNREAD,
+            (_, Cause::NodeUnread) => "the listing of devices says more; read sysfs instead",
             (_, Cause::NotSysfs) => "mount it, or name another",
             (_, Cause::NotInSysfs) => NOT_IN_SYSFS,
             (_, Cause::NodeMissing) => "give the container this device node, or read sysfs instead",
