@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::snapshots::{DUAL, Fleet, host, port, set};
+use crate::snapshots::{DUAL, Fleet, VLAN, host, port, set};
 use crate::tree::Tree;
 
 /// A row by sysfs, of an interface that is not proven to be here: v2, with the interface's name.
@@ -247,6 +247,28 @@ fn what_is_known_of_an_interface_without_netlink() {
         all(&own, "eth7"),
         [unknown, unknown, hidden].map(|own| own.replace("eth0", "eth7"))
     );
+}
+
+/// The lower row is a VLAN's. Where it could not be read which interface is the port's own, that is not known.
+#[test]
+fn which_interface_is_the_port_s_own_may_not_be_known() {
+    let mut own = host("h", &[("mlx5_0", port(VLAN))]);
+    let answer = |own: &Value| Fleet::new(std::slice::from_ref(own)).json(&["choose", "--explain"]);
+    let read = answer(&own);
+    let of_port = &mut own["devices"][0]["ports"][0];
+    of_port["netdev"] = Value::Null;
+    of_port["netdev_problem"] = json!({ "error": "mlx5_0: no", "errno": 5 });
+    let unread = answer(&own);
+    let said = |answer: &Value| {
+        let own = &answer["choose"][0]["recommended"];
+        (own["index"].as_u64().unwrap(), own["is_sure"].as_bool().unwrap())
+    };
+    let (right, lower) = (said(&read).0, said(&unread).0);
+    assert!(lower < right, "{read} {unread}");
+    assert_eq!((said(&read), said(&unread)), ((right, true), (lower, false)));
+    set(&mut own, "NCCL_IB_GID_INDEX", &right.to_string(), None);
+    let run = Fleet::new(&[own]).uverbs(&["check"]);
+    assert!(run.stdout.contains(&format!("index {lower} may be right here")), "{run:?}");
 }
 
 /// A shell takes what is right as far as is known, a job of Slurm only what is known to be right.
