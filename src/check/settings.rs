@@ -94,10 +94,11 @@ pub fn settings_for(
     let model = |program| models.iter().find(|(own, _)| *own == program).map(|(_, model)| model);
     let is_pinned = |model: Option<&Model>| model.is_some_and(|own| own.pinned().is_some());
     let programs = [Program::Nccl, Program::Ucx, Program::Nvshmem].map(|own| (own, model(own)));
-    // NVSHMEM may not be used here.
-    let programs = programs
-        .into_iter()
-        .filter(|(program, model)| *program != Program::Nvshmem || is_pinned(*model));
+    // NVSHMEM may not be used here. Where NCCL's settings could not be read, it is not known which ports it uses.
+    let programs = programs.into_iter().filter(|(program, model)| match program {
+        Program::Nvshmem => is_pinned(*model),
+        _ => model.is_some(),
+    });
     let differing =
         programs.map(|(own, model)| (own, differing(&indices(own, model), is_pinned(model))));
     found.extend(judge_indices(&differing.collect::<Vec<_>>()));
@@ -275,6 +276,7 @@ fn judge_unread_setting(problem: &inventory::Problem) -> Finding {
         wanted: None,
         advice: match problem.errno {
             libc::EINVAL | libc::EFBIG => "make it a file that can be read, or remove it",
+            libc::EMFILE => "this process may have no more open files (ulimit -n)",
             _ => "try again; the kernel's log may say more",
         }
         .to_owned(),
@@ -321,11 +323,15 @@ fn judge_list(
         }
     }
     let setting = set.get(**variables.first()?)?;
-    let is_idle = |own: &&&Port<'_>| {
-        own.state == PortState::ACTIVE && !program.asks_for(own) && model.lists(own)
-    };
-    let idle = ports.iter().find(is_idle).map(|own| format!("{}:{}", own.device, own.number));
-    let idle = idle.map(|own| format!("{program} never asks for {own}; name another port"));
+    // Why a port that it names is not used.
+    let listed = ports.iter().find(|port| model.lists(port)).map(|own| {
+        let name = format!("{}:{}", own.device, own.number);
+        if program.asks_for(own) {
+            format!("{name} is {}: bring it up, or name another port", own.state)
+        } else {
+            format!("{program} never asks for {name}; name another port")
+        }
+    });
     let unknown = if inventory.unread().is_empty() {
         doubt.map(|own| (format!("with {own} it may use others"), where_seen(program)))
     } else {
@@ -336,7 +342,7 @@ fn judge_list(
         None => {
             let seen = format!("{setting} leaves {program} no active port");
             let advice = "write device names as uverbs devices prints them, without blanks";
-            ("list-leaves-none", Severity::Problem, seen, idle.as_deref().unwrap_or(advice))
+            ("list-leaves-none", Severity::Problem, seen, listed.as_deref().unwrap_or(advice))
         }
         Some((why, advice)) => {
             let seen = format!(

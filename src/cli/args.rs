@@ -18,7 +18,7 @@ use crate::report::Report;
 pub(crate) struct Common {
     /// Print one JSON document
     ///
-    /// Commands that print something else refuse it.
+    /// Not every command has one.
     #[arg(short, long, global = true)]
     pub(crate) json: bool,
     /// Leave out a table's heading, for grep and awk

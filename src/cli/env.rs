@@ -296,7 +296,7 @@ fn tell_left_out(wanted: &[&Chosen<'_>], report: &mut Report) {
 fn tell_unread(unread: &[String], would_naming_help: bool, report: &mut Report) {
     let advice = if would_naming_help { "; name the ports to use, if they are others" } else { "" };
     let unread = some(unread);
-    report.note(format!("no variables, as it is not known what is right on {unread}{advice}"));
+    report.note(format!("no variables, as not everything was read: {unread}{advice}"));
 }
 
 fn tell_doubts(doubts: &[Doubt], report: &mut Report) {

@@ -244,8 +244,7 @@ Examples:
     ///
     /// The status is 1 if a port that was named has no usable GID, no port of a device that was
     /// named, or, where none was named, no port of a host; and if it is not known of a port which GID is
-    /// right, as a row could not be read. A row whose type sysfs keeps back (EINVAL) is taken for one of
-    /// another network namespace, and not used.
+    /// right, as a row could not be read. Rows whose type sysfs keeps back (EINVAL) come after all others.
     #[command(
         verbatim_doc_comment,
         after_help = "\

@@ -390,7 +390,7 @@ impl CounterReader {
             }
             if let Err(error) = read.file(device, Group::Hardware, folder, &name) {
                 self.refuse(device, port, Way::File(name), &error);
-                let is_gone = error.is_gone() || error.errno() == libc::ENOENT;
+                let is_gone = error.is_gone() || folder.is_gone();
                 read.problems.push(error);
                 if is_gone {
                     break;

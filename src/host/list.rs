@@ -258,7 +258,11 @@ pub(super) fn nodes_of_class(
         }
         look = Look::at(class, dev);
     }
-    (look.found, look.unread)
+    let changing = look.is_changing.then(|| {
+        let request = Request::Sysfs { path: class.path().to_owned() };
+        Error::of_host(request, Cause::Os(libc::EAGAIN))
+    });
+    (look.found, look.unread.or(changing))
 }
 
 /// One look at a class of nodes.

@@ -250,7 +250,7 @@ fn what_was_not_read_is_not_covered() {
         for program in ["nccl", "ucx", "nvshmem"] {
             let run = fleet.uverbs(&["env", program]);
             assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
-            let said = format!("it is not known what is right on {unread}");
+            let said = format!("as not everything was read: {unread}");
             assert!(run.stderr.contains(&said), "{run:?}");
             let answer = fleet.json(&["env", program]);
             assert_eq!((&answer["env"], &answer["way"]), (&null, &null));

@@ -203,7 +203,8 @@ fn empty_lines_and_a_torn_end() {
     let run = uverbs(&["env", "nccl"], &file);
     assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
     assert!(
-        run.stderr.contains("what is right on ") && run.stderr.contains("/fleet.jsonl:6\n"),
+        run.stderr.contains("as not everything was read: ")
+            && run.stderr.contains("/fleet.jsonl:6\n"),
         "{run:?}"
     );
     assert_eq!(uverbs(&["check"], &file).status, 3);

@@ -112,7 +112,7 @@ fn a_row_that_cannot_be_read_may_be_asked_for() {
         assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
         let said = "mlx5_1:1: it is not known whether GID 3 is right\n";
         assert!(run.stderr.contains(said) && !run.stderr.contains("left out"), "{run:?}");
-        assert!(run.stderr.contains("no variables, as it is not known what is right on "));
+        assert!(run.stderr.contains("no variables, as not everything was read: "));
         let run = tree.uverbs(&[&["env", "nccl", "--json"], options].concat());
         let answer: Value = serde_json::from_str(&run.stdout).unwrap();
         let caveat = "it is not known whether GID 3 is right";

@@ -72,7 +72,7 @@ fn what_matters_to_every_port() {
     let run = asked("problems", json!([interfaces]));
     assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
     // It would not help to name the ports.
-    assert!(run.stderr.contains("not known what is right on node1\n"), "{run:?}");
+    assert!(run.stderr.contains("not everything was read: node1\n"), "{run:?}");
     // A device may have any name.
     for device in ["mlx5_9", "host"] {
         let problem = problem(&format!("{device}: read sysfs: Protocol error (errno 71)"));

@@ -12,7 +12,7 @@ use crate::choose::port::Row;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub(super) implementation: Implementation,
-    pub(super) is_disabled: bool,
+    pub(in crate::choose) is_disabled: bool,
     pub(in crate::choose) devices: DeviceList,
     pub(super) gid_index: i32,
     pub(super) version: i32,

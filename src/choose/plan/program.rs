@@ -158,9 +158,10 @@ impl Model {
         port.assumes_types && outcome_of(port) != outcome_of(&without_types(port))
     }
 
-    /// Whether its list of devices has a port.
+    /// Whether it uses RDMA, and its list of devices has a port.
     pub(crate) fn lists(&self, port: &Port<'_>) -> bool {
         match self {
+            Self::Nccl(settings) if settings.is_disabled => false,
             Self::Nccl(settings) => settings.devices.takes(port.device, port.number),
             Self::Ucx(settings) => settings.devices.takes(port.device, port.number),
         }

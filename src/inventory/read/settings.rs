@@ -101,9 +101,16 @@ fn password_home(home: Option<OsString>) -> Answer<Option<OsString>> {
 /// Whether a file that gives this is as if it were empty, for NCCL as for this process. With any other errno it is this
 /// process that has no room or no luck.
 fn is_nothing(errno: Errno) -> bool {
-    const ERRNOS: [Errno; 6] =
-        [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS, Errno::PERM, Errno::LOOP, Errno::NAMETOOLONG];
-    ERRNOS.contains(&errno)
+    matches!(
+        errno,
+        Errno::NOENT
+            | Errno::NOTDIR
+            | Errno::ISDIR
+            | Errno::ACCESS
+            | Errno::PERM
+            | Errno::LOOP
+            | Errno::NAMETOOLONG
+    )
 }
 
 /// A user's home, of a file of password entries.
