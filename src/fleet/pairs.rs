@@ -37,9 +37,9 @@ pub struct Trouble {
     pub why: Why,
     /// Whose choices these are.
     pub choosers: Vec<Chooser>,
-    /// How many hosts are on the other side, in the rail where they are most; 0 if it is everybody.
+    /// How many hosts are on the other side of each of these ports, without its own host; 0 if it is everybody.
     pub others: usize,
-    /// One of them, of the kind of end that most of them have.
+    /// One of them, of the kind of end that most of them have. If it is one of `hosts`, they do not meet each other.
     pub example: Option<u32>,
     /// How many of them have that kind.
     pub alike: usize,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::end::{End, Fabric, Site, Upper, Used};
 use super::meet::{Doubt, Obstacle};
+use super::names::Names;
 use super::pairs::{Trouble, Why};
 use super::survey::{Chooser, NONE, Survey};
 use crate::choose::Family;
@@ -21,44 +22,75 @@ pub(super) type Kinds = BTreeMap<u32, Vec<Member>>;
 /// Members of a kind.
 pub(super) type Side<'m> = (u32, &'m [Member]);
 
-/// What troubles have in common that are told as one.
+/// What troubles have in common that are told as one. It is all that is said of them, but for networks.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+struct Key {
     why: Why,
     hosts: Vec<u32>,
-    /// What is said of each of their ends.
-    own: Said,
+    /// What is said of their ends, and of that of the example.
+    said: (Said, Option<Said>),
+    others: Option<Others>,
     chooser: Chooser,
 }
 
-/// The rest of a trouble.
-pub(super) struct Rest {
-    /// All of these are ports of each of the hosts.
-    ports: BTreeSet<u32>,
-    /// Whether what is said of the example is not said of each end.
-    is_mixed: bool,
-    /// What was said first, and in which rail.
-    first: (Said, Option<Said>, usize),
-    /// The most in one rail, which rail that is, and an example of them.
-    others: usize,
-    most: usize,
-    example: Example,
-    /// The rail that was looked at last, the place of the others there, and an example of them.
-    rail: usize,
-    place: usize,
-    here: Example,
+/// The hosts of the other side, as far as they are told of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Others {
+    /// The number of their set: of two troubles that have one, they are the same.
+    set: u32,
+    /// How many they are, without the host itself.
+    count: usize,
+    /// One of them, and how many have that kind of end.
+    example: u32,
+    alike: usize,
 }
 
-/// An example of the others in a rail, of the kind of end that most of them have.
-#[derive(Clone, Copy)]
-struct Example {
-    host: Option<u32>,
-    /// How many have that kind.
-    alike: usize,
-    /// An end of each side: its kind and its network.
+/// The rest of a trouble.
+struct Rest {
+    /// All of these are ports of each of the hosts.
+    ports: BTreeSet<u32>,
+    /// An end of each side, and all that is said of them.
     ends: (Kept, Option<Kept>),
+    said: (Said, Option<Said>),
     /// Whose the first of them is: its host and its name.
     at: (u32, u32),
+    /// Whether other ends have other networks, which are said.
+    is_mixed: bool,
+}
+
+/// Members of one kind that do not meet others, in one rail.
+struct Gathered {
+    why: Why,
+    kind: u32,
+    own: Vec<Member>,
+    /// The hosts of the others; `None` if there is no other side.
+    others: Option<BTreeSet<u32>>,
+    /// Of each of their kinds.
+    examples: Vec<Example>,
+}
+
+/// Others of one kind.
+struct Example {
+    kind: u32,
+    first: Member,
+    /// One of another host.
+    second: Option<Member>,
+    /// The hosts that are as the first member is, as far as it is told.
+    alike: BTreeSet<u32>,
+}
+
+impl Example {
+    /// One of another host than this, and how many are like it.
+    fn beside(&self, host: u32, says_site: bool) -> Option<(Member, usize)> {
+        let member = if self.first.0 == host { self.second? } else { self.first };
+        let is_like = !says_site || member.2 == self.first.2;
+        Some((member, if is_like { without(&self.alike, host) } else { 1 }))
+    }
+}
+
+/// How many hosts there are, without one.
+fn without(all: &BTreeSet<u32>, host: u32) -> usize {
+    all.len() - usize::from(all.contains(&host))
 }
 
 /// The kind of an end, and its network.
@@ -113,30 +145,6 @@ impl Said {
     }
 }
 
-impl Key {
-    /// Whether only who chooses may be another.
-    fn is_as(&self, other: &Self) -> bool {
-        self.why == other.why && self.hosts == other.hosts && self.own == other.own
-    }
-}
-
-impl Rest {
-    fn is_as(&self, other: &Self) -> bool {
-        let of = |own: &Self| {
-            let Example { host, alike, at, .. } = own.example;
-            (own.is_mixed.then_some(at), own.others, host, alike)
-        };
-        self.ports == other.ports && of(self) == of(other)
-    }
-
-    /// What is said of the ends of its example.
-    fn said(&self, why: &Why, survey: &Survey) -> [Option<Said>; 2] {
-        let (own, other) = self.example.ends;
-        let said = |end: Kept| survey.whole_end(end).map(|end| Said::of(why, &end));
-        [said(own), other.and_then(said)]
-    }
-}
-
 /// Whether a sentence says the subnet or network of each end.
 fn says_site(why: &Why) -> bool {
     match why {
@@ -151,10 +159,10 @@ pub(super) struct Troubles<'s> {
     survey: &'s Survey,
     found: BTreeMap<Key, Rest>,
     chooser: Chooser,
-    /// Counts rails, and those of each chooser.
-    rail: usize,
-    /// The hosts of the other side of each trouble of this rail.
-    others: Vec<BTreeSet<u32>>,
+    /// Those of this rail and chooser.
+    here: Vec<Gathered>,
+    /// The sets of others.
+    sets: Names<()>,
     /// Whether routers join all networks.
     is_routed: bool,
 }
@@ -172,108 +180,122 @@ pub(super) fn are_apart(one: &[Member], other: &[Member]) -> bool {
     hosts(one).zip(hosts(other)).is_some_and(|(own, its)| own.0 != own.1 || its != own)
 }
 
-/// Members whose hosts have the same ports here: what is said of one of these hosts and one of the ports is so.
-fn by_ports(own: &[Member]) -> Vec<Vec<Member>> {
-    let mut alike: BTreeMap<Vec<u32>, Vec<Member>> = BTreeMap::new();
-    for of_host in own.chunk_by(|one, other| one.0 == other.0) {
-        let names = of_host.iter().map(|(_, name, _)| *name).collect();
-        alike.entry(names).or_default().extend(of_host);
-    }
-    alike.into_values().collect()
+/// Members whose hosts have the same ports here, and of which all are among these hosts or none: what is said of one of
+/// the hosts and one of the ports is so.
+fn by_ports(own: &[Member], others: &BTreeSet<u32>) -> Vec<Vec<Member>> {
+    let mut hosts: Vec<(Vec<u32>, bool, &[Member])> = own
+        .chunk_by(|one, other| one.0 == other.0)
+        .map(|of_host| {
+            let names = of_host.iter().map(|(_, name, _)| *name).collect();
+            let is_other = of_host.first().is_some_and(|(host, ..)| others.contains(host));
+            (names, is_other, of_host)
+        })
+        .collect();
+    hosts.sort();
+    let alike = hosts.chunk_by(|one, other| one.0 == other.0 && one.1 == other.1);
+    alike.map(|all| all.iter().flat_map(|(.., own)| own.iter().copied()).collect()).collect()
 }
 
 impl<'s> Troubles<'s> {
     pub(super) fn new(survey: &'s Survey, is_routed: bool) -> Self {
-        let (found, others) = (BTreeMap::new(), Vec::new());
-        Self { survey, found, chooser: Chooser::Recommended, rail: 0, others, is_routed }
+        let (found, here, sets) = (BTreeMap::new(), Vec::new(), Names::default());
+        Self { survey, found, chooser: Chooser::Recommended, here, sets, is_routed }
     }
 
     /// Begins with the next rail, as somebody chooses there.
     pub(super) fn begin(&mut self, chooser: Chooser) {
+        self.end_rail();
         self.chooser = chooser;
-        self.rail += 1;
-        self.others.clear();
     }
 
     /// Adds members that do not meet others.
     pub(super) fn add(&mut self, why: &Why, (kind, own): Side<'_>, others: Option<Side<'_>>) {
-        for own in by_ports(own) {
-            self.add_alike(why, (kind, &own), others);
+        let is_same = |of: &Gathered| of.kind == kind && of.why == *why && of.own == own;
+        let place = self.here.iter().position(is_same).unwrap_or_else(|| {
+            let (why, own) = (why.clone(), own.to_vec());
+            self.here.push(Gathered { why, kind, own, others: None, examples: Vec::new() });
+            self.here.len() - 1
+        });
+        let Some(gathered) = self.here.get_mut(place) else { return };
+        let Some((kind, members)) = others else { return };
+        let Some(first) = members.first() else { return };
+        let hosts = gathered.others.get_or_insert_default();
+        hosts.extend(members.iter().map(|(host, ..)| *host));
+        let is_alike = |own: &&Member| !says_site(why) || own.2 == first.2;
+        let alike: BTreeSet<u32> = members.iter().filter(is_alike).map(|own| own.0).collect();
+        let second = members.iter().find(|own| own.0 != first.0).copied();
+        gathered.examples.push(Example { kind, first: *first, second, alike });
+    }
+
+    /// Tells of what was gathered in a rail.
+    fn end_rail(&mut self) {
+        for Gathered { why, kind, own, others, examples } in std::mem::take(&mut self.here) {
+            let others = others.unwrap_or_default();
+            let key: Vec<u8> = others.iter().flat_map(|host| host.to_le_bytes()).collect();
+            let set = self.sets.number(&key, || ());
+            for own in by_ports(&own, &others) {
+                self.tell(&why, (kind, &own), (set, &others), &examples);
+            }
         }
     }
 
-    /// The same of hosts that have the same ports.
-    fn add_alike(&mut self, why: &Why, (kind, own): Side<'_>, others: Option<Side<'_>>) {
+    /// Tells of hosts that have the same ports here.
+    fn tell(
+        &mut self,
+        why: &Why,
+        (kind, own): Side<'_>,
+        (set, others): (u32, &BTreeSet<u32>),
+        examples: &[Example],
+    ) {
         let hosts = hosts_of(own);
-        let Some((at, name, network)) = own.first() else { return };
+        let Some((host, name, network)) = own.first().copied() else { return };
         let says_site = says_site(why);
-        let of = |(kind, members): Side<'_>| {
-            // Another host than the first of this side, if there is one.
-            let other = members.iter().find(|(host, ..)| Some(host) != hosts.first());
-            other.or(members.first()).map(|(host, _, network)| (*host, (kind, *network)))
-        };
-        let example = others.and_then(of);
-        let ends = ((kind, *network), example.map(|(_, end)| end));
+        let (mut told, mut other) = (None, None);
+        if !examples.is_empty() {
+            let beside =
+                examples.iter().filter_map(|own| Some((own.kind, own.beside(host, says_site)?)));
+            // Of several kinds that as many have, the first.
+            let most = beside.rev().max_by_key(|(_, (_, alike))| *alike);
+            // A host is none of the others to itself.
+            let Some((kind, ((example, _, network), alike))) = most else { return };
+            told = Some(Others { set, count: without(others, host), example, alike });
+            other = Some((kind, network));
+        }
+        let ends = ((kind, network), other);
         let said = |end: Kept| self.survey.whole_end(end).map(|end| Said::of(why, &end));
-        let (own_said, other_said) = (said(ends.0).unwrap_or_default(), ends.1.and_then(said));
-        // A host is none of the others to itself.
-        let only = if let [only] = hosts[..] { Some(only) } else { None };
-        let is_alike = |own: &&Member| !says_site || ends.1.is_some_and(|(_, its)| its == own.2);
-        let without_only = |mut hosts: Vec<u32>| {
-            hosts.retain(|own| Some(*own) != only);
-            hosts
-        };
-        let (others, alike) = others.map_or_else(Default::default, |(_, members)| {
-            let alike: Vec<Member> = members.iter().filter(is_alike).copied().collect();
-            (without_only(hosts_of(members)), without_only(hosts_of(&alike)).len())
-        });
-        let first = Example { host: None, alike: 0, ends, at: (*at, *name) };
-        let (hosts, chooser) = (hosts, self.chooser);
-        let key = Key { why: why.clone(), hosts, own: own_said.without_site(), chooser };
+        let all_said = (said(ends.0).unwrap_or_default(), ends.1.and_then(said));
+        let (one, other) = &all_said;
+        let said = (one.without_site(), other.as_ref().map(Said::without_site));
+        let key = Key { why: why.clone(), hosts, said, others: told, chooser: self.chooser };
         let rest = self.found.entry(key).or_insert_with(|| Rest {
             ports: BTreeSet::new(),
+            ends,
+            said: all_said.clone(),
+            at: (host, name),
             is_mixed: false,
-            first: (own_said.clone(), other_said.clone(), self.rail),
-            others: 0,
-            most: 0,
-            example: first,
-            rail: 0,
-            place: 0,
-            here: first,
         });
-        let (first_own, first_other, rail) = &rest.first;
-        rest.is_mixed |= says_site && own.iter().any(|own| own.2 != *network)
-            || *first_own != own_said
-            || *rail != self.rail && *first_other != other_said;
+        rest.is_mixed |=
+            says_site && own.iter().any(|own| own.2 != network) || rest.said != all_said;
         rest.ports.extend(own.iter().map(|(_, name, _)| *name));
-        if rest.rail != self.rail {
-            (rest.rail, rest.place, rest.here) = (self.rail, self.others.len(), first);
-            self.others.push(BTreeSet::new());
-        }
-        if alike > rest.here.alike {
-            let host = example.map(|(host, _)| host);
-            rest.here = Example { host, alike, ..first };
-        }
-        let Some(all) = self.others.get_mut(rest.place) else { return };
-        all.extend(&others);
-        if all.len() > rest.others {
-            (rest.others, rest.most) = (all.len(), self.rail);
-        }
-        if rest.most == self.rail {
-            rest.example = rest.here;
-        }
     }
 
     /// All that were found. What is said of several choices in the same words is one.
-    pub(super) fn end(self) -> Vec<Trouble> {
+    pub(super) fn end(mut self) -> Vec<Trouble> {
+        self.end_rail();
         let Self { survey, found, .. } = self;
         let mut all: Vec<(Key, Rest, Vec<Chooser>)> = Vec::new();
         for (key, rest) in found {
-            let alike = all.iter_mut().rev().take_while(|(own, ..)| own.is_as(&key));
-            let said = |own: &Rest| own.said(&key.why, survey);
-            let same =
-                alike.filter(|(_, own, _)| own.is_as(&rest) && said(own) == said(&rest)).last();
-            if let Some((.., choosers)) = same {
+            let is_same = |(own, known, _): &&mut (Key, Rest, Vec<Chooser>)| {
+                own.others == key.others
+                    && known.said == rest.said
+                    && known.ports == rest.ports
+                    && known.is_mixed == rest.is_mixed
+                    && (!known.is_mixed || known.at == rest.at)
+            };
+            let alike = all.iter_mut().rev();
+            let mut alike =
+                alike.take_while(|(own, ..)| own.why == key.why && own.hosts == key.hosts);
+            if let Some((.., choosers)) = alike.find(is_same) {
                 choosers.push(key.chooser);
             } else {
                 let chooser = key.chooser;
@@ -281,17 +303,16 @@ impl<'s> Troubles<'s> {
             }
         }
         let name = |own: u32| survey.ports.get(own).cloned();
-        let all = all.into_iter().filter_map(|(Key { why, hosts, .. }, rest, choosers)| {
-            let Rest { ports, is_mixed, others, example, .. } = rest;
-            let Example { host, alike, ends: (own, other), at } = example;
+        let all = all.into_iter().filter_map(|(Key { why, hosts, others, .. }, rest, choosers)| {
+            let Rest { ports, ends: (own, other), at, is_mixed, .. } = rest;
             Some(Trouble {
                 hosts,
                 ports: ports.into_iter().filter_map(name).collect(),
                 why,
                 choosers,
-                others,
-                example: host,
-                alike,
+                others: others.map_or(0, |own| own.count),
+                example: others.map(|own| own.example),
+                alike: others.map_or(0, |own| own.alike),
                 ends: (survey.whole_end(own)?, other.and_then(|own| survey.whole_end(own))),
                 at: if is_mixed { Some((at.0, name(at.1)?)) } else { None },
             })

@@ -287,7 +287,7 @@ fn a_fleet_that_is_well() {
 fn all_to_all() {
     let hosts = nodes(1..=5);
     let run = uverbs(&hosts, &["--all-to-all"]);
-    let line = "not-known  5 hosts: n1, n2, n3 and 2 more  mlx5_1:1  only if a router joins them: 10.1.0.0/24 against 10.0.0.0/24 (5 hosts, as n2)\n";
+    let line = "not-known  5 hosts: n1, n2, n3 and 2 more  mlx5_1:1  only if a router joins them: 10.1.0.0/24 against 10.0.0.0/24 (each with 4 other hosts)\n";
     assert!(run.stdout.ends_with(line), "{run:?}");
     assert!(
         run.stderr.ends_with("no host is odd; it is not known whether all ports can meet\n"),
@@ -727,4 +727,36 @@ fn a_line_is_true_of_all_that_it_names() {
             "n4,n5 mlx5_0:1,mlx5_1:1 n4 mlx5_0:1: {routed}: 10.4.0.0/24 against 10.0.0.0/24 (3 hosts, as n1)"
         )]
     );
+}
+
+/// Of a port it is said only what is so of the ports of other hosts that it is joined with.
+#[test]
+fn a_host_s_own_ports_are_no_others() {
+    let keep = |host: &mut Value, device: usize, index: u64| {
+        let rows = host["devices"][device]["gids"].as_array_mut().unwrap();
+        rows.retain(|row| row["index"] == index);
+    };
+    // The first port of n1 is of RoCE v1 only, the second of v2 as is n2's, which has one device.
+    let mut hosts = nodes(1..3);
+    keep(&mut hosts[0], 0, 2);
+    keep(&mut hosts[0], 1, 3);
+    keep(&mut hosts[1], 1, 3);
+    hosts[1]["devices"].as_array_mut().unwrap().remove(0);
+    let seen = not_meeting(&hosts, &["--all-to-all", "--routed"]);
+    let types = |seen: &&String| seen.contains("against");
+    assert!(seen.iter().any(|own| types(&own)), "{seen:?}");
+    assert!(!seen.iter().filter(types).any(|own| own.starts_with("n1 mlx5_1:1")), "{seen:?}");
+    // The others are other hosts in each rail: n1 on one, n2 on the other.
+    let mut hosts = nodes(1..4);
+    keep(&mut hosts[0], 0, 2);
+    keep(&mut hosts[1], 1, 2);
+    for (host, device) in [(0, 1), (1, 0), (2, 0), (2, 1)] {
+        keep(&mut hosts[host], device, 3);
+    }
+    let seen = not_meeting(&hosts, &[]);
+    let line =
+        |place: &str| format!("{place} recommended, NCCL: roce_v1 against roce_v2 (2 hosts, as ");
+    for place in ["n1 mlx5_0:1", "n2 mlx5_1:1"] {
+        assert!(seen.iter().any(|own| own.starts_with(&line(place))), "{seen:?}");
+    }
 }

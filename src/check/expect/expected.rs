@@ -1,7 +1,5 @@
 //! What is expected of a field, so that a value is found in a long list without looking through it.
 
-use std::collections::BTreeSet;
-
 use super::field::{Allowed, Field, Form, Value};
 use crate::choose::Network;
 
@@ -13,12 +11,12 @@ pub(super) struct Expected<'p> {
 }
 
 enum Lookup<'p> {
-    /// One of these.
-    Values(BTreeSet<&'p Value>),
-    /// All of these.
-    All(BTreeSet<&'p Value>),
-    /// An address in one of these, which have so many bits.
-    Networks(BTreeSet<Network>, BTreeSet<u8>),
+    /// One of these, which ascend.
+    Values(Vec<&'p Value>),
+    /// All of these, each once.
+    All(Vec<&'p Value>),
+    /// An address in one of these, which ascend and have so many bits.
+    Networks(Vec<Network>, Vec<u8>),
     /// A number of a range.
     Range,
 }
@@ -27,17 +25,29 @@ impl<'p> Expected<'p> {
     pub(super) fn of(field: Field, allowed: &'p Allowed) -> Self {
         let lookup = match (field.form(), allowed) {
             (_, Allowed::Within { .. }) => Lookup::Range,
-            (Form::PKeys, Allowed::OneOf(all)) => Lookup::All(all.iter().collect()),
+            (Form::PKeys, Allowed::OneOf(all)) => {
+                let mut all: Vec<&Value> = all.iter().collect();
+                all.sort_unstable();
+                all.dedup();
+                Lookup::All(all)
+            }
             (Form::Networks, Allowed::OneOf(all)) => {
                 let networks = all.iter().filter_map(|own| match own {
                     Value::Network(own) => Some(Network::of(own.address, own.bits)),
                     _ => None,
                 });
-                let networks: BTreeSet<Network> = networks.collect();
-                let bits = networks.iter().map(|own| own.bits).collect();
+                let mut networks: Vec<Network> = networks.collect();
+                networks.sort_unstable();
+                let mut bits: Vec<u8> = networks.iter().map(|own| own.bits).collect();
+                bits.sort_unstable();
+                bits.dedup();
                 Lookup::Networks(networks, bits)
             }
-            (_, Allowed::OneOf(all)) => Lookup::Values(all.iter().collect()),
+            (_, Allowed::OneOf(all)) => {
+                let mut all: Vec<&Value> = all.iter().collect();
+                all.sort_unstable();
+                Lookup::Values(all)
+            }
         };
         Self { field, allowed, lookup }
     }
@@ -45,11 +55,15 @@ impl<'p> Expected<'p> {
     /// Whether what was seen is allowed.
     pub(super) fn fits(&self, seen: &[Value]) -> bool {
         match &self.lookup {
-            Lookup::Values(all) => seen.iter().any(|own| all.contains(own)),
-            Lookup::All(all) => all.is_subset(&seen.iter().collect()),
+            Lookup::Values(all) => seen.iter().any(|own| all.binary_search(&own).is_ok()),
+            Lookup::All(all) => {
+                let mut seen: Vec<&Value> = seen.iter().collect();
+                seen.sort_unstable();
+                all.iter().all(|own| seen.binary_search(own).is_ok())
+            }
             Lookup::Networks(all, bits) => seen.iter().any(|own| {
                 let Value::Network(own) = own else { return false };
-                bits.iter().any(|bits| all.contains(&Network::of(own.address, *bits)))
+                bits.iter().any(|bits| all.binary_search(&Network::of(own.address, *bits)).is_ok())
             }),
             Lookup::Range => seen
                 .iter()

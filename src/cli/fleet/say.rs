@@ -72,8 +72,11 @@ pub(super) fn trouble(own: &Trouble, names: &[String]) -> String {
         let host = host.map(|own| format!("{own} ")).unwrap_or_default();
         text.insert_str(0, &format!("{host}{port}: "));
     }
+    let is_among = own.example.is_some_and(|host| own.hosts.contains(&host));
     let example = own.example.and_then(|host| names.get(host as usize));
-    if let (Some(example), 1..) = (example, own.others) {
+    if is_among {
+        let _ = write!(text, " (each with {})", count(own.others, "other host"));
+    } else if let (Some(example), 1..) = (example, own.others) {
         let _ = match own.others {
             1 => write!(text, " ({example})"),
             all if all == own.alike => write!(text, " ({all} hosts, as {example})"),
