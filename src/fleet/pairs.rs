@@ -39,7 +39,7 @@ pub struct Trouble {
     pub choosers: Vec<Chooser>,
     /// How many hosts are on the other side of each of these ports, without its own host; 0 if it is everybody.
     pub others: usize,
-    /// One of them, of the kind of end that most of them have. If it is one of `hosts`, they do not meet each other.
+    /// One of them, of the kind of end that most of them have. If it is one of `hosts`, each of these is on the other side, too.
     pub example: Option<u32>,
     /// How many of them have that kind.
     pub alike: usize,
@@ -149,7 +149,10 @@ impl Survey {
         }
         let members = list.iter().flat_map(|(_, _, members)| members.iter().map(|own| own.0));
         let hosts = members.collect::<BTreeSet<u32>>().len();
-        if hosts == 1 && all_hosts > 1 && rest.is_empty() && faulty.is_empty() {
+        let only = list.first().and_then(|(.., members)| members.first()).map(|own| own.0);
+        let mut of_faulty = faulty.iter().flat_map(|(.., members)| members);
+        let has_faulty = of_faulty.any(|own| Some(own.0) != only);
+        if hosts == 1 && all_hosts > 1 && rest.is_empty() && !has_faulty {
             for (kind, _, members) in &list {
                 troubles.add(&Why::Alone, (*kind, members), None);
             }

@@ -72,19 +72,22 @@ struct Gathered {
 /// Others of one kind.
 struct Example {
     kind: u32,
-    first: Member,
-    /// One of another host.
-    second: Option<Member>,
+    /// One of each host, ascending.
+    members: Vec<Member>,
     /// The hosts that are as the first member is, as far as it is told.
     alike: BTreeSet<u32>,
 }
 
 impl Example {
-    /// One of another host than this, and how many are like it.
-    fn beside(&self, host: u32, says_site: bool) -> Option<(Member, usize)> {
-        let member = if self.first.0 == host { self.second? } else { self.first };
-        let is_like = !says_site || member.2 == self.first.2;
-        Some((member, if is_like { without(&self.alike, host) } else { 1 }))
+    /// One of another host than the first of these, and of none of these if it can be; whether it is; and how many are
+    /// like it.
+    fn beside(&self, hosts: &[u32], says_site: bool) -> Option<(Member, bool, usize)> {
+        let own = hosts.first()?;
+        let outside = self.members.iter().find(|member| hosts.binary_search(&member.0).is_err());
+        let member = outside.or_else(|| self.members.iter().find(|member| member.0 != *own))?;
+        let is_like = !says_site || Some(member.2) == self.members.first().map(|first| first.2);
+        let alike = if is_like { without(&self.alike, *own) } else { 1 };
+        Some((*member, outside.is_some(), alike))
     }
 }
 
@@ -180,15 +183,22 @@ pub(super) fn are_apart(one: &[Member], other: &[Member]) -> bool {
     hosts(one).zip(hosts(other)).is_some_and(|(own, its)| own.0 != own.1 || its != own)
 }
 
-/// Members whose hosts have the same ports here, and of which all are among these hosts or none: what is said of one of
-/// the hosts and one of the ports is so.
-fn by_ports(own: &[Member], others: &BTreeSet<u32>) -> Vec<Vec<Member>> {
-    let mut hosts: Vec<(Vec<u32>, bool, &[Member])> = own
+/// The ports of a host, its places among the others, and its members.
+type OfHost<'m> = (Vec<u32>, Vec<[bool; 2]>, &'m [Member]);
+
+/// Members whose hosts have the same ports here, and the same places among the others: what is said of one of the hosts
+/// and one of the ports is so.
+fn by_ports(own: &[Member], examples: &[Example]) -> Vec<Vec<Member>> {
+    let mut hosts: Vec<OfHost<'_>> = own
         .chunk_by(|one, other| one.0 == other.0)
         .map(|of_host| {
             let names = of_host.iter().map(|(_, name, _)| *name).collect();
-            let is_other = of_host.first().is_some_and(|(host, ..)| others.contains(host));
-            (names, is_other, of_host)
+            let host = of_host.first().map(|(host, ..)| *host).unwrap_or_default();
+            let place = |own: &Example| {
+                let is_one = own.members.binary_search_by_key(&host, |member| member.0).is_ok();
+                [is_one, own.alike.contains(&host)]
+            };
+            (names, examples.iter().map(place).collect(), of_host)
         })
         .collect();
     hosts.sort();
@@ -223,8 +233,9 @@ impl<'s> Troubles<'s> {
         hosts.extend(members.iter().map(|(host, ..)| *host));
         let is_alike = |own: &&Member| !says_site(why) || own.2 == first.2;
         let alike: BTreeSet<u32> = members.iter().filter(is_alike).map(|own| own.0).collect();
-        let second = members.iter().find(|own| own.0 != first.0).copied();
-        gathered.examples.push(Example { kind, first: *first, second, alike });
+        let of_hosts = members.chunk_by(|one, other| one.0 == other.0);
+        let members = of_hosts.filter_map(|own| own.first().copied()).collect();
+        gathered.examples.push(Example { kind, members, alike });
     }
 
     /// Tells of what was gathered in a rail.
@@ -233,7 +244,7 @@ impl<'s> Troubles<'s> {
             let others = others.unwrap_or_default();
             let key: Vec<u8> = others.iter().flat_map(|host| host.to_le_bytes()).collect();
             let set = self.sets.number(&key, || ());
-            for own in by_ports(&own, &others) {
+            for own in by_ports(&own, &examples) {
                 self.tell(&why, (kind, &own), (set, &others), &examples);
             }
         }
@@ -252,12 +263,12 @@ impl<'s> Troubles<'s> {
         let says_site = says_site(why);
         let (mut told, mut other) = (None, None);
         if !examples.is_empty() {
-            let beside =
-                examples.iter().filter_map(|own| Some((own.kind, own.beside(host, says_site)?)));
+            let beside = examples.iter();
+            let beside = beside.filter_map(|own| Some((own.kind, own.beside(&hosts, says_site)?)));
             // Of several kinds that as many have, the first.
-            let most = beside.rev().max_by_key(|(_, (_, alike))| *alike);
+            let most = beside.rev().max_by_key(|(_, (_, is_outside, alike))| (*is_outside, *alike));
             // A host is none of the others to itself.
-            let Some((kind, ((example, _, network), alike))) = most else { return };
+            let Some((kind, ((example, _, network), _, alike))) = most else { return };
             told = Some(Others { set, count: without(others, host), example, alike });
             other = Some((kind, network));
         }

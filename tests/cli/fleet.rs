@@ -760,3 +760,29 @@ fn a_host_s_own_ports_are_no_others() {
         assert!(seen.iter().any(|own| own.starts_with(&line(place))), "{seen:?}");
     }
 }
+
+/// What is said of the others is not said of those that have something else.
+#[test]
+fn an_example_of_the_others_is_no_host_of_the_line() {
+    let mut hosts = nodes(1..4);
+    for device in hosts.iter_mut().flat_map(|host| host["devices"].as_array_mut().unwrap()) {
+        device["gids"].as_array_mut().unwrap().retain(|row| row["index"].as_u64().unwrap() < 2);
+    }
+    hosts.extend((4..8).map(|number| {
+        let mut text = with_networks(number, ["10.0.0", "10.1.0"]).to_string();
+        for (rail, byte) in [(0, "fd"), (1, "fc")] {
+            let own = format!("10.{rail}.0.{number}");
+            let other = format!("{byte}0{number}::1");
+            text = text.replace(&format!("::ffff:{own}"), &other).replace(&own, &other);
+        }
+        serde_json::from_str(&text).unwrap()
+    }));
+    let line = |network: &str| {
+        format!(
+            "only on one link: roce_v2 link-local IPv6 against roce_v2 {network} (n4, one of 6 hosts)"
+        )
+    };
+    let seen = not_meeting(&hosts, &["--routed"]);
+    assert!(seen.iter().any(|own| own.contains(&line("fd04::/24"))), "{seen:?}");
+    assert!(!seen.iter().any(|own| own.contains("roce_v2 link-local IPv6 (each")), "{seen:?}");
+}

@@ -73,6 +73,7 @@ pub(super) fn trouble(own: &Trouble, names: &[String]) -> String {
         text.insert_str(0, &format!("{host}{port}: "));
     }
     let is_among = own.example.is_some_and(|host| own.hosts.contains(&host));
+    let is_among = is_among && own.others == own.alike;
     let example = own.example.and_then(|host| names.get(host as usize));
     if is_among {
         let _ = write!(text, " (each with {})", count(own.others, "other host"));
@@ -117,8 +118,10 @@ fn obstacle(what: Obstacle, end: &End, other: Option<&End>) -> String {
             _ => "another family".to_owned(),
         }),
         Obstacle::Partition => {
-            let keys = against(end, other, pkeys);
-            format!("no common P_Key with a full member: {keys}")
+            let other = other.filter(|other| other.pkeys != end.pkeys);
+            let against = other.map(|other| format!(" against {}", pkeys(other)));
+            let against = against.unwrap_or_default();
+            format!("no common P_Key with a full member: {}{against}", pkeys(end))
         }
         Obstacle::Subnet => format!("subnet {}", against(end, other, site)),
         _ => "something else".to_owned(),
