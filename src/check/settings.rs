@@ -78,11 +78,9 @@ pub fn settings_for(
         }
         models.push((program, model));
     }
-    let indices = |program: Program, model: Option<&Model>| -> Vec<RightIndex<'_>> {
+    let indices = |program: Program, model: &Model| -> Vec<RightIndex<'_>> {
         let ports = recommended.iter().filter(|(port, _)| {
-            port.link_layer == LinkLayer::ETHERNET
-                && program.asks_for(port)
-                && model.is_none_or(|model| model.lists(port))
+            port.link_layer == LinkLayer::ETHERNET && program.asks_for(port) && model.lists(port)
         });
         let indices = ports.filter_map(|(port, decision)| {
             let decision = decision.as_ref()?;
@@ -91,16 +89,13 @@ pub fn settings_for(
         });
         indices.collect()
     };
-    let model = |program| models.iter().find(|(own, _)| *own == program).map(|(_, model)| model);
-    let is_pinned = |model: Option<&Model>| model.is_some_and(|own| own.pinned().is_some());
-    let programs = [Program::Nccl, Program::Ucx, Program::Nvshmem].map(|own| (own, model(own)));
     // NVSHMEM may not be used here. Where NCCL's settings could not be read, it is not known which ports it uses.
-    let programs = programs.into_iter().filter(|(program, model)| match program {
-        Program::Nvshmem => is_pinned(*model),
-        _ => model.is_some(),
+    let models = models
+        .iter()
+        .filter(|(program, model)| *program != Program::Nvshmem || model.pinned().is_some());
+    let differing = models.map(|(program, model)| {
+        (*program, differing(&indices(*program, model), model.pinned().is_some()))
     });
-    let differing =
-        programs.map(|(own, model)| (own, differing(&indices(own, model), is_pinned(model))));
     found.extend(judge_indices(&differing.collect::<Vec<_>>()));
     found
 }

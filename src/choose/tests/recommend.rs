@@ -7,6 +7,10 @@ fn home(line: &str, home: Home<'static>) -> Row<'static> {
     Row { home, ..row(line) }
 }
 
+fn down(name: &'static str) -> Home<'static> {
+    Home::Ours { name, is_up: false, has_address: true, unfit: None, is_port_s: Some(true) }
+}
+
 fn ours(name: &'static str) -> Home<'static> {
     Home::Ours {
         name,
@@ -20,13 +24,7 @@ fn ours(name: &'static str) -> Home<'static> {
 /// A port with every kind of row that there is to refuse, with the reasons.
 #[test]
 fn the_recommendation_and_its_reasons() {
-    let down = Home::Ours {
-        name: "eth1",
-        is_up: false,
-        has_address: true,
-        unfit: None,
-        is_port_s: Some(true),
-    };
+    let down = down("eth1");
     let far = Home::Ours {
         name: "eth0",
         is_up: true,
@@ -283,13 +281,7 @@ fn a_row_that_may_be_better_is_named() {
         assert_eq!(reasons[0], Reason::PerhapsBelow(3));
     }
     // Its type is of no use where the interface is down.
-    let down = Home::Ours {
-        name: "eth0",
-        is_up: false,
-        has_address: true,
-        unfit: None,
-        is_port_s: Some(true),
-    };
+    let down = down("eth0");
     assert_eq!(better(untyped(down), &typed), None);
 }
 
@@ -332,13 +324,7 @@ fn a_row_that_may_be_the_port_s_own_is_better_than_a_vlan_s() {
 fn what_is_not_asked_for_is_not_unusable() {
     let wish = Wish { netdev: Some("typo".to_owned()), ..Wish::default() };
     let good = v2(3, "::ffff:10.0.0.3", ours("eth0"));
-    let down = Home::Ours {
-        name: "eth1",
-        is_up: false,
-        has_address: true,
-        unfit: None,
-        is_port_s: Some(true),
-    };
+    let down = down("eth1");
     let down = v2(4, "::ffff:10.0.0.4", down);
     let foreign = v2(5, "::ffff:10.0.0.5", Home::Foreign);
     let outcome = |rows: &[Row<'static>], wish: &Wish| judged(rows, wish).0;
