@@ -4,13 +4,14 @@
 //! named by its place.
 
 use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use nix::libc::O_NONBLOCK;
 use uverbs::inventory::{Inventory, Problem};
 use uverbs::watch::{Entry, Recording};
 
@@ -56,14 +57,13 @@ pub(crate) fn each<E>(
             }
         };
         for path in &paths {
-            let file = match fs::metadata(path) {
-                // A pipe that nobody named may never be written to.
-                Ok(own) if !own.is_file() && path != named => {
-                    Err(problem(path, &"not a regular file", EINVAL))
-                }
-                _ => Input::open(path, room),
+            let opened = if path == named {
+                Input::open(path, room)
+            } else {
+                let file = open_found(path).map_err(|error| unread(path, &error));
+                file.map(|file| Input::new(path, file, room))
             };
-            let mut file = match file {
+            let mut file = match opened {
                 Ok(file) => file,
                 Err(problem) => {
                     see(path, 1, Err(problem))?;
@@ -190,14 +190,18 @@ pub(crate) struct Input {
 impl Input {
     /// Opens a file, of which so much is read at most.
     pub(crate) fn open(path: &Path, room: u64) -> Result<Self, Problem> {
-        let mut own = open(path).map_err(|error| unread(path, &error))?;
+        let file = open(path).map_err(|error| unread(path, &error))?;
+        Ok(Self::new(path, file, room))
+    }
+
+    fn new(path: &Path, mut own: BufReader<File>, room: u64) -> Self {
         let (path, before) = (path.to_owned(), path_before(path));
         let (path, file, second, fault) = match part_before(&path, &mut own) {
             Ok(Some(file)) => (before, file, Some((path, own)), None),
             Ok(None) => (path, own, None, None),
             Err(error) => (path, own, None, Some(unread(&before, &error))),
         };
-        Ok(Self { path, recording: Recording::new(Bounded { file, room }), second, fault })
+        Self { path, recording: Recording::new(Bounded { file, room }), second, fault }
     }
 
     /// How much may still be read.
@@ -258,7 +262,7 @@ fn part_before(path: &Path, own: &mut BufReader<File>) -> io::Result<Option<BufR
     if !other.is_file() || (file.dev(), file.ino()) == (other.dev(), other.ino()) {
         return Ok(None);
     }
-    let mut before = open(&path)?;
+    let mut before = open_found(&path)?;
     Ok(is_begun(before.fill_buf()?).then_some(before))
 }
 
@@ -289,16 +293,26 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     Ok(files)
 }
 
+/// The size of several documents, as they usually are.
+const BUFFER: usize = 64 << 10;
+
 /// Opens a file of snapshots; `-` is standard input.
 fn open(path: &Path) -> io::Result<BufReader<File>> {
-    /// Several documents of the usual size.
-    const BUFFER: usize = 64 << 10;
     let file = if path.as_os_str() == "-" {
         io::stdin().as_fd().try_clone_to_owned().map(File::from)
     } else {
         File::open(path)
     };
     Ok(BufReader::with_capacity(BUFFER, file?))
+}
+
+/// Opens a file that nobody named. It is not waited for: nobody may ever write to it.
+fn open_found(path: &Path) -> io::Result<BufReader<File>> {
+    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    Ok(BufReader::with_capacity(BUFFER, file))
 }
 
 #[cfg(test)]
