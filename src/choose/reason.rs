@@ -266,6 +266,8 @@ pub enum Why {
     NoRoom,
     /// NCCL has room for 32 ports, and does not check this between the ports of one device.
     Overrun,
+    /// NVSHMEM has room for 32 ports, and for 4 of each device. With more it fails, or writes past the end.
+    BeyondRoom,
     /// This variable's value is not understood.
     BadValue(&'static str),
     /// NCCL 2.21 and 2.22 crash on a range without a slash.
@@ -305,6 +307,9 @@ impl fmt::Display for Why {
             }
             Self::Overrun => f.write_str(
                 "it has room for 32 ports, and writes past the end when one device exceeds it",
+            ),
+            Self::BeyondRoom => f.write_str(
+                "it has room for 32 ports, and for 4 of each device, and fails with more",
             ),
             Self::BadValue(variable) => write!(f, "the value of {variable} is not understood"),
             Self::RangeCrash => f.write_str("it crashes on an address range without a slash"),

@@ -449,7 +449,7 @@ impl RightIndices {
 
     /// How many ports are to be used on one host, where that is more than the program has room for.
     fn too_many(&self, program: Program) -> Option<usize> {
-        (program == Program::Nccl && self.most > ROOM).then_some(self.most)
+        (program != Program::Ucx && self.most > ROOM).then_some(self.most)
     }
 }
 

@@ -117,7 +117,7 @@ impl Verdict {
         self.is_unordered |= fills && !has_order(&host.inventory);
         self.unread_settings += usize::from(!host.inventory.unread_settings.is_empty());
         self.trees += usize::from(host.inventory.host.is_none());
-        for program in [Program::Nccl, Program::Ucx] {
+        for program in ALL {
             let model = program.model(variable(&host.inventory, SettingsReading::NEWEST));
             let name = unused_by(&model).filter(|_| self.unused_by(program).is_none());
             self.unused_by.extend(name.map(|name| (program, name)));

@@ -10,7 +10,7 @@ use core::fmt;
 use core::ops::RangeInclusive;
 
 /// The variables that are looked for. No others are read or recorded.
-pub const NAMES: [&str; 25] = [
+pub const NAMES: [&str; 27] = [
     "NCCL_IB_DISABLE",
     "NCCL_IB_HCA",
     "NCCL_IB_GID_INDEX",
@@ -22,6 +22,8 @@ pub const NAMES: [&str; 25] = [
     "NCCL_NET_PLUGIN",
     "NCCL_ENV_PLUGIN",
     "NVSHMEM_HCA_LIST",
+    "NVSHMEM_HCA_PE_MAPPING",
+    "NVSHMEM_HCA_PREFIX",
     "NVSHMEM_ENABLE_NIC_PE_MAPPING",
     "NVSHMEM_IB_GID_INDEX",
     "NVSHMEM_IB_ROCE_VERSION_NUM",

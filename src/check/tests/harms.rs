@@ -364,6 +364,7 @@ pub(super) const HARMS: &[Harm] = &[
         it.set("UCX_TLS", "rc_x,self");
         it.set("UCX_IB_GID_INDEX", "999");
     }),
+    (&["other-transport"], |it| it.set("NVSHMEM_HCA_LIST", "mlx5_0:1")),
     (&["other-transport", "not-checked"], |it| {
         it.set("NCCL_NET_PLUGIN", "ofi");
         it.set("NCCL_IB_HCA", "mlx9");

@@ -163,6 +163,7 @@ fn wording() -> String {
         Why::NoTypes,
         Why::NoRoom,
         Why::Overrun,
+        Why::BeyondRoom,
         Why::BadValue("UCX_IB_GID_INDEX"),
         Why::RangeCrash,
         Why::IndexAndSubnets,

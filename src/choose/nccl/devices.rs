@@ -10,6 +10,8 @@ pub struct DeviceList {
     excludes: bool,
     is_exact: bool,
     entries: Vec<(String, Option<i32>)>,
+    /// Whether there are more entries than each release of the program keeps.
+    pub(super) is_cut: bool,
 }
 
 /// How many ports, and how many entries of `NCCL_IB_HCA`, NCCL has room for.
@@ -42,20 +44,27 @@ impl DeviceList {
             (!name.is_empty()).then(|| (name.to_owned(), port))
         };
         let entries = text.split(',').filter_map(entry).take(ROOM).collect();
-        Self { variable: "NCCL_IB_HCA", excludes, is_exact, entries }
+        Self { variable: "NCCL_IB_HCA", excludes, is_exact, entries, is_cut: false }
     }
 
     /// Reads `NVSHMEM_HCA_LIST`: exact names with a port.
     pub(super) fn nvshmem(text: &str) -> Self {
+        /// How many entries NVSHMEM keeps. Newer releases keep 48.
+        const ENTRIES: usize = 16;
         let (excludes, text) = strip(text, '^');
         let entry = |entry: &str| {
-            let (name, port) = entry.split_once(':').unwrap_or((entry, ""));
-            let port = (!port.is_empty()).then(|| atoi(port));
+            let (name, port) = match entry.split_once(':') {
+                None => (entry, None),
+                Some((name, port)) => (name, Some(atoi(port)).filter(|port| *port != -1)),
+            };
             (!name.is_empty()).then(|| (name.to_owned(), port))
         };
-        let mut entries: Vec<_> = text.split(',').filter_map(entry).collect();
-        entries.sort_unstable();
-        Self { variable: "NVSHMEM_HCA_LIST", excludes, is_exact: true, entries }
+        let mut all = text.split(',').filter_map(entry);
+        let entries: Vec<_> = all.by_ref().take(ENTRIES).collect();
+        let is_cut = all.next().is_some();
+        // `^` before nothing leaves nothing out.
+        let excludes = excludes && !entries.is_empty();
+        Self { variable: "NVSHMEM_HCA_LIST", excludes, is_exact: true, entries, is_cut }
     }
 
     /// Whether the port is used.
@@ -65,17 +74,8 @@ impl DeviceList {
             let is_device = if self.is_exact { device == name } else { device.starts_with(name) };
             is_device && own.is_none_or(|own| u32::try_from(own) == Ok(port))
         };
-        let is_any = if self.entries.len() > ROOM {
-            // Only NVSHMEM's list of exact names, which is sorted, may be that long.
-            let find = |port| {
-                let key = (device, port);
-                self.entries.binary_search_by(|(name, own)| (name.as_str(), *own).cmp(&key)).is_ok()
-            };
-            find(None) || i32::try_from(port).is_ok_and(|port| find(Some(port)))
-        } else {
-            self.entries.iter().any(is_named)
-        };
-        // An empty list names every port; with `^` it names none.
+        let is_any = self.entries.iter().any(is_named);
+        // An empty list names every port. With `^` none is left to NCCL.
         (self.entries.is_empty() || is_any) != self.excludes
     }
 }

@@ -40,6 +40,9 @@ pub use settings::Settings;
 /// The ports that NCCL and NVSHMEM ask for: as many as the device says in a byte, from 1 on.
 pub(crate) const ASKED: RangeInclusive<u32> = 1..=255;
 
+/// The ports past those of a device that NVSHMEM has room for.
+const OF_DEVICE: RangeInclusive<u32> = 5..=255;
+
 /// What NCCL or NVSHMEM does with a port.
 #[must_use]
 pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
@@ -51,7 +54,8 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
 }
 
 /// What NCCL or NVSHMEM does with all ports of a host, in the order given. It is what [`choose`] says of
-/// each port, except that NCCL has room for only 32 ports. Ports whose devices it does not find take none.
+/// each port, except that both have room for only 32 ports: NCCL leaves the others out, and NVSHMEM fails,
+/// also if it looks at a device's fifth port. Ports whose devices they do not find take no room.
 ///
 /// It counts device by device in libibverbs's order. Where that is not known, the order given is taken:
 /// see [`is_order_known`].
@@ -62,7 +66,22 @@ pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
         port.is_found && !matches!(own.outcome, Outcome::Ignored(_))
     };
     let all = ports.iter().zip(&decisions).filter(|(port, own)| takes_room(port, own));
-    if matches!(settings.implementation, Implementation::Nvshmem) || all.count() <= ROOM {
+    let count = all.count();
+    if settings.implementation == Implementation::Nvshmem {
+        let is_beyond = |port: &Port<'_>| {
+            port.is_found
+                && OF_DEVICE.contains(&port.number)
+                && settings.devices.takes(port.device, port.number)
+        };
+        if count > ROOM || ports.iter().copied().any(is_beyond) {
+            let used = ports.iter().zip(&mut decisions);
+            for (port, own) in used.filter(|(port, own)| takes_room(port, own)) {
+                *own = Decision::unlooked(port, Outcome::Fails(Why::BeyondRoom));
+            }
+        }
+        return decisions;
+    }
+    if count <= ROOM {
         return decisions;
     }
     let mut order: Vec<(&&Port<'_>, &mut Decision)> = ports.iter().zip(&mut decisions).collect();

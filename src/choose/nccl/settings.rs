@@ -19,7 +19,7 @@ pub struct Settings {
     pub(super) family: Family,
     pub(super) range: Range,
     pub(super) flid_index: i32,
-    /// The variable that makes it doubtful what NCCL does.
+    /// The variable that makes it doubtful what the program does.
     pub(super) doubted_by: Option<&'static str>,
 }
 
@@ -56,8 +56,7 @@ impl Settings {
                 (&NCCL, DeviceList::nccl(list, release))
             }
             Implementation::Nvshmem => {
-                let is_on = number(variable("NVSHMEM_ENABLE_NIC_PE_MAPPING"), 0) != 0;
-                let list = variable("NVSHMEM_HCA_LIST").filter(|_| is_on);
+                let list = variable(HCA_LIST).filter(|_| has_mapping(&variable));
                 (&NVSHMEM, DeviceList::nvshmem(list.unwrap_or_default()))
             }
         };
@@ -78,14 +77,16 @@ impl Settings {
             flid_index: int(number(variable("NCCL_IB_ROUTABLE_FLID_GID_INDEX"), 1)),
             doubted_by: match implementation {
                 Implementation::Nccl(release) => doubted_by(release, variable),
-                Implementation::Nvshmem => None,
+                Implementation::Nvshmem => nvshmem_doubted_by(variable),
             },
         }
     }
 
-    /// The variable that makes it doubtful what NCCL does, if one is set: `NCCL_NET` names another transport than its
-    /// own for InfiniBand and RoCE, `NCCL_NET_PLUGIN` a plug-in that may have one, or `NCCL_ENV_PLUGIN` a plug-in that
-    /// may give NCCL other settings.
+    /// The variable that makes it doubtful what the program does, if one is set. `NCCL_NET` names another transport
+    /// than NCCL's own for InfiniBand and RoCE, `NCCL_NET_PLUGIN` a plug-in that may have one, and `NCCL_ENV_PLUGIN` a
+    /// plug-in that may give NCCL other settings. NVSHMEM may use other ports by `NVSHMEM_HCA_LIST`, which only some
+    /// releases heed without `NVSHMEM_ENABLE_NIC_PE_MAPPING`, and of which some keep no more than 16 entries; by
+    /// `NVSHMEM_HCA_PE_MAPPING`, and by `NVSHMEM_HCA_PREFIX`.
     #[must_use]
     pub fn doubted_by(&self) -> Option<&'static str> {
         self.doubted_by
@@ -137,6 +138,24 @@ fn doubted_by<'v>(
     // A transport of that name may still be the plug-in's.
     let is_plugin = is_given("NCCL_NET_PLUGIN") && is_other("NCCL_NET_PLUGIN", "none");
     is_plugin.then_some("NCCL_NET_PLUGIN")
+}
+
+const HCA_LIST: &str = "NVSHMEM_HCA_LIST";
+
+/// Whether NVSHMEM heeds its lists of devices in each release. It is on if it is set to anything but a no.
+fn has_mapping<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> bool {
+    variable("NVSHMEM_ENABLE_NIC_PE_MAPPING")
+        .is_some_and(|value| !value.starts_with(['0', 'N', 'n', 'F', 'f']))
+}
+
+fn nvshmem_doubted_by<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> Option<&'static str> {
+    let given = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let is_list_clear = |list| has_mapping(&variable) && !DeviceList::nvshmem(list).is_cut;
+    if given(HCA_LIST).is_some_and(|list| !is_list_clear(list)) {
+        return Some(HCA_LIST);
+    }
+    let others = ["NVSHMEM_HCA_PE_MAPPING", "NVSHMEM_HCA_PREFIX"];
+    others.into_iter().find(|name| given(name).is_some())
 }
 
 /// Names of the variables.

@@ -36,10 +36,6 @@ pub struct Plan {
     pub is_sure: bool,
 }
 
-/// The longest variable that the kernel passes to a program (`MAX_ARG_STRLEN`), including its name and the
-/// final zero byte.
-const LONGEST: usize = 128 << 10;
-
 /// Finds variables with which a program uses the right row on every wanted port that it asks for
 /// ([`Program::asks_for`]), and no other port. `None` if no setting that is tried does this. `None` also if no such port is
 /// wanted, because no list of devices can name zero devices.
@@ -162,8 +158,7 @@ pub(super) fn plan_of(
                     || target.is_met_by(&own.outcome) && keeps_infiniband(target, &own.outcome)
             })
         };
-        let fits = |(name, value): &(&str, String)| name.len() + value.len() + 2 <= LONGEST;
-        let is_plan = variables.iter().all(fits) && hosts.all(&mut |host| is_right(host));
+        let is_plan = hosts.all(&mut |host| is_right(host));
         let is_sure = |host: &[Target<'_, '_>]| {
             host.iter().all(|target| {
                 let is_sure = match &model {
@@ -211,8 +206,6 @@ fn device_list(
 type Candidate = (Way, Vec<(&'static str, String)>);
 
 fn candidates(program: Program, rows: &[RightRow]) -> Vec<Candidate> {
-    /// The shortest network in a list, as `::/128` with a comma.
-    const SHORTEST: usize = 7;
     let index = program.index_variable();
     let automatic = match program {
         Program::Ucx => (index, "auto".to_owned()),
@@ -235,9 +228,11 @@ fn candidates(program: Program, rows: &[RightRow]) -> Vec<Candidate> {
         let covers = [covering(&addresses, Family::V4), covering(&addresses, Family::V6)];
         let short: Vec<String> = covers.iter().flatten().map(Network::to_string).collect();
         let exact = |own: &IpAddr| format!("{own}/{}", if own.is_ipv4() { 32 } else { 128 });
-        // More would not fit.
-        let has_room = addresses.len() <= LONGEST / SHORTEST;
-        let exact = has_room.then(|| addresses.iter().map(exact).collect::<Vec<String>>());
+        let mut known = BTreeSet::new();
+        let once: Vec<&IpAddr> = addresses.iter().filter(|own| known.insert(**own)).collect();
+        // UCX does not read more.
+        let has_room = once.len() <= ucx::ROOM;
+        let exact = has_room.then(|| once.into_iter().map(exact).collect::<Vec<String>>());
         for subnets in [Some(short), exact].into_iter().flatten() {
             let subnets = ("UCX_IB_ROCE_SUBNETS", subnets.join(","));
             list.push((Way::Addresses, vec![automatic.clone(), subnets]));

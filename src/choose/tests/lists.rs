@@ -91,36 +91,75 @@ fn ucx_device_lists() {
     assert_eq!(ports("mlx5_[0-4294967295]:1", Release::V1_22), 3, "it ends at 128");
 }
 
-/// A binary search in a long list and a walk through a short one give the same answer.
+/// Empty entries are none, and `all` is all only if nothing follows it.
 #[test]
-fn a_list_of_any_length() {
-    for more in [0, 60] {
-        let own = ["b", "a:2", "c:1", "c:3"].map(str::to_owned);
-        let list: Vec<String> = (0..more).map(|n| format!("x{n}:1")).chain(own).collect();
-        let list = list.join(",");
-        for (mark, is_in) in [("", true), ("^", false)] {
-            let list = format!("{mark}{list}");
-            let settings = nccl::Settings::new(Implementation::Nvshmem, |name| match name {
-                "NVSHMEM_HCA_LIST" => Some(&list),
-                "NVSHMEM_ENABLE_NIC_PE_MAPPING" => Some("1"),
-                _ => None,
-            });
-            for (device, number, is_named) in [
-                ("b", 1, true),
-                ("b", 9, true),
-                ("a", 2, true),
-                ("a", 1, false),
-                ("c", 1, true),
-                ("c", 2, false),
-                ("c", 3, true),
-                ("d", 1, false),
-            ] {
-                let port = port("port 1 link_layer Ethernet gid_tbl_len 16", vec![]);
-                let port = Port { device, number, ..port };
-                let outcome = nccl::choose(&port, &settings).outcome;
-                let is_left_out = outcome == Outcome::Ignored(Why::NotListed("NVSHMEM_HCA_LIST"));
-                assert_eq!(is_left_out, is_named != is_in, "{list} {device}:{number}: {outcome}");
-            }
-        }
+fn ucx_lists_as_ucx_splits_them() {
+    use ucx::Release;
+    let outcome = |set: &str, release| {
+        let rows = vec![row("1 0 fe80::1 v2 e"), row("1 1 ::ffff:10.0.0.1 v2 e")];
+        let port = port("port 1 link_layer Ethernet gid_tbl_len 16", rows);
+        let settings = ucx::Settings::new(release, of(&variables(set)));
+        ucx::choose(&Port { device: "mlx5_0", ..port }, &settings).outcome
+    };
+    let refused = |name| Outcome::Fails(Why::BadValue(name));
+    let (subnets, devices) = ("UCX_IB_ROCE_SUBNETS", "UCX_NET_DEVICES");
+    for (set, expected) in [
+        ("UCX_IB_ROCE_SUBNETS=10.0.0.0/8,", Outcome::Taken(1)),
+        ("UCX_IB_ROCE_SUBNETS=,,10.0.0.0/8", Outcome::Taken(1)),
+        ("UCX_IB_ROCE_SUBNETS=^all", Outcome::Taken(1)),
+        ("UCX_IB_ROCE_SUBNETS=^", Outcome::Taken(1)),
+        ("UCX_IB_ROCE_SUBNETS=", Outcome::Fails(Why::NoRow)),
+        ("UCX_IB_ROCE_SUBNETS=all,10.0.0.0/8", refused(subnets)),
+        ("UCX_IB_ROCE_SUBNETS=10.0.0.0", refused(subnets)),
+        ("UCX_NET_DEVICES=all,", Outcome::Taken(1)),
+        ("UCX_NET_DEVICES=,mlx5_0:1", Outcome::Taken(1)),
+        ("UCX_NET_DEVICES=all,mlx5_0:1", refused(devices)),
+        ("UCX_NET_DEVICES=", Outcome::Ignored(Why::NotListed(devices))),
+        ("UCX_IB_FLID_ROUTE=bogus", refused("UCX_IB_FLID_ROUTE")),
+    ] {
+        assert_eq!(outcome(set, Release::NEWEST), expected, "{set}");
     }
+    for set in ["UCX_NET_DEVICES=all,x", "UCX_NET_DEVICES=x,all", "UCX_IB_FLID_ROUTE=bogus"] {
+        assert_eq!(outcome(set, Release::V1_15), Outcome::Taken(1), "{set}");
+    }
+    // What follows the 128th entry is not read.
+    let others = "192.0.2.1/32,".repeat(127);
+    let last = format!("UCX_IB_ROCE_SUBNETS={others}10.0.0.1/32,bogus");
+    assert_eq!(outcome(&last, Release::NEWEST), Outcome::Taken(1));
+    let after = format!("UCX_IB_ROCE_SUBNETS={others}192.0.2.1/32,10.0.0.1/32");
+    assert_eq!(outcome(&after, Release::NEWEST), Outcome::Fails(Why::NoRow));
+}
+
+#[test]
+fn nvshmem_device_lists() {
+    let takes = |list: &str| {
+        let settings = nccl::Settings::new(Implementation::Nvshmem, |name| match name {
+            "NVSHMEM_HCA_LIST" => Some(list),
+            "NVSHMEM_ENABLE_NIC_PE_MAPPING" => Some("yes"),
+            _ => None,
+        });
+        taken(|device, number| {
+            let port = port("port 1 link_layer Ethernet gid_tbl_len 16", vec![]);
+            let outcome = nccl::choose(&Port { device, number, ..port }, &settings).outcome;
+            outcome != Outcome::Ignored(Why::NotListed("NVSHMEM_HCA_LIST"))
+        })
+    };
+    let all = takes("");
+    let others = "x:1,".repeat(15);
+    for (list, expected) in [
+        ("mlx5_0", "mlx5_0:1"),
+        ("mlx5_0:1", "mlx5_0:1"),
+        ("mlx5_0:-1", "mlx5_0:1"),
+        ("mlx5_0:", ""),
+        ("mlx5_0:0", ""),
+        ("mlx5_0:1:4,:1,mlx5_1:2", "mlx5_0:1 mlx5_1:2"),
+        ("^", &all),
+        (",", &all),
+        ("^mlx5_1", "mlx5_0:1 mlx5_10:1 mlx5_bond_0:1 bnxt_re0:1"),
+        (&format!("{others}mlx5_0"), "mlx5_0:1"),
+        (&format!("{others}x:1,mlx5_0"), ""),
+    ] {
+        assert_eq!(takes(list), expected, "{list:?}");
+    }
+    assert_eq!(all.split(' ').count(), PORTS.len());
 }

@@ -62,7 +62,11 @@ fn chosen_of_all(devices: &[(&'static str, Option<u32>, u32)], set: &str) -> Vec
         })
         .collect();
     let ports: Vec<&Port<'_>> = ports.iter().collect();
-    let program = Implementation::Nccl(nccl::Release::NEWEST);
+    let program = if set.starts_with("NVSHMEM_") {
+        Implementation::Nvshmem
+    } else {
+        Implementation::Nccl(nccl::Release::NEWEST)
+    };
     let settings = nccl::Settings::new(program, of(&variables(set)));
     let decisions = nccl::choose_all(&ports, &settings);
     decisions.into_iter().map(|decision| decision.outcome).collect()
@@ -92,6 +96,50 @@ fn nccl_has_room_for_32_ports() {
     let outcomes = chosen_of_all(&[("a", None, 31), ("b", None, 2)], "NCCL_IB_HCA=^b:1");
     assert_eq!(count(&outcomes, &taken), 32);
     assert_eq!(count(&chosen_of_all(&[("a", None, 32)], "(none)"), &taken), 32);
+}
+
+/// It has room for as many ports, and for four of each device that its list does not leave out.
+#[test]
+fn nvshmem_fails_beyond_its_room() {
+    let count = |devices: &[_], set: &str| {
+        let outcomes = chosen_of_all(devices, set);
+        let fails = Outcome::Fails(Why::BeyondRoom);
+        let count = |what| outcomes.iter().filter(|own| **own == what).count();
+        (count(Outcome::Taken(3)), count(fails))
+    };
+    let device = |name, ports| (name, None, ports);
+    let full: Vec<_> = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| device(name, 4)).into();
+    let index = "NVSHMEM_IB_GID_INDEX=3";
+    assert_eq!(count(&full, index), (32, 0));
+    let more = [&full[..], &[device("i", 1)]].concat();
+    assert_eq!(count(&more, index), (0, 33));
+    let left_out = format!("{index} NVSHMEM_ENABLE_NIC_PE_MAPPING=1 NVSHMEM_HCA_LIST=^i");
+    assert_eq!(count(&more, &left_out), (32, 0));
+    let fifth = [device("a", 5), device("b", 1)];
+    assert_eq!(count(&fifth, index), (0, 6));
+    let left_out = format!("{index} NVSHMEM_ENABLE_NIC_PE_MAPPING=1 NVSHMEM_HCA_LIST=^a:5");
+    assert_eq!(count(&fifth, &left_out), (5, 0));
+}
+
+/// Which ports NVSHMEM uses by these differs by release.
+#[test]
+fn what_makes_nvshmem_doubtful() {
+    let doubted_by =
+        |set: &str| nccl::Settings::new(Implementation::Nvshmem, of(&variables(set))).doubted_by();
+    let long = format!("NVSHMEM_HCA_LIST={}x", "x,".repeat(16));
+    for (set, expected) in [
+        ("NVSHMEM_IB_GID_INDEX=3", None),
+        ("NVSHMEM_HCA_LIST=", None),
+        ("NVSHMEM_HCA_LIST=a", Some("NVSHMEM_HCA_LIST")),
+        ("NVSHMEM_HCA_LIST=a NVSHMEM_ENABLE_NIC_PE_MAPPING=0", Some("NVSHMEM_HCA_LIST")),
+        ("NVSHMEM_HCA_LIST=a NVSHMEM_ENABLE_NIC_PE_MAPPING=false", Some("NVSHMEM_HCA_LIST")),
+        ("NVSHMEM_HCA_LIST=a NVSHMEM_ENABLE_NIC_PE_MAPPING=y", None),
+        (&format!("{long} NVSHMEM_ENABLE_NIC_PE_MAPPING=1"), Some("NVSHMEM_HCA_LIST")),
+        ("NVSHMEM_HCA_PE_MAPPING=a:1:2", Some("NVSHMEM_HCA_PE_MAPPING")),
+        ("NVSHMEM_HCA_PREFIX=bnxt", Some("NVSHMEM_HCA_PREFIX")),
+    ] {
+        assert_eq!(doubted_by(set), expected, "{set}");
+    }
 }
 
 /// Without the files of types NCCL fails where it compares two rows, from 2.21 on.

@@ -27,6 +27,7 @@ use settings::Value;
 
 pub use class::Class;
 pub use release::Release;
+pub(super) use settings::ROOM;
 pub use settings::{Devices, Settings};
 
 /// Whether UCX asks for a port: of a device with at most two, or of a switch.
@@ -39,8 +40,8 @@ pub(super) fn asks_for(port: &Port<'_>) -> bool {
 #[must_use]
 pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
     let unlooked = |outcome| Decision::unlooked(port, outcome);
-    if settings.gid_index == Value::Bad {
-        return unlooked(Outcome::Fails(Why::BadValue("UCX_IB_GID_INDEX")));
+    if let Some(name) = settings.refused {
+        return unlooked(Outcome::Fails(Why::BadValue(name)));
     }
     if let Some(why) = unoffered(port, settings) {
         return unlooked(Outcome::Ignored(why));

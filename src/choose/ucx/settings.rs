@@ -15,6 +15,8 @@ pub struct Settings {
     pub(super) subnets: Value<Subnets>,
     pub(in crate::choose) devices: Devices,
     pub(super) heeds_flid: bool,
+    /// The variable whose value UCX does not take, so that it refuses to start.
+    pub(super) refused: Option<&'static str>,
     /// The variable that makes it doubtful what UCX does.
     doubted_by: Option<&'static str>,
 }
@@ -39,17 +41,29 @@ impl Settings {
     /// Reads the settings. `variable` returns the value of a variable.
     #[must_use]
     pub fn new<'v>(release: Release, variable: impl Fn(&str) -> Option<&'v str>) -> Self {
+        let since = |first: Release, name: &str| variable(name).filter(|_| release >= first);
+        let gid_index = variable("UCX_IB_GID_INDEX").map_or(Value::Default, gid_index);
+        let subnets =
+            since(Release::V1_18, "UCX_IB_ROCE_SUBNETS").map_or(Value::Default, AllowList::read);
+        let devices = Devices::new(variable("UCX_NET_DEVICES").unwrap_or("all"), release);
+        let flid = since(Release::V1_16, "UCX_IB_FLID_ROUTE").map_or(Some(true), boolean);
+        let refused = [
+            ("UCX_IB_GID_INDEX", gid_index == Value::Bad),
+            ("UCX_IB_ROCE_SUBNETS", subnets == Value::Bad),
+            ("UCX_NET_DEVICES", devices.list == Value::Bad),
+            ("UCX_IB_FLID_ROUTE", flid.is_none()),
+        ];
         Self {
             release,
-            gid_index: variable("UCX_IB_GID_INDEX").map_or(Value::Default, gid_index),
-            subnets: match variable("UCX_IB_ROCE_SUBNETS") {
-                Some(text) if release >= Release::V1_18 => subnets(text),
-                _ => Value::Default,
+            gid_index,
+            subnets: match subnets {
+                Value::Set(list) => networks(&list),
+                Value::Default | Value::Bad => Value::Default,
             },
             doubted_by: doubted_by(&variable),
-            devices: Devices::new(variable("UCX_NET_DEVICES").unwrap_or("all"), release),
-            heeds_flid: release >= Release::V1_16
-                && !variable("UCX_IB_FLID_ROUTE").is_some_and(is_no),
+            devices,
+            heeds_flid: release >= Release::V1_16 && flid == Some(true),
+            refused: refused.iter().find(|(_, is_refused)| *is_refused).map(|(name, _)| *name),
         }
     }
 
@@ -85,9 +99,46 @@ fn has_rdma(list: &str) -> bool {
     list == "all" || (!list.starts_with('^') && list.split(',').any(is_any))
 }
 
-/// What UCX reads as no.
-fn is_no(text: &str) -> bool {
-    ["n", "no", "off", "0"].iter().any(|no| text.eq_ignore_ascii_case(no))
+/// A yes or a no as UCX reads it.
+fn boolean(text: &str) -> Option<bool> {
+    let is_one_of = |words: [&str; 4]| words.iter().any(|own| text.eq_ignore_ascii_case(own));
+    is_one_of(["y", "yes", "on", "1"])
+        .then_some(true)
+        .or_else(|| is_one_of(["n", "no", "off", "0"]).then_some(false))
+}
+
+/// How many entries of a list UCX keeps. It does not read the others.
+pub(in crate::choose) const ROOM: usize = 128;
+
+/// The entries of a list, as UCX keeps them: no empty ones.
+fn entries(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').filter(|own| !own.is_empty()).take(ROOM)
+}
+
+/// A list of what is used or, after `^`, of what is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct AllowList {
+    excludes: bool,
+    entries: Vec<String>,
+}
+
+impl AllowList {
+    /// Reads it. The word `all` means all, and no other entry may follow it.
+    fn read(text: &str) -> Value<Self> {
+        let (excludes, list) = match text.strip_prefix('^') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let entries: Vec<&str> = entries(list).collect();
+        match entries.as_slice() {
+            ["all"] => Value::Default,
+            ["all", ..] => Value::Bad,
+            _ => Value::Set(Self {
+                excludes,
+                entries: entries.into_iter().map(str::to_owned).collect(),
+            }),
+        }
+    }
 }
 
 /// A decimal number as `sscanf` reads it for `%lu`, followed by any text: `0x3` is 0. It may have a sign.
@@ -118,14 +169,8 @@ fn gid_index(text: &str) -> Value<u32> {
     Value::Set(u32::from_be_bytes([a, b, c, d]))
 }
 
-fn subnets(text: &str) -> Value<Subnets> {
-    if text == "all" {
-        return Value::Default;
-    }
-    let (excludes, text) = match text.strip_prefix('^') {
-        Some(rest) => (true, rest),
-        None => (false, text),
-    };
+/// The networks of a list; UCX fails on what it cannot read only where it opens a port of RoCE.
+fn networks(list: &AllowList) -> Value<Subnets> {
     let network = |entry: &str| {
         let (address, bits) = entry.trim().split_once('/')?;
         let (bits, address) = (bits.parse::<u32>().ok()?, address.parse::<IpAddr>().ok()?);
@@ -135,11 +180,11 @@ fn subnets(text: &str) -> Value<Subnets> {
         })
     };
     let mut networks: BTreeMap<_, BTreeSet<u128>> = BTreeMap::new();
-    for entry in text.split(',') {
+    for entry in &list.entries {
         let Some((family, bits, address)) = network(entry) else { return Value::Bad };
         networks.entry((family, bits)).or_default().insert(beginning(address, bits));
     }
-    Value::Set(Subnets { excludes, networks })
+    Value::Set(Subnets { excludes: list.excludes, networks })
 }
 
 /// The first bits of an address; the others are zero.
@@ -166,32 +211,31 @@ impl Subnets {
 /// `UCX_NET_DEVICES`: which ports are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Devices {
-    takes_all: bool,
-    excludes: bool,
+    list: Value<AllowList>,
     has_bare_names: bool,
-    entries: Vec<String>,
 }
 
 impl Devices {
-    /// How many entries a list may have after ranges are expanded.
-    const ROOM: usize = 128;
-
     /// Reads the list as a release does.
     #[must_use]
     pub fn new(text: &str, release: Release) -> Self {
         let is_new = release >= Release::V1_21;
-        let (excludes, list) = match text.strip_prefix('^') {
-            Some(rest) if is_new => (true, rest),
-            _ => (false, text),
+        let mut list = if is_new {
+            AllowList::read(text)
+        } else if entries(text).any(|own| own == "all") {
+            Value::Default
+        } else {
+            let entries = entries(text).map(str::to_owned).collect();
+            Value::Set(AllowList { excludes: false, entries })
         };
-        let entries: Vec<&str> = list.split(',').collect();
-        let takes_all = if is_new { text == "all" } else { entries.contains(&"all") };
-        let expanded = entries.into_iter().flat_map(|entry| {
-            let range = (release >= Release::V1_22).then(|| expand(entry)).flatten();
-            range.unwrap_or_else(|| vec![entry.to_owned()])
-        });
-        let entries = expanded.take(Self::ROOM).collect();
-        Self { takes_all, excludes, has_bare_names: is_new, entries }
+        if let Value::Set(AllowList { entries, .. }) = &mut list
+            && release >= Release::V1_22
+        {
+            let all = std::mem::take(entries).into_iter();
+            let all = all.flat_map(|entry| expand(&entry).unwrap_or_else(|| vec![entry]));
+            *entries = all.take(ROOM).collect();
+        }
+        Self { list, has_bare_names: is_new }
     }
 
     /// Whether the port is used.
@@ -201,7 +245,11 @@ impl Devices {
             Some((name, own)) if name == device && *own == port.to_string() => true,
             _ => self.has_bare_names && entry == device,
         };
-        self.takes_all || self.entries.iter().any(is_named) != self.excludes
+        match &self.list {
+            Value::Default => true,
+            Value::Set(list) => list.entries.iter().any(is_named) != list.excludes,
+            Value::Bad => false,
+        }
     }
 }
 
@@ -218,7 +266,7 @@ fn expand(entry: &str) -> Option<Vec<String>> {
     if first > last || behind.contains(['[', ']']) {
         return None;
     }
-    Some((first..=last).take(Devices::ROOM).map(|n| format!("{before}{n}{behind}")).collect())
+    Some((first..=last).take(ROOM).map(|n| format!("{before}{n}{behind}")).collect())
 }
 
 #[cfg(test)]
@@ -272,5 +320,6 @@ mod tests {
         };
         assert!(["y", "Yes", "1"].iter().all(|text| heeds(text)));
         assert!(!["n", "No", "NO", "0"].iter().any(|text| heeds(text)));
+        assert!(!heeds("bogus"), "UCX refuses to start");
     }
 }
