@@ -107,6 +107,8 @@ impl DriverId {
     pub const MLX5: Self = Self(driver_id::MLX5);
     /// NVIDIA (Mellanox) ConnectX-3.
     pub const MLX4: Self = Self(driver_id::MLX4);
+    /// Intel and Cornelis Omni-Path.
+    pub const HFI1: Self = Self(driver_id::HFI1);
     /// Soft RoCE.
     pub const RXE: Self = Self(driver_id::RXE);
     /// Soft iWARP.

@@ -2,6 +2,7 @@
 
 use super::address::Family;
 use crate::device::NodeType;
+use crate::driver::DriverId;
 use crate::gid::{Gid, GidType};
 use crate::inventory::{DeviceRecord, PortRecord};
 use crate::netdev::Unfit;
@@ -166,6 +167,17 @@ impl DeviceRecord {
         }
         let mut types = self.rows(port.number).iter().map(|row| row.record.entry.gid_type());
         types.any(|own| matches!(own, GidType::ROCE_V1 | GidType::ROCE_V2)).then_some(true)
+    }
+
+    /// Whether its ports with the link layer InfiniBand are of Omni-Path, if that is known. Netlink names the protocol.
+    /// Without it the driver decides, if this version knows it: only one makes devices of Omni-Path.
+    #[must_use]
+    pub fn is_omni_path(&self) -> Option<bool> {
+        match (&self.device.protocol, self.device.driver) {
+            (Some(protocol), _) => Some(protocol == "opa"),
+            (None, Some(driver)) => driver.name().map(|_| driver == DriverId::HFI1),
+            (None, None) => None,
+        }
     }
 }
 

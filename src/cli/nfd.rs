@@ -149,12 +149,11 @@ fn is_of(own: &DeviceRecord, port: &PortRecord, kind: Kind) -> Option<bool> {
         NodeType::USNIC | NodeType::USNIC_UDP => return Some(false),
         _ => port.known()?.link_layer,
     };
-    match (layer, own.device.protocol.as_deref()) {
-        (LinkLayer::ETHERNET, _) if kind == Kind::Roce => own.is_roce(port),
-        // Omni-Path has the link layer of InfiniBand, too.
-        (LinkLayer::ETHERNET, _) | (LinkLayer::INFINIBAND, Some("opa")) => Some(false),
-        (LinkLayer::INFINIBAND, Some(_)) => Some(kind == Kind::Ib),
-        (LinkLayer::INFINIBAND, None) if kind != Kind::Ib => Some(false),
+    match layer {
+        LinkLayer::ETHERNET if kind == Kind::Roce => own.is_roce(port),
+        LinkLayer::ETHERNET => Some(false),
+        LinkLayer::INFINIBAND if kind == Kind::Ib => own.is_omni_path().map(|is_other| !is_other),
+        LinkLayer::INFINIBAND => Some(false),
         _ => None,
     }
 }

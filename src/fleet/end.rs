@@ -5,7 +5,7 @@ use crate::choose::{
     Caveat, Family, Home, Network, Outcome, Port, Row, Surroundings, Why, address_of, caveats,
     is_of_link,
 };
-use crate::device::{Device, NodeType};
+use crate::device::NodeType;
 use crate::gid::{Gid, GidType};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
 use crate::netdev::Interface;
@@ -38,6 +38,8 @@ pub enum Fabric {
     InfiniBand,
     /// Omni-Path, whose link layer is called InfiniBand too.
     OmniPath,
+    /// One of these two; it is not known which.
+    InfiniBandOrOmniPath,
     /// RoCE.
     Roce,
     /// iWARP.
@@ -49,16 +51,23 @@ pub enum Fabric {
 impl Fabric {
     /// That of a port whose attributes are known. An Ethernet port whose protocol is not known has no other than RoCE.
     pub(super) fn of(record: &DeviceRecord, port: &PortRecord) -> Option<Self> {
-        let (layer, Device { node_type, protocol, .. }) =
-            (port.known()?.link_layer, &record.device);
+        let (layer, node_type) = (port.known()?.link_layer, &record.device.node_type);
         let is_roce = layer == LinkLayer::ETHERNET && record.is_roce(port) != Some(false);
         Some(match layer {
-            LinkLayer::INFINIBAND if protocol.as_deref() == Some("opa") => Self::OmniPath,
-            LinkLayer::INFINIBAND => Self::InfiniBand,
+            LinkLayer::INFINIBAND => match record.is_omni_path() {
+                Some(true) => Self::OmniPath,
+                Some(false) => Self::InfiniBand,
+                None => Self::InfiniBandOrOmniPath,
+            },
             _ if is_roce => Self::Roce,
             LinkLayer::ETHERNET if *node_type == NodeType::RNIC => Self::Iwarp,
             _ => Self::Other(layer, *node_type),
         })
+    }
+
+    /// Whether its ports are in subnets.
+    pub(super) const fn has_subnets(self) -> bool {
+        matches!(self, Self::InfiniBand | Self::OmniPath | Self::InfiniBandOrOmniPath)
     }
 }
 
@@ -67,6 +76,7 @@ impl core::fmt::Display for Fabric {
         match self {
             Self::InfiniBand => f.write_str("InfiniBand"),
             Self::OmniPath => f.write_str("Omni-Path"),
+            Self::InfiniBandOrOmniPath => f.write_str("InfiniBand or Omni-Path"),
             Self::Roce => f.write_str("RoCE"),
             Self::Iwarp => f.write_str("iWARP"),
             Self::Other(layer, node_type) => write!(f, "link layer {layer}, node type {node_type}"),
@@ -175,6 +185,7 @@ impl End {
             Some(Fabric::Roce) => (3, LinkLayer::default(), NodeType::default()),
             Some(Fabric::Iwarp) => (4, LinkLayer::default(), NodeType::default()),
             Some(Fabric::Other(layer, node_type)) => (5, *layer, *node_type),
+            Some(Fabric::InfiniBandOrOmniPath) => (6, LinkLayer::default(), NodeType::default()),
         };
         let mtu = mtu.map_or([0, 0], |own| [1, own.0]);
         let mut key = vec![fabric, layer.0, node_type.0, state.0, mtu[0], mtu[1]];
@@ -239,7 +250,7 @@ pub(super) fn end(
     let Place { record, port, .. } = place;
     let attributes = port.known();
     let fabric = Fabric::of(record, port);
-    let is_subnet = matches!(fabric, Some(Fabric::InfiniBand | Fabric::OmniPath));
+    let is_subnet = fabric.is_some_and(Fabric::has_subnets);
     let used = match outcome {
         Outcome::Ignored(
             Why::Disabled

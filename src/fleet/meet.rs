@@ -35,8 +35,10 @@ pub enum Obstacle {
 pub enum Doubt {
     /// A port could not be read.
     PortUnread,
-    /// Which GID is used could not be found out, or its type could not be read.
+    /// Which GID is used could not be found out.
     GidUnread,
+    /// The type of the GID that is used could not be read.
+    TypeUnread,
     /// The P_Keys of a port were not read.
     PKeysUnread,
     /// The network of an address, or the subnet of a port, is not known.
@@ -45,6 +47,8 @@ pub enum Doubt {
     InterfaceUnread,
     /// An interface is not proven to be in its host's namespace.
     Unproven,
+    /// Whether a port is InfiniBand or Omni-Path is not known.
+    FabricUnread,
     /// There is no rule for this kind of port. What iWARP connects is an address, not a GID.
     NoRule,
     /// They may be in different VLANs: one uses its port's own interface and the other one a VLAN, a bond or a
@@ -109,12 +113,13 @@ impl End {
     /// Whether it is this end of which something is not known that is in doubt.
     pub(super) fn lacks(&self, doubt: Doubt) -> bool {
         match (doubt, &self.used) {
+            (Doubt::FabricUnread, _) => self.fabric == Some(Fabric::InfiniBandOrOmniPath),
             (Doubt::PKeysUnread, _) => self.pkeys.is_none(),
             (Doubt::NetworkUnread, Used::Row(row)) => row.site == Site::Unknown,
             (Doubt::NetworkUnread, used) => *used == Used::Subnet(None),
             (Doubt::InterfaceUnread, Used::Row(row)) => row.upper == Some(Upper::Unread),
             (Doubt::Unproven, Used::Row(row)) => !row.is_proven,
-            (Doubt::GidUnread, Used::Row(row)) => row.gid_type.is_none(),
+            (Doubt::TypeUnread, Used::Row(row)) => row.gid_type.is_none(),
             _ => false,
         }
     }
@@ -143,7 +148,16 @@ impl End {
 pub fn meet(one: &End, other: &End) -> Meeting {
     let mut own = Meeting { mtus_differ: differ(one.mtu, other.mtu), ..Meeting::default() };
     own.obstacles.extend(one.fault().into_iter().chain(other.fault()));
+    let is_unclear = |own: Fabric| own == Fabric::InfiniBandOrOmniPath;
     match (one.fabric, other.fabric) {
+        (Some(fabric), Some(its))
+            if [fabric, its].into_iter().any(is_unclear)
+                && fabric.has_subnets()
+                && its.has_subnets() =>
+        {
+            own.doubts.push(Doubt::FabricUnread);
+            own.compare(fabric, one, other);
+        }
         (Some(fabric), Some(its)) if fabric != its => own.obstacles.push(Obstacle::Fabric),
         (Some(fabric), Some(_)) => own.compare(fabric, one, other),
         _ => own.doubts.push(Doubt::PortUnread),
@@ -184,7 +198,7 @@ impl Meeting {
         match (one.gid_type, other.gid_type) {
             (Some(one), Some(other)) if one == other => {}
             (Some(_), Some(_)) => self.obstacles.push(Obstacle::GidType),
-            _ => self.doubts.push(Doubt::GidUnread),
+            _ => self.doubts.push(Doubt::TypeUnread),
         }
         if one.family != other.family {
             self.obstacles.push(Obstacle::Family);

@@ -74,7 +74,7 @@ impl Survey {
     }
 
     fn pairs_of(&self, rails: Rails, is_routed: bool, is_wanted: &dyn Fn(u32) -> bool) -> Pairs {
-        let rails = if rails == Rails::Found { self.rails() } else { rails };
+        let rails = if rails == Rails::Found { self.rails_of(is_wanted) } else { rails };
         let mut troubles = Troubles::new(self, is_routed);
         let mut all: BTreeMap<(bool, u32), [Kinds; 3]> = BTreeMap::new();
         let perhaps_in_use =
@@ -94,8 +94,7 @@ impl Survey {
                 }
             }
         }
-        let hosts = self.kept.iter().map(|own| own.host).filter(|own| is_wanted(*own));
-        let hosts = hosts.collect::<BTreeSet<u32>>().len();
+        let hosts = (0u32..).zip(&self.hosts).filter(|(host, _)| is_wanted(*host)).count();
         let mut joined = 0;
         for of_rail in all.into_values() {
             for ((chooser, kinds), in_use) in Chooser::ALL.into_iter().zip(of_rail).zip(&in_use) {

@@ -26,10 +26,17 @@ impl Survey {
     /// - no host has two ports in one network,
     /// - there are at least two networks, and on average each has ports of two hosts or more, and
     /// - more than one port of ten has another name than most ports in its network.
-    #[must_use]
-    pub fn rails(&self) -> Rails {
-        let ports =
-            || self.kept.iter().map(|own| (own, own.network())).filter(|(_, own)| *own != NONE);
+    ///
+    /// Only hosts are looked at that `is_wanted` holds of.
+    pub fn rails(&self, is_wanted: impl Fn(u32) -> bool) -> Rails {
+        self.rails_of(&is_wanted)
+    }
+
+    pub(super) fn rails_of(&self, is_wanted: &dyn Fn(u32) -> bool) -> Rails {
+        let ports = || {
+            let wanted = self.kept.iter().filter(|own| is_wanted(own.host));
+            wanted.map(|own| (own, own.network())).filter(|(_, own)| *own != NONE)
+        };
         let mut names: BTreeMap<u32, BTreeMap<u32, usize>> = BTreeMap::new();
         let mut of_host: BTreeSet<u32> = BTreeSet::new();
         let (mut host, mut count) = (NONE, 0usize);

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::duplicates::Seen;
-use super::end::{End, Place, Site, Used, UsedRow, end};
+use super::end::{End, Fabric, Place, Site, Used, UsedRow, end};
 use super::names::Names;
 use super::profile::{Field, Item, Items, Profile};
 use crate::choose::plan::Program;
@@ -87,6 +87,9 @@ impl Survey {
             for port in &record.ports {
                 let name = format!("{device}:{}", port.number);
                 items.add_port(&name, port);
+                if Fabric::of(record, port) == Some(Fabric::InfiniBandOrOmniPath) {
+                    items.lacks();
+                }
                 let own = chosen
                     .next_if(|own| own.port.device == device && own.port.number == port.number);
                 let name_number = self.ports.number(name.as_bytes(), || name.clone());

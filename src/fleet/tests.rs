@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::choose::{Family, Network};
 use crate::device::{Device, NodeType};
+use crate::driver::DriverId;
 use crate::gid::{GidType, Source};
 use crate::inventory::{DeviceRecord, PortRecord};
 use crate::pkey::PKey;
@@ -33,6 +34,10 @@ fn end(words: &str) -> End {
             "roce" => end.fabric = Some(Fabric::Roce),
             "iwarp" => end.fabric = Some(Fabric::Iwarp),
             "opa" => end.fabric = Some(Fabric::OmniPath),
+            "ib?" => {
+                end.fabric = Some(Fabric::InfiniBandOrOmniPath);
+                used = Some(Used::Subnet(None));
+            }
             "ib" => {
                 end.fabric = Some(Fabric::InfiniBand);
                 used = Some(Used::Subnet(None));
@@ -109,7 +114,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("roce v1 10.0.0.0/24", "roce v1 link", "!Family"),
     ("roce v1 10.0.0.0/24", "roce v2 fd00::/64", "!GidType Family"),
     ("roce v2 link4", "roce v2 nowhere:", "!Family"),
-    ("roce 10.0.0.0/24", "roce v2 10.0.0.0/24", "GidUnread"),
+    ("roce 10.0.0.0/24", "roce v2 10.0.0.0/24", "TypeUnread"),
     ("roce 10.0.0.0/24", "roce v2 fd00::/64", "!Family"),
     // Interfaces.
     ("roce v2 10.0.0.0/24", "roce v2 10.0.0.0/24 ^eth0.7", "Interface"),
@@ -134,6 +139,11 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("roce v2 10.0.0.0/24", "ib /fe80 ffff", "!Fabric"),
     ("roce v2 10.0.0.0/24", "iwarp v1 link", "!Fabric"),
     ("ib /fe80 ffff", "opa /fe80 ffff", "!Fabric"),
+    ("ib? /fe80 ffff", "opa /fe80 ffff", "FabricUnread"),
+    ("ib? /fe80 ffff", "ib /fe80 ffff", "FabricUnread"),
+    ("ib? /fe80 ffff", "ib? /fe80 ffff", "FabricUnread"),
+    ("ib? /fe80 ffff", "ib /fe80 8001", "!Partition"),
+    ("ib? /fe80 ffff", "roce v2 10.0.0.0/24", "!Fabric"),
     ("ib /fe80 ffff down", "roce v2 10.0.0.0/24", "!NotActive Fabric"),
     ("iwarp v1 link", "iwarp v1 link", "NoRule"),
     ("efa v1 link", "efa v1 link", "NoRule"),
@@ -194,7 +204,7 @@ fn keys_are_equal_where_ends_are() {
                 network.bits = 0;
             }
             // A survey has the P_Keys of InfiniBand only.
-            if !matches!(own.fabric, Some(Fabric::InfiniBand | Fabric::OmniPath)) {
+            if !own.fabric.is_some_and(Fabric::has_subnets) {
                 own.pkeys = None;
             }
             own
@@ -240,7 +250,22 @@ fn the_fabric_of_a_port() {
     assert_eq!(fabric(ethernet, NodeType::RNIC, Some("iw"), 1, 1), Fabric::Iwarp);
     let infiniband = |protocol| fabric(LinkLayer::INFINIBAND, ca, protocol, 1, 8);
     assert_eq!(infiniband(Some("opa")), Fabric::OmniPath);
-    assert_eq!([Some("ib"), None].map(infiniband), [Fabric::InfiniBand; 2]);
+    assert_eq!(infiniband(Some("ib")), Fabric::InfiniBand);
+    assert_eq!(infiniband(None), Fabric::InfiniBandOrOmniPath);
+    // Without a protocol the driver says it, if it is one that is known.
+    for (driver, expected) in [
+        (DriverId::HFI1, Fabric::OmniPath),
+        (DriverId::MLX5, Fabric::InfiniBand),
+        (DriverId(9999), Fabric::InfiniBandOrOmniPath),
+    ] {
+        let mut record = DeviceRecord::new(Device::named("x"));
+        (record.device.node_type, record.device.driver) = (ca, Some(driver));
+        let mut port = PortRecord::new(1);
+        let link_layer = LinkLayer::INFINIBAND;
+        let attributes = PortAttributes { link_layer, ..PortAttributes::default() };
+        port.attributes = Some(Ok((attributes, Source::Ioctl)));
+        assert_eq!(Fabric::of(&record, &port), Some(expected), "{driver:?}");
+    }
 }
 
 fn any_end() -> impl Strategy<Value = End> {

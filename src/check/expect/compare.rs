@@ -350,7 +350,8 @@ fn compare_count(
     }
     let is_missing = |name: &&str| !listed.names.contains(name) && !listed.taken.contains(name);
     let missing: Vec<&str> = own.names.iter().map(String::as_str).filter(is_missing).collect();
-    let missing = if missing.is_empty() || !allowed.allows_more(number, u64::MAX) {
+    let are_too_few = allowed.allows_more(number, u64::MAX);
+    let missing = if missing.is_empty() || !are_too_few {
         String::new()
     } else {
         format!(", without {}", missing.join(", "))
@@ -358,7 +359,9 @@ fn compare_count(
     let plural = if count == 1 { "" } else { "s" };
     let are_all = is_known && unknown == 0 && !is_partial;
     let least = if are_all { "" } else { "at least " };
-    let advice = if least.is_empty() {
+    let advice = if !are_too_few {
+        "are there virtual functions or another card (lspci, rdma dev)? or expect as many in the file"
+    } else if least.is_empty() {
         "does lspci show the card, and is its driver loaded? the kernel's log may say more"
     } else {
         "not all is known of the devices, as other findings say; does lspci show the card, and is its driver loaded?"

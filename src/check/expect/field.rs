@@ -173,7 +173,9 @@ impl Field {
             Self::Width => "look at cable and transceiver, and reseat them",
             Self::Mtu => "set the MTU of the interface; on InfiniBand that of the partition",
             Self::Interface => "look at the names of interfaces (udev), and where the interface is",
-            Self::RoceV2Ipv4 | Self::RoceV2Ipv6 => "give the port's interface its address",
+            Self::RoceV2Ipv4 | Self::RoceV2Ipv6 => {
+                "has the interface its address, and is its GID of RoCE v2 (uverbs gids)?"
+            }
             Self::PKeys => "make the port a member of the partition, at the subnet manager",
             Self::GidIndex => "uverbs choose --explain gives the reason",
             Self::NcclIndex => "uverbs choose --like nccl --explain gives the reason",

@@ -222,6 +222,7 @@ fn devices_that_could_not_be_listed() {
     let found = compare(&inventory, &pattern, |_| true);
     assert_eq!(found[0].name, "expect-devices");
     assert!(found[0].seen.starts_with("at least 2 devices of "), "{found:#?}");
+    assert!(found[0].advice.contains("virtual functions"), "{found:#?}");
     // One that is not asked for is not missed, and nothing is said of a number that it may be among.
     let mut inventory = full();
     inventory.unlisted.push(("mlx5_7".into(), problem("no", 5)));

@@ -48,6 +48,9 @@ pub(super) struct Job {
     /// Variables that are right on all hosts that are left, or null.
     nccl: Option<Pairs<String>>,
     ucx: Option<Pairs<String>>,
+    /// Whether all was read that they depend on.
+    #[serde(skip)]
+    is_whole: bool,
     /// Whether these are known to be right, if they are there.
     #[serde(skip)]
     are_sure: [bool; 2],
@@ -204,6 +207,7 @@ impl Listed {
             leave_out: is_found.then(|| left_out.collect()),
             ucx: ucx.map(pairs),
             nccl: nccl.map(pairs),
+            is_whole,
             are_sure,
             are_useless: missing.is_empty()
                 && !names.is_empty()
@@ -345,6 +349,7 @@ impl Job {
             return;
         };
         let all = if out.is_empty() { "all hosts" } else { "the others" };
+        let among = if self.is_whole { "" } else { ", among what was read" };
         if !out.is_empty() {
             report.note(format!("leave out {}{all_known}", some(out)));
         }
@@ -358,7 +363,7 @@ impl Job {
                 variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
             let pairs =
                 if pairs.is_empty() { "nothing to set".to_owned() } else { pairs.join(" ") };
-            report.note(format!("{program}: right on {all}{}: {pairs}", known(is_sure)));
+            report.note(format!("{program}: right on {all}{among}{}: {pairs}", known(is_sure)));
         }
     }
 }

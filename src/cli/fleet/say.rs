@@ -32,11 +32,18 @@ fn difference(own: &Difference, ports: &[String], hosts: usize) -> String {
     };
     let value = |own: &Option<String>| own.clone().unwrap_or_else(|| "none".to_owned());
     let (seen, usual) = (value(&own.seen), value(&own.usual));
+    // A variable may be empty, or have any value.
+    let set = |own: &Option<String>, unset: &str| {
+        own.as_ref().map_or_else(|| unset.to_owned(), |own| format!("\"{own}\""))
+    };
     let places = some(&own.places);
     match own.field {
         Field::Present if own.seen.is_some() => format!("additional: {places}, {who} none"),
         Field::Present => format!("missing: {places}, {who} it"),
-        Field::Setting => format!("{places}: {seen}, {who} {usual}"),
+        Field::Setting => {
+            let (seen, usual) = (set(&own.seen, "not set"), set(&own.usual, "it not set"));
+            format!("{places}: {seen}, {who} {usual}")
+        }
         field => {
             let is_named = own.places.is_empty() || own.places == ports;
             let places = if is_named { String::new() } else { places + " " };
@@ -132,6 +139,8 @@ fn doubt(what: Doubt, end: &End, other: Option<&End>) -> String {
     match what {
         Doubt::PortUnread => "the port could not be read".to_owned(),
         Doubt::GidUnread => "which GID is used is not known".to_owned(),
+        Doubt::TypeUnread => "the type of the GID that is used is not known".to_owned(),
+        Doubt::FabricUnread => "whether it is InfiniBand or Omni-Path is not known".to_owned(),
         Doubt::PKeysUnread => "P_Keys were not read".to_owned(),
         Doubt::NetworkUnread => "a network is not known".to_owned(),
         Doubt::InterfaceUnread => "whether an interface is its port's own is not known".to_owned(),

@@ -333,7 +333,7 @@ fn networks_that_differ() {
 fn a_network_for_each_port() {
     let of = |number: u8| host(number, &[(&format!("10.0.{number}.0"), 31)]);
     let hosts: Vec<Inventory> = (0..4).map(of).collect();
-    assert_eq!(survey(&hosts).rails(), Rails::Names);
+    assert_eq!(survey(&hosts).rails(|_| true), Rails::Names);
     let found = troubles(&hosts, Rails::Found, false);
     assert_eq!(found, ["Unknown([Networks]) [1, 2, 3] mlx5_0:1 3 1"]);
     assert_eq!(troubles(&hosts, Rails::Found, true), [""; 0]);
@@ -348,7 +348,7 @@ fn rails_are_networks_where_names_are_mixed() {
         host(number, &if number % 2 == 0 { list } else { [list[1], list[0]] })
     };
     let hosts: Vec<Inventory> = (0..6).map(of).collect();
-    assert_eq!(survey(&hosts).rails(), Rails::Networks);
+    assert_eq!(survey(&hosts).rails(|_| true), Rails::Networks);
     assert_eq!(troubles(&hosts, Rails::Found, false), [""; 0]);
     let by_names = troubles(&hosts, Rails::Names, false);
     let both = [
@@ -356,6 +356,13 @@ fn rails_are_networks_where_names_are_mixed() {
         "Unknown([Networks]) [1, 3, 5] mlx5_0:1 3 3",
     ];
     assert_eq!(by_names, both);
+    // Hosts that are left out decide nothing: with one of two whose names are mixed, names are rails.
+    let mut two = fleet(12);
+    for (host, own) in (0..).zip(&mut two).skip(10) {
+        *own = self::host(host, &[("10.1.0.99", 24), ("10.0.0.99", 24)]);
+    }
+    let rails = |is_wanted: &dyn Fn(u32) -> bool| survey(&two).rails(is_wanted);
+    assert_eq!([rails(&|_| true), rails(&|own| own < 11)], [Rails::Networks, Rails::Names]);
     // One host of many whose cables are mixed up is found.
     let mut hosts = fleet(20);
     hosts[7] = host(7, &[("10.1.0.8", 24), ("10.0.0.8", 24)]);
@@ -368,7 +375,7 @@ fn rails_are_networks_where_names_are_mixed() {
             &[(&format!("10.0.0.{number}"), 24), (&format!("10.0.0.{}", 100 + number), 24)],
         )
     };
-    assert_eq!(survey(&(0..4).map(of).collect::<Vec<_>>()).rails(), Rails::Names);
+    assert_eq!(survey(&(0..4).map(of).collect::<Vec<_>>()).rails(|_| true), Rails::Names);
 }
 
 /// A port that nobody uses is no trouble, nor is one that a setting leaves out.
@@ -720,7 +727,7 @@ fn a_port_that_is_down_among_rails_by_networks() {
             record.device.name = name.to_owned();
         }
     }
-    assert_eq!(survey(&hosts).rails(), Rails::Networks);
+    assert_eq!(survey(&hosts).rails(|_| true), Rails::Networks);
     port(&mut hosts[4], 0).state = PortState::DOWN;
     assert_eq!(troubles(&hosts, Rails::Networks, false), ["Cannot([NotActive]) [4] mlx5_0:1 3 0"]);
     // Its name is of this host only, which has fewer networks than the others.
