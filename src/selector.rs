@@ -57,8 +57,7 @@ impl FromStr for Selector {
             Some(_) => return Err(invalid()),
         };
         // A device's name may hold a colon, never a slash; a second of either is a slip of the keyboard.
-        // A blank at an end is one, too.
-        if !is_device_name(device) || device.trim() != device {
+        if !is_device_name(device) {
             return Err(invalid());
         }
         Ok(Self { device: device.to_owned(), port })

@@ -37,17 +37,18 @@ fn is_word(name: &str) -> bool {
 }
 
 /// Whether a device can have this name. Programs take lists of devices with commas, with a colon before the
-/// port. A name that would mean something else there is refused. So is a name that is not UTF-8; its odd
-/// bytes were replaced before.
+/// port. A name that would mean something else there is refused, and what tables have in place of names, `-` and `?`.
+/// So is a name with a blank at an end, and one that is not UTF-8; its odd bytes were replaced before.
 #[must_use]
 pub fn is_device_name(name: &str) -> bool {
     /// The kernel's `IB_DEVICE_NAME_MAX`, less the byte of zero at the end.
     const LONGEST: usize = 63;
     let is_other = || {
         let odd = [',', ':', char::REPLACEMENT_CHARACTER];
-        is_plain(name) && is_file_name(name) && !name.contains(odd)
+        is_plain(name) && is_file_name(name) && !name.contains(odd) && name.trim() == name
     };
-    name.len() <= LONGEST && (is_word(name) || is_other())
+    let is_none = matches!(name, "-" | "?");
+    name.len() <= LONGEST && !is_none && (is_word(name) || is_other())
 }
 
 /// Whether a network interface can have this name: the kernel's own rule, but for characters that do
@@ -130,6 +131,9 @@ mod tests {
         }
         assert!(!is_device_name("a,b") && is_interface_name("a,b"));
         assert!(is_device_name("a b") && !is_interface_name("a b"));
+        for name in [" a", "a ", "a\u{3000}", "-", "?"] {
+            assert!(!is_device_name(name), "{name:?}");
+        }
         assert!(is_device_name(&"a".repeat(63)) && !is_device_name(&"a".repeat(64)));
         assert!(is_interface_name(&"a".repeat(15)) && !is_interface_name(&"a".repeat(16)));
         for name in ["mlx5_0", "rocep1s0f0", "é", "a.b-c_d!e"] {

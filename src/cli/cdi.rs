@@ -57,9 +57,11 @@ pub(crate) fn answer(
     let mut host = host(common);
     let seen = Seen { name: None, inventory: host.inventory(&wanted) };
     let mut devices = Vec::new();
-    for selected in seen.select(&asked, report) {
-        let device = selected.device;
-        match host.nodes(device) {
+    let selected: Vec<&Device> =
+        seen.select(&asked, report).into_iter().map(|own| own.device).collect();
+    let nodes = host.nodes_of_all(selected.iter().copied());
+    for (device, nodes) in selected.into_iter().zip(nodes) {
+        match nodes {
             Ok(_) if !is_name(&device.name) => report.problem(&device.name, refused(&device.name)),
             Ok(nodes) => devices.push((device.name.as_str(), nodes)),
             Err(error) => report.problem(&device.name, &error),

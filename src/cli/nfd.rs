@@ -25,7 +25,8 @@ use crate::verdict::is_known;
 /// Its worker reads such files in /etc/kubernetes/node-feature-discovery/features.d, and makes labels of
 /// their lines: how many devices and ports there are and how many ports are active, whether any is RoCE,
 /// InfiniBand or iWARP, whether `uverbs choose` recommends a RoCE v2 GID with an IPv4 address on an active
-/// port, and the rate of the fastest active port in Gb/s. What is not known has no line.
+/// port, and the rate of the fastest active port in Gb/s. What is not known has no line. A device that was
+/// moved to another network namespace, as into a pod, is none of them.
 ///
 /// With --valid-for the lines are of no effect when so many seconds have passed, so that labels do not
 /// outlive what writes them. Write the file again before that.
@@ -151,9 +152,8 @@ fn is_of(own: &DeviceRecord, port: &PortRecord, kind: Kind) -> Option<bool> {
     };
     match layer {
         LinkLayer::ETHERNET if kind == Kind::Roce => own.is_roce(port),
-        LinkLayer::ETHERNET => Some(false),
         LinkLayer::INFINIBAND if kind == Kind::Ib => own.is_omni_path().map(|is_other| !is_other),
-        LinkLayer::INFINIBAND => Some(false),
+        LinkLayer::ETHERNET | LinkLayer::INFINIBAND => Some(false),
         _ => None,
     }
 }

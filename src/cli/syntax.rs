@@ -70,10 +70,10 @@ const MORE_EXAMPLES: &str = "
 
 const REST: &str = "\
 JSON:
-  One document with a list named after the command (gid: gids) and a list \"problems\" of
+  Mostly one document with a list named after the command (gid: gids) and a list \"problems\" of
   {\"device\", \"error\", \"errno\"}. What is not known is null; GUIDs are texts of 0x and 16 digits;
   a number whose name is not known is a text, unknown(N). Keys may be added, never changed.
-  With --from each row has the key \"host\" as well.
+  With --from each row has the key \"host\" as well; those of fleet have \"hosts\".
 
 Environment:
   NO_COLOR  if not empty, no colour; --color comes first
@@ -344,10 +344,11 @@ Examples:
     Cdi(CdiArgs),
     /// Write all that these commands read as one JSON document
     ///
-    /// `--from FILE` of the other commands reads it, elsewhere and later. It has the host's name, the
-    /// devices, ports, GIDs and GUIDs, network interfaces with their addresses, and the variables of
-    /// NCCL, NVSHMEM and UCX that choose GIDs; nothing else. What could not be read is in the document with
-    /// its error, and does not change the status.
+    /// `--from FILE` of the other commands reads it, elsewhere and later. It has the host's name and kernel;
+    /// the devices with their hardware, nodes, ports, GIDs, GUIDs and P_Keys; network interfaces with their
+    /// addresses; some modules; the limit of locked memory; and the variables of NCCL, NVSHMEM and UCX that
+    /// choose GIDs, with the paths of the files that set them. No other variable is in it. What could not be
+    /// read is in the document with its error, or marked as unread, and does not change the status.
     #[command(
         verbatim_doc_comment,
         after_help = "\

@@ -20,7 +20,9 @@ pub(super) struct Advice<'e>(pub(super) &'e Request, pub(super) &'e Cause);
 impl fmt::Display for Advice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let advice = of_netlink(self.0, self.1).unwrap_or(match (self.0, self.1) {
-            (_, Cause::NoNode) => "load the module ib_uverbs, or read sysfs instead",
+            (_, Cause::NoNode) => {
+                "load the module ib_uverbs; if it is loaded, the driver offers no node, and only sysfs can be read"
+            }
             (Request::ListDevices, Cause::NodeUnread) => NODE_UNREAD,
             (_, Cause::NodeUnread) => "the listing of devices says more; read sysfs instead",
             (_, Cause::NotSysfs) => "mount it, or name another",

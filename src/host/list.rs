@@ -1,6 +1,6 @@
 //! Listing the devices: by RDMA netlink, or by sysfs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use nix::libc;
@@ -208,8 +208,8 @@ fn steady_device(
             return Ok(device);
         };
         // The node that had this device's name before still has it.
-        let name_now = verbs.join(&node.name).read_optional("ibdev");
-        if name_now.as_deref() == Some(name) && id.still_exists().is_ok() {
+        let name_now = verbs.join(&node.name).read_name("ibdev");
+        if name_now.as_deref() == Ok(name) && id.still_exists().is_ok() {
             device.node = Some(node.clone());
             device.identity.node = Some(id.clone());
             return Ok(device);
@@ -237,12 +237,31 @@ fn nodes_by_sysfs(
     class: &Folder,
     dev: &Path,
 ) -> (BTreeMap<String, (Node, FolderId)>, Option<Error>) {
-    let mut nodes = BTreeMap::new();
-    let (found, unread) = nodes_of_class(class, dev);
-    for (device, node, id) in found {
-        nodes.entry(device).or_insert((node, id));
+    let (mut found, mut unread) = nodes_of_class(class, dev);
+    let mut twice = named_twice(&found);
+    for _ in 1..TRIES {
+        if twice.is_empty() {
+            break;
+        }
+        // One of them may have been replaced by the other.
+        (found, unread) = nodes_of_class(class, dev);
+        twice = named_twice(&found);
     }
-    (nodes, unread)
+    // Of a copy that has two it is not known which is the device's.
+    if let Some((_, node, _)) = found.iter().find(|(device, ..)| twice.contains(device)) {
+        let folder = class.join(&node.name);
+        let cause = folder.malformed("ibdev", "a device that no other node has");
+        let request = Request::Sysfs { path: path_of(&folder, "ibdev") };
+        unread.get_or_insert_with(|| Error::of_host(request, cause));
+    }
+    found.retain(|(device, ..)| !twice.contains(device));
+    (found.into_iter().map(|(device, node, id)| (device, (node, id))).collect(), unread)
+}
+
+/// The devices that several nodes have.
+fn named_twice(found: &[(String, Node, FolderId)]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    found.iter().filter(|(name, ..)| !names.insert(name)).map(|(name, ..)| name.clone()).collect()
 }
 
 /// The nodes of a class, each with the name of its device, and what kept nodes from being read. Without the module of
@@ -288,6 +307,7 @@ impl Look {
         };
         for name in names {
             let folder = class.join(&name);
+            let is_file = name == "abi_version";
             let node = read_node(&folder, name, dev).and_then(|(device, node)| {
                 let id = folder.id().map_err(|errno| ("", Cause::of(errno)))?;
                 // Another may have taken over the name between two files.
@@ -296,8 +316,7 @@ impl Look {
             });
             match node {
                 Ok(node) => own.found.push(node),
-                // It is the file `abi_version`.
-                Err((_, cause)) if cause.errno() == libc::ENOTDIR => {}
+                Err((_, cause)) if is_file && cause.errno() == libc::ENOTDIR => {}
                 Err(_) if folder.is_gone() => own.is_changing = true,
                 Err((file, cause)) => {
                     own.is_changing |= cause == Cause::Replaced || cause.errno() == libc::ENODEV;
@@ -313,7 +332,7 @@ impl Look {
 fn read_node(folder: &Folder, name: String, dev: &Path) -> Result<(String, Node), Unread> {
     let read = |file| folder.read(file).map_err(|cause| (file, cause));
     let malformed = |file, what| (file, folder.malformed(file, what));
-    let device = read("ibdev")?;
+    let device = folder.read_name("ibdev").map_err(|cause| ("ibdev", cause))?;
     if !is_device_name(&device) {
         return Err(malformed("ibdev", "a device's name"));
     }

@@ -226,7 +226,7 @@ impl Host {
         }
         let verbs = self.sysfs.folder(VERBS_CLASS);
         let nodes = verbs.steady_names().unwrap_or_default();
-        let names = nodes.iter().map(|node| verbs.join(node).read_optional("ibdev"));
+        let names = nodes.iter().map(|node| verbs.join(node).read_name("ibdev").ok());
         (0..).zip(names).filter_map(|(place, name)| Some((name?, place))).collect()
     }
 
@@ -289,7 +289,7 @@ impl Host {
         // Without its class a device may be anywhere. A copy may be without a device that is here.
         let shows_all = names.is_ok() && class.is_of_kernel();
         for node in nodes.iter().flatten().filter(|_| shows_all) {
-            let device = verbs.join(node).read_optional("ibdev");
+            let device = verbs.join(node).read_name("ibdev").ok();
             let device = device.filter(|own| is_device_name(own) && is_node_name(node));
             if let Some(device) = device.filter(|own| class.join(own).is_gone()) {
                 reasons.push(Absence::OtherNamespace { device, node: node.clone() });
@@ -667,6 +667,31 @@ mod tests {
         let said = format!("host: read {}: ENOENT", node.join("ibdev").display());
         let listing = host.list().unwrap();
         assert!(listing.problems.iter().any(|own| own.to_string().starts_with(&said)));
+    }
+
+    /// Of two nodes it is not known which is the device's, and a file in place of one is not none.
+    #[test]
+    fn a_device_s_node_is_the_only_one() {
+        let (tree, _, mut host) = tree();
+        let class = tree.path().join("class/infiniband_verbs");
+        let mut node = || {
+            let listing = host.list().unwrap();
+            let device = listing.devices.into_iter().next().unwrap();
+            let node = device.node.map(|own| own.name);
+            (node, device.node_is_unread, listing.problems.iter().map(Error::errno).collect())
+        };
+        std::fs::write(class.join("abi_version"), "6").unwrap();
+        assert_eq!(node(), (Some("uverbs0".to_owned()), false, vec![]));
+        std::fs::create_dir(class.join("uverbs7")).unwrap();
+        std::fs::write(class.join("uverbs7/ibdev"), "rxe0\n").unwrap();
+        std::fs::write(class.join("uverbs7/dev"), "231:199\n").unwrap();
+        assert_eq!(node(), (None, true, vec![libc::EPROTO]));
+        for folder in ["uverbs0", "uverbs7"] {
+            std::fs::remove_dir_all(class.join(folder)).unwrap();
+        }
+        assert_eq!(node(), (None, false, vec![]));
+        std::fs::write(class.join("uverbs0"), "").unwrap();
+        assert_eq!(node(), (None, true, vec![libc::ENOTDIR]));
     }
 
     /// Where nothing is missing, sysfs is the answer, and so it is of a kernel that has no RDMA netlink.

@@ -1,5 +1,7 @@
 //! The character devices that programs open, of one device and of all.
 
+use std::collections::BTreeMap;
+
 use nix::libc;
 
 use super::Host;
@@ -8,6 +10,9 @@ use crate::device::{Device, Node};
 use crate::error::{Cause, Error, Request, Result};
 use crate::sysfs::{CM, UMAD_CLASS, device_number};
 use crate::text::natural;
+
+/// The nodes of `ib_umad` by the names of their devices.
+type UmadNodes = Result<BTreeMap<String, Vec<Node>>>;
 
 impl Host {
     /// The character devices of one device: its uverbs node, and those for management datagrams (`umad0`) and for a
@@ -28,6 +33,19 @@ impl Host {
     /// `ENOENT` if the device has no uverbs node, if it is not known which it has, or whether there are nodes of
     /// `ib_umad`; the errno of sysfs if a node cannot be read; `ENODEV` if the device has gone, or another has its name.
     pub fn nodes(&self, device: &Device) -> Result<Vec<Node>> {
+        self.nodes_of(device, &mut None)
+    }
+
+    /// The same of many devices, in their order. Nodes are read once for all.
+    pub fn nodes_of_all<'d>(
+        &self,
+        devices: impl IntoIterator<Item = &'d Device>,
+    ) -> Vec<Result<Vec<Node>>> {
+        let mut found = None;
+        devices.into_iter().map(|device| self.nodes_of(device, &mut found)).collect()
+    }
+
+    fn nodes_of(&self, device: &Device, found: &mut Option<UmadNodes>) -> Result<Vec<Node>> {
         let class = self.sysfs.folder(UMAD_CLASS);
         let path = class.path().to_owned();
         let error = |cause| Error::new(&*device.name, Request::Sysfs { path: path.clone() }, cause);
@@ -38,12 +56,16 @@ impl Host {
         if lacks_class(&self.sysfs, UMAD_CLASS, "ib_umad") {
             return Err(error(Cause::Os(libc::ENOENT)));
         }
-        let (found, unread) = nodes_of_class(&class, &self.dev);
-        if let Some(error) = unread {
-            return Err(error);
-        }
-        let own = found.into_iter().filter(|(name, ..)| *name == device.name);
-        let mut nodes: Vec<Node> = own.map(|(_, node, _)| node).collect();
+        let found = found.get_or_insert_with(|| {
+            let (found, unread) = nodes_of_class(&class, &self.dev);
+            let mut nodes: BTreeMap<String, Vec<Node>> = BTreeMap::new();
+            for (device, node, _) in found {
+                nodes.entry(device).or_default().push(node);
+            }
+            unread.map_or(Ok(nodes), Err)
+        });
+        let nodes = found.as_ref().map_err(Clone::clone)?.get(&device.name);
+        let mut nodes = nodes.cloned().unwrap_or_default();
         nodes.sort_by(|one, other| natural(&one.name, &other.name));
         // The nodes were found by the device's name, which it still has.
         let named = self.sysfs.of(device)?.device(&device.name).map_err(&error)?;

@@ -295,10 +295,11 @@ pub enum Unread<'i> {
 }
 
 impl core::fmt::Display for Unread<'_> {
-    /// `host`, `mlx5_0` or `mlx5_0:1`.
+    /// `mlx5_0` or `mlx5_0:1`, or in words what has no name.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Host | Self::Listing => f.write_str("host"),
+            Self::Host => f.write_str("what is common to all devices"),
+            Self::Listing => f.write_str("a device that could not be listed"),
             Self::Device(name) => f.write_str(name),
             Self::Port(name, port) => write!(f, "{name}:{port}"),
         }

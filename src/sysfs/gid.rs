@@ -147,11 +147,13 @@ fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRec
 /// Reads `gid_attrs/ndevs/I`; none if the kernel names no interface, which it says by EINVAL.
 fn read_netdev(port_folder: &Folder, name: &str) -> Result<Option<String>, Cause> {
     let names = port_folder.join("gid_attrs/ndevs");
-    match names.read(name) {
-        Ok(text) if text.is_empty() => Ok(None),
+    match names.read_name(name) {
+        Ok(text) if text.trim().is_empty() => Ok(None),
         Ok(text) if is_shown_name(&text) => Ok(Some(text)),
-        // Here such an interface goes by its index, which is not known.
-        Ok(text) if is_interface_name(&text) => Err(Cause::Os(libc::ENODATA)),
+        // Here such an interface goes by its index, which is not known. To the kernel all that is not ASCII is letters.
+        Ok(text) if is_interface_name(&text.replace(|c: char| !c.is_ascii(), "_")) => {
+            Err(Cause::Os(libc::ENODATA))
+        }
         Ok(_) => Err(names.malformed(name, "an interface's name")),
         Err(Cause::Os(libc::EINVAL)) => Ok(None),
         // Kernels without the folder know no interfaces.
@@ -167,7 +169,9 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<Option<GidType>, Ca
     match attributes.join("types").read(name) {
         Ok(text) => match text.as_str() {
             "RoCE v2" => return Ok(Some(GidType::ROCE_V2)),
-            "IB/RoCE v1" => {}
+            // A copy of a file that could not be read.
+            "" if is_roce(port_folder)? => return Ok(None),
+            "IB/RoCE v1" | "" => {}
             _ => return Ok(Some(GidType::UNNAMED)),
         },
         // What old kernels say of a slot that is not RoCE; and that of MLNX_OFED of a row of another
@@ -223,10 +227,21 @@ mod tests {
         let found: Vec<_> =
             table.iter().map(|gid| (gid.sysfs_netdev.as_deref(), gid.netdev_is_unread)).collect();
         assert_eq!(found, [(Some("d0"), false), (None, true), (None, true), (None, false)]);
-        // Another interface may be shown so.
-        std::fs::write(port.join("gid_attrs/ndevs/0"), "#5\n").unwrap();
-        let row = &query()[0];
-        assert_eq!((row.sysfs_netdev.as_deref(), row.netdev_is_unread), (None, true));
+        // Another interface may be shown so, or be named so without what looks like white space.
+        for name in ["#5\n", "d0\u{3000}\n", "d\u{3000}0\n", "d0 \n", "d0\n\n"] {
+            std::fs::write(port.join("gid_attrs/ndevs/0"), name).unwrap();
+            let row = Sysfs::at(&root).query_gid_table("rxe0").map(|table| table[0].clone());
+            let found = row.map(|row| (row.sysfs_netdev, row.netdev_is_unread));
+            let is_name = !name.contains([' ']) && name != "d0\n\n";
+            assert_eq!(found.ok(), is_name.then_some((None, true)), "{name:?}");
+        }
+        std::fs::write(port.join("gid_attrs/ndevs/0"), "d0\n").unwrap();
+        // A copy has an empty file where reading failed: of InfiniBand there is one type.
+        std::fs::write(port.join("gid_attrs/types/0"), "").unwrap();
+        let types = || (query()[0].entry.gid_type(), query()[0].type_is_unread);
+        assert_eq!(types(), (GidType::IB, false));
+        std::fs::write(port.join("link_layer"), "Ethernet\n").unwrap();
+        assert!(types().1);
         std::fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -1,8 +1,9 @@
 //! Reading sysfs: `/sys`, or the same tree rooted elsewhere.
 //!
 //! Files are small, one value each, and may vanish between listing and reading. Nothing here
-//! trusts them: a file is read once, up to a page; what does not parse is an error. The meaning of
-//! the files is known to the modules below, and to [`crate::umad`].
+//! trusts them: a file is read once; what does not parse, or is longer than the kernel's files, is an error. A folder
+//! of numbers may have other names, which are passed over. The meaning of the files is known to the modules below,
+//! and to [`crate::umad`].
 
 mod counters;
 mod device;
@@ -333,13 +334,28 @@ impl Folder {
 
     /// The content of a file, without white space at its end.
     pub(crate) fn read(&self, name: &str) -> Result<String, Cause> {
-        let bytes = self.read_bytes(name).map_err(cause)?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| self.malformed(name, "a sysfs attribute that is not text"))?;
-        Ok(text.trim_end().to_owned())
+        Ok(self.read_text(name)?.trim_end().to_owned())
     }
 
-    /// The content of a file as the kernel gives it, at most a page.
+    /// A name, to which white space at its end belongs. The kernel ends it with one newline.
+    pub(crate) fn read_name(&self, name: &str) -> Result<String, Cause> {
+        let mut text = self.read_text(name)?;
+        if text.ends_with('\n') {
+            text.pop();
+        }
+        Ok(text)
+    }
+
+    fn read_text(&self, name: &str) -> Result<String, Cause> {
+        let bytes = self.read_bytes(name).map_err(cause)?;
+        if bytes.len() == PAGE {
+            return Err(self.malformed(name, "a sysfs attribute of less than 4096 bytes"));
+        }
+        String::from_utf8(bytes)
+            .map_err(|_| self.malformed(name, "a sysfs attribute that is not text"))
+    }
+
+    /// The content of a file as the kernel gives it. That of another may be longer, and is cut at a page.
     pub(crate) fn read_bytes(&self, name: &str) -> Result<Vec<u8>, Errno> {
         // NONBLOCK: in a tree that is not the kernel's, a FIFO must not hold us up. (Miri opens no
         // file with such flags.)
@@ -478,15 +494,17 @@ pub(crate) fn os_errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-/// The number a text begins with, decimal, or hexadecimal after `0x`.
+/// The number a text begins with, decimal, or hexadecimal after `0x`. Only a colon or white space ends it.
 pub(crate) fn leading_number(text: &str) -> Option<u64> {
     let text = text.trim_start();
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) => (hex, 16),
         None => (text, 10),
     };
-    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
-    u64::from_str_radix(digits.get(..end)?, radix).ok()
+    let end = digits.find(|c: char| c == ':' || c.is_whitespace()).unwrap_or(digits.len());
+    let digits = digits.get(..end)?;
+    let is_plain = digits.chars().all(|c| c.is_digit(radix));
+    is_plain.then(|| u64::from_str_radix(digits, radix).ok()).flatten()
 }
 
 /// A name that is a decimal number and written as the kernel writes it (no sign, no leading zero).
@@ -524,9 +542,10 @@ mod tests {
     fn leading_numbers() {
         assert_eq!(leading_number("4: ACTIVE"), Some(4));
         assert_eq!(leading_number("0x00010000"), Some(0x10000));
-        assert_eq!(leading_number("2.5 Gb/sec (1X SDR)"), Some(2));
         assert_eq!(leading_number(" 7"), Some(7));
-        for nothing in ["", "x", "0x", "-1", "99999999999999999999"] {
+        for nothing in
+            ["", "x", "0x", "-1", "+1", "12abc", "0x12zz", "2.5 Gb/sec", "99999999999999999999"]
+        {
             assert_eq!(leading_number(nothing), None, "{nothing:?}");
         }
     }
@@ -589,12 +608,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_longer_than_a_page_is_cut() {
+    fn a_file_longer_than_a_page_is_none_of_the_kernel_s() {
         let folder = std::env::temp_dir().join(format!("uverbs-sysfs-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("huge"), vec![b'1'; 100_000]).unwrap();
         let tree = Sysfs::at(&folder).folder("");
-        assert_eq!(tree.read("huge").unwrap().len(), PAGE);
+        assert!(matches!(tree.read("huge"), Err(Cause::MalformedFile { .. })));
+        assert_eq!(tree.read_bytes("huge").unwrap().len(), PAGE);
         assert_eq!(tree.read("missing"), Err(Cause::Os(libc::ENOENT)));
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -404,6 +404,56 @@ fn selectors() {
     }
 }
 
+/// Devices of a sysfs tree, each with a port and nodes.
+#[test]
+fn devices_of_a_tree() {
+    if !has_its_turn(KINDS.len() + 3, "devices of a tree") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let trees = [1, 2, 4].map(|times| {
+        let root = folder.path().join(times.to_string());
+        let write = |file: String, text: &str| {
+            let path = root.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("{text}\n")).unwrap();
+        };
+        write("module/ib_core/x".to_owned(), "");
+        for n in 0..times * COUNT / 4 {
+            let of_device = |file: &str| format!("class/infiniband/mlx5_{n}/{file}");
+            for (file, text) in [
+                ("node_type", "1: CA"),
+                ("node_guid", &format!("0011:22ff:fe33:{n:04x}")),
+                ("sys_image_guid", "0011:22ff:fe33:0000"),
+                ("ports/1/state", "4: ACTIVE"),
+                ("ports/1/phys_state", "5: LinkUp"),
+                ("ports/1/link_layer", "Ethernet"),
+                ("ports/1/lid", "0x0"),
+                ("ports/1/sm_lid", "0x0"),
+                ("ports/1/sm_sl", "0"),
+                ("ports/1/lid_mask_count", "0"),
+                ("ports/1/cap_mask", "0x0"),
+                ("ports/1/rate", "100 Gb/sec (4X EDR)"),
+                ("ports/1/pkeys/0", "0xffff"),
+                ("ports/1/gids/0", &format!("fe80:0000:0000:0000:0011:22ff:fe33:{n:04x}")),
+                ("ports/1/gid_attrs/types/0", "RoCE v2"),
+                ("ports/1/gid_attrs/ndevs/0", &format!("eth{n}")),
+            ] {
+                write(of_device(file), text);
+            }
+            for (class, node) in [("infiniband_verbs", "uverbs"), ("infiniband_mad", "umad")] {
+                write(format!("class/{class}/{node}{n}/ibdev"), &format!("mlx5_{n}"));
+                write(format!("class/{class}/{node}{n}/dev"), &format!("231:{n}"));
+            }
+        }
+        root.to_str().unwrap().to_owned()
+    });
+    for command in ["devices", "gids", "choose", "check", "metrics", "nfd", "cdi"] {
+        let counts = trees.each_ref().map(|root| instructions(&["--sysfs", root, command], &[]));
+        hold("devices of a tree", &[command], counts);
+    }
+}
+
 /// Groups of a file with what is expected, and values of a group that are allowed. A device is of one of the groups, or of
 /// none.
 #[test]

@@ -49,7 +49,7 @@ fn bytes(rate: Rate) -> u128 {
 /// of this host are also read with --full only, and so are the findings of `uverbs check` about them.
 ///
 /// The status is 3 if something could not be read; the metrics say so as well, and have all the rest.
-/// Findings do not change it.
+/// Findings do not change it, nor does a part of the hardware that could not be read: it has no sample.
 ///
 /// --listen serves them until it is stopped, GET and HEAD of /metrics, and reads once for each scrape.
 /// It has no TLS: put a proxy before it, or leave it on loopback.

@@ -189,7 +189,10 @@ impl Reply {
     }
 
     fn too_long() -> Self {
-        Self::refusal("431 Request Header Fields Too Large", "the request is too long")
+        Self::refusal(
+            "431 Request Header Fields Too Large",
+            "the request has more than 8192 bytes or 64 headers",
+        )
     }
 }
 
