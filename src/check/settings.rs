@@ -68,8 +68,13 @@ pub fn settings_for(
         }
         let index = program.index_variable();
         let index = set.get(index).map_or_else(|| index.to_owned(), ToString::to_string);
+        // That there are too many ports was said of the host.
+        let is_overrun = outcomes.contains(&Outcome::Fails(Why::Overrun));
         for (((port, decision), outcome), is_sure) in recommended.iter().zip(&outcomes).zip(&sure) {
             let Some(decision) = decision else { continue };
+            if is_overrun && *outcome == Outcome::Fails(Why::OtherPort) {
+                continue;
+            }
             // Without RoCE any GID that is used will do.
             let is_used = matches!(outcome, Outcome::Taken(_) | Outcome::ByLid);
             if port.link_layer == LinkLayer::ETHERNET || !is_used {
@@ -270,6 +275,7 @@ fn judge_unread_setting(problem: &inventory::Problem) -> Finding {
         seen: format!("{}; so what NCCL takes is not known", problem.text),
         wanted: None,
         advice: match problem.errno {
+            libc::EOPNOTSUPP => "use a newer uverbs",
             libc::EINVAL | libc::EFBIG => "make it a file that can be read, or remove it",
             libc::EMFILE => "this process may have no more open files (ulimit -n)",
             _ => "try again; the kernel's log may say more",
@@ -282,7 +288,8 @@ fn judge_unread_setting(problem: &inventory::Problem) -> Finding {
 fn where_seen(program: Program) -> &'static str {
     match program {
         Program::Ucx => "look at what UCX_LOG_LEVEL=info prints of the transports that are used",
-        _ => "look at what NCCL_DEBUG=INFO prints of the network that is used",
+        Program::Nvshmem => "look at what NVSHMEM_DEBUG=INFO prints of the devices that are used",
+        Program::Nccl => "look at what NCCL_DEBUG=INFO prints of the network that is used",
     }
 }
 
@@ -396,7 +403,7 @@ fn judge(
             | Why::NoRoom
             // Nothing that could be set would help.
             | Why::PortNumber
-            | Why::TooManyPorts,
+            | Why::BeyondSecond,
         )
         | Outcome::Fails(Why::Overrun)
         | Outcome::ByLid => None,

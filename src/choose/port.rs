@@ -19,8 +19,6 @@ pub struct Port<'i> {
     pub device: &'i str,
     /// Its node type.
     pub node_type: NodeType,
-    /// How many ports its device has. [`new`](Self::new) takes this one for the last.
-    pub port_count: u32,
     /// The port's number.
     pub number: u32,
     /// libibverbs lists devices in the order of these numbers; `None` if it is not known.
@@ -194,7 +192,6 @@ impl<'i> Port<'i> {
         Self {
             device,
             node_type: NodeType::CA,
-            port_count: number,
             number,
             place: None,
             is_found: true,

@@ -244,8 +244,9 @@ pub enum Why {
     LinkLayer(LinkLayer),
     /// NCCL and NVSHMEM ask for ports 1 to 255. A switch has port 0 only.
     PortNumber,
-    /// UCX leaves out a device with more than two ports, unless it is a switch.
-    TooManyPorts,
+    /// UCX asks for the first two ports of a device, and of a switch for port 0. Before 1.10 it left out a device with
+    /// more than two.
+    BeyondSecond,
     /// The program's list of devices leaves the port out.
     NotListed(&'static str),
     /// The table has no slot.
@@ -266,7 +267,10 @@ pub enum Why {
     NoRoom,
     /// NCCL has room for 32 ports, and does not check this between the ports of one device.
     Overrun,
-    /// NVSHMEM has room for 32 ports, and for 4 of each device. With more it fails, or writes past the end.
+    /// NCCL fails at another port, and then uses none: it has no room for that one ([`Overrun`](Self::Overrun)) or, since
+    /// 2.31, cannot read the GID of its index.
+    OtherPort,
+    /// NVSHMEM has room for 32 ports, for 4 of each device, and for 48 devices. With more it fails, or writes past the end.
     BeyondRoom,
     /// This variable's value is not understood.
     BadValue(&'static str),
@@ -291,7 +295,9 @@ impl fmt::Display for Why {
             Self::NotActive(state) => write!(f, "the port is {state}, not active"),
             Self::LinkLayer(layer) => write!(f, "link layer {layer}"),
             Self::PortNumber => f.write_str("it asks for ports 1 to 255 only"),
-            Self::TooManyPorts => f.write_str("it leaves out devices with more than two ports"),
+            Self::BeyondSecond => {
+                f.write_str("it asks for ports 1 and 2 only, and of a switch for port 0")
+            }
             Self::NotListed(variable) => write!(f, "{variable} leaves it out"),
             Self::NoTable => f.write_str("the port has no GID table"),
             Self::EmptyTable => f.write_str("the GID table is empty"),
@@ -308,8 +314,9 @@ impl fmt::Display for Why {
             Self::Overrun => f.write_str(
                 "it has room for 32 ports, and writes past the end when one device exceeds it",
             ),
+            Self::OtherPort => f.write_str("it fails at another port, and then uses none"),
             Self::BeyondRoom => f.write_str(
-                "it has room for 32 ports, and for 4 of each device, and fails with more",
+                "it has room for 48 devices, 32 ports and 4 ports of a device, and fails with more",
             ),
             Self::BadValue(variable) => write!(f, "the value of {variable} is not understood"),
             Self::RangeCrash => f.write_str("it crashes on an address range without a slash"),

@@ -49,7 +49,6 @@ fn ports(host: &Value) -> Vec<Port<'_>> {
     let port = |device, port: &Value| Port {
         device,
         node_type: NodeType::CA,
-        port_count: 1,
         number: small(&port["number"]),
         place: None,
         is_found: true,

@@ -4,7 +4,7 @@ use core::fmt;
 use std::collections::BTreeSet;
 
 use super::decision::{Decision, Outcome};
-use super::nccl::{ASKED, Implementation, ROOM};
+use super::nccl::{self, ASKED, Implementation, ROOM};
 use super::plan::Model;
 use super::port::Port;
 use super::reason::Why;
@@ -172,7 +172,11 @@ impl Model {
         // Variables are known of a host, and not of a tree.
         let is_read =
             inventory.host.is_some() && (!is_nccl || inventory.unread_settings.is_empty());
-        let is_room_known = !is_nccl || doubt(inventory).is_none();
+        let is_room_known = match self {
+            Self::Nccl(_) if is_nccl => doubt(inventory).is_none(),
+            Self::Nccl(settings) => nccl::has_room_for(ports, settings),
+            Self::Ucx(_) => true,
+        };
         let unopened = unopened(inventory).into_iter().map(|own| own.device.name.as_str());
         let unopened: BTreeSet<&str> = unopened.collect();
         // With more devices than it finds there may be too many.

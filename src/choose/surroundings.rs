@@ -206,7 +206,6 @@ pub fn port<'i>(
     Some(Port {
         device: &record.device.name,
         node_type,
-        port_count: record.device.port_count,
         number: port.number,
         place: record.device.index.or(record.place),
         is_found: record.is_found() || !here.has_found,

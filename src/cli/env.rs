@@ -26,7 +26,7 @@ use crate::selection::Asked;
 use crate::status::Status;
 use crate::text::plain_json;
 use crate::values::Pairs;
-use crate::verdict::{Verdict, is_known, tell_unused, unused_by};
+use crate::verdict::{Verdict, is_known, sets, tell_unused, unused_by};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("selectors", |own| own.help("Devices and ports to use; all that have a usable GID if none is named")))]
@@ -231,7 +231,9 @@ pub(crate) fn answer(
         None
     };
     let unused_by = verdict.unused_by(program).or_else(|| here.unused_by(program));
-    if let (Some(plan), Some(name)) = (&mut plan, unused_by) {
+    if let (Some(plan), Some(name)) = (&mut plan, unused_by)
+        && !sets(plan, name)
+    {
         plan.is_sure = false;
         tell_unused(program, name, report);
     }
@@ -391,8 +393,14 @@ impl Here {
 /// Which variable is set already with which this program chooses GIDs.
 fn chosen(program: Program, is_set: impl Fn(&str) -> bool) -> Option<&'static str> {
     // These only say whether RDMA is used, or where settings are.
-    const OTHERS: [&str; 5] =
-        ["NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_ENV_PLUGIN", "UCX_TLS"];
+    const OTHERS: [&str; 6] = [
+        "NCCL_IB_DISABLE",
+        "NCCL_NET",
+        "NCCL_NET_PLUGIN",
+        "NCCL_ENV_PLUGIN",
+        "UCX_TLS",
+        "UCX_MODULES",
+    ];
     let beginning = program.index_variable().split('_').next().unwrap_or_default();
     NAMES.into_iter().find(|name| {
         name.split('_').next() == Some(beginning) && !OTHERS.contains(name) && is_set(name)
@@ -449,7 +457,13 @@ impl RightIndices {
 
     /// How many ports are to be used on one host, where that is more than the program has room for.
     fn too_many(&self, program: Program) -> Option<usize> {
-        (program != Program::Ucx && self.most > ROOM).then_some(self.most)
+        let room = match program {
+            Program::Nccl => ROOM,
+            // It is the list of devices that has none for more.
+            Program::Nvshmem => ROOM / 2,
+            _ => return None,
+        };
+        (self.most > room).then_some(self.most)
     }
 }
 
@@ -466,9 +480,10 @@ fn explain(program: Program, plan: Option<&Plan>, right: &RightIndices, report: 
     if plan.is_some_and(|plan| plan.variables.is_empty()) {
         report.note(format!("nothing need be set: {program} uses the right GIDs by itself{known}"));
     }
+    let list = if program == Program::Nvshmem { ", and in its list for 16" } else { "" };
     match (plan.map(|plan| plan.way), right.too_many(program)) {
         (None, Some(count)) => report.note(format!(
-            "{program} has room for {ROOM} ports of a host, and there are {count}: name those to use"
+            "{program} has room for {ROOM} ports of a host{list}, and there are {count}: name those to use"
         )),
         (None, None) => report.note(format!(
             "no setting that uverbs tries makes {program} use the right GID on every port; right are \

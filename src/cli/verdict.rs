@@ -181,7 +181,7 @@ impl Verdict {
             return None;
         }
         let mut plan = self.fleet.plan_of(program, has_others, is_set, is_wanted)?;
-        plan.is_sure &= self.unused_by(program).is_none();
+        plan.is_sure &= self.unused_by(program).is_none_or(|name| sets(&plan, name));
         plan.is_sure &= self.has_settings_of(program) && self.trees == 0;
         Some(plan)
     }
@@ -193,6 +193,11 @@ pub(crate) fn unused_by(model: &Model) -> Option<&'static str> {
         Model::Nccl(own) if own.is_disabled() => Some("NCCL_IB_DISABLE"),
         own => own.doubted_by(),
     }
+}
+
+/// Whether a plan sets a variable, so that it does not matter how it is set now.
+pub(crate) fn sets(plan: &Plan, name: &str) -> bool {
+    plan.variables.iter().any(|(own, _)| *own == name)
 }
 
 /// Says by which variable that is so.

@@ -259,7 +259,7 @@ pub(super) fn end(
             | Why::Overrun
             | Why::LinkLayer(_)
             | Why::PortNumber
-            | Why::TooManyPorts,
+            | Why::BeyondSecond,
         ) if is_sure => return None,
         Outcome::Ignored(Why::NotKnown(_)) => Used::Unknown,
         _ if !is_sure => Used::Unknown,

@@ -10,7 +10,7 @@ use core::fmt;
 use core::ops::RangeInclusive;
 
 /// The variables that are looked for. No others are read or recorded.
-pub const NAMES: [&str; 27] = [
+pub const NAMES: [&str; 29] = [
     "NCCL_IB_DISABLE",
     "NCCL_IB_HCA",
     "NCCL_IB_GID_INDEX",
@@ -30,7 +30,9 @@ pub const NAMES: [&str; 27] = [
     "NVSHMEM_IB_ADDR_FAMILY",
     "NVSHMEM_IB_ADDR_RANGE",
     "UCX_TLS",
+    "UCX_MODULES",
     "UCX_NET_DEVICES",
+    "UCX_IB_PKEY",
     "UCX_IB_SUBNET_PREFIX",
     "UCX_IB_GID_INDEX",
     "UCX_IB_ROCE_SUBNETS",

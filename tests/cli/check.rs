@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::run::{finish, program};
-use crate::snapshots::{DUAL, Fleet, host, port, set, with_three_ports};
+use crate::snapshots::{DUAL, Fleet, host, port, set, with_third_port};
 use crate::tree::{Tree, write};
 
 fn names(answer: &Value) -> Vec<String> {
@@ -241,7 +241,7 @@ fn what_was_not_looked_at() {
     assert!(!none(&two, &[]) && !none(&two, &["mlx5_0"]));
     // A port that the program never asks for is none that it leaves.
     let mut wide = host("node1", &[("mlx5_0", port(DUAL)), ("rep0", port(DUAL))]);
-    with_three_ports(&mut wide["devices"][1]);
+    with_third_port(&mut wide["devices"][1]);
     assert!(!none(&wide, &[]));
     set(&mut wide, "UCX_NET_DEVICES", "mlx5_9:1", None);
     assert!(none(&wide, &[]));
@@ -253,9 +253,9 @@ fn what_was_not_looked_at() {
     };
     assert!(advice(&wide).starts_with("write device names as uverbs devices prints them"));
     let mut named = host("node1", &[("mlx5_0", port(DUAL)), ("rep0", port(DUAL))]);
-    with_three_ports(&mut named["devices"][1]);
-    set(&mut named, "UCX_NET_DEVICES", "rep0:1", None);
-    assert_eq!(advice(&named), "UCX never asks for rep0:1; name another port");
+    with_third_port(&mut named["devices"][1]);
+    set(&mut named, "UCX_NET_DEVICES", "rep0:3", None);
+    assert_eq!(advice(&named), "UCX never asks for rep0:3; name another port");
     two["devices"][1]["gids"] = json!({ "error": "mlx5_1: no", "errno": 5 });
     assert!(!none(&two, &[]));
     two["devices"].as_array_mut().unwrap().pop();
@@ -269,7 +269,7 @@ fn right_indices_differ_for_a_program() {
         let row = |index| port(&[(index, "::ffff:10.0.0.1", 2, Some("eth0"))]);
         let mut own = host("node1", &[("mlx5_0", row(3)), ("mlx5_1", row(4))]);
         if is_wide {
-            with_three_ports(&mut own["devices"][1]);
+            with_third_port(&mut own["devices"][1]);
         }
         for (name, value) in set_for {
             set(&mut own, name, value, None);
@@ -279,8 +279,8 @@ fn right_indices_differ_for_a_program() {
         let found = found.filter(|own| own["name"] == "different-indices");
         found.map(|own| json!([own["severity"], own["seen"]])).collect::<Vec<_>>()
     };
-    let [seen, seen_by_nccl] = ["is", "for NCCL is"]
-        .map(|own| format!("the right index {own} 3 on mlx5_0:1 and 4 on mlx5_1:1"));
+    let [seen, seen_by_nccl] = [("is", 1), ("for NCCL is", 3)]
+        .map(|(own, port)| format!("the right index {own} 3 on mlx5_0:1 and 4 on mlx5_1:{port}"));
     let both = [("NCCL_IB_GID_INDEX", "3"), ("UCX_IB_GID_INDEX", "3")];
     for (set_for, severity) in [(&[][..], "note"), (&both[..1], "warning"), (&both, "warning")] {
         assert_eq!(differing(false, set_for), [json!([severity, seen])], "{set_for:?}");
@@ -288,7 +288,7 @@ fn right_indices_differ_for_a_program() {
     // What a list leaves out has no say.
     let listed = [both[0], ("NCCL_IB_HCA", "mlx5_0"), both[1], ("UCX_NET_DEVICES", "mlx5_0:1")];
     assert_eq!(differing(false, &listed), [] as [Value; 0]);
-    // UCX does not ask for a device with three ports.
+    // UCX does not ask for a third port.
     for (set_for, severity) in [(&[][..], "note"), (&both[1..], "note"), (&both, "warning")] {
         assert_eq!(differing(true, set_for), [json!([severity, seen_by_nccl])], "{set_for:?}");
     }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use serde_json::{Value, json};
 
 use crate::run::{finish, program};
-use crate::snapshots::{DUAL, Fleet, VLAN, host, port, set, with_three_ports};
+use crate::snapshots::{DUAL, Fleet, VLAN, host, port, set, with_third_port};
 use crate::tree::{Tree, write};
 
 /// A pod: the host's rows, which are not ours, and our own.
@@ -783,35 +783,35 @@ fn files_of_settings() {
 #[test]
 fn a_port_that_a_program_never_asks_for() {
     let mut own = host("node1", &[("mlx5_0", port(DUAL)), ("rep0", port(DUAL))]);
-    with_three_ports(&mut own["devices"][1]);
+    with_third_port(&mut own["devices"][1]);
     let fleet = Fleet::new(&[own]);
     let run = fleet.uverbs(&["env", "ucx"]);
     assert_eq!((run.stdout.as_str(), run.status), ("export UCX_IB_GID_INDEX=3\n", 0), "{run:?}");
-    assert!(run.stderr.contains("UCX never asks for node1: rep0:1\n"), "{run:?}");
+    assert!(run.stderr.contains("UCX never asks for node1: rep0:3\n"), "{run:?}");
     assert!(!run.stderr.contains("gets no GID"), "nothing that is set would help: {run:?}");
     let answer = fleet.json(&["env", "ucx"]);
     assert_eq!(
         answer["never_asked_for"],
-        json!([{ "host": "node1", "device": "rep0", "port": 1 }])
+        json!([{ "host": "node1", "device": "rep0", "port": 3 }])
     );
-    for named in [&["rep0:1"][..], &["rep0", "mlx5_0:1"]] {
+    for named in [&["rep0:3"][..], &["rep0", "mlx5_0:1"]] {
         let run = fleet.uverbs(&[&["env", "ucx"], named].concat());
         assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
         assert!(
-            run.stderr.contains("no variables, as UCX never asks for node1: rep0:1\n"),
+            run.stderr.contains("no variables, as UCX never asks for node1: rep0:3\n"),
             "{run:?}"
         );
     }
-    assert_eq!(fleet.uverbs(&["env", "nccl", "rep0:1", "mlx5_0:1"]).status, 0);
+    assert_eq!(fleet.uverbs(&["env", "nccl", "rep0:3", "mlx5_0:1"]).status, 0);
     // Of another host all are such.
     let mut idle = host("node2", &[("rep0", port(DUAL))]);
-    with_three_ports(&mut idle["devices"][0]);
+    with_third_port(&mut idle["devices"][0]);
     let both = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))]), idle]);
     let run = both.uverbs(&["env", "ucx"]);
     assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
-    assert!(run.stderr.contains("no variables, as UCX never asks for node2: rep0:1\n"), "{run:?}");
+    assert!(run.stderr.contains("no variables, as UCX never asks for node2: rep0:3\n"), "{run:?}");
     let run = fleet.uverbs(&["choose"]);
-    let said = "but for node1: rep0:1, which it never asks for: UCX_IB_GID_INDEX=3\n";
+    let said = "but for node1: rep0:3, which it never asks for: UCX_IB_GID_INDEX=3\n";
     assert!(run.stderr.contains(said), "{run:?}");
 }
 

@@ -97,12 +97,17 @@ pub(crate) fn host(name: &str, devices: &[(&str, Value)]) -> Value {
     })
 }
 
-/// Makes of a device one with three ports, of which the first has rows.
-pub(crate) fn with_three_ports(device: &mut Value) {
-    for number in [2, 3] {
-        let mut port = device["ports"][0].clone();
-        port["number"] = number.into();
-        device["ports"].as_array_mut().unwrap().push(port);
+/// Makes the port of a device its third one. The others are down.
+pub(crate) fn with_third_port(device: &mut Value) {
+    let mut own = device["ports"][0].clone();
+    let mut down = own.clone();
+    down["attributes"][0]["state"] = 1.into();
+    own["number"] = 3.into();
+    let mut second = down.clone();
+    second["number"] = 2.into();
+    device["ports"] = json!([down, second, own]);
+    for row in device["gids"].as_array_mut().unwrap() {
+        row["port"] = 3.into();
     }
 }
 

@@ -164,6 +164,8 @@ fn wording() -> String {
         Why::NoRoom,
         Why::Overrun,
         Why::BeyondRoom,
+        Why::OtherPort,
+        Why::BeyondSecond,
         Why::BadValue("UCX_IB_GID_INDEX"),
         Why::RangeCrash,
         Why::IndexAndSubnets,

@@ -24,6 +24,7 @@ mod release;
 mod settings;
 
 use core::ops::RangeInclusive;
+use std::collections::BTreeSet;
 
 use super::address::Family;
 use super::decision::{Decision, Outcome};
@@ -41,7 +42,12 @@ pub use settings::Settings;
 pub(crate) const ASKED: RangeInclusive<u32> = 1..=255;
 
 /// The ports past those of a device that NVSHMEM has room for.
-const OF_DEVICE: RangeInclusive<u32> = 5..=255;
+pub(super) const OF_DEVICE: RangeInclusive<u32> = 5..=255;
+
+/// For how many devices NVSHMEM has room.
+const DEVICES: usize = 48;
+/// The same of older releases.
+const DEVICES_BEFORE: usize = 16;
 
 /// What NCCL or NVSHMEM does with a port.
 #[must_use]
@@ -55,16 +61,13 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
 
 /// What NCCL or NVSHMEM does with all ports of a host, in the order given. It is what [`choose`] says of
 /// each port, except that both have room for only 32 ports: NCCL leaves the others out, and NVSHMEM fails,
-/// also if it looks at a device's fifth port. Ports whose devices they do not find take no room.
+/// also if it looks at a device's fifth port. NCCL may fail at one port, and then use none ([`Why::OtherPort`]). Ports whose devices they do not find take no room.
 ///
 /// It counts device by device in libibverbs's order. Where that is not known, the order given is taken:
 /// see [`is_order_known`].
 #[must_use]
 pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
     let mut decisions: Vec<Decision> = ports.iter().map(|port| choose(port, settings)).collect();
-    let takes_room = |port: &Port<'_>, own: &Decision| {
-        port.is_found && !matches!(own.outcome, Outcome::Ignored(_))
-    };
     let all = ports.iter().zip(&decisions).filter(|(port, own)| takes_room(port, own));
     let count = all.count();
     if settings.implementation == Implementation::Nvshmem {
@@ -73,7 +76,7 @@ pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
                 && OF_DEVICE.contains(&port.number)
                 && settings.devices.takes(port.device, port.number)
         };
-        if count > ROOM || ports.iter().copied().any(is_beyond) {
+        if count > ROOM || devices(ports) > DEVICES || ports.iter().copied().any(is_beyond) {
             let used = ports.iter().zip(&mut decisions);
             for (port, own) in used.filter(|(port, own)| takes_room(port, own)) {
                 *own = Decision::unlooked(port, Outcome::Fails(Why::BeyondRoom));
@@ -81,10 +84,46 @@ pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
         }
         return decisions;
     }
-    if count <= ROOM {
-        return decisions;
+    if count > ROOM {
+        leave_out(ports, &mut decisions);
     }
-    let mut order: Vec<(&&Port<'_>, &mut Decision)> = ports.iter().zip(&mut decisions).collect();
+    let release = settings.implementation.release();
+    let ends_all = |outcome: &Outcome| match outcome {
+        Outcome::Fails(Why::Overrun) => true,
+        Outcome::Fails(_) | Outcome::Outside(_) => release >= Release::V2_31,
+        _ => false,
+    };
+    let used = || ports.iter().zip(&decisions).filter(|(port, own)| takes_room(port, own));
+    if used().any(|(_, own)| ends_all(&own.outcome)) {
+        let used = ports.iter().zip(&mut decisions);
+        for (port, own) in used.filter(|(port, own)| takes_room(port, own)) {
+            if !ends_all(&own.outcome) {
+                *own = Decision::unlooked(port, Outcome::Fails(Why::OtherPort));
+            }
+        }
+    }
+    decisions
+}
+
+/// How many devices these ports have that are found.
+fn devices(ports: &[&Port<'_>]) -> usize {
+    let found = ports.iter().filter(|own| own.is_found).map(|own| own.device);
+    found.collect::<BTreeSet<&str>>().len()
+}
+
+/// Whether a program is known to have room for the devices of these ports of a host.
+pub(super) fn has_room_for(ports: &[&Port<'_>], settings: &Settings) -> bool {
+    settings.implementation != Implementation::Nvshmem || devices(ports) <= DEVICES_BEFORE
+}
+
+/// Whether a port takes room with this decision.
+fn takes_room(port: &Port<'_>, own: &Decision) -> bool {
+    port.is_found && !matches!(own.outcome, Outcome::Ignored(_))
+}
+
+/// Leaves out the ports that NCCL has no room for.
+fn leave_out(ports: &[&Port<'_>], decisions: &mut [Decision]) {
+    let mut order: Vec<(&&Port<'_>, &mut Decision)> = ports.iter().zip(decisions).collect();
     if is_order_known(ports) {
         order.sort_by_key(|(port, _)| port.place);
     }
@@ -104,7 +143,6 @@ pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
             }
         }
     }
-    decisions
 }
 
 /// Whether it is known in which order libibverbs lists the devices of these ports of a host.

@@ -154,8 +154,13 @@ fn nvshmem_doubted_by<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> Option<
     if given(HCA_LIST).is_some_and(|list| !is_list_clear(list)) {
         return Some(HCA_LIST);
     }
-    let others = ["NVSHMEM_HCA_PE_MAPPING", "NVSHMEM_HCA_PREFIX"];
-    others.into_iter().find(|name| given(name).is_some())
+    // It is ignored beside a list.
+    let mapping = "NVSHMEM_HCA_PE_MAPPING";
+    if given(mapping).is_some() && given(HCA_LIST).is_none() {
+        return Some(mapping);
+    }
+    let prefix = "NVSHMEM_HCA_PREFIX";
+    given(prefix).is_some_and(|own| own != "mlx5").then_some(prefix)
 }
 
 /// Names of the variables.

@@ -48,7 +48,6 @@ struct FleetPort {
     /// The place of the device's name.
     name: usize,
     number: u32,
-    port_count: u32,
     index: Option<u32>,
     place: Option<u32>,
     is_found: bool,
@@ -84,7 +83,6 @@ impl Fleet {
             kept.push(FleetPort {
                 name: self.name(port.device),
                 number: port.number,
-                port_count: port.port_count,
                 index,
                 place: port.place,
                 is_found: port.is_found,
@@ -158,7 +156,6 @@ impl Hosts for Part<'_> {
                         device: fleet.names.get(kept.name).map_or("", String::as_str),
                         node_type: kept.node_type,
                         number: kept.number,
-                        port_count: kept.port_count,
                         place: kept.place,
                         is_found: kept.is_found,
                         state: kept.state,

@@ -38,7 +38,7 @@ impl Program {
     }
 
     /// Whether it ever asks for a port like this, whatever is set: see [`Why::PortNumber`](crate::choose::Why::PortNumber)
-    /// and [`Why::TooManyPorts`](crate::choose::Why::TooManyPorts).
+    /// and [`Why::BeyondSecond`](crate::choose::Why::BeyondSecond).
     #[must_use]
     pub fn asks_for(self, port: &Port<'_>) -> bool {
         match self {
@@ -62,6 +62,7 @@ impl Program {
             ],
             Self::Nvshmem => &[
                 ("NVSHMEM_ENABLE_NIC_PE_MAPPING", "0"),
+                ("NVSHMEM_HCA_LIST", ""),
                 ("NVSHMEM_IB_GID_INDEX", "-1"),
                 ("NVSHMEM_IB_ROCE_VERSION_NUM", "2"),
                 ("NVSHMEM_IB_ADDR_FAMILY", "AF_INET"),

@@ -83,7 +83,9 @@ impl Needs {
                 targets.iter().filter(|own| program.asks_for(own.port))
             {
                 let Some(index) = *index else {
-                    this.has_spare |= port.state == PortState::ACTIVE;
+                    // NVSHMEM has no room for a fifth port, be it active or not.
+                    this.has_spare |= port.state == PortState::ACTIVE
+                        || program == Program::Nvshmem && nccl::OF_DEVICE.contains(&port.number);
                     continue;
                 };
                 this.is_any = true;
@@ -160,13 +162,19 @@ pub(super) fn plan_of(
         };
         let is_plan = hosts.all(&mut |host| is_right(host));
         let is_sure = |host: &[Target<'_, '_>]| {
-            host.iter().all(|target| {
-                let is_sure = match &model {
-                    Model::Nccl(settings) => nccl::is_sure(target.port, settings),
-                    Model::Ucx(_) => true,
-                };
-                is_sure && !model.may_miss_types(target.port)
-            })
+            let ports: Vec<&Port<'_>> = host.iter().map(|target| target.port).collect();
+            let has_room = match &model {
+                Model::Nccl(settings) => nccl::has_room_for(&ports, settings),
+                Model::Ucx(_) => true,
+            };
+            has_room
+                && host.iter().all(|target| {
+                    let is_sure = match &model {
+                        Model::Nccl(settings) => nccl::is_sure(target.port, settings),
+                        Model::Ucx(_) => true,
+                    };
+                    is_sure && !model.may_miss_types(target.port)
+                })
         };
         let is_sure = is_plan && hosts.all(&mut |host| is_sure(host));
         is_plan.then_some(Plan { way, variables, is_sure })

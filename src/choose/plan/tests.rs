@@ -87,14 +87,14 @@ fn an_index_of_roce_is_not_set_for_infiniband() {
 #[test]
 fn ports_that_a_program_never_asks_for() {
     use crate::device::NodeType;
-    let of = |device, number, port_count| {
+    let of = |device, number| {
         let rows = DUAL.iter().map(|line| row(line)).collect();
         let port = port("port 1 link_layer Ethernet gid_tbl_len 16", rows);
-        Port { device, port_count, number, ..port }
+        Port { device, number, ..port }
     };
-    let two = of("a", 2, 2);
-    let switch = Port { node_type: NodeType::SWITCH, ..of("b", 0, 36) };
-    let (many, far) = (of("c", 3, 3), of("d", 256, 256));
+    let two = of("a", 2);
+    let switch = Port { node_type: NodeType::SWITCH, ..of("b", 0) };
+    let (many, far) = (of("c", 3), of("d", 256));
     for (program, own, other) in [
         (Program::Nccl, &[&two, &many][..], &[&switch, &far][..]),
         (Program::Nvshmem, &[&two, &many], &[&switch, &far]),
@@ -111,7 +111,7 @@ fn ports_that_a_program_never_asks_for() {
         let model = program.model(|_| None);
         for (port, _) in &other {
             let outcome = model.choose(port).outcome;
-            let why = if program == Program::Ucx { Why::TooManyPorts } else { Why::PortNumber };
+            let why = if program == Program::Ucx { Why::BeyondSecond } else { Why::PortNumber };
             assert_eq!(outcome, Outcome::Ignored(why), "{program}");
         }
     }

@@ -62,7 +62,6 @@ fn any_port() -> impl Strategy<Value = Port<'static>> {
             Port {
                 device: "mlx5_0",
                 node_type: NodeType(node_type),
-                port_count: 1,
                 number: 1,
                 place: None,
                 is_found: true,

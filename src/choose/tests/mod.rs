@@ -80,7 +80,6 @@ pub(super) fn port(head: &str, rows: Vec<Row<'static>>) -> Port<'static> {
     Port {
         device: "mlx5_0",
         node_type: NodeType::CA,
-        port_count: 1,
         number: 1,
         place: None,
         is_found: true,

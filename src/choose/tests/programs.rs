@@ -76,6 +76,7 @@ fn chosen_of_all(devices: &[(&'static str, Option<u32>, u32)], set: &str) -> Vec
 fn nccl_has_room_for_32_ports() {
     const NO_ROOM: Outcome = Outcome::Ignored(Why::NoRoom);
     const OVERRUN: Outcome = Outcome::Fails(Why::Overrun);
+    const OTHER: Outcome = Outcome::Fails(Why::OtherPort);
     let count = |outcomes: &[Outcome], what: &Outcome| {
         outcomes.iter().filter(|outcome| *outcome == what).count()
     };
@@ -91,11 +92,36 @@ fn nccl_has_room_for_32_ports() {
     assert_eq!(chosen_of_all(&some, "(none)")[32], NO_ROOM);
     // NCCL finishes a device that it began, even past the end of its memory.
     let outcomes = chosen_of_all(&[("a", None, 31), ("b", None, 2), ("c", None, 1)], "(none)");
-    assert_eq!((&outcomes[31], &outcomes[32], &outcomes[33]), (&taken, &OVERRUN, &NO_ROOM));
+    assert_eq!((&outcomes[31], &outcomes[32], &outcomes[33]), (&OTHER, &OVERRUN, &NO_ROOM));
+    assert_eq!(count(&outcomes, &OTHER), 32, "it uses none");
     // Ports that are not used take no room.
     let outcomes = chosen_of_all(&[("a", None, 31), ("b", None, 2)], "NCCL_IB_HCA=^b:1");
     assert_eq!(count(&outcomes, &taken), 32);
     assert_eq!(count(&chosen_of_all(&[("a", None, 32)], "(none)"), &taken), 32);
+}
+
+/// Since 2.31 it reads the GID of each port when it starts.
+#[test]
+fn nccl_uses_no_port_if_one_has_no_gid() {
+    use nccl::Release;
+    let rows = ["1 0 fe80::1 v1 e", "1 3 ::ffff:10.0.0.1 v2 e"].map(row);
+    let good = port("port 1 link_layer Ethernet gid_tbl_len 8", rows.to_vec());
+    let none = Port { device: "b", gid_tbl_len: 0, rows: vec![], ..good.clone() };
+    let outcomes = |release, ports: &[&Port<'_>], set: &str| {
+        let settings = nccl::Settings::new(Implementation::Nccl(release), of(&variables(set)));
+        let all = nccl::choose_all(ports, &settings).into_iter();
+        all.map(|own| own.outcome).collect::<Vec<_>>()
+    };
+    let (taken, outside) = (Outcome::Taken(3), Outcome::Outside(0));
+    let other = Outcome::Fails(Why::OtherPort);
+    let both = [&good, &none];
+    assert_eq!(outcomes(Release::V2_30_7, &both, "(none)"), [taken.clone(), outside.clone()]);
+    assert_eq!(outcomes(Release::V2_31, &both, "(none)"), [other, outside]);
+    assert_eq!(outcomes(Release::V2_31, &both, "NCCL_IB_HCA=^b")[0], taken);
+    let down = Port { state: PortState::DOWN, ..none.clone() };
+    assert_eq!(outcomes(Release::V2_31, &[&good, &down], "(none)")[0], taken);
+    let missing = Port { is_found: false, ..none };
+    assert_eq!(outcomes(Release::V2_31, &[&good, &missing], "(none)")[0], taken);
 }
 
 /// It has room for as many ports, and for four of each device that its list does not leave out.
@@ -119,6 +145,13 @@ fn nvshmem_fails_beyond_its_room() {
     assert_eq!(count(&fifth, index), (0, 6));
     let left_out = format!("{index} NVSHMEM_ENABLE_NIC_PE_MAPPING=1 NVSHMEM_HCA_LIST=^a:5");
     assert_eq!(count(&fifth, &left_out), (5, 0));
+    // It has no room for 49 devices, whatever its list is.
+    let names: Vec<String> = (0..49).map(|n| format!("d{n}")).collect();
+    let names: Vec<&'static str> =
+        names.into_iter().map(|own| -> &'static str { Box::leak(own.into()) }).collect();
+    let devices: Vec<_> = names.iter().map(|name| device(*name, 1)).collect();
+    let one = format!("{index} NVSHMEM_ENABLE_NIC_PE_MAPPING=1 NVSHMEM_HCA_LIST=d0");
+    assert_eq!((count(&devices[..48], &one), count(&devices, &one)), ((1, 0), (0, 1)));
 }
 
 /// Which ports NVSHMEM uses by these differs by release.
@@ -137,6 +170,9 @@ fn what_makes_nvshmem_doubtful() {
         (&format!("{long} NVSHMEM_ENABLE_NIC_PE_MAPPING=1"), Some("NVSHMEM_HCA_LIST")),
         ("NVSHMEM_HCA_PE_MAPPING=a:1:2", Some("NVSHMEM_HCA_PE_MAPPING")),
         ("NVSHMEM_HCA_PREFIX=bnxt", Some("NVSHMEM_HCA_PREFIX")),
+        ("NVSHMEM_HCA_PREFIX=mlx5", None),
+        // It counts only where no list does.
+        ("NVSHMEM_HCA_PE_MAPPING=a:1:2 NVSHMEM_HCA_LIST=a NVSHMEM_ENABLE_NIC_PE_MAPPING=1", None),
     ] {
         assert_eq!(doubted_by(set), expected, "{set}");
     }

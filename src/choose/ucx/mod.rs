@@ -30,10 +30,12 @@ pub use release::Release;
 pub(super) use settings::ROOM;
 pub use settings::{Devices, Settings};
 
-/// Whether UCX asks for a port: of a device with at most two, or of a switch.
+/// Whether UCX asks for a port: for the first two of a device, and of a switch for port 0.
 pub(super) fn asks_for(port: &Port<'_>) -> bool {
-    const MOST: u32 = 2;
-    port.port_count <= MOST || port.node_type == NodeType::SWITCH
+    match port.node_type {
+        NodeType::SWITCH => port.number == 0,
+        _ => (1..=2).contains(&port.number),
+    }
 }
 
 /// What UCX does with a port.
@@ -62,7 +64,7 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
 fn unoffered(port: &Port<'_>, settings: &Settings) -> Option<Why> {
     let first = settings.pinned().unwrap_or(0);
     if !asks_for(port) {
-        Some(Why::TooManyPorts)
+        Some(Why::BeyondSecond)
     } else if !settings.devices.takes(port.device, port.number) {
         Some(Why::NotListed("UCX_NET_DEVICES"))
     } else if port.gid_tbl_len == 0 {

@@ -68,7 +68,8 @@ impl Settings {
     }
 
     /// The variable that makes it doubtful what UCX does, if one is set: by `UCX_TLS` it may use no transport for RDMA
-    /// on a port, and by `UCX_IB_SUBNET_PREFIX` it leaves out ports of InfiniBand.
+    /// on a port, by `UCX_MODULES` load none, by `UCX_IB_PKEY` fail on a port without that key, and by
+    /// `UCX_IB_SUBNET_PREFIX` it leaves out ports of InfiniBand.
     #[must_use]
     pub fn doubted_by(&self) -> Option<&'static str> {
         self.doubted_by
@@ -87,6 +88,12 @@ impl Settings {
 fn doubted_by<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> Option<&'static str> {
     if !variable("UCX_TLS").is_none_or(has_rdma) {
         return Some("UCX_TLS");
+    }
+    let is_other = |name: &str, default: &str| variable(name).is_some_and(|own| own != default);
+    for (name, default) in [("UCX_MODULES", "all"), ("UCX_IB_PKEY", "auto")] {
+        if is_other(name, default) {
+            return Some(name);
+        }
     }
     let prefix = variable("UCX_IB_SUBNET_PREFIX").unwrap_or_default();
     (!prefix.is_empty()).then_some("UCX_IB_SUBNET_PREFIX")
@@ -147,6 +154,9 @@ fn gid_index(text: &str) -> Value<u32> {
     const AUTO: u64 = 2u64.wrapping_neg();
     if text.eq_ignore_ascii_case("auto") {
         return Value::Default;
+    }
+    if text.eq_ignore_ascii_case("inf") {
+        return Value::Set(u32::MAX);
     }
     let text = text.trim_start();
     let (is_negative, digits) = match text.strip_prefix('-') {
@@ -288,6 +298,7 @@ mod tests {
             ("4294967299", Some(3)),
             ("99999999999999999999", Some(u32::MAX)),
             ("-1", Some(u32::MAX)),
+            ("INF", Some(u32::MAX)),
             ("-2", None),
             ("Auto", None),
         ] {

@@ -110,7 +110,7 @@ pub(super) fn known(forms: Vec<SettingForm>) -> Result<Known, String> {
                 to.push(Problem {
                     text: format!(
                         "host: the setting {name} is left out, as this version does not know it, or \
-                         not for these releases; use a newer uverbs"
+                         not for these releases"
                     ),
                     errno: EOPNOTSUPP,
                 });
