@@ -29,7 +29,7 @@ pub struct Pairs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trouble {
-    /// The hosts of the smaller side: there is less to mend.
+    /// The hosts of the side that fewer others meet: there is less to mend.
     pub hosts: Vec<u32>,
     /// Their ports: each of them is one of each host.
     pub ports: Vec<String>,
@@ -146,8 +146,22 @@ impl Survey {
         for (kind, _, members) in &rest {
             troubles.add(&Why::TooMany, (*kind, members), None);
         }
-        let members = list.iter().flat_map(|(_, _, members)| members.iter().map(|own| own.0));
-        let hosts = members.collect::<BTreeSet<u32>>().len();
+        // Of two that do not meet it is told of the one that others meet less: there is less to mend.
+        let meets = |end: &End| {
+            let may = list.iter().filter(|(_, other, _)| meet(end, other).can() != Some(false));
+            may.map(|(.., members)| members.len()).sum::<usize>()
+        };
+        let meeting: BTreeMap<u32, usize> =
+            list.iter().map(|(kind, end, _)| (*kind, meets(end))).collect();
+        list.sort_by_key(|(kind, _, members)| {
+            (Reverse(meeting.get(kind).copied()), Reverse(members.len()), *kind)
+        });
+        let hosts_of = |list: &[(u32, &End, Vec<Member>)]| {
+            let members = list.iter().flat_map(|(_, _, members)| members.iter().map(|own| own.0));
+            members.collect::<BTreeSet<u32>>()
+        };
+        let hosts = hosts_of(&list).len();
+        let joined = hosts_of(&rest).union(&hosts_of(&list)).count();
         let only = list.first().and_then(|(.., members)| members.first()).map(|own| own.0);
         let mut of_faulty = faulty.iter().flat_map(|(.., members)| members);
         let has_faulty = of_faulty.any(|own| Some(own.0) != only);
@@ -188,7 +202,7 @@ impl Survey {
         for (end, sides) in meeting_kinds.values() {
             troubles.compare_networks(end, sides);
         }
-        hosts > 1
+        joined > 1
     }
 
     /// An end with its network.

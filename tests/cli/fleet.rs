@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::run::{Run, finish, program};
-use crate::snapshots::{Fleet, host, port, set, with_three_ports};
+use crate::snapshots::{Fleet, host, port, set, with_third_port};
 
 /// A host `nN` with two rails, each with a network of its own.
 fn node(number: u32) -> Value {
@@ -558,16 +558,15 @@ fn a_job_is_right_on_each_host_or_leaves_it_out() {
     }
     assert_eq!(job(&hosts, "n[1-3]").0["leave_out"], json!(["n3"]));
     let mut hosts = nodes(1..=3);
-    for device in hosts[2]["devices"].as_array_mut().unwrap() {
-        with_three_ports(device);
-        for port in [1, 2] {
-            device["ports"][port]["attributes"][0]["state"] = json!(1);
-        }
+    for device in hosts.iter_mut().flat_map(|own| own["devices"].as_array_mut().unwrap()) {
+        with_third_port(device);
     }
     let (own, status) = job(&hosts, "n[1-3]");
     assert_eq!((&own["leave_out"], &own["ucx"], status), (&json!([]), &Value::Null, 1), "{own}");
     // What was not read may be what it asks for.
+    let mut hosts = nodes(1..=3);
     for device in hosts[2]["devices"].as_array_mut().unwrap() {
+        with_third_port(device);
         device["gids"] = json!({ "error": "no table", "errno": 5 });
     }
     assert_eq!(job(&hosts, "n[1-3]").0["ucx"], json!({ "UCX_IB_GID_INDEX": "3" }));
@@ -653,7 +652,8 @@ fn a_short_name_of_two_hosts() {
     let run = uverbs(&hosts, &["--hosts", "n1,n2"]);
     assert!(run.stderr.contains("looked at 2 hosts"), "{run:?}");
     assert!(
-        run.stderr.contains("another host of this short name: n1.b; list full names"),
+        run.stderr
+            .contains("another host of this short name was read before: n1.b; list full names"),
         "{run:?}"
     );
     assert_eq!(run.status, 1);

@@ -172,7 +172,7 @@ impl Listed {
         }
         if !self.others.is_empty() {
             report.note(format!(
-                "left out, as the list has another host of this short name: {}; list full names",
+                "left out, as another host of this short name was read before: {}; list full names, or leave out the other snapshot",
                 some(&self.others)
             ));
         }
@@ -193,7 +193,7 @@ impl Listed {
             let (hosts, same) = (some(&hosts.collect::<Vec<_>>()), say::duplicate(own));
             report.note(format!("not known: whether these have {same}: {hosts}"));
         }
-        if !is_known || !is_found || !out.is_empty() || !missing.is_empty() {
+        if !is_known || !is_found || ucx.is_none() || !out.is_empty() || !missing.is_empty() {
             report.raise(Status::Doubt);
         }
         let pairs = |own: Plan| {

@@ -350,7 +350,7 @@ impl Found {
                 ""
             };
             let _ = if pairs.joined == 0 {
-                write!(last, "; no ports of two hosts are joined")
+                write!(last, "; no ports of two hosts are known to meet")
             } else if self.troubles(has_settings).any(cannot) {
                 write!(last, "; not {all} can meet")
             } else if self.troubles(has_settings).next().is_some() {

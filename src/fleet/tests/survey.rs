@@ -282,6 +282,18 @@ fn a_tree_lacks_devices_and_no_variable() {
     assert_eq!(odd(&hosts), ["[3] Present mlx5_1 -  3"]);
 }
 
+/// A host of another MTU meets most, though it is the only one of its kind.
+#[test]
+fn a_kind_that_meets_most_is_not_to_be_mended() {
+    for bad in [2, 4] {
+        let mut hosts = fleet(6);
+        keep_rows(&mut hosts[bad], 0, |index| index % 2 == 0);
+        port(&mut hosts[3], 0).active_mtu = Some(Mtu(3));
+        let found = troubles(&hosts, Rails::Found, false);
+        assert!(found.iter().all(|own| own.contains(&format!(" [{bad}] "))), "{found:?}");
+    }
+}
+
 /// It is not known which row is right: that is not none.
 #[test]
 fn an_index_that_is_not_known_does_not_differ() {
