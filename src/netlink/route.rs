@@ -299,6 +299,10 @@ fn port_guid(address: &[u8]) -> Option<Guid> {
 pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
     const SHORT: Cause = Cause::Malformed("an interface message");
     let Some(index) = NonZeroU32::new(number_at(payload, 4).ok_or(SHORT)?) else { return Ok(None) };
+    // A bridge says of its own that a link is a part of it, or no more. That says nothing else of the link.
+    if payload.first().copied().map(i32::from) != Some(libc::AF_UNSPEC) {
+        return Ok(None);
+    }
     let mut link = Link {
         index,
         name: String::new(),

@@ -133,9 +133,17 @@ impl Watch {
         inventory
     }
 
-    /// Reads some devices, and what is no device's; `None` if devices came or went.
+    /// Reads some devices, and what is no device's; `None` if devices came or went, or if not all could be read, now or
+    /// before: what fails for some devices may fail for the others, too.
     fn read_some(&mut self, wanted: &[String]) -> Option<Inventory> {
+        let is_whole = |own: &Inventory| own.problems.is_empty() && own.has_netlink;
+        if !is_whole(&self.inventory) {
+            return None;
+        }
         let mut read = self.read(self.options.parts, &|device| wanted.contains(&device.name));
+        if !is_whole(&read) {
+            return None;
+        }
         let Self { options, followed, inventory, .. } = self;
         // Those that were read, and those that were only listed.
         let listed = read.devices.iter().map(|own| &own.device).chain(&read.others);

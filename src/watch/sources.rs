@@ -367,6 +367,7 @@ impl Watch {
             match own {
                 RouteNews::Link(link) => {
                     let index = link.index.get();
+                    gone.retain(|own| *own != index);
                     let place = self.links.binary_search_by_key(&index, |own| own.index.get());
                     let touch = match place.map(|place| (place, self.links.get_mut(place))) {
                         Ok((_, Some(known))) if *known == link => continue,

@@ -56,6 +56,10 @@ fn route_messages() {
     };
     assert_eq!(parsed, expected);
     assert!(parse_link(&[0; 7]).is_err());
+    // What a bridge says of its own.
+    let body = [&[7][..], body.get(1..).unwrap()].concat();
+    let message = Message::new(0, &body).text(libc::IFLA_IFNAME, "d0.7");
+    assert_eq!(parse_link(&message.finish_for_test()), Ok(None));
 
     let data = Message::new(0, &[]).attribute(1, &[ACTIVE_BACKUP]).number(2, 4).finish_for_test();
     let bonded = Message::new(0, &[])
