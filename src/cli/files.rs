@@ -308,7 +308,14 @@ fn open(path: &Path) -> io::Result<BufReader<File>> {
 
 /// Opens a file that nobody named. It is not waited for: nobody may ever write to it.
 fn open_found(path: &Path) -> io::Result<BufReader<File>> {
-    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path);
+    let file = match file {
+        // Somebody has a lease on it, and lets go.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock && path.is_file() => {
+            File::open(path)
+        }
+        other => other,
+    }?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }

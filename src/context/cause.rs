@@ -20,7 +20,7 @@ pub(super) fn cause(error: SubmitError, kernel: &Kernel, driver: DriverId) -> Ca
 
 /// Whether an open device is known to be removed. A GID of an impossible port is asked for: the kernel looks
 /// for the device before it looks for the port (or for a context), and touches no entry. Before Linux 5.10 it
-/// does not know the method, of whatever device.
+/// does not know the method, of whatever device. Any other failure says nothing of the device.
 fn is_gone(kernel: &Kernel, driver: DriverId) -> bool {
     let mut entry = abi::GidEntry::default();
     let mut command = Command::<4>::new(abi::object::DEVICE, abi::method::QUERY_GID_ENTRY);
@@ -29,9 +29,9 @@ fn is_gone(kernel: &Kernel, driver: DriverId) -> bool {
         .constant(abi::query_gid_entry::GID_INDEX, 0)
         .flags(abi::query_gid_entry::FLAGS, 0)
         .output(abi::query_gid_entry::RESP_ENTRY, entry.as_mut_bytes());
-    !matches!(
+    matches!(
         command.submit(kernel, driver.0),
-        Err(SubmitError::Kernel(Errno::INVAL | Errno::PROTONOSUPPORT))
+        Err(SubmitError::Kernel(Errno::IO | Errno::NODEV | Errno::NXIO))
     )
 }
 
@@ -65,7 +65,8 @@ mod tests {
             context.query_port(1).unwrap_err().cause().clone()
         };
         assert_eq!(failed(Errno::IO), Cause::DeviceGone(5));
-        assert_eq!(failed(Errno::INVAL), Cause::Os(5));
-        assert_eq!(failed(Errno::PROTONOSUPPORT), Cause::Os(5));
+        for other in [Errno::INVAL, Errno::PROTONOSUPPORT, Errno::NOMEM, Errno::PERM] {
+            assert_eq!(failed(other), Cause::Os(5));
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use crate::context::Context;
 use crate::device::Device;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Request, Result};
 use crate::gid::{GidRecord, Source};
 use crate::guid::Guid;
 use crate::port::PortAttributes;
@@ -241,7 +241,16 @@ impl<'d> Reader<'d> {
     /// Those of [`Context::query_gid_table`] or [`Sysfs::query_gid_table`].
     pub fn gid_table(&mut self) -> Result<GidTable> {
         let ((mut records, full), _) = self.ask(table_by_ioctl, table_by_sysfs)?;
-        records.sort_by_key(|record| (record.entry.port(), record.entry.index()));
+        let slot = |record: &GidRecord| (record.entry.port(), record.entry.index());
+        records.sort_by_key(slot);
+        let ports = self.device.ports();
+        let is_twice =
+            records.windows(2).any(|own| matches!(own, [one, two] if slot(one) == slot(two)));
+        if is_twice || records.iter().any(|own| !ports.contains(&own.entry.port())) {
+            let cause =
+                Cause::Malformed("a GID table with each slot once, and none of another port");
+            return Err(Error::new(&*self.device.name, Request::GidTable, cause));
+        }
         Ok(GidTable { device: self.device.clone(), records, full })
     }
 
