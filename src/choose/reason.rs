@@ -267,8 +267,7 @@ pub enum Why {
     NoRoom,
     /// NCCL has room for 32 ports, and does not check this between the ports of one device.
     Overrun,
-    /// NCCL fails at another port, and then uses none: it has no room for that one ([`Overrun`](Self::Overrun)) or, since
-    /// 2.31, cannot read the GID of its index.
+    /// NCCL has no room for another port ([`Overrun`](Self::Overrun)), and then uses none.
     OtherPort,
     /// NVSHMEM has room for 32 ports, for 4 of each device, and for 48 devices. With more it fails, or writes past the end.
     BeyondRoom,

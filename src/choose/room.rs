@@ -4,7 +4,7 @@ use core::fmt;
 use std::collections::BTreeSet;
 
 use super::decision::{Decision, Outcome};
-use super::nccl::{self, ASKED, Implementation, ROOM};
+use super::nccl::{ASKED, DEVICES_BEFORE, Implementation, ROOM};
 use super::plan::Model;
 use super::port::Port;
 use super::reason::Why;
@@ -60,6 +60,13 @@ pub fn fills(inventory: &Inventory) -> bool {
 #[must_use]
 pub fn might_fill(inventory: &Inventory) -> bool {
     takers(inventory.devices.iter()).saturating_add(others(inventory)) > ROOM
+}
+
+/// Whether a host has, or may have, more devices than each release of NVSHMEM has room for.
+#[must_use]
+pub fn is_crowded(inventory: &Inventory) -> bool {
+    let Inventory { others, .. } = inventory;
+    has_unlisted(inventory) || found(inventory).count() + others.len() > DEVICES_BEFORE
 }
 
 /// Whether it is known in which order libibverbs lists a host's devices.
@@ -174,7 +181,7 @@ impl Model {
             inventory.host.is_some() && (!is_nccl || inventory.unread_settings.is_empty());
         let is_room_known = match self {
             Self::Nccl(_) if is_nccl => doubt(inventory).is_none(),
-            Self::Nccl(settings) => nccl::has_room_for(ports, settings),
+            Self::Nccl(_) => !is_crowded(inventory),
             Self::Ucx(_) => true,
         };
         let unopened = unopened(inventory).into_iter().map(|own| own.device.name.as_str());

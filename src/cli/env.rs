@@ -12,21 +12,21 @@ use uverbs::choose::Outcome;
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Plan, Program, Way};
 use uverbs::inventory::settings::NAMES;
-use uverbs::inventory::{Inventory, Parts, SettingsReading, Unread, read_settings};
+use uverbs::inventory::{Inventory, Parts, Unread, read_settings};
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::check;
 use crate::choose::{lacks, tell_nodes, tell_settings, tell_variables};
 use crate::filter::{FamilyChoice, FilterArgs};
 use crate::form::{Form, Format};
-use crate::hosts::{Chosen, SHOWN, Seen, choose, look, missing, some, some_of, variable};
+use crate::hosts::{Chosen, SHOWN, Seen, choose, look, missing, some, some_of};
 use crate::output::{Output, json};
 use crate::report::{Report, Stage, Unanswered};
 use crate::selection::Asked;
 use crate::status::Status;
 use crate::text::plain_json;
 use crate::values::Pairs;
-use crate::verdict::{Verdict, is_known, sets, tell_unused, unused_by};
+use crate::verdict::{Verdict, is_known, tell_unused, unused_by};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("selectors", |own| own.help("Devices and ports to use; all that have a usable GID if none is named")))]
@@ -231,9 +231,7 @@ pub(crate) fn answer(
         None
     };
     let unused_by = verdict.unused_by(program).or_else(|| here.unused_by(program));
-    if let (Some(plan), Some(name)) = (&mut plan, unused_by)
-        && !sets(plan, name)
-    {
+    if let (Some(plan), Some(name)) = (&mut plan, unused_by) {
         plan.is_sure = false;
         tell_unused(program, name, report);
     }
@@ -386,7 +384,7 @@ impl Here {
 
     /// The variable by which a program may not use RDMA as uverbs says.
     fn unused_by(&self, program: Program) -> Option<&'static str> {
-        unused_by(&program.model(variable(&self.0.inventory, SettingsReading::NEWEST)))
+        unused_by(program, &self.0.inventory)
     }
 }
 
@@ -457,13 +455,7 @@ impl RightIndices {
 
     /// How many ports are to be used on one host, where that is more than the program has room for.
     fn too_many(&self, program: Program) -> Option<usize> {
-        let room = match program {
-            Program::Nccl => ROOM,
-            // It is the list of devices that has none for more.
-            Program::Nvshmem => ROOM / 2,
-            _ => return None,
-        };
-        (self.most > room).then_some(self.most)
+        (program != Program::Ucx && self.most > ROOM).then_some(self.most)
     }
 }
 
@@ -480,10 +472,12 @@ fn explain(program: Program, plan: Option<&Plan>, right: &RightIndices, report: 
     if plan.is_some_and(|plan| plan.variables.is_empty()) {
         report.note(format!("nothing need be set: {program} uses the right GIDs by itself{known}"));
     }
-    let list = if program == Program::Nvshmem { ", and in its list for 16" } else { "" };
     match (plan.map(|plan| plan.way), right.too_many(program)) {
+        (None, Some(count)) if program == Program::Nvshmem => report.note(format!(
+            "{program} has room for {ROOM} ports of a host and in its list for 16, and there are {count}"
+        )),
         (None, Some(count)) => report.note(format!(
-            "{program} has room for {ROOM} ports of a host{list}, and there are {count}: name those to use"
+            "{program} has room for {ROOM} ports of a host, and there are {count}: name those to use"
         )),
         (None, None) => report.note(format!(
             "no setting that uverbs tries makes {program} use the right GID on every port; right are \

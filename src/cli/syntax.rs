@@ -235,8 +235,8 @@ Examples:
     /// comes before v1 and link-local ones. With --sysfs nothing is known of interfaces. --explain gives
     /// the doubts.
     ///
-    /// NCCL and UCX are the indices that their newest releases take with the variables that are set
-    /// here (with --from: there), `-` if they take no GID of the port; the JSON says why. A `?` after an
+    /// NCCL and UCX are the indices that their newest known releases (2.30.7, 1.22) take with the variables that
+    /// are set here (with --from: there), `-` if they take no GID of the port; the JSON says why. A `?` after an
     /// index means that this is not known. Where the three are not alike, stderr says so.
     ///
     /// With --from, stderr also says whether one setting fits all hosts, and which hosts differ. "All
@@ -264,7 +264,8 @@ Examples:
     /// If one index is right on every port, it is set. Otherwise the program's own choice is left, if
     /// that is right, or an address range is set; stderr says why. The program's list of devices leaves
     /// out ports that have no usable GID or are not named. Variables that are set now and do not fit
-    /// are named on stderr. They are right for the newest releases; `choose --like` shows what others do.
+    /// are named on stderr. They are right for the newest known releases (NCCL 2.30.7, UCX 1.22); `choose --like`
+    /// shows what others do.
     ///
     /// The status is 1, and no variable is printed, if no setting that uverbs tries is right on every
     /// port, if a port or a row could not be read that may be used, or if what is named has no usable GID.
@@ -311,7 +312,8 @@ Examples:
     /// Compare the hosts of a fleet, and say which ports cannot meet
     ///
     /// Reads snapshots of many hosts. A line for each finding; hosts of which the same is found share it.
-    /// `cannot-meet`: ports that a job joins, and why they cannot; HOSTS are those of the smaller side.
+    /// `cannot-meet`: ports that a job joins, and why they cannot; HOSTS are those that fewer others meet, or all
+    /// that meet nobody.
     /// `not-known`: whether they can is not known. `duplicate`: a GUID, address or LID is on several hosts.
     /// `odd`: hosts that are not as most are, in kernel, devices, firmware, ports, GIDs or settings.
     /// `missing`: a host of --hosts has no snapshot.

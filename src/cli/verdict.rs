@@ -4,9 +4,9 @@ use core::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use uverbs::choose::plan::{Fleet, Model, Plan, Program};
-use uverbs::choose::room::{fills, has_order, has_unlisted};
+use uverbs::choose::room::{fills, has_order, has_unlisted, is_crowded};
 use uverbs::choose::{Outcome, Why};
-use uverbs::inventory::SettingsReading;
+use uverbs::inventory::{Inventory, SettingsReading};
 use uverbs::port::LinkLayer;
 
 use crate::hosts::{Chosen, SHOWN, Seen, some_of, unread, variable};
@@ -30,6 +30,8 @@ pub(crate) struct Verdict {
     pub(crate) fills: bool,
     /// Whether such a host's order of devices is not known.
     pub(crate) is_unordered: bool,
+    /// On how many hosts there are more devices than each release of NVSHMEM has room for.
+    crowded: usize,
     /// Programs with a variable by which each may not use RDMA as uverbs says, on some host.
     unused_by: Vec<(Program, &'static str)>,
     /// On how many hosts not all of NCCL's settings were read.
@@ -103,6 +105,9 @@ impl Verdict {
             (&own.port, index)
         }));
         let unread = unread(host, asked);
+        // What was not read is named once.
+        let named = self.doubtful.split_off(doubtful_before);
+        self.doubtful.extend(named.into_iter().filter(|own| !unread.contains(own)));
         let is_read = unread.is_empty() && self.doubtful.len() == doubtful_before;
         if is_any && is_read {
             let idle = ALL.into_iter().zip(is_for).filter(|(_, is_for)| !is_for);
@@ -115,11 +120,12 @@ impl Verdict {
         let fills = fills(&host.inventory);
         self.fills |= fills || has_unlisted(&host.inventory);
         self.is_unordered |= fills && !has_order(&host.inventory);
+        self.crowded += usize::from(is_crowded(&host.inventory));
         self.unread_settings += usize::from(!host.inventory.unread_settings.is_empty());
         self.trees += usize::from(host.inventory.host.is_none());
         for program in ALL {
-            let model = program.model(variable(&host.inventory, SettingsReading::NEWEST));
-            let name = unused_by(&model).filter(|_| self.unused_by(program).is_none());
+            let name =
+                unused_by(program, &host.inventory).filter(|_| self.unused_by(program).is_none());
             self.unused_by.extend(name.map(|name| (program, name)));
         }
         for setting in &host.inventory.settings {
@@ -181,23 +187,20 @@ impl Verdict {
             return None;
         }
         let mut plan = self.fleet.plan_of(program, has_others, is_set, is_wanted)?;
-        plan.is_sure &= self.unused_by(program).is_none_or(|name| sets(&plan, name));
+        plan.is_sure &= self.unused_by(program).is_none();
+        plan.is_sure &= self.crowded == 0 || program != Program::Nvshmem;
         plan.is_sure &= self.has_settings_of(program) && self.trees == 0;
         Some(plan)
     }
 }
 
-/// The variable by which a program may not use RDMA as uverbs says.
-pub(crate) fn unused_by(model: &Model) -> Option<&'static str> {
-    match model {
+/// The variable by which a program may not use RDMA as uverbs says, whatever a plan sets.
+pub(crate) fn unused_by(program: Program, inventory: &Inventory) -> Option<&'static str> {
+    let variable = variable(inventory, SettingsReading::NEWEST);
+    match program.model(|name| variable(name).filter(|_| !program.resets(name))) {
         Model::Nccl(own) if own.is_disabled() => Some("NCCL_IB_DISABLE"),
         own => own.doubted_by(),
     }
-}
-
-/// Whether a plan sets a variable, so that it does not matter how it is set now.
-pub(crate) fn sets(plan: &Plan, name: &str) -> bool {
-    plan.variables.iter().any(|(own, _)| *own == name)
 }
 
 /// Says by which variable that is so.

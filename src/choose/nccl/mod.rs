@@ -47,7 +47,7 @@ pub(super) const OF_DEVICE: RangeInclusive<u32> = 5..=255;
 /// For how many devices NVSHMEM has room.
 const DEVICES: usize = 48;
 /// The same of older releases.
-const DEVICES_BEFORE: usize = 16;
+pub(super) const DEVICES_BEFORE: usize = 16;
 
 /// What NCCL or NVSHMEM does with a port.
 #[must_use]
@@ -61,7 +61,7 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
 
 /// What NCCL or NVSHMEM does with all ports of a host, in the order given. It is what [`choose`] says of
 /// each port, except that both have room for only 32 ports: NCCL leaves the others out, and NVSHMEM fails,
-/// also if it looks at a device's fifth port. NCCL may fail at one port, and then use none ([`Why::OtherPort`]). Ports whose devices they do not find take no room.
+/// also if it looks at a device's fifth port. Ports whose devices they do not find take no room.
 ///
 /// It counts device by device in libibverbs's order. Where that is not known, the order given is taken:
 /// see [`is_order_known`].
@@ -87,19 +87,12 @@ pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
     if count > ROOM {
         leave_out(ports, &mut decisions);
     }
-    let release = settings.implementation.release();
-    let ends_all = |outcome: &Outcome| match outcome {
-        Outcome::Fails(Why::Overrun) => true,
-        Outcome::Fails(_) | Outcome::Outside(_) => release >= Release::V2_31,
-        _ => false,
-    };
-    let used = || ports.iter().zip(&decisions).filter(|(port, own)| takes_room(port, own));
-    if used().any(|(_, own)| ends_all(&own.outcome)) {
-        let used = ports.iter().zip(&mut decisions);
-        for (port, own) in used.filter(|(port, own)| takes_room(port, own)) {
-            if !ends_all(&own.outcome) {
-                *own = Decision::unlooked(port, Outcome::Fails(Why::OtherPort));
-            }
+    // It writes past its end when it starts.
+    let is_overrun = |own: &Decision| own.outcome == Outcome::Fails(Why::Overrun);
+    if decisions.iter().any(is_overrun) {
+        let used = ports.iter().zip(&mut decisions).filter(|(port, own)| takes_room(port, own));
+        for (port, own) in used.filter(|(_, own)| !is_overrun(own)) {
+            *own = Decision::unlooked(port, Outcome::Fails(Why::OtherPort));
         }
     }
     decisions
@@ -109,11 +102,6 @@ pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
 fn devices(ports: &[&Port<'_>]) -> usize {
     let found = ports.iter().filter(|own| own.is_found).map(|own| own.device);
     found.collect::<BTreeSet<&str>>().len()
-}
-
-/// Whether a program is known to have room for the devices of these ports of a host.
-pub(super) fn has_room_for(ports: &[&Port<'_>], settings: &Settings) -> bool {
-    settings.implementation != Implementation::Nvshmem || devices(ports) <= DEVICES_BEFORE
 }
 
 /// Whether a port takes room with this decision.

@@ -20,8 +20,6 @@ pub enum Release {
     V2_30,
     /// 2.30.7: `NCCL_IB_HCA` accepts rails and planes.
     V2_30_7,
-    /// 2.31: it reads the GIDs of all ports when it starts, and uses none if one fails.
-    V2_31,
 }
 
 impl Release {
@@ -34,11 +32,10 @@ impl Release {
         (Self::V2_26, [2, 26, 0]),
         (Self::V2_30, [2, 30, 0]),
         (Self::V2_30_7, [2, 30, 7]),
-        (Self::V2_31, [2, 31, 0]),
     ];
 
     /// The newest known release.
-    pub const NEWEST: Self = Self::V2_31;
+    pub const NEWEST: Self = Self::V2_30_7;
 
     /// The release that covers a version: 2.18 is [`V2_20`](Self::V2_20).
     #[must_use]
@@ -54,7 +51,7 @@ impl From<Release> for SettingsReading {
         match release {
             Release::V2_20 | Release::V2_21 | Release::V2_22 => Self::V2_4,
             Release::V2_23 | Release::V2_26 => Self::V2_23,
-            Release::V2_30 | Release::V2_30_7 | Release::V2_31 => Self::V2_30,
+            Release::V2_30 | Release::V2_30_7 => Self::V2_30,
         }
     }
 }

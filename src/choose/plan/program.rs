@@ -77,6 +77,12 @@ impl Program {
         }
     }
 
+    /// Whether a plan gives a variable a value of its own wherever it is set.
+    #[must_use]
+    pub fn resets(self, name: &str) -> bool {
+        self.defaults().iter().any(|(own, _)| *own == name)
+    }
+
     /// A model of its newest release with these variables.
     #[must_use]
     pub fn model<'v>(self, variable: impl Fn(&str) -> Option<&'v str>) -> Model {

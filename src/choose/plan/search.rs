@@ -162,19 +162,13 @@ pub(super) fn plan_of(
         };
         let is_plan = hosts.all(&mut |host| is_right(host));
         let is_sure = |host: &[Target<'_, '_>]| {
-            let ports: Vec<&Port<'_>> = host.iter().map(|target| target.port).collect();
-            let has_room = match &model {
-                Model::Nccl(settings) => nccl::has_room_for(&ports, settings),
-                Model::Ucx(_) => true,
-            };
-            has_room
-                && host.iter().all(|target| {
-                    let is_sure = match &model {
-                        Model::Nccl(settings) => nccl::is_sure(target.port, settings),
-                        Model::Ucx(_) => true,
-                    };
-                    is_sure && !model.may_miss_types(target.port)
-                })
+            host.iter().all(|target| {
+                let is_sure = match &model {
+                    Model::Nccl(settings) => nccl::is_sure(target.port, settings),
+                    Model::Ucx(_) => true,
+                };
+                is_sure && !model.may_miss_types(target.port)
+            })
         };
         let is_sure = is_plan && hosts.all(&mut |host| is_sure(host));
         is_plan.then_some(Plan { way, variables, is_sure })

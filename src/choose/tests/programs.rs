@@ -100,30 +100,6 @@ fn nccl_has_room_for_32_ports() {
     assert_eq!(count(&chosen_of_all(&[("a", None, 32)], "(none)"), &taken), 32);
 }
 
-/// Since 2.31 it reads the GID of each port when it starts.
-#[test]
-fn nccl_uses_no_port_if_one_has_no_gid() {
-    use nccl::Release;
-    let rows = ["1 0 fe80::1 v1 e", "1 3 ::ffff:10.0.0.1 v2 e"].map(row);
-    let good = port("port 1 link_layer Ethernet gid_tbl_len 8", rows.to_vec());
-    let none = Port { device: "b", gid_tbl_len: 0, rows: vec![], ..good.clone() };
-    let outcomes = |release, ports: &[&Port<'_>], set: &str| {
-        let settings = nccl::Settings::new(Implementation::Nccl(release), of(&variables(set)));
-        let all = nccl::choose_all(ports, &settings).into_iter();
-        all.map(|own| own.outcome).collect::<Vec<_>>()
-    };
-    let (taken, outside) = (Outcome::Taken(3), Outcome::Outside(0));
-    let other = Outcome::Fails(Why::OtherPort);
-    let both = [&good, &none];
-    assert_eq!(outcomes(Release::V2_30_7, &both, "(none)"), [taken.clone(), outside.clone()]);
-    assert_eq!(outcomes(Release::V2_31, &both, "(none)"), [other, outside]);
-    assert_eq!(outcomes(Release::V2_31, &both, "NCCL_IB_HCA=^b")[0], taken);
-    let down = Port { state: PortState::DOWN, ..none.clone() };
-    assert_eq!(outcomes(Release::V2_31, &[&good, &down], "(none)")[0], taken);
-    let missing = Port { is_found: false, ..none };
-    assert_eq!(outcomes(Release::V2_31, &[&good, &missing], "(none)")[0], taken);
-}
-
 /// It has room for as many ports, and for four of each device that its list does not leave out.
 #[test]
 fn nvshmem_fails_beyond_its_room() {
