@@ -7,7 +7,7 @@ use super::end::{End, Site, Used};
 use super::meet::{Doubt, Obstacle, meet};
 use super::rails::Rails;
 use super::survey::{Chooser, NONE, Survey};
-use super::troubles::{Kinds, Member, Side, Troubles, are_apart};
+use super::troubles::{Kinds, Member, Side, Troubles, are_apart, hosts_of};
 use crate::choose::Network;
 
 /// How many kinds of ends of a rail are compared with each other. More are not known to meet.
@@ -147,21 +147,28 @@ impl Survey {
             troubles.add(&Why::TooMany, (*kind, members), None);
         }
         // Of two that do not meet it is told of the one that others meet less: there is less to mend.
-        let meets = |end: &End| {
-            let may = list.iter().filter(|(_, other, _)| meet(end, other).can() != Some(false));
-            may.map(|(.., members)| members.len()).sum::<usize>()
+        let number = |members: &Vec<Member>| hosts_of(members).len();
+        let numbers: Vec<usize> = list.iter().map(|(.., members)| number(members)).collect();
+        let meets = |place: usize, end: &End| {
+            let others = list.iter().zip(&numbers).enumerate();
+            // A host is none of the others to itself.
+            let others =
+                others.map(|(own, (other, hosts))| (other, hosts - usize::from(own == place)));
+            let may = others.filter(|((_, other, _), _)| meet(end, other).can() != Some(false));
+            may.map(|(_, hosts)| hosts).sum::<usize>()
         };
+        let all = list.iter().enumerate();
         let meeting: BTreeMap<u32, usize> =
-            list.iter().map(|(kind, end, _)| (*kind, meets(end))).collect();
+            all.map(|(place, (kind, end, _))| (*kind, meets(place, end))).collect();
         list.sort_by_key(|(kind, _, members)| {
             (Reverse(meeting.get(kind).copied()), Reverse(members.len()), *kind)
         });
-        let hosts_of = |list: &[(u32, &End, Vec<Member>)]| {
+        let all_hosts_of = |list: &[(u32, &End, Vec<Member>)]| {
             let members = list.iter().flat_map(|(_, _, members)| members.iter().map(|own| own.0));
             members.collect::<BTreeSet<u32>>()
         };
-        let hosts = hosts_of(&list).len();
-        let joined = hosts_of(&rest).union(&hosts_of(&list)).count();
+        let hosts = all_hosts_of(&list).len();
+        let joined = all_hosts_of(&rest).union(&all_hosts_of(&list)).count();
         let only = list.first().and_then(|(.., members)| members.first()).map(|own| own.0);
         let mut of_faulty = faulty.iter().flat_map(|(.., members)| members);
         let has_faulty = of_faulty.any(|own| Some(own.0) != only);

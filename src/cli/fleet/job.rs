@@ -140,7 +140,7 @@ impl Listed {
             let pairs = survey.pairs(rails, is_routed, |own| !out.contains(&own));
             pairs.problems.into_iter().filter(is_recommended).collect::<Vec<_>>()
         };
-        let Found { plan, out, is_unknown } = self.search(survey, troubles, names, is_whole);
+        let Found { plan, out, is_unknown, later } = self.search(survey, troubles, names, is_whole);
         let is_found = plan.is_some() && out.len() < names.len();
         let nccl = plan.filter(|_| is_found);
         let ucx = self.plan(Program::Ucx, &out, is_whole).filter(|_| is_found);
@@ -187,6 +187,16 @@ impl Listed {
                 "not known: whether programs can open the devices of {}",
                 some(&unlooked)
             ));
+        }
+        // Without the hosts that are left out first, others may be compared: no row has these.
+        for own in later.iter().take(MOST_LATER) {
+            let hosts = own.hosts.iter().filter_map(|own| names.get(*own as usize).cloned());
+            let (hosts, ports) = (some(&hosts.collect::<Vec<_>>()), some(&own.ports));
+            let text = say::trouble(own, names);
+            report.note(format!("without hosts that are left out: {hosts}: {ports}: {text}"));
+        }
+        if let Some(more @ 1..) = later.len().checked_sub(MOST_LATER) {
+            report.note(format!("without hosts that are left out: {more} more"));
         }
         for own in &perhaps {
             let hosts = own.hosts.iter().filter_map(|own| names.get(*own as usize).cloned());
@@ -262,10 +272,19 @@ impl Listed {
     ) -> Found {
         let differing = self.indices.differing().0;
         let differing: BTreeSet<&str> = differing.iter().map(|(own, _)| own.as_str()).collect();
-        let mut found = Found { plan: None, out: self.unfit(survey), is_unknown: false };
+        let out = self.unfit(survey);
+        let mut found = Found { plan: None, out, is_unknown: false, later: Vec::new() };
+        let places = |own: &Trouble| -> Vec<(u32, String)> {
+            let hosts = own.hosts.iter();
+            hosts.flat_map(|host| own.ports.iter().map(|port| (*host, port.clone()))).collect()
+        };
+        let mut before: BTreeSet<_> = troubles(&BTreeSet::new()).iter().flat_map(places).collect();
         // Leaving out hosts that meet no other makes no new trouble: two rounds are enough but for rare cases.
         for _ in 0..4 {
             let list = troubles(&found.out);
+            let is_new = |own: &&Trouble| places(own).iter().any(|own| !before.contains(own));
+            found.later.extend(list.iter().filter(is_new).cloned());
+            before.extend(list.iter().flat_map(places));
             found.is_unknown = list.iter().any(|own| !matches!(own.why, Why::Cannot(_)));
             let bad = list.iter().filter(|own| matches!(own.why, Why::Cannot(_)));
             let bad: BTreeSet<u32> = bad.flat_map(|own| own.hosts.iter().copied()).collect();
@@ -313,7 +332,8 @@ impl Listed {
             if list.iter().any(|own| matches!(own.why, Why::Cannot(_))) {
                 continue;
             }
-            *found = Found { plan: Some(plan), out, is_unknown: !list.is_empty() };
+            let is_unknown = !list.is_empty();
+            *found = Found { plan: Some(plan), out, is_unknown, later: Vec::new() };
             return;
         }
     }
@@ -326,7 +346,12 @@ struct Found {
     out: BTreeSet<u32>,
     /// Whether it is not known of all others that they can meet.
     is_unknown: bool,
+    /// What was found only without hosts that are left out.
+    later: Vec<Trouble>,
 }
+
+/// How many of these are told.
+const MOST_LATER: usize = 3;
 
 impl Job {
     /// Whether there are settings for each program that are right on all hosts.
