@@ -159,10 +159,10 @@ impl Host {
             let Some((port, _, errno)) = refused.get(place) else { return Ok(()) };
             let has_port = match reply {
                 Ok(reply) => parse_device(reply).map(|(_, own)| own.ports().contains(&port.1)),
-                Err(Errno::INVAL | Errno::NODEV) => Ok(false),
+                Err(Errno::INVAL | Errno::NODEV) => Err(Cause::DeviceGone(nix::libc::ENODEV)),
                 Err(errno) => Err(Cause::of(errno)),
             };
-            // A port that has gone has no interface.
+            // A port that its device does not have has no interface.
             let none = |has_port| if has_port { Err(Cause::of(*errno)) } else { Ok(None) };
             found.insert(port, has_port.and_then(none));
             Ok(())

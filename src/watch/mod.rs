@@ -206,6 +206,8 @@ pub struct Watch {
     unheard: Vec<Unheard>,
     /// The interfaces of this namespace by their indices, as far as it matters what is above what.
     links: Vec<Link>,
+    /// Whether they could be read.
+    has_links: bool,
     /// The kernel's indices of devices that had one of the names which are watched.
     followed: Vec<u32>,
     pending: Option<Pending>,
@@ -240,6 +242,7 @@ impl Host {
             sources,
             unheard: Vec::new(),
             links: Vec::new(),
+            has_links: false,
             followed: Vec::new(),
             pending: None,
             ladder: None,

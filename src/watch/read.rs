@@ -99,7 +99,7 @@ impl Watch {
                 self.followed.push(index);
             }
         }
-        if self.links.is_empty() {
+        if !self.has_links {
             self.read_links();
         }
     }
@@ -109,8 +109,9 @@ impl Watch {
         if self.sources.route.is_none() {
             return;
         }
-        // If it fails, each message is taken for one about each device.
+        // If it fails, each message is taken for one about each device, until it is read.
         let dump = self.host.dump().ok().flatten();
+        self.has_links = dump.is_some();
         let links = dump.map(|dump| dump.links.by_index.into_values());
         self.links = links.into_iter().flatten().collect();
     }

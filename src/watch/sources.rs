@@ -357,7 +357,8 @@ impl Watch {
         let drained = listener.drain(&mut |datagram| {
             parse_route_news(datagram, &mut |own| news.push(own));
         });
-        if drained.unwrap_or(true) || news.contains(&RouteNews::Unread) {
+        let is_lost = drained.unwrap_or(true) || news.contains(&RouteNews::Unread);
+        if is_lost || !news.is_empty() && !self.has_links {
             return self.lose(Origin::Route);
         }
         // What an interface was, as long as it matters what was above what.

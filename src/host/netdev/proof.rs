@@ -217,13 +217,17 @@ impl Namespace {
         self.port_netdevs.get(&(device.name.clone(), port))?.as_ref().ok()?.as_ref()
     }
 
-    /// The port's own interface and all above it; none if the port's own is not here; `None` if that is not known.
+    /// The port's own interface and all above it; none if the port's own is not here; `None` if that is not known, or if
+    /// the interface came after the links were read.
     fn at_or_above(&self, links: &Links, device: &Device, port: u32) -> Option<BTreeSet<u32>> {
         let Some(own) = self.own(device, port) else {
             let is_refused =
                 matches!(self.port_netdevs.get(&(device.name.clone(), port)), Some(Err(_)));
             return (!is_refused).then(BTreeSet::new);
         };
+        if !links.by_index.contains_key(&own.index.get()) {
+            return None;
+        }
         let mut above = links.above(own.index);
         above.insert(own.index.get());
         Some(above)

@@ -338,8 +338,8 @@ fn interfaces_of_ports(
     })
 }
 
-/// A port that has gone has no interface. Of one that the driver refuses nothing is known, and the others are known all
-/// the same.
+/// A port that its device does not have has no interface. Of a device that has gone, and of a port that the driver
+/// refuses, nothing is known, and the others are known all the same.
 #[test]
 fn a_port_that_is_not_told_of_is_not_one_without_an_interface() {
     use crate::netlink::Datagram;
@@ -356,7 +356,7 @@ fn a_port_that_is_not_told_of_is_not_one_without_an_interface() {
         let unknown = Err(errno.raw_os_error());
         assert_eq!(interfaces_of_ports(errno, device(2)), [d0(), unknown], "{errno}");
         assert_eq!(interfaces_of_ports(errno, device(1)), [d0(), Ok(None)], "{errno}");
-        assert_eq!(interfaces_of_ports(errno, gone()), [d0(), Ok(None)], "{errno}");
+        assert_eq!(interfaces_of_ports(errno, gone()), [d0(), Err(libc::ENODEV)], "{errno}");
     }
     let refused = Some(Datagram::refusal(Errno::PERM, 3));
     assert_eq!(interfaces_of_ports(Errno::INVAL, refused), [d0(), Err(libc::EPERM)]);
