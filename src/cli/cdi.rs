@@ -24,8 +24,9 @@ const KIND: &str = "uverbs/rdma";
 /// share, if `rdma_ucm` is. The page kubernetes.md says what a container can do with them.
 ///
 /// It has the names of nodes as they are now: write it again when devices come or go. A device whose nodes
-/// are not known is left out, and the status is 3. Without a device there is nothing to write, and FILE is
-/// removed. If a device that is named is not there, FILE is left as it is, and the status is 3.
+/// are not known is left out, and the status is 3. If `rdma_cm` is not known, FILE is left as it is. Without
+/// a device there is nothing to write, and FILE is removed. If a device that is named is not there, FILE is
+/// left as it is, and the status is 3.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -80,10 +81,17 @@ pub(crate) fn answer(
         }
         return Ok(Output::Text(Vec::new()));
     }
-    let shared = host.connection_manager_node().unwrap_or_else(|error| {
-        report.host_problem(&error);
-        None
-    });
+    let shared = match host.connection_manager_node() {
+        Ok(shared) => shared,
+        Err(error) => {
+            report.host_problem(&error);
+            if args.output.is_file() {
+                report.note("the file was left as it is");
+                return Ok(Output::Text(Vec::new()));
+            }
+            None
+        }
+    };
     for (_, nodes) in &mut devices {
         nodes.retain(|node| !args.no_umad || node.name.starts_with("uverbs"));
         nodes.extend(shared.clone());

@@ -86,7 +86,7 @@ pub(crate) fn answer(
         Ok(())
     })?;
     if !is_any && has_port && report.status() == Status::Fine {
-        report.note("no P_Key is in use");
+        report.note("no P_Key is in use in what was asked for");
     }
     rows.end(report)
 }

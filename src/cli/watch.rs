@@ -349,9 +349,20 @@ impl Shown<'_> {
         self.filter.verdict(&row.record) != Match::Fails
     }
 
-    /// Whether a row is of the interface that is asked for, if one is.
+    /// Whether a row is of the interface that is asked for, if one is, or may be.
     fn is_named(&self, row: &GidRow) -> bool {
-        self.filter.admits_netdev(self.netdev(row))
+        self.filter.admits_netdev(self.netdev(row)) || self.may_be_named(row)
+    }
+
+    /// Whether it is not known whose a row is, not even by an index, and sysfs names no other interface.
+    fn may_be_named(&self, row: &GidRow) -> bool {
+        let record = &row.record;
+        let has_index = record.entry.netdev_ifindex().is_some();
+        let is_open = self.netdev(row).is_none() && !row.netdev_is_elsewhere && !has_index;
+        let shown = record.sysfs_netdev.as_deref();
+        is_open
+            && record.may_have_netdev()
+            && shown.is_none_or(|name| self.filter.admits_netdev(Some(name)))
     }
 
     /// The name of a row's interface, if it is known.

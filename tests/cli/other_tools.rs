@@ -41,7 +41,10 @@ fn no_pkey_is_said() {
     let tree = Tree::new();
     tree.with_iwarp();
     let run = tree.uverbs(&["pkeys"]);
-    assert_eq!((run.stderr.as_str(), run.status), ("uverbs: no P_Key is in use\n", 0));
+    assert_eq!(
+        (run.stderr.as_str(), run.status),
+        ("uverbs: no P_Key is in use in what was asked for\n", 0)
+    );
     // A snapshot does not have those of Ethernet ports, which is not that there are none.
     let fleet = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))])]);
     let run = fleet.uverbs(&["pkeys"]);

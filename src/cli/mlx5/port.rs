@@ -69,7 +69,9 @@ pub(crate) fn answer(
         }
         vacant.tell(name, report, &mut left_out);
         let own = ports.get(first..).unwrap_or_default();
-        if !own.is_empty() && own.iter().all(|(_, _, port)| port.flags() == 0) {
+        // Of one that could not be asked it is not known.
+        let is_any = !own.is_empty() && own.len() == selected.ports().count();
+        if is_any && own.iter().all(|(_, _, port)| port.flags() == 0) {
             report.note(format!(
                 "{name}: the driver says nothing about its ports; it does so only in switchdev mode"
             ));
