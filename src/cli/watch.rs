@@ -460,6 +460,31 @@ mod tests {
         }
     }
 
+    /// Where it is not known whose a row is, it may be of the interface that is asked for.
+    #[test]
+    fn a_row_that_may_be_of_the_interface_is_shown() {
+        let cli = Cli::from_words("uverbs watch --netdev eth0".split(' ')).unwrap();
+        let mut shown = shown(&cli);
+        let row = |sysfs_netdev: Option<&str>, is_elsewhere| {
+            let entry = GidEntry::new(1, 3, Gid::default()).with_type(GidType::ROCE_V2);
+            let record = GidRecord::new(entry, uverbs::gid::Source::Sysfs);
+            let record = record.with_sysfs_netdev(sysfs_netdev.map(str::to_owned));
+            let mut row = GidRow::from(record.with_netdev_unread(sysfs_netdev.is_none()));
+            row.netdev_is_elsewhere = is_elsewhere;
+            row
+        };
+        for (row, is_shown) in [
+            (row(Some("eth0"), false), true),
+            (row(None, false), true),
+            (row(Some("eth7"), false), false),
+            (row(Some("eth0"), true), false),
+        ] {
+            let (device, row) = ("rxe0".to_owned(), Box::new(row));
+            let what = What::Difference(Difference::GidCame { device, row });
+            assert_eq!(shown.has(&what), is_shown, "{what:?}");
+        }
+    }
+
     /// A device that is renamed is still the one that was asked for; with its name another one may be, too.
     #[test]
     fn a_device_that_is_renamed_is_still_shown() {

@@ -643,6 +643,24 @@ fn a_job_of_two_kinds_of_hosts() {
     }
 }
 
+/// Without a host that is left out, rails are names, and another host is of other networks.
+#[test]
+fn what_shows_only_without_some_hosts() {
+    let swapped = |number| with_networks(number, ["10.1.0", "10.0.0"]);
+    let mut hosts = nodes(1..=11);
+    (hosts[1], hosts[2]) = (swapped(2), swapped(3));
+    let run = uverbs(&hosts, &["--hosts", "n[1-11]"]);
+    assert_eq!(run.status, 0, "rails are networks: {run:?}");
+    hosts[2]["devices"][0]["ports"][0]["attributes"][0]["state"] = json!(1);
+    let run = uverbs(&hosts, &["--hosts", "n[1-11]"]);
+    assert!(!run.stdout.contains(" n2 "), "{run:?}");
+    let said = "uverbs: without hosts that are left out: n2: mlx5_0:1, mlx5_1:1: \
+                mlx5_0:1: only if a router joins them: 10.1.0.0/24 against 10.0.0.0/24 (9 hosts, as n1)\n";
+    assert!(run.stderr.contains(said), "{run:?}");
+    assert!(run.stderr.contains("leave out n3, as far as is known\n"), "{run:?}");
+    assert_eq!(run.status, 1);
+}
+
 /// Two hosts whose short names are one.
 #[test]
 fn a_short_name_of_two_hosts() {
