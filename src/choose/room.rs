@@ -65,8 +65,10 @@ pub fn might_fill(inventory: &Inventory) -> bool {
 /// Whether a host has, or may have, more devices than each release of NVSHMEM has room for.
 #[must_use]
 pub fn is_crowded(inventory: &Inventory) -> bool {
-    let Inventory { others, .. } = inventory;
-    has_unlisted(inventory) || found(inventory).count() + others.len() > DEVICES_BEFORE
+    let found = found(inventory).map(|own| own.device.name.as_str());
+    let others = inventory.others.iter().map(|own| own.name.as_str());
+    let names: BTreeSet<&str> = found.chain(others).collect();
+    has_unlisted(inventory) || names.len() > DEVICES_BEFORE
 }
 
 /// Whether it is known in which order libibverbs lists a host's devices.

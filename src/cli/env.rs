@@ -26,7 +26,7 @@ use crate::selection::Asked;
 use crate::status::Status;
 use crate::text::plain_json;
 use crate::values::Pairs;
-use crate::verdict::{Verdict, is_known, tell_unused, unused_by};
+use crate::verdict::{Verdict, is_ignored, is_known, tell_unused, unused_by};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("selectors", |own| own.help("Devices and ports to use; all that have a usable GID if none is named")))]
@@ -230,7 +230,8 @@ pub(crate) fn answer(
     } else {
         None
     };
-    let unused_by = verdict.unused_by(program).or_else(|| here.unused_by(program));
+    let unused_here = here.unused_by(program).filter(|name| !is_ignored(name, plan.as_ref()));
+    let unused_by = verdict.unused_by(program, plan.as_ref()).or(unused_here);
     if let (Some(plan), Some(name)) = (&mut plan, unused_by) {
         plan.is_sure = false;
         tell_unused(program, name, report);

@@ -124,9 +124,8 @@ impl Verdict {
         self.unread_settings += usize::from(!host.inventory.unread_settings.is_empty());
         self.trees += usize::from(host.inventory.host.is_none());
         for program in ALL {
-            let name =
-                unused_by(program, &host.inventory).filter(|_| self.unused_by(program).is_none());
-            self.unused_by.extend(name.map(|name| (program, name)));
+            let name = unused_by(program, &host.inventory).map(|name| (program, name));
+            self.unused_by.extend(name.filter(|own| !self.unused_by.contains(own)));
         }
         for setting in &host.inventory.settings {
             if !self.set.contains(&setting.name) {
@@ -159,9 +158,10 @@ impl Verdict {
         program != Program::Nccl || self.unread_settings == 0
     }
 
-    /// A variable by which a program may not use RDMA as uverbs says, on some host.
-    pub(crate) fn unused_by(&self, program: Program) -> Option<&'static str> {
-        self.unused_by.iter().find(|(own, _)| *own == program).map(|(_, name)| *name)
+    /// A variable by which a program may not use RDMA as uverbs says, on some host, with this plan.
+    pub(crate) fn unused_by(&self, program: Program, plan: Option<&Plan>) -> Option<&'static str> {
+        let all = self.unused_by.iter().filter(|(own, _)| *own == program);
+        all.map(|(_, name)| *name).find(|name| !is_ignored(name, plan))
     }
 
     /// One setting for all ports. It does not change which transport a program uses.
@@ -187,7 +187,7 @@ impl Verdict {
             return None;
         }
         let mut plan = self.fleet.plan_of(program, has_others, is_set, is_wanted)?;
-        plan.is_sure &= self.unused_by(program).is_none();
+        plan.is_sure &= self.unused_by(program, Some(&plan)).is_none();
         plan.is_sure &= self.crowded == 0 || program != Program::Nvshmem;
         plan.is_sure &= self.has_settings_of(program) && self.trees == 0;
         Some(plan)
@@ -201,6 +201,15 @@ pub(crate) fn unused_by(program: Program, inventory: &Inventory) -> Option<&'sta
         Model::Nccl(own) if own.is_disabled() => Some("NCCL_IB_DISABLE"),
         own => own.doubted_by(),
     }
+}
+
+/// Whether a program ignores a variable as a plan sets another one.
+pub(crate) fn is_ignored(name: &str, plan: Option<&Plan>) -> bool {
+    let sets_list = |plan: &Plan| {
+        let mut variables = plan.variables.iter();
+        variables.any(|(own, value)| *own == "NVSHMEM_HCA_LIST" && !value.is_empty())
+    };
+    name == "NVSHMEM_HCA_PE_MAPPING" && plan.is_some_and(sets_list)
 }
 
 /// Says by which variable that is so.

@@ -815,6 +815,27 @@ fn a_port_that_a_program_never_asks_for() {
     assert!(run.stderr.contains(said), "{run:?}");
 }
 
+/// A plan that sets a list of devices makes another variable matter no more, and one that empties it does not.
+#[test]
+fn what_a_plan_replaces_is_not_doubtful() {
+    let is_sure = |words: &[&str], set_for: &[(&str, &str)]| {
+        let mut own = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+        for (name, value) in set_for {
+            set(&mut own, name, value, None);
+        }
+        let words = [&["env", "nvshmem"], words].concat();
+        Fleet::new(&[own]).json(&words)["is_sure"].as_bool().unwrap()
+    };
+    let list = ("NVSHMEM_HCA_LIST", "mlx5_0:1");
+    let mapping = ("NVSHMEM_HCA_PE_MAPPING", "mlx5_1:1:1");
+    let prefix = ("NVSHMEM_HCA_PREFIX", "bnxt");
+    assert!(is_sure(&[], &[list]) && !is_sure(&[], &[list, mapping]));
+    assert!(is_sure(&["mlx5_0"], &[mapping]) && !is_sure(&[], &[mapping]));
+    for words in [&[][..], &["mlx5_0"]] {
+        assert!(!is_sure(words, &[list, mapping, prefix]), "{words:?}");
+    }
+}
+
 /// What is printed of a snapshot is for a program here, with the files that it reads here.
 #[test]
 fn files_of_settings_where_the_variables_are_taken() {

@@ -141,6 +141,7 @@ fn doubted_by<'v>(
 }
 
 const HCA_LIST: &str = "NVSHMEM_HCA_LIST";
+const PE_MAPPING: &str = "NVSHMEM_HCA_PE_MAPPING";
 
 /// Whether NVSHMEM heeds its lists of devices in each release. It is on if it is set to anything but a no.
 fn has_mapping<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> bool {
@@ -154,13 +155,13 @@ fn nvshmem_doubted_by<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> Option<
     if given(HCA_LIST).is_some_and(|list| !is_list_clear(list)) {
         return Some(HCA_LIST);
     }
-    // It is ignored beside a list.
-    let mapping = "NVSHMEM_HCA_PE_MAPPING";
-    if given(mapping).is_some() && given(HCA_LIST).is_none() {
-        return Some(mapping);
-    }
     let prefix = "NVSHMEM_HCA_PREFIX";
-    given(prefix).is_some_and(|own| own != "mlx5").then_some(prefix)
+    if given(prefix).is_some_and(|own| own != "mlx5") {
+        return Some(prefix);
+    }
+    // It is ignored beside a list.
+    let is_heeded = given(PE_MAPPING).is_some() && given(HCA_LIST).is_none();
+    is_heeded.then_some(PE_MAPPING)
 }
 
 /// Names of the variables.
