@@ -312,8 +312,8 @@ Examples:
     /// Compare the hosts of a fleet, and say which ports cannot meet
     ///
     /// Reads snapshots of many hosts. A line for each finding; hosts of which the same is found share it.
-    /// `cannot-meet`: ports that a job joins, and why they cannot; HOSTS are those that fewer others meet, or all
-    /// that meet nobody.
+    /// `cannot-meet`: ports that a job joins, and why they cannot. Of two sides HOSTS are the one that fewer others
+    /// meet, or one of two that are alike in this; of ports that nobody can meet, all.
     /// `not-known`: whether they can is not known. `duplicate`: a GUID, address or LID is on several hosts.
     /// `odd`: hosts that are not as most are, in kernel, devices, firmware, ports, GIDs or settings.
     /// `missing`: a host of --hosts has no snapshot.

@@ -163,7 +163,7 @@ impl Listed {
         let has_settings = self.verdict.has_settings_of(Program::Nccl);
         let is_known = are_sure == [true; 2] && has_settings && are_read;
         for program in [Program::Nccl, Program::Ucx] {
-            if let Some(name) = self.verdict.unused_by(program) {
+            if let Some(name) = self.verdict.unused_by(program, None) {
                 tell_unused(program, name, report);
             }
             if let Some(idle) = self.verdict.idle(program) {
@@ -189,6 +189,7 @@ impl Listed {
             ));
         }
         // Without the hosts that are left out first, others may be compared: no row has these.
+        let later = if is_found { later } else { Vec::new() };
         for own in later.iter().take(MOST_LATER) {
             let hosts = own.hosts.iter().filter_map(|own| names.get(*own as usize).cloned());
             let (hosts, ports) = (some(&hosts.collect::<Vec<_>>()), some(&own.ports));
@@ -282,7 +283,14 @@ impl Listed {
         // Leaving out hosts that meet no other makes no new trouble: two rounds are enough but for rare cases.
         for _ in 0..4 {
             let list = troubles(&found.out);
-            let is_new = |own: &&Trouble| places(own).iter().any(|own| !before.contains(own));
+            // Of two that do not meet the other one may be named now.
+            let is_new = |own: &&Trouble| {
+                let other = own
+                    .example
+                    .into_iter()
+                    .flat_map(|host| own.ports.iter().map(move |port| (host, port.clone())));
+                !other.chain(places(own)).any(|own| before.contains(&own))
+            };
             found.later.extend(list.iter().filter(is_new).cloned());
             before.extend(list.iter().flat_map(places));
             found.is_unknown = list.iter().any(|own| !matches!(own.why, Why::Cannot(_)));

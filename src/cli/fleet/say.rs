@@ -34,8 +34,10 @@ fn difference(own: &Difference, ports: &[String], hosts: usize) -> String {
     let (seen, usual) = (value(&own.seen), value(&own.usual));
     // A variable may be empty, or have any value.
     let set = |own: &Option<String>, unset: &str| {
-        own.as_ref()
-            .map_or_else(|| unset.to_owned(), |own| format!("\"{}\"", own.replace('"', "\\\"")))
+        own.as_ref().map_or_else(
+            || unset.to_owned(),
+            |own| format!("\"{}\"", own.replace('\\', "\\\\").replace('"', "\\\"")),
+        )
     };
     let places = some(&own.places);
     match own.field {
