@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use nix::libc;
+
 use super::finding::{Findings, Severity};
 use crate::choose::{
     self, Caveat, Home, Outcome, Port, Surroundings, Why, Wish, caveats, recommend,
@@ -92,7 +94,10 @@ pub(super) fn check_port(
         findings.add("port-guid-unreadable", Warning, &problem.text, advice);
     }
     if let Err(problem) = &port.netdev {
-        let advice = "the kernel's log may say more";
+        let advice = match problem.errno {
+            libc::ENODEV => "run uverbs check again",
+            _ => "the kernel's log may say more",
+        };
         findings.add("port-netdev-unreadable", Warning, &problem.text, advice);
     }
     if let Some(Err(problem)) = &port.effective {

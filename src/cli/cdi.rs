@@ -71,7 +71,7 @@ pub(crate) fn answer(
     if args.output.is_file() && asked.missing(&seen.inventory).count > 0 {
         // A slip of the keyboard takes no device from a file.
         report.raise(Status::Failed);
-        report.note("the file was left as it is");
+        report.note("a file that is there is left as it is");
         return Ok(Output::Text(Vec::new()));
     }
     if devices.is_empty() {
@@ -86,7 +86,7 @@ pub(crate) fn answer(
         Err(error) => {
             report.host_problem(&error);
             if args.output.is_file() {
-                report.note("the file was left as it is");
+                report.note("a file that is there is left as it is");
                 return Ok(Output::Text(Vec::new()));
             }
             None

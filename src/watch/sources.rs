@@ -267,6 +267,11 @@ impl Watch {
     /// Says that messages were lost, and wants everything read.
     pub(super) fn lose(&mut self, origin: Origin) {
         self.tell(vec![origin], What::Lost(origin));
+        self.want_all(origin);
+    }
+
+    /// Wants everything read again, as it is not known what is new.
+    fn want_all(&mut self, origin: Origin) {
         self.want(Scope::All, origin);
         if origin == Origin::Route {
             self.read_links();
@@ -357,9 +362,11 @@ impl Watch {
         let drained = listener.drain(&mut |datagram| {
             parse_route_news(datagram, &mut |own| news.push(own));
         });
-        let is_lost = drained.unwrap_or(true) || news.contains(&RouteNews::Unread);
-        if is_lost || !news.is_empty() && !self.has_links {
+        if drained.unwrap_or(true) || news.contains(&RouteNews::Unread) {
             return self.lose(Origin::Route);
+        }
+        if !news.is_empty() && !self.has_links {
+            return self.want_all(Origin::Route);
         }
         // What an interface was, as long as it matters what was above what.
         let mut gone = Vec::new();
