@@ -74,6 +74,19 @@ fn why_nothing_is_heard_is_said_as_it_is() {
     assert!(!monitor.contains("no RDMA monitor"), "{monitor}");
 }
 
+/// What fails for the host is not asked about again where only some devices are read: so all are.
+#[test]
+fn after_a_failure_everything_is_read() {
+    use rustix::io::Errno;
+    let tree = tree();
+    let host = Host::opening(tree.path(), || Err(Errno::PERM));
+    let mut watch = host.watch(Options { reread: None, ..Options::default() }).unwrap();
+    assert!(!watch.inventory().problems.is_empty());
+    for wanted in [&[][..], &["rxe0".to_owned()]] {
+        assert_eq!(watch.read_some(wanted), None);
+    }
+}
+
 #[test]
 fn what_is_not_heard_is_said_and_found_by_reading_again() {
     let tree = tree();
