@@ -238,12 +238,13 @@ impl Devices {
             let entries = entries(text).map(str::to_owned).collect();
             Value::Set(AllowList { excludes: false, entries })
         };
-        if let Value::Set(AllowList { entries, .. }) = &mut list
-            && release >= Release::V1_22
-        {
-            let all = std::mem::take(entries).into_iter();
-            let all = all.flat_map(|entry| expand(&entry).unwrap_or_else(|| vec![entry]));
-            *entries = all.take(ROOM).collect();
+        match &mut list {
+            Value::Set(AllowList { entries, .. }) if release >= Release::V1_22 => {
+                let all = std::mem::take(entries).into_iter();
+                let all = all.flat_map(|entry| expand(&entry).unwrap_or_else(|| vec![entry]));
+                *entries = all.take(ROOM).collect();
+            }
+            _ => {}
         }
         Self { list, has_bare_names: is_new }
     }
