@@ -41,8 +41,8 @@ pub use settings::Settings;
 /// The ports that NCCL and NVSHMEM ask for: as many as the device says in a byte, from 1 on.
 pub(crate) const ASKED: RangeInclusive<u32> = 1..=255;
 
-/// The ports past those of a device that NVSHMEM has room for.
-pub(super) const OF_DEVICE: RangeInclusive<u32> = 5..=255;
+/// The ports of a device past the fourth: NVSHMEM has no room for them.
+pub(super) const PAST_FOURTH: RangeInclusive<u32> = 5..=255;
 
 /// For how many devices NVSHMEM has room.
 const DEVICES: usize = 48;
@@ -73,7 +73,7 @@ pub fn choose_all(ports: &[&Port<'_>], settings: &Settings) -> Vec<Decision> {
     if settings.implementation == Implementation::Nvshmem {
         let is_beyond = |port: &Port<'_>| {
             port.is_found
-                && OF_DEVICE.contains(&port.number)
+                && PAST_FOURTH.contains(&port.number)
                 && settings.devices.takes(port.device, port.number)
         };
         if count > ROOM || devices(ports) > DEVICES || ports.iter().copied().any(is_beyond) {

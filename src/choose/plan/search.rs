@@ -85,7 +85,7 @@ impl Needs {
                 let Some(index) = *index else {
                     // NVSHMEM has no room for a fifth port, be it active or not.
                     this.has_spare |= port.state == PortState::ACTIVE
-                        || program == Program::Nvshmem && nccl::OF_DEVICE.contains(&port.number);
+                        || program == Program::Nvshmem && nccl::PAST_FOURTH.contains(&port.number);
                     continue;
                 };
                 this.is_any = true;
