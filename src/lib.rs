@@ -81,6 +81,7 @@ mod text;
 // The kernel's interfaces.
 mod cm;
 pub mod ioctl;
+mod kernel;
 mod netlink;
 pub mod sysfs;
 

@@ -14,6 +14,9 @@ use crate::netdev::Interface;
 /// What differs between two inventories of one host, in an order in which it can be applied. Devices are in
 /// natural order of their names in both, as [`Host::inventory`](crate::Host::inventory) gives them.
 ///
+/// An interface with another name than before is renamed if both inventories list interfaces, and it has its index, MAC
+/// address and port GUID. A [`Watch`](super::Watch) hears whether another one has got the index.
+///
 /// ```
 /// use uverbs::device::Device;
 /// use uverbs::inventory::{DeviceRecord, Inventory};
@@ -27,26 +30,60 @@ use crate::netdev::Interface;
 /// ```
 #[must_use]
 pub fn differences(before: &Inventory, after: &Inventory) -> Vec<Difference> {
-    let none = BTreeSet::new();
-    if before == after { Vec::new() } else { differences_of(before, after, &none, false) }
+    differences_of(before, after, &BTreeSet::new(), Kept::Alike)
 }
 
-/// The same, where devices of these names are known to be others than before, though nothing in them says so. After a gap the
-/// kernel's indices say nothing: the host may have been started again. Then a device is the same if it has its name and node
-/// GUID; or its index and its node GUID, if no other device has that. Where several have the GUID, or it is 0, no other PCI
-/// address may speak against the name. Of an interface with another name nobody knows.
+/// Which interfaces are those that had their indices before.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kept<'k> {
+    /// Nobody said it: those that are alike.
+    Alike,
+    /// All but those that went meanwhile.
+    AllBut(&'k BTreeSet<NonZeroU32>),
+    /// Of those with other names only these, which were recorded as renamed.
+    Only(&'k BTreeSet<NonZeroU32>),
+    /// None, as there was a gap between both.
+    Gap,
+}
+
+impl Kept<'_> {
+    fn is_gap(self) -> bool {
+        matches!(self, Self::Gap)
+    }
+
+    fn has(self, (before, after): (&Inventory, &Inventory), index: NonZeroU32) -> bool {
+        match self {
+            Self::Alike => {
+                let known = |own: &Inventory| {
+                    own.interface(index.get()).map(|own| (own.mac, own.port_guid))
+                };
+                known(before).is_some_and(|own| known(after) == Some(own))
+            }
+            Self::AllBut(gone) => !gone.contains(&index),
+            Self::Only(renamed) => renamed.contains(&index),
+            Self::Gap => false,
+        }
+    }
+}
+
+/// The same, where devices of these names are known to be others than before, though nothing in them says so, and where more
+/// is known of interfaces. After a gap the kernel's indices say nothing: the host may have been started again. Then a device
+/// is the same if it has its name and node GUID; or its index and its node GUID, if no other device has that. Where several
+/// have the GUID, or it is 0, no other PCI address may speak against the name.
 pub(super) fn differences_of(
     before: &Inventory,
     after: &Inventory,
     replaced: &BTreeSet<&str>,
-    is_gap: bool,
+    kept: Kept<'_>,
 ) -> Vec<Difference> {
     let mut found = Vec::new();
+    if before == after && replaced.is_empty() {
+        return found;
+    }
+    let is_gap = kept.is_gap();
     // What is found is applied to a copy, so that nothing is found twice.
     let mut now = before.clone();
-    if !is_gap {
-        rename_interfaces(&mut now, after, &mut found);
-    }
+    rename_interfaces(&mut now, after, kept, &mut found);
     pair_devices(&mut now, after, (replaced, is_gap), &mut found);
     for (before, after) in now.devices.iter().zip(&after.devices) {
         device(before, after, is_gap, &mut found);
@@ -54,7 +91,7 @@ pub(super) fn differences_of(
     let with_interfaces = now.interfaces.is_some() != after.interfaces.is_some();
     if !with_interfaces {
         let (before, after) = (now.interfaces.as_deref(), after.interfaces.as_deref());
-        interfaces(before.unwrap_or_default(), after.unwrap_or_default(), is_gap, &mut found);
+        interfaces(before.unwrap_or_default(), after.unwrap_or_default(), &mut found);
     }
     let (before, after) = (host_part(&now, with_interfaces), host_part(after, with_interfaces));
     if before != after {
@@ -64,28 +101,22 @@ pub(super) fn differences_of(
 }
 
 /// Finds interfaces with other names than before, and renames them.
-fn rename_interfaces(now: &mut Inventory, after: &Inventory, found: &mut Vec<Difference>) {
-    let mut renamed: BTreeMap<NonZeroU32, (String, String)> = BTreeMap::new();
-    let mut see = |index: NonZeroU32, before: &str, after: &str| {
-        if before != after {
-            renamed.entry(index).or_insert_with(|| (before.to_owned(), after.to_owned()));
-        }
-    };
-    if now.interfaces.is_some() && after.interfaces.is_some() {
-        for own in now.interfaces.iter().flatten() {
-            // Another interface may have got the index.
-            let is_same = |it: &&Interface| (it.mac, it.port_guid) == (own.mac, own.port_guid);
-            let same = after.interface(own.index.get()).filter(is_same);
-            if let Some(same) = same {
-                see(own.index, &own.name, &same.name);
-            }
-        }
+fn rename_interfaces(
+    now: &mut Inventory,
+    after: &Inventory,
+    kept: Kept<'_>,
+    found: &mut Vec<Difference>,
+) {
+    let [old, new] = if now.interfaces.is_some() && after.interfaces.is_some() {
+        [&*now, after].map(listed)
     } else {
-        let names = netdevs(after);
-        for (index, before) in netdevs(now) {
-            if let Some(after) = names.get(&index) {
-                see(index, before, after);
-            }
+        [&*now, after].map(netdevs)
+    };
+    let mut renamed: BTreeMap<NonZeroU32, (String, String)> = BTreeMap::new();
+    for (index, before) in old {
+        let name = new.get(&index).filter(|own| **own != before);
+        if let Some(name) = name.filter(|_| kept.has((now, after), index)) {
+            renamed.insert(index, (before.to_owned(), (*name).to_owned()));
         }
     }
     rename_all(now, &renamed);
@@ -96,6 +127,11 @@ fn rename_interfaces(now: &mut Inventory, after: &Inventory, found: &mut Vec<Dif
             after,
         }),
     );
+}
+
+/// The names of the interfaces that are listed.
+fn listed(inventory: &Inventory) -> BTreeMap<NonZeroU32, &str> {
+    inventory.interfaces.iter().flatten().map(|own| (own.index, own.name.as_str())).collect()
 }
 
 /// The names of the interfaces of ports and rows, each as it is first found.
@@ -441,7 +477,7 @@ fn has_same_gid(one: &GidRow, other: &GidRow) -> bool {
 }
 
 /// Rows that are the same in another slot of their port. They are taken out of both lists. Those of the same
-/// interface are found first: by its index, after a gap by its name.
+/// interface are found first: by its name, and if there was no gap by its index, too.
 fn find_moves<'r>(
     left: &mut Vec<&'r GidRow>,
     come: &mut Vec<&'r GidRow>,
@@ -450,8 +486,7 @@ fn find_moves<'r>(
     let netdev = |row: &'r GidRow| {
         let own = row.netdev.as_ref();
         let index = own.map(|own| own.index).or(row.record.entry.netdev_ifindex());
-        let name = own.map(|own| own.name.as_str());
-        (index.filter(|_| !is_gap), name.filter(|_| is_gap))
+        (index.filter(|_| !is_gap), own.map(|own| own.name.as_str()))
     };
     let mut moves = Vec::new();
     let mut gone: BTreeSet<(u32, u32)> = BTreeSet::new();
@@ -475,20 +510,15 @@ fn find_moves<'r>(
     moves
 }
 
-fn interfaces(
-    before: &[Interface],
-    after: &[Interface],
-    is_gap: bool,
-    found: &mut Vec<Difference>,
-) {
+fn interfaces(before: &[Interface], after: &[Interface], found: &mut Vec<Difference>) {
     let mut coming = Vec::new();
     for (before, after) in side_by_side(before, after, |own| (own.index.get(), 0)) {
         let has_other_name = before.zip(after).is_some_and(|(one, other)| one.name != other.name);
         let (before, after) = (before.cloned(), after.cloned());
-        if is_gap && has_other_name {
+        if has_other_name {
             found.push(Difference::Interface { before, after: None });
             coming.push(Difference::Interface { before: None, after });
-        } else if is_gap && before.is_none() {
+        } else if before.is_none() {
             coming.push(Difference::Interface { before, after });
         } else if before != after {
             found.push(Difference::Interface { before, after });

@@ -40,7 +40,7 @@
 //! # What is not seen
 //!
 //! A change that is undone before it is read. Route netlink speaks before the kernel writes the table: without
-//! asynchronous events a device is read up to five times, within a second, until the address is there.
+//! asynchronous events a device is read up to five times, within five seconds, until the address is there.
 //!
 //! If only the GIDs of an InfiniBand port change, no event says it. That is found at the port's next event, or when
 //! everything is read again.
@@ -58,7 +58,8 @@ mod read;
 mod recording;
 mod sources;
 
-use std::collections::VecDeque;
+use core::num::NonZeroU32;
+use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, SystemTime};
 
@@ -208,6 +209,8 @@ pub struct Watch {
     links: Vec<Link>,
     /// Whether they could be read.
     has_links: bool,
+    /// The indices of interfaces that went since the last reading; `None` if not all is heard of them.
+    gone: Option<BTreeSet<NonZeroU32>>,
     /// The kernel's indices of devices that had one of the names which are watched.
     followed: Vec<u32>,
     pending: Option<Pending>,
@@ -243,6 +246,7 @@ impl Host {
             unheard: Vec::new(),
             links: Vec::new(),
             has_links: false,
+            gone: None,
             followed: Vec::new(),
             pending: None,
             ladder: None,
@@ -252,6 +256,7 @@ impl Host {
             found: VecDeque::new(),
         };
         watch.listen();
+        watch.gone = watch.sources.route.as_ref().map(|_| BTreeSet::new());
         watch.inventory = watch.list_all();
         watch.follow();
         // All of them are read after it.
@@ -282,8 +287,8 @@ impl Watch {
         &self.others
     }
 
-    /// What is not heard. It is complete when the watch begins, grows with devices that come, and has no device that can
-    /// be heard by now.
+    /// What is not heard. It is complete when the watch begins, grows with devices that come, and has nothing that can be
+    /// heard by now: what failed is tried again whenever everything is read.
     #[must_use]
     pub fn unheard(&self) -> &[Unheard] {
         &self.unheard

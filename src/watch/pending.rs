@@ -90,6 +90,15 @@ impl Pending {
         }
     }
 
+    /// What was wanted meanwhile is read with it.
+    pub(super) fn join(&mut self, meanwhile: Self) {
+        self.quiet = self.quiet.max(meanwhile.quiet);
+        self.scope.add(meanwhile.scope);
+        self.origins.extend(meanwhile.origins);
+        self.origins.sort_unstable();
+        self.origins.dedup();
+    }
+
     /// A reading that was not believed is made again.
     pub(super) fn again(mut self, now: Duration) -> Self {
         (self.first, self.quiet) = (now, now + Duration::from_millis(50));

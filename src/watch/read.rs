@@ -1,8 +1,11 @@
 //! Reading what may have changed, and finding out what has.
 
+use std::collections::BTreeSet;
+
 use super::apply::put;
+use super::diff::{Kept, differences_of};
 use super::pending::{Ladder, Scope};
-use super::{Options, Origin, Watch, What, differences, failed, now};
+use super::{Options, Origin, Watch, What, failed, now};
 use crate::device::Device;
 use crate::error::Result;
 use crate::host::Host;
@@ -53,7 +56,12 @@ impl Watch {
     }
 
     fn read_pending(&mut self) {
-        let Some(pending) = self.pending.take() else { return };
+        let Some(mut pending) = self.pending.take() else { return };
+        if pending.scope == Scope::All {
+            self.listen();
+        }
+        let heard = self.sources.route.as_ref().map(|_| BTreeSet::new());
+        let mut gone = std::mem::replace(&mut self.gone, heard);
         let (next, is_all) = match &pending.scope {
             Scope::All => (self.read_all(), true),
             Scope::Devices(devices) => match self.read_some(devices) {
@@ -61,13 +69,22 @@ impl Watch {
                 None => (self.read_all(), true),
             },
         };
+        // What was read may be of an interface that has got its index meanwhile.
+        self.hear_route();
+        gone = gone.zip(self.gone.as_ref()).map(|(own, more)| own.union(more).copied().collect());
         if is_worse(&self.inventory, &next) && self.doubts < MOST_DOUBTS {
             self.doubts += 1;
-            self.pending = Some(pending.again(now()));
+            self.gone = gone;
+            pending = pending.again(now());
+            if let Some(meanwhile) = self.pending.take() {
+                pending.join(meanwhile);
+            }
+            self.pending = Some(pending);
             return;
         }
         self.doubts = 0;
-        for difference in differences(&self.inventory, &next) {
+        let kept = gone.as_ref().map_or(Kept::Alike, Kept::AllBut);
+        for difference in differences_of(&self.inventory, &next, &BTreeSet::new(), kept) {
             self.tell(pending.origins.clone(), What::Difference(difference));
         }
         self.inventory = next;

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use nix::sys::utsname::uname;
 use rustix::event::epoll;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -19,6 +18,7 @@ use crate::device::Device;
 use crate::error::{Cause, Error, Request};
 use crate::host::Preference;
 use crate::inventory::Problem;
+use crate::kernel::release;
 use crate::netlink::listen::{Listener, RouteNews, parse_route_news, parse_uevent};
 
 // What an event of epoll is about.
@@ -93,13 +93,6 @@ impl AsFd for Sources {
     }
 }
 
-/// Version and patch level of a release: `6.12.95-amd64` is (6, 12).
-fn version(release: &str) -> (u32, u32) {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|text| text.parse().ok());
-    let mut next = || numbers.next().flatten().unwrap_or(0);
-    (next(), next())
-}
-
 impl Watch {
     /// Subscribes to all that can be heard without an open device.
     pub(super) fn listen(&mut self) {
@@ -110,6 +103,27 @@ impl Watch {
             }
             return;
         }
+        // The kernel may have refused one for a moment.
+        if self.is_untried(Origin::Monitor, self.sources.monitor.as_ref()) {
+            self.listen_to_monitor();
+        }
+        if self.is_untried(Origin::Route, self.sources.route.as_ref()) {
+            self.sources.route = self.heard(Origin::Route, ROUTE, Listener::route());
+        }
+        if self.is_untried(Origin::Uevent, self.sources.uevents.as_ref()) {
+            self.sources.uevents = self.heard(Origin::Uevent, UEVENTS, Listener::uevents());
+        }
+    }
+
+    /// Whether it is not heard, and is not known to be none that this kernel has.
+    fn is_untried(&self, origin: Origin, listener: Option<&Listener>) -> bool {
+        let is_none = |own: &Unheard| {
+            own.origin == origin && own.problem.errno == Errno::OPNOTSUPP.raw_os_error()
+        };
+        listener.is_none() && !self.unheard.iter().any(is_none)
+    }
+
+    fn listen_to_monitor(&mut self) {
         match self.has_monitor() {
             Ok(true) => {
                 self.sources.monitor = self.heard(Origin::Monitor, MONITOR, Listener::monitor());
@@ -121,8 +135,6 @@ impl Watch {
             }
             Err(error) => self.miss(Origin::Monitor, None, error.to_string(), error.errno()),
         }
-        self.sources.route = self.heard(Origin::Route, ROUTE, Listener::route());
-        self.sources.uevents = self.heard(Origin::Uevent, UEVENTS, Listener::uevents());
     }
 
     /// Whether the kernel has the monitor. One that does not know the question has none.
@@ -143,7 +155,10 @@ impl Watch {
     ) -> Option<Listener> {
         let added = listener.and_then(|own| self.sources.add(&own, token).map(|()| own));
         match added {
-            Ok(listener) => Some(listener),
+            Ok(listener) => {
+                self.unheard.retain(|own| own.origin != origin || own.device.is_some());
+                Some(listener)
+            }
             Err(errno) => {
                 let Problem { text, errno } =
                     Error::of_host(Request::Watch, Cause::of(errno)).into();
@@ -167,9 +182,7 @@ impl Watch {
         if !self.host.is_here() || self.options.preference == Preference::Sysfs {
             return new;
         }
-        // A filter of system calls may refuse it.
-        let uname = uname().ok();
-        let kernel = uname.map(|own| version(&own.release().to_string_lossy()));
+        let kernel = release();
         let devices: Vec<Device> =
             self.inventory.devices.iter().map(|own| own.device.clone()).collect();
         let is_there = |held: &Held| {
@@ -274,6 +287,7 @@ impl Watch {
     fn want_all(&mut self, origin: Origin) {
         self.want(Scope::All, origin);
         if origin == Origin::Route {
+            self.gone = None;
             self.read_links();
             // The kernel may write a table only after the message that was lost.
             let now = now();
@@ -356,7 +370,7 @@ impl Watch {
         }
     }
 
-    fn hear_route(&mut self) {
+    pub(super) fn hear_route(&mut self) {
         let Some(listener) = &mut self.sources.route else { return };
         let mut news = Vec::new();
         let drained = listener.drain(&mut |datagram| {
@@ -394,6 +408,9 @@ impl Watch {
                     touched.push((index, touch));
                 }
                 RouteNews::LinkGone(link) => {
+                    if let Some(own) = &mut self.gone {
+                        own.insert(link.index);
+                    }
                     touched.push((link.index.get(), Touch::Any));
                     gone.push(link.index.get());
                 }
@@ -466,8 +483,8 @@ fn is_in_tables(event: EventType) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::driver::DriverId;
+    use crate::kernel::version;
 
     #[test]
     fn only_drivers_that_let_go_are_kept_open() {

@@ -134,8 +134,10 @@ proptest! {
     })]
 
     #[test]
-    fn first_and_differences_are_second(before in host(), after in host(), is_gap in any::<bool>()) {
-        let found = differences_of(&before, &after, &BTreeSet::new(), is_gap);
+    fn first_and_differences_are_second(before in host(), after in host(), way in 0..3_usize) {
+        let none = BTreeSet::new();
+        let kept = [Kept::Alike, Kept::AllBut(&none), Kept::Gap][way];
+        let found = differences_of(&before, &after, &BTreeSet::new(), kept);
         let mut now = before.clone();
         for difference in &found {
             let was = now.clone();
@@ -243,7 +245,7 @@ fn after_a_gap_an_index_is_no_identity() {
         ..Inventory::default()
     };
     let found = |before: &Inventory, after: &Inventory| -> Vec<&str> {
-        let found = differences_of(before, after, &BTreeSet::new(), true);
+        let found = differences_of(before, after, &BTreeSet::new(), Kept::Gap);
         found.iter().map(Difference::name).collect()
     };
     let said = |before: &[_], after: &[_]| found(&host(before), &host(after));
@@ -275,7 +277,7 @@ fn after_a_gap_an_index_is_no_identity() {
     for (before, after, expected) in
         [(&one, &other, &[false, false, true, true][..]), (&one, &fewer, &[false, false, true])]
     {
-        let found = differences_of(before, after, &BTreeSet::new(), true);
+        let found = differences_of(before, after, &BTreeSet::new(), Kept::Gap);
         assert_eq!(found.iter().map(comes).collect::<Vec<_>>(), expected);
     }
     // Functions without a GUID, at two addresses; and a device that has the name and cannot be listed.
@@ -304,7 +306,7 @@ fn after_a_gap_an_index_is_no_identity() {
         &vlans(2, [(5, "e.5"), (6, "e.6")]),
         &vlans(6, [(6, "e.5"), (7, "e.6")]),
         &BTreeSet::new(),
-        true,
+        Kept::Gap,
     );
     assert_eq!(moved.len(), 2);
     for own in &moved {
@@ -327,5 +329,16 @@ fn an_interface_that_is_renamed_is_one_difference() {
         }
         own
     };
-    assert_eq!(names(&named("eth0"), &named("net0")), ["interface_renamed"]);
+    let found = |kept| {
+        let found = differences_of(&named("eth0"), &named("net0"), &BTreeSet::new(), kept);
+        found.iter().map(Difference::name).collect::<Vec<_>>()
+    };
+    let (none, gone) = (BTreeSet::new(), BTreeSet::from([NonZeroU32::new(7).unwrap()]));
+    assert_eq!(found(Kept::AllBut(&none)), ["interface_renamed"]);
+    assert_eq!(found(Kept::Only(&gone)), ["interface_renamed"]);
+    // Another interface has the index now, or nobody knows.
+    let changed = ["port_netdev", "gid_changed", "gid_changed"];
+    for kept in [Kept::AllBut(&gone), Kept::Only(&none), Kept::Alike, Kept::Gap] {
+        assert_eq!(found(kept), changed, "{kept:?}");
+    }
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
+use crate::inventory::Problem;
 use crate::port::PortState;
 use crate::watch::difference::Difference;
-use crate::watch::{Options, PortValue, Watch};
+use crate::watch::{Options, PortValue, Unheard, Watch};
 
 fn write(root: &Path, file: &str, text: &str) {
     let path = root.join("class/infiniband/rxe0").join(file);
@@ -212,4 +213,26 @@ fn after_a_loss_tables_are_read_until_they_rest() {
     let change = watch.wait(Some(Duration::from_secs(60))).unwrap().expect("it is found");
     assert_eq!(change.origins, [Origin::Route]);
     assert!(matches!(change.what, What::Difference(_)), "{change:?}");
+}
+
+/// The kernel may refuse a socket for a moment. What is heard again has no gap: all is read after it.
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no netlink")]
+fn what_failed_for_a_moment_is_tried_again() {
+    use rustix::io::Errno;
+    let mut watch = Host::new().watch(Options { reread: None, ..Options::default() }).unwrap();
+    let known = watch.unheard.clone();
+    assert!(watch.gone.is_some() && known.iter().all(|own| own.origin != Origin::Route));
+    for (errno, is_over) in [(Errno::OPNOTSUPP, false), (Errno::MFILE, true)] {
+        (watch.sources.route, watch.gone) = (None, None);
+        let problem = Problem { text: "not heard".to_owned(), errno: errno.raw_os_error() };
+        watch.unheard = known.clone();
+        watch.unheard.push(Unheard { origin: Origin::Route, device: None, problem });
+        watch.reread().unwrap();
+        // One that the kernel does not have is not asked for again.
+        assert_eq!(watch.sources.route.is_some(), is_over);
+        assert_eq!((watch.unheard == known, watch.gone.is_some()), (is_over, is_over));
+    }
+    watch.lose(Origin::Route);
+    assert_eq!(watch.gone, None);
 }

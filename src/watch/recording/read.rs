@@ -6,7 +6,7 @@ use std::io::BufRead;
 use std::time::{Duration, SystemTime};
 
 use super::super::apply::{put, rename, slot};
-use super::super::diff::differences_of;
+use super::super::diff::{Kept, differences_of};
 use super::super::{Change, Origin, What};
 use super::form::{Head, Line, Step};
 use super::part::{Part, find, is_interface_renamed};
@@ -138,7 +138,10 @@ impl Moment {
             _ => None,
         });
         let replaced = steps.iter().filter_map(|step| step.replaced.as_deref()).collect();
-        let differences = differences_of(before, after, &replaced, self.is_gap);
+        let renamed = steps.iter().filter(|step| is_interface_renamed(step));
+        let renamed = renamed.filter_map(|step| step.ifindex).collect();
+        let kept = if self.is_gap { Kept::Gap } else { Kept::Only(&renamed) };
+        let differences = differences_of(before, after, &replaced, kept);
         let all = others.chain(differences.into_iter().map(What::Difference));
         let (monotonic, time) = (self.monotonic, self.time);
         all.map(|what| Change { monotonic, time, origins: self.origins.clone(), what }).collect()
