@@ -55,7 +55,9 @@
 //! - rows of other kinds of interfaces than those above, and of everything on top of them. The device that a
 //!   tunnel (gre, ipip, sit, vti, geneve …) is bound to is not below the tunnel, and the kernel makes no rows of
 //!   tunnels. That of a vxlan is from Linux 5.4 on, and may be in another namespace. A macvtap or ipvtap
-//!   interface does not always say that the device below it is in another namespace;
+//!   interface does not always say that the device below it is in another namespace, nor does ipvlan before
+//!   Linux 5.10;
+//! - rows of an interface of Hyper-V whose virtual function is not here: it may be in another namespace;
 //! - all but the first slots of a full table.
 //!
 //! The connection manager does not know an address that several interfaces here have (except IPv6
@@ -83,6 +85,7 @@ use uverbs_uapi::netlink as abi;
 use super::{GidRecord, GidTable, Host};
 use crate::device::Device;
 use crate::error::{Cause, Error, Request, Result};
+use crate::kernel::release;
 use crate::netdev::{Interface, Netdev};
 use crate::netlink::rdma::{device_request, message_type, parse_device, parse_port};
 use crate::netlink::route::{RouteDump, read_addresses, read_links};
@@ -92,8 +95,12 @@ use proof::{Namespace, Question};
 pub(crate) use proof::Naming;
 
 /// The network interface of each port that was asked, by device and number: `None` if it has none in this network
-/// namespace, or why that is not known.
+/// namespace, or why that is not known. Before Linux 4.18 it has no port of which the kernel names none: it may name no
+/// port's.
 pub type PortNetdevs = BTreeMap<(String, u32), Result<Option<Netdev>>>;
+
+/// From this Linux on, `PORT_GET` names a port's interface.
+const NAMES_PORTS: (u32, u32) = (4, 18);
 
 /// What an interface was when it was looked for by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,6 +161,7 @@ impl Host {
             Ok(())
         });
         answered.map_err(error)?;
+        forget_unnamed(&mut found, &release);
         let request = |(_, index, _): &(_, u32, _)| device_request(*index);
         let answered = socket.ask(refused.iter().map(request).collect(), |place, reply| {
             let Some((port, _, errno)) = refused.get(place) else { return Ok(()) };
@@ -364,6 +372,17 @@ impl Host {
     }
 }
 
+/// Forgets ports without an interface, of which an older kernel says the same as of all others.
+fn forget_unnamed<P: Ord>(
+    found: &mut BTreeMap<P, core::result::Result<Option<Netdev>, Cause>>,
+    release: &dyn Fn() -> Option<(u32, u32)>,
+) {
+    let is_none = |own: &core::result::Result<Option<Netdev>, Cause>| *own == Ok(None);
+    if found.values().any(is_none) && release().is_none_or(|own| own < NAMES_PORTS) {
+        found.retain(|_, own| !is_none(own));
+    }
+}
+
 /// A table of GIDs, with the network interface of each row. [`Host::netdevs`] makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedTable<'t> {
@@ -389,5 +408,26 @@ impl<'t> NamedTable<'t> {
     #[must_use]
     pub fn netdev(&self, port: u32, index: u32) -> Option<&Netdev> {
         self.netdevs.get(self.table.place(port, index)?)?.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_kernel_names_no_interface() {
+        let netdev = || Ok(Some(Netdev::new(NonZeroU32::MIN, "d0")));
+        for (release, known) in [
+            (Some((4, 18)), &[1, 2, 3][..]),
+            (Some((4, 15)), &[1, 3]),
+            // A filter of system calls may refuse to say it.
+            (None, &[1, 3]),
+        ] {
+            let mut found = BTreeMap::from([(1, netdev()), (2, Ok(None)), (3, Err(Cause::Os(5)))]);
+            forget_unnamed(&mut found, &|| release);
+            assert_eq!(found.into_keys().collect::<Vec<_>>(), known, "{release:?}");
+        }
+        forget_unnamed(&mut BTreeMap::from([(1, netdev())]), &|| panic!("it does not matter"));
     }
 }

@@ -249,6 +249,8 @@ impl Host {
         for record in &mut inventory.devices {
             for port in &mut record.ports {
                 let own = known.get(&(record.device.name.clone(), port.number)).cloned();
+                // An old kernel names none.
+                inventory.has_netlink &= own.is_some() || record.device.index.is_none();
                 port.netdev = own.unwrap_or(Ok(None)).map_err(Problem::from);
             }
         }

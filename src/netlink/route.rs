@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use nix::libc;
+use rustix::io::Errno;
 
 use super::{Attribute, Message, Socket, attributes, number_at, short_at};
 use crate::error::Cause;
 use crate::gid::Gid;
 use crate::guid::Guid;
+use crate::kernel::release;
 use crate::netdev::{Interface, Netdev, Unfit};
 use crate::text::is_shown_name;
 
@@ -34,16 +36,26 @@ const PROTOCOL_8021Q: u16 = 0x8100;
 /// Modes of a bond in which only one member is active: active-backup, balance-tlb, balance-alb.
 const MODES_WITH_ACTIVE_MEMBER: [u8; 3] = [1, 5, 6];
 
-/// Kinds of interfaces that the kernel makes upper devices of their `IFLA_LINK`, and that say on every
-/// kernel if that is in another namespace. With all others it may be the far end of a pair, or what a
-/// tunnel is bound to.
-const UPPER_KINDS: [&str; 4] = ["vlan", "macvlan", "ipvlan", "macsec"];
+/// Kinds of interfaces that the kernel makes upper devices of their `IFLA_LINK`, and that say if that is in another
+/// namespace: all of them on every kernel, but [`IPVLAN`]. With all others it may be the far end of a pair, or what
+/// a tunnel is bound to.
+const UPPER_KINDS: [&str; 4] = ["vlan", "macvlan", IPVLAN, "macsec"];
 
-/// Kinds, and hardware, which has none, that are no upper devices of anything but of their members.
-const BOTTOM_KINDS: [&str; 5] = ["", "dummy", "veth", "bond", "bridge"];
+/// It says so from this Linux on.
+const IPVLAN: &str = "ipvlan";
+const IPVLAN_SAYS: (u32, u32) = (5, 10);
 
-/// Bits of an interface's flags (`linux/if.h`): switched on; and able to carry packets.
+/// Kinds that are no upper devices of anything but of their members, which are in their namespace.
+const BOTTOM_KINDS: [&str; 4] = ["dummy", "veth", "bond", "bridge"];
+
+/// The bus of Hyper-V. Its interface is the master of a virtual function, has no kind, and may be in another namespace
+/// than that.
+const VMBUS: &str = "vmbus";
+const BUSES: &str = "/sys/bus";
+
+/// Bits of an interface's flags (`linux/if.h`): switched on; `lo`; and able to carry packets.
 const UP: u32 = 1 << 0;
+const LOOPBACK: u32 = 1 << 3;
 const LOWER_UP: u32 = 1 << 16;
 
 /// An interface, as far as it matters here.
@@ -62,12 +74,27 @@ pub(crate) struct Link {
     pub(crate) lower: Option<u32>,
     /// Whether it is known what it is an upper device of.
     pub(crate) is_lower_told: bool,
+    /// What else there is to know of that.
+    pub(crate) make: Make,
     /// The bond, bridge … that it belongs to, which is an upper device of it.
     pub(crate) master: Option<u32>,
     /// What it does with its members, if it is a bond.
     pub(crate) bond: Option<Bond>,
     /// Its id, if it is a VLAN of 802.1Q.
     pub(crate) vlan: Option<u16>,
+}
+
+/// What makes it doubtful what an interface is an upper device of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Make {
+    /// Nothing else.
+    #[default]
+    Plain,
+    /// It may not say that what is below it is in another namespace.
+    Ipvlan,
+    /// It has no kind: hardware, which is nothing's upper device, unless it is Hyper-V's. The bus was not said, as
+    /// before Linux 5.14.
+    Hardware { is_bus_said: bool },
 }
 
 impl Link {
@@ -151,18 +178,29 @@ impl FromIterator<Link> for Links {
             if let Some(lower) = link.lower {
                 links.uppers.entry(lower).or_default().push(index);
             }
-            if let Some(master) = link.master {
-                links.uppers.entry(index).or_default().push(master);
-                links.members.entry(master).or_default().push(index);
-            }
             links.by_name.insert(link.name.clone(), index);
             links.by_index.insert(index, link);
+        }
+        let masters = links.by_index.values().filter_map(|link| Some((link, link.master?)));
+        let masters = masters.filter(|(link, master)| links.may_be_master(link, *master));
+        let masters: Vec<_> = masters.map(|(link, master)| (link.index.get(), master)).collect();
+        for (index, master) in masters {
+            links.uppers.entry(index).or_default().push(master);
+            links.members.entry(master).or_default().push(index);
         }
         links
     }
 }
 
 impl Links {
+    /// Whether the master that an interface names is this one here. That of a virtual function of Hyper-V may be in another
+    /// namespace, where another interface has its index; both have one MAC address.
+    fn may_be_master(&self, link: &Link, master: u32) -> bool {
+        let here = self.by_index.get(&master);
+        let hardware = here.filter(|own| matches!(own.make, Make::Hardware { .. }));
+        hardware.is_none_or(|own| own.mac.is_some() && own.mac == link.mac)
+    }
+
     pub(crate) fn named(&self, name: &str) -> Option<&Link> {
         self.by_index.get(self.by_name.get(name)?).filter(|link| link.name == name)
     }
@@ -191,7 +229,10 @@ impl Links {
     pub(crate) fn untold(&self) -> BTreeSet<u32> {
         let is_untold = |link: &&Link| {
             let lower = link.lower;
-            !link.is_lower_told || lower.is_some_and(|lower| !self.by_index.contains_key(&lower))
+            let is_hardware = matches!(link.make, Make::Hardware { .. });
+            let has_member = is_hardware && self.members.contains_key(&link.index.get());
+            let is_told = link.is_lower_told || has_member;
+            !is_told || lower.is_some_and(|lower| !self.by_index.contains_key(&lower))
         };
         let untold = self.by_index.values().filter(is_untold).map(|link| link.index.get());
         let mut found = self.all_above(untold.clone());
@@ -287,7 +328,33 @@ pub(crate) fn read_links(socket: &mut Socket) -> Result<Links, Cause> {
     let request = Message::new(libc::RTM_GETLINK, &[0; LINK_BODY])
         .number(libc::IFLA_EXT_MASK, SKIP_STATISTICS);
     let links = socket.dump(&request, parse_link)?;
-    Ok(links.into_iter().flatten().collect())
+    let mut links: Vec<Link> = links.into_iter().flatten().collect();
+    doubt(&mut links, &release, &may_have_vmbus);
+    Ok(links.into_iter().collect())
+}
+
+/// Doubts what a message does not say on every kernel and machine. Neither is asked unless it matters.
+fn doubt(
+    links: &mut [Link],
+    release: &dyn Fn() -> Option<(u32, u32)>,
+    may_have_vmbus: &dyn Fn() -> bool,
+) {
+    let has = |make| links.iter().any(|link| link.make == make);
+    let is_old = has(Make::Ipvlan) && release().is_none_or(|own| own < IPVLAN_SAYS);
+    let unsaid = Make::Hardware { is_bus_said: false };
+    let is_hyper_v = has(unsaid) && may_have_vmbus();
+    for link in links {
+        if is_old && link.make == Make::Ipvlan {
+            (link.lower, link.is_lower_told) = (None, false);
+        }
+        link.is_lower_told &= !(is_hyper_v && link.make == unsaid);
+    }
+}
+
+/// Whether this may be a guest of Hyper-V: without its sysfs that is not known.
+fn may_have_vmbus() -> bool {
+    let has = |path: &str| rustix::fs::access(path, rustix::fs::Access::EXISTS);
+    has(&format!("{BUSES}/{VMBUS}")) != Err(Errno::NOENT) || has(BUSES).is_err()
 }
 
 /// The GUID in a hardware address of IPoIB: four bytes with the queue pair's number, and a GID.
@@ -313,6 +380,7 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
         port_guid: None,
         lower: None,
         is_lower_told: false,
+        make: Make::Plain,
         master: None,
         bond: None,
         vlan: None,
@@ -321,6 +389,7 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
     let mut lower = None;
     let mut is_lower_elsewhere = false;
     let mut kind = Kind::default();
+    let mut bus = None;
     for attribute in attributes(payload.get(LINK_BODY..).ok_or(SHORT)?) {
         let attribute: Attribute<'_> = attribute?;
         match attribute.kind {
@@ -333,6 +402,7 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
             libc::IFLA_LINK => lower = Some(attribute.u32()?).filter(|lower| *lower != 0),
             libc::IFLA_LINK_NETNSID => is_lower_elsewhere = true,
             libc::IFLA_MASTER => link.master = Some(attribute.u32()?),
+            libc::IFLA_PARENT_DEV_BUS_NAME => bus = Some(attribute.text()),
             libc::IFLA_LINKINFO => kind = parse_kind(attribute.bytes())?,
             _ => {}
         }
@@ -340,7 +410,16 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
     if UPPER_KINDS.contains(&kind.name.as_str()) && !is_lower_elsewhere {
         link.lower = lower;
     }
-    link.is_lower_told = link.lower.is_some() || BOTTOM_KINDS.contains(&kind.name.as_str());
+    let is_loopback = link.flags & LOOPBACK != 0;
+    link.make = match kind.name.as_str() {
+        IPVLAN if link.lower.is_some() => Make::Ipvlan,
+        "" => Make::Hardware { is_bus_said: bus.is_some() || is_loopback },
+        _ => Make::Plain,
+    };
+    link.is_lower_told = match kind.name.as_str() {
+        "" => bus.as_deref() != Some(VMBUS),
+        own => link.lower.is_some() || BOTTOM_KINDS.contains(&own),
+    };
     link.bond = kind.bond.filter(|_| kind.name == "bond");
     link.vlan = kind.vlan.filter(|_| kind.name == "vlan");
     link.name = shown(link.name, index);

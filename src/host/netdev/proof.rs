@@ -221,9 +221,8 @@ impl Namespace {
     /// the interface came after the links were read.
     fn at_or_above(&self, links: &Links, device: &Device, port: u32) -> Option<BTreeSet<u32>> {
         let Some(own) = self.own(device, port) else {
-            let is_refused =
-                matches!(self.port_netdevs.get(&(device.name.clone(), port)), Some(Err(_)));
-            return (!is_refused).then(BTreeSet::new);
+            let is_none = self.port_netdevs.get(&(device.name.clone(), port));
+            return is_none.is_some_and(Result::is_ok).then(BTreeSet::new);
         };
         if !links.by_index.contains_key(&own.index.get()) {
             return None;

@@ -25,6 +25,7 @@ pub(crate) fn link(number: u32, name: &str) -> Link {
         port_guid: None,
         lower: None,
         is_lower_told: true,
+        make: Make::Plain,
         master: None,
         bond: None,
         vlan: None,
@@ -52,6 +53,7 @@ fn route_messages() {
         mtu: 9000,
         mac: Some(MAC),
         master: Some(5),
+        make: Make::Hardware { is_bus_said: false },
         ..link(9, "d0.7")
     };
     assert_eq!(parsed, expected);
@@ -69,7 +71,7 @@ fn route_messages() {
         .attribute(libc::IFLA_LINKINFO, &bonded.finish_for_test());
     let parsed = parse_link(&message.finish_for_test()).unwrap().unwrap();
     let bond = Link { is_ethernet: false, ..bond(9, "#9", ACTIVE_BACKUP, Some(4)) };
-    assert_eq!(parsed, bond);
+    assert_eq!(parsed, bond, "a kind, and no hardware");
     let ethernet = [&[0, 0][..], &libc::ARPHRD_ETHER.to_ne_bytes(), &[9; 12]].concat();
     assert!(parse_link(&ethernet).unwrap().unwrap().is_ethernet);
 
@@ -93,6 +95,73 @@ fn route_messages() {
     let parsed = parse_address(&message.finish_for_test()).unwrap();
     assert_eq!(parsed, Some(expected("fd00::3")), "without a far end");
     assert!(parse_address(&[0; 3]).is_err());
+}
+
+/// Before Linux 5.10 an ipvlan does not say that what is below it is in another namespace.
+#[test]
+fn an_old_ipvlan_does_not_say_where_its_lower_is() {
+    let kind = Message::new(0, &[]).text(libc::IFLA_INFO_KIND, "ipvlan").finish_for_test();
+    let message = Message::new(0, &[[0; 4], 9u32.to_ne_bytes(), [0; 4], [0; 4]].concat())
+        .number(libc::IFLA_LINK, 2)
+        .attribute(libc::IFLA_LINKINFO, &kind);
+    for (release, is_told) in [(None, false), (Some((5, 9)), false), (Some((5, 10)), true)] {
+        let mut own = [parse_link(&message.clone().finish_for_test()).unwrap().unwrap()];
+        doubt(&mut own, &|| release, &|| panic!("it is no hardware"));
+        let [own] = own;
+        assert_eq!((own.is_lower_told, own.lower.is_some()), (is_told, is_told), "{release:?}");
+    }
+}
+
+/// Hyper-V's interface is the master of a virtual function, which may be in another namespace.
+#[test]
+fn the_master_of_a_virtual_function_may_be_elsewhere() {
+    let hardware = |number: u32, bus: Option<&str>, mac: [u8; 6], flags: u32, master: u32| {
+        let body = [[0; 4], number.to_ne_bytes(), flags.to_ne_bytes(), [0; 4]].concat();
+        let mut message = Message::new(0, &body).attribute(libc::IFLA_ADDRESS, &mac);
+        if let Some(bus) = bus {
+            message = message.text(libc::IFLA_PARENT_DEV_BUS_NAME, bus);
+        }
+        if master != 0 {
+            message = message.number(libc::IFLA_MASTER, master);
+        }
+        parse_link(&message.finish_for_test()).unwrap().unwrap()
+    };
+    let made = |links: &[Link], is_hyper_v: bool| {
+        let mut links = links.to_vec();
+        doubt(&mut links, &|| panic!("none is an ipvlan"), &|| is_hyper_v);
+        let links: Links = links.into_iter().collect();
+        (links.untold(), links.above(index(5)))
+    };
+    let [none, own] = [BTreeSet::new(), BTreeSet::from([7])];
+    let (pci, vmbus) = (Some("pci"), Some("vmbus"));
+    let (loopback, other) = (hardware(1, None, [0; 6], LOOPBACK, 0), [9; 6]);
+    // Without its virtual function, nobody knows what is below it.
+    for (bus, is_hyper_v, is_told) in [
+        (vmbus, true, false),
+        (vmbus, false, false),
+        (None, true, false),
+        (None, false, true),
+        (pci, true, true),
+    ] {
+        let links = [loopback.clone(), hardware(7, bus, MAC, UP, 0)];
+        let untold = if is_told { &none } else { &own };
+        assert_eq!(
+            made(&links, is_hyper_v),
+            (untold.clone(), none.clone()),
+            "{bus:?} {is_hyper_v}"
+        );
+    }
+    let function = hardware(5, pci, MAC, UP, 7);
+    let links = [function.clone(), hardware(7, vmbus, MAC, UP, 0)];
+    assert_eq!(made(&links, true), (none.clone(), own.clone()));
+    // Another interface has its index here.
+    for bus in [pci, vmbus] {
+        let (_, above) = made(&[function.clone(), hardware(7, bus, other, UP, 0)], true);
+        assert_eq!(above, none);
+    }
+    // A bond's member may have another address, and a bond is where its members are.
+    let bond = Link { mac: Some(other), ..bond(7, "bond0", ACTIVE_BACKUP, None) };
+    assert_eq!(made(&[function, bond], true).1, own);
 }
 
 /// The id of a VLAN is that of 802.1Q, and of nothing else.
