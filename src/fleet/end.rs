@@ -175,6 +175,20 @@ impl End {
         Self { fabric: None, state: PortState::NOP, mtu: None, pkeys: None, used: Used::Unknown }
     }
 
+    /// A port whose table could not be read, or nothing of it.
+    pub(super) fn without_table(record: &DeviceRecord, port: &PortRecord) -> Self {
+        let fabric = Fabric::of(record, port);
+        let Some(own) = port.known() else { return Self::unread() };
+        let is_subnet = fabric.is_some_and(Fabric::has_subnets);
+        Self {
+            fabric,
+            state: own.state,
+            mtu: own.active_mtu,
+            pkeys: if is_subnet { pkeys(port) } else { None },
+            used: Used::Unknown,
+        }
+    }
+
     /// What distinguishes it from other ends whose networks are left out.
     pub(super) fn key(&self) -> Vec<u8> {
         let Self { fabric, state, mtu, pkeys, used } = self;
@@ -248,7 +262,6 @@ pub(super) fn end(
     is_sure: bool,
 ) -> Option<End> {
     let Place { record, port, .. } = place;
-    let attributes = port.known();
     let fabric = Fabric::of(record, port);
     let is_subnet = fabric.is_some_and(Fabric::has_subnets);
     let used = match outcome {
@@ -274,20 +287,16 @@ pub(super) fn end(
             Used::None
         }
     };
-    let pkeys = || {
-        let keys = port.pkeys.as_ref()?.as_ref().ok()?;
-        let mut keys: Vec<PKey> = keys.iter().map(|(_, key)| *key).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        Some(keys)
-    };
-    Some(End {
-        fabric,
-        state: seen.state,
-        mtu: attributes.and_then(|own| own.active_mtu),
-        pkeys: if is_subnet { pkeys() } else { None },
-        used,
-    })
+    Some(End { state: seen.state, used, ..End::without_table(record, port) })
+}
+
+/// Those that a port has, ascending.
+fn pkeys(port: &PortRecord) -> Option<Vec<PKey>> {
+    let keys = port.pkeys.as_ref()?.as_ref().ok()?;
+    let mut keys: Vec<PKey> = keys.iter().map(|(_, key)| *key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    Some(keys)
 }
 
 /// The subnet of a port of InfiniBand, by one of its rows.

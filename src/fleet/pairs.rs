@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::end::{End, Site, Used};
 use super::meet::{Doubt, Obstacle, meet};
 use super::rails::Rails;
-use super::survey::{Chooser, NONE, Survey};
+use super::survey::{Chooser, Survey};
 use super::troubles::{Kinds, Member, Side, Troubles, are_apart, hosts_of};
 use crate::choose::Network;
 
@@ -67,7 +67,8 @@ impl Survey {
     /// Whether the ports that a job joins can meet: for each rail and each [`Chooser`], each kind of end with each
     /// other one. `is_routed` says that routers join all networks. Only hosts are looked at that `is_wanted` holds of.
     ///
-    /// A rail is not in use if none of its ports is active, nor one of the same name on another host. Where rails are
+    /// A rail is not in use if none of its ports is active, nor one of the same name on another host; one that could not
+    /// be read is only told of. Where rails are
     /// networks, a port without one whose name no other host has may be in use if its host has fewer networks than most.
     pub fn pairs(&self, rails: Rails, is_routed: bool, is_wanted: impl Fn(u32) -> bool) -> Pairs {
         self.pairs_of(rails, is_routed, &is_wanted)
@@ -84,9 +85,10 @@ impl Survey {
         for port in self.kept.iter().filter(|own| is_wanted(own.host)) {
             let of_rail = all.entry(port.rail(rails)).or_default();
             for ((kinds, end), in_use) in of_rail.iter_mut().zip(port.ends).zip(&mut in_use) {
-                if end.kind != NONE {
-                    let fault = self.ends.get(end.kind).and_then(End::fault);
-                    if fault != Some(Obstacle::NotActive) {
+                if let Some(own) = self.ends.get(end.kind) {
+                    // One that could not be read says nothing of others.
+                    let is_unread = own.fabric.is_none();
+                    if !is_unread && own.fault() != Some(Obstacle::NotActive) {
                         in_use.insert(port.name);
                     }
                     let member = (port.host, port.name, end.network);
@@ -129,8 +131,12 @@ impl Survey {
             }
         }
         if !is_active {
-            // The rail of a port that may be in use has no others.
-            for (kind, _, members) in &faulty {
+            for (kind, why, members) in &faulty {
+                // If it is active, the others cannot meet it.
+                if *why == Why::Unknown(vec![Doubt::PortUnread]) {
+                    troubles.add(why, (*kind, members), None);
+                }
+                // The rail of a port that may be in use has no others.
                 if members.iter().any(|(_, name, _)| perhaps_in_use.contains(name)) {
                     troubles.add(&Why::Unknown(vec![Doubt::Unused]), (*kind, members), None);
                 }

@@ -100,7 +100,7 @@ impl Survey {
                 let mut ends = [KeptEnd { kind: NONE, network: NONE }; 3];
                 for (chooser, kept) in ends.iter_mut().enumerate() {
                     let end = match own {
-                        None => Some(End::unread()),
+                        None => Some(End::without_table(record, port)),
                         Some(Chosen { port: seen, done }) => done
                             .get(chooser)
                             .and_then(|(outcome, is_sure)| end(place, seen, outcome, *is_sure)),

@@ -339,7 +339,7 @@ fn what_could_not_be_read() {
     hosts[1]["devices"][0]["gids"] = json!({ "error": "mlx5_0: query GID table: no", "errno": 5 });
     for words in [&[] as &[&str], &["--hosts", "n[1-3]"]] {
         let run = uverbs(&hosts, words);
-        let line = "not-known  n2     mlx5_0:1  the port could not be read\n";
+        let line = "not-known  n2     mlx5_0:1  which GID is used is not known\n";
         assert!(run.stdout.ends_with(line), "{run:?}");
         assert!(run.stderr.contains("uverbs: n2: mlx5_0: query GID table: no\n"), "{run:?}");
         assert_eq!(run.status, 3);

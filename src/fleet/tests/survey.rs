@@ -9,7 +9,7 @@ use crate::driver::DriverId;
 use crate::gid::{GidEntry, GidRecord};
 use crate::hardware::{PciFunction, PcieLink};
 use crate::host::Source;
-use crate::inventory::{GidRow, Inventory, Problem, Setting};
+use crate::inventory::{DeviceRecord, GidRow, Inventory, Problem, Setting};
 use crate::netdev::{Netdev, Unfit};
 use crate::port::{Speed, Width};
 
@@ -157,11 +157,31 @@ fn what_is_not_known_is_not_odd() {
     assert_eq!(
         troubles(&hosts, Rails::Found, false),
         [
-            "Unknown([PortUnread]) [2, 3] mlx5_1:1 3 0",
+            "Unknown([PortUnread]) [3] mlx5_1:1 3 0",
             // NCCL may have no room for it: the other device may have any number of ports.
             "Unknown([GidUnread]) [1] mlx5_0:1 1 0",
+            "Unknown([GidUnread]) [2] mlx5_1:1 3 0",
         ]
     );
+}
+
+/// A port that could not be read does not show that a rail is in use of which no other port is active.
+#[test]
+fn what_is_not_known_puts_no_rail_in_use() {
+    let hosts = |last: &dyn Fn(&mut DeviceRecord)| {
+        let mut hosts = fleet(4);
+        for own in &mut hosts {
+            port(own, 1).state = PortState::DOWN;
+        }
+        last(&mut hosts[3].devices[1]);
+        troubles(&hosts, Rails::Found, false)
+    };
+    let problem = || Problem { text: "x: broken".to_owned(), errno: 5 };
+    assert_eq!(hosts(&|_| {}), [""; 0]);
+    // It is down, whatever its table has.
+    assert_eq!(hosts(&|own| own.gids = Some(Err(problem()))), [""; 0]);
+    let unread = hosts(&|own| own.ports[0].attributes = Some(Err(problem())));
+    assert_eq!(unread, ["Unknown([PortUnread]) [3] mlx5_1:1 3 0"]);
 }
 
 /// What was read on no host does not differ, and is not known to be alike either.
