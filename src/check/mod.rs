@@ -14,9 +14,10 @@ use std::collections::BTreeSet;
 use crate::choose::room::has_unlisted;
 use crate::choose::{Surroundings, is_roce};
 use crate::device::Absence;
+use crate::gid::GidType;
 use crate::hardware::{PciAddress, PciFunction};
 use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord};
-use crate::port::{LinkLayer, Mtu, PortAttributes};
+use crate::port::{LinkLayer, Mtu, PortAttributes, PortState};
 
 use finding::Findings;
 use needs::{check_needs, unknown_needs};
@@ -163,6 +164,13 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
     let has_no_types = lacks(inventory, &|_, port, own| {
         own.link_layer == LinkLayer::ETHERNET && port.has_types.is_none()
     });
+    // On a port that is active, a finding of its own says so.
+    let has_no_row_types = lacks(inventory, &|record, port, own| {
+        let mut rows = record.all_rows().iter().map(|row| &row.record.entry);
+        own.state != PortState::ACTIVE
+            && is_roce(own.link_layer, record.device.node_type)
+            && rows.any(|row| row.port() == port.number && row.gid_type() == GidType::UNNAMED)
+    });
     // On Ethernet they mean nothing.
     let has_no_pkeys = lacks(inventory, &|_, port, own| {
         own.link_layer != LinkLayer::ETHERNET && port.pkeys.is_none()
@@ -177,6 +185,7 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
         has_no_widths.then_some("link widths"),
         has_no_mtu.then_some("RDMA MTUs"),
         has_no_types.then_some("whether sysfs has the types of GIDs"),
+        has_no_row_types.then_some("types of GIDs on ports that are not active"),
         has_no_pkeys.then_some("P_Keys"),
     ];
     own.into_iter().chain(unknown_needs(inventory)).flatten().collect()

@@ -165,7 +165,11 @@ fn check_netdev(
             "netdev-elsewhere",
             Note,
             "the port has no network interface in this network namespace",
-            "use a GID of an interface that is: uverbs choose --explain shows which",
+            if is_roce {
+                "use a GID of an interface that is: uverbs choose --explain shows which"
+            } else {
+                "use the port where its interface is"
+            },
         );
         return;
     };
@@ -234,10 +238,10 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
             "empty-gid-table",
             Problem,
             "the GID table is empty",
-            if is_roce {
-                "give the port's interface an address and bring it up"
-            } else {
-                "is a subnet manager running?"
+            match port.link_layer {
+                LinkLayer::INFINIBAND => "is a subnet manager running?",
+                _ if is_roce => "give the port's interface an address and bring it up",
+                _ => "the GID is made of the MAC address of the port's interface: look at that",
             },
         );
         return;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::port::why_down;
 use super::*;
 use crate::choose::{Caveat, Family, Outcome, Reason, Why, ucx};
-use crate::device::{Device, Node};
+use crate::device::{Device, Node, NodeType};
 use crate::driver::DriverId;
 use crate::gid::{Gid, GidEntry, GidRecord, GidType};
 use crate::hardware::{Hardware, PciFunction, PcieLink};
@@ -252,4 +252,40 @@ fn what_was_not_tried_is_no_finding() {
     assert_eq!(names(&check(&inventory, Expected::default())), ["no-device"]);
     inventory.others.push(Device::named("mlx5_9"));
     assert_eq!(names(&check(&inventory, Expected::default())), ["not-checked"]);
+}
+
+/// A type that was not read may be the one that is missing. On an active port that has a finding of its own.
+#[test]
+fn types_that_were_not_read_on_a_port_that_is_not_active() {
+    let of = |state: PortState, gid_type: GidType| {
+        let mut inventory = good();
+        inventory.attributes().state = state;
+        for row in inventory.rows() {
+            row.record.entry = row.record.entry.with_type(gid_type);
+        }
+        let found = check(&inventory, Expected::default());
+        let not_checked = found.iter().filter(|own| own.name == "not-checked");
+        not_checked.map(|own| own.seen.clone()).collect::<Vec<_>>()
+    };
+    let said = ["not looked at: types of GIDs on ports that are not active"];
+    assert_eq!(of(PortState::DOWN, GidType::UNNAMED), said);
+    assert_eq!(of(PortState::ACTIVE, GidType::UNNAMED), [""; 0]);
+    assert_eq!(of(PortState::DOWN, GidType::ROCE_V2), [""; 0]);
+}
+
+/// iWARP has no subnet manager, and one GID that is no interface's address.
+#[test]
+fn what_to_do_about_iwarp() {
+    let mut inventory = good();
+    inventory.first().device.node_type = NodeType::RNIC;
+    inventory.first().device.protocol = Some("iw".to_owned());
+    inventory.first().ports[0].netdev = Ok(None);
+    inventory.rows().clear();
+    let found = check(&inventory, Expected::default());
+    let advice = |name: &str| {
+        let own = found.iter().find(|own| own.name == name).unwrap();
+        own.advice.clone()
+    };
+    assert!(advice("empty-gid-table").contains("the MAC address of the port's interface"));
+    assert_eq!(advice("netdev-elsewhere"), "use the port where its interface is");
 }

@@ -48,19 +48,19 @@ pub(crate) fn write(
         Output::Json(out) => out,
         Output::Text(text) => Out::of(text),
     };
-    match out.end() {
-        Ok(()) => {}
-        // Nobody reads any more, which is their right. What was found stays found.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        Err(error) => return unwritten(&error),
-    }
+    // Nobody reads any more, which is their right. What was found stays found.
+    let error = out.end().err().filter(|error| error.kind() != ErrorKind::BrokenPipe);
+    let unwritten = error.map(|error| cannot_write(&error));
+    let least = if unwritten.is_some() { Status::Failed } else { Status::Fine };
+    // An answer that is not written has none.
+    let with_problems = with_problems || unwritten.is_some();
     let problems = report.problems().iter().filter(|_| with_problems);
     let hidden = (!hidden.is_empty())
         .then(|| format!("no room for {}; --wide shows all columns", hidden.join(", ")));
     let lines =
         report.notes().map(str::to_owned).chain(problems.map(Unanswered::text)).chain(hidden);
-    say(lines.chain(report.last().map(str::to_owned)));
-    report.status().into()
+    say(unwritten.into_iter().chain(lines).chain(report.last().map(str::to_owned)));
+    report.status().max(least).into()
 }
 
 /// Writes a text that needs no report.
@@ -111,7 +111,11 @@ pub(crate) struct Rest<'r> {
 
 /// Ends where stdout does not take the answer.
 pub(crate) fn unwritten(error: &io::Error) -> ExitCode {
-    fail(&format!("cannot write: {error}"))
+    fail(&cannot_write(error))
+}
+
+fn cannot_write(error: &io::Error) -> String {
+    format!("cannot write: {error}")
 }
 
 /// Ends with a message and no answer.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::run::{finish, from, make_fifo, program};
 use crate::snapshots::{Fleet, VLAN, host, port, set};
-use crate::tree::Tree;
+use crate::tree::{Tree, write};
 
 /// Three devices, of which the middle one's GID table cannot be read.
 fn with_a_broken_one() -> Tree {
@@ -329,6 +329,16 @@ fn a_full_disk_is_an_error() {
         finish(program().args(["gids", "--sysfs"]).arg(tree.path()).stdout(Stdio::from(full)));
     assert!(run.stderr.starts_with("uverbs: cannot write: "), "{run:?}");
     assert_eq!(run.status, 3);
+    // What `check` found stays found.
+    write(tree.path().join("class/infiniband/rxe0/ports/1/state"), "1: DOWN\n");
+    for words in [&["check"][..], &["check", "--json"], &["check", "--format", "nagios"]] {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = program();
+        command.args(words).arg("--sysfs").arg(tree.path()).stdout(Stdio::from(full));
+        let run = finish(&mut command);
+        assert!(run.stderr.starts_with("uverbs: cannot write: "), "{run:?}");
+        assert_eq!(run.status, 2, "{words:?}");
+    }
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let run = finish(program().arg("--help").stdout(Stdio::from(full)));
     assert!(run.stderr.starts_with("uverbs: cannot write: "), "{run:?}");
