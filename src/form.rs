@@ -21,6 +21,9 @@ use crate::text::{is_device_name, is_plain, is_shown_name};
 /// The longest list in a document.
 pub(crate) const LONGEST_LIST: usize = 100_000;
 
+/// The longest text in a document, in characters. Errors and settings have bounds of their own.
+const LONGEST_TEXT: usize = 4096;
+
 /// Says that a text is not one that can be in this place.
 pub(crate) fn misplaced<E: Error>(text: &str) -> E {
     /// So much of it says what it is.
@@ -222,9 +225,10 @@ impl Texts for Option<Vec<String>> {
     }
 }
 
-/// Reads texts that show as what they are.
+/// Reads texts that show as what they are. One can be in many lines of an answer, so it has a bound: it is a path, or
+/// what a file of sysfs can have.
 pub(crate) fn plain<'de, D: Deserializer<'de>, T: Texts>(from: D) -> Result<T, D::Error> {
-    T::read(from, CheckedText(is_plain))
+    T::read(from, CheckedText(|own| is_plain(own) && own.chars().nth(LONGEST_TEXT).is_none()))
 }
 
 /// Reads names that a device can have.
@@ -293,6 +297,16 @@ mod tests {
         assert!(is_written_name("#5") && is_written_name("eth0"));
         for sign in ["-", "?", "#x", "#", "#05", "#+5", "#0", "eth0?"] {
             assert!(!is_written_name(sign), "{sign:?}");
+        }
+    }
+
+    #[test]
+    fn texts_have_a_bound() {
+        for (count, is_read) in [(0, false), (1, true), (4096, true), (4097, false)] {
+            let text = serde_json::to_string(&"ä".repeat(count)).unwrap();
+            let mut from = serde_json::Deserializer::from_str(&text);
+            let read: Result<String, _> = super::plain(&mut from);
+            assert_eq!(read.is_ok(), is_read, "{count}");
         }
     }
 }

@@ -117,6 +117,9 @@ fn wrong(key: &str, own: &Own<'_>, allowed: &str) -> Wrong {
         DeValue::Array(all) if all.is_empty() => "an empty list".to_owned(),
         DeValue::Table(all) if all.is_empty() => "an empty range".to_owned(),
         DeValue::String(text) if text.is_empty() => "an empty text".to_owned(),
+        DeValue::String(text) if is_long(text) => {
+            format!("a text of more than {LONGEST_TEXT} characters")
+        }
         DeValue::String(text) => format!("{text:?}"),
         DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
         DeValue::Float(number) => number.as_str().to_owned(),
@@ -143,8 +146,15 @@ fn each<T>(
     }
 }
 
+/// The longest text, in characters, as in a snapshot. Each finding has it.
+const LONGEST_TEXT: usize = 4096;
+
+fn is_long(text: &str) -> bool {
+    text.chars().nth(LONGEST_TEXT).is_some()
+}
+
 fn read_text(own: &DeValue<'_>) -> Option<String> {
-    own.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+    own.as_str().filter(|text| !text.is_empty() && !is_long(text)).map(str::to_owned)
 }
 
 /// Reads the name of a driver; of one without a name, `unknown(N)`.

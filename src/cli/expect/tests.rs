@@ -72,6 +72,10 @@ fn what_does_not_belong_is_refused() {
             "link_layer = 2",
             "3: link_layer: 2 is not allowed, but one of unspecified, infiniband, ethernet",
         ),
+        (
+            &format!("firmware = '{}'", "x".repeat(4097)),
+            "3: firmware: a text of more than 4096 characters is not allowed, but a text",
+        ),
         ("firmware = \"\"", "3: firmware: an empty text is not allowed, but a text"),
         ("firmware = { min = 1 }", "3: firmware: a table is not allowed"),
         (

@@ -403,14 +403,17 @@ fn in_order(mut inventory: Inventory) -> Inventory {
 fn cost(step: &Step, inventory: &Inventory) -> u64 {
     let devices = inventory.devices.len();
     let interfaces = inventory.interfaces.as_deref().unwrap_or_default();
-    let of_device = |own: &DeviceRecord| own.ports.len() + own.all_rows().len();
+    let of_device = |own: &DeviceRecord| {
+        let keys = own.ports.iter().flat_map(|port| &port.pkeys).flatten();
+        own.ports.len() + own.all_rows().len() + keys.map(Vec::len).sum::<usize>()
+    };
     let named = |name: &str| {
         let place = find(&inventory.devices, name).ok();
         place.and_then(|place| inventory.devices.get(place))
     };
     let elements = if is_interface_renamed(step) {
         let all: usize = inventory.devices.iter().map(of_device).sum();
-        devices + all + interfaces.len()
+        devices + all + size_of_host(inventory)
     } else if step.whole.is_some() || step.is_gone || step.renamed.is_some() {
         let renamed = step.renamed.as_ref().and_then(|(before, _)| named(before));
         let rest = inventory.unlisted.len() + interfaces.len();
@@ -427,6 +430,24 @@ fn cost(step: &Step, inventory: &Inventory) -> u64 {
         0
     };
     elements as u64
+}
+
+/// How many elements of an inventory are no device's. Of long texts each few bytes are one.
+fn size_of_host(own: &Inventory) -> usize {
+    const FEW: usize = 64;
+    let texts = |all: &mut dyn Iterator<Item = &str>| -> usize {
+        all.map(|text| 1 + text.len() / FEW).sum()
+    };
+    let interfaces = own.interfaces.iter().flatten();
+    let problems = own.problems.iter().chain(&own.unread_settings);
+    let problems = problems.chain(own.unlisted.iter().map(|(_, own)| own));
+    let modules = own.modules.iter().chain(own.proprietary.iter().flatten());
+    own.others.len()
+        + own.absences.len()
+        + texts(&mut modules.map(String::as_str))
+        + texts(&mut own.settings.iter().map(|own| own.value.as_str()))
+        + texts(&mut problems.map(|own| own.text.as_str()))
+        + interfaces.map(|own| 1 + own.addresses.len() + own.unfit.len()).sum::<usize>()
 }
 
 const TOO_MUCH: &str = "there are more changes of so large a host than are read";

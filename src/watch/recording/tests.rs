@@ -13,6 +13,8 @@ use crate::gid::{Gid, GidEntry, GidRecord};
 use crate::inventory::{
     DeviceRecord, GidRow, Inventory, LONGEST_SNAPSHOT, LockedMemory, PortRecord, Problem, Snapshots,
 };
+use crate::netdev::Interface;
+use crate::pkey::PKey;
 use crate::port::PortAttributes;
 
 /// A host as it is read for a recording: with everything in it.
@@ -131,6 +133,29 @@ fn changes_of_large_hosts_are_bounded() {
     });
     assert_eq!(count(1 << 26), 4001);
     assert!((100..4000).contains(&count(0)), "{}", count(0));
+
+    // Where an interface gets another name, all of the host is compared.
+    let own = Interface::new(core::num::NonZeroU32::MIN, "d0");
+    let mut port = PortRecord::new(1);
+    port.pkeys = Some(Ok((0..1000).map(|index| (index, PKey(1))).collect()));
+    let mut device = device(0);
+    device.ports = vec![port];
+    let host = Inventory {
+        devices: vec![device],
+        interfaces: Some(vec![own]),
+        modules: vec!["m".repeat(4096); 16],
+        ..Inventory::default()
+    };
+    let host = whole(host);
+    for name in [r#""ifindex":1"#, r#""index":0"#] {
+        let count = applied(&host, 4000, |number| {
+            let (one, other) = if name.contains("if") { ("d0", "e0") } else { ("x0", "y0") };
+            let (before, after) = if number % 2 == 1 { (one, other) } else { (other, one) };
+            format!(r#"{name},"renamed":["{before}","{after}"]"#)
+        });
+        assert_eq!(count(1 << 26), 4001, "{name}");
+        assert!((100..4000).contains(&count(0)), "{name}: {}", count(0));
+    }
 
     // An interface moves those that come after it in the list.
     let host = Inventory { interfaces: Some(Vec::new()), ..Inventory::default() };
