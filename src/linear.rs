@@ -20,7 +20,8 @@ pub(crate) fn assert_linear(whole_name: &str, least: u32, most: u64) {
         let name = whole_name.rsplit("::").next().unwrap();
         let why = "valgrind does not run what a sanitizer watches";
         // Not by the macro, whose output is shown of what fails only.
-        writeln!(std::io::stdout().lock(), "\nSKIPPED: instructions for {name}: {why}").unwrap();
+        writeln!(std::io::stdout().lock(), "\nSKIPPED TEST: instructions for {name}: {why}")
+            .unwrap();
         return;
     }
     let counted = |count: u32| -> u64 {

@@ -173,12 +173,17 @@ pub(crate) fn skipped(what: &str, why: &str) {
     writeln!(std::io::stdout().lock(), "\nSKIPPED: {what}: {why}").unwrap();
 }
 
+/// The same of a whole test.
+fn skipped_test(what: &str, why: &str) {
+    writeln!(std::io::stdout().lock(), "\nSKIPPED TEST: {what}: {why}").unwrap();
+}
+
 #[test]
 fn bash_accepts_its_completions() {
     let mut bash = Command::new("bash");
     let checked = bash.args(["-n", "-c"]).arg(page(&["completions", "bash"])).output();
     let Ok(checked) = checked else {
-        skipped("the completions by bash", "there is no bash");
+        skipped_test("the completions by bash", "there is no bash");
         return;
     };
     assert!(checked.status.success(), "{checked:?}");
@@ -322,7 +327,7 @@ fn man_pages_set_without_a_warning() {
             .stderr(Stdio::piped())
             .spawn();
         let Ok(groff) = groff else {
-            skipped("man pages set without a warning", "there is no groff");
+            skipped_test("man pages set without a warning", "there is no groff");
             return;
         };
         let mut uverbs = program().args(&args).stdout(writer).spawn().unwrap();

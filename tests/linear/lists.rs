@@ -25,15 +25,24 @@ const MOST: f64 = 2.3;
 /// Of how many parts a seed has one.
 const TURNS: usize = 10;
 
-/// Whether the list with this number is counted in this run.
+/// Whether the list with this number, one of several of a test, is counted in this run.
 fn has_its_turn(number: usize, name: &str) -> bool {
+    has_turn(number, name, "SKIPPED")
+}
+
+/// The same, where the test is about nothing else.
+fn test_has_its_turn(number: usize, name: &str) -> bool {
+    has_turn(number, name, "SKIPPED TEST")
+}
+
+fn has_turn(number: usize, name: &str, skipped: &str) -> bool {
     let Ok(seed) = std::env::var("UVERBS_LINEAR_SEED") else { return true };
     let seed: usize = seed.parse().unwrap();
     let is_now = number % TURNS == seed % TURNS;
     if !is_now {
         // Not by the macro, whose output is shown of what fails only.
         let why = "not its turn by the seed; `tests/run all` has it";
-        writeln!(std::io::stdout().lock(), "\nSKIPPED: instructions for {name}: {why}").unwrap();
+        writeln!(std::io::stdout().lock(), "\n{skipped}: instructions for {name}: {why}").unwrap();
     }
     is_now
 }
@@ -263,7 +272,7 @@ fn ipoib(host: &mut Value, count: usize) {
 
 #[test]
 fn interfaces_of_ipoib() {
-    if !has_its_turn(KINDS.len() + 2, "interfaces of IPoIB") {
+    if !test_has_its_turn(KINDS.len() + 2, "interfaces of IPoIB") {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -314,7 +323,7 @@ fn hosts(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn files() {
-    if !has_its_turn(KINDS.len(), "files") {
+    if !test_has_its_turn(KINDS.len(), "files") {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -328,7 +337,7 @@ fn files() {
 /// Hosts that are alike but for their addresses, and hosts that are odd each in its own way.
 #[test]
 fn fleets() {
-    if !has_its_turn(KINDS.len(), "fleets") {
+    if !test_has_its_turn(KINDS.len(), "fleets") {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -364,7 +373,7 @@ fn fleets() {
 /// Each host has one of the devices that are named, and lacks all others.
 #[test]
 fn files_and_selectors() {
-    if !has_its_turn(KINDS.len() + 2, "files and selectors") {
+    if !test_has_its_turn(KINDS.len() + 2, "files and selectors") {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -382,7 +391,7 @@ fn files_and_selectors() {
 /// Names of devices and ports on the command line.
 #[test]
 fn selectors() {
-    if !has_its_turn(KINDS.len() + 1, "selectors") {
+    if !test_has_its_turn(KINDS.len() + 1, "selectors") {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -407,7 +416,7 @@ fn selectors() {
 /// Devices of a sysfs tree, each with a port and nodes.
 #[test]
 fn devices_of_a_tree() {
-    if !has_its_turn(KINDS.len() + 3, "devices of a tree") {
+    if !test_has_its_turn(KINDS.len() + 3, "devices of a tree") {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -458,7 +467,7 @@ fn devices_of_a_tree() {
 /// none.
 #[test]
 fn groups_that_are_expected() {
-    if !has_its_turn(KINDS.len() + 1, "groups that are expected") {
+    if !test_has_its_turn(KINDS.len() + 1, "groups that are expected") {
         return;
     }
     let folder = TempDir::new().unwrap();

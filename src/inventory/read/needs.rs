@@ -137,7 +137,7 @@ mod tests {
         let _ = there.wait();
         if said == 0 {
             // Not by the macro, whose output is shown of what fails only.
-            let why = "SKIPPED: a user namespace of all users: none can be made";
+            let why = "SKIPPED TEST: a user namespace of all users: none can be made";
             writeln!(std::io::stdout().lock(), "\n{why}").unwrap();
             return;
         }

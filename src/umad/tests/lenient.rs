@@ -384,7 +384,7 @@ fn a_class_whose_links_lead_nowhere_is_an_error() {
         }
         // Not by the macro, whose output is shown of what fails only.
         _ => {
-            let why = "SKIPPED: a class whose links lead nowhere: no folder can be mounted";
+            let why = "SKIPPED TEST: a class whose links lead nowhere: no folder can be mounted";
             writeln!(std::io::stdout().lock(), "\n{why}").unwrap();
         }
     }

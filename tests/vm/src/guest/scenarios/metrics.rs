@@ -163,6 +163,9 @@ pub(crate) fn eight_ports() -> Result<()> {
     let _labs = eight_devices()?;
     println!("figure: {} samples are those of node_exporter", compare_samples()?);
     if !has_its_turn(0, 3) {
+        println!(
+            "figure: system calls of a scrape: not counted, as it is not their turn by the seed"
+        );
         return Ok(());
     }
     let mut calls = Vec::new();
