@@ -195,7 +195,7 @@ impl CounterReader {
                 problems: Vec::new(),
             });
         }
-        let told = self.ask(host, devices, &mut found);
+        let (told, lists_resources) = self.ask(host, devices, &mut found);
         let mut told = told.into_iter();
         for (device, own) in devices.iter().zip(&mut found.devices) {
             let sysfs = Self::open(host.sysfs(), device, own);
@@ -210,12 +210,23 @@ impl CounterReader {
                 self.read_device(device, sysfs, own);
                 own.problems.extend(removed(device, sysfs));
             }
+            // The kernel passes over a device if another one goes while it lists them.
+            let is_left_out = lists_resources && own.resources.is_none() && device.index.is_some();
+            if is_left_out && own.problems.is_empty() {
+                let cause = Cause::Malformed("the device is not in it");
+                own.problems.push(Error::new(&*device.name, Request::Resources, cause));
+            }
         }
         found
     }
 
-    /// Asks netlink for all ports together: what it said of each, in their order.
-    fn ask(&self, host: &mut Host, devices: &[Device], found: &mut Counters) -> Vec<FromNetlink> {
+    /// Asks netlink for all ports together: what it said of each, in their order, and whether it lists objects in use.
+    fn ask(
+        &self,
+        host: &mut Host,
+        devices: &[Device],
+        found: &mut Counters,
+    ) -> (Vec<FromNetlink>, bool) {
         let count = found.devices.iter().map(|own| own.ports.len()).sum();
         let mut told: Vec<FromNetlink> =
             core::iter::repeat_with(FromNetlink::default).take(count).collect();
@@ -225,7 +236,7 @@ impl CounterReader {
             found.problems.extend(is_missed.then_some(error));
             None
         });
-        let Some(socket) = socket.filter(|_| is_listed) else { return told };
+        let Some(socket) = socket.filter(|_| is_listed) else { return (told, false) };
         let (mut requests, mut places, mut own_place) = (Vec::new(), Vec::new(), 0);
         for (number, (device, own)) in devices.iter().zip(&mut found.devices).enumerate() {
             for (place, port) in own.ports.iter_mut().enumerate() {
@@ -282,6 +293,7 @@ impl CounterReader {
         for problem in [asked.err(), resources.as_ref().err().cloned()].into_iter().flatten() {
             found.problems.push(Error::of_host(Request::Netlink, problem));
         }
+        let lists_resources = resources.is_ok();
         let mut in_use: BTreeMap<(u32, String), Vec<ResourceUse>> = BTreeMap::new();
         for own in resources.unwrap_or_default() {
             match own {
@@ -293,7 +305,7 @@ impl CounterReader {
             let place = device.index.map(|index| (index, device.name.clone()));
             own.resources = place.and_then(|place| in_use.remove(&place));
         }
-        told
+        (told, lists_resources)
     }
 
     /// The device's files, if there are any.

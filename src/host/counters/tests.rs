@@ -245,10 +245,12 @@ fn a_device_that_is_gone_is_a_problem() {
     let problems = asked(Datagram::refusal(Errno::INVAL, 5));
     let [text] = &problems[..] else { panic!("{problems:?}") };
     assert!(text.starts_with("x: ask RDMA netlink: the device is gone"), "{text}");
-    // It is there, and its files are hidden; or another one is.
+    // It is there, its files are hidden, and the kernel passed over it; or another one is there.
     let named =
         |name: &str| Datagram::reply(&Message::new(0, &[]).text(2, name).finish_for_test(), 5);
-    assert_eq!(asked(named("x")), [""; 0]);
+    let passed_over =
+        "x: count objects in use: unusable answer: the device is not in it (errno 71)";
+    assert_eq!(asked(named("x")), [passed_over]);
     assert!(asked(named("y"))[0].contains("another device has taken its place"));
 }
 
