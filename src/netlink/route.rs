@@ -48,9 +48,9 @@ const IPVLAN_SAYS: (u32, u32) = (5, 10);
 /// Kinds that are no upper devices of anything but of their members, which are in their namespace.
 const BOTTOM_KINDS: [&str; 4] = ["dummy", "veth", "bond", "bridge"];
 
-/// The bus of Hyper-V. Its interface is the master of a virtual function, has no kind, and may be in another namespace
-/// than that.
-const VMBUS: &str = "vmbus";
+/// The buses of Hyper-V's interface and of virtio's (`net_failover`). Either may be the master of a virtual function, and
+/// the two in different namespaces. It has no kind.
+const BUSES_OF_MASTERS: [&str; 2] = ["vmbus", "virtio"];
 const BUSES: &str = "/sys/bus";
 
 /// Bits of an interface's flags (`linux/if.h`): switched on; `lo`; and able to carry packets.
@@ -74,27 +74,17 @@ pub(crate) struct Link {
     pub(crate) lower: Option<u32>,
     /// Whether it is known what it is an upper device of.
     pub(crate) is_lower_told: bool,
-    /// What else there is to know of that.
-    pub(crate) make: Make,
-    /// The bond, bridge … that it belongs to, which is an upper device of it.
+    /// Its kind; empty for hardware, which has none.
+    pub(crate) kind: String,
+    /// Whether the bus of hardware is known, as it is from Linux 5.14 on, or it has none.
+    pub(crate) is_bus_said: bool,
+    /// The bond, bridge … that it belongs to, which is an upper device of it; and the kind of that.
     pub(crate) master: Option<u32>,
+    pub(crate) master_kind: String,
     /// What it does with its members, if it is a bond.
     pub(crate) bond: Option<Bond>,
     /// Its id, if it is a VLAN of 802.1Q.
     pub(crate) vlan: Option<u16>,
-}
-
-/// What makes it doubtful what an interface is an upper device of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Make {
-    /// Nothing else.
-    #[default]
-    Plain,
-    /// It may not say that what is below it is in another namespace.
-    Ipvlan,
-    /// It has no kind: hardware, which is nothing's upper device, unless it is Hyper-V's. The bus was not said, as
-    /// before Linux 5.14.
-    Hardware { is_bus_said: bool },
 }
 
 impl Link {
@@ -193,12 +183,19 @@ impl FromIterator<Link> for Links {
 }
 
 impl Links {
-    /// Whether the master that an interface names is this one here. That of a virtual function of Hyper-V may be in another
-    /// namespace, where another interface has its index; both have one MAC address.
+    /// Whether the master that an interface names may be the one here. One without a kind may be in another namespace, and
+    /// here another interface may have its index; the two have one MAC address.
     fn may_be_master(&self, link: &Link, master: u32) -> bool {
-        let here = self.by_index.get(&master);
-        let hardware = here.filter(|own| matches!(own.make, Make::Hardware { .. }));
-        hardware.is_none_or(|own| own.mac.is_some() && own.mac == link.mac)
+        self.by_index.get(&master).is_none_or(|own| {
+            let is_alike = !own.kind.is_empty() || own.mac.is_some() && own.mac == link.mac;
+            own.kind == link.master_kind && is_alike
+        })
+    }
+
+    /// The master of an interface, if it is here.
+    pub(crate) fn master_of(&self, link: &Link) -> Option<&Link> {
+        let master = link.master.filter(|master| self.may_be_master(link, *master))?;
+        self.by_index.get(&master)
     }
 
     pub(crate) fn named(&self, name: &str) -> Option<&Link> {
@@ -229,8 +226,7 @@ impl Links {
     pub(crate) fn untold(&self) -> BTreeSet<u32> {
         let is_untold = |link: &&Link| {
             let lower = link.lower;
-            let is_hardware = matches!(link.make, Make::Hardware { .. });
-            let has_member = is_hardware && self.members.contains_key(&link.index.get());
+            let has_member = link.kind.is_empty() && self.members.contains_key(&link.index.get());
             let is_told = link.is_lower_told || has_member;
             !is_told || lower.is_some_and(|lower| !self.by_index.contains_key(&lower))
         };
@@ -329,7 +325,7 @@ pub(crate) fn read_links(socket: &mut Socket) -> Result<Links, Cause> {
         .number(libc::IFLA_EXT_MASK, SKIP_STATISTICS);
     let links = socket.dump(&request, parse_link)?;
     let mut links: Vec<Link> = links.into_iter().flatten().collect();
-    doubt(&mut links, &release, &may_have_vmbus);
+    doubt(&mut links, &release, &may_have_masters);
     Ok(links.into_iter().collect())
 }
 
@@ -337,24 +333,25 @@ pub(crate) fn read_links(socket: &mut Socket) -> Result<Links, Cause> {
 fn doubt(
     links: &mut [Link],
     release: &dyn Fn() -> Option<(u32, u32)>,
-    may_have_vmbus: &dyn Fn() -> bool,
+    may_have_masters: &dyn Fn() -> bool,
 ) {
-    let has = |make| links.iter().any(|link| link.make == make);
-    let is_old = has(Make::Ipvlan) && release().is_none_or(|own| own < IPVLAN_SAYS);
-    let unsaid = Make::Hardware { is_bus_said: false };
-    let is_hyper_v = has(unsaid) && may_have_vmbus();
+    let is_ipvlan = |link: &Link| link.kind == IPVLAN && link.lower.is_some();
+    let is_old = links.iter().any(is_ipvlan) && release().is_none_or(|own| own < IPVLAN_SAYS);
+    let is_unsaid = |link: &Link| link.kind.is_empty() && !link.is_bus_said;
+    let may_be_master = links.iter().any(is_unsaid) && may_have_masters();
     for link in links {
-        if is_old && link.make == Make::Ipvlan {
+        if is_old && is_ipvlan(link) {
             (link.lower, link.is_lower_told) = (None, false);
         }
-        link.is_lower_told &= !(is_hyper_v && link.make == unsaid);
+        link.is_lower_told &= !(may_be_master && is_unsaid(link));
     }
 }
 
-/// Whether this may be a guest of Hyper-V: without its sysfs that is not known.
-fn may_have_vmbus() -> bool {
+/// Whether this may have such a bus: without its sysfs that is not known.
+fn may_have_masters() -> bool {
     let has = |path: &str| rustix::fs::access(path, rustix::fs::Access::EXISTS);
-    has(&format!("{BUSES}/{VMBUS}")) != Err(Errno::NOENT) || has(BUSES).is_err()
+    let may_have = |bus: &str| has(&format!("{BUSES}/{bus}")) != Err(Errno::NOENT);
+    BUSES_OF_MASTERS.into_iter().any(may_have) || has(BUSES).is_err()
 }
 
 /// The GUID in a hardware address of IPoIB: four bytes with the queue pair's number, and a GID.
@@ -380,8 +377,10 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
         port_guid: None,
         lower: None,
         is_lower_told: false,
-        make: Make::Plain,
+        kind: String::new(),
+        is_bus_said: false,
         master: None,
+        master_kind: String::new(),
         bond: None,
         vlan: None,
     };
@@ -410,16 +409,12 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
     if UPPER_KINDS.contains(&kind.name.as_str()) && !is_lower_elsewhere {
         link.lower = lower;
     }
-    let is_loopback = link.flags & LOOPBACK != 0;
-    link.make = match kind.name.as_str() {
-        IPVLAN if link.lower.is_some() => Make::Ipvlan,
-        "" => Make::Hardware { is_bus_said: bus.is_some() || is_loopback },
-        _ => Make::Plain,
-    };
+    link.is_bus_said = bus.is_some() || link.flags & LOOPBACK != 0;
     link.is_lower_told = match kind.name.as_str() {
-        "" => bus.as_deref() != Some(VMBUS),
+        "" => bus.is_none_or(|own| !BUSES_OF_MASTERS.contains(&own.as_str())),
         own => link.lower.is_some() || BOTTOM_KINDS.contains(&own),
     };
+    (link.kind, link.master_kind) = (kind.name.clone(), kind.master);
     link.bond = kind.bond.filter(|_| kind.name == "bond");
     link.vlan = kind.vlan.filter(|_| kind.name == "vlan");
     link.name = shown(link.name, index);
@@ -431,6 +426,8 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
 struct Kind {
     /// As `vlan`; empty for others.
     name: String,
+    /// That of its master, if it has one.
+    master: String,
     /// Its data, if they are read as a bond's.
     bond: Option<Bond>,
     /// Its id, if it is a VLAN of 802.1Q.
@@ -449,6 +446,7 @@ fn parse_kind(link_info: &[u8]) -> Result<Kind, Cause> {
                     kind.bond = Some(Bond::default());
                 }
             }
+            libc::IFLA_INFO_SLAVE_KIND => kind.master = attribute.text(),
             libc::IFLA_INFO_DATA if kind.name == "bond" => {
                 kind.bond = Some(parse_bond(attribute.bytes())?);
             }

@@ -332,7 +332,8 @@ impl Namespace {
         first_types: &BTreeMap<(u32, u32), GidType>,
     ) -> Option<PortHere> {
         let own = self.own(table.device(), number)?.clone();
-        let bond = self.link(own.index.get()).and_then(|link| self.link(link.master?));
+        let links = self.links.as_ref();
+        let bond = self.link(own.index.get()).and_then(|link| links?.master_of(link));
         let type_in = |index| first_types.get(&(number, index)).copied();
         Some(PortHere {
             bond: bond.filter(|master| master.bond.is_some()).map(|bond| bond.index),

@@ -25,8 +25,10 @@ pub(crate) fn link(number: u32, name: &str) -> Link {
         port_guid: None,
         lower: None,
         is_lower_told: true,
-        make: Make::Plain,
+        kind: "dummy".into(),
+        is_bus_said: false,
         master: None,
+        master_kind: "dummy".into(),
         bond: None,
         vlan: None,
     }
@@ -53,7 +55,8 @@ fn route_messages() {
         mtu: 9000,
         mac: Some(MAC),
         master: Some(5),
-        make: Make::Hardware { is_bus_said: false },
+        kind: String::new(),
+        master_kind: String::new(),
         ..link(9, "d0.7")
     };
     assert_eq!(parsed, expected);
@@ -70,7 +73,12 @@ fn route_messages() {
     let message = Message::new(0, &[[0; 4], nine, [0; 4], [0; 4]].concat())
         .attribute(libc::IFLA_LINKINFO, &bonded.finish_for_test());
     let parsed = parse_link(&message.finish_for_test()).unwrap().unwrap();
-    let bond = Link { is_ethernet: false, ..bond(9, "#9", ACTIVE_BACKUP, Some(4)) };
+    let bond = Link {
+        is_ethernet: false,
+        kind: "bond".into(),
+        master_kind: String::new(),
+        ..bond(9, "#9", ACTIVE_BACKUP, Some(4))
+    };
     assert_eq!(parsed, bond, "a kind, and no hardware");
     let ethernet = [&[0, 0][..], &libc::ARPHRD_ETHER.to_ne_bytes(), &[9; 12]].concat();
     assert!(parse_link(&ethernet).unwrap().unwrap().is_ethernet);
@@ -138,6 +146,7 @@ fn the_master_of_a_virtual_function_may_be_elsewhere() {
     // Without its virtual function, nobody knows what is below it.
     for (bus, is_hyper_v, is_told) in [
         (vmbus, true, false),
+        (Some("virtio"), false, false),
         (vmbus, false, false),
         (None, true, false),
         (None, false, true),
@@ -160,8 +169,15 @@ fn the_master_of_a_virtual_function_may_be_elsewhere() {
         assert_eq!(above, none);
     }
     // A bond's member may have another address, and a bond is where its members are.
-    let bond = Link { mac: Some(other), ..bond(7, "bond0", ACTIVE_BACKUP, None) };
-    assert_eq!(made(&[function, bond], true).1, own);
+    let bond = Link { mac: Some(other), kind: "bond".into(), ..bond(7, "b", ACTIVE_BACKUP, None) };
+    let member = Link { master_kind: "bond".into(), ..function.clone() };
+    assert_eq!(made(&[member.clone(), bond.clone()], true).1, own);
+    // Each of the two may have the index of the other's.
+    for (link, here) in
+        [(&function, bond), (&member, link(7, "v")), (&member, hardware(7, pci, MAC, UP, 0))]
+    {
+        assert_eq!(made(&[link.clone(), here], true).1, none);
+    }
 }
 
 /// The id of a VLAN is that of 802.1Q, and of nothing else.

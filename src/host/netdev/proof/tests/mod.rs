@@ -190,7 +190,7 @@ fn what_is_below_an_interface_is_told_or_not() {
     assert!(!told(vec![parsed(3, "t", "macvtap", Some(2), false), link(2, "d0")], 3));
     assert!(!told(vec![parsed(3, "t", "hsr", None, false)], 3));
     // What a bond's member is above.
-    let member = |link: Link| Link { master: Some(4), ..link };
+    let member = |link: Link| Link { master: Some(4), master_kind: "dummy".into(), ..link };
     let bond0 = || bond(4, "bond0", BALANCE_RR, None);
     assert!(told(vec![bond0(), member(link(2, "d0")), member(link(5, "d1"))], 4));
     let macvlan = parsed(6, "m", "macvlan", Some(9), true);
