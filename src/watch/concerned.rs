@@ -57,9 +57,12 @@ fn related(device: &DeviceRecord, links: &Links) -> Option<Vec<u32>> {
             once(&mut own, index.get());
         }
     }
-    for index in links.all_above(own.iter().copied()) {
-        once(&mut own, index);
-    }
+    let above = links.all_above(own.iter().copied());
+    // What is below these may be a port's own interface.
+    let ethernet = |index: &u32| may_concern(links.by_index.get(index));
+    own.extend(above.into_iter().chain(links.untold().into_iter().filter(ethernet)));
+    own.sort_unstable();
+    own.dedup();
     Some(own)
 }
 

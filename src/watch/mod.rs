@@ -288,7 +288,7 @@ impl Watch {
     }
 
     /// What is not heard. It is complete when the watch begins, grows with devices that come, and has nothing that can be
-    /// heard by now: what failed is tried again whenever everything is read.
+    /// heard by now: what failed is tried again each time that everything is to be read.
     #[must_use]
     pub fn unheard(&self) -> &[Unheard] {
         &self.unheard
