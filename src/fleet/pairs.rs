@@ -135,9 +135,8 @@ impl Survey {
                 // If it is active, the others cannot meet it.
                 if *why == Why::Unknown(vec![Doubt::PortUnread]) {
                     troubles.add(why, (*kind, members), None);
-                }
                 // The rail of a port that may be in use has no others.
-                if members.iter().any(|(_, name, _)| perhaps_in_use.contains(name)) {
+                } else if members.iter().any(|(_, name, _)| perhaps_in_use.contains(name)) {
                     troubles.add(&Why::Unknown(vec![Doubt::Unused]), (*kind, members), None);
                 }
             }

@@ -182,6 +182,12 @@ fn what_is_not_known_puts_no_rail_in_use() {
     assert_eq!(hosts(&|own| own.gids = Some(Err(problem()))), [""; 0]);
     let unread = hosts(&|own| own.ports[0].attributes = Some(Err(problem())));
     assert_eq!(unread, ["Unknown([PortUnread]) [3] mlx5_1:1 3 0"]);
+    // Where rails are networks, nothing is said of its state either.
+    let mut hosts = fleet(4);
+    hosts[3].devices[1].device.name = "other".to_owned();
+    hosts[3].devices[1].ports[0].attributes = Some(Err(problem()));
+    let unread = troubles(&hosts, Rails::Networks, false);
+    assert_eq!(unread, ["Unknown([PortUnread]) [3] other:1 3 0"]);
 }
 
 /// What was read on no host does not differ, and is not known to be alike either.
