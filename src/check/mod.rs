@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use crate::choose::room::has_unlisted;
 use crate::choose::{Surroundings, is_roce};
 use crate::device::Absence;
-use crate::gid::GidType;
+use crate::gid::{GidEntry, GidType};
 use crate::hardware::{PciAddress, PciFunction};
 use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord};
 use crate::port::{LinkLayer, Mtu, PortAttributes, PortState};
@@ -165,11 +165,14 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
         own.link_layer == LinkLayer::ETHERNET && port.has_types.is_none()
     });
     // On a port that is active, a finding of its own says so.
-    let has_no_row_types = lacks(inventory, &|record, port, own| {
-        let mut rows = record.all_rows().iter().map(|row| &row.record.entry);
-        own.state != PortState::ACTIVE
-            && is_roce(own.link_layer, record.device.node_type)
-            && rows.any(|row| row.port() == port.number && row.gid_type() == GidType::UNNAMED)
+    let has_no_row_types = inventory.devices.iter().any(|record| {
+        let rows = record.all_rows().iter().map(|row| &row.record.entry);
+        let untyped = rows.filter(|row| row.gid_type() == GidType::UNNAMED);
+        let ports: BTreeSet<u32> = untyped.map(GidEntry::port).collect();
+        let own = ports.iter().filter_map(|port| record.port(*port)?.known());
+        own.into_iter().any(|own| {
+            own.state != PortState::ACTIVE && is_roce(own.link_layer, record.device.node_type)
+        })
     });
     // On Ethernet they mean nothing.
     let has_no_pkeys = lacks(inventory, &|_, port, own| {
