@@ -118,8 +118,9 @@ fn home_of(passwd: impl BufRead, uid: u32) -> Option<OsString> {
     let mut lines = passwd.split(b'\n').map_while(Result::ok);
     lines.find_map(|line| {
         let fields: Vec<&[u8]> = line.split(|byte| *byte == b':').collect();
-        // As the C library reads it, an entry may lack the shell.
-        let [_, _, own, _, _, home, ..] = fields.as_slice() else { return None };
+        // As the C library reads it, an entry may lack what comes after the group, as the home.
+        let [_, _, own, _, rest @ ..] = fields.as_slice() else { return None };
+        let home = rest.get(1).copied().unwrap_or_default();
         let own: u32 = std::str::from_utf8(own).ok()?.parse().ok()?;
         (own == uid).then(|| OsString::from_vec(home.to_vec()))
     })
@@ -184,13 +185,15 @@ mod tests {
     #[test]
     fn homes_of_users() {
         let passwd = "root:x:0:0:root:/root:/bin/sh\n# none\nodd:x:1000\nx:x:1000:1000:a:/home/x:\n\
-                      y:x:1000:1000:a:/home/y:\nz:x:1001:1:::/bin/sh\nw:x:1003:1::/home/w\n";
+                      y:x:1000:1000:a:/home/y:\nz:x:1001:1:::/bin/sh\nw:x:1003:1::/home/w\n\
+                      v:x:1004:1\n";
         let home = |uid| home_of(passwd.as_bytes(), uid).map(|home| home.into_string().unwrap());
         assert_eq!(home(0).as_deref(), Some("/root"));
         assert_eq!(home(1000).as_deref(), Some("/home/x"));
         assert_eq!(home(1001).as_deref(), Some(""));
         assert_eq!(home(1002), None);
         assert_eq!(home(1003).as_deref(), Some("/home/w"));
+        assert_eq!(home(1004).as_deref(), Some(""));
     }
 
     /// What this process cannot read may hold anything: NCCL may be able to.
