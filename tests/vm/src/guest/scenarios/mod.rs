@@ -128,6 +128,7 @@ const SOFT: &[Scenario] = &[
     ("a_new_device_is_read_again", watch::a_new_device_is_read_again),
     ("a_watch_of_another_user", watch::a_watch_of_another_user),
     ("a_stopped_watch_says_what_it_lost", watch::a_stopped_watch_says_what_it_lost),
+    ("an_index_that_another_interface_gets", watch::an_index_that_another_interface_gets),
     ("waiting_for_a_gid", watch::waiting_for_a_gid),
     ("ports_meet_as_is_said", pairs::ports_meet_as_is_said),
     ("slurm_drains_and_returns", slurm::drains_and_returns),

@@ -1,5 +1,6 @@
 //! Every reading that follows an event of a GID table is right: it has what the event is about.
 
+use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -10,12 +11,14 @@ use serde_json::Value;
 use uverbs::context::{AsyncEvents, Context, EventType};
 use uverbs::gid::Gid;
 use uverbs::host::Host;
+use uverbs::inventory::DeviceRecord;
+use uverbs::watch::{Difference, Options, What};
 use uverbs_mlx5_function::description::Description;
 use uverbs_vm::{sample, stretched};
 
 use super::{Running, has};
 use crate::lab::mlx5::{Mlx5, PortEvent};
-use crate::lab::{self, Namespace, Netdev, output, run};
+use crate::lab::{self, Namespace, Netdev, SoftRoce, output, run};
 use crate::scenarios::worlds::Random;
 
 /// A device whose events are heard.
@@ -127,7 +130,7 @@ fn readings(device: &str, base: &str) -> Result<()> {
 /// On soft RoCE.
 pub(crate) fn readings_after_events_on_soft_roce() -> Result<()> {
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
-    let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
+    let rxe = SoftRoce::new("rxe0", &netdev)?;
     rxe.wait_for_gids(1)?;
     readings("rxe0", "d0")
 }
@@ -171,4 +174,55 @@ pub(crate) fn events_that_change_no_table() -> Result<()> {
     }
     ensure!(rest.len() == 1, "{rest:?}");
     watch.end()
+}
+
+/// An interface gets the index of one that went, and its address: it is no renamed one. One that is renamed is.
+pub(crate) fn an_index_that_another_interface_gets() -> Result<()> {
+    const INDEX: &str = "900";
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let vlan = netdev.vlan_with_index(5, 900)?;
+    vlan.address("10.9.0.1/24")?;
+    let rxe = SoftRoce::new("rxe0", &netdev)?;
+    rxe.wait_for_gids(3)?;
+    for with_interfaces in [false, true] {
+        let mut options = Options::default();
+        options.parts.interfaces = with_interfaces;
+        let mut watch = Host::new().watch(options)?;
+        let mut renamed = Vec::new();
+        let mut until = |name: &str| -> Result<Vec<(String, String)>> {
+            lab::wait_until(&format!("a row of {name}"), || {
+                while let Ok(Some(change)) = watch.wait(Some(Duration::ZERO)) {
+                    if let What::Difference(Difference::InterfaceRenamed {
+                        before, after, ..
+                    }) = change.what
+                    {
+                        renamed.push((before, after));
+                    }
+                }
+                let devices = watch.inventory().devices.iter();
+                let mut rows = devices.flat_map(DeviceRecord::all_rows);
+                rows.any(|row| row.netdev.as_ref().is_some_and(|own| own.name == name))
+            })?;
+            Ok(std::mem::take(&mut renamed))
+        };
+        ensure!(until("d0.5")?.is_empty());
+        fs::write(
+            "/tmp/batch",
+            format!(
+                "link del d0.5\nlink add link d0 name other index {INDEX} type vlan id 6\n\
+                 addr add 10.9.0.1/24 dev other\nlink set other up\n"
+            ),
+        )?;
+        run(&["ip", "-batch", "/tmp/batch"])?;
+        let said = until("other")?;
+        ensure!(said.is_empty(), "another interface is taken for a renamed one: {said:?}");
+        for words in [&["down"][..], &["name", "d0.5"]] {
+            run(&[&["ip", "link", "set", "dev", "other"][..], words].concat())?;
+        }
+        let said = until("d0.5")?;
+        ensure!(said == [("other".to_owned(), "d0.5".to_owned())], "{said:?}");
+        run(&["ip", "link", "set", "d0.5", "up"])?;
+    }
+    drop(vlan);
+    Ok(())
 }

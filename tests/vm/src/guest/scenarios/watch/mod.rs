@@ -31,7 +31,8 @@ pub(crate) use costs::{
     an_idle_watch_sleeps, waiting_for_a_gid,
 };
 pub(crate) use events::{
-    events_that_change_no_table, readings_after_events_on_mlx5, readings_after_events_on_soft_roce,
+    an_index_that_another_interface_gets, events_that_change_no_table,
+    readings_after_events_on_mlx5, readings_after_events_on_soft_roce,
 };
 pub(crate) use removals::{nothing_waits_for_a_watch, nothing_waits_for_a_watch_of_mlx5};
 
