@@ -35,6 +35,10 @@ pub fn differences(before: &Inventory, after: &Inventory) -> Vec<Difference> {
 
 /// Which interfaces are those that had their indices before.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    not(any(feature = "serde", test)),
+    expect(dead_code, reason = "only recordings have gaps, and say what was renamed")
+)]
 pub(super) enum Kept<'k> {
     /// Nobody said it: those that are alike.
     Alike,
