@@ -85,6 +85,13 @@ pub(crate) fn tell_netlink(inventory: &Inventory, report: &mut Report) {
             "{}; sysfs was read: protocols and interfaces are not known",
             problem.text
         )),
+        // As before Linux 4.18. What failed is a problem.
+        None if !inventory.has_netlink
+            && inventory.problems.is_empty()
+            && inventory.devices.iter().any(|own| own.device.index.is_some()) =>
+        {
+            report.note("RDMA netlink does not say of each port whether its interface is here");
+        }
         None => {}
     }
 }

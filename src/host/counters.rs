@@ -21,6 +21,7 @@ use crate::counter::{Counter, CounterSource, Group, OptionalCounter, ResourceUse
 use crate::device::Device;
 use crate::driver::DriverId;
 use crate::error::{Cause, Error, Request};
+use crate::kernel::lists_all_objects;
 use crate::netlink::statistics::{
     counters_request, is_of, mode_request, parse_counters, parse_mode, parse_resources,
     parse_states, resources_request, states_request,
@@ -51,7 +52,8 @@ pub struct DeviceCounters {
     pub counters: Vec<Counter>,
     /// Its ports, ascending.
     pub ports: Vec<PortCounters>,
-    /// How many objects are in use; `None` if netlink does not say.
+    /// How many objects are in use; `None` if netlink does not say, or before Linux 5.5 in a PID namespace that is not the
+    /// initial one, where it counts only the reader's.
     pub resources: Option<Vec<ResourceUse>>,
     /// Files of the whole device that were not read: see [`CounterReader::frugal`].
     pub left_out: Vec<String>,
@@ -269,6 +271,7 @@ impl CounterReader {
             }
             Ok(())
         });
+        let lists_all = lists_all_objects();
         let resources = socket.dump(&resources_request(), |reply| Ok(parse_resources(reply)));
         for (number, place, own, answer) in states {
             let device = found.devices.get_mut(number);
@@ -293,7 +296,7 @@ impl CounterReader {
         for problem in [asked.err(), resources.as_ref().err().cloned()].into_iter().flatten() {
             found.problems.push(Error::of_host(Request::Netlink, problem));
         }
-        let lists_resources = resources.is_ok();
+        let lists_resources = lists_all && resources.is_ok();
         let mut in_use: BTreeMap<(u32, String), Vec<ResourceUse>> = BTreeMap::new();
         for own in resources.unwrap_or_default() {
             match own {
@@ -303,7 +306,7 @@ impl CounterReader {
         }
         for (device, own) in devices.iter().zip(&mut found.devices) {
             let place = device.index.map(|index| (index, device.name.clone()));
-            own.resources = place.and_then(|place| in_use.remove(&place));
+            own.resources = place.and_then(|place| in_use.remove(&place)).filter(|_| lists_all);
         }
         (told, lists_resources)
     }

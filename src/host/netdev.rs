@@ -83,7 +83,7 @@ use rustix::io::Errno;
 use uverbs_uapi::netlink as abi;
 
 use super::{GidRecord, GidTable, Host};
-use crate::device::Device;
+use crate::device::{Device, NodeType};
 use crate::error::{Cause, Error, Request, Result};
 use crate::kernel::release;
 use crate::netdev::{Interface, Netdev};
@@ -95,12 +95,13 @@ use proof::{Namespace, Question};
 pub(crate) use proof::Naming;
 
 /// The network interface of each port that was asked, by device and number: `None` if it has none in this network
-/// namespace, or why that is not known. Before Linux 4.18 it has no port of which the kernel names none: it may name no
-/// port's.
+/// namespace, or why that is not known. Before Linux 4.18, and of iWARP before 5.4, it has no port of which the kernel names
+/// none: it may not name it.
 pub type PortNetdevs = BTreeMap<(String, u32), Result<Option<Netdev>>>;
 
-/// From this Linux on, `PORT_GET` names a port's interface.
+/// From these Linuxes on, `PORT_GET` names a port's interface; that of a device of iWARP, which i40iw did not say before.
 const NAMES_PORTS: (u32, u32) = (4, 18);
+const NAMES_IWARP: (u32, u32) = (5, 4);
 
 /// What an interface was when it was looked for by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,11 +133,14 @@ impl Host {
         ports: &[(&Device, u32)],
         known: &mut PortNetdevs,
     ) -> Result<()> {
-        let mut asked = Vec::new();
+        let (mut asked, mut iwarp) = (Vec::new(), BTreeSet::new());
         for (device, port) in ports {
             let key = (device.name.clone(), *port);
             if let Some(index) = device.index.filter(|_| !known.contains_key(&key)) {
                 asked.push((key, index));
+                if device.node_type == NodeType::RNIC {
+                    iwarp.insert(device.name.clone());
+                }
             }
         }
         if asked.is_empty() {
@@ -161,7 +165,7 @@ impl Host {
             Ok(())
         });
         answered.map_err(error)?;
-        forget_unnamed(&mut found, &release);
+        forget_unnamed(&mut found, &|port| iwarp.contains(&port.0), &release);
         let request = |(_, index, _): &(_, u32, _)| device_request(*index);
         let answered = socket.ask(refused.iter().map(request).collect(), |place, reply| {
             let Some((port, _, errno)) = refused.get(place) else { return Ok(()) };
@@ -375,12 +379,15 @@ impl Host {
 /// Forgets ports without an interface, of which an older kernel says the same as of all others.
 fn forget_unnamed<P: Ord>(
     found: &mut BTreeMap<P, core::result::Result<Option<Netdev>, Cause>>,
+    is_iwarp: &dyn Fn(&P) -> bool,
     release: &dyn Fn() -> Option<(u32, u32)>,
 ) {
-    let is_none = |own: &core::result::Result<Option<Netdev>, Cause>| *own == Ok(None);
-    if found.values().any(is_none) && release().is_none_or(|own| own < NAMES_PORTS) {
-        found.retain(|_, own| !is_none(own));
+    if !found.values().any(|own| *own == Ok(None)) {
+        return;
     }
+    let release = release().unwrap_or_default();
+    let least = |port: &P| if is_iwarp(port) { NAMES_IWARP } else { NAMES_PORTS };
+    found.retain(|port, own| *own != Ok(None) || release >= least(port));
 }
 
 /// A table of GIDs, with the network interface of each row. [`Host::netdevs`] makes it.
@@ -419,15 +426,19 @@ mod tests {
     fn an_old_kernel_names_no_interface() {
         let netdev = || Ok(Some(Netdev::new(NonZeroU32::MIN, "d0")));
         for (release, known) in [
-            (Some((4, 18)), &[1, 2, 3][..]),
+            (Some((5, 4)), &[1, 2, 3, 4][..]),
+            (Some((4, 18)), &[1, 2, 3]),
             (Some((4, 15)), &[1, 3]),
             // A filter of system calls may refuse to say it.
             (None, &[1, 3]),
         ] {
-            let mut found = BTreeMap::from([(1, netdev()), (2, Ok(None)), (3, Err(Cause::Os(5)))]);
-            forget_unnamed(&mut found, &|| release);
+            let none = || Ok(None);
+            let mut found =
+                BTreeMap::from([(1, netdev()), (2, none()), (3, Err(Cause::Os(5))), (4, none())]);
+            forget_unnamed(&mut found, &|port| *port == 4, &|| release);
             assert_eq!(found.into_keys().collect::<Vec<_>>(), known, "{release:?}");
         }
-        forget_unnamed(&mut BTreeMap::from([(1, netdev())]), &|| panic!("it does not matter"));
+        let unasked = || panic!("it does not matter");
+        forget_unnamed(&mut BTreeMap::from([(1, netdev())]), &|_| false, &unasked);
     }
 }

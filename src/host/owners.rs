@@ -10,6 +10,7 @@ use super::list::means_no_netlink;
 use crate::counter::{OwnedResources, Owner};
 use crate::device::Device;
 use crate::error::{Cause, Error, Request, Result};
+use crate::kernel::lists_all_objects;
 use crate::netlink::statistics::{OWNED_KINDS, is_of};
 
 impl Host {
@@ -34,7 +35,8 @@ impl Host {
     /// # Errors
     ///
     /// - That of [`netlink_error`](Self::netlink_error): netlink cannot be used.
-    /// - `EOPNOTSUPP`: netlink was not refused, and did not list the device.
+    /// - `EOPNOTSUPP`: netlink was not refused, and did not list the device; or, before Linux 5.5, the reader is in a
+    ///   PID namespace that is not the initial one, and the kernel lists only its objects.
     /// - `ENODEV`: the device is gone, or another device has taken its index.
     #[doc(alias = "RDMA_NLDEV_CMD_RES_CTX_GET")]
     pub fn resource_owners(&mut self, device: &Device) -> Result<Vec<OwnedResources>> {
@@ -44,6 +46,9 @@ impl Host {
             let refusal = self.netlink_error().filter(|own| !means_no_netlink(own.errno()));
             return Err(refusal.unwrap_or(unlisted));
         };
+        if !lists_all_objects() {
+            return Err(unlisted);
+        }
         let Some(socket) = self.socket()? else { return Err(unlisted) };
         let mut found: Vec<OwnedResources> = Vec::new();
         for kind in OWNED_KINDS {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::inventory::LockedMemory;
+use crate::kernel::{self, NamespaceKind};
 use crate::sysfs::{CLASS, CM, Sysfs, UMAD_CLASS, VERBS_CLASS, is_absent};
 
 /// Modules that RDMA needs, or that people look for. One that is built in and has no parameters has no folder, but
@@ -89,9 +90,7 @@ fn has_ipc_lock(status: &str) -> Option<bool> {
 /// Whether a process, by its folder in `/proc`, is in the initial user namespace. Its users do not show it: another may
 /// have them all.
 fn is_initial(process: &Path) -> Option<bool> {
-    /// `PROC_USER_INIT_INO` of `linux/proc_ns.h`.
-    const INITIAL: u64 = 0xefff_fffd;
-    rustix::fs::stat(process.join("ns/user")).ok().map(|own| own.st_ino == INITIAL)
+    kernel::is_initial(process, NamespaceKind::User)
 }
 
 #[cfg(test)]
