@@ -81,11 +81,11 @@ impl Survey {
             members.entry(*profile).or_default().push(host);
         }
         let counts = self.counts(&members);
-        let usual = self.usual(&members, &counts);
+        let whole = self.whole(&members);
+        let usual = self.usual(&members, &whole, &counts);
         let Some(usual_profile) = usual.and_then(|own| self.profiles.get(own)) else {
             return Groups::default();
         };
-        let whole = self.whole(&members);
         let wanted = self.wanted(usual_profile, &whole, &counts);
         let mut found: BTreeMap<Vec<Difference>, Vec<u32>> = BTreeMap::new();
         let mut groups = Groups::default();
@@ -125,16 +125,33 @@ impl Survey {
         counts
     }
 
-    /// The profile that has most of what most hosts have, and least of what few have; of equal ones the first.
-    fn usual(&self, members: &BTreeMap<u32, Vec<u32>>, counts: &[usize]) -> Option<u32> {
+    /// The profile that has most of what most hosts have, and least of what few have, among those of which that is known;
+    /// of equal ones the first.
+    fn usual(
+        &self,
+        members: &BTreeMap<u32, Vec<u32>>,
+        whole: &Whole<'_>,
+        counts: &[usize],
+    ) -> Option<u32> {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        let all = number(self.hosts.len());
+        let items = |own: &u32| self.items.get(*own).map(|own| (own.field, &*own.place));
+        let mut known: BTreeMap<(Field, &str), usize> = BTreeMap::new();
+        for (item, count) in (0u32..).zip(counts) {
+            let Some(key) = items(&item) else { continue };
+            // Who lacks the device or the port lacks all of it.
+            let (field, place) = key;
+            let lacked = if field.can_lack() { field } else { Field::Present };
+            let is_lacked = field.can_lack() || !place.is_empty();
+            let lacking = || if is_lacked { whole.lacking((lacked, place)) } else { 0 };
+            *known.entry(key).or_insert_with(lacking) += count;
+        }
         let worth = |profile: &u32| -> i64 {
-            let items = self.profiles.get(*profile).into_iter().flat_map(|own| &own.items);
-            items
-                .filter_map(|item| counts.get(*item as usize))
-                .map(|own| 2 * number(*own) - all)
-                .sum()
+            let own = self.profiles.get(*profile).into_iter().flat_map(|own| &own.items);
+            let worth = |item: &u32| {
+                let all = known.get(&items(item)?).copied().unwrap_or_default();
+                Some(2 * number(*counts.get(*item as usize)?) - number(all))
+            };
+            own.filter_map(worth).sum()
         };
         members.keys().copied().max_by_key(|own| (worth(own), Reverse(*own)))
     }

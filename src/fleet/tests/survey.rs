@@ -745,8 +745,27 @@ fn what_is_usual_is_not_what_was_not_read() {
     for own in &mut hosts[2..] {
         own.unlisted.push(("mlx5_1".to_owned(), problem.clone()));
     }
-    assert_eq!(odd(&hosts), ["[0] Present mlx5_1  - 1"]);
+    assert_eq!(odd(&hosts), ["[1] Present mlx5_1 -  1"]);
+    // A device that only one lacks, beside hosts whose devices could not all be listed.
+    for unlisted in [1, 2, 4] {
+        let mut hosts = fleet(3 + unlisted);
+        for own in &mut hosts[2..] {
+            own.devices.truncate(1);
+        }
+        for own in &mut hosts[3..] {
+            own.unlisted.push(("mlx5_1".to_owned(), problem.clone()));
+        }
+        assert_eq!(odd(&hosts), ["[2] Present mlx5_1 -  2"], "{unlisted}");
+    }
     // Settings likewise.
+    let mut hosts = fleet(5);
+    for own in &mut hosts[..2] {
+        own.settings.push(Setting::new("NCCL_IB_GID_INDEX", "3", None));
+    }
+    for own in &mut hosts[3..] {
+        own.unread_settings.push(problem.clone());
+    }
+    assert!(odd(&hosts).contains(&"[2] Setting NCCL_IB_GID_INDEX - 3 2".to_owned()));
     let mut hosts = fleet(3);
     hosts[0].settings.push(Setting::new("NCCL_IB_GID_INDEX", "3", None));
     hosts[1].settings.push(Setting::new("NCCL_IB_GID_INDEX", "1", None));
