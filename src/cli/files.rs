@@ -259,11 +259,15 @@ fn part_before(path: &Path, own: &mut BufReader<File>) -> io::Result<Option<BufR
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other?,
     };
-    if !other.is_file() || (file.dev(), file.ino()) == (other.dev(), other.ino()) {
+    if (file.dev(), file.ino()) == (other.dev(), other.ino()) {
         return Ok(None);
     }
+    // Lines may be in it that are read without its beginning.
     let mut before = open_found(&path)?;
-    Ok(is_begun(before.fill_buf()?).then_some(before))
+    if !is_begun(before.fill_buf()?) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not begin as a recording"));
+    }
+    Ok(Some(before))
 }
 
 fn problem(path: &Path, error: &dyn Display, errno: i32) -> Problem {

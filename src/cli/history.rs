@@ -194,8 +194,8 @@ impl History<'_> {
     fn read(&mut self, file: &mut Input, report: &mut Report) -> serde_json::Result<()> {
         let mut last = None;
         let (mut has_name, mut is_any) = (self.asked.is_all(), false);
-        // Why it is not known of some moment which devices there were.
-        let mut unread = None;
+        // Why it is not known of some moment which devices there were, and whether lines could not be read.
+        let (mut unread, mut is_broken) = (None, false);
         // Whether the port's table ever had room for the row, as far as that is known.
         let mut has_room = None;
         while let Some(read) = file.next() {
@@ -207,6 +207,7 @@ impl History<'_> {
                     break;
                 }
                 Err(problem) => {
+                    is_broken = true;
                     self.slot = Slot::Unread(problem.clone());
                     report.host_problem(problem);
                     continue;
@@ -219,6 +220,7 @@ impl History<'_> {
             let before = known.map(|known| part.of(known));
             if let Err(error) = own.apply(&mut moment) {
                 let problem = file.problem(&error, error.errno());
+                is_broken = true;
                 self.slot = Slot::Unread(problem.clone());
                 report.host_problem(problem);
                 continue;
@@ -269,10 +271,14 @@ impl History<'_> {
         let selector = self.args.selector.as_ref().filter(|_| is_any && !has_name);
         match (selector, unread) {
             (Some(_), Some(problem)) => report.host_problem(problem),
-            (Some(own), None) => report.nothing(format!("{own} is nowhere in the recording")),
+            (Some(own), None) => {
+                let read = if is_broken { " that could be read" } else { "" };
+                report.nothing(format!("{own} is nowhere in the recording{read}"));
+            }
             (None, _) => {}
         }
-        if let (Some((device, port, index)), Some(false)) = (self.args.row(), has_room) {
+        let row = self.args.row().filter(|_| !is_broken);
+        if let (Some((device, port, index)), Some(false)) = (row, has_room) {
             report.no_such_index(device, port, index);
         }
         Ok(())

@@ -14,6 +14,9 @@ pub(crate) struct Looked {
     pub(crate) devices: usize,
     pub(crate) ports: usize,
     gids: usize,
+    /// Whether the host has, or may have, more devices, or GIDs.
+    has_unlisted: bool,
+    has_unread: bool,
 }
 
 impl Looked {
@@ -21,6 +24,8 @@ impl Looked {
     pub(crate) fn at(inventory: &Inventory) -> Self {
         let mut all = Self::default();
         all.add(inventory, &Asked::default());
+        all.has_unlisted = inventory.list_failure.is_some() || !inventory.unlisted.is_empty();
+        all.has_unread = inventory.devices.iter().any(|own| matches!(own.gids, Some(Err(_))));
         all
     }
 
@@ -42,10 +47,13 @@ impl Looked {
 }
 
 impl fmt::Display for Looked {
-    /// `2 devices, 2 ports, 8 GIDs`.
+    /// `2 devices, 2 ports, 8 GIDs`; `at least 8 GIDs` if tables could not be read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { devices, ports, gids, .. } = *self;
-        write!(f, "{}, {}, {}", count(devices, "device"), count(ports, "port"), count(gids, "GID"))
+        let Self { devices, ports, gids, has_unlisted, has_unread, .. } = *self;
+        let least = |is_least: bool| if is_least { "at least " } else { "" };
+        let (own, all) = (least(has_unlisted), least(has_unread && !has_unlisted));
+        let (devices, ports) = (count(devices, "device"), count(ports, "port"));
+        write!(f, "{own}{devices}, {ports}, {all}{}", count(gids, "GID"))
     }
 }
 

@@ -451,6 +451,35 @@ fn what_follows_a_missing_line_is_not_recorded() {
     );
 }
 
+/// Lines of the file before may be about what is asked for, also if its beginning is damaged.
+#[test]
+fn a_file_before_that_does_not_begin_as_a_recording() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    made(&tree, &file, &[("12:00:00", 0, None)]);
+    let told = |args: &[&str], said: &str| {
+        let run = finish(program().arg("history").arg(&file).args(args));
+        assert!(run.stderr.contains(said), "{run:?}");
+        run.status
+    };
+    assert_eq!(told(&["nodev"], "uverbs: nodev is nowhere in the recording\n"), 1);
+    for (damaged, why) in [
+        ("", "no JSON: EOF while parsing a value"),
+        ("\0\0\0", "it does not begin as a recording\n"),
+        ("\n{}", "it does not begin as a recording\n"),
+    ] {
+        fs::write(before(&file), damaged).unwrap();
+        let said = &format!("record.jsonl.1: {why}");
+        assert_eq!(told(&[], said), 3, "{damaged:?}");
+        assert_eq!(told(&["nodev"], "nodev is nowhere in the recording that could be read\n"), 3);
+    }
+    // Nor is it known that no table had room for a row.
+    assert_eq!(told(&["mlx5_0:1", "9999"], "record.jsonl.1"), 3);
+    let run = finish(program().arg("history").arg(&file).args(["mlx5_0:1", "9999"]));
+    assert!(!run.stderr.contains("outside its table"), "{run:?}");
+}
+
 /// A table that cannot be read is no empty slot, and no port without a choice.
 #[test]
 fn what_could_not_be_read_has_no_choice_in_a_history() {
