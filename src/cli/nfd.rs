@@ -167,6 +167,7 @@ fn has_roce_v2_ipv4(own: &Chosen<'_>) -> Option<bool> {
     };
     match own.decision.outcome {
         _ if own.port.state != PortState::ACTIVE => Some(false),
+        _ if !own.decision.is_sure(&own.port) => None,
         Outcome::Taken(index) if is_one(index) => Some(true),
         _ if own.decision.better_unknown.is_some() => None,
         ref other => is_known(other).then_some(false),

@@ -54,7 +54,6 @@ feature.node.kubernetes.io/uverbs-ports-active=2
 feature.node.kubernetes.io/uverbs-roce=true
 feature.node.kubernetes.io/uverbs-ib=false
 feature.node.kubernetes.io/uverbs-iwarp=true
-feature.node.kubernetes.io/uverbs-roce-v2-ipv4=true
 feature.node.kubernetes.io/uverbs-gbps=100
 ";
     assert_eq!((run.stdout.as_str(), run.status), (text, 0), "{run:?}");

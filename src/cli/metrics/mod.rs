@@ -230,7 +230,8 @@ fn add_choices(all: &mut Exposition, seen: &Seen, asked: &Asked<'_>, report: &mu
                 all.add(&GID_INDEX, &[port[0], port[1], ("program", program)], index);
             }
         }
-        if is_known(recommended) && taken.nccl.is_sure && taken.ucx.is_sure {
+        let is_sure = own.decision.is_sure(&own.port);
+        if is_sure && is_known(recommended) && taken.nccl.is_sure && taken.ucx.is_sure {
             all.add(&DIFFERS, &port, u8::from(taken.differs()));
         }
         let row = recommended.index().and_then(|index| own.record.row(own.port.number, index));
