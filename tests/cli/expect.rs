@@ -228,6 +228,26 @@ fn names_that_are_listed_though_others_may_not_be() {
     }
 }
 
+/// If only some devices are named, it is known of the others only how many there are.
+#[test]
+fn a_count_of_devices_that_are_not_all_named() {
+    let folder = TempDir::new().unwrap();
+    let two = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    let fleet = Fleet::new(&[two]);
+    let seen = |count: u32, words: &[&str]| {
+        let groups = format!("only_these_devices = false\n[[devices]]\ncount = {count}\n");
+        let expected = file(&folder, &groups);
+        let run = check(&fleet.file(0), &expected, &[words, &["--json"]].concat());
+        let document: Value = serde_json::from_str(&run.stdout).unwrap();
+        let rows = document["check"].as_array().unwrap().iter();
+        let mut rows = rows.filter(|row| row["name"] == "expect-devices");
+        rows.next().map(|row| row["seen"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(seen(2, &["mlx5_0"]), None);
+    assert_eq!(seen(3, &["mlx5_0"]).as_deref(), Some("at most 2 devices of any device"));
+    assert_eq!(seen(3, &[]).as_deref(), Some("2 devices of any device"));
+}
+
 /// A slip in the file is no problem of the host, and nothing is as expected then.
 #[test]
 fn a_file_that_is_wrong() {

@@ -337,7 +337,10 @@ fn compare_count(
         return None;
     }
     let is_known = !listed.may_lack(own) && how_many_of(own, &listed.unlisted) == 0;
-    let is_partial = how_many_of(own, &listed.others) > 0;
+    let others = to_u64(how_many_of(own, &listed.others));
+    let is_partial = others > 0;
+    // Those that were not asked for may be of the group.
+    let most = number.saturating_add(to_u64(unknown)).saturating_add(others);
     if allowed.has_number(number) && is_known {
         return None;
     }
@@ -345,7 +348,7 @@ fn compare_count(
     if !is_known && (allowed.has_number(number) || allowed.allows_more(number, u64::MAX)) {
         return Some(unread_list(&format!("how many devices there are of {own}")));
     }
-    if is_partial && allowed.allows_more(number, u64::MAX) {
+    if is_partial && allowed.allows_more(number, most) {
         return None;
     }
     let is_missing = |name: &&str| !listed.names.contains(name) && !listed.taken.contains(name);
@@ -356,9 +359,14 @@ fn compare_count(
     } else {
         format!(", without {}", missing.join(", "))
     };
-    let plural = if count == 1 { "" } else { "s" };
     let are_all = is_known && unknown == 0 && !is_partial;
-    let least = if are_all { "" } else { "at least " };
+    let (least, count) = match are_all {
+        true => ("", number),
+        // Even with the others there are not enough.
+        false if is_partial && is_known && are_too_few => ("at most ", most),
+        false => ("at least ", number),
+    };
+    let plural = if count == 1 { "" } else { "s" };
     let advice = if !are_too_few {
         "are there virtual functions or another card (lspci, rdma dev)? or expect as many in the file"
     } else if least.is_empty() {
