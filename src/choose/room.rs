@@ -163,7 +163,7 @@ fn is_used(outcome: &Outcome) -> bool {
 impl Model {
     /// What the program does with all ports of a host that could be read, and for each of them whether that is known.
     /// Of a sysfs tree it is not, as nobody knows which variables are set there. Nor is it of a device that may be one
-    /// that no program can open ([`unopened`]). Only NCCL itself has files of settings, and room for only some ports.
+    /// that no program can open ([`unopened`]). Only NCCL itself has files of settings.
     ///
     /// ```
     /// use uverbs::choose::{self, plan::Program};

@@ -250,7 +250,7 @@ pub(crate) fn answer(
         let gid = args.filter.usable_gid(args.family);
         report.note(format!("no port that is asked for has {gid}"));
     } else if is_known {
-        explain(program, plan.as_ref(), &right, report);
+        explain(program, plan.as_ref(), (&right, verdict.is_crowded()), report);
     }
     if plan.is_some() && !idle.is_empty() {
         report.note(format!("{program} never asks for {}", Idle::some(&idle)));
@@ -461,13 +461,23 @@ impl RightIndices {
 }
 
 /// Says how the plan works, or why there is none.
-fn explain(program: Program, plan: Option<&Plan>, right: &RightIndices, report: &mut Report) {
+fn explain(
+    program: Program,
+    plan: Option<&Plan>,
+    (right, is_crowded): (&RightIndices, bool),
+    report: &mut Report,
+) {
     let index = program.index_variable();
     let differing = || {
         let text =
             |own: &RightIndex| format!("{} on {}", own.index, some_of(&own.names, own.count));
         right.indices.iter().map(text).collect::<Vec<_>>().join("; ")
     };
+    if is_crowded && program == Program::Nvshmem && plan.is_some() {
+        report.note(format!(
+            "not known to be right: older releases of {program} may have no room for so many devices of a host"
+        ));
+    }
     let is_guess = plan.is_some_and(|plan| !plan.is_sure);
     let known = if right.is_doubtful || is_guess { ", as far as is known" } else { "" };
     if plan.is_some_and(|plan| plan.variables.is_empty()) {

@@ -184,7 +184,8 @@ Examples:
     ///
     /// --processes lists who has contexts, protection domains, completion queues, memory regions, shared
     /// receive queues and identifiers of the connection manager: processes, and parts of the kernel. In a
-    /// container the kernel gives no number for the processes of the host and of other containers.
+    /// container the kernel gives no number for the processes of the host and of other containers; before
+    /// Linux 5.5 it does not list them there, and so no objects are shown.
     /// Linux 5.10 lists no contexts and no shared receive queues. Queue pairs are only counted: to list
     /// them, the kernel asks the driver for each.
     #[command(
@@ -236,8 +237,8 @@ Examples:
     /// the doubts.
     ///
     /// NCCL and UCX are the indices that their newest known releases (2.30.7, 1.22) take with the variables that
-    /// are set here (with --from: there), `-` if they take no GID of the port; the JSON says why. A `?` after an
-    /// index means that this is not known. Where the three are not alike, stderr says so.
+    /// are set here (with --from: there), `-` if they take no GID of the port, or perhaps none; the JSON says why.
+    /// A `?` after an index means that this is not known. Where the three are not alike, stderr says so.
     ///
     /// With --from, stderr also says whether one setting fits all hosts, and which hosts differ. "All
     /// ports" are those that have a usable GID: a port that nobody named may be down.
@@ -263,13 +264,14 @@ Examples:
     ///
     /// If one index is right on every port, it is set. Otherwise the program's own choice is left, if
     /// that is right, or an address range is set; stderr says why. The program's list of devices leaves
-    /// out ports that have no usable GID or are not named. Variables that are set now and do not fit
-    /// are named on stderr. They are right for the newest known releases (NCCL 2.30.7, UCX 1.22); `choose --like`
-    /// shows what others do.
+    /// out active ports that have no usable GID, and ports that are not named; programs leave out a port
+    /// that is down by themselves. Variables that are set now and do not fit are named on stderr. They are
+    /// right for the newest known releases (NCCL 2.30.7, UCX 1.22); `choose --like` shows what others do.
     ///
     /// The status is 1, and no variable is printed, if no setting that uverbs tries is right on every
     /// port, if a port or a row could not be read that may be used, or if what is named has no usable GID.
-    /// What is printed although it is not proven to be right is named on stderr, and in the JSON as `doubts`.
+    /// What is printed although it is not proven to be right is named on stderr. In the JSON `is_sure` is
+    /// false then, and `doubts` has what is doubtful of GIDs.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -326,10 +328,10 @@ Examples:
     /// With --hosts, stderr says which variables are right on all of them, or which hosts to leave out: the
     /// shortest list that was found, which need not be the shortest that there is.
     ///
-    /// The status is 0 if nothing was found. It is 1 if there is a finding; with --hosts odd hosts do not count,
-    /// unless a device is missing or left over, and of the GIDs only those that are recommended, as a job can set
-    /// them. It is 1, too, if it is not known that programs can open the devices of a job. It is 3 if something
-    /// could not be read.
+    /// The status is 0 if nothing was found, and all that is compared was read. It is 1 if not; with --hosts
+    /// odd hosts do not count, unless a device is missing or left over, and of the GIDs only those that are
+    /// recommended, as a job can set them. It is 1, too, if it is not known that programs can open the devices
+    /// of a job. It is 3 if a snapshot, a device or a port could not be read.
     #[command(
         verbatim_doc_comment,
         after_help = "\

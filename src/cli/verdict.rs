@@ -135,6 +135,11 @@ impl Verdict {
         is_read
     }
 
+    /// Whether a host has more devices than all releases of NVSHMEM have room for.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.crowded > 0
+    }
+
     /// What is asked for and could not be read, also if it is only a row that matters. What is
     /// said of all does not cover it.
     pub(crate) fn unread(&self, report: &Report) -> Vec<String> {
