@@ -125,8 +125,8 @@ impl Survey {
         counts
     }
 
-    /// The profile that has most of what most hosts have, and least of what few have, among those of which that is known;
-    /// of equal ones the first.
+    /// The profile that differs least from what most hosts have, in what is known of it: so many hosts less have what it
+    /// has. Of equal ones the first.
     fn usual(
         &self,
         members: &BTreeMap<u32, Vec<u32>>,
@@ -134,26 +134,37 @@ impl Survey {
         counts: &[usize],
     ) -> Option<u32> {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        let items = |own: &u32| self.items.get(*own).map(|own| (own.field, &*own.place));
-        let mut known: BTreeMap<(Field, &str), usize> = BTreeMap::new();
-        for (item, count) in (0u32..).zip(counts) {
-            let Some(key) = items(&item) else { continue };
-            // Who lacks the device or the port lacks all of it.
-            let (field, place) = key;
-            let lacked = if field.can_lack() { field } else { Field::Present };
-            let is_lacked = field.can_lack() || !place.is_empty();
-            let lacking = || if is_lacked { whole.lacking((lacked, place)) } else { 0 };
-            *known.entry(key).or_insert_with(lacking) += count;
-        }
-        let worth = |profile: &u32| -> i64 {
-            let own = self.profiles.get(*profile).into_iter().flat_map(|own| &own.items);
-            let worth = |item: &u32| {
-                let all = known.get(&items(item)?).copied().unwrap_or_default();
-                Some(2 * number(*counts.get(*item as usize)?) - number(all))
-            };
-            own.filter_map(worth).sum()
+        let of = |item: u32| {
+            let Item { field, place, .. } = self.items.get(item)?;
+            Some(((*field, &**place), *counts.get(item as usize)?))
         };
-        members.keys().copied().max_by_key(|own| (worth(own), Reverse(*own)))
+        let lacking = |key: (Field, &str)| if key.0.can_lack() { whole.lacking(key) } else { 0 };
+        // How many hosts have what most have there, which may be nothing.
+        let mut most: BTreeMap<(Field, &str), usize> = BTreeMap::new();
+        for item in 0u32.. {
+            let Some((key, count)) = of(item) else { break };
+            let own = most.entry(key).or_insert_with(|| lacking(key));
+            *own = count.max(*own);
+        }
+        // What comes of lacking it, and of lacking everything.
+        let lacked = |key: (Field, &str), most: usize| number(most) - number(lacking(key));
+        let mut all_lacked: BTreeMap<Field, i64> = BTreeMap::new();
+        for (key, most) in most.iter().filter(|(key, _)| key.0.can_lack()) {
+            *all_lacked.entry(key.0).or_default() += lacked(*key, *most);
+        }
+        let difference = |number_of_profile: &u32| -> i64 {
+            let Some(profile) = self.profiles.get(*number_of_profile) else { return i64::MAX };
+            let is_whole = |field: &Field| profile.is_whole(*field);
+            let fields = all_lacked.iter().filter(|(field, _)| is_whole(field));
+            let known = profile.items.iter().filter_map(|item| of(*item)).map(|(key, count)| {
+                let most = most.get(&key).copied().unwrap_or_default();
+                let is_lackable = key.0.can_lack() && is_whole(&key.0);
+                let not_lacked = if is_lackable { lacked(key, most) } else { 0 };
+                number(most) - number(count) - not_lacked
+            });
+            fields.map(|(_, own)| own).sum::<i64>() + known.sum::<i64>()
+        };
+        members.keys().copied().min_by_key(|own| (difference(own), *own))
     }
 
     /// The hosts whose devices, or whose settings, could all be listed.

@@ -757,6 +757,20 @@ fn what_is_usual_is_not_what_was_not_read() {
         }
         assert_eq!(odd(&hosts), ["[2] Present mlx5_1 -  2"], "{unlisted}");
     }
+    // A device whose ports have no address on most hosts, and hosts of which little was read.
+    let mut hosts = fleet(11);
+    for own in &mut hosts[..6] {
+        port(own, 1).state = PortState::DOWN;
+        keep_rows(own, 1, |index| index < 2);
+    }
+    let found = odd(&hosts);
+    assert!(found.iter().all(|own| own.starts_with("[6, 7, 8, 9, 10] ")), "{found:?}");
+    let mut hosts = fleet(12);
+    for own in &mut hosts[..11] {
+        own.devices.iter_mut().for_each(|own| own.hardware = None);
+    }
+    hosts[11].kernel = Some("6.8.0".to_owned());
+    assert_eq!(odd(&hosts), ["[11] Kernel  6.8.0 6.12.0 11"]);
     // Settings likewise.
     let mut hosts = fleet(5);
     for own in &mut hosts[..2] {
