@@ -475,7 +475,7 @@ fn explain(
     };
     if is_crowded && program == Program::Nvshmem && plan.is_some() {
         report.note(format!(
-            "not known to be right: older releases of {program} may have no room for so many devices of a host"
+            "not known to be right: older releases of {program} may have no room for all devices of a host"
         ));
     }
     let is_guess = plan.is_some_and(|plan| !plan.is_sure);

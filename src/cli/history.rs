@@ -203,6 +203,7 @@ impl History<'_> {
                 Ok(Entry::Moment(moment)) => moment,
                 Ok(_) => {
                     let what = "this is a snapshot; `watch --record` writes recordings";
+                    is_broken = true;
                     report.host_problem(file.problem(&what, EINVAL));
                     break;
                 }
@@ -264,6 +265,7 @@ impl History<'_> {
                 let at = format_time(moment.time(), 3);
                 let what =
                     format!("{at}: there are more changes of so large a host than --like looks at");
+                is_broken = true;
                 report.host_problem(problem(&self.args.file, &what));
                 break;
             }

@@ -329,9 +329,9 @@ Examples:
     /// shortest list that was found, which need not be the shortest that there is.
     ///
     /// The status is 0 if nothing was found, and all that is compared was read. It is 1 if not; with --hosts
-    /// odd hosts do not count, unless a device is missing or left over, and of the GIDs only those that are
-    /// recommended, as a job can set them. It is 1, too, if it is not known that programs can open the devices
-    /// of a job. It is 3 if a snapshot, a device or a port could not be read.
+    /// hosts that are odd, or were read only in part, do not count, unless a device is missing or left over,
+    /// and of the GIDs only those that are recommended, as a job can set them. It is 1, too, if it is not known
+    /// that programs can open the devices of a job. It is 3 if a snapshot, a device or a port could not be read.
     #[command(
         verbatim_doc_comment,
         after_help = "\

@@ -135,7 +135,7 @@ impl Verdict {
         is_read
     }
 
-    /// Whether a host has more devices than all releases of NVSHMEM have room for.
+    /// Whether a host has, or may have, more devices than all releases of NVSHMEM have room for.
     pub(crate) fn is_crowded(&self) -> bool {
         self.crowded > 0
     }

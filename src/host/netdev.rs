@@ -57,7 +57,8 @@
 //!   tunnels. That of a vxlan is from Linux 5.4 on, and may be in another namespace. A macvtap or ipvtap
 //!   interface does not always say that the device below it is in another namespace, nor does ipvlan before
 //!   Linux 5.10;
-//! - rows of an interface of Hyper-V whose virtual function is not here: it may be in another namespace;
+//! - rows of an interface of Hyper-V or virtio whose virtual function is not here: it may be in another
+//!   namespace;
 //! - all but the first slots of a full table.
 //!
 //! The connection manager does not know an address that several interfaces here have (except IPv6

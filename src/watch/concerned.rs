@@ -11,22 +11,28 @@ impl Watch {
     pub(super) fn concerned(&self) -> Vec<(String, Concern)> {
         let links: Links = self.links.iter().cloned().collect();
         let knows_ports = self.options.parts.port_netdevs && self.inventory.has_netlink;
+        // What is below these may be any port's own interface.
+        let ethernet = |index: &u32| may_concern(links.by_index.get(index));
+        let untold: Vec<u32> = links.untold().into_iter().filter(ethernet).collect();
         let concern = |device: &DeviceRecord| {
-            let related = related(device, &links).filter(|_| knows_ports);
+            // An event says what comes of them if the device is kept open.
+            let is_held = self.sources.holds(&device.device.name);
+            let untold = if is_held { &[] } else { &*untold };
+            let related = related(device, &links, untold).filter(|_| knows_ports);
             (device.device.name.clone(), Concern(related))
         };
         self.inventory.devices.iter().map(concern).collect()
     }
 }
 
-/// The interfaces that a device has rows of, or may get rows of; `None` if that is not known.
+/// The interfaces that a device has rows of, or may get rows of, ascending; `None` if that is not known.
 pub(super) struct Concern(Option<Vec<u32>>);
 
 impl Concern {
     /// Whether this interface is one of them. What is not known of it is `None`.
     pub(super) fn has(&self, index: u32, link: Option<&Link>) -> bool {
         match &self.0 {
-            Some(related) => related.contains(&index),
+            Some(related) => related.binary_search(&index).is_ok(),
             None => may_concern(link),
         }
     }
@@ -39,7 +45,7 @@ fn may_concern(link: Option<&Link>) -> bool {
 
 /// The interfaces that a device has rows of, or may get rows of; `None` if that is not known: a port has no
 /// interface here, so that any may be above it.
-fn related(device: &DeviceRecord, links: &Links) -> Option<Vec<u32>> {
+fn related(device: &DeviceRecord, links: &Links, untold: &[u32]) -> Option<Vec<u32>> {
     let mut own = Vec::new();
     for port in &device.ports {
         let is_ethernet = port.known().is_none_or(|own| own.link_layer == LinkLayer::ETHERNET);
@@ -58,9 +64,7 @@ fn related(device: &DeviceRecord, links: &Links) -> Option<Vec<u32>> {
         }
     }
     let above = links.all_above(own.iter().copied());
-    // What is below these may be a port's own interface.
-    let ethernet = |index: &u32| may_concern(links.by_index.get(index));
-    own.extend(above.into_iter().chain(links.untold().into_iter().filter(ethernet)));
+    own.extend(above.into_iter().chain(untold.iter().copied()));
     own.sort_unstable();
     own.dedup();
     Some(own)
@@ -86,12 +90,12 @@ mod tests {
         let mut port = PortRecord::new(1);
         port.netdev = Ok(Some(Netdev::new(index(2), "d0")));
         device.ports = vec![port];
-        assert_eq!(related(&device, &links), Some(vec![2, 3, 5]));
+        assert_eq!(related(&device, &links, &[]), Some(vec![2, 3, 5]));
         device.ports[0].netdev = Ok(None);
-        assert_eq!(related(&device, &links), None, "any may be above it");
+        assert_eq!(related(&device, &links, &[]), None, "any may be above it");
         let attributes =
             PortAttributes { link_layer: LinkLayer::INFINIBAND, ..PortAttributes::default() };
         device.ports[0].attributes = Some(Ok((attributes, crate::gid::Source::Ioctl)));
-        assert_eq!(related(&device, &links), Some(Vec::new()));
+        assert_eq!(related(&device, &links, &[]), Some(Vec::new()));
     }
 }

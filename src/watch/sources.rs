@@ -82,7 +82,7 @@ impl Sources {
     }
 
     /// Whether a device is kept open.
-    fn holds(&self, device: &str) -> bool {
+    pub(super) fn holds(&self, device: &str) -> bool {
         self.held.iter().any(|own| own.name == device)
     }
 }

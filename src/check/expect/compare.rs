@@ -351,7 +351,11 @@ fn compare_count(
     if is_partial && allowed.allows_more(number, most) {
         return None;
     }
-    let is_missing = |name: &&str| !listed.names.contains(name) && !listed.taken.contains(name);
+    let is_missing = |name: &&str| {
+        !listed.names.contains(name)
+            && !listed.taken.contains(name)
+            && !listed.others.contains(name)
+    };
     let missing: Vec<&str> = own.names.iter().map(String::as_str).filter(is_missing).collect();
     let are_too_few = allowed.allows_more(number, u64::MAX);
     let missing = if missing.is_empty() || !are_too_few {
@@ -369,7 +373,7 @@ fn compare_count(
     let plural = if count == 1 { "" } else { "s" };
     let advice = if !are_too_few {
         "are there virtual functions or another card (lspci, rdma dev)? or expect as many in the file"
-    } else if least.is_empty() {
+    } else if least != "at least " {
         "does lspci show the card, and is its driver loaded? the kernel's log may say more"
     } else {
         "not all is known of the devices, as other findings say; does lspci show the card, and is its driver loaded?"
