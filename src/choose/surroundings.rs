@@ -281,8 +281,11 @@ pub(crate) fn home<'i>(
             },
         };
     }
+    let own = port.netdev.as_ref().ok().and_then(Option::as_ref).map(|own| own.index);
     if row.netdev_is_elsewhere || here.has_no_such_index(row) {
-        return Home::Foreign;
+        // The port's own came while the host was read.
+        let is_port_s = own.is_some() && own == record.entry.netdev_ifindex();
+        return if is_port_s { Home::Unknown { name: None } } else { Home::Foreign };
     }
     // Without RDMA netlink nothing proves that an interface is here. Addresses are known all the same.
     let candidate = here.candidate(row);

@@ -108,7 +108,7 @@ pub(crate) const GIDS_ELSEWHERE: Metric = gauge(
     None,
     PORT,
     "ioctl, route netlink",
-    "How many GIDs of a port are known to be of other network namespaces.",
+    "How many GIDs of a port are known to be of other network namespaces, or of interfaces that are gone.",
 );
 pub(crate) const GID_TABLE: Metric = gauge(
     "uverbs_port_gid_table_size",

@@ -166,6 +166,14 @@ impl Namespace {
             let is_named = record.entry.netdev_ifindex().is_none() && record.sysfs_netdev.is_some();
             is_named && (self.has_near_address(record) || made.contains(&record.entry.gid()))
         };
+        // It may have been above the port's until now: the kernel removes rows later.
+        let may_be_its = |index: u32, record: &GidRecord| {
+            let mac = self.link(index).and_then(|link| link.mac);
+            let gid = record.entry.gid();
+            let is_made = |mac| gid == Gid::of_roce(mac) || gid == Gid::of_iwarp(mac);
+            record.entry.netdev_ifindex().is_some()
+                && (self.has_near_address(record) || mac.is_some_and(is_made))
+        };
         let may_be_renamed = |record: &GidRecord| {
             let links = self.links.as_ref();
             links.is_some_and(|links| interface_here(links, record) == Here::Unknown)
@@ -180,18 +188,20 @@ impl Namespace {
                 let mut above: BTreeMap<u32, Option<BTreeSet<u32>>> = BTreeMap::new();
                 let mut is_elsewhere = |record: &GidRecord| {
                     let Some(links) = &self.links else { return false };
+                    let (device, port) = (table.device(), record.entry.port());
+                    let own = self.own(device, port).map(|own| own.index);
                     match interface_here(links, record) {
                         Here::Unknown => false,
-                        Here::Nowhere => true,
+                        // The port's own came after the links were read.
+                        Here::Nowhere => own.is_none() || own != record.entry.netdev_ifindex(),
                         Here::Found(index) => {
-                            let device = table.device();
-                            let port = record.entry.port();
                             let above = above
                                 .entry(port)
                                 .or_insert_with(|| self.at_or_above(links, device, port));
                             above.as_ref().is_some_and(|above| !above.contains(&index))
                                 && !untold.contains(&index)
                                 && !may_have_had_name(record)
+                                && !may_be_its(index, record)
                         }
                     }
                 };

@@ -434,6 +434,32 @@ fn what_is_known_of_a_row_does_not_depend_on_what_else_is_asked() {
     }
 }
 
+/// The kernel removes rows a moment after their interface is no more above the port's. And the port's own may come, or go,
+/// after the links were read.
+#[test]
+fn a_row_of_an_interface_that_has_its_address_is_not_known_to_be_elsewhere() {
+    let bridge = Link { mac: Some(MAC), ..link(20, "br0") };
+    let mut here = namespace(&[(20, "10.9.9.9")], vec![link(2, "d0"), bridge, link(3, "e0")]);
+    let rows = [
+        record(20, "10.9.9.9"),
+        record(20, "fe80::11:22ff:fe33:4455"),
+        // This is not its address, and this is another one's.
+        record(20, "10.9.9.8"),
+        record(3, "10.9.9.9"),
+        record(25, "10.9.9.9"),
+    ];
+    let table = GidTable::sample("rxe0", rows.to_vec());
+    let elsewhere = |here: &Namespace| {
+        let namings = here.namings(&[&table], here.name(&[&table]), &[false]).remove(0);
+        namings.iter().map(|own| own.is_elsewhere).collect::<Vec<_>>()
+    };
+    assert_eq!(elsewhere(&here), [false, false, true, true, true]);
+    here.port_netdevs.insert(("rxe0".into(), 1), Ok(None));
+    assert_eq!(elsewhere(&here), [false, false, true, true, true]);
+    here.port_netdevs.insert(("rxe0".into(), 1), Ok(Some(Netdev::new(index(25), "d9"))));
+    assert_eq!(elsewhere(&here), [false; 5]);
+}
+
 /// By sysfs a row has a name, which was read before the interfaces were.
 #[test]
 fn a_name_that_nobody_has_is_not_known() {
