@@ -282,7 +282,10 @@ pub(crate) fn home<'i>(
         };
     }
     let own = port.netdev.as_ref().ok().and_then(Option::as_ref).map(|own| own.index);
-    if row.netdev_is_elsewhere || here.has_no_such_index(row) {
+    if row.netdev_is_elsewhere {
+        return Home::Foreign;
+    }
+    if here.has_no_such_index(row) {
         // The port's own came while the host was read.
         let is_port_s = own.is_some() && own == record.entry.netdev_ifindex();
         return if is_port_s { Home::Unknown { name: None } } else { Home::Foreign };

@@ -174,6 +174,21 @@ fn differ(one: Option<Mtu>, other: Option<Mtu>) -> bool {
 }
 
 impl Meeting {
+    /// Makes doubts of what comes of a row that is recommended as if it were the host's own. A program takes its
+    /// row in any case.
+    pub(super) fn doubt_what_is_not_proven(&mut self, one: &End, other: &End) {
+        let is_unproven = |own: &End| matches!(&own.used, Used::Row(row) if !row.is_proven);
+        if is_unproven(one) || is_unproven(other) {
+            let of_row = |own: &Obstacle| matches!(own, Obstacle::GidType | Obstacle::Family);
+            let before = self.obstacles.len();
+            self.obstacles.retain(|own| !of_row(own));
+            if self.obstacles.len() < before && !self.doubts.contains(&Doubt::Unproven) {
+                self.doubts.push(Doubt::Unproven);
+                self.doubts.sort_unstable();
+            }
+        }
+    }
+
     /// Compares two ends of one kind.
     fn compare(&mut self, fabric: Fabric, one: &End, other: &End) {
         match (&one.used, &other.used) {

@@ -101,7 +101,9 @@ impl Survey {
         for of_rail in all.into_values() {
             for ((chooser, kinds), in_use) in Chooser::ALL.into_iter().zip(of_rail).zip(&in_use) {
                 troubles.begin(chooser);
-                let is_joined = self.look(hosts, kinds, (in_use, &perhaps_in_use), &mut troubles);
+                let of = (chooser, rails);
+                let in_use = (in_use, &perhaps_in_use);
+                let is_joined = self.look(hosts, kinds, of, in_use, &mut troubles);
                 joined += usize::from(is_joined && chooser == Chooser::Recommended);
             }
         }
@@ -113,6 +115,7 @@ impl Survey {
         &self,
         all_hosts: usize,
         kinds: Kinds,
+        (chooser, rails): (Chooser, Rails),
         (in_use, perhaps_in_use): (&BTreeSet<u32>, &BTreeSet<u32>),
         troubles: &mut Troubles<'_>,
     ) -> bool {
@@ -124,7 +127,11 @@ impl Survey {
             let fault = end.fault();
             is_active |= members.iter().any(|(_, name, _)| in_use.contains(name));
             // What is of one end only is told of that one.
-            match (fault, end.doubt()) {
+            // Without its network it may be of another rail.
+            let may_be_another_s = rails == Rails::Networks
+                && matches!(&end.used, Used::Row(row) if row.site == Site::Unknown);
+            let doubt = end.doubt().or(may_be_another_s.then_some(Doubt::NetworkUnread));
+            match (fault, doubt) {
                 (Some(fault), _) => faulty.push((kind, Why::Cannot(vec![fault]), members)),
                 (None, Some(doubt)) => faulty.push((kind, Why::Unknown(vec![doubt]), members)),
                 (None, None) => list.push((kind, end, members)),
@@ -189,7 +196,10 @@ impl Survey {
             let mut first = None;
             for (other_place, (other_kind, other, its)) in list.iter().enumerate().take(place + 1) {
                 let other_side: Side<'_> = (*other_kind, its);
-                let meeting = meet(end, other);
+                let mut meeting = meet(end, other);
+                if chooser == Chooser::Recommended {
+                    meeting.doubt_what_is_not_proven(end, other);
+                }
                 match meeting.can() {
                     Some(true) => first = first.or(Some(other_place)),
                     _ if !are_apart(members, its) => {}

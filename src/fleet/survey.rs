@@ -69,6 +69,8 @@ pub(super) const NONE: u32 = u32::MAX;
 struct Chosen<'i> {
     port: Port<'i>,
     done: [(Outcome, bool); 3],
+    /// Whether what is recommended is known to be right. If it is not, another host need not differ.
+    is_right: bool,
 }
 
 impl Survey {
@@ -101,19 +103,22 @@ impl Survey {
                 for (chooser, kept) in ends.iter_mut().enumerate() {
                     let end = match own {
                         None => Some(End::without_table(record, port)),
-                        Some(Chosen { port: seen, done }) => done
+                        Some(Chosen { port: seen, done, .. }) => done
                             .get(chooser)
                             .and_then(|(outcome, is_sure)| end(place, seen, outcome, *is_sure)),
                     };
                     if let Some(end) = end {
                         if chooser == 0 {
-                            add_site(&mut items, &name, &end);
+                            match own {
+                                Some(own) if !own.is_right => items.lacks(),
+                                _ => add_site(&mut items, &name, &end),
+                            }
                         }
                         *kept = keep(&mut self.ends, &mut self.networks, end);
                     }
                 }
                 match own {
-                    Some(own) => add_outcomes(&mut items, &name, &own.done),
+                    Some(own) => add_outcomes(&mut items, &name, own),
                     None => items.lacks(),
                 }
                 self.kept.push(KeptPort { host, name: name_number, ends });
@@ -144,10 +149,11 @@ fn add_site(items: &mut Items<'_>, name: &str, end: &End) {
     }
 }
 
-fn add_outcomes(items: &mut Items<'_>, name: &str, done: &[(Outcome, bool); 3]) {
-    for (field, (outcome, is_sure)) in [Field::Index, Field::Nccl, Field::Ucx].into_iter().zip(done)
-    {
-        if *is_sure && !matches!(outcome, Outcome::Ignored(Why::NotKnown(_))) {
+fn add_outcomes(items: &mut Items<'_>, name: &str, own: &Chosen<'_>) {
+    let fields = [Field::Index, Field::Nccl, Field::Ucx].into_iter();
+    for (field, (outcome, is_sure)) in fields.zip(&own.done) {
+        let is_right = own.is_right || field != Field::Index;
+        if *is_sure && is_right && !matches!(outcome, Outcome::Ignored(Why::NotKnown(_))) {
             items.add_index(field, name, outcome);
         } else {
             items.lacks();
@@ -195,13 +201,18 @@ fn choose_all<'i>(inventory: &'i Inventory, here: &Surroundings<'i>) -> Vec<Chos
         model.take(inventory, &listed).into_iter().map(|(own, is_sure)| (own.outcome, is_sure))
     };
     let programs: Vec<_> = done(Program::Nccl).zip(done(Program::Ucx)).collect();
-    let recommended: Vec<(Outcome, bool)> = ports
+    let recommended: Vec<(bool, (Outcome, bool))> = ports
         .iter()
         .map(|port| {
             let own = recommend(port, &Wish::default());
-            (own.outcome, own.better_unknown.is_none())
+            (own.is_sure(port), (own.outcome, own.better_unknown.is_none()))
         })
         .collect();
     let all = ports.into_iter().zip(recommended).zip(programs);
-    all.map(|((port, own), (nccl, ucx))| Chosen { port, done: [own, nccl, ucx] }).collect()
+    all.map(|((port, (is_right, own)), (nccl, ucx))| Chosen {
+        port,
+        done: [own, nccl, ucx],
+        is_right,
+    })
+    .collect()
 }
