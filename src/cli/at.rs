@@ -70,10 +70,9 @@ fn ago(text: &str, now: SystemTime) -> Option<SystemTime> {
 }
 
 /// By how much the clock on the wall may go on more than the other between two lines, and was not set; and by how much
-/// less: it has milliseconds, and of so much time it may lose a part while it is adjusted.
+/// less, as times have milliseconds. Both are adjusted together.
 const SLACK: Duration = Duration::from_secs(1);
 const SLACK_BACK: Duration = Duration::from_millis(2);
-const PART_BACK: u32 = 1000;
 
 /// The time between two lines: as much as passed by the clock that is never set, and that stops while the host sleeps.
 /// If the clock on the wall was set meanwhile, this is so much after the first line, and so much before the second one.
@@ -100,10 +99,9 @@ impl Between {
     /// Whether it was this time by the clock on the wall, before the second line.
     fn has(&self, at: SystemTime) -> bool {
         let Self { then, reached, began, now } = *self;
-        let passed = reached.duration_since(then).unwrap_or_default();
         let is_set = match now.duration_since(reached) {
             Ok(more) => more > SLACK,
-            Err(less) => less.duration() > SLACK_BACK + passed / PART_BACK,
+            Err(less) => less.duration() > SLACK_BACK,
         };
         if is_set {
             then <= at && at <= reached || began <= at && at < now
@@ -244,7 +242,7 @@ mod tests {
         };
         assert!(has(300, 39_500, 40_000) && has(300, 39_500, 40_300) && has(300, 39_500, 39_300));
         assert!(!has(300, 39_500, 40_301) && !has(300, 39_500, 39_500));
-        assert!(has(30_000, 69_000, 69_500) && !has(30_000, 69_980, 69_990));
+        assert!(has(30_000, 69_000, 69_500) && !has(30_000, 69_998, 69_999));
         // A second is passed over.
         assert!(has(1000, 42_000, 41_500) && !has(1000, 43_000, 41_500));
     }

@@ -72,6 +72,42 @@ impl Whole<'_> {
     }
 }
 
+/// How many hosts have each of the values that there are in a place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    most: i64,
+    all: i64,
+    squares: i64,
+}
+
+impl Spread {
+    /// So that a part of a host counts, too.
+    const SCALE: i64 = 1 << 10;
+
+    fn of(count: i64) -> Self {
+        Self { most: count, all: count, squares: count * count }
+    }
+
+    fn add(&mut self, count: i64) {
+        let Self { most, all, squares } = *self;
+        *self = Self { most: most.max(count), all: all + count, squares: squares + count * count };
+    }
+
+    /// How many hosts fewer have a value that so many have than that which most have.
+    fn loss(self, count: i64) -> i64 {
+        (self.most - count) * Self::SCALE
+    }
+
+    /// The same of any host of which it is known.
+    fn mean_loss(self) -> i64 {
+        self.loss(0) - self.squares * Self::SCALE / self.all.max(1)
+    }
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
 impl Survey {
     /// Compares the hosts in all that should be alike.
     #[must_use]
@@ -125,44 +161,65 @@ impl Survey {
         counts
     }
 
-    /// The profile that differs least from what most hosts have, in what is known of it: so many hosts less have what it
-    /// has. Of equal ones the first.
+    /// The profile of more than half of the hosts; else that which differs least from what most have: by how many hosts
+    /// fewer have what it has. What is not known of it may be as on any other host. Of equal ones the first.
     fn usual(
         &self,
         members: &BTreeMap<u32, Vec<u32>>,
         whole: &Whole<'_>,
         counts: &[usize],
     ) -> Option<u32> {
-        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let is_most = |hosts: &Vec<u32>| 2 * hosts.len() > self.hosts.len();
+        if let Some((profile, _)) = members.iter().find(|(_, hosts)| is_most(hosts)) {
+            return Some(*profile);
+        }
         let of = |item: u32| {
             let Item { field, place, .. } = self.items.get(item)?;
-            Some(((*field, &**place), *counts.get(item as usize)?))
+            Some(((*field, &**place), number(*counts.get(item as usize)?)))
         };
-        let lacking = |key: (Field, &str)| if key.0.can_lack() { whole.lacking(key) } else { 0 };
-        // How many hosts have what most have there, which may be nothing.
-        let mut most: BTreeMap<(Field, &str), usize> = BTreeMap::new();
+        let lacking =
+            |key: (Field, &str)| number(if key.0.can_lack() { whole.lacking(key) } else { 0 });
+        let mut spread: BTreeMap<(Field, &str), Spread> = BTreeMap::new();
         for item in 0u32.. {
             let Some((key, count)) = of(item) else { break };
-            let own = most.entry(key).or_insert_with(|| lacking(key));
-            *own = count.max(*own);
+            spread.entry(key).or_insert_with(|| Spread::of(lacking(key))).add(count);
         }
-        // What comes of lacking it, and of lacking everything.
-        let lacked = |key: (Field, &str), most: usize| number(most) - number(lacking(key));
-        let mut all_lacked: BTreeMap<Field, i64> = BTreeMap::new();
-        for (key, most) in most.iter().filter(|(key, _)| key.0.can_lack()) {
-            *all_lacked.entry(key.0).or_default() += lacked(*key, *most);
+        // What comes of lacking everything, of nothing being known, and of a place at which nothing is known.
+        let (mut lacked, mut unknown) = (BTreeMap::new(), BTreeMap::new());
+        let mut at_place: BTreeMap<&str, i64> = BTreeMap::new();
+        for (key, own) in &spread {
+            let (field, place) = *key;
+            if field.can_lack() {
+                *lacked.entry(field).or_insert(0) += own.loss(lacking(*key));
+                *unknown.entry(field).or_insert(0) += own.mean_loss();
+            } else {
+                *at_place.entry(place).or_insert(0) += own.mean_loss();
+            }
         }
+        let all_places: i64 = at_place.values().sum();
         let difference = |number_of_profile: &u32| -> i64 {
             let Some(profile) = self.profiles.get(*number_of_profile) else { return i64::MAX };
-            let is_whole = |field: &Field| profile.is_whole(*field);
-            let fields = all_lacked.iter().filter(|(field, _)| is_whole(field));
-            let known = profile.items.iter().filter_map(|item| of(*item)).map(|(key, count)| {
-                let most = most.get(&key).copied().unwrap_or_default();
-                let is_lackable = key.0.can_lack() && is_whole(&key.0);
-                let not_lacked = if is_lackable { lacked(key, most) } else { 0 };
-                number(most) - number(count) - not_lacked
-            });
-            fields.map(|(_, own)| own).sum::<i64>() + known.sum::<i64>()
+            let of_field = |(field, own): (&Field, &i64)| {
+                if profile.is_whole(*field) {
+                    lacked.get(field).copied().unwrap_or(0)
+                } else {
+                    *own
+                }
+            };
+            let mut sum: i64 = unknown.iter().map(of_field).sum();
+            let place = |place: &str| at_place.get(place).copied().unwrap_or(0);
+            let has_places = profile.is_whole(Field::Present);
+            sum += if has_places { place("") } else { all_places };
+            for (key, count) in profile.items.iter().filter_map(|item| of(*item)) {
+                let Some(own) = spread.get(&key) else { continue };
+                let is_lackable = key.0.can_lack() && profile.is_whole(key.0);
+                let lost = if is_lackable { own.loss(lacking(key)) } else { own.mean_loss() };
+                sum += own.loss(count) - lost;
+                if has_places && key.0 == Field::Present {
+                    sum += place(key.1);
+                }
+            }
+            sum
         };
         members.keys().copied().min_by_key(|own| (difference(own), *own))
     }

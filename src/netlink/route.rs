@@ -221,6 +221,21 @@ impl Links {
         self.all_above([lower.get()])
     }
 
+    /// Whether an interface may have been above others a moment ago: it has members, or may have some, or it is above such
+    /// an interface. What else is below an interface stays so.
+    pub(crate) fn may_move(&self, index: u32) -> bool {
+        let mut next = Some(index);
+        // There are no more steps than interfaces.
+        for _ in &self.by_index {
+            let Some(link) = next.and_then(|index| self.by_index.get(&index)) else { return true };
+            if link.lower.is_none() {
+                return !matches!(link.kind.as_str(), "" | "dummy" | "veth");
+            }
+            next = link.lower;
+        }
+        true
+    }
+
     /// The interfaces of which it is not known what is below them, over any number of steps, or of which
     /// something below is not here.
     pub(crate) fn untold(&self) -> BTreeSet<u32> {

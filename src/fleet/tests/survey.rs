@@ -771,6 +771,15 @@ fn what_is_usual_is_not_what_was_not_read() {
     }
     hosts[11].kernel = Some("6.8.0".to_owned());
     assert_eq!(odd(&hosts), ["[11] Kernel  6.8.0 6.12.0 11"]);
+    // One of which nearly nothing is known is not the usual one.
+    let mut hosts = fleet(21);
+    for (place, own) in hosts[10..20].iter_mut().enumerate() {
+        own.devices[0].device.fw_version = Some(format!("other{place}"));
+    }
+    hosts[20].devices.clear();
+    hosts[20].list_failure = Some(problem.clone());
+    hosts[20].problems.push(problem.clone());
+    assert_eq!(odd(&hosts).len(), 10, "{:?}", odd(&hosts));
     // Settings likewise.
     let mut hosts = fleet(5);
     for own in &mut hosts[..2] {

@@ -171,8 +171,12 @@ impl Namespace {
             let mac = self.link(index).and_then(|link| link.mac);
             let gid = record.entry.gid();
             let is_made = |mac| gid == Gid::of_roce(mac) || gid == Gid::of_iwarp(mac);
+            let has_address = self.addresses.contains(&(index, gid))
+                || self.has_near_address(record)
+                || mac.is_some_and(is_made);
             record.entry.netdev_ifindex().is_some()
-                && (self.has_near_address(record) || mac.is_some_and(is_made))
+                && has_address
+                && self.links.as_ref().is_some_and(|links| links.may_move(index))
         };
         let may_be_renamed = |record: &GidRecord| {
             let links = self.links.as_ref();

@@ -438,14 +438,22 @@ fn what_is_known_of_a_row_does_not_depend_on_what_else_is_asked() {
 /// after the links were read.
 #[test]
 fn a_row_of_an_interface_that_has_its_address_is_not_known_to_be_elsewhere() {
-    let bridge = Link { mac: Some(MAC), ..link(20, "br0") };
-    let mut here = namespace(&[(20, "10.9.9.9")], vec![link(2, "d0"), bridge, link(3, "e0")]);
+    let bridge = Link { mac: Some(MAC), kind: "bridge".into(), ..link(20, "br0") };
+    // What is on the bridge goes with it, and others stay above what they are above.
+    let on_bridge = Link { lower: Some(20), kind: "vlan".into(), ..link(21, "br0.7") };
+    let on_other = Link { lower: Some(3), kind: "vlan".into(), ..link(22, "e0.7") };
+    let addresses = [(20, "10.9.9.9"), (21, "10.9.9.1"), (22, "10.9.9.2"), (3, "10.9.9.3")];
+    let all = vec![link(2, "d0"), bridge, link(3, "e0"), on_bridge, on_other];
+    let mut here = namespace(&addresses, all);
     let rows = [
         record(20, "10.9.9.9"),
         record(20, "fe80::11:22ff:fe33:4455"),
         // This is not its address, and this is another one's.
         record(20, "10.9.9.8"),
         record(3, "10.9.9.9"),
+        record(21, "10.9.9.1"),
+        record(22, "10.9.9.2"),
+        record(3, "10.9.9.3"),
         record(25, "10.9.9.9"),
     ];
     let table = GidTable::sample("rxe0", rows.to_vec());
@@ -453,11 +461,12 @@ fn a_row_of_an_interface_that_has_its_address_is_not_known_to_be_elsewhere() {
         let namings = here.namings(&[&table], here.name(&[&table]), &[false]).remove(0);
         namings.iter().map(|own| own.is_elsewhere).collect::<Vec<_>>()
     };
-    assert_eq!(elsewhere(&here), [false, false, true, true, true]);
+    let expected = [false, false, true, true, false, true, true, true];
+    assert_eq!(elsewhere(&here), expected);
     here.port_netdevs.insert(("rxe0".into(), 1), Ok(None));
-    assert_eq!(elsewhere(&here), [false, false, true, true, true]);
+    assert_eq!(elsewhere(&here), expected);
     here.port_netdevs.insert(("rxe0".into(), 1), Ok(Some(Netdev::new(index(25), "d9"))));
-    assert_eq!(elsewhere(&here), [false; 5]);
+    assert_eq!(elsewhere(&here), [false; 8]);
 }
 
 /// By sysfs a row has a name, which was read before the interfaces were.
