@@ -8,7 +8,7 @@ use super::nccl::{ASKED, DEVICES_BEFORE, Implementation, ROOM};
 use super::plan::Model;
 use super::port::Port;
 use super::reason::Why;
-use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord};
+use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord, SettingsReading};
 use crate::port::PortState;
 
 /// The devices of which NCCL takes ports: those that it finds. If it finds none, all, as then it is asked about elsewhere.
@@ -161,6 +161,19 @@ fn is_used(outcome: &Outcome) -> bool {
 }
 
 impl Model {
+    /// Whether it is a release of NCCL that looks for its file in the home of the password entry.
+    fn reads_home_of_password_entry(&self) -> bool {
+        match self {
+            Self::Nccl(own) => match own.implementation() {
+                Implementation::Nccl(release) => {
+                    SettingsReading::from(release) < SettingsReading::V2_30
+                }
+                Implementation::Nvshmem => false,
+            },
+            Self::Ucx(_) => false,
+        }
+    }
+
     /// What the program does with all ports of a host that could be read, and for each of them whether that is known.
     /// Of a sysfs tree it is not, as nobody knows which variables are set there. Nor is it of a device that may be one
     /// that no program can open ([`unopened`]). Only NCCL itself has files of settings.
@@ -179,8 +192,9 @@ impl Model {
     pub fn take(&self, inventory: &Inventory, ports: &[&Port<'_>]) -> Vec<(Decision, bool)> {
         let is_nccl = matches!(self, Self::Nccl(own) if matches!(own.implementation(), Implementation::Nccl(_)));
         // Variables are known of a host, and not of a tree.
-        let is_read =
-            inventory.host.is_some() && (!is_nccl || inventory.unread_settings.is_empty());
+        let is_read = inventory.host.is_some()
+            && (!is_nccl || inventory.unread_settings.is_empty())
+            && !(inventory.home_is_assumed && self.reads_home_of_password_entry());
         let is_room_known = match self {
             Self::Nccl(_) if is_nccl => doubt(inventory).is_none(),
             Self::Nccl(_) => !is_crowded(inventory),

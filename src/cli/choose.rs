@@ -171,6 +171,13 @@ pub(crate) fn answer(
             }
         }
         tell_types(&host.inventory, &chosen, args.like, report);
+        if host.inventory.home_is_assumed
+            && args.like.is_some_and(|own| own.reading() < SettingsReading::V2_30)
+        {
+            report.turn_to(host.name.as_deref());
+            report.note("the home of the password entry is not known, and $HOME is taken for it: what NCCL before 2.30 does may be something else");
+            report.turn_to(None);
+        }
         report.enter(Stage::Unusable);
         for own in chosen.iter().filter(|own| !is_used(&own.decision.outcome)) {
             report.note(own.why_unused());

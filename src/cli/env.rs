@@ -365,7 +365,8 @@ impl Here {
         let mut inventory = Inventory::default();
         let is_elsewhere = common.sysfs.is_some() || !args.origin.from.from.is_empty();
         if is_elsewhere && matches!(format, EnvFormat::Shell | EnvFormat::Slurm) {
-            (inventory.settings, inventory.unread_settings) = read_settings();
+            (inventory.settings, inventory.unread_settings, inventory.home_is_assumed) =
+                read_settings();
         }
         Self(Seen { name: None, inventory })
     }

@@ -424,6 +424,7 @@ fn host_words(own: &Inventory) -> BTreeSet<String> {
     words.extend(own.absences.iter().map(ToString::to_string));
     words.extend(own.settings.iter().map(setting));
     words.extend(own.unread_settings.iter().map(|own| own.text.clone()));
+    words.extend(own.home_is_assumed.then(|| "home_is_assumed true".to_owned()));
     words.into_iter().collect()
 }
 

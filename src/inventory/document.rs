@@ -86,6 +86,8 @@ struct Document {
     settings: Vec<SettingForm>,
     #[serde(default, deserialize_with = "form::list", skip_serializing_if = "Vec::is_empty")]
     unread_settings: Vec<Problem>,
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    home_is_assumed: bool,
     #[serde(deserialize_with = "form::list")]
     problems: Vec<Problem>,
     #[serde(default, deserialize_with = "list_failure")]
@@ -193,6 +195,7 @@ impl From<Inventory> for Document {
             interfaces,
             settings,
             unread_settings,
+            home_is_assumed,
             problems,
             list_failure,
             unlisted,
@@ -214,6 +217,7 @@ impl From<Inventory> for Document {
             interfaces,
             settings: settings.into_iter().map(SettingForm::from).collect(),
             unread_settings,
+            home_is_assumed,
             problems,
             list_failure: list_failure.map_or(ListFailure::None, ListFailure::Some),
             unlisted: unlisted.map(|(device, problem)| Unlisted { device, problem }).collect(),
@@ -246,6 +250,7 @@ impl TryFrom<Document> for Inventory {
             interfaces: own.interfaces,
             settings: known.settings,
             unread_settings: own.unread_settings,
+            home_is_assumed: own.home_is_assumed,
             problems: own.problems,
             list_failure: None,
             unlisted: own.unlisted.into_iter().map(|own| (own.device, own.problem)).collect(),

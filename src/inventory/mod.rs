@@ -103,6 +103,9 @@ pub struct Inventory {
     /// NCCL's files of settings that could not be read, and settings that this version does not know. What NCCL
     /// does is not known if there are any.
     pub unread_settings: Vec<Problem>,
+    /// Whether `$HOME` was taken for the home of this user's password entry, in which NCCL up to 2.29 looks for a file: the
+    /// entry is in no file, and may be a directory service's.
+    pub home_is_assumed: bool,
     /// What went wrong and is no device's; and why the interfaces of rows are not known, of ports that were not wanted.
     pub problems: Vec<Problem>,
     /// Why there may be devices that are neither among the `devices` nor `unlisted`; `None` if it is known which there

@@ -93,7 +93,8 @@ impl Host {
             let host = uname.as_ref().and_then(|own| shown(own.nodename()));
             inventory.host = Some(host.unwrap_or_else(|| NAMELESS.to_owned()));
             inventory.kernel = uname.as_ref().and_then(|own| shown(own.release()));
-            let (settings, problems) = read_settings();
+            let (settings, problems, home_is_assumed) = read_settings();
+            inventory.home_is_assumed = home_is_assumed;
             inventory.settings = settings;
             inventory.unread_settings = problems;
         }

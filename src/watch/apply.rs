@@ -229,6 +229,7 @@ pub(super) fn host_part(own: &Inventory, with_interfaces: bool) -> Inventory {
         interfaces: own.interfaces.clone().filter(|_| with_interfaces),
         settings: own.settings.clone(),
         unread_settings: own.unread_settings.clone(),
+        home_is_assumed: own.home_is_assumed,
         problems: own.problems.clone(),
         list_failure: own.list_failure.clone(),
         unlisted: own.unlisted.clone(),

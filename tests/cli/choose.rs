@@ -756,6 +756,21 @@ fn settings_by_release() {
     assert_eq!((like("nccl-2.22.3"), like("nccl-2.20")), (json!(3), json!(0)));
 }
 
+/// Where `$HOME` was taken for the home of a password entry, what older releases take is not known.
+#[test]
+fn a_home_that_is_assumed() {
+    let mut host = host("node1", &[("mlx5_0", port(DUAL))]);
+    let sure = |host: &Value, release: &str| {
+        let run = Fleet::new(std::slice::from_ref(host)).uverbs(&["choose", "--like", release]);
+        (run.stdout.contains("3? "), run.stderr.contains("home of the password entry"))
+    };
+    assert_eq!(sure(&host, "nccl-2.28"), (false, false));
+    host["home_is_assumed"] = json!(true);
+    assert_eq!(sure(&host, "nccl-2.28"), (true, true));
+    assert_eq!(sure(&host, "nccl-2.30.4"), (false, false));
+    assert_eq!(sure(&host, "ucx"), (false, false));
+}
+
 /// What this process's own files hold, release by release.
 #[test]
 fn files_of_settings() {

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+#[cfg(doc)]
+use crate::inventory::Inventory;
 use crate::inventory::settings::{self, NAMES, Setting, SettingsReading};
 use crate::inventory::{Answer, Problem};
 
@@ -16,14 +18,14 @@ use crate::inventory::{Answer, Problem};
 const FILE_LIMIT: u64 = 64 * 1024;
 
 /// The variables of this process, then those of the files that NCCL would read in it; and what keeps files from being
-/// read.
+/// read. Whether `$HOME` was taken for the home of the password entry says [`Inventory::home_is_assumed`].
 #[must_use]
-pub fn read_settings() -> (Vec<Setting>, Vec<Problem>) {
+pub fn read_settings() -> (Vec<Setting>, Vec<Problem>, bool) {
     let variable =
         |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let of_process = |name: &&str| Some(Setting::new(*name, variable(name)?, None));
     let mut found: Vec<Setting> = NAMES.iter().filter_map(of_process).collect();
-    let (files, problem) = files();
+    let (files, problem, home_is_assumed) = files();
     let mut problems: Vec<Problem> = problem.into_iter().collect();
     for (path, readings) in files {
         match read_file(&path) {
@@ -33,14 +35,14 @@ pub fn read_settings() -> (Vec<Setting>, Vec<Problem>) {
             Err(problem) => problems.push(problem),
         }
     }
-    (found, problems)
+    (found, problems, home_is_assumed)
 }
 
 /// The files that NCCL reads, in the order in which they count, with the releases that read them.
 type Files = Vec<(PathBuf, RangeInclusive<SettingsReading>)>;
 
-/// These files, and why it is not known where the home of this user is.
-fn files() -> (Files, Option<Problem>) {
+/// These files, and why it is not known where the home of this user is, or whether it was assumed.
+fn files() -> (Files, Option<Problem>, bool) {
     let own = std::env::var_os("NCCL_CONF_FILE").filter(|path| !path.is_empty());
     let own = own.map(cut);
     let home = std::env::var_os("HOME");
@@ -49,9 +51,9 @@ fn files() -> (Files, Option<Problem>) {
         path.push("/.nccl.conf");
         cut(path)
     };
-    let (entry, problem) = match password_home(home.clone()) {
-        Ok(own) => (own.map(of_home), None),
-        Err(problem) => (None, Some(problem)),
+    let (entry, problem, is_assumed) = match password_home(home.clone()) {
+        Ok((own, is_assumed)) => (own.map(of_home), None, is_assumed),
+        Err(problem) => (None, Some(problem), false),
     };
     let user = |reading| match reading {
         SettingsReading::V2_4 => entry.clone(),
@@ -69,7 +71,7 @@ fn files() -> (Files, Option<Problem>) {
     // What the newest release reads comes first.
     files.reverse();
     files.push((PathBuf::from("/etc/nccl.conf"), Setting::everywhere()));
-    (files, problem)
+    (files, problem, is_assumed)
 }
 
 /// As much of a path as NCCL has room for.
@@ -81,8 +83,8 @@ fn cut(path: OsString) -> PathBuf {
 }
 
 /// The home of this user's password entry, of `/etc/passwd`. Where the entry is a directory service's (LDAP, SSSD),
-/// which cannot be asked from here, it is taken to be `$HOME`. A user without an entry has none.
-fn password_home(home: Option<OsString>) -> Answer<Option<OsString>> {
+/// which cannot be asked from here, it is taken to be `$HOME`, and that is said. A user without an entry has none.
+fn password_home(home: Option<OsString>) -> Answer<(Option<OsString>, bool)> {
     let read = |path: &str| match std::fs::read(path) {
         Err(error) if !Errno::from_io_error(&error).is_some_and(is_nothing) => Err(Problem {
             text: format!("host: this user's home is not known: {path} was not read: {error}"),
@@ -92,9 +94,9 @@ fn password_home(home: Option<OsString>) -> Answer<Option<OsString>> {
     };
     let uid = rustix::process::getuid().as_raw();
     match home_of(&*read("/etc/passwd")?, uid) {
-        Some(own) => Ok(Some(own)),
-        None if asks_others(&*read("/etc/nsswitch.conf")?) => Ok(home),
-        None => Ok(None),
+        Some(own) => Ok((Some(own), false)),
+        None if asks_others(&*read("/etc/nsswitch.conf")?) => Ok((home, true)),
+        None => Ok((None, false)),
     }
 }
 
@@ -126,16 +128,13 @@ fn home_of(passwd: impl BufRead, uid: u32) -> Option<OsString> {
     })
 }
 
-/// Whether a directory service has password entries too. systemd has only those of its own users.
+/// Whether something else than `/etc/passwd` has password entries too.
 fn asks_others(nsswitch: impl BufRead) -> bool {
     let mut lines = nsswitch.lines().map_while(Result::ok);
     let line = lines.find_map(|line| Some(line.trim_start().strip_prefix("passwd:")?.to_owned()));
     line.is_some_and(|line| {
         let sources = line.split('#').next().unwrap_or_default().split_whitespace();
-        sources.into_iter().any(|source| {
-            !source.starts_with('[')
-                && !matches!(source, "files" | "systemd" | "compat" | "altfiles")
-        })
+        sources.into_iter().any(|source| !source.starts_with('[') && source != "files")
     })
 }
 
@@ -216,7 +215,7 @@ mod tests {
             ("passwd: files # ldap\n", false),
             ("# passwd: ldap\npasswd:files\n", false),
             ("passwd: files [NOTFOUND=return] sss\n", true),
-            (" passwd:\tfiles systemd\n", false),
+            (" passwd:\tfiles systemd\n", true),
             ("passwd: files systemd ldap\n", true),
         ] {
             assert_eq!(asks_others(text.as_bytes()), expected, "{text:?}");
