@@ -175,7 +175,9 @@ pub(crate) fn answer(
             && args.like.is_some_and(|own| own.reading() < SettingsReading::V2_30)
         {
             report.turn_to(host.name.as_deref());
-            report.note("the home of the password entry is not known, and $HOME is taken for it: what NCCL before 2.30 does may be something else");
+            report.note(
+                "the home of the password entry is not known: what NCCL before 2.30 does may be something else",
+            );
             report.turn_to(None);
         }
         report.enter(Stage::Unusable);

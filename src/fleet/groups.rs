@@ -47,6 +47,9 @@ pub struct Difference {
     pub count: usize,
 }
 
+/// Fields of a port of which others come.
+const CAUSES: [Field; 2] = [Field::LinkLayer, Field::State];
+
 /// A field that differs: what is seen, what is usual.
 type Differing<'s> = ((Field, &'s str), Option<&'s str>, Option<&'s str>);
 
@@ -122,7 +125,7 @@ impl Survey {
         let Some(usual_profile) = usual.and_then(|own| self.profiles.get(own)) else {
             return Groups::default();
         };
-        let wanted = self.wanted(usual_profile, &whole, &counts);
+        let wanted = self.wanted(usual_profile, &members, (&whole, &counts));
         let mut found: BTreeMap<Vec<Difference>, Vec<u32>> = BTreeMap::new();
         let mut groups = Groups::default();
         for (number, hosts) in members {
@@ -240,12 +243,21 @@ impl Survey {
         whole
     }
 
-    /// What is usual: the values of a profile, and where something could not be read there, what most others have.
-    fn wanted<'s>(&'s self, usual: &Profile, whole: &Whole<'s>, counts: &[usize]) -> Values<'s> {
+    /// What is usual: the values of a profile, and where something could not be read there, what most others have. Of what
+    /// comes of a port's state these are the others with that state.
+    fn wanted<'s>(
+        &'s self,
+        usual: &Profile,
+        members: &BTreeMap<u32, Vec<u32>>,
+        (whole, counts): (&Whole<'s>, &[usize]),
+    ) -> Values<'s> {
         let mut wanted = self.values(usual);
         let mut most: BTreeMap<(Field, &str), (usize, Reverse<u32>, &str)> = BTreeMap::new();
         for (number, count) in (0u32..).zip(counts) {
             let Some(Item { field, place, value }) = self.items.get(number) else { continue };
+            if Field::State.explains(*field) {
+                continue;
+            }
             let own = (*count, Reverse(number), &**value);
             let best = most.entry((*field, place)).or_insert(own);
             *best = own.max(*best);
@@ -260,6 +272,33 @@ impl Survey {
                 is_there
             };
             if is_usual {
+                wanted.entry(key).or_insert(value);
+            }
+        }
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+        for (number, hosts) in members {
+            let Some(profile) = self.profiles.get(*number) else { continue };
+            let own = self.values(profile);
+            for item in &profile.items {
+                let Some(Item { field, place, .. }) = self.items.get(*item) else { continue };
+                let is_same = |cause: &Field| {
+                    let key = (*cause, &**place);
+                    own.get(&key) == wanted.get(&key)
+                };
+                if Field::State.explains(*field) && CAUSES.iter().all(is_same) {
+                    *counts.entry(*item).or_default() += hosts.len();
+                }
+            }
+        }
+        let mut caused: BTreeMap<(Field, &str), (usize, Reverse<u32>, &str)> = BTreeMap::new();
+        for (number, count) in counts {
+            let Some(Item { field, place, value }) = self.items.get(number) else { continue };
+            let own = (count, Reverse(number), &**value);
+            let best = caused.entry((*field, place)).or_insert(own);
+            *best = own.max(*best);
+        }
+        for (key, (_, _, value)) in caused {
+            if wanted.contains_key(&(Field::Present, key.1)) {
                 wanted.entry(key).or_insert(value);
             }
         }

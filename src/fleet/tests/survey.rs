@@ -771,6 +771,21 @@ fn what_is_usual_is_not_what_was_not_read() {
     }
     hosts[11].kernel = Some("6.8.0".to_owned());
     assert_eq!(odd(&hosts), ["[11] Kernel  6.8.0 6.12.0 11"]);
+    // What is recommended on a port that is active is not what most have whose port is down.
+    let mut hosts = fleet(7);
+    for own in &mut hosts[..2] {
+        own.interfaces = None;
+    }
+    for own in &mut hosts[4..] {
+        port(own, 1).state = PortState::DOWN;
+    }
+    let found = odd(&hosts);
+    assert!(found.iter().all(|own| own.starts_with("[4, 5, 6] State")), "{found:?}");
+    // A port of the usual host that could not be read is as most are.
+    let mut hosts = fleet(4);
+    port(&mut hosts[3], 1).state = PortState::DOWN;
+    hosts[0].devices[1].ports[0].attributes = Some(Err(problem.clone()));
+    assert_eq!(odd(&hosts), ["[3] State mlx5_1:1 down active 2"]);
     // One of which nearly nothing is known is not the usual one.
     let mut hosts = fleet(21);
     for (place, own) in hosts[10..20].iter_mut().enumerate() {
