@@ -51,7 +51,7 @@ fn every_variable_is_looked_for() {
 }
 
 /// What NCCL does with the ports of a host: each device with its number and its count of ports.
-fn chosen_of_all(devices: &[(&'static str, Option<u32>, u32)], set: &str) -> Vec<Outcome> {
+fn chosen_of_all(devices: &[(&str, Option<u32>, u32)], set: &str) -> Vec<Outcome> {
     let rows = ["1 0 fe80::1 v1 e", "1 3 ::ffff:10.0.0.1 v2 e"].map(row);
     let one = port("port 1 link_layer Ethernet gid_tbl_len 8", rows.to_vec());
     let ports: Vec<Port<'_>> = devices
@@ -103,6 +103,7 @@ fn nccl_has_room_for_32_ports() {
 /// It has room for as many ports, and for four of each device that its list does not leave out.
 #[test]
 fn nvshmem_fails_beyond_its_room() {
+    let names: Vec<String> = (0..49).map(|n| format!("d{n}")).collect();
     let count = |devices: &[_], set: &str| {
         let outcomes = chosen_of_all(devices, set);
         let fails = Outcome::Fails(Why::BeyondRoom);
@@ -122,10 +123,7 @@ fn nvshmem_fails_beyond_its_room() {
     let left_out = format!("{index} NVSHMEM_ENABLE_NIC_PE_MAPPING=1 NVSHMEM_HCA_LIST=^a:5");
     assert_eq!(count(&fifth, &left_out), (5, 0));
     // It has no room for 49 devices, whatever its list is.
-    let names: Vec<String> = (0..49).map(|n| format!("d{n}")).collect();
-    let names: Vec<&'static str> =
-        names.into_iter().map(|own| -> &'static str { Box::leak(own.into()) }).collect();
-    let devices: Vec<_> = names.iter().map(|name| device(*name, 1)).collect();
+    let devices: Vec<_> = names.iter().map(|name| device(name.as_str(), 1)).collect();
     let one = format!("{index} NVSHMEM_ENABLE_NIC_PE_MAPPING=1 NVSHMEM_HCA_LIST=d0");
     assert_eq!((count(&devices[..48], &one), count(&devices, &one)), ((1, 0), (0, 1)));
 }
