@@ -15,7 +15,7 @@ use crate::netdev::Interface;
 /// natural order of their names in both, as [`Host::inventory`](crate::Host::inventory) gives them.
 ///
 /// An interface with another name than before is renamed if both inventories list interfaces, and it has its index, MAC
-/// address and port GUID. A [`Watch`](super::Watch) hears whether another one has got the index.
+/// address and port GUID. A [`Watch`](super::Watch) hears whether another one has the index now.
 ///
 /// ```
 /// use uverbs::device::Device;

@@ -69,7 +69,7 @@ impl Watch {
                 None => (self.read_all(), true),
             },
         };
-        // What was read may be of an interface that has got its index meanwhile.
+        // Another interface may have the index now, and what was read may be of that one.
         self.hear_route();
         gone = gone.zip(self.gone.as_ref()).map(|(own, more)| own.union(more).copied().collect());
         if is_worse(&self.inventory, &next) && self.doubts < MOST_DOUBTS {
