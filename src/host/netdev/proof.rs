@@ -170,10 +170,9 @@ impl Namespace {
         let may_be_its = |index: u32, record: &GidRecord| {
             let mac = self.link(index).and_then(|link| link.mac);
             let gid = record.entry.gid();
-            let is_made = |mac| gid == Gid::of_roce(mac) || gid == Gid::of_iwarp(mac);
             let has_address = self.addresses.contains(&(index, gid))
                 || self.has_near_address(record)
-                || mac.is_some_and(is_made);
+                || mac.is_some_and(|mac| is_made_of(gid, mac));
             record.entry.netdev_ifindex().is_some()
                 && has_address
                 && self.links.as_ref().is_some_and(|links| links.may_move(index))
@@ -391,8 +390,13 @@ impl Namespace {
         let mac = self.link(index.get()).and_then(|link| link.mac);
         is_reserved
             && index == port.bond.unwrap_or(port.own.index)
-            && mac.is_some_and(|mac| gid == Gid::of_roce(mac) || gid == Gid::of_iwarp(mac))
+            && mac.is_some_and(|mac| is_made_of(gid, mac))
     }
+}
+
+/// Whether the kernel derives a GID from a MAC address.
+fn is_made_of(gid: Gid, mac: [u8; 6]) -> bool {
+    gid == Gid::of_roce(mac) || gid == Gid::of_iwarp(mac)
 }
 
 /// Whether a row is of an interface, if that has a row on this port with its GID and index, of RoCE
