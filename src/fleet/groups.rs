@@ -59,6 +59,9 @@ type Merged<'s> = BTreeMap<(Field, Option<&'s str>, Option<&'s str>), Vec<String
 /// The values of a profile.
 type Values<'s> = BTreeMap<(Field, &'s str), &'s str>;
 
+/// What most hosts have in a place: how many, the number of the item, and its value.
+type Most<'s> = BTreeMap<(Field, &'s str), (usize, Reverse<u32>, &'s str)>;
+
 /// Hosts of which it is known what they have, and what not, by the fields that they may lack.
 #[derive(Default)]
 struct Whole<'s> {
@@ -243,6 +246,18 @@ impl Survey {
         whole
     }
 
+    /// What most hosts have in each place, of items with their counts: the count, and the value. Of equal ones the first.
+    fn most(&self, counts: impl Iterator<Item = (u32, usize)>) -> Most<'_> {
+        let mut most = Most::new();
+        for (number, count) in counts {
+            let Some(Item { field, place, value }) = self.items.get(number) else { continue };
+            let own = (count, Reverse(number), &**value);
+            let best = most.entry((*field, place)).or_insert(own);
+            *best = own.max(*best);
+        }
+        most
+    }
+
     /// What is usual: the values of a profile, and where something could not be read there, what most others have. Of what
     /// comes of a port's state these are the others with that state.
     fn wanted<'s>(
@@ -252,19 +267,13 @@ impl Survey {
         (whole, counts): (&Whole<'s>, &[usize]),
     ) -> Values<'s> {
         let mut wanted = self.values(usual);
-        let mut most: BTreeMap<(Field, &str), (usize, Reverse<u32>, &str)> = BTreeMap::new();
-        for (number, count) in (0u32..).zip(counts) {
-            let Some(Item { field, place, value }) = self.items.get(number) else { continue };
-            if Field::State.explains(*field) {
-                continue;
-            }
-            let own = (*count, Reverse(number), &**value);
-            let best = most.entry((*field, place)).or_insert(own);
-            *best = own.max(*best);
-        }
+        let most = self.most((0u32..).zip(counts.iter().copied()));
         // In the order of fields: devices and ports come first.
         for (key, (count, _, value)) in most {
             let (field, place) = key;
+            if Field::State.explains(field) {
+                continue;
+            }
             let is_there = place.is_empty() || wanted.contains_key(&(Field::Present, place));
             let is_usual = if field.can_lack() {
                 !usual.is_whole(field) && count >= whole.lacking(key)
@@ -290,14 +299,7 @@ impl Survey {
                 }
             }
         }
-        let mut caused: BTreeMap<(Field, &str), (usize, Reverse<u32>, &str)> = BTreeMap::new();
-        for (number, count) in counts {
-            let Some(Item { field, place, value }) = self.items.get(number) else { continue };
-            let own = (count, Reverse(number), &**value);
-            let best = caused.entry((*field, place)).or_insert(own);
-            *best = own.max(*best);
-        }
-        for (key, (_, _, value)) in caused {
+        for (key, (_, _, value)) in self.most(counts.into_iter()) {
             if wanted.contains_key(&(Field::Present, key.1)) {
                 wanted.entry(key).or_insert(value);
             }
