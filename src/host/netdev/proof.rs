@@ -166,16 +166,20 @@ impl Namespace {
             let is_named = record.entry.netdev_ifindex().is_none() && record.sysfs_netdev.is_some();
             is_named && (self.has_near_address(record) || made.contains(&record.entry.gid()))
         };
-        // It may have been above the port's until now: the kernel removes rows later.
-        let may_be_its = |index: u32, record: &GidRecord| {
-            let mac = self.link(index).and_then(|link| link.mac);
+        // It may have been above the port's until now: the kernel removes rows later. Or it still is, and the port's
+        // went to another namespace after the links were read.
+        let may_be_its = |index: u32, record: &GidRecord, is_own_here: bool| {
+            let link = self.link(index);
+            let mac = link.and_then(|link| link.mac);
+            let is_on_another = link.is_some_and(|link| link.lower.is_some());
             let gid = record.entry.gid();
             let has_address = self.addresses.contains(&(index, gid))
                 || self.has_near_address(record)
                 || mac.is_some_and(|mac| is_made_of(gid, mac));
             record.entry.netdev_ifindex().is_some()
                 && has_address
-                && self.links.as_ref().is_some_and(|links| links.may_move(index))
+                && (is_on_another && !is_own_here
+                    || self.links.as_ref().is_some_and(|links| links.may_move(index)))
         };
         let may_be_renamed = |record: &GidRecord| {
             let links = self.links.as_ref();
@@ -204,7 +208,7 @@ impl Namespace {
                             above.as_ref().is_some_and(|above| !above.contains(&index))
                                 && !untold.contains(&index)
                                 && !may_have_had_name(record)
-                                && !may_be_its(index, record)
+                                && !may_be_its(index, record, own.is_some())
                         }
                     }
                 };
