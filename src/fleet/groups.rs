@@ -47,9 +47,6 @@ pub struct Difference {
     pub count: usize,
 }
 
-/// Fields of a port of which others come.
-const CAUSES: [Field; 2] = [Field::LinkLayer, Field::State];
-
 /// A field that differs: what is seen, what is usual.
 type Differing<'s> = ((Field, &'s str), Option<&'s str>, Option<&'s str>);
 
@@ -122,7 +119,7 @@ impl Survey {
         for (host, profile) in (0u32..).zip(&self.hosts) {
             members.entry(*profile).or_default().push(host);
         }
-        let counts = self.counts(&members);
+        let counts = self.counts(&members, None);
         let whole = self.whole(&members);
         let usual = self.usual(&members, &whole, &counts);
         let Some(usual_profile) = usual.and_then(|own| self.profiles.get(own)) else {
@@ -154,12 +151,19 @@ impl Survey {
         groups
     }
 
-    /// On how many hosts each item is.
-    fn counts(&self, members: &BTreeMap<u32, Vec<u32>>) -> Vec<usize> {
+    /// On how many hosts each item is. With causes, only on those where what it depends on is so.
+    fn counts(&self, members: &BTreeMap<u32, Vec<u32>>, causes: Option<&Values<'_>>) -> Vec<usize> {
         let mut counts = vec![0; self.items.len()];
-        for (profile, hosts) in members {
-            for item in self.profiles.get(*profile).iter().flat_map(|own| &own.items) {
-                if let Some(count) = counts.get_mut(*item as usize) {
+        for (number, hosts) in members {
+            let Some(profile) = self.profiles.get(*number) else { continue };
+            let own = causes.map(|causes| (self.values(profile), causes));
+            for item in &profile.items {
+                let key = self.items.get(*item).map(|own| (own.field, &*own.place));
+                let is_meant = match (&own, key) {
+                    (Some((own, causes)), Some(key)) => is_alike(key, own, causes),
+                    _ => true,
+                };
+                if let Some(count) = counts.get_mut(*item as usize).filter(|_| is_meant) {
                     *count += hosts.len();
                 }
             }
@@ -179,6 +183,10 @@ impl Survey {
         if let Some((profile, _)) = members.iter().find(|(_, hosts)| is_most(hosts)) {
             return Some(*profile);
         }
+        // What depends on something else counts where that is as on most hosts; elsewhere it is as if it were not known.
+        let most = self.most((0u32..).zip(counts.iter().copied()));
+        let causes: Values<'_> = most.into_iter().map(|(key, own)| (key, own.2)).collect();
+        let counts = self.counts(members, Some(&causes));
         let of = |item: u32| {
             let Item { field, place, .. } = self.items.get(item)?;
             Some(((*field, &**place), number(*counts.get(item as usize)?)))
@@ -216,8 +224,11 @@ impl Survey {
             let place = |place: &str| at_place.get(place).copied().unwrap_or(0);
             let has_places = profile.is_whole(Field::Present);
             sum += if has_places { place("") } else { all_places };
+            let values = self.values(profile);
             for (key, count) in profile.items.iter().filter_map(|item| of(*item)) {
-                let Some(own) = spread.get(&key) else { continue };
+                let Some(own) = spread.get(&key).filter(|_| is_alike(key, &values, &causes)) else {
+                    continue;
+                };
                 let is_lackable = key.0.can_lack() && profile.is_whole(key.0);
                 let lost = if is_lackable { own.loss(lacking(key)) } else { own.mean_loss() };
                 sum += own.loss(count) - lost;
@@ -259,7 +270,7 @@ impl Survey {
     }
 
     /// What is usual: the values of a profile, and where something could not be read there, what most others have. Of what
-    /// comes of a port's state these are the others with that state.
+    /// depends on something else these are the others with that.
     fn wanted<'s>(
         &'s self,
         usual: &Profile,
@@ -271,7 +282,7 @@ impl Survey {
         // In the order of fields: devices and ports come first.
         for (key, (count, _, value)) in most {
             let (field, place) = key;
-            if Field::State.explains(field) {
+            if !field.causes().is_empty() {
                 continue;
             }
             let is_there = place.is_empty() || wanted.contains_key(&(Field::Present, place));
@@ -284,23 +295,10 @@ impl Survey {
                 wanted.entry(key).or_insert(value);
             }
         }
-        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
-        for (number, hosts) in members {
-            let Some(profile) = self.profiles.get(*number) else { continue };
-            let own = self.values(profile);
-            for item in &profile.items {
-                let Some(Item { field, place, .. }) = self.items.get(*item) else { continue };
-                let is_same = |cause: &Field| {
-                    let key = (*cause, &**place);
-                    own.get(&key) == wanted.get(&key)
-                };
-                if Field::State.explains(*field) && CAUSES.iter().all(is_same) {
-                    *counts.entry(*item).or_default() += hosts.len();
-                }
-            }
-        }
-        for (key, (_, _, value)) in self.most(counts.into_iter()) {
-            if wanted.contains_key(&(Field::Present, key.1)) {
+        let counts = self.counts(members, Some(&wanted));
+        for (key, (count, _, value)) in self.most((0u32..).zip(counts)) {
+            let depends = !key.0.causes().is_empty();
+            if depends && count > 0 && wanted.contains_key(&(Field::Present, key.1)) {
                 wanted.entry(key).or_insert(value);
             }
         }
@@ -330,6 +328,11 @@ impl Survey {
         let items = profile.items.iter().filter_map(|number| self.items.get(*number));
         items.map(|Item { field, place, value }| ((*field, &**place), &**value)).collect()
     }
+}
+
+/// Whether what a field of a place depends on is so.
+fn is_alike((field, place): (Field, &str), own: &Values<'_>, causes: &Values<'_>) -> bool {
+    field.causes().iter().all(|cause| own.get(&(*cause, place)) == causes.get(&(*cause, place)))
 }
 
 /// What differs, with the places of a field together, and without what something else explains.

@@ -81,14 +81,23 @@ impl Field {
         }
     }
 
-    /// What a difference in this field of a port explains: differences there that are not worth a word.
-    pub(super) fn explains(self, other: Self) -> bool {
-        let is_of_port = self >= Self::LinkLayer && other <= Self::Ucx;
+    /// The fields of a device or port on which this one of it depends: hosts that differ in them are not compared in it.
+    /// They do not depend on others themselves.
+    pub(super) fn causes(self) -> &'static [Self] {
         match self {
-            Self::LinkLayer | Self::State => is_of_port && other > self,
-            Self::Rate => other == Self::Width,
-            _ => false,
+            Self::Firmware => &[Self::Board, Self::Driver],
+            Self::PcieLink => &[Self::Board],
+            // What a port is, and what comes of it.
+            _ if (Self::Rate..=Self::Ucx).contains(&self) => &[Self::LinkLayer, Self::State],
+            _ => &[],
         }
+    }
+
+    /// What a difference in this field explains: differences there that are not worth a word.
+    pub(super) fn explains(self, other: Self) -> bool {
+        let is_cause = other.causes().contains(&self);
+        is_cause
+            || matches!((self, other), (Self::LinkLayer, Self::State) | (Self::Rate, Self::Width))
     }
 
     /// Whether it means something if it is only on one of two hosts. Of others, it was not read.
@@ -162,9 +171,11 @@ impl<'n> Items<'n> {
     /// Adds what is the host's own.
     pub(super) fn add_host(&mut self, inventory: &Inventory) {
         self.add_known(Field::Kernel, "", inventory.kernel.clone());
-        // What is set first counts. A file that only older releases read is left out.
+        // What is set first counts: another file that could not be read may be first. A file that only older releases
+        // read is left out.
+        let is_whole = inventory.unread_settings.is_empty();
         let mut last = "";
-        for setting in &inventory.settings {
+        for setting in inventory.settings.iter().filter(|own| is_whole || own.file.is_none()) {
             let counts = inventory.setting(&setting.name).is_some_and(|own| own == setting);
             if counts && last != setting.name {
                 self.add(Field::Setting, &setting.name, Some(setting.value.clone()));

@@ -808,8 +808,48 @@ fn what_is_usual_is_not_what_was_not_read() {
     hosts[0].settings.push(Setting::new("NCCL_IB_GID_INDEX", "3", None));
     hosts[1].settings.push(Setting::new("NCCL_IB_GID_INDEX", "1", None));
     hosts[2].unread_settings.push(problem);
-    let odd = odd(&hosts);
-    assert!(odd.contains(&"[1] Setting NCCL_IB_GID_INDEX 1 3 1".to_owned()), "{odd:?}");
+    let found = odd(&hosts);
+    assert!(found.contains(&"[1] Setting NCCL_IB_GID_INDEX 1 3 1".to_owned()), "{found:?}");
+    // A file that could not be read may be first, and the environment is.
+    for (file, count) in [(Some("/etc/nccl.conf"), 0), (None, 1)] {
+        let file = file.map(str::to_owned);
+        hosts[2].settings = vec![Setting::new("NCCL_IB_GID_INDEX", "5", file)];
+        let found = odd(&hosts);
+        let of_it = found.iter().filter(|own| own.starts_with("[2] ")).count();
+        assert_eq!(of_it, count, "{found:?}");
+    }
+}
+
+/// What follows from another difference makes no host the usual one.
+#[test]
+fn what_is_usual_is_not_what_follows_from_something_else() {
+    // The indices of the ports that are active are not alike, and those that are down have none.
+    let mut hosts = fleet(5);
+    for own in &mut hosts[3..] {
+        port(own, 1).state = PortState::DOWN;
+    }
+    for (place, own) in hosts[..3].iter_mut().enumerate() {
+        let rows = own.devices[1].gids.as_mut().unwrap().as_mut().unwrap();
+        let entry = &rows[3].record.entry;
+        let index = entry.index() + u32::try_from(place).unwrap();
+        let moved = GidEntry::new(1, index, entry.gid()).with_type(entry.gid_type());
+        rows[3].record.entry = moved.with_netdev_ifindex(entry.netdev_ifindex());
+    }
+    let found = odd(&hosts);
+    assert!(found.contains(&"[3, 4] State mlx5_1:1 down active 3".to_owned()), "{found:?}");
+    assert!(found.iter().any(|own| own.starts_with("[1] Index mlx5_1:1 4 3 1")), "{found:?}");
+    // Nor is the firmware of another board usual.
+    let mut hosts = fleet(6);
+    for (place, own) in hosts.iter_mut().enumerate() {
+        own.devices.truncate(1);
+        let is_other = place >= 4;
+        let hardware = own.devices[0].hardware.as_mut().unwrap();
+        hardware.board_id = Some(if is_other { "B2" } else { "B1" }.to_owned());
+        let versions = [None, None, Some("1"), Some("2"), Some("9"), Some("9")];
+        own.devices[0].device.fw_version = versions[place].map(str::to_owned);
+    }
+    let others = "[4, 5] Board mlx5_0 B2 B1 4";
+    assert_eq!(odd(&hosts), [others, "[3] Firmware mlx5_0 2 1 1"]);
 }
 
 /// A port that is down has no network. It is of a rail nevertheless.
