@@ -393,8 +393,10 @@ impl Indices {
         });
         let half_have: BTreeSet<usize> = half_have.map(|(port, _)| *port).collect();
         let rare = self.rare();
+        // It may be on these, and could not be read.
+        let may_have = self.without(false);
         let usual = counts.into_iter().map(|(port, mut rights)| {
-            let all: usize = rights.values().sum();
+            let all = rights.values().sum::<usize>() + may_have.get(&port).copied().unwrap_or(0);
             rights.remove(&Right::Unknown);
             // Where all that are known are alike, none differs.
             let is_one = rights.len() == 1;
@@ -455,15 +457,19 @@ impl Indices {
 
     /// The ports that most hosts are known not to have.
     fn rare(&self) -> BTreeSet<usize> {
-        let is_read = |place: &usize| self.hosts.get(*place).is_some_and(|(_, is_read)| *is_read);
-        let read = self.hosts.iter().filter(|(_, is_read)| *is_read).count();
-        // On how many of those that were read each port is.
+        let lacks = self.without(true).into_iter();
+        lacks.filter(|(_, lacks)| 2 * lacks > self.hosts.len()).map(|(port, _)| port).collect()
+    }
+
+    /// How many hosts have nothing of each port, of those that were read or of the others.
+    fn without(&self, of_read: bool) -> BTreeMap<usize, usize> {
+        let is_meant = |place: &usize| self.hosts.get(*place).is_some_and(|own| own.1 == of_read);
+        let all = self.hosts.iter().filter(|own| own.1 == of_read).count();
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         for (host, port, _) in &self.taken {
-            *counts.entry(*port).or_default() += usize::from(is_read(host));
+            *counts.entry(*port).or_default() += usize::from(is_meant(host));
         }
-        let lacks = counts.iter().map(|(port, count)| (*port, read.saturating_sub(*count)));
-        lacks.filter(|(_, lacks)| 2 * lacks > self.hosts.len()).map(|(port, _)| port).collect()
+        counts.into_iter().map(|(port, count)| (port, all.saturating_sub(count))).collect()
     }
 }
 

@@ -206,6 +206,16 @@ fn a_fleet_and_those_that_differ() {
     assert_eq!(fits["index"], 3);
     assert_eq!(fits["nccl"], json!({ "NCCL_IB_GID_INDEX": "3" }));
     assert_eq!(fits["differing"], json!({}));
+    // Most may use what a few do not.
+    let unread = ["node4", "node5", "node6"].map(|name| {
+        let mut own = hosts[0].clone();
+        own["host"] = name.into();
+        own["devices"][0]["gids"] = json!({ "error": "mlx5_0: query GID table: no", "errno": 5 });
+        own
+    });
+    let fits = Fleet::new(&[&hosts[..], &unread].concat()).json(&["choose"])["fits_all"].clone();
+    let of = |index| json!([format!("mlx5_0:1 uses {index}")]);
+    assert_eq!(fits["differing"], json!({ "node1": of(3), "node2": of(3), "node3": of(5) }));
 }
 
 /// A host with a port that is fine, and one whose table, or all of which, could not be read.
