@@ -164,7 +164,7 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
     let has_no_types = lacks(inventory, &|_, port, own| {
         own.link_layer == LinkLayer::ETHERNET && port.has_types.is_none()
     });
-    // On a port that is active, a finding of its own says so.
+    // On a port that is active, a finding of its own says so if it matters which GID is right.
     let has_no_row_types = inventory.devices.iter().any(|record| {
         let rows = record.all_rows().iter().map(|row| &row.record.entry);
         let untyped = rows.filter(|row| row.gid_type() == GidType::UNNAMED);

@@ -293,7 +293,7 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
                     "{least}{foreign} of {} GIDs belong to no interface in this network namespace",
                     port.rows.len()
                 ),
-                "programs that do not check this may take one: uverbs env says what to set",
+                "programs that do not check this may take one: uverbs env looks for a setting",
             );
         }
     }

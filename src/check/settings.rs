@@ -161,7 +161,7 @@ fn judge_indices(of_programs: &[(Program, Option<(Severity, String)>)]) -> Vec<F
             Some(program) => format!("the right index for {program} is {what}"),
         },
         wanted: None,
-        advice: "set no index; uverbs env says what to set instead".to_owned(),
+        advice: "no index is right on both; uverbs env looks for another setting".to_owned(),
     };
     let found = |(program, own): &(Program, Option<(Severity, String)>)| {
         let (severity, what) = own.as_ref()?;
@@ -378,7 +378,7 @@ fn judge(
     let place = format!("{}:{}", port.device, port.number);
     let word = if decision.is_sure(port) { "is" } else { "may be" };
     let instead =
-        format!("index {right} {word} right here; uverbs env says what to set for all ports");
+        format!("index {right} {word} right here; uverbs env looks for a setting for all ports");
     let finding = |name, severity, seen: String, advice: String| {
         let device = Some(port.device.to_owned());
         let (port, program) = (Some(port.number), Some(program));

@@ -254,7 +254,7 @@ fn what_was_not_tried_is_no_finding() {
     assert_eq!(names(&check(&inventory, Expected::default())), ["not-checked"]);
 }
 
-/// A type that was not read may be the one that is missing. On an active port that has a finding of its own.
+/// A type that was not read may be the one that is missing. On an active port that has a finding of its own, if it matters.
 #[test]
 fn types_that_were_not_read_on_a_port_that_is_not_active() {
     let of = |state: PortState, gid_type: GidType| {
