@@ -195,8 +195,12 @@ impl Input {
     }
 
     fn new(path: &Path, mut own: BufReader<File>, room: u64) -> Self {
-        let (path, before) = (path.to_owned(), path_before(path));
-        let (path, file, second, fault) = match part_before(&path, &mut own) {
+        // It is beside the file itself, where a link leads to. Of the standard input there is none.
+        let before =
+            fs::canonicalize(path).map_or_else(|_| path_before(path), |it| path_before(&it));
+        let path = path.to_owned();
+        let part = if path.as_os_str() == "-" { Ok(None) } else { part_before(&before, &mut own) };
+        let (path, file, second, fault) = match part {
             Ok(Some(file)) => (before, file, Some((path, own)), None),
             Ok(None) => (path, own, None, None),
             Err(error) => (path, own, None, Some(unread(&before, &error))),
@@ -254,8 +258,7 @@ fn part_before(path: &Path, own: &mut BufReader<File>) -> io::Result<Option<BufR
     if !own.fill_buf().is_ok_and(is_begun) {
         return Ok(None);
     }
-    let path = path_before(path);
-    let other = match fs::metadata(&path) {
+    let other = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other?,
     };
@@ -263,7 +266,7 @@ fn part_before(path: &Path, own: &mut BufReader<File>) -> io::Result<Option<BufR
         return Ok(None);
     }
     // Lines may be in it that are read without its beginning.
-    let mut before = open_found(&path)?;
+    let mut before = open_found(path)?;
     if !is_begun(before.fill_buf()?) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not begin as a recording"));
     }
@@ -356,6 +359,14 @@ mod tests {
         for room in [text.len() - 1, text.len(), text.len() + 1] {
             assert!(read(&path, room).unwrap_err().text.contains(too_long), "{room}");
         }
+        // It is beside the file, and not beside a link to it.
+        let link = folder.path().join("folder/link.jsonl");
+        fs::create_dir(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let of_link = Input::open(&link, text.len() as u64).unwrap();
+        assert!(
+            of_link.second.is_some() && of_link.path == path_before(&path.canonicalize().unwrap())
+        );
 
         let snapshot = serde_json::to_string(&Inventory::default()).unwrap() + "\n";
         fs::write(&path, snapshot.repeat(3)).unwrap();

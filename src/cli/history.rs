@@ -575,7 +575,9 @@ fn unread_of_port(own: &DeviceRecord, port: u32) -> Option<&Problem> {
 /// What of a host could not be read: with a device's name, if that could not be listed.
 fn unread_of_host(own: &Inventory) -> impl Iterator<Item = (Option<&str>, &Problem)> {
     let unlisted = own.unlisted.iter().map(|(name, own)| (Some(name.as_str()), own));
-    own.problems.iter().map(|own| (None, own)).chain(unlisted)
+    let netlink = own.without_netlink.iter().filter(|it| !own.problems.contains(it));
+    let of_host = own.problems.iter().chain(netlink).chain(&own.unread_settings);
+    of_host.map(|own| (None, own)).chain(unlisted)
 }
 
 /// What is chosen on a port; else why it is not known, if that is so.

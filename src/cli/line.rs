@@ -420,6 +420,12 @@ fn host_words(own: &Inventory) -> BTreeSet<String> {
     words.push(format!("knows_proprietary {}", own.proprietary.is_some()));
     words.push(format!("knows_devices {}", own.list_failure.is_none()));
     words.push(format!("knows_interfaces {}", own.interfaces.is_some()));
+    // They are here only where they were not known before, or are not now.
+    let known = own.interfaces.iter().flatten();
+    words.extend(known.map(|own| {
+        let [_, own] = interface(None, Some(own));
+        format!("interface {}", own.text())
+    }));
     words.extend(own.others.iter().map(|own| format!("other {}", own.name)));
     words.extend(own.absences.iter().map(ToString::to_string));
     words.extend(own.settings.iter().map(setting));
@@ -462,7 +468,20 @@ fn table<'c>(device: &'c str, own: Option<&'c Answer<Vec<GidRow>>>) -> Side<'c> 
     }
 }
 
-/// What is always shown of a port's attributes, but for what has lines of its own.
+/// What of a port's attributes has lines of its own where it was read before and after.
+static MOVING: [Value<(PortAttributes, Source)>; 9] = [
+    ("state", |(own, _)| show(own.state)),
+    ("phys_state", |(own, _)| show(own.phys_state)),
+    ("active_mtu", |(own, _)| mtu(own.active_mtu)),
+    ("active_width", |(own, _)| optional(own.active_width, |own| show(ports::WidthText(own)))),
+    ("active_speed", |(own, _)| optional(own.active_speed, show)),
+    ("lid", |(own, _)| Side::Number(own.lid.into())),
+    ("lmc", |(own, _)| Side::Number(own.lmc.into())),
+    ("sm_lid", |(own, _)| Side::Number(own.sm_lid.into())),
+    ("sm_sl", |(own, _)| Side::Number(own.sm_sl.into())),
+];
+
+/// What of them is always shown.
 static ATTRIBUTES: [Value<(PortAttributes, Source)>; 6] = [
     ("link_layer", |(own, _)| show(own.link_layer)),
     ("max_mtu", |(own, _)| mtu(own.max_mtu)),
@@ -472,18 +491,20 @@ static ATTRIBUTES: [Value<(PortAttributes, Source)>; 6] = [
     ("source", |(_, source)| show(Text(*source))),
 ];
 
+/// The others.
+static OTHERS: [Value<(PortAttributes, Source)>; 8] = [
+    ("port_cap_flags2", |(own, _)| optional(own.port_cap_flags2, show)),
+    ("max_msg_sz", |(own, _)| optional(own.max_msg_sz, show)),
+    ("bad_pkey_cntr", |(own, _)| optional(own.bad_pkey_cntr, show)),
+    ("qkey_viol_cntr", |(own, _)| optional(own.qkey_viol_cntr, show)),
+    ("max_vl_num", |(own, _)| optional(own.max_vl_num, show)),
+    ("subnet_timeout", |(own, _)| optional(own.subnet_timeout, show)),
+    ("init_type_reply", |(own, _)| optional(own.init_type_reply, show)),
+    ("flags", |(own, _)| optional(own.flags, show)),
+];
+
 /// Something of a port, before and after.
 fn port_sides<'c>(before: &'c PortValue, after: &'c PortValue) -> [Side<'c>; 2] {
-    static OTHERS: [Value<(PortAttributes, Source)>; 8] = [
-        ("port_cap_flags2", |(own, _)| optional(own.port_cap_flags2, show)),
-        ("max_msg_sz", |(own, _)| optional(own.max_msg_sz, show)),
-        ("bad_pkey_cntr", |(own, _)| optional(own.bad_pkey_cntr, show)),
-        ("qkey_viol_cntr", |(own, _)| optional(own.qkey_viol_cntr, show)),
-        ("max_vl_num", |(own, _)| optional(own.max_vl_num, show)),
-        ("subnet_timeout", |(own, _)| optional(own.subnet_timeout, show)),
-        ("init_type_reply", |(own, _)| optional(own.init_type_reply, show)),
-        ("flags", |(own, _)| optional(own.flags, show)),
-    ];
     match (before, after) {
         (PortValue::Attributes(Some(Ok(before))), PortValue::Attributes(Some(Ok(after)))) => {
             differing([before, after], &ATTRIBUTES, &OTHERS)
@@ -538,10 +559,12 @@ fn port(own: &PortValue) -> Side<'_> {
         }
         PortValue::Guid(own) => answer(own, |own| optional(*own, show)),
         PortValue::HasTypes(own) => optional(*own, Side::Truth),
+        // They were not read before, or are not now.
         PortValue::Attributes(own) => optional(own.as_ref(), |own| {
             answer(own, |own| {
                 let of = |(name, value): &Value<_>| ((*name).to_owned(), value(own));
-                Side::Pairs(Pairs(ATTRIBUTES.iter().map(of).collect()))
+                let all = MOVING.iter().chain(&ATTRIBUTES).chain(&OTHERS);
+                Side::Pairs(Pairs(all.map(of).collect()))
             })
         }),
         _ => Side::None,
@@ -649,11 +672,32 @@ mod tests {
             "{said}"
         );
         assert!(!said.contains("max_msg_sz"), "{said}");
+        // Of a port that could not be read no other line says what its state is.
+        let unread = || PortValue::Attributes(Some(Err(Problem { text: "no".into(), errno: 5 })));
+        let said = port(unread(), attributes(Some(8)));
+        let ends = ["no → state nop phys_state ", "subnet_timeout 8 init_type_reply - flags -"];
+        assert!(said.starts_with(ends[0]) && said.ends_with(ends[1]), "{said}");
+        assert!(port(attributes(None), unread()).contains("lid 0 lmc 0 sm_lid 0 sm_sl 0 "));
         let netdev = |index, name: &str| {
             PortValue::Netdev(Ok(Some(Netdev::new(NonZeroU32::new(index).unwrap(), name))))
         };
         let said = port(netdev(2, "eth0"), netdev(3, "eth0"));
         assert_eq!(said, "name eth0 ifindex 2 → name eth0 ifindex 3");
         assert_eq!(port(netdev(2, "eth0"), netdev(3, "eth1")), "eth0 → eth1");
+    }
+
+    /// Nor of an interface, where interfaces could not be listed.
+    #[test]
+    fn interfaces_that_become_known_are_shown() {
+        let of = |interfaces| {
+            let mut own = Box::new(Inventory::default());
+            own.interfaces = interfaces;
+            own
+        };
+        let eth0 = Interface::new(NonZeroU32::MIN, "eth0");
+        let said = text(&Difference::Host { before: of(None), after: of(Some(vec![eth0])) });
+        let known =
+            "interface index 1 name eth0 is_up false is_lower_up false mtu 0 addresses none";
+        assert_eq!(said, format!("knows_interfaces false → {known} knows_interfaces true"));
     }
 }

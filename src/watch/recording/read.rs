@@ -308,8 +308,24 @@ fn parse(text: &str) -> serde_json::Result<Entry> {
     serde_json::from_str(text).map(|own| Entry::Snapshot(Box::new(own)))
 }
 
+/// Whether a step says one thing, of one place where it has to.
+fn is_one(own: &Step) -> bool {
+    let count = |all: &[bool]| all.iter().filter(|is_there| **is_there).count();
+    let alone =
+        [own.whole.is_some(), own.host.is_some(), own.interface.is_some(), own.lost.is_some()];
+    let of_place =
+        [own.port.is_some(), own.row.is_some(), own.empty.is_some(), own.event.is_some()];
+    let changes = count(&alone) + count(&of_place) + count(&[own.renamed.is_some(), own.is_gone]);
+    let places = count(&[own.device.is_some(), own.index.is_some(), own.ifindex.is_some()]);
+    let has_devices = own.host.as_ref().is_some_and(|own| !own.devices.is_empty());
+    changes <= 1 && count(&alone) + places <= 1 && !has_devices
+}
+
 /// Makes of what was what is. Records move out of the step.
 fn apply(step: &mut Step, inventory: &mut Inventory) -> Result<(), String> {
+    if !is_one(step) {
+        return Err("more than one change".to_owned());
+    }
     if let Some(own) = step.whole.take() {
         match find(&inventory.devices, &own.device.name) {
             Ok(place) => drop(inventory.devices.get_mut(place).map(|old| *old = *own)),
