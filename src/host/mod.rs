@@ -453,6 +453,8 @@ mod tests {
         assert!(listing.devices[0].node.is_none() && listing.problems.is_empty());
         assert!(listing.devices[0].node_is_unread, "the tree may be a part of one");
         std::fs::create_dir(tree.path().join("module")).unwrap();
+        assert!(host.list().unwrap().devices[0].node_is_unread, "modules are hidden");
+        std::fs::create_dir(tree.path().join("module/kernel")).unwrap();
         assert!(!host.list().unwrap().devices[0].node_is_unread, "ib_uverbs is not loaded");
         std::fs::create_dir(tree.path().join("module/ib_uverbs")).unwrap();
         assert!(host.list().unwrap().devices[0].node_is_unread, "it is loaded");
@@ -481,7 +483,7 @@ mod tests {
         assert_eq!(elsewhere.inventory(&Wanted::new(Parts::GIDS)).problems.len(), 1);
         let make = |path: &str| std::fs::create_dir_all(hidden.path().join(path)).unwrap();
         make("class/net");
-        make("module");
+        make("module/kernel");
         assert!(elsewhere.list().unwrap().devices.is_empty() && no_module(&mut elsewhere));
 
         // RDMA netlink is there, so the RDMA core is.

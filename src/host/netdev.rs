@@ -9,8 +9,10 @@
 //!
 //! 1. RDMA netlink names the port's own interface; it hides interfaces of other namespaces. The interface in
 //!    question is this one, or the kernel counts it among its upper devices. There may be several steps
-//!    between them, all in this namespace: a VLAN, macvlan, ipvlan or macsec interface by its link; a bond,
-//!    bridge or team by its members.
+//!    between them, all in this namespace: a VLAN, macvlan, ipvlan or macsec interface by its link; a bond by
+//!    its members, if none of these is on another interface. To a bridge, VRF or team there may have been two
+//!    ways, as two VLANs of the port's interface. If one goes, the kernel removes all rows of the bridge and of
+//!    what is on it, and does not make them again.
 //! 2. The interface has the GID's address. For a point-to-point link, the kernel uses the far end's IPv4
 //!    address and the near end's IPv6 address.
 //! 3. No bond in between has another active member. If one has, the kernel makes no rows of the bond here.
@@ -27,8 +29,8 @@
 //!
 //! If these rules leave a row without a name, the kernel's connection manager may know
 //! (`/dev/infiniband/rdma_cm`, Linux 5.9). It finds the port that has a row with an address for an interface
-//! of ours. It compares the interface itself and not its index. So it can also prove the second interface of
-//! a pod (macvlan, ipvlan, VLAN), whose port's own interface is in another namespace.
+//! of ours. It compares the interface itself and not its index. So it can also prove a bridge, and the second
+//! interface of a pod (macvlan, ipvlan, VLAN), whose port's own interface is in another namespace.
 //!
 //! It is asked only if all of this is true: an Ethernet interface here has the row's index (or name) and
 //! the GID's address as its own; no other interface here has that address, or the address is IPv6
@@ -52,6 +54,7 @@
 //! does not know, these rows get no name either:
 //!
 //! - rows on a port whose own interface is in another namespace;
+//! - rows of bridges, VRFs and teams, and of everything on top of them;
 //! - rows of other kinds of interfaces than those above, and of everything on top of them. The device that a
 //!   tunnel (gre, ipip, sit, vti, geneve …) is bound to is not below the tunnel, and the kernel makes no rows of
 //!   tunnels. That of a vxlan is from Linux 5.4 on, and may be in another namespace. A macvtap or ipvtap
@@ -68,10 +71,11 @@
 //! # What can still go wrong
 //!
 //! The kernel makes a row a moment after the address is set, and it may fail to. It removes the row with the
-//! first of two equal addresses (`10.0.0.1/16` and `10.0.0.1/24`). If at that moment another namespace has an
-//! interface on the same port with the same index and address, its row is taken for ours. The connection
-//! manager could exclude this, at two more system calls a host and three an address; it is not asked about
-//! rows that the rules name. If it is asked, this is left: the kernel made the row of one type, failed to
+//! first of two equal addresses (`10.0.0.1/16` and `10.0.0.1/24`), and the rows of a bond if a VLAN of its
+//! member, which was a member too, leaves it. If an interface here has no row then, and another namespace has an
+//! interface on the same port with the same index (by sysfs: name) and address, its row is taken for ours. The
+//! connection manager could exclude this, at two more system calls a host and three an address; it is not asked
+//! about rows that the rules name. If it is asked, this is left: the kernel made the row of one type, failed to
 //! make the other, and did the opposite for such an interface elsewhere; or rows were made and removed
 //! between two of our questions.
 

@@ -201,9 +201,9 @@ mod tests {
         let root = folder.path();
         let host = Host::rooted(root, "/dev/infiniband");
         assert!(host.connection_manager_node().is_err());
-        fs::create_dir_all(root.join("module")).unwrap();
+        fs::create_dir_all(root.join("module/kernel")).unwrap();
         assert!(host.connection_manager_node().is_err(), "no class is there");
-        fs::create_dir_all(root.join("class")).unwrap();
+        fs::create_dir_all(root.join("class/net")).unwrap();
         assert_eq!(host.connection_manager_node().unwrap(), None);
         write(root, "misc/rdma_cm/dev", "10:58");
         let node = host.connection_manager_node().unwrap().unwrap();

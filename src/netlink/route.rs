@@ -264,6 +264,24 @@ impl Links {
     }
 }
 
+impl Links {
+    /// Those above an interface of which the kernel may have removed the rows for its port, and not made them again: there
+    /// were two ways to a bridge, VRF or team, as two VLANs, and one is gone. So it is with what is above them. A bond of
+    /// interfaces that are on no others has one way.
+    pub(crate) fn may_lack_rows(&self, own: NonZeroU32) -> BTreeSet<u32> {
+        let link = |index: &u32| self.by_index.get(index);
+        let is_on_another = |member: &u32| link(member).is_none_or(|own| own.lower.is_some());
+        let may_lack = |index: &u32| {
+            let members = self.members.get(index);
+            let has_one_way = link(index).is_some_and(|own| own.bond.is_some());
+            members.is_some_and(|own| !has_one_way || own.iter().any(is_on_another))
+        };
+        let mut found: BTreeSet<u32> = self.above(own).into_iter().filter(may_lack).collect();
+        found.extend(self.all_above(found.iter().copied()));
+        found
+    }
+}
+
 /// An interface's name. The kernel lets it have nearly any bytes.
 pub(super) fn shown(name: String, index: NonZeroU32) -> String {
     if is_shown_name(&name) { name } else { format!("#{index}") }

@@ -354,7 +354,8 @@ impl Namespace {
         let type_in = |index| first_types.get(&(number, index)).copied();
         Some(PortHere {
             bond: bond.filter(|master| master.bond.is_some()).map(|bond| bond.index),
-            uppers: self.links.as_ref().map(|links| links.served_by(own.index)).unwrap_or_default(),
+            uppers: links.map(|links| links.served_by(own.index)).unwrap_or_default(),
+            without: links.map(|links| links.may_lack_rows(own.index)).unwrap_or_default(),
             has_both_types: (type_in(0), type_in(1))
                 == (Some(GidType::ROCE_V1), Some(GidType::ROCE_V2)),
             is_full: table.is_full(number),
@@ -380,6 +381,7 @@ impl Namespace {
         let index = netdev.index.get();
         let has_row = !port.is_full
             && (netdev.index == own.index || port.uppers.contains(&index))
+            && !port.without.contains(&index)
             && self.addresses.contains(&(index, entry.gid()));
         (has_row || self.is_made_of_mac(port, netdev.index, record)).then_some(netdev)
     }
@@ -431,6 +433,8 @@ struct PortHere {
     bond: Option<NonZeroU32>,
     /// What is above it, here, as far as the kernel makes rows of it for this port.
     uppers: BTreeSet<u32>,
+    /// Those of them that may have none nevertheless.
+    without: BTreeSet<u32>,
     /// Whether it makes two rows of each address, of RoCE v1 and v2; so two slots are kept.
     has_both_types: bool,
     /// Whether the table may have been without room for a row.

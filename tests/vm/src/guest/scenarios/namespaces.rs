@@ -469,6 +469,40 @@ pub(crate) fn a_bridge() -> Result<()> {
     all_named(&lab::SoftRoce::new("rxe0", &bridge)?, &of_bridge)
 }
 
+/// Two VLANs of the port's interface are in a bridge, and one goes: the kernel takes all rows of the bridge away. That of
+/// an interface elsewhere with its index, or its name, is not taken for its.
+pub(crate) fn a_bridge_that_has_lost_its_rows() -> Result<()> {
+    let namespace = Namespace::new("blue")?;
+    let netdev = Netdev::dummy_with_index("d0", FIRST, "02:11:22:33:44:55")?;
+    let (gone, left) = (netdev.vlan(71)?, netdev.vlan(72)?);
+    let index = FIRST + 90;
+    let bridge = Netdev::bridge("br0", index, &[&gone, &left])?;
+    bridge.address("10.6.0.1/24")?;
+    let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
+    rxe.wait_for_gid("0000:0000:0000:0000:0000:ffff:0a06:0001")?;
+    let ours = "::ffff:10.6.0.1";
+    ensure!(named(&rows(Preference::Ioctl)?, ours) == [Some("br0".into())]);
+    drop(gone);
+    rxe.settle()?;
+    println!("without one of its two VLANs: {:#?}", rows(Preference::Ioctl)?);
+    for (name, index) in [("other", index), ("br0", index + 1)] {
+        let index = index.to_string();
+        let link = ["link", netdev.name(), "name", name, "index", &index, "netns", "blue"];
+        run(&[&["ip", "link", "add"][..], &link, &["type", "macvlan", "mode", "bridge"]].concat())?;
+        namespace.run(&["ip", "address", "add", "10.6.0.1/24", "dev", name])?;
+        namespace.run(&["ip", "link", "set", name, "up"])?;
+        rxe.wait_for_gid("0000:0000:0000:0000:0000:ffff:0a06:0001")?;
+        rxe.settle()?;
+        for preference in [Preference::Ioctl, Preference::Sysfs] {
+            let here = rows(preference)?;
+            println!("{name} elsewhere, {preference:?}: {here:#?}");
+            ensure!(named(&here, ours) == [None], "{name} elsewhere was taken for br0");
+        }
+        namespace.run(&["ip", "link", "delete", name])?;
+    }
+    Ok(())
+}
+
 /// A bridge has a GID made of its MAC address only if it has that address: the one of an interface
 /// elsewhere that has its index is not taken for its.
 pub(crate) fn the_index_of_a_bridge_elsewhere() -> Result<()> {
