@@ -63,11 +63,16 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
     let unlisted = inventory.unlisted.iter().filter(|(name, _)| !others.contains(name.as_str()));
     for problem in &inventory.problems {
         let is_list = inventory.list_failure.as_ref() == Some(problem);
-        let advice = if is_list { "there may be other devices" } else { "the rest was read" };
+        let advice = if is_list {
+            "there may be other devices"
+        } else {
+            "what else could be read was looked at"
+        };
         findings.add("host-unreadable", Problem, &problem.text, advice);
     }
     for (name, problem) in unlisted {
-        findings.add_of(name, "device-unreadable", Problem, &problem.text, "the rest was read");
+        let advice = "nothing of this device was looked at";
+        findings.add_of(name, "device-unreadable", Problem, &problem.text, advice);
     }
     let is_elsewhere = |own: &Absence| matches!(own, Absence::OtherNamespace { .. });
     let has_others = inventory.absences.iter().any(is_elsewhere);

@@ -2,6 +2,7 @@
 
 use super::finding::{Findings, Severity};
 use super::port::Expected;
+use crate::device::Absence;
 use crate::inventory::Inventory;
 
 /// A limit below this is low, in bytes. Programs lock all that they register: NCCL alone has buffers of 4 MiB for
@@ -21,7 +22,8 @@ pub(super) fn check_needs(inventory: &Inventory, expected: Expected, findings: &
         if !is_needed || has_module(inventory, module) {
             continue;
         }
-        if inventory.modules.is_empty() {
+        // Without RDMA's core none of them is loaded.
+        if inventory.modules.is_empty() && !inventory.absences.contains(&Absence::NoModule) {
             let seen =
                 format!("it is not known whether the module {module} is loaded: {harm} without it");
             findings.add("modules-unknown", Warning, seen, "let uverbs read /sys/module");

@@ -114,10 +114,13 @@ impl Sysfs {
     }
 
     /// Whether it shows that a module is not loaded. It does not where classes or modules are missing, which each
-    /// sysfs has. A module that is built in may have no folder, but what it makes is there.
+    /// sysfs has: what is mounted on their folder, and is empty, hides them. A module that is built in may have no
+    /// folder, but what it makes is there.
     pub(crate) fn is_unloaded(&self, module: &str) -> bool {
-        let is_gone = |path: &str| self.folder(path).is_gone();
-        !is_gone("class") && !is_gone("module") && is_gone(&format!("module/{module}"))
+        let has_some = |path: &str| self.folder(path).names().is_ok_and(|names| !names.is_empty());
+        self.folder(&format!("module/{module}")).is_gone()
+            && has_some("module")
+            && has_some("class")
     }
 
     /// `class/infiniband/NAME`, the folder of one device in this network namespace. A name that

@@ -195,7 +195,7 @@ fn a_device_without_a_node() {
     tree.with_roce();
     fs::remove_dir_all(tree.path().join("class/infiniband_verbs")).unwrap();
     // So it is known that ib_uverbs is not loaded.
-    fs::create_dir(tree.path().join("module")).unwrap();
+    fs::create_dir_all(tree.path().join("module/kernel")).unwrap();
     let answer = tree.json(&["devices"]);
     assert_eq!(answer["devices"][0]["uverbs"], json!(null));
     assert_eq!(answer["devices"][0]["node"], json!(null));
@@ -255,7 +255,8 @@ fn no_module() {
         assert_eq!((run.status, run.stdout.contains("=false")), (3, false), "{run:?}");
         assert!(run.stderr.contains("is all of sysfs there?"), "{run:?}");
     }
-    fs::create_dir(tree.path().join("module")).unwrap();
+    fs::create_dir_all(tree.path().join("module/kernel")).unwrap();
+    fs::create_dir(tree.path().join("class/net")).unwrap();
     let run = tree.uverbs(&["gids"]);
     assert!(run.stderr.contains("no RDMA module is loaded"), "{run:?}");
     assert_eq!(run.status, 0);

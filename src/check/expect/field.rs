@@ -40,9 +40,9 @@ pub enum Field {
     PKeys,
     /// Of a port: the GID index that is recommended.
     GidIndex,
-    /// Of a port: the GID index that the newest release of NCCL takes.
+    /// Of a port: the GID index that the newest known release of NCCL takes.
     NcclIndex,
-    /// Of a port: the GID index that the newest release of UCX takes.
+    /// Of a port: the GID index that the newest known release of UCX takes.
     UcxIndex,
 }
 
