@@ -149,7 +149,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device);
  */
 struct ibv_context *ibv_import_device(int cmd_fd);
 
-/* Closes a device. Returns 0. */
+/* Closes a device. Returns 0; EINVAL of NULL. */
 int ibv_close_device(struct ibv_context *context);
 
 /*

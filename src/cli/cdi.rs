@@ -16,6 +16,8 @@ use crate::status::Status;
 /// What all devices are, as these engines name them: a vendor and a class.
 const KIND: &str = "uverbs/rdma";
 
+const KEPT: &str = "a file that is there is left as it is";
+
 /// Write which nodes a container gets with a device, as a CDI specification
 ///
 /// Podman, containerd, CRI-O and Docker read it in /etc/cdi and /var/run/cdi (Container Device Interface).
@@ -23,10 +25,10 @@ const KIND: &str = "uverbs/rdma";
 /// `umad0` and `issm0` of its ports if the module `ib_umad` is loaded; and `rdma_cm`, which all devices
 /// share, if `rdma_ucm` is. The page kubernetes.md says what a container can do with them.
 ///
-/// It has the names of nodes as they are now: write it again when devices come or go. A device whose nodes
-/// are not known is left out, and the status is 3. If `rdma_cm` is not known, FILE is left as it is. Without
-/// a device there is nothing to write, and FILE is removed. If a device that is named is not there, FILE is
-/// left as it is, and the status is 3.
+/// It has the names of nodes as they are now: write it again when devices come or go. A device that has no
+/// uverbs node, or whose nodes are not known, is left out, and the status is 3. Without a device there is
+/// nothing to write, and FILE is removed. FILE is left as it is if all devices are left out, if `rdma_cm` is
+/// not known, or if a device that is named is not there; the status is 3 then, too.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -71,12 +73,14 @@ pub(crate) fn answer(
     if args.output.is_file() && asked.missing(&seen.inventory).count > 0 {
         // A slip of the keyboard takes no device from a file.
         report.raise(Status::Failed);
-        report.note("a file that is there is left as it is");
+        report.note(KEPT);
         return Ok(Output::Text(Vec::new()));
     }
     if devices.is_empty() {
         // Of a host that could not be read, what was known of it stays.
-        if report.status() < Status::Failed && args.output.remove(report) {
+        if report.status() >= Status::Failed && args.output.is_file() {
+            report.note(KEPT);
+        } else if args.output.remove(report) {
             report.note("no device, and so no file: it was removed");
         }
         return Ok(Output::Text(Vec::new()));
@@ -86,7 +90,7 @@ pub(crate) fn answer(
         Err(error) => {
             report.host_problem(&error);
             if args.output.is_file() {
-                report.note("a file that is there is left as it is");
+                report.note(KEPT);
                 return Ok(Output::Text(Vec::new()));
             }
             None

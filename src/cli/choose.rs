@@ -328,12 +328,22 @@ pub(crate) struct Taken {
 impl Taken {
     /// Whether a program takes another GID than is recommended, as far as that is known.
     pub(crate) fn differs(&self) -> bool {
-        let Self { recommended, nccl, ucx, .. } = self;
+        is_known(&self.recommended.outcome)
+            && (self.is_other(&self.nccl) || self.is_other(&self.ucx))
+    }
+
+    /// The same; `None` if it is not known.
+    pub(crate) fn known_to_differ(&self) -> Option<bool> {
+        let both = [&self.nccl, &self.ucx];
+        let is_other = both.iter().any(|own| own.is_sure && self.is_other(own));
+        let is_known = is_known(&self.recommended.outcome);
+        let is_told = is_known && (is_other || both.iter().all(|own| own.is_sure));
+        is_told.then_some(is_other)
+    }
+
+    fn is_other(&self, own: &Done) -> bool {
         // InfiniBand needs no GID, so that what is used does not differ.
-        let is_other = |own: &Done| {
-            own.outcome.index() != recommended.outcome.index() && own.outcome != Outcome::ByLid
-        };
-        is_known(&recommended.outcome) && (is_other(nccl) || is_other(ucx))
+        own.outcome.index() != self.recommended.outcome.index() && own.outcome != Outcome::ByLid
     }
 }
 

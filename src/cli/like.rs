@@ -57,7 +57,7 @@ impl std::str::FromStr for Like {
             }
             ("nccl", Some(Some(_))) => Err(unknown(text, program, &first_of_nccl())),
             ("ucx", Some(None)) => Ok(Self::Ucx(ucx::Release::NEWEST)),
-            ("ucx", Some(Some(own))) if is_known(own, &first_of_ucx()) => {
+            ("ucx", Some(Some(own))) if own >= OLDEST_UCX && is_known(own, &first_of_ucx()) => {
                 let [major, minor, _] = own;
                 Ok(Self::Ucx(ucx::Release::of(major, minor)))
             }
@@ -67,6 +67,9 @@ impl std::str::FromStr for Like {
         }
     }
 }
+
+/// Before 1.10 UCX did not use all devices that it uses since.
+const OLDEST_UCX: [u32; 3] = [1, 10, 0];
 
 /// The first version of each release of NCCL that chooses differently, ascending.
 fn first_of_nccl() -> Vec<[u32; 3]> {
@@ -105,6 +108,9 @@ fn unknown(text: &str, program: &str, known: &[[u32; 3]]) -> String {
     let mut names: Vec<String> = known.iter().map(|own| name(program, own)).collect();
     if let Some(first) = names.first_mut() {
         first.push_str(" and older");
+        if program == "ucx" {
+            first.push_str(" from ucx-1.10 on");
+        }
     }
     format!("{text} is not known; known are {}, each up to the next", names.join(", "))
 }

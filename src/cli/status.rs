@@ -41,11 +41,12 @@ impl From<Status> for ExitCode {
 /// The table as help, man page and README have it.
 pub(crate) const HELP: &str = "\
 Exit status:
-  0  everything that was asked for was answered; also if the host has no device
+  0  everything that was asked for was answered, also with an empty list
   1  something that was named is not there: a device, port, index, interface, address or usable GID;
      or it may be there, but that is not certain; for check --strict or --format nagios: only warnings;
      for fleet: something was found, or is not known
   2  check found a problem; no other command ends with 2
   3  something could not be read or written, or the command line is wrong
-  If several apply, it is the last of 1, 3 and 2. Whatever the status is, all else was answered, and
-  stderr says what is missing (with --json, \"problems\").";
+  If several apply, it is the last of 1, 3 and 2. Whatever the status is, all else was answered (of a
+  GID table of which a part could not be read, nothing), and stderr says what is missing; with --json,
+  \"problems\" has what failed. The page commands.md says what 1 and 3 also mean for some commands.";

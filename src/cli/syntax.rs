@@ -244,8 +244,9 @@ Examples:
     /// ports" are those that have a usable GID: a port that nobody named may be down.
     ///
     /// The status is 1 if a port that was named has no usable GID, no port of a device that was
-    /// named, or, where none was named, no port of a host; and if it is not known of a port which GID is
-    /// right, as a row could not be read. Rows whose type sysfs keeps back (EINVAL) come after all others.
+    /// named, or, where none was named, no port of a host that has ports; and if it is not known of a port
+    /// which GID is right. It is 3 if something could not be read. Rows whose type sysfs keeps back (EINVAL)
+    /// come after all others.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -265,11 +266,12 @@ Examples:
     /// If one index is right on every port, it is set. Otherwise the program's own choice is left, if
     /// that is right, or an address range is set; stderr says why. The program's list of devices leaves
     /// out active ports that have no usable GID, and ports that are not named; programs leave out a port
-    /// that is down by themselves. Variables that are set now and do not fit are named on stderr. They are
-    /// right for the newest known releases (NCCL 2.30.7, UCX 1.22); `choose --like` shows what others do.
+    /// that is down by themselves. Where the program takes another GID now, stderr says so. The
+    /// variables are right for the newest known releases (NCCL 2.30.7, UCX 1.22); `choose --like` shows what
+    /// others do. Where lines of `export` are printed, variables of this process count, also with --from.
     ///
     /// The status is 1, and no variable is printed, if no setting that uverbs tries is right on every
-    /// port, if a port or a row could not be read that may be used, or if what is named has no usable GID.
+    /// port, or if what is named has no usable GID; it is 3 if a port could not be read that may be used.
     /// What is printed although it is not proven to be right is named on stderr. In the JSON `is_sure` is
     /// false then, and `doubts` has what is doubtful of GIDs.
     #[command(

@@ -75,8 +75,8 @@ mtu = 1024  # bytes: the RDMA MTU in use
 interface = "eth0"
 roce_v2_ipv4 = "10.0.0.0/23"  # a RoCE v2 GID is in one of these
 gid_index = 2  # which uverbs recommends
-nccl_index = 2  # which the newest NCCL takes, or "none"
-ucx_index = 2  # which the newest UCX takes, or "none"
+nccl_index = 2  # which the newest known NCCL takes, or "none"
+ucx_index = 2  # which the newest known UCX takes, or "none"
 "#;
 
 #[test]
@@ -310,7 +310,10 @@ fn for_nagios() {
         lines[0],
         "UVERBS CRITICAL - 2 problems, 1 warning: node1: host-unreadable, node1: netdev-down mlx5_0:1"
     );
-    assert_eq!(lines[1], "problem: node1: host-unreadable: a/b\\nc; the rest was read");
+    assert_eq!(
+        lines[1],
+        "problem: node1: host-unreadable: a/b\\nc; what else could be read was looked at"
+    );
     assert_eq!((lines.len(), status), (4, 2));
     let mut other = problem.clone();
     other["host"] = json!("node2");

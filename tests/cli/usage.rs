@@ -53,7 +53,11 @@ fn what_is_refused() {
         (&["choose", "--like", "mpi"], "expected nccl, ucx or nvshmem"),
         (&["choose", "--like", "ucx-x"], "expected nccl, ucx or nvshmem"),
         (&["choose", "--like", "nvshmem-3.0"], "expected nccl, ucx or nvshmem"),
-        (&["choose", "--like", "ucx-99.9"], "known are ucx-1.15 and older, ucx-1.16, ucx-1.18"),
+        (
+            &["choose", "--like", "ucx-99.9"],
+            "known are ucx-1.15 and older from ucx-1.10 on, ucx-1.16",
+        ),
+        (&["choose", "--like", "ucx-1.9"], "ucx-1.9 is not known"),
         (&["choose", "--like", "ucx-1.23"], "ucx-1.21, ucx-1.22, each up to the next"),
         (&["choose", "--like", "nccl-2.31"], "known are nccl-2.20 and older, nccl-2.21"),
         (&["choose", "--like", "nccl-3.0.1"], "nccl-2.30.7, each up to the next"),

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Release {
-    /// Up to 1.15.
+    /// 1.10 to 1.15.
     V1_15,
     /// 1.16 and 1.17: routable GIDs of InfiniBand.
     V1_16,
@@ -17,7 +17,8 @@ pub enum Release {
 }
 
 impl Release {
-    /// All, ascending, each with the first version that it covers. The oldest also covers all versions before it.
+    /// All, ascending, each with the first version that it covers. The oldest also covers those before it, from 1.10 on; older
+    /// ones are not modelled.
     pub const ALL: &'static [(Self, [u32; 2])] = &[
         (Self::V1_15, [1, 15]),
         (Self::V1_16, [1, 16]),

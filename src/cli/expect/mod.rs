@@ -29,11 +29,11 @@ const EFBIG: i32 = 27;
 /// A file in TOML, to be edited by hand: groups of devices by driver and board, how many there are, and of
 /// each its firmware, PCIe link and NUMA node, and of its ports the link layer, state, rate, width, MTU,
 /// networks, P_Keys and interfaces, and the GID indices that uverbs recommends and that NCCL and UCX take. It
-/// has nothing that is of one host only, as GUIDs, LIDs and addresses are.
+/// has no GUIDs and LIDs, and of addresses their networks.
 ///
 /// Of several hosts it is what holds for all: lists of values, ranges of numbers, the smallest network that
 /// has their addresses. Devices of one driver and board that are not alike are groups of their own, by name.
-/// What could not be read is left out, and a comment says so.
+/// What could not be read is left out; of a value a comment says so.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

@@ -91,8 +91,8 @@ fn comment(field: Field) -> &'static str {
         Field::RoceV2Ipv4 | Field::RoceV2Ipv6 => "a RoCE v2 GID is in one of these",
         Field::PKeys => "all of these",
         Field::GidIndex => "which uverbs recommends",
-        Field::NcclIndex => "which the newest NCCL takes, or \"none\"",
-        Field::UcxIndex => "which the newest UCX takes, or \"none\"",
+        Field::NcclIndex => "which the newest known NCCL takes, or \"none\"",
+        Field::UcxIndex => "which the newest known UCX takes, or \"none\"",
         _ => "",
     }
 }

@@ -25,7 +25,6 @@ use crate::hosts::{Seen, choose, host, look_to_choose, missing};
 use crate::output::Output;
 use crate::report::Report;
 use crate::selection::Asked;
-use crate::verdict::is_known;
 use catalogue::{
     BUILD, COMMANDS, DEVICE, DIFFERS, DURATION, EFFECTIVE, ENABLED, FINDINGS, GID_INDEX, GID_TABLE,
     GIDS, GIDS_ELSEWHERE, Kind, MAX_MTU, MTU, Metric, NUMA_NODE, PHYS_STATE, PORT_INFO, PROBLEMS,
@@ -45,8 +44,9 @@ fn bytes(rate: Rate) -> u128 {
 /// metrics.md lists every metric. With --from, which reads snapshots, there are no counters.
 ///
 /// On mlx5, where each counter of the performance management agent costs a command to the firmware,
-/// only data, `link_downed` and `symbol_error` are read of them; --full reads all. P_Keys and effective rates
-/// of this host are also read with --full only, and so are the findings of `uverbs check` about them.
+/// only data, `link_downed` and `symbol_error` are read of them; --full reads all, and so does --sysfs, which
+/// does not know what is mlx5. P_Keys and effective rates of this host are also read with --full only, and so
+/// are the findings of `uverbs check` about them.
 ///
 /// The status is 3 if something could not be read; the metrics say so as well, and have all the rest.
 /// Findings do not change it, nor does a part of the hardware that could not be read: it has no sample.
@@ -231,8 +231,8 @@ fn add_choices(all: &mut Exposition, seen: &Seen, asked: &Asked<'_>, report: &mu
             }
         }
         let is_sure = own.decision.is_sure(&own.port);
-        if is_sure && is_known(recommended) && taken.nccl.is_sure && taken.ucx.is_sure {
-            all.add(&DIFFERS, &port, u8::from(taken.differs()));
+        if let Some(differs) = taken.known_to_differ().filter(|_| is_sure) {
+            all.add(&DIFFERS, &port, u8::from(differs));
         }
         let row = recommended.index().and_then(|index| own.record.row(own.port.number, index));
         if let Some(row) = row {
