@@ -474,8 +474,15 @@ pub(crate) fn a_bridge() -> Result<()> {
 pub(crate) fn a_bridge_that_has_lost_its_rows() -> Result<()> {
     let namespace = Namespace::new("blue")?;
     let netdev = Netdev::dummy_with_index("d0", FIRST, "02:11:22:33:44:55")?;
-    let (gone, left) = (netdev.vlan(71)?, netdev.vlan(72)?);
     let index = FIRST + 90;
+    let others = [("other", index), ("br0", index + 1)];
+    // Before the bridge has the index: Linux 5.10 wants it free here, too.
+    for (name, index) in others {
+        let index = index.to_string();
+        let link = ["link", netdev.name(), "name", name, "index", &index, "netns", "blue"];
+        run(&[&["ip", "link", "add"][..], &link, &["type", "macvlan", "mode", "bridge"]].concat())?;
+    }
+    let (gone, left) = (netdev.vlan(71)?, netdev.vlan(72)?);
     let bridge = Netdev::bridge("br0", index, &[&gone, &left])?;
     bridge.address("10.6.0.1/24")?;
     let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
@@ -485,10 +492,7 @@ pub(crate) fn a_bridge_that_has_lost_its_rows() -> Result<()> {
     drop(gone);
     rxe.settle()?;
     println!("without one of its two VLANs: {:#?}", rows(Preference::Ioctl)?);
-    for (name, index) in [("other", index), ("br0", index + 1)] {
-        let index = index.to_string();
-        let link = ["link", netdev.name(), "name", name, "index", &index, "netns", "blue"];
-        run(&[&["ip", "link", "add"][..], &link, &["type", "macvlan", "mode", "bridge"]].concat())?;
+    for (name, _) in others {
         namespace.run(&["ip", "address", "add", "10.6.0.1/24", "dev", name])?;
         namespace.run(&["ip", "link", "set", name, "up"])?;
         rxe.wait_for_gid("0000:0000:0000:0000:0000:ffff:0a06:0001")?;
@@ -499,6 +503,7 @@ pub(crate) fn a_bridge_that_has_lost_its_rows() -> Result<()> {
             ensure!(named(&here, ours) == [None], "{name} elsewhere was taken for br0");
         }
         namespace.run(&["ip", "link", "delete", name])?;
+        rxe.settle()?;
     }
     Ok(())
 }
