@@ -195,10 +195,7 @@ impl Input {
     }
 
     fn new(path: &Path, mut own: BufReader<File>, room: u64) -> Self {
-        // It is beside the file itself, where a link leads to. Of the standard input there is none.
-        let before =
-            fs::canonicalize(path).map_or_else(|_| path_before(path), |it| path_before(&it));
-        let path = path.to_owned();
+        let (path, before) = (path.to_owned(), path_of_part(path));
         let part = if path.as_os_str() == "-" { Ok(None) } else { part_before(&before, &mut own) };
         let (path, file, second, fault) = match part {
             Ok(Some(file)) => (before, file, Some((path, own)), None),
@@ -246,6 +243,15 @@ pub(crate) fn path_before(path: &Path) -> PathBuf {
     let mut before = path.as_os_str().to_owned();
     before.push(".1");
     before.into()
+}
+
+/// The same where it is looked for: beside the file itself, where a link leads to, or else beside the link.
+fn path_of_part(path: &Path) -> PathBuf {
+    let is_there = |path: &PathBuf| {
+        fs::metadata(path).err().is_none_or(|error| error.kind() != io::ErrorKind::NotFound)
+    };
+    let of_file = fs::canonicalize(path).ok().map(|path| path_before(&path));
+    of_file.filter(is_there).unwrap_or_else(|| path_before(path))
 }
 
 /// The same, open, if it is there. It may have been this one until now.

@@ -20,7 +20,7 @@ use crate::files::{Input, ROOM};
 use crate::hosts::{Chosen, choose_on};
 use crate::like::Like;
 use crate::line::{
-    Choice, Kind, Line, Side, gid, kind, problem as problem_side, rows, unread, word,
+    Choice, Kind, Line, Side, gid_in_full, kind, problem as problem_side, rows, unread, word,
 };
 use crate::looked::Looked;
 use crate::out::Out;
@@ -399,7 +399,7 @@ impl History<'_> {
             Slot::Absent => word("not there"),
             Slot::Empty => Side::None,
             Slot::Unread(problem) => problem_side(problem),
-            Slot::Taken(row) => gid(device, row),
+            Slot::Taken(row) => gid_in_full(device, row),
         };
         let line = Line::of(moment.time(), moment.monotonic(), "was");
         self.rows.add(&Line { device: Some(device), port: Some(port), after, ..line })

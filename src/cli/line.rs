@@ -11,7 +11,7 @@ use uverbs::hardware::{Hardware, PciFunction};
 use uverbs::inventory::{
     Answer, DeviceRecord, GidRow, Inventory, Problem, Setting, SettingsReading,
 };
-use uverbs::netdev::Interface;
+use uverbs::netdev::{Interface, Netdev};
 use uverbs::port::{Mtu, PortAttributes};
 use uverbs::watch::{Change, Difference, Origin, PortValue, What, format_time};
 
@@ -226,11 +226,16 @@ pub(crate) fn gid<'c>(device: &'c str, row: &'c GidRow) -> Side<'c> {
     Side::Gid(Box::new(Row::new(None, device, row)))
 }
 
+/// The same with what is not in the table.
+pub(crate) fn gid_in_full<'c>(device: &'c str, row: &'c GidRow) -> Side<'c> {
+    Side::Gid(Box::new(Row::in_full(device, row)))
+}
+
 /// A row before and after: in full, if in the table it is the same.
 fn changed_gid<'c>(device: &'c str, before: &'c GidRow, after: &'c GidRow) -> [Side<'c>; 2] {
     let [one, other] = [before, after].map(|row| Row::new(None, device, row));
     if one.brief() == other.brief() {
-        [before, after].map(|row| Side::Gid(Box::new(Row::in_full(device, row))))
+        [before, after].map(|row| gid_in_full(device, row))
     } else {
         [one, other].map(|row| Side::Gid(Box::new(row)))
     }
@@ -346,6 +351,7 @@ fn interface<'c>(before: Option<&'c Interface>, after: Option<&'c Interface>) ->
         let rest = |own: &Interface| (own.mac, own.port_guid, own.vlan, own.unfit.clone());
         rest(before) != rest(after)
     });
+    let is_single = before.is_none() || after.is_none();
     [before, after].map(|own| {
         optional(own, |own| {
             let address = |(address, bits): &(IpAddr, u8)| format!("{address}/{bits}");
@@ -357,14 +363,18 @@ fn interface<'c>(before: Option<&'c Interface>, after: Option<&'c Interface>) ->
                 ("mtu", Side::Number(own.mtu.into())),
                 ("addresses", Side::Words(own.addresses.iter().map(address).collect())),
             ];
-            if differs.is_some() {
-                let mac = own.mac.map(|mac| mac.map(|byte| format!("{byte:02x}")).join(":"));
-                let unfit = own.unfit.iter().map(|(address, why)| format!("{address} ({why})"));
-                all.push(("mac", optional(mac, word)));
-                all.push(("port_guid", optional(own.port_guid, show)));
-                all.push(("vlan", optional(own.vlan, |id| Side::Number(id.into()))));
-                all.push(("unfit", Side::Words(unfit.collect())));
-            }
+            // Of one that comes or goes what it has.
+            let is_shown = |is_there| differs.is_some() || is_single && is_there;
+            let mac = own.mac.map(|mac| mac.map(|byte| format!("{byte:02x}")).join(":"));
+            let unfit = own.unfit.iter().map(|(address, why)| format!("{address} ({why})"));
+            let others = [
+                ("mac", mac.is_some(), optional(mac, word)),
+                ("port_guid", own.port_guid.is_some(), optional(own.port_guid, show)),
+                ("vlan", own.vlan.is_some(), optional(own.vlan, |id| Side::Number(id.into()))),
+                ("unfit", !own.unfit.is_empty(), Side::Words(unfit.collect())),
+            ];
+            let others = others.into_iter().filter(|(_, is_there, _)| is_shown(*is_there));
+            all.extend(others.map(|(name, _, value)| (name, value)));
             Side::Pairs(Pairs(all.into_iter().map(|(name, own)| (name.to_owned(), own)).collect()))
         })
     })
@@ -376,6 +386,7 @@ fn host<'c>(before: &Inventory, after: &Inventory) -> [Side<'c>; 2] {
         let problems = own.problems.iter().chain(own.unlisted.iter().map(|(_, own)| own));
         let without_netlink = own.without_netlink.iter();
         let problems = problems.chain(without_netlink.filter(|it| !own.problems.contains(it)));
+        let problems = problems.chain(&own.unread_settings);
         problems.map(|own| own.text.clone()).collect()
     };
     let [one, other] = [before, after].map(host_words);
@@ -429,7 +440,6 @@ fn host_words(own: &Inventory) -> BTreeSet<String> {
     words.extend(own.others.iter().map(|own| format!("other {}", own.name)));
     words.extend(own.absences.iter().map(ToString::to_string));
     words.extend(own.settings.iter().map(setting));
-    words.extend(own.unread_settings.iter().map(|own| own.text.clone()));
     words.extend(own.home_is_assumed.then(|| "home_is_assumed true".to_owned()));
     words.into_iter().collect()
 }
@@ -463,7 +473,7 @@ fn sides(own: &Difference) -> [Side<'_>; 2] {
 fn table<'c>(device: &'c str, own: Option<&'c Answer<Vec<GidRow>>>) -> Side<'c> {
     match own {
         None => Side::None,
-        Some(Ok(rows)) => Side::Gids(rows.iter().map(|row| Row::new(None, device, row)).collect()),
+        Some(Ok(rows)) => Side::Gids(rows.iter().map(|row| Row::in_full(device, row)).collect()),
         Some(Err(own)) => problem(own),
     }
 }
@@ -513,13 +523,22 @@ fn port_sides<'c>(before: &'c PortValue, after: &'c PortValue) -> [Side<'c>; 2] 
         (PortValue::Netdev(Ok(Some(before))), PortValue::Netdev(Ok(Some(after))))
             if before.name == after.name =>
         {
-            [before, after].map(|own| {
-                let index = Side::Number(own.index.get().into());
-                pairs([("name", word(own.name.as_str())), ("ifindex", index)])
-            })
+            [before, after].map(netdev)
+        }
+        // What had the name before, or has it then, may be another.
+        (PortValue::Netdev(Ok(Some(own))), PortValue::Netdev(Err(other))) => {
+            [netdev(own), problem(other)]
+        }
+        (PortValue::Netdev(Err(other)), PortValue::Netdev(Ok(Some(own)))) => {
+            [problem(other), netdev(own)]
         }
         _ => [port(before), port(after)],
     }
+}
+
+fn netdev(own: &Netdev) -> Side<'_> {
+    let index = Side::Number(own.index.get().into());
+    pairs([("name", word(own.name.as_str())), ("ifindex", index)])
 }
 
 fn mtu<'c>(own: Option<Mtu>) -> Side<'c> {
@@ -627,7 +646,6 @@ mod tests {
     use std::num::NonZeroU32;
 
     use uverbs::gid::{Gid, GidEntry, GidRecord};
-    use uverbs::netdev::Netdev;
 
     use super::*;
 
@@ -684,6 +702,8 @@ mod tests {
         let said = port(netdev(2, "eth0"), netdev(3, "eth0"));
         assert_eq!(said, "name eth0 ifindex 2 → name eth0 ifindex 3");
         assert_eq!(port(netdev(2, "eth0"), netdev(3, "eth1")), "eth0 → eth1");
+        let unread = PortValue::Netdev(Err(Problem { text: "no".into(), errno: 5 }));
+        assert_eq!(port(unread, netdev(3, "eth0")), "no → name eth0 ifindex 3");
     }
 
     /// Nor of an interface, where interfaces could not be listed.
@@ -694,10 +714,12 @@ mod tests {
             own.interfaces = interfaces;
             own
         };
-        let eth0 = Interface::new(NonZeroU32::MIN, "eth0");
+        let mut eth0 = Interface::new(NonZeroU32::MIN, "eth0");
+        eth0.unfit = vec![("10.0.0.1".parse().unwrap(), uverbs::netdev::Unfit::Duplicate)];
         let said = text(&Difference::Host { before: of(None), after: of(Some(vec![eth0])) });
         let known =
             "interface index 1 name eth0 is_up false is_lower_up false mtu 0 addresses none";
-        assert_eq!(said, format!("knows_interfaces false → {known} knows_interfaces true"));
+        let start = format!("knows_interfaces false → {known} unfit 10.0.0.1 (another host");
+        assert!(said.starts_with(&start), "{said}");
     }
 }

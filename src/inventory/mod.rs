@@ -87,7 +87,8 @@ pub struct Inventory {
     pub locked_memory: Option<LockedMemory>,
     /// Whether devices are shared by all network namespaces; `None` if the kernel does not say.
     pub shares_namespaces: Option<bool>,
-    /// Whether RDMA netlink answered. Nothing else knows a port's interface.
+    /// Whether netlink answered: RDMA netlink, and route netlink where interfaces of rows were asked for. Nothing else
+    /// knows a port's interface.
     pub has_netlink: bool,
     /// The devices of this network namespace, in natural order of their names.
     pub devices: Vec<DeviceRecord>,

@@ -308,7 +308,7 @@ fn parse(text: &str) -> serde_json::Result<Entry> {
     serde_json::from_str(text).map(|own| Entry::Snapshot(Box::new(own)))
 }
 
-/// Whether a step says one thing, of one place where it has to.
+/// Whether a step says one thing, and of what.
 fn is_one(own: &Step) -> bool {
     let count = |all: &[bool]| all.iter().filter(|is_there| **is_there).count();
     let alone =
@@ -318,13 +318,16 @@ fn is_one(own: &Step) -> bool {
     let changes = count(&alone) + count(&of_place) + count(&[own.renamed.is_some(), own.is_gone]);
     let places = count(&[own.device.is_some(), own.index.is_some(), own.ifindex.is_some()]);
     let has_devices = own.host.as_ref().is_some_and(|own| !own.devices.is_empty());
-    changes <= 1 && count(&alone) + places <= 1 && !has_devices
+    let whole = own.whole.as_ref().map(|own| own.device.name.as_str());
+    let is_whole_s = own.replaced.as_deref().is_none_or(|own| Some(own) == whole);
+    let has_device = own.event.is_none() || own.device.is_some();
+    changes <= 1 && count(&alone) + places <= 1 && !has_devices && is_whole_s && has_device
 }
 
 /// Makes of what was what is. Records move out of the step.
 fn apply(step: &mut Step, inventory: &mut Inventory) -> Result<(), String> {
     if !is_one(step) {
-        return Err("more than one change".to_owned());
+        return Err("not one change of one thing".to_owned());
     }
     if let Some(own) = step.whole.take() {
         match find(&inventory.devices, &own.device.name) {

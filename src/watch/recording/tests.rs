@@ -499,10 +499,15 @@ fn what_a_newer_version_writes_is_refused() {
         (r#"{"ifindex":1,"renamed":["a","b"]}"#, "the interface 1 is not known here"),
         (r#"{"ifindex":1}"#, "use a newer uverbs"),
         // A change says one thing.
-        (r#"{"device":"rxe0","empty":[1,0],"event":[17,1]}"#, "changes.0: more than one change"),
-        (r#"{"lost":"monitor","is_gone":true}"#, "more than one change"),
-        (r#"{"ifindex":1,"renamed":["a","b"],"is_gone":true}"#, "more than one change"),
-        (r#"{"device":"rxe0","ifindex":1,"is_gone":true}"#, "more than one change"),
+        (
+            r#"{"device":"rxe0","empty":[1,0],"event":[17,1]}"#,
+            "changes.0: not one change of one thing",
+        ),
+        (r#"{"event":[17,1]}"#, "not one change of one thing"),
+        (r#"{"device":"rxe0","empty":[1,0],"replaced":"rxe0"}"#, "not one change of one thing"),
+        (r#"{"lost":"monitor","is_gone":true}"#, "not one change of one thing"),
+        (r#"{"ifindex":1,"renamed":["a","b"],"is_gone":true}"#, "not one change of one thing"),
+        (r#"{"device":"rxe0","ifindex":1,"is_gone":true}"#, "not one change of one thing"),
         // One interface does not make all known.
         (
             r#"{"interface":{"index":1,"name":"a","is_up":true,"is_lower_up":true,"mtu":1,"addresses":[]}}"#,
