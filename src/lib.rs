@@ -34,7 +34,7 @@
 //! | all of a host | [`Host::inventory`] | [`Host::rooted`] |
 //!
 //! [`host::Reader`] chooses between ioctl and sysfs and says which one answered. Four modules work on
-//! answers and ask nothing themselves: [`inventory`], [`choose`], [`check`] and [`fleet`]. [`watch`] asks again
+//! answers and ask no device: [`inventory`], [`choose`], [`check`] and [`fleet`]. [`watch`] asks again
 //! whenever something may have changed.
 //!
 //! # Names
@@ -45,7 +45,7 @@
 //!
 //! # Errors
 //!
-//! Every call returns [`Error`]: one line of text for people, a [`Cause`](error::Cause) and predicates
+//! What asks the kernel returns [`Error`], but for [`umad::strict`], whose errors are libibumad's: one line of text for people, a [`Cause`](error::Cause) and predicates
 //! for programs, an errno as `i32` for C. See [`error`].
 //!
 //! # Features

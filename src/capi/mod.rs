@@ -14,7 +14,7 @@
 //! # Instead of `libibverbs.so.1`
 //!
 //! `src/capi/shared` turns `libuverbs.a` into a shared library whose symbols have rdma-core's versions
-//! (since `IBVERBS_1.1`, `MLX5_1.7` and `IBUMAD_1.0`), with links named like rdma-core's libraries.
+//! (since `IBVERBS_1.0`, `MLX5_1.7` and `IBUMAD_1.0`), with links named like rdma-core's libraries.
 //! (The `libuverbs.so` of cargo-c has no versions, so `dlvsym` finds nothing in it.) A program that is
 //! already compiled can use it in three ways:
 //!
@@ -48,7 +48,7 @@
 //! | | rdma-core 44 to 65 | here |
 //! |---|---|---|
 //! | `ibv_query_gid_table` with room for more than 2,047 entries | `-EINVAL` | answers |
-//! | NULL instead of a device, a context or an answer | crashes, or `EFAULT` | `EINVAL` |
+//! | NULL instead of a device, a context or an answer | crashes, or `EFAULT` | `EINVAL`, or what `uverbs.h` says |
 //! | `ibv_open_device` of a node without permission to open it | `ENOENT` if `/dev/char` has no link to it; waits 5 s if that folder exists | `EACCES`, at once |
 //! | list of devices after one was renamed | has the old name | has the new one |
 //! | list after a device was added | has it first | is always in the kernel's order |

@@ -160,7 +160,8 @@ const char *ibv_get_sysfs_path(void);
 
 /*
  * Reads the file dir/file into buf, as text with a 0 at its end and without its last newline.
- * Returns the length. Failure: -1, with errno set unless the text is longer than size - 1.
+ * Returns the length. Failure: -1, with errno set unless the text is longer than size - 1. A text that size
+ * cuts just after a newline counts as whole, as in rdma-core.
  * An empty file does not change buf.
  */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
@@ -411,7 +412,7 @@ struct ibv_comp_cntr_caps {
 int _ibv_query_comp_cntr_caps(struct ibv_context *context, struct ibv_comp_cntr_caps *caps,
 			      size_t caps_size);
 
-/* The device's completion counters. Failure: the errno value; ENOTSUP if it has none. */
+/* Always zeros and EOPNOTSUPP: this library has no completion counters. */
 static inline int ibv_query_comp_cntr_caps(struct ibv_context *context,
 					   struct ibv_comp_cntr_caps *caps)
 {
@@ -526,7 +527,7 @@ static inline int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 
 /*
  * The port's effective rate, in units of 100 Mbit/s. Failure: the errno value, EOPNOTSUPP if the kernel
- * does not give it.
+ * does not give it, EPROTONOSUPPORT if it is an mlx5 device and the kernel is older than that request.
  */
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);
 
@@ -580,8 +581,8 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 
 /*
  * Writes all entries of all ports that are not empty into an array with room for max_entries. flags: 0.
- * Returns their number. Failure: the negative errno value, -EINVAL if there are more. (The sum of all
- * gid_tbl_len is always enough room.)
+ * Returns their number. Failure: the negative errno value, -EINVAL if there are more, and if max_entries is
+ * 0. (The sum of all gid_tbl_len is always enough room, if it is not 0.)
  */
 static inline ssize_t ibv_query_gid_table(struct ibv_context *context,
 					  struct ibv_gid_entry *entries, size_t max_entries,
@@ -750,7 +751,7 @@ struct mlx5dv_reg {
 	uint32_t mask;
 };
 
-/* The e-switch's data about a port in switchdev mode; otherwise flags is 0. */
+/* The e-switch's data about a port: flags has what is known, and is mostly 0 unless in switchdev mode. */
 struct mlx5dv_port {
 	unsigned long long flags;		/* MLX5DV_QUERY_PORT_… */
 	uint16_t vport;
@@ -852,7 +853,7 @@ int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max);
 
 /*
  * A device and all its ports. Release it with umad_release_ca(). ca_name NULL: the first device that has
- * an active port. Failure: a negative number; there is nothing to release. umad_release_ca() returns 0, and a
+ * an active port of InfiniBand, otherwise one that is up, otherwise one that is not disabled. Failure: a negative number; there is nothing to release. umad_release_ca() returns 0, and a
  * negative number without ca.
  */
 int umad_get_ca(const char *ca_name, umad_ca_t *ca);
@@ -860,7 +861,7 @@ int umad_release_ca(umad_ca_t *ca);
 
 /*
  * One port. Release it with umad_release_port(). ca_name NULL: as above. portnum 0: the first active
- * port, otherwise the first that is up. Failure: a negative number; there is nothing to release.
+ * port of InfiniBand, otherwise one that is up, otherwise one that is not disabled. Failure: a negative number; there is nothing to release.
  * umad_release_port() returns 0, and a negative number without port.
  */
 int umad_get_port(const char *ca_name, int portnum, umad_port_t *port);
@@ -870,8 +871,8 @@ int umad_release_port(umad_port_t *port);
  * The GUIDs of a device's ports: portguids[n] is the GUID of port n, or 0 if there is no port n (only
  * switches have port 0). ca_name NULL: as above.
  * Returns how many were filled: the highest port number plus one; 0 if portguids is NULL.
- * Failure: a negative number. -ENOMEM: there are more than max, and none was filled; -ENODEV or -1: no
- * such device.
+ * Failure: a negative number. -ENOMEM: there are more than max, and none was filled; -ENODEV: no such
+ * device; -1: the same, or a port that cannot be read as libibumad reads it.
  */
 int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max);
 

@@ -26,7 +26,8 @@ const KEPT: &str = "a file that is there is left as it is";
 /// share, if `rdma_ucm` is. The page kubernetes.md says what a container can do with them.
 ///
 /// It has the names of nodes as they are now: write it again when devices come or go. A device that has no
-/// uverbs node, or whose nodes are not known, is left out, and the status is 3. Without a device there is
+/// uverbs node, whose nodes are not known, or with a name that CDI does not allow, is left out, and the status
+/// is 3. Without a device there is
 /// nothing to write, and FILE is removed. FILE is left as it is if all devices are left out, if `rdma_cm` is
 /// not known, or if a device that is named is not there; the status is 3 then, too.
 #[derive(Debug, Args)]

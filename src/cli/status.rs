@@ -47,6 +47,7 @@ Exit status:
      for fleet: something was found, or is not known
   2  check found a problem; no other command ends with 2
   3  something could not be read or written, or the command line is wrong
-  If several apply, it is the last of 1, 3 and 2. Whatever the status is, all else was answered (of a
-  GID table of which a part could not be read, nothing), and stderr says what is missing; with --json,
-  \"problems\" has what failed. The page commands.md says what 1 and 3 also mean for some commands.";
+  If several apply, it is the last of 1, 3 and 2. Whatever the status is, all else was answered, and
+  stderr says what is missing; with --json, \"problems\" has what failed. (Of a GID table of which a part
+  could not be read nothing is shown; wait, env, cdi --output and check --expect answer as a whole.)
+  The page commands.md says what 1 and 3 also mean for some commands.";

@@ -179,7 +179,7 @@ Examples:
     ///
     /// A driver's own counters come from RDMA netlink, which has them in every network namespace; those
     /// of the performance management agent (`symbol_error`, `link_downed`) only from sysfs, which shows them
-    /// in the device's own namespace. On mlx5 each file of sysfs costs a command to the firmware. One question
+    /// in the device's own namespace. On mlx5 a file of sysfs costs a command to the firmware, or two. One question
     /// to the agent gives many of them: if it is refused, those that were not read are named on stderr.
     ///
     /// --processes lists who has contexts, protection domains, completion queues, memory regions, shared
@@ -348,7 +348,7 @@ Examples:
     Metrics(MetricsArgs),
     Nfd(NfdArgs),
     Cdi(CdiArgs),
-    /// Write all that these commands read as one JSON document
+    /// Write all that commands with --from read as one JSON document
     ///
     /// `--from FILE` of the other commands reads it, elsewhere and later. It has the host's name and kernel;
     /// the devices with their hardware, nodes, ports, GIDs, GUIDs and P_Keys; network interfaces with their

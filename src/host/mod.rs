@@ -2,8 +2,8 @@
 //!
 //! RDMA netlink is asked first: devices, character devices and driver ids in two exchanges for all
 //! devices together, and a third that shows that none went away meanwhile. Where there is no netlink
-//! (old kernels, a tree that is not this host's), sysfs has the same but the driver. Nothing here opens
-//! a device.
+//! (old kernels, a tree that is not this host's), sysfs has the same but indices, protocols and drivers. No
+//! device is opened for that.
 //!
 //! # A device is the one that was listed
 //!
