@@ -212,7 +212,8 @@ impl<'i> Port<'i> {
     }
 
     /// Whether programs treat it as RoCE. They treat iWARP as RoCE too.
-    pub(super) fn is_ethernet(&self) -> bool {
+    #[must_use]
+    pub fn is_ethernet(&self) -> bool {
         self.link_layer == LinkLayer::ETHERNET
     }
 }

@@ -321,6 +321,8 @@ pub(crate) struct Taken {
     pub(crate) recommended: Done,
     pub(crate) nccl: Done,
     pub(crate) ucx: Done,
+    /// Whether the port has rows to choose from.
+    is_ethernet: bool,
     /// What the program does that was asked about, and whether that is known.
     pub(crate) like: Option<(Decision, bool)>,
 }
@@ -342,8 +344,11 @@ impl Taken {
     }
 
     fn is_other(&self, own: &Done) -> bool {
-        // InfiniBand needs no GID, so that what is used does not differ.
-        own.outcome.index() != self.recommended.outcome.index() && own.outcome != Outcome::ByLid
+        let right = self.recommended.outcome.index();
+        // On InfiniBand any GID will do, and none is needed.
+        let will_do =
+            matches!(own.outcome, Outcome::Taken(_)) && !self.is_ethernet && right.is_some();
+        own.outcome.index() != right && own.outcome != Outcome::ByLid && !will_do
     }
 }
 
@@ -378,6 +383,7 @@ pub(crate) fn take(inventory: &Inventory, chosen: &[Chosen<'_>], like: Option<Li
         },
         nccl,
         ucx,
+        is_ethernet: own.port.is_ethernet(),
         like: likes.next(),
     });
     taken.collect()

@@ -598,7 +598,9 @@ fn choice(own: &Chosen<'_>, (decision, is_sure): &(Decision, bool)) -> Choice {
     let (outcome, recommended) = (&decision.outcome, &own.decision.outcome);
     let (index, right) = (outcome.index(), recommended.index());
     let is_by_lid = *outcome == Outcome::ByLid;
-    let is_right = index == right || is_by_lid;
+    // On InfiniBand any GID will do.
+    let will_do = index.is_some() && right.is_some() && !own.port.is_ethernet();
+    let is_right = index == right || is_by_lid || will_do;
     // Where it is not known what is right, no choice is wrong.
     let is_judged = is_by_lid || is_known(recommended) && own.decision.is_sure(&own.port);
     Choice {

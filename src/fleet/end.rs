@@ -1,6 +1,7 @@
 //! What a port brings to a connection.
 
 use super::meet::Obstacle;
+use super::survey::Chooser;
 use crate::choose::{
     Caveat, Family, Home, Network, Outcome, Port, Row, Surroundings, Why, address_of, caveats,
     is_of_link,
@@ -28,6 +29,9 @@ pub struct End {
     pub pkeys: Option<Vec<PKey>>,
     /// The GID.
     pub used: Used,
+    /// InfiniBand: the subnet prefix of the GID by which a program decides whether it reaches another port; `None` if
+    /// it does not.
+    pub compared: Option<u64>,
 }
 
 /// How a port sends.
@@ -90,8 +94,7 @@ impl core::fmt::Display for Fabric {
 pub enum Used {
     /// A row of RoCE, or of another fabric that has no subnets.
     Row(UsedRow),
-    /// InfiniBand: the prefix of its subnet, if that is known. Whether the port is reached by its LID or by a
-    /// GID makes no difference.
+    /// InfiniBand: the prefix of its subnet, which is that of its first GID, if that is known.
     Subnet(Option<u64>),
     /// None is usable.
     None,
@@ -172,7 +175,14 @@ impl End {
     /// A port of which nothing could be read.
     #[must_use]
     pub const fn unread() -> Self {
-        Self { fabric: None, state: PortState::NOP, mtu: None, pkeys: None, used: Used::Unknown }
+        Self {
+            fabric: None,
+            state: PortState::NOP,
+            mtu: None,
+            pkeys: None,
+            used: Used::Unknown,
+            compared: None,
+        }
     }
 
     /// A port whose table could not be read, or nothing of it.
@@ -186,12 +196,13 @@ impl End {
             mtu: own.active_mtu,
             pkeys: if is_subnet { pkeys(port) } else { None },
             used: Used::Unknown,
+            compared: None,
         }
     }
 
     /// What distinguishes it from other ends whose networks are left out.
     pub(super) fn key(&self) -> Vec<u8> {
-        let Self { fabric, state, mtu, pkeys, used } = self;
+        let Self { fabric, state, mtu, pkeys, used, compared } = self;
         let (fabric, layer, node_type) = match fabric {
             None => (0, LinkLayer::default(), NodeType::default()),
             Some(Fabric::InfiniBand) => (1, LinkLayer::default(), NodeType::default()),
@@ -203,6 +214,8 @@ impl End {
         };
         let mtu = mtu.map_or([0, 0], |own| [1, own.0]);
         let mut key = vec![fabric, layer.0, node_type.0, state.0, mtu[0], mtu[1]];
+        key.push(compared.is_some().into());
+        key.extend_from_slice(&compared.unwrap_or_default().to_be_bytes());
         match used {
             Used::None => key.push(0),
             Used::Unknown => key.push(1),
@@ -247,10 +260,11 @@ impl End {
     pub fn of(
         inventory: &Inventory,
         (record, port): (&DeviceRecord, &PortRecord),
-        (seen, outcome, is_sure): (&Port<'_>, &Outcome, bool),
+        seen: &Port<'_>,
+        (chooser, outcome, is_sure): (Chooser, &Outcome, bool),
     ) -> Option<Self> {
         let here = Surroundings::of(inventory);
-        end(Place { here: &here, record, port }, seen, outcome, is_sure)
+        end(Place { here: &here, record, port }, seen, chooser, (outcome, is_sure))
     }
 }
 
@@ -258,8 +272,8 @@ impl End {
 pub(super) fn end(
     place: Place<'_, '_>,
     seen: &Port<'_>,
-    outcome: &Outcome,
-    is_sure: bool,
+    chooser: Chooser,
+    (outcome, is_sure): (&Outcome, bool),
 ) -> Option<End> {
     let Place { record, port, .. } = place;
     let fabric = Fabric::of(record, port);
@@ -276,8 +290,10 @@ pub(super) fn end(
         ) if is_sure => return None,
         Outcome::Ignored(Why::NotKnown(_)) => Used::Unknown,
         _ if !is_sure => Used::Unknown,
-        Outcome::Taken(index) if is_subnet => subnet(seen.row(*index)),
-        Outcome::ByLid if is_subnet => subnet(seen.rows.first()),
+        // It may take the GID of a router (FLID), whose prefix is another one.
+        Outcome::Taken(_) | Outcome::ByLid if is_subnet => {
+            Used::Subnet(seen.row(0).map(|row| row.gid.subnet_prefix()))
+        }
         Outcome::ByLid => Used::Unknown,
         Outcome::Taken(index) => match (seen.row(*index), record.row(port.number, *index)) {
             (Some(row), Some(record)) => Used::Row(used(place, seen, row, record)),
@@ -287,7 +303,13 @@ pub(super) fn end(
             Used::None
         }
     };
-    Some(End { state: seen.state, used, ..End::without_table(record, port) })
+    let compared = match (chooser, outcome) {
+        (Chooser::Ucx, Outcome::Taken(index)) if is_subnet && is_sure => {
+            seen.row(*index).map(|row| row.gid.subnet_prefix())
+        }
+        _ => None,
+    };
+    Some(End { state: seen.state, used, compared, ..End::without_table(record, port) })
 }
 
 /// Those that a port has, ascending.
@@ -297,11 +319,6 @@ fn pkeys(port: &PortRecord) -> Option<Vec<PKey>> {
     keys.sort_unstable();
     keys.dedup();
     Some(keys)
-}
-
-/// The subnet of a port of InfiniBand, by one of its rows.
-fn subnet(row: Option<&Row<'_>>) -> Used {
-    Used::Subnet(row.map(|row| row.gid.subnet_prefix()))
 }
 
 fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -> UsedRow {

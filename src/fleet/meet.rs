@@ -25,7 +25,8 @@ pub enum Obstacle {
     Family,
     /// They have no P_Key in common of which one is a full member.
     Partition,
-    /// They are in different subnets of InfiniBand, and one of these has the prefix that no router knows.
+    /// They are in different subnets of InfiniBand, and one of these has the prefix that no router knows; or a program
+    /// does not reach the other's.
     Subnet,
 }
 
@@ -136,6 +137,7 @@ impl End {
 ///   A link-local address is good on its link only.
 /// - InfiniBand: they need a P_Key in common of which one end is a full member, and one subnet. Two fabrics that both
 ///   have the default prefix look like one. Different prefixes may be joined by a router, unless one is the default.
+///   UCX reaches another prefix only from one GID of a router (FLID) to another.
 /// - The smaller of two MTUs is used.
 ///
 /// Whose end comes first makes no difference.
@@ -200,6 +202,10 @@ impl Meeting {
             (Used::Subnet(prefix), Used::Subnet(its)) => {
                 self.compare_partitions(one, other);
                 self.compare_subnets(*prefix, *its);
+                let both = one.compared.zip(other.compared);
+                if both.is_some_and(|(one, other)| !reaches(one, other)) {
+                    self.obstacles.push(Obstacle::Subnet);
+                }
             }
             _ => self.doubts.push(Doubt::NoRule),
         }
@@ -253,6 +259,14 @@ impl Meeting {
             _ => self.doubts.push(Doubt::NetworkUnread),
         }
     }
+}
+
+/// Whether UCX reaches one GID of InfiniBand from another, by their prefixes: they are one, or each has the number of a
+/// router's path (FLID) in it.
+fn reaches(one: u64, other: u64) -> bool {
+    const SITE_LOCAL: u64 = 0xfec0_0000;
+    let has_flid = |prefix: u64| prefix >> 32 == SITE_LOCAL && prefix >> 16 & 0xffff != 0;
+    one == other || has_flid(one) && has_flid(other)
 }
 
 /// Whether both are members of one partition, and one of them is a full member. The keys ascend.

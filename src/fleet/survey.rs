@@ -100,15 +100,15 @@ impl Survey {
                     items.lacks();
                 }
                 let mut ends = [KeptEnd { kind: NONE, network: NONE }; 3];
-                for (chooser, kept) in ends.iter_mut().enumerate() {
+                for (chooser, kept) in Chooser::ALL.into_iter().zip(&mut ends) {
                     let end = match own {
                         None => Some(End::without_table(record, port)),
                         Some(Chosen { port: seen, done, .. }) => done
-                            .get(chooser)
-                            .and_then(|(outcome, is_sure)| end(place, seen, outcome, *is_sure)),
+                            .get(chooser as usize)
+                            .and_then(|(own, is_sure)| end(place, seen, chooser, (own, *is_sure))),
                     };
                     if let Some(end) = end {
-                        if chooser == 0 {
+                        if chooser == Chooser::Recommended {
                             match own {
                                 Some(own) if !own.is_right => items.lacks(),
                                 _ => add_site(&mut items, &name, &end),

@@ -45,6 +45,9 @@ fn end(words: &str) -> End {
             "efa" => {
                 end.fabric = Some(Fabric::Other(LinkLayer::UNSPECIFIED, NodeType::UNSPECIFIED));
             }
+            "from-flid" => end.compared = Some(0xfec0_0000_1234_0000),
+            "from-other" => end.compared = Some(0xfec0_0000_1235_0000),
+            "from-plain" => end.compared = Some(0xfe80 << 48),
             "down" => end.state = PortState::DOWN,
             "mtu5" => end.mtu = Some(Mtu(5)),
             "mtu3" => end.mtu = Some(Mtu(3)),
@@ -158,6 +161,11 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("ib /fe80", "ib /fe80 ffff", "PKeysUnread"),
     ("ib /fe80 ffff", "ib /fec0 ffff", "!Subnet"),
     ("ib /fec0 ffff", "ib /fec1 ffff", "Networks"),
+    ("ib /fe80 ffff from-flid", "ib /fe80 ffff from-flid", "meet"),
+    ("ib /fe80 ffff from-flid", "ib /fe80 ffff from-other", "meet"),
+    ("ib /fe80 ffff from-flid", "ib /fe80 ffff from-plain", "!Subnet"),
+    ("ib /fec0 ffff from-flid", "ib /fec1 ffff from-other", "Networks"),
+    ("ib /fe80 ffff from-flid", "ib /fe80 ffff", "meet"),
     ("ib ffff", "ib /fec1 ffff", "NetworkUnread"),
     ("ib ffff none", "ib /fec1 ffff", "!NoGid"),
 ];

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use uverbs::choose::Wish;
 use uverbs::choose::plan::{Plan, Program};
-use uverbs::fleet::{Chooser, Rails, Survey, Trouble, Why};
+use uverbs::fleet::{Chooser, Obstacle, Rails, Survey, Trouble, Why};
 use uverbs::inventory::NodeState;
 
 use super::say;
@@ -401,7 +401,9 @@ impl Job {
     }
 }
 
-/// Whether a trouble is one of what is recommended, which variables can set for a job.
+/// Whether a trouble is one of what is recommended, which variables can set for a job; or one of UCX on InfiniBand, where
+/// what it takes is left to it.
 pub(super) fn is_recommended(own: &Trouble) -> bool {
-    own.choosers.contains(&Chooser::Recommended)
+    let is_subnet = matches!(&own.why, Why::Cannot(list) if list.contains(&Obstacle::Subnet));
+    own.choosers.contains(&Chooser::Recommended) || is_subnet && own.choosers == [Chooser::Ucx]
 }

@@ -188,14 +188,17 @@ fn pkeys(end: &End) -> String {
 }
 
 fn site(end: &End) -> String {
+    let unknown = || "?".to_owned();
     match &end.used {
         Used::Row(row) => match row.site {
             Site::Network(network) => network.to_string(),
             Site::Link => format!("link-local {}", row.family),
-            _ => "?".to_owned(),
+            _ => unknown(),
         },
-        Used::Subnet(Some(prefix)) => format!("{prefix:#018x}"),
-        _ => "?".to_owned(),
+        Used::Subnet(prefix) => {
+            end.compared.or(*prefix).map_or_else(unknown, |own| format!("{own:#018x}"))
+        }
+        _ => unknown(),
     }
 }
 

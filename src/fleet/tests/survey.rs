@@ -6,7 +6,7 @@ use super::made::{host, infiniband, keep_rows, port};
 use super::*;
 use crate::device::Device;
 use crate::driver::DriverId;
-use crate::gid::{GidEntry, GidRecord};
+use crate::gid::{Gid, GidEntry, GidRecord, GidType};
 use crate::hardware::{PciFunction, PcieLink};
 use crate::host::Source;
 use crate::inventory::{DeviceRecord, GidRow, Inventory, Problem, Setting};
@@ -476,6 +476,28 @@ fn infiniband_partitions_and_subnets() {
     hosts.push(infiniband(7, 0xfec0 << 48, 7, &[0xffff]));
     let elsewhere = "Cannot([Subnet]) [4] mlx5_0:1 3 4";
     assert_eq!(troubles(&hosts, Rails::Found, false), [elsewhere]);
+}
+
+/// NCCL compares the number of a subnet, and UCX whole prefixes, but for two GIDs of a router.
+#[test]
+fn gids_of_a_router_of_infiniband() {
+    const DEFAULT: u64 = 0xfe80 << 48;
+    let of = |number| infiniband(number, DEFAULT, number.into(), &[0xffff]);
+    let mut hosts: Vec<Inventory> = (1..=3).map(of).collect();
+    let add = |own: &mut Inventory, flid: u128| {
+        let gid = 0xfec0_u128 << 112 | flid << 80 | 0x0014_0500_0000_0001;
+        let entry = GidEntry::new(1, 1, Gid::from_bytes(gid.to_be_bytes())).with_type(GidType::IB);
+        let rows = own.devices[0].gids.as_mut().unwrap().as_mut().unwrap();
+        rows.push(GidRecord::new(entry, Source::Ioctl).into());
+    };
+    add(&mut hosts[0], 0x1234);
+    let pairs = survey(&hosts).pairs(Rails::Found, false, |_| true);
+    let found: Vec<_> = pairs.problems.iter().map(|own| (&own.why, &*own.choosers)).collect();
+    assert_eq!(found, [(&Why::Cannot(vec![Obstacle::Subnet]), &[Chooser::Ucx][..])]);
+    for (own, flid) in hosts[1..].iter_mut().zip([0x1235, 0x1236]) {
+        add(own, flid);
+    }
+    assert_eq!(troubles(&hosts, Rails::Found, false), [""; 0]);
 }
 
 /// Ports of one host are not joined with each other.
