@@ -853,7 +853,7 @@ int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max);
 
 /*
  * A device and all its ports. Release it with umad_release_ca(). ca_name NULL: the first device that has
- * an active port of InfiniBand, otherwise one that is up, otherwise one that is not disabled. Failure: a negative number; there is nothing to release. umad_release_ca() returns 0, and a
+ * an active port of InfiniBand, otherwise the first that has a port that is not disabled. Failure: a negative number; there is nothing to release. umad_release_ca() returns 0, and a
  * negative number without ca.
  */
 int umad_get_ca(const char *ca_name, umad_ca_t *ca);

@@ -1,6 +1,7 @@
 //! Findings about one port: its state, its interface, its GIDs, its width.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use nix::libc;
 
@@ -109,7 +110,7 @@ pub(super) fn check_port(
         check_netdev(inventory, (port, is_roce), attributes, findings);
     }
     if let Some(seen) = choose::port(here, record, port) {
-        check_gids(&seen, findings);
+        check_gids(inventory, &seen, findings);
         doubt_gid(inventory, &seen, findings);
     }
     check_width(widest, record, attributes, findings);
@@ -221,7 +222,24 @@ fn check_netdev(
     }
 }
 
-fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
+/// The bond that a port's interface is a member of, if that has an address: of its own the port has no row then.
+fn bond_with_address<'i>(inventory: &Inventory, port: &Port<'i>) -> Option<&'i str> {
+    let of_upper = |row: &choose::Row<'i>| match row.home {
+        Home::Ours { name, is_port_s: Some(false), .. } => Some(name),
+        _ => None,
+    };
+    let names: Option<BTreeSet<&'i str>> = port.rows.iter().map(of_upper).collect();
+    let mut names = names?.into_iter();
+    let (name, None) = (names.next()?, names.next()) else { return None };
+    let bond = inventory.interfaces.iter().flatten().find(|own| own.name == name)?;
+    let is_local = |own: &IpAddr| match own {
+        IpAddr::V4(own) => own.is_link_local(),
+        IpAddr::V6(own) => own.is_unicast_link_local(),
+    };
+    bond.addresses.iter().any(|(own, _)| !is_local(own)).then_some(name)
+}
+
+fn check_gids(inventory: &Inventory, port: &Port<'_>, findings: &mut Findings<'_>) {
     use Severity::{Note, Problem, Warning};
     let is_roce = choose::is_roce(port.link_layer, port.node_type);
     if port.gid_tbl_len == 0 {
@@ -251,7 +269,15 @@ fn check_gids(port: &Port<'_>, findings: &mut Findings<'_>) {
             row.gid.ipv6().is_unicast_link_local()
                 || row.gid.ipv4().is_some_and(|v4| v4.is_link_local())
         };
-        if port.rows.iter().all(is_local) {
+        let is_all_local = port.rows.iter().all(is_local);
+        if let Some(bond) = bond_with_address(inventory, port).filter(|_| is_all_local) {
+            findings.add(
+                "only-link-local",
+                Note,
+                format!("all GIDs are link-local; addresses of {bond}, above it, have none here"),
+                "the kernel makes those of a bond on the port of its active member",
+            );
+        } else if is_all_local {
             findings.add(
                 "only-link-local",
                 Problem,

@@ -273,6 +273,27 @@ fn types_that_were_not_read_on_a_port_that_is_not_active() {
     assert_eq!(of(PortState::DOWN, GidType::ROCE_V2), [""; 0]);
 }
 
+/// The port of a member that is not active has the GID of the bond's MAC address only.
+#[test]
+fn a_member_of_a_bond_that_waits_has_no_problem() {
+    let with = |upper: &str| {
+        let mut inventory = good();
+        let bond0 = Netdev::new(NonZeroU32::new(9).unwrap(), "bond0");
+        inventory.rows().truncate(2);
+        for row in inventory.rows() {
+            row.netdev = Some(bond0.clone());
+        }
+        let all = inventory.interfaces.as_mut().unwrap();
+        let mut own = all[0].clone();
+        (own.index, own.name) = (bond0.index, upper.to_owned());
+        all.push(own);
+        let found = check(&inventory, Expected::default());
+        found.iter().find(|own| own.name == "only-link-local").map(|own| own.severity)
+    };
+    assert_eq!(with("bond0"), Some(Severity::Note));
+    assert_eq!(with("other0"), Some(Severity::Problem));
+}
+
 /// iWARP has no subnet manager, and one GID that is no interface's address.
 #[test]
 fn what_to_do_about_iwarp() {

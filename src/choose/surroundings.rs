@@ -87,7 +87,9 @@ impl<'i> Surroundings<'i> {
         for interface in inventory.interfaces.iter().flatten() {
             here.by_name.insert(&interface.name, interface);
             let index = interface.index.get();
-            here.unfit.extend(interface.unfit.iter().map(|(own, why)| ((index, *own), *why)));
+            // IPv4 written as IPv6 is one GID with IPv4.
+            let unfit = interface.unfit.iter();
+            here.unfit.extend(unfit.map(|(own, why)| ((index, own.to_canonical()), *why)));
             if let Some(mac) = interface.mac {
                 add(&mut here.macs, mac, Owners::of(interface, None));
                 for gid in made_of(mac) {
@@ -96,9 +98,10 @@ impl<'i> Surroundings<'i> {
                 }
             }
             for (address, bits) in &interface.addresses {
-                here.owned.entry((index, *address)).or_insert(*bits);
-                let unfit = here.unfit.get(&(index, *address)).copied();
-                add(&mut here.addresses, *address, Owners::of(interface, unfit));
+                let address = address.to_canonical();
+                here.owned.entry((index, address)).or_insert(*bits);
+                let unfit = here.unfit.get(&(index, address)).copied();
+                add(&mut here.addresses, address, Owners::of(interface, unfit));
             }
         }
         here

@@ -9,6 +9,7 @@ use uverbs::choose::plan::{Model, Program};
 use uverbs::choose::{Caveat, Decision, Outcome, room};
 use uverbs::gid::{Gid, GidType};
 use uverbs::inventory::{DeviceRecord, Inventory, Parts, SettingsReading};
+use uverbs::port::LinkLayer;
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::filter::{FamilyChoice, FilterArgs};
@@ -321,8 +322,8 @@ pub(crate) struct Taken {
     pub(crate) recommended: Done,
     pub(crate) nccl: Done,
     pub(crate) ucx: Done,
-    /// Whether the port has rows to choose from.
-    is_ethernet: bool,
+    /// Whether the port is of InfiniBand, where there is nothing to choose.
+    is_infiniband: bool,
     /// What the program does that was asked about, and whether that is known.
     pub(crate) like: Option<(Decision, bool)>,
 }
@@ -345,9 +346,9 @@ impl Taken {
 
     fn is_other(&self, own: &Done) -> bool {
         let right = self.recommended.outcome.index();
-        // On InfiniBand any GID will do, and none is needed.
+        // On InfiniBand any GID will do here, and none is needed.
         let will_do =
-            matches!(own.outcome, Outcome::Taken(_)) && !self.is_ethernet && right.is_some();
+            matches!(own.outcome, Outcome::Taken(_)) && self.is_infiniband && right.is_some();
         own.outcome.index() != right && own.outcome != Outcome::ByLid && !will_do
     }
 }
@@ -383,7 +384,7 @@ pub(crate) fn take(inventory: &Inventory, chosen: &[Chosen<'_>], like: Option<Li
         },
         nccl,
         ucx,
-        is_ethernet: own.port.is_ethernet(),
+        is_infiniband: own.port.link_layer == LinkLayer::INFINIBAND,
         like: likes.next(),
     });
     taken.collect()

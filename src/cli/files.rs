@@ -250,7 +250,9 @@ fn path_of_part(path: &Path) -> PathBuf {
     let is_there = |path: &PathBuf| {
         fs::metadata(path).err().is_none_or(|error| error.kind() != io::ErrorKind::NotFound)
     };
-    let of_file = fs::canonicalize(path).ok().map(|path| path_before(&path));
+    // Of what is open already, as /dev/stdin, nobody named the file.
+    let is_open = ["/dev", "/proc"].iter().any(|own| path.starts_with(own));
+    let of_file = fs::canonicalize(path).ok().filter(|_| !is_open).map(|path| path_before(&path));
     of_file.filter(is_there).unwrap_or_else(|| path_before(path))
 }
 

@@ -10,6 +10,7 @@ use clap::{Args, ValueHint};
 use uverbs::choose::room::{might_fill, unopened};
 use uverbs::choose::{Decision, Home, Outcome, Wish};
 use uverbs::inventory::{DeviceRecord, GidRow, Inventory, Problem};
+use uverbs::port::LinkLayer;
 use uverbs::selector::Selector;
 use uverbs::watch::{Change, Difference, Entry, Moment, Part, What, format_time};
 
@@ -599,7 +600,8 @@ fn choice(own: &Chosen<'_>, (decision, is_sure): &(Decision, bool)) -> Choice {
     let (index, right) = (outcome.index(), recommended.index());
     let is_by_lid = *outcome == Outcome::ByLid;
     // On InfiniBand any GID will do.
-    let will_do = index.is_some() && right.is_some() && !own.port.is_ethernet();
+    let is_infiniband = own.port.link_layer == LinkLayer::INFINIBAND;
+    let will_do = index.is_some() && right.is_some() && is_infiniband;
     let is_right = index == right || is_by_lid || will_do;
     // Where it is not known what is right, no choice is wrong.
     let is_judged = is_by_lid || is_known(recommended) && own.decision.is_sure(&own.port);

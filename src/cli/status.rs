@@ -49,5 +49,6 @@ Exit status:
   3  something could not be read or written, or the command line is wrong
   If several apply, it is the last of 1, 3 and 2. Whatever the status is, all else was answered, and
   stderr says what is missing; with --json, \"problems\" has what failed. (Of a GID table of which a part
-  could not be read nothing is shown; wait, env, cdi --output and check --expect answer as a whole.)
+  could not be read nothing is shown; wait and env answer as a whole; check --expect FILE checks nothing
+  if FILE cannot be read; cdi --output leaves FILE as it is where its help says so.)
   The page commands.md says what 1 and 3 also mean for some commands.";

@@ -266,7 +266,7 @@ Examples:
     /// If one index is right on every port, it is set. Otherwise the program's own choice is left, if
     /// that is right, or an address range is set; stderr says why. The program's list of devices leaves
     /// out active ports that have no usable GID, and ports that are not named; programs leave out a port
-    /// that is down by themselves. Where the program takes another GID now, stderr says so. The
+    /// that is down by themselves. Where the program takes a wrong GID now, stderr says so. The
     /// variables are right for the newest known releases (NCCL 2.30.7, UCX 1.22); `choose --like` shows what
     /// others do. Where lines of `export` are printed, variables of this process count, also with --from.
     ///

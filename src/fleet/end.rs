@@ -4,7 +4,7 @@ use super::meet::Obstacle;
 use super::survey::Chooser;
 use crate::choose::{
     Caveat, Family, Home, Network, Outcome, Port, Row, Surroundings, Why, address_of, caveats,
-    is_of_link,
+    is_of_link, ucx,
 };
 use crate::device::NodeType;
 use crate::gid::{Gid, GidType};
@@ -29,9 +29,30 @@ pub struct End {
     pub pkeys: Option<Vec<PKey>>,
     /// The GID.
     pub used: Used,
-    /// InfiniBand: the subnet prefix of the GID by which a program decides whether it reaches another port; `None` if
-    /// it does not.
-    pub compared: Option<u64>,
+    /// InfiniBand: the GID by which a program decides whether it reaches another port; `None` if it does not.
+    pub compared: Option<Compared>,
+}
+
+/// What of a GID of InfiniBand a program compares with that of another port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Compared {
+    /// The prefix of its subnet.
+    pub prefix: u64,
+    /// Whether it has the number of a router's path (FLID) in it, and the program heeds that.
+    pub is_routable: bool,
+}
+
+impl Compared {
+    /// What UCX compares of the GID in a row.
+    fn by_ucx(inventory: &Inventory, gid: Gid) -> Self {
+        const SITE_LOCAL: u64 = 0xfec0_0000;
+        let prefix = gid.subnet_prefix();
+        let has_flid = prefix >> 32 == SITE_LOCAL && prefix >> 16 & 0xffff != 0;
+        let variable = |name: &str| inventory.setting(name).map(|own| own.value.as_str());
+        let heeds = || ucx::Settings::new(ucx::Release::NEWEST, variable).heeds_flid();
+        Self { prefix, is_routable: has_flid && heeds() }
+    }
 }
 
 /// How a port sends.
@@ -214,8 +235,8 @@ impl End {
         };
         let mtu = mtu.map_or([0, 0], |own| [1, own.0]);
         let mut key = vec![fabric, layer.0, node_type.0, state.0, mtu[0], mtu[1]];
-        key.push(compared.is_some().into());
-        key.extend_from_slice(&compared.unwrap_or_default().to_be_bytes());
+        key.push(compared.map_or(0, |own| 1 + u8::from(own.is_routable)));
+        key.extend_from_slice(&compared.map_or(0, |own| own.prefix).to_be_bytes());
         match used {
             Used::None => key.push(0),
             Used::Unknown => key.push(1),
@@ -305,7 +326,7 @@ pub(super) fn end(
     };
     let compared = match (chooser, outcome) {
         (Chooser::Ucx, Outcome::Taken(index)) if is_subnet && is_sure => {
-            seen.row(*index).map(|row| row.gid.subnet_prefix())
+            seen.row(*index).map(|row| Compared::by_ucx(place.here.inventory, row.gid))
         }
         _ => None,
     };

@@ -295,6 +295,13 @@ impl Survey {
                 wanted.entry(key).or_insert(value);
             }
         }
+        // What depends on something that was filled in is of another one.
+        let own = self.values(usual);
+        let filled: BTreeSet<(Field, &str)> =
+            wanted.keys().copied().filter(|key| !own.contains_key(key)).collect();
+        wanted.retain(|(field, place), _| {
+            !field.causes().iter().any(|cause| filled.contains(&(*cause, place)))
+        });
         let counts = self.counts(members, Some(&wanted));
         for (key, (count, _, value)) in self.most((0u32..).zip(counts)) {
             let depends = !key.0.causes().is_empty();
@@ -330,9 +337,13 @@ impl Survey {
     }
 }
 
-/// Whether what a field of a place depends on is so.
+/// Whether what a field of a place depends on is so, as far as that is known.
 fn is_alike((field, place): (Field, &str), own: &Values<'_>, causes: &Values<'_>) -> bool {
-    field.causes().iter().all(|cause| own.get(&(*cause, place)) == causes.get(&(*cause, place)))
+    let differs = |cause: &Field| {
+        let key = (*cause, place);
+        own.get(&key).zip(causes.get(&key)).is_some_and(|(own, cause)| own != cause)
+    };
+    !field.causes().iter().any(differs)
 }
 
 /// What differs, with the places of a field together, and without what something else explains.

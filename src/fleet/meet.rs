@@ -201,9 +201,11 @@ impl Meeting {
             }
             (Used::Subnet(prefix), Used::Subnet(its)) => {
                 self.compare_partitions(one, other);
-                self.compare_subnets(*prefix, *its);
                 let both = one.compared.zip(other.compared);
-                if both.is_some_and(|(one, other)| !reaches(one, other)) {
+                let are_routable =
+                    both.is_some_and(|(one, other)| one.is_routable && other.is_routable);
+                self.compare_subnets(*prefix, *its, are_routable);
+                if both.is_some_and(|(one, other)| one.prefix != other.prefix) && !are_routable {
                     self.obstacles.push(Obstacle::Subnet);
                 }
             }
@@ -249,24 +251,16 @@ impl Meeting {
         }
     }
 
-    fn compare_subnets(&mut self, one: Option<u64>, other: Option<u64>) {
+    fn compare_subnets(&mut self, one: Option<u64>, other: Option<u64>, are_routable: bool) {
         match (one, other) {
             (Some(one), Some(other)) if one == other => {}
-            (Some(DEFAULT_PREFIX), Some(_)) | (Some(_), Some(DEFAULT_PREFIX)) => {
+            (Some(DEFAULT_PREFIX), Some(_)) | (Some(_), Some(DEFAULT_PREFIX)) if !are_routable => {
                 self.obstacles.push(Obstacle::Subnet);
             }
             (Some(_), Some(_)) => self.doubts.push(Doubt::Networks),
             _ => self.doubts.push(Doubt::NetworkUnread),
         }
     }
-}
-
-/// Whether UCX reaches one GID of InfiniBand from another, by their prefixes: they are one, or each has the number of a
-/// router's path (FLID) in it.
-fn reaches(one: u64, other: u64) -> bool {
-    const SITE_LOCAL: u64 = 0xfec0_0000;
-    let has_flid = |prefix: u64| prefix >> 32 == SITE_LOCAL && prefix >> 16 & 0xffff != 0;
-    one == other || has_flid(one) && has_flid(other)
 }
 
 /// Whether both are members of one partition, and one of them is a full member. The keys ascend.

@@ -14,6 +14,10 @@ use crate::inventory::{DeviceRecord, PortRecord};
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, Mtu, PortAttributes, PortState};
 
+fn compared(prefix: u64, is_routable: bool) -> Compared {
+    Compared { prefix, is_routable }
+}
+
 /// An end by its words: a fabric; `down`; `mtu5`; `none` or `unknown` for the GID; of RoCE a version, a network or
 /// `link` (with a family) or `nowhere`, the name of an upper interface (`^bond0`), the id of a VLAN (`^vlan7`) or `^?`,
 /// and `unproven`; of InfiniBand a prefix (`/fe80`) and P_Keys in hexadecimal.
@@ -45,9 +49,10 @@ fn end(words: &str) -> End {
             "efa" => {
                 end.fabric = Some(Fabric::Other(LinkLayer::UNSPECIFIED, NodeType::UNSPECIFIED));
             }
-            "from-flid" => end.compared = Some(0xfec0_0000_1234_0000),
-            "from-other" => end.compared = Some(0xfec0_0000_1235_0000),
-            "from-plain" => end.compared = Some(0xfe80 << 48),
+            "from-flid" => end.compared = Some(compared(0xfec0_0000_1234_0000, true)),
+            "from-other" => end.compared = Some(compared(0xfec0_0000_1235_0000, true)),
+            "from-unheeded" => end.compared = Some(compared(0xfec0_0000_1235_0000, false)),
+            "from-plain" => end.compared = Some(compared(0xfe80 << 48, false)),
             "down" => end.state = PortState::DOWN,
             "mtu5" => end.mtu = Some(Mtu(5)),
             "mtu3" => end.mtu = Some(Mtu(3)),
@@ -165,6 +170,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("ib /fe80 ffff from-flid", "ib /fe80 ffff from-other", "meet"),
     ("ib /fe80 ffff from-flid", "ib /fe80 ffff from-plain", "!Subnet"),
     ("ib /fec0 ffff from-flid", "ib /fec1 ffff from-other", "Networks"),
+    ("ib /fe80 ffff from-flid", "ib /fec0 ffff from-other", "Networks"),
+    ("ib /fe80 ffff from-flid", "ib /fe80 ffff from-unheeded", "!Subnet"),
     ("ib /fe80 ffff from-flid", "ib /fe80 ffff", "meet"),
     ("ib ffff", "ib /fec1 ffff", "NetworkUnread"),
     ("ib ffff none", "ib /fec1 ffff", "!NoGid"),

@@ -136,7 +136,7 @@ impl Said {
             upper: is_used(is_for(&[], &[Doubt::Interface])).and_then(|own| own.upper.clone()),
             site: says_site.then_some(match &end.used {
                 Used::Row(row) => (Some(row.site), None),
-                Used::Subnet(prefix) => (None, end.compared.or(*prefix)),
+                Used::Subnet(prefix) => (None, end.compared.map(|own| own.prefix).or(*prefix)),
                 Used::None | Used::Unknown => (None, None),
             }),
         }

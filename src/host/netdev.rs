@@ -10,19 +10,21 @@
 //! 1. RDMA netlink names the port's own interface; it hides interfaces of other namespaces. The interface in
 //!    question is this one, or the kernel counts it among its upper devices. There may be several steps
 //!    between them, all in this namespace: a VLAN, macvlan, ipvlan or macsec interface by its link; a bond by
-//!    its members, if none of these is on another interface. To a bridge, VRF or team there may have been two
+//!    its members, if none of these is on another interface, and its mode is not balance-tlb or balance-alb. (In
+//!    these modes the rows stay at the port whose interface was active before.) To a bridge, VRF or team there may have been two
 //!    ways, as two VLANs of the port's interface. If one goes, the kernel removes all rows of the bridge and of
 //!    what is on it, and does not make them again.
 //! 2. The interface has the GID's address. For a point-to-point link, the kernel uses the far end's IPv4
 //!    address and the near end's IPv6 address.
-//! 3. No bond in between has another active member. If one has, the kernel makes no rows of the bond here.
+//! 3. No bond in between has another active member. If one has, the kernel makes no rows here of the bond's
+//!    addresses and of VLANs on it.
 //! 4. The port's table has room.
 //!
 //! Only one row can be it if no other row of the port has the same GID, type and index (or name), and if no
 //! row that may have this GID and type keeps its interface's name back.
 //!
 //! The first slots of a table are reserved. The kernel fills them with GIDs made from the MAC address of the
-//! port's interface, or of the bond above it. Such a row needs no address. It belongs to the interface if it
+//! port's interface, or of a bond above it. Such a row needs no address. It belongs to the interface if it
 //! has the interface's index and MAC address, and no other row says the same.
 //!
 //! # The connection manager
@@ -54,7 +56,8 @@
 //! does not know, these rows get no name either:
 //!
 //! - rows on a port whose own interface is in another namespace;
-//! - rows of bridges, VRFs and teams, and of everything on top of them;
+//! - rows of bridges, VRFs, teams and bonds of those two modes, and of everything on top of them;
+//! - rows of a macvlan on a bond, on the port of a member that is not active;
 //! - rows of other kinds of interfaces than those above, and of everything on top of them. The device that a
 //!   tunnel (gre, ipip, sit, vti, geneve …) is bound to is not below the tunnel, and the kernel makes no rows of
 //!   tunnels. That of a vxlan is from Linux 5.4 on, and may be in another namespace. A macvtap or ipvtap
@@ -75,7 +78,9 @@
 //! member, which was a member too, leaves it. If an interface here has no row then, and another namespace has an
 //! interface on the same port with the same index (by sysfs: name) and address, its row is taken for ours. The
 //! connection manager could exclude this, at two more system calls a host and three an address; it is not asked
-//! about rows that the rules name. If it is asked, this is left: the kernel made the row of one type, failed to
+//! about rows that the rules name. The same is so of a reserved slot: it may
+//! have lost its row, and a bond of another namespace, above the same port and with its MAC address, takes it.
+//! If it is asked, this is left: the kernel made the row of one type, failed to
 //! make the other, and did the opposite for such an interface elsewhere; or rows were made and removed
 //! between two of our questions.
 

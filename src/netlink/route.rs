@@ -35,6 +35,7 @@ const PROTOCOL_8021Q: u16 = 0x8100;
 
 /// Modes of a bond in which only one member is active: active-backup, balance-tlb, balance-alb.
 const MODES_WITH_ACTIVE_MEMBER: [u8; 3] = [1, 5, 6];
+const MODES_WHERE_ROWS_STAY: [u8; 2] = [5, 6];
 
 /// Kinds of interfaces that the kernel makes upper devices of their `IFLA_LINK`, and that say if that is in another
 /// namespace: all of them on every kernel, but [`IPVLAN`]. With all others it may be the far end of a pair, or what
@@ -102,7 +103,7 @@ pub(crate) struct Bond {
 }
 
 impl Bond {
-    /// Whether the kernel makes rows of the bond, and of what is above it, for this member's port: for
+    /// Whether the kernel makes rows of the bond's addresses, and of VLANs on it, for this member's port: for
     /// all where none is active by the bond's mode, else for the active one. Without one (all are
     /// down) it goes by the last.
     pub(crate) fn serves(self, member: NonZeroU32) -> bool {
@@ -267,13 +268,15 @@ impl Links {
 impl Links {
     /// Those above an interface of which the kernel may have removed the rows for its port, and not made them again: there
     /// were two ways to a bridge, VRF or team, as two VLANs, and one is gone. So it is with what is above them. A bond of
-    /// interfaces that are on no others has one way.
+    /// interfaces that are on no others has one way. When another member is active than before, rows move in mode
+    /// active-backup, and in balance-tlb and balance-alb they stay where they were.
     pub(crate) fn may_lack_rows(&self, own: NonZeroU32) -> BTreeSet<u32> {
         let link = |index: &u32| self.by_index.get(index);
         let is_on_another = |member: &u32| link(member).is_none_or(|own| own.lower.is_some());
         let may_lack = |index: &u32| {
             let members = self.members.get(index);
-            let has_one_way = link(index).is_some_and(|own| own.bond.is_some());
+            let mode = link(index).and_then(|own| own.bond?.mode);
+            let has_one_way = mode.is_some_and(|mode| !MODES_WHERE_ROWS_STAY.contains(&mode));
             members.is_some_and(|own| !has_one_way || own.iter().any(is_on_another))
         };
         let mut found: BTreeSet<u32> = self.above(own).into_iter().filter(may_lack).collect();

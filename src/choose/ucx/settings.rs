@@ -38,6 +38,12 @@ pub(super) struct Subnets {
 }
 
 impl Settings {
+    /// Whether a GID of a router (FLID) on InfiniBand is taken, and reached.
+    #[must_use]
+    pub fn heeds_flid(&self) -> bool {
+        self.heeds_flid
+    }
+
     /// Reads the settings. `variable` returns the value of a variable.
     #[must_use]
     pub fn new<'v>(release: Release, variable: impl Fn(&str) -> Option<&'v str>) -> Self {

@@ -34,6 +34,8 @@ pub(super) struct Listed {
     with_nodes: BTreeSet<u32>,
     /// Hosts that have a device of whose node this is not known.
     unlooked: BTreeSet<u32>,
+    /// The prefixes of all GIDs of ports that are not Ethernet.
+    prefixes: BTreeSet<u64>,
     verdict: Verdict,
     indices: Indices,
 }
@@ -70,6 +72,7 @@ impl Listed {
             nodeless: BTreeSet::new(),
             with_nodes: BTreeSet::new(),
             unlooked: BTreeSet::new(),
+            prefixes: BTreeSet::new(),
             verdict: Verdict::default(),
             indices: Indices::default(),
         }
@@ -107,6 +110,9 @@ impl Listed {
         if is_read && chosen.iter().all(is_useless_for_nccl) {
             self.useless.extend(host);
         }
+        let others = chosen.iter().filter(|own| !own.port.is_ethernet());
+        self.prefixes
+            .extend(others.flat_map(|own| &own.port.rows).map(|row| row.gid.subnet_prefix()));
         let used = chosen.iter().filter(|own| !is_useless(own));
         for own in used {
             match own.record.node_state() {
@@ -138,12 +144,18 @@ impl Listed {
         let is_whole = self.verdict.unread(report).is_empty();
         let troubles = |out: &BTreeSet<u32>| {
             let pairs = survey.pairs(rails, is_routed, |own| !out.contains(&own));
-            pairs.problems.into_iter().filter(is_recommended).collect::<Vec<_>>()
+            // With other variables UCX takes other GIDs than now.
+            let ucx = self.plan(Program::Ucx, out, is_whole);
+            let is_as_now = ucx.is_some_and(|own| own.variables.is_empty());
+            let counts = |own: &Trouble| is_recommended(own) || is_as_now && is_of_ucx(own);
+            pairs.problems.into_iter().filter(counts).collect::<Vec<_>>()
         };
         let Found { plan, out, is_unknown, later } = self.search(survey, troubles, names, is_whole);
         let is_found = plan.is_some() && out.len() < names.len();
         let nccl = plan.filter(|_| is_found);
         let ucx = self.plan(Program::Ucx, &out, is_whole).filter(|_| is_found);
+        let is_reset = ucx.as_ref().is_some_and(|own| !own.variables.is_empty());
+        let is_reach_known = !is_reset || self.prefixes.len() < 2;
         let unlooked = self.unlooked(&out, names);
         let is_left = |own: &&u32| !out.contains(own);
         let mut perhaps = survey.perhaps_duplicates();
@@ -156,8 +168,14 @@ impl Listed {
             && self.indices.unproven.is_empty()
             && report.problems().is_empty()
             && is_whole;
-        let are_sure =
+        let mut are_sure =
             [&nccl, &ucx].map(|own| is_sure && own.as_ref().is_none_or(|own| own.is_sure));
+        are_sure[1] &= is_reach_known;
+        if !is_reach_known {
+            report.note(
+                "not known: whether UCX reaches all ports of InfiniBand with these variables",
+            );
+        }
         // Those that are missing are left out of what is found, and of nothing else.
         let are_read = is_found || missing.is_empty() && !names.is_empty();
         let has_settings = self.verdict.has_settings_of(Program::Nccl);
@@ -401,9 +419,13 @@ impl Job {
     }
 }
 
-/// Whether a trouble is one of what is recommended, which variables can set for a job; or one of UCX on InfiniBand, where
-/// what it takes is left to it.
+/// Whether a trouble is one of what is recommended, which variables can set for a job.
 pub(super) fn is_recommended(own: &Trouble) -> bool {
+    own.choosers.contains(&Chooser::Recommended)
+}
+
+/// Whether it is one of UCX on InfiniBand, where what it takes is left to it.
+pub(super) fn is_of_ucx(own: &Trouble) -> bool {
     let is_subnet = matches!(&own.why, Why::Cannot(list) if list.contains(&Obstacle::Subnet));
-    own.choosers.contains(&Chooser::Recommended) || is_subnet && own.choosers == [Chooser::Ucx]
+    is_subnet && own.choosers == [Chooser::Ucx]
 }

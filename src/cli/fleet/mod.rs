@@ -316,7 +316,10 @@ impl Found {
 
     /// What does not meet, or may not; for a job of what is recommended.
     fn troubles(&self, is_job: bool) -> impl Iterator<Item = &Trouble> {
-        self.pairs.problems.iter().filter(move |own| !is_job || job::is_recommended(own))
+        self.pairs
+            .problems
+            .iter()
+            .filter(move |own| !is_job || job::is_recommended(own) || job::is_of_ucx(own))
     }
 
     fn last_line(

@@ -195,9 +195,11 @@ fn site(end: &End) -> String {
             Site::Link => format!("link-local {}", row.family),
             _ => unknown(),
         },
-        Used::Subnet(prefix) => {
-            end.compared.or(*prefix).map_or_else(unknown, |own| format!("{own:#018x}"))
-        }
+        Used::Subnet(prefix) => end
+            .compared
+            .map(|own| own.prefix)
+            .or(*prefix)
+            .map_or_else(unknown, |own| format!("{own:#018x}")),
         _ => unknown(),
     }
 }

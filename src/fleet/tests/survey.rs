@@ -872,6 +872,17 @@ fn what_is_usual_is_not_what_follows_from_something_else() {
     }
     let others = "[4, 5] Board mlx5_0 B2 B1 4";
     assert_eq!(odd(&hosts), [others, "[3] Firmware mlx5_0 2 1 1"]);
+    // Of a board that could not be read it is as it is of the others, and what one host has is not usual for that.
+    let mut hosts = fleet(5);
+    for (place, own) in hosts.iter_mut().enumerate() {
+        own.devices.truncate(1);
+        let is_first = place == 0;
+        own.devices[0].device.fw_version = Some(if is_first { "9" } else { "1" }.to_owned());
+        if !is_first {
+            own.devices[0].hardware = None;
+        }
+    }
+    assert_eq!(odd(&hosts), ["[0] Firmware mlx5_0 9 1 4"]);
 }
 
 /// A port that is down has no network. It is of a rail nevertheless.

@@ -180,6 +180,14 @@ fn a_bridge_may_have_no_rows() {
         (names.iter().filter(|own| own.is_some()).count(), asked)
     };
     assert_eq!(named(Link { master_kind: String::new(), ..link(4, "br0") }), (1, vec![0, 1]));
+    // So it is where the rows are at the port of the member that was active before.
+    let d0 = Link { master: Some(4), master_kind: "bond".into(), ..link(2, "d0") };
+    for (mode, count) in [(ACTIVE_BACKUP, 2), (5, 0), (6, 0)] {
+        let bond0 = Link { kind: "bond".into(), ..bond(4, "bond0", mode, Some(2)) };
+        let here = namespace(&addresses, vec![d0.clone(), bond0, on_bridge.clone()]);
+        let found = names_of(&here, "rxe0", &rows[..2]);
+        assert_eq!(found.iter().flatten().count(), count, "{mode}");
+    }
     // Nor does a bond of VLANs.
     assert_eq!(named(bond(4, "bond0", BALANCE_RR, None)), (1, vec![0, 1]));
 }
