@@ -236,8 +236,17 @@ impl Netdev {
     }
 
     fn bond_with(name: &str, more: &[&str], slaves: &[&Self]) -> Result<Self> {
-        let kind = ["type", "bond", "mode", "active-backup"];
-        run(&[&["ip", "link", "add", name], more, &kind].concat())?;
+        Self::bond_of(name, more, &["mode", "active-backup"], slaves)
+    }
+
+    /// The same with other options.
+    pub(crate) fn bond_of(
+        name: &str,
+        more: &[&str],
+        options: &[&str],
+        slaves: &[&Self],
+    ) -> Result<Self> {
+        run(&[&["ip", "link", "add", name], more, &["type", "bond"], options].concat())?;
         Self(name.to_owned()).with_ports(slaves)
     }
 

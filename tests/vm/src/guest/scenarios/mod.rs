@@ -88,6 +88,7 @@ const SOFT: &[Scenario] = &[
     ("the_index_of_a_slave_elsewhere", namespaces::the_index_of_a_slave_elsewhere),
     ("a_bridge", namespaces::a_bridge),
     ("a_bridge_that_has_lost_its_rows", namespaces::a_bridge_that_has_lost_its_rows),
+    ("a_bond_whose_rows_stay", namespaces::a_bond_whose_rows_stay),
     ("the_index_of_a_bridge_elsewhere", namespaces::the_index_of_a_bridge_elsewhere),
     (
         "the_same_index_and_address_in_two_namespaces",

@@ -508,6 +508,41 @@ pub(crate) fn a_bridge_that_has_lost_its_rows() -> Result<()> {
     Ok(())
 }
 
+/// Another member of a bond becomes active, whose mode leaves the rows where they were: a row of an interface elsewhere,
+/// with the bond's index, on the port of the member that is active now, is not taken for the bond's.
+pub(crate) fn a_bond_whose_rows_stay() -> Result<()> {
+    let namespace = Namespace::new("blue")?;
+    let before = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let after = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
+    let index = (FIRST + 90).to_string();
+    let link = ["link", after.name(), "name", "net1", "index", &index, "netns", "blue"];
+    run(&[&["ip", "link", "add"][..], &link, &["type", "vlan", "id", "9"]].concat())?;
+    for mode in ["balance-tlb", "balance-alb"] {
+        let options = ["mode", mode, "miimon", "50"];
+        let bond = Netdev::bond_of("bond0", &["index", &index], &options, &[&before, &after])?;
+        bond.address("10.6.0.1/24")?;
+        let rxe = lab::SoftRoce::new("rxe0", &after)?;
+        rxe.settle()?;
+        run(&["ip", "link", "set", before.name(), "down"])?;
+        lab::wait_until("the other member is active", || {
+            let active = fs::read_to_string("/sys/class/net/bond0/bonding/active_slave");
+            active.is_ok_and(|own| own.trim() == after.name())
+        })?;
+        rxe.settle()?;
+        println!("{mode}, after the change: {:#?}", rows(Preference::Ioctl)?);
+        namespace.run(&["ip", "address", "add", "10.6.0.1/24", "dev", "net1"])?;
+        namespace.run(&["ip", "link", "set", "net1", "up"])?;
+        rxe.wait_for_gid("0000:0000:0000:0000:0000:ffff:0a06:0001")?;
+        rxe.settle()?;
+        let here = rows(Preference::Ioctl)?;
+        println!("{mode}, with net1 elsewhere: {here:#?}");
+        ensure!(named(&here, "::ffff:10.6.0.1") == [None], "net1 was taken for bond0");
+        namespace.run(&["ip", "link", "set", "net1", "down"])?;
+        namespace.run(&["ip", "address", "flush", "dev", "net1"])?;
+    }
+    Ok(())
+}
+
 /// A bridge has a GID made of its MAC address only if it has that address: the one of an interface
 /// elsewhere that has its index is not taken for its.
 pub(crate) fn the_index_of_a_bridge_elsewhere() -> Result<()> {
