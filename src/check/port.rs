@@ -1,7 +1,6 @@
 //! Findings about one port: its state, its interface, its GIDs, its width.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use nix::libc;
 
@@ -10,7 +9,7 @@ use crate::choose::{
     self, Caveat, Home, Outcome, Port, Surroundings, Why, Wish, caveats, recommend,
 };
 use crate::driver::DriverId;
-use crate::gid::GidType;
+use crate::gid::{Gid, GidType};
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState};
 
@@ -222,7 +221,12 @@ fn check_netdev(
     }
 }
 
-/// The bond that a port's interface is a member of, if that has an address: of its own the port has no row then.
+fn is_link_local(gid: Gid) -> bool {
+    gid.ipv6().is_unicast_link_local() || gid.ipv4().is_some_and(|v4| v4.is_link_local())
+}
+
+/// The bond that a port's interface is a member of, if that has an address whose GIDs are on an active port of another
+/// member: of its own this port has no row then.
 fn bond_with_address<'i>(inventory: &Inventory, port: &Port<'i>) -> Option<&'i str> {
     let of_upper = |row: &choose::Row<'i>| match row.home {
         Home::Ours { name, is_port_s: Some(false), .. } => Some(name),
@@ -231,12 +235,16 @@ fn bond_with_address<'i>(inventory: &Inventory, port: &Port<'i>) -> Option<&'i s
     let names: Option<BTreeSet<&'i str>> = port.rows.iter().map(of_upper).collect();
     let mut names = names?.into_iter();
     let (name, None) = (names.next()?, names.next()) else { return None };
-    let bond = inventory.interfaces.iter().flatten().find(|own| own.name == name)?;
-    let is_local = |own: &IpAddr| match own {
-        IpAddr::V4(own) => own.is_link_local(),
-        IpAddr::V6(own) => own.is_unicast_link_local(),
+    let has_row = |record: &DeviceRecord| {
+        record.all_rows().iter().any(|row| {
+            let entry = &row.record.entry;
+            let attributes = record.port(entry.port()).and_then(PortRecord::known);
+            row.netdev.as_ref().is_some_and(|own| own.name == name)
+                && !is_link_local(entry.gid())
+                && attributes.is_some_and(|own| own.state == PortState::ACTIVE)
+        })
     };
-    bond.addresses.iter().any(|(own, _)| !is_local(own)).then_some(name)
+    inventory.devices.iter().any(has_row).then_some(name)
 }
 
 fn check_gids(inventory: &Inventory, port: &Port<'_>, findings: &mut Findings<'_>) {
@@ -265,17 +273,13 @@ fn check_gids(inventory: &Inventory, port: &Port<'_>, findings: &mut Findings<'_
         return;
     }
     if is_roce {
-        let is_local = |row: &choose::Row<'_>| {
-            row.gid.ipv6().is_unicast_link_local()
-                || row.gid.ipv4().is_some_and(|v4| v4.is_link_local())
-        };
-        let is_all_local = port.rows.iter().all(is_local);
+        let is_all_local = port.rows.iter().all(|row| is_link_local(row.gid));
         if let Some(bond) = bond_with_address(inventory, port).filter(|_| is_all_local) {
             findings.add(
                 "only-link-local",
                 Note,
-                format!("all GIDs are link-local; addresses of {bond}, above it, have none here"),
-                "the kernel makes those of a bond on the port of its active member",
+                format!("all GIDs are link-local; those of {bond}'s addresses are on another port"),
+                "nothing, while that port is active: the interface is a member of the bond",
             );
         } else if is_all_local {
             findings.add(

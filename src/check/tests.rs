@@ -273,25 +273,31 @@ fn types_that_were_not_read_on_a_port_that_is_not_active() {
     assert_eq!(of(PortState::DOWN, GidType::ROCE_V2), [""; 0]);
 }
 
-/// The port of a member that is not active has the GID of the bond's MAC address only.
+/// The port of a member that is not active has the GID of the bond's MAC address only, and another port has the others.
 #[test]
 fn a_member_of_a_bond_that_waits_has_no_problem() {
-    let with = |upper: &str| {
+    let with = |upper: &str, state: PortState| {
         let mut inventory = good();
-        let bond0 = Netdev::new(NonZeroU32::new(9).unwrap(), "bond0");
-        inventory.rows().truncate(2);
-        for row in inventory.rows() {
-            row.netdev = Some(bond0.clone());
-        }
+        let bond = |name| Some(Netdev::new(NonZeroU32::new(9).unwrap(), name));
         let all = inventory.interfaces.as_mut().unwrap();
         let mut own = all[0].clone();
-        (own.index, own.name) = (bond0.index, upper.to_owned());
+        (own.index, own.name) = (NonZeroU32::new(9).unwrap(), "bond0".into());
         all.push(own);
+        let other = inventory.second("mlx5_1");
+        for row in other.gids.as_mut().unwrap().as_mut().unwrap() {
+            row.netdev = bond(upper);
+        }
+        other.ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.state = state;
+        inventory.rows().truncate(2);
+        for row in inventory.rows() {
+            row.netdev = bond("bond0");
+        }
         let found = check(&inventory, Expected::default());
         found.iter().find(|own| own.name == "only-link-local").map(|own| own.severity)
     };
-    assert_eq!(with("bond0"), Some(Severity::Note));
-    assert_eq!(with("other0"), Some(Severity::Problem));
+    assert_eq!(with("bond0", PortState::ACTIVE), Some(Severity::Note));
+    assert_eq!(with("bond0", PortState::DOWN), Some(Severity::Problem));
+    assert_eq!(with("other0", PortState::ACTIVE), Some(Severity::Problem));
 }
 
 /// iWARP has no subnet manager, and one GID that is no interface's address.

@@ -1,6 +1,6 @@
 //! Ports and rows of an [`Inventory`], each with what this network namespace knows about its interface.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::address::address_of;
@@ -87,9 +87,14 @@ impl<'i> Surroundings<'i> {
         for interface in inventory.interfaces.iter().flatten() {
             here.by_name.insert(&interface.name, interface);
             let index = interface.index.get();
-            // IPv4 written as IPv6 is one GID with IPv4.
-            let unfit = interface.unfit.iter();
-            here.unfit.extend(unfit.map(|(own, why)| ((index, own.to_canonical()), *why)));
+            // IPv4 written as IPv6 is one GID with IPv4. Each may be of no use without the other.
+            let unfit: BTreeSet<&IpAddr> = interface.unfit.iter().map(|(own, _)| own).collect();
+            let all = interface.addresses.iter().map(|(own, _)| own);
+            let all = all.filter(|own| !unfit.is_empty() && !unfit.contains(own));
+            let fit: BTreeSet<IpAddr> = all.map(IpAddr::to_canonical).collect();
+            let unfit = interface.unfit.iter().map(|(own, why)| (own.to_canonical(), *why));
+            let unfit = unfit.filter(|(own, _)| !fit.contains(own));
+            here.unfit.extend(unfit.map(|(own, why)| ((index, own), why)));
             if let Some(mac) = interface.mac {
                 add(&mut here.macs, mac, Owners::of(interface, None));
                 for gid in made_of(mac) {
@@ -98,8 +103,10 @@ impl<'i> Surroundings<'i> {
                 }
             }
             for (address, bits) in &interface.addresses {
-                let address = address.to_canonical();
-                here.owned.entry((index, address)).or_insert(*bits);
+                let (written, address) = (address, address.to_canonical());
+                let is_mapped = *written != address;
+                let bits = if is_mapped { bits.checked_sub(96).unwrap_or(32) } else { *bits };
+                here.owned.entry((index, address)).or_insert(bits);
                 let unfit = here.unfit.get(&(index, address)).copied();
                 add(&mut here.addresses, address, Owners::of(interface, unfit));
             }

@@ -400,6 +400,22 @@ pub(crate) fn take_like(
     take_by(&model, inventory, chosen)
 }
 
+/// Whether UCX takes the same on all ports of InfiniBand as without its variables.
+pub(crate) fn is_ucx_as_without(inventory: &Inventory, chosen: &[Chosen<'_>]) -> bool {
+    let is_infiniband = |own: &Chosen<'_>| own.port.link_layer == LinkLayer::INFINIBAND;
+    if !chosen.iter().any(is_infiniband) {
+        return true;
+    }
+    let own = Program::Ucx.model(variable(inventory, SettingsReading::NEWEST));
+    let own = take_by(&own, inventory, chosen);
+    let without = take_by(&Program::Ucx.model(|_| None), inventory, chosen);
+    let mut all = chosen.iter().zip(own.iter().zip(&without));
+    let is_same = |own: &(Decision, bool), other: &(Decision, bool)| {
+        (&own.0.outcome, own.1) == (&other.0.outcome, other.1)
+    };
+    all.all(|(port, (own, other))| !is_infiniband(port) || is_same(own, other))
+}
+
 /// The same by its model.
 fn take_by(model: &Model, inventory: &Inventory, chosen: &[Chosen<'_>]) -> Vec<(Decision, bool)> {
     model.take(inventory, &chosen.iter().map(|own| &own.port).collect::<Vec<_>>())

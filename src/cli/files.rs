@@ -250,10 +250,25 @@ fn path_of_part(path: &Path) -> PathBuf {
     let is_there = |path: &PathBuf| {
         fs::metadata(path).err().is_none_or(|error| error.kind() != io::ErrorKind::NotFound)
     };
-    // Of what is open already, as /dev/stdin, nobody named the file.
-    let is_open = ["/dev", "/proc"].iter().any(|own| path.starts_with(own));
-    let of_file = fs::canonicalize(path).ok().filter(|_| !is_open).map(|path| path_before(&path));
+    let of_file = fs::canonicalize(path).ok().filter(|_| !is_open_already(path));
+    let of_file = of_file.map(|path| path_before(&path));
     of_file.filter(is_there).unwrap_or_else(|| path_before(path))
+}
+
+/// Whether a path leads to what is open already, as /dev/stdin does: nobody named that file.
+fn is_open_already(path: &Path) -> bool {
+    /// As many as the kernel follows.
+    const MOST_LINKS: usize = 40;
+    let Ok(mut path) = std::path::absolute(path) else { return false };
+    for _ in 0..MOST_LINKS {
+        let Some(folder) = path.parent() else { return false };
+        if fs::canonicalize(folder).is_ok_and(|own| own.starts_with("/proc")) {
+            return true;
+        }
+        let Ok(target) = fs::read_link(&path) else { return false };
+        path = folder.join(target);
+    }
+    false
 }
 
 /// The same, open, if it is there. It may have been this one until now.
@@ -372,6 +387,13 @@ mod tests {
         fs::create_dir(link.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(&path, &link).unwrap();
         let of_link = Input::open(&link, text.len() as u64).unwrap();
+        // Nor is it of what is open already.
+        let opened = File::open(&path).unwrap();
+        let number = std::os::fd::AsRawFd::as_raw_fd(&opened).to_string();
+        for folder in ["/dev/fd", "/proc/self/fd"] {
+            assert!(is_open_already(&Path::new(folder).join(&number)), "{folder}");
+        }
+        assert!(!is_open_already(&link));
         assert!(
             of_link.second.is_some() && of_link.path == path_before(&path.canonicalize().unwrap())
         );

@@ -102,6 +102,16 @@ fn what_proves_that_an_interface_is_elsewhere() {
     assert_eq!(home(&by_sysfs("::ffff:10.0.0.1", Some("eth1"))), "address unproven eth0");
     let elsewhere = GidRow { netdev_is_elsewhere: true, ..by_ioctl("::ffff:10.0.0.1", 2) };
     assert_eq!(home(&elsewhere), "Foreign");
+    // IPv4 written as IPv6 is the same GID, and of use if one of the two is.
+    let mut mapped = here.clone();
+    let eth0 = &mut mapped.interfaces.as_mut().unwrap()[0];
+    let written: IpAddr = "::ffff:10.0.0.1".parse().unwrap();
+    eth0.addresses.push((written, 120));
+    eth0.unfit = vec![(written, Unfit::Duplicate)];
+    assert_eq!(home_in(&mapped, &by_ioctl("::ffff:10.0.0.1", 2)), "unproven eth0");
+    let eth0 = &mut mapped.interfaces.as_mut().unwrap()[0];
+    eth0.addresses.retain(|(own, _)| *own == written);
+    assert_eq!(home_in(&mapped, &by_ioctl("::ffff:10.0.0.1", 2)), "unproven eth0 Duplicate");
     // One is, but has another address: the row may be of an address that has gone.
     assert_eq!(home(&by_ioctl("::ffff:10.9.9.9", 2)), "WithoutAddress");
     assert_eq!(home(&by_ioctl("::ffff:10.0.0.2", 2)), "WithoutAddress");

@@ -7,8 +7,10 @@ use uverbs::choose::Wish;
 use uverbs::choose::plan::{Plan, Program};
 use uverbs::fleet::{Chooser, Obstacle, Rails, Survey, Trouble, Why};
 use uverbs::inventory::NodeState;
+use uverbs::port::LinkLayer;
 
 use super::say;
+use crate::choose::is_ucx_as_without;
 use crate::host_list::HostList;
 use crate::hosts::{Chosen, Seen, choose_on, is_used, some};
 use crate::report::Report;
@@ -34,8 +36,10 @@ pub(super) struct Listed {
     with_nodes: BTreeSet<u32>,
     /// Hosts that have a device of whose node this is not known.
     unlooked: BTreeSet<u32>,
-    /// The prefixes of all GIDs of ports that are not Ethernet.
+    /// The prefixes of all GIDs of ports of InfiniBand.
     prefixes: BTreeSet<u64>,
+    /// Whether UCX takes other GIDs on some port of InfiniBand than it does without variables.
+    is_ucx_set: bool,
     verdict: Verdict,
     indices: Indices,
 }
@@ -73,6 +77,7 @@ impl Listed {
             with_nodes: BTreeSet::new(),
             unlooked: BTreeSet::new(),
             prefixes: BTreeSet::new(),
+            is_ucx_set: false,
             verdict: Verdict::default(),
             indices: Indices::default(),
         }
@@ -100,6 +105,10 @@ impl Listed {
         let chosen = choose_on(Some(name), &host.inventory, |_| true, &Wish::default());
         let ports = chosen.iter().map(|own| (own, own.decision.outcome.index()));
         let is_read = self.verdict.add(host, asked, ports);
+        let infiniband = chosen.iter().filter(|own| own.port.link_layer == LinkLayer::INFINIBAND);
+        let rows = infiniband.flat_map(|own| &own.port.rows);
+        self.prefixes.extend(rows.map(|row| row.gid.subnet_prefix()));
+        self.is_ucx_set |= !is_ucx_as_without(&host.inventory, &chosen);
         let is_useless = |own: &Chosen<'_>| {
             let outcome = &own.decision.outcome;
             is_known(outcome) && !is_used(outcome)
@@ -110,9 +119,6 @@ impl Listed {
         if is_read && chosen.iter().all(is_useless_for_nccl) {
             self.useless.extend(host);
         }
-        let others = chosen.iter().filter(|own| !own.port.is_ethernet());
-        self.prefixes
-            .extend(others.flat_map(|own| &own.port.rows).map(|row| row.gid.subnet_prefix()));
         let used = chosen.iter().filter(|own| !is_useless(own));
         for own in used {
             match own.record.node_state() {
@@ -144,9 +150,8 @@ impl Listed {
         let is_whole = self.verdict.unread(report).is_empty();
         let troubles = |out: &BTreeSet<u32>| {
             let pairs = survey.pairs(rails, is_routed, |own| !out.contains(&own));
-            // With other variables UCX takes other GIDs than now.
             let ucx = self.plan(Program::Ucx, out, is_whole);
-            let is_as_now = ucx.is_some_and(|own| own.variables.is_empty());
+            let is_as_now = ucx.is_some_and(|own| self.is_as_now(&own));
             let counts = |own: &Trouble| is_recommended(own) || is_as_now && is_of_ucx(own);
             pairs.problems.into_iter().filter(counts).collect::<Vec<_>>()
         };
@@ -154,8 +159,8 @@ impl Listed {
         let is_found = plan.is_some() && out.len() < names.len();
         let nccl = plan.filter(|_| is_found);
         let ucx = self.plan(Program::Ucx, &out, is_whole).filter(|_| is_found);
-        let is_reset = ucx.as_ref().is_some_and(|own| !own.variables.is_empty());
-        let is_reach_known = !is_reset || self.prefixes.len() < 2;
+        let is_as_now = ucx.as_ref().is_none_or(|own| self.is_as_now(own));
+        let is_reach_known = is_as_now || self.prefixes.len() < 2;
         let unlooked = self.unlooked(&out, names);
         let is_left = |own: &&u32| !out.contains(own);
         let mut perhaps = survey.perhaps_duplicates();
@@ -242,6 +247,12 @@ impl Listed {
                 && !names.is_empty()
                 && self.useless.len() == names.len(),
         }
+    }
+
+    /// Whether UCX with these variables takes what it takes now on ports of InfiniBand.
+    fn is_as_now(&self, plan: &Plan) -> bool {
+        let pins = |(name, value): &(&str, String)| *name == "UCX_IB_GID_INDEX" && value != "auto";
+        plan.variables.is_empty() || !self.is_ucx_set && !plan.variables.iter().any(pins)
     }
 
     /// Settings of a program for those hosts that are not left out.
