@@ -9,7 +9,7 @@ use crate::choose::{
     self, Caveat, Home, Outcome, Port, Surroundings, Why, Wish, caveats, recommend,
 };
 use crate::driver::DriverId;
-use crate::gid::{Gid, GidType};
+use crate::gid::GidType;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::port::{LinkLayer, Mtu, PhysState, PortAttributes, PortState};
 
@@ -221,10 +221,6 @@ fn check_netdev(
     }
 }
 
-fn is_link_local(gid: Gid) -> bool {
-    gid.ipv6().is_unicast_link_local() || gid.ipv4().is_some_and(|v4| v4.is_link_local())
-}
-
 /// The bond that a port's interface is a member of, if that has an address whose GIDs are on an active port of another
 /// member: of its own this port has no row then.
 fn bond_with_address<'i>(inventory: &Inventory, port: &Port<'i>) -> Option<&'i str> {
@@ -240,7 +236,7 @@ fn bond_with_address<'i>(inventory: &Inventory, port: &Port<'i>) -> Option<&'i s
             let entry = &row.record.entry;
             let attributes = record.port(entry.port()).and_then(PortRecord::known);
             row.netdev.as_ref().is_some_and(|own| own.name == name)
-                && !is_link_local(entry.gid())
+                && !choose::is_of_link(entry.gid())
                 && attributes.is_some_and(|own| own.state == PortState::ACTIVE)
         })
     };
@@ -273,7 +269,7 @@ fn check_gids(inventory: &Inventory, port: &Port<'_>, findings: &mut Findings<'_
         return;
     }
     if is_roce {
-        let is_all_local = port.rows.iter().all(|row| is_link_local(row.gid));
+        let is_all_local = port.rows.iter().all(|row| choose::is_of_link(row.gid));
         if let Some(bond) = bond_with_address(inventory, port).filter(|_| is_all_local) {
             findings.add(
                 "only-link-local",

@@ -46,12 +46,9 @@ pub struct Compared {
 impl Compared {
     /// What UCX compares of the GID in a row.
     fn by_ucx(inventory: &Inventory, gid: Gid) -> Self {
-        const SITE_LOCAL: u64 = 0xfec0_0000;
-        let prefix = gid.subnet_prefix();
-        let has_flid = prefix >> 32 == SITE_LOCAL && prefix >> 16 & 0xffff != 0;
         let variable = |name: &str| inventory.setting(name).map(|own| own.value.as_str());
         let heeds = || ucx::Settings::new(ucx::Release::NEWEST, variable).heeds_flid();
-        Self { prefix, is_routable: has_flid && heeds() }
+        Self { prefix: gid.subnet_prefix(), is_routable: ucx::has_flid(gid) && heeds() }
     }
 }
 

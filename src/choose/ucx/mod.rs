@@ -22,6 +22,7 @@ use super::decision::{Decision, Outcome};
 use super::port::{Port, Row};
 use super::reason::{Reason, Why};
 use crate::device::NodeType;
+use crate::gid::Gid;
 use crate::port::PortState;
 use settings::Value;
 
@@ -88,15 +89,20 @@ fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
     }
     let is_routable = settings.heeds_flid
         && port.gid_tbl_len > 1
-        && port.row(1).is_some_and(|row| is_routable(row.gid.to_bytes()));
+        && port.row(1).is_some_and(|row| is_routable(row.gid));
     let (index, reason) =
         if is_routable { (1, Reason::Routable) } else { (0, Reason::DefaultIndex) };
     Decision::of_one(port, Outcome::of_index(port, index.into()), &reason)
 }
 
 /// Whether a GID is a routable one: a site-local prefix with an FLID, and the vendor's own id.
-fn is_routable(gid: [u8; 16]) -> bool {
-    matches!(gid, [0xfe, 0xc0, 0, 0, high, low, _, _, 0x00, 0x14, 0x05, ..] if (high, low) != (0, 0))
+fn is_routable(gid: Gid) -> bool {
+    has_flid(gid) && matches!(gid.to_bytes(), [.., 0x00, 0x14, 0x05, _, _, _, _, _])
+}
+
+/// Whether a GID has a site-local prefix with the number of a router's path (FLID).
+pub(crate) fn has_flid(gid: Gid) -> bool {
+    matches!(gid.to_bytes(), [0xfe, 0xc0, 0, 0, high, low, ..] if (high, low) != (0, 0))
 }
 
 fn choose_roce(port: &Port<'_>, settings: &Settings) -> Decision {
