@@ -21,7 +21,7 @@ use crate::port::{LinkLayer, Mtu, PortAttributes, PortState};
 
 use finding::Findings;
 use needs::{check_needs, unknown_needs};
-use port::{Scene, check_port, is_width_unread, widest};
+use port::{Scene, check_port, is_width_unread, served, widest};
 
 pub use finding::{Finding, Severity};
 pub use port::Expected;
@@ -41,8 +41,13 @@ pub fn check(inventory: &Inventory, expected: Expected) -> Vec<Finding> {
     let mut list = Vec::new();
     check_host(inventory, &mut Findings::of(&mut list, None, None));
     check_needs(inventory, expected, &mut Findings::of(&mut list, None, None));
-    let scene =
-        Scene { inventory, here: Surroundings::of(inventory), widest: widest(inventory), expected };
+    let scene = Scene {
+        inventory,
+        here: Surroundings::of(inventory),
+        widest: widest(inventory),
+        served: served(inventory),
+        expected,
+    };
     let mut linked = own_functions(inventory);
     for record in &inventory.devices {
         let device = Some(record.device.name.as_str());

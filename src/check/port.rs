@@ -35,6 +35,7 @@ pub(super) struct Scene<'i> {
     pub(super) inventory: &'i Inventory,
     pub(super) here: Surroundings<'i>,
     pub(super) widest: Widest<'i>,
+    pub(super) served: BTreeSet<&'i str>,
     pub(super) expected: Expected,
 }
 
@@ -45,7 +46,7 @@ pub(super) fn check_port(
     findings: &mut Findings<'_>,
 ) {
     use Severity::{Problem, Warning};
-    let Scene { inventory, here, widest, expected } = scene;
+    let Scene { inventory, here, widest, served, expected } = scene;
     let attributes = match &port.attributes {
         Some(Ok((attributes, _))) => attributes,
         None => return,
@@ -109,7 +110,7 @@ pub(super) fn check_port(
         check_netdev(inventory, (port, is_roce), attributes, findings);
     }
     if let Some(seen) = choose::port(here, record, port) {
-        check_gids(inventory, &seen, findings);
+        check_gids(served, &seen, findings);
         doubt_gid(inventory, &seen, findings);
     }
     check_width(widest, record, attributes, findings);
@@ -221,29 +222,31 @@ fn check_netdev(
     }
 }
 
-/// The bond that a port's interface is a member of, if that has an address whose GIDs are on an active port of another
-/// member: of its own this port has no row then.
-fn bond_with_address<'i>(inventory: &Inventory, port: &Port<'i>) -> Option<&'i str> {
+/// The interfaces that have rows on an active port that are not link-local, by name.
+pub(super) fn served(inventory: &Inventory) -> BTreeSet<&str> {
+    let is_active =
+        |own: &&PortRecord| own.known().is_some_and(|own| own.state == PortState::ACTIVE);
+    let rows = inventory.devices.iter().flat_map(|record| {
+        let ports = record.ports.iter().filter(is_active);
+        let active: BTreeSet<u32> = ports.map(|own| own.number).collect();
+        record.all_rows().iter().filter(move |row| active.contains(&row.record.entry.port()))
+    });
+    let rows = rows.filter(|row| !choose::is_of_link(row.record.entry.gid()));
+    rows.filter_map(|row| row.netdev.as_ref()).map(|own| own.name.as_str()).collect()
+}
+
+/// The bond that a port's interface is a member of, if the GIDs of its addresses are on the active port of another member:
+/// of its own this port has no row then.
+fn bond_of<'i>(served: &BTreeSet<&str>, port: &Port<'i>) -> Option<&'i str> {
     let of_upper = |row: &choose::Row<'i>| match row.home {
         Home::Ours { name, is_port_s: Some(false), .. } => Some(name),
         _ => None,
     };
-    let names: Option<BTreeSet<&'i str>> = port.rows.iter().map(of_upper).collect();
-    let mut names = names?.into_iter();
-    let (name, None) = (names.next()?, names.next()) else { return None };
-    let has_row = |record: &DeviceRecord| {
-        record.all_rows().iter().any(|row| {
-            let entry = &row.record.entry;
-            let attributes = record.port(entry.port()).and_then(PortRecord::known);
-            row.netdev.as_ref().is_some_and(|own| own.name == name)
-                && !choose::is_of_link(entry.gid())
-                && attributes.is_some_and(|own| own.state == PortState::ACTIVE)
-        })
-    };
-    inventory.devices.iter().any(has_row).then_some(name)
+    let first = port.rows.first().and_then(of_upper).filter(|name| served.contains(name))?;
+    port.rows.iter().all(|row| of_upper(row) == Some(first)).then_some(first)
 }
 
-fn check_gids(inventory: &Inventory, port: &Port<'_>, findings: &mut Findings<'_>) {
+fn check_gids(served: &BTreeSet<&str>, port: &Port<'_>, findings: &mut Findings<'_>) {
     use Severity::{Note, Problem, Warning};
     let is_roce = choose::is_roce(port.link_layer, port.node_type);
     if port.gid_tbl_len == 0 {
@@ -270,7 +273,7 @@ fn check_gids(inventory: &Inventory, port: &Port<'_>, findings: &mut Findings<'_
     }
     if is_roce {
         let is_all_local = port.rows.iter().all(|row| choose::is_of_link(row.gid));
-        if let Some(bond) = bond_with_address(inventory, port).filter(|_| is_all_local) {
+        if let Some(bond) = bond_of(served, port).filter(|_| is_all_local) {
             findings.add(
                 "only-link-local",
                 Note,
