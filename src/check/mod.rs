@@ -8,6 +8,7 @@ mod finding;
 mod needs;
 mod port;
 mod settings;
+mod waiting;
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,8 @@ use crate::port::{LinkLayer, Mtu, PortAttributes, PortState};
 
 use finding::Findings;
 use needs::{check_needs, unknown_needs};
-use port::{Scene, check_port, is_width_unread, served, widest};
+use port::{Scene, check_port, is_width_unread, widest};
+use waiting::Served;
 
 pub use finding::{Finding, Severity};
 pub use port::Expected;
@@ -41,13 +43,9 @@ pub fn check(inventory: &Inventory, expected: Expected) -> Vec<Finding> {
     let mut list = Vec::new();
     check_host(inventory, &mut Findings::of(&mut list, None, None));
     check_needs(inventory, expected, &mut Findings::of(&mut list, None, None));
-    let scene = Scene {
-        inventory,
-        here: Surroundings::of(inventory),
-        widest: widest(inventory),
-        served: served(inventory),
-        expected,
-    };
+    let here = Surroundings::of(inventory);
+    let served = Served::of(inventory, &here);
+    let scene = Scene { inventory, here, widest: widest(inventory), served, expected };
     let mut linked = own_functions(inventory);
     for record in &inventory.devices {
         let device = Some(record.device.name.as_str());

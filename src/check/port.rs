@@ -1,10 +1,11 @@
 //! Findings about one port: its state, its interface, its GIDs, its width.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use nix::libc;
 
 use super::finding::{Findings, Severity};
+use super::waiting::{Served, check_waiting};
 use crate::choose::{
     self, Caveat, Home, Outcome, Port, Surroundings, Why, Wish, caveats, recommend,
 };
@@ -35,7 +36,7 @@ pub(super) struct Scene<'i> {
     pub(super) inventory: &'i Inventory,
     pub(super) here: Surroundings<'i>,
     pub(super) widest: Widest<'i>,
-    pub(super) served: BTreeSet<&'i str>,
+    pub(super) served: Served<'i>,
     pub(super) expected: Expected,
 }
 
@@ -222,31 +223,7 @@ fn check_netdev(
     }
 }
 
-/// The interfaces that have rows on an active port that are not link-local, by name.
-pub(super) fn served(inventory: &Inventory) -> BTreeSet<&str> {
-    let is_active =
-        |own: &&PortRecord| own.known().is_some_and(|own| own.state == PortState::ACTIVE);
-    let rows = inventory.devices.iter().flat_map(|record| {
-        let ports = record.ports.iter().filter(is_active);
-        let active: BTreeSet<u32> = ports.map(|own| own.number).collect();
-        record.all_rows().iter().filter(move |row| active.contains(&row.record.entry.port()))
-    });
-    let rows = rows.filter(|row| !choose::is_of_link(row.record.entry.gid()));
-    rows.filter_map(|row| row.netdev.as_ref()).map(|own| own.name.as_str()).collect()
-}
-
-/// The bond that a port's interface is a member of, if the GIDs of its addresses are on the active port of another member:
-/// of its own this port has no row then.
-fn bond_of<'i>(served: &BTreeSet<&str>, port: &Port<'i>) -> Option<&'i str> {
-    let of_upper = |row: &choose::Row<'i>| match row.home {
-        Home::Ours { name, is_port_s: Some(false), .. } => Some(name),
-        _ => None,
-    };
-    let first = port.rows.first().and_then(of_upper).filter(|name| served.contains(name))?;
-    port.rows.iter().all(|row| of_upper(row) == Some(first)).then_some(first)
-}
-
-fn check_gids(served: &BTreeSet<&str>, port: &Port<'_>, findings: &mut Findings<'_>) {
+fn check_gids(served: &Served<'_>, port: &Port<'_>, findings: &mut Findings<'_>) {
     use Severity::{Note, Problem, Warning};
     let is_roce = choose::is_roce(port.link_layer, port.node_type);
     if port.gid_tbl_len == 0 {
@@ -273,20 +250,8 @@ fn check_gids(served: &BTreeSet<&str>, port: &Port<'_>, findings: &mut Findings<
     }
     if is_roce {
         let is_all_local = port.rows.iter().all(|row| choose::is_of_link(row.gid));
-        if let Some(bond) = bond_of(served, port).filter(|_| is_all_local) {
-            findings.add(
-                "only-link-local",
-                Note,
-                format!("all GIDs are link-local; those of {bond}'s addresses are on another port"),
-                "nothing, while that port is active: the interface is a member of the bond",
-            );
-        } else if is_all_local {
-            findings.add(
-                "only-link-local",
-                Problem,
-                "all GIDs are link-local",
-                "give the port's interface an IPv4 or a global IPv6 address",
-            );
+        if is_all_local {
+            check_waiting(served, port, findings);
         }
         // A type that is not known may be it.
         let may_be_v2 =

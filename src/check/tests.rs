@@ -273,31 +273,67 @@ fn types_that_were_not_read_on_a_port_that_is_not_active() {
     assert_eq!(of(PortState::DOWN, GidType::ROCE_V2), [""; 0]);
 }
 
+/// Two ports of a bond, of which the second has the GIDs of its addresses.
+fn bonded() -> Inventory {
+    let mut inventory = good();
+    let bond0 = Netdev::new(NonZeroU32::new(9).unwrap(), "bond0");
+    let all = inventory.interfaces.as_mut().unwrap();
+    let mut own = all[0].clone();
+    (own.index, own.name) = (bond0.index, bond0.name.clone());
+    all.push(own);
+    for row in inventory.second("mlx5_1").gids.as_mut().unwrap().as_mut().unwrap() {
+        row.netdev = Some(bond0.clone());
+    }
+    inventory.rows().truncate(2);
+    for row in inventory.rows() {
+        row.netdev = Some(bond0.clone());
+    }
+    inventory
+}
+
 /// The port of a member that is not active has the GID of the bond's MAC address only, and another port has the others.
 #[test]
 fn a_member_of_a_bond_that_waits_has_no_problem() {
-    let with = |upper: &str, state: PortState| {
-        let mut inventory = good();
-        let bond = |name| Some(Netdev::new(NonZeroU32::new(9).unwrap(), name));
-        let all = inventory.interfaces.as_mut().unwrap();
-        let mut own = all[0].clone();
-        (own.index, own.name) = (NonZeroU32::new(9).unwrap(), "bond0".into());
-        all.push(own);
-        let other = inventory.second("mlx5_1");
-        for row in other.gids.as_mut().unwrap().as_mut().unwrap() {
-            row.netdev = bond(upper);
-        }
-        other.ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.state = state;
-        inventory.rows().truncate(2);
-        for row in inventory.rows() {
-            row.netdev = bond("bond0");
-        }
+    fn rows(it: &mut Inventory) -> &mut Vec<GidRow> {
+        it.devices[1].gids.as_mut().unwrap().as_mut().unwrap()
+    }
+    let of = |change: fn(&mut Inventory)| {
+        let mut inventory = bonded();
+        change(&mut inventory);
         let found = check(&inventory, Expected::default());
-        found.iter().find(|own| own.name == "only-link-local").map(|own| own.severity)
+        let is_it = |own: &&Finding| {
+            own.name == "only-link-local" && own.device.as_deref() == Some("mlx5_0")
+        };
+        found.iter().find(is_it).map(|own| own.severity)
     };
-    assert_eq!(with("bond0", PortState::ACTIVE), Some(Severity::Note));
-    assert_eq!(with("bond0", PortState::DOWN), Some(Severity::Problem));
-    assert_eq!(with("other0", PortState::ACTIVE), Some(Severity::Problem));
+    let waits = Some(Severity::Note);
+    assert_eq!(of(|_| ()), waits);
+    // No other port has GIDs that can be used.
+    let is_missing = Some(Severity::Problem);
+    let down = |it: &mut Inventory| {
+        it.devices[1].ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.state =
+            PortState::DOWN;
+    };
+    assert_eq!(of(down), is_missing);
+    assert_eq!(of(|it| rows(it).truncate(2)), is_missing);
+    assert_eq!(of(|it| it.interfaces.as_mut().unwrap()[1].addresses.clear()), is_missing);
+    let other =
+        |it: &mut Inventory| rows(it).iter_mut().for_each(|row| row.netdev = Some(netdev()));
+    assert_eq!(of(other), is_missing);
+    // Another port may have them, as nobody looked, or could.
+    let is_unknown = Some(Severity::Warning);
+    assert_eq!(of(|it| it.others.push(it.devices.pop().unwrap().device)), is_unknown);
+    assert_eq!(of(|it| it.devices[1].gids = Some(Err(problem("no", 5)))), is_unknown);
+    assert_eq!(
+        of(|it| it.devices[1].ports[0].attributes = Some(Err(problem("no", 5)))),
+        is_unknown
+    );
+    assert_eq!(of(|it| rows(it).iter_mut().for_each(|row| row.netdev = None)), is_unknown);
+    assert_eq!(of(|it| it.rows()[0].netdev = None), waits);
+    assert_eq!(of(|it| it.rows().iter_mut().for_each(|row| row.netdev = None)), is_unknown);
+    assert_eq!(of(|it| it.first().ports[0].netdev = Err(problem("no", 5))), is_unknown);
+    // One that has a GID of its own interface is no member.
+    assert_eq!(of(|it| it.rows()[1].netdev = Some(netdev())), is_missing);
 }
 
 /// iWARP has no subnet manager, and one GID that is no interface's address.

@@ -1,0 +1,113 @@
+//! A port whose GIDs are all link-local, and the other ports: it may be that of a bond's member that waits.
+
+use std::collections::BTreeSet;
+
+use super::finding::{Findings, Severity};
+use crate::choose::{self, Home, Port, Surroundings};
+use crate::inventory::Inventory;
+use crate::port::PortState;
+
+/// The interfaces that GIDs on active ports are of.
+pub(super) struct Served<'i> {
+    /// Those of which programs can use a GID that is not link-local, by name.
+    names: BTreeSet<&'i str>,
+    /// Whether there may be others: not everything was looked at, or it is not known whose a GID is.
+    may_be_more: bool,
+}
+
+impl<'i> Served<'i> {
+    pub(super) fn of(inventory: &'i Inventory, here: &Surroundings<'i>) -> Self {
+        let may_be_more = inventory.is_partial() || !inventory.unread().is_empty();
+        let mut served = Self { names: BTreeSet::new(), may_be_more };
+        for record in &inventory.devices {
+            for own in &record.ports {
+                match choose::port(here, record, own) {
+                    Some(port) => served.add(&port),
+                    None => served.may_be_more = true,
+                }
+            }
+        }
+        served
+    }
+
+    fn add(&mut self, port: &Port<'i>) {
+        if port.state != PortState::ACTIVE || !choose::is_roce(port.link_layer, port.node_type) {
+            return;
+        }
+        for row in port.rows.iter().filter(|row| !choose::is_of_link(row.gid)) {
+            match row.home {
+                Home::Ours { name, has_address: true, unfit: None, .. } => {
+                    self.names.insert(name);
+                }
+                Home::Ours { .. } | Home::Foreign => {}
+                _ => self.may_be_more = true,
+            }
+        }
+    }
+}
+
+/// What a port whose GIDs are all link-local has to do with other ports. The kernel makes the GIDs of a bond's addresses
+/// on the port of its active member.
+enum Waiting<'i> {
+    /// For another port, which has GIDs of the addresses of this interface, which is also above this port's.
+    For(&'i str),
+    /// Nobody knows: another port may have them.
+    Perhaps,
+    /// For none. This interface is above the port's, if there is one.
+    Not(Option<&'i str>),
+}
+
+impl<'i> Waiting<'i> {
+    fn of(port: &Port<'i>, served: &Served<'_>) -> Self {
+        let is_own =
+            |row: &choose::Row<'_>| matches!(row.home, Home::Ours { is_port_s: Some(true), .. });
+        // A member has none of its own.
+        if port.rows.iter().any(is_own) {
+            return Self::Not(None);
+        }
+        let (mut upper, mut is_known) = (None, true);
+        for row in &port.rows {
+            match row.home {
+                Home::Ours { name, is_port_s: Some(false), .. } if served.names.contains(name) => {
+                    return Self::For(name);
+                }
+                Home::Ours { name, is_port_s: Some(false), .. } => upper = upper.or(Some(name)),
+                Home::Foreign => {}
+                _ => is_known = false,
+            }
+        }
+        let may_wait = if is_known {
+            upper.is_some() && served.may_be_more
+        } else {
+            served.may_be_more || !served.names.is_empty()
+        };
+        if may_wait { Self::Perhaps } else { Self::Not(upper) }
+    }
+}
+
+/// Of a port whose GIDs are all link-local.
+pub(super) fn check_waiting(served: &Served<'_>, port: &Port<'_>, findings: &mut Findings<'_>) {
+    let (severity, seen, advice): (_, String, String) = match Waiting::of(port, served) {
+        Waiting::For(bond) => (
+            Severity::Note,
+            format!("all GIDs are link-local; those of {bond}'s addresses are on another port"),
+            "nothing, while that port is active: the interface is a member of the bond".into(),
+        ),
+        Waiting::Perhaps => (
+            Severity::Warning,
+            "all GIDs are link-local; another port may have those of a bond above this one".into(),
+            "run uverbs check of the whole host, where it can read all of it".into(),
+        ),
+        Waiting::Not(upper) => (
+            Severity::Problem,
+            "all GIDs are link-local".into(),
+            match upper {
+                Some(name) => format!(
+                    "give {name} an IPv4 or a global IPv6 address; if it has one, look at which member is active"
+                ),
+                None => "give the port's interface an IPv4 or a global IPv6 address".into(),
+            },
+        ),
+    };
+    findings.add("only-link-local", severity, seen, advice);
+}
