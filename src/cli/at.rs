@@ -196,8 +196,8 @@ impl Search {
         };
         if self.is_twice {
             return Err(format!(
-                "the clock was set back, and it was {} more than once, not always with the same devices, ports \
-                 and GIDs; `uverbs history` shows them in their order",
+                "it was {} more than once in this recording, not always with the same devices, ports and GIDs (the \
+                 clock was set back, or recordings were joined); `uverbs history` shows them in their order",
                 show(at)
             ));
         }

@@ -349,7 +349,8 @@ impl Taken {
         // On InfiniBand any GID will do here, and none is needed.
         let will_do =
             matches!(own.outcome, Outcome::Taken(_)) && self.is_infiniband && right.is_some();
-        own.outcome.index() != right && own.outcome != Outcome::ByLid && !will_do
+        let is_same = own.outcome.index() == right && !will_fail(&own.outcome);
+        !is_same && own.outcome != Outcome::ByLid && !will_do
     }
 }
 
@@ -400,20 +401,29 @@ pub(crate) fn take_like(
     take_by(&model, inventory, chosen)
 }
 
-/// Whether UCX takes the same on all ports of InfiniBand as without its variables.
-pub(crate) fn is_ucx_as_without(inventory: &Inventory, chosen: &[Chosen<'_>]) -> bool {
+/// Whether a program takes the same on all ports of InfiniBand as without its variables.
+pub(crate) fn is_as_without(
+    program: Program,
+    inventory: &Inventory,
+    chosen: &[Chosen<'_>],
+) -> bool {
     let is_infiniband = |own: &Chosen<'_>| own.port.link_layer == LinkLayer::INFINIBAND;
     if !chosen.iter().any(is_infiniband) {
         return true;
     }
-    let own = Program::Ucx.model(variable(inventory, SettingsReading::NEWEST));
+    let own = program.model(variable(inventory, SettingsReading::NEWEST));
     let own = take_by(&own, inventory, chosen);
-    let without = take_by(&Program::Ucx.model(|_| None), inventory, chosen);
+    let without = take_by(&program.model(|_| None), inventory, chosen);
     let mut all = chosen.iter().zip(own.iter().zip(&without));
     let is_same = |own: &(Decision, bool), other: &(Decision, bool)| {
         (&own.0.outcome, own.1) == (&other.0.outcome, other.1)
     };
     all.all(|(port, (own, other))| !is_infiniband(port) || is_same(own, other))
+}
+
+/// Whether a program uses the port, and fails: where none is right it should leave the port out.
+pub(crate) fn will_fail(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Empty(_) | Outcome::Outside(_) | Outcome::Fails(_))
 }
 
 /// The same by its model.

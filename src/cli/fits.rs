@@ -172,7 +172,7 @@ fn tell_settings(
     let has = if fits.ports.unknown > 0 { "is known to have" } else { "has" };
     match (fit.index, fit.is_any) {
         (Some(index), _) if fits.has_others => report.note(format!(
-            "index {index} is right on {all}, but for those that are not Ethernet, where it may do harm (UCX, NCCL before 2.22)"
+            "index {index} is right on those of Ethernet among {all}; on the others it may do harm (UCX, NCCL before 2.22)"
         )),
         (Some(index), _) => report.note(format!("index {index} is right on {all}")),
         (None, true) => report.note(format!("no single index is right on {all}")),

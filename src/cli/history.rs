@@ -17,6 +17,7 @@ use uverbs::watch::{Change, Difference, Entry, Moment, Part, What, format_time};
 use crate::args::{Common, selector_here};
 use crate::at::Between;
 use crate::choose::take_like;
+use crate::choose::will_fail;
 use crate::files::{Input, ROOM};
 use crate::hosts::{Chosen, choose_on};
 use crate::like::Like;
@@ -602,7 +603,7 @@ fn choice(own: &Chosen<'_>, (decision, is_sure): &(Decision, bool)) -> Choice {
     // On InfiniBand any GID will do.
     let is_infiniband = own.port.link_layer == LinkLayer::INFINIBAND;
     let will_do = index.is_some() && right.is_some() && is_infiniband;
-    let is_right = index == right || is_by_lid || will_do;
+    let is_right = index == right && !will_fail(outcome) || is_by_lid || will_do;
     // Where it is not known what is right, no choice is wrong.
     let is_judged = is_by_lid || is_known(recommended) && own.decision.is_sure(&own.port);
     Choice {

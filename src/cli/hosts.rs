@@ -17,6 +17,7 @@ use crate::args::{Common, FromArg};
 use crate::files::{self, Found};
 use crate::report::{ENODATA, Report, Stage};
 use crate::selection::{Asked, Missing, Selected, select};
+use crate::text::printable;
 
 /// A host to look at.
 #[derive(Debug)]
@@ -220,10 +221,12 @@ impl Names {
         // A file without a host's name is shown as a file: another host may have the name without the ending.
         let of_file = || at_line(path, line);
         let mut name = host.map_or_else(of_file, str::to_owned);
-        if !self.all.insert(name.clone()) {
+        // They are shown so, and must differ there.
+        let mut insert = |name: &str| self.all.insert(printable(name).into_owned());
+        if !insert(&name) {
             let file = at_line(path, line);
             name.clone_from(&file);
-            while !self.all.insert(name.clone()) {
+            while !insert(&name) {
                 let count = self.again.entry(file.clone()).or_insert(1);
                 *count += 1;
                 name = format!("{file} ({count})");

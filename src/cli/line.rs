@@ -41,6 +41,8 @@ pub(crate) struct Line<'c> {
 pub(crate) enum Side<'c> {
     /// Nothing is there, or nothing is known.
     None,
+    /// The same, in words.
+    NoneKnown,
     Word(Cow<'c, str>),
     Number(u64),
     Truth(bool),
@@ -574,7 +576,9 @@ fn port(own: &PortValue) -> Side<'_> {
             })
         }),
         PortValue::Netdev(own) => {
-            answer(own, |own| optional(own.as_ref(), |own| word(own.name.as_str())))
+            // Without RDMA netlink nobody knows.
+            let text = |own: &'_ Netdev| word(own.name.clone());
+            answer(own, |own| own.as_ref().map_or(Side::NoneKnown, text))
         }
         PortValue::Guid(own) => answer(own, |own| optional(*own, show)),
         PortValue::HasTypes(own) => optional(*own, Side::Truth),
@@ -602,6 +606,7 @@ impl Side<'_> {
                 let pair = |(name, value): &(String, Self)| format!("{name} {}", value.text());
                 own.0.iter().map(pair).collect::<Vec<_>>().join(" ")
             }
+            Self::NoneKnown => "none known".to_owned(),
             Self::Words(own) if own.is_empty() => "none".to_owned(),
             Self::Words(own) => own.join(" "),
             Self::Gid(own) => own.brief(),
@@ -704,6 +709,8 @@ mod tests {
         assert_eq!(port(netdev(2, "eth0"), netdev(3, "eth1")), "eth0 → eth1");
         let unread = PortValue::Netdev(Err(Problem { text: "no".into(), errno: 5 }));
         assert_eq!(port(unread, netdev(3, "eth0")), "no → name eth0 ifindex 3");
+        assert_eq!(port(netdev(3, "eth0"), PortValue::Netdev(Ok(None))), "eth0 → none known");
+        assert_eq!(serde_json::to_string(&Side::NoneKnown).unwrap(), "null");
     }
 
     /// Nor of an interface, where interfaces could not be listed.

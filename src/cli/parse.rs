@@ -79,6 +79,8 @@ impl Cli {
             Command::Nfd(_) => (common.json, "nfd writes a feature file and nothing else"),
             Command::Cdi(_) => (common.json, "cdi writes JSON of a form that is not ours, always"),
             Command::Expect(_) => (common.json, "expect writes TOML and nothing else"),
+            Command::Completions { .. } => (common.json, "completions are not JSON"),
+            Command::Man { .. } => (common.json, "man pages are not JSON"),
             Command::Watch(own) => (
                 common.json && own.record.record.is_some(),
                 "--record prints nothing, so that --json is of no use",
@@ -103,9 +105,7 @@ impl Cli {
             | Command::Check(_)
             | Command::Fleet(_)
             | Command::Snapshot(_)
-            | Command::Wait(_)
-            | Command::Completions { .. }
-            | Command::Man { .. } => return None,
+            | Command::Wait(_) => return None,
         };
         is_wrong.then(|| message.to_owned())
     }

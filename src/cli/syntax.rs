@@ -330,10 +330,11 @@ Examples:
     /// With --hosts, stderr says which variables are right on all of them, or which hosts to leave out: the
     /// shortest list that was found, which need not be the shortest that there is.
     ///
-    /// The status is 0 if nothing was found, and all that is compared was read. It is 1 if not; with --hosts
-    /// hosts that are odd, or were read only in part, do not count, unless a device is missing or left over,
-    /// and of the GIDs only those that are recommended, as a job can set them. It is 1, too, if it is not known
-    /// that programs can open the devices of a job. It is 3 if a snapshot, a device or a port could not be read.
+    /// The status is 0 if nothing was found, and all that is compared is known. It is 1 if not; with --hosts
+    /// hosts that are odd, or of which not everything is known, do not count, unless a device is missing or left
+    /// over, and of the GIDs those count that are recommended, as a job can set them, and on InfiniBand those
+    /// that NCCL and UCX take. It is 1, too, if it is not known that programs can open the devices of a job. It
+    /// is 3 if a snapshot, a device or a port could not be read.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -373,7 +374,7 @@ Examples:
     /// rows of GID tables, and devices and tables with which such rows come and go.
     ///
     /// It ends with 0 on SIGINT and SIGTERM, when nobody reads the lines, and when --timeout is over; with 1 if
-    /// there were fewer lines than --count by then.
+    /// --timeout is over and there were fewer lines than --count.
     ///
     /// --record writes to a file, for `uverbs history` and for --at of other commands: what a snapshot has, and
     /// then what changes in it. A full file is kept as FILE.1, and the one before that is removed. If the disk is

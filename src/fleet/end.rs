@@ -4,7 +4,7 @@ use super::meet::Obstacle;
 use super::survey::Chooser;
 use crate::choose::{
     Caveat, Family, Home, Network, Outcome, Port, Row, Surroundings, Why, address_of, caveats,
-    is_of_link, ucx,
+    is_of_link, nccl, ucx,
 };
 use crate::device::NodeType;
 use crate::gid::{Gid, GidType};
@@ -33,22 +33,37 @@ pub struct End {
     pub compared: Option<Compared>,
 }
 
-/// What of a GID of InfiniBand a program compares with that of another port.
+/// A GID of InfiniBand that a program compares with the one that another port takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Compared {
-    /// The prefix of its subnet.
+    /// The program.
+    pub by: Chooser,
+    /// The GID's prefix.
     pub prefix: u64,
     /// Whether it has the number of a router's path (FLID) in it, and the program heeds that.
     pub is_routable: bool,
 }
 
 impl Compared {
-    /// What UCX compares of the GID in a row.
-    fn by_ucx(inventory: &Inventory, gid: Gid) -> Self {
+    /// What NCCL or UCX compares of the GID in a row.
+    fn of(by: Chooser, inventory: &Inventory, gid: Gid) -> Option<Self> {
         let variable = |name: &str| inventory.setting(name).map(|own| own.value.as_str());
         let heeds = || ucx::Settings::new(ucx::Release::NEWEST, variable).heeds_flid();
-        Self { prefix: gid.subnet_prefix(), is_routable: ucx::has_flid(gid) && heeds() }
+        let is_routable = match by {
+            Chooser::Recommended => return None,
+            Chooser::Nccl => nccl::has_flid(gid),
+            Chooser::Ucx => ucx::has_flid(gid) && heeds(),
+        };
+        Some(Self { by, prefix: gid.subnet_prefix(), is_routable })
+    }
+
+    /// What of the prefix the program compares. NCCL compares the number of the subnet, and leaves out the FLID.
+    pub(super) fn subnet(self) -> u64 {
+        match self.by {
+            Chooser::Nccl => self.prefix & 0xffff,
+            _ => self.prefix,
+        }
     }
 }
 
@@ -232,7 +247,7 @@ impl End {
         };
         let mtu = mtu.map_or([0, 0], |own| [1, own.0]);
         let mut key = vec![fabric, layer.0, node_type.0, state.0, mtu[0], mtu[1]];
-        key.push(compared.map_or(0, |own| 1 + u8::from(own.is_routable)));
+        key.push(compared.map_or(0, |own| 1 + u8::from(own.is_routable) + 2 * own.by as u8));
         key.extend_from_slice(&compared.map_or(0, |own| own.prefix).to_be_bytes());
         match used {
             Used::None => key.push(0),
@@ -321,9 +336,10 @@ pub(super) fn end(
             Used::None
         }
     };
-    let compared = match (chooser, outcome) {
-        (Chooser::Ucx, Outcome::Taken(index)) if is_subnet && is_sure => {
-            seen.row(*index).map(|row| Compared::by_ucx(place.here.inventory, row.gid))
+    let compared = match outcome {
+        Outcome::Taken(index) if is_subnet && is_sure => {
+            let gid = seen.row(*index).map(|row| row.gid);
+            gid.and_then(|gid| Compared::of(chooser, place.here.inventory, gid))
         }
         _ => None,
     };

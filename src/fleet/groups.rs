@@ -131,8 +131,8 @@ impl Survey {
         for (number, hosts) in members {
             let Some(profile) = self.profiles.get(number) else { continue };
             let own = self.values(profile);
-            let differences =
-                if Some(number) == usual { Vec::new() } else { compare(&own, profile, &wanted) };
+            // What depends on something that is not known of the usual host may differ there, too.
+            let differences = compare(&own, profile, &wanted);
             if !profile.is_read {
                 groups.partly.extend(&hosts);
             }

@@ -1,6 +1,7 @@
 //! Whether two ends can meet.
 
-use super::end::{End, Fabric, Site, Upper, Used, UsedRow};
+use super::end::{Compared, End, Fabric, Site, Upper, Used, UsedRow};
+use super::survey::Chooser;
 use crate::gid::{DEFAULT_PREFIX, GidType};
 use crate::pkey::PKey;
 use crate::port::{Mtu, PortState};
@@ -137,7 +138,8 @@ impl End {
 ///   A link-local address is good on its link only.
 /// - InfiniBand: they need a P_Key in common of which one end is a full member, and one subnet. Two fabrics that both
 ///   have the default prefix look like one. Different prefixes may be joined by a router, unless one is the default.
-///   UCX reaches another prefix only from one GID of a router (FLID) to another.
+///   NCCL and UCX reach another subnet only from one GID of a router (FLID) to another, and only if they take it for
+///   another one: NCCL compares the low 16 bits of the prefixes of the GIDs that it takes, UCX all of them.
 /// - The smaller of two MTUs is used.
 ///
 /// Whose end comes first makes no difference.
@@ -201,12 +203,11 @@ impl Meeting {
             }
             (Used::Subnet(prefix), Used::Subnet(its)) => {
                 self.compare_partitions(one, other);
-                let both = one.compared.zip(other.compared);
-                let are_routable =
-                    both.is_some_and(|(one, other)| one.is_routable && other.is_routable);
-                self.compare_subnets(*prefix, *its, are_routable);
-                if both.is_some_and(|(one, other)| one.prefix != other.prefix) && !are_routable {
-                    self.obstacles.push(Obstacle::Subnet);
+                match one.compared.zip(other.compared) {
+                    Some((one, other)) if one.by == other.by => {
+                        self.compare_taken((*prefix, one), (*its, other));
+                    }
+                    _ => self.compare_subnets(*prefix, *its),
                 }
             }
             _ => self.doubts.push(Doubt::NoRule),
@@ -251,14 +252,40 @@ impl Meeting {
         }
     }
 
-    fn compare_subnets(&mut self, one: Option<u64>, other: Option<u64>, are_routable: bool) {
+    fn compare_subnets(&mut self, one: Option<u64>, other: Option<u64>) {
         match (one, other) {
             (Some(one), Some(other)) if one == other => {}
-            (Some(DEFAULT_PREFIX), Some(_)) | (Some(_), Some(DEFAULT_PREFIX)) if !are_routable => {
+            (Some(DEFAULT_PREFIX), Some(_)) | (Some(_), Some(DEFAULT_PREFIX)) => {
                 self.obstacles.push(Obstacle::Subnet);
             }
             (Some(_), Some(_)) => self.doubts.push(Doubt::Networks),
             _ => self.doubts.push(Doubt::NetworkUnread),
+        }
+    }
+
+    /// Compares the subnets of two ports, each with the GID that a program takes there. It uses LIDs if it takes both
+    /// for one subnet, and otherwise the path of a router (FLID), if both GIDs have one.
+    fn compare_taken(
+        &mut self,
+        (one, taken): (Option<u64>, Compared),
+        (other, its): (Option<u64>, Compared),
+    ) {
+        let is_one_for_it = taken.subnet() == its.subnet();
+        let are_routable = taken.is_routable && its.is_routable;
+        if !is_one_for_it && !are_routable && taken.by == Chooser::Ucx {
+            // It does not even try.
+            return self.obstacles.push(Obstacle::Subnet);
+        }
+        let Some((one, other)) = one.zip(other) else {
+            return self.doubts.push(Doubt::NetworkUnread);
+        };
+        match (one == other, is_one_for_it) {
+            (true, true) => {}
+            (true, false) if taken.by == Chooser::Ucx => {}
+            // Whether the router's path leads back is not known.
+            (true, false) => self.doubts.push(Doubt::Networks),
+            (false, false) if are_routable => self.doubts.push(Doubt::Networks),
+            (false, _) => self.obstacles.push(Obstacle::Subnet),
         }
     }
 }

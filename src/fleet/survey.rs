@@ -139,6 +139,10 @@ impl Survey {
 fn add_site(items: &mut Items<'_>, name: &str, end: &End) {
     if let Used::Row(UsedRow { gid_type, site, .. }) = &end.used {
         items.add_known(Field::GidType, name, gid_type.map(|own| own.to_string()));
+        // Other ports have no networks.
+        if end.fabric != Some(Fabric::Roce) {
+            return;
+        }
         match site {
             Site::Network(network) => {
                 items.add(Field::Prefix, name, Some(network.bits.to_string()));

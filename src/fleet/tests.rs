@@ -14,8 +14,8 @@ use crate::inventory::{DeviceRecord, PortRecord};
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, Mtu, PortAttributes, PortState};
 
-fn compared(prefix: u64, is_routable: bool) -> Compared {
-    Compared { prefix, is_routable }
+fn compared(by: Chooser, prefix: u64, is_routable: bool) -> Compared {
+    Compared { by, prefix, is_routable }
 }
 
 /// An end by its words: a fabric; `down`; `mtu5`; `none` or `unknown` for the GID; of RoCE a version, a network or
@@ -49,10 +49,25 @@ fn end(words: &str) -> End {
             "efa" => {
                 end.fabric = Some(Fabric::Other(LinkLayer::UNSPECIFIED, NodeType::UNSPECIFIED));
             }
-            "from-flid" => end.compared = Some(compared(0xfec0_0000_1234_0000, true)),
-            "from-other" => end.compared = Some(compared(0xfec0_0000_1235_0000, true)),
-            "from-unheeded" => end.compared = Some(compared(0xfec0_0000_1235_0000, false)),
-            "from-plain" => end.compared = Some(compared(0xfe80 << 48, false)),
+            "from-flid" => end.compared = Some(compared(Chooser::Ucx, 0xfec0_0000_1234_0000, true)),
+            "from-other" => {
+                end.compared = Some(compared(Chooser::Ucx, 0xfec0_0000_1235_0000, true));
+            }
+            "from-unheeded" => {
+                end.compared = Some(compared(Chooser::Ucx, 0xfec0_0000_1235_0000, false));
+            }
+            "from-plain" => end.compared = Some(compared(Chooser::Ucx, 0xfe80 << 48, false)),
+            "nccl-1" => end.compared = Some(compared(Chooser::Nccl, 0xfec0_0000_1234_0001, true)),
+            "nccl-1-again" => {
+                end.compared = Some(compared(Chooser::Nccl, 0xfec0_0000_1235_0001, true));
+            }
+            "nccl-2" => end.compared = Some(compared(Chooser::Nccl, 0xfec0_0000_1235_0002, true)),
+            "nccl-plain-1" => {
+                end.compared = Some(compared(Chooser::Nccl, 0xfec0_0000_0000_0001, false));
+            }
+            "nccl-plain-2" => {
+                end.compared = Some(compared(Chooser::Nccl, 0xfec0_0000_0000_0002, false));
+            }
             "down" => end.state = PortState::DOWN,
             "mtu5" => end.mtu = Some(Mtu(5)),
             "mtu3" => end.mtu = Some(Mtu(3)),
@@ -173,6 +188,17 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("ib /fe80 ffff from-flid", "ib /fec0 ffff from-other", "Networks"),
     ("ib /fe80 ffff from-flid", "ib /fe80 ffff from-unheeded", "!Subnet"),
     ("ib /fe80 ffff from-flid", "ib /fe80 ffff", "meet"),
+    // NCCL compares the low 16 bits of the prefixes, and takes LIDs if these are equal.
+    ("ib /fec0 ffff nccl-1", "ib /fec0 ffff nccl-1-again", "meet"),
+    ("ib /fec0 ffff nccl-plain-1", "ib /fec0 ffff nccl-1", "meet"),
+    ("ib /fec0 ffff nccl-1", "ib /fec1 ffff nccl-1-again", "!Subnet"),
+    ("ib /fec0 ffff nccl-1", "ib /fec1 ffff nccl-2", "Networks"),
+    ("ib /fe80 ffff nccl-1", "ib /fec0 ffff nccl-2", "Networks"),
+    ("ib /fec0 ffff nccl-plain-1", "ib /fec1 ffff nccl-plain-2", "!Subnet"),
+    ("ib /fec0 ffff nccl-plain-1", "ib /fec1 ffff nccl-2", "!Subnet"),
+    ("ib /fec0 ffff nccl-plain-1", "ib /fec0 ffff nccl-2", "Networks"),
+    ("ib ffff nccl-1", "ib /fec0 ffff nccl-2", "NetworkUnread"),
+    ("ib /fec0 ffff nccl-1", "ib /fec1 ffff from-flid", "Networks"),
     ("ib ffff", "ib /fec1 ffff", "NetworkUnread"),
     ("ib ffff none", "ib /fec1 ffff", "!NoGid"),
 ];

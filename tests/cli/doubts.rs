@@ -771,6 +771,6 @@ fn infiniband_beside_roce() {
     let mut own = host("h", &[("mlx5_0", port(DUAL)), ("mlx5_1", ib)]);
     own["devices"][1]["protocol"] = "ib".into();
     let run = Fleet::new(&[own]).uverbs(&["choose"]);
-    let said = "index 3 is right on all 2 ports, but for those that are not Ethernet, where it may do harm (UCX, NCCL before 2.22)\n";
+    let said = "index 3 is right on those of Ethernet among all 2 ports; on the others it may do harm (UCX, NCCL before 2.22)\n";
     assert!(run.stderr.contains(said), "{run:?}");
 }

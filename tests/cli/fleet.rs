@@ -203,7 +203,7 @@ fn a_host_whose_name_and_kernel_were_not_read() {
         (own["host"], own["kernel"]) = (json!("?"), json!("?"));
     }
     let run = uverbs(&hosts, &[]);
-    let end = "no host is known to be odd; the ports of 2 rails can meet; 2 hosts could be read only in part\n";
+    let end = "no host is known to be odd; the ports of 2 rails can meet; not everything is known of 2 hosts\n";
     assert!(run.stderr.ends_with(end), "{run:?}");
     assert_eq!((run.stdout.lines().count(), run.status), (1, 1), "{run:?}");
     // They may be two hosts: each has the name of its file.
@@ -223,7 +223,7 @@ fn what_is_not_known_of_a_host_is_said() {
         let mut hosts = nodes(1..=5);
         change(&mut hosts[1]["devices"][1]);
         let run = uverbs(&hosts, &[]);
-        let end = "no host is known to be odd; the ports of 2 rails can meet; 1 host could be read only in part\n";
+        let end = "no host is known to be odd; the ports of 2 rails can meet; not everything is known of 1 host\n";
         assert!(run.stderr.ends_with(end) && run.status == 1, "{run:?}");
         let answer = Fleet::new(&hosts).json(&["fleet"]);
         assert_eq!((&answer["alike"], &answer["partly"]), (&json!(5), &json!(1)));
@@ -264,7 +264,7 @@ fn what_is_not_known_of_any_host_is_said() {
     }
     let run = uverbs(&hosts, &[]);
     assert!(run.stderr.contains("; no host is known to be odd; "), "{run:?}");
-    assert!(run.stderr.ends_with("; 5 hosts could be read only in part\n"), "{run:?}");
+    assert!(run.stderr.ends_with("; not everything is known of 5 hosts\n"), "{run:?}");
     assert_eq!(run.status, 1, "{run:?}");
 }
 
@@ -507,7 +507,7 @@ fn a_port_s_guid_that_could_not_be_read() {
         "{run:?}"
     );
     assert!(run.stderr.contains("; no host is known to be odd; "), "{run:?}");
-    assert!(run.stderr.ends_with("; 1 host could be read only in part\n"), "{run:?}");
+    assert!(run.stderr.ends_with("; not everything is known of 1 host\n"), "{run:?}");
     assert_eq!(run.status, 3);
     let run = uverbs(&hosts, &["--hosts", "n[1-2]", "--json"]);
     let answer: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -605,7 +605,7 @@ fn a_job_is_right_on_each_host_or_leaves_it_out() {
     assert_eq!(own["nccl"], json!({ "NCCL_IB_GID_INDEX": "3" }));
     let run = uverbs(&hosts, &["--hosts", "n[1-3]"]);
     assert!(run.stderr.contains("nccl.conf: no: what NCCL does may be something else"), "{run:?}");
-    assert!(run.stderr.contains("; 1 host could be read only in part"), "{run:?}");
+    assert!(run.stderr.contains("; not everything is known of 1 host"), "{run:?}");
 }
 
 /// Where none is like most, those that are alike stay.

@@ -30,7 +30,7 @@ use super::address::Family;
 use super::decision::{Decision, Outcome};
 use super::port::{Port, Row};
 use super::reason::{Reason, Why};
-use crate::gid::DEFAULT_PREFIX;
+use crate::gid::{DEFAULT_PREFIX, Gid};
 use crate::port::{LinkLayer, PortState};
 use settings::Range;
 
@@ -177,7 +177,11 @@ fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
             let why = Why::BadValue("NCCL_IB_ROUTABLE_FLID_GID_INDEX");
             return Decision::unlooked(port, Outcome::Fails(why));
         }
-        Ok(index) if index < port.gid_tbl_len && port.row(index).is_some_and(has_flid) => index,
+        Ok(index)
+            if index < port.gid_tbl_len && port.row(index).is_some_and(|row| has_flid(row.gid)) =>
+        {
+            index
+        }
         Ok(_) => 0,
     };
     let reason = if index == 0 { Reason::DefaultIndex } else { Reason::Routable };
@@ -185,8 +189,8 @@ fn choose_infiniband(port: &Port<'_>, settings: &Settings) -> Decision {
 }
 
 /// Whether bytes 4 and 5 are not zero, as in a routable GID. The prefix is not checked.
-fn has_flid(row: &Row<'_>) -> bool {
-    let [_, _, _, _, high, low, ..] = row.gid.to_bytes();
+pub(crate) fn has_flid(gid: Gid) -> bool {
+    let [_, _, _, _, high, low, ..] = gid.to_bytes();
     (high, low) != (0, 0)
 }
 

@@ -10,7 +10,7 @@ use uverbs::inventory::NodeState;
 use uverbs::port::LinkLayer;
 
 use super::say;
-use crate::choose::is_ucx_as_without;
+use crate::choose::is_as_without;
 use crate::host_list::HostList;
 use crate::hosts::{Chosen, Seen, choose_on, is_used, some};
 use crate::report::Report;
@@ -18,6 +18,10 @@ use crate::selection::{Asked, Missing};
 use crate::status::Status;
 use crate::values::Pairs;
 use crate::verdict::{Indices, Verdict, is_known, tell_unused};
+
+/// The programs that a job may use.
+const PROGRAMS: [(Program, Chooser); 2] =
+    [(Program::Nccl, Chooser::Nccl), (Program::Ucx, Chooser::Ucx)];
 
 /// The hosts that are listed, as far as they were seen.
 pub(super) struct Listed {
@@ -38,8 +42,8 @@ pub(super) struct Listed {
     unlooked: BTreeSet<u32>,
     /// The prefixes of all GIDs of ports of InfiniBand.
     prefixes: BTreeSet<u64>,
-    /// Whether UCX takes other GIDs on some port of InfiniBand than it does without variables.
-    is_ucx_set: bool,
+    /// Whether NCCL, and UCX, takes other GIDs on some port of InfiniBand than it does without variables.
+    are_set: [bool; 2],
     verdict: Verdict,
     indices: Indices,
 }
@@ -77,7 +81,7 @@ impl Listed {
             with_nodes: BTreeSet::new(),
             unlooked: BTreeSet::new(),
             prefixes: BTreeSet::new(),
-            is_ucx_set: false,
+            are_set: [false; 2],
             verdict: Verdict::default(),
             indices: Indices::default(),
         }
@@ -108,7 +112,9 @@ impl Listed {
         let infiniband = chosen.iter().filter(|own| own.port.link_layer == LinkLayer::INFINIBAND);
         let rows = infiniband.flat_map(|own| &own.port.rows);
         self.prefixes.extend(rows.map(|row| row.gid.subnet_prefix()));
-        self.is_ucx_set |= !is_ucx_as_without(&host.inventory, &chosen);
+        for ((program, _), is_set) in PROGRAMS.into_iter().zip(&mut self.are_set) {
+            *is_set |= !is_as_without(program, &host.inventory, &chosen);
+        }
         let is_useless = |own: &Chosen<'_>| {
             let outcome = &own.decision.outcome;
             is_known(outcome) && !is_used(outcome)
@@ -148,21 +154,18 @@ impl Listed {
     ) -> Job {
         // What was not read may be ports, too.
         let is_whole = self.verdict.unread(report).is_empty();
-        let troubles = |out: &BTreeSet<u32>| {
-            let pairs = survey.pairs(rails, is_routed, |own| !out.contains(&own));
-            let ucx = self.plan(Program::Ucx, out, is_whole);
-            let is_as_now = ucx.is_some_and(|own| self.is_as_now(&own));
-            let counts = |own: &Trouble| is_recommended(own) || is_as_now && is_of_ucx(own);
-            pairs.problems.into_iter().filter(counts).collect::<Vec<_>>()
-        };
+        let troubles =
+            |out: &BTreeSet<u32>| self.troubles(survey, (rails, is_routed), out, is_whole);
         let Found { plan, out, is_unknown, later } = self.search(survey, troubles, names, is_whole);
         let is_found = plan.is_some() && out.len() < names.len();
         let nccl = plan.filter(|_| is_found);
         let ucx = self.plan(Program::Ucx, &out, is_whole).filter(|_| is_found);
-        let is_as_now = ucx.as_ref().is_none_or(|own| self.is_as_now(own));
-        let is_reach_known = is_as_now || self.prefixes.len() < 2;
-        let unlooked = self.unlooked(&out, names);
-        let is_left = |own: &&u32| !out.contains(own);
+        // Where nothing was found, all count of whom something is not known.
+        let none = BTreeSet::new();
+        let without = if is_found { &out } else { &none };
+        let is_unknown = is_unknown || !is_found && troubles(without).iter().any(is_in_doubt);
+        let unlooked = self.unlooked(without, names);
+        let is_left = |own: &&u32| !without.contains(own);
         let mut perhaps = survey.perhaps_duplicates();
         perhaps.retain(|own| own.hosts.iter().filter(is_left).count() > 1);
         let is_sure = !is_unknown
@@ -175,17 +178,12 @@ impl Listed {
             && is_whole;
         let mut are_sure =
             [&nccl, &ucx].map(|own| is_sure && own.as_ref().is_none_or(|own| own.is_sure));
-        are_sure[1] &= is_reach_known;
-        if !is_reach_known {
-            report.note(
-                "not known: whether UCX reaches all ports of InfiniBand with these variables",
-            );
-        }
+        self.doubt_reach([&nccl, &ucx], &mut are_sure, report);
         // Those that are missing are left out of what is found, and of nothing else.
         let are_read = is_found || missing.is_empty() && !names.is_empty();
         let has_settings = self.verdict.has_settings_of(Program::Nccl);
         let is_known = are_sure == [true; 2] && has_settings && are_read;
-        for program in [Program::Nccl, Program::Ucx] {
+        for (program, _) in PROGRAMS {
             if let Some(name) = self.verdict.unused_by(program, None) {
                 tell_unused(program, name, report);
             }
@@ -249,10 +247,53 @@ impl Listed {
         }
     }
 
-    /// Whether UCX with these variables takes what it takes now on ports of InfiniBand.
-    fn is_as_now(&self, plan: &Plan) -> bool {
+    /// What keeps those hosts that are not left out from meeting, or may, whatever the job's variables are.
+    fn troubles(
+        &self,
+        survey: &Survey,
+        (rails, is_routed): (Rails, bool),
+        out: &BTreeSet<u32>,
+        is_whole: bool,
+    ) -> Vec<Trouble> {
+        let mut list = survey.pairs(rails, is_routed, |own| !out.contains(&own)).problems;
+        let counts = PROGRAMS.map(|(program, chooser)| {
+            let plan = || self.plan(program, out, is_whole);
+            list.iter().any(|own| is_of_subnets(own, chooser))
+                && plan().is_some_and(|own| self.is_as_now(program, &own))
+        });
+        list.retain(|own| {
+            let mut programs = PROGRAMS.iter().zip(counts);
+            is_recommended(own)
+                || programs.any(|((_, chooser), counts)| counts && is_of_subnets(own, *chooser))
+        });
+        list
+    }
+
+    /// Says of which programs it is not known that they reach all ports of InfiniBand.
+    fn doubt_reach(
+        &self,
+        plans: [&Option<Plan>; 2],
+        are_sure: &mut [bool; 2],
+        report: &mut Report,
+    ) {
+        for (((program, _), plan), is_sure) in PROGRAMS.iter().zip(plans).zip(are_sure) {
+            let is_as_now = plan.as_ref().is_none_or(|own| self.is_as_now(*program, own));
+            if !is_as_now && self.prefixes.len() > 1 {
+                *is_sure = false;
+                report.note(format!(
+                    "not known: whether {program} reaches all ports of InfiniBand with these variables"
+                ));
+            }
+        }
+    }
+
+    /// Whether a program with these variables takes what it takes now on ports of InfiniBand. Since 2.22 NCCL takes an
+    /// index on RoCE only.
+    fn is_as_now(&self, program: Program, plan: &Plan) -> bool {
         let pins = |(name, value): &(&str, String)| *name == "UCX_IB_GID_INDEX" && value != "auto";
-        plan.variables.is_empty() || !self.is_ucx_set && !plan.variables.iter().any(pins)
+        let mut programs = PROGRAMS.iter().zip(self.are_set);
+        let is_set = programs.any(|((own, _), is_set)| *own == program && is_set);
+        plan.variables.is_empty() || !is_set && !plan.variables.iter().any(pins)
     }
 
     /// Settings of a program for those hosts that are not left out.
@@ -322,7 +363,7 @@ impl Listed {
             };
             found.later.extend(list.iter().filter(is_new).cloned());
             before.extend(list.iter().flat_map(places));
-            found.is_unknown = list.iter().any(|own| !matches!(own.why, Why::Cannot(_)));
+            found.is_unknown = list.iter().any(is_in_doubt);
             let bad = list.iter().filter(|own| matches!(own.why, Why::Cannot(_)));
             let bad: BTreeSet<u32> = bad.flat_map(|own| own.hosts.iter().copied()).collect();
             if !bad.is_empty() {
@@ -430,13 +471,23 @@ impl Job {
     }
 }
 
+/// Whether it is not known of a trouble that it is one.
+fn is_in_doubt(own: &Trouble) -> bool {
+    !matches!(own.why, Why::Cannot(_))
+}
+
 /// Whether a trouble is one of what is recommended, which variables can set for a job.
-pub(super) fn is_recommended(own: &Trouble) -> bool {
+fn is_recommended(own: &Trouble) -> bool {
     own.choosers.contains(&Chooser::Recommended)
 }
 
-/// Whether it is one of UCX on InfiniBand, where what it takes is left to it.
-pub(super) fn is_of_ucx(own: &Trouble) -> bool {
+/// Whether it is one of what a program takes on InfiniBand of several subnets, which is left to it.
+fn is_of_subnets(own: &Trouble, chooser: Chooser) -> bool {
     let is_subnet = matches!(&own.why, Why::Cannot(list) if list.contains(&Obstacle::Subnet));
-    is_subnet && own.choosers == [Chooser::Ucx]
+    is_subnet && own.choosers.contains(&chooser)
+}
+
+/// Whether it is one that a job may have.
+pub(super) fn is_of_job(own: &Trouble) -> bool {
+    is_recommended(own) || PROGRAMS.iter().any(|(_, chooser)| is_of_subnets(own, *chooser))
 }

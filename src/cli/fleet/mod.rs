@@ -112,7 +112,7 @@ struct Rest<'a> {
     hosts: usize,
     /// How many of them are not odd, as far as is known.
     alike: usize,
-    /// How many could be read only in part.
+    /// Of how many not everything is known that is compared.
     partly: usize,
     rails: &'static str,
     /// How many rails join ports of two hosts or more.
@@ -316,10 +316,7 @@ impl Found {
 
     /// What does not meet, or may not; for a job of what is recommended.
     fn troubles(&self, is_job: bool) -> impl Iterator<Item = &Trouble> {
-        self.pairs
-            .problems
-            .iter()
-            .filter(move |own| !is_job || job::is_recommended(own) || job::is_of_ucx(own))
+        self.pairs.problems.iter().filter(move |own| !is_job || job::is_of_job(own))
     }
 
     fn last_line(
@@ -365,7 +362,7 @@ impl Found {
             };
         }
         if partly > 0 {
-            let _ = write!(last, "; {} could be read only in part", count(partly, "host"));
+            let _ = write!(last, "; not everything is known of {}", count(partly, "host"));
         }
         if bad > 0 {
             let _ = write!(last, "; {} could not be read", count(bad, "snapshot"));

@@ -135,7 +135,7 @@ pub(crate) const DIFFERS: Metric = gauge(
     None,
     PORT,
     "uverbs choose",
-    "1 if what NCCL or UCX takes on a port, a GID or none, is not what is recommended; absent if that is not known. On InfiniBand any GID will do.",
+    "1 if what NCCL or UCX takes on a port, a GID or none, is not what is recommended, or if it fails there; absent if that is not known. On InfiniBand any GID will do.",
 );
 pub(crate) const FINDINGS: Metric = gauge(
     "uverbs_check_findings",

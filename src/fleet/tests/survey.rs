@@ -883,6 +883,17 @@ fn what_is_usual_is_not_what_follows_from_something_else() {
         }
     }
     assert_eq!(odd(&hosts), ["[0] Firmware mlx5_0 9 1 4"]);
+    // The host that is usual in the rest may be the one with another firmware.
+    let mut hosts = fleet(3);
+    for (place, own) in hosts.iter_mut().enumerate() {
+        own.devices.truncate(1);
+        own.devices[0].device.fw_version = Some(if place == 0 { "9" } else { "1" }.to_owned());
+    }
+    hosts[0].devices[0].hardware.as_mut().unwrap().board_is_unread = true;
+    port(&mut hosts[1], 0).active_mtu = Some(Mtu(3));
+    port(&mut hosts[2], 0).active_mtu = Some(Mtu(2));
+    let found = odd(&hosts);
+    assert!(found.contains(&"[0] Firmware mlx5_0 9 1 2".to_owned()), "{found:?}");
 }
 
 /// A port that is down has no network. It is of a rail nevertheless.
