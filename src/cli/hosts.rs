@@ -502,6 +502,17 @@ mod tests {
         (seen, rows)
     }
 
+    /// Names that look alike where they are shown are of two hosts nevertheless.
+    #[test]
+    fn no_two_hosts_are_shown_with_one_name() {
+        let mut names = Names::default();
+        let mut of = |host: Option<&str>, path: &str| names.of_host(host, Path::new(path), 1);
+        let all =
+            [of(None, "a\n.json"), of(None, "a\\n.json"), of(Some("x"), "b"), of(Some("x"), "b")];
+        let shown: BTreeSet<_> = all.iter().map(|own| printable(own).into_owned()).collect();
+        assert_eq!(shown.len(), 4, "{all:?}");
+    }
+
     #[test]
     fn without_an_ioctl_sysfs_answers_and_the_reason_is_noted_once() {
         let mut report = Report::default();

@@ -199,6 +199,21 @@ fn what_is_not_known_to_be_right_is_not_compared() {
     assert_eq!(differs(&own), 0);
 }
 
+/// A program that takes a port of which no GID is right should leave it out, also if all that it finds is an empty slot.
+#[test]
+fn a_program_that_fails_where_none_is_right_differs() {
+    let differs = |state: u8| {
+        let mut own = host("h", &[("mlx5_0", port(&[]))]);
+        own["devices"][0]["ports"][0]["attributes"][0]["state"] = state.into();
+        let run = Fleet::new(&[own]).uverbs(&["metrics"]);
+        let mut lines = run.stdout.lines();
+        let line = lines.find(|line| line.starts_with("uverbs_port_choice_differs{"));
+        line.and_then(|line| line.rsplit(' ').next()).map(str::to_owned)
+    };
+    assert_eq!(differs(4).as_deref(), Some("1"));
+    assert_eq!(differs(1).as_deref(), Some("0"));
+}
+
 #[test]
 fn a_file_for_the_textfile_collector() {
     let tree = Tree::new();
