@@ -779,7 +779,8 @@ int _mlx5dv_query_port(struct ibv_context *context, uint32_t port_num, struct ml
 
 /*
  * A port's vport, its number, register and addresses for steering. Failure: the errno value.
- * EOPNOTSUPP: not an mlx5 device, or a port that has no vport; EINVAL: no such port.
+ * EOPNOTSUPP: not an mlx5 device, or in switchdev mode a port that has no vport (elsewhere no port has one, and flags
+ * is 0); EPROTONOSUPPORT: before Linux 5.13; EINVAL: no such port.
  */
 static inline int mlx5dv_query_port(struct ibv_context *context, uint32_t port_num,
 				    struct mlx5dv_port *info)
@@ -860,7 +861,8 @@ int umad_get_ca(const char *ca_name, umad_ca_t *ca);
 int umad_release_ca(umad_ca_t *ca);
 
 /*
- * One port. Release it with umad_release_port(). ca_name NULL: as above. portnum 0: the first active
+ * One port. Release it with umad_release_port(). ca_name NULL: as above; with a portnum only devices count whose port
+ * of that number is of InfiniBand and active, or otherwise not disabled. portnum 0: the first active
  * port of InfiniBand, otherwise one that is up, otherwise one that is not disabled. Failure: a negative number; there is nothing to release.
  * umad_release_port() returns 0, and a negative number without port.
  */
@@ -877,7 +879,7 @@ int umad_release_port(umad_port_t *port);
 int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max);
 
 /*
- * The names of all devices, of any length, in no particular order; NULL with errno 0 if there are none.
+ * The names of all CAs, switches and routers, of any length, in no particular order; NULL with errno 0 if there are none.
  * Failure: NULL and errno.
  */
 struct umad_device_node *umad_get_ca_device_list(void);

@@ -332,6 +332,13 @@ fn a_member_of_a_bond_that_waits_has_no_problem() {
     assert_eq!(of(|it| it.rows()[0].netdev = None), waits);
     assert_eq!(of(|it| it.rows().iter_mut().for_each(|row| row.netdev = None)), is_unknown);
     assert_eq!(of(|it| it.first().ports[0].netdev = Err(problem("no", 5))), is_unknown);
+    // Where all are elsewhere, nothing is to be done here.
+    let elsewhere = |it: &mut Inventory| {
+        for row in it.rows() {
+            (row.netdev, row.netdev_is_elsewhere) = (None, true);
+        }
+    };
+    assert_eq!(of(elsewhere), None);
     // One that has a GID of its own interface is no member.
     assert_eq!(of(|it| it.rows()[1].netdev = Some(netdev())), is_missing);
 }

@@ -85,8 +85,11 @@ impl<'i> Waiting<'i> {
     }
 }
 
-/// Of a port whose GIDs are all link-local.
+/// Of a port whose GIDs are all link-local, if they are not all elsewhere: then none is usable here in any case.
 pub(super) fn check_waiting(served: &Served<'_>, port: &Port<'_>, findings: &mut Findings<'_>) {
+    if port.rows.iter().all(|row| row.home == Home::Foreign) {
+        return;
+    }
     let (severity, seen, advice): (_, String, String) = match Waiting::of(port, served) {
         Waiting::For(bond) => (
             Severity::Note,

@@ -63,9 +63,14 @@ pub(crate) fn answer(
     let mut devices = Vec::new();
     let selected: Vec<&Device> =
         seen.select(&asked, report).into_iter().map(|own| own.device).collect();
-    let nodes = host.nodes_of_all(selected.iter().copied());
-    for (device, nodes) in selected.into_iter().zip(nodes) {
-        match nodes {
+    // Nothing of ib_umad is read for a device whose own node is known and enough.
+    let enough = |own: &Device| own.node.clone().filter(|_| args.no_umad);
+    let others = selected.iter().copied().filter(|own| enough(own).is_none());
+    let mut nodes = host.nodes_of_all(others).into_iter();
+    for device in selected {
+        let own = enough(device).map(|own| Ok(vec![own])).or_else(|| nodes.next());
+        let Some(own) = own else { break };
+        match own {
             Ok(_) if !is_name(&device.name) => report.problem(&device.name, refused(&device.name)),
             Ok(nodes) => devices.push((device.name.as_str(), nodes)),
             Err(error) => report.problem(&device.name, &error),
@@ -98,7 +103,6 @@ pub(crate) fn answer(
         }
     };
     for (_, nodes) in &mut devices {
-        nodes.retain(|node| !args.no_umad || node.name.starts_with("uverbs"));
         nodes.extend(shared.clone());
     }
     Ok(args.output.write(specification(&devices)?.into_bytes(), report))

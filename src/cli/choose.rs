@@ -411,9 +411,14 @@ pub(crate) fn is_as_without(
     if !chosen.iter().any(is_infiniband) {
         return true;
     }
-    let own = program.model(variable(inventory, SettingsReading::NEWEST));
-    let own = take_by(&own, inventory, chosen);
-    let without = take_by(&program.model(|_| None), inventory, chosen);
+    let [own, without] =
+        [program.model(variable(inventory, SettingsReading::NEWEST)), program.model(|_| None)];
+    // With an index that is set, what is taken does not say whether UCX heeds that it is a router's.
+    let heeds = |own: &Model| matches!(own, Model::Ucx(own) if own.heeds_flid());
+    if heeds(&own) != heeds(&without) {
+        return false;
+    }
+    let [own, without] = [own, without].map(|own| take_by(&own, inventory, chosen));
     let mut all = chosen.iter().zip(own.iter().zip(&without));
     let is_same = |own: &(Decision, bool), other: &(Decision, bool)| {
         (&own.0.outcome, own.1) == (&other.0.outcome, other.1)

@@ -2,7 +2,7 @@
 //!
 //! As there: sysfs is read, InfiniBand-type devices only, sorted by the bytes of their names; texts that are not known
 //! are empty. One difference is meant: a device that cannot be read is a problem and does not end the output, and so is
-//! a port whose rate or GUID is not known. What a snapshot has of a port was asked by ioctl, where bit 26 of the
+//! a port whose rate or GUID is not known, or that has no GID table; and a device may have more than nine ports. What a snapshot has of a port was asked by ioctl, where bit 26 of the
 //! capability mask is another.
 
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ pub(crate) fn device(record: &DeviceRecord) -> Option<String> {
         own.node_guid,
         own.sys_image_guid,
     );
-    for port in &record.ports {
+    for port in record.ports.iter().filter(|own| lack(record, own).is_none()) {
         lines(port, "\t", "\t\t", &mut all);
     }
     Some(all)
@@ -51,23 +51,29 @@ fn kind(node_type: NodeType) -> Option<&'static str> {
 pub(crate) fn port(record: &DeviceRecord, port: &PortRecord) -> Option<String> {
     let kind = kind(record.device.node_type)?;
     let mut all = String::new();
-    lines(port, "", "", &mut all);
+    if lack(record, port).is_none() {
+        lines(port, "", "", &mut all);
+    }
     let first = || format!("{kind}: '{}'\n", printable(&record.device.name));
     (!all.is_empty()).then(|| first() + &all)
 }
 
-/// Whether a port of such a device was read and has no lines, as its rate is not known.
-pub(crate) fn lacks_rate(record: &DeviceRecord, port: &PortRecord) -> bool {
-    let read = port.attributes.as_ref().and_then(|own| own.as_ref().ok());
-    kind(record.device.node_type).is_some()
-        && read.is_some_and(|(own, source)| rate(own, *source).is_none())
+/// Why a port of such a device has no lines, though it was read.
+pub(crate) fn lack(record: &DeviceRecord, port: &PortRecord) -> Option<&'static str> {
+    kind(record.device.node_type)?;
+    let (own, source) = port.attributes.as_ref()?.as_ref().ok()?;
+    match port.guid {
+        Ok(None) if own.gid_tbl_len == 0 => Some("it has no GID table, and so no GUID"),
+        _ if rate(own, *source).is_none() => Some("its rate is not known"),
+        _ => None,
+    }
 }
 
 /// The lines of a port whose attributes and GUID were read.
 fn lines(port: &PortRecord, first: &str, other: &str, to: &mut String) {
     let Some(Ok((own, source))) = &port.attributes else { return };
     let Some(rate) = rate(own, *source) else { return };
-    // It is zero if the port has no GID.
+    // It is zero if the port has no GID at index 0.
     let Ok(guid) = &port.guid else { return };
     let guid = guid.unwrap_or_default();
     let _ = writeln!(to, "{first}Port {}:", port.number);

@@ -84,18 +84,17 @@ impl OtherTool {
         let name = &selected.device.name;
         match self {
             Self::None => {}
-            Self::Ibstat(_) if ibstat::lacks_rate(selected.record, port) => {
-                let number = port.number;
-                let text = format!(
-                    "{name}: port {number} is not shown, as its rate is not known (errno {ENODATA})"
-                );
-                report.problem(name, Problem { text, errno: ENODATA });
-            }
-            // It is with its device.
-            Self::Ibstat(_) if selected.is_whole() => {}
-            Self::Ibstat(to) => {
-                to.text += &ibstat::port(selected.record, port).unwrap_or_default();
-            }
+            Self::Ibstat(to) => match ibstat::lack(selected.record, port) {
+                Some(why) => {
+                    let number = port.number;
+                    let text =
+                        format!("{name}: port {number} is not shown, as {why} (errno {ENODATA})");
+                    report.problem(name, Problem { text, errno: ENODATA });
+                }
+                // It is with its device.
+                None if selected.is_whole() => {}
+                None => to.text += &ibstat::port(selected.record, port).unwrap_or_default(),
+            },
             Self::Ibdev2netdev(to) => {
                 let number = port.number;
                 let Some((netdev, state)) = netdev_of(to, selected.record, port, inventory) else {

@@ -24,7 +24,8 @@ named! {
     #[doc(alias = "ibv_event_type")]
     #[doc(alias = "ibv_event_type_str")]
     EventType(u32) {
-        /// The device failed or was removed. No event comes after it, and no error either.
+        /// The device was removed: then the element is 0, and neither an event nor an error comes after it. Or it failed:
+        /// then it may still be there, and others may come, also this one again.
         DEVICE_FATAL = event_type::DEVICE_FATAL, "device_fatal";
         /// The port came up.
         PORT_ACTIVE = event_type::PORT_ACTIVE, "port_active";
@@ -52,7 +53,8 @@ named! {
 pub struct Event {
     /// What happened.
     pub event_type: EventType,
-    /// To what: the port's number, 0 for the whole device, for others (queues) what the kernel says.
+    /// To what: the port's number, 0 for the whole device, for others (queues) what the kernel says. Of a device that
+    /// failed and is still there, mlx5 says a port.
     pub element: u64,
 }
 

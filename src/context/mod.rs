@@ -95,7 +95,8 @@ impl Context {
 
     /// Sends a command that the caller puts together. One system call.
     ///
-    /// Only these methods are sent, as this crate must know which memory the kernel writes:
+    /// Only these methods are sent, as this crate must know which memory the kernel writes, and any method without an
+    /// attribute:
     ///
     /// - of the object `DEVICE`: `QUERY_GID_ENTRY`, `QUERY_GID_TABLE`, `QUERY_PORT`, `QUERY_PORT_SPEED`,
     ///   `QUERY_CONTEXT`, `GET_CONTEXT`, and `INVOKE_WRITE` of the commands `QUERY_DEVICE` and
@@ -122,7 +123,7 @@ impl Context {
     ///
     /// # Errors
     /// `EINVAL` ([`Cause::Encode`]), before the kernel sees anything: a mistake in the command, a method
-    /// that is not listed above, an output without memory, a command that was sent before. Then the
+    /// that is not listed above and has attributes, an output without memory, a command that was sent before. Then the
     /// kernel's: `EPROTONOSUPPORT` ([`Cause::UnknownToKernel`]) for a method or a mandatory attribute that
     /// it does not know, `EIO` ([`Cause::DeviceGone`]) for a device that is gone.
     pub fn submit<const N: usize>(&self, command: &mut Command<'_, N>) -> Result<()> {

@@ -61,6 +61,9 @@ pub enum Doubt {
     Link,
     /// Their networks or subnets differ. A router may join these.
     Networks,
+    /// A program takes two ports of one subnet of InfiniBand for ports of two: whether a router's path leads back to
+    /// where it began is not known.
+    Path,
     /// A port is not active, and no other host has one of its name, which would say whether it is in use.
     Unused,
 }
@@ -282,8 +285,7 @@ impl Meeting {
         match (one == other, is_one_for_it) {
             (true, true) => {}
             (true, false) if taken.by == Chooser::Ucx => {}
-            // Whether the router's path leads back is not known.
-            (true, false) => self.doubts.push(Doubt::Networks),
+            (true, false) => self.doubts.push(Doubt::Path),
             (false, false) if are_routable => self.doubts.push(Doubt::Networks),
             (false, _) => self.obstacles.push(Obstacle::Subnet),
         }

@@ -108,8 +108,8 @@ struct Said {
     family: Option<Family>,
     pkeys: Option<Vec<PKey>>,
     upper: Option<Upper>,
-    /// Its network, or the prefix of its subnet.
-    site: Option<(Option<Site>, Option<u64>)>,
+    /// Its network, or the prefix of its subnet, and that of the GID that is compared if it is another one.
+    site: Option<(Option<Site>, Option<u64>, Option<u64>)>,
 }
 
 impl Said {
@@ -135,9 +135,12 @@ impl Said {
             pkeys: end.pkeys.clone().filter(|_| is_for(&[Obstacle::Partition], &[])),
             upper: is_used(is_for(&[], &[Doubt::Interface])).and_then(|own| own.upper.clone()),
             site: says_site.then_some(match &end.used {
-                Used::Row(row) => (Some(row.site), None),
-                Used::Subnet(prefix) => (None, end.compared.map(|own| own.prefix).or(*prefix)),
-                Used::None | Used::Unknown => (None, None),
+                Used::Row(row) => (Some(row.site), None, None),
+                Used::Subnet(subnet) => {
+                    let compared = end.compared.map(|own| own.prefix);
+                    (None, *subnet, compared.filter(|own| Some(*own) != *subnet))
+                }
+                Used::None | Used::Unknown => (None, None, None),
             }),
         }
     }
@@ -152,7 +155,9 @@ impl Said {
 fn says_site(why: &Why) -> bool {
     match why {
         Why::Cannot(list) => list.contains(&Obstacle::Subnet),
-        Why::Unknown(list) => list.iter().any(|own| matches!(own, Doubt::Link | Doubt::Networks)),
+        Why::Unknown(list) => {
+            list.iter().any(|own| matches!(own, Doubt::Link | Doubt::Networks | Doubt::Path))
+        }
         Why::Alone | Why::TooMany => false,
     }
 }

@@ -83,6 +83,9 @@ fn modules_that_are_not_loaded_have_no_nodes() {
     let run = tree.uverbs(&["cdi"]);
     assert_eq!((run.stdout.as_str(), run.status), ("", 3), "{run:?}");
     assert!(run.stderr.contains("class/infiniband_mad: ENOENT"), "{run:?}");
+    // What is left out need not be known.
+    let run = tree.uverbs(&["cdi", "--no-umad"]);
+    assert!(!run.stderr.contains("infiniband_mad"), "{run:?}");
     assert!(run.stderr.ends_with("is all of sysfs there?\n"), "{run:?}");
     fs::create_dir_all(tree.path().join("module/ib_core")).unwrap();
     let run = tree.uverbs(&["cdi"]);

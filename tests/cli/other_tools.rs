@@ -126,6 +126,16 @@ CA 'mlx4_0'
     device.port_again(1).file("rate", "40 Gb/sec (4X FDR10)");
     let one = tree.answer(&["ports", "mlx4_0:1", "--format", "ibstat"]);
     assert!(one.contains("\nRate: 40 (FDR10)\n"), "{one}");
+    // The tool fails where slot 0 is not there, which is not an empty slot.
+    let folder = tree.path().join("class/infiniband/mlx4_0/ports/2/gids");
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["mlx4_0", "mlx4_0:2"] {
+        let run = tree.uverbs(&["ports", name, "--format", "ibstat"]);
+        let why = "mlx4_0: port 2 is not shown, as it has no GID table, and so no GUID (errno 61)";
+        assert!(run.stderr.contains(why) && run.status == 3, "{run:?}");
+        assert!(!run.stdout.contains("Port 2:"), "{run:?}");
+    }
 }
 
 /// As of a rate: the zeros are those of a port without a GID.

@@ -21,13 +21,15 @@ static long room(struct ibv_context *context, const char *name)
 {
 	struct ibv_device_attr device;
 	int error = ibv_query_device(context, &device);
+	/* An InfiniBand switch has one port that can be asked, 0. */
+	int is_switch = context->device->node_type == IBV_NODE_SWITCH;
 	long sum = 0;
 
 	if (error) {
 		fprintf(stderr, "%s: %s\n", name, strerror(error));
 		return -1;
 	}
-	for (int number = 1; number <= device.phys_port_cnt; number++) {
+	for (int number = !is_switch; number <= (is_switch ? 0 : device.phys_port_cnt); number++) {
 		struct ibv_port_attr port;
 
 		error = ibv_query_port(context, (uint8_t)number, &port);

@@ -1,7 +1,8 @@
 /*
  * umad_get_ca_portguids [CA]
  *
- * Prints the port GUIDs of a channel adapter, or of the first with an active port:
+ * Prints the port GUIDs of a channel adapter, or of the first with an active port of
+ * InfiniBand, or else of the first with a port that is not disabled:
  * umad_get_ca_portguids(3). It reads sysfs and opens no device.
  */
 #include <endian.h>

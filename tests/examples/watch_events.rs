@@ -21,8 +21,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     while left > 0 {
         let event = events.next_event()?;
         println!("{} {}", event.event_type, event.element);
-        if event.event_type == EventType::DEVICE_FATAL {
-            // The device is gone. No other event follows.
+        if event.event_type == EventType::DEVICE_FATAL && event.element == 0 {
+            // The device is gone, and no other event follows. (Some drivers say this also of one that failed and is
+            // still there: a program that must know lists the devices again.)
             break;
         }
         left -= 1;

@@ -39,7 +39,7 @@ layout!(AsyncEvent, size 16, align 8, { element: 0, event_type: 8, reserved: 12 
 
 /// Values of [`AsyncEvent::event_type`] that concern a device or a port.
 pub mod event_type {
-    /// The device failed or was removed. No event comes after it.
+    /// The device failed, or was removed (then the element is 0, and no event comes after it).
     pub const DEVICE_FATAL: u32 = 8;
     /// The port came up.
     pub const PORT_ACTIVE: u32 = 9;

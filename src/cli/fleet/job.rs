@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use uverbs::choose::Wish;
 use uverbs::choose::plan::{Plan, Program};
-use uverbs::fleet::{Chooser, Obstacle, Rails, Survey, Trouble, Why};
+use uverbs::fleet::{Chooser, Doubt, Obstacle, Rails, Survey, Trouble, Why};
 use uverbs::inventory::NodeState;
 use uverbs::port::LinkLayer;
 
@@ -163,7 +163,8 @@ impl Listed {
         // Where nothing was found, all count of whom something is not known.
         let none = BTreeSet::new();
         let without = if is_found { &out } else { &none };
-        let is_unknown = is_unknown || !is_found && troubles(without).iter().any(is_in_doubt);
+        let pairs = || survey.pairs(rails, is_routed, |_| true);
+        let is_unknown = is_unknown || !is_found && pairs().problems.iter().any(is_in_doubt);
         let unlooked = self.unlooked(without, names);
         let is_left = |own: &&u32| !without.contains(own);
         let mut perhaps = survey.perhaps_duplicates();
@@ -483,7 +484,11 @@ fn is_recommended(own: &Trouble) -> bool {
 
 /// Whether it is one of what a program takes on InfiniBand of several subnets, which is left to it.
 fn is_of_subnets(own: &Trouble, chooser: Chooser) -> bool {
-    let is_subnet = matches!(&own.why, Why::Cannot(list) if list.contains(&Obstacle::Subnet));
+    let is_subnet = match &own.why {
+        Why::Cannot(list) => list.contains(&Obstacle::Subnet),
+        Why::Unknown(list) => list.contains(&Doubt::Path),
+        _ => false,
+    };
     is_subnet && own.choosers.contains(&chooser)
 }
 

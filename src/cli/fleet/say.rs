@@ -166,6 +166,9 @@ fn doubt(what: Doubt, end: &End, other: Option<&End>) -> String {
         Doubt::Networks => {
             format!("only if a router joins them: {}", against(end, other, site))
         }
+        Doubt::Path => {
+            format!("it takes one subnet for two: {}", against(end, other, site))
+        }
         Doubt::Unused => format!("the port is {}, not active, and may be in use", end.state),
         _ => "something else".to_owned(),
     }
@@ -195,11 +198,13 @@ fn site(end: &End) -> String {
             Site::Link => format!("link-local {}", row.family),
             _ => unknown(),
         },
-        Used::Subnet(prefix) => end
-            .compared
-            .map(|own| own.prefix)
-            .or(*prefix)
-            .map_or_else(unknown, |own| format!("{own:#018x}")),
+        Used::Subnet(prefix) => {
+            let subnet = prefix.map_or_else(unknown, |own| format!("{own:#018x}"));
+            match end.compared.map(|own| own.prefix).filter(|own| Some(*own) != *prefix) {
+                Some(own) => format!("{subnet} by a GID of {own:#018x}"),
+                None => subnet,
+            }
+        }
         _ => unknown(),
     }
 }

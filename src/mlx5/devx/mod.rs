@@ -23,8 +23,8 @@
 //!
 //! The GID and P_Key tables of InfiniBand ports (`QUERY_HCA_VPORT_GID`, `QUERY_HCA_VPORT_PKEY`),
 //! access registers (`ACCESS_REG`: speeds, cables, temperatures), and what creates, modifies or
-//! destroys objects: `EINVAL`. The kernel passes on all operations from 0xb00 to 0xcff unchecked; this
-//! library sends none of them. [`Context::query_gid_table`] gives GIDs, and
+//! destroys objects: `EINVAL`. The kernel passes on all operations from 0xb00 to 0xcff unchecked; no
+//! typed query is one of them. [`Context::query_gid_table`] gives GIDs, and
 //! [`Sysfs::query_pkeys`](crate::sysfs::Sysfs::query_pkeys) gives P_Keys. [`query_roce_address`] gives a
 //! RoCE port's GIDs as the firmware has them.
 //!

@@ -4,15 +4,15 @@
 //! port number of 10 or more, or a port without P_Keys or without a GID at index 0. A host without RDMA
 //! has a device named `mthca0`. Every error carries the number that the C function returns.
 //!
-//! There are some differences. Only the first three can occur with a kernel's own sysfs tree:
+//! There are some differences. Only the first four can occur with a kernel's own sysfs tree:
 //! * An answer is of one device. libibumad may mix two, if another takes over the name meanwhile; and of a device that
 //!   goes meanwhile it may answer with what is left, which is a failure here.
 //! * A device name of 19 bytes works. libibumad leaves its copy without a NUL, so for
 //!   [`get_ca_portguids`] and the defaults the memory after it decides.
 //! * A device name of 20 bytes or more is unknown to [`get_ca`] and [`get_ca_portguids`]. libibumad
 //!   reads the device that the first 19 bytes name, if its caller has zeroed the structure.
-//! * A name that leads out of the devices' folder is an unknown device.
 //! * Names are sorted by their bytes, as in the C locale, in every locale.
+//! * A name that leads out of the devices' folder is an unknown device.
 //! * A P_Key outside the table is dropped; libibumad writes it past the end of its array.
 //! * A FIFO in place of a file reads as empty; libibumad waits for a writer.
 
