@@ -111,7 +111,8 @@ pub(super) fn check_port(
         check_netdev(inventory, (port, is_roce), attributes, findings);
     }
     if let Some(seen) = choose::port(here, record, port) {
-        check_gids(served, &seen, findings);
+        let has_netdev = port.netdev().is_some();
+        check_gids(served, (&seen, has_netdev), findings);
         doubt_gid(inventory, &seen, findings);
     }
     check_width(widest, record, attributes, findings);
@@ -223,7 +224,11 @@ fn check_netdev(
     }
 }
 
-fn check_gids(served: &Served<'_>, port: &Port<'_>, findings: &mut Findings<'_>) {
+fn check_gids(
+    served: &Served<'_>,
+    (port, has_netdev): (&Port<'_>, bool),
+    findings: &mut Findings<'_>,
+) {
     use Severity::{Note, Problem, Warning};
     let is_roce = choose::is_roce(port.link_layer, port.node_type);
     if port.gid_tbl_len == 0 {
@@ -251,7 +256,7 @@ fn check_gids(served: &Served<'_>, port: &Port<'_>, findings: &mut Findings<'_>)
     if is_roce {
         let is_all_local = port.rows.iter().all(|row| choose::is_of_link(row.gid));
         if is_all_local {
-            check_waiting(served, port, findings);
+            check_waiting(served, (port, has_netdev), findings);
         }
         // A type that is not known may be it.
         let may_be_v2 =

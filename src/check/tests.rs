@@ -339,6 +339,8 @@ fn a_member_of_a_bond_that_waits_has_no_problem() {
         }
     };
     assert_eq!(of(elsewhere), None);
+    // The port's own interface is elsewhere: what is here is above it.
+    assert_eq!(of(|it| it.first().ports[0].netdev = Ok(None)), waits);
     // One that has a GID of its own interface is no member.
     assert_eq!(of(|it| it.rows()[1].netdev = Some(netdev())), is_missing);
 }

@@ -58,20 +58,21 @@ enum Waiting<'i> {
 }
 
 impl<'i> Waiting<'i> {
-    fn of(port: &Port<'i>, served: &Served<'_>) -> Self {
+    /// `has_netdev`: whether the port's interface is in this network namespace.
+    fn of((port, has_netdev): (&Port<'i>, bool), served: &Served<'_>) -> Self {
         let is_own =
             |row: &choose::Row<'_>| matches!(row.home, Home::Ours { is_port_s: Some(true), .. });
         // A member has none of its own.
-        if port.rows.iter().any(is_own) {
+        if has_netdev && port.rows.iter().any(is_own) {
             return Self::Not(None);
         }
         let (mut upper, mut is_known) = (None, true);
         for row in &port.rows {
             match row.home {
-                Home::Ours { name, is_port_s: Some(false), .. } if served.names.contains(name) => {
+                Home::Ours { name, is_port_s: Some(_), .. } if served.names.contains(name) => {
                     return Self::For(name);
                 }
-                Home::Ours { name, is_port_s: Some(false), .. } => upper = upper.or(Some(name)),
+                Home::Ours { name, is_port_s: Some(_), .. } => upper = upper.or(Some(name)),
                 Home::Foreign => {}
                 _ => is_known = false,
             }
@@ -86,11 +87,18 @@ impl<'i> Waiting<'i> {
 }
 
 /// Of a port whose GIDs are all link-local, if they are not all elsewhere: then none is usable here in any case.
-pub(super) fn check_waiting(served: &Served<'_>, port: &Port<'_>, findings: &mut Findings<'_>) {
+pub(super) fn check_waiting(
+    served: &Served<'_>,
+    (port, has_netdev): (&Port<'_>, bool),
+    findings: &mut Findings<'_>,
+) {
     if port.rows.iter().all(|row| row.home == Home::Foreign) {
         return;
     }
-    let (severity, seen, advice): (_, String, String) = match Waiting::of(port, served) {
+    let (severity, seen, advice): (_, String, String) = match Waiting::of(
+        (port, has_netdev),
+        served,
+    ) {
         Waiting::For(bond) => (
             Severity::Note,
             format!("all GIDs are link-local; those of {bond}'s addresses are on another port"),
@@ -106,7 +114,7 @@ pub(super) fn check_waiting(served: &Served<'_>, port: &Port<'_>, findings: &mut
             "all GIDs are link-local".into(),
             match upper {
                 Some(name) => format!(
-                    "give {name} an IPv4 or a global IPv6 address; if it has one, look at which member is active"
+                    "give {name} an IPv4 or a global IPv6 address; if it is a bond and has one, look at which member is active"
                 ),
                 None => "give the port's interface an IPv4 or a global IPv6 address".into(),
             },

@@ -76,8 +76,8 @@ pub enum Home<'i> {
         has_address: bool,
         /// Why no program can use the row's address, if there is a reason.
         unfit: Option<Unfit>,
-        /// Whether it is the port's own, and not a VLAN, macvlan or bridge on top of it; `None` if it could not be read
-        /// which is the port's own.
+        /// Whether it is the port's own, and not a VLAN, macvlan or bridge on top of it; true also if the port's own is not
+        /// in this namespace, so that no other is better. `None` if it could not be read which is the port's own.
         is_port_s: Option<bool>,
     },
     /// It is not proven to be in this namespace, and it may be: an interface here has the row's index (or
