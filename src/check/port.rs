@@ -254,10 +254,7 @@ fn check_gids(
         return;
     }
     if is_roce {
-        let is_all_local = port.rows.iter().all(|row| choose::is_of_link(row.gid));
-        if is_all_local {
-            check_waiting(served, (port, has_netdev), findings);
-        }
+        check_waiting(served, (port, has_netdev), findings);
         // A type that is not known may be it.
         let may_be_v2 =
             |row: &choose::Row<'_>| !matches!(row.gid_type, GidType::IB | GidType::ROCE_V1);

@@ -339,6 +339,13 @@ fn a_member_of_a_bond_that_waits_has_no_problem() {
         }
     };
     assert_eq!(of(elsewhere), None);
+    // Nor do rows of other namespaces count.
+    let with_others = |it: &mut Inventory| {
+        let mut other = rows(it)[3].clone();
+        (other.netdev, other.netdev_is_elsewhere) = (None, true);
+        it.rows().push(other);
+    };
+    assert_eq!(of(with_others), waits);
     // The port's own interface is elsewhere: what is here is above it.
     assert_eq!(of(|it| it.first().ports[0].netdev = Ok(None)), waits);
     // One that has a GID of its own interface is no member.

@@ -86,32 +86,36 @@ impl<'i> Waiting<'i> {
     }
 }
 
-/// Of a port whose GIDs are all link-local, if they are not all elsewhere: then none is usable here in any case.
+/// Of a port whose GIDs are all link-local, but for those that are elsewhere. Where all are, none is usable here in any
+/// case.
 pub(super) fn check_waiting(
     served: &Served<'_>,
     (port, has_netdev): (&Port<'_>, bool),
     findings: &mut Findings<'_>,
 ) {
-    if port.rows.iter().all(|row| row.home == Home::Foreign) {
+    let mut here = port.rows.iter().filter(|row| row.home != Home::Foreign).peekable();
+    if here.peek().is_none() || !here.all(|row| choose::is_of_link(row.gid)) {
         return;
     }
+    let is_all = port.rows.iter().all(|row| choose::is_of_link(row.gid));
+    let all = if is_all { "all GIDs" } else { "all GIDs of this network namespace" };
     let (severity, seen, advice): (_, String, String) = match Waiting::of(
         (port, has_netdev),
         served,
     ) {
         Waiting::For(bond) => (
             Severity::Note,
-            format!("all GIDs are link-local; those of {bond}'s addresses are on another port"),
+            format!("{all} are link-local; those of {bond}'s addresses are on another port"),
             "nothing, while that port is active: the interface is a member of the bond".into(),
         ),
         Waiting::Perhaps => (
             Severity::Warning,
-            "all GIDs are link-local; another port may have those of a bond above this one".into(),
+            format!("{all} are link-local; another port may have those of a bond above this one"),
             "run uverbs check of the whole host, where it can read all of it".into(),
         ),
         Waiting::Not(upper) => (
             Severity::Problem,
-            "all GIDs are link-local".into(),
+            format!("{all} are link-local"),
             match upper {
                 Some(name) => format!(
                     "give {name} an IPv4 or a global IPv6 address; if it is a bond and has one, look at which member is active"
