@@ -5,6 +5,7 @@ use nix::libc;
 use super::{CLASS, Folder, Sysfs};
 use crate::device::{Device, NodeType};
 use crate::error::{Cause, Error, Request, Result};
+use crate::guid::Guid;
 use crate::netlink::rdma::device_name_now;
 
 /// How often a device that is renamed is looked for.
@@ -17,6 +18,12 @@ impl NodeType {
             .map(Self)
             .map_err(|_| device_folder.malformed("node_type", "a node type"))
     }
+}
+
+/// Whether a device's folder has this node GUID, as far as that can be read.
+fn has_guid(folder: &Folder, guid: Guid) -> bool {
+    let own = folder.read_optional("node_guid").and_then(|own| own.parse::<Guid>().ok());
+    own.is_none_or(|own| own == guid)
 }
 
 impl Sysfs {
@@ -68,10 +75,17 @@ impl Sysfs {
                         // It had the name before its folder was opened by it, and has it now.
                         Some(now) if now == name => {
                             let is_hidden = class.join(&name).is_gone();
-                            return folder.map_err(|cause| match cause {
+                            let folder = folder.map_err(|cause| match cause {
                                 Cause::Os(libc::ENOENT) if is_hidden => Cause::NotInSysfs,
                                 cause => cause,
-                            });
+                            })?;
+                            // This may be the sysfs of another network namespace, which has a device of this
+                            // name, too (in exclusive mode, since Linux 7).
+                            return if has_guid(&folder, device.node_guid) {
+                                Ok(folder)
+                            } else {
+                                Err(Cause::NotInSysfs)
+                            };
                         }
                         Some(now) => {
                             folder = by_name(&now);
