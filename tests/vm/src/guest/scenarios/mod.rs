@@ -103,6 +103,7 @@ const SOFT: &[Scenario] = &[
     ("loopback_is_not_taken_for_another", namespaces::loopback_is_not_taken_for_another),
     ("shared_mode_shows_devices_everywhere", namespaces::shared_mode_shows_devices_everywhere),
     ("exclusive_mode_hides_devices_elsewhere", namespaces::exclusive_mode_hides_devices_elsewhere),
+    ("one_name_in_two_namespaces", namespaces::one_name_in_two_namespaces),
     ("a_renamed_device_is_found", namespaces::a_renamed_device_is_found),
     ("another_user", faults::another_user),
     ("without_nodes", faults::without_nodes),

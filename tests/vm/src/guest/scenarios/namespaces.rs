@@ -9,6 +9,7 @@ use uverbs::context::Context;
 use uverbs::driver::DriverId;
 use uverbs::error::Cause;
 use uverbs::host::{Host, NamedTable, Preference, Reader};
+use uverbs::inventory::{Parts, Wanted};
 
 use super::costs::traced;
 use crate::lab::ip::Ip;
@@ -814,6 +815,51 @@ pub(crate) fn exclusive_mode_hides_devices_elsewhere() -> Result<()> {
         ensure!(host.open("rxe0").is_err_and(|error| error.errno() == 19));
         Ok(())
     })
+}
+
+/// Two namespaces have a device of one name, and a program in one of them has the sysfs of the other.
+pub(crate) fn one_name_in_two_namespaces() -> Result<()> {
+    lab::on_the_newest_kernel("before Linux 7 no two devices have one name")?;
+    let _mode = lab::Exclusive::set()?;
+    let _lab = lab::vlan_lab()?;
+    let namespace = Namespace::new("blue")?;
+    let netdev = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
+    let rxe = lab::SoftRoce::new("rxe1", &netdev)?;
+    run(&["rdma", "dev", "set", "rxe1", "netns", "blue"])?;
+    namespace.run(&["rdma", "dev", "set", "rxe1", "name", "rxe0"])?;
+    let own = Host::new().device("rxe0")?;
+    let wanted = |preference| Wanted::new(Parts::ALL).preference(preference);
+    let (other, foreign, read) = namespace.call(|| {
+        let mut host = Host::new();
+        let other = host.device("rxe0")?;
+        let foreign = host.sysfs().of(&other).err();
+        let read = [Preference::Ioctl, Preference::Sysfs].map(|own| host.inventory(&wanted(own)));
+        Ok((other, foreign, read))
+    })?;
+    namespace.run(&["rdma", "dev", "set", "rxe0", "name", "rxe1"])?;
+    let there = namespace.call(|| {
+        let mut host = Host::new();
+        let device = host.device("rxe1")?;
+        Ok(host.sysfs().of(&device).err())
+    })?;
+    namespace.run(&["rdma", "link", "delete", "rxe1"])?;
+    std::mem::forget(rxe);
+
+    println!("{own:?}\n{other:?}\n{foreign:?}\n{read:#?}\n{there:?}");
+    ensure!(own.node_guid != other.node_guid && own.index != other.index, "one device");
+    ensure!(Host::new().sysfs().of(&own).is_ok(), "its own sysfs");
+    let foreign = foreign.context("the other device's folder was taken")?;
+    ensure!(*foreign.cause() == Cause::NotInSysfs, "{foreign:?}");
+    let there = there.context("a folder that is not there was taken")?;
+    ensure!(*there.cause() == Cause::NotInSysfs, "{there:?}");
+    let [by_ioctl, by_sysfs] = read.each_ref().map(|own| &own.devices[0]);
+    let gids = by_ioctl.all_rows().iter().map(|row| row.record.entry.gid().to_string());
+    ensure!(gids.eq(["fe80::66:77ff:fe88:99aa"]), "its GIDs");
+    ensure!(by_sysfs.all_rows().is_empty() && by_sysfs.problem().is_some(), "whose GIDs?");
+    for record in [by_ioctl, by_sysfs] {
+        ensure!(record.device.node_guid == other.node_guid && record.hardware.is_none());
+    }
+    Ok(())
 }
 
 /// Renaming a device is seen at once, and its index stays.
