@@ -13,7 +13,7 @@ mod waiting;
 use std::collections::BTreeSet;
 
 use crate::choose::room::has_unlisted;
-use crate::choose::{Surroundings, is_roce};
+use crate::choose::{Surroundings, Wish, is_roce};
 use crate::device::Absence;
 use crate::gid::{GidEntry, GidType};
 use crate::hardware::{PciAddress, PciFunction};
@@ -40,6 +40,16 @@ pub use settings::{settings, settings_for};
 /// ```
 #[must_use]
 pub fn check(inventory: &Inventory, expected: Expected) -> Vec<Finding> {
+    check_for(inventory, expected, &|_, _| true)
+}
+
+/// The same, with settings judged of some ports only, each by its device's name and its number: see [`settings_for`].
+#[must_use]
+pub fn check_for(
+    inventory: &Inventory,
+    expected: Expected,
+    is_asked: &dyn Fn(&str, u32) -> bool,
+) -> Vec<Finding> {
     let mut list = Vec::new();
     check_host(inventory, &mut Findings::of(&mut list, None, None));
     check_needs(inventory, expected, &mut Findings::of(&mut list, None, None));
@@ -55,7 +65,7 @@ pub fn check(inventory: &Inventory, expected: Expected) -> Vec<Finding> {
             check_port(&scene, record, port, &mut findings);
         }
     }
-    list.extend(settings(inventory));
+    list.extend(settings_for(inventory, &Wish::default(), is_asked));
     list
 }
 

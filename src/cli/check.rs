@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use uverbs::check::expect::compare;
-use uverbs::check::{Expected, Finding, Severity, check};
+use uverbs::check::{Expected, Finding, Severity, check_for};
 use uverbs::inventory::Parts;
 use uverbs::port::LinkLayer;
 
@@ -169,7 +169,9 @@ pub(crate) fn answer(
         tally.is_partial |= !unread(host, &asked).is_empty();
         let (mut problems, mut warnings) = (0, 0);
         let deviations = compare(&host.inventory, &pattern, |name| asked.has_device(name));
-        let found = check(&host.inventory, expected).into_iter().chain(deviations);
+        let is_asked_port = |device: &str, port| asked.has_port(device, port);
+        let found = check_for(&host.inventory, expected, &is_asked_port);
+        let found = found.into_iter().chain(deviations);
         for finding in found.filter(|finding| is_asked(finding, &asked)) {
             match finding.severity {
                 Severity::Problem => problems += 1,

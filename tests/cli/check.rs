@@ -294,6 +294,29 @@ fn right_indices_differ_for_a_program() {
     }
 }
 
+/// A port that was not named has no say in what is right.
+#[test]
+fn right_indices_differ_on_ports_that_are_asked_for() {
+    let mut own = host("node1", &[("mlx5_0", port(&[(3, "::ffff:10.0.0.1", 2, Some("eth0"))]))]);
+    let device = &mut own["devices"][0];
+    let mut second = device["ports"][0].clone();
+    second["number"] = 2.into();
+    device["ports"].as_array_mut().unwrap().push(second);
+    let mut row = device["gids"][0].clone();
+    (row["port"], row["index"]) = (2.into(), 4.into());
+    device["gids"].as_array_mut().unwrap().push(row);
+    set(&mut own, "NCCL_IB_GID_INDEX", "3", None);
+    let fleet = Fleet::new(&[own]);
+    let has = |named: &[&str]| {
+        let run = fleet.uverbs(&[&["check"], named].concat());
+        let metrics = fleet.uverbs(&[&["metrics"], named].concat()).stdout;
+        let is_found = run.stdout.contains("different-indices");
+        assert_eq!(metrics.contains("different-indices"), is_found, "{metrics}");
+        is_found
+    };
+    assert!(has(&[]) && has(&["mlx5_0"]) && !has(&["mlx5_0:1"]));
+}
+
 /// `choose` says that it is not known to be right, and so does `check`.
 #[test]
 fn a_gid_that_is_not_proven_to_be_right() {

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use uverbs::check::{Expected, check};
+use uverbs::check::{Expected, check_for};
 use uverbs::choose::Wish;
 use uverbs::counter::{Counter, End, Reading};
 use uverbs::device::Device;
@@ -335,8 +335,9 @@ fn add_states<S: PartialEq + Display + Copy>(
 }
 
 fn add_findings(all: &mut Exposition, seen: &Seen, asked: &Asked<'_>) {
-    let found = check(&seen.inventory, Expected::default()).into_iter();
-    for finding in found.filter(|finding| is_asked(finding, asked)) {
+    let is_asked_port = |device: &str, port| asked.has_port(device, port);
+    let found = check_for(&seen.inventory, Expected::default(), &is_asked_port);
+    for finding in found.into_iter().filter(|finding| is_asked(finding, asked)) {
         let port = finding.port.map(|port| port.to_string()).unwrap_or_default();
         let labels = [
             ("severity", &*finding.severity.to_string()),
