@@ -50,6 +50,25 @@ pub struct Finding {
     pub advice: String,
 }
 
+/// Findings that say that something is not known, beside those whose name ends in `-unreadable`.
+const UNKNOWN: [&str; 6] = [
+    "not-checked",
+    "node-not-opened",
+    "modules-unknown",
+    "right-gid-unknown",
+    "gid-not-proven",
+    "expect-unread",
+];
+
+impl Finding {
+    /// Whether it says that something is not known: where that was known, there could be a problem.
+    #[must_use]
+    pub fn is_of_unknown(&self) -> bool {
+        let is_doubt = self.name == "only-link-local" && self.severity == Severity::Warning;
+        is_doubt || UNKNOWN.contains(&self.name) || self.name.ends_with("-unreadable")
+    }
+}
+
 /// Gathers findings of one place.
 pub(super) struct Findings<'f> {
     list: &'f mut Vec<Finding>,

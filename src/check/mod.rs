@@ -176,8 +176,10 @@ fn unchecked(inventory: &Inventory) -> Vec<&'static str> {
     let has_links = inventory.devices.iter().all(|record| has_link(record, &linked));
     // Sysfs has none. Code 0 is that of a port without an interface.
     let has_no_mtu = lacks(inventory, &|record, _, own| {
-        let is_known = |own: Mtu| own.0 == 0 || own.bytes().is_some();
-        is_roce(own.link_layer, record.device.node_type) && !own.active_mtu.is_some_and(is_known)
+        let is_known = |own: Option<Mtu>| own.is_some_and(|own| own.bytes().is_some());
+        let has_none = own.active_mtu == Some(Mtu(0));
+        let are_known = is_known(own.active_mtu) && is_known(own.max_mtu);
+        is_roce(own.link_layer, record.device.node_type) && !has_none && !are_known
     });
     let has_no_types = lacks(inventory, &|_, port, own| {
         own.link_layer == LinkLayer::ETHERNET && port.has_types.is_none()

@@ -208,10 +208,13 @@ fn check_netdev(
     let rooms = [96, 80].map(|headers| interface.mtu.saturating_sub(headers));
     let sizes = [4096, 2048, 1024, 512, 256];
     let active = attributes.active_mtu.and_then(Mtu::bytes).map(u32::from);
-    let greatest = attributes.max_mtu.and_then(Mtu::bytes).map_or(4096, u32::from);
-    let fitting = rooms.map(|room| sizes.into_iter().find(|size| *size <= room.min(greatest)));
+    let greatest = attributes.max_mtu.and_then(Mtu::bytes).map(u32::from);
+    let fits = |size: &u32, room: u32| *size <= room.min(greatest.unwrap_or(4096));
+    let fitting = rooms.map(|room| sizes.into_iter().find(|size| fits(size, room)));
     let ([Some(fitting), other], Some(active)) = (fitting, active) else { return };
-    if active != fitting && other != Some(active) {
+    // It may be all that the port is capable of.
+    let may_be_greatest = greatest.is_none() && active < fitting;
+    if active != fitting && other != Some(active) && !may_be_greatest {
         findings.add(
             "mtu-mismatch",
             Warning,
@@ -236,7 +239,11 @@ fn check_gids(
             "no-gid-table",
             Warning,
             "the port has no GID table",
-            "it is a representor (switchdev mode), or has no RoCE: use another port",
+            if port.link_layer == LinkLayer::ETHERNET {
+                "it is a representor (switchdev mode), or has no RoCE: use another port"
+            } else {
+                "use another port; the kernel's log may say more"
+            },
         );
         return;
     }

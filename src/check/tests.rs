@@ -297,15 +297,16 @@ fn a_member_of_a_bond_that_waits_has_no_problem() {
     fn rows(it: &mut Inventory) -> &mut Vec<GidRow> {
         it.devices[1].gids.as_mut().unwrap().as_mut().unwrap()
     }
-    let of = |change: fn(&mut Inventory)| {
+    let found = |change: fn(&mut Inventory)| {
         let mut inventory = bonded();
         change(&mut inventory);
         let found = check(&inventory, Expected::default());
-        let is_it = |own: &&Finding| {
+        let is_it = |own: &Finding| {
             own.name == "only-link-local" && own.device.as_deref() == Some("mlx5_0")
         };
-        found.iter().find(is_it).map(|own| own.severity)
+        found.into_iter().find(is_it)
     };
+    let of = |change: fn(&mut Inventory)| found(change).map(|own| own.severity);
     let waits = Some(Severity::Note);
     assert_eq!(of(|_| ()), waits);
     // No other port has GIDs that can be used.
@@ -332,6 +333,12 @@ fn a_member_of_a_bond_that_waits_has_no_problem() {
     assert_eq!(of(|it| it.rows()[0].netdev = None), waits);
     assert_eq!(of(|it| it.rows().iter_mut().for_each(|row| row.netdev = None)), is_unknown);
     assert_eq!(of(|it| it.first().ports[0].netdev = Err(problem("no", 5))), is_unknown);
+    // What was not read is not what nobody has proven.
+    let unread = found(|it| it.devices[1].gids = Some(Err(problem("no", 5)))).unwrap();
+    let unproven = found(|it| rows(it).iter_mut().for_each(|row| row.netdev = None)).unwrap();
+    assert!(unread.is_of_unknown() && unproven.is_of_unknown());
+    assert!(unread.advice.starts_with("run uverbs check of the whole host"), "{unread:?}");
+    assert!(unproven.advice.starts_with("uverbs choose --explain"), "{unproven:?}");
     // Where all are elsewhere, nothing is to be done here.
     let elsewhere = |it: &mut Inventory| {
         for row in it.rows() {

@@ -11,19 +11,21 @@ use crate::port::PortState;
 pub(super) struct Served<'i> {
     /// Those of which programs can use a GID that is not link-local, by name.
     names: BTreeSet<&'i str>,
-    /// Whether there may be others: not everything was looked at, or it is not known whose a GID is.
-    may_be_more: bool,
+    /// Whether not everything was looked at, so that there may be others.
+    is_part: bool,
+    /// Whether it is not known whose a GID is, so that there may be others.
+    has_unproven: bool,
 }
 
 impl<'i> Served<'i> {
     pub(super) fn of(inventory: &'i Inventory, here: &Surroundings<'i>) -> Self {
-        let may_be_more = inventory.is_partial() || !inventory.unread().is_empty();
-        let mut served = Self { names: BTreeSet::new(), may_be_more };
+        let is_part = inventory.is_partial() || !inventory.unread().is_empty();
+        let mut served = Self { names: BTreeSet::new(), is_part, has_unproven: false };
         for record in &inventory.devices {
             for own in &record.ports {
                 match choose::port(here, record, own) {
                     Some(port) => served.add(&port),
-                    None => served.may_be_more = true,
+                    None => served.is_part = true,
                 }
             }
         }
@@ -40,7 +42,7 @@ impl<'i> Served<'i> {
                     self.names.insert(name);
                 }
                 Home::Ours { .. } | Home::Foreign => {}
-                _ => self.may_be_more = true,
+                _ => self.has_unproven = true,
             }
         }
     }
@@ -77,10 +79,11 @@ impl<'i> Waiting<'i> {
                 _ => is_known = false,
             }
         }
+        let may_be_more = served.is_part || served.has_unproven;
         let may_wait = if is_known {
-            upper.is_some() && served.may_be_more
+            upper.is_some() && may_be_more
         } else {
-            served.may_be_more || !served.names.is_empty()
+            may_be_more || !served.names.is_empty()
         };
         if may_wait { Self::Perhaps } else { Self::Not(upper) }
     }
@@ -111,7 +114,11 @@ pub(super) fn check_waiting(
         Waiting::Perhaps => (
             Severity::Warning,
             format!("{all} are link-local; another port may have those of a bond above this one"),
-            "run uverbs check of the whole host, where it can read all of it".into(),
+            if served.is_part {
+                "run uverbs check of the whole host, where it can read all of it".into()
+            } else {
+                "uverbs choose --explain gives what is known of each".into()
+            },
         ),
         Waiting::Not(upper) => (
             Severity::Problem,

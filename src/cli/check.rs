@@ -176,8 +176,9 @@ pub(crate) fn answer(
             match finding.severity {
                 Severity::Problem => problems += 1,
                 Severity::Warning => warnings += 1,
-                Severity::Note => tally.is_partial |= finding.name == "not-checked",
+                Severity::Note => {}
             }
+            tally.is_partial |= finding.is_of_unknown();
             match &mut nagios {
                 Some(own) => own.add(host.name.as_deref(), &finding),
                 None => rows.add(&Row::new(host.name.as_deref(), &finding), tabulate)?,

@@ -294,6 +294,41 @@ fn right_indices_differ_for_a_program() {
     }
 }
 
+/// What could not be read may be a problem, and what is not proven, too.
+#[test]
+fn no_problem_is_found_in_what_was_looked_at() {
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 4] = [
+        ("node-not-opened", |it| {
+            it["devices"][0]["access"] = json!({ "error": "mlx5_0: no file", "errno": 24 });
+        }),
+        ("settings-unreadable", |it| {
+            it["unread_settings"] = json!([{ "error": "/etc/nccl.conf: no", "errno": 13 }]);
+        }),
+        ("pkeys-unreadable", |it| {
+            it["devices"][0]["ports"][0]["pkeys"] = json!({ "error": "no", "errno": 5 });
+        }),
+        ("gid-not-proven", |it| {
+            for row in it["devices"][0]["gids"].as_array_mut().unwrap() {
+                row["netdev"] = json!(null);
+            }
+        }),
+    ];
+    for (name, change) in changes {
+        let mut own = host("node1", &[("mlx5_0", port(DUAL))]);
+        let run = Fleet::new(std::slice::from_ref(&own)).uverbs(&["check"]);
+        assert!(run.stderr.ends_with("no problems found: 1 device, 1 port, 4 GIDs\n"), "{run:?}");
+        if name == "gid-not-proven" {
+            let addresses = json!([["10.0.0.1", 24], ["fe80::11:22ff:fe33:4455", 64]]);
+            own["interfaces"][0]["addresses"] = addresses;
+        }
+        change(&mut own);
+        let run = Fleet::new(&[own]).uverbs(&["check"]);
+        assert!(run.stdout.contains(name) && run.status == 0, "{run:?}");
+        assert!(run.stderr.contains("no problems") && run.stderr.contains("in what was looked at"));
+    }
+}
+
 /// A port that was not named has no say in what is right.
 #[test]
 fn right_indices_differ_on_ports_that_are_asked_for() {

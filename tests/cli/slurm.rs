@@ -87,8 +87,10 @@ fn a_node_is_drained_and_returned() {
     let elsewhere =
         "note: not-checked: not looked at: devices that were not named, and their effect\n";
     let warnings = "note: not-checked: not looked at: PCIe links, link widths, RDMA MTUs, whether sysfs has the types of GIDs, how much memory may be locked; run\n";
-    let fine =
-        format!("UVERBS OK - no problems\n{elsewhere}{warnings}note: netns-exclusive: each\n");
+    let waits = "note: only-link-local mlx5_0:1: all GIDs are link-local; those of bond0's\n";
+    let fine = format!(
+        "UVERBS OK - no problems\n{elsewhere}{warnings}{waits}note: netns-exclusive: each\n"
+    );
     assert_eq!(run((0, &fine), ["IDLE+DRAIN", OURS]), undrain);
     let warnings =
         "warning: port-rate-unreadable mlx5_0:1: no\nwarning: port-guid-unreadable mlx5_0:1: no\n";
@@ -104,6 +106,7 @@ fn a_node_is_drained_and_returned() {
         ),
         (1, "warning: node-not-opened mlx5_0: Too many open files; run uverbs check\n"),
         (1, "warning: pkeys-unreadable mlx5_0:1: no; is sysfs masked?\n"),
+        (1, "warning: only-link-local mlx5_0:1: all GIDs are link-local; another port may have\n"),
     ] {
         let text = format!("{fine}{unknown}");
         let left = node.run("health-check", (status, &text), ["IDLE+DRAIN", OURS]);

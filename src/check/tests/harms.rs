@@ -191,6 +191,15 @@ pub(super) const HARMS: &[Harm] = &[
         it.interfaces.as_mut().unwrap()[0].is_lower_up = false;
     }),
     (&["mtu-mismatch"], |it| it.interfaces.as_mut().unwrap()[0].mtu = 9000),
+    // It may be the greatest that the port is capable of.
+    (&["not-checked"], |it| {
+        it.interfaces.as_mut().unwrap()[0].mtu = 9000;
+        it.attributes().max_mtu = None;
+    }),
+    (&["not-checked", "mtu-mismatch"], |it| {
+        it.interfaces.as_mut().unwrap()[0].mtu = 1000;
+        it.attributes().max_mtu = None;
+    }),
     (&["no-gid-table"], |it| {
         it.rows().clear();
         it.attributes().gid_tbl_len = 0;
