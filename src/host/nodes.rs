@@ -1,14 +1,18 @@
 //! The character devices that programs open, of one device and of all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use nix::libc;
+use rustix::io::Errno;
 
 use super::Host;
 use super::list::{lacks_class, nodes_of_class};
 use crate::device::{Device, Node};
 use crate::error::{Cause, Error, Request, Result};
-use crate::sysfs::{CM, UMAD_CLASS, device_number};
+use crate::netlink::Socket;
+use crate::netlink::rdma::{parse_chardev, port_chardev_request};
+use crate::sysfs::{CM, Folder, UMAD_CLASS, device_number};
 use crate::text::natural;
 
 /// The nodes of `ib_umad` by the names of their devices.
@@ -31,7 +35,8 @@ impl Host {
     ///
     /// # Errors
     /// `ENOENT` if the device has no uverbs node, if it is not known which it has, or whether there are nodes of
-    /// `ib_umad`; the errno of sysfs if a node cannot be read; `ENODEV` if the device has gone, or another has its name.
+    /// `ib_umad`; the errno of sysfs if a node cannot be read, of RDMA netlink if it cannot be asked whose a node is;
+    /// `ENODEV` if the device has gone, or another has its name.
     pub fn nodes(&self, device: &Device) -> Result<Vec<Node>> {
         self.nodes_of(device, &mut None)
     }
@@ -66,6 +71,7 @@ impl Host {
         });
         let nodes = found.as_ref().map_err(Clone::clone)?.get(&device.name);
         let mut nodes = nodes.cloned().unwrap_or_default();
+        retain_own(device, &class, &mut nodes).map_err(&error)?;
         nodes.sort_by(|one, other| natural(&one.name, &other.name));
         // The nodes were found by the device's name, which it still has.
         let named = self.sysfs.of(device)?.device(&device.name).map_err(&error)?;
@@ -104,10 +110,43 @@ impl Host {
     }
 }
 
+/// Leaves out what is another device's. The class has the nodes of all network namespaces, and in another one there
+/// may be a device of the same name (in exclusive mode, since Linux 7).
+fn retain_own(device: &Device, class: &Folder, nodes: &mut Vec<Node>) -> Result<(), Cause> {
+    let Some(index) = device.index.filter(|_| !nodes.is_empty()) else { return Ok(()) };
+    let mut requests = Vec::new();
+    for node in &*nodes {
+        let folder = class.join(&node.name);
+        let malformed = |_| folder.malformed("port", "a port's number");
+        let port = u32::try_from(folder.read_number("port")?).map_err(malformed)?;
+        if device.ports().contains(&port) {
+            let kind = node.name.trim_end_matches(|own: char| own.is_ascii_digit());
+            requests.push(port_chardev_request(index, port, kind));
+        }
+    }
+    let (mut own, mut is_old) = (BTreeSet::new(), false);
+    Socket::rdma().map_err(Cause::of)?.ask(requests, |_, reply| {
+        let mut now = Device::named("");
+        match reply {
+            Ok(reply) => parse_chardev(reply, Path::new(""), &mut now)?,
+            // The device has none for this port.
+            Err(Errno::OPNOTSUPP) => {}
+            // Kernels before 5.3 do not know the question, and have no two devices of one name.
+            Err(Errno::INVAL) => is_old = true,
+            Err(errno) => return Err(Cause::of(errno)),
+        }
+        own.extend(now.node.map(|node| node.number));
+        Ok(())
+    })?;
+    if !is_old {
+        nodes.retain(|node| own.contains(&node.number));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
 
     use super::*;
 

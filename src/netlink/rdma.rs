@@ -34,6 +34,14 @@ pub(crate) fn chardev_request(index: u32) -> Message {
         .text(abi::attribute::CHARDEV_TYPE, "uverbs")
 }
 
+/// Asks for the node of a port, of the kind `umad` or `issm`.
+pub(crate) fn port_chardev_request(index: u32, port: u32, kind: &str) -> Message {
+    Message::new(message_type(abi::op::GET_CHARDEV), &[])
+        .number(abi::attribute::DEV_INDEX, index)
+        .number(abi::attribute::PORT_INDEX, port)
+        .text(abi::attribute::CHARDEV_TYPE, kind)
+}
+
 pub(crate) const fn message_type(op: u16) -> u16 {
     abi::message_type(abi::client::NLDEV, op)
 }

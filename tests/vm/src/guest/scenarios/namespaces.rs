@@ -829,6 +829,8 @@ pub(crate) fn one_name_in_two_namespaces() -> Result<()> {
     namespace.run(&["rdma", "dev", "set", "rxe1", "name", "rxe0"])?;
     let own = Host::new().device("rxe0")?;
     let wanted = |preference| Wanted::new(Parts::ALL).preference(preference);
+    // The class of nodes of ib_umad is the same in all namespaces.
+    let (here, blue) = (run(&["uverbs", "cdi"])?, namespace.run(&["uverbs", "cdi"])?);
     let (other, foreign, read) = namespace.call(|| {
         let mut host = Host::new();
         let other = host.device("rxe0")?;
@@ -848,6 +850,9 @@ pub(crate) fn one_name_in_two_namespaces() -> Result<()> {
     println!("{own:?}\n{other:?}\n{foreign:?}\n{read:#?}\n{there:?}");
     ensure!(own.node_guid != other.node_guid && own.index != other.index, "one device");
     ensure!(Host::new().sysfs().of(&own).is_ok(), "its own sysfs");
+    println!("{here}{blue}");
+    ensure!(here.contains("/umad0\"") && !here.contains("/umad1\""), "nodes of another device");
+    ensure!(blue.contains("/umad1\"") && !blue.contains("/umad0\""), "nodes of another device");
     let foreign = foreign.context("the other device's folder was taken")?;
     ensure!(*foreign.cause() == Cause::NotInSysfs, "{foreign:?}");
     let there = there.context("a folder that is not there was taken")?;
