@@ -10,8 +10,8 @@ use super::Host;
 use super::list::{lacks_class, nodes_of_class};
 use crate::device::{Device, Node};
 use crate::error::{Cause, Error, Request, Result};
-use crate::netlink::Socket;
 use crate::netlink::rdma::{parse_chardev, port_chardev_request};
+use crate::netlink::{Message, Socket};
 use crate::sysfs::{CM, Folder, UMAD_CLASS, device_number};
 use crate::text::natural;
 
@@ -71,7 +71,13 @@ impl Host {
         });
         let nodes = found.as_ref().map_err(Clone::clone)?.get(&device.name);
         let mut nodes = nodes.cloned().unwrap_or_default();
-        retain_own(device, &class, &mut nodes).map_err(&error)?;
+        if let Some(index) = device.index.filter(|_| !nodes.is_empty()) {
+            let requests = owner_requests((device, index), &class, &nodes).map_err(&error)?;
+            let of_netlink = |cause| Error::new(&*device.name, Request::Netlink, cause);
+            if let Some(own) = own_numbers(requests).map_err(of_netlink)? {
+                nodes.retain(|node| own.contains(&node.number));
+            }
+        }
         nodes.sort_by(|one, other| natural(&one.name, &other.name));
         // The nodes were found by the device's name, which it still has.
         let named = self.sysfs.of(device)?.device(&device.name).map_err(&error)?;
@@ -110,12 +116,15 @@ impl Host {
     }
 }
 
-/// Leaves out what is another device's. The class has the nodes of all network namespaces, and in another one there
-/// may be a device of the same name (in exclusive mode, since Linux 7).
-fn retain_own(device: &Device, class: &Folder, nodes: &mut Vec<Node>) -> Result<(), Cause> {
-    let Some(index) = device.index.filter(|_| !nodes.is_empty()) else { return Ok(()) };
+/// Asks which nodes are the device's, of these. The class has the nodes of all network namespaces, and in another one
+/// there may be a device of the same name (in exclusive mode, since Linux 7).
+fn owner_requests(
+    (device, index): (&Device, u32),
+    class: &Folder,
+    nodes: &[Node],
+) -> Result<Vec<Message>, Cause> {
     let mut requests = Vec::new();
-    for node in &*nodes {
+    for node in nodes {
         let folder = class.join(&node.name);
         let malformed = |_| folder.malformed("port", "a port's number");
         let port = u32::try_from(folder.read_number("port")?).map_err(malformed)?;
@@ -124,6 +133,11 @@ fn retain_own(device: &Device, class: &Folder, nodes: &mut Vec<Node>) -> Result<
             requests.push(port_chardev_request(index, port, kind));
         }
     }
+    Ok(requests)
+}
+
+/// The numbers of the nodes that these requests ask for; `None` if the kernel does not know the question.
+fn own_numbers(requests: Vec<Message>) -> Result<Option<BTreeSet<u64>>, Cause> {
     let (mut own, mut is_old) = (BTreeSet::new(), false);
     Socket::rdma().map_err(Cause::of)?.ask(requests, |_, reply| {
         let mut now = Device::named("");
@@ -138,10 +152,7 @@ fn retain_own(device: &Device, class: &Folder, nodes: &mut Vec<Node>) -> Result<
         own.extend(now.node.map(|node| node.number));
         Ok(())
     })?;
-    if !is_old {
-        nodes.retain(|node| own.contains(&node.number));
-    }
-    Ok(())
+    Ok((!is_old).then_some(own))
 }
 
 #[cfg(test)]
