@@ -88,9 +88,6 @@ enum Action {
         /// On the older kernel also a third of what does not differ; and machines with two processors, by turns.
         #[arg(long, requires = "sample")]
         more: bool,
-        /// For so many seconds, start also what has its turn by one of the next seeds.
-        #[arg(long, value_name = "SECONDS", requires = "sample")]
-        rotate: Option<u64>,
         /// After so many seconds, start nothing more; what should have run then fails.
         #[arg(long, value_name = "SECONDS")]
         limit: Option<u64>,
@@ -170,12 +167,12 @@ fn act(action: Action) -> Result<ExitCode> {
     let cache = Cache::open(paths::cache(), refresh)?;
     let mut apt = Apt::new(cache.path("apt"));
     match action {
-        Action::Test { kernels, scenarios, jobs, sample, more, rotate, limit } => {
+        Action::Test { kernels, scenarios, jobs, sample, more, limit } => {
             let start = Instant::now();
             let is_whole = sample.is_none() && scenarios.is_empty();
             let mut wanted = wanted_series(&kernels, is_whole)?;
-            // Without time for the next seeds' parts, what they boot is not even fetched.
-            if let (Some(seed), None, true) = (sample, rotate, kernels.is_empty()) {
+            // What has no turn is not even fetched.
+            if let (Some(seed), true) = (sample, kernels.is_empty()) {
                 wanted.retain(|series| {
                     let is_wanted = selection::has_turn(seed, series.name);
                     if !is_wanted {
@@ -195,10 +192,9 @@ fn act(action: Action) -> Result<ExitCode> {
             }
             drop((apt, cache));
             // The time is that of the whole command.
-            let rotate = start + Duration::from_secs(rotate.unwrap_or(0));
             let limit = limit.map(|seconds| start + Duration::from_secs(seconds));
             let sample = sample.map(|seed| Sample { seed, has_more: more });
-            let wanted = Wanted { scenarios, jobs, sample, rotate, limit };
+            let wanted = Wanted { scenarios, jobs, sample, limit };
             test::run(&kernels, &missing, &wanted, &labs)
         }
         Action::Try { kernel, mlx5, built, command } => {

@@ -39,9 +39,7 @@ pub(crate) struct Wanted {
     pub(crate) jobs: usize,
     /// By what a run takes samples.
     pub(crate) sample: Option<Sample>,
-    /// Until when scenarios may start whose turn comes later.
-    pub(crate) rotate: Instant,
-    /// Until when any may.
+    /// Until when scenarios may start.
     pub(crate) limit: Option<Instant>,
 }
 
@@ -60,30 +58,7 @@ const SIW: &str = "(siw is built)";
 #[derive(Debug)]
 struct Waiting {
     name: String,
-    rank: Rank,
     seconds: f32,
-}
-
-/// Until when what may start.
-#[derive(Debug, Clone, Copy)]
-struct Clock {
-    rotate: Instant,
-    limit: Option<Instant>,
-}
-
-impl Clock {
-    fn is_over(self) -> bool {
-        self.limit.is_some_and(|limit| Instant::now() >= limit)
-    }
-
-    fn allows(self, rank: Rank) -> bool {
-        let has_turn = match rank {
-            Rank::Always => true,
-            Rank::Later(_) => Instant::now() < self.rotate,
-            Rank::More => false,
-        };
-        has_turn && !self.is_over()
-    }
 }
 
 /// What runs on one kind of machine with one kernel.
@@ -102,9 +77,8 @@ struct Group<'a> {
 
 impl Group<'_> {
     /// The seconds of work that are left.
-    fn left(&self, clock: Clock) -> f32 {
-        let left = self.waiting.iter().filter(|it| clock.allows(it.rank));
-        left.map(|it| it.seconds.max(0.1)).sum()
+    fn left(&self) -> f32 {
+        self.waiting.iter().map(|it| it.seconds.max(0.1)).sum()
     }
 }
 
@@ -115,16 +89,22 @@ struct Plan<'a> {
     table: Table,
     compared: Compared,
     times: Times,
-    clock: Clock,
+    limit: Option<Instant>,
 }
 
 impl Plan<'_> {
+    fn is_over(&self) -> bool {
+        self.limit.is_some_and(|limit| Instant::now() >= limit)
+    }
+
     /// The group that gets the next machine, and the machine's number: of those that have none the
     /// longest, else the one with the most left for each.
     fn next_machine(&mut self) -> Option<(usize, u16)> {
-        let clock = self.clock;
+        if self.is_over() {
+            return None;
+        }
         let worth = |group: &Group| {
-            let left = group.left(clock) / f32::from(group.running + 1);
+            let left = group.left() / f32::from(group.running + 1);
             let enough = if group.running == 0 { 0.0 } else { WORTH_A_BOOT };
             (left > enough).then_some((group.running == 0, left))
         };
@@ -138,9 +118,10 @@ impl Plan<'_> {
 
     /// The next scenario of a group.
     fn next_scenario(&mut self, group: usize) -> Option<String> {
-        let clock = self.clock;
-        let waiting = &mut self.groups.get_mut(group)?.waiting;
-        waiting.pop_if(|it| clock.allows(it.rank)).map(|it| it.name)
+        if self.is_over() {
+            return None;
+        }
+        self.groups.get_mut(group)?.waiting.pop().map(|it| it.name)
     }
 
     fn set(&mut self, group: usize, scenario: &str, verdict: Verdict) {
@@ -153,21 +134,12 @@ impl Plan<'_> {
     fn finish(&mut self) {
         for group in &self.groups {
             let series = group.kernel.series;
-            for it in &group.waiting {
-                let verdict = match it.rank {
-                    Rank::Later(_) => {
-                        Verdict::Skipped("not its turn by the seed; `tests/run all` has it".into())
-                    }
-                    Rank::More => Verdict::Skipped(
-                        "`tests/run --more` has a third of these, `tests/run all` has all".into(),
-                    ),
-                    // It should have run: nothing is known of what it tests.
-                    Rank::Always if self.clock.is_over() => {
-                        Verdict::Failed("no time was left to begin it".into())
-                    }
-                    Rank::Always => continue,
-                };
-                self.table.set(&it.name, series, verdict);
+            if self.is_over() {
+                // They should have run: nothing is known of what they test.
+                for it in &group.waiting {
+                    let verdict = Verdict::Failed("no time was left to begin it".into());
+                    self.table.set(&it.name, series, verdict);
+                }
             }
             let verdict = match (group.boots, group.trouble.is_empty()) {
                 (_, false) => Verdict::Failed(group.trouble.join("\n")),
@@ -221,6 +193,7 @@ pub(crate) fn run(
     }
 
     let times = Times::read();
+    let mut table = empty_table(kernels, missing, &beds, only)?;
     let mut groups = Vec::new();
     for kernel in kernels {
         let lab = labs.iter().find(|lab| lab.machine == kernel.machine).context("no lab")?;
@@ -232,20 +205,26 @@ pub(crate) fn run(
             }
             // What is named is wanted now.
             let sample = wanted.sample.filter(|_| only.is_empty());
-            let waiting = scenarios.into_iter().map(|name| Waiting {
-                name: name.clone(),
-                rank: selection::rank(sample, kernel.series, name),
-                seconds: times.estimate(kernel.series, name),
-            });
-            let mut waiting: Vec<Waiting> = waiting.collect();
-            waiting.sort_by(|a, b| b.rank.cmp(&a.rank).then(a.seconds.total_cmp(&b.seconds)));
+            let mut waiting = Vec::new();
+            for name in scenarios {
+                let why = match selection::rank(sample, kernel.series, name) {
+                    Rank::Now => {
+                        let seconds = times.estimate(kernel.series, name);
+                        waiting.push(Waiting { name: name.clone(), seconds });
+                        continue;
+                    }
+                    Rank::Later => "not its turn by the seed; `tests/run all` has it",
+                    Rank::More => "`tests/run --more` has a part of these, `tests/run all` has all",
+                };
+                table.set(name, kernel.series, Verdict::Skipped(why.into()));
+            }
+            waiting.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
             let (running, boots, trouble) = (0, 0, Vec::new());
             groups.push(Group { kernel, lab, bed: *bed, waiting, running, boots, trouble });
         }
     }
-    let table = empty_table(kernels, missing, &beds, only)?;
-    let clock = Clock { rotate: wanted.rotate, limit: wanted.limit };
-    let plan = Mutex::new(Plan { groups, table, compared: Compared::default(), times, clock });
+    let limit = wanted.limit;
+    let plan = Mutex::new(Plan { groups, table, compared: Compared::default(), times, limit });
     let next = || locked(&plan).next_machine();
     thread::scope(|scope| {
         for _ in 0..wanted.jobs.max(1) {
