@@ -131,6 +131,8 @@ pub enum Used {
     Subnet(Option<u64>),
     /// None is usable.
     None,
+    /// The program has no active port on this host: its settings leave this one out, and all others.
+    NotListed,
     /// It is not known which.
     Unknown,
 }
@@ -251,6 +253,7 @@ impl End {
         key.extend_from_slice(&compared.map_or(0, |own| own.prefix).to_be_bytes());
         match used {
             Used::None => key.push(0),
+            Used::NotListed => key.push(5),
             Used::Unknown => key.push(1),
             Used::Subnet(None) => key.push(2),
             Used::Subnet(Some(prefix)) => {

@@ -14,6 +14,8 @@ pub enum Obstacle {
     NotActive,
     /// An end has no usable GID.
     NoGid,
+    /// The settings of an end's host leave the program no active port there.
+    NotListed,
     /// An end's interface is down.
     InterfaceDown,
     /// An end's interface lacks the address of the GID, or no program can use that.
@@ -100,6 +102,7 @@ impl End {
             _ if self.fabric.is_none() => None,
             _ if self.state != PortState::ACTIVE => Some(Obstacle::NotActive),
             Used::None => Some(Obstacle::NoGid),
+            Used::NotListed => Some(Obstacle::NotListed),
             Used::Row(row) => row.fault,
             Used::Subnet(_) | Used::Unknown => None,
         }
@@ -111,7 +114,7 @@ impl End {
         match &self.used {
             _ if self.fabric.is_none() => Some(Doubt::PortUnread),
             Used::Unknown => Some(Doubt::GidUnread),
-            Used::Row(_) | Used::Subnet(_) | Used::None => None,
+            Used::Row(_) | Used::Subnet(_) | Used::None | Used::NotListed => None,
         }
     }
 
@@ -135,7 +138,8 @@ impl End {
 /// It depends on what is known of the two hosts only. That they can meet says that nothing there keeps them from it;
 /// switches and firewalls are not known, nor are the VLANs of switches. The rules:
 ///
-/// - Both ports must be active, have a usable GID, and be of one kind.
+/// - Both ports must be active, have a usable GID, and be of one kind. A program's settings must leave it an active
+///   port of each host.
 /// - RoCE: the GIDs are of one version and of one family, as the kernel takes the address of the other end only in the
 ///   family of its own. In one network they meet. Different networks may be joined by a router, but not for RoCE v1.
 ///   A link-local address is good on its link only.
@@ -199,7 +203,7 @@ impl Meeting {
     /// Compares two ends of one kind.
     fn compare(&mut self, fabric: Fabric, one: &End, other: &End) {
         match (&one.used, &other.used) {
-            (Used::None, _) | (_, Used::None) => {}
+            (Used::None | Used::NotListed, _) | (_, Used::None | Used::NotListed) => {}
             (Used::Unknown, _) | (_, Used::Unknown) => self.doubts.push(Doubt::GidUnread),
             (Used::Row(one), Used::Row(other)) if fabric == Fabric::Roce => {
                 self.compare_rows(one, other);

@@ -9,6 +9,7 @@ use super::profile::{Field, Item, Items, Profile};
 use crate::choose::plan::Program;
 use crate::choose::{self, Family, Network, Outcome, Port, Surroundings, Why, Wish, recommend};
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
+use crate::port::PortState;
 
 /// Who chooses a GID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +74,42 @@ struct Chosen<'i> {
     is_right: bool,
 }
 
+/// What the settings of a host leave a program.
+#[derive(Debug, Default)]
+struct List {
+    /// Active ports that they leave out, by their places among those that are kept.
+    left_out: Vec<(usize, End)>,
+    /// Whether they may leave an active port.
+    may_have_active: bool,
+}
+
+impl List {
+    /// Adds a port with the end that the program has there.
+    fn note(
+        &mut self,
+        at: usize,
+        chosen: Option<(Place<'_, '_>, &Chosen<'_>, Chooser)>,
+        end: Option<&End>,
+    ) {
+        self.may_have_active |=
+            end.is_some_and(|own| own.fabric.is_none() || own.state == PortState::ACTIVE);
+        let Some((Place { record, port, .. }, own, chooser)) = chosen else { return };
+        let is_left_out = matches!(
+            own.done.get(chooser as usize),
+            Some((Outcome::Ignored(Why::NotListed(_)), true))
+        );
+        if is_left_out && own.port.state == PortState::ACTIVE {
+            let end = End { used: Used::NotListed, ..End::without_table(record, port) };
+            self.left_out.push((at, end));
+        }
+    }
+
+    /// The ports that are left out, if no active one is left. Where some are, that is meant.
+    fn left_out(self) -> Vec<(usize, End)> {
+        if self.may_have_active { Vec::new() } else { self.left_out }
+    }
+}
+
 impl Survey {
     /// Adds a host.
     pub fn add(&mut self, inventory: &Inventory) {
@@ -80,6 +117,7 @@ impl Survey {
         let here = Surroundings::of(inventory);
         let chosen = choose_all(inventory, &here);
         let mut chosen = chosen.iter().peekable();
+        let mut lists: [List; 3] = Default::default();
         let mut items = Items::new(&mut self.items);
         items.add_host(inventory);
         for record in &inventory.devices {
@@ -100,13 +138,15 @@ impl Survey {
                     items.lacks();
                 }
                 let mut ends = [KeptEnd { kind: NONE, network: NONE }; 3];
-                for (chooser, kept) in Chooser::ALL.into_iter().zip(&mut ends) {
+                let each = Chooser::ALL.into_iter().zip(&mut ends).zip(&mut lists);
+                for ((chooser, kept), list) in each {
                     let end = match own {
                         None => Some(End::without_table(record, port)),
                         Some(Chosen { port: seen, done, .. }) => done
                             .get(chooser as usize)
                             .and_then(|(own, is_sure)| end(place, seen, chooser, (own, *is_sure))),
                     };
+                    list.note(self.kept.len(), own.map(|own| (place, own, chooser)), end.as_ref());
                     if let Some(end) = end {
                         if chooser == Chooser::Recommended {
                             match own {
@@ -122,6 +162,14 @@ impl Survey {
                     None => items.lacks(),
                 }
                 self.kept.push(KeptPort { host, name: name_number, ends });
+            }
+        }
+        for (at, list) in lists.into_iter().enumerate() {
+            for (port, end) in list.left_out() {
+                let kept = keep(&mut self.ends, &mut self.networks, end);
+                if let Some(own) = self.kept.get_mut(port).and_then(|own| own.ends.get_mut(at)) {
+                    *own = kept;
+                }
             }
         }
         let profile = items.end(inventory);

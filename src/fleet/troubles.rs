@@ -140,7 +140,7 @@ impl Said {
                     let compared = end.compared.map(|own| own.prefix);
                     (None, *subnet, compared.filter(|own| Some(*own) != *subnet))
                 }
-                Used::None | Used::Unknown => (None, None, None),
+                Used::None | Used::NotListed | Used::Unknown => (None, None, None),
             }),
         }
     }

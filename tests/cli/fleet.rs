@@ -709,6 +709,13 @@ fn a_line_is_true_of_all_that_it_names() {
         not_meeting(&hosts, &[]),
         ["n1 mlx5_0:1 NCCL: no usable GID", "n1 mlx5_1:1 UCX: no usable GID"]
     );
+    // A program that is left none, whatever it would choose.
+    let mut hosts = nodes(1..4);
+    set(&mut hosts[0], "NCCL_IB_HCA", "mlx5_7:1", None);
+    assert_eq!(
+        not_meeting(&hosts, &[]),
+        ["n1 mlx5_0:1,mlx5_1:1 NCCL: its settings leave it no active port"]
+    );
     // Two ports with other states.
     let mut hosts = nodes(1..4);
     for (device, state) in [(0, 1), (1, 3)] {

@@ -517,7 +517,7 @@ fn all_to_all_joins_different_hosts() {
     let mixed = |number: u8| with(host(number, &[("10.0.0.1", 24)]), of(number, &[0xffff]));
     assert_eq!(all(&[mixed(1)]), [""; 0]);
     let mut unused = mixed(2);
-    unused.settings.push(Setting::new("UCX_NET_DEVICES", "none", None));
+    unused.settings.push(Setting::new("NCCL_IB_DISABLE", "1", None));
     let fabric = "Cannot([Fabric]) [0, 1] mlx5_1:1 2 1";
     assert_eq!(all(&[mixed(1), unused]), [fabric, "Alone [0] mlx5_0:1,mlx5_1:1 1 0"]);
     let fabric = "Cannot([Fabric]) [0, 1] mlx5_1:1 3 1";
@@ -601,6 +601,44 @@ fn a_port_of_infiniband_that_a_program_does_not_use() {
     hosts[1].host = None;
     let unknown = "Unknown([GidUnread]) [1] mlx5_0:1 2 0";
     assert_eq!(troubles(&hosts, Rails::Found, false), [unknown]);
+}
+
+/// A program that is left no active port of a host reaches nobody from there. Where one is left, that is meant.
+#[test]
+fn settings_that_leave_a_program_no_active_port() {
+    let of = |variable: &str, value: &str, is_down: bool| {
+        let mut hosts = fleet(3);
+        for own in &mut hosts {
+            own.settings.push(Setting::new(variable, value, None));
+            if is_down {
+                port(own, 1).state = PortState::DOWN;
+            }
+        }
+        troubles(&hosts, Rails::Found, false)
+    };
+    let none = |port: &str| format!("Cannot([NotListed]) [0, 1, 2] {port} 1 0");
+    for variable in ["NCCL_IB_HCA", "UCX_NET_DEVICES"] {
+        assert_eq!(of(variable, "mlx5_7:1", false), [none("mlx5_0:1,mlx5_1:1")], "{variable}");
+        assert_eq!(of(variable, "mlx5_0:1", false), [""; 0], "{variable}");
+        assert_eq!(
+            of(variable, "mlx5_1:1", true),
+            [none("mlx5_0:1")],
+            "the one that is left is down"
+        );
+    }
+    // Another host's settings do not matter.
+    let mut hosts = fleet(3);
+    hosts[1].settings.push(Setting::new("NCCL_IB_HCA", "mlx5_7", None));
+    let one = "Cannot([NotListed]) [1] mlx5_0:1,mlx5_1:1 1 0";
+    assert_eq!(troubles(&hosts, Rails::Found, false), [one]);
+    // One that could not be read may be left.
+    let mut hosts = fleet(3);
+    for own in &mut hosts {
+        own.settings.push(Setting::new("NCCL_IB_HCA", "mlx5_1:1", None));
+        let problem = Problem { text: "x: broken".to_owned(), errno: 5 };
+        own.devices[1].ports[0].attributes = Some(Err(problem));
+    }
+    assert!(!troubles(&hosts, Rails::Found, false).iter().any(|own| own.contains("NotListed")));
 }
 
 /// What is there twice, as `hosts what count first`.
