@@ -51,11 +51,12 @@ pub struct Finding {
 }
 
 /// Findings that say that something is not known, beside those whose name ends in `-unreadable`.
-const UNKNOWN: [&str; 6] = [
+pub(super) const UNKNOWN: [&str; 7] = [
     "not-checked",
     "node-not-opened",
     "modules-unknown",
     "right-gid-unknown",
+    "taken-ports-unknown",
     "gid-not-proven",
     "expect-unread",
 ];

@@ -239,7 +239,7 @@ fn check_gids(
             "no-gid-table",
             Warning,
             "the port has no GID table",
-            if port.link_layer == LinkLayer::ETHERNET {
+            if is_roce {
                 "it is a representor (switchdev mode), or has no RoCE: use another port"
             } else {
                 "use another port; the kernel's log may say more"

@@ -217,28 +217,28 @@ fn judge_room(
     let unread = all.saturating_sub(read) + unlisted;
     let used = ports.iter().zip(outcomes);
     let used = used.filter(|(port, own)| port.is_found && !matches!(own, Outcome::Ignored(_)));
-    let (severity, seen) = if count > 0 && !is_whole {
+    let (name, severity, seen) = if count > 0 && !is_whole {
         let seen = format!(
             "{program} has room for {room} ports, and there are at least {}; it is not known which it \
              takes",
             room + count
         );
-        (Severity::Warning, seen)
+        ("taken-ports-unknown", Severity::Warning, seen)
     } else if unread > 0 && used.count() + unread > room {
         let seen = format!(
             "{program} has room for {room} ports, and with those that could not be read there may be \
              more; it is not known which it takes"
         );
-        (Severity::Warning, seen)
+        ("taken-ports-unknown", Severity::Warning, seen)
     } else if count > 0 && (is_doubtful || choose::room::doubt(inventory).is_some()) {
         let seen = format!(
             "{program} has room for {room} ports, and there are {count} more; it is not known which it takes"
         );
-        (Severity::Warning, seen)
+        ("taken-ports-unknown", Severity::Warning, seen)
     } else if let Some(first) = overrun.first() {
         let seen =
             format!("{program} has room for {room} ports, and writes past the end at {first}");
-        (Severity::Problem, seen)
+        ("too-many-ports", Severity::Problem, seen)
     } else {
         let (first, more) = left.split_first()?;
         let more = match more.len() {
@@ -246,10 +246,10 @@ fn judge_room(
             count => format!(" and {count} more"),
         };
         let seen = format!("{program} has room for {room} ports, and leaves out {first}{more}");
-        (Severity::Warning, seen)
+        ("too-many-ports", Severity::Warning, seen)
     };
     Some(Finding {
-        name: "too-many-ports",
+        name,
         severity,
         device: None,
         port: None,

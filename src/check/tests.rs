@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::finding::UNKNOWN;
 use super::port::why_down;
 use super::*;
 use crate::choose::{Caveat, Family, Outcome, Reason, Why, ucx};
@@ -317,7 +318,34 @@ fn a_member_of_a_bond_that_waits_has_no_problem() {
     };
     assert_eq!(of(down), is_missing);
     assert_eq!(of(|it| rows(it).truncate(2)), is_missing);
-    assert_eq!(of(|it| it.interfaces.as_mut().unwrap()[1].addresses.clear()), is_missing);
+    let of_link = |it: &mut Inventory| {
+        let bond0 = &mut it.interfaces.as_mut().unwrap()[1];
+        bond0.addresses.retain(|(address, _)| address.is_ipv6());
+    };
+    assert_eq!(of(of_link), is_missing);
+    // A GID whose address is nowhere here is of no use, wherever it is.
+    let without_address = |it: &mut Inventory| {
+        rows(it).truncate(2);
+        let mut other = it.rows()[0].clone();
+        other.record = row(4, "::ffff:10.77.0.1", GidType::ROCE_V2, None).record;
+        rows(it).push(other.clone());
+        it.rows().push(other);
+    };
+    assert_eq!(of(without_address), is_missing);
+    let mut inventory = bonded();
+    without_address(&mut inventory);
+    let all = "all GIDs that can be used here are link-local";
+    assert!(check(&inventory, Expected::default()).iter().any(|own| own.seen == all));
+    // Nor are those whose interface is down.
+    assert_eq!(of(|it| it.interfaces.as_mut().unwrap()[1].is_up = false), None);
+    let beyond = |it: &mut Inventory| {
+        for row in rows(it) {
+            row.record.entry =
+                GidEntry::new(1, 300 + row.record.entry.index(), row.record.entry.gid())
+                    .with_type(row.record.entry.gid_type());
+        }
+    };
+    assert_eq!(of(beyond), is_missing);
     let other =
         |it: &mut Inventory| rows(it).iter_mut().for_each(|row| row.netdev = Some(netdev()));
     assert_eq!(of(other), is_missing);
@@ -374,4 +402,18 @@ fn what_to_do_about_iwarp() {
     };
     assert!(advice("empty-gid-table").contains("the MAC address of the port's interface"));
     assert_eq!(advice("netdev-elsewhere"), "use the port where its interface is");
+}
+
+/// The health check for Slurm has the list once more, in shell. What may stay unknown does not keep a node there, and what
+/// is expected and was not read is a problem.
+#[test]
+fn the_health_check_knows_what_is_unknown() {
+    let script = include_str!("../packaging/slurm/health-check");
+    let pattern = script.split_once("grep -E '^(note|warning): (").unwrap().1;
+    let (names, rest) = pattern.split_once(')').unwrap();
+    let left_out = ["gid-not-proven", "expect-unread"];
+    let mut all: Vec<&str> = UNKNOWN.into_iter().filter(|own| !left_out.contains(own)).collect();
+    all.push("[a-z-]*-unreadable");
+    assert_eq!(names.split('|').collect::<Vec<_>>(), all);
+    assert!(rest.starts_with("[: ]|^warning: only-link-local[: ]'"), "{rest}");
 }

@@ -13,7 +13,7 @@ pub(super) struct Served<'i> {
     names: BTreeSet<&'i str>,
     /// Whether not everything was looked at, so that there may be others.
     is_part: bool,
-    /// Whether it is not known whose a GID is, so that there may be others.
+    /// Whether it is not known of a GID that programs can use it, so that there may be others.
     has_unproven: bool,
 }
 
@@ -37,12 +37,12 @@ impl<'i> Served<'i> {
             return;
         }
         for row in port.rows.iter().filter(|row| !choose::is_of_link(row.gid)) {
-            match row.home {
-                Home::Ours { name, has_address: true, unfit: None, .. } => {
+            match (choose::is_usable(port, row), row.home) {
+                (Some(true), Home::Ours { name, .. }) => {
                     self.names.insert(name);
                 }
-                Home::Ours { .. } | Home::Foreign => {}
-                _ => self.has_unproven = true,
+                (Some(_), _) => {}
+                (None, _) => self.has_unproven = true,
             }
         }
     }
@@ -89,19 +89,20 @@ impl<'i> Waiting<'i> {
     }
 }
 
-/// Of a port whose GIDs are all link-local, but for those that are elsewhere. Where all are, none is usable here in any
-/// case.
+/// Of a port whose GIDs are all link-local, but for those that no program here can use. Where none can be used, that is
+/// another finding.
 pub(super) fn check_waiting(
     served: &Served<'_>,
     (port, has_netdev): (&Port<'_>, bool),
     findings: &mut Findings<'_>,
 ) {
-    let mut here = port.rows.iter().filter(|row| row.home != Home::Foreign).peekable();
-    if here.peek().is_none() || !here.all(|row| choose::is_of_link(row.gid)) {
+    let is_of_use = |row: &&choose::Row<'_>| choose::is_usable(port, row) != Some(false);
+    let mut usable = port.rows.iter().filter(is_of_use).peekable();
+    if usable.peek().is_none() || !usable.all(|row| choose::is_of_link(row.gid)) {
         return;
     }
     let is_all = port.rows.iter().all(|row| choose::is_of_link(row.gid));
-    let all = if is_all { "all GIDs" } else { "all GIDs of this network namespace" };
+    let all = if is_all { "all GIDs" } else { "all GIDs that can be used here" };
     let (severity, seen, advice): (_, String, String) = match Waiting::of(
         (port, has_netdev),
         served,

@@ -48,6 +48,7 @@ pub use decision::{Decision, Outcome};
 pub(crate) use port::is_roce;
 pub use port::{Home, MAX_INDEX, Port, Row};
 pub use reason::{Caveat, Reason, Why};
+pub(crate) use recommend::is_usable;
 pub use recommend::{Wish, caveats, is_sure, recommend};
 pub(crate) use surroundings::home;
 pub use surroundings::{Surroundings, port, ports};

@@ -210,6 +210,18 @@ fn refusal(row: &Row<'_>, wish: &Wish, is_roce: bool) -> Option<Reason> {
     }
 }
 
+/// Whether programs here can use a row, whatever they prefer; `None` if that is not known.
+pub(crate) fn is_usable(port: &Port<'_>, row: &Row<'_>) -> Option<bool> {
+    let is_roce = is_roce(port);
+    match (refusal(row, &Wish::default(), is_roce), home(row, is_roce)) {
+        (Some(Reason::TypeUnread), _) | (None, Home::Unproven { .. } | Home::Unknown { .. }) => {
+            None
+        }
+        (Some(_), _) => Some(false),
+        (None, _) => Some(true),
+    }
+}
+
 fn is_type_known(row: &Row<'_>) -> bool {
     matches!(row.gid_type, GidType::IB | GidType::ROCE_V1 | GidType::ROCE_V2)
 }

@@ -218,13 +218,13 @@ pub(super) const HARMS: &[Harm] = &[
             it.second(&format!("mlx5_{number}"));
         }
     }),
-    (&["node-forbidden", "too-many-ports"], |it| {
+    (&["node-forbidden", "taken-ports-unknown"], |it| {
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}"));
         }
         it.first().access = Some(Err(problem("no", 13)));
     }),
-    (&["too-many-ports"], |it| {
+    (&["taken-ports-unknown"], |it| {
         it.first().device.index = None;
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}")).device.index = None;
@@ -240,13 +240,13 @@ pub(super) const HARMS: &[Harm] = &[
         }
     }),
     // One of them could not be read.
-    (&["gid-table-unreadable", "too-many-ports"], |it| {
+    (&["gid-table-unreadable", "taken-ports-unknown"], |it| {
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}"));
         }
         it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
     }),
-    (&["gid-table-unreadable", "too-many-ports"], |it| {
+    (&["gid-table-unreadable", "taken-ports-unknown"], |it| {
         for number in 1..=32 {
             it.second(&format!("mlx5_{number}"));
         }
@@ -390,7 +390,7 @@ pub(super) const HARMS: &[Harm] = &[
         rows.remove(2);
         rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())));
     }),
-    (&["other-transport", "too-many-ports"], |it| {
+    (&["other-transport", "taken-ports-unknown"], |it| {
         it.set("NCCL_NET", "Socket");
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}"));
