@@ -8,13 +8,14 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use uverbs::check::expect::compare;
 use uverbs::check::{Expected, Finding, Severity, check_for};
+use uverbs::error::Cause;
 use uverbs::inventory::Parts;
 use uverbs::port::LinkLayer;
 
 use crate::args::{Common, NamedPorts, OriginArgs};
 use crate::expect;
 use crate::form::{Form, Format};
-use crate::hosts::{Seen, look, missing, tell_again, tell_netlink, unread};
+use crate::hosts::{Seen, host, look, missing, tell_again, tell_netlink, unread};
 use crate::looked::Looked;
 use crate::nagios::Nagios;
 use crate::output::Output;
@@ -146,6 +147,14 @@ pub(crate) fn answer(
     let mut rows = Rows::first(common, format == CheckFormat::Json, "check", 6, heading);
     let mut nagios = (format == CheckFormat::Nagios).then(Nagios::default);
     let mut tally = Tally::default();
+    // A slip of the keyboard is no problem of the host.
+    if common.sysfs.is_some() {
+        let listed = host(common).list();
+        if let Some(error) = listed.err().filter(|own| *own.cause() == Cause::NotSysfs) {
+            report.host_problem(error);
+            return end(rows, nagios, &tally, report);
+        }
+    }
     let pattern = match args.expect.as_deref().map(expect::read).transpose() {
         Ok(pattern) => pattern.unwrap_or_default(),
         // Without it nothing is known to be as expected, and a slip in the file is no problem of the host.
@@ -156,7 +165,7 @@ pub(crate) fn answer(
     };
     look(common, source, &asked, report, |host, report| {
         if missing(host, &asked, report).0 {
-            // It could not be checked. A slip of the keyboard is no problem of the host.
+            // It could not be checked.
             report.raise(Status::Failed);
             tally.is_missing = true;
         }

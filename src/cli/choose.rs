@@ -38,7 +38,7 @@ pub(crate) struct ChooseArgs {
     /// Only GIDs of addresses of this family
     #[arg(long, value_name = "FAMILY", help_heading = "Filters")]
     pub(crate) family: Option<FamilyChoice>,
-    /// Choose as nccl, ucx or nvshmem does, or a release of it: nccl-2.20, ucx-1.13
+    /// Choose as nccl, ucx or nvshmem does, or as nccl-2.20 or ucx-1.13 does
     #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::Other)]
     pub(crate) like: Option<Like>,
     /// Show every row, and why it is taken or not

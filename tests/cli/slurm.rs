@@ -167,4 +167,16 @@ fn the_arguments_of_a_site_are_given() {
             assert_eq!(node.read("asked"), "check --format nagios mlx5_? --expect status\n");
         }
     }
+    // Nothing is asked, and the node stays as it is, where they are not known or are of another host.
+    let is_left = |node: &Node| {
+        node.write("asked", "");
+        let found = (2, "problem: port-down: mlx5_0:1: down");
+        let run = node.run("health-check", found, ["IDLE", ""]);
+        run == (0, String::new()) && node.read("asked").is_empty()
+    };
+    node.write("check", "--from /var/lib/n7.json");
+    assert!(is_left(&node));
+    fs::remove_file(node.folder.path().join("check")).unwrap();
+    fs::create_dir(node.folder.path().join("check")).unwrap();
+    assert!(is_left(&node));
 }
