@@ -164,7 +164,8 @@ pub enum Absence {
     NoModule,
     /// No driver has registered a device in this network namespace.
     NoDevice,
-    /// A device is in another network namespace, as the kernel's sysfs shows its node and not the device.
+    /// A device is in another network namespace, as the kernel's sysfs shows its node and not the device, or a device of
+    /// the same name here has another node.
     OtherNamespace {
         /// Its name.
         device: String,

@@ -27,7 +27,7 @@ mod nodes;
 mod owners;
 mod reader;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use nix::libc;
@@ -40,7 +40,7 @@ use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request, Result};
 use crate::netlink::rdma::{devices_request, message_type};
 use crate::netlink::{Message, Socket, attributes};
-use crate::sysfs::{CLASS, Sysfs, VERBS_CLASS, is_absent};
+use crate::sysfs::{CLASS, Folder, Sysfs, VERBS_CLASS, is_absent};
 use crate::text::{is_device_name, is_node_name, natural};
 pub(crate) use list::means_no_netlink;
 use list::{leaves_no_netlink, list_by_netlink, list_by_sysfs};
@@ -287,13 +287,13 @@ impl Host {
         let verbs = self.sysfs.folder(VERBS_CLASS);
         let nodes = verbs.steady_names();
         // Without its class a device may be anywhere. A copy may be without a device that is here.
-        let shows_all = names.is_ok() && class.is_of_kernel();
-        for node in nodes.iter().flatten().filter(|_| shows_all) {
-            let device = verbs.join(node).read_name("ibdev").ok();
-            let device = device.filter(|own| is_device_name(own) && is_node_name(node));
-            if let Some(device) = device.filter(|own| class.join(own).is_gone()) {
-                reasons.push(Absence::OtherNamespace { device, node: node.clone() });
-            }
+        if names.is_ok() && class.is_of_kernel() {
+            let nodes = nodes.iter().flatten().filter(|own| is_node_name(own));
+            let owned = nodes.filter_map(|node| {
+                let device = verbs.join(node).read_name("ibdev").ok();
+                Some((device.filter(|own| is_device_name(own))?, node.clone()))
+            });
+            reasons.extend(self.elsewhere(&class, owned.collect()));
         }
         match names {
             Err(Cause::Os(libc::ENOENT)) => reasons.extend(self.absence_without_class()),
@@ -311,6 +311,23 @@ impl Host {
             reasons.push(Absence::NoNodes { folder: self.dev.clone() });
         }
         reasons
+    }
+
+    /// The devices of these nodes that are in another network namespace, by their names and those of their nodes.
+    fn elsewhere(&mut self, class: &Folder, named: Vec<(String, String)>) -> Vec<Absence> {
+        let devices: BTreeSet<&str> = named.iter().map(|(device, _)| device.as_str()).collect();
+        // The one that is here is known by its node.
+        let is_twice = devices.len() < named.len();
+        let here = if is_twice { self.devices().unwrap_or_default() } else { Vec::new() };
+        let is_another_s = |device: &str, node: &str| {
+            let own = here.iter().find(|own| own.name == device);
+            own.and_then(|own| own.node.as_ref()).is_some_and(|own| own.name != node)
+        };
+        let is_elsewhere = |(device, node): &(String, String)| {
+            class.join(device).is_gone() || is_another_s(device, node)
+        };
+        let all = named.into_iter().filter(is_elsewhere);
+        all.map(|(device, node)| Absence::OtherNamespace { device, node }).collect()
     }
 
     /// Why there may be no device, where sysfs has no class of them. RDMA netlink may know.

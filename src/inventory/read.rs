@@ -14,7 +14,7 @@ use nix::sys::utsname::uname;
 use rustix::io::Errno;
 
 use super::{Answer, DeviceRecord, GidRow, Inventory, NAMELESS, Problem, Wanted};
-use crate::device::{Absence, Device};
+use crate::device::{Absence, Device, Node};
 use crate::error::{Cause, Error, Request};
 use crate::host::{GidTable, Host, PortNetdevs, Preference, Sought};
 use crate::netdev::Interface;
@@ -104,8 +104,10 @@ impl Host {
     /// Why devices may be missing beside those that are listed.
     fn absences_beside(&mut self, inventory: &Inventory) -> Vec<Absence> {
         let devices = inventory.devices.iter().map(|record| &record.device);
-        let listed: BTreeSet<&str> =
-            devices.chain(&inventory.others).map(|device| device.name.as_str()).collect();
+        let listed: BTreeMap<&str, Option<&Node>> = devices
+            .chain(&inventory.others)
+            .map(|device| (device.name.as_str(), device.node.as_ref()))
+            .collect();
         let has_none = listed.is_empty() && inventory.unlisted.is_empty();
         let mut absences = self.absence();
         absences.retain(|reason| match reason {
@@ -114,7 +116,10 @@ impl Host {
             // What this host's /dev holds has no bearing on another's.
             Absence::NoNodes { .. } => self.is_here(),
             // The sysfs of another namespace does not have a device that netlink lists here.
-            Absence::OtherNamespace { device, .. } => !listed.contains(device.as_str()),
+            Absence::OtherNamespace { device, node } => match listed.get(device.as_str()) {
+                None => true,
+                Some(own) => own.is_some_and(|own| own.name != *node),
+            },
         });
         absences
     }
@@ -443,7 +448,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let looked = |path: &std::path::Path| {
             let mut device = Device::named("x");
-            device.node = Some(crate::device::Node::new("uverbs0", path, 1));
+            device.node = Some(Node::new("uverbs0", path, 1));
             let mut record = DeviceRecord::new(device);
             look_at_node(&mut record);
             (record.node_mode.is_some(), record.node_is_missing)

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use uverbs::context::Context;
+use uverbs::device::Absence;
 use uverbs::driver::DriverId;
 use uverbs::error::Cause;
 use uverbs::host::{Host, NamedTable, Preference, Reader};
@@ -829,14 +830,16 @@ pub(crate) fn one_name_in_two_namespaces() -> Result<()> {
     namespace.run(&["rdma", "dev", "set", "rxe1", "name", "rxe0"])?;
     let own = Host::new().device("rxe0")?;
     let wanted = |preference| Wanted::new(Parts::ALL).preference(preference);
+    let absences = Host::new().inventory(&wanted(Preference::Ioctl)).absences;
     // The class of nodes of ib_umad is the same in all namespaces.
     let (here, blue) = (run(&["uverbs", "cdi"])?, namespace.run(&["uverbs", "cdi"])?);
-    let (other, foreign, read) = namespace.call(|| {
+    let (other, foreign, read, there_is) = namespace.call(|| {
         let mut host = Host::new();
         let other = host.device("rxe0")?;
         let foreign = host.sysfs().of(&other).err();
         let read = [Preference::Ioctl, Preference::Sysfs].map(|own| host.inventory(&wanted(own)));
-        Ok((other, foreign, read))
+        let there_is = host.absence();
+        Ok((other, foreign, read, there_is))
     })?;
     namespace.run(&["rdma", "dev", "set", "rxe0", "name", "rxe1"])?;
     let there = namespace.call(|| {
@@ -850,7 +853,11 @@ pub(crate) fn one_name_in_two_namespaces() -> Result<()> {
     println!("{own:?}\n{other:?}\n{foreign:?}\n{read:#?}\n{there:?}");
     ensure!(own.node_guid != other.node_guid && own.index != other.index, "one device");
     ensure!(Host::new().sysfs().of(&own).is_ok(), "its own sysfs");
-    println!("{here}{blue}");
+    println!("{here}{blue}{absences:?}{there_is:?}");
+    let elsewhere =
+        |node: &str| Absence::OtherNamespace { device: "rxe0".into(), node: node.into() };
+    ensure!(absences == [elsewhere("uverbs1")], "a device of the same name is elsewhere");
+    ensure!(there_is == [elsewhere("uverbs0")], "seen from there, the one here is");
     ensure!(here.contains("/umad0\"") && !here.contains("/umad1\""), "nodes of another device");
     ensure!(blue.contains("/umad1\"") && !blue.contains("/umad0\""), "nodes of another device");
     let foreign = foreign.context("the other device's folder was taken")?;
