@@ -75,7 +75,7 @@ struct Chosen<'i> {
 }
 
 /// What the settings of a host leave a program.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct List {
     /// Active ports that they leave out, by their places among those that are kept.
     left_out: Vec<(usize, End)>,
@@ -91,8 +91,7 @@ impl List {
         chosen: Option<(Place<'_, '_>, &Chosen<'_>, Chooser)>,
         end: Option<&End>,
     ) {
-        self.may_have_active |=
-            end.is_some_and(|own| own.fabric.is_none() || own.state == PortState::ACTIVE);
+        self.may_have_active |= end.is_some_and(|own| own.state == PortState::ACTIVE);
         let Some((Place { record, port, .. }, own, chooser)) = chosen else { return };
         let is_left_out = matches!(
             own.done.get(chooser as usize),
@@ -117,7 +116,9 @@ impl Survey {
         let here = Surroundings::of(inventory);
         let chosen = choose_all(inventory, &here);
         let mut chosen = chosen.iter().peekable();
-        let mut lists: [List; 3] = Default::default();
+        // What was not read may be one that is left.
+        let may_have_active = inventory.is_partial() || !inventory.unread().is_empty();
+        let mut lists = [(); 3].map(|()| List { may_have_active, left_out: Vec::new() });
         let mut items = Items::new(&mut self.items);
         items.add_host(inventory);
         for record in &inventory.devices {

@@ -638,7 +638,24 @@ fn settings_that_leave_a_program_no_active_port() {
         let problem = Problem { text: "x: broken".to_owned(), errno: 5 };
         own.devices[1].ports[0].attributes = Some(Err(problem));
     }
-    assert!(!troubles(&hosts, Rails::Found, false).iter().any(|own| own.contains("NotListed")));
+    let is_said = |hosts: &[Inventory]| {
+        troubles(hosts, Rails::Found, false).iter().any(|own| own.contains("NotListed"))
+    };
+    assert!(!is_said(&hosts));
+    // So may one that was not wanted, or was not listed.
+    let changes: [fn(&mut Inventory); 3] = [
+        |_| (),
+        |it| it.others.push(Device::named("mlx5_7")),
+        |it| it.unlisted.push(("mlx5_7".into(), Problem { text: "x: broken".into(), errno: 5 })),
+    ];
+    for (change, expected) in changes.into_iter().zip([true, false, false]) {
+        let mut hosts = fleet(2);
+        for own in &mut hosts {
+            own.settings.push(Setting::new("NCCL_IB_HCA", "mlx5_7:1", None));
+            change(own);
+        }
+        assert_eq!(is_said(&hosts), expected);
+    }
 }
 
 /// What is there twice, as `hosts what count first`.
