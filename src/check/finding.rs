@@ -51,18 +51,18 @@ pub struct Finding {
 }
 
 /// Findings that say that something is not known, beside those whose name ends in `-unreadable`.
-pub(super) const UNKNOWN: [&str; 7] = [
+pub(super) const UNKNOWN: [&str; 6] = [
     "not-checked",
     "node-not-opened",
     "modules-unknown",
     "right-gid-unknown",
-    "taken-ports-unknown",
     "gid-not-proven",
     "expect-unread",
 ];
 
 impl Finding {
-    /// Whether it says that something is not known: where that was known, there could be a problem.
+    /// Whether it says that something of the host is not known: where that was known, there could be a problem. What a
+    /// program does with a host that was read does not count.
     #[must_use]
     pub fn is_of_unknown(&self) -> bool {
         let is_doubt = self.name == "only-link-local" && self.severity == Severity::Warning;

@@ -7,7 +7,7 @@ use nix::libc;
 use super::finding::{Finding, Severity};
 use crate::choose::plan::{Model, Program};
 use crate::choose::{self, Decision, Outcome, Port, Why, Wish, recommend};
-use crate::inventory::{self, DeviceRecord, Inventory, Setting, SettingsReading};
+use crate::inventory::{self, DeviceRecord, Inventory, PortRecord, Setting, SettingsReading};
 use crate::port::{LinkLayer, PortState};
 
 /// Findings about programs that take another GID than the recommended one, with the variables as they
@@ -211,34 +211,38 @@ fn judge_room(
     let room = choose::nccl::ROOM;
     let count = overrun.len() + left.len();
     let all = inventory.devices.iter().flat_map(|own| &own.ports);
-    let all = all.filter(|own| is_asked(own.number)).count();
-    let read = ports.iter().filter(|own| is_asked(own.number)).count();
+    // One that is known not to be active takes no room, whatever else could not be read.
+    let may_be_active =
+        |own: &&PortRecord| own.known().is_none_or(|own| own.state == PortState::ACTIVE);
+    let all = all.filter(|own| is_asked(own.number)).filter(may_be_active).count();
+    let is_active = |own: &&&Port<'_>| own.state == PortState::ACTIVE;
+    let read = ports.iter().filter(|own| is_asked(own.number)).filter(is_active).count();
     let unlisted = inventory.unlisted.len() + usize::from(inventory.list_failure.is_some());
     let unread = all.saturating_sub(read) + unlisted;
     let used = ports.iter().zip(outcomes);
     let used = used.filter(|(port, own)| port.is_found && !matches!(own, Outcome::Ignored(_)));
-    let (name, severity, seen) = if count > 0 && !is_whole {
+    let (severity, seen) = if count > 0 && !is_whole {
         let seen = format!(
             "{program} has room for {room} ports, and there are at least {}; it is not known which it \
              takes",
             room + count
         );
-        ("taken-ports-unknown", Severity::Warning, seen)
+        (Severity::Warning, seen)
     } else if unread > 0 && used.count() + unread > room {
         let seen = format!(
             "{program} has room for {room} ports, and with those that could not be read there may be \
              more; it is not known which it takes"
         );
-        ("taken-ports-unknown", Severity::Warning, seen)
+        (Severity::Warning, seen)
     } else if count > 0 && (is_doubtful || choose::room::doubt(inventory).is_some()) {
         let seen = format!(
             "{program} has room for {room} ports, and there are {count} more; it is not known which it takes"
         );
-        ("taken-ports-unknown", Severity::Warning, seen)
+        (Severity::Warning, seen)
     } else if let Some(first) = overrun.first() {
         let seen =
             format!("{program} has room for {room} ports, and writes past the end at {first}");
-        ("too-many-ports", Severity::Problem, seen)
+        (Severity::Problem, seen)
     } else {
         let (first, more) = left.split_first()?;
         let more = match more.len() {
@@ -246,10 +250,10 @@ fn judge_room(
             count => format!(" and {count} more"),
         };
         let seen = format!("{program} has room for {room} ports, and leaves out {first}{more}");
-        ("too-many-ports", Severity::Warning, seen)
+        (Severity::Warning, seen)
     };
     Some(Finding {
-        name,
+        name: "too-many-ports",
         severity,
         device: None,
         port: None,
@@ -321,6 +325,8 @@ fn judge_list(
         match outcome {
             _ if port.state != PortState::ACTIVE || !program.asks_for(port) => {}
             Outcome::Ignored(Why::NotListed(variable)) => variables.push(variable),
+            // The program never takes it.
+            Outcome::Ignored(Why::LinkLayer(_) | Why::PortNumber | Why::BeyondSecond) => {}
             _ => return None,
         }
     }

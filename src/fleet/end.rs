@@ -131,7 +131,7 @@ pub enum Used {
     Subnet(Option<u64>),
     /// None is usable.
     None,
-    /// The program has no active port on this host: its settings leave this one out, and all others.
+    /// The program has no active port on this host: its list of devices leaves this one out, and all others.
     NotListed,
     /// It is not known which.
     Unknown,

@@ -14,7 +14,7 @@ pub enum Obstacle {
     NotActive,
     /// An end has no usable GID.
     NoGid,
-    /// The settings of an end's host leave the program no active port there.
+    /// The program's list of devices leaves it no active port of an end's host.
     NotListed,
     /// An end's interface is down.
     InterfaceDown,
@@ -138,8 +138,8 @@ impl End {
 /// It depends on what is known of the two hosts only. That they can meet says that nothing there keeps them from it;
 /// switches and firewalls are not known, nor are the VLANs of switches. The rules:
 ///
-/// - Both ports must be active, have a usable GID, and be of one kind. A program's settings must leave it an active
-///   port of each host.
+/// - Both ports must be active, have a usable GID, and be of one kind. A program's list of devices must leave it
+///   an active port of each host.
 /// - RoCE: the GIDs are of one version and of one family, as the kernel takes the address of the other end only in the
 ///   family of its own. In one network they meet. Different networks may be joined by a router, but not for RoCE v1.
 ///   A link-local address is good on its link only.

@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::end::{End, Site, Used};
+use super::end::{End, Fabric, Site, Used};
 use super::meet::{Doubt, Obstacle, meet};
 use super::rails::Rails;
 use super::survey::{Chooser, Survey};
@@ -129,6 +129,7 @@ impl Survey {
             // What is of one end only is told of that one.
             // Without its network it may be of another rail.
             let may_be_another_s = rails == Rails::Networks
+                && end.fabric == Some(Fabric::Roce)
                 && matches!(&end.used, Used::Row(row) if row.site == Site::Unknown);
             let doubt = end.doubt().or(may_be_another_s.then_some(Doubt::NetworkUnread));
             match (fault, doubt) {

@@ -653,7 +653,7 @@ fn more_ports_than_nccl_has_room_for() {
         has("{host=\"node1\",severity=\"warning\",name=\"too-many-ports\"} 1\n");
         has("uverbs_port_choice_differs{host=\"node1\",device=\"mlx5_39\",port=\"1\"} 1\n");
         let run = tree.uverbs(&[&words[..1], &words[2..]].concat());
-        assert!(run.stdout.contains("name=\"taken-ports-unknown\"} 1\n"), "{words:?}: {run:?}");
+        assert!(run.stdout.contains("name=\"too-many-ports\"} 1\n"), "{words:?}: {run:?}");
     }
     // Copies of files do not show in which order the kernel has the devices.
     let run = tree.uverbs(&["choose", "mlx5_32", "--json"]);

@@ -714,7 +714,7 @@ fn a_line_is_true_of_all_that_it_names() {
     set(&mut hosts[0], "NCCL_IB_HCA", "mlx5_7:1", None);
     assert_eq!(
         not_meeting(&hosts, &[]),
-        ["n1 mlx5_0:1,mlx5_1:1 NCCL: its settings leave it no active port"]
+        ["n1 mlx5_0:1,mlx5_1:1 NCCL: its list of devices leaves it no active port"]
     );
     // Two ports with other states.
     let mut hosts = nodes(1..4);

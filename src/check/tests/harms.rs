@@ -218,13 +218,13 @@ pub(super) const HARMS: &[Harm] = &[
             it.second(&format!("mlx5_{number}"));
         }
     }),
-    (&["node-forbidden", "taken-ports-unknown"], |it| {
+    (&["node-forbidden", "too-many-ports"], |it| {
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}"));
         }
         it.first().access = Some(Err(problem("no", 13)));
     }),
-    (&["taken-ports-unknown"], |it| {
+    (&["too-many-ports"], |it| {
         it.first().device.index = None;
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}")).device.index = None;
@@ -240,13 +240,13 @@ pub(super) const HARMS: &[Harm] = &[
         }
     }),
     // One of them could not be read.
-    (&["gid-table-unreadable", "taken-ports-unknown"], |it| {
+    (&["gid-table-unreadable", "too-many-ports"], |it| {
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}"));
         }
         it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
     }),
-    (&["gid-table-unreadable", "taken-ports-unknown"], |it| {
+    (&["gid-table-unreadable", "too-many-ports"], |it| {
         for number in 1..=32 {
             it.second(&format!("mlx5_{number}"));
         }
@@ -327,6 +327,14 @@ pub(super) const HARMS: &[Harm] = &[
     (&["pinned-index-other"], |it| it.set("UCX_IB_GID_INDEX", "1")),
     (&["takes-no-gid"], |it| it.set("UCX_IB_GID_INDEX", "x")),
     (&["list-leaves-none"], |it| it.set("NCCL_IB_HCA", " mlx5_0")),
+    // A port that NCCL never takes is not left.
+    (&["not-checked", "list-leaves-none", "takes-no-gid"], |it| {
+        it.set("NCCL_IB_HCA", "mlx5_7");
+        let efa = it.second("efa_0");
+        efa.device.node_type = NodeType::UNSPECIFIED;
+        efa.ports[0].attributes.as_mut().unwrap().as_mut().unwrap().0.link_layer =
+            LinkLayer::UNSPECIFIED;
+    }),
     // What could not be read may be what it names.
     (&["port-unreadable", "not-checked"], |it| {
         it.set("NCCL_IB_HCA", "=mlx5_1");
@@ -390,7 +398,15 @@ pub(super) const HARMS: &[Harm] = &[
         rows.remove(2);
         rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())));
     }),
-    (&["other-transport", "taken-ports-unknown"], |it| {
+    // As many as there is room for, and one that is down, of which not all could be read.
+    (&["gid-table-unreadable", "port-down"], |it| {
+        for number in 1..=32 {
+            it.second(&format!("mlx5_{number}"));
+        }
+        it.attributes().state = PortState::DOWN;
+        it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
+    }),
+    (&["other-transport", "too-many-ports"], |it| {
         it.set("NCCL_NET", "Socket");
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}"));

@@ -119,7 +119,7 @@ fn obstacle(what: Obstacle, end: &End, other: Option<&End>) -> String {
     match what {
         Obstacle::NotActive => format!("the port is {}, not active", end.state),
         Obstacle::NoGid => "no usable GID".to_owned(),
-        Obstacle::NotListed => "its settings leave it no active port".to_owned(),
+        Obstacle::NotListed => "its list of devices leaves it no active port".to_owned(),
         Obstacle::InterfaceDown => "the interface of the GID is down".to_owned(),
         Obstacle::AddressGone => "the address of the GID is not usable on its interface".to_owned(),
         Obstacle::Fabric => against(end, other, fabric),

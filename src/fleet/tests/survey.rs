@@ -4,7 +4,7 @@ use core::num::NonZeroU32;
 
 use super::made::{host, infiniband, keep_rows, port};
 use super::*;
-use crate::device::Device;
+use crate::device::{Device, NodeType};
 use crate::driver::DriverId;
 use crate::gid::{Gid, GidEntry, GidRecord, GidType};
 use crate::hardware::{PciFunction, PcieLink};
@@ -601,6 +601,22 @@ fn a_port_of_infiniband_that_a_program_does_not_use() {
     hosts[1].host = None;
     let unknown = "Unknown([GidUnread]) [1] mlx5_0:1 2 0";
     assert_eq!(troubles(&hosts, Rails::Found, false), [unknown]);
+}
+
+/// iWARP has no networks of GIDs: nothing of them is missing there.
+#[test]
+fn iwarp_where_rails_are_networks() {
+    let mut hosts = fleet(2);
+    for own in &mut hosts {
+        let device = &mut own.devices[1].device;
+        (device.node_type, device.protocol) = (NodeType::RNIC, Some("iw".to_owned()));
+        // It is made of the MAC address.
+        let entry = GidEntry::new(1, 0, Gid::from_bytes([2; 16])).with_type(GidType::IB);
+        own.devices[1].gids = Some(Ok(vec![GidRecord::new(entry, Source::Ioctl).into()]));
+    }
+    let found = troubles(&hosts, Rails::Networks, false);
+    assert_eq!(found.last().unwrap(), "Unknown([NoRule]) [0, 1] mlx5_1:1 2 1");
+    assert!(!found.iter().any(|own| own.contains("NetworkUnread")), "{found:?}");
 }
 
 /// A program that is left no active port of a host reaches nobody from there. Where one is left, that is meant.
