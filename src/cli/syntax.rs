@@ -244,9 +244,10 @@ Examples:
     /// ports" are those that have a usable GID: a port that nobody named may be down.
     ///
     /// The status is 1 if a port that was named has no usable GID, no port of a device that was
-    /// named, or, where none was named, no port of a host that has ports; and if it is not known of a port
-    /// which GID is right. It is 3 if something could not be read. Rows whose type sysfs keeps back (EINVAL)
-    /// come after all others.
+    /// named, or, where none was named, no port of a host that has ports; and if of a port none is
+    /// recommended, as it is not known which is right. One that is right as far as is known, which stderr
+    /// says, is 0. It is 3 if something could not be read. Rows whose type sysfs keeps back (EINVAL) come
+    /// after all others.
     #[command(
         verbatim_doc_comment,
         after_help = "\
