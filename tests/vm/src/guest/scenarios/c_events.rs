@@ -1,4 +1,4 @@
-//! C programs that wait for events print the same bytes with rdma-core's libraries and with ours, when the same
+//! C programs that wait for events print the same lines with rdma-core's libraries and with ours, when the same
 //! things happen to a device. All of them wait at the same time.
 //!
 //! They are rdma-core's own `ibv_asyncwatch`, and the peer `surface_verbs`, which polls for events first.
@@ -62,7 +62,7 @@ impl Waiting {
     /// How many events it said.
     fn events(&self) -> usize {
         let lines = self.said().unwrap_or_default();
-        lines.lines().filter(|line| line.contains("type ") || line.contains("event_type")).count()
+        lines.lines().filter(|line| is_event(line)).count()
     }
 
     fn end(&mut self) {
@@ -70,6 +70,28 @@ impl Waiting {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn is_event(line: &str) -> bool {
+    line.contains("type ")
+}
+
+/// What was said, with the events of each change in one order. The kernel delivers two events at the same time, and
+/// not to each program in the same order. The numbers of events are those after each change.
+fn ordered(text: &str, changes: &[usize]) -> String {
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let places = lines.iter().enumerate().filter(|(_, line)| is_event(line));
+    let places: Vec<usize> = places.map(|(place, _)| place).collect();
+    let mut first = 0;
+    for end in changes.iter().map(|end| (*end).min(places.len())) {
+        let mut own: Vec<&str> = places[first..end].iter().map(|place| lines[*place]).collect();
+        own.sort_unstable();
+        for (place, line) in places[first..end].iter().zip(own) {
+            lines[*place] = line;
+        }
+        first = end;
+    }
+    lines.concat()
 }
 
 impl Drop for Waiting {
@@ -83,6 +105,8 @@ struct Both {
     device: String,
     pairs: Vec<[Waiting; 2]>,
     events: usize,
+    /// How many events there were after each change.
+    changes: Vec<usize>,
 }
 
 impl Both {
@@ -94,7 +118,8 @@ impl Both {
             let one = |of| Waiting::start(device, program, of);
             pairs.push([one("bin")?, one("uverbs")?]);
         }
-        let this = Self { device: device.to_owned(), pairs, events: 0 };
+        let changes = Vec::new();
+        let this = Self { device: device.to_owned(), pairs, events: 0, changes };
         wait_until("all have the device open", || {
             this.all().all(|own| own.said().is_ok_and(|said| said.ends_with('\n')))
         })?;
@@ -130,11 +155,12 @@ impl Both {
             said.collect::<Vec<_>>().join("\n--\n")
         })?;
         self.events = counts[0];
+        self.changes.push(self.events);
         println!("{what}: {} events", self.events - before);
         Ok(())
     }
 
-    /// Compares all that was said, byte for byte, and how those ended that did, after the device is gone.
+    /// Compares all that was said, byte for byte but for the order of what one change brought, and how those ended that did, after the device is gone.
     fn end(mut self, is_gone: bool) -> Result<()> {
         if is_gone {
             thread::sleep(stretched(Duration::from_secs(1)));
@@ -148,8 +174,9 @@ impl Both {
             let (their_text, our_text) = (theirs.said()?, ours.said()?);
             // The only difference: a release of rdma-core older than the event has no name of it.
             let their_text = their_text.replace(UNNAMED, NAMED);
+            let is_same = ordered(&their_text, &self.changes) == ordered(&our_text, &self.changes);
             ensure!(
-                their_text == our_text && theirs.status == ours.status,
+                is_same && theirs.status == ours.status,
                 "{}: {:?}\n{their_text}\n{}: {:?}\n{our_text}",
                 theirs.out,
                 theirs.status,
