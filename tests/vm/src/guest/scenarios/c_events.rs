@@ -160,7 +160,8 @@ impl Both {
         Ok(())
     }
 
-    /// Compares all that was said, byte for byte but for the order of what one change brought, and how those ended that did, after the device is gone.
+    /// Compares all that was said, byte for byte but for the order of what one change brought; and how those ended that
+    /// did, after the device is gone.
     fn end(mut self, is_gone: bool) -> Result<()> {
         if is_gone {
             thread::sleep(stretched(Duration::from_secs(1)));
