@@ -95,6 +95,9 @@ pub(crate) fn an_interface_elsewhere_is_not_named() -> Result<()> {
 /// The index that a new namespace gives to the first interface that cannot keep its own.
 const FIRST: u32 = 2;
 
+/// An index that a VM gave to no interface before: it counts up, and has a thousand of some scenarios.
+const FAR: u32 = 1_000_000;
+
 /// The link-local address of a MAC address that [`lab`] often gives.
 const LINK_LOCAL: &str = "fe80::11:22ff:fe33:4455";
 
@@ -268,7 +271,17 @@ const MANAGER: &str = "/dev/infiniband/rdma_cm";
 /// course of a run, and this address.
 fn pod_interface(pod: &Namespace, lower: &Netdev, kind: &[&str], address: &str) -> Result<()> {
     let name = pod.exec()[3];
-    let link = ["link", lower.name(), "name", "net1", "index", "1061", "netns", name, "type"];
+    let link = [
+        "link",
+        lower.name(),
+        "name",
+        "net1",
+        "index",
+        &(FAR + 1).to_string(),
+        "netns",
+        name,
+        "type",
+    ];
     run(&[&["ip", "link", "add"], &link[..], kind].concat())?;
     pod.run(&["ip", "address", "add", address, "dev", "net1"])?;
     pod.run(&["ip", "link", "set", "net1", "up"]).map(drop)
@@ -476,7 +489,7 @@ pub(crate) fn a_bridge() -> Result<()> {
 pub(crate) fn a_bridge_that_has_lost_its_rows() -> Result<()> {
     let namespace = Namespace::new("blue")?;
     let netdev = Netdev::dummy_with_index("d0", FIRST, "02:11:22:33:44:55")?;
-    let index = FIRST + 90;
+    let index = FAR;
     let others = [("other", index), ("br0", index + 1)];
     // Before the bridge has the index: Linux 5.10 wants it free here, too.
     for (name, index) in others {
@@ -516,7 +529,7 @@ pub(crate) fn a_bond_whose_rows_stay() -> Result<()> {
     let namespace = Namespace::new("blue")?;
     let before = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let after = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
-    let index = (FIRST + 90).to_string();
+    let index = FAR.to_string();
     let link = ["link", after.name(), "name", "net1", "index", &index, "netns", "blue"];
     run(&[&["ip", "link", "add"][..], &link, &["type", "vlan", "id", "9"]].concat())?;
     for mode in ["balance-tlb", "balance-alb"] {
@@ -625,13 +638,23 @@ pub(crate) fn the_same_index_and_address_in_two_namespaces() -> Result<()> {
 pub(crate) fn indices_of_other_namespaces() -> Result<()> {
     let (a, b) = (Namespace::new("a")?, Namespace::new("b")?);
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
-    let other = Netdev::dummy_with_index("e0", 1060, "02:66:77:88:99:aa")?;
+    let other = Netdev::dummy_with_index("e0", FAR, "02:66:77:88:99:aa")?;
     let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
     for (namespace, below) in [("a", &other), ("b", &netdev)] {
-        let link = ["link", below.name(), "name", "net1", "index", "1061", "netns", namespace];
+        let link = [
+            "link",
+            below.name(),
+            "name",
+            "net1",
+            "index",
+            &(FAR + 1).to_string(),
+            "netns",
+            namespace,
+        ];
         run(&[&["ip", "link", "add"][..], &link, &["type", "macvlan", "mode", "bridge"]].concat())?;
     }
-    let vlan = ["link", "net1", "name", "net1.5", "index", "1060", "type", "vlan", "id", "5"];
+    let vlan =
+        ["link", "net1", "name", "net1.5", "index", &FAR.to_string(), "type", "vlan", "id", "5"];
     b.run(&[&["ip", "link", "add"][..], &vlan].concat())?;
     for namespace in [&a, &b] {
         namespace.run(&["ip", "address", "add", "10.7.0.1/24", "dev", "net1"])?;
@@ -680,10 +703,10 @@ pub(crate) fn a_tunnel_is_bound_to_an_interface() -> Result<()> {
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
     // First the VLAN: 5.10 refuses it an index that is taken here.
-    let vlan = ["link", "d0", "name", "v5", "index", "1050", "netns", "blue"];
+    let vlan = ["link", "d0", "name", "v5", "index", &FAR.to_string(), "netns", "blue"];
     run(&[&["ip", "link", "add"][..], &vlan, &["type", "vlan", "id", "5"]].concat())?;
     let gre = ["type", "gre", "local", "10.9.0.1", "remote", "10.9.0.2", "dev", "d0"];
-    run(&[&["ip", "link", "add", "gre1", "index", "1050"][..], &gre].concat())?;
+    run(&[&["ip", "link", "add", "gre1", "index", &FAR.to_string()][..], &gre].concat())?;
     let tunnel = Netdev::made("gre1");
     tunnel.address("10.9.0.1/24")?;
     blue.run(&["ip", "address", "add", "10.9.0.1/24", "dev", "v5"])?;
@@ -719,9 +742,9 @@ pub(crate) fn an_idle_member_of_a_bond() -> Result<()> {
     let active = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let idle = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
     // First the VLAN: 5.10 refuses it an index that is taken here.
-    let vlan = ["link", "d1", "name", "v5", "index", "1090", "netns", "blue"];
+    let vlan = ["link", "d1", "name", "v5", "index", &FAR.to_string(), "netns", "blue"];
     run(&[&["ip", "link", "add"][..], &vlan, &["type", "vlan", "id", "5"]].concat())?;
-    let bond = Netdev::bond_with_index("bond0", 1090, &[&active, &idle])?;
+    let bond = Netdev::bond_with_index("bond0", FAR, &[&active, &idle])?;
     bond.address("10.4.0.1/24")?;
     let rxe = lab::SoftRoce::new("rxe0", &idle)?;
     let address = ["ip", "-netns", "blue", "address", "add", "10.4.0.1/24", "dev", "v5"];
@@ -738,7 +761,7 @@ pub(crate) fn a_full_table_names_nobody_else() -> Result<()> {
     let blue = Namespace::new("blue")?;
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
-    let link = ["link", "d0", "name", "m", "index", "1070", "netns", "blue"];
+    let link = ["link", "d0", "name", "m", "index", &FAR.to_string(), "netns", "blue"];
     run(&[&["ip", "link", "add"][..], &link, &["type", "macvlan", "mode", "bridge"]].concat())?;
     let context = Host::new().open("rxe0")?;
     let length = context.query_port(1)?.gid_tbl_len;
@@ -750,7 +773,7 @@ pub(crate) fn a_full_table_names_nobody_else() -> Result<()> {
     let is_full = || context.query_gid_table().is_ok_and(|table| table.len() == length as usize);
     lab::wait_until("the table is full", is_full)?;
     drop(context);
-    let vlan = netdev.vlan_with_index(7, 1070)?;
+    let vlan = netdev.vlan_with_index(7, FAR)?;
     vlan.address("10.60.0.5/8")?;
     rxe.settle()?;
     for preference in [Preference::Ioctl, Preference::Sysfs] {
