@@ -2,7 +2,7 @@
 //!
 //! An identifier is bound to the GID's address. The kernel (`cma_acquire_dev_by_src_ip`) then looks for the
 //! address's interface in this namespace, and for a port with a row of this GID that points to this very
-//! interface. It does not compare indices or names. It answers only with a port that has such a row. The
+//! interface. It does not compare indices or names. It answers with a port that has such a row, or `ENODEV`. The
 //! row's type is the one that the connection manager uses by default for this port: RoCE v2 where the port
 //! has it. An administrator may set another, so the row's type is not known.
 //!
@@ -24,6 +24,7 @@ use std::fs::File;
 use std::net::IpAddr;
 use std::path::Path;
 
+use nix::libc;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 use uverbs_uapi::cm as abi;
@@ -31,6 +32,15 @@ use uverbs_uapi::cm as abi;
 use self::command::{CmCommand, send};
 use crate::gid::Gid;
 use crate::sysfs::{Folder, device_number, is_node};
+
+/// Who has a row of a GID for an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// The port of this number, of the device of this index. Others may have one, too.
+    Port(u32, u32),
+    /// No port.
+    Nobody,
+}
 
 /// An open connection manager.
 #[derive(Debug)]
@@ -59,13 +69,16 @@ impl ConnectionManager {
         Some(Self { node: open(OFlags::WRONLY)?.into() })
     }
 
-    /// The index of the device and the number of the port that have a row of this GID for this
-    /// interface, which is the only one here with the address.
-    pub(crate) fn port_of(&self, gid: Gid, interface: NonZeroU32) -> Option<(u32, u32)> {
+    /// Which port has a row of this GID for this interface, which is the only one here with the address; `None` if there
+    /// is no answer.
+    pub(crate) fn holder(&self, gid: Gid, interface: NonZeroU32) -> Option<Holder> {
         let mut made = abi::CreateIdResponse { id: NOTHING };
         send(&self.node, CmCommand::CreateId(&mut made)).ok()?;
         let bind = bind(made.id, gid, interface);
-        send(&self.node, CmCommand::Bind(&bind)).ok()?;
+        if let Err(error) = send(&self.node, CmCommand::Bind(&bind)) {
+            // Without the address here it is another error.
+            return (error.raw_os_error() == Some(libc::ENODEV)).then_some(Holder::Nobody);
+        }
         let mut answer =
             abi::QueryAddrResponse { ibdev_index: NOTHING, ..abi::QueryAddrResponse::default() };
         send(&self.node, CmCommand::QueryAddr(made.id, &mut answer)).ok()?;
@@ -107,7 +120,7 @@ fn bind(id: u32, gid: Gid, interface: NonZeroU32) -> abi::Bind {
 }
 
 /// The device's index and the port of an answer, if it is one to what was asked.
-fn port_told(asked: &abi::Bind, answer: &abi::QueryAddrResponse) -> Option<(u32, u32)> {
+fn port_told(asked: &abi::Bind, answer: &abi::QueryAddrResponse) -> Option<Holder> {
     // The kernel has chosen a number for the third and fourth bytes.
     let parts = |addr: &[u8; abi::ADDRESS_LEN]| {
         let (family, rest) = addr.split_first_chunk::<2>()?;
@@ -117,7 +130,7 @@ fn port_told(asked: &abi::Bind, answer: &abi::QueryAddrResponse) -> Option<(u32,
     let is_it = answer.src_size == asked.addr_size
         && parts(&answer.src_addr).is_some_and(|told| Some(told) == parts(&asked.addr));
     let is_bound = answer.port_num != 0 && answer.ibdev_index != NOTHING;
-    (is_it && is_bound).then(|| (answer.ibdev_index, answer.port_num.into()))
+    (is_it && is_bound).then(|| Holder::Port(answer.ibdev_index, answer.port_num.into()))
 }
 
 #[cfg(test)]
@@ -162,7 +175,7 @@ mod tests {
         for address in ["10.0.0.1", "fd00::1", "fe80::1"] {
             let asked = asked(address);
             let right = answer(&asked);
-            assert_eq!(port_told(&asked, &right), Some((5, 2)), "{address}");
+            assert_eq!(port_told(&asked, &right), Some(Holder::Port(5, 2)), "{address}");
             // Not bound, an old kernel's, of another length, and of another address or family.
             let wrong = |change: fn(&mut abi::QueryAddrResponse)| {
                 let mut answer = right;
@@ -214,6 +227,6 @@ mod tests {
         let null = open("/dev/null").unwrap();
         assert!(open("/dev/zero").is_none() && open("/nowhere").is_none());
         // Which takes commands, and answers nothing.
-        assert_eq!(null.port_of(Gid::from_bytes([0xfd; 16]), NonZeroU32::MIN), None);
+        assert_eq!(null.holder(Gid::from_bytes([0xfd; 16]), NonZeroU32::MIN), None);
     }
 }

@@ -44,6 +44,8 @@
 //! Only rows of the same port count as evidence, and a [`GidTable`] always has them all. So the answer does
 //! not depend on what else is asked for.
 //!
+//! If it finds no port at all, the row is not of our interface: it is known to be elsewhere.
+//!
 //! # Rows without a name
 //!
 //! These rows get no name, even if the interface is ours:
@@ -71,6 +73,10 @@
 //! link-local), the far end of a point-to-point link, or interfaces that are not Ethernet. If several ports
 //! have a row of the same address for the same interface, it names the first.
 //!
+//! Some of these are known to be elsewhere: no interface here has the index; or the one that has it is not at or above the
+//! port's own, its kind or what is below it being known, and could not have been there a moment ago. If the port's own is
+//! not here, what is below the interface must all be here, by a second reading too.
+//!
 //! # What can still go wrong
 //!
 //! The kernel makes a row a moment after the address is set, and it may fail to. It removes the row with the
@@ -82,7 +88,8 @@
 //! have lost its row, and a bond of another namespace, above the same port and with its MAC address, takes it.
 //! If it is asked, this is left: the kernel made the row of one type, failed to
 //! make the other, and did the opposite for such an interface elsewhere; or rows were made and removed
-//! between two of our questions.
+//! between two of our questions. If the kernel failed to make only the row of the type that the connection manager looks for,
+//! the other type's is taken for one elsewhere.
 
 mod proof;
 
@@ -93,6 +100,7 @@ use rustix::io::Errno;
 use uverbs_uapi::netlink as abi;
 
 use super::{GidRecord, GidTable, Host};
+use crate::cm::Holder;
 use crate::device::{Device, NodeType};
 use crate::error::{Cause, Error, Request, Result};
 use crate::kernel::release;
@@ -100,7 +108,7 @@ use crate::netdev::{Interface, Netdev};
 use crate::netlink::rdma::{device_request, message_type, parse_device, parse_port};
 use crate::netlink::route::{RouteDump, read_addresses, read_links};
 use crate::netlink::{Message, Socket};
-use proof::{Namespace, Question};
+use proof::{Again, Found, Namespace, Question};
 
 pub(crate) use proof::Naming;
 
@@ -272,22 +280,28 @@ impl Host {
             }
             (namespace, settled)
         };
-        let mut names = namespace.name(tables);
-        self.ask_connection_manager(&namespace, tables, &mut names);
-        Ok(namespace.namings(tables, names, &settled))
+        let mut found = namespace.name(tables);
+        self.ask_connection_manager(&namespace, tables, &mut found);
+        let read_again = || {
+            let mut port_netdevs = PortNetdevs::new();
+            self.ask_port_netdevs(&ports, &mut port_netdevs).ok()?;
+            let links = read_links(&mut Socket::route().ok()?).ok()?;
+            Some(Again::new(port_netdevs, links))
+        };
+        Ok(namespace.namings(tables, found, &settled, read_again))
     }
 
-    /// Names what is left, as far as the connection manager knows it.
+    /// Finds what is left, as far as the connection manager knows it.
     fn ask_connection_manager(
         &self,
         namespace: &Namespace,
         tables: &[&GidTable],
-        names: &mut [Vec<Option<Netdev>>],
+        found: &mut [Found],
     ) {
         let questions: Vec<_> = tables
             .iter()
-            .zip(&*names)
-            .map(|(table, names)| namespace.questions(table, names))
+            .zip(&*found)
+            .map(|(table, found)| namespace.questions(table, &found.names))
             .collect();
         let wanted: BTreeSet<Question> =
             questions.iter().flatten().map(|(_, question)| *question).collect();
@@ -295,12 +309,12 @@ impl Host {
             return;
         }
         let Some(manager) = self.connection_manager() else { return };
-        let answers: BTreeMap<Question, (u32, u32)> = wanted
+        let answers: BTreeMap<Question, Holder> = wanted
             .into_iter()
-            .filter_map(|asked| Some((asked, manager.port_of(asked.gid, asked.interface)?)))
+            .filter_map(|asked| Some((asked, manager.holder(asked.gid, asked.interface)?)))
             .collect();
-        for ((table, questions), names) in tables.iter().zip(&questions).zip(names) {
-            namespace.name_answered(table, questions, &answers, names);
+        for ((table, questions), found) in tables.iter().zip(&questions).zip(found) {
+            namespace.take_answers(table, questions, &answers, found);
         }
     }
 

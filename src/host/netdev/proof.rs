@@ -4,6 +4,7 @@ use core::cell::LazyCell;
 use core::num::NonZeroU32;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::cm::Holder;
 use crate::device::Device;
 use crate::gid::{Gid, GidRecord, GidType};
 use crate::host::{GidTable, PortNetdevs};
@@ -20,6 +21,39 @@ pub(super) struct Namespace {
     near: BTreeMap<Gid, BTreeSet<u32>>,
     /// Not read until it is wanted.
     pub(super) links: Option<Links>,
+}
+
+/// What a second reading found, of the ports' own interfaces first.
+#[derive(Debug)]
+pub(super) struct Again {
+    port_netdevs: PortNetdevs,
+    links: Links,
+    /// As [`Links::untold`] says it.
+    untold: BTreeSet<u32>,
+}
+
+impl Again {
+    pub(super) fn new(port_netdevs: PortNetdevs, links: Links) -> Self {
+        Self { port_netdevs, untold: links.untold(), links }
+    }
+
+    /// Whether an interface is still on others that are all here, and a port's own is still not here. What is below a VLAN
+    /// or macvlan stays so. If the port's own was below it before, it went and came back in between.
+    fn shows_it_beside(&self, index: u32, device: &Device, port: u32) -> bool {
+        let own = self.port_netdevs.get(&(device.name.clone(), port));
+        own.is_some_and(|own| matches!(own, Ok(None)))
+            && self.links.by_index.contains_key(&index)
+            && !self.untold.contains(&index)
+    }
+}
+
+/// What was found of a table's rows.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The interface of each that is proven to be here.
+    pub(super) names: Vec<Option<Netdev>>,
+    /// The places of those of which the connection manager says that no interface here has them.
+    others: BTreeSet<usize>,
 }
 
 /// What is known of a row's interface.
@@ -146,87 +180,107 @@ impl Namespace {
         Self { port_netdevs, addresses, near, links: None }
     }
 
-    pub(super) fn name(&self, tables: &[&GidTable]) -> Vec<Vec<Option<Netdev>>> {
-        tables.iter().map(|table| self.name_table(table)).collect()
+    pub(super) fn name(&self, tables: &[&GidTable]) -> Vec<Found> {
+        let found = |table: &&GidTable| Found { names: self.name_table(table), ..Found::default() };
+        tables.iter().map(found).collect()
     }
 
-    /// What is known of each row, by the names that were found; no more than that for tables that were settled without
-    /// the links, and for devices that netlink did not list, whatever is known of the others.
+    /// What is known of each row, by what was found; no more than that for tables that were settled without
+    /// the links, and for devices that netlink did not list, whatever is known of the others. Reads again where that
+    /// matters.
     pub(super) fn namings(
         &self,
         tables: &[&GidTable],
-        names: Vec<Vec<Option<Netdev>>>,
+        found: Vec<Found>,
         settled: &[bool],
+        read_again: impl FnOnce() -> Option<Again>,
     ) -> Vec<Vec<Naming>> {
+        let again = LazyCell::new(read_again);
         // Made once, as there may be many rows, and many interfaces above a port's.
         let untold = LazyCell::new(|| self.links.as_ref().map(Links::untold).unwrap_or_default());
         let made = LazyCell::new(|| self.made_of_macs());
-        // Interfaces may have changed their names since the row's was read.
-        let may_have_had_name = |record: &GidRecord| {
+        // Interfaces may have changed their names since the row's was read: another than this one has its address.
+        let may_have_had_name = |record: &GidRecord, index: Option<u32>| {
+            let gid = record.entry.gid();
             let is_named = record.entry.netdev_ifindex().is_none() && record.sysfs_netdev.is_some();
-            is_named && (self.has_near_address(record) || made.contains(&record.entry.gid()))
+            is_named
+                && [self.near.get(&gid), made.get(&gid)]
+                    .into_iter()
+                    .flatten()
+                    .any(|own| own.len() > 1 || own.first().copied() != index)
         };
         // It may have been above the port's until now: the kernel removes rows later. Or it still is, and the port's
         // went to another namespace after the links were read.
-        let may_be_its = |index: u32, record: &GidRecord, is_own_here: bool| {
+        let may_be_its = |index: u32, record: &GidRecord, device: &Device, is_own_here: bool| {
             let link = self.link(index);
             let mac = link.and_then(|link| link.mac);
             let is_on_another = link.is_some_and(|link| link.lower.is_some());
             let gid = record.entry.gid();
             let has_address = self.addresses.contains(&(index, gid))
-                || self.has_near_address(record)
+                || self.near.get(&gid).is_some_and(|here| here.contains(&index))
                 || mac.is_some_and(|mac| is_made_of(gid, mac));
-            record.entry.netdev_ifindex().is_some()
-                && has_address
-                && (is_on_another && !is_own_here
-                    || self.links.as_ref().is_some_and(|links| links.may_move(index)))
+            let is_beside = || {
+                let again = again.as_ref();
+                again.is_some_and(|it| it.shows_it_beside(index, device, record.entry.port()))
+            };
+            has_address
+                && (self.links.as_ref().is_some_and(|links| links.may_move(index))
+                    || is_on_another && !is_own_here && !is_beside())
         };
         let may_be_renamed = |record: &GidRecord| {
             let links = self.links.as_ref();
             links.is_some_and(|links| interface_here(links, record) == Here::Unknown)
-                && may_have_had_name(record)
+                && may_have_had_name(record, None)
         };
-        let of_table =
-            |((table, names), is_settled): ((&&GidTable, Vec<Option<Netdev>>), &bool)| {
-                if *is_settled || table.device().index.is_none() {
-                    let of_name = |netdev| Naming { netdev, ..Naming::default() };
-                    return names.into_iter().map(of_name).collect();
-                }
-                let mut above: BTreeMap<u32, Option<BTreeSet<u32>>> = BTreeMap::new();
-                let mut is_elsewhere = |record: &GidRecord| {
-                    let Some(links) = &self.links else { return false };
-                    let (device, port) = (table.device(), record.entry.port());
-                    let own = self.own(device, port).map(|own| own.index);
-                    match interface_here(links, record) {
-                        Here::Unknown => false,
-                        // The port's own came after the links were read.
-                        Here::Nowhere => own.is_none() || own != record.entry.netdev_ifindex(),
-                        Here::Found(index) => {
-                            let above = above
-                                .entry(port)
-                                .or_insert_with(|| self.at_or_above(links, device, port));
-                            above.as_ref().is_some_and(|above| !above.contains(&index))
-                                && !untold.contains(&index)
-                                && !may_have_had_name(record)
-                                && !may_be_its(index, record, own.is_some())
-                        }
+        let of_table = |((table, found), is_settled): ((&&GidTable, Found), &bool)| {
+            if *is_settled || table.device().index.is_none() {
+                let of_name = |netdev| Naming { netdev, ..Naming::default() };
+                return found.names.into_iter().map(of_name).collect();
+            }
+            let mut above: BTreeMap<u32, Option<BTreeSet<u32>>> = BTreeMap::new();
+            let mut is_elsewhere = |place: usize, record: &GidRecord| {
+                let Some(links) = &self.links else { return false };
+                let (device, port) = (table.device(), record.entry.port());
+                let own = self.own(device, port).map(|own| own.index);
+                match interface_here(links, record) {
+                    Here::Unknown => false,
+                    // The port's own came after the links were read.
+                    Here::Nowhere => own.is_none() || own != record.entry.netdev_ifindex(),
+                    Here::Found(index) if may_have_had_name(record, Some(index)) => false,
+                    Here::Found(_) if found.others.contains(&place) => true,
+                    Here::Found(index) => {
+                        let above = above
+                            .entry(port)
+                            .or_insert_with(|| self.at_or_above(links, device, port));
+                        above.as_ref().is_some_and(|above| !above.contains(&index))
+                            && !untold.contains(&index)
+                            && !may_be_its(index, record, device, own.is_some())
                     }
-                };
-                let of_row = |(record, netdev): (&GidRecord, Option<Netdev>)| Naming {
-                    is_elsewhere: netdev.is_none() && is_elsewhere(record),
+                }
+            };
+            let of_row = |(place, record): (usize, &GidRecord)| {
+                let netdev = found.names.get(place).cloned().flatten();
+                Naming {
+                    is_elsewhere: netdev.is_none() && is_elsewhere(place, record),
                     may_be_renamed: netdev.is_none() && may_be_renamed(record),
                     netdev,
-                };
-                table.iter().zip(names).map(of_row).collect()
+                }
             };
-        tables.iter().zip(names).zip(settled).map(of_table).collect()
+            table.iter().enumerate().map(of_row).collect()
+        };
+        tables.iter().zip(found).zip(settled).map(of_table).collect()
     }
 
-    /// The GIDs that the kernel derives from the MAC addresses here.
-    fn made_of_macs(&self) -> BTreeSet<Gid> {
-        let links = self.links.iter().flat_map(|links| links.by_index.values());
-        let macs = links.filter_map(|link| link.mac);
-        macs.flat_map(|mac| [Gid::of_roce(mac), Gid::of_iwarp(mac)]).collect()
+    /// The GIDs that the kernel derives from the MAC addresses here, and whose these are.
+    fn made_of_macs(&self) -> BTreeMap<Gid, BTreeSet<u32>> {
+        let mut made: BTreeMap<Gid, BTreeSet<u32>> = BTreeMap::new();
+        for link in self.links.iter().flat_map(|links| links.by_index.values()) {
+            for gid in link.mac.into_iter().flat_map(|mac| [Gid::of_roce(mac), Gid::of_iwarp(mac)])
+            {
+                made.entry(gid).or_default().insert(link.index.get());
+            }
+        }
+        made
     }
 
     /// The port's own interface, if it is known to be here.
@@ -305,21 +359,28 @@ impl Namespace {
         (link.is_ethernet && is_meant && here.contains(&link.index.get())).then_some(question)
     }
 
-    /// Names the rows of a table that answers show to be of interfaces here.
-    pub(super) fn name_answered(
+    /// Finds what answers show of a table's rows: which are of interfaces here, and which are not.
+    pub(super) fn take_answers(
         &self,
         table: &GidTable,
         questions: &[(usize, Question)],
-        answers: &BTreeMap<Question, (u32, u32)>,
-        names: &mut [Option<Netdev>],
+        answers: &BTreeMap<Question, Holder>,
+        found: &mut Found,
     ) {
         for (place, question) in questions {
-            let (Some(record), Some(name)) = (table.get(*place), names.get_mut(*place)) else {
+            let (Some(record), Some(name)) = (table.get(*place), found.names.get_mut(*place))
+            else {
                 continue;
             };
-            let port = table.device().index.map(|index| (index, record.entry.port()));
-            if port.is_some_and(|port| answers.get(question) == Some(&port)) {
-                *name = self.link(question.interface.get()).map(Link::netdev);
+            let Some(device) = table.device().index else { continue };
+            match answers.get(question) {
+                Some(Holder::Nobody) => {
+                    found.others.insert(*place);
+                }
+                Some(port) if *port == Holder::Port(device, record.entry.port()) => {
+                    *name = self.link(question.interface.get()).map(Link::netdev);
+                }
+                _ => {}
             }
         }
     }

@@ -2,14 +2,20 @@
 
 use super::*;
 
-/// What the rows of `rxe0`, a device of another namespace, are named by this answer of the connection
-/// manager to all that it is asked.
-fn answered(here: &Namespace, table: &GidTable, answer: (u32, u32)) -> Vec<Option<String>> {
-    let mut names = here.name_table(table);
-    let questions = here.questions(table, &names);
+/// What is known of the rows of `rxe0`, a device of another namespace, by this answer of the connection manager to all that
+/// it is asked.
+fn namings(here: &Namespace, table: &GidTable, answer: Holder) -> Vec<Naming> {
+    let mut found = here.name(&[table]).remove(0);
+    let questions = here.questions(table, &found.names);
     let answers = questions.iter().map(|(_, question)| (*question, answer)).collect();
-    here.name_answered(table, &questions, &answers, &mut names);
-    names.into_iter().map(|netdev| netdev.map(|netdev| netdev.name)).collect()
+    here.take_answers(table, &questions, &answers, &mut found);
+    here.namings(&[table], vec![found], &[false], || None).remove(0)
+}
+
+/// What the rows are named.
+fn answered(here: &Namespace, table: &GidTable, (device, port): (u32, u32)) -> Vec<Option<String>> {
+    let namings = namings(here, table, Holder::Port(device, port));
+    namings.into_iter().map(|naming| naming.netdev.map(|netdev| netdev.name)).collect()
 }
 
 /// A pod with `net1`, and `net2` beside it: the ports' own interfaces are in another namespace.
@@ -139,4 +145,32 @@ fn the_connection_manager_is_not_asked_of_what_has_a_name_or_no_address_here() {
     assert_eq!(here.settled(&[&far_away]), [true]);
     let near = pod(&[(61, "10.7.0.1")], link(61, "net1"));
     assert_eq!(near.settled(&[&far_away]), [false]);
+}
+
+/// It knows an interface that has the row's index, or name, and address, and no port has a row for that.
+#[test]
+fn a_row_of_nobody_here_is_elsewhere() {
+    let by_name = |netdev: &str, address: &str| GidRecord {
+        sysfs_netdev: Some(netdev.to_owned()),
+        ..record(0, address)
+    };
+    let elsewhere = |here: &Namespace, row: GidRecord, answer: Holder| {
+        let table = GidTable::sample("rxe0", vec![row]);
+        namings(here, &table, answer).remove(0).is_elsewhere
+    };
+    // It is on an interface of another namespace, which may be the port's.
+    let net1 = || Link { is_lower_told: false, ..link(61, "net1") };
+    let mut here = pod(&[(61, "10.7.0.1")], net1());
+    here.port_netdevs.insert(("rxe0".into(), 1), Ok(None));
+    for row in [record(61, "10.7.0.1"), by_name("net1", "10.7.0.1")] {
+        assert!(elsewhere(&here, row.clone(), Holder::Nobody), "{row:?}");
+        // It has a row on another port, and may have one on this.
+        assert!(!elsewhere(&here, row.clone(), Holder::Port(1, 1)), "{row:?}");
+        assert!(!elsewhere(&here, row.clone(), Holder::Port(0, 1)), "{row:?}");
+    }
+    // With an address that several here may have, it may have had the other's name.
+    let mut here = pod(&[(61, "fe80::1"), (62, "fe80::1")], net1());
+    here.port_netdevs.insert(("rxe0".into(), 1), Ok(None));
+    assert!(elsewhere(&here, record(61, "fe80::1"), Holder::Nobody));
+    assert!(!elsewhere(&here, by_name("net1", "fe80::1"), Holder::Nobody));
 }

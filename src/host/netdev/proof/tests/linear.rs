@@ -41,10 +41,14 @@ fn naming() {
     let tables = [&table];
     let names = here.name(&tables);
     assert!(here.settled(&tables)[0]);
-    assert!(names[0].iter().all(Option::is_some), "{names:?}");
+    assert!(names[0].names.iter().all(Option::is_some), "{names:?}");
     // None is named, as if none were proven, and each is looked for.
-    let unnamed = vec![vec![None; table.len()]];
-    assert!(here.namings(&tables, unnamed, &[false])[0].iter().all(|naming| !naming.is_elsewhere));
+    let unnamed = vec![Found { names: vec![None; table.len()], ..Found::default() }];
+    assert!(
+        here.namings(&tables, unnamed, &[false], || None)[0]
+            .iter()
+            .all(|naming| !naming.is_elsewhere)
+    );
 }
 
 #[test]

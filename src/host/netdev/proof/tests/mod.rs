@@ -175,7 +175,7 @@ fn a_bridge_may_have_no_rows() {
         let links = vec![link(2, "d0"), vlan(3, "d0.72"), master, on_bridge.clone()];
         let here = namespace(&addresses, links);
         let table = GidTable::sample("rxe0", rows.to_vec());
-        let names = here.name(&[&table]).remove(0);
+        let names = here.name_table(&table);
         let asked: Vec<usize> = here.questions(&table, &names).iter().map(|own| own.0).collect();
         (names.iter().filter(|own| own.is_some()).count(), asked)
     };
@@ -412,7 +412,7 @@ fn a_row_of_a_port_that_is_not_told_of_may_be_of_any_interface() {
     let mut here = namespace(&[(2, "10.0.0.1")], vec![link(2, "d0"), link(3, "e0")]);
     let table = GidTable::sample("rxe0", vec![record(3, "10.0.0.7"), record(9, "10.0.0.8")]);
     let elsewhere = |here: &Namespace| {
-        let namings = here.namings(&[&table], here.name(&[&table]), &[false]).remove(0);
+        let namings = here.namings(&[&table], here.name(&[&table]), &[false], || None).remove(0);
         [namings[0].is_elsewhere, namings[1].is_elsewhere]
     };
     assert_eq!(elsewhere(&here), [true, true]);
@@ -486,7 +486,7 @@ fn a_row_of_an_interface_that_has_its_address_is_not_known_to_be_elsewhere() {
     ];
     let table = GidTable::sample("rxe0", rows.to_vec());
     let elsewhere = |here: &Namespace| {
-        let namings = here.namings(&[&table], here.name(&[&table]), &[false]).remove(0);
+        let namings = here.namings(&[&table], here.name(&[&table]), &[false], || None).remove(0);
         namings.iter().map(|own| own.is_elsewhere).collect::<Vec<_>>()
     };
     assert_eq!(elsewhere(&here), [false, false, true, true, false, true, true, true]);
@@ -495,6 +495,44 @@ fn a_row_of_an_interface_that_has_its_address_is_not_known_to_be_elsewhere() {
     assert_eq!(elsewhere(&here), [false, false, true, true, false, false, true, true]);
     here.port_netdevs.insert(("rxe0".into(), 1), Ok(Some(Netdev::new(index(25), "d9"))));
     assert_eq!(elsewhere(&here), [false; 8]);
+}
+
+/// A VLAN of an interface that has no RDMA has the index, or the name, and the address of another namespace's: if all that it
+/// is on is here, and the port's own is not, also by a second reading.
+#[test]
+fn a_row_of_an_interface_beside_the_port_is_elsewhere_by_a_second_reading() {
+    let vlan = |lower: u32| Link { lower: Some(lower), kind: "vlan".into(), ..link(22, "e0.7") };
+    let e0 = || link(3, "e0");
+    let mut here = namespace(&[(22, "10.9.9.2")], vec![e0(), vlan(3)]);
+    here.port_netdevs.insert(("rxe0".into(), 1), Ok(None));
+    let by_name = GidEntry::new(1, 4, gid("10.9.9.2")).with_type(GidType::ROCE_V2);
+    let by_name = GidRecord::new(by_name, crate::host::Source::Sysfs);
+    let by_name = by_name.with_sysfs_netdev(Some("e0.7".to_owned()));
+    let elsewhere = |here: &Namespace, again: Option<(Result<Option<Netdev>>, Vec<Link>)>| {
+        let mut again = again.map(|(own, links)| {
+            let own = PortNetdevs::from([(("rxe0".to_owned(), 1), own)]);
+            Again::new(own, links.into_iter().collect())
+        });
+        let table = GidTable::sample("rxe0", vec![record(22, "10.9.9.2"), by_name.clone()]);
+        let found = here.name(&[&table]);
+        let namings = here.namings(&[&table], found, &[false], || again.take()).remove(0);
+        [namings[0].is_elsewhere, namings[1].is_elsewhere]
+    };
+    let unread = Error::new("rxe0", Request::PortNetdev { port: 1 }, Cause::Os(libc::EIO));
+    let (none, e0_is_own) = (|| Ok(None), Ok(Some(Netdev::new(index(3), "e0"))));
+    assert_eq!(elsewhere(&here, Some((none(), vec![e0(), vlan(3)]))), [true; 2]);
+    // Nothing could be read again; the port's own has come back, or that is not known.
+    assert_eq!(elsewhere(&here, None), [false; 2]);
+    assert_eq!(elsewhere(&here, Some((e0_is_own, vec![e0(), vlan(3)]))), [false; 2]);
+    assert_eq!(elsewhere(&here, Some((Err(unread), vec![e0(), vlan(3)]))), [false; 2]);
+    // What it is on has gone to another namespace, or it has gone.
+    let on_other = Link { lower: None, is_lower_told: false, ..vlan(3) };
+    assert_eq!(elsewhere(&here, Some((none(), vec![e0(), on_other]))), [false; 2]);
+    assert_eq!(elsewhere(&here, Some((none(), vec![e0()]))), [false; 2]);
+    // Another interface has the address as well, and had the name perhaps.
+    here = namespace(&[(22, "10.9.9.2"), (3, "10.9.9.2")], vec![e0(), vlan(3)]);
+    here.port_netdevs.insert(("rxe0".into(), 1), none());
+    assert_eq!(elsewhere(&here, Some((none(), vec![e0(), vlan(3)]))), [true, false]);
 }
 
 /// By sysfs a row has a name, which was read before the interfaces were.
@@ -519,7 +557,7 @@ fn a_name_that_nobody_has_is_not_known() {
         ],
     );
     let tables = [&table];
-    let namings = here.namings(&tables, here.name(&tables), &[false]).remove(0);
+    let namings = here.namings(&tables, here.name(&tables), &[false], || None).remove(0);
     let told: Vec<_> = namings.iter().map(|it| (it.is_elsewhere, it.may_be_renamed)).collect();
     let (unknown, renamed, elsewhere) = ((false, false), (false, true), (true, false));
     assert_eq!(told, [renamed, renamed, unknown, elsewhere, unknown, elsewhere]);

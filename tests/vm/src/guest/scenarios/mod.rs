@@ -95,6 +95,7 @@ const SOFT: &[Scenario] = &[
         namespaces::the_same_index_and_address_in_two_namespaces,
     ),
     ("indices_of_other_namespaces", namespaces::indices_of_other_namespaces),
+    ("an_interface_on_another_in_the_pod", namespaces::an_interface_on_another_in_the_pod),
     ("a_tunnel_is_bound_to_an_interface", namespaces::a_tunnel_is_bound_to_an_interface),
     ("addresses_with_a_far_end", namespaces::addresses_with_a_far_end),
     ("an_idle_member_of_a_bond", namespaces::an_idle_member_of_a_bond),

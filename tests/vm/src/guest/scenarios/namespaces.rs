@@ -270,18 +270,8 @@ const MANAGER: &str = "/dev/infiniband/rdma_cm";
 /// Makes an interface of this kind for a namespace, on another, with an index that no other reaches in the
 /// course of a run, and this address.
 fn pod_interface(pod: &Namespace, lower: &Netdev, kind: &[&str], address: &str) -> Result<()> {
-    let name = pod.exec()[3];
-    let link = [
-        "link",
-        lower.name(),
-        "name",
-        "net1",
-        "index",
-        &(FAR + 1).to_string(),
-        "netns",
-        name,
-        "type",
-    ];
+    let (name, index) = (pod.exec()[3], FAR.to_string());
+    let link = ["link", lower.name(), "name", "net1", "index", &index, "netns", name, "type"];
     run(&[&["ip", "link", "add"], &link[..], kind].concat())?;
     pod.run(&["ip", "address", "add", address, "dev", "net1"])?;
     pod.run(&["ip", "link", "set", "net1", "up"]).map(drop)
@@ -640,17 +630,9 @@ pub(crate) fn indices_of_other_namespaces() -> Result<()> {
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let other = Netdev::dummy_with_index("e0", FAR, "02:66:77:88:99:aa")?;
     let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
+    let index = (FAR + 1).to_string();
     for (namespace, below) in [("a", &other), ("b", &netdev)] {
-        let link = [
-            "link",
-            below.name(),
-            "name",
-            "net1",
-            "index",
-            &(FAR + 1).to_string(),
-            "netns",
-            namespace,
-        ];
+        let link = ["link", below.name(), "name", "net1", "index", &index, "netns", namespace];
         run(&[&["ip", "link", "add"][..], &link, &["type", "macvlan", "mode", "bridge"]].concat())?;
     }
     let vlan =
@@ -666,34 +648,79 @@ pub(crate) fn indices_of_other_namespaces() -> Result<()> {
     let gids = rxe.gids()?;
     let row = gids.iter().find(|(_, gid)| gid.ends_with("ffff:0a07:0001"));
     let index = row.context("B's row")?.0.to_string();
-    for arguments in [
-        &["gids", "--json"][..],
-        &["gids", "rxe0", "--json"],
-        &["gid", "rxe0:1", &index, "--json"],
-        &["gids", "--ip", "10.7.0.1", "--json"],
-        &["gids", "--type", "v2", "--json"],
-        &["gids", "--netdev", "net1", "--json"],
-        &["gids", "--source", "sysfs", "--json"],
-        &["snapshot"],
-    ] {
-        let output = lab::output(&[&a.exec()[..], &["uverbs"], arguments].concat())?;
-        let said = String::from_utf8(output.stdout)?;
-        let noted = String::from_utf8(output.stderr)?;
-        println!("{arguments:?}: {said}{noted}");
-        // It may be net1's, for all that is known here.
-        let is_doubted = arguments.contains(&"--netdev");
-        ensure!(output.status.code() == Some(i32::from(is_doubted)), "{}", output.status);
-        ensure!(noted.contains("it is not known whether the interface is theirs") == is_doubted);
-        let document: Value = serde_json::from_str(&said)?;
-        let mut rows = document["gids"].as_array().cloned().unwrap_or_default();
-        for device in document["devices"].as_array().into_iter().flatten() {
-            rows.extend(device["gids"].as_array().cloned().unwrap_or_default());
+    for can_ask in [true, false] {
+        // Without the connection manager it may be net1's, for all that is known in A.
+        let _aside = if can_ask { None } else { Some(lab::Aside::moved(MANAGER)?) };
+        for arguments in [
+            &["gids", "--json"][..],
+            &["gids", "rxe0", "--json"],
+            &["gid", "rxe0:1", &index, "--json"],
+            &["gids", "--ip", "10.7.0.1", "--json"],
+            &["gids", "--type", "v2", "--json"],
+            &["gids", "--netdev", "net1", "--json"],
+            &["gids", "--source", "sysfs", "--json"],
+            &["snapshot"],
+        ] {
+            let output = lab::output(&[&a.exec()[..], &["uverbs"], arguments].concat())?;
+            let said = String::from_utf8(output.stdout)?;
+            let noted = String::from_utf8(output.stderr)?;
+            println!("{arguments:?}: {said}{noted}");
+            let is_of_net1 = arguments.contains(&"--netdev");
+            let is_doubted = noted.contains("it is not known whether the interface is theirs");
+            ensure!(output.status.code() == Some(i32::from(is_of_net1)), "{}", output.status);
+            ensure!(is_doubted == (is_of_net1 && !can_ask), "{noted}");
+            let document: Value = serde_json::from_str(&said)?;
+            let mut rows = document["gids"].as_array().cloned().unwrap_or_default();
+            for device in document["devices"].as_array().into_iter().flatten() {
+                rows.extend(device["gids"].as_array().cloned().unwrap_or_default());
+            }
+            ensure!(!rows.is_empty() || is_of_net1, "no rows");
+            ensure!(rows.iter().all(|row| row["netdev"].is_null()), "B's rows were taken for A's");
         }
-        ensure!(!rows.is_empty() || arguments.contains(&"--netdev"), "no rows");
-        ensure!(rows.iter().all(|row| row["netdev"].is_null()), "B's rows were taken for A's");
+        if can_ask {
+            none_is_chosen(&a)?;
+        } else {
+            println!("{}", a.run(&["uverbs", "choose", "--explain"])?);
+        }
     }
-    let chosen = a.run(&["uverbs", "choose", "--explain"])?;
-    println!("{chosen}");
+    Ok(())
+}
+
+/// A pod's VLAN is on an interface that has no RDMA, and has the index and the address of one on the port's: its row is not
+/// taken, whether the connection manager can be asked or not.
+pub(crate) fn an_interface_on_another_in_the_pod() -> Result<()> {
+    let pod = Namespace::new("a")?;
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let vlan = netdev.vlan_with_index(7, FAR)?;
+    vlan.address("10.7.0.1/24")?;
+    let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
+    rxe.wait_for_gid("0000:0000:0000:0000:0000:ffff:0a07:0001")?;
+    pod.run(&["ip", "link", "add", "e0", "type", "dummy"])?;
+    let index = FAR.to_string();
+    let link = ["link", "e0", "name", "net1", "index", &index, "type", "vlan", "id", "7"];
+    pod.run(&[&["ip", "link", "add"][..], &link].concat())?;
+    pod.run(&["ip", "address", "add", "10.7.0.1/24", "dev", "net1"])?;
+    for name in ["e0", "net1"] {
+        pod.run(&["ip", "link", "set", name, "up"])?;
+    }
+    none_is_chosen(&pod)?;
+    let _aside = lab::Aside::moved(MANAGER)?;
+    none_is_chosen(&pod)
+}
+
+/// That no row is taken in a namespace, and that of the address is known to be of another.
+fn none_is_chosen(namespace: &Namespace) -> Result<()> {
+    for command in [&["choose"][..], &["choose", "--netdev", "net1"], &["env", "nccl"]] {
+        let output = lab::output(&[&namespace.exec()[..], &["uverbs"], command].concat())?;
+        let said = String::from_utf8(output.stdout)?;
+        println!("{command:?}: {}: {said}{}", output.status, String::from_utf8(output.stderr)?);
+        ensure!(output.status.code() == Some(1) && !said.contains("10.7.0.1"), "{command:?}");
+        ensure!(!said.contains("export"), "{command:?}");
+    }
+    let taken: Value = serde_json::from_str(&namespace.run(&["uverbs", "snapshot"])?)?;
+    let rows = taken["devices"][0]["gids"].as_array().context("no rows")?;
+    let row = rows.iter().find(|row| row["gid"] == "::ffff:10.7.0.1").context("no such row")?;
+    ensure!(row["netdev_is_elsewhere"] == true, "{row}");
     Ok(())
 }
 
