@@ -36,7 +36,8 @@
 //!
 //! It is asked only if all of this is true: an Ethernet interface here has the row's index (or name) and
 //! the GID's address as its own; no other interface here has that address, or the address is IPv6
-//! link-local; and no other row of the port says the same. On most hosts it is never asked.
+//! link-local; no interface here has an address of IPv4 written as IPv6 (`::ffff:10.0.0.1`); and no other row of the port
+//! says the same. On most hosts it is never asked.
 //!
 //! It does not say which type the row has that it found. If there is a row of each type, both are named,
 //! because the kernel makes and removes both at once. If the table is full, neither is named.
@@ -44,7 +45,9 @@
 //! Only rows of the same port count as evidence, and a [`GidTable`] always has them all. So the answer does
 //! not depend on what else is asked for.
 //!
-//! If it finds no port at all, the row is not of our interface: it is known to be elsewhere.
+//! If it finds no port at all, the row is not of our interface: it is known to be elsewhere. The kernel removes rows for
+//! a moment, as when another member of a bond becomes active. So this counts only if the row is in the table after that,
+//! the connection manager finds no port once more, and the kernel lists the device then.
 //!
 //! # Rows without a name
 //!
@@ -89,7 +92,9 @@
 //! If it is asked, this is left: the kernel made the row of one type, failed to
 //! make the other, and did the opposite for such an interface elsewhere; or rows were made and removed
 //! between two of our questions. If the kernel failed to make only the row of the type that the connection manager looks for,
-//! the other type's is taken for one elsewhere.
+//! the other type's is taken for one elsewhere. So are all rows that it is asked about in the moment in which the kernel adds
+//! a device, when its node is there and the connection manager does not know it yet; and rows that were removed and made
+//! again twice, each time when it was asked.
 
 mod proof;
 
@@ -99,13 +104,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustix::io::Errno;
 use uverbs_uapi::netlink as abi;
 
-use super::{GidRecord, GidTable, Host};
+use super::{GidRecord, GidTable, Host, Preference, Reader, Source};
 use crate::cm::Holder;
 use crate::device::{Device, NodeType};
 use crate::error::{Cause, Error, Request, Result};
 use crate::kernel::release;
 use crate::netdev::{Interface, Netdev};
-use crate::netlink::rdma::{device_request, message_type, parse_device, parse_port};
+use crate::netlink::rdma::{
+    device_request, devices_request, message_type, parse_device, parse_port,
+};
 use crate::netlink::route::{RouteDump, read_addresses, read_links};
 use crate::netlink::{Message, Socket};
 use proof::{Again, Found, Namespace, Question};
@@ -293,7 +300,7 @@ impl Host {
 
     /// Finds what is left, as far as the connection manager knows it.
     fn ask_connection_manager(
-        &self,
+        &mut self,
         namespace: &Namespace,
         tables: &[&GidTable],
         found: &mut [Found],
@@ -313,9 +320,38 @@ impl Host {
             .into_iter()
             .filter_map(|asked| Some((asked, manager.holder(asked.gid, asked.interface)?)))
             .collect();
-        for ((table, questions), found) in tables.iter().zip(&questions).zip(found) {
+        for ((table, questions), found) in tables.iter().zip(&questions).zip(&mut *found) {
             namespace.take_answers(table, questions, &answers, found);
+            if found.has_others() {
+                let again = self.read_again(table);
+                let ask = |asked: Question| manager.holder(asked.gid, asked.interface);
+                found.confirm(table, again.as_ref(), questions, ask);
+            }
         }
+        if found.iter().any(Found::has_others) {
+            let registered = self.registered().unwrap_or_default();
+            for (table, found) in tables.iter().zip(found) {
+                if table.device().index.is_none_or(|index| !registered.contains(&index)) {
+                    found.forget_others();
+                }
+            }
+        }
+    }
+
+    /// The indices of the devices that the kernel lists now. One that it is about to remove is not among them, and has rows
+    /// until the connection manager knows nothing more of it.
+    fn registered(&mut self) -> Option<BTreeSet<u32>> {
+        let devices = self.netlink()?.dump(&devices_request(), parse_device).ok()?;
+        Some(devices.into_iter().map(|(index, _)| index).collect())
+    }
+
+    /// Reads a table again from where it was read; `None` if it cannot be read.
+    fn read_again(&self, table: &GidTable) -> Option<GidTable> {
+        let preference = match table.iter().next()?.source {
+            Source::Ioctl => Preference::Ioctl,
+            Source::Sysfs => Preference::Sysfs,
+        };
+        Reader::new(table.device(), self.sysfs(), preference).ok()?.gid_table().ok()
     }
 
     /// The interfaces of this network namespace, by index. `None` if this is another host's tree,

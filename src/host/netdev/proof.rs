@@ -3,6 +3,7 @@
 use core::cell::LazyCell;
 use core::num::NonZeroU32;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use crate::cm::Holder;
 use crate::device::Device;
@@ -19,6 +20,8 @@ pub(super) struct Namespace {
     addresses: BTreeSet<(u32, Gid)>,
     /// Which interfaces have a GID's address as their own, and not as that of a far end.
     near: BTreeMap<Gid, BTreeSet<u32>>,
+    /// The GIDs of addresses of IPv4 that an interface has as IPv6 (`::ffff:10.0.0.1`).
+    mapped: BTreeSet<Gid>,
     /// Not read until it is wanted.
     pub(super) links: Option<Links>,
 }
@@ -52,8 +55,41 @@ impl Again {
 pub(super) struct Found {
     /// The interface of each that is proven to be here.
     pub(super) names: Vec<Option<Netdev>>,
-    /// The places of those of which the connection manager says that no interface here has them.
+    /// The places of those that no interface here has, as the connection manager says.
     others: BTreeSet<usize>,
+}
+
+impl Found {
+    /// Whether there are such rows that no interface here has.
+    pub(super) fn has_others(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    /// Forgets them, as nothing is known of them.
+    pub(super) fn forget_others(&mut self) {
+        self.others.clear();
+    }
+
+    /// Keeps of these only the rows that are still in the table, and that still nobody has: the kernel removes rows for a
+    /// moment and makes them again, as when another member of a bond becomes active.
+    pub(super) fn confirm(
+        &mut self,
+        table: &GidTable,
+        again: Option<&GidTable>,
+        questions: &[(usize, Question)],
+        ask: impl Fn(Question) -> Option<Holder>,
+    ) {
+        let is_there = |place: usize| {
+            table.get(place).is_some_and(|own| {
+                again.and_then(|again| again.row(own.entry.port(), own.entry.index())) == Some(own)
+            })
+        };
+        let others = questions.iter().filter(|(place, _)| self.others.contains(place));
+        self.others = others
+            .filter(|(place, question)| is_there(*place) && ask(*question) == Some(Holder::Nobody))
+            .map(|(place, _)| *place)
+            .collect();
+    }
 }
 
 /// What is known of a row's interface.
@@ -176,8 +212,10 @@ impl Namespace {
         for address in addresses {
             near.entry(gid_of(address.near)).or_default().insert(address.index);
         }
+        let is_mapped = |ip: &IpAddr| ip.to_canonical() != *ip;
+        let mapped = addresses.iter().map(|it| it.near).filter(is_mapped).map(gid_of).collect();
         let addresses = addresses.iter().map(|it| (it.index, gid_of(it.ip))).collect();
-        Self { port_netdevs, addresses, near, links: None }
+        Self { port_netdevs, addresses, near, mapped, links: None }
     }
 
     pub(super) fn name(&self, tables: &[&GidTable]) -> Vec<Found> {
@@ -354,7 +392,9 @@ impl Namespace {
             (None, Some(name)) => self.links.as_ref()?.named(name)?,
             (None, None) => return None,
         };
-        let is_meant = here.len() == 1 || gid.ipv6().is_unicast_link_local();
+        // It looks for an address of IPv4 among those that are written so.
+        let is_only_one = here.len() == 1 && !self.mapped.contains(&gid);
+        let is_meant = is_only_one || gid.ipv6().is_unicast_link_local();
         let question = Question { gid, interface: link.index };
         (link.is_ethernet && is_meant && here.contains(&link.index.get())).then_some(question)
     }
@@ -374,7 +414,8 @@ impl Namespace {
             };
             let Some(device) = table.device().index else { continue };
             match answers.get(question) {
-                Some(Holder::Nobody) => {
+                // A full table may have had room for a row of the other type only.
+                Some(Holder::Nobody) if !table.is_full(record.entry.port()) => {
                     found.others.insert(*place);
                 }
                 Some(port) if *port == Holder::Port(device, record.entry.port()) => {

@@ -60,6 +60,8 @@ fn what_the_connection_manager_cannot_tell_apart_is_not_asked() {
     assert!(!asked(&pod(&[(62, "10.7.0.1")], net1()), &row), "of another here");
     let two = [(61, "10.7.0.1"), (62, "10.7.0.1")];
     assert!(!asked(&pod(&two, net1()), &row), "of two here");
+    let mapped = [(61, "::ffff:10.7.0.1")];
+    assert!(!asked(&pod(&mapped, net1()), &row), "as IPv6, which it would be asked of as IPv4");
     let infiniband = Link { is_ethernet: false, ..net1() };
     assert!(!asked(&pod(&[(61, "10.7.0.1")], infiniband), &row), "not Ethernet");
     let mut entry = GidEntry::new(1, 7, gid("10.7.0.1"))
@@ -168,9 +170,36 @@ fn a_row_of_nobody_here_is_elsewhere() {
         assert!(!elsewhere(&here, row.clone(), Holder::Port(1, 1)), "{row:?}");
         assert!(!elsewhere(&here, row.clone(), Holder::Port(0, 1)), "{row:?}");
     }
+    // Of its two rows only that may be there which the connection manager does not look for.
+    let full = GidTable::sample("rxe0", vec![record(61, "10.7.0.1")]).filled();
+    assert!(!namings(&here, &full, Holder::Nobody).remove(0).is_elsewhere);
     // With an address that several here may have, it may have had the other's name.
     let mut here = pod(&[(61, "fe80::1"), (62, "fe80::1")], net1());
     here.port_netdevs.insert(("rxe0".into(), 1), Ok(None));
     assert!(elsewhere(&here, record(61, "fe80::1"), Holder::Nobody));
     assert!(!elsewhere(&here, by_name("net1", "fe80::1"), Holder::Nobody));
+}
+
+/// The kernel may have removed the row for a moment when the connection manager was asked.
+#[test]
+fn that_nobody_has_a_row_is_asked_twice() {
+    let here = pod(&[(61, "10.7.0.1")], link(61, "net1"));
+    let rows = vec![record(60, "10.6.0.1"), record(61, "10.7.0.1")];
+    let table = GidTable::sample("rxe0", rows.clone());
+    let confirmed = |again: Option<&GidTable>, answer: Option<Holder>| {
+        let mut found = here.name(&[&table]).remove(0);
+        let questions = here.questions(&table, &found.names);
+        let answers = questions.iter().map(|(_, asked)| (*asked, Holder::Nobody)).collect();
+        here.take_answers(&table, &questions, &answers, &mut found);
+        assert!(found.has_others());
+        found.confirm(&table, again, &questions, |_| answer);
+        found.has_others()
+    };
+    assert!(confirmed(Some(&table), Some(Holder::Nobody)));
+    assert!(!confirmed(Some(&table), Some(Holder::Port(0, 1))), "it is there again");
+    assert!(!confirmed(Some(&table), None), "no answer");
+    assert!(!confirmed(None, Some(Holder::Nobody)), "not read again");
+    for rows in [vec![rows[0].clone()], vec![rows[0].clone(), record(62, "10.7.0.1")]] {
+        assert!(!confirmed(Some(&GidTable::sample("rxe0", rows)), Some(Holder::Nobody)));
+    }
 }

@@ -506,7 +506,7 @@ fn a_row_of_an_interface_beside_the_port_is_elsewhere_by_a_second_reading() {
     let mut here = namespace(&[(22, "10.9.9.2")], vec![e0(), vlan(3)]);
     here.port_netdevs.insert(("rxe0".into(), 1), Ok(None));
     let by_name = GidEntry::new(1, 4, gid("10.9.9.2")).with_type(GidType::ROCE_V2);
-    let by_name = GidRecord::new(by_name, crate::host::Source::Sysfs);
+    let by_name = GidRecord::new(by_name, Source::Sysfs);
     let by_name = by_name.with_sysfs_netdev(Some("e0.7".to_owned()));
     let elsewhere = |here: &Namespace, again: Option<(Result<Option<Netdev>>, Vec<Link>)>| {
         let mut again = again.map(|(own, links)| {
@@ -542,7 +542,7 @@ fn a_name_that_nobody_has_is_not_known() {
     let here = namespace(&[(2, "10.0.0.1")], vec![d0, link(3, "e0")]);
     let by_name = |slot: u32, address: &str, name: &str| {
         let entry = GidEntry::new(1, slot, gid(address)).with_type(GidType::ROCE_V2);
-        GidRecord::new(entry, crate::host::Source::Sysfs).with_sysfs_netdev(Some(name.to_owned()))
+        GidRecord::new(entry, Source::Sysfs).with_sysfs_netdev(Some(name.to_owned()))
     };
     let table = GidTable::sample(
         "rxe0",
