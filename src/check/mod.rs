@@ -95,6 +95,8 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
         }
         _ => &Absence::NoDevice.advice(),
     };
+    let here: BTreeSet<&str> =
+        inventory.devices.iter().map(|own| own.device.name.as_str()).collect();
     for absence in &inventory.absences {
         let (seen, advice) = (absence.seen(), absence.advice());
         match absence {
@@ -105,6 +107,11 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
             }
             Absence::NoModule => findings.add("no-rdma-module", Problem, seen, advice),
             Absence::NoDevice => findings.add("no-device", Problem, seen, no_device),
+            // What is typed here would be of the one that is here.
+            Absence::OtherNamespace { device, node } if here.contains(device.as_str()) => {
+                let seen = format!("another {device} ({node}) is in another network namespace");
+                findings.add("device-elsewhere", Warning, seen, "run there");
+            }
             Absence::OtherNamespace { .. } => {
                 findings.add("device-elsewhere", Warning, seen, advice);
             }

@@ -7,7 +7,7 @@ use nix::libc;
 use super::finding::{Finding, Severity};
 use crate::choose::plan::{Model, Program};
 use crate::choose::{self, Decision, Outcome, Port, Why, Wish, recommend};
-use crate::inventory::{self, DeviceRecord, Inventory, PortRecord, Setting, SettingsReading};
+use crate::inventory::{self, Inventory, Setting, SettingsReading};
 use crate::port::{LinkLayer, PortState};
 
 /// Findings about programs that take another GID than the recommended one, with the variables as they
@@ -85,7 +85,9 @@ pub fn settings_for(
     }
     let indices = |program: Program, model: &Model| -> Vec<RightIndex<'_>> {
         let ports = recommended.iter().filter(|(port, _)| {
-            port.link_layer == LinkLayer::ETHERNET && program.asks_for(port) && model.lists(port)
+            port.link_layer == LinkLayer::ETHERNET
+                && program.asks_for(port)
+                && model.lists(port.device, port.number)
         });
         let indices = ports.filter_map(|(port, decision)| {
             let decision = decision.as_ref()?;
@@ -189,18 +191,6 @@ fn judge_room(
     is_doubtful: bool,
 ) -> Option<Finding> {
     let program = Program::Nccl;
-    let is_asked = |number: u32| choose::nccl::ASKED.contains(&number);
-    let is_unread = |record: &DeviceRecord| {
-        let mut ports = record.ports.iter().filter(|own| is_asked(own.number));
-        match record.problem() {
-            Some(_) => record.device.ports().any(is_asked),
-            None => ports.any(|own| own.unread().is_some()),
-        }
-    };
-    let is_whole = !inventory.is_partial()
-        && inventory.problems.is_empty()
-        && inventory.unlisted.is_empty()
-        && !inventory.devices.iter().any(is_unread);
     let name = |port: &Port<'_>| format!("{}:{}", port.device, port.number);
     let without = |what: Outcome| {
         let own = ports.iter().zip(outcomes).filter(move |(_, own)| **own == what);
@@ -210,25 +200,18 @@ fn judge_room(
     let left = without(Outcome::Ignored(Why::NoRoom));
     let room = choose::nccl::ROOM;
     let count = overrun.len() + left.len();
-    let all = inventory.devices.iter().flat_map(|own| &own.ports);
-    // One that is known not to be active takes no room, whatever else could not be read.
-    let may_be_active =
-        |own: &&PortRecord| own.known().is_none_or(|own| own.state == PortState::ACTIVE);
-    let all = all.filter(|own| is_asked(own.number)).filter(may_be_active).count();
-    let is_active = |own: &&&Port<'_>| own.state == PortState::ACTIVE;
-    let read = ports.iter().filter(|own| is_asked(own.number)).filter(is_active).count();
     let unlisted = inventory.unlisted.len() + usize::from(inventory.list_failure.is_some());
-    let unread = all.saturating_sub(read) + unlisted;
+    let unread = choose::room::unread(inventory).saturating_add(unlisted);
     let used = ports.iter().zip(outcomes);
     let used = used.filter(|(port, own)| port.is_found && !matches!(own, Outcome::Ignored(_)));
-    let (severity, seen) = if count > 0 && !is_whole {
+    let (severity, seen) = if count > 0 && unread > 0 {
         let seen = format!(
             "{program} has room for {room} ports, and there are at least {}; it is not known which it \
              takes",
             room + count
         );
         (Severity::Warning, seen)
-    } else if unread > 0 && used.count() + unread > room {
+    } else if unread > 0 && unread.saturating_add(used.count()) > room {
         let seen = format!(
             "{program} has room for {room} ports, and with those that could not be read there may be \
              more; it is not known which it takes"
@@ -323,7 +306,7 @@ fn judge_list(
     let mut variables = Vec::new();
     for (port, outcome) in ports.iter().zip(outcomes) {
         match outcome {
-            _ if port.state != PortState::ACTIVE || !program.asks_for(port) => {}
+            _ if port.state != PortState::ACTIVE || !program.asks_for(port) || !port.is_found => {}
             Outcome::Ignored(Why::NotListed(variable)) => variables.push(variable),
             // The program never takes it.
             Outcome::Ignored(Why::LinkLayer(_) | Why::PortNumber | Why::BeyondSecond) => {}
@@ -331,20 +314,28 @@ fn judge_list(
         }
     }
     let setting = set.get(**variables.first()?)?;
-    // Why a port that it names is not used.
-    let listed = ports.iter().find(|port| model.lists(port)).map(|own| {
-        let name = format!("{}:{}", own.device, own.number);
-        if program.asks_for(own) {
-            format!("{name} is {}: bring it up, or name another port", own.state)
+    // Why a port that it names is not used, best of one that could be.
+    let listed = ports.iter().zip(outcomes).filter(|(own, _)| model.lists(own.device, own.number));
+    let is_never = |(own, outcome): &(&&Port<'_>, &Outcome)| {
+        use Why::{BeyondSecond, LinkLayer, PortNumber};
+        let of_kind = matches!(outcome, Outcome::Ignored(LinkLayer(_) | PortNumber | BeyondSecond));
+        of_kind || !program.asks_for(own)
+    };
+    let listed = listed.min_by_key(|own| (!own.0.is_found, is_never(own))).map(|own| {
+        let (port, name) = (own.0, format!("{}:{}", own.0.device, own.0.number));
+        if is_never(&own) {
+            format!("{program} never takes {name}; name another port")
+        } else if port.is_found {
+            format!("{name} is {}: bring it up, or name another port", port.state)
         } else {
-            format!("{program} never asks for {name}; name another port")
+            format!("programs here do not find {name}; name another port")
         }
     });
-    let unknown = if inventory.unread().is_empty() {
-        doubt.map(|own| (format!("with {own} it may use others"), where_seen(program)))
-    } else {
+    let unknown = if model.lists_unread(inventory) {
         let why = "only ports that it leaves out could be read".to_owned();
         Some((why, "uverbs check without names says what could not be read"))
+    } else {
+        doubt.map(|own| (format!("with {own} it may use others"), where_seen(program)))
     };
     let (name, severity, seen, advice) = match unknown {
         None => {

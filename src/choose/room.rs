@@ -9,10 +9,10 @@ use super::plan::Model;
 use super::port::Port;
 use super::reason::Why;
 use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord, SettingsReading};
-use crate::port::PortState;
+use crate::port::{PortAttributes, PortState};
 
 /// The devices of which NCCL takes ports: those that it finds. If it finds none, all, as then it is asked about elsewhere.
-fn found(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord> {
+pub(super) fn found(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord> {
     let has_found = inventory.devices.iter().any(DeviceRecord::is_found);
     inventory.devices.iter().filter(move |own| own.is_found() || !has_found)
 }
@@ -33,6 +33,20 @@ fn takers<'i>(devices: impl Iterator<Item = &'i DeviceRecord>) -> usize {
         ASKED.contains(&own.number) && may_be_active
     };
     devices.flat_map(|own| &own.ports).filter(is_taker).count()
+}
+
+/// How many ports that NCCL may take were not read, without those of which it is known that they are down. Those of
+/// devices that could not even be listed are not among them.
+pub(crate) fn unread(inventory: &Inventory) -> usize {
+    let of_device = |own: &DeviceRecord| {
+        let is_read = own.gids.as_ref().is_some_and(Result::is_ok);
+        let is_unread = |port: &&PortRecord| {
+            let is_known = |own: &PortAttributes| is_read || own.state != PortState::ACTIVE;
+            ASKED.contains(&port.number) && !port.known().is_some_and(is_known)
+        };
+        own.ports.iter().filter(is_unread).count()
+    };
+    found(inventory).map(of_device).chain([others(inventory)]).fold(0, usize::saturating_add)
 }
 
 /// The same of all devices that NCCL finds, with those that were not read.
@@ -121,13 +135,11 @@ pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
     let is_asked = |own: &&PortRecord| ASKED.contains(&own.number);
     let ports = found(inventory).map(|own| own.ports.iter().filter(is_asked).count());
     let all = ports.chain([others(inventory)]).fold(0, usize::saturating_add);
-    let is_read = |own: &&DeviceRecord| own.gids.as_ref().is_some_and(Result::is_ok);
-    let read = found(inventory).filter(is_read).flat_map(|own| &own.ports);
-    let read = read.filter(is_asked).filter(|own| own.known().is_some()).count();
+    let unread = unread(inventory);
     if has_unlisted(inventory) {
         Some(Doubt::Unlisted)
-    } else if read < all && fills(inventory) {
-        Some(Doubt::Unread { read, all })
+    } else if unread > 0 && fills(inventory) {
+        Some(Doubt::Unread { read: all.saturating_sub(unread), all })
     } else if fills(inventory) && !has_order(inventory) {
         Some(Doubt::Order(all_takers(inventory)))
     } else {

@@ -6,7 +6,7 @@ use super::duplicates::Seen;
 use super::end::{End, Fabric, Place, Site, Used, UsedRow, end};
 use super::names::Names;
 use super::profile::{Field, Item, Items, Profile};
-use crate::choose::plan::Program;
+use crate::choose::plan::{Model, Program};
 use crate::choose::{self, Family, Network, Outcome, Port, Surroundings, Why, Wish, recommend};
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::port::PortState;
@@ -88,16 +88,16 @@ impl List {
     fn note(
         &mut self,
         at: usize,
-        chosen: Option<(Place<'_, '_>, &Chosen<'_>, Chooser)>,
+        (Place { record, port, .. }, own, chooser): (Place<'_, '_>, &Chosen<'_>, Chooser),
         end: Option<&End>,
     ) {
-        self.may_have_active |= end.is_some_and(|own| own.state == PortState::ACTIVE);
-        let Some((Place { record, port, .. }, own, chooser)) = chosen else { return };
-        let is_left_out = matches!(
-            own.done.get(chooser as usize),
-            Some((Outcome::Ignored(Why::NotListed(_)), true))
-        );
-        if is_left_out && own.port.state == PortState::ACTIVE {
+        // Those that programs do not find are of no use to them.
+        if own.port.state != PortState::ACTIVE || !own.port.is_found {
+            return;
+        }
+        self.may_have_active |= end.is_some();
+        let done = own.done.get(chooser as usize);
+        if matches!(done, Some((Outcome::Ignored(Why::NotListed(_)), true))) {
             let end = End { used: Used::NotListed, ..End::without_table(record, port) };
             self.left_out.push((at, end));
         }
@@ -114,11 +114,14 @@ impl Survey {
     pub fn add(&mut self, inventory: &Inventory) {
         let host = u32::try_from(self.hosts.len()).unwrap_or(NONE);
         let here = Surroundings::of(inventory);
-        let chosen = choose_all(inventory, &here);
+        let [nccl, ucx] = [Program::Nccl, Program::Ucx].map(|program| {
+            program.model(|name| inventory.setting(name).map(|own| own.value.as_str()))
+        });
+        let chosen = choose_all(inventory, &here, [&nccl, &ucx]);
         let mut chosen = chosen.iter().peekable();
-        // What was not read may be one that is left.
-        let may_have_active = inventory.is_partial() || !inventory.unread().is_empty();
-        let mut lists = [(); 3].map(|()| List { may_have_active, left_out: Vec::new() });
+        // What is recommended heeds no list. What was not read may be one that is left.
+        let mut lists = [false, nccl.lists_unread(inventory), ucx.lists_unread(inventory)]
+            .map(|may_have_active| List { may_have_active, left_out: Vec::new() });
         let mut items = Items::new(&mut self.items);
         items.add_host(inventory);
         for record in &inventory.devices {
@@ -147,7 +150,9 @@ impl Survey {
                             .get(chooser as usize)
                             .and_then(|(own, is_sure)| end(place, seen, chooser, (own, *is_sure))),
                     };
-                    list.note(self.kept.len(), own.map(|own| (place, own, chooser)), end.as_ref());
+                    if let Some(own) = own {
+                        list.note(self.kept.len(), (place, own, chooser), end.as_ref());
+                    }
                     if let Some(end) = end {
                         if chooser == Chooser::Recommended {
                             match own {
@@ -243,17 +248,20 @@ fn any_network(family: Family) -> Network {
 }
 
 /// What everybody chooses on the ports of a host that could be read.
-fn choose_all<'i>(inventory: &'i Inventory, here: &Surroundings<'i>) -> Vec<Chosen<'i>> {
+fn choose_all<'i>(
+    inventory: &'i Inventory,
+    here: &Surroundings<'i>,
+    [nccl, ucx]: [&Model; 2],
+) -> Vec<Chosen<'i>> {
     let records = inventory.devices.iter();
     let pairs = records.flat_map(|record| record.ports.iter().map(move |port| (record, port)));
     let of = |(record, port): (&'i DeviceRecord, &'i PortRecord)| choose::port(here, record, port);
     let ports: Vec<Port<'i>> = pairs.filter_map(of).collect();
     let listed: Vec<&Port<'i>> = ports.iter().collect();
-    let done = |program: Program| {
-        let model = program.model(|name| inventory.setting(name).map(|own| own.value.as_str()));
+    let done = |model: &Model| {
         model.take(inventory, &listed).into_iter().map(|(own, is_sure)| (own.outcome, is_sure))
     };
-    let programs: Vec<_> = done(Program::Nccl).zip(done(Program::Ucx)).collect();
+    let programs: Vec<_> = done(nccl).zip(done(ucx)).collect();
     let recommended: Vec<(bool, (Outcome, bool))> = ports
         .iter()
         .map(|port| {

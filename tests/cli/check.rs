@@ -255,7 +255,17 @@ fn what_was_not_looked_at() {
     let mut named = host("node1", &[("mlx5_0", port(DUAL)), ("rep0", port(DUAL))]);
     with_third_port(&mut named["devices"][1]);
     set(&mut named, "UCX_NET_DEVICES", "rep0:3", None);
-    assert_eq!(advice(&named), "UCX never asks for rep0:3; name another port");
+    assert_eq!(advice(&named), "UCX never takes rep0:3; name another port");
+    // Nor is one of a device without a node, beside one that has it.
+    let mut without = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    without["devices"][1]["node"] = Value::Null;
+    set(&mut without, "NCCL_IB_HCA", "mlx5_1", None);
+    assert_eq!(advice(&without), "programs here do not find mlx5_1:1; name another port");
+    // Of one that the list leaves out its state is enough.
+    let mut unread = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    set(&mut unread, "NCCL_IB_HCA", "mlx5_7", None);
+    unread["devices"][1]["gids"] = json!({ "error": "mlx5_1: no", "errno": 5 });
+    assert!(none(&unread, &[]));
     two["devices"][1]["gids"] = json!({ "error": "mlx5_1: no", "errno": 5 });
     assert!(!none(&two, &[]));
     two["devices"].as_array_mut().unwrap().pop();

@@ -29,6 +29,10 @@ pub(super) const HARMS: &[Harm] = &[
         let (device, node) = ("mlx5_1".into(), "uverbs1".into());
         it.absences.push(Absence::OtherNamespace { device, node });
     }),
+    (&["device-elsewhere"], |it| {
+        let device = it.first().device.name.clone();
+        it.absences.push(Absence::OtherNamespace { device, node: "uverbs7".into() });
+    }),
     (&["no-nodes"], |it| it.absences.push(Absence::NoNodes { folder: "/dev/infiniband".into() })),
     (&["netns-exclusive"], |it| it.shares_namespaces = Some(false)),
     (&["not-checked"], |it| it.interfaces = None),

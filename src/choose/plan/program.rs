@@ -2,7 +2,11 @@
 
 use crate::choose::decision::{Decision, Outcome};
 use crate::choose::port::{Port, Row};
+use crate::choose::room::{found, has_unlisted};
 use crate::choose::{nccl, ucx};
+use crate::device::Device;
+use crate::inventory::{DeviceRecord, Inventory, PortRecord};
+use crate::port::PortState;
 
 /// Programs that read variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,12 +170,29 @@ impl Model {
     }
 
     /// Whether it uses RDMA, and its list of devices has a port.
-    pub(crate) fn lists(&self, port: &Port<'_>) -> bool {
+    pub(crate) fn lists(&self, device: &str, port: u32) -> bool {
         match self {
             Self::Nccl(settings) if settings.is_disabled => false,
-            Self::Nccl(settings) => settings.devices.takes(port.device, port.number),
-            Self::Ucx(settings) => settings.devices.takes(port.device, port.number),
+            Self::Nccl(settings) => settings.devices.takes(device, port),
+            Self::Ucx(settings) => settings.devices.takes(device, port),
         }
+    }
+
+    /// Whether a port that could not be read may be active, and one that the settings leave.
+    pub(crate) fn lists_unread(&self, inventory: &Inventory) -> bool {
+        let is_listed = |device: &Device, port: u32| self.lists(&device.name, port);
+        let of_record = |(record, port): (&DeviceRecord, &PortRecord)| {
+            let is_read = record.gids.as_ref().is_some_and(Result::is_ok);
+            let may_be = match port.known() {
+                Some(own) => !is_read && own.state == PortState::ACTIVE,
+                None => true,
+            };
+            may_be && is_listed(&record.device, port.number)
+        };
+        let read = found(inventory);
+        has_unlisted(inventory)
+            || inventory.others.iter().any(|own| own.ports().any(|port| is_listed(own, port)))
+            || read.flat_map(|own| own.ports.iter().map(move |port| (own, port))).any(of_record)
     }
 
     /// The index that is set, if the program uses it.

@@ -642,6 +642,21 @@ fn settings_that_leave_a_program_no_active_port() {
             "the one that is left is down"
         );
     }
+    // Programs do not find the one that is left, or the table of one that is left out could not be read.
+    for list in ["mlx5_1:1", "mlx5_7:1"] {
+        let mut hosts = fleet(3);
+        for own in &mut hosts {
+            own.settings.push(Setting::new("NCCL_IB_HCA", list, None));
+            if list == "mlx5_1:1" {
+                own.devices[1].device.node = None;
+            } else {
+                let problem = Problem { text: "x: broken".to_owned(), errno: 5 };
+                own.devices[1].gids = Some(Err(problem));
+            }
+        }
+        let found = troubles(&hosts, Rails::Found, false);
+        assert!(found.contains(&none("mlx5_0:1")), "{list}: {found:?}");
+    }
     // Another host's settings do not matter.
     let mut hosts = fleet(3);
     hosts[1].settings.push(Setting::new("NCCL_IB_HCA", "mlx5_7", None));
