@@ -171,6 +171,9 @@ pub(crate) fn disable_ipv6(name: &str) -> Result<()> {
 #[derive(Debug)]
 pub(crate) struct Netdev(String);
 
+/// An index that the VM gave to no interface before: it counts up, and has a thousand of some scenarios.
+pub(crate) const FAR: u32 = 1_000_000;
+
 impl Netdev {
     /// A dummy device, up, with this MAC address.
     pub(crate) fn dummy(name: &str, mac: &str) -> Result<Self> {

@@ -176,7 +176,7 @@ pub(crate) fn as_ucx_on_soft_roce() -> Result<()> {
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
     let rxe = SoftRoce::new("rxe0", &netdev)?;
     let pod = Namespace::new("pod")?;
-    pod.take(netdev.macvlan("m0", 77, "02:aa:bb:cc:dd:ee")?)?;
+    pod.take(netdev.macvlan("m0", lab::FAR, "02:aa:bb:cc:dd:ee")?)?;
     pod.run(&["ip", "link", "set", "m0", "up"])?;
     pod.run(&["ip", "address", "add", "10.9.0.1/24", "dev", "m0"])?;
     rxe.wait_for_gids(3)?;

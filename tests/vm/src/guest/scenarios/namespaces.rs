@@ -14,7 +14,7 @@ use uverbs::inventory::{Parts, Wanted};
 
 use super::costs::traced;
 use crate::lab::ip::Ip;
-use crate::lab::{self, Namespace, Netdev, run};
+use crate::lab::{self, FAR, Namespace, Netdev, run};
 
 /// Of an entry: its GID, its interface's index (0 by sysfs), and that interface's name where it is
 /// shown to be in this namespace.
@@ -94,9 +94,6 @@ pub(crate) fn an_interface_elsewhere_is_not_named() -> Result<()> {
 
 /// The index that a new namespace gives to the first interface that cannot keep its own.
 const FIRST: u32 = 2;
-
-/// An index that a VM gave to no interface before: it counts up, and has a thousand of some scenarios.
-const FAR: u32 = 1_000_000;
 
 /// The link-local address of a MAC address that [`lab`] often gives.
 const LINK_LOCAL: &str = "fe80::11:22ff:fe33:4455";

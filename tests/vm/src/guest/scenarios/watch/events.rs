@@ -178,9 +178,9 @@ pub(crate) fn events_that_change_no_table() -> Result<()> {
 
 /// An interface gets the index of one that went, and its address: it is no renamed one. One that is renamed is.
 pub(crate) fn an_index_that_another_interface_gets() -> Result<()> {
-    const INDEX: &str = "1000000";
+    let index = lab::FAR.to_string();
     let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
-    let vlan = netdev.vlan_with_index(5, 1_000_000)?;
+    let vlan = netdev.vlan_with_index(5, lab::FAR)?;
     vlan.address("10.9.0.1/24")?;
     let rxe = SoftRoce::new("rxe0", &netdev)?;
     rxe.wait_for_gids(3)?;
@@ -209,7 +209,7 @@ pub(crate) fn an_index_that_another_interface_gets() -> Result<()> {
         fs::write(
             "/tmp/batch",
             format!(
-                "link del d0.5\nlink add link d0 name other index {INDEX} type vlan id 6\n\
+                "link del d0.5\nlink add link d0 name other index {index} type vlan id 6\n\
                  addr add 10.9.0.1/24 dev other\nlink set other up\n"
             ),
         )?;
