@@ -95,8 +95,10 @@ fn check_host(inventory: &Inventory, findings: &mut Findings<'_>) {
         }
         _ => &Absence::NoDevice.advice(),
     };
+    let of_others = inventory.others.iter().map(|own| own.name.as_str());
+    let names = inventory.devices.iter().map(|own| own.device.name.as_str()).chain(of_others);
     let here: BTreeSet<&str> =
-        inventory.devices.iter().map(|own| own.device.name.as_str()).collect();
+        names.chain(inventory.unlisted.iter().map(|(name, _)| name.as_str())).collect();
     for absence in &inventory.absences {
         let (seen, advice) = (absence.seen(), absence.advice());
         match absence {

@@ -7,7 +7,7 @@ use nix::libc;
 use super::finding::{Finding, Severity};
 use crate::choose::plan::{Model, Program};
 use crate::choose::{self, Decision, Outcome, Port, Why, Wish, recommend};
-use crate::inventory::{self, Inventory, Setting, SettingsReading};
+use crate::inventory::{self, DeviceRecord, Inventory, PortRecord, Setting, SettingsReading};
 use crate::port::{LinkLayer, PortState};
 
 /// Findings about programs that take another GID than the recommended one, with the variables as they
@@ -64,7 +64,7 @@ pub fn settings_for(
             found.extend(judge_list(inventory, &set, own, (&all, &outcomes), doubt));
         }
         if program == Program::Nccl {
-            found.extend(judge_room(inventory, &all, &outcomes, doubt.is_some()));
+            found.extend(judge_room(inventory, &model, (&all, &outcomes), doubt.is_some()));
         }
         let index = program.index_variable();
         let index = set.get(index).map_or_else(|| index.to_owned(), ToString::to_string);
@@ -186,8 +186,8 @@ fn judge_indices(of_programs: &[(Program, Option<(Severity, String)>)]) -> Vec<F
 /// doubtful what NCCL does.
 fn judge_room(
     inventory: &Inventory,
-    ports: &[&Port<'_>],
-    outcomes: &[Outcome],
+    model: &Model,
+    (ports, outcomes): (&[&Port<'_>], &[Outcome]),
     is_doubtful: bool,
 ) -> Option<Finding> {
     let program = Program::Nccl;
@@ -201,10 +201,11 @@ fn judge_room(
     let room = choose::nccl::ROOM;
     let count = overrun.len() + left.len();
     let unlisted = inventory.unlisted.len() + usize::from(inventory.list_failure.is_some());
-    let unread = choose::room::unread(inventory).saturating_add(unlisted);
+    let unread = choose::room::unread(inventory, |device, port| model.lists(device, port));
+    let unread = unread.saturating_add(unlisted);
     let used = ports.iter().zip(outcomes);
     let used = used.filter(|(port, own)| port.is_found && !matches!(own, Outcome::Ignored(_)));
-    let (severity, seen) = if count > 0 && unread > 0 {
+    let (severity, seen) = if count > 0 && (unread > 0 || inventory.is_partial()) {
         let seen = format!(
             "{program} has room for {room} ports, and there are at least {}; it is not known which it \
              takes",
@@ -315,21 +316,22 @@ fn judge_list(
     }
     let setting = set.get(**variables.first()?)?;
     // Why a port that it names is not used, best of one that could be.
-    let listed = ports.iter().zip(outcomes).filter(|(own, _)| model.lists(own.device, own.number));
-    let is_never = |(own, outcome): &(&&Port<'_>, &Outcome)| {
-        use Why::{BeyondSecond, LinkLayer, PortNumber};
-        let of_kind = matches!(outcome, Outcome::Ignored(LinkLayer(_) | PortNumber | BeyondSecond));
-        of_kind || !program.asks_for(own)
-    };
-    let listed = listed.min_by_key(|own| (!own.0.is_found, is_never(own))).map(|own| {
-        let (port, name) = (own.0, format!("{}:{}", own.0.device, own.0.number));
-        if is_never(&own) {
+    let records = inventory.devices.iter();
+    let named = records.flat_map(|record| record.ports.iter().map(move |port| (record, port)));
+    let named = named.filter(|(own, port)| model.lists(&own.device.name, port.number));
+    let is_never = |own: &(&DeviceRecord, &PortRecord)| !program.may_take(own.0, own.1);
+    let has_found = inventory.devices.iter().any(DeviceRecord::is_found);
+    let is_found = |own: &DeviceRecord| own.is_found() || !has_found;
+    let named = named.min_by_key(|own| (!is_found(own.0), is_never(own)));
+    let named = named.and_then(|own| {
+        let name = format!("{}:{}", own.0.device.name, own.1.number);
+        Some(if is_never(&own) {
             format!("{program} never takes {name}; name another port")
-        } else if port.is_found {
-            format!("{name} is {}: bring it up, or name another port", port.state)
+        } else if is_found(own.0) {
+            format!("{name} is {}: bring it up, or name another port", own.1.known()?.state)
         } else {
             format!("programs here do not find {name}; name another port")
-        }
+        })
     });
     let unknown = if model.lists_unread(inventory) {
         let why = "only ports that it leaves out could be read".to_owned();
@@ -341,7 +343,7 @@ fn judge_list(
         None => {
             let seen = format!("{setting} leaves {program} no active port");
             let advice = "write device names as uverbs devices prints them, without blanks";
-            ("list-leaves-none", Severity::Problem, seen, listed.as_deref().unwrap_or(advice))
+            ("list-leaves-none", Severity::Problem, seen, named.as_deref().unwrap_or(advice))
         }
         Some((why, advice)) => {
             let seen = format!(

@@ -4,7 +4,7 @@ use core::fmt;
 use std::collections::BTreeSet;
 
 use super::decision::{Decision, Outcome};
-use super::nccl::{ASKED, DEVICES_BEFORE, Implementation, ROOM};
+use super::nccl::{ASKED, DEVICES_BEFORE, Implementation, ROOM, takes_kind};
 use super::plan::Model;
 use super::port::Port;
 use super::reason::Why;
@@ -22,7 +22,7 @@ fn others(inventory: &Inventory) -> usize {
     let Inventory { devices: all, others, .. } = inventory;
     let mut seen: BTreeSet<&str> = all.iter().map(|own| own.device.name.as_str()).collect();
     let others = others.iter().filter(|own| seen.insert(&own.name));
-    let others = others.map(|own| own.ports().filter(|port| ASKED.contains(port)).count());
+    let others = others.map(|own| ASKED.filter(|port| own.ports().contains(port)).count());
     others.fold(0, usize::saturating_add)
 }
 
@@ -35,18 +35,22 @@ fn takers<'i>(devices: impl Iterator<Item = &'i DeviceRecord>) -> usize {
     devices.flat_map(|own| &own.ports).filter(is_taker).count()
 }
 
-/// How many ports that NCCL may take were not read, without those of which it is known that they are down. Those of
-/// devices that could not even be listed are not among them.
-pub(crate) fn unread(inventory: &Inventory) -> usize {
-    let of_device = |own: &DeviceRecord| {
-        let is_read = own.gids.as_ref().is_some_and(Result::is_ok);
-        let is_unread = |port: &&PortRecord| {
-            let is_known = |own: &PortAttributes| is_read || own.state != PortState::ACTIVE;
-            ASKED.contains(&port.number) && !port.known().is_some_and(is_known)
+/// How many ports that NCCL may take of those that its settings leave were not read, of devices that were: without those of
+/// which it is known that they are down, or of another kind.
+pub(crate) fn unread(inventory: &Inventory, is_listed: impl Fn(&str, u32) -> bool) -> usize {
+    let is_unread = |(device, port): &(&DeviceRecord, &PortRecord)| {
+        let is_read = device.gids.as_ref().is_some_and(Result::is_ok);
+        let is_known = |own: &PortAttributes| {
+            is_read || own.state != PortState::ACTIVE || !takes_kind(own.link_layer)
         };
-        own.ports.iter().filter(is_unread).count()
+        ASKED.contains(&port.number)
+            && !port.known().is_some_and(is_known)
+            && is_listed(&device.device.name, port.number)
     };
-    found(inventory).map(of_device).chain([others(inventory)]).fold(0, usize::saturating_add)
+    found(inventory)
+        .flat_map(|own| own.ports.iter().map(move |port| (own, port)))
+        .filter(is_unread)
+        .count()
 }
 
 /// The same of all devices that NCCL finds, with those that were not read.
@@ -132,10 +136,8 @@ impl fmt::Display for Doubt {
 /// Why it is not known for which ports of a host NCCL has room, if that is so.
 #[must_use]
 pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
-    let is_asked = |own: &&PortRecord| ASKED.contains(&own.number);
-    let ports = found(inventory).map(|own| own.ports.iter().filter(is_asked).count());
-    let all = ports.chain([others(inventory)]).fold(0, usize::saturating_add);
-    let unread = unread(inventory);
+    let all = all_takers(inventory);
+    let unread = unread(inventory, |_, _| true).saturating_add(others(inventory));
     if has_unlisted(inventory) {
         Some(Doubt::Unlisted)
     } else if unread > 0 && fills(inventory) {

@@ -261,6 +261,26 @@ fn what_was_not_looked_at() {
     without["devices"][1]["node"] = Value::Null;
     set(&mut without, "NCCL_IB_HCA", "mlx5_1", None);
     assert_eq!(advice(&without), "programs here do not find mlx5_1:1; name another port");
+    // What NCCL never takes cannot be brought up.
+    let mut efa = host("node1", &[("mlx5_0", port(DUAL)), ("efa_0", port(DUAL))]);
+    efa["devices"][1]["ports"][0]["attributes"][0]["link_layer"] = json!(0);
+    efa["devices"][1]["ports"][0]["attributes"][0]["state"] = json!(1);
+    set(&mut efa, "NCCL_IB_HCA", "efa_0", None);
+    assert_eq!(advice(&efa), "NCCL never takes efa_0:1; name another port");
+    // Devices that were not asked for are read, and there is no end to the ports that one may have.
+    let devices: Vec<String> = (0..40).map(|number| format!("mlx5_{number}")).collect();
+    let many: Vec<_> = devices.iter().map(|name| (name.as_str(), port(DUAL))).collect();
+    let mut many = host("node1", &many);
+    set(&mut many, "NCCL_IB_HCA", "=mlx5_0:1", None);
+    let of_one =
+        |many: &Value| names(&Fleet::new(std::slice::from_ref(many)).json(&["check", "mlx5_0"]));
+    assert_eq!(of_one(&many), ["not-checked"]);
+    many["others"] = json!([{
+        "name": "mlx5_99", "index": 99, "node_type": 1, "node_guid": "0x0002c90300000099",
+        "sys_image_guid": "0x0002c90300000099", "port_count": u32::MAX, "driver": 1, "node": null,
+        "node_is_unread": false,
+    }]);
+    assert_eq!(of_one(&many), ["not-checked"]);
     // Of one that the list leaves out its state is enough.
     let mut unread = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
     set(&mut unread, "NCCL_IB_HCA", "mlx5_7", None);

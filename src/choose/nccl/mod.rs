@@ -139,6 +139,11 @@ pub fn is_order_known(ports: &[&Port<'_>]) -> bool {
     ports.iter().all(|port| port.place.is_some())
 }
 
+/// Whether NCCL and NVSHMEM take ports of this link layer.
+pub(crate) fn takes_kind(link_layer: LinkLayer) -> bool {
+    matches!(link_layer, LinkLayer::INFINIBAND | LinkLayer::ETHERNET)
+}
+
 /// Why a port is not used.
 fn unused(port: &Port<'_>, settings: &Settings) -> Option<Why> {
     if settings.is_disabled {
@@ -147,7 +152,7 @@ fn unused(port: &Port<'_>, settings: &Settings) -> Option<Why> {
         Some(Why::PortNumber)
     } else if port.state != PortState::ACTIVE {
         Some(Why::NotActive(port.state))
-    } else if !matches!(port.link_layer, LinkLayer::INFINIBAND | LinkLayer::ETHERNET) {
+    } else if !takes_kind(port.link_layer) {
         Some(Why::LinkLayer(port.link_layer))
     } else if settings.devices.takes(port.device, port.number) {
         None

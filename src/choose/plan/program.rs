@@ -47,7 +47,18 @@ impl Program {
     pub fn asks_for(self, port: &Port<'_>) -> bool {
         match self {
             Self::Nccl | Self::Nvshmem => nccl::ASKED.contains(&port.number),
-            Self::Ucx => ucx::asks_for(port),
+            Self::Ucx => ucx::asks_for(port.node_type, port.number),
+        }
+    }
+
+    /// Whether it may take a port, by its number and its kind.
+    pub(crate) fn may_take(self, record: &DeviceRecord, port: &PortRecord) -> bool {
+        match self {
+            Self::Nccl | Self::Nvshmem => {
+                let is_kind = port.known().is_none_or(|own| nccl::takes_kind(own.link_layer));
+                nccl::ASKED.contains(&port.number) && is_kind
+            }
+            Self::Ucx => ucx::asks_for(record.device.node_type, port.number),
         }
     }
 
@@ -180,19 +191,24 @@ impl Model {
 
     /// Whether a port that could not be read may be active, and one that the settings leave.
     pub(crate) fn lists_unread(&self, inventory: &Inventory) -> bool {
-        let is_listed = |device: &Device, port: u32| self.lists(&device.name, port);
         let of_record = |(record, port): (&DeviceRecord, &PortRecord)| {
             let is_read = record.gids.as_ref().is_some_and(Result::is_ok);
             let may_be = match port.known() {
                 Some(own) => !is_read && own.state == PortState::ACTIVE,
                 None => true,
             };
-            may_be && is_listed(&record.device, port.number)
+            let program = if let Self::Nccl(_) = self { Program::Nccl } else { Program::Ucx };
+            may_be && program.may_take(record, port) && self.lists(&record.device.name, port.number)
         };
-        let read = found(inventory);
+        // No program asks for a port beyond.
+        let of_other = |own: &Device| {
+            (0..=255).any(|port| own.ports().contains(&port) && self.lists(&own.name, port))
+        };
         has_unlisted(inventory)
-            || inventory.others.iter().any(|own| own.ports().any(|port| is_listed(own, port)))
-            || read.flat_map(|own| own.ports.iter().map(move |port| (own, port))).any(of_record)
+            || inventory.others.iter().any(of_other)
+            || found(inventory)
+                .flat_map(|own| own.ports.iter().map(move |port| (own, port)))
+                .any(of_record)
     }
 
     /// The index that is set, if the program uses it.

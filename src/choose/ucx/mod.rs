@@ -32,10 +32,10 @@ pub(super) use settings::ROOM;
 pub use settings::{Devices, Settings};
 
 /// Whether UCX asks for a port: for the first two of a device, and of a switch for port 0.
-pub(super) fn asks_for(port: &Port<'_>) -> bool {
-    match port.node_type {
-        NodeType::SWITCH => port.number == 0,
-        _ => (1..=2).contains(&port.number),
+pub(super) fn asks_for(node_type: NodeType, port: u32) -> bool {
+    match node_type {
+        NodeType::SWITCH => port == 0,
+        _ => (1..=2).contains(&port),
     }
 }
 
@@ -64,7 +64,7 @@ pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
 /// too.
 fn unoffered(port: &Port<'_>, settings: &Settings) -> Option<Why> {
     let first = settings.pinned().unwrap_or(0);
-    if !asks_for(port) {
+    if !asks_for(port.node_type, port.number) {
         Some(Why::BeyondSecond)
     } else if !settings.devices.takes(port.device, port.number) {
         Some(Why::NotListed("UCX_NET_DEVICES"))
