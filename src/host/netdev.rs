@@ -36,7 +36,7 @@
 //!
 //! It is asked only if all of this is true: an Ethernet interface here has the row's index (or name) and
 //! the GID's address as its own; no other interface here has that address, or the address is IPv6
-//! link-local; no interface here has an address of IPv4 written as IPv6 (`::ffff:10.0.0.1`); and no other row of the port
+//! link-local; no interface here has that address as IPv4 written as IPv6 (`::ffff:10.0.0.1`); and no other row of the port
 //! says the same. On most hosts it is never asked.
 //!
 //! It does not say which type the row has that it found. If there is a row of each type, both are named,
@@ -46,8 +46,9 @@
 //! not depend on what else is asked for.
 //!
 //! If it finds no port at all, the row is not of our interface: it is known to be elsewhere. The kernel removes rows for
-//! a moment, as when another member of a bond becomes active. So this counts only if the row is in the table after that,
-//! the connection manager finds no port once more, and the kernel lists the device then.
+//! a moment, as when another member of a bond becomes active, and another interface may get the address meanwhile. So this
+//! counts only if the row is in the table after that, the connection manager finds no port once more, the address is still of
+//! one interface here, between the questions and after them, and the kernel lists the device then.
 //!
 //! # Rows without a name
 //!
@@ -94,7 +95,7 @@
 //! between two of our questions. If the kernel failed to make only the row of the type that the connection manager looks for,
 //! the other type's is taken for one elsewhere. So are all rows that it is asked about in the moment in which the kernel adds
 //! a device, when its node is there and the connection manager does not know it yet; and rows that were removed and made
-//! again twice, each time when it was asked.
+//! again twice, or whose address another interface got and lost twice, each time when it was asked.
 
 mod proof;
 
@@ -322,18 +323,30 @@ impl Host {
             .collect();
         for ((table, questions), found) in tables.iter().zip(&questions).zip(&mut *found) {
             namespace.take_answers(table, questions, &answers, found);
+        }
+        if !found.iter().any(Found::has_others) {
+            return;
+        }
+        // The kernel may have found another interface by an address, or have removed rows for a moment.
+        let read_addresses = || {
+            let addresses = Socket::route().ok().and_then(|mut own| read_addresses(&mut own).ok());
+            Namespace::new(PortNetdevs::new(), &addresses.unwrap_or_default())
+        };
+        let between = read_addresses();
+        for ((table, questions), found) in tables.iter().zip(&questions).zip(&mut *found) {
             if found.has_others() {
                 let again = self.read_again(table);
                 let ask = |asked: Question| manager.holder(asked.gid, asked.interface);
                 found.confirm(table, again.as_ref(), questions, ask);
             }
         }
-        if found.iter().any(Found::has_others) {
-            let registered = self.registered().unwrap_or_default();
-            for (table, found) in tables.iter().zip(found) {
-                if table.device().index.is_none_or(|index| !registered.contains(&index)) {
-                    found.forget_others();
-                }
+        let after = read_addresses();
+        let registered = self.registered().unwrap_or_default();
+        for ((table, questions), found) in tables.iter().zip(&questions).zip(found) {
+            found.keep_meant(questions, &between);
+            found.keep_meant(questions, &after);
+            if table.device().index.is_none_or(|index| !registered.contains(&index)) {
+                found.forget_others();
             }
         }
     }

@@ -70,6 +70,13 @@ impl Found {
         self.others.clear();
     }
 
+    /// Keeps of these only the rows whose interfaces were meant also by the addresses that were read again.
+    pub(super) fn keep_meant(&mut self, questions: &[(usize, Question)], again: &Namespace) {
+        let others = questions.iter().filter(|(place, _)| self.others.contains(place));
+        let meant = others.filter(|(_, question)| again.is_meant(*question));
+        self.others = meant.map(|(place, _)| *place).collect();
+    }
+
     /// Keeps of these only the rows that are still in the table, and that still nobody has: the kernel removes rows for a
     /// moment and makes them again, as when another member of a bond becomes active.
     pub(super) fn confirm(
@@ -386,17 +393,24 @@ impl Namespace {
     /// The question about a row's interface, if the connection manager can distinguish it from all others here.
     fn question(&self, record: &GidRecord) -> Option<Question> {
         let gid = record.entry.gid();
-        let here = self.near.get(&gid)?;
+        self.near.get(&gid)?;
         let link = match (record.entry.netdev_ifindex(), &record.sysfs_netdev) {
             (Some(index), _) => self.link(index.get())?,
             (None, Some(name)) => self.links.as_ref()?.named(name)?,
             (None, None) => return None,
         };
-        // It looks for an address of IPv4 among those that are written so.
-        let is_only_one = here.len() == 1 && !self.mapped.contains(&gid);
-        let is_meant = is_only_one || gid.ipv6().is_unicast_link_local();
         let question = Question { gid, interface: link.index };
-        (link.is_ethernet && is_meant && here.contains(&link.index.get())).then_some(question)
+        (link.is_ethernet && self.is_meant(question)).then_some(question)
+    }
+
+    /// Whether the connection manager finds this interface by the address, and no other.
+    fn is_meant(&self, Question { gid, interface }: Question) -> bool {
+        // It looks for an address of IPv4 among those that are written so.
+        let is_only = |here: &BTreeSet<u32>| here.len() == 1 && !self.mapped.contains(&gid);
+        self.near.get(&gid).is_some_and(|here| {
+            let is_bound = gid.ipv6().is_unicast_link_local();
+            here.contains(&interface.get()) && (is_bound || is_only(here))
+        })
     }
 
     /// Finds what answers show of a table's rows: which are of interfaces here, and which are not.

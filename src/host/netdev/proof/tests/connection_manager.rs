@@ -199,6 +199,21 @@ fn that_nobody_has_a_row_is_asked_twice() {
     assert!(!confirmed(Some(&table), Some(Holder::Port(0, 1))), "it is there again");
     assert!(!confirmed(Some(&table), None), "no answer");
     assert!(!confirmed(None, Some(Holder::Nobody)), "not read again");
+    // Another interface had the address, by which the kernel may have found it.
+    let address = |index: u32| {
+        let ip = "10.7.0.1".parse().unwrap();
+        Address { index, ip, near: ip, prefix: 24, is_duplicate: false }
+    };
+    let meant = |again: &[Address]| {
+        let mut found = here.name(&[&table]).remove(0);
+        let questions = here.questions(&table, &found.names);
+        let answers = questions.iter().map(|(_, asked)| (*asked, Holder::Nobody)).collect();
+        here.take_answers(&table, &questions, &answers, &mut found);
+        found.keep_meant(&questions, &Namespace::new(PortNetdevs::new(), again));
+        found.has_others()
+    };
+    assert!(meant(&[address(61)]));
+    assert!(!meant(&[address(61), address(62)]) && !meant(&[address(62)]) && !meant(&[]));
     for rows in [vec![rows[0].clone()], vec![rows[0].clone(), record(62, "10.7.0.1")]] {
         assert!(!confirmed(Some(&GidTable::sample("rxe0", rows)), Some(Holder::Nobody)));
     }
