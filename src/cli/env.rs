@@ -236,6 +236,7 @@ pub(crate) fn answer(
         plan.is_sure = false;
         tell_unused(program, name, report);
     }
+    let gid = args.filter.usable_gid(args.family);
     if !unread.is_empty() {
         let would_help = named.is_all() && !is_host_unread && has_settings;
         tell_unread(&unread, would_help && report.bad_files().next().is_none(), report);
@@ -244,11 +245,11 @@ pub(crate) fn answer(
     } else if is_known && is_met && !lacking.is_empty() {
         report.note(format!("no variables, as {program} never asks for {}", some(&lacking)));
     } else if is_known && !right.is_empty() && !is_met {
-        let gid = args.filter.usable_gid(args.family);
         report.note(format!("no variables, as not all that is asked for has {gid}"));
     } else if is_known && right.is_empty() {
-        let gid = args.filter.usable_gid(args.family);
         report.note(format!("no port that is asked for has {gid}"));
+    } else if let Some(lost) = verdict.lost(program).filter(|_| is_known) {
+        report.note(format!("no variables, as programs do not find {lost}"));
     } else if is_known {
         explain(program, plan.as_ref(), (&right, verdict.is_crowded()), report);
     }

@@ -14,6 +14,9 @@ use crate::text::count;
 use crate::values::Pairs;
 use crate::verdict::{Indices, Verdict};
 
+/// The programs of which settings are given.
+const PROGRAMS: [Program; 2] = [Program::Nccl, Program::Ucx];
+
 /// What fits all hosts. Nothing is said to fit all if something was not read.
 #[derive(Debug, Serialize)]
 pub(crate) struct Fits {
@@ -37,6 +40,9 @@ pub(crate) struct Fits {
     /// Ports that NCCL and UCX never ask for.
     #[serde(skip)]
     idle: [Option<String>; 2],
+    /// Ports that these do not find, of hosts where they find no other that has a usable GID.
+    #[serde(skip)]
+    lost: [Option<String>; 2],
     /// Whether some have another index, which is not needed there.
     #[serde(skip)]
     has_others: bool,
@@ -108,7 +114,8 @@ pub(crate) fn fits(
         read,
         differing: indices.differing(),
         ports: indices.counts,
-        idle: [Program::Nccl, Program::Ucx].map(|program| verdict.idle(program)),
+        idle: PROGRAMS.map(|program| verdict.idle(program)),
+        lost: PROGRAMS.map(|program| verdict.lost(program)),
         has_others: indices.has_others(),
     }
 }
@@ -186,8 +193,14 @@ fn tell_settings(
             return report.note(format!("no port that {which} {has} {gid}"));
         }
     }
-    let programs = [("NCCL", &fit.nccl), ("UCX", &fit.ucx)];
-    for ((program, setting), idle) in programs.into_iter().zip(&fits.idle) {
+    let settings = PROGRAMS.into_iter().zip([&fit.nccl, &fit.ucx]);
+    for ((program, setting), (idle, lost)) in settings.zip(fits.idle.iter().zip(&fits.lost)) {
+        if let Some(lost) = lost {
+            report.note(format!(
+                "{program}: no setting is right on {all}, as it does not find {lost}"
+            ));
+            continue;
+        }
         let Some(Variables { variables, is_sure }) = setting else {
             let also = if fits.unusable.is_empty() { "" } else { " and uses no other port" };
             report.note(format!("{program}: no setting that uverbs tries is right on {all}{also}"));

@@ -39,9 +39,11 @@ pub(crate) struct Verdict {
     /// How many hosts are sysfs trees, of which the variables are not known.
     trees: usize,
     /// Ports that have a right row, and that a program never asks for.
-    idle: Vec<(Program, Few)>,
+    idle: [Few; PROGRAMS.len()],
     /// Hosts that were read, and of which a program never asks for any such port.
     idle_hosts: Vec<(Program, usize)>,
+    /// Ports that have a right row, of hosts where a program finds none of those for which it asks.
+    lost: [Few; PROGRAMS.len()],
     /// Variables that are set on some host, for any release.
     set: BTreeSet<String>,
     /// The ports.
@@ -62,7 +64,22 @@ impl Few {
         }
         self.count += 1;
     }
+
+    fn append(&mut self, other: Self) {
+        let room = SHOWN.saturating_sub(self.first.len());
+        self.first.extend(other.first.into_iter().take(room));
+        self.count += other.count;
+    }
+
+    /// Those of a program; `None` if there are none.
+    fn of(program: Program, all: &[Self; PROGRAMS.len()]) -> Option<String> {
+        let (_, own) = PROGRAMS.into_iter().zip(all).find(|(own, _)| *own == program)?;
+        (own.count > 0).then(|| some_of(&own.first, own.count))
+    }
 }
+
+/// The programs of which something is gathered, in the order in which it is kept.
+const PROGRAMS: [Program; 3] = [Program::Nccl, Program::Nvshmem, Program::Ucx];
 
 impl Verdict {
     /// Adds a host, and of its ports those that are looked at, each with the index that it should use. Whether all
@@ -73,7 +90,6 @@ impl Verdict {
         asked: &Asked<'_>,
         ports: impl Iterator<Item = (&'c Chosen<'s>, Option<u32>)>,
     ) -> bool {
-        const ALL: [Program; 3] = [Program::Nccl, Program::Nvshmem, Program::Ucx];
         // A row that could not be read may be right on a port: then it counts as a port that was not read.
         let doubtful_before = self.doubtful.len();
         let doubtful = &mut self.doubtful;
@@ -86,20 +102,17 @@ impl Verdict {
             !is_doubtful
         });
         let idle = &mut self.idle;
-        // Whether there is a port with a right row, and for which programs.
-        let (mut is_any, mut is_for) = (false, [false; ALL.len()]);
+        // The ports with a right row, and of each program those that it asks for: whether it finds one, and the others.
+        let (mut is_any, mut of_program) =
+            (false, [(); PROGRAMS.len()].map(|()| (false, Few::default())));
         self.fleet.add(ports.map(|(own, index)| {
             is_any |= index.is_some();
-            for (program, is_for) in ALL.into_iter().zip(&mut is_for) {
-                let is_asked = program.asks_for(&own.port);
-                *is_for |= index.is_some() && is_asked;
-                if index.is_some() && !is_asked {
-                    let place = idle.iter().position(|(known, _)| *known == program);
-                    let place = place.unwrap_or_else(|| {
-                        idle.push((program, Few::default()));
-                        idle.len() - 1
-                    });
-                    idle.get_mut(place).into_iter().for_each(|(_, few)| few.add(|| own.name()));
+            let programs = PROGRAMS.into_iter().zip(idle.iter_mut().zip(&mut of_program));
+            for (program, (idle, (is_found, lost))) in programs.filter(|_| index.is_some()) {
+                match (program.asks_for(&own.port), own.port.is_found) {
+                    (true, true) => *is_found = true,
+                    (true, false) => lost.add(|| own.name()),
+                    (false, _) => idle.add(|| own.name()),
                 }
             }
             (&own.port, index)
@@ -109,9 +122,15 @@ impl Verdict {
         let named = self.doubtful.split_off(doubtful_before);
         self.doubtful.extend(named.into_iter().filter(|own| !unread.contains(own)));
         let is_read = unread.is_empty() && self.doubtful.len() == doubtful_before;
-        if is_any && is_read {
-            let idle = ALL.into_iter().zip(is_for).filter(|(_, is_for)| !is_for);
-            self.idle_hosts.extend(idle.map(|(program, _)| (program, self.hosts)));
+        for ((program, all), (is_found, lost)) in
+            PROGRAMS.into_iter().zip(&mut self.lost).zip(of_program)
+        {
+            if is_any && is_read && !is_found && lost.count == 0 {
+                self.idle_hosts.push((program, self.hosts));
+            }
+            if !is_found {
+                all.append(lost);
+            }
         }
         let is_read = unread.is_empty();
         self.hosts += 1;
@@ -123,7 +142,7 @@ impl Verdict {
         self.crowded += usize::from(is_crowded(&host.inventory));
         self.unread_settings += usize::from(!host.inventory.unread_settings.is_empty());
         self.trees += usize::from(host.inventory.host.is_none());
-        for program in ALL {
+        for program in PROGRAMS {
             let name = unused_by(program, &host.inventory).map(|name| (program, name));
             self.unused_by.extend(name.filter(|own| !self.unused_by.contains(own)));
         }
@@ -154,8 +173,12 @@ impl Verdict {
 
     /// Ports that have a right row, and that a program never asks for; `None` if there are none.
     pub(crate) fn idle(&self, program: Program) -> Option<String> {
-        let (_, few) = self.idle.iter().find(|(own, _)| *own == program)?;
-        Some(some_of(&few.first, few.count))
+        Few::of(program, &self.idle)
+    }
+
+    /// Ports that have a right row, of hosts where a program finds none of those for which it asks; `None` if there are none.
+    pub(crate) fn lost(&self, program: Program) -> Option<String> {
+        Few::of(program, &self.lost)
     }
 
     /// Whether all settings of a program were read.
@@ -169,17 +192,21 @@ impl Verdict {
         all.map(|(_, name)| *name).find(|name| !is_ignored(name, plan))
     }
 
-    /// One setting for all ports. It does not change which transport a program uses.
+    /// One setting for all ports; `None` also if a program finds none of a host's. It does not change which transport
+    /// the program uses.
     pub(crate) fn plan(
         &self,
         program: Program,
         has_others: bool,
         is_set: impl Fn(&str) -> bool,
     ) -> Option<Plan> {
+        if self.lost(program).is_some() {
+            return None;
+        }
         self.plan_of(program, has_others, is_set, |_| true)
     }
 
-    /// The same of some hosts, by their places.
+    /// One setting for some hosts, by their places, also for ports that programs do not find there.
     pub(crate) fn plan_of(
         &self,
         program: Program,

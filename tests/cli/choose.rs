@@ -749,6 +749,52 @@ fn devices_without_a_node_take_no_room() {
     }
 }
 
+/// Variables for ports that no program on a host finds are right on none: with them a program takes no port.
+#[test]
+fn variables_for_devices_without_a_node() {
+    let whole = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
+    let lacking = |place: usize| {
+        let mut own = whole.clone();
+        let device = &mut own["devices"][place];
+        (device["node_is_missing"], device["access"]) = (json!(true), Value::Null);
+        own
+    };
+    let said = "no variables, as programs do not find node1: mlx5_1:1\n";
+    for program in ["nccl", "ucx", "nvshmem"] {
+        let fleet = Fleet::new(&[lacking(1)]);
+        let run = fleet.uverbs(&["env", program, "mlx5_1"]);
+        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+        assert!(run.stderr.contains(said), "{run:?}");
+        // Another is found, so that some of what is named is used.
+        for named in [&["mlx5_0"][..], &["mlx5_0", "mlx5_1"], &[]] {
+            let run = fleet.uverbs(&[&["env", program], named].concat());
+            assert!(run.stdout.contains("GID_INDEX=3\n") && run.status == 0, "{run:?}");
+        }
+        // Programs get their nodes elsewhere.
+        let mut own = lacking(1);
+        own["devices"][0] = lacking(0)["devices"][0].clone();
+        let run = Fleet::new(&[own]).uverbs(&["env", program, "mlx5_1"]);
+        assert!(run.stdout.contains("GID_INDEX=3\n") && run.status == 0, "{run:?}");
+        // What is found has no usable GID.
+        let mut own = lacking(1);
+        own["devices"][0]["ports"][0]["attributes"][0]["state"] = json!(1);
+        let run = Fleet::new(&[own]).uverbs(&["env", program]);
+        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+        assert!(run.stderr.contains(said), "{run:?}");
+        // One host of two.
+        let mut other = whole.clone();
+        other["host"] = json!("node2");
+        let fleet = Fleet::new(&[lacking(1), other]);
+        let run = fleet.uverbs(&["env", program, "mlx5_1"]);
+        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+        assert!(run.stderr.contains(said), "{run:?}");
+        let run = fleet.uverbs(&["choose", "mlx5_1"]);
+        let said = "UCX: no setting is right on all 2 named ports of 2 hosts, as it does not find node1: mlx5_1:1\n";
+        assert!(run.stderr.contains(said), "{run:?}");
+        assert_eq!(fleet.json(&["choose", "mlx5_1"])["fits_all"]["nccl"], json!(null));
+    }
+}
+
 /// Releases of NCCL differ in which files they read, and how.
 #[test]
 fn settings_by_release() {
