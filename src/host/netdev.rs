@@ -324,7 +324,7 @@ impl Host {
         for ((table, questions), found) in tables.iter().zip(&questions).zip(&mut *found) {
             namespace.take_answers(table, questions, &answers, found);
         }
-        if !found.iter().any(Found::has_others) {
+        if !found.iter().any(Found::is_any_elsewhere) {
             return;
         }
         // The kernel may have found another interface by an address, or have removed rows for a moment.
@@ -334,8 +334,8 @@ impl Host {
         };
         let between = read_addresses();
         for ((table, questions), found) in tables.iter().zip(&questions).zip(&mut *found) {
-            if found.has_others() {
-                let again = self.read_again(table);
+            if found.is_any_elsewhere() {
+                let again = self.table_again(table);
                 let ask = |asked: Question| manager.holder(asked.gid, asked.interface);
                 found.confirm(table, again.as_ref(), questions, ask);
             }
@@ -346,7 +346,7 @@ impl Host {
             found.keep_meant(questions, &between);
             found.keep_meant(questions, &after);
             if table.device().index.is_none_or(|index| !registered.contains(&index)) {
-                found.forget_others();
+                found.forget_elsewhere();
             }
         }
     }
@@ -359,7 +359,7 @@ impl Host {
     }
 
     /// Reads a table again from where it was read; `None` if it cannot be read.
-    fn read_again(&self, table: &GidTable) -> Option<GidTable> {
+    fn table_again(&self, table: &GidTable) -> Option<GidTable> {
         let preference = match table.iter().next()?.source {
             Source::Ioctl => Preference::Ioctl,
             Source::Sysfs => Preference::Sysfs,

@@ -56,25 +56,23 @@ pub(super) struct Found {
     /// The interface of each that is proven to be here.
     pub(super) names: Vec<Option<Netdev>>,
     /// The places of those that no interface here has, as the connection manager says.
-    others: BTreeSet<usize>,
+    elsewhere: BTreeSet<usize>,
 }
 
 impl Found {
     /// Whether there are such rows that no interface here has.
-    pub(super) fn has_others(&self) -> bool {
-        !self.others.is_empty()
+    pub(super) fn is_any_elsewhere(&self) -> bool {
+        !self.elsewhere.is_empty()
     }
 
     /// Forgets them, as nothing is known of them.
-    pub(super) fn forget_others(&mut self) {
-        self.others.clear();
+    pub(super) fn forget_elsewhere(&mut self) {
+        self.elsewhere.clear();
     }
 
     /// Keeps of these only the rows whose interfaces were meant also by the addresses that were read again.
     pub(super) fn keep_meant(&mut self, questions: &[(usize, Question)], again: &Namespace) {
-        let others = questions.iter().filter(|(place, _)| self.others.contains(place));
-        let meant = others.filter(|(_, question)| again.is_meant(*question));
-        self.others = meant.map(|(place, _)| *place).collect();
+        self.retain(questions, |_, question| again.is_meant(question));
     }
 
     /// Keeps of these only the rows that are still in the table, and that still nobody has: the kernel removes rows for a
@@ -91,11 +89,15 @@ impl Found {
                 again.and_then(|again| again.row(own.entry.port(), own.entry.index())) == Some(own)
             })
         };
-        let others = questions.iter().filter(|(place, _)| self.others.contains(place));
-        self.others = others
-            .filter(|(place, question)| is_there(*place) && ask(*question) == Some(Holder::Nobody))
-            .map(|(place, _)| *place)
-            .collect();
+        self.retain(questions, |place, question| {
+            is_there(place) && ask(question) == Some(Holder::Nobody)
+        });
+    }
+
+    fn retain(&mut self, questions: &[(usize, Question)], holds: impl Fn(usize, Question) -> bool) {
+        let questions: BTreeMap<usize, Question> = questions.iter().copied().collect();
+        let holds = |place: &usize| questions.get(place).is_some_and(|own| holds(*place, *own));
+        self.elsewhere.retain(holds);
     }
 }
 
@@ -292,7 +294,7 @@ impl Namespace {
                     // The port's own came after the links were read.
                     Here::Nowhere => own.is_none() || own != record.entry.netdev_ifindex(),
                     Here::Found(index) if may_have_had_name(record, Some(index)) => false,
-                    Here::Found(_) if found.others.contains(&place) => true,
+                    Here::Found(_) if found.elsewhere.contains(&place) => true,
                     Here::Found(index) => {
                         let above = above
                             .entry(port)
@@ -430,7 +432,7 @@ impl Namespace {
             match answers.get(question) {
                 // A full table may have had room for a row of the other type only.
                 Some(Holder::Nobody) if !table.is_full(record.entry.port()) => {
-                    found.others.insert(*place);
+                    found.elsewhere.insert(*place);
                 }
                 Some(port) if *port == Holder::Port(device, record.entry.port()) => {
                     *name = self.link(question.interface.get()).map(Link::netdev);

@@ -191,9 +191,9 @@ fn that_nobody_has_a_row_is_asked_twice() {
         let questions = here.questions(&table, &found.names);
         let answers = questions.iter().map(|(_, asked)| (*asked, Holder::Nobody)).collect();
         here.take_answers(&table, &questions, &answers, &mut found);
-        assert!(found.has_others());
+        assert!(found.is_any_elsewhere());
         found.confirm(&table, again, &questions, |_| answer);
-        found.has_others()
+        found.is_any_elsewhere()
     };
     assert!(confirmed(Some(&table), Some(Holder::Nobody)));
     assert!(!confirmed(Some(&table), Some(Holder::Port(0, 1))), "it is there again");
@@ -210,7 +210,7 @@ fn that_nobody_has_a_row_is_asked_twice() {
         let answers = questions.iter().map(|(_, asked)| (*asked, Holder::Nobody)).collect();
         here.take_answers(&table, &questions, &answers, &mut found);
         found.keep_meant(&questions, &Namespace::new(PortNetdevs::new(), again));
-        found.has_others()
+        found.is_any_elsewhere()
     };
     assert!(meant(&[address(61)]));
     assert!(!meant(&[address(61), address(62)]) && !meant(&[address(62)]) && !meant(&[]));
