@@ -8,6 +8,8 @@ use super::nccl::{ASKED, DEVICES_BEFORE, Implementation, ROOM, takes_kind};
 use super::plan::Model;
 use super::port::Port;
 use super::reason::Why;
+use super::ucx;
+use crate::device::NodeType;
 use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord, SettingsReading};
 use crate::port::{PortAttributes, PortState};
 
@@ -17,22 +19,33 @@ pub(super) fn found(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord
     inventory.devices.iter().filter(move |own| own.is_found() || !has_found)
 }
 
-/// How many ports were listed and not read.
-fn others(inventory: &Inventory) -> usize {
+/// How many ports that a program asks for were listed and not read.
+fn others(inventory: &Inventory, asks_for: impl Fn(NodeType, u32) -> bool) -> usize {
     let Inventory { devices: all, others, .. } = inventory;
     let mut seen: BTreeSet<&str> = all.iter().map(|own| own.device.name.as_str()).collect();
     let others = others.iter().filter(|own| seen.insert(&own.name));
-    let others = others.map(|own| ASKED.filter(|port| own.ports().contains(port)).count());
+    let others = others.map(|own| {
+        let known = (0..=*ASKED.end()).filter(|port| own.ports().contains(port));
+        known.filter(|port| asks_for(own.node_type, *port)).count()
+    });
     others.fold(0, usize::saturating_add)
 }
 
-/// How many ports of these devices may take room: those that are active, or could not be read.
+/// Whether NCCL asks for a port.
+fn is_asked(_: NodeType, port: u32) -> bool {
+    ASKED.contains(&port)
+}
+
+/// How many ports of these devices may take NCCL's room: those that are active, or could not be read.
 fn takers<'i>(devices: impl Iterator<Item = &'i DeviceRecord>) -> usize {
-    let is_taker = |own: &&PortRecord| {
-        let may_be_active = own.known().is_none_or(|own| own.state == PortState::ACTIVE);
-        ASKED.contains(&own.number) && may_be_active
-    };
-    devices.flat_map(|own| &own.ports).filter(is_taker).count()
+    devices
+        .flat_map(|own| &own.ports)
+        .filter(|own| ASKED.contains(&own.number) && may_be_active(own))
+        .count()
+}
+
+fn may_be_active(port: &PortRecord) -> bool {
+    port.known().is_none_or(|own| own.state == PortState::ACTIVE)
 }
 
 /// How many ports that NCCL may take of those that its settings leave were not read, of devices that were: without those of
@@ -55,7 +68,7 @@ pub(crate) fn unread(inventory: &Inventory, is_listed: impl Fn(&str, u32) -> boo
 
 /// The same of all devices that NCCL finds, with those that were not read.
 fn all_takers(inventory: &Inventory) -> usize {
-    takers(found(inventory)).saturating_add(others(inventory))
+    takers(found(inventory)).saturating_add(others(inventory, is_asked))
 }
 
 /// Whether a host has, or may have, devices that could not even be listed: they may have any number of ports.
@@ -77,7 +90,7 @@ pub fn fills(inventory: &Inventory) -> bool {
 /// The same with those of devices that it does not find.
 #[must_use]
 pub fn might_fill(inventory: &Inventory) -> bool {
-    takers(inventory.devices.iter()).saturating_add(others(inventory)) > ROOM
+    takers(inventory.devices.iter()).saturating_add(others(inventory, is_asked)) > ROOM
 }
 
 /// Whether a host has, or may have, more devices than each release of NVSHMEM has room for.
@@ -87,6 +100,17 @@ pub fn is_crowded(inventory: &Inventory) -> bool {
     let others = inventory.others.iter().map(|own| own.name.as_str());
     let names: BTreeSet<&str> = found.chain(others).collect();
     has_unlisted(inventory) || names.len() > DEVICES_BEFORE
+}
+
+/// Whether a host has, or may have, more ports than UCX has room for in any case ([`ucx::PORTS`]).
+#[must_use]
+pub fn fills_ucx(inventory: &Inventory) -> bool {
+    let devices = found(inventory).flat_map(|own| own.ports.iter().map(move |port| (own, port)));
+    let known = devices.filter(|(own, port)| {
+        ucx::asks_for(own.device.node_type, port.number) && may_be_active(port)
+    });
+    has_unlisted(inventory)
+        || known.count().saturating_add(others(inventory, ucx::asks_for)) > ucx::PORTS
 }
 
 /// Whether it is known in which order libibverbs lists a host's devices.
@@ -137,7 +161,7 @@ impl fmt::Display for Doubt {
 #[must_use]
 pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
     let all = all_takers(inventory);
-    let unread = unread(inventory, |_, _| true).saturating_add(others(inventory));
+    let unread = unread(inventory, |_, _| true).saturating_add(others(inventory, is_asked));
     if has_unlisted(inventory) {
         Some(Doubt::Unlisted)
     } else if unread > 0 && fills(inventory) {
@@ -209,16 +233,21 @@ impl Model {
         let is_read = inventory.host.is_some()
             && (!is_nccl || inventory.unread_settings.is_empty())
             && !(inventory.home_is_assumed && self.reads_home_of_password_entry());
+        let decisions = self.choose_all(ports);
+        let used = || {
+            let all = ports.iter().zip(&decisions);
+            all.filter(|(port, own)| port.is_found && is_used(&own.outcome)).count()
+        };
         let is_room_known = match self {
             Self::Nccl(_) if is_nccl => doubt(inventory).is_none(),
             Self::Nccl(_) => !is_crowded(inventory),
-            Self::Ucx(_) => true,
+            Self::Ucx(_) => decisions.len() <= ucx::PORTS || used() <= ucx::PORTS,
         };
         let unopened = unopened(inventory).into_iter().map(|own| own.device.name.as_str());
         let unopened: BTreeSet<&str> = unopened.collect();
         // With more devices than it finds there may be too many.
         let is_room_for_all = !is_nccl || !might_fill(inventory);
-        let all = ports.iter().zip(self.choose_all(ports));
+        let all = ports.iter().zip(decisions);
         let all = all.map(|(port, own)| {
             let is_room_known = is_room_known && (port.is_found || is_room_for_all);
             let is_taken = is_room_known && !unopened.contains(port.device);

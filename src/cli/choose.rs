@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use uverbs::choose::nccl::ROOM;
 use uverbs::choose::plan::{Model, Program};
-use uverbs::choose::{Caveat, Decision, Outcome, room};
+use uverbs::choose::{Caveat, Decision, Outcome, room, ucx};
 use uverbs::gid::{Gid, GidType};
 use uverbs::inventory::{DeviceRecord, Inventory, Parts, SettingsReading};
 use uverbs::port::LinkLayer;
@@ -259,8 +259,8 @@ pub(crate) fn tell_nodes(host: &Seen, asked: &Asked<'_>, report: &mut Report) {
     report.turn_to(None);
 }
 
-/// Says of a host if it is not known what NCCL does there: ports that could not be read may take the room
-/// of others.
+/// Says of a host if it is not known what a program does there: ports that could not be read may take NCCL's room, and
+/// more than 25 all of UCX's.
 fn tell_room(host: &Seen, report: &mut Report) {
     report.enter(Stage::Room);
     report.turn_to(host.name.as_deref());
@@ -268,6 +268,13 @@ fn tell_room(host: &Seen, report: &mut Report) {
     if let Some(doubt) = doubt {
         report.note(format!(
             "NCCL has room for {ROOM} ports, and {doubt}: what it does may be something else"
+        ));
+    }
+    let has_list = variable(&host.inventory, SettingsReading::NEWEST)("UCX_NET_DEVICES").is_some();
+    if room::fills_ucx(&host.inventory) && !room::has_unlisted(&host.inventory) && !has_list {
+        report.note(format!(
+            "UCX may have room for {} ports only: what it does may be something else",
+            ucx::PORTS
         ));
     }
     report.turn_to(None);

@@ -251,7 +251,7 @@ pub(crate) fn answer(
     } else if let Some(lost) = verdict.lost(program).filter(|_| is_known) {
         report.note(format!("no variables, as programs do not find {lost}"));
     } else if is_known {
-        explain(program, plan.as_ref(), (&right, verdict.is_crowded()), report);
+        explain(program, plan.as_ref(), &right, &verdict, report);
     }
     if plan.is_some() && !idle.is_empty() {
         report.note(format!("{program} never asks for {}", Idle::some(&idle)));
@@ -466,7 +466,8 @@ impl RightIndices {
 fn explain(
     program: Program,
     plan: Option<&Plan>,
-    (right, is_crowded): (&RightIndices, bool),
+    right: &RightIndices,
+    verdict: &Verdict,
     report: &mut Report,
 ) {
     let index = program.index_variable();
@@ -475,10 +476,12 @@ fn explain(
             |own: &RightIndex| format!("{} on {}", own.index, some_of(&own.names, own.count));
         right.indices.iter().map(text).collect::<Vec<_>>().join("; ")
     };
-    if is_crowded && program == Program::Nvshmem && plan.is_some() {
-        report.note(format!(
-            "not known to be right: older releases of {program} may have no room for all devices of a host"
-        ));
+    if plan.is_some_and(|plan| verdict.is_crowded(program, plan)) {
+        report.note(if program == Program::Ucx {
+            format!("not known to be right: {program} may have no room for all ports of a host: name those to use")
+        } else {
+            format!("not known to be right: older releases of {program} may have no room for all devices of a host")
+        });
     }
     let is_guess = plan.is_some_and(|plan| !plan.is_sure);
     let known = if right.is_doubtful || is_guess { ", as far as is known" } else { "" };

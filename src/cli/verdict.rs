@@ -4,8 +4,8 @@ use core::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use uverbs::choose::plan::{Fleet, Model, Plan, Program};
-use uverbs::choose::room::{fills, has_order, has_unlisted, is_crowded};
-use uverbs::choose::{Outcome, Why};
+use uverbs::choose::room::{fills, fills_ucx, has_order, has_unlisted, is_crowded};
+use uverbs::choose::{Outcome, Why, ucx};
 use uverbs::inventory::{Inventory, SettingsReading};
 use uverbs::port::LinkLayer;
 
@@ -30,8 +30,8 @@ pub(crate) struct Verdict {
     pub(crate) fills: bool,
     /// Whether such a host's order of devices is not known.
     pub(crate) is_unordered: bool,
-    /// On how many hosts there are more devices than each release of NVSHMEM has room for.
-    crowded: usize,
+    /// Programs of which it is not known that each release has room for a host's devices (NVSHMEM) or ports (UCX).
+    crowded: Vec<Program>,
     /// Programs with a variable by which each may not use RDMA as uverbs says, on some host.
     unused_by: Vec<(Program, &'static str)>,
     /// On how many hosts not all of NCCL's settings were read.
@@ -139,7 +139,14 @@ impl Verdict {
         let fills = fills(&host.inventory);
         self.fills |= fills || has_unlisted(&host.inventory);
         self.is_unordered |= fills && !has_order(&host.inventory);
-        self.crowded += usize::from(is_crowded(&host.inventory));
+        for (program, is_crowded) in [
+            (Program::Nvshmem, is_crowded(&host.inventory)),
+            (Program::Ucx, fills_ucx(&host.inventory)),
+        ] {
+            if is_crowded && !self.crowded.contains(&program) {
+                self.crowded.push(program);
+            }
+        }
         self.unread_settings += usize::from(!host.inventory.unread_settings.is_empty());
         self.trees += usize::from(host.inventory.host.is_none());
         for program in PROGRAMS {
@@ -154,9 +161,11 @@ impl Verdict {
         is_read
     }
 
-    /// Whether a host has, or may have, more devices than all releases of NVSHMEM have room for.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.crowded > 0
+    /// Whether it is not known that each release has room for what a host has, or what UCX's list names of it.
+    pub(crate) fn is_crowded(&self, program: Program, plan: &Plan) -> bool {
+        let mut lists = plan.variables.iter().filter(|(name, _)| *name == "UCX_NET_DEVICES");
+        let is_few = |own: &str| own != "all" && own.split(',').count() <= ucx::PORTS;
+        self.crowded.contains(&program) && !lists.any(|(_, own)| is_few(own))
     }
 
     /// What is asked for and could not be read, also if it is only a row that matters. What is
@@ -220,7 +229,7 @@ impl Verdict {
         }
         let mut plan = self.fleet.plan_of(program, has_others, is_set, is_wanted)?;
         plan.is_sure &= self.unused_by(program, Some(&plan)).is_none();
-        plan.is_sure &= self.crowded == 0 || program != Program::Nvshmem;
+        plan.is_sure &= !self.is_crowded(program, &plan);
         plan.is_sure &= self.has_settings_of(program) && self.trees == 0;
         Some(plan)
     }

@@ -663,7 +663,7 @@ fn more_ports_than_nccl_has_room_for() {
     // If one is down, there is room for all.
     write(tree.path().join("class/infiniband/mlx5_7/ports/1/state"), "1: DOWN");
     let run = tree.uverbs(&["choose", "mlx5_32"]);
-    assert!(!run.stderr.contains("room for"), "{run:?}");
+    assert!(!run.stderr.contains("NCCL has room for"), "{run:?}");
     // UCX has room.
     assert_eq!(fleet.uverbs(&["env", "ucx"]).stdout, "export UCX_IB_GID_INDEX=3\n");
 }
@@ -718,7 +718,7 @@ fn devices_without_a_node_take_no_room() {
         device["gids"] = json!({ "error": "query GID table: EIO", "errno": 5 });
     }
     let choose = Fleet::new(&[own]).uverbs(&["choose"]);
-    assert!(!choose.stderr.contains("room for"), "{choose:?}");
+    assert!(!choose.stderr.contains("NCCL has room for"), "{choose:?}");
     // It is there, and this user may not open it: whether NCCL may is not known.
     for errno in [1, 13, 19] {
         let refuse =
@@ -743,9 +743,63 @@ fn devices_without_a_node_take_no_room() {
         }
         refuse(&mut devices[0]);
         let choose = Fleet::new(&[own]).uverbs(&["choose"]);
-        assert!(!choose.stderr.contains("room for"), "{choose:?}");
+        assert!(!choose.stderr.contains("NCCL has room for"), "{choose:?}");
         // Nobody may, so that the programs are elsewhere.
         assert_eq!(without(35, &refuse).0, [found, found, left, left]);
+    }
+}
+
+/// UCX does not start if it finds more than it has room for, or with a list of more than 64 devices (up to 1.20).
+#[test]
+fn ports_for_which_ucx_may_have_no_room() {
+    let names: Vec<String> = (0..70).map(|number| format!("mlx5_{number}")).collect();
+    let devices: Vec<(&str, Value)> = names.iter().map(|name| (&**name, port(DUAL))).collect();
+    let whole = |count: usize| host("node1", &devices[..count]);
+    let sure = |own: &Value| {
+        let fleet = Fleet::new(std::slice::from_ref(own));
+        let (env, row) = (fleet.json(&["env", "ucx"]), fleet.json(&["choose"]));
+        assert_eq!(env["env"]["UCX_IB_GID_INDEX"], "3", "{env}");
+        (env["is_sure"] == true, row["choose"][0]["ucx"]["is_sure"] == true)
+    };
+    assert_eq!((sure(&whole(25)), sure(&whole(26))), ((true, true), (false, false)));
+    let fleet = Fleet::new(&[whole(26)]);
+    let said =
+        "not known to be right: UCX may have no room for all ports of a host: name those to use\n";
+    assert!(fleet.uverbs(&["env", "ucx"]).stderr.contains(said));
+    assert_eq!(fleet.uverbs(&["env", "ucx", "--format", "slurm"]).stdout, "");
+    let said = "UCX may have room for 25 ports only: what it does may be something else\n";
+    assert!(fleet.uverbs(&["choose"]).stderr.contains(said));
+    let said = "UCX: right on all 26 ports, as far as is known: UCX_IB_GID_INDEX=3\n";
+    assert!(fleet.uverbs(&["choose"]).stderr.contains(said));
+    // What a list leaves has room.
+    let listed = fleet.json(&["env", "ucx", "mlx5_0", "mlx5_1"]);
+    assert_eq!(listed["env"]["UCX_NET_DEVICES"], "mlx5_0:1,mlx5_1:1");
+    assert_eq!(listed["is_sure"], true);
+    let mut own = whole(26);
+    set(&mut own, "UCX_NET_DEVICES", "mlx5_0:1", None);
+    let fleet = Fleet::new(&[own]);
+    assert_eq!(fleet.json(&["choose"])["choose"][0]["ucx"]["is_sure"], true);
+    assert!(!fleet.uverbs(&["choose"]).stderr.contains("UCX may have room"));
+    // Ports that are down take none.
+    let mut own = whole(26);
+    own["devices"][25]["ports"][0]["attributes"][0]["state"] = json!(1);
+    assert_eq!(sure(&own), (true, true));
+    // A list that is too long.
+    let fleet = Fleet::new(&[whole(70)]);
+    let list = |count: usize| {
+        let args = [vec!["env", "ucx"], names[..count].iter().map(String::as_str).collect()];
+        let run = fleet.uverbs(&args.concat());
+        (run.stdout.matches(":1").count(), run.status)
+    };
+    assert_eq!((list(64), list(65)), ((64, 0), (0, 1)));
+    for (count, old) in [(64, json!(3)), (65, json!(null))] {
+        let mut own = whole(70);
+        let list: Vec<String> = names[..count].iter().map(|own| format!("{own}:1")).collect();
+        set(&mut own, "UCX_NET_DEVICES", &list.join(","), None);
+        let fleet = Fleet::new(&[own]);
+        let like =
+            |like: &str| fleet.json(&["choose", "--like", like])["choose"][0]["index"].clone();
+        assert_eq!((like("ucx-1.20"), like("ucx-1.21")), (old, json!(3)));
     }
 }
 

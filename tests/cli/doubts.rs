@@ -600,13 +600,14 @@ fn ports_that_were_not_read_make_the_room_doubtful() {
         let fleet = Fleet::new(std::slice::from_ref(own));
         let run = fleet.uverbs(&["choose"]);
         let row = fleet.json(&[&["choose"], like].concat())["choose"][31].clone();
-        (run.stderr.contains("what it does may be something else"), row)
+        (run.stderr.contains("NCCL has room for"), row)
     };
     let (is_said, row) = last(&own, &["--like", "nccl"]);
     assert!(is_said);
     assert_eq!((&row["nccl"]["is_sure"], &row["is_sure"]), (&json!(false), &json!(false)));
     let (_, row) = last(&own, &["--like", "ucx"]);
-    assert_eq!((&row["ucx"]["is_sure"], &row["is_sure"]), (&json!(true), &json!(true)));
+    // UCX has room for 25 in any case.
+    assert_eq!((&row["ucx"]["is_sure"], &row["is_sure"]), (&json!(false), &json!(false)));
     // One that could not even be listed may have ports, too.
     let problem = json!({ "error": "m99: read: no", "errno": 71 });
     own["unlisted"] = json!([{ "device": "m99", "problem": problem }]);

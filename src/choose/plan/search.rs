@@ -195,6 +195,9 @@ fn device_list(
         return Some(Vec::new());
     }
     let names = wanted.names.as_ref()?;
+    if program == Program::Ucx && names.len() > ucx::NAMED {
+        return None;
+    }
     let names = names.join(",");
     Some(match program {
         Program::Nccl => vec![("NCCL_IB_HCA", format!("={names}"))],

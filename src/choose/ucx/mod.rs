@@ -28,8 +28,12 @@ use settings::Value;
 
 pub use class::Class;
 pub use release::Release;
-pub(super) use settings::ROOM;
 pub use settings::{Devices, Settings};
+pub(super) use settings::{NAMED, ROOM};
+
+/// For how many ports UCX has room in any case: it takes less than 128 transports of devices (64 before 1.11) or does
+/// not start, and of a port of mlx5 it takes five. Other interfaces may take room, too.
+pub const PORTS: usize = 25;
 
 /// Whether UCX asks for a port: for the first two of a device, and of a switch for port 0.
 pub(super) fn asks_for(node_type: NodeType, port: u32) -> bool {

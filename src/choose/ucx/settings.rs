@@ -56,7 +56,7 @@ impl Settings {
         let refused = [
             ("UCX_IB_GID_INDEX", gid_index == Value::Bad),
             ("UCX_IB_ROCE_SUBNETS", subnets == Value::Bad),
-            ("UCX_NET_DEVICES", devices.list == Value::Bad),
+            ("UCX_NET_DEVICES", devices.list == Value::Bad || devices.stops(release)),
             ("UCX_IB_FLID_ROUTE", flid.is_none()),
         ];
         Self {
@@ -119,6 +119,9 @@ fn boolean(text: &str) -> Option<bool> {
         .then_some(true)
         .or_else(|| is_one_of(["n", "no", "off", "0"]).then_some(false))
 }
+
+/// How many devices a list may name: up to 1.20 UCX stops at a longer one, and later releases were not looked at.
+pub(in crate::choose) const NAMED: usize = 64;
 
 /// How many entries of a list UCX keeps. It does not read the others.
 pub(in crate::choose) const ROOM: usize = 128;
@@ -253,6 +256,12 @@ impl Devices {
             _ => {}
         }
         Self { list, has_bare_names: is_new }
+    }
+
+    /// Whether UCX stops at the list.
+    fn stops(&self, release: Release) -> bool {
+        let is_long = |own: &AllowList| own.entries.len() > NAMED;
+        release < Release::V1_21 && matches!(&self.list, Value::Set(own) if is_long(own))
     }
 
     /// Whether the port is used.
