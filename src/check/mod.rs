@@ -234,6 +234,38 @@ fn lacks(
     })
 }
 
+/// Why this user may not use a node, and what to do.
+fn why_forbidden(record: &DeviceRecord) -> (&'static str, &'static str) {
+    const EACCES: i32 = 13;
+    let is_refused = matches!(&record.access, Some(Err(problem)) if problem.errno == EACCES);
+    match record.node_mode {
+        _ if record.node_is_in_nodev => (
+            "may not be opened, as its mount has the option nodev",
+            "mount it without nodev, or give the container the node as a device",
+        ),
+        // uverbs reads it; programs with libibverbs open it for both.
+        _ if record.node_is_read_only && !is_refused => (
+            "may not be opened for writing by this user, and programs do that",
+            "allow it: the kernel makes nodes with mode 0666, but a udev rule or a container's device rules may \
+             change that",
+        ),
+        // For reading, which is enough for uverbs.
+        Some(mode) if mode & 0o444 == 0o444 => (
+            "may not be opened, though its mode allows it",
+            "something else forbids it: perhaps a security module, as SELinux or AppArmor",
+        ),
+        Some(_) => (
+            "may not be opened by this user",
+            "allow it: the kernel makes nodes with mode 0666, but a udev rule may change that",
+        ),
+        // It could not be looked at.
+        None => (
+            "may not be opened by this user, and its mode is not known",
+            "its folder, the node's mode or a security module forbids it",
+        ),
+    }
+}
+
 fn check_device(
     record: &DeviceRecord,
     linked: &mut BTreeSet<PciAddress>,
@@ -279,26 +311,7 @@ fn check_device(
             "give the container this device node, or run udev",
         ),
         Some(NodeState::Forbidden) => {
-            let (why, advice) = match record.node_mode {
-                _ if record.node_is_in_nodev => (
-                    "may not be opened, as its mount has the option nodev",
-                    "mount it without nodev, or give the container the node as a device",
-                ),
-                // For reading, which is enough for uverbs.
-                Some(mode) if mode & 0o444 == 0o444 => (
-                    "may not be opened, though its mode allows it",
-                    "something else forbids it: perhaps a security module, as SELinux or AppArmor",
-                ),
-                Some(_) => (
-                    "may not be opened by this user",
-                    "allow it: the kernel makes nodes with mode 0666, but a udev rule may change that",
-                ),
-                // It could not be looked at.
-                None => (
-                    "may not be opened by this user, and its mode is not known",
-                    "its folder, the node's mode or a security module forbids it",
-                ),
-            };
+            let (why, advice) = why_forbidden(record);
             findings.add("node-forbidden", Problem, format!("{path}{mode} {why}"), advice);
         }
         Some(NodeState::NotPermitted) => findings.add(

@@ -300,7 +300,7 @@ fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2
         ("uverbs", |own| optional(own.device.node.as_ref(), |node| word(node.name.as_str()))),
         ("access", |own| optional(own.access.as_ref(), |own| answer(own, |()| Side::Truth(true)))),
     ];
-    static OTHERS: [Value<DeviceRecord>; 26] = [
+    static OTHERS: [Value<DeviceRecord>; 27] = [
         ("node_type", |own| show(own.device.node_type)),
         ("sys_image_guid", |own| show(own.device.sys_image_guid)),
         ("protocol", |own| optional(own.device.protocol.as_deref(), word)),
@@ -310,6 +310,7 @@ fn listed<'c>(before: &'c DeviceRecord, after: &'c DeviceRecord) -> [Side<'c>; 2
         ("node_is_unread", |own| Side::Truth(own.device.node_is_unread)),
         ("node_is_missing", |own| Side::Truth(own.node_is_missing)),
         ("node_is_in_nodev", |own| Side::Truth(own.node_is_in_nodev)),
+        ("node_is_read_only", |own| Side::Truth(own.node_is_read_only)),
         ("node_mode", |own| optional(own.node_mode, |mode| show(format!("{mode:o}")))),
         ("place", |own| optional(own.place, |place| Side::Number(place.into()))),
         ("board_id", |own| hardware(own, |own| own.board_id.as_deref().map(word))),

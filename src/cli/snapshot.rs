@@ -115,6 +115,7 @@ mod tests {
         record.place = Some(7);
         record.node_mode = Some(0o20_600);
         (record.node_is_missing, record.node_is_in_nodev) = (true, true);
+        record.node_is_read_only = true;
         record.ports[0].netdev = Ok(Some(netdev.clone()));
         record.ports[0].pkeys = Some(Ok(vec![(0, PKey(0xffff))]));
         record.ports[0].effective = Some(Ok(Rate(25)));

@@ -153,7 +153,9 @@ pub struct DeviceRecord {
     pub node_is_missing: bool,
     /// Whether its uverbs node is known to be in a mount with the option `nodev`, in which it cannot be opened.
     pub node_is_in_nodev: bool,
-    /// Whether the node could be opened; `None` if that was not tried.
+    /// Whether this user may not write to its uverbs node. Programs with libibverbs open it for reading and writing.
+    pub node_is_read_only: bool,
+    /// Whether the node could be opened for reading, which is enough for uverbs; `None` if that was not tried.
     pub access: Option<Answer<()>>,
     /// Its hardware and its place in the machine; `None` if that was not wanted, or could not be read.
     pub hardware: Option<Hardware>,
@@ -320,6 +322,7 @@ impl DeviceRecord {
             node_mode: None,
             node_is_missing: false,
             node_is_in_nodev: false,
+            node_is_read_only: false,
             access: None,
             hardware: None,
             ports: Vec::new(),

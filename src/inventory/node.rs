@@ -12,7 +12,7 @@ pub enum NodeState {
     None,
     /// It is not where it should be (`ENOENT`).
     Missing,
-    /// It may not be opened (`EACCES`), by this user or by anybody.
+    /// It may not be opened for reading and writing (`EACCES`), by this user or by anybody.
     Forbidden,
     /// Opening it is not permitted (`EPERM`), as by the rules of a container.
     NotPermitted,
@@ -63,6 +63,9 @@ impl DeviceRecord {
             return self.node_is_missing.then_some(NodeState::Missing);
         };
         Some(match access.as_ref().map_err(|problem| problem.errno) {
+            Ok(()) | Err(ENOTTY | EPROTONOSUPPORT) if self.node_is_read_only => {
+                NodeState::Forbidden
+            }
             Ok(()) | Err(ENOTTY | EPROTONOSUPPORT) => NodeState::Usable,
             // Of all that makes uverbs read sysfs only a driver that it does not know is EINVAL.
             Err(EINVAL) if self.fallback().is_some() => NodeState::Usable,

@@ -19,7 +19,7 @@ use crate::error::{Cause, Error, Request};
 use crate::host::{GidTable, Host, PortNetdevs, Preference, Sought};
 use crate::netdev::Interface;
 use crate::netlink::route::{Links, RouteDump};
-use crate::sysfs::{Sysfs, is_absent, is_in_nodev};
+use crate::sysfs::{Sysfs, is_absent, is_in_nodev, is_read_only};
 use crate::text::to_plain;
 use device::{find_driver, find_hardware, read_device};
 pub use settings::read_settings;
@@ -349,6 +349,7 @@ fn look_at_node(record: &mut DeviceRecord) {
     record.node_mode = looked.ok().map(|stat| stat.st_mode);
     record.node_is_missing = looked.is_err_and(is_absent);
     record.node_is_in_nodev = looked.is_ok() && is_in_nodev(&node.path);
+    record.node_is_read_only = looked.is_ok() && is_read_only(&node.path);
 }
 
 #[cfg(test)]

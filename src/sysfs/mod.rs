@@ -536,6 +536,13 @@ pub(crate) fn is_in_nodev(path: &Path) -> bool {
     !cfg!(miri) && rustix::fs::statvfs(path).is_ok_and(has_option)
 }
 
+/// Whether this user is known not to be allowed to write to a file: by its mode, or, for a device, by the rules of a
+/// container. (Miri has no such call.)
+pub(crate) fn is_read_only(path: &Path) -> bool {
+    let ask = || rustix::fs::accessat(rustix::fs::CWD, path, Access::WRITE_OK, AtFlags::EACCESS);
+    !cfg!(miri) && matches!(ask(), Err(Errno::ACCESS | Errno::PERM))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -112,6 +112,8 @@ pub(super) const HARMS: &[Harm] = &[
         it.first().node_is_in_nodev = true;
         it.first().access = Some(Err(problem("no", 13)));
     }),
+    // It was opened, but only for reading.
+    (&["node-forbidden"], |it| it.first().node_is_read_only = true),
     (&["node-not-permitted"], |it| it.first().access = Some(Err(problem("no", 1)))),
     (&["node-unusable"], |it| {
         it.first().access = Some(Err(problem("mlx5_0: get context: temporarily refused", 11)));

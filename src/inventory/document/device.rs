@@ -18,6 +18,7 @@ use crate::pkey::PKey;
 use crate::port::{PortAttributes, Rate};
 
 #[derive(Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "keys of the JSON")]
 pub(super) struct DeviceForm {
     #[serde(deserialize_with = "form::device_name")]
     name: String,
@@ -42,6 +43,9 @@ pub(super) struct DeviceForm {
     /// Only where it is so.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     node_is_in_nodev: bool,
+    /// Only where it is so.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    node_is_read_only: bool,
     access: Option<Told<Done>>,
     /// Older snapshots do not say it.
     hardware: Option<Hardware>,
@@ -58,6 +62,7 @@ impl From<DeviceRecord> for DeviceForm {
             node_mode,
             node_is_missing,
             node_is_in_nodev,
+            node_is_read_only,
             access,
             hardware,
             ports,
@@ -93,6 +98,7 @@ impl From<DeviceRecord> for DeviceForm {
             node_mode,
             node_is_missing,
             node_is_in_nodev,
+            node_is_read_only,
             access: access.map(|own| Told(own.map(|()| Done))),
             hardware,
             ports,
@@ -131,6 +137,7 @@ impl TryFrom<DeviceForm> for DeviceRecord {
             node_mode: own.node_mode,
             node_is_missing: own.node_is_missing,
             node_is_in_nodev: own.node_is_in_nodev,
+            node_is_read_only: own.node_is_read_only,
             access: own.access.map(|Told(own)| own.map(|Done| ())),
             hardware: own.hardware.map(Hardware::doubting_node),
             ports: own.ports,
