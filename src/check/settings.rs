@@ -7,6 +7,7 @@ use nix::libc;
 use super::finding::{Finding, Severity};
 use crate::choose::plan::{Model, Program};
 use crate::choose::{self, Decision, Outcome, Port, Why, Wish, recommend};
+use crate::device::NodeType;
 use crate::inventory::{self, DeviceRecord, Inventory, PortRecord, Setting, SettingsReading};
 use crate::port::{LinkLayer, PortState};
 
@@ -310,7 +311,10 @@ fn judge_list(
             _ if port.state != PortState::ACTIVE || !program.asks_for(port) || !port.is_found => {}
             Outcome::Ignored(Why::NotListed(variable)) => variables.push(variable),
             // The program never takes it.
-            Outcome::Ignored(Why::LinkLayer(_) | Why::PortNumber | Why::BeyondSecond) => {}
+            Outcome::Ignored(
+                Why::LinkLayer(_) | Why::PortNumber | Why::BeyondSecond | Why::NoTable,
+            ) => {}
+            Outcome::Ignored(Why::NoLowHalf(_)) if port.node_type == NodeType::RNIC => {}
             _ => return None,
         }
     }

@@ -366,6 +366,8 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
     let fault = caveats.iter().find_map(|caveat| match caveat {
         Caveat::Down => Some(Obstacle::InterfaceDown),
         Caveat::AddressGone | Caveat::Unfit(_) => Some(Obstacle::AddressGone),
+        // A program sends the index as one byte.
+        Caveat::BeyondByte => Some(Obstacle::NoGid),
         _ => None,
     });
     UsedRow {

@@ -12,7 +12,7 @@ use crate::port::{Mtu, PortState};
 pub enum Obstacle {
     /// A port is not active.
     NotActive,
-    /// An end has no usable GID.
+    /// An end has no usable GID, or a program takes one above index 255.
     NoGid,
     /// The program's list of devices leaves it no active port of an end's host.
     NotListed,

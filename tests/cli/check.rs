@@ -267,6 +267,21 @@ fn what_was_not_looked_at() {
     efa["devices"][1]["ports"][0]["attributes"][0]["state"] = json!(1);
     set(&mut efa, "NCCL_IB_HCA", "efa_0", None);
     assert_eq!(advice(&efa), "NCCL never takes efa_0:1; name another port");
+    // Nor can what UCX never takes: it has no table, or its GID is one of iWARP; nor NVSHMEM's fifth port.
+    let mut flat = host("node1", &[("mlx5_0", port(DUAL)), ("rep0", port(DUAL))]);
+    flat["devices"][1]["ports"][0]["attributes"][0]["gid_tbl_len"] = json!(0);
+    flat["devices"][1]["gids"] = json!([]);
+    set(&mut flat, "UCX_NET_DEVICES", "rep0:1", None);
+    assert_eq!(advice(&flat), "UCX never takes rep0:1; name another port");
+    let mut iwarp = host("node1", &[("mlx5_0", port(DUAL)), ("siw0", port(DUAL))]);
+    let siw = &mut iwarp["devices"][1];
+    (siw["node_type"], siw["gids"]) = (json!(4), json!([siw["gids"][0]]));
+    siw["gids"][0]["gid"] = json!("0200:0000:0001:0000:0000:0000:0000:0000");
+    set(&mut iwarp, "UCX_NET_DEVICES", "siw0:1", None);
+    for state in [4, 1] {
+        iwarp["devices"][1]["ports"][0]["attributes"][0]["state"] = json!(state);
+        assert_eq!(advice(&iwarp), "UCX never takes siw0:1; name another port");
+    }
     // Devices that were not asked for are read, and there is no end to the ports that one may have.
     let devices: Vec<String> = (0..40).map(|number| format!("mlx5_{number}")).collect();
     let many: Vec<_> = devices.iter().map(|name| (name.as_str(), port(DUAL))).collect();

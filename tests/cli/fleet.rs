@@ -695,6 +695,30 @@ fn not_meeting(hosts: &[Value], words: &[&str]) -> Vec<String> {
     .collect()
 }
 
+/// An index is sent as one byte, so that nobody uses a row above 255.
+#[test]
+fn rows_above_255_meet_nobody() {
+    let far = |number: u32, index: u32| {
+        let mut own = node(number);
+        for device in own["devices"].as_array_mut().unwrap() {
+            device["ports"][0]["attributes"][0]["gid_tbl_len"] = json!(1024);
+            device["gids"][3]["index"] = json!(index);
+        }
+        own
+    };
+    let words = |index: u32| {
+        let mut hosts = [far(1, index), far(2, index)];
+        for own in &mut hosts {
+            set(own, "NCCL_IB_GID_INDEX", &index.to_string(), None);
+        }
+        let run = uverbs(&hosts, &["--hosts", "n[1-2]"]);
+        let not_meeting = not_meeting(&hosts, &[]);
+        (run.status, not_meeting.iter().any(|own| own.contains("no usable GID")))
+    };
+    assert_eq!(words(255), (0, false));
+    assert_eq!(words(256), (1, true));
+}
+
 /// What a line says is so of each of its hosts, ports and choices.
 #[test]
 fn a_line_is_true_of_all_that_it_names() {

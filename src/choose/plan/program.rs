@@ -1,10 +1,11 @@
 //! The programs that read variables, each with its model.
 
 use crate::choose::decision::{Decision, Outcome};
+use crate::choose::nccl::Implementation;
 use crate::choose::port::{Port, Row};
 use crate::choose::room::{found, has_unlisted};
 use crate::choose::{nccl, ucx};
-use crate::device::Device;
+use crate::device::{Device, NodeType};
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::port::PortState;
 
@@ -51,14 +52,21 @@ impl Program {
         }
     }
 
-    /// Whether it may take a port, by its number and its kind.
+    /// Whether it may take a port, by its number, its kind and the length of its table. UCX takes no GID of iWARP, as the
+    /// lower half of it is zero; NVSHMEM fails with a fifth port.
     pub(crate) fn may_take(self, record: &DeviceRecord, port: &PortRecord) -> bool {
         match self {
             Self::Nccl | Self::Nvshmem => {
                 let is_kind = port.known().is_none_or(|own| nccl::takes_kind(own.link_layer));
-                nccl::ASKED.contains(&port.number) && is_kind
+                let is_beyond = self == Self::Nvshmem && nccl::PAST_FOURTH.contains(&port.number);
+                nccl::ASKED.contains(&port.number) && is_kind && !is_beyond
             }
-            Self::Ucx => ucx::asks_for(record.device.node_type, port.number),
+            Self::Ucx => {
+                let node_type = record.device.node_type;
+                ucx::asks_for(node_type, port.number)
+                    && node_type != NodeType::RNIC
+                    && port.known().is_none_or(|own| own.gid_tbl_len > 0)
+            }
         }
     }
 
@@ -103,12 +111,10 @@ impl Program {
     pub fn model<'v>(self, variable: impl Fn(&str) -> Option<&'v str>) -> Model {
         match self {
             Self::Nccl => {
-                let program = nccl::Implementation::Nccl(nccl::Release::NEWEST);
+                let program = Implementation::Nccl(nccl::Release::NEWEST);
                 Model::Nccl(nccl::Settings::new(program, variable))
             }
-            Self::Nvshmem => {
-                Model::Nccl(nccl::Settings::new(nccl::Implementation::Nvshmem, variable))
-            }
+            Self::Nvshmem => Model::Nccl(nccl::Settings::new(Implementation::Nvshmem, variable)),
             Self::Ucx => Model::Ucx(ucx::Settings::new(ucx::Release::NEWEST, variable)),
         }
     }
@@ -189,6 +195,14 @@ impl Model {
         }
     }
 
+    fn program(&self) -> Program {
+        match self {
+            Self::Nccl(own) if own.implementation() == Implementation::Nvshmem => Program::Nvshmem,
+            Self::Nccl(_) => Program::Nccl,
+            Self::Ucx(_) => Program::Ucx,
+        }
+    }
+
     /// Whether a port that could not be read may be active, and one that the settings leave.
     pub(crate) fn lists_unread(&self, inventory: &Inventory) -> bool {
         let of_record = |(record, port): (&DeviceRecord, &PortRecord)| {
@@ -197,8 +211,9 @@ impl Model {
                 Some(own) => !is_read && own.state == PortState::ACTIVE,
                 None => true,
             };
-            let program = if let Self::Nccl(_) = self { Program::Nccl } else { Program::Ucx };
-            may_be && program.may_take(record, port) && self.lists(&record.device.name, port.number)
+            may_be
+                && self.program().may_take(record, port)
+                && self.lists(&record.device.name, port.number)
         };
         // No program asks for a port beyond.
         let of_other = |own: &Device| {

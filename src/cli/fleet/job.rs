@@ -455,7 +455,8 @@ impl Job {
         let all = if out.is_empty() { "all hosts" } else { "the others" };
         let among = if self.is_whole { "" } else { ", among what was read" };
         if !out.is_empty() {
-            report.note(format!("leave out {}{all_known}", some(out)));
+            // All of them: who acts on it needs each.
+            report.note(format!("leave out {}{all_known}", out.join(", ")));
         }
         let settings = [("NCCL", &self.nccl), ("UCX", &self.ucx)];
         for ((program, setting), is_sure) in settings.into_iter().zip(self.are_sure) {
