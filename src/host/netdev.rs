@@ -36,8 +36,8 @@
 //!
 //! It is asked only if all of this is true: an Ethernet interface here has the row's index (or name) and
 //! the GID's address as its own; no other interface here has that address, or the address is IPv6
-//! link-local; no interface here has that address as IPv4 written as IPv6 (`::ffff:10.0.0.1`); and no other row of the port
-//! says the same. On most hosts it is never asked.
+//! link-local; and no interface here has that address as IPv4 written as IPv6 (`::ffff:10.0.0.1`). On most hosts it is
+//! never asked. What it finds names a row only if no other row of the port says the same.
 //!
 //! It does not say which type the row has that it found. If there is a row of each type, both are named,
 //! because the kernel makes and removes both at once. If the table is full, neither is named.
@@ -45,7 +45,7 @@
 //! Only rows of the same port count as evidence, and a [`GidTable`] always has them all. So the answer does
 //! not depend on what else is asked for.
 //!
-//! If it finds no port at all, the row is not of our interface: it is known to be elsewhere. The kernel removes rows for
+//! If it finds no port at all, the row is not of our interface, nor is another that says the same: it is known to be elsewhere. The kernel removes rows for
 //! a moment, as when another member of a bond becomes active, and another interface may get the address meanwhile. So this
 //! counts only if the row is in the table after that, the connection manager finds no port once more, the address is still of
 //! one interface here, between the questions and after them, and the kernel lists the device then.
@@ -77,9 +77,10 @@
 //! link-local), the far end of a point-to-point link, or interfaces that are not Ethernet. If several ports
 //! have a row of the same address for the same interface, it names the first.
 //!
-//! Some of these are known to be elsewhere: no interface here has the index; or the one that has it is not at or above the
-//! port's own, its kind or what is below it being known, and could not have been there a moment ago. If the port's own is
-//! not here, what is below the interface must all be here, by a second reading too.
+//! Some of these are known to be elsewhere: no interface here has the index, or the name (if an interface here has the
+//! address, the name is read again, as it may have changed); or the one that has it is not at or above the port's own, its
+//! kind or what is below it being known, and could not have been there a moment ago. If the port's own is not here, what is
+//! below the interface must all be here, by a second reading too.
 //!
 //! # What can still go wrong
 //!
@@ -95,7 +96,8 @@
 //! between two of our questions. If the kernel failed to make only the row of the type that the connection manager looks for,
 //! the other type's is taken for one elsewhere. So are all rows that it is asked about in the moment in which the kernel adds
 //! a device, when its node is there and the connection manager does not know it yet; and rows that were removed and made
-//! again twice, or whose address another interface got and lost twice, each time when it was asked.
+//! again twice, or whose address another interface got and lost twice, each time when it was asked. By sysfs, so is that of
+//! an interface which has one name at each reading of rows, and another at each reading of names.
 
 mod proof;
 
@@ -116,6 +118,7 @@ use crate::netlink::rdma::{
 };
 use crate::netlink::route::{RouteDump, read_addresses, read_links};
 use crate::netlink::{Message, Socket};
+use crate::sysfs::Sysfs;
 use proof::{Again, Found, Namespace, Question};
 
 pub(crate) use proof::Naming;
@@ -290,13 +293,18 @@ impl Host {
         };
         let mut found = namespace.name(tables);
         self.ask_connection_manager(&namespace, tables, &mut found);
+        let sysfs = self.sysfs().clone();
         let read_again = || {
             let mut port_netdevs = PortNetdevs::new();
             self.ask_port_netdevs(&ports, &mut port_netdevs).ok()?;
             let links = read_links(&mut Socket::route().ok()?).ok()?;
             Some(Again::new(port_netdevs, links))
         };
-        Ok(namespace.namings(tables, found, &settled, read_again))
+        let table_again = |table: &GidTable| {
+            let again = table_again(&sysfs, table)?;
+            Some((again, read_links(&mut Socket::route().ok()?).ok()?))
+        };
+        Ok(namespace.namings(tables, found, &settled, read_again, table_again))
     }
 
     /// Finds what is left, as far as the connection manager knows it.
@@ -335,7 +343,7 @@ impl Host {
         let between = read_addresses();
         for ((table, questions), found) in tables.iter().zip(&questions).zip(&mut *found) {
             if found.is_any_elsewhere() {
-                let again = self.table_again(table);
+                let again = table_again(self.sysfs(), table);
                 let ask = |asked: Question| manager.holder(asked.gid, asked.interface);
                 found.confirm(table, again.as_ref(), questions, ask);
             }
@@ -356,15 +364,6 @@ impl Host {
     fn registered(&mut self) -> Option<BTreeSet<u32>> {
         let devices = self.netlink()?.dump(&devices_request(), parse_device).ok()?;
         Some(devices.into_iter().map(|(index, _)| index).collect())
-    }
-
-    /// Reads a table again from where it was read; `None` if it cannot be read.
-    fn table_again(&self, table: &GidTable) -> Option<GidTable> {
-        let preference = match table.iter().next()?.source {
-            Source::Ioctl => Preference::Ioctl,
-            Source::Sysfs => Preference::Sysfs,
-        };
-        Reader::new(table.device(), self.sysfs(), preference).ok()?.gid_table().ok()
     }
 
     /// The interfaces of this network namespace, by index. `None` if this is another host's tree,
@@ -447,6 +446,15 @@ impl Host {
         };
         Ok((devices.iter().map(may).collect(), Sought::Found(wanted.index)))
     }
+}
+
+/// Reads a table again from where it was read; `None` if it cannot be read.
+fn table_again(sysfs: &Sysfs, table: &GidTable) -> Option<GidTable> {
+    let preference = match table.iter().next()?.source {
+        Source::Ioctl => Preference::Ioctl,
+        Source::Sysfs => Preference::Sysfs,
+    };
+    Reader::new(table.device(), sysfs, preference).ok()?.gid_table().ok()
 }
 
 /// Forgets ports without an interface, of which an older kernel says the same as of all others.

@@ -241,6 +241,7 @@ impl Namespace {
         found: Vec<Found>,
         settled: &[bool],
         read_again: impl FnOnce() -> Option<Again>,
+        table_again: impl Fn(&GidTable) -> Option<(GidTable, Links)>,
     ) -> Vec<Vec<Naming>> {
         let again = LazyCell::new(read_again);
         // Made once, as there may be many rows, and many interfaces above a port's.
@@ -279,6 +280,13 @@ impl Namespace {
             links.is_some_and(|links| interface_here(links, record) == Here::Unknown)
                 && may_have_had_name(record, None)
         };
+        // It still has the name, and nobody here has that, neither before nor after.
+        let is_still_nobody_s = |record: &GidRecord, again: Option<&(GidTable, Links)>| {
+            again.is_some_and(|(table, links)| {
+                table.row(record.entry.port(), record.entry.index()) == Some(record)
+                    && interface_here(links, record) == Here::Unknown
+            })
+        };
         let of_table = |((table, found), is_settled): ((&&GidTable, Found), &bool)| {
             if *is_settled || table.device().index.is_none() {
                 let of_name = |netdev| Naming { netdev, ..Naming::default() };
@@ -305,11 +313,14 @@ impl Namespace {
                     }
                 }
             };
+            let table_again = LazyCell::new(|| table_again(table));
             let of_row = |(place, record): (usize, &GidRecord)| {
                 let netdev = found.names.get(place).cloned().flatten();
+                let may_be_renamed = netdev.is_none() && may_be_renamed(record);
+                let is_nobody_s = may_be_renamed && is_still_nobody_s(record, table_again.as_ref());
                 Naming {
-                    is_elsewhere: netdev.is_none() && is_elsewhere(place, record),
-                    may_be_renamed: netdev.is_none() && may_be_renamed(record),
+                    is_elsewhere: netdev.is_none() && (is_nobody_s || is_elsewhere(place, record)),
+                    may_be_renamed: may_be_renamed && !is_nobody_s,
                     netdev,
                 }
             };
@@ -373,7 +384,7 @@ impl Namespace {
             .is_some_and(|here| index.is_none_or(|index| here.contains(&index.get())))
     }
 
-    /// What there is to ask of the connection manager, with the places of the rows that its answer names.
+    /// What there is to ask of the connection manager, with the places of the rows of which its answer says something.
     pub(super) fn questions(
         &self,
         table: &GidTable,
@@ -382,10 +393,9 @@ impl Namespace {
         if table.device().index.is_none() {
             return Vec::new();
         }
-        let claims = Claims::of(table);
         let mut questions = Vec::new();
         for (place, (record, name)) in table.iter().zip(names).enumerate() {
-            if name.is_none() && is_shown_by_any(&claims, table, record) {
+            if name.is_none() && Claim::of(record).of_other_type().is_some() {
                 questions.extend(self.question(record).map(|question| (place, question)));
             }
         }
@@ -423,6 +433,7 @@ impl Namespace {
         answers: &BTreeMap<Question, Holder>,
         found: &mut Found,
     ) {
+        let claims = LazyCell::new(|| Claims::of(table));
         for (place, question) in questions {
             let (Some(record), Some(name)) = (table.get(*place), found.names.get_mut(*place))
             else {
@@ -434,7 +445,10 @@ impl Namespace {
                 Some(Holder::Nobody) if !table.is_full(record.entry.port()) => {
                     found.elsewhere.insert(*place);
                 }
-                Some(port) if *port == Holder::Port(device, record.entry.port()) => {
+                Some(port)
+                    if *port == Holder::Port(device, record.entry.port())
+                        && is_shown_by_any(&claims, table, record) =>
+                {
                     *name = self.link(question.interface.get()).map(Link::netdev);
                 }
                 _ => {}

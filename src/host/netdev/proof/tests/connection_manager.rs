@@ -9,7 +9,7 @@ fn namings(here: &Namespace, table: &GidTable, answer: Holder) -> Vec<Naming> {
     let questions = here.questions(table, &found.names);
     let answers = questions.iter().map(|(_, question)| (*question, answer)).collect();
     here.take_answers(table, &questions, &answers, &mut found);
-    here.namings(&[table], vec![found], &[false], || None).remove(0)
+    here.namings(&[table], vec![found], &[false], || None, |_| None).remove(0)
 }
 
 /// What the rows are named.
@@ -169,6 +169,13 @@ fn a_row_of_nobody_here_is_elsewhere() {
         // It has a row on another port, and may have one on this.
         assert!(!elsewhere(&here, row.clone(), Holder::Port(1, 1)), "{row:?}");
         assert!(!elsewhere(&here, row.clone(), Holder::Port(0, 1)), "{row:?}");
+    }
+    // Two rows say the same: it has neither. If it has one, it is not known which.
+    let twice = GidTable::sample("rxe0", vec![record(61, "10.7.0.1"), record(61, "10.7.0.1")]);
+    for (answer, is_elsewhere) in [(Holder::Nobody, true), (Holder::Port(0, 1), false)] {
+        for own in namings(&here, &twice, answer) {
+            assert_eq!((own.is_elsewhere, own.netdev), (is_elsewhere, None), "{answer:?}");
+        }
     }
     // Of its two rows only that may be there which the connection manager does not look for.
     let full = GidTable::sample("rxe0", vec![record(61, "10.7.0.1")]).filled();

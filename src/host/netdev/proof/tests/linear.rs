@@ -45,7 +45,7 @@ fn naming() {
     // None is named, as if none were proven, and each is looked for.
     let unnamed = vec![Found { names: vec![None; table.len()], ..Found::default() }];
     assert!(
-        here.namings(&tables, unnamed, &[false], || None)[0]
+        here.namings(&tables, unnamed, &[false], || None, |_| None)[0]
             .iter()
             .all(|naming| !naming.is_elsewhere)
     );

@@ -412,7 +412,8 @@ fn a_row_of_a_port_that_is_not_told_of_may_be_of_any_interface() {
     let mut here = namespace(&[(2, "10.0.0.1")], vec![link(2, "d0"), link(3, "e0")]);
     let table = GidTable::sample("rxe0", vec![record(3, "10.0.0.7"), record(9, "10.0.0.8")]);
     let elsewhere = |here: &Namespace| {
-        let namings = here.namings(&[&table], here.name(&[&table]), &[false], || None).remove(0);
+        let namings =
+            here.namings(&[&table], here.name(&[&table]), &[false], || None, |_| None).remove(0);
         [namings[0].is_elsewhere, namings[1].is_elsewhere]
     };
     assert_eq!(elsewhere(&here), [true, true]);
@@ -486,7 +487,8 @@ fn a_row_of_an_interface_that_has_its_address_is_not_known_to_be_elsewhere() {
     ];
     let table = GidTable::sample("rxe0", rows.to_vec());
     let elsewhere = |here: &Namespace| {
-        let namings = here.namings(&[&table], here.name(&[&table]), &[false], || None).remove(0);
+        let namings =
+            here.namings(&[&table], here.name(&[&table]), &[false], || None, |_| None).remove(0);
         namings.iter().map(|own| own.is_elsewhere).collect::<Vec<_>>()
     };
     assert_eq!(elsewhere(&here), [false, false, true, true, false, true, true, true]);
@@ -515,7 +517,7 @@ fn a_row_of_an_interface_beside_the_port_is_elsewhere_by_a_second_reading() {
         });
         let table = GidTable::sample("rxe0", vec![record(22, "10.9.9.2"), by_name.clone()]);
         let found = here.name(&[&table]);
-        let namings = here.namings(&[&table], found, &[false], || again.take()).remove(0);
+        let namings = here.namings(&[&table], found, &[false], || again.take(), |_| None).remove(0);
         [namings[0].is_elsewhere, namings[1].is_elsewhere]
     };
     let unread = Error::new("rxe0", Request::PortNetdev { port: 1 }, Cause::Os(libc::EIO));
@@ -557,8 +559,23 @@ fn a_name_that_nobody_has_is_not_known() {
         ],
     );
     let tables = [&table];
-    let namings = here.namings(&tables, here.name(&tables), &[false], || None).remove(0);
+    let namings = here.namings(&tables, here.name(&tables), &[false], || None, |_| None).remove(0);
     let told: Vec<_> = namings.iter().map(|it| (it.is_elsewhere, it.may_be_renamed)).collect();
     let (unknown, renamed, elsewhere) = ((false, false), (false, true), (true, false));
     assert_eq!(told, [renamed, renamed, unknown, elsewhere, unknown, elsewhere]);
+    // Read once more, between the interfaces before and after.
+    let told = |again: &GidTable, links: Vec<Link>| {
+        let links: Links = links.into_iter().collect();
+        let again = |_: &GidTable| Some((again.clone(), links.clone()));
+        let namings = here.namings(&tables, here.name(&tables), &[false], || None, again).remove(0);
+        [0, 1].map(|place: usize| (namings[place].is_elsewhere, namings[place].may_be_renamed))
+    };
+    let d0 = |name: &str| Link { mac: Some(MAC), ..link(2, name) };
+    assert_eq!(told(&table, vec![d0("new0")]), [elsewhere; 2]);
+    assert_eq!(told(&table, vec![d0("old0")]), [renamed; 2], "it has the name again");
+    let mut rows: Vec<GidRecord> = table.iter().cloned().collect();
+    for row in &mut rows[..2] {
+        row.sysfs_netdev = Some("new0".to_owned());
+    }
+    assert_eq!(told(&GidTable::sample("rxe0", rows), vec![d0("new0")]), [renamed; 2]);
 }

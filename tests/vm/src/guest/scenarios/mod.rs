@@ -96,6 +96,7 @@ const SOFT: &[Scenario] = &[
     ),
     ("indices_of_other_namespaces", namespaces::indices_of_other_namespaces),
     ("an_interface_on_another_in_the_pod", namespaces::an_interface_on_another_in_the_pod),
+    ("rows_of_two_other_pods", namespaces::rows_of_two_other_pods),
     ("a_tunnel_is_bound_to_an_interface", namespaces::a_tunnel_is_bound_to_an_interface),
     ("addresses_with_a_far_end", namespaces::addresses_with_a_far_end),
     ("an_idle_member_of_a_bond", namespaces::an_idle_member_of_a_bond),

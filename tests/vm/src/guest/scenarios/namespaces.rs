@@ -705,9 +705,40 @@ pub(crate) fn an_interface_on_another_in_the_pod() -> Result<()> {
     none_is_chosen(&pod)
 }
 
+/// Two other pods have interfaces of one index and address, on the port's interface; the pod's own, which has both, is on
+/// another: neither of their rows is taken.
+pub(crate) fn rows_of_two_other_pods() -> Result<()> {
+    let pod = Namespace::new("a")?;
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let rxe = lab::SoftRoce::new("rxe0", &netdev)?;
+    let _e0 = Netdev::dummy("e0", "02:11:22:33:44:66")?;
+    let index = FAR.to_string();
+    let (b, c) = (Namespace::new("b")?, Namespace::new("c")?);
+    for (pod, place, name, link) in
+        [(&b, "b", "b0", "d0"), (&c, "c", "c0", "d0"), (&pod, "a", "net1", "e0")]
+    {
+        let link = ["link", link, "name", name, "index", &index, "netns", place];
+        run(&[&["ip", "link", "add"][..], &link, &["type", "macvlan", "mode", "bridge"]].concat())?;
+        pod.run(&["ip", "address", "add", "10.7.0.1/24", "dev", name])?;
+        pod.run(&["ip", "link", "set", name, "up"])?;
+    }
+    rxe.wait_for_gid("0000:0000:0000:0000:0000:ffff:0a07:0001")?;
+    let shown = pod.run(&["uverbs", "gids", "--no-header"])?;
+    ensure!(shown.matches("10.7.0.1").count() > 2, "{shown}");
+    none_is_chosen(&pod)
+}
+
 /// That no row is taken in a namespace, and that of the address is known to be of another.
 fn none_is_chosen(namespace: &Namespace) -> Result<()> {
-    for command in [&["choose"][..], &["choose", "--netdev", "net1"], &["env", "nccl"]] {
+    let commands: [&[&str]; 5] = [
+        &["choose"],
+        &["choose", "--netdev", "net1"],
+        &["env", "nccl"],
+        // By sysfs a row has a name, which no interface here has.
+        &["choose", "--source", "sysfs"],
+        &["env", "nccl", "--source", "sysfs"],
+    ];
+    for command in commands {
         let output = lab::output(&[&namespace.exec()[..], &["uverbs"], command].concat())?;
         let said = String::from_utf8(output.stdout)?;
         println!("{command:?}: {}: {said}{}", output.status, String::from_utf8(output.stderr)?);
