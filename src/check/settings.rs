@@ -55,7 +55,14 @@ pub fn settings_for(
         let model = program.model(variable);
         // It may still be as if the variable were not set.
         let doubt = model.doubted_by().and_then(|name| set.get(name)).copied();
-        found.extend(doubt.map(|setting| judge_doubt(program, setting)));
+        found.extend(doubt.map(|setting| {
+            judge_doubt(program, setting, "may use other ports or GIDs, or no RDMA")
+        }));
+        let is_disabled = matches!(&model, Model::Nccl(own) if own.is_disabled());
+        let disabling = set.get("NCCL_IB_DISABLE").filter(|_| is_disabled);
+        found.extend(
+            disabling.map(|setting| judge_doubt(program, setting, "uses no RDMA of its own")),
+        );
         let taken = model.take(inventory, &all).into_iter();
         let (outcomes, sure): (Vec<Outcome>, Vec<bool>) =
             taken.map(|(decision, is_sure)| (decision.outcome, is_sure)).unzip();
@@ -282,15 +289,15 @@ fn where_seen(program: Program) -> &'static str {
     }
 }
 
-/// Finds a variable that makes it doubtful what a program does.
-fn judge_doubt(program: Program, setting: &Setting) -> Finding {
+/// Finds a variable by which a program does something else than what is said of ports, or may.
+fn judge_doubt(program: Program, setting: &Setting, what: &str) -> Finding {
     Finding {
         name: "other-transport",
         severity: Severity::Note,
         device: None,
         port: None,
         program: Some(program),
-        seen: format!("{setting}: {program} may use other ports or GIDs, or no RDMA"),
+        seen: format!("{setting}: {program} {what}"),
         wanted: None,
         advice: where_seen(program).to_owned(),
     }

@@ -380,6 +380,7 @@ pub(super) const HARMS: &[Harm] = &[
         it.unread_settings.push(problem(text, 27));
     }),
     (&["other-transport"], |it| it.set("NCCL_NET_PLUGIN", "ofi")),
+    (&["other-transport"], |it| it.set("NCCL_IB_DISABLE", "1")),
     // An empty index is wrong whatever the program uses, and a list may not matter to it.
     (&["other-transport", "pinned-index-empty", "other-transport", "pinned-index-outside"], |it| {
         it.set("NCCL_ENV_PLUGIN", "x");
