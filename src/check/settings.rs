@@ -6,8 +6,7 @@ use nix::libc;
 
 use super::finding::{Finding, Severity};
 use crate::choose::plan::{Model, Program};
-use crate::choose::{self, Decision, Outcome, Port, Why, Wish, recommend};
-use crate::device::NodeType;
+use crate::choose::{self, Decision, Outcome, Port, Why, Wish, recommend, ucx};
 use crate::inventory::{self, DeviceRecord, Inventory, PortRecord, Setting, SettingsReading};
 use crate::port::{LinkLayer, PortState};
 
@@ -316,12 +315,10 @@ fn judge_list(
     for (port, outcome) in ports.iter().zip(outcomes) {
         match outcome {
             _ if port.state != PortState::ACTIVE || !program.asks_for(port) || !port.is_found => {}
+            // The program never takes it, whatever the list is.
+            _ if program == Program::Ucx && !ucx::may_take(port.node_type, port.gid_tbl_len) => {}
+            Outcome::Ignored(Why::LinkLayer(_) | Why::PortNumber | Why::BeyondSecond) => {}
             Outcome::Ignored(Why::NotListed(variable)) => variables.push(variable),
-            // The program never takes it.
-            Outcome::Ignored(
-                Why::LinkLayer(_) | Why::PortNumber | Why::BeyondSecond | Why::NoTable,
-            ) => {}
-            Outcome::Ignored(Why::NoLowHalf(_)) if port.node_type == NodeType::RNIC => {}
             _ => return None,
         }
     }
@@ -331,7 +328,7 @@ fn judge_list(
     let named = records.flat_map(|record| record.ports.iter().map(move |port| (record, port)));
     let named = named.filter(|(own, port)| model.lists(&own.device.name, port.number));
     let is_never = |own: &(&DeviceRecord, &PortRecord)| !program.may_take(own.0, own.1);
-    let has_found = inventory.devices.iter().any(DeviceRecord::is_found);
+    let has_found = choose::room::has_found(inventory);
     let is_found = |own: &DeviceRecord| own.is_found() || !has_found;
     let named = named.min_by_key(|own| (!is_found(own.0), is_never(own)));
     let named = named.and_then(|own| {

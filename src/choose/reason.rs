@@ -273,6 +273,8 @@ pub enum Why {
     BeyondRoom,
     /// This variable's value is not understood.
     BadValue(&'static str),
+    /// This variable's list has more entries than UCX takes, which stops at it.
+    TooLong(&'static str),
     /// NCCL 2.21 and 2.22 crash on a range without a slash.
     RangeCrash,
     /// Two variables that exclude each other.
@@ -317,6 +319,9 @@ impl fmt::Display for Why {
             Self::BeyondRoom => f.write_str(
                 "it has room for 48 devices, 32 ports and 4 ports of a device, and fails with more",
             ),
+            Self::TooLong(variable) => {
+                write!(f, "{variable} has more than 64 entries, at which it stops")
+            }
             Self::BadValue(variable) => write!(f, "the value of {variable} is not understood"),
             Self::RangeCrash => f.write_str("it crashes on an address range without a slash"),
             Self::IndexAndSubnets => {

@@ -4,35 +4,44 @@ use core::fmt;
 use std::collections::BTreeSet;
 
 use super::decision::{Decision, Outcome};
-use super::nccl::{ASKED, DEVICES_BEFORE, Implementation, ROOM, takes_kind};
+use super::nccl::{ASKED, DEVICES_BEFORE, Implementation, PAST_FOURTH, ROOM, takes_kind};
 use super::plan::Model;
 use super::port::Port;
 use super::reason::Why;
 use super::ucx;
-use crate::device::NodeType;
+use crate::device::Device;
 use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord, SettingsReading};
 use crate::port::{PortAttributes, PortState};
 
-/// The devices of which NCCL takes ports: those that it finds. If it finds none, all, as then it is asked about elsewhere.
+/// Whether programs find a device here, as far as is known: one that could not be read is there. If they find none,
+/// programs that are asked about are elsewhere.
+#[must_use]
+pub fn has_found(inventory: &Inventory) -> bool {
+    inventory.devices.iter().any(DeviceRecord::is_found)
+        || inventory.others.iter().any(|own| own.node.is_some())
+        || has_unlisted(inventory)
+}
+
+/// The devices of which programs take ports: those that they find. If they find none, all.
 pub(super) fn found(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord> {
-    let has_found = inventory.devices.iter().any(DeviceRecord::is_found);
+    let has_found = has_found(inventory);
     inventory.devices.iter().filter(move |own| own.is_found() || !has_found)
 }
 
-/// How many ports that a program asks for were listed and not read.
-fn others(inventory: &Inventory, asks_for: impl Fn(NodeType, u32) -> bool) -> usize {
+/// How many ports that a program may take were listed and not read.
+fn others(inventory: &Inventory, is_taken: impl Fn(&Device, u32) -> bool) -> usize {
     let Inventory { devices: all, others, .. } = inventory;
     let mut seen: BTreeSet<&str> = all.iter().map(|own| own.device.name.as_str()).collect();
     let others = others.iter().filter(|own| seen.insert(&own.name));
     let others = others.map(|own| {
-        let known = (0..=*ASKED.end()).filter(|port| own.ports().contains(port));
-        known.filter(|port| asks_for(own.node_type, *port)).count()
+        let ports = (0..=*ASKED.end()).filter(|port| own.ports().contains(port));
+        ports.filter(|port| is_taken(own, *port)).count()
     });
     others.fold(0, usize::saturating_add)
 }
 
 /// Whether NCCL asks for a port.
-fn is_asked(_: NodeType, port: u32) -> bool {
+fn is_asked(_: &Device, port: u32) -> bool {
     ASKED.contains(&port)
 }
 
@@ -74,11 +83,7 @@ fn all_takers(inventory: &Inventory) -> usize {
 /// Whether a host has, or may have, devices that could not even be listed: they may have any number of ports.
 #[must_use]
 pub fn has_unlisted(inventory: &Inventory) -> bool {
-    if inventory.list_failure.is_some() {
-        return true;
-    }
-    let others: BTreeSet<&str> = inventory.others.iter().map(|own| own.name.as_str()).collect();
-    inventory.unlisted.iter().any(|(name, _)| !others.contains(name.as_str()))
+    inventory.list_failure.is_some() || unlisted(inventory).next().is_some()
 }
 
 /// Whether the ports that are known are more than NCCL has room for. Ports that are down take none.
@@ -105,12 +110,46 @@ pub fn is_crowded(inventory: &Inventory) -> bool {
 /// Whether a host has, or may have, more ports than UCX has room for in any case ([`ucx::PORTS`]).
 #[must_use]
 pub fn fills_ucx(inventory: &Inventory) -> bool {
-    let devices = found(inventory).flat_map(|own| own.ports.iter().map(move |port| (own, port)));
-    let known = devices.filter(|(own, port)| {
-        ucx::asks_for(own.device.node_type, port.number) && may_be_active(port)
+    ucx_takers(inventory, |_, _| true) > ucx::PORTS
+}
+
+/// How many ports UCX may take of those that a list leaves. Of a device that could not be listed these are two; if
+/// nobody knows of which, there is no end to them.
+fn ucx_takers(inventory: &Inventory, is_listed: impl Fn(&str, u32) -> bool) -> usize {
+    let is_taken =
+        |own: &Device, port: u32| ucx::asks_for(own.node_type, port) && is_listed(&own.name, port);
+    let known = found(inventory).flat_map(|own| {
+        let ports = own.ports.iter().filter(|port| may_be_active(port));
+        ports.filter(|port| is_taken(&own.device, port.number))
     });
-    has_unlisted(inventory)
-        || known.count().saturating_add(others(inventory, ucx::asks_for)) > ucx::PORTS
+    if inventory.list_failure.is_some() && is_listed("", 1) {
+        return usize::MAX;
+    }
+    let names = unlisted(inventory).flat_map(|name| (1..=2).map(move |port| (name, port)));
+    let names = names.filter(|(name, port)| is_listed(name, *port)).count();
+    (known.count() + names).saturating_add(others(inventory, is_taken))
+}
+
+/// The devices that could not even be listed, by name.
+fn unlisted(inventory: &Inventory) -> impl Iterator<Item = &str> {
+    let others: BTreeSet<&str> = inventory.others.iter().map(|own| own.name.as_str()).collect();
+    let names = inventory.unlisted.iter().map(|(name, _)| name.as_str());
+    names.filter(move |own| !others.contains(own))
+}
+
+/// Whether there may be more devices or ports than some release of NVSHMEM has room for.
+#[must_use]
+pub fn might_fill_nvshmem(inventory: &Inventory) -> bool {
+    let mut ports = inventory.devices.iter().flat_map(|own| &own.ports);
+    is_crowded(inventory)
+        || might_fill(inventory)
+        || ports.any(|own| PAST_FOURTH.contains(&own.number))
+}
+
+/// Whether there may be more ports than some release of UCX has room for.
+#[must_use]
+pub fn might_fill_ucx(inventory: &Inventory) -> bool {
+    ucx_takers(inventory, |_, _| true) > ucx::PORTS_BEFORE
 }
 
 /// Whether it is known in which order libibverbs lists a host's devices.
@@ -188,7 +227,7 @@ pub fn unopened(inventory: &Inventory) -> Vec<&DeviceRecord> {
         Some(NodeState::Forbidden | NodeState::NotPermitted | NodeState::Unusable) => true,
         Some(NodeState::Usable | NodeState::None | NodeState::Missing) => false,
         // What was not tried says nothing.
-        None => matches!(own.access, Some(Err(_))),
+        None => own.device.node_is_unread || matches!(own.access, Some(Err(_))),
     };
     inventory.devices.iter().filter(|_| is_any).filter(was_not).collect()
 }
@@ -233,21 +272,19 @@ impl Model {
         let is_read = inventory.host.is_some()
             && (!is_nccl || inventory.unread_settings.is_empty())
             && !(inventory.home_is_assumed && self.reads_home_of_password_entry());
-        let decisions = self.choose_all(ports);
-        let used = || {
-            let all = ports.iter().zip(&decisions);
-            all.filter(|(port, own)| port.is_found && is_used(&own.outcome)).count()
-        };
         let is_room_known = match self {
             Self::Nccl(_) if is_nccl => doubt(inventory).is_none(),
             Self::Nccl(_) => !is_crowded(inventory),
-            Self::Ucx(_) => decisions.len() <= ucx::PORTS || used() <= ucx::PORTS,
+            Self::Ucx(own) => {
+                let count = ucx_takers(inventory, |device, port| self.lists(device, port));
+                count <= own.room() && !own.may_stop()
+            }
         };
         let unopened = unopened(inventory).into_iter().map(|own| own.device.name.as_str());
         let unopened: BTreeSet<&str> = unopened.collect();
         // With more devices than it finds there may be too many.
         let is_room_for_all = !is_nccl || !might_fill(inventory);
-        let all = ports.iter().zip(decisions);
+        let all = ports.iter().zip(self.choose_all(ports));
         let all = all.map(|(port, own)| {
             let is_room_known = is_room_known && (port.is_found || is_room_for_all);
             let is_taken = is_room_known && !unopened.contains(port.device);

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::address::address_of;
 use super::port::{Home, Port, Row, is_roce};
+use super::room::has_found;
 use crate::gid::{DEFAULT_PREFIX, Gid};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
 use crate::netdev::{Interface, Unfit};
@@ -76,7 +77,7 @@ impl<'i> Surroundings<'i> {
     pub fn of(inventory: &'i Inventory) -> Self {
         let mut here = Self {
             inventory,
-            has_found: inventory.devices.iter().any(DeviceRecord::is_found),
+            has_found: has_found(inventory),
             owned: BTreeMap::new(),
             unfit: BTreeMap::new(),
             addresses: BTreeMap::new(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueHint};
-use uverbs::choose::room::{might_fill, unopened};
+use uverbs::choose::room::{has_found, might_fill, might_fill_nvshmem, might_fill_ucx, unopened};
 use uverbs::choose::{Decision, Home, Outcome, Wish};
 use uverbs::inventory::{DeviceRecord, GidRow, Inventory, Problem};
 use uverbs::port::LinkLayer;
@@ -154,8 +154,12 @@ struct OfAll {
 impl OfAll {
     fn of(inventory: &Inventory, like: Like) -> Self {
         Self {
-            is_limited: matches!(like, Like::Nccl(_)) && might_fill(inventory),
-            is_any_found: inventory.devices.iter().any(DeviceRecord::is_found),
+            is_limited: match like {
+                Like::Nccl(_) => might_fill(inventory),
+                Like::Nvshmem => might_fill_nvshmem(inventory),
+                Like::Ucx(_) => might_fill_ucx(inventory),
+            },
+            is_any_found: has_found(inventory),
             is_any_unopened: !unopened(inventory).is_empty(),
         }
     }

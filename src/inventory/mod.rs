@@ -153,7 +153,7 @@ pub struct DeviceRecord {
     pub node_is_missing: bool,
     /// Whether its uverbs node is known to be in a mount with the option `nodev`, in which it cannot be opened.
     pub node_is_in_nodev: bool,
-    /// Whether this user may not write to its uverbs node. Programs with libibverbs open it for reading and writing.
+    /// Whether this user may not open its uverbs node for reading and writing, as programs with libibverbs do.
     pub node_is_read_only: bool,
     /// Whether the node could be opened for reading, which is enough for uverbs; `None` if that was not tried.
     pub access: Option<Answer<()>>,

@@ -63,7 +63,7 @@ impl DeviceRecord {
             return self.node_is_missing.then_some(NodeState::Missing);
         };
         Some(match access.as_ref().map_err(|problem| problem.errno) {
-            Ok(()) | Err(ENOTTY | EPROTONOSUPPORT) if self.node_is_read_only => {
+            Ok(()) | Err(EINVAL | ENOTTY | EPROTONOSUPPORT) if self.node_is_read_only => {
                 NodeState::Forbidden
             }
             Ok(()) | Err(ENOTTY | EPROTONOSUPPORT) => NodeState::Usable,

@@ -11,6 +11,7 @@ use std::ffi::OsStr;
 
 use nix::libc;
 use nix::sys::utsname::uname;
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{Answer, DeviceRecord, GidRow, Inventory, NAMELESS, Problem, Wanted};
@@ -36,7 +37,7 @@ impl Host {
         let mut tables = Vec::new();
         for record in &mut inventory.devices {
             if parts.host && self.is_here() {
-                look_at_node(record);
+                look_at_node(record, wanted.preference);
             }
             if parts.drivers && self.is_here() {
                 find_driver(record);
@@ -343,13 +344,20 @@ fn is_type_hidden(sysfs: &Sysfs, device: &str, row: &GidRow) -> bool {
         })
 }
 
-fn look_at_node(record: &mut DeviceRecord) {
+fn is_device(mode: u32) -> bool {
+    FileType::from_raw_mode(mode) == FileType::CharacterDevice
+}
+
+fn look_at_node(record: &mut DeviceRecord, preference: Preference) {
     let Some(node) = &record.device.node else { return };
     let looked = rustix::fs::stat(&node.path);
     record.node_mode = looked.ok().map(|stat| stat.st_mode);
     record.node_is_missing = looked.is_err_and(is_absent);
     record.node_is_in_nodev = looked.is_ok() && is_in_nodev(&node.path);
-    record.node_is_read_only = looked.is_ok() && is_read_only(&node.path);
+    // By sysfs no node is opened.
+    let is_opened =
+        looked.is_ok_and(|own| is_device(own.st_mode)) && preference != Preference::Sysfs;
+    record.node_is_read_only = is_opened && is_read_only(&node.path);
 }
 
 #[cfg(test)]
@@ -451,7 +459,7 @@ mod tests {
             let mut device = Device::named("x");
             device.node = Some(Node::new("uverbs0", path, 1));
             let mut record = DeviceRecord::new(device);
-            look_at_node(&mut record);
+            look_at_node(&mut record, Preference::Auto);
             (record.node_mode.is_some(), record.node_is_missing)
         };
         assert_eq!(looked(folder.path()), (true, false));

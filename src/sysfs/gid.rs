@@ -147,9 +147,9 @@ fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRec
 /// Reads `gid_attrs/ndevs/I`; none if the kernel names no interface, which it says by EINVAL.
 fn read_netdev(port_folder: &Folder, name: &str) -> Result<Option<String>, Cause> {
     let names = port_folder.join("gid_attrs/ndevs");
-    match names.read_name(name) {
+    match names.read_any_name(name) {
         Ok(text) if text.trim().is_empty() => Ok(None),
-        Ok(text) if is_shown_name(&text) => Ok(Some(text)),
+        Ok(text) if is_shown_name(&text) && !text.contains('\u{fffd}') => Ok(Some(text)),
         // Here such an interface goes by its index, which is not known. To the kernel all that is not ASCII is letters.
         Ok(text) if is_interface_name(&text.replace(|c: char| !c.is_ascii(), "_")) => {
             Err(Cause::Os(libc::ENODATA))
@@ -235,6 +235,9 @@ mod tests {
             let is_name = !name.contains([' ']) && name != "d0\n\n";
             assert_eq!(found.ok(), is_name.then_some((None, true)), "{name:?}");
         }
+        // An interface may be named with any bytes: one in a pod costs the others no rows.
+        std::fs::write(port.join("gid_attrs/ndevs/0"), b"z\xffz\n").unwrap();
+        assert_eq!((query()[0].sysfs_netdev.as_deref(), query()[0].netdev_is_unread), (None, true));
         std::fs::write(port.join("gid_attrs/ndevs/0"), "d0\n").unwrap();
         // A copy has an empty file where reading failed: of InfiniBand there is one type.
         std::fs::write(port.join("gid_attrs/types/0"), "").unwrap();

@@ -349,13 +349,24 @@ impl Folder {
         Ok(text)
     }
 
+    /// The same of a name that may be any bytes; those that are not UTF-8 are U+FFFD.
+    pub(crate) fn read_any_name(&self, name: &str) -> Result<String, Cause> {
+        let bytes = self.read_attribute(name)?;
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        Ok(String::from_utf8_lossy(bytes).into_owned())
+    }
+
     fn read_text(&self, name: &str) -> Result<String, Cause> {
+        String::from_utf8(self.read_attribute(name)?)
+            .map_err(|_| self.malformed(name, "a sysfs attribute that is not text"))
+    }
+
+    fn read_attribute(&self, name: &str) -> Result<Vec<u8>, Cause> {
         let bytes = self.read_bytes(name).map_err(cause)?;
         if bytes.len() == PAGE {
             return Err(self.malformed(name, "a sysfs attribute of less than 4096 bytes"));
         }
-        String::from_utf8(bytes)
-            .map_err(|_| self.malformed(name, "a sysfs attribute that is not text"))
+        Ok(bytes)
     }
 
     /// The content of a file as the kernel gives it. That of another may be longer, and is cut at a page.
@@ -536,11 +547,12 @@ pub(crate) fn is_in_nodev(path: &Path) -> bool {
     !cfg!(miri) && rustix::fs::statvfs(path).is_ok_and(has_option)
 }
 
-/// Whether this user is known not to be allowed to write to a file: by its mode, or, for a device, by the rules of a
-/// container. (Miri has no such call.)
+/// Whether a device's file may not be opened for reading and writing by this user: by its mode, the rules of a container
+/// or a security module. Only opening it shows that.
 pub(crate) fn is_read_only(path: &Path) -> bool {
-    let ask = || rustix::fs::accessat(rustix::fs::CWD, path, Access::WRITE_OK, AtFlags::EACCESS);
-    !cfg!(miri) && matches!(ask(), Err(Errno::ACCESS | Errno::PERM))
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()));
+    matches!(opened, Err(Errno::ACCESS | Errno::PERM))
 }
 
 #[cfg(test)]

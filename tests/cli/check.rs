@@ -282,6 +282,13 @@ fn what_was_not_looked_at() {
         iwarp["devices"][1]["ports"][0]["attributes"][0]["state"] = json!(state);
         assert_eq!(advice(&iwarp), "UCX never takes siw0:1; name another port");
     }
+    // Without another port the list is not why.
+    iwarp["devices"].as_array_mut().unwrap().remove(0);
+    iwarp["devices"][0]["ports"][0]["attributes"][0]["state"] = json!(4);
+    for list in ["siw0:1", "nothing:1"] {
+        set(&mut iwarp, "UCX_NET_DEVICES", list, None);
+        assert!(!none(&iwarp, &[]), "{list}");
+    }
     // Devices that were not asked for are read, and there is no end to the ports that one may have.
     let devices: Vec<String> = (0..40).map(|number| format!("mlx5_{number}")).collect();
     let many: Vec<_> = devices.iter().map(|name| (name.as_str(), port(DUAL))).collect();

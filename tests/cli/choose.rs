@@ -780,6 +780,26 @@ fn ports_for_which_ucx_may_have_no_room() {
     let fleet = Fleet::new(&[own]);
     assert_eq!(fleet.json(&["choose"])["choose"][0]["ucx"]["is_sure"], true);
     assert!(!fleet.uverbs(&["choose"]).stderr.contains("UCX may have room"));
+    // Those that could not be read, or only be listed, may.
+    let mut own = whole(26);
+    own["devices"][25]["gids"] = json!({ "error": "mlx5_25: query GID table: EIO", "errno": 5 });
+    let row = |own: &Value, args: &[&str]| {
+        let rows = Fleet::new(std::slice::from_ref(own)).json(&[&["choose"], args].concat());
+        rows["choose"][0].clone()
+    };
+    assert_eq!(row(&own, &[])["ucx"]["is_sure"], false);
+    let mut own = whole(25);
+    let problem = json!({ "error": "m99: read: no", "errno": 71 });
+    own["unlisted"] = json!([{ "device": "m99", "problem": problem }]);
+    assert_eq!(row(&own, &[])["ucx"]["is_sure"], false);
+    own["devices"].as_array_mut().unwrap().truncate(23);
+    assert_eq!(row(&own, &[])["ucx"]["is_sure"], true);
+    // Before 1.11 it has half the room.
+    for (count, like, is_sure) in
+        [(12, "ucx-1.10", true), (13, "ucx-1.10", false), (13, "ucx-1.16", true)]
+    {
+        assert_eq!(row(&whole(count), &["--like", like])["is_sure"], is_sure, "{like} {count}");
+    }
     // Ports that are down take none.
     let mut own = whole(26);
     own["devices"][25]["ports"][0]["attributes"][0]["state"] = json!(1);
@@ -800,6 +820,9 @@ fn ports_for_which_ucx_may_have_no_room() {
         let like =
             |like: &str| fleet.json(&["choose", "--like", like])["choose"][0]["index"].clone();
         assert_eq!((like("ucx-1.20"), like("ucx-1.21")), (old, json!(3)));
+        let said = fleet.uverbs(&["choose", "--like", "ucx-1.20", "mlx5_0"]).stderr;
+        let why = "UCX_NET_DEVICES has more than 64 entries, at which it stops";
+        assert_eq!(said.contains(why), count > 64, "{said}");
     }
 }
 
@@ -829,6 +852,13 @@ fn variables_for_devices_without_a_node() {
         own["devices"][0] = lacking(0)["devices"][0].clone();
         let run = Fleet::new(&[own]).uverbs(&["env", program, "mlx5_1"]);
         assert!(run.stdout.contains("GID_INDEX=3\n") && run.status == 0, "{run:?}");
+        // One that could not be read is there.
+        let mut own = lacking(1);
+        own["devices"].as_array_mut().unwrap().remove(0);
+        let problem = json!({ "error": "mlx5_0: read: no", "errno": 71 });
+        own["unlisted"] = json!([{ "device": "mlx5_0", "problem": problem }]);
+        let run = Fleet::new(&[own]).uverbs(&["env", program, "mlx5_1"]);
+        assert!(run.stdout.is_empty() && run.stderr.contains(said), "{run:?}");
         // What is found has no usable GID.
         let mut own = lacking(1);
         own["devices"][0]["ports"][0]["attributes"][0]["state"] = json!(1);

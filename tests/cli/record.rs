@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::conforms::conforms;
 use crate::run::{Run, finish, program, uverbs};
+use crate::snapshots::{DUAL, host, port};
 use crate::tree::Tree;
 
 mod file;
@@ -517,6 +518,43 @@ fn what_could_not_be_read_has_no_choice_in_a_history() {
     }
     let text = finish(program().arg("history").arg(&file)).stdout;
     assert!(text.contains("mlx5_0      unread          mlx5_0: no table\n"), "{text}");
+}
+
+/// A device that comes takes the room of others, on which what is known of a program changes, too.
+#[test]
+fn a_device_that_takes_room_in_a_history() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("record.jsonl");
+    let names: Vec<String> = (0..33).map(|number| format!("mlx5_{number}")).collect();
+    let devices: Vec<(&str, Value)> = names.iter().map(|own| (&**own, port(DUAL))).collect();
+    for (like, before, is_known) in
+        [("ucx", 25, true), ("nvshmem", 16, true), ("nvshmem", 32, false)]
+    {
+        let (first, all) = (host("h", &devices[..before]), host("h", &devices));
+        let mut rest = first.as_object().unwrap().clone();
+        rest.remove("schema_version");
+        let rest = Value::from(rest).to_string();
+        let head = serde_json::json!({
+            "number": 0, "time": "2026-11-20T00:00:00.000Z", "monotonic_ns": 0, "goes_on": false,
+        });
+        let came = serde_json::json!({
+            "number": 1, "time": "2026-11-20T00:00:01.000Z", "monotonic_ns": 1_000_000_000,
+            "causes": ["uevent"], "changes": [{ "whole": all["devices"][before] }],
+        });
+        let first = format!(r#"{{"schema_version":1,"recording":{head},{}"#, &rest[1..]);
+        fs::write(&file, format!("{first}\n{came}\n")).unwrap();
+        for (args, count) in [(&[][..], before), (&["mlx5_0"], 1)] {
+            let lines = history(&file, &[args, &["--like", like]].concat());
+            let choices = lines
+                .iter()
+                .filter(|own| own["what"] == "choice" && own["device"] != names[before]);
+            let (old, new): (Vec<&Value>, Vec<&Value>) =
+                choices.partition(|own| own["before"].is_null());
+            assert_eq!((old.len(), new.len()), (count, count), "{like} {args:?}: {lines:#?}");
+            assert!(old.iter().all(|own| own["after"]["is_sure"] == is_known), "{old:#?}");
+            assert!(new.iter().all(|own| own["after"]["is_sure"] == false), "{new:#?}");
+        }
+    }
 }
 
 /// A device that comes and cannot be listed is no device to which nothing happened.

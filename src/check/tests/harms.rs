@@ -114,6 +114,10 @@ pub(super) const HARMS: &[Harm] = &[
     }),
     // It was opened, but only for reading.
     (&["node-forbidden"], |it| it.first().node_is_read_only = true),
+    (&["node-forbidden"], |it| {
+        it.first().node_is_read_only = true;
+        it.first().access = Some(Err(problem("mlx5_0: get context: no known driver id", 22)));
+    }),
     (&["node-not-permitted"], |it| it.first().access = Some(Err(problem("no", 1)))),
     (&["node-unusable"], |it| {
         it.first().access = Some(Err(problem("mlx5_0: get context: temporarily refused", 11)));

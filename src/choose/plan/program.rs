@@ -5,7 +5,7 @@ use crate::choose::nccl::Implementation;
 use crate::choose::port::{Port, Row};
 use crate::choose::room::{found, has_unlisted};
 use crate::choose::{nccl, ucx};
-use crate::device::{Device, NodeType};
+use crate::device::Device;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 use crate::port::PortState;
 
@@ -52,20 +52,17 @@ impl Program {
         }
     }
 
-    /// Whether it may take a port, by its number, its kind and the length of its table. UCX takes no GID of iWARP, as the
-    /// lower half of it is zero; NVSHMEM fails with a fifth port.
+    /// Whether it may take a port, by its number, its kind and the length of its table.
     pub(crate) fn may_take(self, record: &DeviceRecord, port: &PortRecord) -> bool {
         match self {
             Self::Nccl | Self::Nvshmem => {
                 let is_kind = port.known().is_none_or(|own| nccl::takes_kind(own.link_layer));
-                let is_beyond = self == Self::Nvshmem && nccl::PAST_FOURTH.contains(&port.number);
-                nccl::ASKED.contains(&port.number) && is_kind && !is_beyond
+                nccl::ASKED.contains(&port.number) && is_kind
             }
             Self::Ucx => {
                 let node_type = record.device.node_type;
-                ucx::asks_for(node_type, port.number)
-                    && node_type != NodeType::RNIC
-                    && port.known().is_none_or(|own| own.gid_tbl_len > 0)
+                let length = port.known().map_or(1, |own| own.gid_tbl_len);
+                ucx::asks_for(node_type, port.number) && ucx::may_take(node_type, length)
             }
         }
     }

@@ -35,6 +35,9 @@ pub(super) use settings::{NAMED, ROOM};
 /// not start, and of a port of mlx5 it takes five. Other interfaces may take room, too.
 pub const PORTS: usize = 25;
 
+/// The same before 1.11.
+pub(super) const PORTS_BEFORE: usize = 12;
+
 /// Whether UCX asks for a port: for the first two of a device, and of a switch for port 0.
 pub(super) fn asks_for(node_type: NodeType, port: u32) -> bool {
     match node_type {
@@ -43,12 +46,18 @@ pub(super) fn asks_for(node_type: NodeType, port: u32) -> bool {
     }
 }
 
+/// Whether it may take a port of a device of this type, with a table of this length: no GID of iWARP, as the lower half of
+/// it is zero.
+pub(crate) fn may_take(node_type: NodeType, gid_tbl_len: u32) -> bool {
+    node_type != NodeType::RNIC && gid_tbl_len > 0
+}
+
 /// What UCX does with a port.
 #[must_use]
 pub fn choose(port: &Port<'_>, settings: &Settings) -> Decision {
     let unlooked = |outcome| Decision::unlooked(port, outcome);
-    if let Some(name) = settings.refused {
-        return unlooked(Outcome::Fails(Why::BadValue(name)));
+    if let Some(why) = &settings.refused {
+        return unlooked(Outcome::Fails(why.clone()));
     }
     if let Some(why) = unoffered(port, settings) {
         return unlooked(Outcome::Ignored(why));

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::release::Release;
+use super::{PORTS, PORTS_BEFORE};
 use crate::choose::address::Family;
 use crate::choose::port::Row;
+use crate::choose::reason::Why;
 
 /// The settings that the choice depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +17,8 @@ pub struct Settings {
     pub(super) subnets: Value<Subnets>,
     pub(in crate::choose) devices: Devices,
     pub(super) heeds_flid: bool,
-    /// The variable whose value UCX does not take, so that it refuses to start.
-    pub(super) refused: Option<&'static str>,
+    /// Why UCX refuses to start: a variable's value.
+    pub(super) refused: Option<Why>,
     /// The variable that makes it doubtful what UCX does.
     doubted_by: Option<&'static str>,
 }
@@ -56,9 +58,10 @@ impl Settings {
         let refused = [
             ("UCX_IB_GID_INDEX", gid_index == Value::Bad),
             ("UCX_IB_ROCE_SUBNETS", subnets == Value::Bad),
-            ("UCX_NET_DEVICES", devices.list == Value::Bad || devices.stops(release)),
+            ("UCX_NET_DEVICES", devices.list == Value::Bad),
             ("UCX_IB_FLID_ROUTE", flid.is_none()),
         ];
+        let stops = devices.is_long() && release < Release::V1_21;
         Self {
             release,
             gid_index,
@@ -69,7 +72,11 @@ impl Settings {
             doubted_by: doubted_by(&variable),
             devices,
             heeds_flid: release >= Release::V1_16 && flid == Some(true),
-            refused: refused.iter().find(|(_, is_refused)| *is_refused).map(|(name, _)| *name),
+            refused: refused
+                .iter()
+                .find(|(_, is_refused)| *is_refused)
+                .map(|(name, _)| Why::BadValue(name))
+                .or_else(|| stops.then_some(Why::TooLong("UCX_NET_DEVICES"))),
         }
     }
 
@@ -79,6 +86,16 @@ impl Settings {
     #[must_use]
     pub fn doubted_by(&self) -> Option<&'static str> {
         self.doubted_by
+    }
+
+    /// For how many ports the oldest release has room that this one covers.
+    pub(in crate::choose) fn room(&self) -> usize {
+        if self.release == Release::V1_15 { PORTS_BEFORE } else { PORTS }
+    }
+
+    /// Whether it is not known if it stops at the list of devices.
+    pub(in crate::choose) fn may_stop(&self) -> bool {
+        self.devices.is_long()
     }
 
     /// The index that is set.
@@ -258,10 +275,9 @@ impl Devices {
         Self { list, has_bare_names: is_new }
     }
 
-    /// Whether UCX stops at the list.
-    fn stops(&self, release: Release) -> bool {
-        let is_long = |own: &AllowList| own.entries.len() > NAMED;
-        release < Release::V1_21 && matches!(&self.list, Value::Set(own) if is_long(own))
+    /// Whether UCX stops at the list, or may.
+    fn is_long(&self) -> bool {
+        matches!(&self.list, Value::Set(own) if own.entries.len() > NAMED)
     }
 
     /// Whether the port is used.
