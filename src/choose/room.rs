@@ -13,18 +13,16 @@ use crate::device::Device;
 use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord, SettingsReading};
 use crate::port::{PortAttributes, PortState};
 
-/// Whether programs find a device here, as far as is known: one that could not be read is there. If they find none,
+/// Whether programs find a device here, as far as is known: one that could not be listed is there. If they find none,
 /// programs that are asked about are elsewhere.
 #[must_use]
 pub fn has_found(inventory: &Inventory) -> bool {
-    inventory.devices.iter().any(DeviceRecord::is_found)
-        || inventory.others.iter().any(|own| own.node.is_some())
-        || has_unlisted(inventory)
+    inventory.devices.iter().any(DeviceRecord::is_found) || has_unlisted(inventory)
 }
 
-/// The devices of which programs take ports: those that they find. If they find none, all.
+/// The devices of which programs take ports: those that they find. If they find none of those that were read, all.
 pub(super) fn found(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord> {
-    let has_found = has_found(inventory);
+    let has_found = inventory.devices.iter().any(DeviceRecord::is_found);
     inventory.devices.iter().filter(move |own| own.is_found() || !has_found)
 }
 
@@ -277,7 +275,8 @@ impl Model {
             Self::Nccl(_) => !is_crowded(inventory),
             Self::Ucx(own) => {
                 let count = ucx_takers(inventory, |device, port| self.lists(device, port));
-                count <= own.room() && !own.may_stop()
+                let may_name_others = inventory.list_failure.is_some() && own.names_more();
+                count <= own.room() && !own.may_stop() && !may_name_others
             }
         };
         let unopened = unopened(inventory).into_iter().map(|own| own.device.name.as_str());

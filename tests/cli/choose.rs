@@ -794,6 +794,36 @@ fn ports_for_which_ucx_may_have_no_room() {
     assert_eq!(row(&own, &[])["ucx"]["is_sure"], false);
     own["devices"].as_array_mut().unwrap().truncate(23);
     assert_eq!(row(&own, &[])["ucx"]["is_sure"], true);
+    own["list_failure"] = json!({ "error": "host: list: no", "errno": 5 });
+    own["problems"] = json!([own["list_failure"]]);
+    for (count, is_sure) in [(25, true), (26, false)] {
+        let list: Vec<String> = names[..count].iter().map(|own| format!("{own}:1")).collect();
+        own["settings"] = json!([]);
+        set(&mut own, "UCX_NET_DEVICES", &list.join(","), None);
+        assert_eq!(row(&own, &[])["ucx"]["is_sure"], is_sure, "{count} that are named");
+    }
+    // Where no device has a node, one that was not asked for says nothing of the others.
+    let mut own = host("node1", &devices[..2]);
+    let bare = own["devices"].as_array_mut().unwrap().pop().unwrap();
+    (own["devices"][0]["node_is_missing"], own["devices"][0]["access"]) =
+        (json!(true), Value::Null);
+    let mut other = json!({ "index": 99, "port_count": 1, "node_is_unread": false });
+    for key in [
+        "name",
+        "node_type",
+        "node_guid",
+        "sys_image_guid",
+        "fw_version",
+        "protocol",
+        "driver",
+        "node",
+    ] {
+        other[key] = bare[key].clone();
+    }
+    own["others"] = json!([other]);
+    assert_eq!(row(&own, &["mlx5_0"])["is_found"], false);
+    let run = Fleet::new(&[own]).uverbs(&["env", "ucx", "mlx5_0"]);
+    assert_eq!((run.stdout.is_empty(), run.status), (false, 0), "{run:?}");
     // Before 1.11 it has half the room.
     for (count, like, is_sure) in
         [(12, "ucx-1.10", true), (13, "ucx-1.10", false), (13, "ucx-1.16", true)]

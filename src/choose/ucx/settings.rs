@@ -95,7 +95,14 @@ impl Settings {
 
     /// Whether it is not known if it stops at the list of devices.
     pub(in crate::choose) fn may_stop(&self) -> bool {
-        self.devices.is_long()
+        self.devices.is_long() && self.release >= Release::V1_21
+    }
+
+    /// Whether the list may name more ports than there is room for, if all that it names are there.
+    pub(in crate::choose) fn names_more(&self) -> bool {
+        let ports = |own: &String| if own.contains(':') { 1 } else { 2 };
+        matches!(&self.devices.list, Value::Set(own)
+            if own.entries.iter().map(ports).sum::<usize>() > self.room())
     }
 
     /// The index that is set.
@@ -275,7 +282,7 @@ impl Devices {
         Self { list, has_bare_names: is_new }
     }
 
-    /// Whether UCX stops at the list, or may.
+    /// Whether UCX stops at the list up to 1.20.
     fn is_long(&self) -> bool {
         matches!(&self.list, Value::Set(own) if own.entries.len() > NAMED)
     }
