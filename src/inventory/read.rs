@@ -344,19 +344,18 @@ fn is_type_hidden(sysfs: &Sysfs, device: &str, row: &GidRow) -> bool {
         })
 }
 
-fn is_device(mode: u32) -> bool {
-    FileType::from_raw_mode(mode) == FileType::CharacterDevice
-}
-
 fn look_at_node(record: &mut DeviceRecord, preference: Preference) {
     let Some(node) = &record.device.node else { return };
     let looked = rustix::fs::stat(&node.path);
     record.node_mode = looked.ok().map(|stat| stat.st_mode);
     record.node_is_missing = looked.is_err_and(is_absent);
     record.node_is_in_nodev = looked.is_ok() && is_in_nodev(&node.path);
-    // By sysfs no node is opened.
-    let is_opened =
-        looked.is_ok_and(|own| is_device(own.st_mode)) && preference != Preference::Sysfs;
+    // By sysfs no node is opened; nor is any other device for writing.
+    let is_it = looked.is_ok_and(|own| {
+        let kind = FileType::from_raw_mode(own.st_mode);
+        kind == FileType::CharacterDevice && own.st_rdev == node.number
+    });
+    let is_opened = is_it && preference != Preference::Sysfs;
     record.node_is_read_only = is_opened && is_read_only(&node.path);
 }
 
