@@ -256,13 +256,22 @@ pub(crate) fn agree_on_a_refused_open() -> Result<()> {
     const FOLDER: &str = "/dev/infiniband";
     let _lab = lab::vlan_lab()?;
     let node = "/dev/infiniband/uverbs0";
-    fs::set_permissions(node, Permissions::from_mode(0o600))?;
     // rdma-core goes on to look here, where udev links every node; without it, it says ENOENT.
     let links = lab::NodeLinks::make()?;
-    let theirs = lab::output_as_nobody(&["answers", "verbs", "rxe0"])?;
+    // Reading is enough for uverbs, and not for programs.
+    for (mode, said) in [
+        (0o644, "uverbs0 (mode 0644) may not be opened for writing by this user"),
+        (0o600, "uverbs0 (mode 0600) may not be opened by this user"),
+    ] {
+        fs::set_permissions(node, Permissions::from_mode(mode))?;
+        let theirs = lab::output_as_nobody(&["answers", "verbs", "rxe0"])?;
+        let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+        ensure!(theirs.lines().last() == Some("open: errno 13"), "{theirs}");
+        let found = lab::output_as_nobody(&["uverbs", "check"])?;
+        let found = String::from_utf8_lossy(&found.stdout).into_owned();
+        ensure!(found.contains(said), "{found}");
+    }
     drop(links);
-    let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
-    ensure!(theirs.lines().last() == Some("open: errno 13"), "{theirs}");
     let ours = lab::output_as_nobody(&["uverbs", "gids", "--source", "ioctl", "--json"])?;
     let ours: serde_json::Value = serde_json::from_slice(&ours.stdout)?;
     ensure!(ours["problems"][0]["errno"] == 13, "{ours}");
