@@ -45,10 +45,11 @@
 //! Only rows of the same port count as evidence, and a [`GidTable`] always has them all. So the answer does
 //! not depend on what else is asked for.
 //!
-//! If it finds no port at all, the row is not of our interface, nor is another that says the same: it is known to be elsewhere. The kernel removes rows for
-//! a moment, as when another member of a bond becomes active, and another interface may get the address meanwhile. So this
-//! counts only if the row is in the table after that, the connection manager finds no port once more, the address is still of
-//! one interface here, between the questions and after them, and the kernel lists the device then.
+//! If it finds no port at all, the row is not of our interface, nor is another that says the same: it is known to be
+//! elsewhere. The kernel removes rows for a moment, as when another member of a bond becomes active, and another interface
+//! may get the address meanwhile. So this counts only if the row is in the table after that, the connection manager finds
+//! no port once more, the address is still of one interface here, between the questions and after them, and the kernel
+//! lists the device then.
 //!
 //! # Rows without a name
 //!

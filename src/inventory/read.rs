@@ -11,7 +11,6 @@ use std::ffi::OsStr;
 
 use nix::libc;
 use nix::sys::utsname::uname;
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{Answer, DeviceRecord, GidRow, Inventory, NAMELESS, Problem, Wanted};
@@ -20,7 +19,7 @@ use crate::error::{Cause, Error, Request};
 use crate::host::{GidTable, Host, PortNetdevs, Preference, Sought};
 use crate::netdev::Interface;
 use crate::netlink::route::{Links, RouteDump};
-use crate::sysfs::{Sysfs, is_absent, is_in_nodev, is_read_only};
+use crate::sysfs::{Sysfs, is_absent, is_in_nodev, is_node_stat, is_read_only};
 use crate::text::to_plain;
 use device::{find_driver, find_hardware, read_device};
 pub use settings::read_settings;
@@ -351,10 +350,7 @@ fn look_at_node(record: &mut DeviceRecord, preference: Preference) {
     record.node_is_missing = looked.is_err_and(is_absent);
     record.node_is_in_nodev = looked.is_ok() && is_in_nodev(&node.path);
     // By sysfs no node is opened; nor is any other device for writing.
-    let is_it = looked.is_ok_and(|own| {
-        let kind = FileType::from_raw_mode(own.st_mode);
-        kind == FileType::CharacterDevice && own.st_rdev == node.number
-    });
+    let is_it = looked.is_ok_and(|own| is_node_stat(&own, node.number));
     let is_opened = is_it && preference != Preference::Sysfs;
     record.node_is_read_only = is_opened && is_read_only(&node.path);
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use nix::libc;
 use rustix::fs::{
-    Access, AtFlags, Dir, FileType, FsWord, Mode, OFlags, StatVfs, StatVfsMountFlags,
+    Access, AtFlags, Dir, FileType, FsWord, Mode, OFlags, Stat, StatVfs, StatVfsMountFlags,
 };
 use rustix::io::{Errno, retry_on_intr};
 
@@ -535,9 +535,12 @@ pub(crate) fn device_number(text: &str) -> Option<u64> {
 
 /// Whether an open file is the character device of this number.
 pub(crate) fn is_node(file: impl AsFd, number: u64) -> Result<bool, Errno> {
-    let stat = rustix::fs::fstat(file)?;
-    let kind = FileType::from_raw_mode(stat.st_mode);
-    Ok(kind == FileType::CharacterDevice && stat.st_rdev == number)
+    Ok(is_node_stat(&rustix::fs::fstat(file)?, number))
+}
+
+/// Whether this was read of the character device of this number.
+pub(crate) fn is_node_stat(stat: &Stat, number: u64) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == number
 }
 
 /// Whether a path is known to be in a mount with the option `nodev`, in which no device can be opened, whatever its mode
