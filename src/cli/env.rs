@@ -259,10 +259,11 @@ pub(crate) fn answer(
     if plan.is_none() {
         report.raise(Status::Doubt);
     }
-    let is_sure = plan.as_ref().map(|plan| plan.is_sure && !right.is_doubtful);
+    let is_sure = !right.is_doubtful && doubts.is_empty();
+    let is_sure = plan.as_ref().map(|plan| plan.is_sure && is_sure);
     let plan = plan.filter(|_| {
-        let is_right = is_sure == Some(true) && doubts.is_empty();
-        format != EnvFormat::Slurm || may_be_exported(program, has_a_say, is_right, report)
+        let is_sure = is_sure == Some(true);
+        format != EnvFormat::Slurm || may_be_exported(program, has_a_say, is_sure, report)
     });
     tell_doubts(&doubts, report);
     if format == EnvFormat::Json {
@@ -319,7 +320,7 @@ fn pairs(plan: &Plan) -> Pairs<String> {
 fn may_be_exported(
     program: Program,
     is_set: impl Fn(&str) -> bool,
-    is_right: bool,
+    is_sure: bool,
     report: &mut Report,
 ) -> bool {
     // What a job has chosen is no failure.
@@ -327,11 +328,11 @@ fn may_be_exported(
         report.note(format!("no variables, as {name} is set already"));
         return false;
     }
-    if !is_right {
+    if !is_sure {
         report.note("no variables, as they are not known to be right");
         report.raise(Status::Doubt);
     }
-    is_right
+    is_sure
 }
 
 /// The variables as a shell or Kubernetes reads them.

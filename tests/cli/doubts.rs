@@ -763,6 +763,18 @@ fn what_is_set_now_is_judged_by_the_wish() {
     assert!(advice.starts_with("index 1 may be right here"), "{advice}");
 }
 
+/// The JSON is as sure as the form that prints nothing where it is not.
+#[test]
+fn a_doubt_makes_variables_unsure() {
+    let own = pod(&["fe80::5"], &[("mlx5_0", vec![proven(1, "fe80::5")])]);
+    let fleet = Fleet::new(&[own]);
+    let answer = fleet.json(&["env", "nccl"]);
+    assert_eq!(answer["doubts"].as_array().map(Vec::len), Some(1), "{answer}");
+    assert_eq!((answer["env"].is_object(), &answer["is_sure"]), (true, &json!(false)), "{answer}");
+    let run = fleet.uverbs(&["env", "nccl", "--format", "slurm"]);
+    assert_eq!((run.status, run.stdout.as_str()), (1, ""), "{run:?}");
+}
+
 /// One index is not right on a port of InfiniBand, which does not need it.
 #[test]
 fn infiniband_beside_roce() {
