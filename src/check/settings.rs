@@ -73,6 +73,9 @@ pub fn settings_for(
         if program == Program::Nccl {
             found.extend(judge_room(inventory, &model, (&all, &outcomes), doubt.is_some()));
         }
+        if let Model::Ucx(own) = &model {
+            found.extend(judge_room_of_ucx(inventory, own, set.get("UCX_NET_DEVICES").copied()));
+        }
         let index = program.index_variable();
         let index = set.get(index).map_or_else(|| index.to_owned(), ToString::to_string);
         // That there are too many ports was said of the host.
@@ -256,6 +259,36 @@ fn judge_room(
         } else {
             "look first at what could not be read of the host".to_owned()
         },
+    })
+}
+
+/// Finds ports, or a list of devices, for which UCX may have no room. What could not be listed was said of the host.
+fn judge_room_of_ucx(
+    inventory: &Inventory,
+    settings: &ucx::Settings,
+    list: Option<&Setting>,
+) -> Option<Finding> {
+    let program = Program::Ucx;
+    let seen = match list.filter(|_| settings.may_stop()) {
+        Some(Setting { name, .. }) => {
+            format!("{name} has more than {} entries: {program} may stop at it", ucx::NAMED)
+        }
+        None if choose::room::has_unlisted(inventory) => return None,
+        None if choose::room::overfills_ucx(inventory, settings) => format!(
+            "{program} may have room for {} ports only, and there may be more: what it does is not known",
+            ucx::PORTS
+        ),
+        None => return None,
+    };
+    Some(Finding {
+        name: "too-many-ports",
+        severity: Severity::Note,
+        device: None,
+        port: None,
+        program: Some(program),
+        seen,
+        wanted: None,
+        advice: "name the ports to use: uverbs env ucx DEV:PORT… says what to set".to_owned(),
     })
 }
 

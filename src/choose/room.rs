@@ -111,6 +111,11 @@ pub fn fills_ucx(inventory: &Inventory) -> bool {
     ucx_takers(inventory, |_, _| true) > ucx::PORTS
 }
 
+/// Whether there may be more ports than UCX has room for, of those that its list leaves.
+pub(crate) fn overfills_ucx(inventory: &Inventory, settings: &ucx::Settings) -> bool {
+    ucx_takers(inventory, |device, port| settings.devices.takes(device, port)) > settings.room()
+}
+
 /// How many ports UCX may take of those that a list leaves. Of a device that could not be listed these are two; if
 /// nobody knows of which, there is no end to them.
 fn ucx_takers(inventory: &Inventory, is_listed: impl Fn(&str, u32) -> bool) -> usize {
@@ -274,9 +279,8 @@ impl Model {
             Self::Nccl(_) if is_nccl => doubt(inventory).is_none(),
             Self::Nccl(_) => !is_crowded(inventory),
             Self::Ucx(own) => {
-                let count = ucx_takers(inventory, |device, port| self.lists(device, port));
                 let may_name_others = inventory.list_failure.is_some() && own.names_more();
-                count <= own.room() && !own.may_stop() && !may_name_others
+                !overfills_ucx(inventory, own) && !own.may_stop() && !may_name_others
             }
         };
         let unopened = unopened(inventory).into_iter().map(|own| own.device.name.as_str());

@@ -180,9 +180,8 @@ pub(crate) fn answer(
     let program = Program::from(args.program);
     let mut verdict = Verdict::default();
     let mut right = RightIndices::default();
-    let (mut are_missing, mut has_unnamed) = (false, false);
+    let (mut are_missing, mut has_unnamed, mut is_host_unread) = (false, false, false);
     let (mut is_met, mut idle, mut lacking) = (true, Vec::new(), Vec::new());
-    let mut is_host_unread = false;
     let mut now: Vec<(Option<String>, Finding)> = Vec::new();
     let mut doubts = Vec::new();
     look(common, source, &Asked::default(), report, |host, report| {
@@ -259,11 +258,11 @@ pub(crate) fn answer(
     if plan.is_none() {
         report.raise(Status::Doubt);
     }
-    let is_sure = !right.is_doubtful && doubts.is_empty();
-    let is_sure = plan.as_ref().map(|plan| plan.is_sure && is_sure);
-    let plan = plan.filter(|_| {
-        let is_sure = is_sure == Some(true);
-        format != EnvFormat::Slurm || may_be_exported(program, has_a_say, is_sure, report)
+    let has_doubt = right.is_doubtful || !doubts.is_empty();
+    let is_sure = plan.as_ref().map(|plan| plan.is_sure && !has_doubt);
+    let plan = plan.filter(|own| {
+        format != EnvFormat::Slurm
+            || may_be_exported(program, has_a_say, own.is_sure && !has_doubt, report)
     });
     tell_doubts(&doubts, report);
     if format == EnvFormat::Json {

@@ -294,6 +294,7 @@ fn what_was_not_looked_at() {
     let many: Vec<_> = devices.iter().map(|name| (name.as_str(), port(DUAL))).collect();
     let mut many = host("node1", &many);
     set(&mut many, "NCCL_IB_HCA", "=mlx5_0:1", None);
+    set(&mut many, "UCX_NET_DEVICES", "mlx5_0:1", None);
     let of_one =
         |many: &Value| names(&Fleet::new(std::slice::from_ref(many)).json(&["check", "mlx5_0"]));
     assert_eq!(of_one(&many), ["not-checked"]);

@@ -617,10 +617,13 @@ fn more_ports_than_nccl_has_room_for() {
         (&json!(null), &json!(3))
     );
     let check = fleet.json(&["check"]);
-    assert_eq!(check["check"].as_array().unwrap().len(), 1, "{check}");
+    let seen = check["check"].as_array().unwrap().iter().map(|own| own["seen"].as_str().unwrap());
     assert_eq!(
-        check["check"][0]["seen"],
-        "NCCL has room for 32 ports, and leaves out mlx5_32:1 and 7 more"
+        seen.collect::<Vec<_>>(),
+        [
+            "NCCL has room for 32 ports, and leaves out mlx5_32:1 and 7 more",
+            "UCX may have room for 25 ports only, and there may be more: what it does is not known",
+        ]
     );
     let run = fleet.uverbs(&["env", "nccl"]);
     let said =

@@ -223,24 +223,24 @@ pub(super) const HARMS: &[Harm] = &[
     (&["no-roce-v2"], |it| {
         it.rows().retain(|row| row.record.entry.gid_type() == GidType::ROCE_V1);
     }),
-    (&["too-many-ports"], |it| {
+    (&["too-many-ports", "too-many-ports"], |it| {
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}"));
         }
     }),
-    (&["node-forbidden", "too-many-ports"], |it| {
+    (&["node-forbidden", "too-many-ports", "too-many-ports"], |it| {
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}"));
         }
         it.first().access = Some(Err(problem("no", 13)));
     }),
-    (&["too-many-ports"], |it| {
+    (&["too-many-ports", "too-many-ports"], |it| {
         it.first().device.index = None;
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}")).device.index = None;
         }
     }),
-    (&["too-many-ports"], |it| {
+    (&["too-many-ports", "too-many-ports"], |it| {
         for number in 1..=16 {
             let other = it.second(&format!("mlx5_{number}"));
             let port = PortRecord { number: 2, ..other.ports[0].clone() };
@@ -250,17 +250,27 @@ pub(super) const HARMS: &[Harm] = &[
         }
     }),
     // One of them could not be read.
-    (&["gid-table-unreadable", "too-many-ports"], |it| {
+    (&["gid-table-unreadable", "too-many-ports", "too-many-ports"], |it| {
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}"));
         }
         it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
     }),
-    (&["gid-table-unreadable", "too-many-ports"], |it| {
+    (&["gid-table-unreadable", "too-many-ports", "too-many-ports"], |it| {
         for number in 1..=32 {
             it.second(&format!("mlx5_{number}"));
         }
         it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
+    }),
+    // More than UCX has room for, not more than NCCL has.
+    (&["too-many-ports"], |it| {
+        for number in 1..=25 {
+            it.second(&format!("mlx5_{number}"));
+        }
+    }),
+    (&["too-many-ports"], |it| {
+        let names: Vec<String> = (0..=64).map(|number| format!("mlx5_{number}:1")).collect();
+        it.set("UCX_NET_DEVICES", &names.join(","));
     }),
     (&["address-gone"], |it| {
         it.rows().push(row(4, "::ffff:10.0.0.4", GidType::ROCE_V2, Some(netdev())));
@@ -410,14 +420,14 @@ pub(super) const HARMS: &[Harm] = &[
         rows.push(row(6, "::ffff:10.0.0.1", GidType::ROCE_V2, Some(netdev())));
     }),
     // As many as there is room for, and one that is down, of which not all could be read.
-    (&["gid-table-unreadable", "port-down"], |it| {
+    (&["gid-table-unreadable", "port-down", "too-many-ports"], |it| {
         for number in 1..=32 {
             it.second(&format!("mlx5_{number}"));
         }
         it.attributes().state = PortState::DOWN;
         it.first().gids = Some(Err(problem("mlx5_0: query GID table: the device is gone", 5)));
     }),
-    (&["other-transport", "too-many-ports"], |it| {
+    (&["other-transport", "too-many-ports", "too-many-ports"], |it| {
         it.set("NCCL_NET", "Socket");
         for number in 1..=33 {
             it.second(&format!("mlx5_{number}"));

@@ -28,8 +28,9 @@ use settings::Value;
 
 pub use class::Class;
 pub use release::Release;
+pub(crate) use settings::NAMED;
+pub(super) use settings::ROOM;
 pub use settings::{Devices, Settings};
-pub(super) use settings::{NAMED, ROOM};
 
 /// For how many ports UCX has room in any case: it takes less than 128 transports of devices (64 before 1.11) or does
 /// not start, and of a port of mlx5 it takes five. Other interfaces may take room, too.

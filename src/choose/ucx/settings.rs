@@ -94,7 +94,7 @@ impl Settings {
     }
 
     /// Whether it is not known if it stops at the list of devices.
-    pub(in crate::choose) fn may_stop(&self) -> bool {
+    pub(crate) fn may_stop(&self) -> bool {
         self.devices.is_long() && self.release >= Release::V1_21
     }
 
@@ -145,7 +145,7 @@ fn boolean(text: &str) -> Option<bool> {
 }
 
 /// How many devices a list may name: up to 1.20 UCX stops at a longer one, and later releases were not looked at.
-pub(in crate::choose) const NAMED: usize = 64;
+pub(crate) const NAMED: usize = 64;
 
 /// How many entries of a list UCX keeps. It does not read the others.
 pub(in crate::choose) const ROOM: usize = 128;
