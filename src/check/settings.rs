@@ -96,7 +96,7 @@ pub fn settings_for(
     let indices = |program: Program, model: &Model| -> Vec<RightIndex<'_>> {
         let ports = recommended.iter().filter(|(port, _)| {
             port.link_layer == LinkLayer::ETHERNET
-                && program.asks_for(port)
+                && program.may_take(port)
                 && model.lists(port.device, port.number)
         });
         let indices = ports.filter_map(|(port, decision)| {
@@ -347,10 +347,7 @@ fn judge_list(
     let mut variables = Vec::new();
     for (port, outcome) in ports.iter().zip(outcomes) {
         match outcome {
-            _ if port.state != PortState::ACTIVE || !program.asks_for(port) || !port.is_found => {}
-            // The program never takes it, whatever the list is.
-            _ if program == Program::Ucx && !ucx::may_take(port.node_type, port.gid_tbl_len) => {}
-            Outcome::Ignored(Why::LinkLayer(_) | Why::PortNumber | Why::BeyondSecond) => {}
+            _ if port.state != PortState::ACTIVE || !program.may_take(port) || !port.is_found => {}
             Outcome::Ignored(Why::NotListed(variable)) => variables.push(variable),
             _ => return None,
         }
@@ -360,7 +357,7 @@ fn judge_list(
     let records = inventory.devices.iter();
     let named = records.flat_map(|record| record.ports.iter().map(move |port| (record, port)));
     let named = named.filter(|(own, port)| model.lists(&own.device.name, port.number));
-    let is_never = |own: &(&DeviceRecord, &PortRecord)| !program.may_take(own.0, own.1);
+    let is_never = |own: &(&DeviceRecord, &PortRecord)| !program.may_take_record(own.0, own.1);
     let has_found = choose::room::has_found(inventory);
     let is_found = |own: &DeviceRecord| own.is_found() || !has_found;
     let named = named.min_by_key(|own| (!is_found(own.0), is_never(own)));
@@ -484,7 +481,10 @@ fn judge(
         other => {
             let gets = if is_sure { "gets" } else { "may get" };
             let seen = format!("{program} {gets} no GID of {place}: {other}");
-            finding("takes-no-gid", Warning, seen, instead)
+            let never = format!("nothing that can be set makes {program} take it");
+            let may_take = program.may_take(port);
+            let (severity, advice) = if may_take { (Warning, instead) } else { (Note, never) };
+            finding("takes-no-gid", severity, seen, advice)
         }
     }
 }

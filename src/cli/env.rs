@@ -101,7 +101,7 @@ struct Document<'a> {
     is_sure: Option<bool>,
     /// What is not known of the GIDs that are right, and what speaks against them.
     doubts: &'a [Doubt],
-    /// Ports that have a right GID, and that the program never asks for.
+    /// Ports that have a right GID, and that the program never takes.
     #[serde(skip_serializing_if = "<[Idle]>::is_empty")]
     never_asked_for: &'a [Idle],
     /// What is set now and does not fit.
@@ -109,7 +109,7 @@ struct Document<'a> {
     problems: &'a [Unanswered],
 }
 
-/// A port that the program never asks for.
+/// A port that the program never takes.
 #[derive(Debug, Serialize)]
 struct Idle {
     #[serde(skip)]
@@ -121,9 +121,20 @@ struct Idle {
 }
 
 impl Idle {
-    fn new(own: &Chosen<'_>) -> Self {
-        let (device, port) = (own.port.device.to_owned(), own.port.number);
-        Self { name: own.name(), host: own.host.map(str::to_owned), device, port }
+    /// Those of some ports that have a right GID.
+    fn all(ports: &[&Chosen<'_>]) -> Vec<Self> {
+        let ports = ports.iter().filter(|own| own.decision.outcome.index().is_some());
+        let idle = |own: &&Chosen<'_>| Self {
+            name: own.name(),
+            host: own.host.map(str::to_owned),
+            device: own.port.device.to_owned(),
+            port: own.port.number,
+        };
+        ports.map(idle).collect()
+    }
+
+    fn is_of(&self, device: &str, port: u32) -> bool {
+        self.device == device && self.port == port
     }
 
     fn some(all: &[Self]) -> String {
@@ -194,12 +205,10 @@ pub(crate) fn answer(
         tell_left_out(&wanted, report);
         is_met &= !lacks(&wanted, &named);
         let (wanted, rest): (Vec<&Chosen<'_>>, Vec<&Chosen<'_>>) =
-            wanted.into_iter().partition(|own| program.asks_for(&own.port));
-        let rest = rest.iter().filter(|own| own.decision.outcome.index().is_some());
-        let rest: Vec<Idle> = rest.map(|own| Idle::new(own)).collect();
+            wanted.into_iter().partition(|own| program.may_take(&own.port));
+        let rest = Idle::all(&rest);
         let is_lacking = wanted.is_empty() || lacks(&wanted, &named);
         lacking.extend(rest.iter().filter(|_| is_lacking).map(|own| own.name.clone()));
-        idle.extend(rest);
         tell_variables(host, report);
         if program == Program::Nccl {
             tell_settings(host, report);
@@ -212,9 +221,11 @@ pub(crate) fn answer(
         has_unnamed |= !all.iter().all(is_asked);
         verdict.add(host, &named, ports);
         is_host_unread |= host.inventory.unread().contains(&Unread::Host);
-        let is_asked = |device: &str, port| named.has_port(device, port);
+        let is_idle = |device: &str, port| rest.iter().any(|own| own.is_of(device, port));
+        let is_asked = |device: &str, port| named.has_port(device, port) && !is_idle(device, port);
         let found = settings_for(&host.inventory, &wish, &is_asked).into_iter();
         now.extend(found.filter(|own| is_of(program, own)).map(|own| (host.name.clone(), own)));
+        idle.extend(rest);
         Ok(())
     })?;
     // What is not known is not printed: a shell takes what is printed, whatever the status is.
@@ -242,7 +253,7 @@ pub(crate) fn answer(
     } else if !has_settings {
         report.note("no variables, as not all settings of NCCL could be read");
     } else if is_known && is_met && !lacking.is_empty() {
-        report.note(format!("no variables, as {program} never asks for {}", some(&lacking)));
+        report.note(format!("no variables, as {program} never takes {}", some(&lacking)));
     } else if is_known && !right.is_empty() && !is_met {
         report.note(format!("no variables, as not all that is asked for has {gid}"));
     } else if is_known && right.is_empty() {
@@ -253,7 +264,7 @@ pub(crate) fn answer(
         explain(program, plan.as_ref(), &right, &verdict, report);
     }
     if plan.is_some() && !idle.is_empty() {
-        report.note(format!("{program} never asks for {}", Idle::some(&idle)));
+        report.note(format!("{program} never takes {}", Idle::some(&idle)));
     }
     if plan.is_none() {
         report.raise(Status::Doubt);

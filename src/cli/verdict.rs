@@ -38,9 +38,9 @@ pub(crate) struct Verdict {
     unread_settings: usize,
     /// How many hosts are sysfs trees, of which the variables are not known.
     trees: usize,
-    /// Ports that have a right row, and that a program never asks for.
+    /// Ports that have a right row, and that a program never takes.
     idle: [Few; PROGRAMS.len()],
-    /// Hosts that were read, and of which a program never asks for any such port.
+    /// Hosts that were read, and of which a program never takes any such port.
     idle_hosts: Vec<(Program, usize)>,
     /// Ports that have a right row, of hosts where a program finds none of those for which it asks.
     lost: [Few; PROGRAMS.len()],
@@ -102,14 +102,14 @@ impl Verdict {
             !is_doubtful
         });
         let idle = &mut self.idle;
-        // The ports with a right row, and of each program those that it asks for: whether it finds one, and the others.
+        // The ports with a right row, and of each program those that it may take: whether it finds one, and the others.
         let (mut is_any, mut of_program) =
             (false, [(); PROGRAMS.len()].map(|()| (false, Few::default())));
         self.fleet.add(ports.map(|(own, index)| {
             is_any |= index.is_some();
             let programs = PROGRAMS.into_iter().zip(idle.iter_mut().zip(&mut of_program));
             for (program, (idle, (is_found, lost))) in programs.filter(|_| index.is_some()) {
-                match (program.asks_for(&own.port), own.port.is_found) {
+                match (program.may_take(&own.port), own.port.is_found) {
                     (true, true) => *is_found = true,
                     (true, false) => lost.add(|| own.name()),
                     (false, _) => idle.add(|| own.name()),
@@ -180,7 +180,7 @@ impl Verdict {
         self.set.contains(name)
     }
 
-    /// Ports that have a right row, and that a program never asks for; `None` if there are none.
+    /// Ports that have a right row, and that a program never takes; `None` if there are none.
     pub(crate) fn idle(&self, program: Program) -> Option<String> {
         Few::of(program, &self.idle)
     }

@@ -239,7 +239,7 @@ fn what_was_not_looked_at() {
         names(&answer).contains(&"list-leaves-none".to_owned())
     };
     assert!(!none(&two, &[]) && !none(&two, &["mlx5_0"]));
-    // A port that the program never asks for is none that it leaves.
+    // A port that the program never takes is none that it leaves.
     let mut wide = host("node1", &[("mlx5_0", port(DUAL)), ("rep0", port(DUAL))]);
     with_third_port(&mut wide["devices"][1]);
     assert!(!none(&wide, &[]));
@@ -315,7 +315,7 @@ fn what_was_not_looked_at() {
     assert!(none(&two, &[]));
 }
 
-/// Each program is judged by the ports that it asks for, and what is the same for all is said once.
+/// Each program is judged by the ports that it may take, and what is the same for all is said once.
 #[test]
 fn right_indices_differ_for_a_program() {
     let differing = |is_wide: bool, set_for: &[(&str, &str)]| {

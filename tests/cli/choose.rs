@@ -969,13 +969,13 @@ fn files_of_settings() {
 
 /// A port that is named and never asked for has no variables; others do, and it is said.
 #[test]
-fn a_port_that_a_program_never_asks_for() {
+fn a_port_that_a_program_never_takes() {
     let mut own = host("node1", &[("mlx5_0", port(DUAL)), ("rep0", port(DUAL))]);
     with_third_port(&mut own["devices"][1]);
     let fleet = Fleet::new(&[own]);
     let run = fleet.uverbs(&["env", "ucx"]);
     assert_eq!((run.stdout.as_str(), run.status), ("export UCX_IB_GID_INDEX=3\n", 0), "{run:?}");
-    assert!(run.stderr.contains("UCX never asks for node1: rep0:3\n"), "{run:?}");
+    assert!(run.stderr.contains("UCX never takes node1: rep0:3\n"), "{run:?}");
     assert!(!run.stderr.contains("gets no GID"), "nothing that is set would help: {run:?}");
     let answer = fleet.json(&["env", "ucx"]);
     assert_eq!(
@@ -985,10 +985,7 @@ fn a_port_that_a_program_never_asks_for() {
     for named in [&["rep0:3"][..], &["rep0", "mlx5_0:1"]] {
         let run = fleet.uverbs(&[&["env", "ucx"], named].concat());
         assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
-        assert!(
-            run.stderr.contains("no variables, as UCX never asks for node1: rep0:3\n"),
-            "{run:?}"
-        );
+        assert!(run.stderr.contains("no variables, as UCX never takes node1: rep0:3\n"), "{run:?}");
     }
     assert_eq!(fleet.uverbs(&["env", "nccl", "rep0:3", "mlx5_0:1"]).status, 0);
     // Of another host all are such.
@@ -997,10 +994,51 @@ fn a_port_that_a_program_never_asks_for() {
     let both = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))]), idle]);
     let run = both.uverbs(&["env", "ucx"]);
     assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
-    assert!(run.stderr.contains("no variables, as UCX never asks for node2: rep0:3\n"), "{run:?}");
+    assert!(run.stderr.contains("no variables, as UCX never takes node2: rep0:3\n"), "{run:?}");
     let run = fleet.uverbs(&["choose"]);
-    let said = "but for node1: rep0:3, which it never asks for: UCX_IB_GID_INDEX=3\n";
+    let said = "but for node1: rep0:3, which it never takes: UCX_IB_GID_INDEX=3\n";
     assert!(run.stderr.contains(said), "{run:?}");
+}
+
+/// The same of what a program never takes for its kind: NCCL no EFA, UCX no iWARP.
+#[test]
+fn a_kind_of_port_that_a_program_never_takes() {
+    let mut efa = host("node1", &[("mlx5_0", port(DUAL)), ("efa_0", port(DUAL))]);
+    efa["devices"][1]["ports"][0]["attributes"][0]["link_layer"] = json!(0);
+    let mut iwarp = host("node1", &[("mlx5_0", port(DUAL)), ("siw0", port(DUAL))]);
+    let siw = &mut iwarp["devices"][1];
+    (siw["node_type"], siw["gids"]) = (json!(4), json!([siw["gids"][0]]));
+    let row = &mut siw["gids"][0];
+    (row["ifindex"], row["netdev"], row["gid_type"]) = (Value::Null, Value::Null, json!(0));
+    row["gid"] = json!("0011:2233:4455:0000:0000:0000:0000:0000");
+    let cases = [
+        (efa, "efa_0:1", "nccl", "NCCL_IB_GID_INDEX"),
+        (iwarp, "siw0:1", "ucx", "UCX_IB_GID_INDEX"),
+    ];
+    for (own, other, word, variable) in cases {
+        let fleet = Fleet::new(&[own]);
+        let program = word.to_uppercase();
+        let run = fleet.uverbs(&["env", word]);
+        assert_eq!((run.stdout, run.status), (format!("export {variable}=3\n"), 0));
+        let said = format!("{program} never takes node1: {other}\n");
+        assert!(
+            run.stderr.contains(&said) && !run.stderr.contains("gets no GID"),
+            "{}",
+            run.stderr
+        );
+        let run = fleet.uverbs(&["env", word, other]);
+        assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
+        assert!(run.stderr.contains(&format!("no variables, as {said}")), "{run:?}");
+        let run = fleet.uverbs(&["choose"]);
+        let said = format!(
+            "{program}: right on all 2 ports, but for node1: {other}, which it never takes"
+        );
+        assert!(run.stderr.contains(&said), "{run:?}");
+        // Nothing is wrong that could be mended.
+        let run = fleet.uverbs(&["check", "--strict"]);
+        let said = format!("nothing that can be set makes {program} take it");
+        assert!(run.status == 0 && run.stdout.contains(&said), "{run:?}");
+    }
 }
 
 /// A plan that sets a list of devices makes another variable matter no more, and one that empties it does not.

@@ -547,7 +547,7 @@ fn a_job_is_right_on_each_host_or_leaves_it_out() {
         device["ports"][0]["attributes"][0]["state"] = json!(1);
     }
     assert_eq!(job(&hosts, "n[1-3]").0["leave_out"], json!(["n3"]));
-    // Ports that NCCL never asks for, and those that UCX does not.
+    // Ports that NCCL never takes, and those that UCX does not.
     let mut hosts = nodes(1..=3);
     for device in hosts[2]["devices"].as_array_mut().unwrap() {
         device["ports"][0]["number"] = json!(256);

@@ -42,18 +42,24 @@ impl Program {
         }
     }
 
-    /// Whether it ever asks for a port like this, whatever is set: see [`Why::PortNumber`](crate::choose::Why::PortNumber)
-    /// and [`Why::BeyondSecond`](crate::choose::Why::BeyondSecond).
+    /// Whether it takes a port like this with some setting: see [`Why::PortNumber`](crate::choose::Why::PortNumber),
+    /// [`Why::BeyondSecond`](crate::choose::Why::BeyondSecond), [`Why::LinkLayer`](crate::choose::Why::LinkLayer) and
+    /// [`Why::NoTable`](crate::choose::Why::NoTable). UCX takes no port of iWARP.
     #[must_use]
-    pub fn asks_for(self, port: &Port<'_>) -> bool {
+    pub fn may_take(self, port: &Port<'_>) -> bool {
         match self {
-            Self::Nccl | Self::Nvshmem => nccl::ASKED.contains(&port.number),
-            Self::Ucx => ucx::asks_for(port.node_type, port.number),
+            Self::Nccl | Self::Nvshmem => {
+                nccl::ASKED.contains(&port.number) && nccl::takes_kind(port.link_layer)
+            }
+            Self::Ucx => {
+                ucx::asks_for(port.node_type, port.number)
+                    && ucx::may_take(port.node_type, port.gid_tbl_len)
+            }
         }
     }
 
-    /// Whether it may take a port, by its number, its kind and the length of its table.
-    pub(crate) fn may_take(self, record: &DeviceRecord, port: &PortRecord) -> bool {
+    /// The same of a port that may not have been read, as far as is known.
+    pub(crate) fn may_take_record(self, record: &DeviceRecord, port: &PortRecord) -> bool {
         match self {
             Self::Nccl | Self::Nvshmem => {
                 let is_kind = port.known().is_none_or(|own| nccl::takes_kind(own.link_layer));
@@ -209,7 +215,7 @@ impl Model {
                 None => true,
             };
             may_be
-                && self.program().may_take(record, port)
+                && self.program().may_take_record(record, port)
                 && self.lists(&record.device.name, port.number)
         };
         // No program asks for a port beyond.

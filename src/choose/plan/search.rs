@@ -36,8 +36,8 @@ pub struct Plan {
     pub is_sure: bool,
 }
 
-/// Finds variables with which a program uses the right row on every wanted port that it asks for
-/// ([`Program::asks_for`]), and no other port. `None` if no setting that is tried does this. `None` also if no such port is
+/// Finds variables with which a program uses the right row on every wanted port that it may take
+/// ([`Program::may_take`]), and no other port. `None` if no setting that is tried does this. `None` also if no such port is
 /// wanted, because no list of devices can name zero devices.
 ///
 /// `has_others` says whether there may be ports that are not among the targets because they could not be
@@ -80,7 +80,7 @@ impl Needs {
         let mut known: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
         hosts.all(&mut |targets| {
             for Target { port, index, .. } in
-                targets.iter().filter(|own| program.asks_for(own.port))
+                targets.iter().filter(|own| program.may_take(own.port))
             {
                 let Some(index) = *index else {
                     // NVSHMEM has no room for a fifth port, be it active or not.
@@ -156,7 +156,7 @@ pub(super) fn plan_of(
             let ports: Vec<&Port<'_>> = host.iter().map(|target| target.port).collect();
             let decisions = model.choose_all(&ports);
             host.iter().zip(decisions).all(|(target, own)| {
-                !program.asks_for(target.port)
+                !program.may_take(target.port)
                     || target.is_met_by(&own.outcome) && keeps_infiniband(target, &own.outcome)
             })
         };

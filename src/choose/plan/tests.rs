@@ -85,7 +85,7 @@ fn an_index_of_roce_is_not_set_for_infiniband() {
 
 /// No setting makes a program use them, and they keep none from being right.
 #[test]
-fn ports_that_a_program_never_asks_for() {
+fn ports_that_a_program_never_takes() {
     use crate::device::NodeType;
     let of = |device, number| {
         let rows = DUAL.iter().map(|line| row(line)).collect();

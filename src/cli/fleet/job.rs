@@ -120,7 +120,7 @@ impl Listed {
             is_known(outcome) && !is_used(outcome)
         };
         let is_useless_for_nccl =
-            |own: &Chosen<'_>| is_useless(own) || !Program::Nccl.asks_for(&own.port);
+            |own: &Chosen<'_>| is_useless(own) || !Program::Nccl.may_take(&own.port);
         let host = u32::try_from(self.verdict.hosts - 1).ok();
         if is_read && chosen.iter().all(is_useless_for_nccl) {
             self.useless.extend(host);
@@ -189,7 +189,7 @@ impl Listed {
                 tell_unused(program, name, report);
             }
             if let Some(idle) = self.verdict.idle(program) {
-                report.note(format!("{program} never asks for {idle}"));
+                report.note(format!("{program} never takes {idle}"));
             }
         }
         if !self.others.is_empty() {
