@@ -91,6 +91,10 @@ pub enum Unfit {
     FarEnd,
     /// Another host has it: duplicate address detection failed (`IFA_F_DADFAILED`).
     Duplicate,
+    /// The kernel made the GID of the MAC address, and the interface does not have that address: IPv6 is off, or it has
+    /// another link-local address. Nobody can be reached by it with RoCE v2. No address has this reason; a row has it.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    Unassigned,
 }
 
 impl core::fmt::Display for Unfit {
@@ -98,6 +102,9 @@ impl core::fmt::Display for Unfit {
         f.write_str(match self {
             Self::FarEnd => "its address is that of the other end of a point-to-point link",
             Self::Duplicate => "another host has its address (duplicate address detection failed)",
+            Self::Unassigned => {
+                "its interface does not have its address, which is made of the MAC address"
+            }
         })
     }
 }

@@ -260,8 +260,8 @@ fn check_gids(
         );
         return;
     }
+    let is_link_local = is_roce && check_waiting(served, (port, has_netdev), findings);
     if is_roce {
-        check_waiting(served, (port, has_netdev), findings);
         // A type that is not known may be it.
         let may_be_v2 =
             |row: &choose::Row<'_>| !matches!(row.gid_type, GidType::IB | GidType::ROCE_V1);
@@ -300,7 +300,7 @@ fn check_gids(
             );
         }
     }
-    let is_told = findings.has_problem();
+    let is_told = findings.has_problem() || is_link_local;
     let decision = recommend(port, &Wish::default());
     if !is_told && matches!(decision.outcome, Outcome::Ignored(Why::NoRow)) {
         findings.add(

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::finding::{Findings, Severity};
 use crate::choose::{self, Home, Port, Surroundings};
 use crate::inventory::Inventory;
+use crate::netdev::Unfit;
 use crate::port::PortState;
 
 /// The interfaces that GIDs on active ports are of.
@@ -89,20 +90,27 @@ impl<'i> Waiting<'i> {
     }
 }
 
-/// Of a port whose GIDs are all link-local, but for those that no program here can use. Where none can be used, that is
+/// Of a port whose GIDs are all link-local, but for those that no program here can use, and says whether it is such a
+/// port. A default GID whose address its interface does not have is link-local all the same. Where there is none, that is
 /// another finding.
 pub(super) fn check_waiting(
     served: &Served<'_>,
     (port, has_netdev): (&Port<'_>, bool),
     findings: &mut Findings<'_>,
-) {
-    let is_of_use = |row: &&choose::Row<'_>| choose::is_usable(port, row) != Some(false);
-    let mut usable = port.rows.iter().filter(is_of_use).peekable();
-    if usable.peek().is_none() || !usable.all(|row| choose::is_of_link(row.gid)) {
-        return;
+) -> bool {
+    let is_usable = |row: &choose::Row<'_>| choose::is_usable(port, row) != Some(false);
+    let is_of_use = |row: &&choose::Row<'_>| is_usable(row) || is_unassigned(row);
+    let mut own = port.rows.iter().filter(is_of_use).peekable();
+    if own.peek().is_none() || !own.all(|row| choose::is_of_link(row.gid)) {
+        return false;
     }
-    let is_all = port.rows.iter().all(|row| choose::is_of_link(row.gid));
-    let all = if is_all { "all GIDs" } else { "all GIDs that can be used here" };
+    let all = if port.rows.iter().all(|row| choose::is_of_link(row.gid)) {
+        "all GIDs"
+    } else if port.rows.iter().any(is_usable) {
+        "all GIDs that can be used here"
+    } else {
+        "all GIDs that could be used here"
+    };
     let (severity, seen, advice): (_, String, String) = match Waiting::of(
         (port, has_netdev),
         served,
@@ -133,4 +141,14 @@ pub(super) fn check_waiting(
         ),
     };
     findings.add("only-link-local", severity, seen, advice);
+    true
+}
+
+/// Whether a row is a default GID whose address its interface does not have.
+fn is_unassigned(row: &choose::Row<'_>) -> bool {
+    matches!(
+        row.home,
+        Home::Ours { unfit: Some(Unfit::Unassigned), .. }
+            | Home::Unproven { unfit: Some(Unfit::Unassigned), .. }
+    )
 }

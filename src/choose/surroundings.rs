@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::address::address_of;
 use super::port::{Home, Port, Row, is_roce};
 use super::room::has_found;
-use crate::gid::{DEFAULT_PREFIX, Gid};
+use crate::gid::{DEFAULT_PREFIX, Gid, GidEntry, GidType};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
 use crate::netdev::{Interface, Unfit};
 
@@ -115,9 +115,17 @@ impl<'i> Surroundings<'i> {
         here
     }
 
-    /// Why a GID's address cannot be used on an interface.
+    /// Why a GID's address cannot be used on an interface that has it.
     fn unfit(&self, interface: &Interface, gid: Gid) -> Option<Unfit> {
         self.unfit.get(&(interface.index.get(), address_of(gid))).copied()
+    }
+
+    /// Why a row's address cannot be used on an interface.
+    fn unfit_of(&self, interface: &Interface, entry: &GidEntry) -> Option<Unfit> {
+        let is_made = self.has_address(interface, entry.gid());
+        let is_unassigned = is_made && self.prefix(interface, entry.gid()).is_none();
+        let is_unassigned = is_unassigned && is_resolved(entry);
+        self.unfit(interface, entry.gid()).or(is_unassigned.then_some(Unfit::Unassigned))
     }
 
     /// The interface of a row, as far as is known.
@@ -172,8 +180,9 @@ impl<'i> Surroundings<'i> {
         }
     }
 
-    /// The interfaces that have the GID's address, or the MAC address that the GID is made from.
-    fn owners(&self, gid: Gid) -> Option<Owners<'i>> {
+    /// The interfaces that have the row's address, or the MAC address that its GID is made from.
+    fn owners(&self, entry: &GidEntry) -> Option<Owners<'i>> {
+        let gid = entry.gid();
         let address = self.addresses.get(&address_of(gid));
         let made = self.made.get(&gid);
         let mac = mac_with_id(gid).and_then(|mac| self.macs.get(&mac));
@@ -181,7 +190,10 @@ impl<'i> Surroundings<'i> {
         let unfit = |own: &Owners<'i>| address.and_then(|own| own.unfit).or(own.unfit);
         let mac = mac.map(|own| Owners { unfit: unfit(own), ..*own });
         let all = address.into_iter().chain(made).copied().chain(mac);
-        all.reduce(Owners::with)
+        let all = all.reduce(Owners::with);
+        let is_unassigned = address.is_none() && is_resolved(entry);
+        let unassigned = is_unassigned.then_some(Unfit::Unassigned);
+        all.map(|own| Owners { unfit: own.unfit.or(unassigned), ..own })
     }
 
     /// Whether an interface of this namespace has the GID's address, or the MAC address that the GID is made
@@ -244,16 +256,23 @@ fn see<'i>(
         // The kernel that hides types also refuses address handles. The carrier does not matter.
         has_address_handle: !row.type_is_hidden
             && match home {
-                Home::Ours { .. } => {
+                Home::Ours { has_address, unfit, .. } => {
                     let index = row.netdev.as_ref().map(|netdev| netdev.index.get());
-                    index
-                        .and_then(|index| here.inventory.interface(index))
-                        .is_none_or(|own| own.is_up)
+                    let interface = index.and_then(|index| here.inventory.interface(index));
+                    let is_reached = has_address && unfit.is_none() || !is_resolved(entry);
+                    interface.is_none_or(|own| own.is_up) && is_reached
                 }
                 _ => true,
             },
         home,
     }
+}
+
+/// Whether the kernel resolves a GID by its address, as of all but the link-local ones of RoCE v1, which have the MAC
+/// address in them. Of a type that could not be read it is not known.
+fn is_resolved(entry: &GidEntry) -> bool {
+    let is_local = entry.gid().subnet_prefix() == DEFAULT_PREFIX;
+    entry.gid_type() == GidType::ROCE_V2 || entry.gid_type() == GidType::ROCE_V1 && !is_local
 }
 
 /// Where the interface of a row is.
@@ -285,7 +304,7 @@ pub(crate) fn home<'i>(
             name: &netdev.name,
             is_up: is_up(interface),
             has_address: here.has_address(interface, gid),
-            unfit: here.unfit(interface, gid),
+            unfit: here.unfit_of(interface, &record.entry),
             is_port_s: match &port.netdev {
                 Ok(own) => Some(own.as_ref().is_none_or(|own| own.index == netdev.index)),
                 Err(_) => None,
@@ -308,11 +327,11 @@ pub(crate) fn home<'i>(
             name: Some(&own.name),
             is_named: true,
             is_up: is_up(own),
-            unfit: here.unfit(own, gid),
+            unfit: here.unfit_of(own, &record.entry),
         };
     }
     // Without an index there is only a name, which another interface may have by now.
-    let owners = here.owners(gid).filter(|_| record.entry.netdev_ifindex().is_none());
+    let owners = here.owners(&record.entry).filter(|_| record.entry.netdev_ifindex().is_none());
     let Some(owners) = owners else { return Home::WithoutAddress };
     let named = candidate.or(owners.is_only.then_some(owners.first));
     Home::Unproven {

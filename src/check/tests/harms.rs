@@ -220,6 +220,18 @@ pub(super) const HARMS: &[Harm] = &[
         it.rows().clear();
     }),
     (&["only-link-local", "takes-other-gid"], |it| it.rows().truncate(2)),
+    // The kernel makes it of the MAC address, which is no address of the interface.
+    (&["only-link-local"], |it| {
+        it.interfaces.as_mut().unwrap()[0].mac = Some([0x02, 0x11, 0x22, 0x33, 0x44, 0x55]);
+        *it.rows() = vec![row(0, "fe80::11:22ff:fe33:4455", GidType::ROCE_V2, Some(netdev()))];
+    }),
+    // Another row is of an address that has gone.
+    (&["only-link-local", "address-gone"], |it| {
+        it.interfaces.as_mut().unwrap()[0].mac = Some([0x02, 0x11, 0x22, 0x33, 0x44, 0x55]);
+        let rows = [(0, "fe80::11:22ff:fe33:4455"), (1, "::ffff:10.0.0.4")];
+        let rows = rows.map(|(index, gid)| row(index, gid, GidType::ROCE_V2, Some(netdev())));
+        *it.rows() = rows.into();
+    }),
     (&["no-roce-v2"], |it| {
         it.rows().retain(|row| row.record.entry.gid_type() == GidType::ROCE_V1);
     }),

@@ -78,7 +78,15 @@ fn home_on(inventory: &Inventory, row: &GidRow, link_layer: LinkLayer) -> String
     let surroundings = Surroundings::of(inventory);
     let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
     match port.rows[0].home {
-        Home::Ours { name, has_address, .. } => format!("ours {name} {has_address}"),
+        Home::Ours { name, has_address, unfit, .. } => {
+            assert_eq!(
+                port.rows[0].has_address_handle,
+                has_address && unfit.is_none(),
+                "of IPv4 or v2"
+            );
+            let unfit = unfit.map(|why| format!(" {why:?}")).unwrap_or_default();
+            format!("ours {name} {has_address}{unfit}")
+        }
         Home::Unproven { name, is_named, is_up, unfit } => {
             let kind = if is_named { "un" } else { "address un" };
             let down = if is_up { "" } else { " down" };
@@ -128,14 +136,32 @@ fn what_proves_that_an_interface_is_elsewhere() {
 #[test]
 fn a_default_gid_is_made_from_the_mac_address() {
     let here = here();
-    assert_eq!(home_in(&here, &by_ioctl("fe80::11:22ff:fe33:4455", 2)), "unproven eth0");
-    assert_eq!(home_in(&here, &by_ioctl("fe80::211:2200:133:4455", 2)), "unproven eth0");
+    assert_eq!(home_in(&here, &by_ioctl("fe80::11:22ff:fe33:4455", 2)), "unproven eth0 Unassigned");
+    assert_eq!(home_in(&here, &by_ioctl("fe80::211:2200:133:4455", 2)), "unproven eth0 Unassigned");
     assert_eq!(home_in(&here, &by_ioctl("fe80::211:2200:133:4466", 2)), "WithoutAddress");
-    assert_eq!(home_in(&here, &unread("fe80::211:2200:133:4455")), "address unproven -");
-    // No IPv6 address is needed for it.
-    let netdev = Some(Netdev::new(NonZeroU32::new(2).unwrap(), "eth0"));
-    let named = GidRow { netdev, ..by_ioctl("fe80::211:2200:133:4455", 2) };
-    assert_eq!(home_in(&here, &named), "ours eth0 true");
+    assert_eq!(home_in(&here, &unread("fe80::211:2200:133:4455")), "address unproven - Unassigned");
+    // It is there without that address, which RoCE v2 needs, and v1 does not.
+    let named = |text: &str, gid_type: GidType| {
+        let entry = GidEntry::new(1, 0, gid(text)).with_type(gid_type);
+        let record = GidRecord::from(entry.with_netdev_ifindex(NonZeroU32::new(2)));
+        let netdev = Some(Netdev::new(NonZeroU32::new(2).unwrap(), "eth0"));
+        GidRow { netdev, ..GidRow::from(record) }
+    };
+    let [default, with_id] = ["fe80::11:22ff:fe33:4455", "fe80::211:2200:133:4455"];
+    for text in [default, with_id] {
+        assert_eq!(home_in(&here, &named(text, GidType::ROCE_V2)), "ours eth0 true Unassigned");
+        assert_eq!(home_in(&here, &named(text, GidType::ROCE_V1)), "ours eth0 true");
+        assert_eq!(home_in(&here, &named(text, GidType::UNNAMED)), "ours eth0 true");
+    }
+    let mut assigned = here.clone();
+    for own in assigned.interfaces.iter_mut().flatten() {
+        own.addresses.push((default.parse().unwrap(), 64));
+    }
+    assert_eq!(home_in(&assigned, &named(default, GidType::ROCE_V2)), "ours eth0 true");
+    assert_eq!(home_in(&assigned, &named(with_id, GidType::ROCE_V2)), "ours eth0 true Unassigned");
+    assert_eq!(home_in(&assigned, &by_ioctl(default, 2)), "unproven eth0");
+    assert_eq!(home_in(&assigned, &unread(default)), "address unproven -");
+    assert_eq!(home_in(&here, &named("::ffff:10.9.9.9", GidType::ROCE_V1)), "ours eth0 false");
 }
 
 /// A row that does not say what its interface is called has one all the same, on RoCE.

@@ -231,11 +231,24 @@ pub(crate) fn as_ucx_on_mlx5_roce() -> Result<()> {
     has_rows(6)?;
     compare("mlx5, a sparse table", Some(&[(&port, 7)]), &[&[], &[("UCX_IB_GID_INDEX", "5")]])?;
     address("delete", "10.10.0.1/24")?;
+    has_rows(4)?;
+    // The default GIDs stay. That of version 2 is resolved by its address, and that of version 1 is not.
+    let own = run(&["ip", "-6", "-o", "address", "show", "dev", &netdev, "scope", "link"])?;
+    let own =
+        own.split_whitespace().find(|word| word.starts_with("fe80::")).context("no fe80::")?;
+    address("delete", own)?;
+    has_rows(4)?;
+    compare("mlx5, the default GID has no address", Some(&[(&port, 3)]), &[&[]])?;
+    address("delete", "2001:db8::1/64")?;
+    has_rows(2)?;
+    compare("mlx5, no address", Some(&[(&port, 0)]), &[&[]])?;
+    address("add", own)?;
+    has_rows(2)?;
     let vlan = format!("{netdev}.7");
     run(&["ip", "link", "add", "link", &netdev, "name", &vlan, "type", "vlan", "id", "7"])?;
     run(&["ip", "link", "set", &vlan, "up"])?;
     run(&["ip", "address", "add", "10.7.0.1/24", "dev", &vlan])?;
-    has_rows(8)?;
+    has_rows(6)?;
     // Which of its addresses comes first is not fixed.
     compare("mlx5, IPv4 on the VLAN alone", None, &[&[]])?;
     run(&["ip", "link", "delete", &vlan]).map(drop)
@@ -417,7 +430,7 @@ pub(crate) fn addresses_that_nobody_can_use() -> Result<()> {
     elsewhere.run(&["ip", "link", "set", "v1", "up"])?;
     elsewhere.run(&["ip", "address", "add", "fd00:9::9/64", "dev", "v1", "nodad"])?;
     run(&["ip", "link", "set", "v0", "up"])?;
-    let _rdma = SoftRoce::new("rxe9", &cable)?;
+    let rdma = SoftRoce::new("rxe9", &cable)?;
     lab::wait_until("v0 has a carrier", || {
         std::fs::read_to_string("/sys/class/net/v0/carrier").is_ok_and(|text| text.trim() == "1")
     })?;
@@ -437,5 +450,23 @@ pub(crate) fn addresses_that_nobody_can_use() -> Result<()> {
         let line = answer.lines().find(|line| line.contains(gid)).context("no row")?;
         ensure!(line.contains(why) && !line.contains("recommended"), "{answer}");
     }
-    Ok(())
+    // UCX makes no address handle with it, nor with the default GID if that is no address of the interface.
+    let own = run(&["ip", "-6", "-o", "address", "show", "dev", "v0", "scope", "link"])?;
+    let own =
+        own.split_whitespace().find(|word| word.starts_with("fe80::")).context("no fe80::")?;
+    run(&["ip", "address", "delete", own, "dev", "v0"])?;
+    run(&["ip", "address", "add", "fd00:9::8/64", "dev", "v0", "nodad"])?;
+    rdma.wait_for_gids(3)?;
+    let only = |device| [("UCX_NET_DEVICES", device)];
+    compare("an address of another host", Some(&[("rxe9:1", 2)]), &[&only("rxe9:1")])?;
+    let answer = run(&["uverbs", "choose", "rxe9", "--explain"])?;
+    let why = "its interface does not have its address, which is made of the MAC address";
+    ensure!(answer.lines().any(|line| line.contains("fe80::") && line.contains(why)), "{answer}");
+    drop(rdma);
+    let netdev = Netdev::dummy("d9", "02:11:22:33:44:99")?;
+    let rxe = SoftRoce::new("rxe8", &netdev)?;
+    rxe.wait_for_gids(1)?;
+    run(&["ip", "address", "add", "10.9.0.1", "peer", "10.9.0.2", "dev", "d9"])?;
+    rxe.wait_for_gids(2)?;
+    compare("the other end of a link", Some(&[("rxe8:1", 0)]), &[&only("rxe8:1")])
 }
