@@ -153,6 +153,50 @@ pub struct UsedRow {
     pub is_proven: bool,
     /// What keeps everybody from reaching it.
     pub fault: Option<Obstacle>,
+    /// Which other ends a program tries to reach from it.
+    pub reach: Reach,
+}
+
+/// Which addresses a program takes for reachable, by its own settings. Only UCX has such.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Reach {
+    /// Those that the kernel has a route to.
+    #[default]
+    Routed,
+    /// Those of its own network.
+    Network,
+    /// Those whose first bits are its own, how many these are being set.
+    Part,
+}
+
+impl Reach {
+    /// That of UCX on a host's RoCE ports, by `UCX_IB_ROCE_LOCAL_SUBNET`, `UCX_IB_ROCE_REACHABILITY_MODE` (1.19) and
+    /// `UCX_IB_ROCE_SUBNET_PREFIX_LEN`.
+    ///
+    /// ```
+    /// use uverbs::fleet::Reach;
+    /// use uverbs::inventory::{Inventory, Setting};
+    ///
+    /// let mut host = Inventory::default();
+    /// assert_eq!(Reach::of_ucx(&host), Reach::Routed);
+    /// host.settings.push(Setting::new("UCX_IB_ROCE_LOCAL_SUBNET", "y", None));
+    /// assert_eq!(Reach::of_ucx(&host), Reach::Network);
+    /// ```
+    #[must_use]
+    pub fn of_ucx(inventory: &Inventory) -> Self {
+        let is = |name: &str, own: &[&str]| {
+            let value = inventory.setting(name).map(|own| own.value.as_str());
+            value.is_none_or(|value| own.iter().any(|own| own.eq_ignore_ascii_case(value)))
+        };
+        let is_routed = is("UCX_IB_ROCE_LOCAL_SUBNET", &["n", "no", "off", "0"])
+            && is("UCX_IB_ROCE_REACHABILITY_MODE", &["route", "all"]);
+        match is("UCX_IB_ROCE_SUBNET_PREFIX_LEN", &["auto"]) {
+            _ if is_routed => Self::Routed,
+            true => Self::Network,
+            false => Self::Part,
+        }
+    }
 }
 
 /// An interface above a port's own, or one that may be.
@@ -260,7 +304,7 @@ impl End {
                 key.push(3);
                 key.extend_from_slice(&prefix.to_be_bytes());
             }
-            Used::Row(UsedRow { gid_type, family, site, upper, is_proven, fault }) => {
+            Used::Row(UsedRow { gid_type, family, site, upper, is_proven, fault, reach }) => {
                 let site = match site {
                     Site::Network(_) => 0,
                     Site::Link => 1,
@@ -277,7 +321,7 @@ impl End {
                 key.push(4);
                 key.extend_from_slice(&gid_type.map_or(u32::MAX, |own| own.0).to_be_bytes());
                 key.extend_from_slice(&[site, is_v4.into(), (*is_proven).into(), fault]);
-                key.extend_from_slice(&[gid_type.is_some().into(), kind]);
+                key.extend_from_slice(&[gid_type.is_some().into(), kind, *reach as u8]);
                 key.extend_from_slice(&vlan.to_be_bytes());
                 key.extend_from_slice(name.as_bytes());
             }
@@ -332,7 +376,13 @@ pub(super) fn end(
         }
         Outcome::ByLid => Used::Unknown,
         Outcome::Taken(index) => match (seen.row(*index), record.row(port.number, *index)) {
-            (Some(row), Some(record)) => Used::Row(used(place, seen, row, record)),
+            (Some(row), Some(record)) => {
+                let reach = match chooser {
+                    Chooser::Ucx => Reach::of_ucx(place.here.inventory),
+                    Chooser::Nccl | Chooser::Recommended => Reach::Routed,
+                };
+                Used::Row(UsedRow { reach, ..used(place, seen, row, record) })
+            }
             _ => Used::Unknown,
         },
         Outcome::Empty(_) | Outcome::Outside(_) | Outcome::Fails(_) | Outcome::Ignored(_) => {
@@ -377,6 +427,7 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
         upper: upper(place, interface),
         is_proven: matches!(row.home, Home::Ours { .. }),
         fault,
+        reach: Reach::Routed,
     }
 }
 

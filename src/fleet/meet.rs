@@ -1,6 +1,6 @@
 //! Whether two ends can meet.
 
-use super::end::{Compared, End, Fabric, Site, Upper, Used, UsedRow};
+use super::end::{Compared, End, Fabric, Reach, Site, Upper, Used, UsedRow};
 use super::survey::Chooser;
 use crate::gid::{DEFAULT_PREFIX, GidType};
 use crate::pkey::PKey;
@@ -66,6 +66,8 @@ pub enum Doubt {
     /// A program takes two ports of one subnet of InfiniBand for ports of two: whether a router's path leads back to
     /// where it began is not known.
     Path,
+    /// A program is set to reach only a part of what is routed (see [`Reach`]), and the other end may not be in it.
+    Reach,
     /// A port is not active, and no other host has one of its name, which would say whether it is in use.
     Unused,
 }
@@ -128,6 +130,7 @@ impl End {
             (Doubt::InterfaceUnread, Used::Row(row)) => row.upper == Some(Upper::Unread),
             (Doubt::Unproven, Used::Row(row)) => !row.is_proven,
             (Doubt::TypeUnread, Used::Row(row)) => row.gid_type.is_none(),
+            (Doubt::Reach, Used::Row(row)) => row.reach != Reach::Routed,
             _ => false,
         }
     }
@@ -147,6 +150,8 @@ impl End {
 ///   have the default prefix look like one. Different prefixes may be joined by a router, unless one is the default.
 ///   NCCL and UCX reach another subnet only from one GID of a router (FLID) to another, and only if they take it for
 ///   another one: NCCL compares the low 16 bits of the prefixes of the GIDs that it takes, UCX all of them.
+/// - UCX may be set to reach only its own network, or what has some first bits of the address in common with its own:
+///   then it is not known whether it reaches others.
 /// - The smaller of two MTUs is used.
 ///
 /// Whose end comes first makes no difference.
@@ -249,6 +254,10 @@ impl Meeting {
                 self.doubts.push(if is_v2 { Doubt::Networks } else { Doubt::Link });
             }
         }
+        let reaches = [one.reach, other.reach];
+        let is_one = one.site == other.site && one.site != Site::Unknown;
+        let is_limited = reaches.contains(&Reach::Network) && !is_one;
+        self.doubts.extend((is_limited || reaches.contains(&Reach::Part)).then_some(Doubt::Reach));
     }
 
     fn compare_partitions(&mut self, one: &End, other: &End) {

@@ -35,7 +35,7 @@ mod tests;
 mod troubles;
 
 pub use duplicates::{Duplicate, Identity};
-pub use end::{Compared, End, Fabric, Site, Upper, Used, UsedRow};
+pub use end::{Compared, End, Fabric, Reach, Site, Upper, Used, UsedRow};
 pub use groups::{Difference, Group, Groups};
 pub use meet::{Doubt, Meeting, Obstacle, meet};
 pub use pairs::{Pairs, Trouble, Why};

@@ -30,6 +30,7 @@ fn end(words: &str) -> End {
         upper: None,
         is_proven: true,
         fault: None,
+        reach: Reach::Routed,
     };
     let mut used = None;
     for word in words.split(' ') {
@@ -81,6 +82,8 @@ fn end(words: &str) -> End {
             "nowhere:" => (row.site, row.family) = (Site::Unknown, Family::V6),
             "^?" => row.upper = Some(Upper::Unread),
             "unproven" => row.is_proven = false,
+            "own-network" => row.reach = Reach::Network,
+            "own-part" => row.reach = Reach::Part,
             "if-down" => row.fault = Some(Obstacle::InterfaceDown),
             "gone" => row.fault = Some(Obstacle::AddressGone),
             _ if word.starts_with('^') => {
@@ -131,6 +134,14 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("roce v2 link", "roce v2 fd00::/64", "Link"),
     ("roce v2 nowhere", "roce v2 10.0.0.0/24", "NetworkUnread"),
     ("roce v2 nowhere", "roce v2 nowhere", "NetworkUnread"),
+    // What UCX is set to reach.
+    ("roce v2 10.0.0.0/24 own-network", "roce v2 10.0.0.0/24", "meet"),
+    ("roce v2 10.0.0.0/24 own-network", "roce v2 10.0.1.0/24", "Networks Reach"),
+    ("roce v2 10.0.0.0/24", "roce v2 10.0.1.0/24 own-network", "Networks Reach"),
+    ("roce v2 10.0.0.0/24 own-part", "roce v2 10.0.0.0/24", "Reach"),
+    ("roce v2 10.0.0.0/24 own-part", "roce v2 10.0.1.0/24 own-network", "Networks Reach"),
+    ("roce v2 nowhere own-network", "roce v2 nowhere", "NetworkUnread Reach"),
+    ("roce v2 link own-network", "roce v2 link", "Link"),
     // Versions and families.
     ("roce v1 10.0.0.0/24", "roce v2 10.0.0.0/24", "!GidType"),
     ("roce v2 10.0.0.0/24", "roce v2 fd00::/64", "!Family"),

@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::end::{End, Fabric, Site, Upper, Used};
+use super::end::{End, Fabric, Reach, Site, Upper, Used};
 use super::meet::{Doubt, Obstacle};
 use super::names::Names;
 use super::pairs::{Trouble, Why};
@@ -156,7 +156,10 @@ fn says_site(why: &Why) -> bool {
     match why {
         Why::Cannot(list) => list.contains(&Obstacle::Subnet),
         Why::Unknown(list) => {
-            list.iter().any(|own| matches!(own, Doubt::Link | Doubt::Networks | Doubt::Path))
+            let is_of_sites = |own: &Doubt| {
+                matches!(own, Doubt::Link | Doubt::Networks | Doubt::Path | Doubt::Reach)
+            };
+            list.iter().any(is_of_sites)
         }
         Why::Alone | Why::TooMany => false,
     }
@@ -366,9 +369,16 @@ impl<'s> Troubles<'s> {
         for (kind, odd) in &odd {
             // Those of a kind may all be of the odd host.
             for (its, rest) in usual.iter().filter(|(_, rest)| are_apart(odd, rest)) {
-                let doubt = if is_v2 { Doubt::Networks } else { Doubt::Link };
-                self.doubt(vec![doubt], (*kind, odd), (*its, rest));
+                let mut doubts = vec![if is_v2 { Doubt::Networks } else { Doubt::Link }];
+                let is_limited = |kind: &u32| self.survey.ends.get(*kind).is_some_and(is_limited);
+                doubts.extend([kind, its].into_iter().any(is_limited).then_some(Doubt::Reach));
+                self.doubt(doubts, (*kind, odd), (*its, rest));
             }
         }
     }
+}
+
+/// Whether a program is set to reach only a part of what is routed from there.
+fn is_limited(end: &End) -> bool {
+    matches!(&end.used, Used::Row(row) if row.reach != Reach::Routed)
 }

@@ -59,6 +59,43 @@ fn uverbs(hosts: &[Value], words: &[&str]) -> Run {
     Fleet::new(hosts).uverbs(&[&["fleet"], words].concat())
 }
 
+/// UCX can be set to reach only its own network, or less.
+#[test]
+fn what_ucx_is_set_to_reach() {
+    let answer = |settings: &[(&str, &str)], networks: [[&str; 2]; 2], words: &[&str]| {
+        let mut hosts = vec![with_networks(1, networks[0]), with_networks(2, networks[1])];
+        // Of one host only it would be odd.
+        for host in &mut hosts {
+            for (name, value) in settings {
+                set(host, name, value, None);
+            }
+        }
+        let run = uverbs(&hosts, words);
+        let is_said = run.stdout.contains("it is set to reach only a part of the networks: ");
+        assert!(!is_said || run.stdout.contains(" UCX: "), "of UCX only: {run:?}");
+        (run.status, is_said, run.stderr.contains("not known: whether UCX reaches all ports"))
+    };
+    let one = [["10.0.0", "10.1.0"]; 2];
+    let two = [["10.0.0", "10.1.0"], ["10.2.0", "10.3.0"]];
+    let local = ("UCX_IB_ROCE_LOCAL_SUBNET", "y");
+    let mode = |value| ("UCX_IB_ROCE_REACHABILITY_MODE", value);
+    let bits = |value| ("UCX_IB_ROCE_SUBNET_PREFIX_LEN", value);
+    let job = ["--hosts", "n[1-2]", "--routed"];
+    for settings in [&[][..], &[("UCX_IB_ROCE_LOCAL_SUBNET", "N")], &[mode("route"), bits("8")]] {
+        assert_eq!(answer(settings, two, &["--routed"]), (0, false, false), "{settings:?}");
+        assert_eq!(answer(settings, two, &job), (0, false, false), "{settings:?}");
+    }
+    for settings in [&[local][..], &[mode("local_subnet")], &[local, bits("AUTO")]] {
+        assert_eq!(answer(settings, two, &["--routed"]), (1, true, false), "{settings:?}");
+        assert_eq!(answer(settings, two, &job), (1, true, true), "{settings:?}");
+        assert_eq!(answer(settings, one, &[]), (0, false, false), "{settings:?}");
+        assert_eq!(answer(settings, one, &job[..2]), (0, false, false), "{settings:?}");
+    }
+    let part = &[local, bits("32")];
+    assert_eq!(answer(part, one, &[]), (1, true, false));
+    assert_eq!(answer(part, one, &job[..2]), (1, true, true));
+}
+
 /// Three odd hosts in many.
 #[test]
 fn three_odd_hosts_in_few_lines() {

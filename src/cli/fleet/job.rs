@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use uverbs::choose::Wish;
 use uverbs::choose::plan::{Plan, Program};
-use uverbs::fleet::{Chooser, Doubt, Obstacle, Rails, Survey, Trouble, Why};
+use uverbs::fleet::{Chooser, Doubt, Obstacle, Rails, Reach, Survey, Trouble, Why};
 use uverbs::inventory::NodeState;
 use uverbs::port::LinkLayer;
 
@@ -44,6 +44,8 @@ pub(super) struct Listed {
     prefixes: BTreeSet<u64>,
     /// Whether NCCL, and UCX, takes other GIDs on some port of InfiniBand than it does without variables.
     are_set: [bool; 2],
+    /// The least that UCX is set to reach on RoCE.
+    reach: Reach,
     verdict: Verdict,
     indices: Indices,
 }
@@ -82,6 +84,7 @@ impl Listed {
             unlooked: BTreeSet::new(),
             prefixes: BTreeSet::new(),
             are_set: [false; 2],
+            reach: Reach::Routed,
             verdict: Verdict::default(),
             indices: Indices::default(),
         }
@@ -112,6 +115,7 @@ impl Listed {
         let infiniband = chosen.iter().filter(|own| own.port.link_layer == LinkLayer::INFINIBAND);
         let rows = infiniband.flat_map(|own| &own.port.rows);
         self.prefixes.extend(rows.map(|row| row.gid.subnet_prefix()));
+        self.reach = self.reach.max(Reach::of_ucx(&host.inventory));
         for ((program, _), is_set) in PROGRAMS.into_iter().zip(&mut self.are_set) {
             *is_set |= !is_as_without(program, &host.inventory, &chosen);
         }
@@ -179,7 +183,7 @@ impl Listed {
             && is_whole;
         let mut are_sure =
             [&nccl, &ucx].map(|own| is_sure && own.as_ref().is_none_or(|own| own.is_sure));
-        self.doubt_reach([&nccl, &ucx], &mut are_sure, report);
+        self.doubt_reach([&nccl, &ucx], is_routed, &mut are_sure, report);
         // Those that are missing are left out of what is found, and of nothing else.
         let are_read = is_found || missing.is_empty() && !names.is_empty();
         let has_settings = self.verdict.has_settings_of(Program::Nccl);
@@ -270,14 +274,15 @@ impl Listed {
         list
     }
 
-    /// Says of which programs it is not known that they reach all ports of InfiniBand.
+    /// Says of which programs it is not known that they reach all ports.
     fn doubt_reach(
         &self,
         plans: [&Option<Plan>; 2],
+        is_routed: bool,
         are_sure: &mut [bool; 2],
         report: &mut Report,
     ) {
-        for (((program, _), plan), is_sure) in PROGRAMS.iter().zip(plans).zip(are_sure) {
+        for (((program, _), plan), is_sure) in PROGRAMS.iter().zip(plans).zip(are_sure.iter_mut()) {
             let is_as_now = plan.as_ref().is_none_or(|own| self.is_as_now(*program, own));
             if !is_as_now && self.prefixes.len() > 1 {
                 *is_sure = false;
@@ -285,6 +290,14 @@ impl Listed {
                     "not known: whether {program} reaches all ports of InfiniBand with these variables"
                 ));
             }
+        }
+        // Where nothing is routed, the networks of each rail are compared.
+        if self.reach == Reach::Part || self.reach == Reach::Network && is_routed {
+            let [_, is_sure] = are_sure;
+            *is_sure = false;
+            report.note(
+                "not known: whether UCX reaches all ports, as it is set to reach only a part of the networks",
+            );
         }
     }
 

@@ -170,6 +170,9 @@ fn doubt(what: Doubt, end: &End, other: Option<&End>) -> String {
         Doubt::Path => {
             format!("it takes one subnet for two: {}", against(end, other, site))
         }
+        Doubt::Reach => {
+            format!("it is set to reach only a part of the networks: {}", against(end, other, site))
+        }
         Doubt::Unused => format!("the port is {}, not active, and may be in use", end.state),
         _ => "something else".to_owned(),
     }
