@@ -16,6 +16,7 @@ use serde::de::{
 };
 use serde::ser::Serializer;
 
+use crate::hardware::LANES;
 use crate::text::{is_device_name, is_plain, is_shown_name};
 
 /// The longest list in a document.
@@ -245,6 +246,12 @@ pub(crate) fn is_written_name(name: &str) -> bool {
 /// Reads names of network interfaces, or `#` and the index of one whose name does not show as what it is.
 pub(crate) fn interface_name<'de, D: Deserializer<'de>, T: Texts>(from: D) -> Result<T, D::Error> {
     T::read(from, CheckedText(is_written_name))
+}
+
+/// Reads a number of PCIe lanes.
+pub(crate) fn lanes<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
+    let own = u8::deserialize(from)?;
+    LANES.contains(&own).then_some(own).ok_or_else(|| D::Error::custom("expected 1 to 32 lanes"))
 }
 
 /// Writes a path as a text. Bytes that are not UTF-8 are replaced.

@@ -126,6 +126,9 @@ impl PciFunction {
     }
 }
 
+/// How many lanes a PCIe link can have.
+pub(crate) const LANES: core::ops::RangeInclusive<u8> = 1..=32;
+
 /// A PCIe link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
@@ -137,6 +140,7 @@ pub struct PcieLink {
     /// Transfers of a lane in units of 0.1 GT/s, so that 2.5 GT/s (25) is a whole number.
     pub speed: u32,
     /// Lanes, 1 to 32.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::lanes"))]
     pub width: u8,
 }
 

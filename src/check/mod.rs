@@ -251,8 +251,8 @@ fn why_forbidden(record: &DeviceRecord) -> (&'static str, &'static str) {
         ),
         // For reading, which is enough for uverbs.
         Some(mode) if mode & 0o444 == 0o444 => (
-            "may not be opened, though its mode allows it",
-            "something else forbids it: perhaps a security module, as SELinux or AppArmor",
+            "may not be opened or used, though its mode allows it",
+            "something else forbids it: perhaps a security module, as SELinux or AppArmor, or the mount",
         ),
         Some(_) => (
             "may not be opened by this user",
@@ -260,8 +260,8 @@ fn why_forbidden(record: &DeviceRecord) -> (&'static str, &'static str) {
         ),
         // It could not be looked at.
         None => (
-            "may not be opened by this user, and its mode is not known",
-            "its folder, the node's mode or a security module forbids it",
+            "may not be opened or used by this user, and its mode is not known",
+            "its folder, the node's mode, the mount or a security module forbids it",
         ),
     }
 }

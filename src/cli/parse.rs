@@ -12,16 +12,19 @@ use crate::args::{
 };
 use crate::form::{Form, Format};
 use crate::syntax::{Cli, Command};
+use crate::text::printable;
 
 impl Cli {
     /// Reads a command line.
     pub(crate) fn from_words<W: Into<OsString> + Clone>(
         words: impl IntoIterator<Item = W>,
     ) -> Result<Self, clap::Error> {
-        let cli = Self::try_parse_from(words).map_err(advised)?;
+        let cli = Self::try_parse_from(words).map_err(|error| advised(escaped(error)))?;
         match cli.contradiction() {
             None => Ok(cli),
-            Some(message) => Err(Self::command().error(ErrorKind::ArgumentConflict, message)),
+            Some(message) => {
+                Err(Self::command().error(ErrorKind::ArgumentConflict, printable(&message)))
+            }
         }
     }
 
@@ -141,9 +144,11 @@ impl Cli {
             if source.is_some_and(|source| source != SourceChoice::Sysfs) {
                 return Some("with --sysfs there is no other --source than sysfs".to_owned());
             }
-            if !folder.is_dir() {
-                return Some(format!("--sysfs: {} is not a folder", folder.display()));
-            }
+            return match folder.metadata() {
+                Ok(own) if own.is_dir() => None,
+                Ok(_) => Some(format!("--sysfs: {} is not a folder", folder.display())),
+                Err(error) => Some(format!("--sysfs: {}: {error}", folder.display())),
+            };
         }
         None
     }
@@ -207,6 +212,21 @@ fn misplaced_file(named: &[Selector], from: &[PathBuf], has_from: bool) -> Optio
             )
         },
     ))
+}
+
+/// An error that quotes the command line so that every character shows as what it is.
+fn escaped(mut error: clap::Error) -> clap::Error {
+    let escaped = |(kind, value): (ContextKind, &ContextValue)| match value {
+        ContextValue::String(text) => {
+            Some((kind, ContextValue::String(printable(text).into_owned())))
+        }
+        _ => None,
+    };
+    let all: Vec<(ContextKind, ContextValue)> = error.context().filter_map(escaped).collect();
+    for (kind, value) in all {
+        error.insert(kind, value);
+    }
+    error
 }
 
 /// Other tools name a device by an option. What clap advises then, to write the option as a device's name, is of no

@@ -72,7 +72,8 @@ const REST: &str = "\
 JSON:
   Mostly one document with a list named after the command (gid: gids) and a list \"problems\" of
   {\"device\", \"error\", \"errno\"}. What is not known is null; GUIDs are texts of 0x and 16 digits;
-  a number whose name is not known is a text, unknown(N). Keys may be added, never changed.
+  a number whose name is not known is a text, unknown(N); a GID's type that could not be read is unknown.
+  Keys may be added, never changed.
   With --from each row has the key \"host\" as well; those of fleet have \"hosts\".
 
 Environment:

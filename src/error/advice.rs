@@ -30,7 +30,7 @@ impl fmt::Display for Advice<'_> {
             (_, Cause::NodeMissing) => "give the container this device node, or read sysfs instead",
             (_, Cause::WrongNode) => "the node is stale: make it anew, or restart the container",
             (_, Cause::PermissionDenied) => {
-                "the node's mode, its folder or a security module forbids it (the kernel makes it \
+                "the node's mode, its folder, the mount or a security module forbids it (the kernel makes it \
                  with mode 0666)"
             }
             (_, Cause::MountedNodev) => {

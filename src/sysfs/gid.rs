@@ -245,6 +245,21 @@ mod tests {
         assert_eq!(types(), (GidType::IB, false));
         std::fs::write(port.join("link_layer"), "Ethernet\n").unwrap();
         assert!(types().1);
+        // Each device has a port: where none is there, its files are missing.
+        let cause = || {
+            let error = Sysfs::at(&root).query_gid_ex("rxe0", 7, 0).unwrap_err();
+            (error.cause().clone(), error.to_string())
+        };
+        assert_eq!(cause().0, Cause::NoSuchPort);
+        std::fs::remove_dir_all(&port).unwrap();
+        let (own, text) = cause();
+        assert_eq!(own, Cause::Os(libc::ENOENT));
+        assert!(
+            text.contains("rxe0/ports: ") && text.ends_with("is all of sysfs there?"),
+            "{text}"
+        );
+        std::fs::remove_dir_all(port.parent().unwrap()).unwrap();
+        assert_eq!(cause().0, Cause::Os(libc::ENOENT));
         std::fs::remove_dir_all(&root).unwrap();
     }
 }

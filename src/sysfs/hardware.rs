@@ -2,7 +2,7 @@
 
 use super::{CLASS, Folder, Sysfs, is_absent};
 use crate::error::{Error, Request, Result};
-use crate::hardware::{Hardware, PciAddress, PciFunction, PcieLink};
+use crate::hardware::{Hardware, LANES, PciAddress, PciFunction, PcieLink};
 
 impl Sysfs {
     /// Reads what the kernel says of a device's hardware. What it does not say is `None`; there is no
@@ -122,9 +122,8 @@ fn value<'a>(about: &'a str, key: &str) -> Option<&'a str> {
 
 fn link(folder: &Folder, speed: &str, width: &str) -> Option<PcieLink> {
     // 0 and 255 are that it is not known.
-    const WIDTHS: core::ops::RangeInclusive<u8> = 1..=32;
     let speed = parse_speed(&folder.read_optional(speed)?)?;
-    let width = folder.read_optional(width)?.parse().ok().filter(|width| WIDTHS.contains(width))?;
+    let width = folder.read_optional(width)?.parse().ok().filter(|width| LANES.contains(width))?;
     Some(PcieLink { speed, width })
 }
 

@@ -167,7 +167,7 @@ impl Sysfs {
         Ok(self.device(device)?.join(PORTS).join(port.to_string()))
     }
 
-    /// Why `request` failed that reads `slot` in a device's port: what is not there is the device, the
+    /// Why `request` failed that reads `slot` in a device's port: what is not there is the device, all of its ports, the
     /// port, or the slot's index (`EINVAL`, as the kernel says it).
     pub(crate) fn missing_or(
         &self,
@@ -180,6 +180,13 @@ impl Sysfs {
         match (cause, self.device(device)) {
             (missing @ Cause::Os(libc::ENOENT), Ok(device_folder)) if !device_folder.exists() => {
                 let path = device_folder.path().to_owned();
+                Error::new(device, Request::Sysfs { path }, missing)
+            }
+            // Each device has one at least.
+            (missing @ Cause::Os(libc::ENOENT), Ok(device_folder))
+                if !device_folder.join(PORTS).names().is_ok_and(|names| !names.is_empty()) =>
+            {
+                let path = device_folder.join(PORTS).path().to_owned();
                 Error::new(device, Request::Sysfs { path }, missing)
             }
             (Cause::Os(libc::ENOENT), _) if !port.exists() => {

@@ -39,7 +39,7 @@ fn what_is_refused() {
         (&["check", "--format", "nagios", "--json"], "contradicts"),
         (&["check", "--format", "nagios", "--wide"], "for tables"),
         (&["--no-header", "gids", "--format", "show_gids"], "for tables"),
-        (&["ports", "--sysfs", "/nowhere"], "not a folder"),
+        (&["ports", "--sysfs", "/nowhere"], "No such file"),
         (&["gids", "--sysfs", "/", "--source", "auto"], "--source"),
         (&["--sysfs", "/", "guids", "--source", "ioctl"], "--source"),
         (&["devices", "--color", "sometimes"], "sometimes"),
@@ -136,7 +136,7 @@ fn arguments_that_are_no_text() {
     }
     // A folder may be named so.
     let run = uverbs(&[OsStr::new("gids"), OsStr::new("--sysfs"), odd]);
-    assert!(run.stderr.contains("not a folder"), "{run:?}");
+    assert!(run.stderr.starts_with("error: --sysfs: \u{fffd}\u{fffd}: No such file"), "{run:?}");
 }
 
 /// A file of any name after the one that `--from` takes.
@@ -175,4 +175,43 @@ fn options_come_before_or_after_the_command() {
     let before = uverbs(&["--sysfs", path, "--json", "gids", "--format", "json"]);
     assert_eq!(behind.stdout, before.stdout);
     assert_eq!((behind.status, before.status), (0, 0));
+}
+
+/// What is wrong with a command line is said so that each character shows as what it is.
+#[test]
+fn odd_words_are_shown_with_escapes() {
+    const ODD: &str = "a\u{1b}[31m\u{9b}\u{202e}";
+    for words in [
+        &["fleet", "--hosts", ODD][..],
+        &["gids", "--cidr", ODD],
+        &["gids", ODD],
+        &["choose", "--like", ODD],
+        &["metrics", "--listen", ODD],
+        &["--sysfs", ODD, "gids"],
+        &["gids", "--from", ODD, "--sysfs", "x"],
+        &[ODD],
+        &["gids", &format!("--{ODD}")],
+    ] {
+        let run = uverbs(words);
+        let is_plain = |c: char| c == '\n' || uverbs::inventory::is_plain_char(c);
+        assert!(run.status == 3 && run.stderr.chars().all(is_plain), "{words:?}: {run:?}");
+    }
+}
+
+/// Why it is not read is not always that it is no folder.
+#[test]
+fn a_tree_that_cannot_be_read_has_its_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::os::unix::fs::symlink("loop", path("loop")).unwrap();
+    std::fs::write(path("file"), "").unwrap();
+    for (name, why) in [
+        ("nothing", ": No such file or directory (os error 2)"),
+        ("loop", ": Too many levels of symbolic links (os error 40)"),
+        ("file", " is not a folder"),
+    ] {
+        let run = uverbs(&["--sysfs", &path(name), "gids"]);
+        let said = format!("error: --sysfs: {}{why}\n", path(name));
+        assert!(run.status == 3 && run.stderr.starts_with(&said), "{run:?}");
+    }
 }
