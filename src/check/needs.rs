@@ -3,7 +3,7 @@
 use super::finding::{Findings, Severity};
 use super::port::Expected;
 use crate::device::Absence;
-use crate::inventory::Inventory;
+use crate::inventory::{Answer, Inventory};
 
 /// A limit below this is low, in bytes. Programs lock all that they register: NCCL alone has buffers of 4 MiB for
 /// each of its channels to each peer. The usual limits are 64 KiB (Linux before 5.16) and 8 MiB, or none.
@@ -13,24 +13,9 @@ const LOW: u64 = 64 << 20;
 const WITH_DMA_BUF: (u32, u32) = (5, 12);
 
 pub(super) fn check_needs(inventory: &Inventory, expected: Expected, findings: &mut Findings<'_>) {
-    use Severity::{Note, Problem, Warning};
-    let needed = [
-        (expected.umad, "ib_umad", "no-umad-module", "management datagrams are not possible"),
-        (expected.rdma_cm, "rdma_ucm", "no-rdma-ucm-module", "librdmacm does not work"),
-    ];
-    for (is_needed, module, name, harm) in needed {
-        if !is_needed || has_module(inventory, module) {
-            continue;
-        }
-        // Without RDMA's core none of them is loaded.
-        if inventory.modules.is_empty() && !inventory.absences.contains(&Absence::NoModule) {
-            let seen =
-                format!("it is not known whether the module {module} is loaded: {harm} without it");
-            findings.add("modules-unknown", Warning, seen, "let uverbs read /sys/module");
-        } else {
-            let seen = format!("the module {module} is not loaded: {harm}");
-            findings.add(name, Problem, seen, format!("modprobe {module}"));
-        }
+    use Severity::{Note, Warning};
+    for need in needs(inventory, expected) {
+        need.check(inventory, findings);
     }
     if inventory.devices.is_empty() {
         return;
@@ -68,6 +53,77 @@ pub(super) fn check_needs(inventory: &Inventory, expected: Expected, findings: &
         "if RDMA devices are to reach the GPUs' memory (GPUDirect RDMA): modprobe nvidia_peermem, which needs \
          MLNX_OFED, or use NVIDIA's open kernel modules with Linux 5.12 or later",
     );
+}
+
+/// Nodes that a program opens, and the module that makes them.
+struct Need<'i> {
+    module: &'static str,
+    /// The names of findings: that the module is not loaded, and that no node can be opened.
+    names: [&'static str; 2],
+    harm: &'static str,
+    access: Option<&'i Answer<()>>,
+    advice: &'static str,
+}
+
+/// Those of what is expected.
+fn needs(inventory: &Inventory, expected: Expected) -> impl Iterator<Item = Need<'_>> {
+    let umad = Need {
+        module: "ib_umad",
+        names: ["no-umad-module", "no-umad-node"],
+        harm: "management datagrams are not possible",
+        access: inventory.umad_access.as_ref(),
+        advice: "the kernel makes the nodes for root (mode 0600), and a udev rule may change that; a container must be given them",
+    };
+    let rdma_cm = Need {
+        module: "rdma_ucm",
+        names: ["no-rdma-ucm-module", "no-rdma-cm-node"],
+        harm: "librdmacm does not work",
+        access: inventory.rdma_cm_access.as_ref(),
+        advice: "the kernel makes the node for everyone (mode 0666), and a udev rule may change that; a container must be given it",
+    };
+    let umad = expected.umad.then_some(umad);
+    umad.into_iter().chain(expected.rdma_cm.then_some(rdma_cm))
+}
+
+impl Need<'_> {
+    fn check(&self, inventory: &Inventory, findings: &mut Findings<'_>) {
+        let Self { module, names, harm, access, advice } = self;
+        let (without_module, without_node) = (names[0], names[1]);
+        let is_loaded = has_module(inventory, module);
+        match access {
+            Some(Ok(())) => {}
+            Some(Err(problem)) => {
+                let seen = format!("{}: {harm}", problem.text);
+                findings.add(without_node, Severity::Problem, seen, *advice);
+            }
+            None if is_loaded => findings.add(
+                "nodes-unknown",
+                Severity::Warning,
+                format!(
+                    "it is not known whether a node of {module} can be opened: {harm} without it"
+                ),
+                "run uverbs check where the program runs, with access to /dev and all of sysfs",
+            ),
+            // Without RDMA's core none of them is loaded.
+            None if inventory.modules.is_empty()
+                && !inventory.absences.contains(&Absence::NoModule) =>
+            {
+                let seen = format!(
+                    "it is not known whether the module {module} is loaded: {harm} without it"
+                );
+                findings.add(
+                    "modules-unknown",
+                    Severity::Warning,
+                    seen,
+                    "let uverbs read /sys/module",
+                );
+            }
+            None => {
+                let seen = format!("the module {module} is not loaded: {harm}");
+                findings.add(without_module, Severity::Problem, seen, format!("modprobe {module}"));
+            }
+        }
+    }
 }
 
 fn has_module(inventory: &Inventory, name: &str) -> bool {

@@ -184,9 +184,15 @@ fn modules_that_programs_need() {
     assert_eq!(names(&check(&good(), expected)), ["no-umad-module", "no-rdma-ucm-module"]);
     let mut inventory = good();
     inventory.modules.push("ib_umad".into());
-    assert_eq!(names(&check(&inventory, expected)), ["no-rdma-ucm-module"]);
+    assert_eq!(names(&check(&inventory, expected)), ["nodes-unknown", "no-rdma-ucm-module"]);
     inventory.modules.push("rdma_ucm".into());
+    (inventory.umad_access, inventory.rdma_cm_access) = (Some(Ok(())), Some(Ok(())));
     assert_eq!(check(&inventory, expected), []);
+    inventory.umad_access = Some(Err(problem("/dev/infiniband/umad0: permission denied", 13)));
+    inventory.rdma_cm_access = Some(Err(problem("/dev/infiniband/rdma_cm: no such file", 2)));
+    assert_eq!(names(&check(&inventory, expected)), ["no-umad-node", "no-rdma-cm-node"]);
+    assert_eq!(names(&check(&inventory, Expected::default())), [""; 0]);
+    (inventory.umad_access, inventory.rdma_cm_access) = (None, None);
     inventory.modules.clear();
     assert_eq!(
         names(&check(&inventory, expected)),

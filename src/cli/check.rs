@@ -35,7 +35,7 @@ pub(crate) struct CheckArgs {
     /// Expect this link layer of every port
     #[arg(long, value_name = "LAYER")]
     pub(crate) link_layer: Option<LinkLayerChoice>,
-    /// Expect what these programs need of the kernel
+    /// Expect what these programs need of the host
     #[arg(long, value_name = "WHAT")]
     pub(crate) need: Vec<Need>,
     /// Expect what this file says, which `uverbs expect` makes

@@ -10,9 +10,12 @@ use super::Host;
 use super::list::{lacks_class, nodes_of_class};
 use crate::device::{Device, Node};
 use crate::error::{Cause, Error, Request, Result};
+use crate::inventory::{Answer, Problem};
 use crate::netlink::rdma::{parse_chardev, port_chardev_request};
 use crate::netlink::{Message, Socket};
-use crate::sysfs::{CM, Folder, UMAD_CLASS, device_number};
+use crate::sysfs::{
+    CM, Folder, UMAD_CLASS, device_number, is_in_nodev, is_node_stat, open_for_both,
+};
 use crate::text::natural;
 
 /// The nodes of `ib_umad` by the names of their devices.
@@ -114,6 +117,56 @@ impl Host {
             Err(cause) => Err(error(cause)),
         }
     }
+}
+
+impl Host {
+    /// Whether this process can open the node of the connection manager as programs do; `None` if there is none, or
+    /// that is not known.
+    pub(crate) fn connection_manager_access(&self) -> Option<Answer<()>> {
+        self.connection_manager_node().ok()?.as_ref().map(access)
+    }
+
+    /// The same of any node for management datagrams; `None` if `ib_umad` is not loaded, or that is not known. If none can
+    /// be opened, it is said of the first why.
+    pub(crate) fn umad_access(&self) -> Option<Answer<()>> {
+        let class = self.sysfs.folder(UMAD_CLASS);
+        if !class.exists() {
+            return None;
+        }
+        let (found, unread) = nodes_of_class(&class, &self.dev);
+        let mut nodes: Vec<Node> = found.into_iter().map(|(_, node, _)| node).collect();
+        // To open that of a subnet manager (`issm0`) says that there is one.
+        nodes.retain(|node| node.name.starts_with("umad"));
+        nodes.sort_by(|one, other| natural(&one.name, &other.name));
+        let mut all = nodes.iter().map(access);
+        let first = all.next().unwrap_or_else(|| {
+            let (text, errno) = ("no device has a node of ib_umad".to_owned(), libc::ENOENT);
+            Err(Problem { text, errno })
+        });
+        match first {
+            Err(_) if all.any(|own| own.is_ok()) => Some(Ok(())),
+            Err(_) if unread.is_some() => None,
+            first => Some(first),
+        }
+    }
+}
+
+/// Whether this process can open a node for reading and writing, as programs do. What is not the node is not opened.
+fn access(node: &Node) -> Answer<()> {
+    let look = || {
+        let stat = rustix::fs::stat(&node.path).map_err(Cause::of_open)?;
+        if !is_node_stat(&stat, node.number) {
+            return Err(Cause::WrongNode);
+        }
+        match open_for_both(&node.path) {
+            Err(Errno::ACCESS) if is_in_nodev(&node.path) => Err(Cause::MountedNodev),
+            other => other.map(drop).map_err(Cause::of_open),
+        }
+    };
+    look().map_err(|cause| Problem {
+        text: format!("{}: {cause}", node.path.display()),
+        errno: cause.errno(),
+    })
 }
 
 /// Asks which nodes are the device's, of these. The class has the nodes of all network namespaces, and in another one

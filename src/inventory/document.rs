@@ -17,12 +17,13 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DeviceRecord, GidRow, Inventory, LockedMemory, NAMELESS, PortRecord, Problem, Setting,
+    Answer, DeviceRecord, GidRow, Inventory, LockedMemory, NAMELESS, PortRecord, Problem, Setting,
 };
 use crate::device::Device;
 use crate::form::{self, List, Optional};
 use crate::netdev::Interface;
 use absence::Absence;
+use answer::{Done, Told};
 use device::{DeviceForm, OtherForm, PortForm, RowForm};
 use problem::ProblemForm;
 use setting::SettingForm;
@@ -71,6 +72,11 @@ struct Document {
     #[serde(default, deserialize_with = "form::plain")]
     proprietary: Option<Vec<String>>,
     locked_memory: Option<LockedMemory>,
+    /// Older snapshots have neither this nor the next key.
+    #[serde(default)]
+    rdma_cm_access: Option<Told<Done>>,
+    #[serde(default)]
+    umad_access: Option<Told<Done>>,
     shares_namespaces: Option<bool>,
     has_netlink: bool,
     #[serde(deserialize_with = "devices")]
@@ -187,6 +193,8 @@ impl From<Inventory> for Document {
             modules,
             proprietary,
             locked_memory,
+            rdma_cm_access,
+            umad_access,
             shares_namespaces,
             has_netlink,
             devices,
@@ -201,6 +209,7 @@ impl From<Inventory> for Document {
             unlisted,
             without_netlink,
         } = own;
+        let told = |own: Option<Answer<()>>| own.map(|own| Told(own.map(|()| Done)));
         let unlisted = unlisted.into_iter();
         Self {
             schema_version: SchemaVersion,
@@ -209,6 +218,8 @@ impl From<Inventory> for Document {
             modules,
             proprietary,
             locked_memory,
+            rdma_cm_access: told(rdma_cm_access),
+            umad_access: told(umad_access),
             shares_namespaces,
             has_netlink,
             devices,
@@ -242,6 +253,8 @@ impl TryFrom<Document> for Inventory {
             modules: own.modules,
             proprietary: own.proprietary,
             locked_memory: own.locked_memory,
+            rdma_cm_access: own.rdma_cm_access.map(|Told(own)| own.map(|Done| ())),
+            umad_access: own.umad_access.map(|Told(own)| own.map(|Done| ())),
             shares_namespaces: own.shares_namespaces,
             has_netlink: own.has_netlink,
             devices: own.devices,

@@ -85,6 +85,11 @@ pub struct Inventory {
     pub proprietary: Option<Vec<String>>,
     /// How much memory the process that looked may lock; `None` if that is not known.
     pub locked_memory: Option<LockedMemory>,
+    /// Whether the process that looked can open the connection manager's node (`rdma_cm`) for reading and writing, as
+    /// librdmacm does; `None` if there is none, or nobody looked.
+    pub rdma_cm_access: Option<Answer<()>>,
+    /// The same of any node for management datagrams (`umad0`), as libibumad opens them.
+    pub umad_access: Option<Answer<()>>,
     /// Whether devices are shared by all network namespaces; `None` if the kernel does not say.
     pub shares_namespaces: Option<bool>,
     /// Whether netlink answered: RDMA netlink, and route netlink where interfaces of rows were asked for. Nothing else

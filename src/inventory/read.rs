@@ -59,6 +59,11 @@ impl Host {
             inventory.proprietary = needs::proprietary(self.sysfs(), &inventory.modules);
             if self.is_here() {
                 inventory.locked_memory = needs::locked_memory();
+                // By sysfs no node is opened.
+                if wanted.preference != Preference::Sysfs {
+                    inventory.rdma_cm_access = self.connection_manager_access();
+                    inventory.umad_access = self.umad_access();
+                }
             }
         }
         // One list: each costs some drivers commands to their firmware. If it fails, it is not asked for again.

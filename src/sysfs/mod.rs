@@ -557,12 +557,16 @@ pub(crate) fn is_in_nodev(path: &Path) -> bool {
     !cfg!(miri) && rustix::fs::statvfs(path).is_ok_and(has_option)
 }
 
-/// Whether a device's file may not be opened for reading and writing by this user: by its mode, the rules of a container
-/// or a security module. Only opening it shows that.
-pub(crate) fn is_read_only(path: &Path) -> bool {
+/// Opens a device's file for reading and writing, as programs do.
+pub(crate) fn open_for_both(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let opened = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()));
-    matches!(opened, Err(Errno::ACCESS | Errno::PERM))
+    retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))
+}
+
+/// Whether a device's file may not be opened so by this user: by its mode, the rules of a container or a security module.
+/// Only opening it shows that.
+pub(crate) fn is_read_only(path: &Path) -> bool {
+    matches!(open_for_both(path), Err(Errno::ACCESS | Errno::PERM))
 }
 
 #[cfg(test)]

@@ -167,8 +167,16 @@ fn needs() {
     one["modules"] = json!(["ib_core", "ib_uverbs", "ib_umad", "nvidia"]);
     one["proprietary"] = json!(["nvidia"]);
     one["locked_memory"] = json!({ "limit": 65_536, "is_exempt": false });
-    let fleet = Fleet::new(&[one]);
     let both = ["locked-memory-low", "no-peer-memory"];
+    // An older snapshot does not say it.
+    let older = Fleet::new(std::slice::from_ref(&one)).json(&["check", "--need", "umad"]);
+    assert_eq!(names(&older), ["nodes-unknown", both[0], both[1]]);
+    one["umad_access"] =
+        json!({ "error": "/dev/infiniband/umad0: permission denied", "errno": 13 });
+    let run = Fleet::new(std::slice::from_ref(&one)).uverbs(&["check", "--need", "umad"]);
+    assert!(run.stdout.contains("no-umad-node") && run.status == 2, "{run:?}");
+    one["umad_access"] = json!(true);
+    let fleet = Fleet::new(&[one]);
     assert_eq!(names(&fleet.json(&["check"])), both);
     assert_eq!(names(&fleet.json(&["check", "--need", "umad"])), both);
     let run = fleet.uverbs(&["check", "--need", "umad", "--need", "rdma-cm"]);
@@ -198,12 +206,14 @@ fn needs_of_a_tree() {
     assert_eq!(found(), ("no-umad-module no-rdma-ucm-module".to_owned(), 2));
     module("ib_umad", "refcnt", "0");
     std::fs::create_dir_all(tree.path().join("class/misc/rdma_cm")).unwrap();
-    assert_eq!(found(), warnings(""));
+    // No node is opened.
+    let unknown = "nodes-unknown nodes-unknown";
+    assert_eq!(found(), warnings(unknown));
     // NVIDIA's own driver, without the module by which RDMA devices reach its memory.
     module("nvidia", "taint", "POE");
-    assert_eq!(found(), warnings("no-peer-memory"));
+    assert_eq!(found(), warnings(&format!("{unknown} no-peer-memory")));
     module("nvidia_peermem", "taint", "POE");
-    assert_eq!(found(), warnings(""));
+    assert_eq!(found(), warnings(unknown));
 }
 
 /// A path that is mistyped drains no node, and is not taken for a host without problems.

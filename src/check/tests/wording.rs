@@ -90,6 +90,16 @@ fn tell_deviations(text: &mut String) {
     }
 }
 
+/// A host with the modules that programs need, of whose nodes nothing is known; and one where they cannot be opened.
+fn without_nodes() -> (Inventory, Inventory) {
+    let mut refused = good();
+    refused.modules.extend(["ib_umad".to_owned(), "rdma_ucm".to_owned()]);
+    let unlooked = refused.clone();
+    refused.umad_access = Some(Err(problem("/dev/infiniband/umad0: permission denied", 13)));
+    refused.rdma_cm_access = Some(Err(problem("/dev/infiniband/rdma_cm: no such file", 2)));
+    (unlooked, refused)
+}
+
 /// Everything that operators read: every finding, reason, caveat and refusal.
 fn wording() -> String {
     let mut text = String::from(
@@ -99,6 +109,7 @@ fn wording() -> String {
     let layer = Expected { link_layer: Some(LinkLayer::INFINIBAND), ..Expected::default() };
     let needs = Expected { umad: true, rdma_cm: true, ..Expected::default() };
     let bare = Inventory { modules: Vec::new(), ..good() };
+    let (unlooked, refused) = without_nodes();
     let harmed = HARMS.iter().map(|(_, harm)| {
         let mut inventory = good();
         harm(&mut inventory);
@@ -109,6 +120,8 @@ fn wording() -> String {
         .chain(check(&good(), layer))
         .chain(check(&good(), needs))
         .chain(check(&bare, needs))
+        .chain(check(&refused, needs))
+        .chain(check(&unlooked, needs))
     {
         let Finding { name, severity, seen, advice, .. } = finding;
         let line = format!("{severity}: {name}: {seen}\n    {advice}\n");

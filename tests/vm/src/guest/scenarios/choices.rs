@@ -392,6 +392,16 @@ pub(crate) fn a_host_is_checked() -> Result<()> {
     let missed = is(&["--need", "umad", "--need", "rdma-cm"], 2, &["no-rdma-ucm-module"]);
     boot::load_module("rdma_ucm.ko", "")?;
     missed?;
+    // So are the nodes, which root may open.
+    for (node, missed) in [("rdma_cm", "no-rdma-cm-node"), ("umad0", "no-umad-node")] {
+        let _aside = lab::Aside::moved(&format!("/dev/infiniband/{node}"))?;
+        is(&["--need", "umad", "--need", "rdma-cm"], 2, &[missed])?;
+        is(&[], 0, &[])?;
+    }
+    let words = ["uverbs", "check", "--need", "umad", "--need", "rdma-cm"];
+    let refused = String::from_utf8(lab::output_as_nobody(&words)?.stdout)?;
+    ensure!(refused.contains("umad0: permission denied"), "{refused}");
+    ensure!(!refused.contains("no-rdma-cm-node"), "{refused}");
     // Root may lock any memory, other users by default little.
     let limited = lab::output_as_nobody(&["uverbs", "check", "--json"])?;
     let limited = String::from_utf8(limited.stdout)?;
