@@ -144,11 +144,11 @@ pub(super) fn check_waiting(
     true
 }
 
-/// Whether a row is a default GID whose address its interface does not have.
+/// Whether a row is a default GID whose address its interface does not have. One that is down has none.
 fn is_unassigned(row: &choose::Row<'_>) -> bool {
     matches!(
         row.home,
-        Home::Ours { unfit: Some(Unfit::Unassigned), .. }
-            | Home::Unproven { unfit: Some(Unfit::Unassigned), .. }
+        Home::Ours { unfit: Some(Unfit::Unassigned), is_up: true, .. }
+            | Home::Unproven { unfit: Some(Unfit::Unassigned), is_up: true, .. }
     )
 }

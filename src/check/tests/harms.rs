@@ -225,6 +225,13 @@ pub(super) const HARMS: &[Harm] = &[
         it.interfaces.as_mut().unwrap()[0].mac = Some([0x02, 0x11, 0x22, 0x33, 0x44, 0x55]);
         *it.rows() = vec![row(0, "fe80::11:22ff:fe33:4455", GidType::ROCE_V2, Some(netdev()))];
     }),
+    // That it is down is all that is to be mended.
+    (&["netdev-down"], |it| {
+        let interface = &mut it.interfaces.as_mut().unwrap()[0];
+        interface.mac = Some([0x02, 0x11, 0x22, 0x33, 0x44, 0x55]);
+        interface.is_up = false;
+        *it.rows() = vec![row(0, "fe80::11:22ff:fe33:4455", GidType::ROCE_V2, Some(netdev()))];
+    }),
     // Another row is of an address that has gone.
     (&["only-link-local", "address-gone"], |it| {
         it.interfaces.as_mut().unwrap()[0].mac = Some([0x02, 0x11, 0x22, 0x33, 0x44, 0x55]);
