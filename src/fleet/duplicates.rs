@@ -174,7 +174,7 @@ fn identity(gid: Gid) -> Option<Identity> {
 fn is_own(home: Home<'_>) -> Option<bool> {
     match home {
         Home::Ours { has_address: true, unfit, .. } | Home::Unproven { unfit, .. } => {
-            Some(!matches!(unfit, Some(Unfit::FarEnd | Unfit::Unassigned)))
+            Some(unfit != Some(Unfit::FarEnd))
         }
         Home::Unknown { .. } => None,
         _ => Some(false),

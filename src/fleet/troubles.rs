@@ -371,8 +371,13 @@ impl<'s> Troubles<'s> {
             for (its, rest) in usual.iter().filter(|(_, rest)| are_apart(odd, rest)) {
                 let mut doubts = vec![if is_v2 { Doubt::Networks } else { Doubt::Link }];
                 let is_limited = |kind: &u32| self.survey.ends.get(*kind).is_some_and(is_limited);
-                doubts.extend([kind, its].into_iter().any(is_limited).then_some(Doubt::Reach));
-                self.doubt(doubts, (*kind, odd), (*its, rest));
+                let limited = [kind, its].map(is_limited);
+                doubts.extend((limited != [false; 2]).then_some(Doubt::Reach));
+                let (one, other) = ((*kind, &odd[..]), (*its, &rest[..]));
+                // Where all is routed, it is that end which does not reach the other.
+                let is_other_s = self.is_routed && limited == [false, true];
+                let (one, other) = if is_other_s { (other, one) } else { (one, other) };
+                self.doubt(doubts, one, other);
             }
         }
     }

@@ -94,6 +94,20 @@ fn what_ucx_is_set_to_reach() {
     let part = &[local, bits("32")];
     assert_eq!(answer(part, one, &[]), (1, true, false));
     assert_eq!(answer(part, one, &job[..2]), (1, true, true));
+    // It is told of the host that is set so, and not of a job without it.
+    let mut hosts: Vec<Value> =
+        (1..=4).map(|own| with_networks(own, two[usize::from(own > 2)])).collect();
+    set(&mut hosts[0], local.0, local.1, None);
+    let seen = not_meeting(&hosts, &["--routed"]);
+    assert!(seen.len() == 1 && seen[0].starts_with("n1 mlx5_0:1,mlx5_1:1 "), "{seen:?}");
+    let said = "not known: whether UCX reaches all ports";
+    let run = uverbs(&hosts, &["--hosts", "n[1-4]", "--routed"]);
+    assert!(run.stderr.contains(said), "{run:?}");
+    for device in hosts[0]["devices"].as_array_mut().unwrap() {
+        device["ports"][0]["attributes"][0]["state"] = json!(1);
+    }
+    let run = uverbs(&hosts, &["--hosts", "n[1-4]", "--routed"]);
+    assert!(!run.stderr.contains(said) && run.stderr.contains("n1"), "{run:?}");
 }
 
 /// Three odd hosts in many.

@@ -44,8 +44,8 @@ pub(super) struct Listed {
     prefixes: BTreeSet<u64>,
     /// Whether NCCL, and UCX, takes other GIDs on some port of InfiniBand than it does without variables.
     are_set: [bool; 2],
-    /// The least that UCX is set to reach on RoCE.
-    reach: Reach,
+    /// What UCX is set to reach from hosts with RoCE, where that is not all.
+    reach: BTreeMap<u32, Reach>,
     verdict: Verdict,
     indices: Indices,
 }
@@ -84,7 +84,7 @@ impl Listed {
             unlooked: BTreeSet::new(),
             prefixes: BTreeSet::new(),
             are_set: [false; 2],
-            reach: Reach::Routed,
+            reach: BTreeMap::new(),
             verdict: Verdict::default(),
             indices: Indices::default(),
         }
@@ -115,7 +115,6 @@ impl Listed {
         let infiniband = chosen.iter().filter(|own| own.port.link_layer == LinkLayer::INFINIBAND);
         let rows = infiniband.flat_map(|own| &own.port.rows);
         self.prefixes.extend(rows.map(|row| row.gid.subnet_prefix()));
-        self.reach = self.reach.max(Reach::of_ucx(&host.inventory));
         for ((program, _), is_set) in PROGRAMS.into_iter().zip(&mut self.are_set) {
             *is_set |= !is_as_without(program, &host.inventory, &chosen);
         }
@@ -125,7 +124,11 @@ impl Listed {
         };
         let is_useless_for_nccl =
             |own: &Chosen<'_>| is_useless(own) || !Program::Nccl.may_take(&own.port);
+        let reach = Reach::of_ucx(&host.inventory);
+        let has_roce = chosen.iter().any(|own| own.port.link_layer == LinkLayer::ETHERNET);
         let host = u32::try_from(self.verdict.hosts - 1).ok();
+        let is_limited = has_roce && reach != Reach::Routed;
+        self.reach.extend(host.filter(|_| is_limited).map(|host| (host, reach)));
         if is_read && chosen.iter().all(is_useless_for_nccl) {
             self.useless.extend(host);
         }
@@ -183,7 +186,7 @@ impl Listed {
             && is_whole;
         let mut are_sure =
             [&nccl, &ucx].map(|own| is_sure && own.as_ref().is_none_or(|own| own.is_sure));
-        self.doubt_reach([&nccl, &ucx], is_routed, &mut are_sure, report);
+        self.doubt_reach([&nccl, &ucx], (without, is_routed), &mut are_sure, report);
         // Those that are missing are left out of what is found, and of nothing else.
         let are_read = is_found || missing.is_empty() && !names.is_empty();
         let has_settings = self.verdict.has_settings_of(Program::Nccl);
@@ -278,7 +281,7 @@ impl Listed {
     fn doubt_reach(
         &self,
         plans: [&Option<Plan>; 2],
-        is_routed: bool,
+        (without, is_routed): (&BTreeSet<u32>, bool),
         are_sure: &mut [bool; 2],
         report: &mut Report,
     ) {
@@ -292,7 +295,8 @@ impl Listed {
             }
         }
         // Where nothing is routed, the networks of each rail are compared.
-        if self.reach == Reach::Part || self.reach == Reach::Network && is_routed {
+        let mut left = self.reach.iter().filter(|(host, _)| !without.contains(host));
+        if left.any(|(_, reach)| *reach == Reach::Part || is_routed) {
             let [_, is_sure] = are_sure;
             *is_sure = false;
             report.note(
