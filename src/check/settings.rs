@@ -421,7 +421,9 @@ fn judge(
         let (port, program) = (Some(port.number), Some(program));
         Some(Finding { name, severity, device, port, program, seen, wanted: None, advice })
     };
-    let is_pinned = model.pinned().is_some();
+    let may_take = program.may_take(port);
+    // No index that is set is wrong for a port that is never taken.
+    let is_pinned = model.pinned().is_some() && may_take;
     match outcome {
         // What is not known of the host, of the row or of the variables was said there.
         Outcome::Taken(index) if *index == right => {
@@ -481,9 +483,13 @@ fn judge(
         other => {
             let gets = if is_sure { "gets" } else { "may get" };
             let seen = format!("{program} {gets} no GID of {place}: {other}");
-            let never = format!("nothing that can be set makes {program} take it");
-            let may_take = program.may_take(port);
-            let (severity, advice) = if may_take { (Warning, instead) } else { (Note, never) };
+            let never = match program {
+                Program::Ucx => "nothing that can be set makes UCX take it",
+                Program::Nccl | Program::Nvshmem => {
+                    "nothing that can be set makes its own transports take it; a plug-in may"
+                }
+            };
+            let (severity, advice) = if may_take { (Warning, instead) } else { (Note, never.to_owned()) };
             finding("takes-no-gid", severity, seen, advice)
         }
     }

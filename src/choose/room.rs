@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::decision::{Decision, Outcome};
 use super::nccl::{ASKED, DEVICES_BEFORE, Implementation, PAST_FOURTH, ROOM, takes_kind};
-use super::plan::Model;
+use super::plan::{Model, Program};
 use super::port::Port;
 use super::reason::Why;
 use super::ucx;
@@ -123,7 +123,8 @@ fn ucx_takers(inventory: &Inventory, is_listed: impl Fn(&str, u32) -> bool) -> u
         |own: &Device, port: u32| ucx::asks_for(own.node_type, port) && is_listed(&own.name, port);
     let known = found(inventory).flat_map(|own| {
         let ports = own.ports.iter().filter(|port| may_be_active(port));
-        ports.filter(|port| is_taken(&own.device, port.number))
+        let ports = ports.filter(|port| Program::Ucx.may_take_record(own, port));
+        ports.filter(|port| is_listed(&own.device.name, port.number))
     });
     if inventory.list_failure.is_some() && is_listed("", 1) {
         return usize::MAX;

@@ -1,7 +1,7 @@
 //! `uverbs env`: the variables by which a program uses the right GID on every port.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
@@ -133,8 +133,9 @@ impl Idle {
         ports.map(idle).collect()
     }
 
-    fn is_of(&self, device: &str, port: u32) -> bool {
-        self.device == device && self.port == port
+    /// Devices and ports of these. There may be very many.
+    fn places(all: &[Self]) -> BTreeSet<(&str, u32)> {
+        all.iter().map(|own| (own.device.as_str(), own.port)).collect()
     }
 
     fn some(all: &[Self]) -> String {
@@ -221,8 +222,9 @@ pub(crate) fn answer(
         has_unnamed |= !all.iter().all(is_asked);
         verdict.add(host, &named, ports);
         is_host_unread |= host.inventory.unread().contains(&Unread::Host);
-        let is_idle = |device: &str, port| rest.iter().any(|own| own.is_of(device, port));
-        let is_asked = |device: &str, port| named.has_port(device, port) && !is_idle(device, port);
+        let left = Idle::places(&rest);
+        let is_asked =
+            |name: &str, port| named.has_port(name, port) && !left.contains(&(name, port));
         let found = settings_for(&host.inventory, &wish, &is_asked).into_iter();
         now.extend(found.filter(|own| is_of(program, own)).map(|own| (host.name.clone(), own)));
         idle.extend(rest);
@@ -263,11 +265,10 @@ pub(crate) fn answer(
     } else if is_known {
         explain(program, plan.as_ref(), &right, &verdict, report);
     }
-    if plan.is_some() && !idle.is_empty() {
-        report.note(format!("{program} never takes {}", Idle::some(&idle)));
-    }
-    if plan.is_none() {
-        report.raise(Status::Doubt);
+    match &plan {
+        None => report.raise(Status::Doubt),
+        Some(_) if idle.is_empty() => {}
+        Some(_) => report.note(format!("{program} never takes {}", Idle::some(&idle))),
     }
     let has_doubt = right.is_doubtful || !doubts.is_empty();
     let is_sure = plan.as_ref().map(|plan| plan.is_sure && !has_doubt);

@@ -138,6 +138,15 @@ const KINDS: &[(&str, Grow)] = &[
         let gids: Vec<Value> = (1..=count).map(|n| row(n, n, Some(2))).collect();
         host["devices"] = json!([device("a", &ports, &gids)]);
     }),
+    // NCCL takes none of them, and UCX two.
+    ("ports of another kind", |host, count| {
+        let mut ports: Vec<Value> = (1..=count).map(port).collect();
+        for own in &mut ports {
+            own["attributes"][0]["link_layer"] = json!(0);
+        }
+        let gids: Vec<Value> = (1..=count).map(|n| row(n, 3, Some(2))).collect();
+        host["devices"] = json!([device("a", &ports, &gids)]);
+    }),
     ("ports without gids", |host, count| {
         let ports: Vec<Value> = (1..=count).map(port).collect();
         let gids: Vec<Value> = (0..8 * count).map(|n| row(1, n, None)).collect();

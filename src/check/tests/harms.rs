@@ -287,6 +287,17 @@ pub(super) const HARMS: &[Harm] = &[
             it.second(&format!("mlx5_{number}"));
         }
     }),
+    // UCX takes none of iWARP, and these take no room.
+    (&["takes-no-gid", "takes-no-gid", "different-indices"], |it| {
+        for number in 1..=26 {
+            it.second(&format!("mlx5_{number}"));
+        }
+        for record in it.devices.iter_mut().skip(25) {
+            record.device.node_type = NodeType::RNIC;
+            let rows = record.gids.as_mut().unwrap().as_mut().unwrap();
+            *rows = vec![row(0, "11:2233:4455::", GidType::IB, None)];
+        }
+    }),
     (&["too-many-ports"], |it| {
         let names: Vec<String> = (0..=64).map(|number| format!("mlx5_{number}:1")).collect();
         it.set("UCX_NET_DEVICES", &names.join(","));
