@@ -95,6 +95,14 @@ pub enum Unfit {
     /// another link-local address. Nobody can be reached by it with RoCE v2. No address has this reason; a row has it.
     #[cfg_attr(feature = "serde", serde(skip))]
     Unassigned,
+    /// It is link-local and of RoCE v1, where the MAC address is taken from the GID, and that is not the interface's. No
+    /// address has this reason; a row has it.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    OtherMac,
+    /// It is an IPv6 address (`::ffff:10.0.0.1`) that the kernel takes for one of IPv4, and the interface does not have
+    /// that. No address has this reason; a row has it.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    Mapped,
 }
 
 impl core::fmt::Display for Unfit {
@@ -104,6 +112,12 @@ impl core::fmt::Display for Unfit {
             Self::Duplicate => "another host has its address (duplicate address detection failed)",
             Self::Unassigned => {
                 "its interface does not have its address, which is made of the MAC address"
+            }
+            Self::OtherMac => {
+                "RoCE v1 takes the MAC address from it, and its interface has another one"
+            }
+            Self::Mapped => {
+                "the kernel takes it for an IPv4 address, which its interface does not have"
             }
         })
     }

@@ -88,14 +88,17 @@ impl<'i> Surroundings<'i> {
         for interface in inventory.interfaces.iter().flatten() {
             here.by_name.insert(&interface.name, interface);
             let index = interface.index.get();
-            // IPv4 written as IPv6 is one GID with IPv4. Each may be of no use without the other.
-            let unfit: BTreeSet<&IpAddr> = interface.unfit.iter().map(|(own, _)| own).collect();
+            // IPv4 written as IPv6 is one GID with IPv4, and is of use only with that.
+            let unfit: BTreeMap<IpAddr, Unfit> = interface.unfit.iter().copied().collect();
+            let is_odd = |own: &IpAddr| unfit.contains_key(own) || is_mapped(own);
             let all = interface.addresses.iter().map(|(own, _)| own);
-            let all = all.filter(|own| !unfit.is_empty() && !unfit.contains(own));
-            let fit: BTreeSet<IpAddr> = all.map(IpAddr::to_canonical).collect();
-            let unfit = interface.unfit.iter().map(|(own, why)| (own.to_canonical(), *why));
-            let unfit = unfit.filter(|(own, _)| !fit.contains(own));
-            here.unfit.extend(unfit.map(|(own, why)| ((index, own), why)));
+            let odd: Vec<&IpAddr> = all.clone().filter(|own| is_odd(own)).collect();
+            let fit = all.filter(|own| !odd.is_empty() && !is_odd(own));
+            let fit: BTreeSet<&IpAddr> = fit.collect();
+            let odd = odd.into_iter().map(|own| (own.to_canonical(), unfit.get(own).copied()));
+            for (own, why) in odd.filter(|(own, _)| !fit.contains(own)) {
+                here.unfit.entry((index, own)).or_insert(why.unwrap_or(Unfit::Mapped));
+            }
             if let Some(mac) = interface.mac {
                 add(&mut here.macs, mac, Owners::of(interface, None));
                 for gid in made_of(mac) {
@@ -105,8 +108,8 @@ impl<'i> Surroundings<'i> {
             }
             for (address, bits) in &interface.addresses {
                 let (written, address) = (address, address.to_canonical());
-                let is_mapped = *written != address;
-                let bits = if is_mapped { bits.checked_sub(96).unwrap_or(32) } else { *bits };
+                let bits =
+                    if is_mapped(written) { bits.checked_sub(96).unwrap_or(32) } else { *bits };
                 here.owned.entry((index, address)).or_insert(bits);
                 let unfit = here.unfit.get(&(index, address)).copied();
                 add(&mut here.addresses, address, Owners::of(interface, unfit));
@@ -125,7 +128,9 @@ impl<'i> Surroundings<'i> {
         let is_made = self.has_address(interface, entry.gid());
         let is_unassigned = is_made && self.prefix(interface, entry.gid()).is_none();
         let is_unassigned = is_unassigned && is_resolved(entry);
-        self.unfit(interface, entry.gid()).or(is_unassigned.then_some(Unfit::Unassigned))
+        let why = self.unfit(interface, entry.gid());
+        why.or(is_unassigned.then_some(Unfit::Unassigned))
+            .or_else(|| has_other_mac(interface, entry))
     }
 
     /// The interface of a row, as far as is known.
@@ -193,7 +198,8 @@ impl<'i> Surroundings<'i> {
         let all = all.reduce(Owners::with);
         let is_unassigned = address.is_none() && is_resolved(entry);
         let unassigned = is_unassigned.then_some(Unfit::Unassigned);
-        all.map(|own| Owners { unfit: own.unfit.or(unassigned), ..own })
+        let other = (is_by_mac(entry) && made.is_none()).then_some(Unfit::OtherMac);
+        all.map(|own| Owners { unfit: own.unfit.or(unassigned).or(other), ..own })
     }
 
     /// Whether an interface of this namespace has the GID's address, or the MAC address that the GID is made
@@ -268,6 +274,11 @@ fn see<'i>(
     }
 }
 
+/// Whether this is an IPv4 address written as IPv6.
+fn is_mapped(address: &IpAddr) -> bool {
+    address.to_canonical() != *address
+}
+
 /// Whether the kernel resolves a GID by its address, as of all but the link-local ones of RoCE v1, which have the MAC
 /// address in them. Of a type that could not be read it is not known.
 fn is_resolved(entry: &GidEntry) -> bool {
@@ -340,6 +351,17 @@ pub(crate) fn home<'i>(
         is_up: owners.is_up,
         unfit: owners.unfit,
     }
+}
+
+/// Whether the kernel takes the MAC address from a GID.
+fn is_by_mac(entry: &GidEntry) -> bool {
+    entry.gid_type() == GidType::ROCE_V1 && !is_resolved(entry)
+}
+
+/// Why nobody can be reached by a GID whose MAC address is taken from it.
+fn has_other_mac(interface: &Interface, entry: &GidEntry) -> Option<Unfit> {
+    let is_other = interface.mac.is_some_and(|mac| Gid::of_roce(mac) != entry.gid());
+    (is_by_mac(entry) && is_other).then_some(Unfit::OtherMac)
 }
 
 /// Whether an interface can send: it is switched on, and has a carrier.

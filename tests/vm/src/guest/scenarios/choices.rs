@@ -469,9 +469,17 @@ pub(crate) fn addresses_that_nobody_can_use() -> Result<()> {
     rdma.wait_for_gids(3)?;
     let only = |device| [("UCX_NET_DEVICES", device)];
     compare("an address of another host", Some(&[("rxe9:1", 2)]), &[&only("rxe9:1")])?;
+    // The kernel takes it for IPv4.
+    run(&["ip", "address", "add", "::ffff:10.9.0.1/128", "dev", "v0", "nodad"])?;
+    rdma.wait_for_gids(4)?;
+    compare("IPv4 in IPv6", Some(&[("rxe9:1", 2)]), &[&only("rxe9:1")])?;
     let answer = run(&["uverbs", "choose", "rxe9", "--explain"])?;
-    let why = "its interface does not have its address, which is made of the MAC address";
-    ensure!(answer.lines().any(|line| line.contains("fe80::") && line.contains(why)), "{answer}");
+    for (gid, why) in [
+        ("fe80::", "its interface does not have its address, which is made of the MAC address"),
+        ("::ffff:10.9.0.1", "the kernel takes it for an IPv4 address"),
+    ] {
+        ensure!(answer.lines().any(|line| line.contains(gid) && line.contains(why)), "{answer}");
+    }
     drop(rdma);
     let netdev = Netdev::dummy("d9", "02:11:22:33:44:99")?;
     let rxe = SoftRoce::new("rxe8", &netdev)?;
