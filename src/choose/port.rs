@@ -130,7 +130,8 @@ impl Row<'_> {
     /// Whether it is known if an address handle can be made with it.
     #[must_use]
     pub fn is_address_handle_known(&self) -> bool {
-        !self.has_address_handle || matches!(self.home, Home::Ours { .. })
+        let is_duplicate = matches!(self.home, Home::Ours { unfit: Some(Unfit::Duplicate), .. });
+        !self.has_address_handle || matches!(self.home, Home::Ours { .. }) && !is_duplicate
     }
 
     /// The family of its address.

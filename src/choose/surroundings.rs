@@ -198,7 +198,10 @@ impl<'i> Surroundings<'i> {
         let all = all.reduce(Owners::with);
         let is_unassigned = address.is_none() && is_resolved(entry);
         let unassigned = is_unassigned.then_some(Unfit::Unassigned);
-        let other = (is_by_mac(entry) && made.is_none()).then_some(Unfit::OtherMac);
+        // Of one whose MAC address is not known it may be that.
+        let is_known = address.is_none_or(|own| own.is_only && own.first.mac.is_some());
+        let is_other = is_by_mac(entry) && is_known && !self.macs.contains_key(&mac_in(gid));
+        let other = is_other.then_some(Unfit::OtherMac);
         all.map(|own| Owners { unfit: own.unfit.or(unassigned).or(other), ..own })
     }
 
@@ -265,7 +268,9 @@ fn see<'i>(
                 Home::Ours { has_address, unfit, .. } => {
                     let index = row.netdev.as_ref().map(|netdev| netdev.index.get());
                     let interface = index.and_then(|index| here.inventory.interface(index));
-                    let is_reached = has_address && unfit.is_none() || !is_resolved(entry);
+                    // The kernel may know the other host as a neighbour.
+                    let is_reached = has_address && matches!(unfit, None | Some(Unfit::Duplicate));
+                    let is_reached = is_reached || !is_resolved(entry);
                     interface.is_none_or(|own| own.is_up) && is_reached
                 }
                 _ => true,
@@ -358,9 +363,15 @@ fn is_by_mac(entry: &GidEntry) -> bool {
     entry.gid_type() == GidType::ROCE_V1 && !is_resolved(entry)
 }
 
+/// The MAC address that the kernel takes from a GID, whatever is in the middle of it.
+fn mac_in(gid: Gid) -> [u8; 6] {
+    let [.., m0, m1, m2, _, _, m3, m4, m5] = gid.to_bytes();
+    [m0 ^ 2, m1, m2, m3, m4, m5]
+}
+
 /// Why nobody can be reached by a GID whose MAC address is taken from it.
 fn has_other_mac(interface: &Interface, entry: &GidEntry) -> Option<Unfit> {
-    let is_other = interface.mac.is_some_and(|mac| Gid::of_roce(mac) != entry.gid());
+    let is_other = interface.mac.is_some_and(|mac| mac != mac_in(entry.gid()));
     (is_by_mac(entry) && is_other).then_some(Unfit::OtherMac)
 }
 

@@ -79,11 +79,12 @@ fn home_on(inventory: &Inventory, row: &GidRow, link_layer: LinkLayer) -> String
     let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
     match port.rows[0].home {
         Home::Ours { name, has_address, unfit, .. } => {
-            let is_of_use = has_address && unfit.is_none() || unfit == Some(Unfit::OtherMac);
-            assert_eq!(
-                port.rows[0].has_address_handle, is_of_use,
-                "of all but the local ones of v1"
-            );
+            let row = &port.rows[0];
+            let is_duplicate = unfit == Some(Unfit::Duplicate);
+            let is_of_use = has_address && (unfit.is_none() || is_duplicate);
+            let is_of_use = is_of_use || unfit == Some(Unfit::OtherMac);
+            let handle = (row.has_address_handle, row.is_address_handle_known());
+            assert_eq!(handle, (is_of_use, !is_duplicate), "of all but the local ones of v1");
             let unfit = unfit.map(|why| format!(" {why:?}")).unwrap_or_default();
             format!("ours {name} {has_address}{unfit}")
         }
@@ -120,6 +121,10 @@ fn what_proves_that_an_interface_is_elsewhere() {
     let eth0 = &mut mapped.interfaces.as_mut().unwrap()[0];
     eth0.addresses.retain(|(own, _)| *own == written);
     assert_eq!(home_in(&mapped, &by_ioctl("::ffff:10.0.0.1", 2)), "unproven eth0 Duplicate");
+    // The kernel may know the other host.
+    let netdev = Some(Netdev::new(NonZeroU32::new(2).unwrap(), "eth0"));
+    let named = GidRow { netdev, ..by_ioctl("::ffff:10.0.0.1", 2) };
+    assert_eq!(home_in(&mapped, &named), "ours eth0 true Duplicate");
     // The kernel takes it for IPv4.
     mapped.interfaces.as_mut().unwrap()[0].unfit.clear();
     assert_eq!(home_in(&mapped, &by_ioctl("::ffff:10.0.0.1", 2)), "unproven eth0 Mapped");
@@ -143,6 +148,15 @@ fn a_default_gid_is_made_from_the_mac_address() {
     assert_eq!(home_in(&here, &by_ioctl("fe80::211:2200:133:4455", 2)), "unproven eth0 Unassigned");
     assert_eq!(home_in(&here, &by_ioctl("fe80::211:2200:133:4466", 2)), "WithoutAddress");
     assert_eq!(home_in(&here, &unread("fe80::211:2200:133:4455")), "address unproven - Unassigned");
+    // Of an interface whose MAC address is not known nothing is known.
+    let mut hidden = here.clone();
+    for own in hidden.interfaces.iter_mut().flatten() {
+        own.mac = None;
+    }
+    hidden.interfaces.as_mut().unwrap()[0].addresses.push(("fe80::7".parse().unwrap(), 64));
+    let entry = GidEntry::new(1, 0, gid("fe80::7")).with_type(GidType::ROCE_V1);
+    let record = GidRecord::new(entry, Source::Sysfs).with_sysfs_netdev(Some("eth0".to_owned()));
+    assert_eq!(home_in(&hidden, &GidRow::from(record)), "unproven eth0");
     // It is there without that address, which RoCE v2 needs, and v1 does not.
     let named = |text: &str, gid_type: GidType| {
         let entry = GidEntry::new(1, 0, gid(text)).with_type(gid_type);
@@ -162,6 +176,10 @@ fn a_default_gid_is_made_from_the_mac_address() {
     random.interfaces.as_mut().unwrap()[0].addresses.push(("fe80::7".parse().unwrap(), 64));
     assert_eq!(home_in(&random, &named("fe80::7", GidType::ROCE_V1)), "ours eth0 true OtherMac");
     assert_eq!(home_in(&random, &named("fe80::7", GidType::ROCE_V2)), "ours eth0 true");
+    // What is in the middle does not matter to v1.
+    let own = "fe80::11:22ab:cd33:4455";
+    random.interfaces.as_mut().unwrap()[0].addresses.push((own.parse().unwrap(), 64));
+    assert_eq!(home_in(&random, &named(own, GidType::ROCE_V1)), "ours eth0 true");
     let mut assigned = here.clone();
     for own in assigned.interfaces.iter_mut().flatten() {
         own.addresses.push((default.parse().unwrap(), 64));
