@@ -192,6 +192,10 @@ fn modules_that_programs_need() {
     inventory.rdma_cm_access = Some(Err(problem("/dev/infiniband/rdma_cm: no such file", 2)));
     assert_eq!(names(&check(&inventory, expected)), ["no-umad-node", "no-rdma-cm-node"]);
     assert_eq!(names(&check(&inventory, Expected::default())), [""; 0]);
+    // That the process may open no more files says nothing of a node.
+    inventory.umad_access = Some(Ok(()));
+    inventory.rdma_cm_access = Some(Err(problem("/dev/infiniband/rdma_cm: too many", 24)));
+    assert_eq!(names(&check(&inventory, expected)), ["nodes-unknown"]);
     (inventory.umad_access, inventory.rdma_cm_access) = (None, None);
     inventory.modules.clear();
     assert_eq!(

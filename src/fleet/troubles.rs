@@ -372,10 +372,12 @@ impl<'s> Troubles<'s> {
                 let mut doubts = vec![if is_v2 { Doubt::Networks } else { Doubt::Link }];
                 let is_limited = |kind: &u32| self.survey.ends.get(*kind).is_some_and(is_limited);
                 let limited = [kind, its].map(is_limited);
-                doubts.extend((limited != [false; 2]).then_some(Doubt::Reach));
                 let (one, other) = ((*kind, &odd[..]), (*its, &rest[..]));
-                // Where all is routed, it is that end which does not reach the other.
-                let is_other_s = self.is_routed && limited == [false, true];
+                // It is said of the end that does not reach the other, where it is all that is said.
+                let is_other_s = limited == [false, true];
+                let is_said = limited != [false; 2] && (self.is_routed || !is_other_s);
+                doubts.extend(is_said.then_some(Doubt::Reach));
+                let is_other_s = is_other_s && self.is_routed;
                 let (one, other) = if is_other_s { (other, one) } else { (one, other) };
                 self.doubt(doubts, one, other);
             }

@@ -127,7 +127,7 @@ impl Host {
     }
 
     /// The same of any node for management datagrams; `None` if `ib_umad` is not loaded, or that is not known. If none can
-    /// be opened, it is said of the first why.
+    /// be opened, it is said of one why.
     pub(crate) fn umad_access(&self) -> Option<Answer<()>> {
         let class = self.sysfs.folder(UMAD_CLASS);
         if !class.exists() {
@@ -138,16 +138,26 @@ impl Host {
         // To open that of a subnet manager (`issm0`) says that there is one.
         nodes.retain(|node| node.name.starts_with("umad"));
         nodes.sort_by(|one, other| natural(&one.name, &other.name));
-        let mut all = nodes.iter().map(access);
-        let first = all.next().unwrap_or_else(|| {
+        let mut first = None;
+        for own in nodes.iter().map(access) {
+            let is_missing = |own: &Answer<()>| matches!(own, Err(it) if it.errno == libc::ENOENT);
+            match own {
+                Ok(()) => return Some(Ok(())),
+                // A container has some of the host's. Why one that is there cannot be opened says more.
+                own if first
+                    .as_ref()
+                    .is_none_or(|first| is_missing(first) && !is_missing(&own)) =>
+                {
+                    first = Some(own);
+                }
+                Err(_) => {}
+            }
+        }
+        let none = || {
             let (text, errno) = ("no device has a node of ib_umad".to_owned(), libc::ENOENT);
             Err(Problem { text, errno })
-        });
-        match first {
-            Err(_) if all.any(|own| own.is_ok()) => Some(Ok(())),
-            Err(_) if unread.is_some() => None,
-            first => Some(first),
-        }
+        };
+        unread.is_none().then(|| first.unwrap_or_else(none))
     }
 }
 

@@ -184,7 +184,7 @@ impl Sysfs {
             }
             // Each device has one at least.
             (missing @ Cause::Os(libc::ENOENT), Ok(device_folder))
-                if !device_folder.join(PORTS).names().is_ok_and(|names| !names.is_empty()) =>
+                if has_none(&device_folder.join(PORTS)) =>
             {
                 let path = device_folder.join(PORTS).path().to_owned();
                 Error::new(device, Request::Sysfs { path }, missing)
@@ -538,6 +538,14 @@ fn decimal(name: &str) -> Option<u32> {
 pub(crate) fn device_number(text: &str) -> Option<u64> {
     let (major, minor) = text.split_once(':')?;
     Some(rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Whether nothing is in a folder, or it is missing.
+fn has_none(folder: &Folder) -> bool {
+    match folder.names() {
+        Ok(names) => names.is_empty(),
+        Err(cause) => cause == Cause::Os(libc::ENOENT),
+    }
 }
 
 /// Whether an open file is the character device of this number.

@@ -291,11 +291,12 @@ proptest! {
 #[test]
 fn the_first_line_is_a_snapshot() {
     let locked_memory = Some(LockedMemory { limit: Some(1), is_exempt: false });
-    let own = Inventory { locked_memory, ..with_kernel("7.2") };
+    let umad_access = Some(Ok(()));
+    let own = Inventory { locked_memory, umad_access, ..with_kernel("7.2") };
     let text = Lines::new().begin(&own, false).unwrap();
     assert!(text.starts_with(r#"{"schema_version":1,"recording":{"number":0,"time":""#), "{text}");
     let read = Snapshots::new(text.as_bytes()).next().unwrap().unwrap();
-    assert_eq!(read, with_kernel("7.2"), "without the recorder's own limit");
+    assert_eq!(read, with_kernel("7.2"), "without the recorder's own limit and rights");
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Lines {
         };
         let head = serde_json::to_string(&head)?;
         let head = head.strip_prefix('{').and_then(|own| own.strip_suffix('}')).unwrap_or_default();
-        let text = serde_json::to_string(&Inventory { locked_memory: None, ..inventory.clone() })?;
+        let text = serde_json::to_string(&without_own(inventory.clone()))?;
         let (first, rest) = text.split_once(',').unwrap_or_default();
         self.number += 1;
         let (at, by) = (format_time(time, 0), concat!("uverbs ", env!("CARGO_PKG_VERSION")));
@@ -163,7 +163,7 @@ fn add(difference: &Difference, now: &Inventory, steps: &mut Vec<Step>) {
             ..Step::default()
         }),
         Difference::Host { .. } => {
-            let host = Inventory { locked_memory: None, ..host_part(now, true) };
+            let host = without_own(host_part(now, true));
             Some(Step { host: Some(Box::new(host)), ..Step::default() })
         }
     };
@@ -173,4 +173,9 @@ fn add(difference: &Difference, now: &Inventory, steps: &mut Vec<Step>) {
 fn whole_of(device: &str, now: &Inventory) -> Option<Step> {
     let own = now.device(device)?;
     Some(Step { whole: Some(Box::new(own.clone())), ..Step::default() })
+}
+
+/// A host without what is the recorder's own: how much memory it may lock, and which nodes it may open.
+fn without_own(host: Inventory) -> Inventory {
+    Inventory { locked_memory: None, rdma_cm_access: None, umad_access: None, ..host }
 }
