@@ -205,13 +205,13 @@ fn a_tree_that_cannot_be_read_has_its_cause() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     std::os::unix::fs::symlink("loop", path("loop")).unwrap();
     std::fs::write(path("file"), "").unwrap();
-    for (name, why) in [
-        ("nothing", ": No such file or directory (os error 2)"),
-        ("loop", ": Too many levels of symbolic links (os error 40)"),
-        ("file", " is not a folder"),
-    ] {
+    for (name, why) in
+        [("nothing", "(os error 2)"), ("loop", "(os error 40)"), ("file", "is not a folder")]
+    {
         let run = uverbs(&["--sysfs", &path(name), "gids"]);
-        let said = format!("error: --sysfs: {}{why}\n", path(name));
-        assert!(run.status == 3 && run.stderr.starts_with(&said), "{run:?}");
+        let said = format!("error: --sysfs: {}", path(name));
+        // C libraries have their own words.
+        let is_said = run.stderr.starts_with(&said) && run.stderr.contains(why);
+        assert!(run.status == 3 && is_said, "{run:?}");
     }
 }
