@@ -503,6 +503,13 @@ fn long_lists_and_texts() {
     refused("interfaces: not in order", &|it| {
         it["interfaces"].as_array_mut().unwrap().reverse();
     });
+    for width in [0, 33, 255] {
+        refused("hardware.pci.link: expected 1 to 32 lanes", &|it| {
+            let link = json!({ "speed": 160, "width": width });
+            let pci = json!({ "address": "0000:17:00.0", "link": link });
+            it["devices"][0]["hardware"] = json!({ "pci": pci });
+        });
+    }
     // A long text makes no row of a table longer but its own.
     let mut document = host("node1", &[("mlx5_0", port(DUAL))]);
     document["shares_namespaces"] = json!(false);

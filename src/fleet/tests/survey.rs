@@ -708,6 +708,19 @@ fn what_is_there_twice() {
         duplicates(&hosts),
         ["[1, 2] [(NodeGuid, 2, \"0x0200000000000100\"), (Mac, 2, \"fe80::ff:fe00:100\")]"]
     );
+    // The MAC address is that also where no interface has the address that is made of it.
+    for own in &mut hosts {
+        for interface in own.interfaces.as_mut().unwrap() {
+            interface.addresses.remove(0);
+        }
+        for record in &mut own.devices {
+            let rows = record.gids.as_mut().unwrap().as_mut().unwrap();
+            rows.retain(|row| row.record.entry.gid_type() == GidType::ROCE_V2);
+        }
+    }
+    let found = duplicates(&hosts);
+    assert!(found.len() == 1 && found[0].contains("(Mac, 2, "), "{found:?}");
+    let mut hosts = fleet(4);
     // What is another namespace's may be an overlay's.
     hosts[2] = host(2, &[("10.0.0.1", 24), ("10.1.0.3", 24)]);
     for row in hosts[2].devices[0].gids.as_mut().unwrap().as_mut().unwrap() {
