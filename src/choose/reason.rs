@@ -167,7 +167,7 @@ impl fmt::Display for Reason {
             Self::Below(class) => write!(f, "{class} is preferred"),
             Self::NoLowHalf => f.write_str("its lower half is zero"),
             Self::NoAddressHandle => f.write_str(
-                "the kernel makes no address handle: its interface is down, or nobody is reached by its address",
+                "the kernel makes no address handle: its interface is down or elsewhere, or nobody is reached by its address",
             ),
             Self::OutOfSubnets => f.write_str("its address is not in the wanted subnets"),
             Self::V1Below(index) => write!(f, "RoCE v1; index {index} is v2"),

@@ -223,9 +223,8 @@ pub(super) fn host_part(own: &Inventory, with_interfaces: bool) -> Inventory {
         modules: own.modules.clone(),
         proprietary: own.proprietary.clone(),
         locked_memory: own.locked_memory,
-        // They are of the process that looked, and not of the host.
-        rdma_cm_access: None,
-        umad_access: None,
+        rdma_cm_access: own.rdma_cm_access.clone(),
+        umad_access: own.umad_access.clone(),
         shares_namespaces: own.shares_namespaces,
         has_netlink: own.has_netlink,
         devices: Vec::new(),

@@ -219,6 +219,8 @@ fn read(
         }
     }
     inventory.interfaces.iter_mut().flatten().for_each(order);
+    // What this process may open is no state of the host's.
+    (inventory.rdma_cm_access, inventory.umad_access) = (None, None);
     (inventory, others)
 }
 
