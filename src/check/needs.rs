@@ -1,11 +1,9 @@
 //! Findings about what RDMA programs need of the host beside devices: memory that they may lock, modules.
 
-use nix::libc;
-
 use super::finding::{Findings, Severity};
 use super::port::Expected;
 use crate::device::Absence;
-use crate::inventory::{Answer, Inventory};
+use crate::inventory::{Answer, Inventory, Problem};
 
 /// A limit below this is low, in bytes. Programs lock all that they register: NCCL alone has buffers of 4 MiB for
 /// each of its channels to each peer. The usual limits are 64 KiB (Linux before 5.16) and 8 MiB, or none.
@@ -13,9 +11,6 @@ const LOW: u64 = 64 << 20;
 
 /// The first Linux with which the memory of a GPU can be registered without a module of its vendor (dma-buf).
 const WITH_DMA_BUF: (u32, u32) = (5, 12);
-
-/// The errnos of a process that may open no more files, or gets no memory.
-const OF_PROCESS: [i32; 4] = [libc::EINTR, libc::ENOMEM, libc::ENFILE, libc::EMFILE];
 
 pub(super) fn check_needs(inventory: &Inventory, expected: Expected, findings: &mut Findings<'_>) {
     use Severity::{Note, Warning};
@@ -94,8 +89,7 @@ impl Need<'_> {
     fn check(&self, inventory: &Inventory, findings: &mut Findings<'_>) {
         let Self { module, names, harm, access, advice } = self;
         let (without_module, without_node) = (names[0], names[1]);
-        // What the process lacked says nothing of the node.
-        let access = access.filter(|own| !matches!(own, Err(it) if OF_PROCESS.contains(&it.errno)));
+        let access = access.filter(|own| !own.as_ref().is_err_and(Problem::is_of_process));
         let is_loaded = has_module(inventory, module);
         match access {
             Some(Ok(())) => {}

@@ -57,6 +57,15 @@ pub struct Problem {
     pub errno: i32,
 }
 
+impl Problem {
+    /// Whether it says what the process lacked that asked, and nothing of what it asked: it was interrupted, got no
+    /// memory, or might open no more files.
+    pub(crate) fn is_of_process(&self) -> bool {
+        // EINTR, ENOMEM, ENFILE, EMFILE: also those of a recording, whatever machine reads it.
+        matches!(self.errno, 4 | 12 | 23 | 24)
+    }
+}
+
 impl From<&Error> for Problem {
     fn from(error: &Error) -> Self {
         Self { text: error.to_string(), errno: error.errno() }

@@ -1,6 +1,6 @@
 //! What is known of a device's uverbs node.
 
-use super::DeviceRecord;
+use super::{DeviceRecord, Problem};
 
 /// What a program with libibverbs gets of a device's uverbs node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,12 +45,8 @@ impl DeviceRecord {
     pub fn node_state(&self) -> Option<NodeState> {
         const EPERM: i32 = 1;
         const ENOENT: i32 = 2;
-        const EINTR: i32 = 4;
-        const ENOMEM: i32 = 12;
         const EACCES: i32 = 13;
         const EINVAL: i32 = 22;
-        const ENFILE: i32 = 23;
-        const EMFILE: i32 = 24;
         const ENOTTY: i32 = 25;
         const EPROTONOSUPPORT: i32 = 93;
         if self.device.node_is_unread {
@@ -62,6 +58,9 @@ impl DeviceRecord {
         let Some(access) = &self.access else {
             return self.node_is_missing.then_some(NodeState::Missing);
         };
+        if access.as_ref().is_err_and(Problem::is_of_process) {
+            return None;
+        }
         Some(match access.as_ref().map_err(|problem| problem.errno) {
             Ok(()) | Err(EINVAL | ENOTTY | EPROTONOSUPPORT) if self.node_is_read_only => {
                 NodeState::Forbidden
@@ -72,8 +71,6 @@ impl DeviceRecord {
             Err(ENOENT) => NodeState::Missing,
             Err(EACCES) => NodeState::Forbidden,
             Err(EPERM) => NodeState::NotPermitted,
-            // What the process that looked was short of, at that time.
-            Err(EINTR | ENOMEM | ENFILE | EMFILE) => return None,
             Err(_) => NodeState::Unusable,
         })
     }

@@ -5,9 +5,9 @@ use crate::choose::nccl::Implementation;
 use crate::choose::port::{Port, Row};
 use crate::choose::room::{found, has_unlisted};
 use crate::choose::{nccl, ucx};
-use crate::device::Device;
+use crate::device::{Device, NodeType};
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
-use crate::port::PortState;
+use crate::port::{LinkLayer, PortState};
 
 /// Programs that read variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,29 +47,22 @@ impl Program {
     /// [`Why::NoTable`](crate::choose::Why::NoTable). UCX takes no port of iWARP.
     #[must_use]
     pub fn may_take(self, port: &Port<'_>) -> bool {
-        match self {
-            Self::Nccl | Self::Nvshmem => {
-                nccl::ASKED.contains(&port.number) && nccl::takes_kind(port.link_layer)
-            }
-            Self::Ucx => {
-                ucx::asks_for(port.node_type, port.number)
-                    && ucx::may_take(port.node_type, port.gid_tbl_len)
-            }
-        }
+        self.takes(port.node_type, port.number, port.link_layer, port.gid_tbl_len)
     }
 
     /// The same of a port that may not have been read, as far as is known.
     pub(crate) fn may_take_record(self, record: &DeviceRecord, port: &PortRecord) -> bool {
+        let (link_layer, length) =
+            port.known().map_or((LinkLayer::ETHERNET, 1), |own| (own.link_layer, own.gid_tbl_len));
+        self.takes(record.device.node_type, port.number, link_layer, length)
+    }
+
+    fn takes(self, node_type: NodeType, number: u32, link_layer: LinkLayer, length: u32) -> bool {
         match self {
             Self::Nccl | Self::Nvshmem => {
-                let is_kind = port.known().is_none_or(|own| nccl::takes_kind(own.link_layer));
-                nccl::ASKED.contains(&port.number) && is_kind
+                nccl::ASKED.contains(&number) && nccl::takes_kind(link_layer)
             }
-            Self::Ucx => {
-                let node_type = record.device.node_type;
-                let length = port.known().map_or(1, |own| own.gid_tbl_len);
-                ucx::asks_for(node_type, port.number) && ucx::may_take(node_type, length)
-            }
+            Self::Ucx => ucx::asks_for(node_type, number) && ucx::may_take(node_type, length),
         }
     }
 
