@@ -17,6 +17,7 @@ use serde::de::{
 use serde::ser::Serializer;
 
 use crate::hardware::LANES;
+use crate::netdev::VLAN_IDS;
 use crate::text::{is_device_name, is_plain, is_shown_name};
 
 /// The longest list in a document.
@@ -254,6 +255,13 @@ pub(crate) fn lanes<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> 
     LANES.contains(&own).then_some(own).ok_or_else(|| D::Error::custom("expected 1 to 32 lanes"))
 }
 
+/// Reads the id of a VLAN, or null.
+pub(crate) fn vlan<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Error> {
+    let own = Option::<u16>::deserialize(from)?;
+    let is_one = own.is_none_or(|own| VLAN_IDS.contains(&own));
+    is_one.then_some(own).ok_or_else(|| D::Error::custom("expected a VLAN id of 0 to 4094"))
+}
+
 /// Writes a path as a text. Bytes that are not UTF-8 are replaced.
 pub(crate) fn write_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&path.display())
@@ -279,7 +287,7 @@ pub(crate) mod mac {
         }
     }
 
-    /// Reads numbers with colons between them.
+    /// Reads six pairs of hexadecimal digits with colons between them.
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<[u8; 6]>, D::Error> {
@@ -287,7 +295,9 @@ pub(crate) mod mac {
             let mut mac = [0; 6];
             let mut bytes = text.split(':');
             for byte in &mut mac {
-                *byte = u8::from_str_radix(bytes.next()?, 16).ok()?;
+                // What is no digit, as a sign, is in no pair.
+                let pair = bytes.next().filter(|own| own.len() == 2 && !own.starts_with('+'))?;
+                *byte = u8::from_str_radix(pair, 16).ok()?;
             }
             bytes.next().is_none().then_some(mac)
         };

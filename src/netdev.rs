@@ -8,6 +8,9 @@ use std::net::IpAddr;
 
 use crate::guid::Guid;
 
+/// The ids of VLANs (VID).
+pub(crate) const VLAN_IDS: core::ops::RangeInclusive<u16> = 0..=4094;
+
 /// A network interface that is shown to be in this namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(
@@ -59,7 +62,14 @@ pub struct Interface {
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub port_guid: Option<Guid>,
     /// Of a VLAN (IEEE 802.1Q), its id (VID), 0 to 4094. `None` for others, and in snapshots of older releases.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            default,
+            deserialize_with = "crate::form::vlan",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
     pub vlan: Option<u16>,
     /// Addresses with the lengths of their prefixes; of a point-to-point link as in GIDs, for IPv4 the
     /// far end's and for IPv6 the near end's.

@@ -12,7 +12,7 @@ use crate::error::Cause;
 use crate::gid::Gid;
 use crate::guid::Guid;
 use crate::kernel::release;
-use crate::netdev::{Interface, Netdev, Unfit};
+use crate::netdev::{Interface, Netdev, Unfit, VLAN_IDS};
 use crate::text::is_shown_name;
 
 /// Leaves the counters of virtual functions out of interface messages, which are most of their bytes.
@@ -521,7 +521,7 @@ fn parse_vlan(data: &[u8]) -> Result<Option<u16>, Cause> {
             _ => {}
         }
     }
-    Ok(id.filter(|_| protocol == Some(PROTOCOL_8021Q)))
+    Ok(id.filter(|own| protocol == Some(PROTOCOL_8021Q) && VLAN_IDS.contains(own)))
 }
 
 /// Reads interface messages, and what is above each of those that read; for fuzzing.

@@ -510,6 +510,14 @@ fn long_lists_and_texts() {
             it["devices"][0]["hardware"] = json!({ "pci": pci });
         });
     }
+    refused("interfaces.0: expected a VLAN id of 0 to 4094", &|it| {
+        it["interfaces"][0]["vlan"] = json!(4095);
+    });
+    for mac in ["2:0:0:0:0:1", "02:00:00:00:00:+1", "02:00:00:00:00:1g", "02:00:00:00:00:01:02"] {
+        refused(&format!("\"{mac}\" does not belong here"), &|it| {
+            it["interfaces"][0]["mac"] = json!(mac);
+        });
+    }
     // A long text makes no row of a table longer but its own.
     let mut document = host("node1", &[("mlx5_0", port(DUAL))]);
     document["shares_namespaces"] = json!(false);

@@ -183,9 +183,9 @@ fn the_master_of_a_virtual_function_may_be_elsewhere() {
 /// The id of a VLAN is that of 802.1Q, and of nothing else.
 #[test]
 fn vlans_have_an_id() {
-    let vlan = |kind: &str, protocol: u16| {
+    let vlan = |kind: &str, protocol: u16, id: u16| {
         let data = Message::new(0, &[])
-            .attribute(1, &7u16.to_ne_bytes())
+            .attribute(1, &id.to_ne_bytes())
             .attribute(5, &protocol.to_be_bytes())
             .finish_for_test();
         let info = Message::new(0, &[])
@@ -198,9 +198,10 @@ fn vlans_have_an_id() {
         let dump = RouteDump { links: [link].into_iter().collect(), addresses: Vec::new() };
         dump.interfaces()[0].vlan
     };
-    assert_eq!(vlan("vlan", 0x8100), Some(7));
-    assert_eq!(vlan("vlan", 0x88a8), None, "802.1ad");
-    assert_eq!(vlan("macvlan", 0x8100), None, "its attributes mean something else");
+    assert_eq!(vlan("vlan", 0x8100, 7), Some(7));
+    assert_eq!(vlan("vlan", 0x8100, 4095), None, "it is none");
+    assert_eq!(vlan("vlan", 0x88a8, 7), None, "802.1ad");
+    assert_eq!(vlan("macvlan", 0x8100, 7), None, "its attributes mean something else");
 }
 
 /// The port's GUID ends IPoIB's hardware address, and only IPoIB's.
