@@ -51,10 +51,11 @@ pub struct Finding {
 }
 
 /// Findings that say that something is not known, beside those whose name ends in `-unreadable`.
-pub(super) const UNKNOWN: [&str; 6] = [
+pub(super) const UNKNOWN: [&str; 7] = [
     "not-checked",
     "node-not-opened",
     "modules-unknown",
+    "nodes-unknown",
     "right-gid-unknown",
     "gid-not-proven",
     "expect-unread",

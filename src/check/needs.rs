@@ -3,7 +3,7 @@
 use super::finding::{Findings, Severity};
 use super::port::Expected;
 use crate::device::Absence;
-use crate::inventory::{Answer, Inventory, Problem};
+use crate::inventory::{Answer, Inventory};
 
 /// A limit below this is low, in bytes. Programs lock all that they register: NCCL alone has buffers of 4 MiB for
 /// each of its channels to each peer. The usual limits are 64 KiB (Linux before 5.16) and 8 MiB, or none.
@@ -89,10 +89,15 @@ impl Need<'_> {
     fn check(&self, inventory: &Inventory, findings: &mut Findings<'_>) {
         let Self { module, names, harm, access, advice } = self;
         let (without_module, without_node) = (names[0], names[1]);
-        let access = access.filter(|own| !own.as_ref().is_err_and(Problem::is_of_process));
         let is_loaded = has_module(inventory, module);
         match access {
             Some(Ok(())) => {}
+            Some(Err(problem)) if problem.is_of_process() => findings.add(
+                "nodes-unknown",
+                Severity::Warning,
+                format!("{}: so it is not known whether {harm}", problem.text),
+                "run uverbs check again; ulimit -n and fs.file-max limit how many files may be open",
+            ),
             Some(Err(problem)) => {
                 let seen = format!("{}: {harm}", problem.text);
                 findings.add(without_node, Severity::Problem, seen, *advice);

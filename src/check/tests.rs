@@ -195,7 +195,9 @@ fn modules_that_programs_need() {
     // That the process may open no more files says nothing of a node.
     inventory.umad_access = Some(Ok(()));
     inventory.rdma_cm_access = Some(Err(problem("/dev/infiniband/rdma_cm: too many", 24)));
-    assert_eq!(names(&check(&inventory, expected)), ["nodes-unknown"]);
+    let found = check(&inventory, expected);
+    assert_eq!(names(&found), ["nodes-unknown"]);
+    assert!(found[0].is_of_unknown() && found[0].seen.contains("too many"), "{found:?}");
     (inventory.umad_access, inventory.rdma_cm_access) = (None, None);
     inventory.modules.clear();
     assert_eq!(

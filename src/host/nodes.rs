@@ -138,26 +138,24 @@ impl Host {
         // To open that of a subnet manager (`issm0`) says that there is one.
         nodes.retain(|node| node.name.starts_with("umad"));
         nodes.sort_by(|one, other| natural(&one.name, &other.name));
-        let mut first = None;
+        let mut problems = Vec::new();
         for own in nodes.iter().map(access) {
-            let is_missing = |own: &Answer<()>| matches!(own, Err(it) if it.errno == libc::ENOENT);
             match own {
                 Ok(()) => return Some(Ok(())),
-                // A container has some of the host's. Why one that is there cannot be opened says more.
-                own if first
-                    .as_ref()
-                    .is_none_or(|first| is_missing(first) && !is_missing(&own)) =>
-                {
-                    first = Some(own);
-                }
-                Err(_) => {}
+                Err(problem) => problems.push(problem),
             }
         }
+        // A container has some of the host's. Why one that is there cannot be opened says more, unless it is not known.
+        let first = problems.into_iter().min_by_key(|own| match own.errno {
+            _ if own.is_of_process() => 0,
+            libc::ENOENT => 2,
+            _ => 1,
+        });
         let none = || {
             let (text, errno) = ("no device has a node of ib_umad".to_owned(), libc::ENOENT);
             Err(Problem { text, errno })
         };
-        unread.is_none().then(|| first.unwrap_or_else(none))
+        unread.is_none().then(|| first.map_or_else(none, Err))
     }
 }
 
