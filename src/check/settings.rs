@@ -364,7 +364,7 @@ fn judge_list(
     let named = named.and_then(|own| {
         let name = format!("{}:{}", own.0.device.name, own.1.number);
         Some(if is_never(&own) {
-            format!("{program} never takes {name}; name another port")
+            format!("{program} itself never takes {name}; name another port")
         } else if is_found(own.0) {
             format!("{name} is {}: bring it up, or name another port", own.1.known()?.state)
         } else {

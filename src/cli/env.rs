@@ -255,7 +255,7 @@ pub(crate) fn answer(
     } else if !has_settings {
         report.note("no variables, as not all settings of NCCL could be read");
     } else if is_known && is_met && !lacking.is_empty() {
-        report.note(format!("no variables, as {program} never takes {}", some(&lacking)));
+        report.note(format!("no variables, as {program} itself never takes {}", some(&lacking)));
     } else if is_known && !right.is_empty() && !is_met {
         report.note(format!("no variables, as not all that is asked for has {gid}"));
     } else if is_known && right.is_empty() {
@@ -268,7 +268,7 @@ pub(crate) fn answer(
     match &plan {
         None => report.raise(Status::Doubt),
         Some(_) if idle.is_empty() => {}
-        Some(_) => report.note(format!("{program} never takes {}", Idle::some(&idle))),
+        Some(_) => report.note(format!("{program} itself never takes {}", Idle::some(&idle))),
     }
     let has_doubt = right.is_doubtful || !doubts.is_empty();
     let is_sure = plan.as_ref().map(|plan| plan.is_sure && !has_doubt);

@@ -205,7 +205,7 @@ fn tell_settings(
             let also = if fits.unusable.is_empty() { "" } else { " and uses no other port" };
             report.note(format!("{program}: no setting that uverbs tries is right on {all}{also}"));
             if let Some(idle) = idle {
-                report.note(format!("{program} never takes {idle}"));
+                report.note(format!("{program} itself never takes {idle}"));
             }
             continue;
         };
@@ -214,7 +214,7 @@ fn tell_settings(
         let pairs = if pairs.is_empty() { "nothing to set".to_owned() } else { pairs.join(" ") };
         let known = ", as far as is known";
         let known = if *is_sure || all.contains(known) { "" } else { known };
-        let but = idle.as_ref().map(|own| format!(", but for {own}, which it never takes"));
+        let but = idle.as_ref().map(|own| format!(", but for {own}, which it never takes itself"));
         let but = but.unwrap_or_default();
         report.note(format!("{program}: right on {all}{but}{known}: {pairs}"));
     }

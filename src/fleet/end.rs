@@ -1,5 +1,7 @@
 //! What a port brings to a connection.
 
+use std::net::IpAddr;
+
 use super::meet::Obstacle;
 use super::survey::Chooser;
 use crate::choose::{
@@ -166,25 +168,26 @@ pub enum Reach {
     Routed,
     /// Those of its own network.
     Network,
-    /// Those whose first bits are its own, how many these are being set.
+    /// Those whose first bits are its own, how many these are being set, or taken from another address of the interface.
     Part,
 }
 
 impl Reach {
-    /// That of UCX on a host's RoCE ports, by `UCX_IB_ROCE_LOCAL_SUBNET`, `UCX_IB_ROCE_REACHABILITY_MODE` (1.19) and
+    /// That of UCX from a row of RoCE, by `UCX_IB_ROCE_LOCAL_SUBNET`, `UCX_IB_ROCE_REACHABILITY_MODE` (1.19) and
     /// `UCX_IB_ROCE_SUBNET_PREFIX_LEN`.
+    ///
+    /// Its own network has as many bits for UCX as that of the first address of the row's interface.
     ///
     /// ```
     /// use uverbs::fleet::Reach;
-    /// use uverbs::inventory::{Inventory, Setting};
+    /// use uverbs::inventory::{GidRow, Inventory};
     ///
-    /// let mut host = Inventory::default();
-    /// assert_eq!(Reach::of_ucx(&host), Reach::Routed);
-    /// host.settings.push(Setting::new("UCX_IB_ROCE_LOCAL_SUBNET", "y", None));
-    /// assert_eq!(Reach::of_ucx(&host), Reach::Network);
+    /// fn may_cross(host: &Inventory, row: &GidRow) -> bool {
+    ///     Reach::of_ucx(host, row) == Reach::Routed
+    /// }
     /// ```
     #[must_use]
-    pub fn of_ucx(inventory: &Inventory) -> Self {
+    pub fn of_ucx(inventory: &Inventory, row: &GidRow) -> Self {
         let is = |name: &str, own: &[&str]| {
             let value = inventory.setting(name).map(|own| own.value.as_str());
             value.is_none_or(|value| own.iter().any(|own| own.eq_ignore_ascii_case(value)))
@@ -193,10 +196,25 @@ impl Reach {
             && is("UCX_IB_ROCE_REACHABILITY_MODE", &["route", "all"]);
         match is("UCX_IB_ROCE_SUBNET_PREFIX_LEN", &["auto"]) {
             _ if is_routed => Self::Routed,
-            true => Self::Network,
-            false => Self::Part,
+            true if reaches_network(inventory, row) => Self::Network,
+            _ => Self::Part,
         }
     }
+}
+
+/// Whether the network of a row's address has no fewer bits than that of any address that may be the first of its
+/// interface. Those of IPv4 come before those of IPv6.
+fn reaches_network(inventory: &Inventory, row: &GidRow) -> bool {
+    let entry = &row.record.entry;
+    let index = row.netdev.as_ref().map(|own| own.index).or(entry.netdev_ifindex());
+    let Some(interface) = index.and_then(|own| inventory.interface(own.get())) else {
+        return false;
+    };
+    let own = address_of(entry.gid());
+    interface.addresses.iter().find(|(address, _)| *address == own).is_some_and(|(_, bits)| {
+        let may_be_first = |other: &IpAddr| other.is_ipv4() || own.is_ipv6();
+        interface.addresses.iter().all(|(other, its)| !may_be_first(other) || its <= bits)
+    })
 }
 
 /// An interface above a port's own, or one that may be.
@@ -378,7 +396,7 @@ pub(super) fn end(
         Outcome::Taken(index) => match (seen.row(*index), record.row(port.number, *index)) {
             (Some(row), Some(record)) => {
                 let reach = match chooser {
-                    Chooser::Ucx => Reach::of_ucx(place.here.inventory),
+                    Chooser::Ucx => Reach::of_ucx(place.here.inventory, record),
                     Chooser::Nccl | Chooser::Recommended => Reach::Routed,
                 };
                 Used::Row(UsedRow { reach, ..used(place, seen, row, record) })

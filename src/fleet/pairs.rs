@@ -65,7 +65,8 @@ pub enum Why {
 
 impl Survey {
     /// Whether the ports that a job joins can meet: for each rail and each [`Chooser`], each kind of end with each
-    /// other one. `is_routed` says that routers join all networks. Only hosts are looked at that `is_wanted` holds of.
+    /// other one. `is_routed` says that routers join all networks, and each interface has a route to them. Only hosts are
+    /// looked at that `is_wanted` holds of.
     ///
     /// A rail is not in use if none of its ports is active, nor one of the same name on another host; one that could not
     /// be read is only told of. Where rails are

@@ -270,7 +270,7 @@ fn what_was_not_looked_at() {
     let mut named = host("node1", &[("mlx5_0", port(DUAL)), ("rep0", port(DUAL))]);
     with_third_port(&mut named["devices"][1]);
     set(&mut named, "UCX_NET_DEVICES", "rep0:3", None);
-    assert_eq!(advice(&named), "UCX never takes rep0:3; name another port");
+    assert_eq!(advice(&named), "UCX itself never takes rep0:3; name another port");
     // Nor is one of a device without a node, beside one that has it.
     let mut without = host("node1", &[("mlx5_0", port(DUAL)), ("mlx5_1", port(DUAL))]);
     without["devices"][1]["node"] = Value::Null;
@@ -281,13 +281,13 @@ fn what_was_not_looked_at() {
     efa["devices"][1]["ports"][0]["attributes"][0]["link_layer"] = json!(0);
     efa["devices"][1]["ports"][0]["attributes"][0]["state"] = json!(1);
     set(&mut efa, "NCCL_IB_HCA", "efa_0", None);
-    assert_eq!(advice(&efa), "NCCL never takes efa_0:1; name another port");
+    assert_eq!(advice(&efa), "NCCL itself never takes efa_0:1; name another port");
     // Nor can what UCX never takes: it has no table, or its GID is one of iWARP; nor NVSHMEM's fifth port.
     let mut flat = host("node1", &[("mlx5_0", port(DUAL)), ("rep0", port(DUAL))]);
     flat["devices"][1]["ports"][0]["attributes"][0]["gid_tbl_len"] = json!(0);
     flat["devices"][1]["gids"] = json!([]);
     set(&mut flat, "UCX_NET_DEVICES", "rep0:1", None);
-    assert_eq!(advice(&flat), "UCX never takes rep0:1; name another port");
+    assert_eq!(advice(&flat), "UCX itself never takes rep0:1; name another port");
     let mut iwarp = host("node1", &[("mlx5_0", port(DUAL)), ("siw0", port(DUAL))]);
     let siw = &mut iwarp["devices"][1];
     (siw["node_type"], siw["gids"]) = (json!(4), json!([siw["gids"][0]]));
@@ -295,7 +295,7 @@ fn what_was_not_looked_at() {
     set(&mut iwarp, "UCX_NET_DEVICES", "siw0:1", None);
     for state in [4, 1] {
         iwarp["devices"][1]["ports"][0]["attributes"][0]["state"] = json!(state);
-        assert_eq!(advice(&iwarp), "UCX never takes siw0:1; name another port");
+        assert_eq!(advice(&iwarp), "UCX itself never takes siw0:1; name another port");
     }
     // Without another port the list is not why.
     iwarp["devices"].as_array_mut().unwrap().remove(0);

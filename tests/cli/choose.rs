@@ -975,7 +975,7 @@ fn a_port_that_a_program_never_takes() {
     let fleet = Fleet::new(&[own]);
     let run = fleet.uverbs(&["env", "ucx"]);
     assert_eq!((run.stdout.as_str(), run.status), ("export UCX_IB_GID_INDEX=3\n", 0), "{run:?}");
-    assert!(run.stderr.contains("UCX never takes node1: rep0:3\n"), "{run:?}");
+    assert!(run.stderr.contains("UCX itself never takes node1: rep0:3\n"), "{run:?}");
     assert!(!run.stderr.contains("gets no GID"), "nothing that is set would help: {run:?}");
     let answer = fleet.json(&["env", "ucx"]);
     assert_eq!(
@@ -985,7 +985,10 @@ fn a_port_that_a_program_never_takes() {
     for named in [&["rep0:3"][..], &["rep0", "mlx5_0:1"]] {
         let run = fleet.uverbs(&[&["env", "ucx"], named].concat());
         assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
-        assert!(run.stderr.contains("no variables, as UCX never takes node1: rep0:3\n"), "{run:?}");
+        assert!(
+            run.stderr.contains("no variables, as UCX itself never takes node1: rep0:3\n"),
+            "{run:?}"
+        );
     }
     assert_eq!(fleet.uverbs(&["env", "nccl", "rep0:3", "mlx5_0:1"]).status, 0);
     // Of another host all are such.
@@ -994,9 +997,12 @@ fn a_port_that_a_program_never_takes() {
     let both = Fleet::new(&[host("node1", &[("mlx5_0", port(DUAL))]), idle]);
     let run = both.uverbs(&["env", "ucx"]);
     assert_eq!((run.stdout.as_str(), run.status), ("", 1), "{run:?}");
-    assert!(run.stderr.contains("no variables, as UCX never takes node2: rep0:3\n"), "{run:?}");
+    assert!(
+        run.stderr.contains("no variables, as UCX itself never takes node2: rep0:3\n"),
+        "{run:?}"
+    );
     let run = fleet.uverbs(&["choose"]);
-    let said = "but for node1: rep0:3, which it never takes: UCX_IB_GID_INDEX=3\n";
+    let said = "but for node1: rep0:3, which it never takes itself: UCX_IB_GID_INDEX=3\n";
     assert!(run.stderr.contains(said), "{run:?}");
 }
 
@@ -1020,7 +1026,7 @@ fn a_kind_of_port_that_a_program_never_takes() {
         let program = word.to_uppercase();
         let run = fleet.uverbs(&["env", word]);
         assert_eq!((run.stdout, run.status), (format!("export {variable}=3\n"), 0));
-        let said = format!("{program} never takes node1: {other}\n");
+        let said = format!("{program} itself never takes node1: {other}\n");
         assert!(
             run.stderr.contains(&said) && !run.stderr.contains("gets no GID"),
             "{}",
@@ -1031,7 +1037,7 @@ fn a_kind_of_port_that_a_program_never_takes() {
         assert!(run.stderr.contains(&format!("no variables, as {said}")), "{run:?}");
         let run = fleet.uverbs(&["choose"]);
         let said = format!(
-            "{program}: right on all 2 ports, but for node1: {other}, which it never takes"
+            "{program}: right on all 2 ports, but for node1: {other}, which it never takes itself"
         );
         assert!(run.stderr.contains(&said), "{run:?}");
         // Nothing is wrong that could be mended, also with what is set then, which may be no index of that port.

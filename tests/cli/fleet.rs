@@ -94,6 +94,18 @@ fn what_ucx_is_set_to_reach() {
     let part = &[local, bits("32")];
     assert_eq!(answer(part, one, &[]), (1, true, false));
     assert_eq!(answer(part, one, &job[..2]), (1, true, true));
+    // It may take the length of the prefix from another address of the interface, which may be the first.
+    for (address, status) in [(("10.9.9.1", 32), 1), (("10.9.9.1", 16), 0), (("fe80::5", 64), 0)] {
+        let mut hosts = vec![with_networks(1, one[0]), with_networks(2, one[1])];
+        for host in &mut hosts {
+            set(host, local.0, local.1, None);
+            host["interfaces"][1]["addresses"].as_array_mut().unwrap().push(json!(address));
+        }
+        for words in [&[][..], &job[..2]] {
+            let run = uverbs(&hosts, words);
+            assert_eq!(run.status, status, "{address:?}: {run:?}");
+        }
+    }
     // It is told of the host that is set so, and not of a job without it.
     let mut hosts: Vec<Value> =
         (1..=4).map(|own| with_networks(own, two[usize::from(own > 2)])).collect();

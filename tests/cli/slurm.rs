@@ -107,7 +107,10 @@ fn a_node_is_drained_and_returned() {
             "note: not-checked: not looked at: whether NCCL_IB_HCA=x leaves NCCL an active port, as\n",
         ),
         (1, "warning: node-not-opened mlx5_0: Too many open files; run uverbs check\n"),
-        (1, "warning: nodes-unknown: /dev/infiniband/rdma_cm: Too many open files; run uverbs check\n"),
+        (
+            1,
+            "warning: nodes-unknown: /dev/infiniband/rdma_cm: Too many open files; run uverbs check\n",
+        ),
         (1, "warning: pkeys-unreadable mlx5_0:1: no; is sysfs masked?\n"),
         (1, "warning: only-link-local mlx5_0:1: all GIDs are link-local; another port may have\n"),
     ] {

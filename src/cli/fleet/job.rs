@@ -124,11 +124,15 @@ impl Listed {
         };
         let is_useless_for_nccl =
             |own: &Chosen<'_>| is_useless(own) || !Program::Nccl.may_take(&own.port);
-        let reach = Reach::of_ucx(&host.inventory);
-        let has_roce = chosen.iter().any(|own| own.port.link_layer == LinkLayer::ETHERNET);
+        let roce = chosen.iter().filter(|own| own.port.link_layer == LinkLayer::ETHERNET);
+        let reach = roce.filter_map(|own| {
+            let index = own.decision.outcome.index()?;
+            own.record.row(own.port.number, index)
+        });
+        let reach = reach.map(|own| Reach::of_ucx(&host.inventory, own)).max();
         let host = u32::try_from(self.verdict.hosts - 1).ok();
-        let is_limited = has_roce && reach != Reach::Routed;
-        self.reach.extend(host.filter(|_| is_limited).map(|host| (host, reach)));
+        let reach = reach.filter(|own| *own != Reach::Routed);
+        self.reach.extend(host.zip(reach));
         if is_read && chosen.iter().all(is_useless_for_nccl) {
             self.useless.extend(host);
         }
@@ -196,7 +200,7 @@ impl Listed {
                 tell_unused(program, name, report);
             }
             if let Some(idle) = self.verdict.idle(program) {
-                report.note(format!("{program} never takes {idle}"));
+                report.note(format!("{program} itself never takes {idle}"));
             }
         }
         if !self.others.is_empty() {

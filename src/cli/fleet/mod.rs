@@ -34,7 +34,7 @@ pub(crate) struct FleetArgs {
     /// Join each port with all ports of other hosts, not only with those of its rail
     #[arg(long)]
     pub(crate) all_to_all: bool,
-    /// Routers join all networks: ports in different ones can meet
+    /// Routers join all networks, and all routes are set: ports in different ones can meet
     #[arg(long)]
     pub(crate) routed: bool,
     #[command(flatten)]
