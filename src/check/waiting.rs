@@ -111,6 +111,13 @@ pub(super) fn check_waiting(
     } else {
         "all GIDs that could be used here"
     };
+    // Another address may lead to no other end.
+    let is_other = |row: &choose::Row<'_>| {
+        let may_be_here = matches!(row.home, Home::Ours { .. } | Home::Unproven { .. });
+        !choose::is_of_link(row.gid) && may_be_here
+    };
+    let why = "; uverbs choose --explain says why another is not used";
+    let why = if port.rows.iter().any(is_other) { why } else { "" };
     let (severity, seen, advice): (_, String, String) = match Waiting::of(
         (port, has_netdev),
         served,
@@ -134,9 +141,9 @@ pub(super) fn check_waiting(
             format!("{all} are link-local"),
             match upper {
                 Some(name) => format!(
-                    "give {name} an IPv4 or a global IPv6 address; if it is a bond and has one, look at which member is active"
+                    "give {name} an IPv4 or a global IPv6 address; if it is a bond and has one, look at which member is active{why}"
                 ),
-                None => "give the port's interface an IPv4 or a global IPv6 address".into(),
+                None => format!("give the port's interface an IPv4 or a global IPv6 address{why}"),
             },
         ),
     };

@@ -359,10 +359,13 @@ impl<'s> Troubles<'s> {
             hosts.entry(*network).or_default().insert(*host);
         }
         let most = hosts.iter().max_by_key(|(network, own)| (own.len(), Reverse(**network)));
-        let Some((usual, _)) = most else { return };
+        let Some((network, on)) = most else { return };
+        // Where each network is on one host, those of the first host are on one side.
+        let only = on.first().filter(|_| on.len() == 1);
+        let is_usual = |own: &&Member| only.map_or(own.2 == *network, |host| own.0 == *host);
         let split = |(kind, members): &Side<'_>| {
             let known = members.iter().filter(|own| own.2 != NONE);
-            let (usual, odd): (Vec<Member>, Vec<Member>) = known.partition(|own| own.2 == *usual);
+            let (usual, odd): (Vec<Member>, Vec<Member>) = known.partition(is_usual);
             ((*kind, usual), (*kind, odd))
         };
         let (usual, odd): (Vec<_>, Vec<_>) = sides.iter().map(split).unzip();

@@ -106,6 +106,11 @@ fn what_ucx_is_set_to_reach() {
             assert_eq!(run.status, status, "{address:?}: {run:?}");
         }
     }
+    // All ports of the host that is set so are named, also where each network is on one host.
+    let mut hosts = [with_networks(1, two[0]), with_networks(2, two[1])];
+    set(&mut hosts[0], local.0, local.1, None);
+    let seen = not_meeting(&hosts, &["--all-to-all", "--routed"]);
+    assert!(seen.len() == 1 && seen[0].starts_with("n1 mlx5_0:1,mlx5_1:1 "), "{seen:?}");
     // It is told of the host that is set so, and not of a job without it.
     let mut hosts: Vec<Value> =
         (1..=4).map(|own| with_networks(own, two[usize::from(own > 2)])).collect();
