@@ -101,6 +101,12 @@ pub enum Unfit {
     FarEnd,
     /// Another host has it: duplicate address detection failed (`IFA_F_DADFAILED`).
     Duplicate,
+    /// Its interface is a member of a bridge, bond or team, which takes what arrives there, and so the answers of
+    /// neighbours.
+    Enslaved,
+    /// It is a global IPv6 address, and its interface has no link-local one that can be used. Without that the kernel
+    /// asks for no neighbour, unless other traffic does.
+    NoLinkLocal,
     /// The kernel made the GID of the MAC address, and the interface does not have that address: IPv6 is off, or it has
     /// another link-local address. Nobody can be reached by it with RoCE v2. No address has this reason; a row has it.
     #[cfg_attr(feature = "serde", serde(skip))]
@@ -120,6 +126,12 @@ impl core::fmt::Display for Unfit {
         f.write_str(match self {
             Self::FarEnd => "its address is that of the other end of a point-to-point link",
             Self::Duplicate => "another host has its address (duplicate address detection failed)",
+            Self::Enslaved => {
+                "its interface is a member of a bridge, bond or team, which takes what arrives there"
+            }
+            Self::NoLinkLocal => {
+                "its interface has no link-local IPv6 address, without which no neighbour is found"
+            }
             Self::Unassigned => {
                 "its interface does not have its address, which is made of the MAC address"
             }

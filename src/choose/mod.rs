@@ -50,5 +50,5 @@ pub use port::{Home, MAX_INDEX, Port, Row};
 pub use reason::{Caveat, Reason, Why};
 pub(crate) use recommend::is_usable;
 pub use recommend::{Wish, caveats, is_sure, recommend};
-pub(crate) use surroundings::home;
+pub(crate) use surroundings::{Kind, home};
 pub use surroundings::{Surroundings, port, ports};

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use super::address::address_of;
 use super::port::{Home, Port, Row, is_roce};
 use super::room::has_found;
+use crate::device::NodeType;
 use crate::gid::{DEFAULT_PREFIX, Gid, GidEntry, GidType};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
 use crate::netdev::{Interface, Unfit};
@@ -128,7 +129,7 @@ impl<'i> Surroundings<'i> {
         let is_made = self.has_address(interface, entry.gid());
         let is_unassigned = is_made && self.prefix(interface, entry.gid()).is_none();
         let is_unassigned = is_unassigned && is_resolved(entry);
-        let why = self.unfit(interface, entry.gid());
+        let why = self.unfit(interface, entry.gid()).filter(|own| counts(*own, entry));
         why.or(is_unassigned.then_some(Unfit::Unassigned))
             .or_else(|| has_other_mac(interface, entry))
     }
@@ -202,7 +203,25 @@ impl<'i> Surroundings<'i> {
         let is_known = address.is_none_or(|own| own.is_only && own.first.mac.is_some());
         let is_other = is_by_mac(entry) && is_known && !self.macs.contains_key(&mac_in(gid));
         let other = is_other.then_some(Unfit::OtherMac);
-        all.map(|own| Owners { unfit: own.unfit.or(unassigned).or(other), ..own })
+        all.map(|own| {
+            let unfit = own.unfit.filter(|own| counts(*own, entry));
+            Owners { unfit: unfit.or(unassigned).or(other), ..own }
+        })
+    }
+
+    /// The interface of a row of iWARP that does not say that it has one. If the port has none here, or one with another
+    /// MAC address, the kernel takes no address for the device's.
+    fn home_of_iwarp(&self, port: &PortRecord, gid: Gid) -> Home<'i> {
+        let is_known = self.inventory.has_netlink && self.inventory.interfaces.is_some();
+        match port.netdev.as_ref().ok().filter(|_| is_known) {
+            Some(None) => Home::Foreign,
+            Some(Some(own)) => {
+                let mac = self.inventory.interface(own.index.get()).and_then(|own| own.mac);
+                let is_other = mac.is_some_and(|mac| Gid::of_iwarp(mac) != gid);
+                if is_other { Home::WithoutAddress } else { Home::None }
+            }
+            None => Home::None,
+        }
     }
 
     /// Whether an interface of this namespace has the GID's address, or the MAC address that the GID is made
@@ -213,6 +232,16 @@ impl<'i> Surroundings<'i> {
             || interface.mac.is_some_and(|mac| made_of(mac).contains(&gid))
             || (interface.mac.is_some() && interface.mac == mac_with_id(gid))
     }
+}
+
+/// What the rows of a port have to do with interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Each has one.
+    Roce,
+    /// Its row is of the port's own. Before Linux 6.5 it does not say so, and the kernel compares the MAC address.
+    Iwarp,
+    Other,
 }
 
 /// Everything that a choice on a port depends on; `None` if its attributes or its table could not be
@@ -226,13 +255,17 @@ pub fn port<'i>(
     let attributes = port.known()?;
     record.gids.as_ref()?.as_ref().ok()?;
     let node_type = record.device.node_type;
-    let is_roce = is_roce(attributes.link_layer, node_type);
+    let kind = match node_type {
+        NodeType::RNIC => Kind::Iwarp,
+        _ if is_roce(attributes.link_layer, node_type) => Kind::Roce,
+        _ => Kind::Other,
+    };
     let mut rows: Vec<Row<'_>> = Vec::new();
     for row in record.rows(port.number) {
         // Rows ascend. A row that does not, or is past the end, is not part of the table.
         let index = row.record.entry.index();
         if rows.last().is_none_or(|last| last.index < index) && index < attributes.gid_tbl_len {
-            rows.push(see(here, (is_roce, port), row));
+            rows.push(see(here, (kind, port), row));
         }
     }
     Some(Port {
@@ -250,13 +283,9 @@ pub fn port<'i>(
     })
 }
 
-fn see<'i>(
-    here: &Surroundings<'i>,
-    (is_roce, port): (bool, &PortRecord),
-    row: &'i GidRow,
-) -> Row<'i> {
+fn see<'i>(here: &Surroundings<'i>, (kind, port): (Kind, &PortRecord), row: &'i GidRow) -> Row<'i> {
     let entry = &row.record.entry;
-    let home = home(here, (is_roce, port), row);
+    let home = home(here, (kind, port), row);
     Row {
         index: entry.index(),
         gid: entry.gid(),
@@ -269,7 +298,7 @@ fn see<'i>(
                     let index = row.netdev.as_ref().map(|netdev| netdev.index.get());
                     let interface = index.and_then(|index| here.inventory.interface(index));
                     // The kernel may know the other host as a neighbour.
-                    let is_reached = has_address && matches!(unfit, None | Some(Unfit::Duplicate));
+                    let is_reached = has_address && is_own_reached(unfit);
                     let is_reached = is_reached || !is_resolved(entry);
                     interface.is_none_or(|own| own.is_up) && is_reached
                 }
@@ -277,6 +306,16 @@ fn see<'i>(
             },
         home,
     }
+}
+
+/// Whether a reason of an interface's counts for a row: what no neighbour is asked for needs none.
+fn counts(why: Unfit, entry: &GidEntry) -> bool {
+    is_resolved(entry) || !matches!(why, Unfit::Enslaved | Unfit::NoLinkLocal)
+}
+
+/// Whether the kernel may make an address handle from a GID to itself, as UCX tries it, though others are not reached.
+fn is_own_reached(unfit: Option<Unfit>) -> bool {
+    matches!(unfit, None | Some(Unfit::Duplicate | Unfit::Enslaved | Unfit::NoLinkLocal))
 }
 
 /// Whether this is an IPv4 address written as IPv6.
@@ -294,15 +333,15 @@ fn is_resolved(entry: &GidEntry) -> bool {
 /// Where the interface of a row is.
 pub(crate) fn home<'i>(
     here: &Surroundings<'i>,
-    (is_roce, port): (bool, &PortRecord),
+    (kind, port): (Kind, &PortRecord),
     row: &'i GidRow,
 ) -> Home<'i> {
     let inventory = here.inventory;
     let record = &row.record;
-    if !record.may_have_netdev() && row.netdev.is_none() && !is_roce {
-        return Home::None;
-    }
     let gid = record.entry.gid();
+    if !record.may_have_netdev() && row.netdev.is_none() && kind != Kind::Roce {
+        return if kind == Kind::Iwarp { here.home_of_iwarp(port, gid) } else { Home::None };
+    }
     if inventory.interfaces.is_none() {
         // In a tree of another host, its own names are all that is known. Names of this host's sysfs may
         // be those of another namespace.
@@ -319,7 +358,8 @@ pub(crate) fn home<'i>(
         return Home::Ours {
             name: &netdev.name,
             is_up: is_up(interface),
-            has_address: here.has_address(interface, gid),
+            // Since Linux 6.5 what counts of iWARP is the interface.
+            has_address: kind == Kind::Iwarp || here.has_address(interface, gid),
             unfit: here.unfit_of(interface, &record.entry),
             is_port_s: match &port.netdev {
                 Ok(own) => Some(own.as_ref().is_none_or(|own| own.index == netdev.index)),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::end::Place;
 use super::survey::Survey;
-use crate::choose::{Home, home, is_link_local};
+use crate::choose::{Home, Kind, home, is_link_local};
 use crate::gid::{DEFAULT_PREFIX, Gid, GidType};
 use crate::hardware::PciFunction;
 use crate::inventory::{DeviceRecord, PortRecord};
@@ -105,7 +105,7 @@ impl Seen {
             };
             let Some(identity) = identity(entry.gid()).filter(|_| is_of_roce) else { continue };
             // Each row of RoCE has an interface.
-            let is_own = is_own(home(here, (true, port), row));
+            let is_own = is_own(home(here, (Kind::Roce, port), row));
             is_known &= is_own.is_some();
             if is_own != Some(false) {
                 let key = Key { identity, bytes: entry.gid().to_bytes() };

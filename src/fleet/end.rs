@@ -176,7 +176,8 @@ impl Reach {
     /// That of UCX from a row of RoCE, by `UCX_IB_ROCE_LOCAL_SUBNET`, `UCX_IB_ROCE_REACHABILITY_MODE` (1.19) and
     /// `UCX_IB_ROCE_SUBNET_PREFIX_LEN`.
     ///
-    /// Its own network has as many bits for UCX as that of the first address of the row's interface.
+    /// Its own network has as many bits for UCX as that of the first address of the row's interface that UCX finds. Of
+    /// RoCE v1 they do not matter.
     ///
     /// ```
     /// use uverbs::fleet::Reach;
@@ -195,15 +196,15 @@ impl Reach {
         let is_routed = is("UCX_IB_ROCE_LOCAL_SUBNET", &["n", "no", "off", "0"])
             && is("UCX_IB_ROCE_REACHABILITY_MODE", &["route", "all"]);
         match is("UCX_IB_ROCE_SUBNET_PREFIX_LEN", &["auto"]) {
-            _ if is_routed => Self::Routed,
+            _ if is_routed || row.record.entry.gid_type() == GidType::ROCE_V1 => Self::Routed,
             true if reaches_network(inventory, row) => Self::Network,
             _ => Self::Part,
         }
     }
 }
 
-/// Whether the network of a row's address has no fewer bits than that of any address that may be the first of its
-/// interface. Those of IPv4 come before those of IPv6.
+/// Whether UCX takes the network of a row's address for as large as it is, or larger, whichever address of the interface
+/// it finds first. It leaves out those that are link-local in IPv6. Of two families it may mix up the lengths.
 fn reaches_network(inventory: &Inventory, row: &GidRow) -> bool {
     let entry = &row.record.entry;
     let index = row.netdev.as_ref().map(|own| own.index).or(entry.netdev_ifindex());
@@ -211,9 +212,12 @@ fn reaches_network(inventory: &Inventory, row: &GidRow) -> bool {
         return false;
     };
     let own = address_of(entry.gid());
+    let is_left_out =
+        |other: &IpAddr| matches!(other, IpAddr::V6(v6) if v6.is_unicast_link_local());
     interface.addresses.iter().find(|(address, _)| *address == own).is_some_and(|(_, bits)| {
-        let may_be_first = |other: &IpAddr| other.is_ipv4() || own.is_ipv6();
-        interface.addresses.iter().all(|(other, its)| !may_be_first(other) || its <= bits)
+        interface.addresses.iter().all(|(other, its)| {
+            is_left_out(other) || own.is_ipv4() == other.is_ipv4() && its <= bits
+        })
     })
 }
 

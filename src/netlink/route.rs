@@ -46,6 +46,9 @@ const UPPER_KINDS: [&str; 4] = ["vlan", "macvlan", IPVLAN, "macsec"];
 const IPVLAN: &str = "ipvlan";
 const IPVLAN_SAYS: (u32, u32) = (5, 10);
 
+/// Kinds of masters that take what arrives at their members. A VRF does not, nor does a network of batman-adv.
+const TAKING_KINDS: [&str; 5] = ["bridge", "bond", "team", "openvswitch", "hv_netvsc"];
+
 /// Kinds that are no upper devices of anything but of their members, which are in their namespace.
 const BOTTOM_KINDS: [&str; 4] = ["dummy", "veth", "bond", "bridge"];
 
@@ -57,6 +60,7 @@ const BUSES: &str = "/sys/bus";
 /// Bits of an interface's flags (`linux/if.h`): switched on; `lo`; and able to carry packets.
 const UP: u32 = 1 << 0;
 const LOOPBACK: u32 = 1 << 3;
+const NO_ARP: u32 = 1 << 7;
 const LOWER_UP: u32 = 1 << 16;
 
 /// An interface, as far as it matters here.
@@ -92,6 +96,21 @@ impl Link {
     pub(crate) fn netdev(&self) -> Netdev {
         Netdev { index: self.index, name: self.name.clone() }
     }
+
+    /// Why no program can use an address of it, whatever that is; `has_local` says whether it has a link-local one that
+    /// can be used.
+    fn unfit(&self, ip: IpAddr, has_local: bool) -> Option<Unfit> {
+        let is_up = self.flags & (UP | LOWER_UP) == UP | LOWER_UP;
+        let asks = self.flags & (LOOPBACK | NO_ARP) == 0;
+        let is_global = matches!(ip, IpAddr::V6(v6) if !v6.is_unicast_link_local());
+        let is_mapped = ip.to_canonical() != ip;
+        if TAKING_KINDS.contains(&self.master_kind.as_str()) {
+            Some(Unfit::Enslaved)
+        } else {
+            let is_lost = is_global && !is_mapped && !has_local && is_up && asks;
+            is_lost.then_some(Unfit::NoLinkLocal)
+        }
+    }
 }
 
 /// How a bond uses its members.
@@ -126,10 +145,18 @@ impl RouteDump {
         let mut unfit: BTreeMap<u32, Vec<(IpAddr, Unfit)>> = BTreeMap::new();
         let fit = self.addresses.iter().filter(|own| !own.is_duplicate);
         let fit: BTreeSet<(u32, IpAddr)> = fit.map(|own| (own.index, own.near)).collect();
+        let is_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
+        let with_local: BTreeSet<u32> =
+            fit.iter().filter(|(_, ip)| is_local(ip)).map(|(index, _)| *index).collect();
         for own in &self.addresses {
             addresses.entry(own.index).or_default().push((own.ip, own.prefix));
             // It may be the far end of one address, and an address of its own as well.
-            if let Some(why) = own.unfit().filter(|_| !fit.contains(&(own.index, own.ip))) {
+            let why = own.unfit().filter(|_| !fit.contains(&(own.index, own.ip)));
+            let of_link = || {
+                let link = self.links.by_index.get(&own.index)?;
+                link.unfit(own.ip, with_local.contains(&own.index))
+            };
+            if let Some(why) = why.or_else(of_link) {
                 unfit.entry(own.index).or_default().push((own.ip, why));
             }
         }

@@ -1016,7 +1016,7 @@ fn a_kind_of_port_that_a_program_never_takes() {
     (siw["node_type"], siw["gids"]) = (json!(4), json!([siw["gids"][0]]));
     let row = &mut siw["gids"][0];
     (row["ifindex"], row["netdev"], row["gid_type"]) = (Value::Null, Value::Null, json!(0));
-    row["gid"] = json!("0011:2233:4455:0000:0000:0000:0000:0000");
+    row["gid"] = json!("0211:2233:4455:0000:0000:0000:0000:0000");
     let cases = [
         (efa, "efa_0:1", "nccl", "NCCL_IB_GID_INDEX"),
         (iwarp, "siw0:1", "ucx", "UCX_IB_GID_INDEX"),

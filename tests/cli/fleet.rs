@@ -95,7 +95,9 @@ fn what_ucx_is_set_to_reach() {
     assert_eq!(answer(part, one, &[]), (1, true, false));
     assert_eq!(answer(part, one, &job[..2]), (1, true, true));
     // It may take the length of the prefix from another address of the interface, which may be the first.
-    for (address, status) in [(("10.9.9.1", 32), 1), (("10.9.9.1", 16), 0), (("fe80::5", 64), 0)] {
+    for (address, status) in
+        [(("10.9.9.1", 32), 1), (("10.9.9.1", 16), 0), (("fe80::5", 10), 0), (("fd00::5", 16), 1)]
+    {
         let mut hosts = vec![with_networks(1, one[0]), with_networks(2, one[1])];
         for host in &mut hosts {
             set(host, local.0, local.1, None);
@@ -106,6 +108,24 @@ fn what_ucx_is_set_to_reach() {
             assert_eq!(run.status, status, "{address:?}: {run:?}");
         }
     }
+    // A job of one host joins nothing, and to RoCE v1 this does not apply.
+    let mut lonely = [with_networks(1, one[0]), with_networks(2, one[1])];
+    for host in &mut lonely {
+        set(host, local.0, local.1, None);
+        set(host, "UCX_IB_ROCE_SUBNET_PREFIX_LEN", "32", None);
+    }
+    let said = "not known: whether UCX reaches all ports";
+    let run = uverbs(&lonely, &["--hosts", "n1"]);
+    assert!(!run.stderr.contains(said) && run.status == 0, "{run:?}");
+    let run = uverbs(&lonely, &["--hosts", "n[1-2]"]);
+    assert!(run.stderr.contains(said), "{run:?}");
+    for host in &mut lonely {
+        for device in host["devices"].as_array_mut().unwrap() {
+            device["gids"].as_array_mut().unwrap().retain(|row| row["gid_type"] == json!(1));
+        }
+    }
+    let run = uverbs(&lonely, &["--hosts", "n[1-2]"]);
+    assert!(!run.stderr.contains(said), "{run:?}");
     // All ports of the host that is set so are named, also where each network is on one host.
     let mut hosts = [with_networks(1, two[0]), with_networks(2, two[1])];
     set(&mut hosts[0], local.0, local.1, None);

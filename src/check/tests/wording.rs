@@ -57,6 +57,8 @@ fn tell_rows(text: &mut String) {
         Reason::AddressGone(name()),
         Reason::Unfit(Unfit::FarEnd),
         Reason::Unfit(Unfit::Duplicate),
+        Reason::Unfit(Unfit::Enslaved),
+        Reason::Unfit(Unfit::NoLinkLocal),
         Reason::Unfit(Unfit::Unassigned),
         Reason::Unfit(Unfit::OtherMac),
         Reason::Unfit(Unfit::Mapped),

@@ -7,7 +7,7 @@ use super::*;
 use crate::choose::surroundings::{Surroundings, port as seen};
 use crate::device::Device;
 use crate::gid::{Gid, GidEntry, GidRecord, Source};
-use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
+use crate::inventory::{Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem};
 use crate::netdev::{Interface, Netdev, Unfit};
 use crate::port::PortAttributes;
 
@@ -81,7 +81,8 @@ fn home_on(inventory: &Inventory, row: &GidRow, link_layer: LinkLayer) -> String
         Home::Ours { name, has_address, unfit, .. } => {
             let row = &port.rows[0];
             let is_duplicate = unfit == Some(Unfit::Duplicate);
-            let is_of_use = has_address && (unfit.is_none() || is_duplicate);
+            let is_own = matches!(unfit, None | Some(Unfit::Enslaved | Unfit::NoLinkLocal));
+            let is_of_use = has_address && (is_own || is_duplicate);
             let is_of_use = is_of_use || unfit == Some(Unfit::OtherMac);
             let handle = (row.has_address_handle, row.is_address_handle_known());
             assert_eq!(handle, (is_of_use, !is_duplicate), "of all but the local ones of v1");
@@ -189,6 +190,51 @@ fn a_default_gid_is_made_from_the_mac_address() {
     assert_eq!(home_in(&assigned, &by_ioctl(default, 2)), "unproven eth0");
     assert_eq!(home_in(&assigned, &unread(default)), "address unproven -");
     assert_eq!(home_in(&here, &named("::ffff:10.9.9.9", GidType::ROCE_V1)), "ours eth0 false");
+    // Where no neighbour is asked for, it does not matter who takes the answer.
+    let enslaved = (default.parse().unwrap(), Unfit::Enslaved);
+    assigned.interfaces.iter_mut().flatten().for_each(|own| own.unfit = vec![enslaved]);
+    assert_eq!(home_in(&assigned, &named(default, GidType::ROCE_V2)), "ours eth0 true Enslaved");
+    assert_eq!(home_in(&assigned, &named(default, GidType::ROCE_V1)), "ours eth0 true");
+    assert_eq!(home_in(&assigned, &by_ioctl(default, 2)), "unproven eth0 Enslaved");
+    assert_eq!(home_in(&assigned, &unread(default)), "address unproven - Enslaved");
+}
+
+/// The row of iWARP is of the port's own interface. Before Linux 6.5 it does not say so, and the MAC address counts.
+#[test]
+fn a_row_of_iwarp_is_of_the_port_s_own_interface() {
+    let own = |index: u32, name: &str| Netdev::new(NonZeroU32::new(index).unwrap(), name);
+    let home = |inventory: &Inventory, netdev: Answer<Option<Netdev>>, row: GidRow| {
+        let mut record = DeviceRecord::new(Device::named("siw0"));
+        record.device.node_type = NodeType::RNIC;
+        record.gids = Some(Ok(vec![row]));
+        let (state, link_layer) = (PortState::ACTIVE, LinkLayer::ETHERNET);
+        let attributes = PortAttributes { state, link_layer, gid_tbl_len: 1, ..Default::default() };
+        record.ports = vec![PortRecord { netdev, ..PortRecord::new(1) }];
+        record.ports[0].attributes = Some(Ok((attributes, Source::Ioctl)));
+        let port = seen(&Surroundings::of(inventory), &record, &record.ports[0]).unwrap();
+        match port.rows[0].home {
+            Home::Ours { name, has_address, .. } => format!("ours {name} {has_address}"),
+            other => format!("{other:?}"),
+        }
+    };
+    let row = |text: &str, index: u32| {
+        let entry = GidEntry::new(1, 0, gid(text));
+        GidRow::from(GidRecord::from(entry.with_netdev_ifindex(NonZeroU32::new(index))))
+    };
+    let (here, made, other) = (here(), "0211:2233:4455::", "0211:2233:7777::");
+    for text in [made, other] {
+        let named = GidRow { netdev: Some(own(2, "eth0")), ..row(text, 2) };
+        assert_eq!(home(&here, Ok(Some(own(2, "eth0"))), named), "ours eth0 true");
+        assert_eq!(home(&here, Ok(None), row(text, 9)), "Foreign");
+        assert_eq!(home(&here, Ok(None), row(text, 0)), "Foreign", "before Linux 6.5");
+    }
+    assert_eq!(home(&here, Ok(Some(own(2, "eth0"))), row(made, 0)), "None");
+    assert_eq!(home(&here, Ok(Some(own(2, "eth0"))), row(other, 0)), "WithoutAddress");
+    // Of what is not known nothing is said.
+    let unread = Problem { text: "no".to_owned(), errno: 5 };
+    assert_eq!(home(&here, Err(unread), row(other, 0)), "None");
+    let by_sysfs = Inventory { has_netlink: false, ..here };
+    assert_eq!(home(&by_sysfs, Ok(None), row(other, 0)), "None");
 }
 
 /// A row that does not say what its interface is called has one all the same, on RoCE.

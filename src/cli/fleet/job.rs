@@ -298,7 +298,10 @@ impl Listed {
                 ));
             }
         }
-        // Where nothing is routed, the networks of each rail are compared.
+        // A job of one host joins no ports. Where nothing is routed, the networks of each rail are compared.
+        if self.verdict.hosts <= without.len() + 1 {
+            return;
+        }
         let mut left = self.reach.iter().filter(|(host, _)| !without.contains(host));
         if left.any(|(_, reach)| *reach == Reach::Part || is_routed) {
             let [_, is_sure] = are_sure;

@@ -610,8 +610,9 @@ fn iwarp_where_rails_are_networks() {
     for own in &mut hosts {
         let device = &mut own.devices[1].device;
         (device.node_type, device.protocol) = (NodeType::RNIC, Some("iw".to_owned()));
-        // It is made of the MAC address.
-        let entry = GidEntry::new(1, 0, Gid::from_bytes([2; 16])).with_type(GidType::IB);
+        let index = own.devices[1].ports[0].netdev.as_ref().unwrap().as_ref().unwrap().index;
+        let mac = own.interface(index.get()).unwrap().mac.unwrap();
+        let entry = GidEntry::new(1, 0, Gid::of_iwarp(mac)).with_type(GidType::IB);
         own.devices[1].gids = Some(Ok(vec![GidRecord::new(entry, Source::Ioctl).into()]));
     }
     let found = troubles(&hosts, Rails::Networks, false);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use crate::cm::Holder;
-use crate::device::Device;
+use crate::device::{Device, NodeType};
 use crate::gid::{Gid, GidRecord, GidType};
 use crate::host::{GidTable, PortNetdevs};
 use crate::netdev::Netdev;
@@ -491,6 +491,7 @@ impl Namespace {
             has_both_types: (type_in(0), type_in(1))
                 == (Some(GidType::ROCE_V1), Some(GidType::ROCE_V2)),
             is_full: table.is_full(number),
+            is_iwarp: table.device().node_type == NodeType::RNIC,
             own,
         })
     }
@@ -510,6 +511,10 @@ impl Namespace {
             (None, Some(name)) => self.links.as_ref()?.named(name)?.netdev(),
             (None, None) => return None,
         };
+        // A row of iWARP is always of the port's own, whatever its MAC address is.
+        if port.is_iwarp {
+            return (netdev.index == own.index).then_some(netdev);
+        }
         let index = netdev.index.get();
         let has_row = !port.is_full
             && (netdev.index == own.index || port.uppers.contains(&index))
@@ -561,6 +566,7 @@ fn first_types(table: &GidTable) -> BTreeMap<(u32, u32), GidType> {
 #[derive(Debug)]
 struct PortHere {
     own: Netdev,
+    is_iwarp: bool,
     /// The bond that it belongs to.
     bond: Option<NonZeroU32>,
     /// What is above it, here, as far as the kernel makes rows of it for this port.

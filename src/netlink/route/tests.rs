@@ -241,6 +241,31 @@ fn addresses_that_nobody_can_use() {
     assert_eq!(own.addresses.len(), 4);
     let far = ("10.0.0.4".parse().unwrap(), Unfit::FarEnd);
     assert_eq!(own.unfit, [far, (v6(5).into(), Unfit::Duplicate)]);
+    // Where neighbours are asked for, a global IPv6 address needs a link-local one that can be used. What arrives at a
+    // member of a bridge is the bridge's; a VRF leaves it there.
+    let local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+    let unfit = |flags: u32, master: &str, local_flags: Option<u8>| {
+        let ips: [&[u8]; 2] = [&v6(6).octets(), &[10, 0, 0, 1]];
+        let mut addresses = ips.map(|own| address(0x80, own, own)).to_vec();
+        let local = local_flags.map(|own| address(own, &local.octets(), &local.octets()));
+        addresses.extend(local);
+        let mut link = link(9, "d0");
+        (link.flags, link.master_kind) = (flags, master.to_owned());
+        let dump = RouteDump { links: [link].into_iter().collect(), addresses };
+        let unfit = dump.interfaces()[0].unfit.clone();
+        unfit.into_iter().map(|(_, why)| why).collect::<Vec<_>>()
+    };
+    let is_up = UP | LOWER_UP;
+    assert_eq!(unfit(is_up, "", Some(0x80)), []);
+    assert_eq!(unfit(is_up, "", None), [Unfit::NoLinkLocal]);
+    assert_eq!(unfit(is_up, "", Some(0xc8)), [Unfit::NoLinkLocal, Unfit::Duplicate]);
+    for flags in [UP, LOWER_UP, is_up | NO_ARP, is_up | LOOPBACK] {
+        assert_eq!(unfit(flags, "", None), [], "{flags:x}");
+    }
+    assert_eq!(unfit(is_up, "vrf", Some(0x80)), []);
+    for master in ["bridge", "bond", "team", "openvswitch"] {
+        assert_eq!(unfit(is_up, master, Some(0x80)), [Unfit::Enslaved; 3], "{master}");
+    }
     // The interface has the address itself.
     let addresses = vec![
         address(0x80, &[10, 0, 0, 3], &[10, 0, 0, 4]),

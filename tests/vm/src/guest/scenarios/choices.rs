@@ -478,14 +478,39 @@ pub(crate) fn addresses_that_nobody_can_use() -> Result<()> {
     run(&["ip", "address", "add", "::ffff:10.9.0.1/128", "dev", "v0", "nodad"])?;
     rdma.wait_for_gids(3)?;
     compare("IPv4 in IPv6", Some(&[("rxe9:1", 1)]), &[&only("rxe9:1")])?;
-    let answer = run(&["uverbs", "choose", "rxe9", "--explain"])?;
+    let answer = lab::output(&["uverbs", "choose", "rxe9", "--explain"])?;
+    ensure!(answer.status.code() == Some(1), "{answer:?}");
+    let answer = String::from_utf8(answer.stdout)?;
     for (gid, why) in [
         ("fe80::", "its interface does not have its address, which is made of the MAC address"),
         ("::ffff:10.9.0.1", "the kernel takes it for an IPv4 address"),
+        ("fd00:9::8", "its interface has no link-local IPv6 address"),
     ] {
         ensure!(answer.lines().any(|line| line.contains(gid) && line.contains(why)), "{answer}");
     }
-    drop(rdma);
+    // What arrives at a member of a bridge is the bridge's. UCX asks for no neighbour.
+    run(&["ip", "address", "add", "10.9.7.1/24", "dev", "v0"])?;
+    rdma.wait_for_gids(4)?;
+    let recommended = || -> Result<Value> {
+        let answer = run(&["uverbs", "choose", "rxe9", "--json"])?;
+        let answer: Value = serde_json::from_str(&answer)?;
+        Ok(answer["choose"][0]["index"].clone())
+    };
+    ensure!(recommended()? == 3, "{}", recommended()?);
+    run(&["ip", "link", "add", "br9", "type", "bridge"])?;
+    let bridge = Netdev::made("br9");
+    run(&["ip", "link", "set", "br9", "addrgenmode", "none"])?;
+    run(&["ip", "link", "set", "br9", "up"])?;
+    run(&["ip", "link", "set", "v0", "master", "br9"])?;
+    run(&["ip", "address", "add", "10.9.7.2/24", "dev", "br9"])?;
+    rdma.wait_for_gids(5)?;
+    compare("a member of a bridge", Some(&[("rxe9:1", 3)]), &[&only("rxe9:1")])?;
+    let answer = run(&["uverbs", "choose", "rxe9", "--explain"])?;
+    println!("{answer}");
+    let of = |gid: &str| answer.lines().find(|line| line.contains(gid)).unwrap_or_default();
+    ensure!(of("10.9.7.1").contains("a member of a bridge"), "{answer}");
+    ensure!(of("10.9.7.2").contains("recommended"), "{answer}");
+    drop((rdma, bridge));
     let netdev = Netdev::dummy("d9", "02:11:22:33:44:99")?;
     let rxe = SoftRoce::new("rxe8", &netdev)?;
     rxe.wait_for_gids(1)?;

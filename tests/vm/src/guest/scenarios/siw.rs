@@ -15,7 +15,7 @@ use uverbs_vm::stretched;
 
 use super::changes::answers_after_removal;
 use super::{answers, examples, tools};
-use crate::lab::{self, Netdev, SoftIwarp, SoftRoce, run};
+use crate::lab::{self, Namespace, Netdev, SoftIwarp, SoftRoce, run};
 
 const MAC: &str = "02:11:22:33:44:55";
 /// The same as a GID.
@@ -79,7 +79,21 @@ pub(crate) fn comes_up() -> Result<()> {
     let listed = run(&["uverbs", "devices", "--no-header"])?;
     let words: Vec<&str> = listed.split_whitespace().collect();
     ensure!(words[..5] == ["siw0", "rnic", "iw", "siw", "1"], "{listed}");
-    drop(lab);
+    // What is in another namespace takes no address of this one.
+    let elsewhere = Namespace::new("iwarp")?;
+    run(&["ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1"])?;
+    let cable = Netdev::made("v0");
+    elsewhere.take(Netdev::made("v1"))?;
+    run(&["ip", "link", "set", "v0", "up"])?;
+    elsewhere.run(&["ip", "link", "set", "v1", "up"])?;
+    elsewhere.run(&["rdma", "link", "add", "siw1", "type", "siw", "netdev", "v1"])?;
+    lab::wait_until("the other port is active", || {
+        Sysfs::host().query_port("siw1", 1).is_ok_and(|port| port.state == PortState::ACTIVE)
+    })?;
+    let output = lab::output(&["uverbs", "choose", "siw1", "--explain"])?;
+    ensure!(output.status.code() == Some(1), "{output:?}");
+    elsewhere.run(&["uverbs", "choose", "siw1"])?;
+    drop((cable, lab));
     lab::sweep()
 }
 
@@ -127,6 +141,11 @@ pub(crate) fn events() -> Result<()> {
     let [entry] = &table[..] else { anyhow::bail!("not one GID: {table:?}") };
     let wanted = if gid_follows_the_mac()? { "211:2233:4466::" } else { GID };
     ensure!(entry.gid().to_string() == wanted, "{entry:?}, {wanted}");
+    // Since Linux 6.5 the connection manager compares the interface, and not the MAC address.
+    let output = lab::output(&["uverbs", "choose", "siw0", "--explain"])?;
+    println!("{output:?}");
+    let is_of_use = gid_follows_the_mac()? || lab::kernel()? >= (6, 5);
+    ensure!(output.status.success() == is_of_use, "{output:?}");
     // libibverbs must read the same GID.
     answers::compare_verbs("siw0")?;
     answers::compare_umad(&[0, 1, 2])
