@@ -100,16 +100,17 @@ impl Link {
     /// Why no program can use an address of it, whatever that is; `has_local` says whether it has a link-local one that
     /// can be used.
     fn unfit(&self, ip: IpAddr, has_local: bool) -> Option<Unfit> {
+        // It is one of IPv4 to the kernel, which is another reason.
+        if ip.to_canonical() != ip {
+            return None;
+        }
+        if TAKING_KINDS.contains(&self.master_kind.as_str()) {
+            return Some(Unfit::Enslaved);
+        }
+        let is_global = matches!(ip, IpAddr::V6(v6) if !v6.is_unicast_link_local());
         let is_up = self.flags & (UP | LOWER_UP) == UP | LOWER_UP;
         let asks = self.flags & (LOOPBACK | NO_ARP) == 0;
-        let is_global = matches!(ip, IpAddr::V6(v6) if !v6.is_unicast_link_local());
-        let is_mapped = ip.to_canonical() != ip;
-        if TAKING_KINDS.contains(&self.master_kind.as_str()) {
-            Some(Unfit::Enslaved)
-        } else {
-            let is_lost = is_global && !is_mapped && !has_local && is_up && asks;
-            is_lost.then_some(Unfit::NoLinkLocal)
-        }
+        (is_global && is_up && asks && !has_local).then_some(Unfit::NoLinkLocal)
     }
 }
 

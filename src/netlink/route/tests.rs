@@ -256,6 +256,9 @@ fn addresses_that_nobody_can_use() {
         unfit.into_iter().map(|(_, why)| why).collect::<Vec<_>>()
     };
     let is_up = UP | LOWER_UP;
+    let mut member = link(9, "d0");
+    (member.flags, member.master_kind) = (is_up, "bond".to_owned());
+    assert_eq!(member.unfit("::ffff:10.0.0.1".parse().unwrap(), false), None, "it is of IPv4");
     assert_eq!(unfit(is_up, "", Some(0x80)), []);
     assert_eq!(unfit(is_up, "", None), [Unfit::NoLinkLocal]);
     assert_eq!(unfit(is_up, "", Some(0xc8)), [Unfit::NoLinkLocal, Unfit::Duplicate]);

@@ -93,7 +93,7 @@ pub(crate) fn comes_up() -> Result<()> {
     let output = lab::output(&["uverbs", "choose", "siw1", "--explain"])?;
     ensure!(output.status.code() == Some(1), "{output:?}");
     elsewhere.run(&["uverbs", "choose", "siw1"])?;
-    drop((cable, lab));
+    drop((cable, elsewhere, lab));
     lab::sweep()
 }
 
