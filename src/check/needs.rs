@@ -96,7 +96,7 @@ impl Need<'_> {
                 "nodes-unknown",
                 Severity::Warning,
                 format!("{}: so it is not known whether {harm}", problem.text),
-                "run uverbs check again; ulimit -n and fs.file-max limit how many files may be open",
+                "this says nothing about the node: run uverbs check again, with higher limits",
             ),
             Some(Err(problem)) => {
                 let seen = format!("{}: {harm}", problem.text);

@@ -8,7 +8,7 @@ use super::port::{Home, Port, Row, is_roce};
 use super::room::has_found;
 use crate::device::NodeType;
 use crate::gid::{DEFAULT_PREFIX, Gid, GidEntry, GidType};
-use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
+use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord, SettingsReading};
 use crate::netdev::{Interface, Unfit};
 
 /// The ports of a host whose attributes and GID tables could be read.
@@ -37,6 +37,10 @@ pub struct Surroundings<'i> {
     /// The same of those GIDs.
     made: BTreeMap<Gid, Owners<'i>>,
     by_name: BTreeMap<&'i str, &'i Interface>,
+    /// Of each interface the longest prefix of an address of IPv4, and of one of IPv6 that is not link-local.
+    longest: BTreeMap<u32, [Option<u8>; 2]>,
+    /// The values of its settings, as the newest releases see them.
+    settings: BTreeMap<&'i str, &'i str>,
 }
 
 /// Interfaces that have one address, as far as it matters. There may be very many.
@@ -85,7 +89,14 @@ impl<'i> Surroundings<'i> {
             macs: BTreeMap::new(),
             made: BTreeMap::new(),
             by_name: BTreeMap::new(),
+            longest: BTreeMap::new(),
+            settings: BTreeMap::new(),
         };
+        for own in &inventory.settings {
+            if own.readings.contains(&SettingsReading::NEWEST) {
+                here.settings.entry(&own.name).or_insert(&own.value);
+            }
+        }
         for interface in inventory.interfaces.iter().flatten() {
             here.by_name.insert(&interface.name, interface);
             let index = interface.index.get();
@@ -112,6 +123,11 @@ impl<'i> Surroundings<'i> {
                 let bits =
                     if is_mapped(written) { bits.checked_sub(96).unwrap_or(32) } else { *bits };
                 here.owned.entry((index, address)).or_insert(bits);
+                if !matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local()) {
+                    let [v4, v6] = here.longest.entry(index).or_default();
+                    let longest = if address.is_ipv4() { v4 } else { v6 };
+                    *longest = (*longest).max(Some(bits));
+                }
                 let unfit = here.unfit.get(&(index, address)).copied();
                 add(&mut here.addresses, address, Owners::of(interface, unfit));
             }
@@ -143,6 +159,16 @@ impl<'i> Surroundings<'i> {
     /// The interface of a name.
     pub(crate) fn named(&self, name: &str) -> Option<&'i Interface> {
         self.by_name.get(name).copied()
+    }
+
+    /// The value of a setting, as the newest releases see it.
+    pub(crate) fn setting(&self, name: &str) -> Option<&'i str> {
+        self.settings.get(name).copied()
+    }
+
+    /// The longest prefix of an interface's addresses: of those of IPv4, and of those of IPv6 that are not link-local.
+    pub(crate) fn longest_prefixes(&self, interface: &Interface) -> [Option<u8>; 2] {
+        self.longest.get(&interface.index.get()).copied().unwrap_or_default()
     }
 
     /// The length of the prefix of a GID's address on an interface, if that has it.
@@ -339,8 +365,14 @@ pub(crate) fn home<'i>(
     let inventory = here.inventory;
     let record = &row.record;
     let gid = record.entry.gid();
-    if !record.may_have_netdev() && row.netdev.is_none() && kind != Kind::Roce {
-        return if kind == Kind::Iwarp { here.home_of_iwarp(port, gid) } else { Home::None };
+    let is_named = record.entry.netdev_ifindex().is_some() || record.sysfs_netdev.is_some();
+    match kind {
+        // That sysfs did not say that there is none makes none.
+        Kind::Other if !is_named && row.netdev.is_none() => return Home::None,
+        Kind::Iwarp if !record.may_have_netdev() && row.netdev.is_none() => {
+            return here.home_of_iwarp(port, gid);
+        }
+        _ => {}
     }
     if inventory.interfaces.is_none() {
         // In a tree of another host, its own names are all that is known. Names of this host's sysfs may

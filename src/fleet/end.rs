@@ -180,24 +180,25 @@ impl Reach {
     /// RoCE v1 they do not matter.
     ///
     /// ```
+    /// use uverbs::choose::Surroundings;
     /// use uverbs::fleet::Reach;
-    /// use uverbs::inventory::{GidRow, Inventory};
+    /// use uverbs::inventory::GidRow;
     ///
-    /// fn may_cross(host: &Inventory, row: &GidRow) -> bool {
+    /// fn may_cross(host: &Surroundings, row: &GidRow) -> bool {
     ///     Reach::of_ucx(host, row) == Reach::Routed
     /// }
     /// ```
     #[must_use]
-    pub fn of_ucx(inventory: &Inventory, row: &GidRow) -> Self {
+    pub fn of_ucx(here: &Surroundings<'_>, row: &GidRow) -> Self {
         let is = |name: &str, own: &[&str]| {
-            let value = inventory.setting(name).map(|own| own.value.as_str());
+            let value = here.setting(name);
             value.is_none_or(|value| own.iter().any(|own| own.eq_ignore_ascii_case(value)))
         };
         let is_routed = is("UCX_IB_ROCE_LOCAL_SUBNET", &["n", "no", "off", "0"])
             && is("UCX_IB_ROCE_REACHABILITY_MODE", &["route", "all"]);
         match is("UCX_IB_ROCE_SUBNET_PREFIX_LEN", &["auto"]) {
             _ if is_routed || row.record.entry.gid_type() == GidType::ROCE_V1 => Self::Routed,
-            true if reaches_network(inventory, row) => Self::Network,
+            true if reaches_network(here, row) => Self::Network,
             _ => Self::Part,
         }
     }
@@ -205,20 +206,17 @@ impl Reach {
 
 /// Whether UCX takes the network of a row's address for as large as it is, or larger, whichever address of the interface
 /// it finds first. It leaves out those that are link-local in IPv6. Of two families it may mix up the lengths.
-fn reaches_network(inventory: &Inventory, row: &GidRow) -> bool {
+fn reaches_network(here: &Surroundings<'_>, row: &GidRow) -> bool {
     let entry = &row.record.entry;
     let index = row.netdev.as_ref().map(|own| own.index).or(entry.netdev_ifindex());
-    let Some(interface) = index.and_then(|own| inventory.interface(own.get())) else {
+    let Some(interface) = index.and_then(|own| here.inventory.interface(own.get())) else {
         return false;
     };
-    let own = address_of(entry.gid());
-    let is_left_out =
-        |other: &IpAddr| matches!(other, IpAddr::V6(v6) if v6.is_unicast_link_local());
-    interface.addresses.iter().find(|(address, _)| *address == own).is_some_and(|(_, bits)| {
-        interface.addresses.iter().all(|(other, its)| {
-            is_left_out(other) || own.is_ipv4() == other.is_ipv4() && its <= bits
-        })
-    })
+    let (own, other) = match (address_of(entry.gid()), here.longest_prefixes(interface)) {
+        (IpAddr::V4(_), [v4, v6]) => (v4, v6),
+        (IpAddr::V6(_), [v4, v6]) => (v6, v4),
+    };
+    other.is_none() && own.is_some() && own == here.prefix(interface, entry.gid())
 }
 
 /// An interface above a port's own, or one that may be.
@@ -400,7 +398,7 @@ pub(super) fn end(
         Outcome::Taken(index) => match (seen.row(*index), record.row(port.number, *index)) {
             (Some(row), Some(record)) => {
                 let reach = match chooser {
-                    Chooser::Ucx => Reach::of_ucx(place.here.inventory, record),
+                    Chooser::Ucx => Reach::of_ucx(place.here, record),
                     Chooser::Nccl | Chooser::Recommended => Reach::Routed,
                 };
                 Used::Row(UsedRow { reach, ..used(place, seen, row, record) })

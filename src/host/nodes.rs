@@ -121,9 +121,12 @@ impl Host {
 
 impl Host {
     /// Whether this process can open the node of the connection manager as programs do; `None` if there is none, or
-    /// that is not known.
+    /// that is not known. What the process lacked is said.
     pub(crate) fn connection_manager_access(&self) -> Option<Answer<()>> {
-        self.connection_manager_node().ok()?.as_ref().map(access)
+        match self.connection_manager_node() {
+            Ok(node) => node.as_ref().map(access),
+            Err(error) => of_process(&error),
+        }
     }
 
     /// The same of any node for management datagrams; `None` if `ib_umad` is not loaded, or that is not known. If none can
@@ -155,8 +158,17 @@ impl Host {
             let (text, errno) = ("no device has a node of ib_umad".to_owned(), libc::ENOENT);
             Err(Problem { text, errno })
         };
-        unread.is_none().then(|| first.map_or_else(none, Err))
+        match unread {
+            Some(error) => of_process(&error),
+            None => Some(first.map_or_else(none, Err)),
+        }
     }
+}
+
+/// An error that says what the process lacked.
+fn of_process(error: &Error) -> Option<Answer<()>> {
+    let problem = Problem::from(error);
+    problem.is_of_process().then_some(Err(problem))
 }
 
 /// Whether this process can open a node for reading and writing, as programs do. What is not the node is not opened.

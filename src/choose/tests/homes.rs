@@ -312,3 +312,12 @@ fn an_interface_that_was_renamed_is_down_all_the_same() {
     let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
     assert!(!port.rows[0].has_address_handle, "UCX makes none");
 }
+
+/// InfiniBand has no interfaces of rows, also where sysfs did not say so.
+#[test]
+fn a_row_of_infiniband_without_an_interface() {
+    for inventory in [here(), Inventory { has_netlink: false, ..here() }] {
+        let home = home_on(&inventory, &unread("fe80::1"), LinkLayer::INFINIBAND);
+        assert_eq!(home, "None");
+    }
+}

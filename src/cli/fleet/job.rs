@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use uverbs::choose::Wish;
 use uverbs::choose::plan::{Plan, Program};
+use uverbs::choose::{Surroundings, Wish};
 use uverbs::fleet::{Chooser, Doubt, Obstacle, Rails, Reach, Survey, Trouble, Why};
 use uverbs::inventory::NodeState;
 use uverbs::port::LinkLayer;
@@ -129,7 +129,8 @@ impl Listed {
             let index = own.decision.outcome.index()?;
             own.record.row(own.port.number, index)
         });
-        let reach = reach.map(|own| Reach::of_ucx(&host.inventory, own)).max();
+        let here = Surroundings::of(&host.inventory);
+        let reach = reach.map(|own| Reach::of_ucx(&here, own)).max();
         let host = u32::try_from(self.verdict.hosts - 1).ok();
         let reach = reach.filter(|own| *own != Reach::Routed);
         self.reach.extend(host.zip(reach));
