@@ -114,6 +114,9 @@ fn host() -> Value {
     })
 }
 
+/// A list that matters to a job.
+const REACH: &str = "what a program reaches";
+
 /// A host with so many elements of a kind.
 type Grow = fn(&mut Value, usize);
 
@@ -199,6 +202,18 @@ const KINDS: &[(&str, Grow)] = &[
         host["settings"] = (0..count).map(setting).collect();
         host["devices"] = (0..count)
             .map(|n| device(&format!("mlx5_{n}"), &[port(1)], &[row(1, n, Some(2))]))
+            .collect();
+    }),
+    // What UCX reaches from each port is in the settings and the addresses.
+    (REACH, |host, count| {
+        let setting = |_| json!({ "name": "NCCL_DEBUG", "value": "WARN", "file": "f" });
+        let mut settings: Vec<Value> = (0..40 * count).map(setting).collect();
+        settings.push(json!({ "name": "UCX_IB_ROCE_LOCAL_SUBNET", "value": "y", "file": "f" }));
+        host["settings"] = settings.into();
+        let address = |n: usize| json!([format!("10.0.{}.{}", n / 256, n % 256), 24]);
+        host["interfaces"][0]["addresses"] = (0..40 * count).map(address).collect();
+        host["devices"] = (0..count)
+            .map(|n| device(&format!("mlx5_{n}"), &[port(1)], &[row(1, 3, Some(2))]))
             .collect();
     }),
     ("subnets", |host, count| {
@@ -302,6 +317,9 @@ fn share(part: usize) {
             for words in READERS {
                 measure(folder.path(), name, *grow, words);
             }
+        }
+        if *name == REACH {
+            measure(folder.path(), name, *grow, &["fleet", "--hosts", "node"]);
         }
     }
 }
