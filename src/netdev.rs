@@ -130,7 +130,7 @@ impl core::fmt::Display for Unfit {
                 "its interface is a member of a bridge, bond or team, which takes what arrives there"
             }
             Self::NoLinkLocal => {
-                "its interface has no link-local IPv6 address, without which no neighbour is found"
+                "its interface has no link-local IPv6 address, without which RDMA asks for no neighbour"
             }
             Self::Unassigned => {
                 "its interface does not have its address, which is made of the MAC address"

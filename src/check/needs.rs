@@ -3,7 +3,7 @@
 use super::finding::{Findings, Severity};
 use super::port::Expected;
 use crate::device::Absence;
-use crate::inventory::{Answer, Inventory};
+use crate::inventory::{Answer, Inventory, Problem};
 
 /// A limit below this is low, in bytes. Programs lock all that they register: NCCL alone has buffers of 4 MiB for
 /// each of its channels to each peer. The usual limits are 64 KiB (Linux before 5.16) and 8 MiB, or none.
@@ -90,7 +90,8 @@ impl Need<'_> {
         let Self { module, names, harm, access, advice } = self;
         let (without_module, without_node) = (names[0], names[1]);
         let is_loaded = has_module(inventory, module);
-        match access {
+        let is_of_process = |own: &Answer<()>| own.as_ref().is_err_and(Problem::is_of_process);
+        match access.filter(|own| is_loaded || !is_of_process(own)) {
             Some(Ok(())) => {}
             Some(Err(problem)) if problem.is_of_process() => findings.add(
                 "nodes-unknown",

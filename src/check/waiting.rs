@@ -63,9 +63,11 @@ enum Waiting<'i> {
 impl<'i> Waiting<'i> {
     /// `has_netdev`: whether the port's interface is in this network namespace.
     fn of((port, has_netdev): (&Port<'i>, bool), served: &Served<'_>) -> Self {
-        let is_own =
-            |row: &choose::Row<'_>| matches!(row.home, Home::Ours { is_port_s: Some(true), .. });
-        // A member has none of its own.
+        // A member has none of its own, but for those that it had before.
+        let is_own = |row: &choose::Row<'_>| {
+            matches!(row.home, Home::Ours { is_port_s: Some(true), unfit, .. }
+                if unfit != Some(Unfit::Enslaved))
+        };
         if has_netdev && port.rows.iter().any(is_own) {
             return Self::Not(None);
         }
@@ -143,12 +145,25 @@ pub(super) fn check_waiting(
                 Some(name) => format!(
                     "give {name} an IPv4 or a global IPv6 address; if it is a bond and has one, look at which member is active{why}"
                 ),
+                None if port.rows.iter().any(is_of_member) => {
+                    "the port's interface is a member of a bridge, bond or team: give that an address"
+                        .into()
+                }
                 None => format!("give the port's interface an IPv4 or a global IPv6 address{why}"),
             },
         ),
     };
     findings.add("only-link-local", severity, seen, advice);
     true
+}
+
+/// Whether a row is of an interface that is a member of a bridge, bond or team.
+fn is_of_member(row: &choose::Row<'_>) -> bool {
+    matches!(
+        row.home,
+        Home::Ours { unfit: Some(Unfit::Enslaved), .. }
+            | Home::Unproven { unfit: Some(Unfit::Enslaved), .. }
+    )
 }
 
 /// Whether a row is a default GID whose address its interface does not have. One that is down has none.

@@ -1,5 +1,6 @@
 //! Ports and rows of an [`Inventory`], each with what this network namespace knows about its interface.
 
+use core::num::NonZeroU32;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -235,18 +236,39 @@ impl<'i> Surroundings<'i> {
         })
     }
 
-    /// The interface of a row of iWARP that does not say that it has one. If the port has none here, or one with another
-    /// MAC address, the kernel takes no address for the device's.
-    fn home_of_iwarp(&self, port: &PortRecord, gid: Gid) -> Home<'i> {
-        let is_known = self.inventory.has_netlink && self.inventory.interfaces.is_some();
-        match port.netdev.as_ref().ok().filter(|_| is_known) {
-            Some(None) => Home::Foreign,
-            Some(Some(own)) => {
-                let mac = self.inventory.interface(own.index.get()).and_then(|own| own.mac);
-                let is_other = mac.is_some_and(|mac| Gid::of_iwarp(mac) != gid);
-                if is_other { Home::WithoutAddress } else { Home::None }
-            }
-            None => Home::None,
+    /// The interface of a row of iWARP, where netlink said which interfaces are here: the port's own. A row that does not
+    /// say that it has one is of Linux before 6.5, where the kernel compares the MAC address.
+    fn home_of_iwarp(&self, port: &PortRecord, row: &GidRow) -> Home<'i> {
+        let (entry, is_said) = (&row.record.entry, row.record.may_have_netdev());
+        let index = entry.netdev_ifindex();
+        let find = |index: NonZeroU32| self.inventory.interface(index.get());
+        match &port.netdev {
+            _ if row.netdev_is_elsewhere => Home::Foreign,
+            Ok(None) => Home::Foreign,
+            Ok(Some(own)) => match find(own.index) {
+                Some(own) if !is_said => {
+                    let is_other = own.mac.is_some_and(|mac| Gid::of_iwarp(mac) != entry.gid());
+                    if is_other { Home::WithoutAddress } else { Home::None }
+                }
+                Some(own) if index.is_none_or(|index| index == own.index) => Home::Ours {
+                    name: &own.name,
+                    is_up: is_up(own),
+                    has_address: true,
+                    unfit: None,
+                    is_port_s: Some(true),
+                },
+                _ => Home::Unknown { name: None },
+            },
+            Err(_) => match index.map(find) {
+                Some(Some(own)) => Home::Unproven {
+                    name: Some(&own.name),
+                    is_named: true,
+                    is_up: is_up(own),
+                    unfit: None,
+                },
+                Some(None) => Home::Foreign,
+                None => Home::Unknown { name: None },
+            },
         }
     }
 
@@ -364,14 +386,14 @@ pub(crate) fn home<'i>(
 ) -> Home<'i> {
     let inventory = here.inventory;
     let record = &row.record;
-    let gid = record.entry.gid();
     let is_named = record.entry.netdev_ifindex().is_some() || record.sysfs_netdev.is_some();
     match kind {
         // That sysfs did not say that there is none makes none.
         Kind::Other if !is_named && row.netdev.is_none() => return Home::None,
-        Kind::Iwarp if !record.may_have_netdev() && row.netdev.is_none() => {
-            return here.home_of_iwarp(port, gid);
+        Kind::Iwarp if inventory.has_netlink && inventory.interfaces.is_some() => {
+            return here.home_of_iwarp(port, row);
         }
+        Kind::Iwarp if !record.may_have_netdev() => return Home::None,
         _ => {}
     }
     if inventory.interfaces.is_none() {
@@ -387,11 +409,11 @@ pub(crate) fn home<'i>(
         let Some(interface) = inventory.interface(netdev.index.get()) else {
             return Home::Unknown { name: Some(&netdev.name) };
         };
+        let gid = record.entry.gid();
         return Home::Ours {
             name: &netdev.name,
             is_up: is_up(interface),
-            // Since Linux 6.5 what counts of iWARP is the interface.
-            has_address: kind == Kind::Iwarp || here.has_address(interface, gid),
+            has_address: here.has_address(interface, gid),
             unfit: here.unfit_of(interface, &record.entry),
             is_port_s: match &port.netdev {
                 Ok(own) => Some(own.as_ref().is_none_or(|own| own.index == netdev.index)),

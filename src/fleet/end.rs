@@ -11,7 +11,7 @@ use crate::choose::{
 use crate::device::NodeType;
 use crate::gid::{Gid, GidType};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord};
-use crate::netdev::Interface;
+use crate::netdev::{Interface, Unfit};
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, Mtu, PortState};
 
@@ -157,6 +157,8 @@ pub struct UsedRow {
     pub fault: Option<Obstacle>,
     /// Which other ends a program tries to reach from it.
     pub reach: Reach,
+    /// Whether its interface lacks the link-local IPv6 address by which neighbours are asked for.
+    pub lacks_link_local: bool,
 }
 
 /// Which addresses a program takes for reachable, by its own settings. Only UCX has such.
@@ -324,7 +326,17 @@ impl End {
                 key.push(3);
                 key.extend_from_slice(&prefix.to_be_bytes());
             }
-            Used::Row(UsedRow { gid_type, family, site, upper, is_proven, fault, reach }) => {
+            Used::Row(own) => {
+                let UsedRow {
+                    gid_type,
+                    family,
+                    site,
+                    upper,
+                    is_proven,
+                    fault,
+                    reach,
+                    lacks_link_local,
+                } = own;
                 let site = match site {
                     Site::Network(_) => 0,
                     Site::Link => 1,
@@ -341,7 +353,8 @@ impl End {
                 key.push(4);
                 key.extend_from_slice(&gid_type.map_or(u32::MAX, |own| own.0).to_be_bytes());
                 key.extend_from_slice(&[site, is_v4.into(), (*is_proven).into(), fault]);
-                key.extend_from_slice(&[gid_type.is_some().into(), kind, *reach as u8]);
+                let lacks = u8::from(*lacks_link_local);
+                key.extend_from_slice(&[gid_type.is_some().into(), kind, *reach as u8, lacks]);
                 key.extend_from_slice(&vlan.to_be_bytes());
                 key.extend_from_slice(name.as_bytes());
             }
@@ -435,6 +448,8 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
     let caveats = caveats(seen, row.index);
     let fault = caveats.iter().find_map(|caveat| match caveat {
         Caveat::Down => Some(Obstacle::InterfaceDown),
+        // It may have found the neighbour for other traffic.
+        Caveat::Unfit(Unfit::NoLinkLocal) => None,
         Caveat::AddressGone | Caveat::Unfit(_) => Some(Obstacle::AddressGone),
         // A program sends the index as one byte.
         Caveat::BeyondByte => Some(Obstacle::NoGid),
@@ -448,6 +463,7 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
         is_proven: matches!(row.home, Home::Ours { .. }),
         fault,
         reach: Reach::Routed,
+        lacks_link_local: caveats.contains(&Caveat::Unfit(Unfit::NoLinkLocal)),
     }
 }
 

@@ -68,6 +68,8 @@ pub enum Doubt {
     Path,
     /// A program is set to reach only a part of what is routed (see [`Reach`]), and the other end may not be in it.
     Reach,
+    /// An interface has no link-local IPv6 address by which the kernel asks for neighbours. It may know them all the same.
+    Neighbour,
     /// A port is not active, and no other host has one of its name, which would say whether it is in use.
     Unused,
 }
@@ -130,6 +132,7 @@ impl End {
             (Doubt::InterfaceUnread, Used::Row(row)) => row.upper == Some(Upper::Unread),
             (Doubt::Unproven, Used::Row(row)) => !row.is_proven,
             (Doubt::TypeUnread, Used::Row(row)) => row.gid_type.is_none(),
+            (Doubt::Neighbour, Used::Row(row)) => row.lacks_link_local,
             (Doubt::Reach, Used::Row(row)) => row.reach != Reach::Routed,
             _ => false,
         }
@@ -235,6 +238,9 @@ impl Meeting {
             (Some(one), Some(other)) if one == other => {}
             (Some(_), Some(_)) => self.obstacles.push(Obstacle::GidType),
             _ => self.doubts.push(Doubt::TypeUnread),
+        }
+        if one.lacks_link_local || other.lacks_link_local {
+            self.doubts.push(Doubt::Neighbour);
         }
         if one.family != other.family {
             self.obstacles.push(Obstacle::Family);

@@ -31,6 +31,7 @@ fn end(words: &str) -> End {
         is_proven: true,
         fault: None,
         reach: Reach::Routed,
+        lacks_link_local: false,
     };
     let mut used = None;
     for word in words.split(' ') {
@@ -82,6 +83,7 @@ fn end(words: &str) -> End {
             "nowhere:" => (row.site, row.family) = (Site::Unknown, Family::V6),
             "^?" => row.upper = Some(Upper::Unread),
             "unproven" => row.is_proven = false,
+            "mute" => row.lacks_link_local = true,
             "own-network" => row.reach = Reach::Network,
             "own-part" => row.reach = Reach::Part,
             "if-down" => row.fault = Some(Obstacle::InterfaceDown),
@@ -139,6 +141,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("roce v2 10.0.0.0/24 own-network", "roce v2 10.0.1.0/24", "Networks Reach"),
     ("roce v2 10.0.0.0/24", "roce v2 10.0.1.0/24 own-network", "Networks Reach"),
     ("roce v2 10.0.0.0/24 own-part", "roce v2 10.0.0.0/24", "Reach"),
+    ("roce v2 10.0.0.0/24 mute", "roce v2 10.0.0.0/24", "Neighbour"),
     ("roce v2 10.0.0.0/24 own-part", "roce v2 10.0.1.0/24 own-network", "Networks Reach"),
     ("roce v2 nowhere own-network", "roce v2 nowhere", "NetworkUnread Reach"),
     ("roce v2 link own-network", "roce v2 link", "Link"),

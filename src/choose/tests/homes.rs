@@ -231,8 +231,15 @@ fn a_row_of_iwarp_is_of_the_port_s_own_interface() {
     assert_eq!(home(&here, Ok(Some(own(2, "eth0"))), row(made, 0)), "None");
     assert_eq!(home(&here, Ok(Some(own(2, "eth0"))), row(other, 0)), "WithoutAddress");
     // Of what is not known nothing is said.
-    let unread = Problem { text: "no".to_owned(), errno: 5 };
-    assert_eq!(home(&here, Err(unread), row(other, 0)), "None");
+    let unread = || Err(Problem { text: "no".to_owned(), errno: 5 });
+    assert_eq!(home(&here, unread(), row(other, 0)), "Unknown { name: None }");
+    assert_eq!(home(&here, unread(), row(other, 9)), "Foreign");
+    assert!(home(&here, unread(), row(other, 2)).starts_with("Unproven { name: Some(\"eth0\")"));
+    assert_eq!(home(&here, Ok(Some(own(9, "eth9"))), row(made, 0)), "Unknown { name: None }");
+    assert_eq!(home(&here, Ok(Some(own(2, "eth0"))), row(made, 3)), "Unknown { name: None }");
+    let mut kept_back = row(other, 0);
+    kept_back.record.netdev_is_unread = true;
+    assert_eq!(home(&here, Ok(Some(own(2, "eth0"))), kept_back), "ours eth0 true");
     let by_sysfs = Inventory { has_netlink: false, ..here };
     assert_eq!(home(&by_sysfs, Ok(None), row(other, 0)), "None");
 }

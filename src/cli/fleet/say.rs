@@ -149,6 +149,9 @@ fn doubt(what: Doubt, end: &End, other: Option<&End>) -> String {
         Doubt::NetworkUnread => "a network is not known".to_owned(),
         Doubt::InterfaceUnread => "whether an interface is its port's own is not known".to_owned(),
         Doubt::Unproven => "an interface is not proven to be the host's".to_owned(),
+        Doubt::Neighbour => {
+            "an interface has no link-local IPv6 address to ask for neighbours by".to_owned()
+        }
         Doubt::NoRule => format!("{} is not connected by GIDs", fabric(end)),
         Doubt::Interface => {
             let text = against(end, other, |own| match &own.used {
