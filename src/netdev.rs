@@ -101,8 +101,8 @@ pub enum Unfit {
     FarEnd,
     /// Another host has it: duplicate address detection failed (`IFA_F_DADFAILED`).
     Duplicate,
-    /// Its interface is a member of a bridge, bond or team, which takes what arrives there, and so the answers of
-    /// neighbours.
+    /// What arrives at its interface is taken by another one, and so the answers of neighbours are: its interface is a
+    /// member of a bridge, bond, team or the like, or below a macvlan in the mode passthru.
     Enslaved,
     /// It is a global IPv6 address, and its interface has no link-local one that can be used. Without that the kernel
     /// asks for no neighbour, unless other traffic does.
@@ -127,7 +127,7 @@ impl core::fmt::Display for Unfit {
             Self::FarEnd => "its address is that of the other end of a point-to-point link",
             Self::Duplicate => "another host has its address (duplicate address detection failed)",
             Self::Enslaved => {
-                "its interface is a member of a bridge, bond or team, which takes what arrives there"
+                "another interface takes what arrives at its own, as a bridge or bond does"
             }
             Self::NoLinkLocal => {
                 "its interface has no link-local IPv6 address, without which RDMA asks for no neighbour"

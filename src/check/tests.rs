@@ -207,6 +207,25 @@ fn modules_that_programs_need() {
     assert_eq!(names(&check(&inventory, Expected::default())), ["not-checked"]);
 }
 
+/// Another address of the same kind would be of no more use.
+#[test]
+fn what_to_do_about_addresses_of_no_use() {
+    for (why, said) in [
+        (Unfit::Enslaved, "give an address to what takes all of the port's interface"),
+        (Unfit::NoLinkLocal, "give the port's interface a link-local IPv6 address"),
+        (Unfit::Duplicate, "give the port's interface an IPv4 or a global IPv6 address"),
+    ] {
+        let mut inventory = good();
+        let own = &mut inventory.interfaces.as_mut().unwrap()[0];
+        let addresses = own.addresses.iter().map(|(address, _)| *address);
+        own.unfit = addresses.filter(IpAddr::is_ipv4).map(|address| (address, why)).collect();
+        assert!(!own.unfit.is_empty());
+        let found = check(&inventory, Expected::default());
+        let own = found.iter().find(|own| own.name == "only-link-local").expect("link-local only");
+        assert!(own.advice.starts_with(said), "{own:?}");
+    }
+}
+
 /// Nothing is said of memory and GPUs where it may be well, or where there is no RDMA.
 #[test]
 fn what_may_be_well_is_no_finding() {

@@ -145,8 +145,12 @@ pub(super) fn check_waiting(
                 Some(name) => format!(
                     "give {name} an IPv4 or a global IPv6 address; if it is a bond and has one, look at which member is active{why}"
                 ),
-                None if port.rows.iter().any(is_of_member) => {
-                    "the port's interface is a member of a bridge, bond or team: give that an address"
+                None if port.rows.iter().any(|row| has(row, Unfit::Enslaved)) => {
+                    "give an address to what takes all of the port's interface, as a bridge or bond"
+                        .into()
+                }
+                None if port.rows.iter().any(|row| has(row, Unfit::NoLinkLocal)) => {
+                    "give the port's interface a link-local IPv6 address (addrgenmode), or one of IPv4"
                         .into()
                 }
                 None => format!("give the port's interface an IPv4 or a global IPv6 address{why}"),
@@ -157,13 +161,9 @@ pub(super) fn check_waiting(
     true
 }
 
-/// Whether a row is of an interface that is a member of a bridge, bond or team.
-fn is_of_member(row: &choose::Row<'_>) -> bool {
-    matches!(
-        row.home,
-        Home::Ours { unfit: Some(Unfit::Enslaved), .. }
-            | Home::Unproven { unfit: Some(Unfit::Enslaved), .. }
-    )
+/// Whether this is why a row's address cannot be used.
+fn has(row: &choose::Row<'_>, why: Unfit) -> bool {
+    matches!(row.home, Home::Ours { unfit, .. } | Home::Unproven { unfit, .. } if unfit == Some(why))
 }
 
 /// Whether a row is a default GID whose address its interface does not have. One that is down has none.

@@ -46,8 +46,14 @@ const UPPER_KINDS: [&str; 4] = ["vlan", "macvlan", IPVLAN, "macsec"];
 const IPVLAN: &str = "ipvlan";
 const IPVLAN_SAYS: (u32, u32) = (5, 10);
 
-/// Kinds of masters that take what arrives at their members. A VRF does not, nor does a network of batman-adv.
-const TAKING_KINDS: [&str; 5] = ["bridge", "bond", "team", "openvswitch", "hv_netvsc"];
+/// Kinds of masters that take what arrives at their members, as does a master of no kind (`hv_netvsc`, `net_failover`). A
+/// VRF does not, nor does a network of batman-adv.
+const TAKING_KINDS: [&str; 5] = ["", "bridge", "bond", "team", "openvswitch"];
+
+/// Kinds with a mode (`IFLA_MACVLAN_MODE` in `linux/if_link.h`), in one of which they take all that arrives below.
+const MACVLAN_KINDS: [&str; 2] = ["macvlan", "macvtap"];
+const MACVLAN_MODE: u16 = 1;
+const PASSTHRU: u32 = 8;
 
 /// Kinds that are no upper devices of anything but of their members, which are in their namespace.
 const BOTTOM_KINDS: [&str; 4] = ["dummy", "veth", "bond", "bridge"];
@@ -90,6 +96,8 @@ pub(crate) struct Link {
     pub(crate) bond: Option<Bond>,
     /// Its id, if it is a VLAN of 802.1Q.
     pub(crate) vlan: Option<u16>,
+    /// The interface here of which it takes all that arrives there, as a macvlan in the mode passthru.
+    pub(crate) takes_from: Option<u32>,
 }
 
 impl Link {
@@ -98,13 +106,13 @@ impl Link {
     }
 
     /// Why no program can use an address of it, whatever that is; `has_local` says whether it has a link-local one that
-    /// can be used.
-    fn unfit(&self, ip: IpAddr, has_local: bool) -> Option<Unfit> {
+    /// can be used, and `is_below` whether one above it takes what arrives.
+    fn unfit(&self, ip: IpAddr, (has_local, is_below): (bool, bool)) -> Option<Unfit> {
         // It is one of IPv4 to the kernel, which is another reason.
         if ip.to_canonical() != ip {
             return None;
         }
-        if TAKING_KINDS.contains(&self.master_kind.as_str()) {
+        if is_below || self.master.is_some() && TAKING_KINDS.contains(&self.master_kind.as_str()) {
             return Some(Unfit::Enslaved);
         }
         let is_global = matches!(ip, IpAddr::V6(v6) if !v6.is_unicast_link_local());
@@ -149,13 +157,16 @@ impl RouteDump {
         let is_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
         let with_local: BTreeSet<u32> =
             fit.iter().filter(|(_, ip)| is_local(ip)).map(|(index, _)| *index).collect();
+        let below: BTreeSet<u32> =
+            self.links.by_index.values().filter_map(|link| link.takes_from).collect();
         for own in &self.addresses {
             addresses.entry(own.index).or_default().push((own.ip, own.prefix));
             // It may be the far end of one address, and an address of its own as well.
             let why = own.unfit().filter(|_| !fit.contains(&(own.index, own.ip)));
             let of_link = || {
                 let link = self.links.by_index.get(&own.index)?;
-                link.unfit(own.ip, with_local.contains(&own.index))
+                let index = &own.index;
+                link.unfit(own.ip, (with_local.contains(index), below.contains(index)))
             };
             if let Some(why) = why.or_else(of_link) {
                 unfit.entry(own.index).or_default().push((own.ip, why));
@@ -447,6 +458,7 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
         master_kind: String::new(),
         bond: None,
         vlan: None,
+        takes_from: None,
     };
     let is_infiniband = short_at(payload, 2).ok_or(SHORT)? == libc::ARPHRD_INFINIBAND;
     let mut lower = None;
@@ -473,6 +485,7 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
     if UPPER_KINDS.contains(&kind.name.as_str()) && !is_lower_elsewhere {
         link.lower = lower;
     }
+    link.takes_from = lower.filter(|_| kind.is_passthru && !is_lower_elsewhere);
     link.is_bus_said = bus.is_some() || link.flags & LOOPBACK != 0;
     link.is_lower_told = match kind.name.as_str() {
         "" => bus.is_none_or(|own| !BUSES_OF_MASTERS.contains(&own.as_str())),
@@ -496,6 +509,8 @@ struct Kind {
     bond: Option<Bond>,
     /// Its id, if it is a VLAN of 802.1Q.
     vlan: Option<u16>,
+    /// Whether it takes all that arrives below.
+    is_passthru: bool,
 }
 
 /// Reads what a virtual interface is. The kernel gives the kind first, then the data.
@@ -513,6 +528,9 @@ fn parse_kind(link_info: &[u8]) -> Result<Kind, Cause> {
             libc::IFLA_INFO_SLAVE_KIND => kind.master = attribute.text(),
             libc::IFLA_INFO_DATA if kind.name == "bond" => {
                 kind.bond = Some(parse_bond(attribute.bytes())?);
+            }
+            libc::IFLA_INFO_DATA if MACVLAN_KINDS.contains(&kind.name.as_str()) => {
+                kind.is_passthru = is_passthru(attribute.bytes())?;
             }
             libc::IFLA_INFO_DATA if kind.name == "vlan" => {
                 kind.vlan = parse_vlan(attribute.bytes())?;
@@ -534,6 +552,17 @@ fn parse_bond(data: &[u8]) -> Result<Bond, Cause> {
         }
     }
     Ok(bond)
+}
+
+/// Whether the mode of a macvlan or macvtap is passthru.
+fn is_passthru(data: &[u8]) -> Result<bool, Cause> {
+    for attribute in attributes(data) {
+        let attribute = attribute?;
+        if attribute.kind == MACVLAN_MODE {
+            return Ok(attribute.u32()? == PASSTHRU);
+        }
+    }
+    Ok(false)
 }
 
 /// The id of a VLAN, unless its frames have a tag of another kind (802.1ad).

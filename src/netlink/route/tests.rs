@@ -31,6 +31,7 @@ pub(crate) fn link(number: u32, name: &str) -> Link {
         master_kind: "dummy".into(),
         bond: None,
         vlan: None,
+        takes_from: None,
     }
 }
 
@@ -204,6 +205,36 @@ fn vlans_have_an_id() {
     assert_eq!(vlan("macvlan", 0x8100, 7), None, "its attributes mean something else");
 }
 
+/// A macvlan or macvtap takes all that arrives below it in one mode only.
+#[test]
+fn what_takes_all_that_arrives() {
+    let taken = |kind: &str, mode: u32, is_elsewhere: bool| {
+        let data = Message::new(0, &[]).attribute(1, &mode.to_ne_bytes()).finish_for_test();
+        let info = Message::new(0, &[])
+            .text(libc::IFLA_INFO_KIND, kind)
+            .attribute(libc::IFLA_INFO_DATA, &data)
+            .finish_for_test();
+        let body = [&[0; 4], &9u32.to_ne_bytes()[..], &[0; 8]].concat();
+        let mut message = Message::new(0, &body)
+            .attribute(libc::IFLA_LINK, &7u32.to_ne_bytes())
+            .attribute(libc::IFLA_LINKINFO, &info);
+        if is_elsewhere {
+            message = message.attribute(libc::IFLA_LINK_NETNSID, &0u32.to_ne_bytes());
+        }
+        let above = parse_link(&message.finish_for_test()).unwrap().unwrap();
+        let own = "10.0.0.1".parse().unwrap();
+        let address = Address { index: 7, ip: own, near: own, prefix: 24, is_duplicate: false };
+        let links = [link(7, "d0"), above].into_iter().collect();
+        RouteDump { links, addresses: vec![address] }.interfaces()[0].unfit.clone()
+    };
+    let why = [("10.0.0.1".parse().unwrap(), Unfit::Enslaved)];
+    assert_eq!(taken("macvlan", 8, false), why);
+    assert_eq!(taken("macvtap", 8, false), why);
+    assert_eq!(taken("macvlan", 4, false), []);
+    assert_eq!(taken("ipvlan", 8, false), []);
+    assert_eq!(taken("macvlan", 8, true), [], "its d0 is another one");
+}
+
 /// The port's GUID ends IPoIB's hardware address, and only IPoIB's.
 #[test]
 fn ipoib_names_its_port() {
@@ -250,7 +281,8 @@ fn addresses_that_nobody_can_use() {
         let local = local_flags.map(|own| address(own, &local.octets(), &local.octets()));
         addresses.extend(local);
         let mut link = link(9, "d0");
-        (link.flags, link.master_kind) = (flags, master.to_owned());
+        (link.flags, link.master_kind) = (flags, master.replace("none", ""));
+        link.master = (!master.is_empty()).then_some(8);
         let dump = RouteDump { links: [link].into_iter().collect(), addresses };
         let unfit = dump.interfaces()[0].unfit.clone();
         unfit.into_iter().map(|(_, why)| why).collect::<Vec<_>>()
@@ -258,7 +290,12 @@ fn addresses_that_nobody_can_use() {
     let is_up = UP | LOWER_UP;
     let mut member = link(9, "d0");
     (member.flags, member.master_kind) = (is_up, "bond".to_owned());
-    assert_eq!(member.unfit("::ffff:10.0.0.1".parse().unwrap(), false), None, "it is of IPv4");
+    member.master = Some(8);
+    assert_eq!(
+        member.unfit("::ffff:10.0.0.1".parse().unwrap(), (false, false)),
+        None,
+        "it is of IPv4"
+    );
     assert_eq!(unfit(is_up, "", Some(0x80)), []);
     assert_eq!(unfit(is_up, "", None), [Unfit::NoLinkLocal]);
     assert_eq!(unfit(is_up, "", Some(0xc8)), [Unfit::NoLinkLocal, Unfit::Duplicate]);
@@ -266,7 +303,7 @@ fn addresses_that_nobody_can_use() {
         assert_eq!(unfit(flags, "", None), [], "{flags:x}");
     }
     assert_eq!(unfit(is_up, "vrf", Some(0x80)), []);
-    for master in ["bridge", "bond", "team", "openvswitch"] {
+    for master in ["bridge", "bond", "team", "openvswitch", "none"] {
         assert_eq!(unfit(is_up, master, Some(0x80)), [Unfit::Enslaved; 3], "{master}");
     }
     // The interface has the address itself.

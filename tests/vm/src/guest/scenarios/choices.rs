@@ -508,9 +508,22 @@ pub(crate) fn addresses_that_nobody_can_use() -> Result<()> {
     let answer = run(&["uverbs", "choose", "rxe9", "--explain"])?;
     println!("{answer}");
     let of = |gid: &str| answer.lines().find(|line| line.contains(gid)).unwrap_or_default();
-    ensure!(of("10.9.7.1").contains("a member of a bridge"), "{answer}");
+    ensure!(of("10.9.7.1").contains("another interface takes what arrives"), "{answer}");
     ensure!(of("10.9.7.2").contains("recommended"), "{answer}");
-    drop((rdma, bridge));
+    // So it is below a macvlan that takes all.
+    drop(bridge);
+    ensure!(recommended()? == 3, "{}", recommended()?);
+    run(&["ip", "link", "add", "m9", "link", "v0", "type", "macvlan", "mode", "passthru"])?;
+    let above = Netdev::made("m9");
+    let answer = lab::output(&["uverbs", "choose", "rxe9", "--explain"])?;
+    let answer = String::from_utf8(answer.stdout)?;
+    ensure!(
+        answer.lines().any(|line| {
+            line.contains("10.9.7.1") && line.contains("another interface takes what arrives")
+        }),
+        "{answer}"
+    );
+    drop((above, rdma));
     let netdev = Netdev::dummy("d9", "02:11:22:33:44:99")?;
     let rxe = SoftRoce::new("rxe8", &netdev)?;
     rxe.wait_for_gids(1)?;
