@@ -44,12 +44,20 @@ fn counts(commands: &[Command]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// The commands of a scrape, when what it set in motion is over.
+/// The commands of a scrape, when what it set in motion is over: the driver reads statistics later, on a busy machine much
+/// later.
 fn scraped(function: Function, serving: &Serving) -> Result<(String, Vec<Command>)> {
     let since = function.next_command()?;
     let text = serving.scrape()?;
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    Ok((text, function.commands_since(since)?))
+    let mut before = None;
+    loop {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let commands = function.commands_since(since)?;
+        if before == Some(commands.len()) {
+            return Ok((text, commands));
+        }
+        before = Some(commands.len());
+    }
 }
 
 /// What a whole scrape costs: a seventh of `node_exporter`'s.
