@@ -91,12 +91,18 @@ impl Need<'_> {
         let (without_module, without_node) = (names[0], names[1]);
         let is_loaded = has_module(inventory, module);
         let is_of_process = |own: &Answer<()>| own.as_ref().is_err_and(Problem::is_of_process);
-        match access.filter(|own| is_loaded || !is_of_process(own)) {
+        // Without RDMA's core none of them is loaded.
+        let are_known =
+            !inventory.modules.is_empty() || inventory.absences.contains(&Absence::NoModule);
+        match access.filter(|own| is_loaded || !are_known || !is_of_process(own)) {
             Some(Ok(())) => {}
             Some(Err(problem)) if problem.is_of_process() => findings.add(
                 "nodes-unknown",
                 Severity::Warning,
-                format!("{}: so it is not known whether {harm}", problem.text),
+                format!(
+                    "it is not known whether a node of {module} can be opened ({}): {harm} without it",
+                    problem.text
+                ),
                 "this says nothing about the node: run uverbs check again, with higher limits",
             ),
             Some(Err(problem)) => {
@@ -111,10 +117,7 @@ impl Need<'_> {
                 ),
                 "run uverbs check where the program runs, with access to /dev and all of sysfs",
             ),
-            // Without RDMA's core none of them is loaded.
-            None if inventory.modules.is_empty()
-                && !inventory.absences.contains(&Absence::NoModule) =>
-            {
+            None if !are_known => {
                 let seen = format!(
                     "it is not known whether the module {module} is loaded: {harm} without it"
                 );

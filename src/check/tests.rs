@@ -198,6 +198,11 @@ fn modules_that_programs_need() {
     let found = check(&inventory, expected);
     assert_eq!(names(&found), ["nodes-unknown"]);
     assert!(found[0].is_of_unknown() && found[0].seen.contains("too many"), "{found:?}");
+    // Without the module there is none. Where modules were not read, that is what is known.
+    let modules = std::mem::take(&mut inventory.modules);
+    assert_eq!(names(&check(&inventory, expected)), ["not-checked", "nodes-unknown"]);
+    inventory.modules = modules.into_iter().filter(|own| own != "rdma_ucm").collect();
+    assert_eq!(names(&check(&inventory, expected)), ["no-rdma-ucm-module"]);
     (inventory.umad_access, inventory.rdma_cm_access) = (None, None);
     inventory.modules.clear();
     assert_eq!(

@@ -77,8 +77,8 @@ impl<'i> Waiting<'i> {
                 Home::Ours { name, is_port_s: Some(_), .. } if served.names.contains(name) => {
                     return Self::For(name);
                 }
-                Home::Ours { name, is_port_s: Some(_), .. } => upper = upper.or(Some(name)),
-                Home::Foreign => {}
+                Home::Ours { name, is_port_s: Some(false), .. } => upper = upper.or(Some(name)),
+                Home::Foreign | Home::Ours { is_port_s: Some(true), .. } => {}
                 _ => is_known = false,
             }
         }
@@ -161,9 +161,9 @@ pub(super) fn check_waiting(
     true
 }
 
-/// Whether this is why a row's address cannot be used.
+/// Whether this is why a row's address cannot be used, on the port's own interface.
 fn has(row: &choose::Row<'_>, why: Unfit) -> bool {
-    matches!(row.home, Home::Ours { unfit, .. } | Home::Unproven { unfit, .. } if unfit == Some(why))
+    matches!(row.home, Home::Ours { unfit, is_port_s: Some(true), .. } if unfit == Some(why))
 }
 
 /// Whether a row is a default GID whose address its interface does not have. One that is down has none.

@@ -50,8 +50,9 @@ const IPVLAN_SAYS: (u32, u32) = (5, 10);
 /// VRF does not, nor does a network of batman-adv.
 const TAKING_KINDS: [&str; 5] = ["", "bridge", "bond", "team", "openvswitch"];
 
-/// Kinds with a mode (`IFLA_MACVLAN_MODE` in `linux/if_link.h`), in one of which they take all that arrives below.
-const MACVLAN_KINDS: [&str; 2] = ["macvlan", "macvtap"];
+/// A kind with a mode (`IFLA_MACVLAN_MODE` in `linux/if_link.h`), in one of which it takes what arrives below. A macvtap
+/// does so, too, but before Linux 5.18 it does not say that what is below it is in another namespace.
+const MACVLAN: &str = "macvlan";
 const MACVLAN_MODE: u16 = 1;
 const PASSTHRU: u32 = 8;
 
@@ -529,7 +530,7 @@ fn parse_kind(link_info: &[u8]) -> Result<Kind, Cause> {
             libc::IFLA_INFO_DATA if kind.name == "bond" => {
                 kind.bond = Some(parse_bond(attribute.bytes())?);
             }
-            libc::IFLA_INFO_DATA if MACVLAN_KINDS.contains(&kind.name.as_str()) => {
+            libc::IFLA_INFO_DATA if kind.name == MACVLAN => {
                 kind.is_passthru = is_passthru(attribute.bytes())?;
             }
             libc::IFLA_INFO_DATA if kind.name == "vlan" => {
@@ -554,7 +555,7 @@ fn parse_bond(data: &[u8]) -> Result<Bond, Cause> {
     Ok(bond)
 }
 
-/// Whether the mode of a macvlan or macvtap is passthru.
+/// Whether the mode of a macvlan is passthru.
 fn is_passthru(data: &[u8]) -> Result<bool, Cause> {
     for attribute in attributes(data) {
         let attribute = attribute?;
