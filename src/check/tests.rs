@@ -346,6 +346,24 @@ fn a_member_of_a_bond_that_waits_has_no_problem() {
     let of = |change: fn(&mut Inventory)| found(change).map(|own| own.severity);
     let waits = Some(Severity::Note);
     assert_eq!(of(|_| ()), waits);
+    // It may have kept an address, which is the port's own and of no use.
+    let keep = |it: &mut Inventory| {
+        let eth0 = &mut it.interfaces.as_mut().unwrap()[0];
+        eth0.unfit = eth0.addresses.iter().map(|(own, _)| (*own, Unfit::Enslaved)).collect();
+        let kept = good().rows()[3].clone();
+        it.rows().push(kept);
+    };
+    assert_eq!(of(keep), waits);
+    // Without the bond's rows nothing is above it.
+    let advice = found(|it| {
+        it.devices.truncate(1);
+        let eth0 = &mut it.interfaces.as_mut().unwrap()[0];
+        let addresses = eth0.addresses.iter().map(|(own, _)| *own);
+        eth0.unfit = addresses.filter(IpAddr::is_ipv4).map(|own| (own, Unfit::Enslaved)).collect();
+        *it.rows() = good().rows().clone();
+    });
+    let advice = advice.unwrap().advice;
+    assert!(advice.starts_with("give an address to what takes all"), "{advice}");
     // No other port has GIDs that can be used.
     let is_missing = Some(Severity::Problem);
     let down = |it: &mut Inventory| {

@@ -78,6 +78,17 @@ fn the_port_s_own_interface() {
     assert_eq!(name(&here, "rxe0", record(2, "10.0.0.1")).as_deref(), Some("d0"));
 }
 
+/// A row of iWARP is the port's own, whatever its GID is made of, and nobody else's.
+#[test]
+fn a_row_of_iwarp_is_the_port_s_own_interface_s() {
+    let here = namespace(&[], vec![link(2, "d0"), link(3, "e0")]);
+    let iwarp = Device { node_type: NodeType::RNIC, ..Device::sample("rxe0") };
+    let of = |record| of_table(&here, &GidTable::sample("rxe0", vec![record]).of(iwarp.clone()));
+    assert_eq!(of(first(2, "ea7a:8652:7b93::")), [Some("d0".to_owned())]);
+    assert_eq!(of(first(3, "ea7a:8652:7b93::")), [None]);
+    assert_eq!(name(&here, "rxe0", first(2, "ea7a:8652:7b93::")), None, "RoCE needs a proof");
+}
+
 #[test]
 fn the_right_index_without_the_address_is_another_namespace_s() {
     let here = namespace(&[(2, "10.0.0.1")], vec![link(2, "d0")]);
