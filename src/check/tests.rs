@@ -354,6 +354,21 @@ fn a_member_of_a_bond_that_waits_has_no_problem() {
         it.rows().push(kept);
     };
     assert_eq!(of(keep), waits);
+    // Where no other port has the bond's addresses, it is the bond that needs one, and not the member.
+    let advice = found(|it| {
+        it.devices.truncate(1);
+        let eth0 = &mut it.interfaces.as_mut().unwrap()[0];
+        eth0.unfit = eth0.addresses.iter().map(|(own, _)| (*own, Unfit::Enslaved)).collect();
+        let mut all = vec![good().rows()[3].clone()];
+        for (index, mut row) in (5..).zip(std::mem::take(it.rows())) {
+            let entry = &row.record.entry;
+            row.record.entry = GidEntry::new(1, index, entry.gid()).with_type(entry.gid_type());
+            all.push(row);
+        }
+        *it.rows() = all;
+    });
+    let advice = advice.unwrap().advice;
+    assert!(advice.starts_with("give bond0 an IPv4"), "{advice}");
     // Without the bond's rows nothing is above it.
     let advice = found(|it| {
         it.devices.truncate(1);
