@@ -328,34 +328,28 @@ fn bonded() -> Inventory {
     inventory
 }
 
-/// The port of a member that is not active has the GID of the bond's MAC address only, and another port has the others.
+/// What is said of the first port of a bond, with a change.
+fn waiting(change: fn(&mut Inventory)) -> Option<Finding> {
+    let mut inventory = bonded();
+    change(&mut inventory);
+    let found = check(&inventory, Expected::default());
+    let is_it =
+        |own: &Finding| own.name == "only-link-local" && own.device.as_deref() == Some("mlx5_0");
+    found.into_iter().find(is_it)
+}
+
+/// A member may keep an address, which is the port's own and of no use.
 #[test]
-fn a_member_of_a_bond_that_waits_has_no_problem() {
-    fn rows(it: &mut Inventory) -> &mut Vec<GidRow> {
-        it.devices[1].gids.as_mut().unwrap().as_mut().unwrap()
-    }
-    let found = |change: fn(&mut Inventory)| {
-        let mut inventory = bonded();
-        change(&mut inventory);
-        let found = check(&inventory, Expected::default());
-        let is_it = |own: &Finding| {
-            own.name == "only-link-local" && own.device.as_deref() == Some("mlx5_0")
-        };
-        found.into_iter().find(is_it)
-    };
-    let of = |change: fn(&mut Inventory)| found(change).map(|own| own.severity);
-    let waits = Some(Severity::Note);
-    assert_eq!(of(|_| ()), waits);
-    // It may have kept an address, which is the port's own and of no use.
+fn a_member_of_a_bond_that_kept_an_address() {
     let keep = |it: &mut Inventory| {
         let eth0 = &mut it.interfaces.as_mut().unwrap()[0];
         eth0.unfit = eth0.addresses.iter().map(|(own, _)| (*own, Unfit::Enslaved)).collect();
         let kept = good().rows()[3].clone();
         it.rows().push(kept);
     };
-    assert_eq!(of(keep), waits);
+    assert_eq!(waiting(keep).unwrap().severity, Severity::Note);
     // Where no other port has the bond's addresses, it is the bond that needs one, and not the member.
-    let advice = found(|it| {
+    let advice = waiting(|it| {
         it.devices.truncate(1);
         let eth0 = &mut it.interfaces.as_mut().unwrap()[0];
         eth0.unfit = eth0.addresses.iter().map(|(own, _)| (*own, Unfit::Enslaved)).collect();
@@ -370,7 +364,7 @@ fn a_member_of_a_bond_that_waits_has_no_problem() {
     let advice = advice.unwrap().advice;
     assert!(advice.starts_with("give bond0 an IPv4"), "{advice}");
     // Without the bond's rows nothing is above it.
-    let advice = found(|it| {
+    let advice = waiting(|it| {
         it.devices.truncate(1);
         let eth0 = &mut it.interfaces.as_mut().unwrap()[0];
         let addresses = eth0.addresses.iter().map(|(own, _)| *own);
@@ -379,6 +373,17 @@ fn a_member_of_a_bond_that_waits_has_no_problem() {
     });
     let advice = advice.unwrap().advice;
     assert!(advice.starts_with("give an address to what takes all"), "{advice}");
+}
+
+/// The port of a member that is not active has the GID of the bond's MAC address only, and another port has the others.
+#[test]
+fn a_member_of_a_bond_that_waits_has_no_problem() {
+    fn rows(it: &mut Inventory) -> &mut Vec<GidRow> {
+        it.devices[1].gids.as_mut().unwrap().as_mut().unwrap()
+    }
+    let of = |change: fn(&mut Inventory)| waiting(change).map(|own| own.severity);
+    let waits = Some(Severity::Note);
+    assert_eq!(of(|_| ()), waits);
     // No other port has GIDs that can be used.
     let is_missing = Some(Severity::Problem);
     let down = |it: &mut Inventory| {
@@ -431,8 +436,8 @@ fn a_member_of_a_bond_that_waits_has_no_problem() {
     assert_eq!(of(|it| it.rows().iter_mut().for_each(|row| row.netdev = None)), is_unknown);
     assert_eq!(of(|it| it.first().ports[0].netdev = Err(problem("no", 5))), is_unknown);
     // What was not read is not what nobody has proven.
-    let unread = found(|it| it.devices[1].gids = Some(Err(problem("no", 5)))).unwrap();
-    let unproven = found(|it| rows(it).iter_mut().for_each(|row| row.netdev = None)).unwrap();
+    let unread = waiting(|it| it.devices[1].gids = Some(Err(problem("no", 5)))).unwrap();
+    let unproven = waiting(|it| rows(it).iter_mut().for_each(|row| row.netdev = None)).unwrap();
     assert!(unread.is_of_unknown() && unproven.is_of_unknown());
     assert!(unread.advice.starts_with("run uverbs check of the whole host"), "{unread:?}");
     assert!(unproven.advice.starts_with("uverbs choose --explain"), "{unproven:?}");
