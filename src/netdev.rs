@@ -11,6 +11,11 @@ use crate::guid::Guid;
 /// The ids of VLANs (VID).
 pub(crate) const VLAN_IDS: core::ops::RangeInclusive<u16> = 0..=4094;
 
+/// Whether an address is a link-local one of IPv6.
+pub(crate) fn is_local_v6(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local())
+}
+
 /// A network interface that is shown to be in this namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(

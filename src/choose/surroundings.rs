@@ -10,7 +10,7 @@ use super::room::has_found;
 use crate::device::NodeType;
 use crate::gid::{DEFAULT_PREFIX, Gid, GidEntry, GidType};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord, SettingsReading};
-use crate::netdev::{Interface, Unfit};
+use crate::netdev::{Interface, Unfit, is_local_v6};
 
 /// The ports of a host whose attributes and GID tables could be read.
 #[must_use]
@@ -124,7 +124,7 @@ impl<'i> Surroundings<'i> {
                 let bits =
                     if is_mapped(written) { bits.checked_sub(96).unwrap_or(32) } else { *bits };
                 here.owned.entry((index, address)).or_insert(bits);
-                if !matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local()) {
+                if !is_local_v6(address) {
                     let [v4, v6] = here.longest.entry(index).or_default();
                     let longest = if address.is_ipv4() { v4 } else { v6 };
                     *longest = (*longest).max(Some(bits));

@@ -12,7 +12,7 @@ use crate::error::Cause;
 use crate::gid::Gid;
 use crate::guid::Guid;
 use crate::kernel::release;
-use crate::netdev::{Interface, Netdev, Unfit, VLAN_IDS};
+use crate::netdev::{Interface, Netdev, Unfit, VLAN_IDS, is_local_v6};
 use crate::text::is_shown_name;
 
 /// Leaves the counters of virtual functions out of interface messages, which are most of their bytes.
@@ -116,7 +116,7 @@ impl Link {
         if is_below || self.master.is_some() && TAKING_KINDS.contains(&self.master_kind.as_str()) {
             return Some(Unfit::Enslaved);
         }
-        let is_global = matches!(ip, IpAddr::V6(v6) if !v6.is_unicast_link_local());
+        let is_global = ip.is_ipv6() && !is_local_v6(ip);
         let is_up = self.flags & (UP | LOWER_UP) == UP | LOWER_UP;
         let asks = self.flags & (LOOPBACK | NO_ARP) == 0;
         (is_global && is_up && asks && !has_local).then_some(Unfit::NoLinkLocal)
@@ -155,9 +155,8 @@ impl RouteDump {
         let mut unfit: BTreeMap<u32, Vec<(IpAddr, Unfit)>> = BTreeMap::new();
         let fit = self.addresses.iter().filter(|own| !own.is_duplicate);
         let fit: BTreeSet<(u32, IpAddr)> = fit.map(|own| (own.index, own.near)).collect();
-        let is_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
         let with_local: BTreeSet<u32> =
-            fit.iter().filter(|(_, ip)| is_local(ip)).map(|(index, _)| *index).collect();
+            fit.iter().filter(|(_, ip)| is_local_v6(*ip)).map(|(index, _)| *index).collect();
         let below: BTreeSet<u32> =
             self.links.by_index.values().filter_map(|link| link.takes_from).collect();
         for own in &self.addresses {
