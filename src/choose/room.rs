@@ -21,7 +21,7 @@ pub fn has_found(inventory: &Inventory) -> bool {
 }
 
 /// The devices of which programs take ports: those that they find. If they find none of those that were read, all.
-pub(super) fn found(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord> {
+pub(super) fn of_programs(inventory: &Inventory) -> impl Iterator<Item = &DeviceRecord> {
     let has_found = inventory.devices.iter().any(DeviceRecord::is_found);
     inventory.devices.iter().filter(move |own| own.is_found() || !has_found)
 }
@@ -67,7 +67,7 @@ pub(crate) fn unread(inventory: &Inventory, is_listed: impl Fn(&str, u32) -> boo
             && !port.known().is_some_and(is_known)
             && is_listed(&device.device.name, port.number)
     };
-    found(inventory)
+    of_programs(inventory)
         .flat_map(|own| own.ports.iter().map(move |port| (own, port)))
         .filter(is_unread)
         .count()
@@ -75,7 +75,7 @@ pub(crate) fn unread(inventory: &Inventory, is_listed: impl Fn(&str, u32) -> boo
 
 /// The same of all devices that NCCL finds, with those that were not read.
 fn all_takers(inventory: &Inventory) -> usize {
-    takers(found(inventory)).saturating_add(others(inventory, is_asked))
+    takers(of_programs(inventory)).saturating_add(others(inventory, is_asked))
 }
 
 /// Whether a host has, or may have, devices that could not even be listed: they may have any number of ports.
@@ -99,7 +99,7 @@ pub fn might_fill(inventory: &Inventory) -> bool {
 /// Whether a host has, or may have, more devices than each release of NVSHMEM has room for.
 #[must_use]
 pub fn is_crowded(inventory: &Inventory) -> bool {
-    let found = found(inventory).map(|own| own.device.name.as_str());
+    let found = of_programs(inventory).map(|own| own.device.name.as_str());
     let others = inventory.others.iter().map(|own| own.name.as_str());
     let names: BTreeSet<&str> = found.chain(others).collect();
     has_unlisted(inventory) || names.len() > DEVICES_BEFORE
@@ -121,7 +121,7 @@ pub(crate) fn overfills_ucx(inventory: &Inventory, settings: &ucx::Settings) -> 
 fn ucx_takers(inventory: &Inventory, is_listed: impl Fn(&str, u32) -> bool) -> usize {
     let is_taken =
         |own: &Device, port: u32| ucx::asks_for(own.node_type, port) && is_listed(&own.name, port);
-    let known = found(inventory).flat_map(|own| {
+    let known = of_programs(inventory).flat_map(|own| {
         let ports = own.ports.iter().filter(|port| may_be_active(port));
         let ports = ports.filter(|port| Program::Ucx.may_take_record(own, port));
         ports.filter(|port| is_listed(&own.device.name, port.number))
@@ -159,7 +159,7 @@ pub fn might_fill_ucx(inventory: &Inventory) -> bool {
 /// Whether it is known in which order libibverbs lists a host's devices.
 #[must_use]
 pub fn has_order(inventory: &Inventory) -> bool {
-    let mut devices = found(inventory);
+    let mut devices = of_programs(inventory);
     devices.all(|own| own.device.index.or(own.place).is_some())
 }
 

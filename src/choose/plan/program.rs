@@ -3,7 +3,7 @@
 use crate::choose::decision::{Decision, Outcome};
 use crate::choose::nccl::Implementation;
 use crate::choose::port::{Port, Row};
-use crate::choose::room::{found, has_unlisted};
+use crate::choose::room::{has_unlisted, of_programs};
 use crate::choose::{nccl, ucx};
 use crate::device::{Device, NodeType};
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
@@ -217,7 +217,7 @@ impl Model {
         };
         has_unlisted(inventory)
             || inventory.others.iter().any(of_other)
-            || found(inventory)
+            || of_programs(inventory)
                 .flat_map(|own| own.ports.iter().map(move |port| (own, port)))
                 .any(of_record)
     }
