@@ -128,7 +128,7 @@ pub struct Counter {
     pub bits: Option<u8>,
     /// What it does at the end of them, if that is known.
     pub end: Option<End>,
-    /// Whether it goes up and down, as a gauge does. All others only go up.
+    /// Whether it is known to go up and down, as a gauge does. The kernel does not say it: others may do so, too.
     pub is_gauge: bool,
     /// Whether what it counts is known to be an error.
     pub is_error: bool,
@@ -325,9 +325,21 @@ const MLX5_Q_COUNTERS: [&str; 24] = [
 /// Q counters of mlx5 beside those.
 const MLX5_MORE_Q_COUNTERS: [&str; 2] = ["roce_slow_restart_cnps", "roce_slow_restart_trans"];
 
+/// The objects of `bnxt_re` (`drivers/infiniband/hw/bnxt_re/hw_counters.c`).
+const BNXT_RE_OBJECTS: [&str; 9] =
+    ["pds", "ahs", "qps", "rc_qps", "ud_qps", "srqs", "cqs", "mrs", "mws"];
+
+/// Whether a name is known to be of a number that goes up and down: mana's, those of `bnxt_re` (how many objects there are,
+/// how many there were at most, and a register), and hfi1's open contexts.
+fn is_gauge_name(name: &str) -> bool {
+    let of_bnxt_re = || name.strip_prefix("active_").or_else(|| name.strip_prefix("watermark_"));
+    let is_of_objects = |own| BNXT_RE_OBJECTS.contains(&own);
+    matches!(name, "current_rate" | "num_qps_congested" | "db_fifo_register" | "DRIVER_CtxtsOpen")
+        || of_bnxt_re().is_some_and(is_of_objects)
+}
+
 fn hardware_traits(name: &str, driver: Option<DriverId>) -> Traits {
-    // mana's.
-    if matches!(name, "current_rate" | "num_qps_congested") {
+    if is_gauge_name(name) {
         return Traits { is_gauge: true, ..Traits::default() };
     }
     let q_name = name.strip_prefix("vport_").unwrap_or(name);
@@ -460,6 +472,12 @@ mod tests {
         assert_eq!(q(9).since(&of_mlx5("out_of_buffer", 1)), None);
         let gauge = |number| of_mlx5("current_rate", number);
         assert_eq!(gauge(9).since(&gauge(1)), None);
+        for name in ["active_qps", "watermark_ud_qps", "db_fifo_register", "DRIVER_CtxtsOpen"] {
+            assert!(of_mlx5(name, 1).is_gauge, "{name}");
+        }
+        for name in ["active_speeds", "qps", "DRIVER_KernIntr"] {
+            assert!(!of_mlx5(name, 1).is_gauge, "{name}");
+        }
     }
 
     #[test]

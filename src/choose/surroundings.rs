@@ -246,9 +246,9 @@ impl<'i> Surroundings<'i> {
             _ if row.netdev_is_elsewhere => Home::Foreign,
             Ok(None) => Home::Foreign,
             Ok(Some(own)) => match find(own.index) {
-                Some(own) if !is_said => {
-                    let is_other = own.mac.is_some_and(|mac| Gid::of_iwarp(mac) != entry.gid());
-                    if is_other { Home::WithoutAddress } else { Home::None }
+                Some(own) if !is_said && own.mac.is_none() => Home::None,
+                Some(own) if !is_said && own.mac.map(Gid::of_iwarp) != Some(entry.gid()) => {
+                    Home::WithoutAddress
                 }
                 Some(own) if index.is_none_or(|index| index == own.index) => Home::Ours {
                     name: &own.name,

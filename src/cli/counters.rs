@@ -244,9 +244,10 @@ pub(crate) fn answer(
         gone.map(|(key, counter)| Row::new(key.device, key.port, counter)).collect();
     let unknown: Vec<String> = rows.iter().filter(|row| row.has_no_rate()).map(Row::name).collect();
     let names: Vec<String> = gone.iter().map(Row::name).collect();
-    for (names, why) in
-        [(&unknown, "reset, at their end before, or not read before"), (&names, GONE)]
-    {
+    for (names, why) in [
+        (&unknown, "less than before, as after a reset, at their end before, or not read before"),
+        (&names, GONE),
+    ] {
         if !names.is_empty() {
             let names = some(names);
             report.nothing(format!(

@@ -126,6 +126,16 @@ fn what_ucx_is_set_to_reach() {
     }
     let run = uverbs(&lonely, &["--hosts", "n[1-2]"]);
     assert!(!run.stderr.contains(said), "{run:?}");
+    // What UCX never takes keeps nothing from being known.
+    let mut hosts = [with_networks(1, one[0]), with_networks(2, one[1])];
+    for host in &mut hosts {
+        set(host, local.0, local.1, None);
+        with_third_port(&mut host["devices"][1]);
+        host["interfaces"][1]["addresses"].as_array_mut().unwrap().push(json!(["fd00::5", 64]));
+    }
+    let run = uverbs(&hosts, &["--hosts", "n[1-2]"]);
+    assert!(run.stderr.contains("UCX itself never takes n1: mlx5_1:3"), "{run:?}");
+    assert!(!run.stderr.contains(said), "{run:?}");
     // All ports of the host that is set so are named, also where each network is on one host.
     let mut hosts = [with_networks(1, two[0]), with_networks(2, two[1])];
     set(&mut hosts[0], local.0, local.1, None);

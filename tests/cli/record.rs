@@ -874,6 +874,39 @@ fn what_changed_is_shown() {
     assert!(plain.contains("unfit fd00::1 (another host has its address"), "{plain}");
 }
 
+/// Before Linux 6.5 the row of iWARP does not say that it is of the port's interface, and depends on that all the same.
+#[test]
+fn a_choice_of_iwarp_changes_with_the_interface() {
+    let folder = TempDir::new().unwrap();
+    let mut own = host("node1", &[("siw0", port(DUAL))]);
+    let siw = &mut own["devices"][0];
+    (siw["node_type"], siw["gids"]) = (4.into(), serde_json::json!([siw["gids"][0]]));
+    let row = &mut siw["gids"][0];
+    (row["ifindex"], row["netdev"], row["gid_type"]) = (Value::Null, Value::Null, 0.into());
+    row["gid"] = "0211:2233:4455:0000:0000:0000:0000:0000".into();
+    let interface = own["interfaces"][0].clone();
+    for (key, value) in [("is_lower_up", false.into()), ("mac", Value::from("02:11:22:33:44:66"))] {
+        let file = folder.path().join(format!("{key}.jsonl"));
+        let mut first = own.clone();
+        first.as_object_mut().unwrap().remove("schema_version");
+        let first = first.to_string();
+        let mut changed = interface.clone();
+        changed[key] = value;
+        let text = format!(
+            r#"{{"schema_version":1,"recording":{{"number":0,"time":"2026-11-22T12:00:00Z","monotonic_ns":0,"goes_on":false}},{}
+{{"number":1,"time":"2026-11-22T12:01:00Z","monotonic_ns":60000000000,"changes":[{{"interface":{changed}}}]}}
+"#,
+            &first[1..]
+        );
+        fs::write(&file, text).unwrap();
+        let lines = history(&file, &["--like", "nccl"]);
+        assert_eq!(whats(&lines), ["began", "choice", "interface", "choice"], "{lines:?}");
+        let wanted = |time| at(&["choose"], &file, time);
+        let statuses = ["2026-11-22T12:00:30Z", "end"].map(|time| wanted(time).status);
+        assert_eq!(statuses, [0, 1], "{key}");
+    }
+}
+
 /// Nothing of a PCI function changes without being shown.
 #[test]
 fn each_change_of_a_pci_function_is_shown() {

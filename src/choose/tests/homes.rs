@@ -213,7 +213,9 @@ fn a_row_of_iwarp_is_of_the_port_s_own_interface() {
         record.ports[0].attributes = Some(Ok((attributes, Source::Ioctl)));
         let port = seen(&Surroundings::of(inventory), &record, &record.ports[0]).unwrap();
         match port.rows[0].home {
-            Home::Ours { name, has_address, .. } => format!("ours {name} {has_address}"),
+            Home::Ours { name, has_address, is_up, .. } => {
+                format!("ours {name} {has_address}{}", if is_up { "" } else { " down" })
+            }
             other => format!("{other:?}"),
         }
     };
@@ -228,7 +230,12 @@ fn a_row_of_iwarp_is_of_the_port_s_own_interface() {
         assert_eq!(home(&here, Ok(None), row(text, 9)), "Foreign");
         assert_eq!(home(&here, Ok(None), row(text, 0)), "Foreign", "before Linux 6.5");
     }
-    assert_eq!(home(&here, Ok(Some(own(2, "eth0"))), row(made, 0)), "None");
+    assert_eq!(home(&here, Ok(Some(own(2, "eth0"))), row(made, 0)), "ours eth0 true");
+    let mut down = here.clone();
+    down.interfaces.as_mut().unwrap()[0].is_up = false;
+    assert_eq!(home(&down, Ok(Some(own(2, "eth0"))), row(made, 0)), "ours eth0 true down");
+    down.interfaces.as_mut().unwrap()[0].mac = None;
+    assert_eq!(home(&down, Ok(Some(own(2, "eth0"))), row(made, 0)), "None", "not known");
     assert_eq!(home(&here, Ok(Some(own(2, "eth0"))), row(other, 0)), "WithoutAddress");
     // Of what is not known nothing is said.
     let unread = || Err(Problem { text: "no".to_owned(), errno: 5 });

@@ -48,9 +48,6 @@ pub(super) fn read(text: &str) -> Result<HostPattern, Fault> {
 fn read_host(table: &DeTable<'_>) -> Result<HostPattern, Wrong> {
     const KEYS: &str = "only_these_devices, [[devices]]";
     let mut pattern = HostPattern::default();
-    if table.is_empty() {
-        return Err((0..0, format!("nothing is expected; allowed are {KEYS}")));
-    }
     for (key, own) in table {
         match key.get_ref().as_ref() {
             "only_these_devices" => {
@@ -61,8 +58,9 @@ fn read_host(table: &DeTable<'_>) -> Result<HostPattern, Wrong> {
             }
             "devices" => {
                 let allowed = "groups of devices, each of which begins with a line [[devices]]";
-                let DeValue::Array(groups) = own.get_ref() else {
-                    return Err(wrong(key.get_ref(), own, allowed));
+                let groups = match own.get_ref() {
+                    DeValue::Array(groups) if !groups.is_empty() => groups,
+                    _ => return Err(wrong(key.get_ref(), own, allowed)),
                 };
                 for group in groups {
                     let DeValue::Table(table) = group.get_ref() else {
@@ -73,6 +71,9 @@ fn read_host(table: &DeTable<'_>) -> Result<HostPattern, Wrong> {
             }
             other => return Err(unknown(other, key.span(), KEYS)),
         }
+    }
+    if pattern.devices.is_empty() && !pattern.only_these_devices {
+        return Err((0..0, format!("nothing is expected; allowed are {KEYS}")));
     }
     Ok(pattern)
 }

@@ -104,6 +104,8 @@ fn what_does_not_belong_is_refused() {
     for (text, said) in [
         ("", "1: nothing is expected; allowed are only_these_devices, [[devices]]"),
         ("# nothing\n", "1: nothing is expected"),
+        ("only_these_devices = false", "1: nothing is expected"),
+        ("devices = []", "1: devices: an empty list is not allowed, but groups of devices"),
         ("\nonly_these_devices = 1", "2: only_these_devices: 1 is not allowed, but true or false"),
         ("device = 1", "1: device: no such key; allowed are only_these_devices, [[devices]]"),
         ("[devices]\nrate = 1", "1: devices: a table is not allowed, but groups of devices"),
@@ -113,6 +115,12 @@ fn what_does_not_belong_is_refused() {
         let fault = read(text).unwrap_err().to_string();
         assert!(fault.starts_with(said), "{text:?}: {fault}");
     }
+}
+
+#[test]
+fn that_there_is_no_device_may_be_expected() {
+    let pattern = read("only_these_devices = true").unwrap();
+    assert!(pattern.only_these_devices && pattern.devices.is_empty());
 }
 
 #[test]
@@ -236,6 +244,8 @@ proptest! {
         only in any::<bool>(),
     ) {
         let mut pattern = HostPattern::default();
+        // Without either nothing is expected.
+        let only = only || devices.is_empty();
         (pattern.devices, pattern.only_these_devices) = (devices, only);
         let text = written(pattern.clone());
         prop_assert_eq!(read(&text), Ok(pattern), "{}", text);

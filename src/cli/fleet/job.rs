@@ -125,7 +125,8 @@ impl Listed {
         let is_useless_for_nccl =
             |own: &Chosen<'_>| is_useless(own) || !Program::Nccl.may_take(&own.port);
         let roce = chosen.iter().filter(|own| own.port.link_layer == LinkLayer::ETHERNET);
-        let reach = roce.filter_map(|own| {
+        let of_ucx = roce.filter(|own| Program::Ucx.may_take(&own.port));
+        let reach = of_ucx.filter_map(|own| {
             let index = own.decision.outcome.index()?;
             own.record.row(own.port.number, index)
         });
