@@ -109,9 +109,16 @@ pub enum Unfit {
     /// What arrives at its interface is taken by another one, and so the answers of neighbours are: its interface is a
     /// member of a bridge, bond, team or the like, or below a macvlan in the mode passthru.
     Enslaved,
-    /// It is a global IPv6 address, and its interface has no link-local one that can be used. Without that the kernel
-    /// asks for no neighbour, unless other traffic does.
+    /// Its interface asks for no neighbours (`IFF_NOARP`), as an ipvlan in the mode l3 or l3s does not, and none is set by
+    /// hand. The kernel takes the interface's own MAC address for theirs.
+    NoNeighbours,
+    /// It is a global IPv6 address, and its interface has no link-local one that can be used, and no neighbour that is set
+    /// by hand. The kernel asks for no neighbour then, unless other traffic does.
     NoLinkLocal,
+    /// It is of iWARP, whose programs connect addresses, and its interface has none but link-local ones, as that of a
+    /// bridge's member. No address has this reason; a row has it.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    NoAddress,
     /// The kernel made the GID of the MAC address, and the interface does not have that address: IPv6 is off, or it has
     /// another link-local address. Nobody can be reached by it with RoCE v2. No address has this reason; a row has it.
     #[cfg_attr(feature = "serde", serde(skip))]
@@ -134,9 +141,13 @@ impl core::fmt::Display for Unfit {
             Self::Enslaved => {
                 "another interface takes what arrives at its own, as a bridge or bond does"
             }
+            Self::NoNeighbours => {
+                "its interface asks for no neighbours (NOARP, as ipvlan in mode l3), and sends to its own MAC address"
+            }
             Self::NoLinkLocal => {
                 "its interface has no link-local IPv6 address, without which RDMA asks for no neighbour"
             }
+            Self::NoAddress => "its interface has no address that iWARP could connect",
             Self::Unassigned => {
                 "its interface does not have its address, which is made of the MAC address"
             }

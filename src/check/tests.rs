@@ -217,6 +217,7 @@ fn modules_that_programs_need() {
 fn what_to_do_about_addresses_of_no_use() {
     for (why, said) in [
         (Unfit::Enslaved, "give an address to what takes all of the port's interface"),
+        (Unfit::NoNeighbours, "let the port's interface ask for neighbours (ip link set arp on)"),
         (Unfit::NoLinkLocal, "give the port's interface a link-local IPv6 address"),
         (Unfit::Duplicate, "give the port's interface an IPv4 or a global IPv6 address"),
     ] {

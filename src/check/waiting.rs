@@ -149,6 +149,9 @@ pub(super) fn check_waiting(
                     "give an address to what takes all of the port's interface, as a bridge or bond"
                         .into()
                 }
+                None if port.rows.iter().any(|row| has(row, Unfit::NoNeighbours)) => {
+                    "let the port's interface ask for neighbours (ip link set arp on)".into()
+                }
                 None if port.rows.iter().any(|row| has(row, Unfit::NoLinkLocal)) => {
                     "give the port's interface a link-local IPv6 address (addrgenmode), or one of IPv4"
                         .into()

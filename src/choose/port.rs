@@ -56,6 +56,9 @@ pub struct Row<'i> {
     /// interface that is not proven to be here the state is not known: see
     /// [`is_address_handle_known`](Self::is_address_handle_known).
     pub has_address_handle: bool,
+    /// Whether one may be made although the interface does not have the address: a default route may lead to it, or its
+    /// own MAC address is taken.
+    pub may_lead_elsewhere: bool,
     /// Its network interface.
     pub home: Home<'i>,
 }
@@ -117,6 +120,7 @@ impl Row<'_> {
             gid_type,
             type_is_hidden,
             has_address_handle,
+            may_lead_elsewhere: false,
             home: Home::Unproven { name: None, is_named: false, is_up: true, unfit: None },
         }
     }

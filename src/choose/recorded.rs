@@ -41,6 +41,7 @@ fn row(row: &Value) -> Row<'static> {
         },
         type_is_hidden: text == "hidden",
         has_address_handle: true,
+        may_lead_elsewhere: false,
         home: Home::None,
     }
 }

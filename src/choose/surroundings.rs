@@ -40,6 +40,9 @@ pub struct Surroundings<'i> {
     by_name: BTreeMap<&'i str, &'i Interface>,
     /// Of each interface the longest prefix of an address of IPv4, and of one of IPv6 that is not link-local.
     longest: BTreeMap<u32, [Option<u8>; 2]>,
+    /// The interfaces of which the kernel may reach a link-local address that they do not have: over a router, as none of
+    /// theirs is link-local, or by their own MAC address.
+    leading: BTreeSet<u32>,
     /// The values of its settings, as the newest releases see them.
     settings: BTreeMap<&'i str, &'i str>,
 }
@@ -91,6 +94,7 @@ impl<'i> Surroundings<'i> {
             made: BTreeMap::new(),
             by_name: BTreeMap::new(),
             longest: BTreeMap::new(),
+            leading: BTreeSet::new(),
             settings: BTreeMap::new(),
         };
         for own in &inventory.settings {
@@ -119,6 +123,7 @@ impl<'i> Surroundings<'i> {
                     add(&mut here.made, gid, Owners::of(interface, unfit));
                 }
             }
+            let (mut has_local, mut is_mute) = (false, false);
             for (address, bits) in &interface.addresses {
                 let (written, address) = (address, address.to_canonical());
                 let bits =
@@ -130,7 +135,13 @@ impl<'i> Surroundings<'i> {
                     *longest = (*longest).max(Some(bits));
                 }
                 let unfit = here.unfit.get(&(index, address)).copied();
+                has_local |= is_local_v6(address) && unfit.is_none();
+                is_mute |= unfit == Some(Unfit::NoNeighbours);
                 add(&mut here.addresses, address, Owners::of(interface, unfit));
+            }
+            let has_global = here.longest_prefixes(interface)[1].is_some();
+            if is_mute || has_global && !has_local {
+                here.leading.insert(index);
             }
         }
         here
@@ -254,7 +265,9 @@ impl<'i> Surroundings<'i> {
                     name: &own.name,
                     is_up: is_up(own),
                     has_address: true,
-                    unfit: None,
+                    // Before Linux 6.5 it may be that of a bridge above.
+                    unfit: (is_said && self.longest_prefixes(own) == [None; 2])
+                        .then_some(Unfit::NoAddress),
                     is_port_s: Some(true),
                 },
                 _ => Home::Unknown { name: None },
@@ -352,18 +365,26 @@ fn see<'i>(here: &Surroundings<'i>, (kind, port): (Kind, &PortRecord), row: &'i 
                 }
                 _ => true,
             },
+        may_lead_elsewhere: !row.type_is_hidden
+            && matches!(home, Home::Ours { unfit: Some(Unfit::Unassigned), .. })
+            && row.netdev.as_ref().is_some_and(|own| here.leading.contains(&own.index.get())),
         home,
     }
 }
 
 /// Whether a reason of an interface's counts for a row: what no neighbour is asked for needs none.
 fn counts(why: Unfit, entry: &GidEntry) -> bool {
-    is_resolved(entry) || !matches!(why, Unfit::Enslaved | Unfit::NoLinkLocal)
+    is_resolved(entry) || !is_of_neighbours(why)
 }
 
 /// Whether the kernel may make an address handle from a GID to itself, as UCX tries it, though others are not reached.
 fn is_own_reached(unfit: Option<Unfit>) -> bool {
-    matches!(unfit, None | Some(Unfit::Duplicate | Unfit::Enslaved | Unfit::NoLinkLocal))
+    unfit.is_none_or(|why| why == Unfit::Duplicate || is_of_neighbours(why))
+}
+
+/// Whether a reason is that the kernel finds no neighbours.
+fn is_of_neighbours(why: Unfit) -> bool {
+    matches!(why, Unfit::Enslaved | Unfit::NoNeighbours | Unfit::NoLinkLocal)
 }
 
 /// Whether this is an IPv4 address written as IPv6.

@@ -157,8 +157,8 @@ pub struct UsedRow {
     pub fault: Option<Obstacle>,
     /// Which other ends a program tries to reach from it.
     pub reach: Reach,
-    /// Whether its interface lacks the link-local IPv6 address by which neighbours are asked for.
-    pub lacks_link_local: bool,
+    /// Whether the kernel asks for no neighbour from its address.
+    pub asks_no_neighbour: bool,
 }
 
 /// Which addresses a program takes for reachable, by its own settings. Only UCX has such.
@@ -335,7 +335,7 @@ impl End {
                     is_proven,
                     fault,
                     reach,
-                    lacks_link_local,
+                    asks_no_neighbour,
                 } = own;
                 let site = match site {
                     Site::Network(_) => 0,
@@ -353,7 +353,7 @@ impl End {
                 key.push(4);
                 key.extend_from_slice(&gid_type.map_or(u32::MAX, |own| own.0).to_be_bytes());
                 key.extend_from_slice(&[site, is_v4.into(), (*is_proven).into(), fault]);
-                let lacks = u8::from(*lacks_link_local);
+                let lacks = u8::from(*asks_no_neighbour);
                 key.extend_from_slice(&[gid_type.is_some().into(), kind, *reach as u8, lacks]);
                 key.extend_from_slice(&vlan.to_be_bytes());
                 key.extend_from_slice(name.as_bytes());
@@ -448,8 +448,8 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
     let caveats = caveats(seen, row.index);
     let fault = caveats.iter().find_map(|caveat| match caveat {
         Caveat::Down => Some(Obstacle::InterfaceDown),
-        // It may have found the neighbour for other traffic.
-        Caveat::Unfit(Unfit::NoLinkLocal) => None,
+        // It may have found the neighbour for other traffic; or they are on one port.
+        Caveat::Unfit(Unfit::NoLinkLocal | Unfit::NoNeighbours) => None,
         Caveat::AddressGone | Caveat::Unfit(_) => Some(Obstacle::AddressGone),
         // A program sends the index as one byte.
         Caveat::BeyondByte => Some(Obstacle::NoGid),
@@ -463,7 +463,9 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
         is_proven: matches!(row.home, Home::Ours { .. }),
         fault,
         reach: Reach::Routed,
-        lacks_link_local: caveats.contains(&Caveat::Unfit(Unfit::NoLinkLocal)),
+        asks_no_neighbour: caveats
+            .iter()
+            .any(|own| matches!(own, Caveat::Unfit(Unfit::NoLinkLocal | Unfit::NoNeighbours))),
     }
 }
 

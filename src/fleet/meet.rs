@@ -68,7 +68,7 @@ pub enum Doubt {
     Path,
     /// A program is set to reach only a part of what is routed (see [`Reach`]), and the other end may not be in it.
     Reach,
-    /// An interface has no link-local IPv6 address by which the kernel asks for neighbours. It may know them all the same.
+    /// The kernel asks for no neighbour from an address. It may know them all the same, or the ends are on one port.
     Neighbour,
     /// A port is not active, and no other host has one of its name, which would say whether it is in use.
     Unused,
@@ -132,7 +132,7 @@ impl End {
             (Doubt::InterfaceUnread, Used::Row(row)) => row.upper == Some(Upper::Unread),
             (Doubt::Unproven, Used::Row(row)) => !row.is_proven,
             (Doubt::TypeUnread, Used::Row(row)) => row.gid_type.is_none(),
-            (Doubt::Neighbour, Used::Row(row)) => row.lacks_link_local,
+            (Doubt::Neighbour, Used::Row(row)) => row.asks_no_neighbour,
             (Doubt::Reach, Used::Row(row)) => row.reach != Reach::Routed,
             _ => false,
         }
@@ -239,7 +239,7 @@ impl Meeting {
             (Some(_), Some(_)) => self.obstacles.push(Obstacle::GidType),
             _ => self.doubts.push(Doubt::TypeUnread),
         }
-        if one.lacks_link_local || other.lacks_link_local {
+        if one.asks_no_neighbour || other.asks_no_neighbour {
             self.doubts.push(Doubt::Neighbour);
         }
         if one.family != other.family {

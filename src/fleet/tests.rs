@@ -31,7 +31,7 @@ fn end(words: &str) -> End {
         is_proven: true,
         fault: None,
         reach: Reach::Routed,
-        lacks_link_local: false,
+        asks_no_neighbour: false,
     };
     let mut used = None;
     for word in words.split(' ') {
@@ -83,7 +83,7 @@ fn end(words: &str) -> End {
             "nowhere:" => (row.site, row.family) = (Site::Unknown, Family::V6),
             "^?" => row.upper = Some(Upper::Unread),
             "unproven" => row.is_proven = false,
-            "mute" => row.lacks_link_local = true,
+            "mute" => row.asks_no_neighbour = true,
             "own-network" => row.reach = Reach::Network,
             "own-part" => row.reach = Reach::Part,
             "if-down" => row.fault = Some(Obstacle::InterfaceDown),

@@ -277,7 +277,7 @@ impl Host {
         }
         self.ask_port_netdevs(&ports, known)?;
         let error = |cause| Error::of_host(Request::Interfaces, cause);
-        let (namespace, settled) = if let Some(RouteDump { links, addresses }) = dump {
+        let (namespace, settled) = if let Some(RouteDump { links, addresses, .. }) = dump {
             let mut namespace = Namespace::new(known.clone(), &addresses);
             namespace.links = Some(links);
             (namespace, vec![false; tables.len()])
@@ -386,9 +386,7 @@ impl Host {
         }
         let error = |cause| Error::of_host(Request::Interfaces, cause);
         let mut route = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
-        let links = read_links(&mut route).map_err(error)?;
-        let addresses = read_addresses(&mut route).map_err(error)?;
-        Ok(Some(RouteDump { links, addresses }))
+        RouteDump::read(&mut route).map(Some).map_err(error)
     }
 
     /// Whether each device may have a GID of the interface that is called `name` here, as far as

@@ -427,7 +427,7 @@ mod tests {
         let is_second = |_: &Device, own: &GidRecord| own.entry.port() == 2;
         assert_eq!(problems(&wanted.rows(&is_second), Ok(None)), all[1..]);
         // Of interfaces that are known to be elsewhere nothing is missing.
-        let nothing = RouteDump { links: Links::default(), addresses: Vec::new() };
+        let nothing = RouteDump::default();
         assert!(problems(&wanted, Ok(Some(nothing))).is_empty());
     }
 

@@ -20,9 +20,10 @@ use crate::text::is_shown_name;
 /// (`QUERY_VPORT_COUNTER`, `QUERY_Q_COUNTER`) an interface.
 const SKIP_STATISTICS: u32 = 1 << 3;
 
-/// Lengths of the fixed parts of the two route messages, `struct ifinfomsg` and `struct ifaddrmsg`.
+/// Lengths of the fixed parts of the route messages: `struct ifinfomsg`, `struct ifaddrmsg` and `struct ndmsg`.
 const LINK_BODY: usize = 16;
 const ADDRESS_BODY: usize = 8;
+const NEIGHBOUR_BODY: usize = 12;
 
 /// Attributes of a bond (`linux/if_link.h`).
 const BOND_MODE: u16 = 1;
@@ -57,7 +58,10 @@ const MACVLAN_MODE: u16 = 1;
 const PASSTHRU: u32 = 8;
 
 /// Kinds that are no upper devices of anything but of their members, which are in their namespace.
-const BOTTOM_KINDS: [&str; 4] = ["dummy", "veth", "bond", "bridge"];
+const BOTTOM_KINDS: [&str; 4] = [DUMMY, "veth", "bond", "bridge"];
+
+/// A kind that has no other end.
+const DUMMY: &str = "dummy";
 
 /// The buses of Hyper-V's interface and of virtio's (`net_failover`). Either may be the master of a virtual function, and
 /// the two in different namespaces. It has no kind.
@@ -106,21 +110,36 @@ impl Link {
         Netdev { index: self.index, name: self.name.clone() }
     }
 
-    /// Why no program can use an address of it, whatever that is; `has_local` says whether it has a link-local one that
-    /// can be used, and `is_below` whether one above it takes what arrives.
-    fn unfit(&self, ip: IpAddr, (has_local, is_below): (bool, bool)) -> Option<Unfit> {
-        // It is one of IPv4 to the kernel, which is another reason.
-        if ip.to_canonical() != ip {
+    /// Whether its master takes what arrives at it.
+    fn is_taken(&self) -> bool {
+        self.master.is_some() && TAKING_KINDS.contains(&self.master_kind.as_str())
+    }
+
+    /// Why the kernel finds no neighbours from an address of it, whatever that is.
+    fn unfit(&self, ip: IpAddr, around: Around) -> Option<Unfit> {
+        if around.has_neighbour || self.flags & LOOPBACK != 0 {
             return None;
         }
-        if is_below || self.master.is_some() && TAKING_KINDS.contains(&self.master_kind.as_str()) {
-            return Some(Unfit::Enslaved);
+        if self.flags & NO_ARP != 0 {
+            // A tunnel has no GIDs.
+            let is_alone = around.is_dummy || !self.is_ethernet;
+            return (!is_alone).then_some(Unfit::NoNeighbours);
         }
         let is_global = ip.is_ipv6() && !is_local_v6(ip);
         let is_up = self.flags & (UP | LOWER_UP) == UP | LOWER_UP;
-        let asks = self.flags & (LOOPBACK | NO_ARP) == 0;
-        (is_global && is_up && asks && !has_local).then_some(Unfit::NoLinkLocal)
+        (is_global && is_up && !around.has_local).then_some(Unfit::NoLinkLocal)
     }
+}
+
+/// What else decides whether neighbours are found from an address of an interface.
+#[derive(Clone, Copy, Debug)]
+struct Around {
+    /// Whether the interface has a link-local address of IPv6 that can be used.
+    has_local: bool,
+    /// Whether it is a dummy, or above one: nobody else is there.
+    is_dummy: bool,
+    /// Whether a neighbour of the address's family is set by hand.
+    has_neighbour: bool,
 }
 
 /// How a bond uses its members.
@@ -142,13 +161,27 @@ impl Bond {
 }
 
 /// The interfaces of this namespace with their addresses, as route netlink gave them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RouteDump {
     pub(crate) links: Links,
     pub(crate) addresses: Vec<Address>,
+    /// The interfaces on which neighbours are set by hand, each with a family; only where that matters.
+    pub(crate) neighbours: BTreeSet<(u32, i32)>,
 }
 
 impl RouteDump {
+    /// Reads all.
+    pub(crate) fn read(socket: &mut Socket) -> Result<Self, Cause> {
+        let links = read_links(socket)?;
+        let addresses = read_addresses(socket)?;
+        let mut own = Self { links, addresses, neighbours: BTreeSet::new() };
+        let needs = |why: &Unfit| matches!(why, Unfit::NoNeighbours | Unfit::NoLinkLocal);
+        if own.interfaces().iter().flat_map(|own| &own.unfit).any(|(_, why)| needs(why)) {
+            own.neighbours = read_neighbours(socket)?;
+        }
+        Ok(own)
+    }
+
     /// The interfaces by index.
     pub(crate) fn interfaces(&self) -> Vec<Interface> {
         let mut addresses: BTreeMap<u32, Vec<(IpAddr, u8)>> = BTreeMap::new();
@@ -165,8 +198,20 @@ impl RouteDump {
             let why = own.unfit().filter(|_| !fit.contains(&(own.index, own.ip)));
             let of_link = || {
                 let link = self.links.by_index.get(&own.index)?;
-                let index = &own.index;
-                link.unfit(own.ip, (with_local.contains(index), below.contains(index)))
+                // IPv4 written as IPv6 is one of IPv4 to the kernel, which is another reason.
+                if own.ip.to_canonical() != own.ip {
+                    return None;
+                }
+                if link.is_taken() || below.contains(&own.index) {
+                    return Some(Unfit::Enslaved);
+                }
+                let family = if own.ip.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+                let around = Around {
+                    has_local: with_local.contains(&own.index),
+                    is_dummy: self.links.is_on_dummy(own.index),
+                    has_neighbour: self.neighbours.contains(&(own.index, family)),
+                };
+                link.unfit(own.ip, around)
             };
             if let Some(why) = why.or_else(of_link) {
                 unfit.entry(own.index).or_default().push((own.ip, why));
@@ -261,6 +306,17 @@ impl Links {
         self.all_above([lower.get()])
     }
 
+    /// Whether an interface is a dummy, or above one.
+    fn is_on_dummy(&self, index: u32) -> bool {
+        let mut next = self.by_index.get(&index);
+        // There are no more steps than interfaces.
+        for _ in &self.by_index {
+            let Some(link) = next.filter(|own| own.kind != DUMMY) else { break };
+            next = link.lower.and_then(|lower| self.by_index.get(&lower));
+        }
+        next.is_some_and(|own| own.kind == DUMMY)
+    }
+
     /// Whether an interface may have been above others a moment ago: it has members, or may have some, or it is above such
     /// an interface. What else is below an interface stays so.
     pub(crate) fn may_move(&self, index: u32) -> bool {
@@ -269,7 +325,7 @@ impl Links {
         for _ in &self.by_index {
             let Some(link) = next.and_then(|index| self.by_index.get(&index)) else { return true };
             if link.lower.is_none() {
-                return !matches!(link.kind.as_str(), "" | "dummy" | "veth");
+                return !matches!(link.kind.as_str(), "" | DUMMY | "veth");
             }
             next = link.lower;
         }
@@ -388,6 +444,21 @@ pub(crate) fn parse_address(payload: &[u8]) -> Result<Option<Address>, Cause> {
     let of_gid = far.filter(IpAddr::is_ipv4).or(near.filter(IpAddr::is_ipv6)).or(far);
     let is_duplicate = u32::from(flags) & libc::IFA_F_DADFAILED != 0;
     Ok(of_gid.map(|ip| Address { index, ip, near: near.unwrap_or(ip), prefix, is_duplicate }))
+}
+
+/// The interfaces on which neighbours are set by hand, each with their family.
+fn read_neighbours(socket: &mut Socket) -> Result<BTreeSet<(u32, i32)>, Cause> {
+    let request = Message::new(libc::RTM_GETNEIGH, &[0; NEIGHBOUR_BODY]);
+    Ok(socket.dump(&request, parse_neighbour)?.into_iter().flatten().collect())
+}
+
+/// Reads a neighbour (`struct ndmsg` of `linux/neighbour.h`): its interface and family, if it is set by hand.
+fn parse_neighbour(payload: &[u8]) -> Result<Option<(u32, i32)>, Cause> {
+    const SHORT: Cause = Cause::Malformed("a neighbour message");
+    let family = i32::from(*payload.first().ok_or(SHORT)?);
+    let index = number_at(payload, 4).ok_or(SHORT)?;
+    let state = short_at(payload, 8).ok_or(SHORT)?;
+    Ok((state & libc::NUD_PERMANENT != 0).then_some((index, family)))
 }
 
 fn ip(bytes: &[u8]) -> Option<IpAddr> {

@@ -157,18 +157,20 @@ fn what_ucx_is_set_to_reach() {
     assert!(!run.stderr.contains(said) && run.stderr.contains("n1"), "{run:?}");
 }
 
-/// Without a link-local address it is not known whether two ends meet: the kernel may know the neighbour.
+/// Without a link-local address or ARP it is not known whether two ends meet: the kernel may know the neighbour.
 #[test]
-fn addresses_without_a_link_local_one() {
+fn addresses_from_which_no_neighbour_is_asked_for() {
     let networks = ["10.0.0", "10.1.0"];
     let mut hosts = [with_networks(1, networks), with_networks(2, networks)];
-    for own in hosts[0]["interfaces"].as_array_mut().unwrap() {
-        let addresses = own["addresses"].as_array().unwrap().iter();
-        own["unfit"] = addresses.map(|own| json!([own[0], "no_link_local"])).collect();
+    for why in ["no_link_local", "no_neighbours"] {
+        for own in hosts[0]["interfaces"].as_array_mut().unwrap() {
+            let addresses = own["addresses"].as_array().unwrap().iter();
+            own["unfit"] = addresses.map(|own| json!([own[0], why])).collect();
+        }
+        let seen = not_meeting(&hosts, &[]).join("\n");
+        assert!(seen.contains("RDMA asks for no neighbour from an address"), "{seen}");
+        assert!(!seen.contains("the address of the GID is not usable"), "{seen}");
     }
-    let seen = not_meeting(&hosts, &[]).join("\n");
-    assert!(seen.contains("an interface has no link-local IPv6 address to ask"), "{seen}");
-    assert!(!seen.contains("the address of the GID is not usable"), "{seen}");
 }
 
 /// Three odd hosts in many.

@@ -198,6 +198,7 @@ impl From<&KeptRow> for Row<'_> {
             gid_type: kept.gid_type,
             type_is_hidden: kept.type_is_hidden,
             has_address_handle: kept.has_address_handle,
+            may_lead_elsewhere: false,
             home: Home::None,
         }
     }

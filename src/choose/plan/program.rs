@@ -168,7 +168,7 @@ impl Model {
         match self {
             Self::Ucx(settings) if settings.doubted_by().is_some() => false,
             Self::Ucx(settings) if settings.pinned().is_none() && port.is_ethernet() => {
-                row().is_none_or(Row::is_address_handle_known)
+                row().is_none_or(Row::is_address_handle_known) && !self.may_be_led(port)
             }
             Self::Ucx(_) => true,
             Self::Nccl(settings) => nccl::is_sure(port, settings),
@@ -180,6 +180,18 @@ impl Model {
     pub fn may_miss_types(&self, port: &Port<'_>) -> bool {
         let outcome_of = |port: &Port<'_>| self.choose(port).outcome;
         port.assumes_types && outcome_of(port) != outcome_of(&without_types(port))
+    }
+
+    /// Whether UCX may take another row, as a route may lead to an address that an interface does not have.
+    fn may_be_led(&self, port: &Port<'_>) -> bool {
+        if !port.rows.iter().any(|row| row.may_lead_elsewhere) {
+            return false;
+        }
+        let mut led = port.clone();
+        for row in &mut led.rows {
+            row.has_address_handle |= row.may_lead_elsewhere;
+        }
+        self.choose(&led).outcome != self.choose(port).outcome
     }
 
     /// Whether it uses RDMA, and its list of devices has a port.

@@ -48,6 +48,7 @@ fn any_row() -> impl Strategy<Value = Row<'static>> {
             gid_type,
             type_is_hidden,
             has_address_handle,
+            may_lead_elsewhere: false,
             home,
         },
     )

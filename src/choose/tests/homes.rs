@@ -4,7 +4,9 @@ use core::num::NonZeroU32;
 use std::net::IpAddr;
 
 use super::*;
+use crate::choose::plan::Model;
 use crate::choose::surroundings::{Surroundings, port as seen};
+use crate::choose::ucx;
 use crate::device::Device;
 use crate::gid::{Gid, GidEntry, GidRecord, Source};
 use crate::inventory::{Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem};
@@ -57,7 +59,8 @@ fn home_in(inventory: &Inventory, row: &GidRow) -> String {
     home_on(inventory, row, LinkLayer::ETHERNET)
 }
 
-fn home_on(inventory: &Inventory, row: &GidRow, link_layer: LinkLayer) -> String {
+/// A device with one port, whose table has this row.
+fn with_row(row: &GidRow, link_layer: LinkLayer) -> DeviceRecord {
     let attributes = PortAttributes {
         state: PortState::ACTIVE,
         link_layer,
@@ -75,13 +78,21 @@ fn home_on(inventory: &Inventory, row: &GidRow, link_layer: LinkLayer) -> String
         pkeys: None,
         has_types: None,
     }];
+    record
+}
+
+fn home_on(inventory: &Inventory, row: &GidRow, link_layer: LinkLayer) -> String {
+    let record = with_row(row, link_layer);
     let surroundings = Surroundings::of(inventory);
     let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
     match port.rows[0].home {
         Home::Ours { name, has_address, unfit, .. } => {
             let row = &port.rows[0];
             let is_duplicate = unfit == Some(Unfit::Duplicate);
-            let is_own = matches!(unfit, None | Some(Unfit::Enslaved | Unfit::NoLinkLocal));
+            let is_own = matches!(
+                unfit,
+                None | Some(Unfit::Enslaved | Unfit::NoNeighbours | Unfit::NoLinkLocal)
+            );
             let is_of_use = has_address && (is_own || is_duplicate);
             let is_of_use = is_of_use || unfit == Some(Unfit::OtherMac);
             let handle = (row.has_address_handle, row.is_address_handle_known());
@@ -199,6 +210,50 @@ fn a_default_gid_is_made_from_the_mac_address() {
     assert_eq!(home_in(&assigned, &unread(default)), "address unproven - Enslaved");
 }
 
+/// Where no route keeps a link-local address on its link, the kernel may make an address handle to it.
+#[test]
+fn a_default_gid_without_its_address_may_lead_elsewhere() {
+    let default = "fe80::11:22ff:fe33:4455";
+    let netdev = Some(Netdev::new(NonZeroU32::new(2).unwrap(), "eth0"));
+    let row = GidRow { netdev, ..by_ioctl(default, 2) };
+    let handle = |addresses: &[&str], unfit: Option<Unfit>, row: &GidRow| {
+        let mut inventory = here();
+        let eth0 = &mut inventory.interfaces.as_mut().unwrap()[0];
+        let addresses = addresses.iter().map(|own| own.parse().unwrap());
+        eth0.addresses = addresses.map(|own: IpAddr| (own, 64)).collect();
+        eth0.unfit = unfit.map(|why| (eth0.addresses[0].0, why)).into_iter().collect();
+        let record = with_row(row, LinkLayer::ETHERNET);
+        let surroundings = Surroundings::of(&inventory);
+        let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
+        let own = &port.rows[0];
+        assert!(matches!(own.home, Home::Ours { unfit: Some(Unfit::Unassigned), .. }), "{own:?}");
+        assert!(!own.has_address_handle && own.is_address_handle_known());
+        // UCX takes the other row, if not this one. The newest releases do so in any case.
+        let other = Row::new(1, gid("fd00::1"), GidType::ROCE_V2);
+        let home = Home::Ours {
+            name: "eth0",
+            is_up: true,
+            has_address: true,
+            unfit: None,
+            is_port_s: None,
+        };
+        let two = Port { rows: vec![*own, Row { home, ..other }], ..port.clone() };
+        let ucx = Model::Ucx(ucx::Settings::new(ucx::Release::V1_15, |_| None));
+        let outcome = ucx.choose(&two).outcome;
+        assert_eq!(outcome, Outcome::Taken(1));
+        assert_eq!(ucx.is_sure(&two, &outcome), !own.may_lead_elsewhere);
+        own.may_lead_elsewhere
+    };
+    let (no, perhaps) = (false, true);
+    assert_eq!(handle(&[], None, &row), no);
+    assert_eq!(handle(&["10.0.0.1"], None, &row), no, "it has no IPv6");
+    assert_eq!(handle(&["fd00::1"], None, &row), perhaps, "over a router");
+    assert_eq!(handle(&["fd00::1"], Some(Unfit::NoLinkLocal), &row), perhaps);
+    assert_eq!(handle(&["fd00::1", "fe80::9"], None, &row), no, "on the link nobody has it");
+    assert_eq!(handle(&["fe80::9", "fd00::1"], Some(Unfit::Duplicate), &row), perhaps);
+    assert_eq!(handle(&["fe80::9"], Some(Unfit::NoNeighbours), &row), perhaps, "to its own MAC");
+}
+
 /// The row of iWARP is of the port's own interface. Before Linux 6.5 it does not say so, and the MAC address counts.
 #[test]
 fn a_row_of_iwarp_is_of_the_port_s_own_interface() {
@@ -213,8 +268,9 @@ fn a_row_of_iwarp_is_of_the_port_s_own_interface() {
         record.ports[0].attributes = Some(Ok((attributes, Source::Ioctl)));
         let port = seen(&Surroundings::of(inventory), &record, &record.ports[0]).unwrap();
         match port.rows[0].home {
-            Home::Ours { name, has_address, is_up, .. } => {
-                format!("ours {name} {has_address}{}", if is_up { "" } else { " down" })
+            Home::Ours { name, has_address, is_up, unfit, .. } => {
+                let why = unfit.map(|why| format!(" {why:?}")).unwrap_or_default();
+                format!("ours {name} {has_address}{}{why}", if is_up { "" } else { " down" })
             }
             other => format!("{other:?}"),
         }
@@ -247,6 +303,12 @@ fn a_row_of_iwarp_is_of_the_port_s_own_interface() {
     let mut kept_back = row(other, 0);
     kept_back.record.netdev_is_unread = true;
     assert_eq!(home(&here, Ok(Some(own(2, "eth0"))), kept_back), "ours eth0 true");
+    // What can be connected is an address, before Linux 6.5 also one of a bridge above.
+    let mut bare = here.clone();
+    bare.interfaces.as_mut().unwrap()[0].addresses = vec![("fe80::1".parse().unwrap(), 64)];
+    let named = GidRow { netdev: Some(own(2, "eth0")), ..row(made, 2) };
+    assert_eq!(home(&bare, Ok(Some(own(2, "eth0"))), named), "ours eth0 true NoAddress");
+    assert_eq!(home(&bare, Ok(Some(own(2, "eth0"))), row(made, 0)), "ours eth0 true");
     let by_sysfs = Inventory { has_netlink: false, ..here };
     assert_eq!(home(&by_sysfs, Ok(None), row(other, 0)), "None");
 }

@@ -65,6 +65,7 @@ pub(super) fn row(line: &str) -> Row<'static> {
         },
         type_is_hidden: line.contains("EINVAL"),
         has_address_handle: true,
+        may_lead_elsewhere: false,
         home: if line.contains("(host)") { Home::Foreign } else { Home::None },
     }
 }

@@ -196,7 +196,7 @@ fn vlans_have_an_id() {
         let message =
             Message::new(0, &body).attribute(libc::IFLA_LINKINFO, &info.finish_for_test());
         let link = parse_link(&message.finish_for_test()).unwrap().unwrap();
-        let dump = RouteDump { links: [link].into_iter().collect(), addresses: Vec::new() };
+        let dump = RouteDump { links: [link].into_iter().collect(), ..Default::default() };
         dump.interfaces()[0].vlan
     };
     assert_eq!(vlan("vlan", 0x8100, 7), Some(7));
@@ -225,7 +225,9 @@ fn what_takes_all_that_arrives() {
         let own = "10.0.0.1".parse().unwrap();
         let address = Address { index: 7, ip: own, near: own, prefix: 24, is_duplicate: false };
         let links = [link(7, "d0"), above].into_iter().collect();
-        RouteDump { links, addresses: vec![address] }.interfaces()[0].unfit.clone()
+        RouteDump { links, addresses: vec![address], ..Default::default() }.interfaces()[0]
+            .unfit
+            .clone()
     };
     let why = [("10.0.0.1".parse().unwrap(), Unfit::Enslaved)];
     assert_eq!(taken("macvlan", 8, false), why);
@@ -267,7 +269,8 @@ fn addresses_that_nobody_can_use() {
         address(0x80, &v6(1).octets(), &v6(2).octets()),
         address(0xc8, &v6(5).octets(), &v6(5).octets()),
     ];
-    let dump = RouteDump { links: [link(9, "d0")].into_iter().collect(), addresses };
+    let dump =
+        RouteDump { links: [link(9, "d0")].into_iter().collect(), addresses, ..Default::default() };
     let [own] = &dump.interfaces()[..] else { panic!("one interface") };
     assert_eq!(own.addresses.len(), 4);
     let far = ("10.0.0.4".parse().unwrap(), Unfit::FarEnd);
@@ -283,23 +286,23 @@ fn addresses_that_nobody_can_use() {
         let mut link = link(9, "d0");
         (link.flags, link.master_kind) = (flags, master.replace("none", ""));
         link.master = (!master.is_empty()).then_some(8);
-        let dump = RouteDump { links: [link].into_iter().collect(), addresses };
+        let dump =
+            RouteDump { links: [link].into_iter().collect(), addresses, ..Default::default() };
         let unfit = dump.interfaces()[0].unfit.clone();
         unfit.into_iter().map(|(_, why)| why).collect::<Vec<_>>()
     };
     let is_up = UP | LOWER_UP;
+    let mapped = "::ffff:10.0.0.1".parse().unwrap();
+    let mapped = Address { index: 9, ip: mapped, near: mapped, prefix: 128, is_duplicate: false };
     let mut member = link(9, "d0");
-    (member.flags, member.master_kind) = (is_up, "bond".to_owned());
-    member.master = Some(8);
-    assert_eq!(
-        member.unfit("::ffff:10.0.0.1".parse().unwrap(), (false, false)),
-        None,
-        "it is of IPv4"
-    );
+    (member.master, member.master_kind) = (Some(8), "bond".to_owned());
+    let links = [member].into_iter().collect();
+    let dump = RouteDump { links, addresses: vec![mapped], ..Default::default() };
+    assert_eq!(dump.interfaces()[0].unfit, [], "it is of IPv4");
     assert_eq!(unfit(is_up, "", Some(0x80)), []);
     assert_eq!(unfit(is_up, "", None), [Unfit::NoLinkLocal]);
     assert_eq!(unfit(is_up, "", Some(0xc8)), [Unfit::NoLinkLocal, Unfit::Duplicate]);
-    for flags in [UP, LOWER_UP, is_up | NO_ARP, is_up | LOOPBACK] {
+    for flags in [UP, LOWER_UP, is_up | LOOPBACK, is_up | NO_ARP | LOOPBACK] {
         assert_eq!(unfit(flags, "", None), [], "{flags:x}");
     }
     assert_eq!(unfit(is_up, "vrf", Some(0x80)), []);
@@ -311,15 +314,57 @@ fn addresses_that_nobody_can_use() {
         address(0x80, &[10, 0, 0, 3], &[10, 0, 0, 4]),
         address(0x80, &[10, 0, 0, 4], &[10, 0, 0, 4]),
     ];
-    let dump = RouteDump { links: [link(9, "d0")].into_iter().collect(), addresses };
+    let dump =
+        RouteDump { links: [link(9, "d0")].into_iter().collect(), addresses, ..Default::default() };
     assert_eq!(dump.interfaces()[0].unfit, []);
+}
+
+/// An interface without ARP reaches nobody else, if no neighbours are set by hand. Behind a dummy there is nobody else.
+#[test]
+fn who_is_set_by_hand_is_reached() {
+    let neighbour = |family: i32, state: u16| {
+        let family = u8::try_from(family).unwrap();
+        let body = [&[family, 0, 0, 0], &9u32.to_ne_bytes()[..], &state.to_ne_bytes(), &[0; 2]];
+        let message = Message::new(0, &body.concat());
+        parse_neighbour(&message.finish_for_test()).unwrap()
+    };
+    let (v4, v6) = (libc::AF_INET, libc::AF_INET6);
+    assert_eq!(neighbour(v4, libc::NUD_PERMANENT | libc::NUD_REACHABLE), Some((9, v4)));
+    assert_eq!(neighbour(v6, libc::NUD_STALE | libc::NUD_NOARP), None);
+    assert!(parse_neighbour(&[2; 9]).is_err());
+    let ips: [IpAddr; 2] = ["10.0.0.1".parse().unwrap(), "fd00::1".parse().unwrap()];
+    let unfit = |kind: &str, flags: u32, neighbours: &[(u32, i32)]| {
+        let mut own = link(9, "e0");
+        (own.kind, own.flags) = (kind.to_owned(), flags);
+        own.lower = (kind != DUMMY).then_some(7);
+        own.is_ethernet = kind != "ipip";
+        let below = Link { kind: if kind == "vlan" { DUMMY } else { "" }.into(), ..link(7, "d0") };
+        let addresses =
+            ips.map(|ip| Address { index: 9, ip, near: ip, prefix: 24, is_duplicate: false });
+        let links = [own, below].into_iter().collect();
+        let neighbours = neighbours.iter().copied().collect();
+        let dump = RouteDump { links, addresses: addresses.to_vec(), neighbours };
+        let own = dump.interfaces().into_iter().find(|own| own.name == "e0").unwrap();
+        own.unfit.into_iter().map(|(_, why)| why).collect::<Vec<_>>()
+    };
+    let (is_up, no_arp) = (UP | LOWER_UP, UP | LOWER_UP | NO_ARP);
+    assert_eq!(unfit("ipvlan", no_arp, &[]), [Unfit::NoNeighbours; 2]);
+    assert_eq!(unfit("ipvlan", no_arp, &[(9, v4)]), [Unfit::NoNeighbours]);
+    assert_eq!(unfit("ipvlan", no_arp, &[(9, v6), (9, v4), (7, v4)]), []);
+    assert_eq!(unfit("ipvlan", no_arp, &[(7, v4), (7, v6)]), [Unfit::NoNeighbours; 2]);
+    for kind in [DUMMY, "vlan", "ipip"] {
+        assert_eq!(unfit(kind, no_arp, &[]), [], "{kind}");
+    }
+    assert_eq!(unfit("ipvlan", is_up, &[]), [Unfit::NoLinkLocal]);
+    assert_eq!(unfit("ipvlan", is_up, &[(9, v6)]), []);
+    assert_eq!(unfit("ipvlan", is_up, &[(9, v4)]), [Unfit::NoLinkLocal]);
 }
 
 #[test]
 fn up_and_carrier_are_two_things() {
     let with = |number, flags| Link { flags, ..link(number, "d0") };
     let links = [with(2, UP), with(3, LOWER_UP), with(4, UP | LOWER_UP), with(5, 0)];
-    let dump = RouteDump { links: links.into_iter().collect(), addresses: Vec::new() };
+    let dump = RouteDump { links: links.into_iter().collect(), ..Default::default() };
     let told: Vec<_> = dump.interfaces().iter().map(|it| (it.is_up, it.is_lower_up)).collect();
     assert_eq!(told, [(true, false), (false, true), (true, true), (false, false)]);
 }
@@ -340,6 +385,7 @@ proptest::proptest! {
         let bytes = message.finish_for_test();
         for bytes in [&bytes[..], &bytes[..cut.min(bytes.len())]] {
             let _ = (parse_link(bytes), parse_address(bytes), parse_port(bytes));
+            let _ = parse_neighbour(bytes);
         }
     }
 }

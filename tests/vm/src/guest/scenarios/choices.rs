@@ -427,6 +427,64 @@ pub(crate) fn a_host_is_checked() -> Result<()> {
     is(&["--strict"], 1, &["takes-other-gid"])
 }
 
+/// An interface that asks for no neighbours reaches those that are set by hand. UCX asks only for itself, and a default
+/// route may lead it to a default GID that the interface does not have.
+pub(crate) fn neighbours_that_are_not_asked_for() -> Result<()> {
+    let elsewhere = Namespace::new("elsewhere")?;
+    run(&["ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1"])?;
+    let cable = Netdev::made("v0");
+    elsewhere.take(Netdev::made("v1"))?;
+    elsewhere.run(&["ip", "link", "set", "v1", "up"])?;
+    run(&["ip", "link", "set", "v0", "addrgenmode", "none"])?;
+    run(&["ip", "link", "set", "v0", "up"])?;
+    let rdma = SoftRoce::new("rxe9", &cable)?;
+    run(&["ip", "address", "add", "fd00:9::8/64", "dev", "v0", "nodad"])?;
+    run(&["ip", "address", "add", "10.9.7.1/24", "dev", "v0"])?;
+    rdma.wait_for_gids(3)?;
+    let reason_is = |gid: &str, reason: &str| -> Result<()> {
+        let answer = lab::output(&["uverbs", "choose", "rxe9", "--explain"])?;
+        let answer = String::from_utf8(answer.stdout)?;
+        let is_so = answer.lines().any(|line| line.contains(gid) && line.contains(reason));
+        println!("{answer}");
+        ensure!(is_so, "{gid}: {reason}: {answer}");
+        Ok(())
+    };
+    let by_hand = |verb: &str, ip: &str| {
+        let own = ["lladdr", "02:00:00:00:00:09", "dev", "v0", "nud", "permanent"];
+        run(&[&["ip", "neighbour", verb, ip], &own[..]].concat()).map(drop)
+    };
+    reason_is("fd00:9::8", "its interface has no link-local IPv6 address")?;
+    by_hand("add", "10.9.7.9")?;
+    reason_is("fd00:9::8", "its interface has no link-local IPv6 address")?;
+    by_hand("add", "fd00:9::9")?;
+    reason_is("10.9.7.1", "recommended")?;
+    run(&["ip", "address", "delete", "10.9.7.1/24", "dev", "v0"])?;
+    rdma.wait_for_gids(2)?;
+    reason_is("fd00:9::8", "recommended")?;
+    // Of the two of version 2 the peers' release takes the first that has an address handle.
+    let is_sure = || -> Result<Value> {
+        let answer = run(&["uverbs", "choose", "rxe9", "--like", UCX, "--json"])?;
+        let answer: Value = serde_json::from_str(&answer)?;
+        Ok(answer["choose"][0]["is_sure"].clone())
+    };
+    let only = [("UCX_NET_DEVICES", "rxe9:1")];
+    compare("no default route", Some(&[("rxe9:1", 1)]), &[&only])?;
+    run(&["ip", "-6", "route", "add", "default", "via", "fd00:9::9", "dev", "v0"])?;
+    let theirs = ucx(&only)?;
+    ensure!(theirs["rxe9:1"].index == Some(0), "{theirs:?}");
+    ensure!(is_sure()? == false, "{}", is_sure()?);
+    // Without ARP.
+    run(&["ip", "address", "add", "10.9.7.1/24", "dev", "v0"])?;
+    run(&["ip", "neighbour", "flush", "dev", "v0", "nud", "permanent"])?;
+    run(&["ip", "link", "set", "v0", "arp", "off"])?;
+    rdma.wait_for_gids(3)?;
+    reason_is("10.9.7.1", "its interface asks for no neighbours")?;
+    reason_is("fd00:9::8", "its interface asks for no neighbours")?;
+    by_hand("add", "10.9.7.9")?;
+    reason_is("10.9.7.1", "recommended")?;
+    reason_is("fd00:9::8", "its interface asks for no neighbours")
+}
+
 /// Of an IPv4 address of a point-to-point link the kernel makes the GID of the other end. An IPv6 address that
 /// another host has keeps its GID, too. Neither is recommended.
 pub(crate) fn addresses_that_nobody_can_use() -> Result<()> {

@@ -92,6 +92,10 @@ pub(crate) fn comes_up() -> Result<()> {
     })?;
     let output = lab::output(&["uverbs", "choose", "siw1", "--explain"])?;
     ensure!(output.status.code() == Some(1), "{output:?}");
+    // There is no address to connect. Before Linux 6.5 one of a bridge above would do.
+    let output = elsewhere.output(&["uverbs", "choose", "siw1"])?;
+    ensure!(output.status.success() == (lab::kernel()? < (6, 5)), "{output:?}");
+    elsewhere.run(&["ip", "address", "add", "10.9.9.1/24", "dev", "v1"])?;
     elsewhere.run(&["uverbs", "choose", "siw1"])?;
     drop((cable, elsewhere, lab));
     lab::sweep()
