@@ -472,7 +472,11 @@ mod tests {
         assert_eq!(q(9).since(&of_mlx5("out_of_buffer", 1)), None);
         let gauge = |number| of_mlx5("current_rate", number);
         assert_eq!(gauge(9).since(&gauge(1)), None);
-        for name in ["active_qps", "watermark_ud_qps", "db_fifo_register", "DRIVER_CtxtsOpen"] {
+        let objects = "pds ahs qps rc_qps ud_qps srqs cqs mrs mws".split(' ');
+        let mut names: Vec<_> = objects.map(|own| format!("active_{own}")).collect();
+        names
+            .extend(["watermark_ud_qps", "db_fifo_register", "DRIVER_CtxtsOpen"].map(String::from));
+        for name in &names {
             assert!(of_mlx5(name, 1).is_gauge, "{name}");
         }
         for name in ["active_speeds", "qps", "DRIVER_KernIntr"] {

@@ -109,8 +109,8 @@ pub enum Unfit {
     /// What arrives at its interface is taken by another one, and so the answers of neighbours are: its interface is a
     /// member of a bridge, bond, team or the like, or below a macvlan in the mode passthru.
     Enslaved,
-    /// Its interface asks for no neighbours (`IFF_NOARP`), as an ipvlan in the mode l3 or l3s does not, and none is set by
-    /// hand. The kernel takes the interface's own MAC address for theirs.
+    /// Its interface asks for no neighbours (`IFF_NOARP`), as an ipvlan in the mode l3 or l3s, and none is set by hand that
+    /// RDMA is known to look for, which is since Linux 6.18. The kernel takes the interface's own MAC address for theirs, or none.
     NoNeighbours,
     /// It is a global IPv6 address, and its interface has no link-local one that can be used, and no neighbour that is set
     /// by hand. The kernel asks for no neighbour then, unless other traffic does.
@@ -142,7 +142,7 @@ impl core::fmt::Display for Unfit {
                 "another interface takes what arrives at its own, as a bridge or bond does"
             }
             Self::NoNeighbours => {
-                "its interface asks for no neighbours (NOARP, as ipvlan in mode l3), and sends to its own MAC address"
+                "its interface asks for no neighbours (NOARP, as an ipvlan in the mode l3)"
             }
             Self::NoLinkLocal => {
                 "its interface has no link-local IPv6 address, without which RDMA asks for no neighbour"

@@ -120,6 +120,9 @@ pub(super) fn check_waiting(
     };
     let why = "; uverbs choose --explain says why another is not used";
     let why = if port.rows.iter().any(is_other) { why } else { "" };
+    // Why an address of the port's own interface cannot be used.
+    let is_why = |row: &choose::Row<'_>, why: Unfit| matches!(row.home, Home::Ours { unfit, is_port_s: Some(true), .. } if unfit == Some(why));
+    let has = |why: Unfit| has_netdev && port.rows.iter().any(|row| is_why(row, why));
     let (severity, seen, advice): (_, String, String) = match Waiting::of(
         (port, has_netdev),
         served,
@@ -145,28 +148,26 @@ pub(super) fn check_waiting(
                 Some(name) => format!(
                     "give {name} an IPv4 or a global IPv6 address; if it is a bond and has one, look at which member is active{why}"
                 ),
-                None if port.rows.iter().any(|row| has(row, Unfit::Enslaved)) => {
+                None if has(Unfit::Enslaved) => {
                     "give an address to what takes all of the port's interface, as a bridge or bond"
                         .into()
                 }
-                None if port.rows.iter().any(|row| has(row, Unfit::NoNeighbours)) => {
+                None if has(Unfit::NoNeighbours) => {
                     "let the port's interface ask for neighbours (ip link set arp on)".into()
                 }
-                None if port.rows.iter().any(|row| has(row, Unfit::NoLinkLocal)) => {
+                None if has(Unfit::NoLinkLocal) => {
                     "give the port's interface a link-local IPv6 address (addrgenmode), or one of IPv4"
                         .into()
                 }
-                None => format!("give the port's interface an IPv4 or a global IPv6 address{why}"),
+                None if has_netdev => {
+                    format!("give the port's interface an IPv4 or a global IPv6 address{why}")
+                }
+                None => format!("give the interface of the GIDs an IPv4 or a global IPv6 address{why}"),
             },
         ),
     };
     findings.add("only-link-local", severity, seen, advice);
     true
-}
-
-/// Whether this is why a row's address cannot be used, on the port's own interface.
-fn has(row: &choose::Row<'_>, why: Unfit) -> bool {
-    matches!(row.home, Home::Ours { unfit, is_port_s: Some(true), .. } if unfit == Some(why))
 }
 
 /// Whether a row is a default GID whose address its interface does not have. One that is down has none.

@@ -43,6 +43,8 @@ pub struct Surroundings<'i> {
     /// The interfaces of which the kernel may reach a link-local address that they do not have: over a router, as none of
     /// theirs is link-local, or by their own MAC address.
     leading: BTreeSet<u32>,
+    /// The interfaces with an address that iWARP can connect.
+    addressed: BTreeSet<u32>,
     /// The values of its settings, as the newest releases see them.
     settings: BTreeMap<&'i str, &'i str>,
 }
@@ -95,6 +97,7 @@ impl<'i> Surroundings<'i> {
             by_name: BTreeMap::new(),
             longest: BTreeMap::new(),
             leading: BTreeSet::new(),
+            addressed: BTreeSet::new(),
             settings: BTreeMap::new(),
         };
         for own in &inventory.settings {
@@ -123,7 +126,7 @@ impl<'i> Surroundings<'i> {
                     add(&mut here.made, gid, Owners::of(interface, unfit));
                 }
             }
-            let (mut has_local, mut is_mute) = (false, false);
+            let (mut has_local, mut is_mute, mut is_addressed) = (false, false, false);
             for (address, bits) in &interface.addresses {
                 let (written, address) = (address, address.to_canonical());
                 let bits =
@@ -135,13 +138,19 @@ impl<'i> Surroundings<'i> {
                     *longest = (*longest).max(Some(bits));
                 }
                 let unfit = here.unfit.get(&(index, address)).copied();
-                has_local |= is_local_v6(address) && unfit.is_none();
+                // The route to one that is an address of the link has this length.
+                has_local |= is_local_v6(address) && unfit.is_none() && bits <= 64;
+                let is_bound = !matches!(unfit, Some(Unfit::Duplicate | Unfit::Enslaved));
+                is_addressed |= !is_local_v6(address) && is_bound;
                 is_mute |= unfit == Some(Unfit::NoNeighbours);
                 add(&mut here.addresses, address, Owners::of(interface, unfit));
             }
             let has_global = here.longest_prefixes(interface)[1].is_some();
             if is_mute || has_global && !has_local {
                 here.leading.insert(index);
+            }
+            if is_addressed {
+                here.addressed.insert(index);
             }
         }
         here
@@ -266,7 +275,7 @@ impl<'i> Surroundings<'i> {
                     is_up: is_up(own),
                     has_address: true,
                     // Before Linux 6.5 it may be that of a bridge above.
-                    unfit: (is_said && self.longest_prefixes(own) == [None; 2])
+                    unfit: (is_said && !self.addressed.contains(&own.index.get()))
                         .then_some(Unfit::NoAddress),
                     is_port_s: Some(true),
                 },

@@ -60,6 +60,9 @@ const PASSTHRU: u32 = 8;
 /// Kinds that are no upper devices of anything but of their members, which are in their namespace.
 const BOTTOM_KINDS: [&str; 4] = [DUMMY, "veth", "bond", "bridge"];
 
+/// A kind whose members send for it.
+const VRF: &str = "vrf";
+
 /// A kind that has no other end.
 const DUMMY: &str = "dummy";
 
@@ -73,6 +76,9 @@ const UP: u32 = 1 << 0;
 const LOOPBACK: u32 = 1 << 3;
 const NO_ARP: u32 = 1 << 7;
 const LOWER_UP: u32 = 1 << 16;
+
+/// Since this release RDMA looks for neighbours also where an interface asks for none. Before, it takes no MAC address.
+const NO_ARP_LOOKS: (u32, u32) = (6, 18);
 
 /// An interface, as far as it matters here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +116,11 @@ impl Link {
         Netdev { index: self.index, name: self.name.clone() }
     }
 
+    /// Whether it asks for neighbours.
+    fn asks(&self) -> bool {
+        self.flags & NO_ARP == 0
+    }
+
     /// Whether its master takes what arrives at it.
     fn is_taken(&self) -> bool {
         self.master.is_some() && TAKING_KINDS.contains(&self.master_kind.as_str())
@@ -117,10 +128,11 @@ impl Link {
 
     /// Why the kernel finds no neighbours from an address of it, whatever that is.
     fn unfit(&self, ip: IpAddr, around: Around) -> Option<Unfit> {
-        if around.has_neighbour || self.flags & LOOPBACK != 0 {
+        // From an address of a VRF its members ask.
+        if around.has_neighbour || self.flags & LOOPBACK != 0 || self.kind == VRF {
             return None;
         }
-        if self.flags & NO_ARP != 0 {
+        if !self.asks() {
             // A tunnel has no GIDs.
             let is_alone = around.is_dummy || !self.is_ethernet;
             return (!is_alone).then_some(Unfit::NoNeighbours);
@@ -178,8 +190,18 @@ impl RouteDump {
         let needs = |why: &Unfit| matches!(why, Unfit::NoNeighbours | Unfit::NoLinkLocal);
         if own.interfaces().iter().flat_map(|own| &own.unfit).any(|(_, why)| needs(why)) {
             own.neighbours = read_neighbours(socket)?;
+            own.heed(release());
         }
         Ok(own)
+    }
+
+    /// Leaves out the neighbours that RDMA does not look for on this release: those on interfaces without ARP. Kernels that
+    /// have that change from a later one are not known by their number.
+    fn heed(&mut self, release: Option<(u32, u32)>) {
+        if release.is_none_or(|own| own < NO_ARP_LOOKS) {
+            let asks = |index: u32| self.links.by_index.get(&index).is_some_and(Link::asks);
+            self.neighbours.retain(|(index, _)| asks(*index));
+        }
     }
 
     /// The interfaces by index.

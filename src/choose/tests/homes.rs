@@ -252,6 +252,8 @@ fn a_default_gid_without_its_address_may_lead_elsewhere() {
     assert_eq!(handle(&["fd00::1", "fe80::9"], None, &row), no, "on the link nobody has it");
     assert_eq!(handle(&["fe80::9", "fd00::1"], Some(Unfit::Duplicate), &row), perhaps);
     assert_eq!(handle(&["fe80::9"], Some(Unfit::NoNeighbours), &row), perhaps, "to its own MAC");
+    let hidden = GidRow { type_is_hidden: true, ..row };
+    assert_eq!(handle(&["fd00::1"], None, &hidden), no, "then the kernel makes none");
 }
 
 /// The row of iWARP is of the port's own interface. Before Linux 6.5 it does not say so, and the MAC address counts.
@@ -309,6 +311,16 @@ fn a_row_of_iwarp_is_of_the_port_s_own_interface() {
     let named = GidRow { netdev: Some(own(2, "eth0")), ..row(made, 2) };
     assert_eq!(home(&bare, Ok(Some(own(2, "eth0"))), named), "ours eth0 true NoAddress");
     assert_eq!(home(&bare, Ok(Some(own(2, "eth0"))), row(made, 0)), "ours eth0 true");
+    for (why, is_of_use) in
+        [(Unfit::Duplicate, false), (Unfit::Enslaved, false), (Unfit::FarEnd, true)]
+    {
+        let mut odd = here.clone();
+        let eth0 = &mut odd.interfaces.as_mut().unwrap()[0];
+        eth0.unfit = eth0.addresses.iter().map(|(own, _)| (*own, why)).collect();
+        let named = GidRow { netdev: Some(own(2, "eth0")), ..row(made, 2) };
+        let said = home(&odd, Ok(Some(own(2, "eth0"))), named);
+        assert_eq!(said == "ours eth0 true", is_of_use, "{why:?}: {said}");
+    }
     let by_sysfs = Inventory { has_netlink: false, ..here };
     assert_eq!(home(&by_sysfs, Ok(None), row(other, 0)), "None");
 }

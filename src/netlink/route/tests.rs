@@ -352,9 +352,21 @@ fn who_is_set_by_hand_is_reached() {
     assert_eq!(unfit("ipvlan", no_arp, &[(9, v4)]), [Unfit::NoNeighbours]);
     assert_eq!(unfit("ipvlan", no_arp, &[(9, v6), (9, v4), (7, v4)]), []);
     assert_eq!(unfit("ipvlan", no_arp, &[(7, v4), (7, v6)]), [Unfit::NoNeighbours; 2]);
-    for kind in [DUMMY, "vlan", "ipip"] {
+    for kind in [DUMMY, "vlan", "ipip", "vrf"] {
         assert_eq!(unfit(kind, no_arp, &[]), [], "{kind}");
     }
+    // RDMA does not always look for them.
+    let heeded = |release: Option<(u32, u32)>| {
+        let flags = [(7, is_up), (9, no_arp)];
+        let links = flags.map(|(index, flags)| Link { flags, ..link(index, "e") });
+        let neighbours = [(7, v4), (9, v4)].into_iter().collect();
+        let links = links.into_iter().collect();
+        let mut dump = RouteDump { links, addresses: Vec::new(), neighbours };
+        dump.heed(release);
+        dump.neighbours.into_iter().map(|(index, _)| index).collect::<Vec<_>>()
+    };
+    assert_eq!(heeded(Some((6, 18))), [7, 9]);
+    assert_eq!((heeded(Some((6, 17))), heeded(None)), (vec![7], vec![7]));
     assert_eq!(unfit("ipvlan", is_up, &[]), [Unfit::NoLinkLocal]);
     assert_eq!(unfit("ipvlan", is_up, &[(9, v6)]), []);
     assert_eq!(unfit("ipvlan", is_up, &[(9, v4)]), [Unfit::NoLinkLocal]);

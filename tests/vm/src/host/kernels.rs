@@ -83,6 +83,7 @@ const MODULES: &[Wanted] = &[
     ("ipvlan", "", Need::Always),
     ("macsec", "", Need::IfThere),
     ("bridge", "", Need::Always),
+    ("vrf", "", Need::IfThere),
     ("bonding", "max_bonds=0", Need::Always),
     // Tunnels. None of them makes an interface by itself: see the guest's boot.
     ("ip_gre", "", Need::Always),

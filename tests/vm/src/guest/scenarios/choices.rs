@@ -483,8 +483,24 @@ pub(crate) fn neighbours_that_are_not_asked_for() -> Result<()> {
     reason_is("10.9.7.1", "its interface asks for no neighbours")?;
     reason_is("fd00:9::8", "its interface asks for no neighbours")?;
     by_hand("add", "10.9.7.9")?;
-    reason_is("10.9.7.1", "recommended")?;
-    reason_is("fd00:9::8", "its interface asks for no neighbours")
+    let is_found = lab::kernel()? >= (6, 18);
+    reason_is(
+        "10.9.7.1",
+        if is_found { "recommended" } else { "its interface asks for no neighbours" },
+    )?;
+    reason_is("fd00:9::8", "its interface asks for no neighbours")?;
+    // A VRF asks for none itself. Its members do.
+    run(&["ip", "link", "set", "v0", "arp", "on"])?;
+    run(&["ip", "link", "add", "vrf9", "type", "vrf", "table", "9"])?;
+    let _vrf = Netdev::made("vrf9");
+    run(&["ip", "link", "set", "vrf9", "up"])?;
+    run(&["ip", "link", "set", "v0", "master", "vrf9"])?;
+    run(&["ip", "address", "add", "10.9.8.1/32", "dev", "vrf9"])?;
+    lab::wait_until("the address of the VRF has a row", || {
+        run(&["uverbs", "gids", "rxe9"]).is_ok_and(|rows| rows.contains("10.9.8.1"))
+    })?;
+    run(&["ip", "address", "flush", "dev", "v0"])?;
+    reason_is("10.9.8.1", "recommended")
 }
 
 /// Of an IPv4 address of a point-to-point link the kernel makes the GID of the other end. An IPv6 address that
