@@ -20,9 +20,9 @@ pub fn is_plain(text: &str) -> bool {
     !text.is_empty() && (is_ascii || text.chars().all(is_plain_char))
 }
 
-/// Whether a character device can have this name.
+/// Whether a character device can have this name. C has room for 63 bytes of it.
 pub(crate) fn is_node_name(name: &str) -> bool {
-    is_plain(name) && is_file_name(name)
+    name.len() < 64 && is_plain(name) && is_file_name(name)
 }
 
 /// A text that may be any bytes, with `?` for what does not show as what it is.
@@ -101,6 +101,12 @@ mod tests {
             names,
             ["", "ibp3s0f1", "mlx5", "mlx5_1", "mlx5_02", "mlx5_2", "mlx5_10", "rxe0"]
         );
+    }
+
+    #[test]
+    fn names_of_nodes() {
+        assert!(is_node_name("uverbs0") && is_node_name(&"u".repeat(63)));
+        assert!(!is_node_name(&"u".repeat(64)) && !is_node_name("a/b"));
     }
 
     #[test]

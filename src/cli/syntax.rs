@@ -393,8 +393,8 @@ Examples:
     Watch(WatchArgs),
     /// Wait until ports have a usable GID
     ///
-    /// Ends with 0 as soon as each port and each device that is named has a GID that `uverbs choose`
-    /// recommends, and prints these; without names, as soon as any port has one. What is named need not be
+    /// Ends with 0 when each port and each device that is named has a GID that `uverbs choose`
+    /// recommends, and prints these; without names, when any port has one. What is named need not be
     /// there yet. If that is not so when --timeout is over, or when a signal ends it, the status is 1, or 3 if
     /// something that is asked for could not be read; stderr says what is missing.
     #[command(

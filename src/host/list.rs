@@ -201,9 +201,7 @@ fn steady_device(
         let mut device = read_device(&folder, name.to_owned())?;
         device.identity.device = Some(folder.id().map_err(of_folder)?);
         // One that is being removed lists fewer ports.
-        if !folder.exists() {
-            return Err(of_folder(Errno::NOENT));
-        }
+        folder.look().map_err(of_folder)?;
         let Some((node, id)) = nodes.get(name) else {
             return Ok(device);
         };

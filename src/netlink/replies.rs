@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::listen::{parse_route_news, parse_uevent};
 use super::rdma::{parse_chardev, parse_device, parse_port};
-use super::route::{parse_address, standing_on_each};
+use super::route::{parse_address, parse_neighbour, standing_on_each};
 use super::statistics::{
     OWNED_KINDS, is_of, parse_counters, parse_mode, parse_resources, parse_states,
 };
@@ -38,6 +38,8 @@ pub struct Read {
     pub resources: Vec<ResourceUse>,
     /// As messages about their owners: how many objects.
     pub owned: u64,
+    /// Those that are set by hand: each one's interface and family.
+    pub neighbours: Vec<(u32, i32)>,
     /// As multicasts: how many say something.
     pub news: usize,
     /// As messages about interfaces: each with the interfaces on top of it.
@@ -67,6 +69,7 @@ pub fn read(datagram: &[u8], dev: &Path) -> Read {
         let _ = (parse_mode(content), is_of(content, ""));
         let owned = OWNED_KINDS.iter().flat_map(|kind| kind.parse(content)).flatten();
         read.owned += owned.map(|(_, count)| count).sum::<u64>();
+        read.neighbours.extend(parse_neighbour(content).ok().flatten());
         let address = parse_address(content).ok().flatten();
         read.addresses.extend(address.map(|it| (it.index, it.ip, it.prefix)));
     }

@@ -475,7 +475,7 @@ fn read_neighbours(socket: &mut Socket) -> Result<BTreeSet<(u32, i32)>, Cause> {
 }
 
 /// Reads a neighbour (`struct ndmsg` of `linux/neighbour.h`): its interface and family, if it is set by hand.
-fn parse_neighbour(payload: &[u8]) -> Result<Option<(u32, i32)>, Cause> {
+pub(super) fn parse_neighbour(payload: &[u8]) -> Result<Option<(u32, i32)>, Cause> {
     const SHORT: Cause = Cause::Malformed("a neighbour message");
     let family = i32::from(*payload.first().ok_or(SHORT)?);
     let index = number_at(payload, 4).ok_or(SHORT)?;

@@ -15,7 +15,7 @@ use crate::text::{is_interface_name, is_shown_name};
 impl Sysfs {
     /// One entry of a port's GID table: `None` if the slot is empty.
     ///
-    /// Reads up to three files; needs no rights and no uverbs node. The interface's name is the kernel's, in
+    /// Reads a few files; needs no rights and no uverbs node. The interface's name is the kernel's, in
     /// the interface's own network namespace; the record has no interface index.
     ///
     /// ```no_run

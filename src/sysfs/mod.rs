@@ -147,16 +147,14 @@ impl Sysfs {
     ) -> Result<T, Error> {
         let folder = self.device(name).map_err(|cause| Error::new(name, request(), cause))?;
         let error = |path, cause| Error::new(name, Request::Sysfs { path }, cause);
-        let gone = |cause| error(folder.path().to_owned(), cause);
+        let gone = |errno| error(folder.path().to_owned(), cause(errno));
         let folder = folder.held().map_err(|errno| error(folder.lacking(errno), cause(errno)))?;
         match ask(&self.holding(name, folder.clone())) {
             // A folder that is taken away lists fewer entries, and does not say so.
-            Ok(_) if !folder.exists() => Err(gone(Cause::Os(libc::ENOENT))),
+            Ok(answer) => folder.look().map(|()| answer).map_err(gone),
             // One of which some are missing was read while it was taken away.
-            Err(error)
-                if matches!(error.errno(), libc::ENOENT | libc::EPROTO) && !folder.exists() =>
-            {
-                Err(gone(Cause::Os(libc::ENOENT)))
+            Err(error) if matches!(error.errno(), libc::ENOENT | libc::EPROTO) => {
+                Err(folder.look().map_or_else(gone, |()| error))
             }
             answer => answer,
         }
@@ -244,14 +242,20 @@ impl Folder {
 
     /// Whether it is there. Of a device's folder that is held: whether it still is the device's.
     pub(crate) fn exists(&self) -> bool {
-        match self.place() {
+        self.look().is_ok()
+    }
+
+    /// The same, with what keeps it from being looked at.
+    pub(crate) fn look(&self) -> Result<(), Errno> {
+        let looked = match self.place() {
             // An open folder can be looked at for ever, but not into.
             Some((base, path)) if path.as_os_str().is_empty() => {
-                rustix::fs::statat(&base.fd, PORTS, AtFlags::empty()).is_ok()
+                rustix::fs::statat(&base.fd, PORTS, AtFlags::empty())
             }
-            Some((base, path)) => rustix::fs::statat(&base.fd, path, AtFlags::empty()).is_ok(),
-            None => self.path.exists(),
-        }
+            Some((base, path)) => rustix::fs::statat(&base.fd, path, AtFlags::empty()),
+            None => rustix::fs::stat(&self.path),
+        };
+        looked.map(drop)
     }
 
     /// Whether its name is there no more. A name that leads nowhere, or that may not be looked at, is there.

@@ -287,7 +287,7 @@ impl Watch {
         &self.others
     }
 
-    /// What is not heard. It is complete when the watch begins, grows with devices that come, and has nothing that can be
+    /// What is not heard, of what can be. It is complete when the watch begins, grows with devices that come, and has nothing that can be
     /// heard by now: what failed is tried again each time that everything is to be read.
     #[must_use]
     pub fn unheard(&self) -> &[Unheard] {

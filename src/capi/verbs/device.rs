@@ -195,8 +195,16 @@ fn devices_of(host: &mut Host) -> Result<Vec<Device>, Errno> {
     }
     let places = host.places(&devices);
     devices.sort_by_key(|device| (device.index, places.get(&device.name).copied()));
-    devices.retain(|device| device.node.as_ref().is_some_and(|node| node.path.exists()));
-    Ok(devices)
+    let mut found = Vec::with_capacity(devices.len());
+    for device in devices {
+        let Some(node) = &device.node else { continue };
+        match rustix::fs::stat(&node.path) {
+            Ok(_) => found.push(device),
+            Err(errno) if no_room.contains(&errno) => return Err(errno),
+            Err(_) => {}
+        }
+    }
+    Ok(found)
 }
 
 /// The devices for C: unchanged devices are those that are known, others are new.
