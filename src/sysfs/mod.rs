@@ -253,7 +253,10 @@ impl Folder {
                 rustix::fs::statat(&base.fd, PORTS, AtFlags::empty())
             }
             Some((base, path)) => rustix::fs::statat(&base.fd, path, AtFlags::empty()),
-            None => rustix::fs::stat(&self.path),
+            None => {
+                let looked = std::fs::metadata(&self.path).map(drop);
+                return looked.map_err(|error| os_errno(&error));
+            }
         };
         looked.map(drop)
     }

@@ -20,7 +20,7 @@ use crate::driver::DriverId;
 use crate::error::{Cause, Error};
 use crate::host::{Host, Listing};
 use crate::mlx5::devx;
-use crate::sysfs::{CLASS, VERBS_CLASS};
+use crate::sysfs::{CLASS, VERBS_CLASS, os_errno};
 
 /// A device with its C structure and this library's data.
 #[derive(Debug)]
@@ -198,7 +198,7 @@ fn devices_of(host: &mut Host) -> Result<Vec<Device>, Errno> {
     let mut found = Vec::with_capacity(devices.len());
     for device in devices {
         let Some(node) = &device.node else { continue };
-        match rustix::fs::stat(&node.path) {
+        match std::fs::metadata(&node.path).map_err(|error| os_errno(&error)) {
             Ok(_) => found.push(device),
             Err(errno) if no_room.contains(&errno) => return Err(errno),
             Err(_) => {}
