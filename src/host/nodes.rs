@@ -133,7 +133,7 @@ impl Host {
     /// be opened, it is said of one why.
     pub(crate) fn umad_access(&self) -> Option<Answer<()>> {
         let class = self.sysfs.folder(UMAD_CLASS);
-        if !class.exists() {
+        if class.is_missing() {
             return None;
         }
         let (found, unread) = nodes_of_class(&class, &self.dev);

@@ -43,7 +43,7 @@ impl Sysfs {
                 };
                 // Each port has the folder, also without a slot: this tree is a part of a sysfs.
                 let slot =
-                    if gids.exists() { gids.join(index.to_string()) } else { folder.clone() };
+                    if gids.is_missing() { folder.clone() } else { gids.join(index.to_string()) };
                 sysfs.missing_or(device, &folder, &slot, request(), cause)
             })
         })
@@ -157,7 +157,7 @@ fn read_netdev(port_folder: &Folder, name: &str) -> Result<Option<String>, Cause
         Ok(_) => Err(names.malformed(name, "an interface's name")),
         Err(Cause::Os(libc::EINVAL)) => Ok(None),
         // Kernels without the folder know no interfaces.
-        Err(Cause::Os(libc::ENOENT)) if !names.exists() => Ok(None),
+        Err(Cause::Os(libc::ENOENT)) if names.is_missing() => Ok(None),
         Err(cause) => Err(cause),
     }
 }
@@ -179,10 +179,10 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<Option<GidType>, Ca
         Err(Cause::Os(libc::EINVAL)) if is_roce(port_folder)? => return Ok(None),
         Err(Cause::Os(libc::EINVAL)) => {}
         // Every kernel since Linux 4.5 has the folder: this tree is a part of a sysfs.
-        Err(Cause::Os(libc::ENOENT)) if !attributes.exists() && is_roce(port_folder)? => {
+        Err(Cause::Os(libc::ENOENT)) if attributes.is_missing() && is_roce(port_folder)? => {
             return Ok(None);
         }
-        Err(Cause::Os(libc::ENOENT)) if !attributes.exists() => {}
+        Err(Cause::Os(libc::ENOENT)) if attributes.is_missing() => {}
         Err(cause) => return Err(cause),
     }
     Ok(Some(if is_roce(port_folder)? { GidType::ROCE_V1 } else { GidType::IB }))

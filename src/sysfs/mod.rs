@@ -176,7 +176,9 @@ impl Sysfs {
         cause: Cause,
     ) -> Error {
         match (cause, self.device(device)) {
-            (missing @ Cause::Os(libc::ENOENT), Ok(device_folder)) if !device_folder.exists() => {
+            (missing @ Cause::Os(libc::ENOENT), Ok(device_folder))
+                if device_folder.is_missing() =>
+            {
                 let path = device_folder.path().to_owned();
                 Error::new(device, Request::Sysfs { path }, missing)
             }
@@ -187,10 +189,10 @@ impl Sysfs {
                 let path = device_folder.join(PORTS).path().to_owned();
                 Error::new(device, Request::Sysfs { path }, missing)
             }
-            (Cause::Os(libc::ENOENT), _) if !port.exists() => {
+            (Cause::Os(libc::ENOENT), _) if port.is_missing() => {
                 Error::new(device, request, Cause::NoSuchPort)
             }
-            (Cause::Os(libc::ENOENT), _) if !slot.exists() => {
+            (Cause::Os(libc::ENOENT), _) if slot.is_missing() => {
                 Error::new(device, request, Cause::Os(libc::EINVAL))
             }
             (cause, _) => Error::new(device, request, cause),
@@ -240,12 +242,12 @@ impl Folder {
         &self.path
     }
 
-    /// Whether it is there. Of a device's folder that is held: whether it still is the device's.
-    pub(crate) fn exists(&self) -> bool {
-        self.look().is_ok()
+    /// Whether the kernel says that it is not there. Of a device's folder that is held: that it no longer is the device's.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.look().is_err_and(is_absent)
     }
 
-    /// The same, with what keeps it from being looked at.
+    /// Whether it can be looked at.
     pub(crate) fn look(&self) -> Result<(), Errno> {
         let looked = match self.place() {
             // An open folder can be looked at for ever, but not into.

@@ -394,7 +394,7 @@ impl<'n> DeviceFolder<'n> {
                 let path = folder.path().join(file::NODE_TYPE);
                 return Error::new(name, Request::Sysfs { path }, cause);
             }
-            let without_class = if class.exists() { Ok(()) } else { sysfs.without_class() };
+            let without_class = if class.is_missing() { sysfs.without_class() } else { Ok(()) };
             without_class.err().unwrap_or_else(|| missing(name))
         };
         // A name that leads nowhere is no device that was removed, also in the kernel's folder: its name goes first.
@@ -497,7 +497,7 @@ fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
             Err(_) => Err(port_folder.malformed(file::GID_0, "a GID")),
         },
         // The port exists, unless its device was removed; and each has the folder.
-        Err(Cause::Os(libc::ENOENT)) if port_folder.join(file::GIDS).exists() => Ok(None),
+        Err(Cause::Os(libc::ENOENT)) if port_folder.join(file::GIDS).look().is_ok() => Ok(None),
         Err(cause) => Err(cause),
     }
 }

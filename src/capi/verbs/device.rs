@@ -189,7 +189,7 @@ fn devices_of(host: &mut Host) -> Result<Vec<Device>, Errno> {
     }
     if devices.is_empty()
         && host.netlink().is_none()
-        && !host.sysfs().root().join(VERBS_CLASS).exists()
+        && host.sysfs().folder(VERBS_CLASS).is_missing()
     {
         return Err(Errno::NOSYS);
     }

@@ -8,11 +8,11 @@ use crate::error::{Cause, Error, Request};
 use crate::host::Host;
 use crate::netlink::rdma::device_request;
 use crate::netlink::statistics::is_of;
-use crate::sysfs::Sysfs;
+use crate::sysfs::{Folder, Sysfs};
 
 /// That a device was removed while its files were read. Those that are gone do not say so.
 pub(super) fn removed(device: &Device, sysfs: &Sysfs) -> Option<Error> {
-    let folder = sysfs.device(&device.name).ok().filter(|folder| !folder.exists())?;
+    let folder = sysfs.device(&device.name).ok().filter(Folder::is_missing)?;
     let request = Request::Sysfs { path: folder.path().to_owned() };
     Some(Error::new(&*device.name, request, Cause::Os(libc::ENOENT)))
 }

@@ -30,16 +30,20 @@ pub(super) fn modules(sysfs: &Sysfs, has_gpus: bool) -> Vec<String> {
     }
     let mut modules = Vec::new();
     for (name, class) in MODULES.iter().chain(has_gpus.then_some(&GPUS).into_iter().flatten()) {
-        let is_there = match rustix::fs::stat(folder.join(name).path()) {
-            Ok(_) => true,
-            Err(errno) if is_absent(errno) && folder.exists() => {
-                class.is_some_and(|class| sysfs.folder(class).exists())
+        let mut looked = folder.join(name).look();
+        if let (Err(errno), Some(class)) = (looked, class) {
+            if is_absent(errno) {
+                looked = sysfs.folder(class).look();
             }
+        }
+        match looked {
+            Ok(()) => modules.push((*name).to_owned()),
+            Err(errno) if is_absent(errno) => {}
             Err(_) => return Vec::new(),
-        };
-        modules.extend(is_there.then(|| (*name).to_owned()));
+        }
     }
-    modules
+    // Without the folder nothing is seen in it.
+    if folder.look().is_ok() { modules } else { Vec::new() }
 }
 
 /// Those of NVIDIA's modules that taint the kernel as proprietary; `None` if that cannot be read of all, or if the

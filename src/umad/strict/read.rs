@@ -69,8 +69,7 @@ fn held(folder: &Folder, first: &str) -> Result<Folder, UnreadFile> {
 
 /// Makes sure that a device is still there. One that is being removed lists fewer files.
 fn still(device: &Folder) -> Result<(), UnreadFile> {
-    let gone = || UnreadFile { path: device.path().to_owned(), errno: Errno::NOENT };
-    if device.exists() { Ok(()) } else { Err(gone()) }
+    device.look().map_err(|errno| UnreadFile { path: device.path().to_owned(), errno })
 }
 
 /// Reads one port of a device.
