@@ -109,6 +109,10 @@ pub enum Unfit {
     /// What arrives at its interface is taken by another one, and so the answers of neighbours are: its interface is a
     /// member of a bridge, bond, team or the like, or below a macvlan in the mode passthru.
     Enslaved,
+    /// RDMA leaves out what its interface, or one below that, adds to packets: a tunnel (`flannel.1` of VXLAN), `MACsec` without
+    /// offload, a VLAN's tag of 802.1ad, or the outer one of two tags. So what is sent does not arrive, or is not
+    /// encrypted. A device whose own port is such an interface (soft RoCE) sends by it.
+    Bypassed,
     /// Its interface asks for no neighbours (`IFF_NOARP`), as an ipvlan in the mode l3 or l3s, and none is set by hand that
     /// RDMA is known to look for, which is since Linux 6.18. The kernel takes the interface's own MAC address for theirs, or none.
     NoNeighbours,
@@ -140,6 +144,9 @@ impl core::fmt::Display for Unfit {
             Self::Duplicate => "another host has its address (duplicate address detection failed)",
             Self::Enslaved => {
                 "another interface takes what arrives at its own, as a bridge or bond does"
+            }
+            Self::Bypassed => {
+                "RDMA leaves out what its interface adds to packets (as VXLAN, MACsec, a second VLAN tag)"
             }
             Self::NoNeighbours => {
                 "its interface asks for no neighbours (NOARP, as an ipvlan in the mode l3)"

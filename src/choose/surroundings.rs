@@ -139,7 +139,9 @@ impl<'i> Surroundings<'i> {
                 }
                 let unfit = here.unfit.get(&(index, address)).copied();
                 // The route to one that is an address of the link has this length.
-                has_local |= is_local_v6(address) && unfit.is_none() && bits <= 64;
+                let is_local =
+                    is_local_v6(address) && matches!(unfit, None | Some(Unfit::Bypassed));
+                has_local |= is_local && bits <= 64;
                 let is_bound = !matches!(unfit, Some(Unfit::Duplicate | Unfit::Enslaved));
                 is_addressed |= !is_local_v6(address) && is_bound;
                 is_mute |= unfit == Some(Unfit::NoNeighbours);
@@ -161,12 +163,22 @@ impl<'i> Surroundings<'i> {
         self.unfit.get(&(interface.index.get(), address_of(gid))).copied()
     }
 
-    /// Why a row's address cannot be used on an interface.
-    fn unfit_of(&self, interface: &Interface, entry: &GidEntry) -> Option<Unfit> {
+    /// Why the address of a row of `port` cannot be used on an interface.
+    fn unfit_of(
+        &self,
+        interface: &Interface,
+        port: &PortRecord,
+        entry: &GidEntry,
+    ) -> Option<Unfit> {
+        let own = port.netdev.as_ref().ok().and_then(Option::as_ref);
+        let is_port_s = own.is_some_and(|own| own.index == interface.index);
+
         let is_made = self.has_address(interface, entry.gid());
         let is_unassigned = is_made && self.prefix(interface, entry.gid()).is_none();
         let is_unassigned = is_unassigned && is_resolved(entry);
-        let why = self.unfit(interface, entry.gid()).filter(|own| counts(*own, entry));
+        let why = self.unfit(interface, entry.gid()).filter(|why| counts(*why, entry));
+        // A device on a tunnel is of software, and sends by it.
+        let why = why.filter(|why| *why != Unfit::Bypassed || !is_port_s);
         why.or(is_unassigned.then_some(Unfit::Unassigned))
             .or_else(|| has_other_mac(interface, entry))
     }
@@ -388,7 +400,9 @@ fn counts(why: Unfit, entry: &GidEntry) -> bool {
 
 /// Whether the kernel may make an address handle from a GID to itself, as UCX tries it, though others are not reached.
 fn is_own_reached(unfit: Option<Unfit>) -> bool {
-    unfit.is_none_or(|why| why == Unfit::Duplicate || is_of_neighbours(why))
+    let is_reached =
+        |why| matches!(why, Unfit::Duplicate | Unfit::Bypassed) || is_of_neighbours(why);
+    unfit.is_none_or(is_reached)
 }
 
 /// Whether a reason is that the kernel finds no neighbours.
@@ -444,7 +458,7 @@ pub(crate) fn home<'i>(
             name: &netdev.name,
             is_up: is_up(interface),
             has_address: here.has_address(interface, gid),
-            unfit: here.unfit_of(interface, &record.entry),
+            unfit: here.unfit_of(interface, port, &record.entry),
             is_port_s: match &port.netdev {
                 Ok(own) => Some(own.as_ref().is_none_or(|own| own.index == netdev.index)),
                 Err(_) => None,
@@ -467,7 +481,7 @@ pub(crate) fn home<'i>(
             name: Some(&own.name),
             is_named: true,
             is_up: is_up(own),
-            unfit: here.unfit_of(own, &record.entry),
+            unfit: here.unfit_of(own, port, &record.entry),
         };
     }
     // Without an index there is only a name, which another interface may have by now.

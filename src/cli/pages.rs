@@ -21,7 +21,7 @@ pub(crate) fn man(name: Option<&str>) -> Vec<u8> {
     let mut page = Page::default();
     let name = command.get_display_name().unwrap_or("uverbs").to_owned();
     let version = env!("CARGO_PKG_VERSION");
-    let title = name.to_uppercase();
+    let title = name.to_ascii_uppercase();
     page.raw(&format!(".TH {title} 1 {} \"uverbs {version}\" \"User Commands\"", date()));
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     page.section("NAME");
@@ -178,7 +178,7 @@ impl Page {
                     if std::mem::replace(&mut is_open, true) {
                         self.raw(".fi");
                     }
-                    self.section(&heading.to_uppercase());
+                    self.section(&heading.to_ascii_uppercase());
                     self.raw(".nf");
                 }
                 None if line.is_empty() => {}

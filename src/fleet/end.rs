@@ -157,8 +157,8 @@ pub struct UsedRow {
     pub fault: Option<Obstacle>,
     /// Which other ends a program tries to reach from it.
     pub reach: Reach,
-    /// Whether the kernel asks for no neighbour from its address.
-    pub asks_no_neighbour: bool,
+    /// Whether RDMA may reach nobody from its address ([`Doubt::Address`](super::Doubt::Address)).
+    pub may_reach_nobody: bool,
 }
 
 /// Which addresses a program takes for reachable, by its own settings. Only UCX has such.
@@ -335,7 +335,7 @@ impl End {
                     is_proven,
                     fault,
                     reach,
-                    asks_no_neighbour,
+                    may_reach_nobody,
                 } = own;
                 let site = match site {
                     Site::Network(_) => 0,
@@ -353,7 +353,7 @@ impl End {
                 key.push(4);
                 key.extend_from_slice(&gid_type.map_or(u32::MAX, |own| own.0).to_be_bytes());
                 key.extend_from_slice(&[site, is_v4.into(), (*is_proven).into(), fault]);
-                let lacks = u8::from(*asks_no_neighbour);
+                let lacks = u8::from(*may_reach_nobody);
                 key.extend_from_slice(&[gid_type.is_some().into(), kind, *reach as u8, lacks]);
                 key.extend_from_slice(&vlan.to_be_bytes());
                 key.extend_from_slice(name.as_bytes());
@@ -448,8 +448,8 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
     let caveats = caveats(seen, row.index);
     let fault = caveats.iter().find_map(|caveat| match caveat {
         Caveat::Down => Some(Obstacle::InterfaceDown),
-        // It may have found the neighbour for other traffic; or they are on one port.
-        Caveat::Unfit(Unfit::NoLinkLocal | Unfit::NoNeighbours) => None,
+        // It may have found the neighbour for other traffic, or send without encryption; or they are on one port.
+        Caveat::Unfit(why) if is_doubt(*why) => None,
         Caveat::AddressGone | Caveat::Unfit(_) => Some(Obstacle::AddressGone),
         // A program sends the index as one byte.
         Caveat::BeyondByte => Some(Obstacle::NoGid),
@@ -463,10 +463,15 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
         is_proven: matches!(row.home, Home::Ours { .. }),
         fault,
         reach: Reach::Routed,
-        asks_no_neighbour: caveats
+        may_reach_nobody: caveats
             .iter()
-            .any(|own| matches!(own, Caveat::Unfit(Unfit::NoLinkLocal | Unfit::NoNeighbours))),
+            .any(|own| matches!(own, Caveat::Unfit(why) if is_doubt(*why))),
     }
+}
+
+/// Whether others may be reached all the same.
+fn is_doubt(why: Unfit) -> bool {
+    matches!(why, Unfit::NoLinkLocal | Unfit::NoNeighbours | Unfit::Bypassed)
 }
 
 fn upper(place: Place<'_, '_>, interface: Option<&Interface>) -> Option<Upper> {

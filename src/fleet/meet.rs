@@ -68,8 +68,9 @@ pub enum Doubt {
     Path,
     /// A program is set to reach only a part of what is routed (see [`Reach`]), and the other end may not be in it.
     Reach,
-    /// The kernel asks for no neighbour from an address. It may know them all the same, or the ends are on one port.
-    Neighbour,
+    /// RDMA may reach nobody from an address: its neighbours are not asked for, or what is added to its packets is left
+    /// out. It may do so all the same, or the ends are on one port.
+    Address,
     /// A port is not active, and no other host has one of its name, which would say whether it is in use.
     Unused,
 }
@@ -132,7 +133,7 @@ impl End {
             (Doubt::InterfaceUnread, Used::Row(row)) => row.upper == Some(Upper::Unread),
             (Doubt::Unproven, Used::Row(row)) => !row.is_proven,
             (Doubt::TypeUnread, Used::Row(row)) => row.gid_type.is_none(),
-            (Doubt::Neighbour, Used::Row(row)) => row.asks_no_neighbour,
+            (Doubt::Address, Used::Row(row)) => row.may_reach_nobody,
             (Doubt::Reach, Used::Row(row)) => row.reach != Reach::Routed,
             _ => false,
         }
@@ -239,8 +240,8 @@ impl Meeting {
             (Some(_), Some(_)) => self.obstacles.push(Obstacle::GidType),
             _ => self.doubts.push(Doubt::TypeUnread),
         }
-        if one.asks_no_neighbour || other.asks_no_neighbour {
-            self.doubts.push(Doubt::Neighbour);
+        if one.may_reach_nobody || other.may_reach_nobody {
+            self.doubts.push(Doubt::Address);
         }
         if one.family != other.family {
             self.obstacles.push(Obstacle::Family);

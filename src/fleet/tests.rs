@@ -31,7 +31,7 @@ fn end(words: &str) -> End {
         is_proven: true,
         fault: None,
         reach: Reach::Routed,
-        asks_no_neighbour: false,
+        may_reach_nobody: false,
     };
     let mut used = None;
     for word in words.split(' ') {
@@ -83,7 +83,7 @@ fn end(words: &str) -> End {
             "nowhere:" => (row.site, row.family) = (Site::Unknown, Family::V6),
             "^?" => row.upper = Some(Upper::Unread),
             "unproven" => row.is_proven = false,
-            "mute" => row.asks_no_neighbour = true,
+            "mute" => row.may_reach_nobody = true,
             "own-network" => row.reach = Reach::Network,
             "own-part" => row.reach = Reach::Part,
             "if-down" => row.fault = Some(Obstacle::InterfaceDown),
@@ -141,7 +141,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("roce v2 10.0.0.0/24 own-network", "roce v2 10.0.1.0/24", "Networks Reach"),
     ("roce v2 10.0.0.0/24", "roce v2 10.0.1.0/24 own-network", "Networks Reach"),
     ("roce v2 10.0.0.0/24 own-part", "roce v2 10.0.0.0/24", "Reach"),
-    ("roce v2 10.0.0.0/24 mute", "roce v2 10.0.0.0/24", "Neighbour"),
+    ("roce v2 10.0.0.0/24 mute", "roce v2 10.0.0.0/24", "Address"),
     ("roce v2 10.0.0.0/24 own-part", "roce v2 10.0.1.0/24 own-network", "Networks Reach"),
     ("roce v2 nowhere own-network", "roce v2 nowhere", "NetworkUnread Reach"),
     ("roce v2 link own-network", "roce v2 link", "Link"),

@@ -41,7 +41,12 @@ const MODES_WHERE_ROWS_STAY: [u8; 2] = [5, 6];
 /// Kinds of interfaces that the kernel makes upper devices of their `IFLA_LINK`, and that say if that is in another
 /// namespace: all of them on every kernel, but [`IPVLAN`]. With all others it may be the far end of a pair, or what
 /// a tunnel is bound to.
-const UPPER_KINDS: [&str; 4] = ["vlan", "macvlan", IPVLAN, "macsec"];
+const UPPER_KINDS: [&str; 4] = [VLAN, MACVLAN, IPVLAN, MACSEC];
+
+/// A kind that adds a tag, and one that encrypts, if hardware does not do so (`IFLA_MACSEC_OFFLOAD` in `linux/if_link.h`).
+const VLAN: &str = "vlan";
+const MACSEC: &str = "macsec";
+const MACSEC_OFFLOAD: u16 = 15;
 
 /// It says so from this Linux on.
 const IPVLAN: &str = "ipvlan";
@@ -62,6 +67,12 @@ const BOTTOM_KINDS: [&str; 4] = [DUMMY, "veth", "bond", "bridge"];
 
 /// A kind whose members send for it.
 const VRF: &str = "vrf";
+
+/// Kinds that put what they send into packets of their own.
+const TUNNEL_KINDS: [&str; 2] = ["vxlan", "batadv"];
+
+/// Kinds by which nothing leaves the host, as the members of a bridge that are in containers and virtual machines.
+const INNER_KINDS: [&str; 2] = ["veth", "tun"];
 
 /// A kind that has no other end.
 const DUMMY: &str = "dummy";
@@ -109,6 +120,17 @@ pub(crate) struct Link {
     pub(crate) vlan: Option<u16>,
     /// The interface here of which it takes all that arrives there, as a macvlan in the mode passthru.
     pub(crate) takes_from: Option<u32>,
+    pub(crate) framing: Framing,
+}
+
+/// What an interface does to packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Nothing that RDMA does not do.
+    #[default]
+    Plain,
+    /// It adds what RDMA leaves out: those of a tunnel, of `MACsec` without offload, a tag of 802.1ad.
+    Added,
 }
 
 impl Link {
@@ -214,6 +236,7 @@ impl RouteDump {
             fit.iter().filter(|(_, ip)| is_local_v6(*ip)).map(|(index, _)| *index).collect();
         let below: BTreeSet<u32> =
             self.links.by_index.values().filter_map(|link| link.takes_from).collect();
+        let bypassed = self.links.bypassed();
         for own in &self.addresses {
             addresses.entry(own.index).or_default().push((own.ip, own.prefix));
             // It may be the far end of one address, and an address of its own as well.
@@ -226,6 +249,9 @@ impl RouteDump {
                 }
                 if link.is_taken() || below.contains(&own.index) {
                     return Some(Unfit::Enslaved);
+                }
+                if bypassed.contains(&own.index) {
+                    return Some(Unfit::Bypassed);
                 }
                 let family = if own.ip.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
                 let around = Around {
@@ -337,6 +363,47 @@ impl Links {
             next = link.lower.and_then(|lower| self.by_index.get(&lower));
         }
         next.is_some_and(|own| own.kind == DUMMY)
+    }
+
+    /// The interfaces past which RDMA sends: what they or those below them add is left out.
+    fn bypassed(&self) -> BTreeSet<u32> {
+        let links = || self.by_index.values();
+        let vlans = links().filter(|link| link.kind == VLAN).map(|link| link.index.get());
+        let on_vlans = self.all_by(vlans.collect());
+        // Of a VLAN's tag within another's, RDMA sends the inner one.
+        let is_second = |link: &&Link| {
+            link.kind == VLAN && link.lower.is_some_and(|lower| on_vlans.contains(&lower))
+        };
+        let own = links().filter(|link| link.framing == Framing::Added || is_second(link));
+        self.all_by(own.map(|link| link.index.get()).collect())
+    }
+
+    /// These interfaces, and those from which all leaves the host by them.
+    fn all_by(&self, mut next: Vec<u32>) -> BTreeSet<u32> {
+        let mut found: BTreeSet<u32> = next.iter().copied().collect();
+        let is_way = |member: &&u32| {
+            let own = self.by_index.get(member);
+            own.is_none_or(|own| !INNER_KINDS.contains(&own.kind.as_str()))
+        };
+        // By how many members each master may send otherwise.
+        let mut others: BTreeMap<u32, usize> = BTreeMap::new();
+        for (master, members) in &self.members {
+            others.insert(*master, members.iter().filter(is_way).count());
+        }
+        while let Some(lower) = next.pop() {
+            let master = self.by_index.get(&lower).and_then(|own| own.master);
+            for upper in self.uppers.get(&lower).into_iter().flatten() {
+                let mut left = 0;
+                if let Some(others) = others.get_mut(upper).filter(|_| master == Some(*upper)) {
+                    *others = others.saturating_sub(1);
+                    left = *others;
+                }
+                if left == 0 && found.insert(*upper) {
+                    next.push(*upper);
+                }
+            }
+        }
+        found
     }
 
     /// Whether an interface may have been above others a moment ago: it has members, or may have some, or it is above such
@@ -552,6 +619,7 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
         bond: None,
         vlan: None,
         takes_from: None,
+        framing: Framing::Plain,
     };
     let is_infiniband = short_at(payload, 2).ok_or(SHORT)? == libc::ARPHRD_INFINIBAND;
     let mut lower = None;
@@ -579,6 +647,8 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
         link.lower = lower;
     }
     link.takes_from = lower.filter(|_| kind.is_passthru && !is_lower_elsewhere);
+    let is_tunnel = TUNNEL_KINDS.contains(&kind.name.as_str());
+    link.framing = if is_tunnel { Framing::Added } else { kind.framing };
     link.is_bus_said = bus.is_some() || link.flags & LOOPBACK != 0;
     link.is_lower_told = match kind.name.as_str() {
         "" => bus.is_none_or(|own| !BUSES_OF_MASTERS.contains(&own.as_str())),
@@ -586,7 +656,7 @@ pub(crate) fn parse_link(payload: &[u8]) -> Result<Option<Link>, Cause> {
     };
     (link.kind, link.master_kind) = (kind.name.clone(), kind.master);
     link.bond = kind.bond.filter(|_| kind.name == "bond");
-    link.vlan = kind.vlan.filter(|_| kind.name == "vlan");
+    link.vlan = kind.vlan.filter(|_| kind.name == VLAN);
     link.name = shown(link.name, index);
     Ok(Some(link))
 }
@@ -604,6 +674,8 @@ struct Kind {
     vlan: Option<u16>,
     /// Whether it takes all that arrives below.
     is_passthru: bool,
+    /// Of a VLAN and of `MACsec`.
+    framing: Framing,
 }
 
 /// Reads what a virtual interface is. The kernel gives the kind first, then the data.
@@ -625,8 +697,11 @@ fn parse_kind(link_info: &[u8]) -> Result<Kind, Cause> {
             libc::IFLA_INFO_DATA if kind.name == MACVLAN => {
                 kind.is_passthru = is_passthru(attribute.bytes())?;
             }
-            libc::IFLA_INFO_DATA if kind.name == "vlan" => {
-                kind.vlan = parse_vlan(attribute.bytes())?;
+            libc::IFLA_INFO_DATA if kind.name == VLAN => {
+                (kind.vlan, kind.framing) = parse_vlan(attribute.bytes())?;
+            }
+            libc::IFLA_INFO_DATA if kind.name == MACSEC => {
+                kind.framing = framing_of_macsec(attribute.bytes())?;
             }
             _ => {}
         }
@@ -658,8 +733,19 @@ fn is_passthru(data: &[u8]) -> Result<bool, Cause> {
     Ok(false)
 }
 
+/// What a `MACsec` interface does, if hardware does not. Kernels that do not say so have no offload.
+fn framing_of_macsec(data: &[u8]) -> Result<Framing, Cause> {
+    for attribute in attributes(data) {
+        let attribute = attribute?;
+        if attribute.kind == MACSEC_OFFLOAD && attribute.bytes().iter().any(|own| *own != 0) {
+            return Ok(Framing::Plain);
+        }
+    }
+    Ok(Framing::Added)
+}
+
 /// The id of a VLAN, unless its frames have a tag of another kind (802.1ad).
-fn parse_vlan(data: &[u8]) -> Result<Option<u16>, Cause> {
+fn parse_vlan(data: &[u8]) -> Result<(Option<u16>, Framing), Cause> {
     let (mut id, mut protocol) = (None, None);
     for attribute in attributes(data) {
         let attribute = attribute?;
@@ -671,7 +757,9 @@ fn parse_vlan(data: &[u8]) -> Result<Option<u16>, Cause> {
             _ => {}
         }
     }
-    Ok(id.filter(|own| protocol == Some(PROTOCOL_8021Q) && VLAN_IDS.contains(own)))
+    let id = id.filter(|own| protocol == Some(PROTOCOL_8021Q) && VLAN_IDS.contains(own));
+    let has_other_tag = protocol.is_some_and(|own| own != PROTOCOL_8021Q);
+    Ok((id, if has_other_tag { Framing::Added } else { Framing::Plain }))
 }
 
 /// Reads interface messages, and what is above each of those that read; for fuzzing.

@@ -91,7 +91,9 @@ fn home_on(inventory: &Inventory, row: &GidRow, link_layer: LinkLayer) -> String
             let is_duplicate = unfit == Some(Unfit::Duplicate);
             let is_own = matches!(
                 unfit,
-                None | Some(Unfit::Enslaved | Unfit::NoNeighbours | Unfit::NoLinkLocal)
+                None | Some(
+                    Unfit::Enslaved | Unfit::Bypassed | Unfit::NoNeighbours | Unfit::NoLinkLocal
+                )
             );
             let is_of_use = has_address && (is_own || is_duplicate);
             let is_of_use = is_of_use || unfit == Some(Unfit::OtherMac);
@@ -208,6 +210,31 @@ fn a_default_gid_is_made_from_the_mac_address() {
     assert_eq!(home_in(&assigned, &named(default, GidType::ROCE_V1)), "ours eth0 true");
     assert_eq!(home_in(&assigned, &by_ioctl(default, 2)), "unproven eth0 Enslaved");
     assert_eq!(home_in(&assigned, &unread(default)), "address unproven - Enslaved");
+}
+
+/// RDMA sends past a tunnel, but for a device that is on the tunnel itself. UCX asks for itself only.
+#[test]
+fn a_tunnel_is_of_use_to_a_device_on_it_only() {
+    let netdev = |index, name| Netdev::new(NonZeroU32::new(index).unwrap(), name);
+    for (own, is_port_s) in [(netdev(2, "eth0"), true), (netdev(3, "eth1"), false)] {
+        let mut inventory = here();
+        let eth0 = &mut inventory.interfaces.as_mut().unwrap()[0];
+        let ip: IpAddr = "10.244.0.0".parse().unwrap();
+        (eth0.addresses, eth0.unfit) = (vec![(ip, 32)], vec![(ip, Unfit::Bypassed)]);
+        for gid_type in [GidType::ROCE_V1, GidType::ROCE_V2] {
+            let row = by_ioctl("::ffff:10.244.0.0", 2);
+            let row = GidRow { netdev: Some(netdev(2, "eth0")), ..row };
+            let row =
+                GidRow { record: GidRecord::from(row.record.entry.with_type(gid_type)), ..row };
+            let mut record = with_row(&row, LinkLayer::ETHERNET);
+            record.ports[0].netdev = Ok(Some(own.clone()));
+            let surroundings = Surroundings::of(&inventory);
+            let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
+            let Home::Ours { unfit, .. } = port.rows[0].home else { panic!("{port:?}") };
+            assert_eq!(unfit, (!is_port_s).then_some(Unfit::Bypassed), "{gid_type:?}");
+            assert!(port.rows[0].has_address_handle && port.rows[0].is_address_handle_known());
+        }
+    }
 }
 
 /// Where no route keeps a link-local address on its link, the kernel may make an address handle to it.

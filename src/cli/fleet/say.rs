@@ -149,9 +149,8 @@ fn doubt(what: Doubt, end: &End, other: Option<&End>) -> String {
         Doubt::NetworkUnread => "a network is not known".to_owned(),
         Doubt::InterfaceUnread => "whether an interface is its port's own is not known".to_owned(),
         Doubt::Unproven => "an interface is not proven to be the host's".to_owned(),
-        Doubt::Neighbour => {
-            "RDMA asks for no neighbour from an address (uverbs choose --explain says why)"
-                .to_owned()
+        Doubt::Address => {
+            "RDMA may reach nobody from an address (uverbs choose --explain says why)".to_owned()
         }
         Doubt::NoRule => format!("{} is not connected by GIDs", fabric(end)),
         Doubt::Interface => {

@@ -260,7 +260,7 @@ fn accepts_open(accepted: &str) -> bool {
     let mut parts = accepted.split(';').map(str::trim);
     let is_open = parts.next().is_some_and(|own| own.eq_ignore_ascii_case(OPEN));
     let weights = parts.filter_map(|own| own.strip_prefix("q=").or_else(|| own.strip_prefix("Q=")));
-    is_open && !weights.filter_map(|own| own.parse::<f32>().ok()).any(|own| own == 0.0)
+    is_open && !weights.filter_map(|own| own.parse::<f64>().ok()).any(|own| own == 0.0)
 }
 
 /// What a client accepts that wants `OpenMetrics`.

@@ -32,6 +32,7 @@ pub(crate) fn link(number: u32, name: &str) -> Link {
         bond: None,
         vlan: None,
         takes_from: None,
+        framing: Framing::Plain,
     }
 }
 
@@ -205,6 +206,30 @@ fn vlans_have_an_id() {
     assert_eq!(vlan("macvlan", 0x8100, 7), None, "its attributes mean something else");
 }
 
+/// Whose frames have what RDMA leaves out.
+#[test]
+fn frames_of_interfaces_are_plain_or_not() {
+    let framing = |kind: &str, data: &[(u16, &[u8])]| {
+        let add = |message: Message, own: &(u16, &[u8])| message.attribute(own.0, own.1);
+        let data = data.iter().fold(Message::new(0, &[]), add).finish_for_test();
+        let info = Message::new(0, &[])
+            .text(libc::IFLA_INFO_KIND, kind)
+            .attribute(libc::IFLA_INFO_DATA, &data);
+        let body = [&[0; 4], &9u32.to_ne_bytes()[..], &[0; 8]].concat();
+        let message =
+            Message::new(0, &body).attribute(libc::IFLA_LINKINFO, &info.finish_for_test());
+        parse_link(&message.finish_for_test()).unwrap().unwrap().framing
+    };
+    let (plain, added) = (Framing::Plain, Framing::Added);
+    assert_eq!(framing("vlan", &[(5, &0x8100u16.to_be_bytes())]), plain);
+    assert_eq!(framing("vlan", &[(5, &0x88a8u16.to_be_bytes())]), added);
+    assert_eq!(framing("macsec", &[(7, &[1]), (15, &[2])]), plain, "offload mac");
+    assert_eq!(framing("macsec", &[(7, &[1]), (15, &[0])]), added, "offload off");
+    assert_eq!(framing("macsec", &[(7, &[1])]), added, "before Linux 5.7");
+    assert_eq!((framing("vxlan", &[]), framing("batadv", &[])), (added, added));
+    assert_eq!((framing("macvlan", &[(15, &[0])]), framing("", &[])), (plain, plain));
+}
+
 /// A macvlan takes what arrives below it in one mode only.
 #[test]
 fn what_takes_all_that_arrives() {
@@ -317,6 +342,52 @@ fn addresses_that_nobody_can_use() {
     let dump =
         RouteDump { links: [link(9, "d0")].into_iter().collect(), addresses, ..Default::default() };
     assert_eq!(dump.interfaces()[0].unfit, []);
+}
+
+/// RDMA leaves out what these interfaces add. A bridge or VRF may have another way.
+#[test]
+fn what_rdma_leaves_out_is_known() {
+    let bypassed = |links: &[(u32, &str, Option<u32>, Option<u32>)]| {
+        let made = |(index, kind, lower, master): &(u32, &str, Option<u32>, Option<u32>)| {
+            let kind_of = |of: u32| links.iter().find(|own| own.0 == of).unwrap().1.to_owned();
+            let mut own = link(*index, &format!("e{index}"));
+            (own.kind, own.lower, own.master) = ((*kind).to_owned(), *lower, *master);
+            own.master_kind = master.map(kind_of).unwrap_or_default();
+            if TUNNEL_KINDS.contains(kind) {
+                own.framing = Framing::Added;
+            }
+            own
+        };
+        links.iter().map(made).collect::<Links>().bypassed().into_iter().collect::<Vec<u32>>()
+    };
+    let (nic, flannel) = ((1, "", None, None), (2, "vxlan", None, None));
+    let none: [u32; 0] = [];
+    assert_eq!(bypassed(&[nic, (3, "vlan", Some(1), None)]), none);
+    // A VLAN's tag within another's, also over a bridge.
+    let (vlan, between) = ((3, "vlan", Some(1), None), (4, "macvlan", Some(3), None));
+    assert_eq!(bypassed(&[nic, vlan, between, (5, "vlan", Some(4), None)]), [5]);
+    let vlans = [(3, "vlan", Some(1), Some(5)), (6, "vlan", Some(5), None)];
+    assert_eq!(bypassed(&[nic, (5, "bridge", None, None), vlans[0], vlans[1]]), [6]);
+    let above = [(3, "macvlan", Some(2), None), (4, "vlan", Some(3), None)];
+    assert_eq!(bypassed(&[nic, flannel, above[0], above[1]]), [2, 3, 4]);
+    let bridge = (5, "bridge", None, None);
+    let members = [(2, "vxlan", None, Some(5)), (6, "veth", None, Some(5))];
+    let over = (7, "vlan", Some(5), None);
+    assert_eq!(bypassed(&[nic, members[0], bridge, members[1], over]), [2, 5, 7]);
+    assert_eq!(bypassed(&[(1, "", None, Some(5)), members[0], bridge, members[1], over]), [2]);
+    let two = (8, "vxlan", None, Some(5));
+    assert_eq!(bypassed(&[two, members[0], bridge]), [2, 5, 8]);
+    let vrf = (9, "vrf", None, None);
+    assert_eq!(bypassed(&[(1, "", None, Some(9)), (2, "vxlan", None, Some(9)), vrf]), [2]);
+    assert_eq!(bypassed(&[(1, "", None, Some(4)), (4, "batadv", None, None)]), [4]);
+
+    let ip: IpAddr = "10.244.0.0".parse().unwrap();
+    let address = Address { index: 2, ip, near: ip, prefix: 32, is_duplicate: false };
+    let kind = "vxlan".to_owned();
+    let own = Link { kind, flags: UP | LOWER_UP, framing: Framing::Added, ..link(2, "flannel.1") };
+    let links = [own].into_iter().collect();
+    let dump = RouteDump { links, addresses: vec![address], ..Default::default() };
+    assert_eq!(dump.interfaces()[0].unfit, [(ip, Unfit::Bypassed)]);
 }
 
 /// An interface without ARP reaches nobody else, if no neighbours are set by hand. Behind a dummy there is nobody else.

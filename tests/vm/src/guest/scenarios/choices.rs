@@ -503,6 +503,72 @@ pub(crate) fn neighbours_that_are_not_asked_for() -> Result<()> {
     reason_is("10.9.8.1", "recommended")
 }
 
+/// The address of a tunnel above the port's interface has a row, but RDMA does not send by the tunnel, and with one VLAN tag
+/// at most. A device on the tunnel does.
+pub(crate) fn a_tunnel_is_not_recommended() -> Result<()> {
+    let elsewhere = Namespace::new("elsewhere")?;
+    run(&["ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1"])?;
+    let cable = Netdev::made("v0");
+    elsewhere.take(Netdev::made("v1"))?;
+    elsewhere.run(&["ip", "link", "set", "v1", "up"])?;
+    run(&["ip", "link", "set", "v0", "up"])?;
+    let rdma = SoftRoce::new("rxe9", &cable)?;
+    let tunnel = ["id", "1", "dev", "v0", "dstport", "8472", "nolearning"];
+    run(&[&["ip", "link", "add", "flannel.1", "type", "vxlan"], &tunnel[..]].concat())?;
+    let flannel = Netdev::made("flannel.1");
+    run(&["ip", "link", "add", "link", "flannel.1", "name", "v9", "type", "vlan", "id", "9"])?;
+    let _above = Netdev::made("v9");
+    run(&["ip", "link", "add", "link", "v0", "name", "v7", "type", "vlan", "id", "7"])?;
+    let _tag = Netdev::made("v7");
+    run(&["ip", "link", "add", "link", "v7", "name", "v78", "type", "vlan", "id", "8"])?;
+    let _second = Netdev::made("v78");
+    let other_tag = ["link", "v0", "name", "v88", "type", "vlan", "proto", "802.1ad", "id", "8"];
+    run(&[&["ip", "link", "add"], &other_tag[..]].concat())?;
+    let _other = Netdev::made("v88");
+    let refused = ["10.244.0.0", "10.244.9.1", "10.78.0.1", "10.88.0.1"];
+    run(&["ip", "link", "set", "v7", "up"])?;
+    let netdevs = [("flannel.1", "/32"), ("v9", "/24"), ("v78", "/24"), ("v88", "/24")];
+    for ((netdev, prefix), ip) in netdevs.into_iter().zip(refused) {
+        let address = &format!("{ip}{prefix}");
+        run(&["ip", "link", "set", netdev, "up"])?;
+        run(&["ip", "address", "add", address, "dev", netdev])?;
+    }
+    lab::wait_until("the tunnel's addresses have rows", || {
+        run(&["uverbs", "gids", "rxe9"])
+            .is_ok_and(|rows| refused.iter().all(|own| rows.contains(own)))
+    })?;
+    let explained = |device: &str| -> Result<String> {
+        let answer = lab::output(&["uverbs", "choose", device, "--explain"])?;
+        let answer = String::from_utf8(answer.stdout)?;
+        println!("{answer}");
+        Ok(answer)
+    };
+    let is = |answer: &str, gid: &str, reason: &str| {
+        answer.lines().any(|line| line.contains(gid) && line.contains(reason))
+    };
+    let before = explained("rxe9")?;
+    for gid in refused {
+        ensure!(is(&before, gid, "RDMA leaves out what its interface adds"), "{gid}: {before}");
+    }
+    // The port's own address comes last, and is the one to take.
+    run(&["ip", "address", "add", "10.1.0.1/24", "dev", "v0"])?;
+    lab::wait_until("the port's address has a row", || {
+        run(&["uverbs", "gids", "rxe9"]).is_ok_and(|rows| rows.contains("10.1.0.1"))
+    })?;
+    let after = explained("rxe9")?;
+    ensure!(is(&after, "10.1.0.1", "recommended"), "{after}");
+    // UCX takes the first of which the kernel makes an address handle, also past a tunnel.
+    compare("a tunnel", None, &[&[("UCX_NET_DEVICES", "rxe9:1")]])?;
+    drop(rdma);
+    let _on_it = SoftRoce::new("rxe8", &flannel)?;
+    lab::wait_until("the device on the tunnel has its row", || {
+        run(&["uverbs", "gids", "rxe8"]).is_ok_and(|rows| rows.contains("10.244.0.0"))
+    })?;
+    let own = explained("rxe8")?;
+    ensure!(is(&own, "10.244.0.0", "recommended"), "{own}");
+    Ok(())
+}
+
 /// Of an IPv4 address of a point-to-point link the kernel makes the GID of the other end. An IPv6 address that
 /// another host has keeps its GID, too. Neither is recommended.
 pub(crate) fn addresses_that_nobody_can_use() -> Result<()> {

@@ -169,6 +169,7 @@ const SOFT: &[Scenario] = &[
     ("perftest_s_default", choices::perftest_s_default),
     ("addresses_that_nobody_can_use", choices::addresses_that_nobody_can_use),
     ("neighbours_that_are_not_asked_for", choices::neighbours_that_are_not_asked_for),
+    ("a_tunnel_is_not_recommended", choices::a_tunnel_is_not_recommended),
     ("examples_run", examples::run_on_soft_roce),
     ("the_readme_shows_real_outputs", readme::on_soft_roce),
     ("c_programs_on_soft_roce", c_programs::on_soft_roce),
