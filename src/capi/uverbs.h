@@ -117,7 +117,8 @@ struct ibv_context {
  * NULL. Without devices the array is empty; this is not a failure. A device without a node in
  * /dev/infiniband is left out, and so is one that cannot be read or whose node cannot be found out.
  * Failure: NULL and errno; ENOSYS if the kernel has no RDMA, EPERM; EMFILE, ENFILE or ENOMEM, also if
- * only one device cannot be read for that reason; ENAMETOOLONG: SYSFS_PATH is too long.
+ * only one device cannot be read for that reason; ENAMETOOLONG: SYSFS_PATH is too long; or the errno of
+ * reading the list of devices (ENOENT, ENOTDIR, EACCES, EIO, …).
  */
 struct ibv_device **ibv_get_device_list(int *num_devices);
 

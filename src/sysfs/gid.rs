@@ -26,6 +26,7 @@ impl Sysfs {
     /// ```
     ///
     /// # Errors
+    /// The errno of a file that cannot be read. Also `ENODEV` or `ENAMETOOLONG`: no device can have the name;
     /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port, or the index is outside its
     /// table; `EPROTO`: a file that does not read as it should.
     #[doc(alias = "ibv_query_gid_ex")]
@@ -59,6 +60,7 @@ impl Sysfs {
     /// ```
     ///
     /// # Errors
+    /// The errno of a file that cannot be read. Also `ENODEV` or `ENAMETOOLONG`: no device can have the name;
     /// `ENOENT`: no such device, here or any more, or a part of its files is missing; `EPROTO`: a file that does not
     /// read as it should, or port numbers with a gap.
     #[doc(alias = "ibv_query_gid_table")]

@@ -17,6 +17,7 @@ impl Sysfs {
     /// ```
     ///
     /// # Errors
+    /// The errno of a file that cannot be read. Also `ENODEV` or `ENAMETOOLONG`: no device can have the name;
     /// `ENOENT`: no such device, here or any more.
     pub fn hardware(&self, device: &str) -> Result<Hardware> {
         let request = || Request::Sysfs { path: self.root().join(CLASS).join(device) };

@@ -14,6 +14,7 @@ impl Sysfs {
     /// Reads one P_Key of a port.
     ///
     /// # Errors
+    /// The errno of a file that cannot be read. Also `ENODEV` or `ENAMETOOLONG`: no device can have the name;
     /// `ENOENT`: no such device, here or any more, or a part of its files is missing; `EINVAL`: no such port or
     /// index; `EPROTO`: the file does not hold a P_Key.
     #[doc(alias = "ibv_query_pkey")]
@@ -44,6 +45,7 @@ impl Sysfs {
     /// ```
     ///
     /// # Errors
+    /// The errno of a file that cannot be read. Also `ENODEV` or `ENAMETOOLONG`: no device can have the name;
     /// `ENOENT`: no such device, here or any more, or a part of its files is missing; `EINVAL`: no such port;
     /// `EPROTO`: a file that does not hold a P_Key, or a table with a gap or without slots. A port of iWARP or
     /// usNIC may have none, which is no error.

@@ -20,6 +20,7 @@ impl Sysfs {
     /// ```
     ///
     /// # Errors
+    /// The errno of a file that cannot be read. Also `ENODEV` or `ENAMETOOLONG`: no device can have the name;
     /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port; `EPROTO`: a file that does
     /// not read as it should.
     #[doc(alias = "ibv_query_port")]

@@ -279,8 +279,14 @@ impl<R: BufRead> Recording<R> {
 fn parse(text: &str) -> serde_json::Result<Entry> {
     let bytes = text.as_bytes();
     let is_unsaid = !text.contains(r#""list_failure""#);
-    if bytes.starts_with(HEAD) {
-        let Head { recording } = serde_json::from_str(text)?;
+    let is_begun = bytes.starts_with(HEAD);
+    // Another program may have written it anew.
+    let may_be_begun = is_begun || text.contains(r#""recording""#);
+    let head = match may_be_begun.then(|| serde_json::from_str(text)) {
+        Some(Err(error)) if is_begun => return Err(error),
+        head => head.and_then(Result::ok),
+    };
+    if let Some(Head { recording }) = head {
         return Ok(Entry::Moment(Moment {
             number: recording.number,
             time: recording.time.0,

@@ -297,6 +297,16 @@ fn the_first_line_is_a_snapshot() {
     assert!(text.starts_with(r#"{"schema_version":1,"recording":{"number":0,"time":""#), "{text}");
     let read = Snapshots::new(text.as_bytes()).next().unwrap().unwrap();
     assert_eq!(read, with_kernel("7.2"), "without the recorder's own limit and rights");
+    // Also as another program writes it.
+    let again: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let again = serde_json::to_string(&again).unwrap().replace("\":", "\": ");
+    assert!(!again.starts_with(r#"{"schema_version":1"#), "{again}");
+    let read = Recording::new(again.as_bytes()).next().unwrap();
+    assert!(matches!(read, Ok(Entry::Moment(_))), "{read:?}");
+    let named = Inventory { host: Some("recording".to_owned()), ..with_kernel("7.2") };
+    let text = serde_json::to_string(&named).unwrap();
+    let read = Recording::new(text.as_bytes()).next().unwrap();
+    assert!(matches!(read, Ok(Entry::Snapshot(_))), "{read:?}");
 }
 
 #[test]
