@@ -250,16 +250,15 @@ impl RouteDump {
                 if link.is_taken() || below.contains(&own.index) {
                     return Some(Unfit::Enslaved);
                 }
-                if bypassed.contains(&own.index) {
-                    return Some(Unfit::Bypassed);
-                }
                 let family = if own.ip.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
                 let around = Around {
                     has_local: with_local.contains(&own.index),
                     is_dummy: self.links.is_on_dummy(own.index),
                     has_neighbour: self.neighbours.contains(&(own.index, family)),
                 };
-                link.unfit(own.ip, around)
+                let is_bypassed = bypassed.contains(&own.index);
+                // What a device on the interface itself does not bypass comes first.
+                link.unfit(own.ip, around).or(is_bypassed.then_some(Unfit::Bypassed))
             };
             if let Some(why) = why.or_else(of_link) {
                 unfit.entry(own.index).or_default().push((own.ip, why));
