@@ -71,8 +71,8 @@ const VRF: &str = "vrf";
 /// Kinds that put what they send into packets of their own.
 const TUNNEL_KINDS: [&str; 2] = ["vxlan", "batadv"];
 
-/// Kinds by which nothing leaves the host, as the members of a bridge that are in containers and virtual machines.
-const INNER_KINDS: [&str; 2] = ["veth", "tun"];
+/// Kinds by which nothing leaves the host, as the members of a bridge that lead to containers and virtual machines.
+const INNER_KINDS: [&str; 3] = ["veth", "tun", DUMMY];
 
 /// A kind that has no other end.
 const DUMMY: &str = "dummy";

@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 use std::time::SystemTime;
 
-use serde::de::{DeserializeSeed as _, Deserializer};
+use serde::de::{DeserializeSeed as _, Deserializer, IgnoredAny};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,12 @@ use crate::netdev::Interface;
 #[derive(Serialize, Deserialize)]
 pub(super) struct Head {
     pub(super) recording: Begun,
+}
+
+/// Whether an inventory begins a recording.
+#[derive(Deserialize)]
+pub(super) struct Mark {
+    pub(super) recording: Option<IgnoredAny>,
 }
 
 /// When it was read.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::super::apply::{put, rename, slot};
 use super::super::diff::{Kept, differences_of};
 use super::super::{Change, Origin, What};
-use super::form::{Head, Line, Step};
+use super::form::{Head, Line, Mark, Step};
 use super::part::{Part, find, is_interface_renamed};
 use crate::context::{Event, EventType};
 use crate::device::Device;
@@ -279,14 +279,10 @@ impl<R: BufRead> Recording<R> {
 fn parse(text: &str) -> serde_json::Result<Entry> {
     let bytes = text.as_bytes();
     let is_unsaid = !text.contains(r#""list_failure""#);
-    let is_begun = bytes.starts_with(HEAD);
     // Another program may have written it anew.
-    let may_be_begun = is_begun || text.contains(r#""recording""#);
-    let head = match may_be_begun.then(|| serde_json::from_str(text)) {
-        Some(Err(error)) if is_begun => return Err(error),
-        head => head.and_then(Result::ok),
-    };
-    if let Some(Head { recording }) = head {
+    let may_be_begun = text.contains(r#""recording""#);
+    if may_be_begun && serde_json::from_str::<Mark>(text)?.recording.is_some() {
+        let Head { recording } = serde_json::from_str(text)?;
         return Ok(Entry::Moment(Moment {
             number: recording.number,
             time: recording.time.0,

@@ -303,6 +303,11 @@ fn the_first_line_is_a_snapshot() {
     assert!(!again.starts_with(r#"{"schema_version":1"#), "{again}");
     let read = Recording::new(again.as_bytes()).next().unwrap();
     assert!(matches!(read, Ok(Entry::Moment(_))), "{read:?}");
+    for (of, odd) in [("\"number\": 0", "\"other\": 0"), ("\"time\": \"", "\"time\": \"x")] {
+        assert!(again.contains(of), "{again}");
+        let read = Recording::new(again.replacen(of, odd, 1).as_bytes()).next().unwrap();
+        assert!(read.is_err(), "{read:?}");
+    }
     let named = Inventory { host: Some("recording".to_owned()), ..with_kernel("7.2") };
     let text = serde_json::to_string(&named).unwrap();
     let read = Recording::new(text.as_bytes()).next().unwrap();
