@@ -113,6 +113,10 @@ pub enum Unfit {
     /// offload, a VLAN's tag of 802.1ad, or the outer one of two tags. So what is sent does not arrive, or is not
     /// encrypted. A device whose own port is such an interface (soft RoCE) sends by it.
     Bypassed,
+    /// It is of soft RoCE, which takes nothing that arrives at its interface, but only at the port's own and at VLANs on
+    /// that. No address has this reason; a row has it.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    Unheard,
     /// Its interface asks for no neighbours (`IFF_NOARP`), as an ipvlan in the mode l3 or l3s, and none is set by hand that
     /// RDMA is known to look for, which is since Linux 6.18. The kernel takes the interface's own MAC address for theirs, or none.
     NoNeighbours,
@@ -147,6 +151,9 @@ impl core::fmt::Display for Unfit {
             }
             Self::Bypassed => {
                 "RDMA leaves out what its interface adds to packets (as VXLAN, MACsec, a second VLAN tag)"
+            }
+            Self::Unheard => {
+                "soft RoCE takes what arrives at its port's own interface, or at VLANs on that, only"
             }
             Self::NoNeighbours => {
                 "its interface asks for no neighbours (NOARP, as an ipvlan in the mode l3)"

@@ -8,6 +8,7 @@ use super::address::address_of;
 use super::port::{Home, Port, Row, is_roce};
 use super::room::has_found;
 use crate::device::NodeType;
+use crate::driver::DriverId;
 use crate::gid::{DEFAULT_PREFIX, Gid, GidEntry, GidType};
 use crate::inventory::{DeviceRecord, GidRow, Inventory, PortRecord, SettingsReading};
 use crate::netdev::{Interface, Unfit, is_local_v6};
@@ -321,6 +322,8 @@ impl<'i> Surroundings<'i> {
 pub(crate) enum Kind {
     /// Each has one.
     Roce,
+    /// The same, of soft RoCE.
+    SoftRoce,
     /// Its row is of the port's own. Before Linux 6.5 it does not say so, and the kernel compares the MAC address.
     Iwarp,
     Other,
@@ -339,8 +342,9 @@ pub fn port<'i>(
     let node_type = record.device.node_type;
     let kind = match node_type {
         NodeType::RNIC => Kind::Iwarp,
-        _ if is_roce(attributes.link_layer, node_type) => Kind::Roce,
-        _ => Kind::Other,
+        _ if !is_roce(attributes.link_layer, node_type) => Kind::Other,
+        _ if record.device.driver == Some(DriverId::RXE) => Kind::SoftRoce,
+        _ => Kind::Roce,
     };
     let mut rows: Vec<Row<'_>> = Vec::new();
     for row in record.rows(port.number) {
@@ -400,8 +404,9 @@ fn counts(why: Unfit, entry: &GidEntry) -> bool {
 
 /// Whether the kernel may make an address handle from a GID to itself, as UCX tries it, though others are not reached.
 fn is_own_reached(unfit: Option<Unfit>) -> bool {
-    let is_reached =
-        |why| matches!(why, Unfit::Duplicate | Unfit::Bypassed) || is_of_neighbours(why);
+    let is_reached = |why| {
+        matches!(why, Unfit::Duplicate | Unfit::Bypassed | Unfit::Unheard) || is_of_neighbours(why)
+    };
     unfit.is_none_or(is_reached)
 }
 
@@ -454,11 +459,16 @@ pub(crate) fn home<'i>(
             return Home::Unknown { name: Some(&netdev.name) };
         };
         let gid = record.entry.gid();
+        let unfit = here.unfit_of(interface, port, &record.entry);
+        // In another namespace than the port's own interface none is heard either, but a program may be tried with soft RoCE
+        // there, as with hardware.
+        let is_other = matches!(&port.netdev, Ok(Some(own)) if own.index != netdev.index);
+        let is_unheard = kind == Kind::SoftRoce && is_other && interface.vlan.is_none();
         return Home::Ours {
             name: &netdev.name,
             is_up: is_up(interface),
             has_address: here.has_address(interface, gid),
-            unfit: here.unfit_of(interface, port, &record.entry),
+            unfit: unfit.or(is_unheard.then_some(Unfit::Unheard)),
             is_port_s: match &port.netdev {
                 Ok(own) => Some(own.as_ref().is_none_or(|own| own.index == netdev.index)),
                 Err(_) => None,

@@ -471,7 +471,7 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
 
 /// Whether others may be reached all the same.
 fn is_doubt(why: Unfit) -> bool {
-    matches!(why, Unfit::NoLinkLocal | Unfit::NoNeighbours | Unfit::Bypassed)
+    matches!(why, Unfit::NoLinkLocal | Unfit::NoNeighbours | Unfit::Bypassed | Unfit::Unheard)
 }
 
 fn upper(place: Place<'_, '_>, interface: Option<&Interface>) -> Option<Upper> {

@@ -8,6 +8,7 @@ use crate::choose::plan::Model;
 use crate::choose::surroundings::{Surroundings, port as seen};
 use crate::choose::ucx;
 use crate::device::Device;
+use crate::driver::DriverId;
 use crate::gid::{Gid, GidEntry, GidRecord, Source};
 use crate::inventory::{Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem};
 use crate::netdev::{Interface, Netdev, Unfit};
@@ -235,6 +236,33 @@ fn a_tunnel_is_of_use_to_a_device_on_it_only() {
             assert!(port.rows[0].has_address_handle && port.rows[0].is_address_handle_known());
         }
     }
+}
+
+/// Soft RoCE takes what arrives at its own interface, or at a VLAN on that.
+#[test]
+fn soft_roce_is_not_heard_above_its_interface() {
+    let netdev = |index, name| Netdev::new(NonZeroU32::new(index).unwrap(), name);
+    let said = |driver, port: Answer<Option<Netdev>>, vlan| {
+        let mut inventory = here();
+        let eth0 = &mut inventory.interfaces.as_mut().unwrap()[0];
+        eth0.addresses = vec![("10.0.0.1".parse().unwrap(), 24)];
+        eth0.vlan = vlan;
+        let row = GidRow { netdev: Some(netdev(2, "eth0")), ..by_ioctl("::ffff:10.0.0.1", 2) };
+        let mut record = with_row(&row, LinkLayer::ETHERNET);
+        record.device.driver = Some(driver);
+        record.ports[0].netdev = port;
+        let surroundings = Surroundings::of(&inventory);
+        let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
+        assert!(port.rows[0].has_address_handle && port.rows[0].is_address_handle_known());
+        let Home::Ours { unfit, .. } = port.rows[0].home else { panic!("{port:?}") };
+        unfit
+    };
+    let (own, other) = (Ok(Some(netdev(2, "eth0"))), Ok(Some(netdev(3, "eth1"))));
+    assert_eq!(said(DriverId::RXE, own, None), None);
+    assert_eq!(said(DriverId::RXE, other.clone(), None), Some(Unfit::Unheard));
+    assert_eq!(said(DriverId::RXE, other.clone(), Some(7)), None);
+    assert_eq!(said(DriverId::MLX5, other, None), None);
+    assert_eq!(said(DriverId::RXE, Ok(None), None), None, "in another namespace");
 }
 
 /// Where no route keeps a link-local address on its link, the kernel may make an address handle to it.
