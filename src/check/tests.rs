@@ -8,7 +8,7 @@ use super::*;
 use crate::choose::{Caveat, Family, Outcome, Reason, Why, ucx};
 use crate::device::{Device, Node, NodeType};
 use crate::driver::DriverId;
-use crate::gid::{Gid, GidEntry, GidRecord, GidType};
+use crate::gid::{DEFAULT_PREFIX, Gid, GidEntry, GidRecord, GidType};
 use crate::hardware::{Hardware, PciFunction, PcieLink};
 use crate::host::Source;
 use crate::inventory::{Answer, GidRow, LockedMemory, PortRecord, Problem, Setting};
@@ -230,6 +230,29 @@ fn what_to_do_about_addresses_of_no_use() {
         let own = found.iter().find(|own| own.name == "only-link-local").expect("link-local only");
         assert!(own.advice.starts_with(said), "{own:?}");
     }
+}
+
+/// A device of soft RoCE on the bridge itself hears what arrives there.
+#[test]
+fn what_to_do_where_soft_roce_is_not_heard() {
+    let mut inventory = good();
+    inventory.devices[0].device.driver = Some(DriverId::RXE);
+    let elsewhere = Netdev::new(NonZeroU32::new(99).unwrap(), "eth99");
+    inventory.devices[0].ports[0].netdev = Ok(Some(elsewhere.clone()));
+    // The default GIDs are of the port's own interface.
+    let mut own = inventory.interfaces.as_ref().unwrap()[0].clone();
+    (own.index, own.name) = (elsewhere.index, elsewhere.name.clone());
+    own.addresses.retain(|(address, _)| address.is_ipv6());
+    inventory.interfaces.as_mut().unwrap().push(own);
+    for row in inventory.devices[0].gids.iter_mut().flatten().flatten() {
+        if row.record.entry.gid().subnet_prefix() == DEFAULT_PREFIX {
+            row.record.entry = row.record.entry.with_netdev_ifindex(Some(elsewhere.index));
+            row.netdev = Some(elsewhere.clone());
+        }
+    }
+    let found = check(&inventory, Expected::default());
+    let own = found.iter().find(|own| own.name == "only-link-local").expect("link-local only");
+    assert!(own.advice.contains("(rdma link add NAME type rxe netdev eth0)"), "{own:?}");
 }
 
 /// Nothing is said of memory and GPUs where it may be well, or where there is no RDMA.

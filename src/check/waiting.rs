@@ -123,6 +123,11 @@ pub(super) fn check_waiting(
     // Why an address of the port's own interface cannot be used.
     let is_why = |row: &choose::Row<'_>, why: Unfit| matches!(row.home, Home::Ours { unfit, is_port_s: Some(true), .. } if unfit == Some(why));
     let has = |why: Unfit| has_netdev && port.rows.iter().any(|row| is_why(row, why));
+    // What soft RoCE does not hear has an address that may be of use to a device on it.
+    let unheard = port.rows.iter().find_map(|row| match row.home {
+        Home::Ours { name, unfit: Some(Unfit::Unheard), .. } if is_other(row) => Some(name),
+        _ => None,
+    });
     let (severity, seen, advice): (_, String, String) = match Waiting::of(
         (port, has_netdev),
         served,
@@ -145,6 +150,10 @@ pub(super) fn check_waiting(
             Severity::Problem,
             format!("{all} are link-local"),
             match upper {
+                _ if unheard.is_some() => format!(
+                    "soft RoCE takes nothing that arrives at {0}: add a device on it (rdma link add NAME type rxe netdev {0})",
+                    unheard.unwrap_or_default()
+                ),
                 Some(name) => format!(
                     "give {name} an IPv4 or a global IPv6 address; if it is a bond and has one, look at which member is active{why}"
                 ),

@@ -68,8 +68,8 @@ pub enum Doubt {
     Path,
     /// A program is set to reach only a part of what is routed (see [`Reach`]), and the other end may not be in it.
     Reach,
-    /// RDMA may reach nobody from an address: its neighbours are not asked for, or what is added to its packets is left
-    /// out. It may do so all the same, or the ends are on one port.
+    /// RDMA may reach nobody from an address: its neighbours are not asked for, what is added to its packets is left
+    /// out, or soft RoCE does not hear what arrives. It may do so all the same, or the ends are on one port.
     Address,
     /// A port is not active, and no other host has one of its name, which would say whether it is in use.
     Unused,

@@ -21,6 +21,7 @@ pub(super) struct Head {
 
 /// Whether an inventory begins a recording.
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 pub(super) struct Mark {
     pub(super) recording: Option<IgnoredAny>,
 }
