@@ -149,29 +149,28 @@ pub(super) fn check_waiting(
         Waiting::Not(upper) => (
             Severity::Problem,
             format!("{all} are link-local"),
-            match upper {
-                _ if unheard.is_some() => format!(
-                    "soft RoCE takes nothing that arrives at {0}: add a device on it (rdma link add NAME type rxe netdev {0})",
-                    unheard.unwrap_or_default()
+            match (unheard, upper) {
+                (Some(name), _) => format!(
+                    "soft RoCE takes nothing that arrives at {name}: add a device on it (rdma link add NAME type rxe netdev {name})"
                 ),
-                Some(name) => format!(
+                (None, Some(name)) => format!(
                     "give {name} an IPv4 or a global IPv6 address; if it is a bond and has one, look at which member is active{why}"
                 ),
-                None if has(Unfit::Enslaved) => {
+                (None, None) if has(Unfit::Enslaved) => {
                     "give an address to what takes all of the port's interface, as a bridge or bond"
                         .into()
                 }
-                None if has(Unfit::NoNeighbours) => {
+                (None, None) if has(Unfit::NoNeighbours) => {
                     "let the port's interface ask for neighbours (ip link set arp on)".into()
                 }
-                None if has(Unfit::NoLinkLocal) => {
+                (None, None) if has(Unfit::NoLinkLocal) => {
                     "give the port's interface a link-local IPv6 address (addrgenmode), or one of IPv4"
                         .into()
                 }
-                None if has_netdev => {
+                (None, None) if has_netdev => {
                     format!("give the port's interface an IPv4 or a global IPv6 address{why}")
                 }
-                None => format!("give the interface of the GIDs an IPv4 or a global IPv6 address{why}"),
+                (None, None) => format!("give the interface of the GIDs an IPv4 or a global IPv6 address{why}"),
             },
         ),
     };

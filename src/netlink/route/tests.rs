@@ -182,21 +182,23 @@ fn the_master_of_a_virtual_function_may_be_elsewhere() {
     }
 }
 
+/// An interface of a kind, as it is read with these data.
+fn read_as(kind: &str, data: &[(u16, &[u8])]) -> Link {
+    let add = |message: Message, own: &(u16, &[u8])| message.attribute(own.0, own.1);
+    let data = data.iter().fold(Message::new(0, &[]), add).finish_for_test();
+    let info = Message::new(0, &[])
+        .text(libc::IFLA_INFO_KIND, kind)
+        .attribute(libc::IFLA_INFO_DATA, &data);
+    let body = [&[0; 4], &9u32.to_ne_bytes()[..], &[0; 8]].concat();
+    let message = Message::new(0, &body).attribute(libc::IFLA_LINKINFO, &info.finish_for_test());
+    parse_link(&message.finish_for_test()).unwrap().unwrap()
+}
+
 /// The id of a VLAN is that of 802.1Q, and of nothing else.
 #[test]
 fn vlans_have_an_id() {
     let vlan = |kind: &str, protocol: u16, id: u16| {
-        let data = Message::new(0, &[])
-            .attribute(1, &id.to_ne_bytes())
-            .attribute(5, &protocol.to_be_bytes())
-            .finish_for_test();
-        let info = Message::new(0, &[])
-            .text(libc::IFLA_INFO_KIND, kind)
-            .attribute(libc::IFLA_INFO_DATA, &data);
-        let body = [&[0; 4], &9u32.to_ne_bytes()[..], &[0; 8]].concat();
-        let message =
-            Message::new(0, &body).attribute(libc::IFLA_LINKINFO, &info.finish_for_test());
-        let link = parse_link(&message.finish_for_test()).unwrap().unwrap();
+        let link = read_as(kind, &[(1, &id.to_ne_bytes()), (5, &protocol.to_be_bytes())]);
         let dump = RouteDump { links: [link].into_iter().collect(), ..Default::default() };
         dump.interfaces()[0].vlan
     };
@@ -209,17 +211,7 @@ fn vlans_have_an_id() {
 /// Whose frames have what RDMA leaves out.
 #[test]
 fn frames_of_interfaces_are_plain_or_not() {
-    let framing = |kind: &str, data: &[(u16, &[u8])]| {
-        let add = |message: Message, own: &(u16, &[u8])| message.attribute(own.0, own.1);
-        let data = data.iter().fold(Message::new(0, &[]), add).finish_for_test();
-        let info = Message::new(0, &[])
-            .text(libc::IFLA_INFO_KIND, kind)
-            .attribute(libc::IFLA_INFO_DATA, &data);
-        let body = [&[0; 4], &9u32.to_ne_bytes()[..], &[0; 8]].concat();
-        let message =
-            Message::new(0, &body).attribute(libc::IFLA_LINKINFO, &info.finish_for_test());
-        parse_link(&message.finish_for_test()).unwrap().unwrap().framing
-    };
+    let framing = |kind: &str, data: &[(u16, &[u8])]| read_as(kind, data).framing;
     let (plain, added) = (Framing::Plain, Framing::Added);
     assert_eq!(framing("vlan", &[(5, &0x8100u16.to_be_bytes())]), plain);
     assert_eq!(framing("vlan", &[(5, &0x88a8u16.to_be_bytes())]), added);

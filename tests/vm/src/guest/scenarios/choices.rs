@@ -558,8 +558,9 @@ pub(crate) fn a_tunnel_is_not_recommended() -> Result<()> {
     run(&["ip", "address", "add", "10.66.0.1/24", "dev", "m0"])?;
     // The port's own address comes last, and is the one to take.
     run(&["ip", "address", "add", "10.1.0.1/24", "dev", "v0"])?;
-    lab::wait_until("the port's address has a row", || {
-        run(&["uverbs", "gids", "rxe9"]).is_ok_and(|rows| rows.contains("10.1.0.1"))
+    lab::wait_until("the two addresses have rows", || {
+        run(&["uverbs", "gids", "rxe9"])
+            .is_ok_and(|rows| ["10.1.0.1", "10.66.0.1"].iter().all(|own| rows.contains(own)))
     })?;
     let after = explained("rxe9")?;
     ensure!(is(&after, "10.1.0.1", "recommended"), "{after}");
