@@ -1,9 +1,12 @@
 //! Interfaces and addresses, as the kernel sends them, and as it never does.
 
+use core::num::NonZeroU32;
 use std::net::Ipv6Addr;
 
 use uverbs_uapi::netlink as abi;
 
+use super::address::parse_neighbour;
+use super::link::*;
 use super::*;
 use crate::netlink::rdma::parse_port;
 

@@ -11,8 +11,9 @@ use nix::libc;
 use super::super::*;
 use super::*;
 use crate::gid::{Gid, GidEntry, GidType};
+use crate::netlink::route::link::Bond;
 use crate::netlink::route::tests::{bond, index, link};
-use crate::netlink::route::{Address, Bond, Link, Links, parse_link};
+use crate::netlink::route::{Address, Link, Links, parse_link};
 use crate::sysfs::Sysfs;
 
 const MAC: [u8; 6] = [0x02, 0x11, 0x22, 0x33, 0x44, 0x55];
