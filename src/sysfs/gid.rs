@@ -180,11 +180,12 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<Option<GidType>, Ca
         // namespace, whatever its type is.
         Err(Cause::Os(libc::EINVAL)) if is_roce(port_folder)? => return Ok(None),
         Err(Cause::Os(libc::EINVAL)) => {}
-        // Every kernel since Linux 4.5 has the folder: this tree is a part of a sysfs.
-        Err(Cause::Os(libc::ENOENT)) if attributes.is_missing() && is_roce(port_folder)? => {
-            return Ok(None);
+        // Every kernel since Linux 4.5 has the folder: the port is being removed, or this tree is a part of a sysfs.
+        Err(Cause::Os(libc::ENOENT)) if attributes.is_missing() && !port_folder.is_of_kernel() => {
+            if is_roce(port_folder)? {
+                return Ok(None);
+            }
         }
-        Err(Cause::Os(libc::ENOENT)) if attributes.is_missing() => {}
         Err(cause) => return Err(cause),
     }
     Ok(Some(if is_roce(port_folder)? { GidType::ROCE_V1 } else { GidType::IB }))

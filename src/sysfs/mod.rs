@@ -455,6 +455,14 @@ impl Folder {
         steady(|| self.names())
     }
 
+    /// What `read` finds in this folder, if it is there afterwards. One that is taken away lists fewer entries, and does not
+    /// say so.
+    fn while_there<T>(&self, read: impl FnOnce() -> Result<T, Cause>) -> Result<T, Cause> {
+        let found = read()?;
+        self.look().map_err(cause)?;
+        Ok(found)
+    }
+
     /// Names in this folder that are plain decimal numbers, ascending.
     pub(crate) fn numbers(&self) -> Result<Vec<u32>, Cause> {
         let mut numbers: Vec<u32> = self.names()?.iter().filter_map(|name| decimal(name)).collect();
@@ -486,7 +494,7 @@ impl Folder {
     /// The slots of a table, which the kernel numbers from 0 without a gap. Were one missing, those that are
     /// left would not say how long the table is.
     pub(crate) fn slots(&self) -> Result<Vec<u32>, Cause> {
-        let numbers = self.numbers()?;
+        let numbers = self.while_there(|| self.numbers())?;
         if !numbers.iter().copied().eq((0..).take(numbers.len())) {
             return Err(Cause::MalformedFile { path: self.path.clone(), what: "slots with a gap" });
         }
@@ -601,6 +609,24 @@ mod tests {
         {
             assert_eq!(leading_number(nothing), None, "{nothing:?}");
         }
+    }
+
+    /// What the kernel takes away lists as empty to whoever has it open.
+    #[test]
+    fn a_table_that_is_taken_away_is_not_empty() {
+        let tree = tempfile::tempdir().unwrap();
+        let gids = Sysfs::at(tree.path()).folder("gids");
+        let read = |takes: bool| {
+            std::fs::create_dir_all(gids.path()).unwrap();
+            gids.while_there(|| {
+                if takes {
+                    std::fs::remove_dir(gids.path()).unwrap();
+                }
+                Ok([0; 0])
+            })
+        };
+        assert_eq!(read(false), Ok([]));
+        assert_eq!(read(true), Err(Cause::Os(libc::ENOENT)));
     }
 
     #[test]
