@@ -58,7 +58,7 @@
 //! | `ibv_event_type_str` of the newest event | `unknown` before 65 | has its name |
 //! | opening an mlx5 device | 10 or more firmware commands, doorbell pages | 2 commands; `mlx5dv_devx_general_cmd` opens what it needs when it is called |
 //! | `SYSFS_PATH` in the environment | names files, but the devices come from this host's netlink | names the tree that devices and files are read from; the `umad_` functions read `/sys` in both |
-//! | no file can be opened, or no memory is left, to read a device of the list (`EMFILE`, `ENFILE`, `ENOMEM`) | may leave it out, or fail with `ENOSYS` | NULL with that `errno` |
+//! | no file of a device of the list can be opened (`EMFILE`, `ENFILE`), or the kernel has no memory for it (`ENOMEM`) | may leave it out, or fail with `ENOSYS` | NULL with that `errno` |
 //! | without RDMA netlink, a device of which a file of sysfs cannot be read | may be listed without what the file says | is left out |
 //! | `ibv_import_device` if the devices cannot be listed | `ENODEV` | the `errno` of `ibv_get_device_list` |
 //! | rdma-core's library makes something on a context of this library | – | NULL, `EOPNOTSUPP` |
@@ -66,7 +66,8 @@
 //!
 //! This library does not support the following: GID queries on Linux before 5.10 (`EPROTONOSUPPORT`);
 //! file descriptors of capabilities in `mlx5dv_open_device` (`EINVAL`). `max_qp_wr` on EFA is the
-//! device's limit, not that of rdma-core's queues; `_ibv_query_comp_cntr_caps` is `EOPNOTSUPP`.
+//! device's limit, not that of rdma-core's queues; `_ibv_query_comp_cntr_caps` is `EOPNOTSUPP`. If `malloc` fails, the
+//! process is usually aborted, as by Rust's standard library. `ENOMEM` is the kernel's, or of memory that C frees.
 
 #![expect(unsafe_code, reason = "C hands pointers, and only its contract says what they point to")]
 

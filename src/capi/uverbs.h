@@ -163,7 +163,7 @@ const char *ibv_get_sysfs_path(void);
  * Reads the file dir/file into buf, as text with a 0 at its end and without its last newline.
  * Returns the length. Failure: -1, with errno set unless the text is longer than size - 1. A text that size
  * cuts just after a newline counts as whole, as in rdma-core.
- * An empty file does not change buf.
+ * An empty file does not change buf, and a size of 0 gives 0.
  */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 
@@ -854,9 +854,10 @@ int umad_done(void);
 int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max);
 
 /*
- * A device and all its ports. Release it with umad_release_ca(). ca_name NULL: the first device that has
- * an active port of InfiniBand, otherwise the first that has a port that is not disabled. Failure: a negative number; there is nothing to release. umad_release_ca() returns 0, and a
- * negative number without ca.
+ * A device and all its ports. Release it with umad_release_ca(). ca_name NULL: the first device that is a
+ * switch or has an active port of InfiniBand, otherwise the first that has a port that is not disabled.
+ * Failure: a negative number; there is nothing to release. umad_release_ca() returns 0, and a negative
+ * number without ca.
  */
 int umad_get_ca(const char *ca_name, umad_ca_t *ca);
 int umad_release_ca(umad_ca_t *ca);

@@ -6,6 +6,7 @@
 use core::ffi::{c_char, c_int};
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::libc;
@@ -210,18 +211,22 @@ fn devices_of(host: &mut Host) -> Result<Vec<Device>, Errno> {
 /// The devices for C: unchanged devices are those that are known, others are new.
 fn known(devices: Vec<Device>) -> Result<Vec<Arc<Listed>>, Errno> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut by_name: BTreeMap<&str, Vec<&Arc<Listed>>> = BTreeMap::new();
+    for own in &*known {
+        by_name.entry(&own.device.name).or_default().push(own);
+    }
     let mut listed = Vec::with_capacity(devices.len());
     for device in devices {
-        let own = match known.iter().find(|own| own.device == device) {
+        let of_name = by_name.get(&*device.name).into_iter().flatten();
+        let own = match of_name.copied().find(|own| own.device == device) {
             Some(own) => Arc::clone(own),
             None => Arc::new(Listed::new(device)?),
         };
         listed.push(own);
     }
     // A device that this list is without may be in an older one of C's, and come back.
-    known.retain(|own| {
-        Arc::strong_count(own) > 1 && !listed.iter().any(|new| Arc::ptr_eq(own, new))
-    });
+    let now: BTreeSet<*const Listed> = listed.iter().map(Arc::as_ptr).collect();
+    known.retain(|own| Arc::strong_count(own) > 1 && !now.contains(&Arc::as_ptr(own)));
     known.extend(listed.iter().cloned());
     Ok(listed)
 }
