@@ -69,6 +69,9 @@ pub enum Cause {
     /// No device of that name is seen from here (`ENODEV`).
     #[error("no such device")]
     NoSuchDevice,
+    /// No port can be the [default](crate::umad::default_port): all are disabled, or there is none (`ENODEV`).
+    #[error("no port can be the default")]
+    NoDefaultPort,
     /// The device has no such port (`EINVAL`).
     #[error("no such port")]
     NoSuchPort,
@@ -147,7 +150,7 @@ impl Cause {
             Self::WrongNode => libc::ENXIO,
             Self::PermissionDenied | Self::MountedNodev => libc::EACCES,
             Self::NotPermitted => libc::EPERM,
-            Self::NoSuchDevice | Self::Replaced => libc::ENODEV,
+            Self::NoSuchDevice | Self::NoDefaultPort | Self::Replaced => libc::ENODEV,
             Self::NoIoctl => libc::ENOTTY,
             Self::UnknownToKernel => libc::EPROTONOSUPPORT,
             Self::NotOffered | Self::NoRepresentor | Self::OtherDriver(_) => libc::EOPNOTSUPP,

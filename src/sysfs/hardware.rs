@@ -17,8 +17,8 @@ impl Sysfs {
     /// ```
     ///
     /// # Errors
-    /// The errno of a file that cannot be read. Also `ENODEV` or `ENAMETOOLONG`: no device can have the name;
-    /// `ENOENT`: no such device, here or any more.
+    /// `ENODEV` or `ENAMETOOLONG`: no device can have the name; `ENOENT`: no such device, here or any more; or another
+    /// errno of opening its folder.
     pub fn hardware(&self, device: &str) -> Result<Hardware> {
         let request = || Request::Sysfs { path: self.root().join(CLASS).join(device) };
         self.steadily(device, request, |sysfs| {

@@ -230,7 +230,7 @@ pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
 pub fn port(sysfs: &Sysfs, name: &str, number: u32) -> Result<Port> {
     let device = DeviceFolder::find(sysfs, name)?;
     if !device.port_numbers()?.contains(&number) {
-        let none = Error::new(name, Request::Port { port: number }, Cause::Os(libc::EINVAL));
+        let none = Error::new(name, Request::Port { port: number }, Cause::NoSuchPort);
         return device.still(Err(none));
     }
     device.still(read_port(sysfs, &device, number))
@@ -291,7 +291,8 @@ pub fn port_guids(sysfs: &Sysfs, name: Option<&str>) -> Result<PortGuids> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device, or no usable port; otherwise the errno of the file or folder that cannot be read.
+/// `ENODEV`: no such device, or no port can be the default ([`Cause::NoDefaultPort`]); otherwise the errno of the file or
+/// folder that cannot be read.
 pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
     let best_of = |device: &DeviceFolder<'_>| {
         let ports = device.each_port(|number, folder| {
@@ -317,7 +318,7 @@ pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
     if let Some(name) = ca {
         let best = best_of(&DeviceFolder::find(sysfs, name)?)?.ok_or_else(|| {
             let path = sysfs.folder(file::CLASS).path().join(name).join(file::PORTS);
-            Error::new(name, Request::Sysfs { path }, Cause::Os(libc::ENODEV))
+            Error::new(name, Request::Sysfs { path }, Cause::NoDefaultPort)
         })?;
         return Ok((name.to_owned(), best.number));
     }
@@ -325,7 +326,7 @@ pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
         let Some(device) = infiniband(sysfs, name)? else { return Ok(None) };
         unless_gone(best_of(&device)).map(Option::flatten)
     })?;
-    best.ok_or_else(|| Error::of_host(Request::ListDevices, Cause::NoSuchDevice))
+    best.ok_or_else(|| Error::of_host(Request::ListDevices, Cause::NoDefaultPort))
 }
 
 /// The names of all devices, in the order of the folder.

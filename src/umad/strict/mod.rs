@@ -15,6 +15,7 @@
 //! * A name that leads out of the devices' folder is an unknown device.
 //! * A P_Key outside the table is dropped; libibumad writes it past the end of its array.
 //! * A FIFO in place of a file reads as empty; libibumad waits for a writer.
+//! * If a folder of ports can be opened but not listed, the number is -2; that of libibumad is -5.
 
 mod failure;
 mod read;
