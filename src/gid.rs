@@ -403,7 +403,8 @@ pub struct GidRecord {
     /// read, names none for a row of RoCE, or keeps the whole row back; or the name is one such as `-`, `?` or `#5`.
     pub netdev_is_unread: bool,
     /// Whether sysfs keeps the type back (`EINVAL` on a RoCE port), as the kernel of `MLNX_OFED` does with
-    /// rows of other namespaces. The type then is [`GidType::UNNAMED`].
+    /// rows of other namespaces; or the tree is a part of a sysfs, without `gid_attrs`. The type then is
+    /// [`GidType::UNNAMED`].
     pub type_is_unread: bool,
 }
 
@@ -426,7 +427,7 @@ impl GidRecord {
         Self { netdev_is_unread: is_unread, ..self }
     }
 
-    /// The same, and whether sysfs keeps the type back.
+    /// The same, and whether sysfs does not show the type.
     #[must_use]
     pub fn with_type_unread(self, is_unread: bool) -> Self {
         Self { type_is_unread: is_unread, ..self }

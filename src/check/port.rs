@@ -318,7 +318,9 @@ fn doubt_gid(inventory: &Inventory, port: &Port<'_>, findings: &mut Findings<'_>
     let Some(index) = recommend(port, &Wish::default()).outcome.index() else { return };
     let has_interfaces = inventory.interfaces.is_some() && inventory.has_netlink;
     let doubt = caveats(port, index).into_iter().find(|caveat| match caveat {
-        Caveat::Unproven | Caveat::TypeUnread | Caveat::BetterUnknown(_) => true,
+        Caveat::Unproven | Caveat::TypeUnread | Caveat::MayBeUnheard | Caveat::BetterUnknown(_) => {
+            true
+        }
         Caveat::Unknown => has_interfaces,
         _ => false,
     });

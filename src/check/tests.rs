@@ -399,6 +399,23 @@ fn a_member_of_a_bond_that_kept_an_address() {
     assert!(advice.starts_with("give an address to what takes all"), "{advice}");
 }
 
+/// Soft RoCE takes nothing that arrives at what is above its port's interface, but for VLANs.
+#[test]
+fn above_the_interface_of_soft_roce() {
+    let mut inventory = bonded();
+    inventory.devices.truncate(1);
+    inventory.devices[0].device.driver = Some(DriverId::RXE);
+    let names = |it: &Inventory| -> Vec<_> {
+        check(it, Expected::default()).iter().map(|own| own.name).collect()
+    };
+    assert_eq!(names(&inventory), ["no-usable-gid"]);
+    inventory.interfaces.as_mut().unwrap()[1].vlan = Some(7);
+    assert_eq!(names(&inventory)[0], "only-link-local");
+    let advice = &check(&inventory, Expected::default())[0].advice;
+    let on_it = "if it is no VLAN, use a device on it (rdma link add NAME type rxe netdev bond0)";
+    assert!(advice.starts_with("give bond0 an IPv4") && advice.contains(on_it), "{advice}");
+}
+
 /// The port of a member that is not active has the GID of the bond's MAC address only, and another port has the others.
 #[test]
 fn a_member_of_a_bond_that_waits_has_no_problem() {

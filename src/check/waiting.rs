@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::finding::{Findings, Severity};
 use crate::choose::{self, Home, Port, Surroundings};
+use crate::driver::DriverId;
 use crate::inventory::Inventory;
 use crate::netdev::Unfit;
 use crate::port::PortState;
@@ -124,8 +125,11 @@ pub(super) fn check_waiting(
     let is_why = |row: &choose::Row<'_>, why: Unfit| matches!(row.home, Home::Ours { unfit, is_port_s: Some(true), .. } if unfit == Some(why));
     let has = |why: Unfit| has_netdev && port.rows.iter().any(|row| is_why(row, why));
     // What soft RoCE does not hear has an address that may be of use to a device on it.
+    let is_soft = port.driver == Some(DriverId::RXE);
     let unheard = port.rows.iter().find_map(|row| match row.home {
-        Home::Ours { name, unfit: Some(Unfit::Unheard), .. } if is_other(row) => Some(name),
+        Home::Ours {
+            name, unfit: Some(Unfit::Unheard), is_up: true, has_address: true, ..
+        } if is_other(row) => Some(name),
         _ => None,
     });
     let (severity, seen, advice): (_, String, String) = match Waiting::of(
@@ -151,8 +155,14 @@ pub(super) fn check_waiting(
             format!("{all} are link-local"),
             match (unheard, upper) {
                 (Some(name), _) => format!(
-                    "soft RoCE takes nothing that arrives at {name}: add a device on it (rdma link add NAME type rxe netdev {name})"
+                    "soft RoCE takes nothing that arrives at {name}: use a device on it (rdma link add NAME type rxe netdev {name})"
                 ),
+                (None, Some(name)) if is_soft => format!(
+                    "give {name} an IPv4 or a global IPv6 address; if it is no VLAN, use a device on it (rdma link add NAME type rxe netdev {name}), as soft RoCE takes nothing that arrives there{why}"
+                ),
+                (None, None) if is_soft && has(Unfit::Enslaved) => {
+                    "use a device on what takes all of the port's interface, as a bridge or bond, and give that an address".into()
+                }
                 (None, Some(name)) => format!(
                     "give {name} an IPv4 or a global IPv6 address; if it is a bond and has one, look at which member is active{why}"
                 ),

@@ -19,6 +19,8 @@ pub struct Port<'i> {
     pub device: &'i str,
     /// Its node type.
     pub node_type: NodeType,
+    /// Its driver, if that is known.
+    pub driver: Option<DriverId>,
     /// The port's number.
     pub number: u32,
     /// libibverbs lists devices in the order of these numbers; `None` if it is not known.
@@ -197,6 +199,7 @@ impl<'i> Port<'i> {
         Self {
             device,
             node_type: NodeType::CA,
+            driver: None,
             number,
             place: None,
             is_found: true,

@@ -358,6 +358,9 @@ pub enum Caveat {
     /// The row at this index may be better: its interface is less proven to be in this network namespace; its type or
     /// its interface cannot be read; or it could not be read which interface is the port's own.
     BetterUnknown(u32),
+    /// It is of soft RoCE, and it could not be read whether its interface is the port's own. Above that, but for VLANs, nothing
+    /// is heard.
+    MayBeUnheard,
     /// Its interface is down, or has no carrier.
     Down,
     /// Its interface no longer has the address.
@@ -382,6 +385,9 @@ impl fmt::Display for Caveat {
             Self::TypeUnread => "its type cannot be read",
             Self::Unproven => "its interface is not proven to be in this network namespace",
             Self::Unknown => "it is not known whether its interface is in this network namespace",
+            Self::MayBeUnheard => {
+                "soft RoCE takes what arrives at its port's own interface, or at VLANs on that, only, and it is not known which that is"
+            }
             Self::Down => "its interface is down, or has no carrier",
             Self::AddressGone => "its address is no longer on the interface",
             Self::BeyondByte => "its index is above 255; no program can use it",

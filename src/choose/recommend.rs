@@ -5,6 +5,7 @@ use super::address::{Family, Network, is_link_local};
 use super::decision::{Decision, Outcome};
 use super::port::{self, Home, MAX_INDEX, Port, Row};
 use super::reason::{Caveat, Reason, Why};
+use crate::driver::DriverId;
 use crate::gid::GidType;
 use crate::port::PortState;
 
@@ -343,6 +344,7 @@ fn is_known(caveats: &[Caveat]) -> bool {
         | Caveat::Unknown
         | Caveat::WithoutAddress
         | Caveat::TypeUnread
+        | Caveat::MayBeUnheard
         | Caveat::BetterUnknown(_) => true,
         Caveat::LinkLocal
         | Caveat::V1
@@ -395,6 +397,9 @@ fn own_caveats(port: &Port<'_>, index: u32) -> Vec<Caveat> {
         Home::Ours { is_up: false, .. } => Some(Caveat::Down),
         Home::Ours { has_address: false, .. } => Some(Caveat::AddressGone),
         Home::Ours { unfit: Some(why), .. } => Some(Caveat::Unfit(why)),
+        Home::Ours { is_port_s: None, .. } if port.driver == Some(DriverId::RXE) => {
+            Some(Caveat::MayBeUnheard)
+        }
         Home::Ours { .. } | Home::None => None,
         Home::Unproven { .. } => Some(Caveat::Unproven),
         Home::Foreign => Some(Caveat::Foreign),

@@ -50,6 +50,7 @@ fn ports(host: &Value) -> Vec<Port<'_>> {
     let port = |device, port: &Value| Port {
         device,
         node_type: NodeType::CA,
+        driver: None,
         number: small(&port["number"]),
         place: None,
         is_found: true,

@@ -306,6 +306,7 @@ pub fn port<'i>(
     Some(Port {
         device: &record.device.name,
         node_type,
+        driver: record.device.driver,
         number: port.number,
         place: record.device.index.or(record.place),
         is_found: record.is_found() || !here.has_found,

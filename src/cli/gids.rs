@@ -228,7 +228,7 @@ impl Doubts {
         let types = self.places(Unknown::GidType);
         if !types.is_empty() {
             report.nothing(format!(
-                "--type: not shown, as sysfs keeps their types back: {}",
+                "--type: not shown, as sysfs does not show their types: {}",
                 some(&types)
             ));
         }

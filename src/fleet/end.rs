@@ -463,9 +463,10 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
         is_proven: matches!(row.home, Home::Ours { .. }),
         fault,
         reach: Reach::Routed,
-        may_reach_nobody: caveats
-            .iter()
-            .any(|own| matches!(own, Caveat::Unfit(why) if is_doubt(*why))),
+        may_reach_nobody: caveats.iter().any(|own| match own {
+            Caveat::Unfit(why) => is_doubt(*why),
+            own => *own == Caveat::MayBeUnheard,
+        }),
     }
 }
 

@@ -186,7 +186,7 @@ fn rows_whose_types_sysfs_keeps_back_are_named_where_they_may_be_meant() {
     let shown = ["mlx5_0:1 1", "mlx5_0:1 10"];
     let run = tree.uverbs(&["gids", "--type", "v2", "--json"]);
     assert_eq!(places(&serde_json::from_str(&run.stdout).unwrap()), shown, "{run:?}");
-    let note = "--type: not shown, as sysfs keeps their types back: mlx5_0:1 3";
+    let note = "--type: not shown, as sysfs does not show their types: mlx5_0:1 3";
     assert!(run.status == 1 && run.stderr.contains(note), "{run:?}");
     // It is RoCE, and it is of no other address.
     let run = tree.uverbs(&["gids", "--type", "ib"]);

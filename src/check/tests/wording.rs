@@ -163,6 +163,7 @@ fn wording() -> String {
         Caveat::Unproven,
         Caveat::Unknown,
         Caveat::BetterUnknown(3),
+        Caveat::MayBeUnheard,
         Caveat::Down,
         Caveat::AddressGone,
         Caveat::Unfit(Unfit::FarEnd),

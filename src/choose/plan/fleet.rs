@@ -155,6 +155,8 @@ impl Hosts for Part<'_> {
                     let port = Port {
                         device: fleet.names.get(kept.name).map_or("", String::as_str),
                         node_type: kept.node_type,
+                        // No program looks at it.
+                        driver: None,
                         number: kept.number,
                         place: kept.place,
                         is_found: kept.is_found,

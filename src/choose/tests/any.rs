@@ -63,6 +63,7 @@ fn any_port() -> impl Strategy<Value = Port<'static>> {
             Port {
                 device: "mlx5_0",
                 node_type: NodeType(node_type),
+                driver: None,
                 number: 1,
                 place: None,
                 is_found: true,

@@ -81,6 +81,7 @@ pub(super) fn port(head: &str, rows: Vec<Row<'static>>) -> Port<'static> {
     Port {
         device: "mlx5_0",
         node_type: NodeType::CA,
+        driver: None,
         number: 1,
         place: None,
         is_found: true,
