@@ -9,6 +9,7 @@ use super::{Folder, PORTS, Sysfs};
 use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
 use crate::gid::{Gid, GidEntry, GidRecord, GidType, SLOT_READS, Source};
+use crate::kernel::release;
 use crate::port::LinkLayer;
 use crate::text::{is_interface_name, is_shown_name};
 
@@ -38,7 +39,7 @@ impl Sysfs {
             read_gid(&folder, port, index).map_err(|cause| {
                 let gids = folder.join("gids");
                 // What is left of a table with a gap does not say what is outside it.
-                let cause = match (cause, gids.slots()) {
+                let cause = match (cause, gid_slots(&folder)) {
                     (Cause::Os(libc::ENOENT), Err(gap @ Cause::MalformedFile { .. })) => gap,
                     (cause, _) => cause,
                 };
@@ -87,7 +88,7 @@ impl Sysfs {
         for port in numbers {
             let folder = own.join(PORTS).join(port.to_string());
             let gids = folder.join("gids");
-            for index in gids.slots().map_err(|cause| error(gids.path(), cause))? {
+            for index in gid_slots(&folder).map_err(|cause| error(gids.path(), cause))? {
                 let gid = read_gid(&folder, port, index).map_err(|cause| {
                     Error::new(device, Request::GidEntry { port, index }, cause)
                 })?;
@@ -105,6 +106,19 @@ pub(crate) struct Slot {
     pub(crate) index: u32,
     /// What is in it.
     pub(crate) gid: Option<GidRecord>,
+}
+
+/// The slots of a port's table. The kernel takes the files of a port that goes away one after the other, and leaves the
+/// folders for a moment. So the table is whole if what goes before it is still there: the types, or before Linux 5.14 the
+/// P_Keys.
+pub(super) fn gid_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
+    let slots = port.join("gids").slots()?;
+    let is_old = release().is_some_and(|own| own < (5, 14));
+    let goes_first = port.join(if is_old { "pkeys" } else { "gid_attrs" });
+    if goes_first.is_missing() && port.is_of_kernel() {
+        return Err(Cause::Os(libc::ENOENT));
+    }
+    Ok(slots)
 }
 
 /// Reads a slot's files; none if it is empty.

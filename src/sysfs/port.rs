@@ -2,6 +2,7 @@
 
 use nix::libc;
 
+use super::gid::gid_slots;
 use super::pkey::pkey_slots;
 use super::{Folder, Sysfs};
 use crate::error::{Cause, Error, Request, Result};
@@ -63,7 +64,7 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
         sm_lid: long("sm_lid")?,
         sm_sl: byte("sm_sl")?,
         lmc: byte("lid_mask_count")?,
-        gid_tbl_len: count(folder.join("gids").slots()?, "gids")?,
+        gid_tbl_len: count(gid_slots(folder)?, "gids")?,
         pkey_tbl_len: count(pkey_slots(folder)?, "pkeys")?,
         active_width,
         active_speed,
