@@ -403,8 +403,8 @@ pub struct GidRecord {
     /// read, names none for a row of RoCE, or keeps the whole row back; or the name is one such as `-`, `?` or `#5`.
     pub netdev_is_unread: bool,
     /// Whether sysfs keeps the type back (`EINVAL` on a RoCE port), as the kernel of `MLNX_OFED` does with
-    /// rows of other namespaces; or the tree is a part of a sysfs, without `gid_attrs`. The type then is
-    /// [`GidType::UNNAMED`].
+    /// rows of other namespaces; or the tree is a copy or a part of a sysfs, in which the file is empty or `gid_attrs` is
+    /// missing. The type then is [`GidType::UNNAMED`].
     pub type_is_unread: bool,
 }
 

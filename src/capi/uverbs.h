@@ -163,7 +163,7 @@ const char *ibv_get_sysfs_path(void);
  * Reads the file dir/file into buf, as text with a 0 at its end and without its last newline.
  * Returns the length. Failure: -1, with errno set unless the text is longer than size - 1. A text that size
  * cuts just after a newline counts as whole, as in rdma-core.
- * An empty file does not change buf, and a size of 0 gives 0.
+ * An empty file does not change buf. A size of 0 gives 0, if the file can be read.
  */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 
@@ -864,7 +864,8 @@ int umad_release_ca(umad_ca_t *ca);
 
 /*
  * One port. Release it with umad_release_port(). ca_name NULL: as above; with a portnum only devices count whose port
- * of that number is of InfiniBand and active, or otherwise not disabled. portnum 0: the first active
+ * of that number is of InfiniBand and active, or otherwise not disabled, and each switch, which has port 0 only
+ * and gives that. portnum 0: the first active
  * port of InfiniBand, otherwise one that is up, otherwise one that is not disabled. Failure: a negative number; there is nothing to release.
  * umad_release_port() returns 0, and a negative number without port.
  */

@@ -250,9 +250,14 @@ fn what_to_do_where_soft_roce_is_not_heard() {
             row.netdev = Some(elsewhere.clone());
         }
     }
-    let found = check(&inventory, Expected::default());
-    let own = found.iter().find(|own| own.name == "only-link-local").expect("link-local only");
-    assert!(own.advice.contains("(rdma link add NAME type rxe netdev eth0)"), "{own:?}");
+    for is_up in [true, false] {
+        inventory.interfaces.as_mut().unwrap()[0].is_up = is_up;
+        let found = check(&inventory, Expected::default());
+        let own = found.iter().find(|own| own.name == "only-link-local").expect("link-local only");
+        let command = "(rdma link add NAME type rxe netdev eth0)";
+        assert!(own.advice.contains(command), "{own:?}");
+        assert_eq!(own.advice.starts_with("bring eth0 up"), !is_up, "{own:?}");
+    }
 }
 
 /// Nothing is said of memory and GPUs where it may be well, or where there is no RDMA.

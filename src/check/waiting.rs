@@ -127,9 +127,11 @@ pub(super) fn check_waiting(
     // What soft RoCE does not hear has an address that may be of use to a device on it.
     let is_soft = port.driver == Some(DriverId::RXE);
     let unheard = port.rows.iter().find_map(|row| match row.home {
-        Home::Ours {
-            name, unfit: Some(Unfit::Unheard), is_up: true, has_address: true, ..
-        } if is_other(row) => Some(name),
+        Home::Ours { name, unfit: Some(Unfit::Unheard), is_up, has_address: true, .. }
+            if is_other(row) =>
+        {
+            Some((name, is_up))
+        }
         _ => None,
     });
     let (severity, seen, advice): (_, String, String) = match Waiting::of(
@@ -139,7 +141,7 @@ pub(super) fn check_waiting(
         Waiting::For(bond) => (
             Severity::Note,
             format!("{all} are link-local; those of {bond}'s addresses are on another port"),
-            "nothing, while that port is active: the interface is a member of the bond".into(),
+            format!("nothing, while that port is active: the interface is a member of {bond}, or below it"),
         ),
         Waiting::Perhaps => (
             Severity::Warning,
@@ -154,7 +156,10 @@ pub(super) fn check_waiting(
             Severity::Problem,
             format!("{all} are link-local"),
             match (unheard, upper) {
-                (Some(name), _) => format!(
+                (Some((name, false)), _) => format!(
+                    "bring {name} up, and use a device on it (rdma link add NAME type rxe netdev {name}): soft RoCE takes nothing that arrives there"
+                ),
+                (Some((name, true)), _) => format!(
                     "soft RoCE takes nothing that arrives at {name}: use a device on it (rdma link add NAME type rxe netdev {name})"
                 ),
                 (None, Some(name)) if is_soft => format!(

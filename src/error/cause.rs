@@ -69,7 +69,8 @@ pub enum Cause {
     /// No device of that name is seen from here (`ENODEV`).
     #[error("no such device")]
     NoSuchDevice,
-    /// No port can be the [default](crate::umad::default_port): all are disabled, or there is none (`ENODEV`).
+    /// No port can be the [default](crate::umad::default_port): each is disabled, or of a device
+    /// that libibumad leaves out, as of iWARP; or there is none (`ENODEV`).
     #[error("no port can be the default")]
     NoDefaultPort,
     /// The device has no such port (`EINVAL`).

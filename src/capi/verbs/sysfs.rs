@@ -55,7 +55,7 @@ pub extern "C" fn ibv_get_sysfs_path() -> *const c_char {
 /// between the two, whatever they are.
 ///
 /// # Errors
-/// −1 with `errno` if it cannot be read; −1 if the text does not fit with its NUL; `EINVAL` for NULL. If `size` is 0, the answer is 0.
+/// −1 with `errno` if it cannot be read; −1 if the text does not fit with its NUL; `EINVAL` for NULL. If `size` is 0, the answer of a file that can be read is 0.
 ///
 /// # Safety
 /// `dir` and `file` are NULL or C strings, `buf` is NULL or has room for `size` bytes.
