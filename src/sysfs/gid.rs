@@ -5,6 +5,7 @@ use std::path::Path;
 
 use nix::libc;
 
+use super::pkey::may_have_none;
 use super::{Folder, PORTS, Sysfs};
 use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
@@ -110,12 +111,13 @@ pub(crate) struct Slot {
 
 /// The slots of a port's table. The kernel takes the files of a port that goes away one after the other, and leaves the
 /// folders for a moment. So the table is whole if what goes before it is still there: the types, or before Linux 5.14 the
-/// P_Keys.
+/// P_Keys, if the port has some.
 pub(super) fn gid_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
     let slots = port.join("gids").slots()?;
     let is_old = release().is_some_and(|own| own < (5, 14));
     let goes_first = port.join(if is_old { "pkeys" } else { "gid_attrs" });
-    if goes_first.is_missing() && port.is_of_kernel() {
+    let is_taken_away = goes_first.is_missing() && port.is_of_kernel();
+    if is_taken_away && !(is_old && may_have_none(port)?) {
         return Err(Cause::Os(libc::ENOENT));
     }
     Ok(slots)

@@ -66,19 +66,21 @@ fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Cause> {
     pkey_slots(port)?.into_iter().map(|index| Ok((index, read_pkey(&folder, index)?))).collect()
 }
 
+/// Whether a port may have no P_Keys: those of iWARP and usNIC.
+pub(super) fn may_have_none(port: &Folder) -> Result<bool, Cause> {
+    let node_type = NodeType::of_sysfs(&port.join("../.."))?;
+    Ok([NodeType::RNIC, NodeType::USNIC, NodeType::USNIC_UDP].contains(&node_type))
+}
+
 /// The slots of a port's table. Ports of iWARP and usNIC may have none. There is no folder then, or an empty one of an
 /// old kernel. Without it, another port is one of a part of a sysfs (or of mana in its first releases, which filled in
 /// no attribute of its ports).
 pub(super) fn pkey_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
     const NONE: &str = "a table without slots";
-    let may_have_none = || {
-        NodeType::of_sysfs(&port.join("../.."))
-            .map(|own| [NodeType::RNIC, NodeType::USNIC, NodeType::USNIC_UDP].contains(&own))
-    };
     let folder = port.join("pkeys");
     match folder.slots() {
-        Err(Cause::Os(libc::ENOENT)) if may_have_none()? => Ok(Vec::new()),
-        Ok(slots) if slots.is_empty() && !may_have_none()? => {
+        Err(Cause::Os(libc::ENOENT)) if may_have_none(port)? => Ok(Vec::new()),
+        Ok(slots) if slots.is_empty() && !may_have_none(port)? => {
             Err(Cause::MalformedFile { path: folder.path().to_owned(), what: NONE })
         }
         slots => slots,
