@@ -109,18 +109,25 @@ pub(crate) struct Slot {
     pub(crate) gid: Option<GidRecord>,
 }
 
-/// The slots of a port's table. The kernel takes the files of a port that goes away one after the other, and leaves the
-/// folders for a moment. So the table is whole if what goes before it is still there: the types, or before Linux 5.14 the
-/// P_Keys, if the port has some.
+/// The slots of a port's table. The kernel makes the files of a port one after the other, and takes them away so. The table
+/// is whole as long as what comes after it, and goes before it, is there.
 pub(super) fn gid_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
+    is_whole(port)?;
     let slots = port.join("gids").slots()?;
+    is_whole(port)?;
+    Ok(slots)
+}
+
+/// Makes sure that a port of the kernel's own sysfs has its types, or before Linux 5.14 its P_Keys, if it may not be
+/// without.
+fn is_whole(port: &Folder) -> Result<(), Cause> {
     let is_old = release().is_some_and(|own| own < (5, 14));
-    let goes_first = port.join(if is_old { "pkeys" } else { "gid_attrs" });
-    let is_taken_away = goes_first.is_missing() && port.is_of_kernel();
-    if is_taken_away && !(is_old && may_have_none(port)?) {
+    let last = port.join(if is_old { "pkeys" } else { "gid_attrs" });
+    let is_part = last.is_missing() && port.is_of_kernel();
+    if is_part && !(is_old && may_have_none(port)?) {
         return Err(Cause::Os(libc::ENOENT));
     }
-    Ok(slots)
+    Ok(())
 }
 
 /// Reads a slot's files; none if it is empty.
