@@ -21,7 +21,7 @@ impl fmt::Display for Advice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let advice = of_netlink(self.0, self.1).unwrap_or(match (self.0, self.1) {
             (_, Cause::NoNode) => {
-                "load the module ib_uverbs; if it is loaded, the driver offers no node, and only sysfs can be read"
+                "load the module ib_uverbs; if it is loaded, the driver offers no node, and only sysfs can be read, or the device comes or goes"
             }
             (Request::ListDevices, Cause::NodeUnread) => NODE_UNREAD,
             (_, Cause::NodeUnread) => "the listing of devices says more; read sysfs instead",
