@@ -20,6 +20,8 @@ const FORTY_GIGABITS: u32 = 1 << 6;
 /// A function with RoCE whose port is up.
 fn up(number: usize, description: &Description) -> Result<Mlx5> {
     let device = Mlx5::bind(number, description)?;
+    // Its driver has commands of its own when the kernel joins groups and tries an address.
+    lab::disable_ipv6(&device.netdev()?)?;
     run(&["ip", "link", "set", &device.netdev()?, "up"])?;
     let context = Host::new().open(device.name())?;
     let is_active = || context.query_port(1).is_ok_and(|it| it.state.name() == Some("active"));
@@ -47,14 +49,20 @@ fn counts(commands: &[Command]) -> BTreeMap<String, usize> {
 /// The commands of a scrape, when what it set in motion is over: the driver reads statistics later, on a busy machine much
 /// later.
 fn scraped(function: Function, serving: &Serving) -> Result<(String, Vec<Command>)> {
+    when_quiet(function, function.next_command()?)?;
     let since = function.next_command()?;
     let text = serving.scrape()?;
+    Ok((text, when_quiet(function, since)?))
+}
+
+/// The commands since one, when there are no more of them for half a second.
+fn when_quiet(function: Function, since: u64) -> Result<Vec<Command>> {
     let mut before = None;
     loop {
         std::thread::sleep(std::time::Duration::from_millis(500));
         let commands = function.commands_since(since)?;
         if before == Some(commands.len()) {
-            return Ok((text, commands));
+            return Ok(commands);
         }
         before = Some(commands.len());
     }
