@@ -240,7 +240,9 @@ impl<'d> Reader<'d> {
     /// # Errors
     /// Those of [`Context::query_gid_table`] or [`Sysfs::query_gid_table`].
     pub fn gid_table(&mut self) -> Result<GidTable> {
-        let ((mut records, full), _) = self.ask(table_by_ioctl, table_by_sysfs)?;
+        let device = self.device.clone();
+        let ((mut records, full), _) =
+            self.ask(table_by_ioctl, |sysfs, _| table_by_sysfs(sysfs, &device))?;
         let slot = |record: &GidRecord| (record.entry.port(), record.entry.index());
         records.sort_by_key(slot);
         let ports = self.device.ports();
@@ -310,8 +312,12 @@ fn table_by_ioctl(context: &Context) -> Result<Rows> {
     Ok((records, full))
 }
 
-fn table_by_sysfs(sysfs: &Sysfs, name: &str) -> Result<Rows> {
-    let slots = sysfs.gid_slots(name)?;
+fn table_by_sysfs(sysfs: &Sysfs, device: &Device) -> Result<Rows> {
+    let (ports, slots) = sysfs.gid_slots(&device.name)?;
+    if !ports.into_iter().eq(device.ports()) {
+        let cause = Cause::Malformed("a table of each port that the device was listed with");
+        return Err(Error::new(&*device.name, Request::GidTable, cause));
+    }
     let is_free = |slot: &&Slot| slot.gid.is_none() && slot.index >= UNRESERVED;
     let with_room: BTreeSet<u32> = slots.iter().filter(is_free).map(|slot| slot.port).collect();
     let full = slots.iter().map(|slot| slot.port).filter(|port| !with_room.contains(port));

@@ -39,9 +39,9 @@ impl Sysfs {
                 sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
             read_gid(&folder, port, index).map_err(|cause| {
                 let gids = folder.join("gids");
-                // What is left of a table with a gap does not say what is outside it.
+                // What is left of a table with a gap, or of a port that goes, does not say what is outside it.
                 let cause = match (cause, gid_slots(&folder)) {
-                    (Cause::Os(libc::ENOENT), Err(gap @ Cause::MalformedFile { .. })) => gap,
+                    (Cause::Os(libc::ENOENT), Err(why @ Cause::MalformedFile { .. })) => why,
                     (cause, _) => cause,
                 };
                 // Each port has the folder, also without a slot: this tree is a part of a sysfs.
@@ -64,18 +64,18 @@ impl Sysfs {
     /// # Errors
     /// The errno of a file that cannot be read. Also `ENODEV` or `ENAMETOOLONG`: no device can have the name;
     /// `ENOENT`: no such device, here or any more, or a part of its files is missing; `EPROTO`: a file that does not
-    /// read as it should, or port numbers with a gap.
+    /// read as it should, port numbers with a gap, or a port that comes or goes.
     #[doc(alias = "ibv_query_gid_table")]
     pub fn query_gid_table(&self, device: &str) -> Result<Vec<GidRecord>> {
-        Ok(self.gid_slots(device)?.into_iter().filter_map(|slot| slot.gid).collect())
+        Ok(self.gid_slots(device)?.1.into_iter().filter_map(|slot| slot.gid).collect())
     }
 
-    /// All slots of all ports, ascending by port and index.
-    pub(crate) fn gid_slots(&self, device: &str) -> Result<Vec<Slot>> {
+    /// The ports, and all their slots, ascending by port and index.
+    pub(crate) fn gid_slots(&self, device: &str) -> Result<(Vec<u32>, Vec<Slot>)> {
         self.steadily(device, || Request::GidTable, |sysfs| sysfs.read_slots(device))
     }
 
-    fn read_slots(&self, device: &str) -> Result<Vec<Slot>> {
+    fn read_slots(&self, device: &str) -> Result<(Vec<u32>, Vec<Slot>)> {
         let error = |path: &Path, cause| {
             Error::new(device, Request::Sysfs { path: path.to_owned() }, cause)
         };
@@ -86,7 +86,7 @@ impl Sysfs {
             .and_then(|node_type| own.port_numbers(node_type))
             .map_err(|(file, cause)| error(own.join(file).path(), cause))?;
         let mut slots = Vec::new();
-        for port in numbers {
+        for &port in &numbers {
             let folder = own.join(PORTS).join(port.to_string());
             let gids = folder.join("gids");
             for index in gid_slots(&folder).map_err(|cause| error(gids.path(), cause))? {
@@ -96,7 +96,7 @@ impl Sysfs {
                 slots.push(Slot { port, index, gid });
             }
         }
-        Ok(slots)
+        Ok((numbers, slots))
     }
 }
 
@@ -120,12 +120,15 @@ pub(super) fn gid_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
 
 /// Makes sure that a port of the kernel's own sysfs has its types, or before Linux 5.14 its P_Keys, if it may not be
 /// without.
-fn is_whole(port: &Folder) -> Result<(), Cause> {
+pub(crate) fn is_whole(port: &Folder) -> Result<(), Cause> {
     let is_old = release().is_some_and(|own| own < (5, 14));
     let last = port.join(if is_old { "pkeys" } else { "gid_attrs" });
     let is_part = last.is_missing() && port.is_of_kernel();
     if is_part && !(is_old && may_have_none(port)?) {
-        return Err(Cause::Os(libc::ENOENT));
+        return Err(Cause::MalformedFile {
+            path: last.path().to_owned(),
+            what: "a port that comes or goes",
+        });
     }
     Ok(())
 }

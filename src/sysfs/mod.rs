@@ -28,7 +28,7 @@ use crate::error::{Cause, Error, Request};
 use crate::text::is_file_name;
 
 pub(crate) use counters::{counter_names, read_counter};
-pub(crate) use gid::Slot;
+pub(crate) use gid::{Slot, is_whole};
 pub(crate) use port::{name_of_speed, read_rate};
 
 /// Longest content of a sysfs attribute: one page.

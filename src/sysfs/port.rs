@@ -172,7 +172,7 @@ mod tests {
         let sysfs = Sysfs::at(root.path());
         let attributes = sysfs.query_port("x", 1).unwrap();
         assert_eq!((attributes.gid_tbl_len, attributes.pkey_tbl_len), (4, 4));
-        assert_eq!(sysfs.gid_slots("x").unwrap().len(), 4);
+        assert_eq!(sysfs.gid_slots("x").unwrap().1.len(), 4);
 
         // The kernel makes the folder of GIDs of each port, but that of P_Keys only where there are some. Old kernels
         // make an empty one.

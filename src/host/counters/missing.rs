@@ -8,13 +8,19 @@ use crate::error::{Cause, Error, Request};
 use crate::host::Host;
 use crate::netlink::rdma::device_request;
 use crate::netlink::statistics::is_of;
-use crate::sysfs::{Folder, Sysfs};
+use crate::sysfs::{Folder, Sysfs, is_whole};
 
-/// That a device was removed while its files were read. Those that are gone do not say so.
+/// That a device was removed while its files were read, or one of its ports. Those that are gone do not say so.
 pub(super) fn removed(device: &Device, sysfs: &Sysfs) -> Option<Error> {
-    let folder = sysfs.device(&device.name).ok().filter(Folder::is_missing)?;
-    let request = Request::Sysfs { path: folder.path().to_owned() };
-    Some(Error::new(&*device.name, request, Cause::Os(libc::ENOENT)))
+    let find = |folder: &Folder, is_there: &dyn Fn(&Folder) -> Result<(), Cause>| {
+        let missing = folder.is_missing().then_some(Cause::Os(libc::ENOENT));
+        let cause = missing.or_else(|| is_there(folder).err())?;
+        let request = Request::Sysfs { path: folder.path().to_owned() };
+        Some(Error::new(&*device.name, request, cause))
+    };
+    let own = sysfs.device(&device.name).ok()?;
+    let mut ports = device.ports().filter_map(|port| sysfs.port(&device.name, port).ok());
+    find(&own, &|_| Ok(())).or_else(|| ports.find_map(|port| find(&port, &is_whole)))
 }
 
 /// That a device of which there are no files is gone. Netlink refuses its counters as those of a driver that has
