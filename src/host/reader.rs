@@ -393,6 +393,22 @@ mod tests {
         assert_eq!(asked(Preference::Auto, Errno::IO, 1), Err(Cause::DeviceGone(libc::EIO)));
     }
 
+    /// A port that is not there yet, or no more, is missed.
+    #[test]
+    fn a_table_has_each_port_of_the_device() {
+        let tree = tempfile::tempdir().unwrap();
+        let folder = tree.path().join("class/infiniband/sim0");
+        std::fs::create_dir_all(folder.join("ports/1/gids")).unwrap();
+        std::fs::write(folder.join("node_type"), "1: CA\n").unwrap();
+        let sysfs = Sysfs::at(tree.path());
+        let table = |port_count| {
+            let device = Device { port_count, ..Device::named("sim0") };
+            let mut reader = Reader::new(&device, &sysfs, Preference::Sysfs).unwrap();
+            reader.gid_table().map(|table| table.records.len()).map_err(|error| error.errno())
+        };
+        assert_eq!([table(1), table(2)], [Ok(0), Err(libc::EPROTO)]);
+    }
+
     #[test]
     fn sysfs_answers_for_ports_that_the_ioctl_cannot_name() {
         assert_eq!(asked(Preference::Auto, Errno::NOMEM, 256), Ok((Source::Sysfs, None)));
