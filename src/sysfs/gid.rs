@@ -123,7 +123,7 @@ pub(super) fn gid_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
 pub(crate) fn is_whole(port: &Folder) -> Result<(), Cause> {
     let is_old = release().is_some_and(|own| own < (5, 14));
     let last = port.join(if is_old { "pkeys" } else { "gid_attrs" });
-    let is_part = last.is_missing() && port.is_of_kernel();
+    let is_part = last.is_missing() && !port.is_missing() && port.is_of_kernel();
     if is_part && !(is_old && may_have_none(port)?) {
         return Err(Cause::MalformedFile {
             path: last.path().to_owned(),
