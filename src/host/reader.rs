@@ -240,9 +240,9 @@ impl<'d> Reader<'d> {
     /// # Errors
     /// Those of [`Context::query_gid_table`] or [`Sysfs::query_gid_table`].
     pub fn gid_table(&mut self) -> Result<GidTable> {
-        let device = self.device.clone();
+        let device = self.device;
         let ((mut records, full), _) =
-            self.ask(table_by_ioctl, |sysfs, _| table_by_sysfs(sysfs, &device))?;
+            self.ask(table_by_ioctl, |sysfs, _| table_by_sysfs(sysfs, device))?;
         let slot = |record: &GidRecord| (record.entry.port(), record.entry.index());
         records.sort_by_key(slot);
         let ports = self.device.ports();

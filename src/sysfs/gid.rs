@@ -109,13 +109,21 @@ pub(crate) struct Slot {
     pub(crate) gid: Option<GidRecord>,
 }
 
-/// The slots of a port's table. The kernel makes the files of a port one after the other, and takes them away so. The table
-/// is whole as long as what comes after it, and goes before it, is there.
+/// The slots of a port's table.
 pub(super) fn gid_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
+    while_whole(port, || port.join("gids").slots())
+}
+
+/// What `read` finds in a port's tables. The kernel makes the files of a port one after the other, and removes them one
+/// after the other. The tables are whole while what it makes after them, and removes before them, is there.
+pub(super) fn while_whole<T>(
+    port: &Folder,
+    read: impl FnOnce() -> Result<T, Cause>,
+) -> Result<T, Cause> {
     is_whole(port)?;
-    let slots = port.join("gids").slots()?;
+    let found = read()?;
     is_whole(port)?;
-    Ok(slots)
+    Ok(found)
 }
 
 /// Makes sure that a port of the kernel's own sysfs has its types, or before Linux 5.14 its P_Keys, if it may not be

@@ -5,7 +5,7 @@
 
 use nix::libc;
 
-use super::gid::is_whole;
+use super::gid::while_whole;
 use super::{Folder, Sysfs};
 use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
@@ -48,8 +48,8 @@ impl Sysfs {
     /// # Errors
     /// The errno of a file that cannot be read. Also `ENODEV` or `ENAMETOOLONG`: no device can have the name;
     /// `ENOENT`: no such device, here or any more, or a part of its files is missing; `EINVAL`: no such port;
-    /// `EPROTO`: a file that does not hold a P_Key, a port that comes or goes, or a table with a gap or without slots. A port of iWARP or
-    /// usNIC may have none, which is no error.
+    /// `EPROTO`: a file that does not hold a P_Key, a port that comes or goes, or a table with a gap or without slots.
+    /// A port of iWARP or usNIC may have none, which is no error.
     #[doc(alias = "ibv_get_pkey_index")]
     pub fn query_pkeys(&self, device: &str, port: u32) -> Result<Vec<(u32, PKey)>> {
         let request = || Request::PKey { port, index: None };
@@ -64,11 +64,10 @@ impl Sysfs {
 
 fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Cause> {
     let folder = port.join("pkeys");
-    is_whole(port)?;
-    let slots = pkey_slots(port)?.into_iter();
-    let pkeys = slots.map(|index| Ok((index, read_pkey(&folder, index)?))).collect();
-    is_whole(port)?;
-    pkeys
+    while_whole(port, || {
+        let slots = pkey_slots(port)?.into_iter();
+        slots.map(|index| Ok((index, read_pkey(&folder, index)?))).collect()
+    })
 }
 
 /// Whether a port may have no P_Keys: those of iWARP and usNIC.

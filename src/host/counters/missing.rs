@@ -12,15 +12,17 @@ use crate::sysfs::{Folder, Sysfs, is_whole};
 
 /// That a device was removed while its files were read, or one of its ports. Those that are gone do not say so.
 pub(super) fn removed(device: &Device, sysfs: &Sysfs) -> Option<Error> {
-    let find = |folder: &Folder, is_there: &dyn Fn(&Folder) -> Result<(), Cause>| {
-        let missing = folder.is_missing().then_some(Cause::Os(libc::ENOENT));
-        let cause = missing.or_else(|| is_there(folder).err())?;
+    let missing = |folder: &Folder| folder.is_missing().then_some(Cause::Os(libc::ENOENT));
+    let error = |folder: &Folder, cause| {
         let request = Request::Sysfs { path: folder.path().to_owned() };
-        Some(Error::new(&*device.name, request, cause))
+        Error::new(&*device.name, request, cause)
     };
     let own = sysfs.device(&device.name).ok()?;
+    if let Some(cause) = missing(&own) {
+        return Some(error(&own, cause));
+    }
     let mut ports = device.ports().filter_map(|port| sysfs.port(&device.name, port).ok());
-    find(&own, &|_| Ok(())).or_else(|| ports.find_map(|port| find(&port, &is_whole)))
+    ports.find_map(|port| Some(error(&port, missing(&port).or_else(|| is_whole(&port).err())?)))
 }
 
 /// That a device of which there are no files is gone. Netlink refuses its counters as those of a driver that has

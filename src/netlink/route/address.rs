@@ -27,7 +27,7 @@ pub(crate) struct Address {
     pub(crate) is_duplicate: bool,
 }
 
-/// The GID that the kernel makes of an address.
+/// The GID that the kernel makes from an address.
 pub(crate) fn gid_of(ip: IpAddr) -> Gid {
     match ip {
         IpAddr::V4(v4) => v4.into(),
