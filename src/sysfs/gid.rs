@@ -5,12 +5,11 @@ use std::path::Path;
 
 use nix::libc;
 
-use super::pkey::may_have_none;
+use super::port::while_whole;
 use super::{Folder, PORTS, Sysfs};
 use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
 use crate::gid::{Gid, GidEntry, GidRecord, GidType, SLOT_READS, Source};
-use crate::kernel::release;
 use crate::port::LinkLayer;
 use crate::text::{is_interface_name, is_shown_name};
 
@@ -112,33 +111,6 @@ pub(crate) struct Slot {
 /// The slots of a port's table.
 pub(super) fn gid_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
     while_whole(port, || port.join("gids").slots())
-}
-
-/// What `read` finds in a port's tables. The kernel makes the files of a port one after the other, and removes them one
-/// after the other. The tables are whole while what it makes after them, and removes before them, is there.
-pub(super) fn while_whole<T>(
-    port: &Folder,
-    read: impl FnOnce() -> Result<T, Cause>,
-) -> Result<T, Cause> {
-    is_whole(port)?;
-    let found = read()?;
-    is_whole(port)?;
-    Ok(found)
-}
-
-/// Makes sure that a port of the kernel's own sysfs has its types, or before Linux 5.14 its P_Keys, if it may not be
-/// without.
-pub(crate) fn is_whole(port: &Folder) -> Result<(), Cause> {
-    let is_old = release().is_some_and(|own| own < (5, 14));
-    let last = port.join(if is_old { "pkeys" } else { "gid_attrs" });
-    let is_part = last.is_missing() && !port.is_missing() && port.is_of_kernel();
-    if is_part && !(is_old && may_have_none(port)?) {
-        return Err(Cause::MalformedFile {
-            path: last.path().to_owned(),
-            what: "a port that comes or goes",
-        });
-    }
-    Ok(())
 }
 
 /// Reads a slot's files; none if it is empty.

@@ -5,7 +5,7 @@
 
 use nix::libc;
 
-use super::gid::while_whole;
+use super::port::while_whole;
 use super::{Folder, Sysfs};
 use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};

@@ -3,9 +3,10 @@
 use nix::libc;
 
 use super::gid::gid_slots;
-use super::pkey::pkey_slots;
+use super::pkey::{may_have_none, pkey_slots};
 use super::{Folder, Sysfs};
 use crate::error::{Cause, Error, Request, Result};
+use crate::kernel::release;
 use crate::port::{LinkLayer, PhysState, PortAttributes, PortState, Speed, Width};
 
 impl Sysfs {
@@ -71,6 +72,33 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
         port_cap_flags: long("cap_mask")?,
         ..PortAttributes::default()
     })
+}
+
+/// What `read` finds in a port's tables. The kernel makes the files of a port one after the other, and removes them one
+/// after the other. The tables are whole while what it makes after them, and removes before them, is there.
+pub(super) fn while_whole<T>(
+    port: &Folder,
+    read: impl FnOnce() -> Result<T, Cause>,
+) -> Result<T, Cause> {
+    whole(port)?;
+    let found = read()?;
+    whole(port)?;
+    Ok(found)
+}
+
+/// Makes sure that a port of the kernel's own sysfs has its types, or before Linux 5.14 its P_Keys, if it may not be
+/// without.
+pub(crate) fn whole(port: &Folder) -> Result<(), Cause> {
+    let is_old = release().is_some_and(|own| own < (5, 14));
+    let last = port.join(if is_old { "pkeys" } else { "gid_attrs" });
+    let is_part = last.is_missing() && !port.is_missing() && port.is_of_kernel();
+    if is_part && !(is_old && may_have_none(port)?) {
+        return Err(Cause::MalformedFile {
+            path: last.path().to_owned(),
+            what: "a port that comes or goes",
+        });
+    }
+    Ok(())
 }
 
 /// Width and speed of a sysfs `rate`: `100 Gb/sec (4X EDR)`. On another link layer than Ethernet, sysfs says SDR of

@@ -21,7 +21,8 @@ use crate::driver::DriverId;
 use crate::error::{Cause, Error};
 use crate::host::{Host, Listing};
 use crate::mlx5::devx;
-use crate::sysfs::{CLASS, VERBS_CLASS, os_errno};
+use crate::sysfs::folder::os_errno;
+use crate::sysfs::{CLASS, VERBS_CLASS};
 
 /// A device with its C structure and this library's data.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use crate::error::{Cause, Error, Request};
 use crate::host::Host;
 use crate::netlink::rdma::device_request;
 use crate::netlink::statistics::is_of;
-use crate::sysfs::{Folder, Sysfs, is_whole};
+use crate::sysfs::{Folder, Sysfs, whole};
 
 /// That a device was removed while its files were read, or one of its ports. Those that are gone do not say so.
 pub(super) fn removed(device: &Device, sysfs: &Sysfs) -> Option<Error> {
@@ -22,7 +22,7 @@ pub(super) fn removed(device: &Device, sysfs: &Sysfs) -> Option<Error> {
         return Some(error(&own, cause));
     }
     let mut ports = device.ports().filter_map(|port| sysfs.port(&device.name, port).ok());
-    ports.find_map(|port| Some(error(&port, missing(&port).or_else(|| is_whole(&port).err())?)))
+    ports.find_map(|port| Some(error(&port, missing(&port).or_else(|| whole(&port).err())?)))
 }
 
 /// That a device of which there are no files is gone. Netlink refuses its counters as those of a driver that has
