@@ -431,6 +431,8 @@ impl Lab {
         };
         let is_broken = || functions.as_ref().is_some_and(Functions::is_one_finished);
         let ran = boot.run(on_report, is_broken);
+        // It is more than 200 MB, and some machines run.
+        std::fs::remove_file(&boot.initramfs).context("removing the initramfs")?;
         let broken = functions.map(Functions::finish).unwrap_or_default();
         Ok(ran?.into_iter().chain(broken).collect())
     }

@@ -177,7 +177,12 @@ fn unpack_headers(version: &str, releases: &[Release], apt: &mut Apt, tree: &Pat
     let Headers { machine, common, kbuild } = headers(release, &meta, apt)?;
     // Of the headers themselves not all that they depend on: it would be kernel and compiler.
     apt.unpack(release, &[machine, common], tree)?;
-    apt.unpack_closure(release, release.name(), &[&format!("{}={version}", kbuild.name)], tree)
+    // They want kbuild of their own version or of a newer one, and a mirror may have only that.
+    let versions = apt.versions(release, &kbuild)?;
+    let own = versions.iter().find(|package| package.version == version);
+    let Package { name, version } =
+        own.or(versions.first()).with_context(|| format!("the mirror does not offer {kbuild}"))?;
+    apt.unpack_closure(release, release.name(), &[&format!("{name}={version}")], tree)
 }
 
 /// The packages with a kernel's headers.
@@ -186,19 +191,21 @@ pub(crate) struct Headers {
     machine: Package,
     /// What is the same for all machines.
     pub(crate) common: Package,
-    kbuild: Package,
+    /// The name of kbuild's package.
+    kbuild: String,
 }
 
 /// What the meta package of a kernel's headers leads to.
 pub(crate) fn headers(release: Release, meta: &Package, apt: &mut Apt) -> Result<Headers> {
-    let one = |names: Vec<String>, is_it: &dyn Fn(&str) -> bool| -> Result<Package> {
+    let one = |names: Vec<String>, is_it: &dyn Fn(&str) -> bool| {
         let name = names.into_iter().find(|name| is_it(name));
-        let name = name.with_context(|| format!("{meta:?} leads to no headers"))?;
-        Ok(Package { name, version: meta.version.clone() })
+        name.with_context(|| format!("{meta:?} leads to no headers"))
     };
-    let machine = one(apt.depends(release, meta)?, &|name| name.starts_with("linux-headers-"))?;
+    let own = |name| Package { name, version: meta.version.clone() };
+    let machine =
+        own(one(apt.depends(release, meta)?, &|name| name.starts_with("linux-headers-"))?);
     let parts = apt.depends(release, &machine)?;
-    let common = one(parts.clone(), &|name| name.ends_with("-common"))?;
+    let common = own(one(parts.clone(), &|name| name.ends_with("-common"))?);
     let kbuild = one(parts, &|name| name.starts_with("linux-kbuild-"))?;
     Ok(Headers { machine, common, kbuild })
 }

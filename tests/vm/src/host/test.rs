@@ -415,10 +415,10 @@ impl Machine<'_, '_> {
             let why = self.failed(kernel, &name, &log, &why);
             locked(self.plan).set(self.group, &name, Verdict::Failed(why));
         }
-        if trouble.is_empty() {
-            say(&format!("off after {:.1} s", start.elapsed().as_secs_f32()));
-        } else {
-            say("FAILED");
+        let seconds = start.elapsed().as_secs_f32();
+        match trouble.first() {
+            None => say(&format!("off after {seconds:.1} s")),
+            Some(what) => say(&format!("FAILED after {seconds:.1} s: {what}")),
         }
         let mut plan = locked(self.plan);
         if let Some(group) = plan.groups.get_mut(self.group) {
