@@ -233,7 +233,7 @@ impl<R: BufRead> Recording<R> {
     /// If it does not fit to what is known. Nothing is known then. Where nothing was known, it changes nothing.
     pub fn apply(&mut self, moment: &mut Moment) -> Result<(), SnapshotError> {
         let is_gap = self.is_gap(moment);
-        self.number = moment.number;
+        let before = std::mem::replace(&mut self.number, moment.number);
         moment.is_gap = is_gap;
         let Some(inventory) = &mut self.inventory else {
             if let News::Begun(own) = &mut moment.news {
@@ -248,7 +248,15 @@ impl<R: BufRead> Recording<R> {
                 *inventory = in_order(take(own));
                 return Ok(());
             }
-            News::Steps(_) if is_gap => Err("lines are missing before this one".to_owned()),
+            News::Steps(_) if is_gap && moment.number > before => {
+                Err("lines are missing before this one".to_owned())
+            }
+            News::Steps(_) if is_gap => {
+                let number = moment.number;
+                Err(format!(
+                    "its number, {number}, does not come after {before}, that of the line before"
+                ))
+            }
             News::Steps(steps) => {
                 let part = Part::of_steps(steps);
                 let mut steps = steps.iter_mut().enumerate();
@@ -279,8 +287,8 @@ impl<R: BufRead> Recording<R> {
 fn parse(text: &str) -> serde_json::Result<Entry> {
     let bytes = text.as_bytes();
     let is_unsaid = !text.contains(r#""list_failure""#);
-    // Another program may have written it anew.
-    let may_be_begun = text.contains(r#""recording""#);
+    // Another program may have written it anew, and may have written a letter as its number.
+    let may_be_begun = text.contains(r#""recording""#) || text.contains(r"\u");
     if may_be_begun && serde_json::from_str::<Mark>(text)?.recording.is_some() {
         let Head { recording } = serde_json::from_str(text)?;
         return Ok(Entry::Moment(Moment {
