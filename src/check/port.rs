@@ -108,7 +108,10 @@ pub(super) fn check_port(
     }
     if is_ethernet {
         let is_roce = choose::is_roce(attributes.link_layer, record.device.node_type);
-        check_netdev(inventory, (port, is_roce), attributes, findings);
+        let is_soft = record.device.driver == Some(DriverId::RXE);
+        // Interfaces on the port's own may be of use in another namespace.
+        let has_others = is_roce && !is_soft;
+        check_netdev(inventory, (port, is_roce, has_others), attributes, findings);
     }
     if let Some(seen) = choose::port(here, record, port) {
         let has_netdev = port.netdev().is_some();
@@ -148,7 +151,7 @@ pub(super) fn why_down(attributes: &PortAttributes) -> (String, &'static str) {
 
 fn check_netdev(
     inventory: &Inventory,
-    (port, is_roce): (&PortRecord, bool),
+    (port, is_roce, has_others): (&PortRecord, bool, bool),
     attributes: &PortAttributes,
     findings: &mut Findings<'_>,
 ) {
@@ -168,7 +171,7 @@ fn check_netdev(
             "netdev-elsewhere",
             Note,
             "the port has no network interface in this network namespace",
-            if is_roce {
+            if has_others {
                 "use a GID of an interface that is: uverbs choose --explain shows which"
             } else {
                 "use the port where its interface is"

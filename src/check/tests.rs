@@ -524,6 +524,22 @@ fn what_to_do_about_iwarp() {
     assert_eq!(advice("netdev-elsewhere"), "use the port where its interface is");
 }
 
+/// Soft RoCE listens where the port's own interface is, and hardware elsewhere, too.
+#[test]
+fn a_port_whose_interface_is_elsewhere() {
+    let mut inventory = good();
+    inventory.first().ports[0].netdev = Ok(None);
+    for (driver, wanted) in [
+        (DriverId::MLX5, "use a GID of an interface that is: uverbs choose --explain shows which"),
+        (DriverId::RXE, "use the port where its interface is"),
+    ] {
+        inventory.devices[0].device.driver = Some(driver);
+        let found = check(&inventory, Expected::default());
+        let own = found.iter().find(|own| own.name == "netdev-elsewhere").unwrap();
+        assert_eq!(own.advice, wanted);
+    }
+}
+
 /// The health check for Slurm has the list once more, in shell. What may stay unknown does not keep a node there, and what
 /// is expected and was not read is a problem.
 #[test]

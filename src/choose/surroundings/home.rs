@@ -54,10 +54,13 @@ pub(crate) fn home<'i>(
         };
         let gid = record.entry.gid();
         let unfit = here.unfit_of(interface, port, &record.entry);
-        // In another namespace than the port's own interface none is heard either, but a program may be tried with soft RoCE
-        // there, as with hardware.
-        let is_other = matches!(&port.netdev, Ok(Some(own)) if own.index != netdev.index);
-        let is_unheard = kind == Kind::SoftRoce && is_other && interface.vlan.is_none();
+        // Soft RoCE listens in the network namespace of the port's own interface, at that and at VLANs on it.
+        let is_unheard = kind == Kind::SoftRoce
+            && match &port.netdev {
+                Ok(Some(own)) => own.index != netdev.index && interface.vlan.is_none(),
+                Ok(None) => true,
+                Err(_) => false,
+            };
         return Home::Ours {
             name: &netdev.name,
             is_up: is_up(interface),

@@ -238,7 +238,7 @@ fn a_tunnel_is_of_use_to_a_device_on_it_only() {
     }
 }
 
-/// Soft RoCE takes what arrives at its own interface, or at a VLAN on that.
+/// Soft RoCE takes what arrives at its own interface, or at a VLAN on that, in one namespace.
 #[test]
 fn soft_roce_is_not_heard_above_its_interface() {
     let netdev = |index, name| Netdev::new(NonZeroU32::new(index).unwrap(), name);
@@ -262,7 +262,10 @@ fn soft_roce_is_not_heard_above_its_interface() {
     assert_eq!(said(DriverId::RXE, other.clone(), None), Ok(Unfit::Unheard));
     assert_eq!(said(DriverId::RXE, other.clone(), Some(7)), Err(true));
     assert_eq!(said(DriverId::MLX5, other, None), Err(true));
-    assert_eq!(said(DriverId::RXE, Ok(None), None), Err(true), "in another namespace");
+    for vlan in [None, Some(7)] {
+        assert_eq!(said(DriverId::RXE, Ok(None), vlan), Ok(Unfit::Unheard), "in another namespace");
+        assert_eq!(said(DriverId::MLX5, Ok(None), vlan), Err(true));
+    }
     // Which interface is the port's own could not be read.
     let unread = || Err(Problem { text: "no".into(), errno: 5 });
     assert_eq!(said(DriverId::RXE, unread(), None), Err(false));

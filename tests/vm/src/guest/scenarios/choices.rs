@@ -501,7 +501,7 @@ pub(crate) fn neighbours_that_are_not_asked_for() -> Result<()> {
     })?;
     run(&["ip", "address", "flush", "dev", "v0"])?;
     // That soft RoCE is not heard above its interface is another reason.
-    reason_is("10.9.8.1", "soft RoCE takes what arrives")
+    reason_is("10.9.8.1", "soft RoCE takes only what arrives")
 }
 
 /// The address of a tunnel above the port's interface has a row, but RDMA does not send by the tunnel, and with one VLAN tag
@@ -564,7 +564,7 @@ pub(crate) fn a_tunnel_is_not_recommended() -> Result<()> {
     })?;
     let after = explained("rxe9")?;
     ensure!(is(&after, "10.1.0.1", "recommended"), "{after}");
-    ensure!(is(&after, "10.66.0.1", "soft RoCE takes what arrives"), "{after}");
+    ensure!(is(&after, "10.66.0.1", "soft RoCE takes only what arrives"), "{after}");
     // UCX takes the first of which the kernel makes an address handle, also past a tunnel.
     compare("a tunnel", None, &[&[("UCX_NET_DEVICES", "rxe9:1")]])?;
     drop(rdma);
@@ -661,7 +661,7 @@ pub(crate) fn addresses_that_nobody_can_use() -> Result<()> {
     let of = |gid: &str| answer.lines().find(|line| line.contains(gid)).unwrap_or_default();
     ensure!(of("10.9.7.1").contains("another interface takes what arrives"), "{answer}");
     // The bridge's own has that reason only.
-    ensure!(of("10.9.7.2").contains("soft RoCE takes what arrives"), "{answer}");
+    ensure!(of("10.9.7.2").contains("soft RoCE takes only what arrives"), "{answer}");
     // So it is below a macvlan that takes all.
     drop(bridge);
     ensure!(recommended()? == 3, "{}", recommended()?);

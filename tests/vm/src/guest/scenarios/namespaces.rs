@@ -1,6 +1,7 @@
 //! Network namespaces: which namespace a GID's interface and a device belong to.
 
 use std::fs::{self, Permissions};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context as _, Result, ensure};
@@ -94,6 +95,9 @@ pub(crate) fn an_interface_elsewhere_is_not_named() -> Result<()> {
 
 /// The index that a new namespace gives to the first interface that cannot keep its own.
 const FIRST: u32 = 2;
+
+/// The port of UDP that RoCE v2 is sent to.
+const ROCE_V2: u16 = 4791;
 
 /// The link-local address of a MAC address that [`lab`] often gives.
 const LINK_LOCAL: &str = "fe80::11:22ff:fe33:4455";
@@ -680,6 +684,31 @@ pub(crate) fn indices_of_other_namespaces() -> Result<()> {
             println!("{}", a.run(&["uverbs", "choose", "--explain"])?);
         }
     }
+    soft_roce_listens_in_one_namespace(&b)
+}
+
+/// That the address of a container is of use to hardware, and not to soft RoCE: it does not listen there.
+fn soft_roce_listens_in_one_namespace(container: &Namespace) -> Result<()> {
+    const ADDRESS: &str = "10.7.0.1";
+    const FILE: &str = "/tmp/container.json";
+    let is_taken = || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, ROCE_V2)).is_err();
+    ensure!(is_taken(), "it does not listen here");
+    ensure!(!container.call(|| Ok(is_taken()))?, "it listens in the container");
+    let said = container.output(&["uverbs", "choose", "--explain"])?;
+    println!("{said:?}");
+    let said = String::from_utf8(said.stdout)?;
+    ensure!(said.contains("soft RoCE takes only what arrives"), "{said}");
+    let mut seen: Value = serde_json::from_str(&container.run(&["uverbs", "snapshot"])?)?;
+    for driver in [DriverId::RXE, DriverId::MLX5] {
+        seen["devices"][0]["driver"] = driver.0.into();
+        fs::write(FILE, seen.to_string())?;
+        let said = lab::output(&["uverbs", "choose", "--from", FILE])?;
+        println!("{driver}: {said:?}");
+        let is_chosen = String::from_utf8(said.stdout)?.contains(ADDRESS);
+        ensure!(is_chosen == (driver == DriverId::MLX5), "{driver}");
+    }
+    let said = String::from_utf8(container.output(&["uverbs", "check"])?.stdout)?;
+    ensure!(said.contains("use the port where its interface is"), "{said}");
     Ok(())
 }
 
