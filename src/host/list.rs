@@ -105,7 +105,7 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
     }
     if untold {
         let (nodes, unread) = nodes_by_sysfs(&class, dev);
-        let are_nodes_unread = unread.is_some();
+        let are_nodes_unread = unread.is_some() || lacks_nodes(sysfs);
         problems.extend(unread);
         for device in devices.iter_mut().filter(|device| device.node.is_none()) {
             if let Some((node, id)) = nodes.get(&device.name) {
@@ -224,9 +224,11 @@ fn lacks_nodes(sysfs: &Sysfs) -> bool {
     lacks_class(sysfs, VERBS_CLASS, "ib_uverbs")
 }
 
-/// The same of any class of nodes, which this module makes.
+/// The same of any class of nodes, which this module makes. One that is empty, or leads nowhere, is none of the kernel's,
+/// which has a file in each: what is there is hidden.
 pub(super) fn lacks_class(sysfs: &Sysfs, class: &str, module: &str) -> bool {
-    sysfs.folder(class).is_gone() && !sysfs.is_unloaded(module)
+    let folder = sysfs.folder(class);
+    if folder.is_gone() { !sysfs.is_unloaded(module) } else { folder.has_none() }
 }
 
 /// Each uverbs node with the name of its device, and what kept nodes from being read. The names are those

@@ -475,6 +475,15 @@ mod tests {
         assert!(!host.list().unwrap().devices[0].node_is_unread, "ib_uverbs is not loaded");
         std::fs::create_dir(tree.path().join("module/ib_uverbs")).unwrap();
         assert!(host.list().unwrap().devices[0].node_is_unread, "it is loaded");
+        // One that something covers, or that leads nowhere, is none of the kernel's.
+        std::fs::create_dir(&verbs).unwrap();
+        assert!(host.list().unwrap().devices[0].node_is_unread, "the class is covered");
+        std::fs::write(verbs.join("abi_version"), "6").unwrap();
+        assert!(!host.list().unwrap().devices[0].node_is_unread, "no device has a node");
+        std::fs::remove_dir_all(&verbs).unwrap();
+        std::os::unix::fs::symlink("nowhere", &verbs).unwrap();
+        assert!(host.list().unwrap().devices[0].node_is_unread, "the class leads nowhere");
+        std::fs::remove_file(&verbs).unwrap();
         std::fs::write(&verbs, "").unwrap();
         let listing = host.list().unwrap();
         assert_eq!((listing.devices.len(), listing.problems.len()), (1, 1));

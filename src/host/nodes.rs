@@ -133,7 +133,8 @@ impl Host {
     /// be opened, it is said of one why.
     pub(crate) fn umad_access(&self) -> Option<Answer<()>> {
         let class = self.sysfs.folder(UMAD_CLASS);
-        if class.is_missing() {
+        // An empty one hides those that are there.
+        if class.has_none() {
             return None;
         }
         let (found, unread) = nodes_of_class(&class, &self.dev);
@@ -309,6 +310,15 @@ mod tests {
         let listed = host.device("x").unwrap();
         let expected = ["uverbs7", "issm1", "umad1"].map(|name| format!("/dev/infiniband/{name}"));
         assert_eq!(names(&host, &listed).unwrap(), expected);
+        // What something covers is not none.
+        let (class, aside) = (root.join("class/infiniband_mad"), root.join("aside"));
+        fs::rename(&class, &aside).unwrap();
+        fs::create_dir(&class).unwrap();
+        assert_eq!(names(&host, &listed).unwrap_err().errno(), libc::ENOENT);
+        assert_eq!(host.umad_access(), None);
+        fs::remove_dir(&class).unwrap();
+        fs::rename(&aside, &class).unwrap();
+        assert!(matches!(host.umad_access(), Some(Err(_))), "there are nodes, and nothing to open");
         // Another device takes over the name, and then the device has another name.
         fs::rename(root.join("class/infiniband/x"), root.join("class/infiniband/z")).unwrap();
         assert_eq!(*names(&host, &listed).unwrap_err().cause(), Cause::Replaced);

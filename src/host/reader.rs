@@ -238,7 +238,8 @@ impl<'d> Reader<'d> {
     /// By ioctl, one more call for each port with interfaces finds out whether its table is full.
     ///
     /// # Errors
-    /// Those of [`Context::query_gid_table`] or [`Sysfs::query_gid_table`].
+    /// Those of [`Context::query_gid_table`] or [`Sysfs::query_gid_table`]; `EPROTO`, too, if what was read does not have each
+    /// slot once, or has others than the device's ports.
     pub fn gid_table(&mut self) -> Result<GidTable> {
         let device = self.device;
         let ((mut records, full), _) =

@@ -266,7 +266,7 @@ impl Folder {
     }
 
     /// Whether nothing is in it, or it is missing.
-    pub(super) fn has_none(&self) -> bool {
+    pub(crate) fn has_none(&self) -> bool {
         match self.names() {
             Ok(names) => names.is_empty(),
             Err(cause) => cause == Cause::Os(libc::ENOENT),

@@ -28,8 +28,9 @@ impl Sysfs {
     ///
     /// # Errors
     /// The errno of a file that cannot be read. Also `ENODEV` or `ENAMETOOLONG`: no device can have the name;
-    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port, or the index is outside its
-    /// table; `EPROTO`: a file that does not read as it should.
+    /// `ENOENT`: no such device, here or any more, or a part of its files is missing; `EINVAL`: no such port, or the index
+    /// is outside its table; `EPROTO`: a file that does not read as it should, or a port that comes or goes; `EAGAIN`: the
+    /// slot changes each time that it is read.
     #[doc(alias = "ibv_query_gid_ex")]
     pub fn query_gid_ex(&self, device: &str, port: u32, index: u32) -> Result<Option<GidRecord>> {
         let request = || Request::GidEntry { port, index };
@@ -63,7 +64,8 @@ impl Sysfs {
     /// # Errors
     /// The errno of a file that cannot be read. Also `ENODEV` or `ENAMETOOLONG`: no device can have the name;
     /// `ENOENT`: no such device, here or any more, or a part of its files is missing; `EPROTO`: a file that does not
-    /// read as it should, port numbers with a gap, or a port that comes or goes.
+    /// read as it should, port numbers with a gap, or a port that comes or goes; `EAGAIN`: a slot changes each time that
+    /// it is read.
     #[doc(alias = "ibv_query_gid_table")]
     pub fn query_gid_table(&self, device: &str) -> Result<Vec<GidRecord>> {
         Ok(self.gid_slots(device)?.1.into_iter().filter_map(|slot| slot.gid).collect())

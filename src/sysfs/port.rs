@@ -23,8 +23,8 @@ impl Sysfs {
     ///
     /// # Errors
     /// The errno of a file that cannot be read. Also `ENODEV` or `ENAMETOOLONG`: no device can have the name;
-    /// `ENOENT`: no such device, here or any more; `EINVAL`: no such port; `EPROTO`: a file that does
-    /// not read as it should.
+    /// `ENOENT`: no such device, here or any more, or a part of its files is missing; `EINVAL`: no such port; `EPROTO`: a
+    /// file that does not read as it should, a table with a gap, or a port that comes or goes.
     #[doc(alias = "ibv_query_port")]
     pub fn query_port(&self, device: &str, port: u32) -> Result<PortAttributes> {
         let request = || Request::Port { port };
@@ -74,8 +74,8 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
     })
 }
 
-/// What `read` finds in a port's tables. The kernel makes the files of a port one after the other, and removes them one
-/// after the other. The tables are whole while what it makes after them, and removes before them, is there.
+/// What `read` finds in a port's tables of GIDs and P_Keys. The kernel makes the files of a port one after the other, and
+/// removes them one after the other. The tables are whole while what it makes after them, and removes before them, is there.
 pub(super) fn while_whole<T>(
     port: &Folder,
     read: impl FnOnce() -> Result<T, Cause>,

@@ -38,7 +38,7 @@ use crate::gid::Gid;
 use crate::guid::Guid;
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, PhysState, PortState, Rate};
-use crate::sysfs::{Folder, Sysfs, is_absent, name_of_speed, read_rate};
+use crate::sysfs::{Folder, Sysfs, is_absent, name_of_speed, read_rate, whole};
 use crate::text::natural;
 
 /// The files and folders of a device and of its ports.
@@ -191,8 +191,8 @@ pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device; `EPROTO`: a file has unexpected content, or a copy of sysfs lacks a port; otherwise the
-/// errno of the file that cannot be read. A port's failure is in [`Ca::ports`].
+/// `ENODEV`: no such device; `EPROTO`: a file has unexpected content, a port comes or goes, or a copy of sysfs lacks a
+/// port; otherwise the errno of the file that cannot be read. A port's failure is in [`Ca::ports`].
 #[doc(alias = "umad_get_ca")]
 pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
     let device = DeviceFolder::find(sysfs, name)?;
@@ -224,8 +224,8 @@ pub fn ca(sysfs: &Sysfs, name: &str) -> Result<Ca> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device; `EINVAL`: no such port; `EPROTO`: a file has unexpected content, or a copy of sysfs lacks
-/// a port; otherwise the errno of the file that cannot be read.
+/// `ENODEV`: no such device; `EINVAL`: no such port; `EPROTO`: a file has unexpected content, the port comes or goes, or a
+/// copy of sysfs lacks a port; otherwise the errno of the file that cannot be read.
 #[doc(alias = "umad_get_port")]
 pub fn port(sysfs: &Sysfs, name: &str, number: u32) -> Result<Port> {
     let device = DeviceFolder::find(sysfs, name)?;
@@ -254,8 +254,9 @@ pub fn port(sysfs: &Sysfs, name: &str, number: u32) -> Result<Port> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device, or no device can be the [default](default_port); otherwise the errno of the
-/// file or folder that cannot be read. A port's failure is in its own entry.
+/// `ENODEV`: no such device, or no device can be the [default](default_port); `EPROTO`: a file has unexpected content, or
+/// the port comes or goes; otherwise the errno of the file or folder that cannot be read. A port's failure is in its own
+/// entry.
 #[doc(alias = "umad_get_ca_portguids")]
 pub fn port_guids(sysfs: &Sysfs, name: Option<&str>) -> Result<PortGuids> {
     let ca_name = match name {
@@ -497,8 +498,10 @@ fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
             Ok(address) => Ok(Some(address.into())),
             Err(_) => Err(port_folder.malformed(file::GID_0, "a GID")),
         },
-        // The port exists, unless its device was removed; and each has the folder.
-        Err(Cause::Os(libc::ENOENT)) if port_folder.join(file::GIDS).look().is_ok() => Ok(None),
+        // Each port has the folder. The kernel takes the files away before it, one after the other.
+        Err(Cause::Os(libc::ENOENT)) if port_folder.join(file::GIDS).look().is_ok() => {
+            whole(port_folder).map(|()| None)
+        }
         Err(cause) => Err(cause),
     }
 }

@@ -15,7 +15,7 @@
 //! | `umad_get_cas_names` of a `max` below 1, on a host without RDMA | writes `mthca0`, returns 1 | writes nothing, returns 0 |
 //! | `umad_get_ca` and `umad_get_port` fail | leave a structure half filled, or as it was, or with a pointer to freed P_Keys | leave it all zero; releasing it is harmless |
 //! | another device takes over a CA's name meanwhile | may answer of both | answers of one |
-//! | a CA goes meanwhile | may answer with the ports that are left | fails |
+//! | a CA comes or goes meanwhile | may answer without ports, or without those before the last one | fails; may answer without those after the last one |
 //! | no memory for P_Keys | `-EIO` | `-ENOMEM` |
 //! | `umad_release_ca` of a CA whose `numports` is 10 or more | reads past the ports | releases the ten there are |
 //! | `umad_release_ca` and `umad_release_port` of NULL, with debugging on | crash | `-ENODEV`, as with debugging off |

@@ -5,8 +5,8 @@
 //! has a device named `mthca0`. Every error carries the number that the C function returns.
 //!
 //! There are some differences. Only the first four can occur with a kernel's own sysfs tree:
-//! * An answer is of one device. libibumad may mix two, if another takes over the name meanwhile; and of a device that
-//!   goes meanwhile it may answer with what is left, which is a failure here.
+//! * An answer is of one device. libibumad may mix two, if another takes over the name meanwhile. Of a device that
+//!   comes or goes meanwhile it may answer without ports, or without those before the last one, which is a failure here.
 //! * A device name of 19 bytes works. libibumad leaves its copy without a NUL, so for
 //!   [`get_ca_portguids`] and the defaults the memory after it decides.
 //! * A device name of 20 bytes or more is unknown to [`get_ca`] and [`get_ca_portguids`]. libibumad

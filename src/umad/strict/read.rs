@@ -9,7 +9,7 @@ use super::values::{Ca, CaName, Port};
 use crate::device::NodeType;
 use crate::guid::Guid;
 use crate::pkey::PKey;
-use crate::sysfs::{Folder, Sysfs};
+use crate::sysfs::{Folder, Sysfs, whole};
 use crate::umad::file;
 
 /// Room for the text of a number or of a GUID, including its closing NUL.
@@ -58,6 +58,15 @@ pub(super) fn read_ca(sysfs: &Sysfs, name: &str) -> Result<Ca, Failure> {
         ca.numports = ca.numports.max(number.unsigned_abs());
     }
     still(&device).map_err(failure)?;
+    // Only while the kernel makes a device or removes it, it has no port or a gap.
+    let is_switch = ca.node_type == u32::from(NodeType::SWITCH.0);
+    let count = ca.ports.iter().flatten().count();
+    let ports = ca.ports.iter().skip(usize::from(!is_switch));
+    let is_whole = count > 0 && ports.take_while(|port| port.is_some()).count() == count;
+    if !is_whole && folder.is_of_kernel() {
+        let unread = UnreadFile { path: folder.path().to_owned(), errno: Errno::NOENT };
+        return Err(unread.of(name, Errno::IO));
+    }
     Ok(ca)
 }
 
@@ -105,7 +114,14 @@ fn read_port(ports: &Folder, ca_name: &str, portnum: i32) -> Result<Port, Unread
     let [prefix, guid] = read_gid(&folder, file::GID_0)?;
     port.gid_prefix = prefix;
     port.port_guid = guid.into();
-    port.pkeys = read_pkeys(&folder.join(file::PKEYS))?;
+    let pkeys = folder.join(file::PKEYS);
+    let is_there = || {
+        let unread = |errno| UnreadFile { path: pkeys.path().to_owned(), errno };
+        whole(&folder).map_err(|cause| unread(cause.as_errno()))
+    };
+    is_there()?;
+    port.pkeys = read_pkeys(&pkeys)?;
+    is_there()?;
     Ok(port)
 }
 

@@ -18,6 +18,8 @@ use uverbs::error::Cause;
 use uverbs::gid::{Gid, GidEntry, GidType};
 use uverbs::host::Host;
 use uverbs::host::{GidRecord, Preference, Reader};
+use uverbs::sysfs::Sysfs;
+use uverbs::umad;
 
 use super::costs::traced;
 use super::limits::{baseline, right_or_refused};
@@ -363,7 +365,45 @@ pub(crate) fn removed_while_reading() -> Result<()> {
         }
     }
     drop(context);
-    removal.join().map_err(|_| anyhow::anyhow!("the removal failed"))
+    removal.join().map_err(|_| anyhow::anyhow!("the removal failed"))?;
+    guids_of_a_port_that_goes()
+}
+
+/// Each port has its GUID, or an error, as long as there is one to read: the kernel takes the files of a table away one
+/// after the other.
+fn guids_of_a_port_that_goes() -> Result<()> {
+    const ROUNDS: u32 = 12;
+    let netdev = Netdev::dummy("d0", MAC)?;
+    let (mut given, mut refused) = (0, 0);
+    for _ in 0..ROUNDS {
+        let rxe = SoftRoce::new("rxe0", &netdev)?;
+        rxe.settle()?;
+        let stop = AtomicBool::new(false);
+        let read = || -> Result<_> {
+            let (mut given, mut refused) = (0, 0);
+            while !stop.load(Ordering::SeqCst) {
+                let Ok(guids) = umad::port_guids(&Sysfs::host(), Some("rxe0")) else { continue };
+                for (_, guid) in guids.guids {
+                    ensure!(!matches!(guid, Ok(None)), "a GUID that is there is none");
+                    given += u32::from(guid.is_ok());
+                    refused += u32::from(guid.is_err());
+                }
+            }
+            Ok((given, refused))
+        };
+        let counts = thread::scope(|scope| {
+            let reader = scope.spawn(read);
+            thread::sleep(Duration::from_millis(20));
+            drop(rxe);
+            stop.store(true, Ordering::SeqCst);
+            reader.join().map_err(|_| anyhow::anyhow!("a panic"))?
+        })?;
+        given += counts.0;
+        refused += counts.1;
+    }
+    println!("figure: {given} GUIDs of a port that goes, {refused} errors");
+    ensure!(given > 0);
+    Ok(())
 }
 
 /// The driver's module is unloaded, and all of RDMA's: what is open keeps them, else a host without
